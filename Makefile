@@ -1,0 +1,37 @@
+# Thin: CMake builds, this names what people do. `make demo` and `make check` need nothing installed by hand.
+BUILD := build
+JOBS := $(shell nproc 2>/dev/null || echo 2)
+PREFIX ?= /usr/local
+
+.PHONY: all deps build demo check bench fuzz install clean
+
+all: build
+
+deps:
+	@tools/deps.sh build check bench
+
+build:
+	@tools/deps.sh build
+	@cmake -S . -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) >$(BUILD).log 2>&1 || { cat $(BUILD).log; rm -f $(BUILD).log; exit 1; }; rm -f $(BUILD).log
+	@cmake --build $(BUILD) --parallel $(JOBS) -- --no-print-directory -s
+
+demo: build
+	@python3 tools/demo.py $(BUILD)/parley
+
+check:
+	@tools/deps.sh build check
+	@tests/run.sh
+
+bench: build
+	@tools/deps.sh bench
+	@$(BUILD)/venv/bin/python bench/run.py $(BUILD)/parley
+
+fuzz:
+	@tools/deps.sh build check
+	@tests/fuzz/run.sh
+
+install: build
+	@cmake --install $(BUILD)
+
+clean:
+	rm -rf $(BUILD)

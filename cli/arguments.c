@@ -1,0 +1,99 @@
+/* arguments.c: --name value, --name=value, flags, -h, and -- before operands that look like options. */
+#include "arguments.h"
+
+#include <string.h>
+
+#include "cli.h"
+
+typedef struct words {
+    char **words;
+    int count, next;
+} words;
+
+static parley_status add_operand(arguments *arguments, const char *word, parley_error *error) {
+    const command *command = arguments->command;
+    if (arguments->count == command->most)
+        return pl_fail(error, PARLEY_BAD_USAGE, "%s is one argument too many: parley %s %s", word, command->name,
+                       command->operands);
+    arguments->operands[arguments->count++] = word;
+    return PARLEY_OK;
+}
+
+/* Splits "name=value" or takes the value from the next word. */
+static parley_status find_value(const pl_setting *row, const char *equals, words *words, const char **value,
+                                parley_error *error) {
+    char flag[64];
+    pl_setting_flag(row, flag, sizeof flag);
+    if (equals)
+        *value = equals + 1;
+    else if (row->kind == PL_FLAG)
+        *value = "true";
+    else if (words->next < words->count && strncmp(words->words[words->next], "--", 2) != 0)
+        *value = words->words[words->next++];
+    else
+        return pl_fail(error, PARLEY_BAD_USAGE, "%s needs a value: %s %s", flag, flag, row->value_name);
+    return PARLEY_OK;
+}
+
+/* The option exists, but not here: says where. */
+static parley_status other_command(const pl_setting *row, const command *command, const char *name,
+                                   parley_error *error) {
+    unsigned i = 0;
+    while (!(commands[i].options & row->commands))
+        i++;
+    return pl_fail(error, PARLEY_BAD_USAGE, "--%s is an option of parley %s, not of parley %s", name, commands[i].name,
+                   command->name);
+}
+
+static parley_status set_option(arguments *arguments, const char *word, words *words, parley_error *error) {
+    const command *command = arguments->command;
+    const char *equals = strchr(word, '='), *value = "";
+    char name[64];
+    size_t length = equals ? (size_t)(equals - word) : strlen(word);
+    snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), word);
+    const pl_setting *row = pl_setting_find(name);
+    if (row && (row->commands & command->options)) {
+        if (pl_setting_given(&arguments->settings, name))
+            return pl_fail(error, PARLEY_BAD_USAGE, "--%s is given twice", name);
+        parley_status status = find_value(row, equals, words, &value, error);
+        if (status != PARLEY_OK)
+            return status;
+        if (row->kind == PL_WORD && !*value)
+            return pl_fail(error, PARLEY_BAD_USAGE, "--%s needs a value: --%s %s", name, name, row->value_name);
+    }
+    if (row && !(row->commands & command->options))
+        return other_command(row, command, name, error);
+    return pl_setting_set(&arguments->settings, command->options, name, value, error);
+}
+
+static parley_status take_word(arguments *arguments, words *words, bool *operands_only, parley_error *error) {
+    const char *word = words->words[words->next++];
+    if (*operands_only || word[0] != '-' || !word[1])
+        return add_operand(arguments, word, error);
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
+        arguments->help = true;
+    else if (strcmp(word, "--") == 0)
+        *operands_only = true;
+    else if (word[1] == '-')
+        return set_option(arguments, word + 2, words, error);
+    else
+        return pl_fail(error, PARLEY_BAD_USAGE, "there is no option %s; options start with --", word);
+    return PARLEY_OK;
+}
+
+parley_status arguments_parse(arguments *arguments, const command *command, char **list, int count,
+                              parley_error *error) {
+    words words = {list, count, 0};
+    bool operands_only = false;
+    parley_status status = PARLEY_OK;
+    memset(arguments, 0, sizeof *arguments);
+    arguments->command = command;
+    pl_settings_defaults(&arguments->settings);
+    while (words.next < words.count && status == PARLEY_OK && !arguments->help)
+        status = take_word(arguments, &words, &operands_only, error);
+    if (status == PARLEY_OK && !arguments->help && arguments->count < command->least)
+        return pl_fail(error, PARLEY_BAD_USAGE, "%s missing: parley %s %s",
+                       arguments->count + 1 < command->least ? "arguments are" : "an argument is", command->name,
+                       command->operands);
+    return status;
+}

@@ -1,0 +1,43 @@
+/* generate.c: `parley generate`: data from a seed. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "cli.h"
+
+static parley_status find(const char *name, const pl_generator **out, parley_error *error) {
+    const char *names[16];
+    unsigned count = pl_generators_count < 16 ? pl_generators_count : 16;
+    for (unsigned i = 0; i < count; i++) {
+        names[i] = pl_generators[i].name;
+        if (strcmp(names[i], name) == 0) {
+            *out = &pl_generators[i];
+            return PARLEY_OK;
+        }
+    }
+    const char *near = pl_nearest(name, names, count);
+    return pl_fail(error, PARLEY_BAD_USAGE,
+                   near ? "there is no kind of data %s; did you mean %s?" : "there is no kind of data %s%.0s", name,
+                   near ? near : "");
+}
+
+int generate_run(const arguments *arguments) {
+    const char *path = arguments->operands[1];
+    const pl_generator *generator = NULL;
+    double started = pl_now();
+    parley_data *data = NULL;
+    parley_error error;
+    parley_status status = find(arguments->operands[0], &generator, &error);
+    if (status == PARLEY_OK && strcmp(generator->name, "dense") == 0 &&
+        pl_setting_given(&arguments->settings, "nonzeros"))
+        status = pl_fail(&error, PARLEY_BAD_USAGE, "--nonzeros has no effect: dense data fill every column");
+    if (status == PARLEY_OK)
+        status = check_data_path(path, &error);
+    if (status == PARLEY_OK)
+        status = generator->make(&arguments->settings, &data, &error);
+    if (status == PARLEY_OK)
+        status = write_data(data, path, &error);
+    if (status == PARLEY_OK)
+        report_written(arguments, data, path, pl_now() - started);
+    parley_data_free(data);
+    return status == PARLEY_OK ? EXIT_DONE : fail(arguments->command, &error);
+}

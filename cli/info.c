@@ -1,0 +1,180 @@
+/* info.c: `parley info`: what is in a file, told apart by content: a model, a cache or LIBSVM text. */
+#include <math.h>
+#include <string.h>
+
+#include "cli.h"
+#include "model/model.h"
+
+#define MOST_LABELS 16 /* more different ones are counted as many */
+
+typedef struct label_count {
+    double label;
+    uint64_t rows;
+} label_count;
+
+typedef struct census {
+    uint64_t rows, columns, nonzeros, bytes;
+    bool from_cache, weighted, many; /* many: more labels than there is room for */
+    unsigned labels;
+    label_count label[MOST_LABELS]; /* rising */
+    double least, largest;
+} census;
+
+static void count_label(census *census, double label) {
+    unsigned at = 0;
+    while (at < census->labels && census->label[at].label < label)
+        at++;
+    if (at == census->labels || census->label[at].label != label) {
+        if (census->labels == MOST_LABELS) {
+            census->many = true;
+            return;
+        }
+        memmove(&census->label[at + 1], &census->label[at], (census->labels - at) * sizeof *census->label);
+        census->label[at] = (label_count){label, 0};
+        census->labels++;
+    }
+    census->label[at].rows++;
+}
+
+static void count_batch(census *census, const parley_data *batch) {
+    for (uint64_t i = 0; i < batch->x.rows; i++) {
+        double label = batch->label[i];
+        census->least = fmin(census->least, label);
+        census->largest = fmax(census->largest, label);
+        if (!census->many)
+            count_label(census, label);
+    }
+    census->rows += batch->x.rows;
+    census->columns = batch->x.columns;
+    census->nonzeros += batch->x.nonzeros;
+    census->from_cache = batch->from_cache;
+    census->weighted = census->weighted || batch->weight;
+}
+
+static parley_status take_census(const char *path, census *census, parley_error *error) {
+    pl_pool *pool = NULL;
+    pl_reader *reader = NULL;
+    const parley_data *batch;
+    *census = (struct census){.least = INFINITY, .largest = -INFINITY, .bytes = file_bytes(path)};
+    parley_status status = pl_pool_open(&pool, 0, error);
+    if (status == PARLEY_OK)
+        status = pl_reader_open(path, pool, &reader, error);
+    while (status == PARLEY_OK && (status = pl_reader_next(reader, &batch, error)) == PARLEY_OK && batch)
+        count_batch(census, batch);
+    pl_reader_close(reader);
+    pl_pool_close(pool);
+    return status;
+}
+
+static json_t *labels_json(const census *census) {
+    json_t *list = json_array();
+    for (unsigned i = 0; i < census->labels && !census->many; i++) {
+        json_t *one = json_object();
+        json_put(&one, "label", json_number(census->label[i].label));
+        json_put(&one, "rows", json_count(census->label[i].rows));
+        json_append(&list, one);
+    }
+    return list;
+}
+
+static int print_data_json(const arguments *arguments, const census *census, double density) {
+    json_t *object = json_object();
+    json_put(&object, "kind", json_string(census->from_cache ? "cache" : "text"));
+    json_put(&object, "rows", json_count(census->rows));
+    json_put(&object, "columns", json_count(census->columns));
+    json_put(&object, "nonzeros", json_count(census->nonzeros));
+    json_put(&object, "density", json_number(density));
+    json_put(&object, "labels", labels_json(census));
+    json_put(&object, "least_label", json_number(census->least));
+    json_put(&object, "largest_label", json_number(census->largest));
+    json_put(&object, "weights", json_boolean(census->weighted));
+    json_put(&object, "bytes", json_count(census->bytes));
+    return json_print(arguments->command, object);
+}
+
+static int print_data(const arguments *arguments, const census *census) {
+    double cells = (double)census->rows * (double)census->columns;
+    double density = cells > 0 ? (double)census->nonzeros / cells : 0.0;
+    if (arguments->settings.json)
+        return print_data_json(arguments, census, density);
+    print_field(stdout, "kind", "%s", census->from_cache ? "cache" : "LIBSVM text");
+    print_field(stdout, "rows", "%llu", (unsigned long long)census->rows);
+    print_field(stdout, "columns", "%llu", (unsigned long long)census->columns);
+    print_field(stdout, "nonzeros", "%llu", (unsigned long long)census->nonzeros);
+    print_field(stdout, "density", "%.3g", density);
+    if (census->many)
+        print_field(stdout, "labels", "more than %d, from %.10g to %.10g", MOST_LABELS, census->least, census->largest);
+    for (unsigned i = 0; i < census->labels && !census->many; i++)
+        print_field(stdout, i == 0 ? "labels" : "", "%.10g in %llu rows", census->label[i].label,
+                    (unsigned long long)census->label[i].rows);
+    if (census->weighted)
+        print_field(stdout, "weights", "one per row");
+    if (census->bytes > 0)
+        print_field(stdout, "bytes", "%llu", (unsigned long long)census->bytes);
+    return EXIT_DONE;
+}
+
+static uint64_t count_nonzeros(const parley_model *model) {
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < model->outputs * model->columns; i++)
+        count += model->coef[i] != 0.0;
+    return count;
+}
+
+static int print_model_json(const arguments *arguments, const parley_model *model) {
+    json_t *object = json_object(), *metas = json_object(), *intercept = json_array();
+    for (uint64_t i = 0; i < model->outputs; i++)
+        json_append(&intercept, json_number(model->intercept[i]));
+    for (unsigned i = 0; i < model->metas; i++)
+        json_put(&metas, model->meta[i].key, json_string(model->meta[i].value));
+    json_put(&object, "kind", json_string("model"));
+    json_put(&object, "outputs", json_count(model->outputs));
+    json_put(&object, "columns", json_count(model->columns));
+    json_put(&object, "nonzeros", json_count(count_nonzeros(model)));
+    json_put(&object, "intercept", intercept);
+    json_put(&object, "metadata", metas);
+    json_put(&object, "bytes", json_count(file_bytes(arguments->operands[0])));
+    return json_print(arguments->command, object);
+}
+
+static int print_model(const arguments *arguments, const parley_model *model) {
+    if (arguments->settings.json)
+        return print_model_json(arguments, model);
+    print_field(stdout, "kind", "model");
+    print_field(stdout, "outputs", "%llu", (unsigned long long)model->outputs);
+    print_field(stdout, "columns", "%llu", (unsigned long long)model->columns);
+    print_field(stdout, "nonzeros", "%llu", (unsigned long long)count_nonzeros(model));
+    for (uint64_t i = 0; i < model->outputs; i++)
+        print_field(stdout, "intercept", "%.10g", model->intercept[i]);
+    print_field(stdout, "bytes", "%llu", (unsigned long long)file_bytes(arguments->operands[0]));
+    puts("\nmetadata");
+    for (unsigned i = 0; i < model->metas; i++) {
+        fputs("  ", stdout);
+        print_field(stdout, model->meta[i].key, "%s", model->meta[i].value);
+    }
+    return EXIT_DONE;
+}
+
+/* A container with coefficients; whether they are right is for loading to say. */
+static bool is_model(const char *path) {
+    pl_container *container;
+    if (strcmp(path, "-") == 0 || pl_container_open(path, &container, NULL) != PARLEY_OK)
+        return false;
+    bool has_coef = pl_container_tensor(container, "coef") != NULL;
+    pl_container_close(container);
+    return has_coef;
+}
+
+int info_run(const arguments *arguments) {
+    const char *path = arguments->operands[0];
+    parley_model *model = NULL;
+    census census;
+    parley_error error;
+    bool of_model = is_model(path);
+    parley_status status = of_model ? parley_model_load(path, &model, &error) : take_census(path, &census, &error);
+    if (status != PARLEY_OK)
+        return fail(arguments->command, &error);
+    int code = of_model ? print_model(arguments, model) : print_data(arguments, &census);
+    parley_model_free(model);
+    return code;
+}

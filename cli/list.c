@@ -1,0 +1,50 @@
+/* list.c: `parley list`: the members of every table. */
+#include <string.h>
+
+#include "cli.h"
+#include "train/train.h"
+
+#define MOST_KINDS 32
+#define NAME_COLUMN 16
+
+static void list_settings(void) {
+    for (unsigned i = 0; i < pl_settings_count; i++) {
+        const pl_setting *row = &pl_settings[i];
+        printf("  %-*s %s%s%s%s\n", NAME_COLUMN, row->name, row->help, *row->initial ? " [" : "", row->initial,
+               *row->initial ? "]" : "");
+    }
+}
+
+static bool list_kind(const char *kind) {
+    pl_entry entries[PL_ENTRIES];
+    if (strcmp(kind, "settings") == 0) {
+        list_settings();
+        return true;
+    }
+    unsigned count = pl_list(kind, entries);
+    for (unsigned i = 0; i < count; i++)
+        printf("  %-*s %s\n", NAME_COLUMN, entries[i].name, entries[i].help);
+    return count > 0;
+}
+
+int list_run(const arguments *arguments) {
+    const char *kinds[MOST_KINDS];
+    unsigned count = 0;
+    for (; pl_list_kinds[count] && count + 1 < MOST_KINDS; count++)
+        kinds[count] = pl_list_kinds[count];
+    kinds[count++] = "settings";
+    if (arguments->count == 0) {
+        for (unsigned i = 0; i < count; i++) {
+            printf("%s%s:\n", i ? "\n" : "", kinds[i]);
+            list_kind(kinds[i]);
+        }
+        return EXIT_DONE;
+    }
+    if (list_kind(arguments->operands[0]))
+        return EXIT_DONE;
+    const char *near = pl_nearest(arguments->operands[0], kinds, count);
+    parley_error error;
+    pl_fail(&error, PARLEY_BAD_USAGE, near ? "there is no kind %s; did you mean %s?" : "there is no kind %s%.0s",
+            arguments->operands[0], near ? near : "");
+    return fail(arguments->command, &error);
+}

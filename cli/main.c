@@ -1,0 +1,102 @@
+/* main.c: the commands, and what is done before and after one. */
+#define _POSIX_C_SOURCE 200809L /* signals */
+#include <signal.h>
+#include <string.h>
+
+#include "cli.h"
+
+const command commands[] = {
+    {"train", "DATA", 1, 1, PL_FOR_TRAIN, "train a model and certify it",
+     "Trains a linear model on DATA and writes it with a certificate: the duality gap bounds how far its objective is "
+     "from the optimum. DATA is LIBSVM text (plain, .gz or .zst; - is standard input) or a cache that `parley convert` "
+     "wrote. Ctrl-C stops at the round and writes the best model so far.",
+     false, train_run},
+    {"predict", "MODEL DATA", 2, 2, PL_FOR_PREDICT, "print one prediction per row",
+     "Prints one prediction per row of DATA on standard output. DATA may be larger than memory; - is standard input.",
+     false, predict_run},
+    {"eval", "MODEL DATA", 2, 2, PL_FOR_EVAL, "measure a model on labelled data",
+     "Prints accuracy, AUC, log-loss (logistic) and hinge loss, or for squared loss RMSE and R2. DATA may be larger "
+     "than "
+     "memory; - is standard input.",
+     false, eval_run},
+    {"convert", "IN OUT", 2, 2, PL_FOR_CONVERT, "turn text into a cache, or back",
+     "Reads IN and writes OUT: LIBSVM text when its name ends in .svm, .libsvm or .txt (then perhaps .gz or .zst) or "
+     "is "
+     "- for standard output; a cache, which loads at once, when it ends in .parley or .safetensors.",
+     false, convert_run},
+    {"generate", "KIND OUT", 2, 2, PL_FOR_GENERATE, "make data to try things on",
+     "Makes data and writes them to OUT, as `parley convert` does. The same settings make the same data everywhere.",
+     false, generate_run},
+    {"info", "FILE", 1, 1, PL_FOR_INFO, "say what is in a data or model file",
+     "Prints shape, labels and size of data (text or cache), or shape, certificate and settings of a model.", false,
+     info_run},
+    {"list", "[KIND]", 0, 1, NO_OPTIONS, "name the losses, solvers, presets and settings there are",
+     "Prints every member of a KIND with one line about it; of all kinds when none is given.", false, list_run},
+    {"help", "[COMMAND]", 0, 1, NO_OPTIONS, "explain parley or one command",
+     "Prints what `parley --help` or `parley COMMAND --help` prints.", false, help_run},
+    {"document", "FORM", 1, 1, NO_OPTIONS, "print documentation made from the settings",
+     "Prints the man page (man), the list of settings (settings) or completions for a shell (bash, zsh).", true,
+     document_run},
+};
+
+const unsigned commands_count = sizeof commands / sizeof *commands;
+
+const command *command_find(const char *name) {
+    for (unsigned i = 0; i < commands_count; i++)
+        if (strcmp(commands[i].name, name) == 0)
+            return &commands[i];
+    return NULL;
+}
+
+int command_unknown(const char *name) {
+    const char *words[sizeof commands / sizeof *commands], *near;
+    parley_error error;
+    for (unsigned i = 0; i < commands_count; i++)
+        words[i] = commands[i].name;
+    if (*name == '-')
+        pl_fail(&error, PARLEY_BAD_USAGE, "there is no option %s before a command", name);
+    else if ((near = pl_nearest(name, words, commands_count)))
+        pl_fail(&error, PARLEY_BAD_USAGE, "there is no command %s; did you mean %s?", name, near);
+    else
+        pl_fail(&error, PARLEY_BAD_USAGE, "there is no command %s", name);
+    return fail(NULL, &error);
+}
+
+static int run_command(const command *command, char **words, int count) {
+    static arguments arguments;
+    parley_error error;
+    if (arguments_parse(&arguments, command, words, count, &error) != PARLEY_OK)
+        return fail(command, &error);
+    if (!arguments.help)
+        return command->run(&arguments);
+    help_print_command(stdout, command);
+    return EXIT_DONE;
+}
+
+static int dispatch(int count, char **words) {
+    if (count < 2) {
+        help_print_short(stderr);
+        return EXIT_USAGE;
+    }
+    if (strcmp(words[1], "--help") == 0 || strcmp(words[1], "-h") == 0) {
+        help_print(stdout);
+        return EXIT_DONE;
+    }
+    if (strcmp(words[1], "--version") == 0) {
+        printf("parley %s\n", parley_version());
+        return EXIT_DONE;
+    }
+    const command *command = command_find(words[1]);
+    return command ? run_command(command, words + 2, count - 2) : command_unknown(words[1]);
+}
+
+int main(int count, char **words) {
+    signal(SIGPIPE, SIG_DFL); /* whoever started us may ignore it; a reader that goes away should end us quietly */
+    int code = dispatch(count, words);
+    if ((fflush(stdout) != 0 || ferror(stdout)) && code != EXIT_FAILED) {
+        parley_error error;
+        pl_fail_file(&error, "standard output", "write");
+        return fail(NULL, &error);
+    }
+    return code;
+}

@@ -1,0 +1,81 @@
+/* print.c: sentences, aligned lines and JSON. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+#define NAME_WIDTH 14
+
+int fail(const command *command, const parley_error *error) {
+    fflush(stdout);
+    fputs("parley: ", stderr);
+    print_text(stderr, error->sentence);
+    if (error->status != PARLEY_BAD_USAGE) {
+        fputc('\n', stderr);
+        return EXIT_FAILED;
+    }
+    fprintf(stderr, " (see parley %s%s--help)\n", command ? command->name : "", command ? " " : "");
+    return EXIT_USAGE;
+}
+
+void print_field(FILE *file, const char *name, const char *format, ...) {
+    char value[8192];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(value, sizeof value, format, values);
+    va_end(values);
+    fprintf(file, "%-*s ", NAME_WIDTH, name);
+    print_text(file, value);
+    fputc('\n', file);
+}
+
+void print_text(FILE *file, const char *text) {
+    for (; *text; text++)
+        fputc(iscntrl((unsigned char)*text) ? '?' : *text, file);
+}
+
+void print_count(uint64_t count, char *text, size_t size) {
+    char digits[24];
+    size_t length = (size_t)snprintf(digits, sizeof digits, "%" PRIu64, count), used = 0;
+    for (size_t i = 0; i < length && used + 2 < size; i++) {
+        if (i > 0 && (length - i) % 3 == 0)
+            text[used++] = ',';
+        text[used++] = digits[i];
+    }
+    text[used] = '\0';
+}
+
+json_t *json_number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
+
+json_t *json_count(uint64_t count) { return json_integer((json_int_t)count); }
+
+void json_put(json_t **object, const char *key, json_t *value) {
+    if (json_object_set_new(*object, key, value) == 0)
+        return;
+    json_decref(*object);
+    *object = NULL;
+}
+
+void json_append(json_t **list, json_t *value) {
+    if (json_array_append_new(*list, value) == 0)
+        return;
+    json_decref(*list);
+    *list = NULL;
+}
+
+int json_print(const command *command, json_t *object) {
+    char *text = object ? json_dumps(object, JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(17)) : NULL;
+    json_decref(object);
+    if (!text) {
+        parley_error error;
+        pl_fail(&error, PARLEY_NO_MEMORY, "out of memory: no room for the JSON result");
+        return fail(command, &error);
+    }
+    puts(text);
+    free(text);
+    return EXIT_DONE;
+}

@@ -1,0 +1,180 @@
+/* train.c: `parley train`: check, read, train, save, report. */
+#define _POSIX_C_SOURCE 200809L /* sigaction */
+#include "train/train.h"
+
+#include <math.h>
+#include <signal.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "cli.h"
+#include "progress.h"
+
+static volatile sig_atomic_t interrupted;
+
+typedef struct run {
+    const command *command;
+    const parley_settings *settings;
+    const char *data_path;
+    parley_data *data;
+    parley_model *model;
+    parley_summary summary;
+    progress_view view;
+    double started, read_seconds;
+} run;
+
+/* The first signal asks the run to stop at its round; the second finds the default and kills. */
+static void on_signal(int number) {
+    (void)number;
+    interrupted = 1;
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+}
+
+static void catch_signals(void) {
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+static int on_progress(void *user, const parley_progress *progress, const char *message) {
+    run *run = user;
+    if (message)
+        progress_message(&run->view, message);
+    else
+        progress_round(&run->view, progress);
+    return interrupted;
+}
+
+static parley_status check(const run *run, parley_error *error) {
+    const parley_settings *settings = run->settings;
+    parley_status status = pl_train_check(settings, error);
+    if (status == PARLEY_OK && settings->json && strcmp(settings->log, "-") == 0)
+        status = pl_fail(error, PARLEY_BAD_USAGE, "--json and --log - would both write to standard output");
+    if (status == PARLEY_OK && strcmp(settings->model, "-") == 0)
+        status = pl_fail(error, PARLEY_BAD_USAGE, "--model -: a model can only be written to a file");
+    if (status == PARLEY_OK)
+        status = check_writable(settings->model, error);
+    return status;
+}
+
+static parley_status work(run *run, parley_error *error) {
+    const parley_settings *settings = run->settings;
+    parley_status status = check(run, error);
+    if (status != PARLEY_OK)
+        return status;
+    status = read_data(run->data_path, settings->weights, (unsigned)settings->threads,
+                       settings->quiet ? NULL : tell_error_output, &run->data, error);
+    run->read_seconds = pl_now() - run->started;
+    if (status != PARLEY_OK)
+        return status;
+    catch_signals();
+    status = parley_train(run->data, settings, on_progress, run, &run->model, &run->summary, error);
+    progress_close(&run->view);
+    if (status == PARLEY_OK)
+        status = parley_model_save(run->model, settings->model, error);
+    return status;
+}
+
+static json_t *seconds_json(const run *run) {
+    const parley_summary *summary = &run->summary;
+    json_t *seconds = json_object();
+    json_put(&seconds, "read", json_number(run->read_seconds));
+    json_put(&seconds, "setup", json_number(summary->setup_seconds));
+    json_put(&seconds, "compute", json_number(summary->compute_seconds));
+    json_put(&seconds, "exchange", json_number(summary->exchange_seconds));
+    json_put(&seconds, "wait", json_number(summary->wait_seconds));
+    json_put(&seconds, "evaluate", json_number(summary->evaluate_seconds));
+    json_put(&seconds, "total", json_number(pl_now() - run->started));
+    return seconds;
+}
+
+static json_t *summary_json(const run *run) {
+    const parley_summary *summary = &run->summary;
+    json_t *object = json_object();
+    json_put(&object, "status", json_string(parley_stop_text(summary->stop)));
+    json_put(&object, "preset", json_string(summary->preset));
+    json_put(&object, "local", json_string(summary->local));
+    json_put(&object, "combine", json_string(summary->combine));
+    json_put(&object, "exchange", json_string(summary->exchange));
+    json_put(&object, "engine", json_string(summary->engine));
+    json_put(&object, "loss", json_string(summary->loss));
+    json_put(&object, "lambda", json_number(summary->lambda));
+    json_put(&object, "l1_ratio", json_number(summary->l1_ratio));
+    json_put(&object, "intercept", json_string(summary->intercept));
+    json_put(&object, "rows", json_count(summary->rows));
+    json_put(&object, "columns", json_count(summary->columns));
+    json_put(&object, "nonzeros", json_count(summary->nonzeros));
+    json_put(&object, "workers", json_count(summary->workers));
+    json_put(&object, "lanes", json_count(summary->lanes));
+    json_put(&object, "threads", json_count(summary->threads));
+    json_put(&object, "ranks", json_count(summary->ranks));
+    json_put(&object, "seed", json_count(summary->seed));
+    json_put(&object, "rounds", json_count(summary->rounds));
+    json_put(&object, "epochs", json_number(summary->epochs));
+    json_put(&object, "objective", json_number(summary->objective));
+    json_put(&object, "dual", json_number(summary->dual));
+    json_put(&object, "gap", json_number(summary->gap));
+    json_put(&object, "relative_gap", json_number(summary->relative_gap));
+    json_put(&object, "seconds", seconds_json(run));
+    json_put(&object, "bytes_sent", json_count(summary->bytes_sent));
+    json_put(&object, "peak_rss_bytes", json_count(pl_peak_bytes()));
+    json_put(&object, "model", json_string(run->settings->model));
+    return object;
+}
+
+static void print_summary(const run *run) {
+    const parley_summary *summary = &run->summary;
+    static const char *const ends[] = {"converged", "stopped by --rounds", "stopped by --seconds", "stalled",
+                                       "interrupted"};
+    FILE *file = strcmp(run->settings->log, "-") == 0 ? stderr : stdout;
+    print_field(file, "status", "%s after %llu round%s, %.4g epochs", ends[summary->stop],
+                (unsigned long long)summary->rounds, summary->rounds == 1 ? "" : "s", summary->epochs);
+    print_field(file, "objective", "%.10g", summary->objective);
+    if (isnan(summary->gap))
+        print_field(file, "gap", "none: without a penalty there is no dual problem");
+    else {
+        print_field(file, "dual", "%.10g", summary->dual);
+        print_field(file, "gap", "%.3g, %.3g of the objective at w = 0", summary->gap, summary->relative_gap);
+    }
+    print_field(file, "seconds", "%.3f in all, %.3f reading", pl_now() - run->started, run->read_seconds);
+    print_field(file, "model", "%s", run->settings->model);
+}
+
+static int exit_code(const run *run) {
+    bool limit_asked_for = run->settings->gap == 0;
+    switch (run->summary.stop) {
+    case PARLEY_CONVERGED: return EXIT_DONE;
+    case PARLEY_INTERRUPTED: return EXIT_INTERRUPTED;
+    case PARLEY_STALLED: return EXIT_EARLY;
+    default: return limit_asked_for ? EXIT_DONE : EXIT_EARLY;
+    }
+}
+
+static int report(const run *run) {
+    if (run->summary.stop == PARLEY_INTERRUPTED)
+        fprintf(stderr, "interrupted: the best model so far is in %s\n", run->settings->model);
+    if (run->settings->json) {
+        int printed = json_print(run->command, summary_json(run));
+        return printed == EXIT_DONE ? exit_code(run) : printed;
+    }
+    print_summary(run);
+    return exit_code(run);
+}
+
+int train_run(const arguments *arguments) {
+    run run = {.command = arguments->command,
+               .settings = &arguments->settings,
+               .data_path = arguments->operands[0],
+               .started = pl_now()};
+    parley_error error;
+    progress_open(&run.view, run.settings);
+    signal(SIGPIPE, SIG_IGN); /* whoever reads our progress may go away; the model must still be written */
+    parley_status status = work(&run, &error);
+    signal(SIGPIPE, SIG_DFL);
+    int code = status == PARLEY_OK ? report(&run) : fail(run.command, &error);
+    parley_model_free(run.model);
+    parley_data_free(run.data);
+    return code;
+}

@@ -1,0 +1,112 @@
+/* parley.h: the public interface of libparley. Train, save, load and apply linear models.
+ *
+ * Every call that can fail returns a parley_status and, where `error` is not NULL, leaves one sentence
+ * in it that says what went wrong and what to do. Outputs are NULL on failure. Every *_free takes NULL. */
+#ifndef PARLEY_H
+#define PARLEY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PARLEY_API __attribute__((visibility("default")))
+
+#define PARLEY_STATUSES(row)                                                                                           \
+    row(PARLEY_OK, "done") row(PARLEY_BAD_USAGE, "bad usage") row(PARLEY_BAD_INPUT, "bad input")                       \
+        row(PARLEY_NO_MEMORY, "out of memory") row(PARLEY_NO_FILE, "file error")                                       \
+            row(PARLEY_NO_PEER, "a worker was lost") row(PARLEY_BROKEN, "internal error")
+
+typedef enum parley_status {
+#define PARLEY_ROW(name, text) name,
+    PARLEY_STATUSES(PARLEY_ROW)
+#undef PARLEY_ROW
+} parley_status;
+
+typedef struct parley_error {
+    parley_status status;
+    char sentence[1024];
+} parley_error;
+
+typedef struct parley_settings parley_settings;
+typedef struct parley_data parley_data;
+typedef struct parley_model parley_model;
+
+/* How a run ended. */
+typedef enum parley_stop {
+    PARLEY_CONVERGED,   /* the gap asked for was reached */
+    PARLEY_ROUNDS,      /* the limit of rounds came first */
+    PARLEY_SECONDS,     /* the limit of seconds came first */
+    PARLEY_STALLED,     /* no further progress */
+    PARLEY_INTERRUPTED, /* the progress callback asked to stop */
+} parley_stop;
+
+/* What a run did. Counts are totals over workers; `dual`, `gap` and `relative_gap` are NaN where there is
+ * no dual problem (lambda = 0). */
+typedef struct parley_summary {
+    parley_stop stop;
+    const char *preset, *local, *combine, *exchange, *engine, *loss;
+    double lambda, l1_ratio;
+    const char *intercept;
+    uint64_t rows, columns, nonzeros;
+    uint64_t workers, lanes, threads, ranks, seed;
+    uint64_t rounds;
+    double epochs;
+    double objective, dual, gap, relative_gap;
+    double setup_seconds, compute_seconds, exchange_seconds, wait_seconds, evaluate_seconds;
+    uint64_t bytes_sent;
+} parley_summary;
+
+/* State of a run after a round; objective, dual and gap are those of the latest evaluation. */
+typedef struct parley_progress {
+    uint64_t round;
+    double epochs, seconds;
+    double objective, dual, gap, relative_gap;
+    double target; /* the relative gap asked for */
+} parley_progress;
+
+/* Called after every round, and with round 0 before the first, from the thread that called parley_train;
+ * `message` is NULL then. Called with a sentence in `message` when there is something to tell.
+ * A return other than 0 stops the run at that round. */
+typedef int (*parley_callback)(void *user, const parley_progress *progress, const char *message);
+
+/* The name of a status: "out of memory". */
+PARLEY_API const char *parley_status_text(parley_status status);
+/* The name of a stop: "converged". */
+PARLEY_API const char *parley_stop_text(parley_stop stop);
+PARLEY_API const char *parley_version(void);
+
+/* Settings, by the names that `parley list settings` prints; values as text, as on the command line. */
+PARLEY_API parley_status parley_settings_new(parley_settings **out, parley_error *error);
+PARLEY_API parley_status parley_settings_set(parley_settings *settings, const char *name, const char *value,
+                                             parley_error *error);
+PARLEY_API void parley_settings_free(parley_settings *settings);
+
+/* Data: LIBSVM text (plain, .gz, .zst, "-" for standard input) or a cache that parley wrote. `threads` 0: all cores. */
+PARLEY_API parley_status parley_data_read(const char *path, unsigned threads, parley_data **out, parley_error *error);
+PARLEY_API void parley_data_shape(const parley_data *data, uint64_t *rows, uint64_t *columns, uint64_t *nonzeros);
+PARLEY_API void parley_data_free(parley_data *data);
+
+/* `callback` and `summary` may be NULL. A run that stops before its target still gives a model; `summary->stop` tells.
+ */
+PARLEY_API parley_status parley_train(const parley_data *data, const parley_settings *settings,
+                                      parley_callback callback, void *user, parley_model **out, parley_summary *summary,
+                                      parley_error *error);
+
+PARLEY_API parley_status parley_model_save(const parley_model *model, const char *path, parley_error *error);
+PARLEY_API parley_status parley_model_load(const char *path, parley_model **out, parley_error *error);
+PARLEY_API void parley_model_shape(const parley_model *model, uint64_t *outputs, uint64_t *columns);
+PARLEY_API const double *parley_model_coef(const parley_model *model);      /* outputs x columns */
+PARLEY_API const double *parley_model_intercept(const parley_model *model); /* outputs */
+PARLEY_API void parley_model_free(parley_model *model);
+
+/* Writes one decision value x.w + b per row and output. */
+PARLEY_API parley_status parley_decide(const parley_model *model, const parley_data *data, double *decisions,
+                                       parley_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

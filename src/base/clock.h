@@ -1,0 +1,7 @@
+/* clock.h: seconds on a clock that never goes back. */
+#ifndef PL_CLOCK_H
+#define PL_CLOCK_H
+
+double pl_now(void);
+
+#endif

@@ -1,0 +1,90 @@
+/* memory.c: malloc for small things, mapped spans for arrays that grow with the data. */
+#define _GNU_SOURCE /* mremap */
+#include "base/memory.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#define HUGE_PAGE ((uint64_t)2 << 20)
+
+static atomic_int_fast64_t allocations;
+static atomic_int_fast64_t fail_at = -1;
+
+static bool must_fail(void) { return atomic_fetch_add(&allocations, 1) == atomic_load(&fail_at); }
+
+int64_t pl_memory_fail_after(int64_t count) {
+    int64_t made = atomic_exchange(&allocations, 0);
+    atomic_store(&fail_at, count);
+    return made;
+}
+
+void *pl_alloc(uint64_t count, uint64_t size) {
+    uint64_t bytes;
+    if (must_fail() || __builtin_mul_overflow(count, size, &bytes) || bytes > PTRDIFF_MAX)
+        return NULL;
+    return calloc(bytes ? bytes : 1, 1);
+}
+
+void *pl_realloc(void *old, uint64_t count, uint64_t size) {
+    uint64_t bytes;
+    if (must_fail() || __builtin_mul_overflow(count, size, &bytes) || bytes > PTRDIFF_MAX)
+        return NULL;
+    return realloc(old, bytes ? bytes : 1);
+}
+
+char *pl_strdup(const char *text) {
+    size_t bytes = strlen(text) + 1;
+    char *copy = pl_alloc(bytes, 1);
+    return copy ? memcpy(copy, text, bytes) : NULL;
+}
+
+void pl_free(void *memory) { free(memory); }
+
+parley_status pl_take(void *out, uint64_t count, uint64_t size, const char *what, parley_error *error) {
+    void *memory = pl_alloc(count, size);
+    memcpy(out, &memory, sizeof memory);
+    return memory ? PARLEY_OK : pl_fail_memory(error, what, count * size);
+}
+
+bool pl_span_reserve(pl_span *span, uint64_t bytes) {
+    if (bytes <= span->bytes)
+        return true;
+    if (must_fail() || bytes > PTRDIFF_MAX - HUGE_PAGE)
+        return false;
+    bytes = (bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+    void *data = span->data
+                     ? mremap(span->data, span->bytes, bytes, MREMAP_MAYMOVE)
+                     : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (data == MAP_FAILED)
+        return false;
+    madvise(data, bytes, MADV_HUGEPAGE);
+    *span = (pl_span){data, bytes};
+    return true;
+}
+
+void pl_span_trim(pl_span *span, uint64_t bytes) {
+    bytes = (bytes + 4095) & ~(uint64_t)4095;
+    if (bytes >= span->bytes)
+        return;
+    if (bytes == 0) {
+        pl_span_free(span);
+        return;
+    }
+    munmap((char *)span->data + bytes, span->bytes - bytes);
+    span->bytes = bytes;
+}
+
+void pl_span_free(pl_span *span) {
+    if (span->data)
+        munmap(span->data, span->bytes);
+    *span = (pl_span){0};
+}
+
+uint64_t pl_peak_bytes(void) {
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return (uint64_t)usage.ru_maxrss * 1024;
+}

@@ -1,0 +1,181 @@
+/* pool.c: tasks are taken from one counter. A waiting thread spins for some ten microseconds, because rounds are short,
+ * then sleeps. New threads start on a core of their own: left alone, the kernel keeps them on their creator's core for
+ * 20 ms, which is longer than many a run. */
+#define _GNU_SOURCE /* affinity */
+#include "base/pool.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "base/memory.h"
+
+#define SPINS 20000
+
+struct pl_pool {
+    unsigned threads, started, spins;
+    pthread_t *handles;
+    pthread_mutex_t mutex;
+    pthread_cond_t wake, idle;
+    atomic_uint generation; /* of the current run; written under the mutex */
+    atomic_uint next, busy; /* next task; helpers that have not finished the run */
+    unsigned tasks, sleeping;
+    bool owner_sleeps, stop;
+    pl_task task;
+    void *context;
+};
+
+static _Thread_local bool inside_task;
+
+static void relax(void) {
+#if defined __x86_64__
+    __builtin_ia32_pause();
+#endif
+}
+
+static void run_tasks(pl_pool *pool) {
+    inside_task = true;
+    for (unsigned i; (i = atomic_fetch_add(&pool->next, 1)) < pool->tasks;)
+        pool->task(pool->context, i);
+    inside_task = false;
+}
+
+/* Waits for the run after `seen`; false when the pool closes. */
+static bool await_run(pl_pool *pool, unsigned seen) {
+    for (unsigned i = 0; i < pool->spins; i++) {
+        if (atomic_load(&pool->generation) != seen)
+            return !pool->stop;
+        relax();
+    }
+    pthread_mutex_lock(&pool->mutex);
+    pool->sleeping++;
+    while (atomic_load(&pool->generation) == seen)
+        pthread_cond_wait(&pool->wake, &pool->mutex);
+    pool->sleeping--;
+    pthread_mutex_unlock(&pool->mutex);
+    return !pool->stop;
+}
+
+static void *helper(void *argument) {
+    pl_pool *pool = argument;
+    for (unsigned seen = 0; await_run(pool, seen);) {
+        seen++;
+        run_tasks(pool);
+        if (atomic_fetch_sub(&pool->busy, 1) == 1) {
+            pthread_mutex_lock(&pool->mutex);
+            if (pool->owner_sleeps)
+                pthread_cond_signal(&pool->idle);
+            pthread_mutex_unlock(&pool->mutex);
+        }
+    }
+    return NULL;
+}
+
+static void announce(pl_pool *pool) {
+    pthread_mutex_lock(&pool->mutex);
+    atomic_fetch_add(&pool->generation, 1);
+    if (pool->sleeping)
+        pthread_cond_broadcast(&pool->wake);
+    pthread_mutex_unlock(&pool->mutex);
+}
+
+static void await_helpers(pl_pool *pool) {
+    for (unsigned i = 0; i < pool->spins; i++) {
+        if (atomic_load(&pool->busy) == 0)
+            return;
+        relax();
+    }
+    pthread_mutex_lock(&pool->mutex);
+    pool->owner_sleeps = true;
+    while (atomic_load(&pool->busy) != 0)
+        pthread_cond_wait(&pool->idle, &pool->mutex);
+    pool->owner_sleeps = false;
+    pthread_mutex_unlock(&pool->mutex);
+}
+
+/* Starts helper `i` on the i-th allowed core after the caller's, and keeps it there. */
+static bool start_helper(pl_pool *pool, unsigned i, const cpu_set_t *allowed) {
+    pthread_attr_t attributes;
+    if (pthread_attr_init(&attributes) != 0)
+        return false;
+    unsigned cores = (unsigned)CPU_COUNT(allowed);
+    if (pool->threads <= cores) {
+        int here = sched_getcpu(), core = here < 0 ? 0 : here;
+        for (unsigned steps = 0; steps <= i; steps++)
+            do
+                core = (core + 1) % CPU_SETSIZE;
+            while (!CPU_ISSET(core, allowed));
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(core, &one);
+        pthread_attr_setaffinity_np(&attributes, sizeof one, &one);
+    }
+    bool started = pthread_create(&pool->handles[i], &attributes, helper, pool) == 0;
+    pthread_attr_destroy(&attributes);
+    return started;
+}
+
+unsigned pl_pool_threads(const pl_pool *pool) { return pool->threads; }
+
+void pl_pool_run(pl_pool *pool, pl_task task, void *context, unsigned tasks) {
+    if (inside_task || tasks <= 1 || pool->threads == 1) {
+        for (unsigned i = 0; i < tasks; i++)
+            task(context, i);
+        return;
+    }
+    pool->task = task;
+    pool->context = context;
+    pool->tasks = tasks;
+    atomic_store(&pool->next, 0);
+    atomic_store(&pool->busy, pool->started);
+    announce(pool);
+    run_tasks(pool);
+    await_helpers(pool);
+}
+
+parley_status pl_pool_open(pl_pool **out, unsigned threads, parley_error *error) {
+    cpu_set_t allowed;
+    CPU_ZERO(&allowed);
+    *out = NULL;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) == 0)
+        CPU_SET(0, &allowed);
+    unsigned cores = (unsigned)CPU_COUNT(&allowed);
+    threads = threads ? threads : cores;
+    pl_pool *pool = pl_alloc(1, sizeof *pool);
+    pthread_t *handles = pl_alloc(threads, sizeof *handles);
+    if (!pool || !handles) {
+        pl_free(pool);
+        pl_free(handles);
+        return pl_fail_memory(error, "threads", threads * sizeof *handles);
+    }
+    pool->threads = threads;
+    pool->handles = handles;
+    pool->spins = threads <= cores ? SPINS : 0;
+    pthread_mutex_init(&pool->mutex, NULL);
+    pthread_cond_init(&pool->wake, NULL);
+    pthread_cond_init(&pool->idle, NULL);
+    while (pool->started + 1 < threads) {
+        if (!start_helper(pool, pool->started, &allowed)) {
+            pl_pool_close(pool);
+            return pl_fail(error, PARLEY_NO_MEMORY, "cannot start %u threads; ask for fewer with --threads", threads);
+        }
+        pool->started++;
+    }
+    *out = pool;
+    return PARLEY_OK;
+}
+
+void pl_pool_close(pl_pool *pool) {
+    if (!pool)
+        return;
+    pool->stop = true;
+    announce(pool);
+    for (unsigned i = 0; i < pool->started; i++)
+        pthread_join(pool->handles[i], NULL);
+    pthread_cond_destroy(&pool->idle);
+    pthread_cond_destroy(&pool->wake);
+    pthread_mutex_destroy(&pool->mutex);
+    pl_free(pool->handles);
+    pl_free(pool);
+}

@@ -1,0 +1,17 @@
+/* pool.h: threads that run numbered tasks. Which thread runs a task is left open, so a task may depend on its number
+ * only. A run that is started from inside a task is done at once, on the thread that asked. */
+#ifndef PL_POOL_H
+#define PL_POOL_H
+
+#include "base/status.h"
+
+typedef struct pl_pool pl_pool;
+typedef void (*pl_task)(void *context, unsigned task);
+
+/* `threads` 0: one per core that this process may use. */
+parley_status pl_pool_open(pl_pool **out, unsigned threads, parley_error *error);
+unsigned pl_pool_threads(const pl_pool *pool);
+void pl_pool_run(pl_pool *pool, pl_task task, void *context, unsigned tasks); /* returns when all are done */
+void pl_pool_close(pl_pool *pool);
+
+#endif

@@ -1,0 +1,19 @@
+/* random.h: random streams. A stream is made from (seed, worker, round), so what a worker draws never depends on
+ * threads, ranks or the order in which workers run. xoshiro256**, seeded by splitmix64. */
+#ifndef PL_RANDOM_H
+#define PL_RANDOM_H
+
+#include <stdint.h>
+
+typedef struct pl_stream {
+    uint64_t s[4];
+} pl_stream;
+
+pl_stream pl_stream_make(uint64_t seed, uint64_t worker, uint64_t round);
+uint64_t pl_random(pl_stream *stream);                       /* 64 bits */
+uint64_t pl_random_below(pl_stream *stream, uint64_t bound); /* uniform in [0, bound), bound > 0 */
+double pl_random_unit(pl_stream *stream);                    /* uniform in [0, 1) */
+double pl_random_normal(pl_stream *stream);                  /* mean 0, variance 1 */
+void pl_shuffle(pl_stream *stream, uint64_t *items, uint64_t count);
+
+#endif

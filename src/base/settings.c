@@ -1,0 +1,292 @@
+/* settings.c: the settings table and what is made from it. */
+#include "base/settings.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+#define AT(field) .offset = offsetof(struct parley_settings, field)
+#define MANY 1e18
+
+const pl_setting pl_settings[] = {
+    {"loss", PL_WORD, PL_FOR_TRAIN, "auto", .list = "losses", .value_name = "NAME", .may_be_auto = true,
+     .in_model = true, .heading = "The problem",
+     .help = "what a wrong prediction costs; auto: logistic for two labels, squared for real ones", AT(loss)},
+    {"lambda", PL_REAL, PL_FOR_TRAIN, "auto", 0, 1e300, .value_name = "X", .may_be_auto = true, .in_model = true,
+     .help = "strength of the penalty on the mean loss; auto: 1 / sum of weights, which is C = 1 elsewhere",
+     AT(lambda)},
+    {"l1_ratio", PL_REAL, PL_FOR_TRAIN, "0", 0, 1, .value_name = "X", .in_model = true,
+     .help = "share of the penalty that is L1: 0 ridge, 1 lasso, between them elastic net", AT(l1_ratio)},
+    {"intercept", PL_CHOICE, PL_FOR_TRAIN, "free", .choices = "free|penalised|none", .value_name = "KIND",
+     .in_model = true, .help = "free: not penalised; penalised: as a column of ones; none", AT(intercept)},
+    {"weights", PL_WORD, PL_FOR_TRAIN | PL_FOR_CONVERT | PL_FOR_EVAL, "", .value_name = "FILE",
+     .help = "a file with one non-negative weight per row of the data", AT(weights)},
+    {"preset", PL_WORD, PL_FOR_TRAIN, "auto", .list = "presets", .value_name = "NAME", .in_model = true,
+     .heading = "The method", .help = "a method by name; auto chooses by the data's shape and the loss", AT(preset)},
+    {"local", PL_WORD, PL_FOR_TRAIN, "auto", .list = "solvers", .value_name = "NAME", .may_be_auto = true,
+     .in_model = true, .help = "local solver, in place of the preset's", AT(local)},
+    {"combine", PL_WORD, PL_FOR_TRAIN, "auto", .list = "combines", .value_name = "NAME", .may_be_auto = true,
+     .in_model = true, .help = "combine, in place of the preset's", AT(combine)},
+    {"exchange", PL_WORD, PL_FOR_TRAIN, "auto", .list = "exchanges", .value_name = "NAME", .may_be_auto = true,
+     .in_model = true, .help = "exchange, in place of the preset's", AT(exchange)},
+    {"engine", PL_WORD, PL_FOR_TRAIN, "threads", .list = "engines", .value_name = "NAME",
+     .help = "what runs the workers and carries their messages", AT(engine)},
+    {"workers", PL_WHOLE, PL_FOR_TRAIN, "auto", 1, 65536, .value_name = "K", .may_be_auto = true, .in_model = true,
+     .help = "workers, each with a shard of the rows; auto: one per process", AT(workers)},
+    {"lanes", PL_WHOLE, PL_FOR_TRAIN, "auto", 1, 1024, .value_name = "L", .may_be_auto = true, .optional = true,
+     .in_model = true,
+     .help = "parallel lanes inside a worker; auto: the threads it has to itself, where the data are large enough",
+     AT(lanes)},
+    {"threads", PL_WHOLE, PL_FOR_TRAIN | PL_FOR_PREDICT | PL_FOR_EVAL | PL_FOR_CONVERT, "auto", 1, 4096,
+     .value_name = "T", .may_be_auto = true,
+     .help = "threads of this process; auto: all cores. The model does not depend on it", AT(threads)},
+    {"seed", PL_WHOLE, PL_FOR_TRAIN | PL_FOR_GENERATE, "1", 0, MANY, .value_name = "N", .in_model = true,
+     .help = "seed of every random stream", AT(seed)},
+    {"local_epochs", PL_REAL, PL_FOR_TRAIN, "1", 1e-9, 1e9, .value_name = "X", .optional = true, .in_model = true,
+     .help = "passes over its shard that a worker makes between two exchanges (H)", AT(local_epochs)},
+    {"local_steps", PL_WHOLE, PL_FOR_TRAIN, "auto", 1, MANY, .value_name = "N", .may_be_auto = true, .optional = true,
+     .in_model = true, .help = "the same in single steps; auto: from local_epochs", AT(local_steps)},
+    {"batch_fraction", PL_REAL, PL_FOR_TRAIN, "1", 1e-9, 1, .value_name = "X", .optional = true, .in_model = true,
+     .help = "share of its rows that a worker samples for one gradient; 1: all of them", AT(batch_fraction)},
+    {"rate", PL_REAL, PL_FOR_TRAIN, "auto", 1e-300, 1e300, .value_name = "X", .may_be_auto = true, .optional = true,
+     .in_model = true, .help = "learning rate; auto: the largest that is safe for the data", AT(rate)},
+    {"schedule", PL_CHOICE, PL_FOR_TRAIN, "constant", .choices = "constant|inverse|inverse-sqrt", .value_name = "KIND",
+     .optional = true, .in_model = true, .help = "learning rate at round k: rate, rate/k or rate/sqrt k", AT(schedule)},
+    {"gap", PL_REAL, PL_FOR_TRAIN, "1e-4", 0, 1, .value_name = "X", .in_model = true,
+     .heading = "When to stop and to look",
+     .help = "stop when the duality gap is at most this share of the objective at w = 0; 0: never", AT(gap)},
+    {"rounds", PL_WHOLE, PL_FOR_TRAIN, "10000", 1, MANY, .value_name = "N", .in_model = true,
+     .help = "stop after this many rounds", AT(rounds)},
+    {"seconds", PL_REAL, PL_FOR_TRAIN, "inf", 0, INFINITY, .value_name = "X",
+     .help = "stop after this many seconds of training", AT(seconds)},
+    {"evaluate_every", PL_WHOLE, PL_FOR_TRAIN, "auto", 1, MANY, .value_name = "N", .may_be_auto = true,
+     .in_model = true,
+     .help = "rounds between two evaluations of the gap; auto: so that they cost under a tenth of the work",
+     AT(evaluate_every)},
+    {"model", PL_WORD, PL_FOR_TRAIN, "model.safetensors", .value_name = "FILE", .heading = "Files",
+     .help = "where to write the model", AT(model)},
+    {"log", PL_WORD, PL_FOR_TRAIN, "", .value_name = "FILE",
+     .help = "write one JSON object per round here; - is standard output", AT(log)},
+    {"output", PL_CHOICE, PL_FOR_PREDICT, "label", .choices = "label|decision|probability", .value_name = "KIND",
+     .help = "what to print for each row", AT(output)},
+    {"rows", PL_WHOLE, PL_FOR_GENERATE, "10000", 1, 4294967295.0, .value_name = "N", .heading = "The data to make",
+     .help = "rows to make", AT(rows)},
+    {"columns", PL_WHOLE, PL_FOR_GENERATE, "1000", 1, 2147483647.0, .value_name = "N", .help = "columns to make",
+     AT(columns)},
+    {"nonzeros", PL_REAL, PL_FOR_GENERATE, "50", 0, 2147483647.0, .value_name = "X",
+     .help = "mean number of non-zeros in a row", AT(nonzeros)},
+    {"json", PL_FLAG, PL_FOR_TRAIN | PL_FOR_EVAL | PL_FOR_INFO, "false", .heading = "Printing",
+     .help = "print the result as one JSON object, and nothing else on standard output", AT(json)},
+    {"quiet", PL_FLAG, PL_FOR_TRAIN | PL_FOR_CONVERT | PL_FOR_GENERATE, "false",
+     .help = "print no progress", AT(quiet)},
+};
+
+const unsigned pl_settings_count = sizeof pl_settings / sizeof *pl_settings;
+
+static void *field(const parley_settings *settings, const pl_setting *row) { return (char *)settings + row->offset; }
+
+static unsigned row_number(const pl_setting *row) { return (unsigned)(row - pl_settings); }
+
+const pl_setting *pl_setting_find(const char *name) {
+    for (unsigned i = 0; i < pl_settings_count; i++) {
+        const char *a = pl_settings[i].name, *b = name;
+        while (*a && (*a == *b || (*a == '_' && *b == '-')))
+            a++, b++;
+        if (!*a && !*b)
+            return &pl_settings[i];
+    }
+    return NULL;
+}
+
+void pl_setting_flag(const pl_setting *row, char *flag, size_t size) {
+    snprintf(flag, size, "--%s", row->name);
+    for (char *c = flag; *c; c++)
+        *c = *c == '_' ? '-' : *c;
+}
+
+void pl_number_text(double value, char *text, size_t size) {
+    /* %g drops zeros at the end, so that of a normal number 15 digits are as short as fewer */
+    for (int digits = fabs(value) < DBL_MIN ? 1 : DBL_DIG; digits <= 17; digits++) {
+        snprintf(text, size, "%.*g", digits, value);
+        if (strtod(text, NULL) == value)
+            return;
+    }
+}
+
+/* Edits (insert, delete, replace, swap of neighbours) from a to b, for words of under 40 letters. */
+static unsigned edits(const char *a, const char *b) {
+    unsigned table[3][41];
+    unsigned n = (unsigned)strlen(b);
+    for (unsigned j = 0; j <= n; j++)
+        table[0][j] = j;
+    for (unsigned i = 1; a[i - 1]; i++) {
+        unsigned *row = table[i % 3], *above = table[(i + 2) % 3], *two_above = table[(i + 1) % 3];
+        row[0] = i;
+        for (unsigned j = 1; j <= n; j++) {
+            unsigned best = above[j - 1] + (a[i - 1] != b[j - 1]);
+            best = above[j] + 1 < best ? above[j] + 1 : best;
+            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && two_above[j - 2] + 1 < best)
+                best = two_above[j - 2] + 1;
+            row[j] = best;
+        }
+    }
+    return table[strlen(a) % 3][n];
+}
+
+const char *pl_nearest(const char *word, const char *const *words, unsigned count) {
+    const char *best = NULL;
+    unsigned length = (unsigned)strlen(word), least = length / 3 + 2;
+    for (unsigned i = 0; i < count && length <= 40; i++) {
+        unsigned distance = strlen(words[i]) <= 40 ? edits(word, words[i]) : least;
+        if (distance < least) {
+            least = distance;
+            best = words[i];
+        }
+    }
+    return best;
+}
+
+static parley_status unknown(unsigned command, const char *name, parley_error *error) {
+    char flags[64][40], given[64];
+    const char *words[64];
+    unsigned count = 0;
+    for (unsigned i = 0; i < pl_settings_count; i++)
+        if (!command || (pl_settings[i].commands & command)) {
+            pl_setting_flag(&pl_settings[i], flags[count], sizeof *flags);
+            words[count] = flags[count];
+            count++;
+        }
+    snprintf(given, sizeof given, "--%s", name);
+    const char *near = pl_nearest(given, words, count);
+    return pl_fail(error, PARLEY_BAD_USAGE,
+                   near ? "there is no option --%s; did you mean %s?" : "there is no option --%s%.0s", name,
+                   near ? near : "");
+}
+
+static parley_status set_choice(parley_settings *settings, const pl_setting *row, const char *value, const char *flag,
+                                parley_error *error) {
+    const char *choice = row->choices;
+    for (uint64_t i = 0;; i++) {
+        size_t length = strcspn(choice, "|");
+        if (strlen(value) == length && memcmp(choice, value, length) == 0) {
+            *(uint64_t *)field(settings, row) = i;
+            return PARLEY_OK;
+        }
+        if (!choice[length])
+            return pl_fail(error, PARLEY_BAD_USAGE, "%s %s: it is one of %s", flag, value, row->choices);
+        choice += length + 1;
+    }
+}
+
+static parley_status set_number(parley_settings *settings, const pl_setting *row, const char *value, const char *flag,
+                                parley_error *error) {
+    char *end;
+    if (row->may_be_auto && strcmp(value, "auto") == 0) {
+        if (row->kind == PL_REAL)
+            *(double *)field(settings, row) = NAN;
+        else
+            *(uint64_t *)field(settings, row) = 0;
+        return PARLEY_OK;
+    }
+    double number = strtod(value, &end);
+    if (end == value || *end || number != number || strpbrk(value, "xXpP \t"))
+        return pl_fail(error, PARLEY_BAD_USAGE, "%s %s: not a number", flag, value);
+    if (row->kind == PL_WHOLE && number != floor(number))
+        return pl_fail(error, PARLEY_BAD_USAGE, "%s %s: not a whole number", flag, value);
+    if (number < row->min || number > row->max)
+        return pl_fail(error, PARLEY_BAD_USAGE, "%s %s: it lies between %.10g and %.10g", flag, value, row->min,
+                       row->max);
+    if (row->kind == PL_REAL)
+        *(double *)field(settings, row) = number;
+    else
+        *(uint64_t *)field(settings, row) = strpbrk(value, ".eE") ? (uint64_t)number : strtoull(value, NULL, 10);
+    return PARLEY_OK;
+}
+
+static parley_status set_value(parley_settings *settings, const pl_setting *row, const char *value,
+                               parley_error *error) {
+    char flag[48];
+    pl_setting_flag(row, flag, sizeof flag);
+    switch (row->kind) {
+    case PL_FLAG:
+        if (strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
+            return pl_fail(error, PARLEY_BAD_USAGE, "%s takes no value", flag);
+        *(bool *)field(settings, row) = *value == 't';
+        return PARLEY_OK;
+    case PL_CHOICE: return set_choice(settings, row, value, flag, error);
+    case PL_WORD:
+        if (strlen(value) >= PL_TEXT)
+            return pl_fail(error, PARLEY_BAD_USAGE, "%s: the value is too long", flag);
+        memcpy(field(settings, row), value, strlen(value) + 1);
+        return PARLEY_OK;
+    default: return set_number(settings, row, value, flag, error);
+    }
+}
+
+void pl_settings_defaults(parley_settings *settings) {
+    memset(settings, 0, sizeof *settings);
+    for (unsigned i = 0; i < pl_settings_count; i++)
+        set_value(settings, &pl_settings[i], pl_settings[i].initial, NULL);
+}
+
+parley_status pl_setting_set(parley_settings *settings, unsigned command, const char *name, const char *value,
+                             parley_error *error) {
+    const pl_setting *row = pl_setting_find(name);
+    if (!row || (command && !(row->commands & command)))
+        return unknown(command, name, error);
+    parley_status status = set_value(settings, row, value, error);
+    if (status == PARLEY_OK)
+        settings->given[row_number(row)] = true;
+    return status;
+}
+
+bool pl_setting_given(const parley_settings *settings, const char *name) {
+    const pl_setting *row = pl_setting_find(name);
+    return row && settings->given[row_number(row)];
+}
+
+static void choice_text(const pl_setting *row, uint64_t chosen, char *text, size_t size) {
+    const char *choice = row->choices;
+    for (; chosen > 0; chosen--)
+        choice += strcspn(choice, "|") + 1;
+    snprintf(text, size, "%.*s", (int)strcspn(choice, "|"), choice);
+}
+
+void pl_setting_text(const parley_settings *settings, const pl_setting *row, char *text, size_t size) {
+    const void *value = field(settings, row);
+    switch (row->kind) {
+    case PL_FLAG: snprintf(text, size, "%s", *(const bool *)value ? "true" : "false"); break;
+    case PL_CHOICE: choice_text(row, *(const uint64_t *)value, text, size); break;
+    case PL_WORD: snprintf(text, size, "%s", (const char *)value); break;
+    case PL_REAL:
+        if (isnan(*(const double *)value))
+            snprintf(text, size, "auto");
+        else
+            pl_number_text(*(const double *)value, text, size);
+        break;
+    case PL_WHOLE:
+        if (row->may_be_auto && *(const uint64_t *)value == 0)
+            snprintf(text, size, "auto");
+        else
+            snprintf(text, size, "%llu", (unsigned long long)*(const uint64_t *)value);
+        break;
+    }
+}
+
+parley_status parley_settings_new(parley_settings **out, parley_error *error) {
+    parley_status status = pl_take(out, 1, sizeof **out, "settings", error);
+    if (status == PARLEY_OK)
+        pl_settings_defaults(*out);
+    return status;
+}
+
+parley_status parley_settings_set(parley_settings *settings, const char *name, const char *value, parley_error *error) {
+    return pl_setting_set(settings, 0, name, value, error);
+}
+
+void parley_settings_free(parley_settings *settings) { pl_free(settings); }

@@ -1,0 +1,94 @@
+/* settings.h: every setting of Parley, one row each. The row makes the default, the bounds, the flag, the help, the
+ * documentation, the completion, the JSON key and the model's metadata key. */
+#ifndef PL_SETTINGS_H
+#define PL_SETTINGS_H
+
+#include <stdbool.h>
+
+#include "base/status.h"
+
+#define PL_TEXT 4096
+
+typedef enum pl_intercept { PL_FREE, PL_PENALISED, PL_NO_INTERCEPT } pl_intercept;
+typedef enum pl_schedule { PL_CONSTANT, PL_INVERSE, PL_INVERSE_SQRT } pl_schedule;
+typedef enum pl_output { PL_LABEL, PL_DECISION, PL_PROBABILITY } pl_output;
+
+/* Settings that may be "auto" hold NaN (reals), 0 (whole numbers) or "auto" (text) until they are resolved. */
+struct parley_settings {
+    /* the problem */
+    char loss[PL_TEXT];
+    double lambda, l1_ratio;
+    uint64_t intercept; /* pl_intercept */
+    char weights[PL_TEXT];
+    /* the method */
+    char preset[PL_TEXT], local[PL_TEXT], combine[PL_TEXT], exchange[PL_TEXT], engine[PL_TEXT];
+    uint64_t workers, lanes, threads, seed;
+    double local_epochs;
+    uint64_t local_steps;
+    double batch_fraction, rate;
+    uint64_t schedule; /* pl_schedule */
+    /* when to stop and to look */
+    double gap;
+    uint64_t rounds;
+    double seconds;
+    uint64_t evaluate_every;
+    /* files and printing */
+    char model[PL_TEXT], log[PL_TEXT];
+    bool json, quiet;
+    uint64_t output; /* pl_output */
+    /* generate */
+    uint64_t rows, columns;
+    double nonzeros;
+    /* which of them the user gave, by row of the table */
+    bool given[64];
+};
+
+enum {
+    PL_FOR_TRAIN = 1,
+    PL_FOR_PREDICT = 2,
+    PL_FOR_EVAL = 4,
+    PL_FOR_CONVERT = 8,
+    PL_FOR_GENERATE = 16,
+    PL_FOR_INFO = 32
+};
+
+typedef enum pl_kind { PL_FLAG, PL_WHOLE, PL_REAL, PL_WORD, PL_CHOICE } pl_kind;
+
+typedef struct pl_setting {
+    const char *name; /* JSON and metadata key; the flag has - for _ */
+    pl_kind kind;
+    unsigned commands;      /* PL_FOR_* */
+    const char *initial;    /* the default, as text */
+    double min, max;        /* bounds of numbers */
+    const char *choices;    /* PL_CHOICE: "free|penalised|none", in the order of the enum */
+    const char *list;       /* PL_WORD: the registry that names the values, as in `parley list NAME` */
+    const char *value_name; /* in the help: N, X, FILE */
+    bool may_be_auto;
+    bool optional; /* a member of the method must say that it reads this, else giving it is an error */
+    bool in_model; /* decides the model: kept in its metadata */
+    const char *help;
+    size_t offset;
+    const char *heading; /* on the first row of a group: its title */
+} pl_setting;
+
+extern const pl_setting pl_settings[];
+extern const unsigned pl_settings_count;
+
+void pl_settings_defaults(parley_settings *settings);
+/* The row for `name` (either spelling, - or _), or NULL. */
+const pl_setting *pl_setting_find(const char *name);
+/* Sets one; says in `error` what is wrong with name or value. `command` 0: any. */
+parley_status pl_setting_set(parley_settings *settings, unsigned command, const char *name, const char *value,
+                             parley_error *error);
+bool pl_setting_given(const parley_settings *settings, const char *name);
+/* The value as text, as it would be given; numbers in the shortest form that reads back the same. */
+void pl_setting_text(const parley_settings *settings, const pl_setting *row, char *text, size_t size);
+/* "batch_fraction" -> "--batch-fraction" */
+void pl_setting_flag(const pl_setting *row, char *flag, size_t size);
+
+/* Shortest decimal form of a double that reads back the same. */
+void pl_number_text(double value, char *text, size_t size);
+/* The word of `count` nearest to `word` in edits, or NULL when none is near. */
+const char *pl_nearest(const char *word, const char *const *words, unsigned count);
+
+#endif

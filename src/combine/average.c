@@ -1,0 +1,35 @@
+/* average.c: the next v is the mean of the workers' copies, weighted by the weight of their rows (CoCoA; model
+ * averaging). */
+#include "combine/combine.h"
+
+static parley_status open_average(const pl_setup *setup, pl_combine **out, parley_error *error) {
+    (void)setup;
+    parley_status status = pl_take(out, 1, sizeof **out, "average", error);
+    if (status == PARLEY_OK)
+        (*out)->type = &pl_combine_average;
+    return status;
+}
+
+static double share(const pl_combine *combine, double weight, double total) {
+    (void)combine;
+    return weight / total;
+}
+
+static parley_status propose(pl_combine *combine, const pl_slice *slice, uint64_t round, parley_error *error) {
+    (void)combine, (void)round, (void)error;
+    for (uint64_t j = slice->begin; j < slice->end; j++)
+        slice->direction[j] = (slice->shrink - 1.0) * slice->v[j] + slice->change[j];
+    return PARLEY_OK;
+}
+
+static void close_average(pl_combine *combine) { pl_free(combine); }
+
+const pl_combine_type pl_combine_average = {
+    .name = "average",
+    .help = "averages the workers' copies, weighted by their rows (CoCoA)",
+    .needs = PL_NEEDS_DUAL,
+    .open = open_average,
+    .share = share,
+    .propose = propose,
+    .close = close_average,
+};

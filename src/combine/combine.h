@@ -1,0 +1,54 @@
+/* combine.h: how the workers' updates become the next v. Runs at whoever owns a slice of v and keeps the owner's state
+ * there.
+ *
+ * A round at the owner: the reduced update arrives as (shrink, change) -> propose a direction -> where it searches,
+ * trial steps are measured by scalars and judged -> the accepted step is applied. */
+#ifndef PL_COMBINE_H
+#define PL_COMBINE_H
+
+#include "local/local.h"
+
+/* A slice of v, [begin, end), and what was reduced for it. Arrays are addressed by entry of v. */
+typedef struct pl_slice {
+    uint64_t begin, end;
+    double *v;         /* whole table; this rank owns the slice */
+    double *change;    /* sum of share x change; columns of `size` entries */
+    double *direction; /* to be filled for the slice */
+    double shrink;     /* v + change becomes shrink v + change */
+} pl_slice;
+
+typedef enum pl_measure { PL_OWN_NORM, PL_OWN_PENALTY, PL_OWN_SLOPE, PL_OWN_SCALARS } pl_measure;
+
+typedef struct pl_combine pl_combine;
+
+typedef struct pl_combine_type {
+    const char *name, *help;
+    unsigned needs;
+    const char *const *settings;
+    bool whole;                               /* one owner must see all of v */
+    bool searches;                            /* the workers follow the direction and are probed */
+    uint64_t (*width)(const pl_glm *glm);     /* columns of an update; NULL: 1 */
+    uint64_t (*bytes)(const pl_setup *setup); /* that open will allocate; NULL: next to none */
+    parley_status (*open)(const pl_setup *setup, pl_combine **out, parley_error *error);
+    double (*sigma)(const pl_combine *combine); /* asked of the solvers in the next round; NULL: 1 */
+    /* The part that a worker's update counts for, given its weight and the sum of all; NULL: 1. */
+    double (*share)(const pl_combine *combine, double weight, double total);
+    parley_status (*propose)(pl_combine *combine, const pl_slice *slice, uint64_t round, parley_error *error);
+    /* This owner's scalars at step gamma; NULL: none. */
+    void (*measure)(pl_combine *combine, const pl_slice *slice, double gamma, double *scalars);
+    /* Looks at the sums over workers and owners for step *gamma: true accepts it, else *gamma is the next to try.
+     * NULL: a step of 1 is always accepted. */
+    bool (*judge)(pl_combine *combine, const double *workers, const double *owners, double *gamma);
+    bool (*stalled)(pl_combine *combine);
+    void (*close)(pl_combine *combine);
+} pl_combine_type;
+
+struct pl_combine {
+    const pl_combine_type *type;
+};
+
+extern const pl_combine_type pl_combine_add, pl_combine_average, pl_combine_step, pl_combine_newton;
+extern const pl_combine_type *const pl_combines[];
+extern const unsigned pl_combines_count;
+
+#endif

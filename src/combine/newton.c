@@ -1,0 +1,116 @@
+/* newton.c: Newton's method for few columns. The update brings the gradient g and the curvature H of the mean loss; the
+ * owner solves
+ *
+ *     (H + l2 I) d = -(g + l2 v)            by Cholesky; a free intercept has no l2
+ *
+ * and a step gamma along d is searched: with phi(gamma) = P(v + gamma d), convex, a step is taken where phi' is small
+ * against phi'(0). */
+#include <lapacke.h>
+#include <math.h>
+#include <string.h>
+
+#include "combine/combine.h"
+
+#define ENOUGH 0.3 /* of the first slope */
+#define TRIALS 30
+#define JITTERS 12 /* tries to make a singular curvature definite */
+
+typedef struct newton {
+    pl_combine base;
+    const pl_glm *glm;
+    double *matrix; /* size x size */
+    unsigned trials;
+} newton;
+
+static uint64_t width(const pl_glm *glm) { return 1 + glm->size; }
+
+static uint64_t bytes(const pl_setup *setup) { return setup->glm->size * setup->glm->size * sizeof(double); }
+
+static void close_newton(pl_combine *combine) {
+    newton *this = (newton *)combine;
+    if (this)
+        pl_free(this->matrix);
+    pl_free(this);
+}
+
+static parley_status open_newton(const pl_setup *setup, pl_combine **out, parley_error *error) {
+    newton *this;
+    parley_status status = pl_take(&this, 1, sizeof *this, "newton", error);
+    if (status != PARLEY_OK)
+        return status;
+    this->base.type = &pl_combine_newton;
+    this->glm = setup->glm;
+    status =
+        pl_take(&this->matrix, setup->glm->size, setup->glm->size * sizeof *this->matrix, "newton's matrix", error);
+    if (status != PARLEY_OK)
+        close_newton(&this->base);
+    else
+        *out = &this->base;
+    return status;
+}
+
+/* Copies H + l2 I, adding `jitter` times its own diagonal, and factors it. */
+static bool factor(newton *this, const double *curvature, double jitter) {
+    lapack_int n = (lapack_int)this->glm->size;
+    memcpy(this->matrix, curvature, (uint64_t)n * (uint64_t)n * sizeof *this->matrix);
+    for (uint64_t j = 0; j < this->glm->size; j++) {
+        double *diagonal = &this->matrix[j * this->glm->size + j];
+        *diagonal += pl_penalised(this->glm, j) ? this->glm->l2 : 0.0;
+        *diagonal += jitter * (*diagonal > 0 ? *diagonal : 1.0);
+    }
+    return LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', n, this->matrix, n) == 0;
+}
+
+static parley_status propose(pl_combine *combine, const pl_slice *slice, uint64_t round, parley_error *error) {
+    newton *this = (newton *)combine;
+    uint64_t size = this->glm->size;
+    (void)round;
+    this->trials = 0;
+    if (slice->begin == slice->end)
+        return PARLEY_OK;
+    double jitter = 0;
+    for (unsigned i = 0; !factor(this, slice->change + size, jitter); i++) {
+        if (i == JITTERS)
+            return pl_fail(error, PARLEY_BROKEN, "Newton's matrix cannot be factored; use --preset gd");
+        jitter = jitter > 0 ? 10 * jitter : 1e-14;
+    }
+    for (uint64_t j = 0; j < size; j++)
+        slice->direction[j] = -(slice->change[j] + (pl_penalised(this->glm, j) ? this->glm->l2 * slice->v[j] : 0.0));
+    LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', (lapack_int)size, 1, this->matrix, (lapack_int)size, slice->direction,
+                        (lapack_int)size);
+    return PARLEY_OK;
+}
+
+/* Slopes by gamma: of the penalty there, and of P at 0. */
+static void measure(pl_combine *combine, const pl_slice *slice, double gamma, double *scalars) {
+    const pl_glm *glm = ((newton *)combine)->glm;
+    for (uint64_t j = slice->begin; j < slice->end; j++) {
+        double l2 = pl_penalised(glm, j) ? glm->l2 : 0.0, d = slice->direction[j];
+        scalars[PL_OWN_PENALTY] += l2 * (slice->v[j] + gamma * d) * d;
+        scalars[PL_OWN_SLOPE] += (slice->change[j] + l2 * slice->v[j]) * d;
+    }
+}
+
+static bool judge(pl_combine *combine, const double *workers, const double *owners, double *gamma) {
+    newton *this = (newton *)combine;
+    double first = -owners[PL_OWN_SLOPE], slope = workers[PL_SUM_SLOPE] + owners[PL_OWN_PENALTY];
+    if (slope <= ENOUGH * first || !(first > 0) || ++this->trials >= TRIALS)
+        return true;
+    *gamma *= fmax(0.1, first / (first + slope)); /* where the chord of phi' crosses 0 */
+    return false;
+}
+
+const pl_combine_type pl_combine_newton = {
+    .name = "newton",
+    .help = "Newton's method by Cholesky, for few columns and a smooth loss",
+    .needs = PL_NEEDS_GRADIENT | PL_NEEDS_FULL | PL_NEEDS_SMOOTH | PL_NEEDS_NO_L1,
+    .whole = true,
+    .searches = true,
+    .width = width,
+    .bytes = bytes,
+    .open = open_newton,
+    .propose = propose,
+    .measure = measure,
+    .judge = judge,
+    .close = close_newton,
+};

@@ -1,0 +1,226 @@
+/* cache.c: data as safetensors: `start` U64 [rows + 1], `label` F64 [rows], `weight` F64 [rows] when there are weights,
+ * `index` U32 [nonzeros], `value` F32 [nonzeros] unless all are 1. Wide types come first, which aligns them all. */
+#define _POSIX_C_SOURCE 200809L /* stat */
+#include "data/cache.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "data/container.h"
+#include "data/read.h"
+
+#define FORMAT "parley-data-1"
+#define LARGEST_COLUMNS 2147483647
+#define TASK_ROWS ((uint64_t)1 << 16) /* that one task checks */
+#define MOST_TASKS ((uint64_t)1 << 20)
+
+parley_status pl_data_write_cache(const parley_data *data, const char *path, parley_error *error) {
+    uint64_t rows = data->x.rows, nonzeros = data->x.nonzeros;
+    char numbers[3][24];
+    snprintf(numbers[0], sizeof numbers[0], "%" PRIu64, rows);
+    snprintf(numbers[1], sizeof numbers[1], "%" PRIu64, data->x.columns);
+    snprintf(numbers[2], sizeof numbers[2], "%" PRIu64, nonzeros);
+    const pl_pair metas[] = {
+        {"format", FORMAT}, {"rows", numbers[0]}, {"columns", numbers[1]}, {"nonzeros", numbers[2]}};
+    pl_tensor tensors[5];
+    unsigned count = 0;
+    tensors[count++] = (pl_tensor){"start", PL_U64, 1, {rows + 1}, data->x.start};
+    tensors[count++] = (pl_tensor){"label", PL_F64, 1, {rows}, data->label};
+    if (data->weight)
+        tensors[count++] = (pl_tensor){"weight", PL_F64, 1, {rows}, data->weight};
+    tensors[count++] = (pl_tensor){"index", PL_U32, 1, {nonzeros}, data->x.index};
+    if (data->x.value)
+        tensors[count++] = (pl_tensor){"value", PL_F32, 1, {nonzeros}, data->x.value};
+    return pl_container_write(path, tensors, count, metas, 4, error);
+}
+
+static parley_status bad(const char *path, const char *what, parley_error *error) {
+    return pl_fail(error, PARLEY_BAD_INPUT, "%s: not a valid data cache: %s", path, what);
+}
+
+/* A number in the metadata. */
+static bool meta_number(const pl_container *container, const char *key, uint64_t *number) {
+    const char *text = pl_container_meta(container, key);
+    if (!text || *text == '\0')
+        return false;
+    *number = 0;
+    for (; *text; text++) {
+        if (*text < '0' || *text > '9' || *number > UINT64_MAX / 10 - 1)
+            return false;
+        *number = *number * 10 + (uint64_t)(*text - '0');
+    }
+    return true;
+}
+
+/* The data of a tensor, when it has this type and length; `*fits` turns false when there is one that has not. */
+static const void *column(const pl_container *container, const char *name, pl_dtype type, uint64_t length, bool *fits) {
+    const pl_tensor *tensor = pl_container_tensor(container, name);
+    if (tensor)
+        *fits &= tensor->type == type && tensor->dims == 1 && tensor->shape[0] == length;
+    return tensor ? tensor->data : NULL;
+}
+
+/* Points the data into the container: shapes are checked, what is in the tensors is not. */
+static parley_status attach(const pl_container *container, const char *path, parley_data *data, parley_error *error) {
+    const char *format = pl_container_meta(container, "format");
+    if (!format || strcmp(format, FORMAT) != 0)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: a safetensors file, but not a data cache; its format is not %s",
+                       path, FORMAT);
+    pl_matrix *x = &data->x;
+    if (!meta_number(container, "rows", &x->rows) || !meta_number(container, "columns", &x->columns) ||
+        !meta_number(container, "nonzeros", &x->nonzeros) || x->columns > LARGEST_COLUMNS || x->rows == UINT64_MAX)
+        return bad(path, "its metadata have no proper rows, columns and nonzeros", error);
+    if (x->rows == 0)
+        return bad(path, "it has no rows", error);
+    bool fits = true;
+    x->start = column(container, "start", PL_U64, x->rows + 1, &fits);
+    data->label = column(container, "label", PL_F64, x->rows, &fits);
+    data->weight = column(container, "weight", PL_F64, x->rows, &fits);
+    x->index = column(container, "index", PL_U32, x->nonzeros, &fits);
+    x->value = column(container, "value", PL_F32, x->nonzeros, &fits);
+    unsigned known = 3 + (data->weight != NULL) + (x->value != NULL);
+    const pl_tensor *first;
+    if (!fits || !x->start || !data->label || !x->index || pl_container_tensors(container, &first) != known)
+        return bad(path, "its tensors are not start, label, weight, index and value of the right shape", error);
+    return PARLEY_OK;
+}
+
+static bool finite_double(double value) { return fabs(value) <= 1.7976931348623157e308; }
+
+/* What is wrong with a row; NULL: nothing. This is the definition; good_rows is the same, fast. */
+static const char *row_fault(const parley_data *data, uint64_t row) {
+    const pl_matrix *x = &data->x;
+    uint64_t begin = x->start[row], end = x->start[row + 1];
+    if (begin > end || end > x->nonzeros)
+        return "its offsets do not rise";
+    for (uint64_t i = begin; i < end; i++) {
+        if (x->index[i] >= x->columns)
+            return "a column index is too large";
+        if (i > begin && x->index[i] <= x->index[i - 1])
+            return "its column indices do not rise";
+        if (x->value && !isfinite(x->value[i]))
+            return "a value is not finite";
+    }
+    if (!isfinite(data->label[row]))
+        return "its label is not finite";
+    if (data->weight && !(isfinite(data->weight[row]) && data->weight[row] >= 0))
+        return "its weight is negative or not finite";
+    return NULL;
+}
+
+static bool good_indices(const uint32_t *index, uint64_t count, uint64_t columns) {
+    uint32_t wrong = 0;
+    for (uint64_t i = 1; i < count; i++)
+        wrong |= index[i] <= index[i - 1];
+    return !wrong && (count == 0 || index[count - 1] < columns);
+}
+
+static bool good_values(const float *value, uint64_t count) {
+    uint32_t wrong = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, &value[i], sizeof bits);
+        wrong |= (bits & 0x7f800000) == 0x7f800000;
+    }
+    return !wrong;
+}
+
+static bool good_rows(const parley_data *data, uint64_t first, uint64_t end) {
+    const pl_matrix *x = &data->x;
+    for (uint64_t row = first; row < end; row++) {
+        uint64_t from = x->start[row], to = x->start[row + 1];
+        if (from > to || to > x->nonzeros || !good_indices(x->index + from, to - from, x->columns) ||
+            !finite_double(data->label[row]))
+            return false;
+        if (data->weight && !(finite_double(data->weight[row]) && data->weight[row] >= 0))
+            return false;
+    }
+    uint64_t from = x->start[first], to = x->start[end];
+    return !x->value || good_values(x->value + from, to - from);
+}
+
+typedef struct check {
+    const parley_data *data;
+    unsigned tasks;
+    bool *good; /* by task */
+} check;
+
+static uint64_t task_row(const check *checked, unsigned task) {
+    uint64_t rows = checked->data->x.rows;
+    return rows / checked->tasks * task + (task < rows % checked->tasks ? task : rows % checked->tasks);
+}
+
+static void check_task(void *context, unsigned task) {
+    check *checked = context;
+    checked->good[task] = good_rows(checked->data, task_row(checked, task), task_row(checked, task + 1));
+}
+
+/* The sentence for the first bad row of those that a task found wanting. */
+static parley_status explain(const check *checked, unsigned task, parley_error *error) {
+    const parley_data *data = checked->data;
+    uint64_t row = task_row(checked, task), end = task_row(checked, task + 1);
+    while (row + 1 < end && !row_fault(data, row))
+        row++;
+    const char *fault = row_fault(data, row);
+    return pl_fail(error, PARLEY_BAD_INPUT, "%s: not a valid data cache: row %" PRIu64 ": %s", data->path, row + 1,
+                   fault ? fault : "it changed while it was read");
+}
+
+static parley_status check_rows(const parley_data *data, pl_pool *pool, parley_error *error) {
+    const pl_matrix *x = &data->x;
+    if (x->start[0] != 0 || x->start[x->rows] != x->nonzeros)
+        return bad(data->path, "its offsets do not run from 0 to the number of nonzeros", error);
+    uint64_t tasks = x->rows / TASK_ROWS + (uint64_t)pl_pool_threads(pool) * 4;
+    tasks = tasks < x->rows ? tasks : x->rows;
+    check checked = {data, (unsigned)(tasks < MOST_TASKS ? tasks : MOST_TASKS), NULL};
+    parley_status status = pl_take(&checked.good, checked.tasks, sizeof *checked.good, "checking", error);
+    if (status != PARLEY_OK)
+        return status;
+    pl_pool_run(pool, check_task, &checked, checked.tasks);
+    for (unsigned task = 0; task < checked.tasks && status == PARLEY_OK; task++)
+        if (!checked.good[task])
+            status = explain(&checked, task, error);
+    pl_free(checked.good);
+    return status;
+}
+
+/* Takes the container, also when it fails. */
+static parley_status adopt(pl_container *container, const char *path, uint64_t size, pl_pool *pool, parley_data **out,
+                           parley_error *error) {
+    parley_data *data;
+    parley_status status = pl_data_make(path, &data, error);
+    if (status != PARLEY_OK) {
+        pl_container_close(container);
+        return status;
+    }
+    data->container = container;
+    data->from_cache = true;
+    data->file_bytes = size;
+    status = attach(container, path, data, error);
+    if (status == PARLEY_OK)
+        status = check_rows(data, pool, error);
+    if (status == PARLEY_OK)
+        *out = data;
+    else
+        parley_data_free(data);
+    return status;
+}
+
+parley_status pl_cache_open(const char *path, pl_pool *pool, parley_data **out, parley_error *error) {
+    pl_container *container;
+    struct stat facts;
+    *out = NULL;
+    parley_status status = pl_container_open(path, &container, error);
+    uint64_t size = status == PARLEY_OK && stat(path, &facts) == 0 ? (uint64_t)facts.st_size : 0;
+    return status == PARLEY_OK ? adopt(container, path, size, pool, out, error) : status;
+}
+
+parley_status pl_cache_parse(const void *bytes, uint64_t size, const char *path, pl_pool *pool, parley_data **out,
+                             parley_error *error) {
+    pl_container *container;
+    *out = NULL;
+    parley_status status = pl_container_parse(bytes, size, path, &container, error);
+    return status == PARLEY_OK ? adopt(container, path, size, pool, out, error) : status;
+}

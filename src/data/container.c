@@ -1,0 +1,351 @@
+/* container.c: reading and writing safetensors. The header is
+ * {"__metadata__": {key: text, ...}, name: {"dtype": T, "shape": [...], "data_offsets": [begin, end]}, ...}
+ * and the tensors together cover the rest of the file, each byte once. */
+#define _POSIX_C_SOURCE 200809L
+#include "data/container.h"
+
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "data/file.h"
+
+#define LENGTH_BYTES 8
+#define LONGEST_HEADER ((uint64_t)100000000) /* as safetensors has it */
+#define ALIGNMENT 64                         /* of the first tensor in the file */
+#define METADATA "__metadata__"
+
+static const struct {
+    const char *name;
+    unsigned bytes;
+} types[] = {[PL_F64] = {"F64", 8}, [PL_U64] = {"U64", 8}, [PL_F32] = {"F32", 4}, [PL_U32] = {"U32", 4}};
+
+struct pl_container {
+    const char *path; /* while it is opened, for messages */
+    const unsigned char *bytes;
+    uint64_t size, first; /* of the file; where its tensors begin */
+    void *map;            /* NULL: bytes in memory */
+    json_t *header;       /* holds the names and texts */
+    pl_tensor *tensors;
+    unsigned tensor_count;
+    pl_pair *metas;
+    unsigned meta_count;
+};
+
+static parley_status bad(const pl_container *container, const char *what, parley_error *error) {
+    return pl_fail(error, PARLEY_BAD_INPUT, "%s: not a valid safetensors file: %s", container->path, what);
+}
+
+static parley_status bad_tensor(const pl_container *container, const char *name, const char *what,
+                                parley_error *error) {
+    return pl_fail(error, PARLEY_BAD_INPUT, "%s: not a valid safetensors file: tensor \"%.60s\" %s", container->path,
+                   name, what);
+}
+
+static parley_status read_header(pl_container *container, parley_error *error) {
+    uint64_t length = 0;
+    if (container->size < LENGTH_BYTES)
+        return bad(container, "it is too short", error);
+    for (int i = LENGTH_BYTES - 1; i >= 0; i--)
+        length = length << 8 | container->bytes[i];
+    if (length > LONGEST_HEADER || length > container->size - LENGTH_BYTES)
+        return bad(container, "its header is longer than the file", error);
+    json_error_t why;
+    container->header =
+        json_loadb((const char *)container->bytes + LENGTH_BYTES, (size_t)length, JSON_REJECT_DUPLICATES, &why);
+    if (!container->header && json_error_code(&why) == json_error_out_of_memory)
+        return pl_fail_memory(error, "a header", length);
+    if (!container->header)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: not a valid safetensors file: its header is not JSON: %s",
+                       container->path, why.text);
+    if (!json_is_object(container->header))
+        return bad(container, "its header is not a JSON object", error);
+    container->first = LENGTH_BYTES + length;
+    return PARLEY_OK;
+}
+
+static parley_status read_metadata(pl_container *container, parley_error *error) {
+    json_t *metadata = json_object_get(container->header, METADATA), *text;
+    const char *key;
+    if (!metadata)
+        return PARLEY_OK;
+    if (!json_is_object(metadata))
+        return bad(container, "its metadata are not an object", error);
+    parley_status status =
+        pl_take(&container->metas, json_object_size(metadata), sizeof *container->metas, "a header", error);
+    if (status != PARLEY_OK)
+        return status;
+    json_object_foreach(metadata, key, text) {
+        if (!json_is_string(text))
+            return bad(container, "its metadata are not all text", error);
+        container->metas[container->meta_count++] = (pl_pair){key, json_string_value(text)};
+    }
+    return PARLEY_OK;
+}
+
+/* A count in the header: a whole number that is not negative. */
+static bool read_count(const json_t *value, uint64_t *count) {
+    if (!json_is_integer(value) || json_integer_value(value) < 0)
+        return false;
+    *count = (uint64_t)json_integer_value(value);
+    return true;
+}
+
+static bool read_type(const json_t *text, pl_dtype *type) {
+    for (unsigned i = 0; json_is_string(text) && i < sizeof types / sizeof *types; i++)
+        if (strcmp(json_string_value(text), types[i].name) == 0) {
+            *type = (pl_dtype)i;
+            return true;
+        }
+    return false;
+}
+
+static bool read_shape(const json_t *shape, pl_tensor *tensor) {
+    tensor->dims = (unsigned)json_array_size(shape);
+    tensor->shape[1] = 1;
+    return (json_array_size(shape) == 1 || json_array_size(shape) == 2) &&
+           read_count(json_array_get(shape, 0), &tensor->shape[0]) &&
+           (tensor->dims == 1 || read_count(json_array_get(shape, 1), &tensor->shape[1]));
+}
+
+/* Bytes that the shape says; false: more than there can be. */
+static bool shape_bytes(const pl_tensor *tensor, uint64_t most, uint64_t *bytes) {
+    uint64_t a = tensor->shape[0], b = tensor->shape[1], size = types[tensor->type].bytes;
+    if (a == 0 || b == 0) {
+        *bytes = 0;
+        return true;
+    }
+    if (a > most / size || b > most / size / a)
+        return false;
+    *bytes = a * b * size;
+    return true;
+}
+
+static parley_status read_tensor(const pl_container *container, const char *name, const json_t *facts,
+                                 pl_tensor *tensor, parley_error *error) {
+    const json_t *offsets = json_object_get(facts, "data_offsets");
+    uint64_t begin, end, bytes, data = container->size - container->first;
+    tensor->name = name;
+    if (!json_is_object(facts) || json_object_size(facts) != 3)
+        return bad_tensor(container, name, "must have dtype, shape and data_offsets", error);
+    if (!read_type(json_object_get(facts, "dtype"), &tensor->type))
+        return bad_tensor(container, name, "has a type other than F64, U64, F32 and U32", error);
+    if (!read_shape(json_object_get(facts, "shape"), tensor))
+        return bad_tensor(container, name, "has a shape other than [n] and [n, m]", error);
+    if (json_array_size(offsets) != 2 || !read_count(json_array_get(offsets, 0), &begin) ||
+        !read_count(json_array_get(offsets, 1), &end) || begin > end || end > data)
+        return bad_tensor(container, name, "lies outside the file", error);
+    if (!shape_bytes(tensor, data, &bytes) || bytes != end - begin)
+        return bad_tensor(container, name, "has a shape that does not fit its size", error);
+    tensor->data = container->bytes + container->first + begin;
+    if ((uintptr_t)tensor->data % types[tensor->type].bytes != 0)
+        return bad_tensor(container, name, "is not aligned to its type", error);
+    return PARLEY_OK;
+}
+
+/* By place, and empty tensors before what begins at the same place. */
+static int compare_places(const void *left, const void *right) {
+    const pl_tensor *a = left, *b = right;
+    uintptr_t x = (uintptr_t)a->data, y = (uintptr_t)b->data;
+    bool empty_a = a->shape[0] == 0 || a->shape[1] == 0, empty_b = b->shape[0] == 0 || b->shape[1] == 0;
+    return x != y ? (x > y) - (x < y) : empty_b - empty_a;
+}
+
+/* Sorts the tensors by place and sees that they follow each other to the end of the file. */
+static parley_status check_cover(pl_container *container, parley_error *error) {
+    const unsigned char *expected = container->bytes + container->first;
+    qsort(container->tensors, container->tensor_count, sizeof *container->tensors, compare_places);
+    for (unsigned i = 0; i < container->tensor_count; i++) {
+        const pl_tensor *tensor = &container->tensors[i];
+        uint64_t bytes = 0;
+        shape_bytes(tensor, container->size, &bytes);
+        if ((const unsigned char *)tensor->data != expected)
+            return bad_tensor(container, tensor->name, "overlaps another or follows a hole", error);
+        expected += bytes;
+    }
+    if (expected != container->bytes + container->size)
+        return bad(container, "there are bytes after its last tensor", error);
+    return PARLEY_OK;
+}
+
+static parley_status read_tensors(pl_container *container, parley_error *error) {
+    const char *name;
+    json_t *facts;
+    parley_status status = pl_take(&container->tensors, json_object_size(container->header) + 1,
+                                   sizeof *container->tensors, "a header", error);
+    json_object_foreach(container->header, name, facts) {
+        if (status != PARLEY_OK)
+            break;
+        if (strcmp(name, METADATA) != 0)
+            status = read_tensor(container, name, facts, &container->tensors[container->tensor_count++], error);
+    }
+    return status == PARLEY_OK ? check_cover(container, error) : status;
+}
+
+static parley_status interpret(pl_container *container, parley_error *error) {
+    parley_status status = read_header(container, error);
+    if (status == PARLEY_OK)
+        status = read_metadata(container, error);
+    if (status == PARLEY_OK)
+        status = read_tensors(container, error);
+    container->path = NULL;
+    return status;
+}
+
+static parley_status map(pl_container *container, parley_error *error) {
+    int file = open(container->path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return pl_fail_file(error, container->path, "open");
+    struct stat facts;
+    parley_status status = PARLEY_OK;
+    if (fstat(file, &facts) != 0)
+        status = pl_fail_file(error, container->path, "open");
+    else if (!S_ISREG(facts.st_mode))
+        status = pl_fail(error, PARLEY_NO_FILE, "%s: not a file", container->path);
+    else if (facts.st_size == 0)
+        status = bad(container, "it is empty", error);
+    else {
+        container->size = (uint64_t)facts.st_size;
+        void *bytes = mmap(NULL, (size_t)container->size, PROT_READ, MAP_PRIVATE, file, 0);
+        if (bytes == MAP_FAILED)
+            status = pl_fail_file(error, container->path, "map");
+        else
+            container->bytes = container->map = bytes;
+    }
+    close(file);
+    return status;
+}
+
+/* Opens `path`, or `bytes` where they are given. */
+static parley_status open_container(const char *path, const void *bytes, uint64_t size, pl_container **out,
+                                    parley_error *error) {
+    *out = NULL;
+    pl_container *container;
+    parley_status status = pl_take(&container, 1, sizeof *container, "a file", error);
+    if (status != PARLEY_OK)
+        return status;
+    container->path = path;
+    container->bytes = bytes;
+    container->size = size;
+    if (!bytes)
+        status = map(container, error);
+    if (status == PARLEY_OK)
+        status = interpret(container, error);
+    if (status == PARLEY_OK)
+        *out = container;
+    else
+        pl_container_close(container);
+    return status;
+}
+
+parley_status pl_container_open(const char *path, pl_container **out, parley_error *error) {
+    return open_container(path, NULL, 0, out, error);
+}
+
+parley_status pl_container_parse(const void *bytes, uint64_t size, const char *path, pl_container **out,
+                                 parley_error *error) {
+    return open_container(path, bytes ? bytes : "", bytes ? size : 0, out, error);
+}
+
+const pl_tensor *pl_container_tensor(const pl_container *container, const char *name) {
+    for (unsigned i = 0; i < container->tensor_count; i++)
+        if (strcmp(container->tensors[i].name, name) == 0)
+            return &container->tensors[i];
+    return NULL;
+}
+
+unsigned pl_container_tensors(const pl_container *container, const pl_tensor **first) {
+    *first = container->tensors;
+    return container->tensor_count;
+}
+
+const char *pl_container_meta(const pl_container *container, const char *key) {
+    for (unsigned i = 0; i < container->meta_count; i++)
+        if (strcmp(container->metas[i].key, key) == 0)
+            return container->metas[i].value;
+    return NULL;
+}
+
+unsigned pl_container_metas(const pl_container *container, const pl_pair **first) {
+    *first = container->metas;
+    return container->meta_count;
+}
+
+void pl_container_close(pl_container *container) {
+    if (!container)
+        return;
+    json_decref(container->header);
+    if (container->map)
+        munmap(container->map, (size_t)container->size);
+    pl_free(container->tensors);
+    pl_free(container->metas);
+    pl_free(container);
+}
+
+static uint64_t tensor_bytes(const pl_tensor *tensor) {
+    return tensor->shape[0] * (tensor->dims == 2 ? tensor->shape[1] : 1) * types[tensor->type].bytes;
+}
+
+/* The header as JSON; NULL: no memory, or a text that is not UTF-8. */
+static json_t *describe(const pl_tensor *tensors, unsigned count, const pl_pair *metas, unsigned meta_count) {
+    json_t *header = json_object(), *metadata = json_object();
+    int failed = json_object_set_new(header, METADATA, metadata);
+    for (unsigned i = 0; i < meta_count; i++)
+        failed |= json_object_set_new(metadata, metas[i].key, json_string(metas[i].value));
+    uint64_t begin = 0;
+    for (unsigned i = 0; i < count; i++) {
+        const pl_tensor *tensor = &tensors[i];
+        uint64_t end = begin + tensor_bytes(tensor);
+        json_t *shape = json_pack("[I]", (json_int_t)tensor->shape[0]);
+        if (tensor->dims == 2)
+            failed |= json_array_append_new(shape, json_integer((json_int_t)tensor->shape[1]));
+        failed |= json_object_set_new(header, tensor->name,
+                                      json_pack("{s:s, s:o, s:[I, I]}", "dtype", types[tensor->type].name, "shape",
+                                                shape, "data_offsets", (json_int_t)begin, (json_int_t)end));
+        begin = end;
+    }
+    if (failed) {
+        json_decref(header);
+        return NULL;
+    }
+    return header;
+}
+
+/* Length, JSON and the spaces that align what follows. */
+static parley_status write_header(pl_file *file, const char *text, parley_error *error) {
+    uint64_t length = strlen(text), padded = length;
+    while ((LENGTH_BYTES + padded) % ALIGNMENT != 0)
+        padded++;
+    unsigned char prefix[LENGTH_BYTES];
+    for (int i = 0; i < LENGTH_BYTES; i++)
+        prefix[i] = (unsigned char)(padded >> 8 * i);
+    char spaces[ALIGNMENT];
+    memset(spaces, ' ', sizeof spaces);
+    parley_status status = pl_file_write(file, prefix, sizeof prefix, error);
+    if (status == PARLEY_OK)
+        status = pl_file_write(file, text, length, error);
+    return status == PARLEY_OK ? pl_file_write(file, spaces, padded - length, error) : status;
+}
+
+parley_status pl_container_write(const char *path, const pl_tensor *tensors, unsigned count, const pl_pair *metas,
+                                 unsigned meta_count, parley_error *error) {
+    json_t *header = describe(tensors, count, metas, meta_count);
+    char *text = header ? json_dumps(header, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
+    json_decref(header);
+    if (!text)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: cannot write: names and metadata must be UTF-8", path);
+    pl_file *file = NULL;
+    parley_status status = pl_file_open(path, PL_NOT_COMPRESSED, &file, error);
+    if (status == PARLEY_OK)
+        status = write_header(file, text, error);
+    for (unsigned i = 0; i < count && status == PARLEY_OK; i++)
+        status = pl_file_write(file, tensors[i].data, tensor_bytes(&tensors[i]), error);
+    free(text);
+    return pl_file_close(file, status, error);
+}

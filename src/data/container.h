@@ -1,0 +1,41 @@
+/* container.h: safetensors files, the one container for data, models and checkpoints: 8 bytes little-endian header
+ * length, a JSON header, raw tensors without holes. */
+#ifndef PL_CONTAINER_H
+#define PL_CONTAINER_H
+
+#include "base/status.h"
+
+typedef enum pl_dtype { PL_F64, PL_U64, PL_F32, PL_U32 } pl_dtype;
+
+typedef struct pl_tensor {
+    const char *name;
+    pl_dtype type;
+    unsigned dims; /* 1 or 2 */
+    uint64_t shape[2];
+    const void *data;
+} pl_tensor;
+
+typedef struct pl_pair {
+    const char *key, *value;
+} pl_pair;
+
+typedef struct pl_container pl_container;
+
+/* Maps a file and checks its header before anything is trusted: sizes, offsets, overlaps, types. Tensors are aligned to
+ * their type. */
+parley_status pl_container_open(const char *path, pl_container **out, parley_error *error);
+/* The same for bytes in memory, which must outlive the container; `path` is for messages. */
+parley_status pl_container_parse(const void *bytes, uint64_t size, const char *path, pl_container **out,
+                                 parley_error *error);
+const pl_tensor *pl_container_tensor(const pl_container *container, const char *name); /* or NULL */
+unsigned pl_container_tensors(const pl_container *container, const pl_tensor **first);
+const char *pl_container_meta(const pl_container *container, const char *key); /* or NULL */
+unsigned pl_container_metas(const pl_container *container, const pl_pair **first);
+void pl_container_close(pl_container *container);
+
+/* Writes tensors (which must be ordered from wide types to narrow) and metadata: to a temporary name in the same
+ * folder, synced, renamed. The bytes depend on the arguments only. */
+parley_status pl_container_write(const char *path, const pl_tensor *tensors, unsigned count, const pl_pair *metas,
+                                 unsigned meta_count, parley_error *error);
+
+#endif

@@ -1,0 +1,31 @@
+/* decode.h: the bytes of a file, pipe or standard input, decompressed where they are gzip or Zstandard; told apart by
+ * content. */
+#ifndef PL_DECODE_H
+#define PL_DECODE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+typedef enum pl_content { PL_PLAIN, PL_GZIP, PL_ZSTD, PL_CACHE } pl_content;
+
+typedef struct pl_decoder pl_decoder;
+
+/* `path` "-" is standard input. */
+parley_status pl_decoder_open(const char *path, pl_decoder **out, parley_error *error);
+pl_content pl_decoder_content(const pl_decoder *decoder);
+/* The file, when it is a regular one and nothing but its bytes would be read; else -1. */
+int pl_decoder_file(const pl_decoder *decoder);
+/* Bytes of the file, 0 when it is not a regular one; and how many of them were taken so far. */
+uint64_t pl_decoder_size(const pl_decoder *decoder);
+uint64_t pl_decoder_taken(const pl_decoder *decoder);
+/* For messages: the path, or "standard input". */
+const char *pl_decoder_name(const pl_decoder *decoder);
+/* Makes 1 to `room` bytes, none only at the end. Gives up, as at the end, soon after `*stop` is set. */
+parley_status pl_decode(pl_decoder *decoder, const atomic_bool *stop, char *out, uint64_t room, uint64_t *made,
+                        parley_error *error);
+void pl_decoder_close(pl_decoder *decoder);
+
+#endif

@@ -1,0 +1,19 @@
+/* file.h: a file that appears whole or not at all: written under a temporary name in the same folder, synced, then
+ * renamed. Pipes and devices are written directly. */
+#ifndef PL_FILE_H
+#define PL_FILE_H
+
+#include "base/status.h"
+
+typedef enum pl_compression { PL_NOT_COMPRESSED, PL_TO_GZIP, PL_TO_ZSTD } pl_compression;
+
+typedef struct pl_file pl_file;
+
+/* `path` "-" is standard output. */
+parley_status pl_file_open(const char *path, pl_compression compression, pl_file **out, parley_error *error);
+parley_status pl_file_write(pl_file *file, const void *bytes, uint64_t count, parley_error *error);
+/* Ends the file and gives it its name when `status` is PARLEY_OK, else removes it. Frees `file`, which may be NULL;
+ * returns `status`, or what failed at the end. */
+parley_status pl_file_close(pl_file *file, parley_status status, parley_error *error);
+
+#endif

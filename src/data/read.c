@@ -1,0 +1,249 @@
+/* read.c: whole inputs into memory, and what belongs to data in memory. */
+#include "data/read.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "data/cache.h"
+#include "data/container.h"
+#include "data/numeral.h"
+#include "data/waves.h"
+
+enum { START, LABEL, WEIGHT, INDEX, VALUE }; /* of parley_data's spans */
+
+#define SENTENCE 512
+#define WEIGHT_WAVE_BYTES ((uint64_t)1 << 20)
+
+parley_status pl_data_make(const char *path, parley_data **out, parley_error *error) {
+    *out = NULL;
+    parley_data *data;
+    parley_status status = pl_take(&data, 1, sizeof *data, "data", error);
+    if (status != PARLEY_OK)
+        return status;
+    data->path = pl_strdup(path);
+    if (!data->path) {
+        pl_free(data);
+        return pl_fail_memory(error, "a file name", strlen(path));
+    }
+    *out = data;
+    return PARLEY_OK;
+}
+
+/* Says how much memory the input will need, and makes the room for it the next time there is too little. */
+static void expect(pl_waves *waves, pl_tell tell, void *user) {
+    char sentence[SENTENCE];
+    const char *name = pl_source_name(waves->source);
+    double size = (double)pl_source_size(waves->source), used = (double)pl_source_used(waves->source);
+    double bytes = (double)waves->rows * 16 + (double)waves->entries * (waves->ones ? 4 : 8);
+    bool known = size > 0 && used > 0;
+    double times = known ? size / used : 8;
+    waves->expected_rows = (uint64_t)((double)waves->rows * times * 1.02) + 1;
+    waves->expected_entries = (uint64_t)((double)waves->entries * times * 1.02) + 1;
+    if (!tell)
+        return;
+    if (known)
+        snprintf(sentence, sizeof sentence, "reading %s: %.1f MB of %s; needs about %.*f MB of memory", name,
+                 size / 1e6, pl_source_content(waves->source) == PL_PLAIN ? "text" : "compressed text",
+                 bytes * times < 1e7, bytes * times / 1e6);
+    else
+        snprintf(sentence, sizeof sentence, "reading %s: size not known; %.0f rows so far need %.1f MB of memory", name,
+                 (double)waves->rows, bytes / 1e6);
+    tell(user, sentence);
+}
+
+/* Moves what was read from the waves to the data. */
+static void hand_over(pl_waves *waves, parley_data *data) {
+    data->x.rows = waves->rows;
+    data->x.columns = waves->columns;
+    data->x.nonzeros = waves->entries;
+    data->file_bytes = pl_source_size(waves->source);
+    pl_span_trim(&waves->start, (waves->rows + 1) * sizeof(uint64_t));
+    pl_span_trim(&waves->label, waves->rows * sizeof(double));
+    pl_span_trim(&waves->index, waves->entries * sizeof(uint32_t));
+    pl_span_trim(&waves->value, waves->ones ? 0 : waves->entries * sizeof(float));
+    data->x.start = (data->spans[START] = waves->start).data;
+    data->label = (data->spans[LABEL] = waves->label).data;
+    data->x.index = (data->spans[INDEX] = waves->index).data;
+    data->x.value = (data->spans[VALUE] = waves->value).data;
+    waves->start = waves->label = waves->index = waves->value = (pl_span){0};
+}
+
+static parley_status read_text(pl_waves *waves, pl_tell tell, void *user, parley_data **out, parley_error *error) {
+    const char *name = pl_source_name(waves->source);
+    bool more = true, first = true;
+    parley_status status = PARLEY_OK;
+    while (status == PARLEY_OK && more) {
+        status = pl_waves_next(waves, &more, error);
+        if (status == PARLEY_OK && more && first)
+            expect(waves, tell, user);
+        first = false;
+    }
+    if (status == PARLEY_OK && waves->rows == 0)
+        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: no rows; each line is a row such as \"+1 3:0.5 7:1\"", name);
+    if (status == PARLEY_OK)
+        status = pl_data_make(name, out, error);
+    if (status == PARLEY_OK)
+        hand_over(waves, *out);
+    return status;
+}
+
+parley_status pl_cache_of(const pl_source *source, const char *path, pl_pool *pool, parley_data **out,
+                          parley_error *error) {
+    if (pl_source_size(source) == 0 || strcmp(path, "-") == 0)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: a cache is mapped and must be a file; give its name",
+                       pl_source_name(source));
+    return pl_cache_open(path, pool, out, error);
+}
+
+static parley_status read_cache(const pl_source *source, const char *path, pl_pool *pool, pl_tell tell, void *user,
+                                parley_data **out, parley_error *error) {
+    parley_status status = pl_cache_of(source, path, pool, out, error);
+    if (status == PARLEY_OK && tell) {
+        char sentence[SENTENCE];
+        snprintf(sentence, sizeof sentence, "reading %s: a cache of %.1f MB, mapped", path,
+                 (double)(*out)->file_bytes / 1e6);
+        tell(user, sentence);
+    }
+    return status;
+}
+
+parley_status pl_data_read_blocks(const char *path, pl_pool *pool, uint64_t block_bytes, pl_tell tell, void *user,
+                                  parley_data **out, parley_error *error) {
+    pl_waves waves;
+    *out = NULL;
+    parley_status status = pl_waves_open(path, pool, block_bytes, &waves, error);
+    if (status != PARLEY_OK)
+        return status;
+    if (pl_source_content(waves.source) == PL_CACHE)
+        status = read_cache(waves.source, path, pool, tell, user, out, error);
+    else
+        status = read_text(&waves, tell, user, out, error);
+    pl_waves_close(&waves);
+    return status;
+}
+
+parley_status pl_data_parse(const void *text, uint64_t bytes, const char *name, pl_pool *pool, uint64_t block_bytes,
+                            parley_data **out, parley_error *error) {
+    pl_waves waves;
+    *out = NULL;
+    parley_status status = pl_waves_memory(text, bytes, name, pool, block_bytes, &waves, error);
+    if (status != PARLEY_OK)
+        return status;
+    status = read_text(&waves, NULL, NULL, out, error);
+    pl_waves_close(&waves);
+    return status;
+}
+
+parley_status pl_data_read(const char *path, pl_pool *pool, pl_tell tell, void *user, parley_data **out,
+                           parley_error *error) {
+    return pl_data_read_blocks(path, pool, 0, tell, user, out, error);
+}
+
+parley_status parley_data_read(const char *path, unsigned threads, parley_data **out, parley_error *error) {
+    pl_pool *pool;
+    *out = NULL;
+    parley_status status = pl_pool_open(&pool, threads, error);
+    if (status != PARLEY_OK)
+        return status;
+    status = pl_data_read(path, pool, NULL, NULL, out, error);
+    pl_pool_close(pool);
+    return status;
+}
+
+void parley_data_shape(const parley_data *data, uint64_t *rows, uint64_t *columns, uint64_t *nonzeros) {
+    *rows = data->x.rows;
+    *columns = data->x.columns;
+    *nonzeros = data->x.nonzeros;
+}
+
+void parley_data_free(parley_data *data) {
+    if (!data)
+        return;
+    for (unsigned i = 0; i < sizeof data->spans / sizeof *data->spans; i++)
+        pl_span_free(&data->spans[i]);
+    pl_container_close(data->container);
+    pl_free(data->path);
+    pl_free(data);
+}
+
+uint64_t pl_data_bytes(const parley_data *data) {
+    uint64_t rows = (data->x.rows + 1) * sizeof(uint64_t) + data->x.rows * sizeof(double);
+    uint64_t weights = data->weight ? data->x.rows * sizeof(double) : 0;
+    return rows + weights + data->x.nonzeros * (sizeof(uint32_t) + (data->x.value ? sizeof(float) : 0));
+}
+
+typedef struct weights {
+    const char *name; /* of the file */
+    double *weight;
+    uint64_t rows, count, line;
+} weights;
+
+/* Reads the line at `p`; returns its end, or NULL: a fault. */
+static const char *read_weight(weights *to, const char *p, parley_error *error) {
+    const char *fault = NULL, *end = p + strcspn(p, "\n");
+    pl_numeral numeral;
+    to->line++;
+    p += strspn(p, " \t\r");
+    if (p == end || *p == '#')
+        return end;
+    if (!pl_numeral_scan(p, &numeral))
+        fault = "not a number; each line holds one weight";
+    else if (numeral.end + strspn(numeral.end, " \t\r") != end)
+        fault = "more than a number; each line holds one weight";
+    double value = fault ? 0 : pl_numeral_double(&numeral);
+    if (isinf(value) || value < 0)
+        fault = "a weight must be finite and not negative";
+    if (fault) {
+        pl_fail(error, PARLEY_BAD_INPUT, "%s:%llu: %s", to->name, (unsigned long long)to->line, fault);
+        return NULL;
+    }
+    if (to->count < to->rows)
+        to->weight[to->count] = value;
+    to->count++;
+    return end;
+}
+
+static parley_status read_weights(pl_source *source, weights *to, const char *data_path, parley_error *error) {
+    const char *text;
+    uint64_t bytes = 1;
+    double total = 0;
+    while (bytes > 0) {
+        parley_status status = pl_source_next(source, &text, &bytes, error);
+        if (status != PARLEY_OK)
+            return status;
+        for (const char *p = text, *end = text + bytes; p < end; p++)
+            if (!(p = read_weight(to, p, error)))
+                return PARLEY_BAD_INPUT;
+    }
+    if (to->count != to->rows)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: %llu weights for the %llu rows of %s", to->name,
+                       (unsigned long long)to->count, (unsigned long long)to->rows, data_path);
+    for (uint64_t i = 0; i < to->count; i++)
+        total += to->weight[i];
+    return total > 0 ? PARLEY_OK : pl_fail(error, PARLEY_BAD_INPUT, "%s: every weight is 0", to->name);
+}
+
+parley_status pl_data_read_weights(parley_data *data, const char *path, parley_error *error) {
+    pl_source *source;
+    pl_span span = {0};
+    parley_status status = pl_source_open(path, WEIGHT_WAVE_BYTES, &source, error);
+    if (status != PARLEY_OK)
+        return status;
+    if (pl_source_content(source) == PL_CACHE)
+        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: not text; weights are text, one number a line", path);
+    else if (!pl_span_reserve(&span, data->x.rows * sizeof(double) + 1))
+        status = pl_fail_memory(error, "weights", data->x.rows * sizeof(double));
+    else {
+        weights to = {pl_source_name(source), span.data, data->x.rows, 0, 0};
+        status = read_weights(source, &to, data->path, error);
+    }
+    pl_source_close(source);
+    if (status != PARLEY_OK) {
+        pl_span_free(&span);
+        return status;
+    }
+    pl_span_free(&data->spans[WEIGHT]);
+    data->spans[WEIGHT] = span;
+    data->weight = span.data;
+    return PARLEY_OK;
+}

@@ -1,0 +1,23 @@
+/* read.h: what readers share, and reading from memory and with small blocks, for tests and fuzzers. */
+#ifndef PL_READ_H
+#define PL_READ_H
+
+#include "data/data.h"
+#include "data/source.h"
+
+/* pl_data_read with blocks of about `block_bytes` of text; 0: the usual. */
+parley_status pl_data_read_blocks(const char *path, pl_pool *pool, uint64_t block_bytes, pl_tell tell, void *user,
+                                  parley_data **out, parley_error *error);
+/* Parses LIBSVM text in memory; `name` is for messages. */
+parley_status pl_data_parse(const void *text, uint64_t bytes, const char *name, pl_pool *pool, uint64_t block_bytes,
+                            parley_data **out, parley_error *error);
+/* An empty data set with a copy of `path`. */
+parley_status pl_data_make(const char *path, parley_data **out, parley_error *error);
+/* Opens the cache at `path`, as which `source` was recognised; refused when it is no file. */
+parley_status pl_cache_of(const pl_source *source, const char *path, pl_pool *pool, parley_data **out,
+                          parley_error *error);
+/* pl_reader_open with blocks of about `block_bytes` of text. */
+parley_status pl_reader_open_blocks(const char *path, pl_pool *pool, uint64_t block_bytes, pl_reader **out,
+                                    parley_error *error);
+
+#endif

@@ -1,0 +1,101 @@
+/* reader.c: inputs piece by piece. Text comes in waves that use the same arrays again; a cache in ranges of rows that
+ * point into the mapping, which the kernel pages in and out. */
+#include <string.h>
+
+#include "data/read.h"
+#include "data/waves.h"
+
+#define BATCH_ENTRIES ((uint64_t)1 << 20)
+
+struct pl_reader {
+    bool any;           /* rows were seen */
+    pl_waves waves;     /* of text */
+    parley_data *cache; /* NULL: text */
+    uint64_t next_row;
+    char *path;
+    parley_data batch;
+};
+
+parley_status pl_reader_open_blocks(const char *path, pl_pool *pool, uint64_t block_bytes, pl_reader **out,
+                                    parley_error *error) {
+    *out = NULL;
+    pl_reader *reader;
+    parley_status status = pl_take(&reader, 1, sizeof *reader, "reading", error);
+    if (status != PARLEY_OK)
+        return status;
+    status = pl_waves_open(path, pool, block_bytes, &reader->waves, error);
+    const pl_source *source = reader->waves.source;
+    if (status == PARLEY_OK) {
+        reader->path = pl_strdup(pl_source_name(source));
+        status = reader->path ? PARLEY_OK : pl_fail_memory(error, "a file name", strlen(path));
+    }
+    if (status == PARLEY_OK && pl_source_content(source) == PL_CACHE)
+        status = pl_cache_of(source, path, pool, &reader->cache, error);
+    if (status == PARLEY_OK)
+        *out = reader;
+    else
+        pl_reader_close(reader);
+    return status;
+}
+
+parley_status pl_reader_open(const char *path, pl_pool *pool, pl_reader **out, parley_error *error) {
+    return pl_reader_open_blocks(path, pool, 0, out, error);
+}
+
+static void next_rows(pl_reader *reader) {
+    const parley_data *cache = reader->cache;
+    uint64_t first = reader->next_row, end = first, rows = cache->x.rows;
+    const uint64_t *start = cache->x.start;
+    while (end < rows && (end == first || start[end + 1] - start[first] + (end - first) <= BATCH_ENTRIES))
+        end++;
+    reader->batch = (parley_data){
+        .x = {end - first, cache->x.columns, start[end] - start[first], start + first, cache->x.index, cache->x.value},
+        .label = cache->label + first,
+        .weight = cache->weight ? cache->weight + first : NULL,
+        .path = cache->path,
+        .file_bytes = cache->file_bytes,
+        .from_cache = true};
+    reader->next_row = end;
+}
+
+static parley_status next_wave(pl_reader *reader, parley_error *error) {
+    pl_waves *waves = &reader->waves;
+    const char *name = pl_source_name(waves->source);
+    bool more = true;
+    parley_status status = PARLEY_OK;
+    pl_waves_rewind(waves);
+    while (status == PARLEY_OK && more && waves->rows == 0) /* a wave may be all comments */
+        status = pl_waves_next(waves, &more, error);
+    if (status == PARLEY_OK && waves->rows == 0 && !reader->any)
+        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: no rows; each line is a row such as \"+1 3:0.5 7:1\"", name);
+    if (status == PARLEY_OK)
+        reader->batch = (parley_data){.x = {waves->rows, waves->columns, waves->entries, waves->start.data,
+                                            waves->index.data, waves->ones ? NULL : waves->value.data},
+                                      .label = waves->label.data,
+                                      .path = reader->path,
+                                      .file_bytes = pl_source_size(waves->source)};
+    return status;
+}
+
+parley_status pl_reader_next(pl_reader *reader, const parley_data **batch, parley_error *error) {
+    parley_status status = PARLEY_OK;
+    *batch = NULL;
+    if (reader->cache)
+        next_rows(reader);
+    else
+        status = next_wave(reader, error);
+    if (status == PARLEY_OK && reader->batch.x.rows > 0) {
+        *batch = &reader->batch;
+        reader->any = true;
+    }
+    return status;
+}
+
+void pl_reader_close(pl_reader *reader) {
+    if (!reader)
+        return;
+    pl_waves_close(&reader->waves);
+    parley_data_free(reader->cache);
+    pl_free(reader->path);
+    pl_free(reader);
+}

@@ -1,0 +1,268 @@
+/* source.c: a mapped window moves over a plain file and what it has passed is given back, so that text never piles up
+ * in memory. Streams go through two buffers: while the parsers have one, the thread fills the other. */
+#define _DEFAULT_SOURCE /* madvise, MAP_ANONYMOUS */
+#include "data/source.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "data/libsvm.h"
+
+typedef struct buffer {
+    pl_span span;
+    uint64_t held, bytes; /* bytes in it, and those of its whole lines */
+    uint64_t used;        /* bytes of the file up to here */
+    bool full, last;
+    parley_error error; /* what stopped the thread after these lines */
+} buffer;
+
+struct pl_source {
+    pl_decoder *decoder;
+    char *name;
+    uint64_t wave_bytes, size, used;
+    /* mapped */
+    char *map;
+    uint64_t map_bytes, page, dropped; /* dropped: bytes given back */
+    /* streamed */
+    pthread_t thread;
+    bool threaded, taken; /* taken: the parsers have the buffer `turn` */
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    atomic_bool stop;
+    unsigned turn;
+    buffer buffers[2];
+};
+
+/* Bytes up to and with the last newline; 0: there is none. */
+static uint64_t whole_lines(const char *text, uint64_t from, uint64_t bytes) {
+    while (bytes > from && text[bytes - 1] != '\n')
+        bytes--;
+    return bytes > from ? bytes : 0;
+}
+
+/* Fills `next` with what `before` left over and new bytes, up to at least one newline or the end. */
+static parley_status fill(pl_source *source, const buffer *before, buffer *next) {
+    parley_error *error = &next->error;
+    uint64_t room = source->wave_bytes, searched = 0, made = 1;
+    next->held = before->held - before->bytes;
+    next->bytes = 0;
+    while (next->bytes == 0 && made > 0) {
+        if (room < next->held + source->wave_bytes / 2)
+            room = next->held * 2 + source->wave_bytes;
+        if (!pl_span_reserve(&next->span, room + PL_TEXT_MARGIN))
+            return pl_fail_memory(error, "a buffer of text", room);
+        char *text = next->span.data;
+        if (searched == 0 && next->held > 0)
+            memcpy(text, (const char *)before->span.data + before->bytes, (size_t)next->held);
+        while (next->held < room && made > 0) {
+            parley_status status =
+                pl_decode(source->decoder, &source->stop, text + next->held, room - next->held, &made, error);
+            next->held += made;
+            if (status != PARLEY_OK) {
+                next->bytes = whole_lines(text, 0, next->held);
+                return status;
+            }
+        }
+        next->bytes = whole_lines(text, searched, next->held);
+        searched = next->held;
+    }
+    if (made == 0) {
+        next->bytes = next->held;
+        memset((char *)next->span.data + next->held, 0, PL_TEXT_MARGIN);
+    }
+    next->last = made == 0;
+    next->used = pl_decoder_taken(source->decoder);
+    return PARLEY_OK;
+}
+
+static void *run_ahead(void *argument) {
+    pl_source *source = argument;
+    const buffer nothing = {0}, *before = &nothing;
+    for (unsigned turn = 0;; turn ^= 1) {
+        buffer *next = &source->buffers[turn];
+        pthread_mutex_lock(&source->mutex);
+        while (next->full && !atomic_load(&source->stop))
+            pthread_cond_wait(&source->changed, &source->mutex);
+        pthread_mutex_unlock(&source->mutex);
+        if (atomic_load(&source->stop))
+            return NULL;
+        parley_status status = fill(source, before, next);
+        pthread_mutex_lock(&source->mutex);
+        next->error.status = status;
+        next->full = true;
+        pthread_cond_broadcast(&source->changed);
+        pthread_mutex_unlock(&source->mutex);
+        if (status != PARLEY_OK || next->last)
+            return NULL;
+        before = next;
+    }
+}
+
+static parley_status next_buffer(pl_source *source, const char **text, uint64_t *bytes, parley_error *error) {
+    buffer *now = &source->buffers[source->turn];
+    if (source->taken) {
+        if (now->error.status != PARLEY_OK) {
+            *bytes = 0;
+            return pl_fail(error, now->error.status, "%s", now->error.sentence);
+        }
+        if (now->last) {
+            *bytes = 0;
+            return PARLEY_OK;
+        }
+        pthread_mutex_lock(&source->mutex);
+        now->full = false;
+        pthread_cond_broadcast(&source->changed);
+        pthread_mutex_unlock(&source->mutex);
+        source->turn ^= 1;
+        now = &source->buffers[source->turn];
+    }
+    pthread_mutex_lock(&source->mutex);
+    while (!now->full)
+        pthread_cond_wait(&source->changed, &source->mutex);
+    pthread_mutex_unlock(&source->mutex);
+    source->taken = true;
+    source->used = now->used;
+    *text = now->span.data;
+    *bytes = now->bytes;
+    if (now->bytes == 0) /* the end, or a failure before any whole line */
+        return next_buffer(source, text, bytes, error);
+    return PARLEY_OK;
+}
+
+static void next_window(pl_source *source, const char **text, uint64_t *bytes) {
+    uint64_t passed = source->used & ~(source->page - 1);
+    if (passed > source->dropped)
+        madvise(source->map + source->dropped, passed - source->dropped, MADV_DONTNEED);
+    source->dropped = passed > source->dropped ? passed : source->dropped;
+    uint64_t left = source->size - source->used, wave = source->wave_bytes;
+    *text = source->map + source->used;
+    *bytes = left;
+    if (left > wave) {
+        const char *newline = memchr(*text + wave - 1, '\n', (size_t)(left - wave + 1));
+        *bytes = newline ? (uint64_t)(newline - *text) + 1 : left;
+    }
+    source->used += *bytes;
+}
+
+/* Maps the file over zero pages of which one stays behind it, so that reading past its end is safe. */
+static parley_status map_file(pl_source *source, int file, parley_error *error) {
+    source->page = (uint64_t)sysconf(_SC_PAGESIZE);
+    source->map_bytes = (source->size / source->page + 2) * source->page;
+    void *map = mmap(NULL, source->map_bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (map == MAP_FAILED)
+        return pl_fail_file(error, source->name, "map");
+    source->map = map;
+    if (source->size > 0 && mmap(map, source->size, PROT_READ, MAP_PRIVATE | MAP_FIXED, file, 0) == MAP_FAILED)
+        return pl_fail_file(error, source->name, "map");
+    madvise(map, source->map_bytes, MADV_SEQUENTIAL);
+    return PARLEY_OK;
+}
+
+static parley_status start_thread(pl_source *source, parley_error *error) {
+    if (pthread_create(&source->thread, NULL, run_ahead, source) != 0)
+        return pl_fail(error, PARLEY_NO_MEMORY, "%s: cannot start a thread to read it", source->name);
+    source->threaded = true;
+    return PARLEY_OK;
+}
+
+/* A source with nothing in it. */
+static parley_status make(const char *name, uint64_t wave_bytes, pl_source **out, parley_error *error) {
+    parley_status status = pl_take(out, 1, sizeof **out, "reading", error);
+    if (status != PARLEY_OK)
+        return status;
+    pl_source *source = *out;
+    pthread_mutex_init(&source->mutex, NULL);
+    pthread_cond_init(&source->changed, NULL);
+    source->wave_bytes = wave_bytes;
+    source->name = pl_strdup(name);
+    return source->name ? PARLEY_OK : pl_fail_memory(error, "a file name", strlen(name));
+}
+
+static parley_status finish(parley_status status, pl_source *source, pl_source **out) {
+    *out = status == PARLEY_OK ? source : NULL;
+    if (status != PARLEY_OK)
+        pl_source_close(source);
+    return status;
+}
+
+parley_status pl_source_open(const char *path, uint64_t wave_bytes, pl_source **out, parley_error *error) {
+    pl_source *source = NULL;
+    pl_decoder *decoder = NULL;
+    *out = NULL;
+    parley_status status = pl_decoder_open(path, &decoder, error);
+    if (status != PARLEY_OK)
+        return status;
+    status = make(pl_decoder_name(decoder), wave_bytes, &source, error);
+    if (status != PARLEY_OK) {
+        pl_decoder_close(decoder);
+        return finish(status, source, out);
+    }
+    source->decoder = decoder;
+    source->size = pl_decoder_size(decoder);
+    int file = pl_decoder_file(decoder);
+    if (file >= 0)
+        status = map_file(source, file, error);
+    else if (pl_decoder_content(decoder) != PL_CACHE)
+        status = start_thread(source, error);
+    return finish(status, source, out);
+}
+
+parley_status pl_source_memory(const void *text, uint64_t bytes, const char *name, uint64_t wave_bytes, pl_source **out,
+                               parley_error *error) {
+    pl_source *source = NULL;
+    *out = NULL;
+    parley_status status = make(name, wave_bytes, &source, error);
+    if (status != PARLEY_OK)
+        return finish(status, source, out);
+    pl_span span = {0};
+    if (!pl_span_reserve(&span, bytes + PL_TEXT_MARGIN))
+        return finish(pl_fail_memory(error, "a copy of text", bytes), source, out);
+    if (bytes > 0)
+        memcpy(span.data, text, (size_t)bytes);
+    source->map = span.data;
+    source->map_bytes = span.bytes;
+    source->page = span.bytes; /* nothing is given back before the end */
+    source->size = bytes;
+    return finish(PARLEY_OK, source, out);
+}
+
+parley_status pl_source_next(pl_source *source, const char **text, uint64_t *bytes, parley_error *error) {
+    if (source->threaded)
+        return next_buffer(source, text, bytes, error);
+    next_window(source, text, bytes);
+    return PARLEY_OK;
+}
+
+const char *pl_source_name(const pl_source *source) { return source->name; }
+
+pl_content pl_source_content(const pl_source *source) {
+    return source->decoder ? pl_decoder_content(source->decoder) : PL_PLAIN;
+}
+
+uint64_t pl_source_size(const pl_source *source) { return source->size; }
+
+uint64_t pl_source_used(const pl_source *source) { return source->used; }
+
+void pl_source_close(pl_source *source) {
+    if (!source)
+        return;
+    if (source->threaded) {
+        pthread_mutex_lock(&source->mutex);
+        atomic_store(&source->stop, true);
+        pthread_cond_broadcast(&source->changed);
+        pthread_mutex_unlock(&source->mutex);
+        pthread_join(source->thread, NULL);
+    }
+    for (int i = 0; i < 2; i++)
+        pl_span_free(&source->buffers[i].span);
+    if (source->map)
+        munmap(source->map, source->map_bytes);
+    pl_decoder_close(source->decoder);
+    pthread_cond_destroy(&source->changed);
+    pthread_mutex_destroy(&source->mutex);
+    pl_free(source->name);
+    pl_free(source);
+}

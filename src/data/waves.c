@@ -1,0 +1,180 @@
+/* waves.c: count, make room, parse in place. A counting pass over newlines and colons gives each block of a wave its
+ * place in the arrays; the counts are exact but for comments, blank lines and qids, whose gaps are closed afterwards.
+ */
+#define _DEFAULT_SOURCE /* madvise */
+#include "data/waves.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#define BLOCK_BYTES ((uint64_t)512 << 10)
+#define BLOCKS_PER_THREAD 4 /* so that no thread waits long for the last block of a wave */
+
+static void count_block(void *context, unsigned i) { pl_libsvm_count(&((pl_waves *)context)->blocks[i]); }
+
+static void parse_block(void *context, unsigned i) { pl_libsvm_parse(&((pl_waves *)context)->blocks[i]); }
+
+/* Cuts a wave into blocks at newlines, of about the same size. */
+static void cut_wave(pl_waves *waves, const char *text, uint64_t bytes) {
+    const char *from = text, *end = text + bytes;
+    for (unsigned i = 0; i < waves->block_count; i++) {
+        const char *to = text + bytes / waves->block_count * (i + 1);
+        if (to < from)
+            to = from;
+        const char *newline = to < end ? memchr(to, '\n', (size_t)(end - to)) : NULL;
+        to = i + 1 < waves->block_count && newline ? newline + 1 : end;
+        waves->blocks[i] = (pl_block){.text = from, .end = to};
+        from = to;
+    }
+}
+
+/* Room for `count` items, and where more are expected, at once for those too. */
+static bool make_room(pl_span *span, uint64_t count, uint64_t expected, uint64_t size) {
+    count++; /* never none */
+    if (count * size <= span->bytes)
+        return true;
+    if (expected > 0)
+        count = expected > count ? expected : count + count / 2;
+    return pl_span_reserve(span, count * size);
+}
+
+/* Gives each block its place, by the counts. */
+static parley_status place_blocks(pl_waves *waves, parley_error *error) {
+    uint64_t rows = waves->rows, entries = waves->entries;
+    for (unsigned i = 0; i < waves->block_count; i++) {
+        rows += waves->blocks[i].rows;
+        entries += waves->blocks[i].entries;
+    }
+    if (!make_room(&waves->start, rows + 1, waves->expected_rows, sizeof(uint64_t)) ||
+        !make_room(&waves->label, rows, waves->expected_rows, sizeof(double)) ||
+        !make_room(&waves->index, entries, waves->expected_entries, sizeof(uint32_t)) ||
+        !make_room(&waves->value, entries, waves->expected_entries, sizeof(float)))
+        return pl_fail_memory(error, "the rows of the data", rows * 16 + entries * 8);
+    rows = waves->rows;
+    entries = waves->entries;
+    ((uint64_t *)waves->start.data)[0] = 0;
+    for (unsigned i = 0; i < waves->block_count; i++) {
+        pl_block *block = &waves->blocks[i];
+        block->row_end = (uint64_t *)waves->start.data + rows + 1;
+        block->label = (double *)waves->label.data + rows;
+        block->index = (uint32_t *)waves->index.data + entries;
+        block->value = (float *)waves->value.data + entries;
+        block->first = entries;
+        rows += block->rows;
+        entries += block->entries;
+    }
+    return PARLEY_OK;
+}
+
+/* Moves the rows of a block to the end of those before it, where the counts left a gap. */
+static void close_gap(pl_waves *waves, const pl_block *block) {
+    uint64_t rows = waves->rows, entries = waves->entries;
+    uint64_t *row_end = (uint64_t *)waves->start.data + rows + 1;
+    double *label = (double *)waves->label.data + rows;
+    uint32_t *index = (uint32_t *)waves->index.data + entries;
+    float *value = (float *)waves->value.data + entries;
+    uint64_t gap = block->first - entries;
+    if (gap > 0 || row_end != block->row_end)
+        for (uint64_t i = 0; i < block->rows; i++)
+            row_end[i] = block->row_end[i] - gap;
+    if (label != block->label)
+        memmove(label, block->label, (size_t)(block->rows * sizeof *label));
+    if (gap > 0) {
+        memmove(index, block->index, (size_t)(block->entries * sizeof *index));
+        memmove(value, block->value, (size_t)(block->entries * sizeof *value));
+    }
+}
+
+/* Keeps no values while all are 1; at the first other one, writes those before it. */
+static void settle_values(pl_waves *waves, uint64_t before, bool ones) {
+    float *value = waves->value.data;
+    if (waves->ones && ones)
+        madvise(value, waves->value.bytes, MADV_DONTNEED);
+    if (waves->ones && !ones)
+        for (uint64_t i = 0; i < before; i++)
+            value[i] = 1.0F;
+    waves->ones &= ones;
+}
+
+static parley_status collect(pl_waves *waves, parley_error *error) {
+    uint64_t before = waves->entries;
+    bool ones = true;
+    for (unsigned i = 0; i < waves->block_count; i++) {
+        const pl_block *block = &waves->blocks[i];
+        waves->lines += block->lines;
+        if (block->fault.format)
+            return pl_libsvm_fail(&block->fault, pl_source_name(waves->source), waves->lines, error);
+        close_gap(waves, block);
+        waves->rows += block->rows;
+        waves->entries += block->entries;
+        waves->columns = block->columns > waves->columns ? block->columns : waves->columns;
+        ones &= block->ones;
+    }
+    settle_values(waves, before, ones);
+    return PARLEY_OK;
+}
+
+parley_status pl_waves_next(pl_waves *waves, bool *more, parley_error *error) {
+    const char *text;
+    uint64_t bytes;
+    parley_status status = pl_source_next(waves->source, &text, &bytes, error);
+    *more = status == PARLEY_OK && bytes > 0;
+    if (!*more)
+        return status;
+    cut_wave(waves, text, bytes);
+    if (waves->block_count == 1) /* nothing follows it that would need its exact size */
+        pl_libsvm_bound(&waves->blocks[0]);
+    else
+        pl_pool_run(waves->pool, count_block, waves, waves->block_count);
+    status = place_blocks(waves, error);
+    if (status != PARLEY_OK)
+        return status;
+    pl_pool_run(waves->pool, parse_block, waves, waves->block_count);
+    return collect(waves, error);
+}
+
+void pl_waves_rewind(pl_waves *waves) {
+    waves->rows = waves->entries = 0;
+    waves->ones = true;
+}
+
+static parley_status prepare(pl_pool *pool, uint64_t block_bytes, pl_waves *waves, uint64_t *wave_bytes,
+                             parley_error *error) {
+    unsigned threads = pl_pool_threads(pool);
+    *waves = (pl_waves){.pool = pool, .ones = true};
+    waves->block_count = threads == 1 ? 1 : threads * BLOCKS_PER_THREAD;
+    *wave_bytes = waves->block_count * (block_bytes ? block_bytes : BLOCK_BYTES);
+    return pl_take(&waves->blocks, waves->block_count, sizeof *waves->blocks, "reading", error);
+}
+
+parley_status pl_waves_open(const char *path, pl_pool *pool, uint64_t block_bytes, pl_waves *waves,
+                            parley_error *error) {
+    uint64_t wave_bytes;
+    parley_status status = prepare(pool, block_bytes, waves, &wave_bytes, error);
+    if (status == PARLEY_OK)
+        status = pl_source_open(path, wave_bytes, &waves->source, error);
+    if (status != PARLEY_OK)
+        pl_waves_close(waves);
+    return status;
+}
+
+parley_status pl_waves_memory(const void *text, uint64_t bytes, const char *name, pl_pool *pool, uint64_t block_bytes,
+                              pl_waves *waves, parley_error *error) {
+    uint64_t wave_bytes;
+    parley_status status = prepare(pool, block_bytes, waves, &wave_bytes, error);
+    if (status == PARLEY_OK)
+        status = pl_source_memory(text, bytes, name, wave_bytes, &waves->source, error);
+    if (status != PARLEY_OK)
+        pl_waves_close(waves);
+    return status;
+}
+
+void pl_waves_close(pl_waves *waves) {
+    pl_source_close(waves->source);
+    pl_free(waves->blocks);
+    pl_span_free(&waves->start);
+    pl_span_free(&waves->label);
+    pl_span_free(&waves->index);
+    pl_span_free(&waves->value);
+    *waves = (pl_waves){0};
+}

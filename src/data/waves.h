@@ -1,0 +1,33 @@
+/* waves.h: parses a source wave by wave, the blocks of a wave in parallel, straight into arrays that grow. */
+#ifndef PL_WAVES_H
+#define PL_WAVES_H
+
+#include "base/memory.h"
+#include "base/pool.h"
+#include "data/libsvm.h"
+#include "data/source.h"
+
+typedef struct pl_waves {
+    pl_source *source;
+    pl_pool *pool;
+    pl_block *blocks;
+    unsigned block_count;
+    pl_span start, label, index, value; /* of `rows` rows with `entries` entries; `value` holds none while `ones` */
+    uint64_t rows, entries, columns, lines;
+    bool ones;
+    uint64_t expected_rows, expected_entries; /* in all; 0: make room for the present wave only */
+} pl_waves;
+
+/* `block_bytes` is about the size of a block; 0: the usual one. */
+parley_status pl_waves_open(const char *path, pl_pool *pool, uint64_t block_bytes, pl_waves *waves,
+                            parley_error *error);
+/* The same for text in memory; `name` is for messages. */
+parley_status pl_waves_memory(const void *text, uint64_t bytes, const char *name, pl_pool *pool, uint64_t block_bytes,
+                              pl_waves *waves, parley_error *error);
+/* Adds the rows of the next wave; `*more` is false at the end. */
+parley_status pl_waves_next(pl_waves *waves, bool *more, parley_error *error);
+/* Forgets the rows, so that the next wave begins at the front of the arrays. */
+void pl_waves_rewind(pl_waves *waves);
+void pl_waves_close(pl_waves *waves);
+
+#endif

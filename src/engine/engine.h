@@ -1,0 +1,47 @@
+/* engine.h: what carries bytes between ranks and runs tasks on this one. Thin: nothing above it knows threads or MPI.
+ *
+ * A rank is a process (in tests, a thread that plays one). Sums are never an engine's business: the collectives in
+ * collective.h are written once over post and take, so their order of addition is the same everywhere. */
+#ifndef PL_ENGINE_H
+#define PL_ENGINE_H
+
+#include <stdbool.h>
+
+#include "base/pool.h"
+
+typedef struct pl_engine pl_engine;
+
+typedef struct pl_engine_type {
+    const char *name, *help;
+    bool simulated;
+    /* Sends a copy of `bytes` bytes to rank `to` on `channel`. Never waits for the receiver. */
+    parley_status (*post)(pl_engine *engine, unsigned to, unsigned channel, const void *data, uint64_t bytes,
+                          parley_error *error);
+    /* Receives exactly `bytes` bytes, in the order of sending; fails, naming the rank, after `deadline` seconds. */
+    parley_status (*take)(pl_engine *engine, unsigned from, unsigned channel, void *data, uint64_t bytes,
+                          parley_error *error);
+    /* Runs tasks on this rank's threads; see pool.h. */
+    void (*run)(pl_engine *engine, pl_task task, void *context, unsigned tasks);
+    double (*now)(pl_engine *engine);
+    /* Tells all ranks that this one cannot go on: every take that waits, here and elsewhere, ends with this sentence.
+     */
+    void (*fail)(pl_engine *engine, const parley_error *error);
+    void (*close)(pl_engine *engine);
+} pl_engine_type;
+
+/* Every engine embeds this first. */
+struct pl_engine {
+    const pl_engine_type *type;
+    unsigned rank, ranks, threads;
+    double deadline; /* seconds that a take waits */
+};
+
+extern const pl_engine_type pl_engine_threads;
+extern const pl_engine_type *const pl_engines[];
+extern const unsigned pl_engines_count;
+
+/* One process, all its ranks inside: `out` gets `ranks` engines of `threads` threads each (0: all cores). */
+parley_status pl_threads_open(pl_engine **out, unsigned ranks, unsigned threads, double deadline, parley_error *error);
+void pl_engine_close(pl_engine *engine); /* NULL is welcome */
+
+#endif

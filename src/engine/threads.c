@@ -1,0 +1,202 @@
+/* threads.c: the engine inside one process. Usually there is one rank, whose workers run on a pool of threads. There
+ * may be more, each driven by a thread of the caller's, which talk through mailboxes: so that what runs on many
+ * machines is tested in one process. */
+#define _POSIX_C_SOURCE 200809L
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "engine/engine.h"
+
+typedef struct message {
+    struct message *next;
+    unsigned from, channel;
+    uint64_t bytes;
+    char data[];
+} message;
+
+/* What the ranks share. */
+typedef struct hub {
+    pthread_mutex_t mutex;
+    pthread_cond_t arrived;
+    unsigned open;   /* engines not closed yet */
+    message **inbox; /* one list per rank, oldest first */
+    bool failed;
+    parley_error failure;
+    unsigned ranks;
+} hub;
+
+typedef struct threads_engine {
+    pl_engine base;
+    pl_pool *pool;
+    hub *hub;
+} threads_engine;
+
+static parley_status post(pl_engine *engine, unsigned to, unsigned channel, const void *data, uint64_t bytes,
+                          parley_error *error) {
+    hub *hub = ((threads_engine *)engine)->hub;
+    message *new = pl_alloc(1, sizeof *new + bytes);
+    if (!new)
+        return pl_fail_memory(error, "a message", bytes);
+    *new = (message){.from = engine->rank, .channel = channel, .bytes = bytes};
+    memcpy(new->data, data, bytes);
+    pthread_mutex_lock(&hub->mutex);
+    message **last = &hub->inbox[to];
+    while (*last)
+        last = &(*last)->next;
+    *last = new;
+    pthread_cond_broadcast(&hub->arrived);
+    pthread_mutex_unlock(&hub->mutex);
+    return PARLEY_OK;
+}
+
+static message *find(message **list, unsigned from, unsigned channel) {
+    for (; *list; list = &(*list)->next)
+        if ((*list)->from == from && (*list)->channel == channel) {
+            message *found = *list;
+            *list = found->next;
+            return found;
+        }
+    return NULL;
+}
+
+static struct timespec after(double seconds) {
+    struct timespec when;
+    clock_gettime(CLOCK_REALTIME, &when);
+    double whole = (double)when.tv_sec + 1e-9 * (double)when.tv_nsec + seconds;
+    when.tv_sec = (time_t)whole;
+    when.tv_nsec = (long)(1e9 * (whole - (double)when.tv_sec));
+    return when;
+}
+
+static parley_status take(pl_engine *engine, unsigned from, unsigned channel, void *data, uint64_t bytes,
+                          parley_error *error) {
+    hub *hub = ((threads_engine *)engine)->hub;
+    struct timespec limit = after(engine->deadline);
+    message *got = NULL;
+    bool late = false;
+    pthread_mutex_lock(&hub->mutex);
+    while (!hub->failed && !(got = find(&hub->inbox[engine->rank], from, channel)) && !late)
+        late = pthread_cond_timedwait(&hub->arrived, &hub->mutex, &limit) != 0;
+    parley_error failure = hub->failure;
+    bool failed = hub->failed;
+    pthread_mutex_unlock(&hub->mutex);
+    parley_status status = PARLEY_OK;
+    if (failed)
+        status = pl_fail(error, failure.status, "%s", failure.sentence);
+    else if (!got)
+        status = pl_fail(error, PARLEY_NO_PEER, "rank %u sent nothing for %g seconds", from, engine->deadline);
+    else if (got->bytes != bytes)
+        status = pl_fail(error, PARLEY_BROKEN, "rank %u sent %llu bytes where %llu were due", from,
+                         (unsigned long long)got->bytes, (unsigned long long)bytes);
+    else
+        memcpy(data, got->data, bytes);
+    pl_free(got);
+    return status;
+}
+
+static void run(pl_engine *engine, pl_task task, void *context, unsigned tasks) {
+    pl_pool_run(((threads_engine *)engine)->pool, task, context, tasks);
+}
+
+static double now(pl_engine *engine) {
+    (void)engine;
+    return pl_now();
+}
+
+static void fail(pl_engine *engine, const parley_error *error) {
+    hub *hub = ((threads_engine *)engine)->hub;
+    pthread_mutex_lock(&hub->mutex);
+    if (!hub->failed)
+        hub->failure = *error;
+    hub->failed = true;
+    pthread_cond_broadcast(&hub->arrived);
+    pthread_mutex_unlock(&hub->mutex);
+}
+
+static void free_hub(hub *hub) {
+    for (unsigned r = 0; r < hub->ranks; r++)
+        for (message *next, *m = hub->inbox[r]; m; m = next) {
+            next = m->next;
+            pl_free(m);
+        }
+    pthread_cond_destroy(&hub->arrived);
+    pthread_mutex_destroy(&hub->mutex);
+    pl_free(hub->inbox);
+    pl_free(hub);
+}
+
+static void close_engine(pl_engine *engine) {
+    threads_engine *this = (threads_engine *)engine;
+    pthread_mutex_lock(&this->hub->mutex);
+    bool last = --this->hub->open == 0;
+    pthread_mutex_unlock(&this->hub->mutex);
+    if (last)
+        free_hub(this->hub);
+    pl_pool_close(this->pool);
+    pl_free(this);
+}
+
+static parley_status open_hub(hub **out, unsigned ranks, parley_error *error) {
+    hub *new = pl_alloc(1, sizeof *new);
+    message **inbox = pl_alloc(ranks, sizeof *inbox);
+    if (!new || !inbox) {
+        pl_free(new);
+        pl_free(inbox);
+        return pl_fail_memory(error, "mailboxes", ranks * sizeof *inbox);
+    }
+    new->inbox = inbox;
+    new->ranks = ranks;
+    pthread_mutex_init(&new->mutex, NULL);
+    pthread_cond_init(&new->arrived, NULL);
+    *out = new;
+    return PARLEY_OK;
+}
+
+static parley_status open_rank(threads_engine **out, hub *hub, unsigned rank, unsigned threads, double deadline,
+                               parley_error *error) {
+    threads_engine *this;
+    parley_status status = pl_take(&this, 1, sizeof *this, "an engine", error);
+    if (status == PARLEY_OK && (status = pl_pool_open(&this->pool, threads, error)) != PARLEY_OK)
+        pl_free(this);
+    if (status != PARLEY_OK)
+        return status;
+    this->base = (pl_engine){&pl_engine_threads, rank, hub->ranks, pl_pool_threads(this->pool), deadline};
+    this->hub = hub;
+    hub->open++;
+    *out = this;
+    return PARLEY_OK;
+}
+
+parley_status pl_threads_open(pl_engine **out, unsigned ranks, unsigned threads, double deadline, parley_error *error) {
+    hub *hub = NULL;
+    parley_status status = open_hub(&hub, ranks, error);
+    if (status != PARLEY_OK)
+        return status;
+    for (unsigned r = 0; r < ranks; r++) {
+        threads_engine *engine;
+        status = open_rank(&engine, hub, r, threads, deadline, error);
+        if (status != PARLEY_OK) {
+            if (r == 0)
+                free_hub(hub);
+            while (r > 0)
+                close_engine(out[--r]);
+            return status;
+        }
+        out[r] = &engine->base;
+    }
+    return PARLEY_OK;
+}
+
+const pl_engine_type pl_engine_threads = {
+    .name = "threads",
+    .help = "workers on the threads of one process",
+    .post = post,
+    .take = take,
+    .run = run,
+    .now = now,
+    .fail = fail,
+    .close = close_engine,
+};

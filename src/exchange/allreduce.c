@@ -1,0 +1,18 @@
+/* allreduce.c: every worker owns a slice of v. Updates are reduced to the owners (reduce-scatter), each combines its
+ * slice, and the slices go to all (all-gather). Nobody sends more than twice the table, whatever the number of workers.
+ */
+#include "exchange/exchange.h"
+
+static void traffic(unsigned workers, unsigned worker, uint64_t update_bytes, uint64_t table_bytes, uint64_t *sent,
+                    uint64_t *received) {
+    (void)worker;
+    uint64_t others = workers - 1;
+    uint64_t each = update_bytes * others / workers + table_bytes * others / workers;
+    *sent = *received = each;
+}
+
+const pl_exchange_type pl_exchange_allreduce = {
+    .name = "allreduce",
+    .help = "reduce-scatter, each owner combines its slice, all-gather",
+    .traffic = traffic,
+};

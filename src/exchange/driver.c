@@ -1,0 +1,25 @@
+/* driver.c: worker 0 owns v. Updates are added up a binary tree towards it, it combines them alone, and the new v goes
+ * back down the tree (Spark's treeAggregate and broadcast). */
+#include "exchange/exchange.h"
+
+/* A worker's children in the binomial tree: worker + 1, worker + 2, worker + 4, ... below its own lowest set bit. */
+static unsigned children(unsigned workers, unsigned worker) {
+    unsigned count = 0;
+    for (unsigned bit = 1; worker + bit < workers && !(worker & bit); bit *= 2)
+        count++;
+    return count;
+}
+
+static void traffic(unsigned workers, unsigned worker, uint64_t update_bytes, uint64_t table_bytes, uint64_t *sent,
+                    uint64_t *received) {
+    unsigned below = children(workers, worker), above = worker == 0 ? 0 : 1;
+    *sent = above * update_bytes + below * table_bytes;
+    *received = below * update_bytes + above * table_bytes;
+}
+
+const pl_exchange_type pl_exchange_driver = {
+    .name = "driver",
+    .help = "updates go up a tree to worker 0, which combines, and v back down",
+    .one_owner = true,
+    .traffic = traffic,
+};

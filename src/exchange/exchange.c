@@ -1,0 +1,183 @@
+/* exchange.c: reducing updates to the owners of v and spreading what they make of them. Exchanges differ in who owns
+ * what, and so in who talks to whom; the order of addition is the canonical tree for all of them. */
+#include "exchange/exchange.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "engine/collective.h"
+
+#define STRIP 512     /* entries that one recursion adds at a time: its sums stay in the first-level cache */
+#define TREE_DEPTH 18 /* of 65536 workers, and one */
+
+const pl_exchange_type *const pl_exchanges[] = {&pl_exchange_allreduce, &pl_exchange_driver};
+const unsigned pl_exchanges_count = sizeof pl_exchanges / sizeof *pl_exchanges;
+
+uint64_t pl_exchange_begin(const pl_exchange *exchange) { return exchange->bounds[exchange->team->engine->rank]; }
+uint64_t pl_exchange_end(const pl_exchange *exchange) { return exchange->bounds[exchange->team->engine->rank + 1]; }
+
+/* First entry of a sparse update that is at or after row j of v. */
+static uint64_t first_at(const pl_update *update, uint64_t j) {
+    uint64_t low = 0, high = update->count;
+    while (low < high) {
+        uint64_t mid = low + (high - low) / 2;
+        if (update->index[mid] < j)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+static void leaf(const pl_update *update, double share, uint64_t begin, uint64_t end, double *out) {
+    if (!update->index) {
+        for (uint64_t j = begin; j < end; j++)
+            out[j - begin] = share * update->value[j];
+        return;
+    }
+    memset(out, 0, (end - begin) * sizeof *out);
+    for (uint64_t e = first_at(update, begin); e < update->count && update->index[e] < end; e++)
+        out[update->index[e] - begin] = share * update->value[e];
+}
+
+typedef struct reduction {
+    const pl_update *update;
+    const double *share;
+    unsigned first; /* hosted worker 0's number */
+    pl_node node;
+    uint64_t count;
+    double *out;
+} reduction;
+
+/* Sums entries [begin, end) over the workers of a node; scratch has STRIP entries for each level below. */
+static void sum_node(const reduction *reduction, pl_node node, uint64_t begin, uint64_t end, double *out,
+                     double *scratch) {
+    if (node.end - node.begin == 1) {
+        unsigned k = node.begin - reduction->first;
+        leaf(&reduction->update[k], reduction->share[k], begin, end, out);
+        return;
+    }
+    unsigned split = pl_tree_split(node.begin, node.end);
+    sum_node(reduction, (pl_node){node.begin, split}, begin, end, out, scratch);
+    sum_node(reduction, (pl_node){split, node.end}, begin, end, scratch, scratch + STRIP);
+    for (uint64_t j = 0; j < end - begin; j++)
+        out[j] += scratch[j];
+}
+
+static void strip_task(void *context, unsigned task) {
+    const reduction *reduction = context;
+    double scratch[STRIP * TREE_DEPTH];
+    uint64_t begin = (uint64_t)task * PL_BLOCK,
+             end = begin + PL_BLOCK < reduction->count ? begin + PL_BLOCK : reduction->count;
+    for (; begin < end; begin += STRIP)
+        sum_node(reduction, reduction->node, begin, begin + STRIP < end ? begin + STRIP : end, reduction->out + begin,
+                 scratch);
+}
+
+parley_status pl_exchange_reduce(pl_exchange *exchange, const pl_update *update, const double *share, double *change,
+                                 parley_error *error) {
+    const pl_team *team = exchange->team;
+    pl_engine *engine = team->engine;
+    uint64_t count = exchange->size * exchange->width;
+    pl_node nodes[PL_TREE_NODES];
+    unsigned number = pl_tree_nodes(team->workers, team->first, team->first + team->hosted, nodes);
+    for (unsigned n = 0; n < number; n++) {
+        double *out = engine->ranks == 1 ? change : exchange->nodes + n * count;
+        reduction reduction = {update, share, team->first, nodes[n], count, out};
+        engine->type->run(engine, strip_task, &reduction, (unsigned)((count + PL_BLOCK - 1) / PL_BLOCK));
+    }
+    if (engine->ranks == 1)
+        return PARLEY_OK;
+    return pl_reduce_scatter(engine, team->workers, exchange->nodes, exchange->size, exchange->width, exchange->bounds,
+                             change, error);
+}
+
+parley_status pl_exchange_spread(pl_exchange *exchange, double *table, parley_error *error) {
+    return pl_all_gather(exchange->team->engine, table, exchange->bounds, error);
+}
+
+typedef struct summation {
+    const pl_exchange *exchange;
+    pl_entry_sum f;
+    void *context;
+} summation;
+
+static void block_task(void *context, unsigned task) {
+    const summation *summation = context;
+    const pl_exchange *exchange = summation->exchange;
+    uint64_t begin = pl_exchange_begin(exchange) + (uint64_t)task * PL_BLOCK, end = begin + PL_BLOCK;
+    double sums[PL_OWN_SCALARS] = {0};
+    summation->f(summation->context, begin, end < pl_exchange_end(exchange) ? end : pl_exchange_end(exchange), sums);
+    memcpy(exchange->block_sums + begin / PL_BLOCK * PL_OWN_SCALARS, sums, sizeof sums);
+}
+
+static parley_status gather_blocks(pl_exchange *exchange, pl_entry_sum f, void *context, parley_error *error) {
+    pl_engine *engine = exchange->team->engine;
+    summation summation = {exchange, f, context};
+    uint64_t mine = pl_exchange_end(exchange) - pl_exchange_begin(exchange);
+    engine->type->run(engine, block_task, &summation, (unsigned)((mine + PL_BLOCK - 1) / PL_BLOCK));
+    return pl_all_gather(engine, exchange->block_sums, exchange->block_bounds, error);
+}
+
+parley_status pl_exchange_sum(pl_exchange *exchange, pl_entry_sum f, void *context, double *sums, parley_error *error) {
+    parley_status status = gather_blocks(exchange, f, context, error);
+    if (status == PARLEY_OK) {
+        pl_tree_add(exchange->block_sums, (exchange->size + PL_BLOCK - 1) / PL_BLOCK, PL_OWN_SCALARS, PL_OWN_SCALARS);
+        memcpy(sums, exchange->block_sums, PL_OWN_SCALARS * sizeof *sums);
+    }
+    return status;
+}
+
+parley_status pl_exchange_largest(pl_exchange *exchange, pl_entry_sum f, void *context, double *largest,
+                                  parley_error *error) {
+    parley_status status = gather_blocks(exchange, f, context, error);
+    *largest = 0;
+    for (uint64_t b = 0; b < (exchange->size + PL_BLOCK - 1) / PL_BLOCK && status == PARLEY_OK; b++)
+        *largest = fmax(*largest, exchange->block_sums[b * PL_OWN_SCALARS]);
+    return status;
+}
+
+void pl_exchange_close(pl_exchange *exchange) {
+    if (!exchange)
+        return;
+    pl_free(exchange->bounds);
+    pl_free(exchange->nodes);
+    pl_free(exchange->block_sums);
+    pl_free(exchange->block_bounds);
+    pl_free(exchange);
+}
+
+/* Slices begin at multiples of PL_BLOCK, so that a sum has the same blocks for any number of ranks. */
+static void cut_slices(pl_exchange *exchange, unsigned ranks, bool one_owner) {
+    uint64_t blocks = (exchange->size + PL_BLOCK - 1) / PL_BLOCK;
+    for (unsigned r = 0; r <= ranks; r++) {
+        uint64_t block = r == 0 ? 0 : one_owner ? blocks : blocks * r / ranks;
+        uint64_t entry = block * PL_BLOCK;
+        exchange->bounds[r] = entry < exchange->size ? entry : exchange->size;
+        exchange->block_bounds[r] = block * PL_OWN_SCALARS;
+    }
+}
+
+parley_status pl_exchange_open(const pl_exchange_type *type, const pl_team *team, uint64_t size, uint64_t width,
+                               bool whole, pl_exchange **out, parley_error *error) {
+    unsigned ranks = team->engine->ranks;
+    uint64_t blocks = (size + PL_BLOCK - 1) / PL_BLOCK;
+    pl_node nodes[PL_TREE_NODES];
+    pl_exchange *this;
+    parley_status status = pl_take(&this, 1, sizeof *this, "an exchange", error);
+    if (status != PARLEY_OK)
+        return status;
+    *this = (pl_exchange){.type = type, .team = team, .size = size, .width = width};
+    uint64_t number = ranks == 1 ? 0 : pl_tree_nodes(team->workers, team->first, team->first + team->hosted, nodes);
+    this->bounds = pl_alloc(ranks + 1, sizeof *this->bounds);
+    this->block_bounds = pl_alloc(ranks + 1, sizeof *this->block_bounds);
+    this->nodes = pl_alloc(number * size * width, sizeof *this->nodes);
+    this->block_sums = pl_alloc((blocks + 1) * PL_OWN_SCALARS, sizeof *this->block_sums);
+    if (!this->bounds || !this->block_bounds || !this->nodes || !this->block_sums) {
+        pl_exchange_close(this);
+        return pl_fail_memory(error, "an exchange", (number * width + 1) * size * sizeof *this->nodes);
+    }
+    cut_slices(this, ranks, whole || type->one_owner);
+    *out = this;
+    return PARLEY_OK;
+}

@@ -1,0 +1,53 @@
+/* exchange.h: who talks to whom. Moves updates to the owners of v, and the new v back. */
+#ifndef PL_EXCHANGE_H
+#define PL_EXCHANGE_H
+
+#include "combine/combine.h"
+
+typedef struct pl_exchange pl_exchange;
+
+#define PL_BLOCK 4096 /* entries of v whose sums are added in order; blocks are added as a tree */
+
+typedef struct pl_exchange_type {
+    const char *name, *help;
+    bool one_owner; /* rank 0 owns all of v */
+    /* Bytes that worker k of `workers` sends and receives in a round, were every worker on a machine of its own. */
+    void (*traffic)(unsigned workers, unsigned worker, uint64_t update_bytes, uint64_t table_bytes, uint64_t *sent,
+                    uint64_t *received);
+} pl_exchange_type;
+
+struct pl_exchange {
+    const pl_exchange_type *type;
+    const pl_team *team;
+    uint64_t size, width; /* entries of v; columns of an update */
+    uint64_t *bounds;     /* ranks + 1: rank r owns entries [bounds[r], bounds[r + 1]) */
+    double *nodes;        /* more ranks than one: sums over this rank's maximal nodes of the tree */
+    double *block_sums;   /* PL_OWN_SCALARS for each block of v */
+    uint64_t *block_bounds;
+};
+
+extern const pl_exchange_type pl_exchange_allreduce, pl_exchange_driver;
+extern const pl_exchange_type *const pl_exchanges[];
+extern const unsigned pl_exchanges_count;
+
+/* `whole`: one owner whatever the type says. */
+parley_status pl_exchange_open(const pl_exchange_type *type, const pl_team *team, uint64_t size, uint64_t width,
+                               bool whole, pl_exchange **out, parley_error *error);
+/* Adds share[k] x update[k] over all workers, in tree order, into `change` (`width` columns of `size` entries) at the
+ * owners. */
+parley_status pl_exchange_reduce(pl_exchange *exchange, const pl_update *update, const double *share, double *change,
+                                 parley_error *error);
+/* Every owner's slice of `table` to all ranks. */
+parley_status pl_exchange_spread(pl_exchange *exchange, double *table, parley_error *error);
+/* Sums over all of v: f adds up to PL_OWN_SCALARS sums over entries [begin, end); blocks are added as a tree, the same
+ * on every rank. */
+typedef void (*pl_entry_sum)(void *context, uint64_t begin, uint64_t end, double *sums);
+parley_status pl_exchange_sum(pl_exchange *exchange, pl_entry_sum f, void *context, double *sums, parley_error *error);
+/* The largest of what f leaves in sums[0] for each block. */
+parley_status pl_exchange_largest(pl_exchange *exchange, pl_entry_sum f, void *context, double *largest,
+                                  parley_error *error);
+uint64_t pl_exchange_begin(const pl_exchange *exchange); /* of this rank's slice */
+uint64_t pl_exchange_end(const pl_exchange *exchange);
+void pl_exchange_close(pl_exchange *exchange);
+
+#endif

@@ -1,0 +1,275 @@
+/* gradient.c: the gradient of the mean loss at v = w, over all rows or over a sample of them.
+ *
+ *     g = sum_i q_i loss'(x_i.w + b) x_i           sampled: each row with probability `batch_fraction`, scaled up by
+ * its inverse
+ *
+ * For second-order combines the update has one more column for each entry: the curvature sum_i q_i loss''(z_i) x_i
+ * x_i'. Over all rows the free intercept is solved first, and the same passes give the certificate: t = -loss'(z), u =
+ * -g. */
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "engine/collective.h"
+#include "local/local.h"
+#include "math/outer.h"
+#include "math/sparse.h"
+
+typedef struct gradient {
+    pl_local base;
+    const pl_glm *glm;
+    pl_team *team;
+    double fraction;
+    uint64_t round, width;
+    double *z, *dz;  /* margins without intercept, at v and along the direction */
+    double *sums;    /* hosted x lanes x width columns of `size` entries */
+    double *seconds; /* of each lane */
+    pl_outer *outer; /* of each lane: collects rows of the curvature */
+    double b, db;    /* intercept at v and along the direction */
+    const double *w; /* what a sample is taken at */
+} gradient;
+
+static double *lane_sum(const gradient *this, unsigned task) {
+    return this->sums + (uint64_t)task * this->width * this->glm->size;
+}
+
+static void add_row(gradient *this, unsigned task, uint64_t i, double z, double scale) {
+    const pl_glm *glm = this->glm;
+    const pl_matrix *x = &glm->data->x;
+    uint64_t begin = x->start[i], count = x->start[i + 1] - begin;
+    const float *value = x->value ? x->value + begin : NULL;
+    double y = pl_target(glm, i), q = scale * pl_share(glm, i), slope = q * glm->loss->slope(z, y);
+    double *sum = lane_sum(this, task);
+    if (slope != 0) {
+        pl_sparse_add(x->index + begin, value, count, slope, sum);
+        if (glm->intercept != PL_NO_INTERCEPT)
+            sum[x->columns] += slope;
+    }
+    double curvature = this->width > 1 ? q * glm->loss->curvature(z, y) : 0.0;
+    if (curvature > 0)
+        pl_outer_add(&this->outer[task], x->index + begin, value, count, curvature, sum + glm->size);
+}
+
+static void full_task(void *context, unsigned task) {
+    gradient *this = context;
+    const pl_part *part = &this->team->parts[task];
+    double began = pl_now();
+    memset(lane_sum(this, task), 0, this->width * this->glm->size * sizeof *this->sums);
+    for (uint64_t r = 0; r < part->count; r++)
+        for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++)
+            add_row(this, task, i, this->z[i] + this->b, 1.0);
+    if (this->width > 1)
+        pl_outer_flush(&this->outer[task], lane_sum(this, task) + this->glm->size);
+    this->seconds[task] += pl_now() - began;
+}
+
+/* Visits each row with probability `fraction`, by drawing the gaps between visits. */
+static void sample_task(void *context, unsigned task) {
+    gradient *this = context;
+    const pl_team *team = this->team;
+    const pl_matrix *x = &this->glm->data->x;
+    const pl_part *part = &team->parts[task];
+    unsigned worker = team->first + task / team->lanes;
+    pl_stream stream = pl_stream_make(team->seed, (uint64_t)worker * team->lanes + task % team->lanes, this->round);
+    double began = pl_now(), scale = 1.0 / this->fraction, log_miss = log1p(-this->fraction), skip;
+    memset(lane_sum(this, task), 0, this->glm->size * sizeof *this->sums);
+    skip = floor(log1p(-pl_random_unit(&stream)) / log_miss);
+    for (uint64_t r = 0; r < part->count; r++)
+        for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++) {
+            if (skip-- > 0)
+                continue;
+            uint64_t begin = x->start[i];
+            double z = this->b + pl_sparse_dot(x->index + begin, x->value ? x->value + begin : NULL,
+                                               x->start[i + 1] - begin, this->w);
+            add_row(this, task, i, z, scale);
+            skip = floor(log1p(-pl_random_unit(&stream)) / log_miss);
+        }
+    this->seconds[task] += pl_now() - began;
+}
+
+static void report(gradient *this, double passes, double waited, pl_update *update) {
+    const pl_team *team = this->team;
+    uint64_t size = this->width * this->glm->size;
+    for (unsigned k = 0; k < team->hosted; k++) {
+        double *sum = lane_sum(this, k * team->lanes), seconds = 0;
+        pl_tree_add(sum, team->lanes, size, size);
+        for (unsigned l = 0; l < team->lanes; l++)
+            seconds = fmax(seconds, this->seconds[k * team->lanes + l]);
+        update[k] = (pl_update){.shrink = 1.0,
+                                .weight = team->weight[k],
+                                .count = size,
+                                .value = sum,
+                                .seconds = seconds + waited,
+                                .passes = passes};
+    }
+}
+
+static double intercept_of(const gradient *this, const double *v) {
+    return this->glm->intercept == PL_NO_INTERCEPT ? 0.0 : v[this->glm->data->x.columns];
+}
+
+static parley_status evaluate(pl_local *local, double *v, pl_update *update, pl_evaluation *evaluation,
+                              parley_error *error) {
+    gradient *this = (gradient *)local;
+    const pl_glm *glm = this->glm;
+    parley_status status = PARLEY_OK;
+    double began = pl_now();
+    memset(this->seconds, 0, (uint64_t)this->team->hosted * this->team->lanes * sizeof *this->seconds);
+    pl_margins(glm, this->team, v, this->z);
+    this->b = intercept_of(this, v);
+    if (glm->intercept == PL_FREE && glm->loss->smooth)
+        status = pl_centre(glm, this->team, this->z, &this->b, error);
+    double centred = pl_now() - began;
+    if (status == PARLEY_OK) {
+        pl_team_run(this->team, full_task, this);
+        report(this, 2.0, centred, update);
+        status = pl_evaluate_rows(glm, this->team, this->z, this->b, NULL, 1.0, evaluation, error);
+    }
+    return status;
+}
+
+static parley_status rescale(pl_local *local, double scale, pl_evaluation *evaluation, parley_error *error) {
+    gradient *this = (gradient *)local;
+    return pl_evaluate_rows(this->glm, this->team, this->z, this->b, NULL, scale, evaluation, error);
+}
+
+static bool certifies(const pl_local *local) { return ((const gradient *)local)->fraction >= 1.0; }
+
+static parley_status work(pl_local *local, const pl_round *round, double *v, pl_update *update,
+                          pl_evaluation *evaluation, parley_error *error) {
+    gradient *this = (gradient *)local;
+    this->round = round->number;
+    if (certifies(local)) {
+        parley_status status = evaluate(local, v, update, evaluation, error);
+        if (status == PARLEY_OK && this->glm->intercept == PL_FREE)
+            v[this->glm->data->x.columns] = this->b;
+        return status;
+    }
+    memset(this->seconds, 0, (uint64_t)this->team->hosted * this->team->lanes * sizeof *this->seconds);
+    this->w = v;
+    this->b = intercept_of(this, v);
+    pl_team_run(this->team, sample_task, this);
+    report(this, 2.0 * this->fraction, 0.0, update);
+    return PARLEY_OK;
+}
+
+static double evaluate_passes(const pl_local *local) {
+    (void)local;
+    return 2.0;
+}
+
+static void follow(pl_local *local, const double *v, const double *direction) {
+    gradient *this = (gradient *)local;
+    (void)v;
+    pl_margins(this->glm, this->team, direction, this->dz);
+    this->db = intercept_of(this, direction);
+}
+
+typedef struct trial {
+    const gradient *of;
+    double gamma;
+} trial;
+
+static void probe_row(const void *context, uint64_t i, double *sums) {
+    const trial *trial = context;
+    const gradient *this = trial->of;
+    const pl_loss *loss = this->glm->loss;
+    double dz = this->dz[i] + this->db, z = this->z[i] + this->b + trial->gamma * dz;
+    double y = pl_target(this->glm, i), q = pl_share(this->glm, i);
+    sums[0] += q * loss->value(z, y);
+    sums[1] += q * loss->slope(z, y) * dz;
+}
+
+static void probe(pl_local *local, double gamma, pl_update *update) {
+    gradient *this = (gradient *)local;
+    trial trial = {this, gamma};
+    double *sums = this->team->worker_sums;
+    pl_sum_rows(this->team, probe_row, &trial, 2, sums);
+    for (unsigned k = 0; k < this->team->hosted; k++) {
+        update[k].scalars[PL_SUM_LOSS] = sums[2 * k];
+        update[k].scalars[PL_SUM_SLOPE] = sums[2 * k + 1];
+    }
+}
+
+static void commit(pl_local *local, unsigned worker, double gamma) { (void)local, (void)worker, (void)gamma; }
+
+static void primal(const pl_local *local, const double *v, double *w) {
+    memcpy(w, v, ((const gradient *)local)->glm->size * sizeof *w);
+}
+
+static uint64_t bytes(const pl_setup *setup) {
+    uint64_t lanes = (uint64_t)setup->team->hosted * setup->team->lanes;
+    return (setup->glm->data->x.rows * (setup->width > 1 ? 2 : 1) + lanes * setup->width * setup->glm->size) *
+           sizeof(double);
+}
+
+static void close_gradient(pl_local *local) {
+    gradient *this = (gradient *)local;
+    if (!this)
+        return;
+    for (unsigned i = 0; this->outer && i < this->team->hosted * this->team->lanes; i++)
+        pl_outer_close(&this->outer[i]);
+    pl_free(this->dz);
+    pl_free(this->outer);
+    pl_free(this->z);
+    pl_free(this->sums);
+    pl_free(this->seconds);
+    pl_free(this);
+}
+
+static parley_status open_outer(gradient *this, parley_error *error) {
+    unsigned lanes = this->team->hosted * this->team->lanes;
+    parley_status status = pl_take(&this->outer, lanes, sizeof *this->outer, "curvature", error);
+    for (unsigned i = 0; i < lanes && status == PARLEY_OK; i++)
+        status = pl_outer_open(&this->outer[i], this->glm->size, this->glm->intercept != PL_NO_INTERCEPT, error);
+    return status;
+}
+
+static parley_status open_gradient(const pl_setup *setup, pl_local **out, parley_error *error) {
+    uint64_t rows = setup->glm->data->x.rows, lanes = (uint64_t)setup->team->hosted * setup->team->lanes;
+    gradient *this;
+    parley_status status = pl_take(&this, 1, sizeof *this, "gradients", error);
+    if (status != PARLEY_OK)
+        return status;
+    this->base.type = &pl_local_gradient;
+    this->glm = setup->glm;
+    this->team = setup->team;
+    this->fraction = setup->settings->batch_fraction;
+    this->width = setup->width;
+    this->z = pl_alloc(rows, sizeof *this->z);
+    this->dz = setup->width > 1 ? pl_alloc(rows, sizeof *this->dz) : NULL;
+    this->sums = pl_alloc(lanes * setup->width * setup->glm->size, sizeof *this->sums);
+    this->seconds = pl_alloc(lanes, sizeof *this->seconds);
+    if (!this->z || (setup->width > 1 && !this->dz) || !this->sums || !this->seconds)
+        status = pl_fail_memory(error, "gradients", bytes(setup));
+    if (status == PARLEY_OK && setup->width > 1)
+        status = open_outer(this, error);
+    if (status != PARLEY_OK) {
+        close_gradient(&this->base);
+        return status;
+    }
+    *out = &this->base;
+    return PARLEY_OK;
+}
+
+static const char *const reads[] = {"batch_fraction", "lanes", NULL};
+
+const pl_local_type pl_local_gradient = {
+    .name = "gradient",
+    .help = "the gradient over all rows or a sample of them",
+    .gives = PL_NEEDS_GRADIENT,
+    .settings = reads,
+    .bytes = bytes,
+    .open = open_gradient,
+    .work = work,
+    .certifies = certifies,
+    .evaluate = evaluate,
+    .evaluate_passes = evaluate_passes,
+    .rescale = rescale,
+    .follow = follow,
+    .probe = probe,
+    .commit = commit,
+    .primal = primal,
+    .close = close_gradient,
+};

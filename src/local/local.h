@@ -1,0 +1,95 @@
+/* local.h: what a worker does with its shard between two exchanges.
+ *
+ * It starts from the shared table v, makes H steps, and offers an update: (shrink, weight, change), meaning that its
+ * own copy became shrink v + change. What it changed of its private state (dual variables) stays pending until it is
+ * told the step gamma that was accepted; gamma = 0 drops it. */
+#ifndef PL_LOCAL_H
+#define PL_LOCAL_H
+
+#include "model/glm.h"
+
+/* What a member cannot do without. Checked before data are read. */
+enum {
+    PL_NEEDS_L2 = 1,        /* lambda > 0 and l1_ratio < 1 */
+    PL_NEEDS_NO_L1 = 2,     /* l1_ratio = 0 */
+    PL_NEEDS_SMOOTH = 4,    /* a loss with a curvature */
+    PL_NEEDS_DUAL = 8,      /* updates that are changes of u, made by a dual solver */
+    PL_NEEDS_GRADIENT = 16, /* updates that are gradients */
+    PL_NEEDS_FULL = 32,     /* every row in every round: batch_fraction = 1 */
+};
+
+/* Sums over a worker's rows that travel with its update or answer a probe. */
+typedef enum pl_scalar {
+    PL_SUM_LOSS,     /* sum q loss(z) at the step probed */
+    PL_SUM_SLOPE,    /* its derivative by the step */
+    PL_SUM_RESIDUAL, /* estimate of the worker's share of the duality gap, from when its rows were visited */
+    PL_SUM_SPREAD,   /* |change|^2 in the metric of the sub-problem (pl_metric) */
+    PL_SCALARS
+} pl_scalar;
+
+typedef struct pl_update {
+    double shrink, weight;
+    uint64_t count;        /* entries of value */
+    const uint32_t *index; /* rows of v they belong to, rising; NULL: all of them */
+    double *value;
+    double scalars[PL_SCALARS];
+    double seconds; /* of computing */
+    double passes;  /* over the worker's shard that this took */
+} pl_update;
+
+/* A round, as the local solvers see it. */
+typedef struct pl_round {
+    uint64_t number; /* from 1 */
+    double sigma;    /* how much the workers' changes may add up: sigma' of CoCoA+ */
+} pl_round;
+
+/* What a solver is given to open. */
+typedef struct pl_setup {
+    const pl_glm *glm;
+    pl_team *team;
+    const parley_settings *settings;
+    uint64_t width; /* of an update: columns of `rows` entries each */
+} pl_setup;
+
+typedef struct pl_local pl_local;
+
+typedef struct pl_local_type {
+    const char *name, *help;
+    unsigned needs, gives;                    /* PL_NEEDS_*; `gives` names what combines may need */
+    const char *const *settings;              /* optional settings that it reads; ends with NULL */
+    uint64_t (*bytes)(const pl_setup *setup); /* that open will allocate */
+    parley_status (*open)(const pl_setup *setup, pl_local **out, parley_error *error);
+    /* One round's steps of all hosted workers from v; updates stay valid until the next call. Where `certifies` says
+     * so, the update is the gradient at v and `evaluation` is filled. May first solve the free intercept in v, alike on
+     * all ranks. */
+    parley_status (*work)(pl_local *local, const pl_round *round, double *v, pl_update *update,
+                          pl_evaluation *evaluation, parley_error *error);
+    bool (*certifies)(const pl_local *local); /* NULL: never */
+    /* Evaluates v. Solvers that give gradients leave that of all rows in `update`; dual ones need not: their u is v. */
+    parley_status (*evaluate)(pl_local *local, double *v, pl_update *update, pl_evaluation *evaluation,
+                              parley_error *error);
+    double (*evaluate_passes)(
+        const pl_local *local); /* what that costs, in passes over the data; work's are in its updates */
+    /* The latest evaluation again, at the dual point scale x t; NULL where no L1 penalty asks for it. */
+    parley_status (*rescale)(pl_local *local, double scale, pl_evaluation *evaluation, parley_error *error);
+    /* Prepares probes along `direction`; NULL where there are none. */
+    void (*follow)(pl_local *local, const double *v, const double *direction);
+    /* Leaves every hosted worker's sums at v + gamma direction in its update. */
+    void (*probe)(pl_local *local, double gamma, pl_update *update);
+    void (*commit)(pl_local *local, unsigned worker,
+                   double gamma); /* hosted worker's change was taken with step gamma */
+    void (*primal)(const pl_local *local, const double *v, double *w); /* the model that v stands for */
+    /* The rounds stopped helping; true: something was changed that may help. NULL: nothing ever is. */
+    bool (*stalled)(pl_local *local);
+    void (*close)(pl_local *local);
+} pl_local_type;
+
+struct pl_local {
+    const pl_local_type *type;
+};
+
+extern const pl_local_type pl_local_sdca, pl_local_gradient;
+extern const pl_local_type *const pl_locals[];
+extern const unsigned pl_locals_count;
+
+#endif

@@ -1,0 +1,35 @@
+/* hinge.c: loss(z, y) = (1 - y z)+, y in {-1, +1}; conjugate loss*(-t) = -y t for y t in [0, 1]. The linear SVM. */
+#include <math.h>
+#include <stddef.h>
+
+#include "loss/loss.h"
+
+static double value(double z, double y) { return fmax(0.0, 1.0 - y * z); }
+
+static double slope(double z, double y) { return y * z < 1.0 ? -y : 0.0; }
+
+static double conjugate(double t, double y) { return y * t >= 0.0 && y * t <= 1.0 ? -y * t : INFINITY; }
+
+static double dual_step(double z, double y, double t0, double h) {
+    return y * fmin(1.0, fmax(0.0, y * t0 + (1.0 - y * z) / h));
+}
+
+static double residual(double z, double y, double t0, double t, double h) {
+    (void)t, (void)h;
+    double slack = 1.0 - y * z;
+    return fmax(0.0, slack) - y * t0 * slack;
+}
+
+const pl_loss pl_loss_hinge = {
+    .name = "hinge",
+    .help = "(1 - y z)+, two labels: linear support vector machine",
+    .labels = PL_LABELS_BINARY,
+    .smooth = false,
+    .curvature_bound = INFINITY,
+    .value = value,
+    .slope = slope,
+    .conjugate = conjugate,
+    .dual_step = dual_step,
+    .residual = residual,
+    .rests = true,
+};

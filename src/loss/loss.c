@@ -1,0 +1,14 @@
+/* loss.c: every loss there is. */
+#include "loss/loss.h"
+
+#include <string.h>
+
+const pl_loss *const pl_losses[] = {&pl_loss_squared, &pl_loss_logistic, &pl_loss_hinge, &pl_loss_squared_hinge};
+const unsigned pl_losses_count = sizeof pl_losses / sizeof *pl_losses;
+
+const pl_loss *pl_loss_find(const char *name) {
+    for (unsigned i = 0; i < pl_losses_count; i++)
+        if (strcmp(pl_losses[i]->name, name) == 0)
+            return pl_losses[i];
+    return NULL;
+}

@@ -1,0 +1,34 @@
+/* loss.h: what a loss is. z is the margin x.w + b, y the target, t a dual variable; at the optimum t = -slope(z).
+ * Formulas: docs/mathematics.md. */
+#ifndef PL_LOSS_H
+#define PL_LOSS_H
+
+#include <stdbool.h>
+
+typedef enum pl_labels { PL_LABELS_BINARY, PL_LABELS_REAL } pl_labels;
+
+typedef struct pl_loss {
+    const char *name, *help;
+    pl_labels labels;       /* binary: targets are -1 and +1 */
+    bool smooth;            /* has a slope everywhere, and a curvature almost everywhere */
+    double curvature_bound; /* of loss''; infinite where there is none */
+    double (*value)(double z, double y);
+    double (*slope)(double z, double y);
+    double (*curvature)(double z, double y); /* NULL where not smooth */
+    double (*conjugate)(double t, double y); /* loss*(-t); infinite outside its domain */
+    /* The t that minimises conjugate(t) + (t - t0) z + h (t - t0)^2 / 2; h > 0. May be inexact, never infeasible. */
+    double (*dual_step)(double z, double y, double t0, double h);
+    /* loss(z) + loss*(-t0) + t0 z >= 0, this row's share of the duality gap before the step from t0 to t; may be
+     * approximate. */
+    double (*residual)(double z, double y, double t0, double t, double h);
+    bool rests;                      /* dual_step often leaves t where it is, at a bound of its domain */
+    double (*probability)(double z); /* of the upper label, NULL where the loss gives none */
+} pl_loss;
+
+extern const pl_loss pl_loss_squared, pl_loss_logistic, pl_loss_hinge, pl_loss_squared_hinge;
+
+extern const pl_loss *const pl_losses[];
+extern const unsigned pl_losses_count;
+const pl_loss *pl_loss_find(const char *name); /* or NULL */
+
+#endif

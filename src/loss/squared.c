@@ -1,0 +1,36 @@
+/* squared.c: loss(z, y) = (z - y)^2 / 2; conjugate loss*(-t) = t^2/2 - t y. Linear regression. */
+#include <stddef.h>
+
+#include "loss/loss.h"
+
+static double value(double z, double y) { return 0.5 * (z - y) * (z - y); }
+
+static double slope(double z, double y) { return z - y; }
+
+static double curvature(double z, double y) {
+    (void)z, (void)y;
+    return 1.0;
+}
+
+static double conjugate(double t, double y) { return t * (0.5 * t - y); }
+
+static double dual_step(double z, double y, double t0, double h) { return (y - z + h * t0) / (1.0 + h); }
+
+static double residual(double z, double y, double t0, double t, double h) {
+    (void)t, (void)h;
+    return 0.5 * (z - y + t0) * (z - y + t0);
+}
+
+const pl_loss pl_loss_squared = {
+    .name = "squared",
+    .help = "(z - y)^2 / 2, real labels: linear regression",
+    .labels = PL_LABELS_REAL,
+    .smooth = true,
+    .curvature_bound = 1.0,
+    .value = value,
+    .slope = slope,
+    .curvature = curvature,
+    .conjugate = conjugate,
+    .dual_step = dual_step,
+    .residual = residual,
+};

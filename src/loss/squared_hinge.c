@@ -1,0 +1,42 @@
+/* squared_hinge.c: loss(z, y) = (1 - y z)+^2, without a half, as in LIBLINEAR; loss*(-t) = -y t + t^2/4 for y t >= 0.
+ */
+#include <math.h>
+#include <stddef.h>
+
+#include "loss/loss.h"
+
+static double value(double z, double y) {
+    double slack = fmax(0.0, 1.0 - y * z);
+    return slack * slack;
+}
+
+static double slope(double z, double y) { return -2.0 * y * fmax(0.0, 1.0 - y * z); }
+
+static double curvature(double z, double y) { return y * z < 1.0 ? 2.0 : 0.0; }
+
+static double conjugate(double t, double y) { return y * t >= 0.0 ? -y * t + 0.25 * t * t : INFINITY; }
+
+static double dual_step(double z, double y, double t0, double h) {
+    return y * fmax(0.0, y * t0 + (1.0 - y * z - 0.5 * y * t0) / (h + 0.5));
+}
+
+static double residual(double z, double y, double t0, double t, double h) {
+    (void)t, (void)h;
+    double m = y * z, a = y * t0, slack = fmax(0.0, 1.0 - m);
+    return slack * slack + a * (0.25 * a - 1.0 + m);
+}
+
+const pl_loss pl_loss_squared_hinge = {
+    .name = "squared-hinge",
+    .help = "(1 - y z)+^2, two labels: smooth support vector machine",
+    .labels = PL_LABELS_BINARY,
+    .smooth = true,
+    .curvature_bound = 2.0,
+    .value = value,
+    .slope = slope,
+    .curvature = curvature,
+    .conjugate = conjugate,
+    .dual_step = dual_step,
+    .residual = residual,
+    .rests = true,
+};

@@ -1,0 +1,67 @@
+/* outer.c: the Gram kernel behind Newton's method. */
+#include "math/outer.h"
+
+#include <string.h>
+
+#define DENSE_SHARE 4 /* a row with over size/DENSE_SHARE entries is treated as dense */
+
+parley_status pl_outer_open(pl_outer *outer, uint64_t size, bool intercept, parley_error *error) {
+    *outer = (pl_outer){.size = size, .intercept = intercept};
+    return pl_take(&outer->rows, PL_OUTER_ROWS * size, sizeof *outer->rows, "curvature", error);
+}
+
+void pl_outer_close(pl_outer *outer) { pl_free(outer->rows); }
+
+static double entry(const float *value, uint64_t e) { return value ? (double)value[e] : 1.0; }
+
+static void add_sparse(const pl_outer *outer, const uint32_t *index, const float *value, uint64_t count, double weight,
+                       double *sum) {
+    for (uint64_t e = 0; e < count; e++) {
+        double a = weight * entry(value, e);
+        double *column = sum + (uint64_t)index[e] * outer->size;
+        for (uint64_t f = e; f < count; f++)
+            column[index[f]] += a * entry(value, f);
+        if (outer->intercept)
+            column[outer->size - 1] += a;
+    }
+    if (outer->intercept)
+        sum[outer->size * outer->size - 1] += weight;
+}
+
+void pl_outer_flush(pl_outer *outer, double *sum) {
+    uint64_t size = outer->size;
+    if (outer->waiting == 0)
+        return;
+    for (unsigned r = outer->waiting; r < PL_OUTER_ROWS; r++) {
+        memset(outer->rows + r * size, 0, size * sizeof *outer->rows);
+        outer->weight[r] = 0;
+    }
+    const double *x0 = outer->rows, *x1 = x0 + size, *x2 = x1 + size, *x3 = x2 + size;
+    const double *x4 = x3 + size, *x5 = x4 + size, *x6 = x5 + size, *x7 = x6 + size;
+    for (uint64_t j = 0; j < size; j++) {
+        double a[PL_OUTER_ROWS], *restrict column = sum + j * size;
+        for (unsigned r = 0; r < PL_OUTER_ROWS; r++)
+            a[r] = outer->weight[r] * outer->rows[r * size + j];
+        for (uint64_t i = j; i < size; i++)
+            column[i] += ((a[0] * x0[i] + a[1] * x1[i]) + (a[2] * x2[i] + a[3] * x3[i])) +
+                         ((a[4] * x4[i] + a[5] * x5[i]) + (a[6] * x6[i] + a[7] * x7[i]));
+    }
+    outer->waiting = 0;
+}
+
+void pl_outer_add(pl_outer *outer, const uint32_t *index, const float *value, uint64_t count, double weight,
+                  double *sum) {
+    if (count * DENSE_SHARE < outer->size) {
+        add_sparse(outer, index, value, count, weight, sum);
+        return;
+    }
+    double *row = outer->rows + outer->waiting * outer->size;
+    memset(row, 0, outer->size * sizeof *row);
+    for (uint64_t e = 0; e < count; e++)
+        row[index[e]] = entry(value, e);
+    if (outer->intercept)
+        row[outer->size - 1] = 1.0;
+    outer->weight[outer->waiting++] = weight;
+    if (outer->waiting == PL_OUTER_ROWS)
+        pl_outer_flush(outer, sum);
+}

@@ -1,0 +1,27 @@
+/* outer.h: sums of weighted outer products, S += c x x', of sparse or dense rows; the lower triangle by columns of
+ * `size` entries. Dense rows are gathered and added several at a time, so that S passes through the caches once for all
+ * of them. */
+#ifndef PL_OUTER_H
+#define PL_OUTER_H
+
+#include <stdbool.h>
+
+#include "base/memory.h"
+
+#define PL_OUTER_ROWS 8
+
+typedef struct pl_outer {
+    uint64_t size;
+    bool intercept; /* the last entry of every row is 1 */
+    unsigned waiting;
+    double *rows; /* PL_OUTER_ROWS dense rows */
+    double weight[PL_OUTER_ROWS];
+} pl_outer;
+
+parley_status pl_outer_open(pl_outer *outer, uint64_t size, bool intercept, parley_error *error);
+void pl_outer_add(pl_outer *outer, const uint32_t *index, const float *value, uint64_t count, double weight,
+                  double *sum);
+void pl_outer_flush(pl_outer *outer, double *sum); /* before `sum` is read */
+void pl_outer_close(pl_outer *outer);
+
+#endif

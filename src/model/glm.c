@@ -1,0 +1,346 @@
+/* glm.c: setting the problem up, and the passes over rows. */
+#include "model/glm.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "engine/collective.h"
+#include "math/sparse.h"
+
+#define LABEL_KINDS 64 /* more distinct labels than this are real numbers */
+#define CENTRE_STEPS 100
+#define CHUNKS 64
+
+/* Up to LABEL_KINDS distinct labels, rising; returns how many, LABEL_KINDS + 1 for more. */
+static unsigned distinct_labels(const parley_data *data, double *kinds) {
+    unsigned count = 0;
+    for (uint64_t i = 0; i < data->x.rows; i++) {
+        unsigned k = 0;
+        while (k < count && kinds[k] < data->label[i])
+            k++;
+        if (k < count && kinds[k] == data->label[i])
+            continue;
+        if (count == LABEL_KINDS)
+            return LABEL_KINDS + 1;
+        memmove(kinds + k + 1, kinds + k, (count - k) * sizeof *kinds);
+        kinds[k] = data->label[i];
+        count++;
+    }
+    return count;
+}
+
+static bool all_whole(const double *kinds, unsigned count) {
+    for (unsigned k = 0; k < count; k++)
+        if (kinds[k] != floor(kinds[k]))
+            return false;
+    return true;
+}
+
+/* The loss that the labels ask for. */
+static parley_status choose_loss(const parley_data *data, const double *kinds, unsigned count, const pl_loss **loss,
+                                 parley_error *error) {
+    if (count == 1)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: every label is %.17g; there is nothing to learn", data->path,
+                       kinds[0]);
+    if (count > 2 && count <= LABEL_KINDS && all_whole(kinds, count))
+        return pl_fail(error, PARLEY_BAD_INPUT,
+                       "%s: %u different whole labels, from %.17g to %.17g: classes or numbers? For numbers say --loss "
+                       "squared; for classes train one against the rest",
+                       data->path, count, kinds[0], kinds[count - 1]);
+    *loss = count == 2 ? &pl_loss_logistic : &pl_loss_squared;
+    return PARLEY_OK;
+}
+
+static parley_status read_labels(pl_glm *glm, const char *loss, parley_error *error) {
+    double kinds[LABEL_KINDS + 1];
+    const parley_data *data = glm->data;
+    if (strcmp(loss, "auto") != 0) {
+        glm->loss = pl_loss_find(loss);
+        if (!glm->loss)
+            return pl_fail(error, PARLEY_BAD_USAGE, "there is no loss %s", loss);
+        if (glm->loss->labels == PL_LABELS_REAL)
+            return PARLEY_OK;
+    }
+    unsigned count = distinct_labels(data, kinds);
+    if (!glm->loss) {
+        parley_status status = choose_loss(data, kinds, count, &glm->loss, error);
+        if (status != PARLEY_OK || glm->loss->labels == PL_LABELS_REAL)
+            return status;
+    }
+    if (count > LABEL_KINDS)
+        return pl_fail(error, PARLEY_BAD_INPUT,
+                       "%s: over %d different labels; loss %s takes two, --loss squared takes any", data->path,
+                       LABEL_KINDS, glm->loss->name);
+    if (count != 2)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: %u different label%s; loss %s takes two", data->path, count,
+                       count == 1 ? "" : "s", glm->loss->name);
+    glm->low = kinds[0];
+    glm->high = kinds[1];
+    return PARLEY_OK;
+}
+
+/* Row norms and sums of weights, by fixed chunks of rows. */
+typedef struct measuring {
+    pl_glm *glm;
+    double total[CHUNKS], norms[CHUNKS], upper[CHUNKS];
+} measuring;
+
+static void measure_chunk(void *context, unsigned chunk) {
+    measuring *measuring = context;
+    pl_glm *glm = measuring->glm;
+    const parley_data *data = glm->data;
+    const pl_matrix *x = &data->x;
+    double total = 0, norms = 0, upper = 0;
+    for (uint64_t i = x->rows * chunk / CHUNKS; i < x->rows * (chunk + 1) / CHUNKS; i++) {
+        uint64_t begin = x->start[i];
+        double weight = data->weight ? data->weight[i] : 1.0;
+        glm->norm2[i] = (float)pl_sparse_norm2(x->value ? x->value + begin : NULL, x->start[i + 1] - begin);
+        total += weight;
+        norms += weight * (double)glm->norm2[i];
+        upper += pl_target(glm, i) > 0 ? weight : 0.0;
+    }
+    measuring->total[chunk] = total;
+    measuring->norms[chunk] = norms;
+    measuring->upper[chunk] = upper;
+}
+
+static parley_status measure_rows(pl_glm *glm, pl_engine *engine, parley_error *error) {
+    parley_status status = pl_take(&glm->norm2, glm->data->x.rows, sizeof *glm->norm2, "row norms", error);
+    if (status != PARLEY_OK)
+        return status;
+    measuring measuring = {.glm = glm};
+    engine->type->run(engine, measure_chunk, &measuring, CHUNKS);
+    pl_tree_add(measuring.total, CHUNKS, 1, 1);
+    pl_tree_add(measuring.norms, CHUNKS, 1, 1);
+    pl_tree_add(measuring.upper, CHUNKS, 1, 1);
+    glm->total = measuring.total[0];
+    if (!(glm->total > 0))
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: the weights add up to 0", glm->data->path);
+    glm->upper = measuring.upper[0] / glm->total;
+    glm->mean_norm2 = measuring.norms[0] > 0 ? measuring.norms[0] / glm->total : 1.0;
+    return PARLEY_OK;
+}
+
+parley_status pl_glm_open(pl_glm *glm, pl_engine *engine, const parley_data *data, const parley_settings *settings,
+                          parley_error *error) {
+    *glm = (pl_glm){.data = data, .intercept = (pl_intercept)settings->intercept, .l1_ratio = settings->l1_ratio};
+    glm->size = data->x.columns + (glm->intercept == PL_NO_INTERCEPT ? 0 : 1);
+    parley_status status = read_labels(glm, settings->loss, error);
+    if (status == PARLEY_OK)
+        status = measure_rows(glm, engine, error);
+    if (status != PARLEY_OK) {
+        pl_glm_close(glm);
+        return status;
+    }
+    glm->lambda = isnan(settings->lambda) ? 1.0 / glm->total : settings->lambda;
+    glm->l1 = glm->lambda * glm->l1_ratio;
+    glm->l2 = glm->lambda * (1.0 - glm->l1_ratio);
+    return PARLEY_OK;
+}
+
+void pl_glm_close(pl_glm *glm) {
+    pl_free(glm->norm2);
+    glm->norm2 = NULL;
+}
+
+double pl_penalty(const pl_glm *glm, const double *w, uint64_t begin, uint64_t end) {
+    double sum1 = 0, sum2 = 0;
+    for (uint64_t j = begin; j < end; j++)
+        if (pl_penalised(glm, j)) {
+            sum1 += fabs(w[j]);
+            sum2 += w[j] * w[j];
+        }
+    return glm->l1 * sum1 + 0.5 * glm->l2 * sum2;
+}
+
+double pl_penalty_conjugate(const pl_glm *glm, const double *u, double scale, uint64_t begin, uint64_t end) {
+    double sum = 0, over = 0;
+    for (uint64_t j = begin; j < end; j++)
+        if (pl_penalised(glm, j)) {
+            double excess = pl_soft(scale * u[j], glm->l1);
+            sum += excess * excess;
+            over = fmax(over, fabs(scale * u[j]) - glm->l1);
+        }
+    if (glm->l2 > 0)
+        return 0.5 * sum / glm->l2;
+    return over <= 1e-12 * glm->l1 ? 0.0 : INFINITY;
+}
+
+double pl_largest(const pl_glm *glm, const double *u, uint64_t begin, uint64_t end) {
+    double largest = 0;
+    for (uint64_t j = begin; j < end; j++)
+        if (pl_penalised(glm, j))
+            largest = fmax(largest, fabs(u[j]));
+    return largest;
+}
+
+typedef struct margin_pass {
+    const pl_glm *glm;
+    const pl_team *team;
+    const double *w;
+    double *z;
+} margin_pass;
+
+static void margin_task(void *context, unsigned task) {
+    const margin_pass *pass = context;
+    const pl_matrix *x = &pass->glm->data->x;
+    const pl_part *part = &pass->team->parts[task];
+    for (uint64_t r = 0; r < part->count; r++)
+        for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++) {
+            uint64_t begin = x->start[i];
+            pass->z[i] =
+                pl_sparse_dot(x->index + begin, x->value ? x->value + begin : NULL, x->start[i + 1] - begin, pass->w);
+        }
+}
+
+void pl_margins(const pl_glm *glm, const pl_team *team, const double *w, double *z) {
+    margin_pass pass = {glm, team, w, z};
+    pl_team_run(team, margin_task, &pass);
+}
+
+typedef struct sum_pass {
+    const pl_team *team;
+    pl_row_sum f;
+    const void *context;
+    unsigned count;
+    double *sums; /* hosted x lanes x PL_ROW_SUMS */
+} sum_pass;
+
+static void sum_task(void *context, unsigned task) {
+    const sum_pass *pass = context;
+    const pl_part *part = &pass->team->parts[task];
+    double sums[PL_ROW_SUMS] = {0};
+    for (uint64_t r = 0; r < part->count; r++)
+        for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++)
+            pass->f(pass->context, i, sums);
+    memcpy(pass->sums + (uint64_t)task * PL_ROW_SUMS, sums, sizeof sums);
+}
+
+void pl_sum_rows(const pl_team *team, pl_row_sum f, const void *context, unsigned count, double *sums) {
+    sum_pass pass = {team, f, context, count, team->lane_sums};
+    pl_team_run(team, sum_task, &pass);
+    for (unsigned k = 0; k < team->hosted; k++) {
+        double *lanes = team->lane_sums + (uint64_t)k * team->lanes * PL_ROW_SUMS;
+        pl_tree_add(lanes, team->lanes, PL_ROW_SUMS, PL_ROW_SUMS);
+        memcpy(sums + (uint64_t)k * count, lanes, count * sizeof *sums);
+    }
+}
+
+parley_status pl_total_rows(const pl_team *team, pl_row_sum f, const void *context, unsigned count, double *sums,
+                            parley_error *error) {
+    pl_sum_rows(team, f, context, count, team->worker_sums);
+    return pl_team_sum(team, team->worker_sums, count, sums, error);
+}
+
+typedef struct rows {
+    const pl_glm *glm;
+    const double *z, *t;
+    double b, scale[2]; /* of t on its negative and positive side */
+} rows;
+
+/* Slope, curvature and absolute slope of sum q loss(z + b) by b. */
+static void centre_row(const void *context, uint64_t i, double *sums) {
+    const rows *rows = context;
+    const pl_loss *loss = rows->glm->loss;
+    double z = rows->z[i] + rows->b, y = pl_target(rows->glm, i), q = pl_share(rows->glm, i), slope = loss->slope(z, y);
+    sums[0] += q * slope;
+    sums[1] += q * loss->curvature(z, y);
+    sums[2] += q * fabs(slope);
+}
+
+parley_status pl_centre(const pl_glm *glm, const pl_team *team, const double *z, double *b, parley_error *error) {
+    double low = -INFINITY, high = INFINITY, stride = 1.0, sums[3];
+    rows rows = {.glm = glm, .z = z, .b = *b};
+    for (int i = 0; i < CENTRE_STEPS; i++) {
+        parley_status status = pl_total_rows(team, centre_row, &rows, 3, sums, error);
+        if (status != PARLEY_OK)
+            return status;
+        *b = rows.b;
+        if (fabs(sums[0]) <= 1e-14 * sums[2] || high - low <= 1e-15 * (1.0 + fabs(*b)))
+            break;
+        *(sums[0] > 0 ? &high : &low) = rows.b;
+        double next = rows.b - sums[0] / sums[1];
+        if (!(next > low && next < high) || fabs(next - rows.b) > 1e3 * stride) /* also where the curvature is 0 */
+            next = isfinite(low) && isfinite(high) ? 0.5 * (low + high) : rows.b + (sums[0] > 0 ? -stride : stride);
+        stride *= 2.0;
+        rows.b = next;
+    }
+    return PARLEY_OK;
+}
+
+/* The two sides of the dual point: sums of q |t|, q t z and q |t| |x| where t < 0, then where t > 0; last the loss. */
+static void side_row(const void *context, uint64_t i, double *sums) {
+    const rows *rows = context;
+    const pl_loss *loss = rows->glm->loss;
+    double z = rows->z[i] + rows->b, y = pl_target(rows->glm, i), q = pl_share(rows->glm, i);
+    double t = rows->t ? rows->t[i] : -loss->slope(z, y);
+    double *side = sums + (t > 0 ? 3 : 0);
+    side[0] += q * fabs(t);
+    side[1] += q * t * rows->z[i];
+    side[2] += q * fabs(t) * sqrt((double)rows->glm->norm2[i]);
+    sums[6] += q * loss->value(z, y);
+}
+
+static void conjugate_row(const void *context, uint64_t i, double *sums) {
+    const rows *rows = context;
+    const pl_loss *loss = rows->glm->loss;
+    double y = pl_target(rows->glm, i);
+    double t = rows->t ? rows->t[i] : -loss->slope(rows->z[i] + rows->b, y);
+    sums[0] += pl_share(rows->glm, i) * loss->conjugate(rows->scale[t > 0] * t, y);
+}
+
+parley_status pl_evaluate_rows(const pl_glm *glm, const pl_team *team, const double *z, double b, const double *t,
+                               double scale, pl_evaluation *out, parley_error *error) {
+    rows rows = {glm, z, t, b, {scale, scale}};
+    double sums[7], began = pl_now();
+    parley_status status = pl_total_rows(team, side_row, &rows, 7, sums, error);
+    if (status != PARLEY_OK)
+        return status;
+    *out = (pl_evaluation){.b = b, .loss = sums[6]};
+    if (glm->intercept == PL_FREE) {
+        unsigned heavy = sums[3] > sums[0];
+        double *side = sums + 3 * heavy, most = side[0], least = sums[3 * !heavy];
+        out->tilt = most > 0 ? (most - least) / most : 0.0;
+        out->pull = side[1];
+        out->reach = side[2];
+        rows.scale[heavy] *= 1.0 - out->tilt;
+    }
+    status = pl_total_rows(team, conjugate_row, &rows, 1, &out->conjugate, error);
+    out->seconds = pl_now() - began;
+    return status;
+}
+
+/* The b at which the slope of share x loss(b, 1) + (1 - share) x loss(b, -1) changes sign, by bisection: any loss will
+ * do. */
+static double best_constant(const pl_loss *loss, double share) {
+    double low = -64, high = 64;
+    for (int i = 0; i < CENTRE_STEPS; i++) {
+        double b = 0.5 * (low + high);
+        *(share * loss->slope(b, 1) + (1 - share) * loss->slope(b, -1) > 0 ? &high : &low) = b;
+    }
+    return 0.5 * (low + high);
+}
+
+static void constant_row(const void *context, uint64_t i, double *sums) {
+    const rows *rows = context;
+    sums[0] += pl_share(rows->glm, i) * rows->glm->loss->value(rows->b, pl_target(rows->glm, i));
+}
+
+static void label_row(const void *context, uint64_t i, double *sums) {
+    const rows *rows = context;
+    sums[0] += pl_share(rows->glm, i) * pl_target(rows->glm, i);
+}
+
+parley_status pl_null_objective(const pl_glm *glm, const pl_team *team, double *objective, parley_error *error) {
+    rows rows = {.glm = glm};
+    parley_status status = PARLEY_OK;
+    if (glm->intercept == PL_FREE && glm->loss->labels == PL_LABELS_BINARY)
+        rows.b = best_constant(glm->loss, glm->upper);
+    else if (glm->intercept == PL_FREE)
+        status = pl_total_rows(team, label_row, &rows, 1, &rows.b, error);
+    if (status == PARLEY_OK && glm->loss->labels == PL_LABELS_REAL)
+        return pl_total_rows(team, constant_row, &rows, 1, objective, error);
+    *objective = glm->upper * glm->loss->value(rows.b, 1) + (1 - glm->upper) * glm->loss->value(rows.b, -1);
+    return status;
+}

@@ -1,0 +1,90 @@
+/* glm.h: the generalised linear model as an optimisation problem: its objective, its dual, and the passes over rows
+ * that every method needs.
+ *
+ *   P(w,b) = sum_i q_i loss(x_i.w + b, y_i) + l1 |w|_1 + l2/2 |w|_2^2          q_i = s_i / sum s
+ *   D(t)   = - sum_i q_i loss*(-t_i) - r*(u),  u = sum_i q_i t_i x_i,  r*(u) = sum_j (|u_j| - l1)+^2 / (2 l2)
+ *            and sum_i q_i t_i = 0 if the intercept is free
+ *
+ * Vectors over features have `size` entries: one per column, then, unless there is no intercept, one for the intercept.
+ */
+#ifndef PL_GLM_H
+#define PL_GLM_H
+
+#include "data/data.h"
+#include "loss/loss.h"
+#include "model/team.h"
+
+typedef struct pl_glm {
+    const parley_data *data;
+    const pl_loss *loss;
+    double lambda, l1_ratio, l1, l2;
+    pl_intercept intercept;
+    uint64_t size;     /* of a vector over features */
+    double total;      /* sum of weights */
+    double mean_norm2; /* sum_i q_i |x_i|^2 */
+    double upper;      /* binary losses: share of the upper label */
+    double low, high;  /* binary losses: the labels of -1 and +1 */
+    float *norm2;      /* |x_i|^2 */
+} pl_glm;
+
+/* Fills in what the data decide: labels, loss, lambda where they were left to `auto`. */
+parley_status pl_glm_open(pl_glm *glm, pl_engine *engine, const parley_data *data, const parley_settings *settings,
+                          parley_error *error);
+void pl_glm_close(pl_glm *glm);
+
+static inline double pl_target(const pl_glm *glm, uint64_t row) {
+    double label = glm->data->label[row];
+    return glm->loss->labels == PL_LABELS_REAL ? label : label == glm->high ? 1.0 : -1.0;
+}
+
+static inline double pl_share(const pl_glm *glm, uint64_t row) {
+    return (glm->data->weight ? glm->data->weight[row] : 1.0) / glm->total;
+}
+
+/* Is entry j penalised? All are but a free intercept. */
+static inline bool pl_penalised(const pl_glm *glm, uint64_t j) {
+    return j < glm->data->x.columns || glm->intercept == PL_PENALISED;
+}
+
+/* l1 |w|_1 + l2/2 |w|^2, and r*(scale u), over entries [begin, end). */
+double pl_penalty(const pl_glm *glm, const double *w, uint64_t begin, uint64_t end);
+double pl_penalty_conjugate(const pl_glm *glm, const double *u, double scale, uint64_t begin, uint64_t end);
+double pl_largest(const pl_glm *glm, const double *u, uint64_t begin, uint64_t end); /* max |u_j| over penalised j */
+
+/* The metric of sub-problems, by entry: 1 / l2; for a free intercept 1 / mu, mu = l2 / mean |x|^2
+ * (docs/mathematics.md). */
+static inline double pl_metric(const pl_glm *glm, uint64_t j) {
+    return pl_penalised(glm, j) ? 1.0 / glm->l2 : glm->mean_norm2 / glm->l2;
+}
+
+/* P at w = 0 and the best intercept: the scale of a relative gap. */
+parley_status pl_null_objective(const pl_glm *glm, const pl_team *team, double *objective, parley_error *error);
+
+/* Passes over the rows of the team, one task for each lane of each worker. */
+void pl_margins(const pl_glm *glm, const pl_team *team, const double *w,
+                double *z); /* z_i = x_i.w, intercept left out */
+/* Sums over the rows of each hosted worker, `count` of them: sums[worker * count ...] (PL_ROW_SUMS at most). */
+typedef void (*pl_row_sum)(const void *context, uint64_t row, double *sums);
+void pl_sum_rows(const pl_team *team, pl_row_sum f, const void *context, unsigned count, double *sums);
+/* The same over all workers of all ranks. */
+parley_status pl_total_rows(const pl_team *team, pl_row_sum f, const void *context, unsigned count, double *sums,
+                            parley_error *error);
+/* Moves b to where sum_i q_i loss(z_i + b) is least, over all ranks. Smooth losses only. */
+parley_status pl_centre(const pl_glm *glm, const pl_team *team, const double *z, double *b, parley_error *error);
+
+/* What an evaluation found over the rows of all ranks. The dual point is t, or, where the intercept is free, t with the
+ * heavier of its two sides shrunk by `tilt` so that sum q t = 0. */
+typedef struct pl_evaluation {
+    double b;         /* the intercept */
+    double loss;      /* sum q loss(z + b) */
+    double conjugate; /* sum q loss*(-t), t repaired */
+    double tilt;      /* in [0, 1]; 0: no repair */
+    double pull;      /* sum q t z over the heavier side */
+    double reach;     /* sum q |t| |x| over the heavier side: bounds the norm of its u */
+    double seconds;   /* that this took, the passes over the data left out */
+} pl_evaluation;
+/* `t` NULL: -slope(z + b). The dual point is scale x t. */
+parley_status pl_evaluate_rows(const pl_glm *glm, const pl_team *team, const double *z, double b, const double *t,
+                               double scale, pl_evaluation *out, parley_error *error);
+
+#endif

@@ -1,0 +1,131 @@
+/* metrics.c: how good a model's decisions z are against the labels, weighted by the rows' weights s.
+ *
+ * accuracy   sum of s over rows whose label is hit / sum s
+ * log_loss   mean of log(1 + exp(-y z)); hinge: mean of (1 - y z)+, y the target -1 or +1
+ * auc        the chance that a row of the upper label has a larger z than one of the lower, a tie counting half; by
+ * sorting rmse, r2   sqrt(mean (z - y)^2) and 1 - sum s (z - y)^2 / sum s (y - mean y)^2 */
+#include <math.h>
+#include <stdlib.h>
+
+#include "model/model.h"
+
+#define FIRST_ROWS 4096
+
+/* The sign of `weight` is the target's. */
+typedef struct score {
+    double decision, weight;
+} score;
+
+struct pl_meter {
+    const parley_model *model;
+    uint64_t rows, room;
+    score *scores; /* binary losses only */
+    double weight, right, log_loss, hinge;
+    double mean, spread, errors; /* squared loss: mean of labels, sum s (y - mean)^2, sum s (z - y)^2 */
+};
+
+static parley_status grow(pl_meter *meter, uint64_t rows, parley_error *error) {
+    if (rows <= meter->room)
+        return PARLEY_OK;
+    uint64_t room = rows > 2 * meter->room ? rows : 2 * meter->room;
+    room = room < FIRST_ROWS ? FIRST_ROWS : room;
+    score *scores = pl_realloc(meter->scores, room, sizeof *scores);
+    if (!scores)
+        return pl_fail_memory(error, "the decision values", room * sizeof *scores);
+    meter->scores = scores;
+    meter->room = room;
+    return PARLEY_OK;
+}
+
+static parley_status add_binary(pl_meter *meter, const parley_data *batch, const double *decisions,
+                                parley_error *error) {
+    const parley_model *model = meter->model;
+    parley_status status = grow(meter, meter->rows + batch->x.rows, error);
+    for (uint64_t i = 0; i < batch->x.rows && status == PARLEY_OK; i++) {
+        double label = batch->label[i], weight = batch->weight ? batch->weight[i] : 1.0, z = decisions[i];
+        if (label != model->low && label != model->high)
+            return pl_fail(error, PARLEY_BAD_INPUT,
+                           "%s: row %llu has label %.17g; the model knows %.17g and %.17g only", batch->path,
+                           (unsigned long long)(meter->rows + 1), label, model->low, model->high);
+        double y = label == model->high ? 1.0 : -1.0;
+        meter->right += pl_model_label(model, z) == label ? weight : 0.0;
+        meter->log_loss += weight * pl_loss_logistic.value(z, y);
+        meter->hinge += weight * pl_loss_hinge.value(z, y);
+        meter->scores[meter->rows++] = (score){z, copysign(weight, y)};
+        meter->weight += weight;
+    }
+    return status;
+}
+
+static void add_real(pl_meter *meter, const parley_data *batch, const double *decisions) {
+    for (uint64_t i = 0; i < batch->x.rows; i++) {
+        double label = batch->label[i], weight = batch->weight ? batch->weight[i] : 1.0;
+        double error = decisions[i] - label, before = label - meter->mean;
+        meter->rows++;
+        meter->errors += weight * error * error;
+        meter->weight += weight;
+        if (weight > 0.0)
+            meter->mean += before * (weight / meter->weight);
+        meter->spread += weight * before * (label - meter->mean);
+    }
+}
+
+/* NaN comes first, so that the order is total. */
+static int by_decision(const void *left, const void *right) {
+    double a = ((const score *)left)->decision, b = ((const score *)right)->decision;
+    if (isnan(a) || isnan(b))
+        return isnan(b) - isnan(a);
+    return (a > b) - (a < b);
+}
+
+static double area(score *scores, uint64_t rows) {
+    double below = 0.0, upper = 0.0, area = 0.0; /* weight of lower labels so far, of upper ones, and of right pairs */
+    if (rows > 0)
+        qsort(scores, rows, sizeof *scores, by_decision);
+    for (uint64_t i = 0; i < rows;) {
+        double lower_ties = 0.0, upper_ties = 0.0;
+        uint64_t end = i;
+        for (; end < rows && by_decision(&scores[i], &scores[end]) == 0; end++)
+            *(signbit(scores[end].weight) ? &lower_ties : &upper_ties) += fabs(scores[end].weight);
+        area += upper_ties * (below + 0.5 * lower_ties);
+        below += lower_ties;
+        upper += upper_ties;
+        i = end;
+    }
+    return below > 0.0 && upper > 0.0 ? area / upper / below : NAN;
+}
+
+parley_status pl_meter_open(const parley_model *model, pl_meter **out, parley_error *error) {
+    parley_status status = pl_take(out, 1, sizeof **out, "the metrics", error);
+    if (status == PARLEY_OK)
+        (*out)->model = model;
+    return status;
+}
+
+parley_status pl_meter_add(pl_meter *meter, const parley_data *batch, const double *decisions, parley_error *error) {
+    if (meter->model->loss->labels == PL_LABELS_BINARY)
+        return add_binary(meter, batch, decisions, error);
+    add_real(meter, batch, decisions);
+    return PARLEY_OK;
+}
+
+void pl_meter_read(pl_meter *meter, pl_metrics *out) {
+    double weight = meter->weight > 0.0 ? meter->weight : NAN;
+    *out = (pl_metrics){meter->rows, meter->weight, NAN, NAN, NAN, NAN, NAN, NAN};
+    if (meter->model->loss->labels == PL_LABELS_BINARY) {
+        out->accuracy = meter->right / weight;
+        out->auc = area(meter->scores, meter->rows);
+        out->log_loss = meter->model->loss->probability ? meter->log_loss / weight : NAN;
+        out->hinge = meter->hinge / weight;
+    } else {
+        out->rmse = sqrt(meter->errors / weight);
+        out->r2 = meter->spread > 0.0 ? 1.0 - meter->errors / meter->spread : NAN;
+    }
+}
+
+void pl_meter_close(pl_meter *meter) {
+    if (!meter)
+        return;
+    pl_free(meter->scores);
+    pl_free(meter);
+}

@@ -1,0 +1,302 @@
+/* model.c: z = coef x + intercept, one row of `coef` per output. The file is safetensors: F64 tensors `coef` (outputs x
+ * columns) and `intercept` (outputs), and metadata strings of which `format`, `loss` and `labels` decide how it is
+ * read. */
+#include "model/model.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "data/numeral.h"
+
+#define FORMAT "parley-model-1"
+#define MOST_COLUMNS ((uint64_t)1 << 32) /* column ids have 32 bits */
+#define MOST_OUTPUTS ((uint64_t)1 << 20)
+#define ROWS_PER_TASK 1024
+#define WORTH_THREADS 500000 /* multiplications; starting threads takes as long as about a tenth of these */
+
+static void free_pair(pl_pair pair) {
+    pl_free((char *)pair.key);
+    pl_free((char *)pair.value);
+}
+
+static bool set_by_model(const char *key) {
+    return strcmp(key, "format") == 0 || strcmp(key, "loss") == 0 || strcmp(key, "labels") == 0;
+}
+
+static double decide(const parley_model *model, const pl_matrix *x, uint64_t row, uint64_t output) {
+    uint64_t first = x->start[row], end = x->start[row + 1];
+    const double *coef = model->coef + output * model->columns;
+    const uint32_t *index = x->index;
+    double sum = 0.0;
+    while (end > first && index[end - 1] >= model->columns)
+        end--;
+    if (x->value)
+        for (uint64_t i = first; i < end; i++)
+            sum += coef[index[i]] * (double)x->value[i];
+    else
+        for (uint64_t i = first; i < end; i++)
+            sum += coef[index[i]];
+    return sum + model->intercept[output];
+}
+
+typedef struct decision_task {
+    const parley_model *model;
+    const pl_matrix *x;
+    double *decisions;
+} decision_task;
+
+static void decide_rows(void *context, unsigned task) {
+    const decision_task *work = context;
+    uint64_t outputs = work->model->outputs, row = (uint64_t)task * ROWS_PER_TASK;
+    uint64_t end = row + ROWS_PER_TASK < work->x->rows ? row + ROWS_PER_TASK : work->x->rows;
+    for (; row < end; row++)
+        for (uint64_t output = 0; output < outputs; output++)
+            work->decisions[row * outputs + output] = decide(work->model, work->x, row, output);
+}
+
+static unsigned tasks_for(uint64_t rows) { return (unsigned)((rows + ROWS_PER_TASK - 1) / ROWS_PER_TASK); }
+
+/* One finite number at `*text`, which moves behind it. */
+static bool read_label(const char **text, double *label) {
+    pl_numeral numeral;
+    if (!pl_numeral_scan(*text, &numeral))
+        return false;
+    *text = numeral.end;
+    *label = pl_numeral_double(&numeral);
+    return isfinite(*label);
+}
+
+static parley_status read_labels(parley_model *model, const char *text, const char *path, parley_error *error) {
+    if (model->loss->labels != PL_LABELS_BINARY) {
+        if (text && *text)
+            return pl_fail(error, PARLEY_BAD_INPUT, "%s: labels `%.60s`, but loss %s has none", path, text,
+                           model->loss->name);
+        return PARLEY_OK;
+    }
+    const char *rest = text;
+    if (!text || !read_label(&rest, &model->low) || *rest++ != ' ' || !read_label(&rest, &model->high) || *rest ||
+        !(model->low < model->high))
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: labels `%.60s`; two rising numbers are needed, such as `-1 1`",
+                       path, text ? text : "");
+    return PARLEY_OK;
+}
+
+static parley_status check_shapes(const pl_tensor *coef, const pl_tensor *intercept, const char *path,
+                                  parley_error *error) {
+    if (!coef || coef->type != PL_F64 || coef->dims != 2)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: no two-dimensional float64 tensor `coef`; not a Parley model",
+                       path);
+    if (!intercept || intercept->type != PL_F64 || intercept->dims != 1)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: no one-dimensional float64 tensor `intercept`; not a Parley model",
+                       path);
+    if (coef->shape[0] != intercept->shape[0])
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: coef has %llu rows and intercept %llu; they must agree", path,
+                       (unsigned long long)coef->shape[0], (unsigned long long)intercept->shape[0]);
+    if (coef->shape[0] != 1)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: %llu outputs; this version reads models with one", path,
+                       (unsigned long long)coef->shape[0]);
+    if (coef->shape[1] > MOST_COLUMNS)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: %llu columns; the most is %llu", path,
+                       (unsigned long long)coef->shape[1], (unsigned long long)MOST_COLUMNS);
+    return PARLEY_OK;
+}
+
+static parley_status check_finite(const parley_model *model, const char *path, parley_error *error) {
+    for (uint64_t i = 0; i < model->outputs * model->columns; i++)
+        if (!isfinite(model->coef[i]))
+            return pl_fail(error, PARLEY_BAD_INPUT, "%s: coefficient %llu is not a finite number", path,
+                           (unsigned long long)i + 1);
+    for (uint64_t i = 0; i < model->outputs; i++)
+        if (!isfinite(model->intercept[i]))
+            return pl_fail(error, PARLEY_BAD_INPUT, "%s: intercept %llu is not a finite number", path,
+                           (unsigned long long)i + 1);
+    return PARLEY_OK;
+}
+
+static parley_status copy_metas(parley_model *model, const pl_container *container, const char *path,
+                                parley_error *error) {
+    const pl_pair *pairs;
+    unsigned count = pl_container_metas(container, &pairs);
+    if (count > PL_MODEL_METAS)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: %u metadata entries; the most is %d", path, count, PL_MODEL_METAS);
+    parley_status status = PARLEY_OK;
+    for (unsigned i = 0; i < count && status == PARLEY_OK; i++)
+        status = pl_model_set_meta(model, pairs[i].key, pairs[i].value, error);
+    return status;
+}
+
+/* The model in an open container. Copied, so that the file may change or go afterwards. */
+static parley_status from_container(const pl_container *container, const char *path, parley_model **out,
+                                    parley_error *error) {
+    const pl_tensor *coef = pl_container_tensor(container, "coef");
+    const pl_tensor *intercept = pl_container_tensor(container, "intercept");
+    const char *format = pl_container_meta(container, "format"), *name = pl_container_meta(container, "loss");
+    if (!format || strcmp(format, FORMAT) != 0)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: format is `%.60s`, not `%s`; not a Parley model", path,
+                       format ? format : "", FORMAT);
+    const pl_loss *loss = name ? pl_loss_find(name) : NULL;
+    if (!loss)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: unknown loss `%.60s`; a newer Parley may have written this model",
+                       path, name ? name : "");
+    parley_model *model = NULL;
+    parley_status status = check_shapes(coef, intercept, path, error);
+    if (status == PARLEY_OK)
+        status = pl_model_new(coef->shape[0], coef->shape[1], loss, &model, error);
+    if (status == PARLEY_OK) {
+        memcpy(model->coef, coef->data, model->outputs * model->columns * sizeof *model->coef);
+        memcpy(model->intercept, intercept->data, model->outputs * sizeof *model->intercept);
+        status = check_finite(model, path, error);
+    }
+    if (status == PARLEY_OK)
+        status = read_labels(model, pl_container_meta(container, "labels"), path, error);
+    if (status == PARLEY_OK)
+        status = copy_metas(model, container, path, error);
+    if (status != PARLEY_OK) {
+        parley_model_free(model);
+        model = NULL;
+    }
+    *out = model;
+    return status;
+}
+
+parley_status pl_model_new(uint64_t outputs, uint64_t columns, const pl_loss *loss, parley_model **out,
+                           parley_error *error) {
+    *out = NULL;
+    if (outputs < 1 || outputs > MOST_OUTPUTS || columns > MOST_COLUMNS)
+        return pl_fail(error, PARLEY_BAD_INPUT, "a model of %llu outputs and %llu columns; the most is %llu and %llu",
+                       (unsigned long long)outputs, (unsigned long long)columns, (unsigned long long)MOST_OUTPUTS,
+                       (unsigned long long)MOST_COLUMNS);
+    parley_model *model;
+    parley_status status = pl_take(&model, 1, sizeof *model, "the model", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&model->coef, outputs * columns, sizeof *model->coef, "the model's coefficients", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&model->intercept, outputs, sizeof *model->intercept, "the model's intercepts", error);
+    if (status != PARLEY_OK) {
+        parley_model_free(model);
+        return status;
+    }
+    model->outputs = outputs;
+    model->columns = columns;
+    model->loss = loss;
+    model->low = -1.0;
+    model->high = 1.0;
+    *out = model;
+    return PARLEY_OK;
+}
+
+parley_status pl_model_set_meta(parley_model *model, const char *key, const char *value, parley_error *error) {
+    unsigned at = 0;
+    while (at < model->metas && strcmp(model->meta[at].key, key) != 0)
+        at++;
+    if (at == PL_MODEL_METAS)
+        return pl_fail(error, PARLEY_BROKEN, "a model has at most %d metadata entries", PL_MODEL_METAS);
+    pl_pair pair = {pl_strdup(key), pl_strdup(value)};
+    if (!pair.key || !pair.value) {
+        free_pair(pair);
+        return pl_fail_memory(error, "the model's metadata", strlen(key) + strlen(value) + 2);
+    }
+    if (at < model->metas)
+        free_pair(model->meta[at]);
+    else
+        model->metas++;
+    model->meta[at] = pair;
+    return PARLEY_OK;
+}
+
+const char *pl_model_meta(const parley_model *model, const char *key) {
+    for (unsigned i = 0; i < model->metas; i++)
+        if (strcmp(model->meta[i].key, key) == 0)
+            return model->meta[i].value;
+    return NULL;
+}
+
+parley_status pl_model_parse(const void *bytes, uint64_t size, const char *path, parley_model **out,
+                             parley_error *error) {
+    pl_container *container;
+    *out = NULL;
+    parley_status status = pl_container_parse(bytes, size, path, &container, error);
+    if (status == PARLEY_OK) {
+        status = from_container(container, path, out, error);
+        pl_container_close(container);
+    }
+    return status;
+}
+
+double pl_model_decide(const parley_model *model, const pl_matrix *x, uint64_t row) { return decide(model, x, row, 0); }
+
+void pl_model_decide_all(const parley_model *model, const parley_data *data, pl_pool *pool, double *decisions) {
+    pl_pool_run(pool, decide_rows, &(decision_task){model, &data->x, decisions}, tasks_for(data->x.rows));
+}
+
+double pl_model_label(const parley_model *model, double decision) {
+    if (model->loss->labels != PL_LABELS_BINARY)
+        return decision;
+    return decision > 0.0 ? model->high : model->low;
+}
+
+parley_status parley_model_save(const parley_model *model, const char *path, parley_error *error) {
+    pl_pair pairs[PL_MODEL_METAS + 3];
+    char low[32], high[32], labels[72] = "";
+    if (model->loss->labels == PL_LABELS_BINARY) {
+        pl_number_text(model->low, low, sizeof low);
+        pl_number_text(model->high, high, sizeof high);
+        snprintf(labels, sizeof labels, "%s %s", low, high);
+    }
+    pairs[0] = (pl_pair){"format", FORMAT};
+    pairs[1] = (pl_pair){"loss", model->loss->name};
+    pairs[2] = (pl_pair){"labels", labels};
+    unsigned count = 3;
+    for (unsigned i = 0; i < model->metas; i++)
+        if (!set_by_model(model->meta[i].key))
+            pairs[count++] = model->meta[i];
+    const pl_tensor tensors[] = {
+        {"coef", PL_F64, 2, {model->outputs, model->columns}, model->coef},
+        {"intercept", PL_F64, 1, {model->outputs, 0}, model->intercept},
+    };
+    return pl_container_write(path, tensors, 2, pairs, count, error);
+}
+
+parley_status parley_model_load(const char *path, parley_model **out, parley_error *error) {
+    pl_container *container;
+    *out = NULL;
+    parley_status status = pl_container_open(path, &container, error);
+    if (status == PARLEY_OK) {
+        status = from_container(container, path, out, error);
+        pl_container_close(container);
+    }
+    return status;
+}
+
+void parley_model_shape(const parley_model *model, uint64_t *outputs, uint64_t *columns) {
+    if (outputs)
+        *outputs = model->outputs;
+    if (columns)
+        *columns = model->columns;
+}
+
+const double *parley_model_coef(const parley_model *model) { return model->coef; }
+
+const double *parley_model_intercept(const parley_model *model) { return model->intercept; }
+
+void parley_model_free(parley_model *model) {
+    if (!model)
+        return;
+    for (unsigned i = 0; i < model->metas; i++)
+        free_pair(model->meta[i]);
+    pl_free(model->coef);
+    pl_free(model->intercept);
+    pl_free(model);
+}
+
+parley_status parley_decide(const parley_model *model, const parley_data *data, double *decisions,
+                            parley_error *error) {
+    pl_pool *pool;
+    unsigned threads = (data->x.nonzeros + data->x.rows) * model->outputs < WORTH_THREADS ? 1 : 0;
+    parley_status status = pl_pool_open(&pool, threads, error);
+    if (status != PARLEY_OK)
+        return status;
+    pl_model_decide_all(model, data, pool, decisions);
+    pl_pool_close(pool);
+    return PARLEY_OK;
+}

@@ -1,0 +1,51 @@
+/* model.h: a trained linear model: coefficients, intercepts and the metadata that say where they came from. */
+#ifndef PL_MODEL_H
+#define PL_MODEL_H
+
+#include "data/container.h"
+#include "data/data.h"
+#include "loss/loss.h"
+
+#define PL_MODEL_METAS 64
+
+struct parley_model {
+    uint64_t outputs, columns;
+    double *coef;      /* outputs x columns */
+    double *intercept; /* outputs */
+    const pl_loss *loss;
+    double low, high; /* binary losses: the labels that -1 and +1 stand for */
+    unsigned metas;
+    pl_pair meta[PL_MODEL_METAS]; /* both strings of a pair belong to the model */
+};
+
+parley_status pl_model_new(uint64_t outputs, uint64_t columns, const pl_loss *loss, parley_model **out,
+                           parley_error *error);
+parley_status pl_model_set_meta(parley_model *model, const char *key, const char *value, parley_error *error);
+const char *pl_model_meta(const parley_model *model, const char *key); /* or NULL */
+/* A model from safetensors bytes in memory; for the fuzzer. */
+parley_status pl_model_parse(const void *bytes, uint64_t size, const char *path, parley_model **out,
+                             parley_error *error);
+
+/* x.w + b for row i; columns beyond the model's count for nothing. */
+double pl_model_decide(const parley_model *model, const pl_matrix *x, uint64_t row);
+/* One decision value for each row of `data`, on the pool's threads. */
+void pl_model_decide_all(const parley_model *model, const parley_data *data, pl_pool *pool, double *decisions);
+/* The label that a decision value stands for (squared loss: the value itself). */
+double pl_model_label(const parley_model *model, double decision);
+
+/* What eval reports, gathered batch by batch. NaN: does not apply. Weighted by the rows' weights. */
+typedef struct pl_metrics {
+    uint64_t rows;
+    double weight;                         /* sum of weights */
+    double accuracy, auc, log_loss, hinge; /* binary losses; log_loss for logistic only */
+    double rmse, r2;                       /* squared loss */
+} pl_metrics;
+
+typedef struct pl_meter pl_meter;
+parley_status pl_meter_open(const parley_model *model, pl_meter **out, parley_error *error);
+/* Fails on a label that the model does not know. */
+parley_status pl_meter_add(pl_meter *meter, const parley_data *batch, const double *decisions, parley_error *error);
+void pl_meter_read(pl_meter *meter, pl_metrics *out);
+void pl_meter_close(pl_meter *meter);
+
+#endif

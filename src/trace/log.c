@@ -1,0 +1,110 @@
+/* log.c: JSON lines. Every line is flushed, so that a log can be followed and survives its run. */
+#include "trace/log.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+struct pl_log {
+    FILE *file;
+    char path[PL_TEXT];
+};
+
+static json_t *real(double value) { return isfinite(value) ? json_real(value) : json_null(); }
+
+static json_t *whole(uint64_t value) { return json_integer((json_int_t)value); }
+
+static parley_status write_line(pl_log *log, json_t *line, parley_error *error) {
+    if (!line)
+        return pl_fail_memory(error, "a line of the log", 1024);
+    bool written =
+        json_dumpf(line, log->file, JSON_COMPACT) == 0 && fputc('\n', log->file) != EOF && fflush(log->file) == 0;
+    json_decref(line);
+    return written ? PARLEY_OK : pl_fail_file(error, log->path, "write the log");
+}
+
+parley_status pl_log_open(const char *path, pl_log **out, parley_error *error) {
+    *out = NULL;
+    if (!*path)
+        return PARLEY_OK;
+    pl_log *log;
+    parley_status status = pl_take(&log, 1, sizeof *log, "the log", error);
+    if (status != PARLEY_OK)
+        return status;
+    snprintf(log->path, sizeof log->path, "%s", path);
+    log->file = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
+    if (!log->file) {
+        pl_free(log);
+        return pl_fail_file(error, path, "write the log");
+    }
+    *out = log;
+    return PARLEY_OK;
+}
+
+parley_status pl_log_start(pl_log *log, const parley_settings *settings, const parley_summary *summary,
+                           parley_error *error) {
+    if (!log)
+        return PARLEY_OK;
+    json_t *values = json_object();
+    for (unsigned i = 0; i < pl_settings_count; i++) {
+        char text[PL_TEXT];
+        pl_setting_text(settings, &pl_settings[i], text, sizeof text);
+        if (pl_settings[i].commands & PL_FOR_TRAIN)
+            json_object_set_new(values, pl_settings[i].name, json_string(text));
+    }
+    return write_line(log,
+                      json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+                                "event", "start", "version", parley_version(), "preset", summary->preset, "local",
+                                summary->local, "combine", summary->combine, "exchange", summary->exchange, "engine",
+                                summary->engine, "loss", summary->loss, "lambda", real(summary->lambda), "rows",
+                                whole(summary->rows), "columns", whole(summary->columns), "nonzeros",
+                                whole(summary->nonzeros), "workers", whole(summary->workers), "lanes",
+                                whole(summary->lanes), "threads", whole(summary->threads), "settings", values),
+                      error);
+}
+
+static json_t *worker_line(unsigned number, const pl_worker_trace *worker) {
+    return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "worker", (int)number, "compute", real(worker->compute),
+                     "exchange", real(worker->exchange), "wait", real(worker->wait), "evaluate", real(worker->evaluate),
+                     "bytes_sent", whole(worker->sent), "bytes_received", whole(worker->received));
+}
+
+parley_status pl_log_round(pl_log *log, const pl_round_trace *round, parley_error *error) {
+    if (!log)
+        return PARLEY_OK;
+    json_t *workers = json_array();
+    for (unsigned k = 0; k < round->workers; k++)
+        json_array_append_new(workers, worker_line(round->first + k, &round->worker[k]));
+    return write_line(log,
+                      json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "event", "round",
+                                "round", whole(round->round), "seconds", real(round->seconds), "epochs",
+                                real(round->epochs), "sigma", real(round->sigma), "gamma", real(round->gamma),
+                                "evaluated", round->evaluated, "objective", real(round->objective), "dual",
+                                real(round->dual), "gap", real(round->gap), "relative_gap", real(round->relative_gap),
+                                "workers", workers),
+                      error);
+}
+
+parley_status pl_log_stop(pl_log *log, const parley_summary *summary, parley_error *error) {
+    if (!log)
+        return PARLEY_OK;
+    return write_line(log,
+                      json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "event",
+                                "stop", "status", parley_stop_text(summary->stop), "rounds", whole(summary->rounds),
+                                "epochs", real(summary->epochs), "objective", real(summary->objective), "dual",
+                                real(summary->dual), "gap", real(summary->gap), "relative_gap",
+                                real(summary->relative_gap), "setup", real(summary->setup_seconds), "compute",
+                                real(summary->compute_seconds), "exchange", real(summary->exchange_seconds), "wait",
+                                real(summary->wait_seconds), "evaluate", real(summary->evaluate_seconds), "bytes_sent",
+                                whole(summary->bytes_sent)),
+                      error);
+}
+
+void pl_log_close(pl_log *log) {
+    if (log && log->file != stdout)
+        fclose(log->file);
+    pl_free(log);
+}

@@ -1,0 +1,34 @@
+/* log.h: the run's log, one JSON object per line. The schema is docs/log.md. */
+#ifndef PL_LOG_H
+#define PL_LOG_H
+
+#include <stdbool.h>
+
+#include "base/settings.h"
+
+typedef struct pl_log pl_log; /* NULL: no log is kept; every call takes it */
+
+/* What one worker did in a round; seconds and bytes. */
+typedef struct pl_worker_trace {
+    double compute, exchange, wait, evaluate;
+    uint64_t sent, received;
+} pl_worker_trace;
+
+typedef struct pl_round_trace {
+    uint64_t round;
+    double seconds, epochs; /* since training began */
+    double sigma, gamma;
+    bool evaluated;
+    double objective, dual, gap, relative_gap; /* of the latest evaluation; NaN: null */
+    unsigned first, workers;                   /* numbers of the workers that follow */
+    const pl_worker_trace *worker;
+} pl_round_trace;
+
+parley_status pl_log_open(const char *path, pl_log **out, parley_error *error); /* "" gives NULL; "-" standard output */
+parley_status pl_log_start(pl_log *log, const parley_settings *settings, const parley_summary *summary,
+                           parley_error *error);
+parley_status pl_log_round(pl_log *log, const pl_round_trace *round, parley_error *error);
+parley_status pl_log_stop(pl_log *log, const parley_summary *summary, parley_error *error);
+void pl_log_close(pl_log *log);
+
+#endif

@@ -1,0 +1,161 @@
+/* certificate.c: how good the model is, for any method: P at the model, D at a dual point, and when to look.
+ *
+ * An evaluation costs a pass over the data or two. Solvers that make those passes anyway certify every round; for the
+ * others an evaluation is made when the solver's own estimate of the gap says that the target is reached, or when its
+ * cost is a small part of the work since the last. */
+#include <math.h>
+#include <string.h>
+
+#include "train/run.h"
+
+#define WORK_PER_EVALUATION 16.0 /* passes of work for each pass of evaluation */
+#define WINDOW 100               /* rounds without progress that are a stall */
+#define PROGRESS 1e-4            /* relative, over a window */
+
+double pl_gap(const pl_certificate *best) { return best->exists ? best->objective - best->dual : NAN; }
+
+double pl_relative_gap(const pl_certificate *best) { return best->exists ? pl_gap(best) / best->null : best->gradient; }
+
+enum { SUM_PENALTY, SUM_CONJUGATE, SUM_LARGEST };
+
+typedef struct dual_point {
+    const pl_glm *glm;
+    const double *w, *u;
+    double scale;
+} dual_point;
+
+static void sum_entries(void *context, uint64_t begin, uint64_t end, double *sums) {
+    const dual_point *point = context;
+    sums[SUM_PENALTY] = pl_penalty(point->glm, point->w, begin, end);
+    sums[SUM_CONJUGATE] = pl_penalty_conjugate(point->glm, point->u, point->scale, begin, end);
+}
+
+/* D where one side of t was shrunk by `tilt`, so that u became u - tilt u_side. With `exact`, w is the gradient of r*
+ * at u, and r* is 1/l2-smooth; else only norms are known. */
+static double dual_value(const pl_glm *glm, const pl_evaluation *at, double conjugate, bool exact) {
+    double tilt = at->tilt;
+    if (tilt > 0 && exact)
+        conjugate += tilt * (0.5 * tilt * at->reach * at->reach / glm->l2 - at->pull);
+    else if (tilt > 1e-13) {
+        double root = sqrt(conjugate) + tilt * at->reach / sqrt(2 * glm->l2);
+        conjugate = root * root;
+    }
+    return -at->conjugate - conjugate;
+}
+
+static void largest_entry(void *context, uint64_t begin, uint64_t end, double *sums) {
+    const dual_point *point = context;
+    double largest = pl_largest(point->glm, point->u, begin, end);
+    sums[0] = largest;
+}
+
+/* With an L1 penalty t may have to shrink before u is inside its ball: D at c t. */
+static parley_status certify_scaled(pl_run *run, dual_point *point, parley_error *error) {
+    const pl_glm *glm = &run->glm;
+    double sums[PL_OWN_SCALARS] = {0}, largest;
+    pl_evaluation at;
+    parley_status status = pl_exchange_largest(run->exchange, largest_entry, point, &largest, error);
+    if (status != PARLEY_OK || largest <= glm->l1)
+        return status;
+    point->scale = glm->l1 / largest;
+    status = run->method.local->rescale(run->local, point->scale, &at, error);
+    if (status == PARLEY_OK)
+        status = pl_exchange_sum(run->exchange, sum_entries, point, sums, error);
+    if (status == PARLEY_OK)
+        run->best.dual = fmax(run->best.dual, dual_value(glm, &at, sums[SUM_CONJUGATE], false));
+    return status;
+}
+
+static void square_gradient(void *context, uint64_t begin, uint64_t end, double *sums) {
+    const dual_point *point = context;
+    for (uint64_t j = begin; j < end; j++)
+        sums[0] += point->u[j] * point->u[j];
+}
+
+/* Without a penalty there is no dual: the gradient's norm, against that of the first round, has to do. */
+static parley_status measure_gradient(pl_run *run, dual_point *point, parley_error *error) {
+    double sums[PL_OWN_SCALARS] = {0};
+    parley_status status = pl_exchange_sum(run->exchange, square_gradient, point, sums, error);
+    if (status != PARLEY_OK)
+        return status;
+    double norm = sqrt(sums[0]);
+    if (!(run->best.first_gradient > 0))
+        run->best.first_gradient = norm > 0 ? norm : 1.0;
+    run->best.gradient = norm / run->best.first_gradient;
+    return status;
+}
+
+static void keep_model(pl_run *run, const double *w, double b) {
+    memcpy(run->best.w, w, run->glm.size * sizeof *w);
+    if (run->glm.intercept == PL_FREE)
+        run->best.w[run->glm.data->x.columns] = b;
+}
+
+parley_status pl_certify(pl_run *run, const pl_evaluation *at, bool gradient, parley_error *error) {
+    const pl_glm *glm = &run->glm;
+    double sums[PL_OWN_SCALARS] = {0};
+    run->method.local->primal(run->local, run->v, run->w);
+    dual_point point = {glm, run->w, gradient ? run->change : run->v, 1.0};
+    parley_status status = pl_exchange_sum(run->exchange, sum_entries, &point, sums, error);
+    if (status != PARLEY_OK)
+        return status;
+    double objective = at->loss + sums[SUM_PENALTY];
+    if (objective < run->best.objective) {
+        run->best.objective = objective;
+        keep_model(run, run->w, at->b);
+    }
+    run->evaluated = true;
+    run->pace.passes = 0;
+    if (!run->best.exists)
+        return measure_gradient(run, &point, error);
+    double dual = dual_value(glm, at, sums[SUM_CONJUGATE], !gradient);
+    if (dual > run->best.dual)
+        run->best.dual = dual;
+    return gradient && glm->l1 > 0 ? certify_scaled(run, &point, error) : PARLEY_OK;
+}
+
+parley_status pl_evaluate(pl_run *run, parley_error *error) {
+    pl_evaluation at;
+    bool gradient = run->method.local->gives & PL_NEEDS_GRADIENT;
+    parley_status status = run->method.local->evaluate(run->local, run->v, run->update, &at, error);
+    for (unsigned k = 0; k < run->team.hosted; k++)
+        run->share[k] = 1.0;
+    if (status == PARLEY_OK && gradient)
+        status = pl_exchange_reduce(run->exchange, run->update, run->share, run->change, error);
+    if (status == PARLEY_OK)
+        status = pl_certify(run, &at, gradient, error);
+    double gap = pl_gap(&run->best), target = run->settings->gap * run->best.null;
+    if (status == PARLEY_OK && run->pace.estimate > 0 && gap > target) /* the estimate was too low by this factor */
+        run->pace.threshold = 0.9 * run->pace.estimate * fmin(1.0, target / gap);
+    return status;
+}
+
+bool pl_evaluation_due(pl_run *run) {
+    const parley_settings *settings = run->settings;
+    if (run->round == settings->rounds)
+        return true;
+    if (settings->evaluate_every)
+        return run->round % settings->evaluate_every == 0;
+    if (run->pace.estimate >= 0 && run->pace.estimate <= run->pace.threshold)
+        return true;
+    return run->pace.passes >= WORK_PER_EVALUATION * run->method.local->evaluate_passes(run->local);
+}
+
+/* Halves rates, wakes rows: whatever the members can change. */
+static bool change_something(pl_run *run) {
+    const pl_local_type *local = run->method.local;
+    const pl_combine_type *combine = run->method.combine;
+    bool changed = local->stalled && local->stalled(run->local);
+    return (combine->stalled && combine->stalled(run->combine)) || changed;
+}
+
+bool pl_stalls(pl_run *run) {
+    pl_pace *pace = &run->pace;
+    if (!run->evaluated || run->round < pace->window + WINDOW)
+        return false;
+    double now = run->best.exists ? pl_gap(&run->best) : run->best.objective;
+    bool progress = now < pace->watched - PROGRESS * fabs(pace->watched);
+    pace->watched = now;
+    pace->window = run->round;
+    return !progress && !change_something(run);
+}

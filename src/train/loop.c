@@ -1,0 +1,262 @@
+/* loop.c: the loop. A round is
+ *
+ *   work -> reduce to the owners -> propose a direction -> probe trial steps -> accept gamma -> commit gamma -> spread
+ *
+ * and everything else here is looking, telling and stopping. No member prints, times or stops anything. */
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "engine/collective.h"
+#include "train/run.h"
+
+static void add_evaluation(pl_run *run, double seconds) {
+    run->summary.evaluate_seconds += seconds;
+    for (unsigned k = 0; k < run->team.hosted; k++)
+        run->trace[k].evaluate += seconds;
+}
+
+/* Local steps of all workers; the slowest one's time is the round's compute, the rest of the phase is waiting. */
+static parley_status work(pl_run *run, pl_evaluation *at, parley_error *error) {
+    const pl_combine_type *combine = run->method.combine;
+    run->sigma = combine->sigma ? combine->sigma(run->combine) : 1.0;
+    pl_round round = {run->round, run->sigma};
+    double began = pl_now(), slowest = 0, passes = 0;
+    at->seconds = 0;
+    parley_status status = run->method.local->work(run->local, &round, run->v, run->update, at, error);
+    double phase = pl_now() - began - at->seconds;
+    for (unsigned k = 0; k < run->team.hosted; k++) {
+        const pl_update *update = &run->update[k];
+        double compute = fmin(update->seconds, phase);
+        run->trace[k].compute = compute;
+        run->trace[k].wait = phase - compute;
+        slowest = fmax(slowest, compute);
+        passes += update->passes * (double)run->team.nonzeros[k] / fmax(1.0, (double)run->data->x.nonzeros);
+    }
+    run->summary.compute_seconds += slowest;
+    run->summary.wait_seconds += phase - slowest;
+    run->summary.epochs += passes;
+    run->pace.passes += passes;
+    add_evaluation(run, at->seconds);
+    return status;
+}
+
+static parley_status reduce(pl_run *run, parley_error *error) {
+    const pl_combine_type *combine = run->method.combine;
+    for (unsigned k = 0; k < run->team.hosted; k++) {
+        run->share[k] = combine->share ? combine->share(run->combine, run->update[k].weight, run->glm.total) : 1.0;
+        memcpy(run->scalars + k * PL_SCALARS, run->update[k].scalars, sizeof run->update[k].scalars);
+    }
+    return pl_exchange_reduce(run->exchange, run->update, run->share, run->change, error);
+}
+
+/* What is left of v when every update has taken its share. */
+static parley_status total_shrink(pl_run *run, double *shrink, parley_error *error) {
+    double *terms = run->team.worker_sums;
+    for (unsigned k = 0; k < run->team.hosted; k++)
+        terms[k] = run->share[k] * (run->update[k].shrink - 1.0);
+    parley_status status = pl_team_sum(&run->team, terms, 1, shrink, error);
+    *shrink += 1.0;
+    return status;
+}
+
+typedef struct measurement {
+    pl_run *run;
+    const pl_slice *slice;
+    double gamma;
+} measurement;
+
+static void measure_entries(void *context, uint64_t begin, uint64_t end, double *sums) {
+    const measurement *measurement = context;
+    pl_slice slice = *measurement->slice;
+    slice.begin = begin;
+    slice.end = end;
+    measurement->run->method.combine->measure(measurement->run->combine, &slice, measurement->gamma, sums);
+}
+
+/* Tries steps along the direction until the combine accepts one. */
+static parley_status search(pl_run *run, const pl_slice *slice, parley_error *error) {
+    const pl_combine_type *combine = run->method.combine;
+    const pl_local_type *local = run->method.local;
+    double workers[PL_SCALARS], owners[PL_OWN_SCALARS];
+    parley_status status = PARLEY_OK;
+    run->gamma = 1.0;
+    if (combine->searches) {
+        status = pl_exchange_spread(run->exchange, run->direction, error);
+        if (status == PARLEY_OK)
+            local->follow(run->local, run->v, run->direction);
+    }
+    for (bool accepted = !combine->judge; !accepted && status == PARLEY_OK;) {
+        if (combine->searches)
+            local->probe(run->local, run->gamma, run->update);
+        for (unsigned k = 0; k < run->team.hosted; k++)
+            memcpy(run->scalars + k * PL_SCALARS, run->update[k].scalars, sizeof run->update[k].scalars);
+        measurement measurement = {run, slice, run->gamma};
+        status = pl_team_sum(&run->team, run->scalars, PL_SCALARS, workers, error);
+        if (status == PARLEY_OK)
+            status = pl_exchange_sum(run->exchange, measure_entries, &measurement, owners, error);
+        if (status == PARLEY_OK)
+            accepted = combine->judge(run->combine, workers, owners, &run->gamma);
+    }
+    return status;
+}
+
+/* Moves v by the accepted step: where the direction was spread, everywhere; else at the owners, who then spread v. */
+static parley_status apply(pl_run *run, const pl_slice *slice, parley_error *error) {
+    bool everywhere = run->method.combine->searches;
+    uint64_t begin = everywhere ? 0 : slice->begin, end = everywhere ? run->glm.size : slice->end;
+    for (uint64_t j = begin; j < end; j++)
+        run->v[j] += run->gamma * run->direction[j];
+    for (unsigned k = 0; k < run->team.hosted; k++)
+        run->method.local->commit(run->local, k, run->gamma * run->share[k]);
+    return everywhere ? PARLEY_OK : pl_exchange_spread(run->exchange, run->v, error);
+}
+
+/* The workers' own estimate of the gap, from when they visited their rows. */
+static parley_status estimate_gap(pl_run *run, parley_error *error) {
+    double *terms = run->team.worker_sums;
+    for (unsigned k = 0; k < run->team.hosted; k++)
+        terms[k] = run->scalars[k * PL_SCALARS + PL_SUM_RESIDUAL];
+    if (run->method.local->gives & PL_NEEDS_DUAL)
+        return pl_team_sum(&run->team, terms, 1, &run->pace.estimate, error);
+    return PARLEY_OK;
+}
+
+static parley_status step(pl_run *run, parley_error *error) {
+    pl_slice slice = {.begin = pl_exchange_begin(run->exchange),
+                      .end = pl_exchange_end(run->exchange),
+                      .v = run->v,
+                      .change = run->change,
+                      .direction = run->direction};
+    parley_status status = total_shrink(run, &slice.shrink, error);
+    if (status == PARLEY_OK)
+        status = estimate_gap(run, error);
+    if (status == PARLEY_OK)
+        status = run->method.combine->propose(run->combine, &slice, run->round, error);
+    if (status == PARLEY_OK)
+        status = search(run, &slice, error);
+    if (status == PARLEY_OK)
+        status = apply(run, &slice, error);
+    return status;
+}
+
+static void count_traffic(pl_run *run, double exchange_seconds) {
+    const pl_exchange_type *exchange = run->method.exchange;
+    uint64_t table = run->glm.size * sizeof(double);
+    for (unsigned k = 0; k < run->team.hosted; k++) {
+        const pl_update *update = &run->update[k];
+        uint64_t bytes = update->count * (update->index ? sizeof(double) + sizeof(uint32_t) : sizeof(double));
+        exchange->traffic(run->team.workers, run->team.first + k, bytes, table, &run->trace[k].sent,
+                          &run->trace[k].received);
+        run->trace[k].exchange = exchange_seconds;
+        run->summary.bytes_sent += run->trace[k].sent;
+    }
+    run->summary.exchange_seconds += exchange_seconds;
+}
+
+static bool reached(const pl_run *run) {
+    return run->settings->gap > 0 && pl_relative_gap(&run->best) <= run->settings->gap;
+}
+
+/* One round. Solvers that certify as they work may find, before they step, that there is no need to. */
+static parley_status one_round(pl_run *run, parley_error *error) {
+    const pl_local_type *local = run->method.local;
+    pl_evaluation at = {0};
+    memset(run->trace, 0, run->team.hosted * sizeof *run->trace);
+    run->evaluated = false;
+    parley_status status = work(run, &at, error);
+    double began = pl_now(), looked = 0;
+    if (status == PARLEY_OK)
+        status = reduce(run, error);
+    if (status == PARLEY_OK && local->certifies && local->certifies(run->local)) {
+        double looking = pl_now();
+        status = pl_certify(run, &at, true, error);
+        looked = pl_now() - looking;
+    }
+    if (status == PARLEY_OK && !reached(run))
+        status = step(run, error);
+    count_traffic(run, pl_now() - began - looked);
+    add_evaluation(run, looked);
+    if (status == PARLEY_OK && !run->evaluated && pl_evaluation_due(run)) {
+        began = pl_now();
+        status = pl_evaluate(run, error);
+        add_evaluation(run, pl_now() - began);
+    }
+    return status;
+}
+
+static parley_status log_round(pl_run *run, parley_error *error) {
+    pl_round_trace trace = {.round = run->round,
+                            .seconds = pl_now() - run->began,
+                            .epochs = run->summary.epochs,
+                            .sigma = run->sigma,
+                            .gamma = run->gamma,
+                            .evaluated = run->evaluated,
+                            .objective = run->best.objective,
+                            .dual = run->best.exists ? run->best.dual : NAN,
+                            .gap = pl_gap(&run->best),
+                            .relative_gap = pl_relative_gap(&run->best),
+                            .first = run->team.first,
+                            .workers = run->team.hosted,
+                            .worker = run->trace};
+    return pl_log_round(run->log, &trace, error);
+}
+
+/* Ranks agree: what one of them decided by its clock or its user holds for all. */
+static parley_status agree(pl_run *run, double *flags, unsigned count, parley_error *error) {
+    double sums[2] = {0};
+    parley_status status = pl_sum_workers(run->engine, run->engine->ranks, flags, count, sums, error);
+    memcpy(flags, sums, count * sizeof *flags);
+    return status;
+}
+
+static parley_status check_stop(pl_run *run, bool *stop, parley_error *error) {
+    parley_progress progress;
+    pl_progress(run, &progress);
+    double flags[2] = {run->callback && run->callback(run->user, &progress, NULL) != 0,
+                       pl_now() - run->began >= run->settings->seconds};
+    parley_status status = agree(run, flags, 2, error);
+    *stop = true;
+    if (reached(run))
+        run->summary.stop = PARLEY_CONVERGED;
+    else if (flags[0] > 0)
+        run->summary.stop = PARLEY_INTERRUPTED;
+    else if (flags[1] > 0)
+        run->summary.stop = PARLEY_SECONDS;
+    else if (run->round >= run->settings->rounds)
+        run->summary.stop = PARLEY_ROUNDS;
+    else if (pl_stalls(run))
+        run->summary.stop = PARLEY_STALLED;
+    else
+        *stop = false;
+    return status;
+}
+
+/* A last look, where the last rounds were not evaluated. It may even find the target reached. */
+static parley_status look_again(pl_run *run, parley_error *error) {
+    if (run->evaluated && !(run->method.local->certifies && run->method.local->certifies(run->local)))
+        return PARLEY_OK;
+    double began = pl_now();
+    parley_status status = pl_evaluate(run, error);
+    run->summary.evaluate_seconds += pl_now() - began;
+    if (reached(run) && run->summary.stop != PARLEY_INTERRUPTED)
+        run->summary.stop = PARLEY_CONVERGED;
+    return status;
+}
+
+parley_status pl_loop(pl_run *run, parley_error *error) {
+    bool stop = false;
+    parley_status status = check_stop(run, &stop, error);
+    while (status == PARLEY_OK && !stop) {
+        run->round++;
+        status = one_round(run, error);
+        if (status == PARLEY_OK)
+            status = log_round(run, error);
+        if (status == PARLEY_OK)
+            status = check_stop(run, &stop, error);
+    }
+    run->summary.rounds = run->round;
+    if (status == PARLEY_OK && run->summary.stop != PARLEY_CONVERGED)
+        status = look_again(run, error);
+    return status;
+}

@@ -1,0 +1,180 @@
+/* method.c: from names to members, and every refusal. A combination that cannot work is named together with the nearest
+ * that can. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "train/presets.h"
+
+static parley_status unknown(const char *kind, const char *what, const char *name, parley_error *error) {
+    pl_entry entries[PL_ENTRIES];
+    const char *words[PL_ENTRIES];
+    char all[512] = "";
+    unsigned count = pl_list(kind, entries);
+    for (unsigned i = 0; i < count; i++) {
+        words[i] = entries[i].name;
+        size_t length = strlen(all);
+        snprintf(all + length, sizeof all - length, "%s%s", i ? ", " : "", words[i]);
+    }
+    const char *near = pl_nearest(name, words, count);
+    if (near)
+        return pl_fail(error, PARLEY_BAD_USAGE, "--%s %s: there is none of that name; did you mean %s? (%s)", what,
+                       name, near, all);
+    return pl_fail(error, PARLEY_BAD_USAGE, "--%s %s: there is none of that name; it is one of %s", what, name, all);
+}
+
+/* Where `name` stands in the table of its kind: -1 for "auto". */
+static parley_status find(const char *kind, const char *what, const char *name, int *at, parley_error *error) {
+    pl_entry entries[PL_ENTRIES];
+    unsigned count = pl_list(kind, entries);
+    *at = -1;
+    if (strcmp(name, "auto") == 0)
+        return PARLEY_OK;
+    for (unsigned i = 0; i < count; i++)
+        if (strcmp(entries[i].name, name) == 0)
+            *at = (int)i;
+    return *at < 0 ? unknown(kind, what, name, error) : PARLEY_OK;
+}
+
+static parley_status find_members(const parley_settings *settings, const pl_preset *preset, pl_method *method,
+                                  parley_error *error) {
+    int loss, local = -1, combine = -1, exchange = -1, engine = -1;
+    parley_status status = find("losses", "loss", settings->loss, &loss, error);
+    if (status == PARLEY_OK)
+        status = find("solvers", "local", settings->local, &local, error);
+    if (status == PARLEY_OK)
+        status = find("combines", "combine", settings->combine, &combine, error);
+    if (status == PARLEY_OK)
+        status = find("exchanges", "exchange", settings->exchange, &exchange, error);
+    if (status == PARLEY_OK)
+        status = find("engines", "engine", settings->engine, &engine, error);
+    *method =
+        (pl_method){preset->name, local < 0 ? preset->local : pl_locals[local],
+                    combine < 0 ? preset->combine : pl_combines[combine],
+                    exchange < 0 ? preset->exchange : pl_exchanges[exchange], pl_engines[engine < 0 ? 0 : engine]};
+    return status;
+}
+
+/* Does the loss that was asked for have a curvature? Unknown counts as yes. */
+static bool may_be_smooth(const parley_settings *settings, const pl_glm *glm) {
+    const pl_loss *loss = glm ? glm->loss : pl_loss_find(settings->loss);
+    return !loss || loss->smooth;
+}
+
+static parley_status check_pair(const pl_method *method, parley_error *error) {
+    unsigned wanted = method->combine->needs & (PL_NEEDS_DUAL | PL_NEEDS_GRADIENT);
+    if ((wanted & method->local->gives) == wanted)
+        return PARLEY_OK;
+    return pl_fail(error, PARLEY_BAD_USAGE,
+                   "combine %s takes %s, which local solver %s does not give; use --combine %s or --local %s",
+                   method->combine->name, wanted & PL_NEEDS_DUAL ? "changes of dual variables" : "gradients",
+                   method->local->name, wanted & PL_NEEDS_DUAL ? "step" : "add",
+                   wanted & PL_NEEDS_DUAL ? "sdca" : "gradient");
+}
+
+static parley_status check_needs(const pl_method *method, const parley_settings *settings, const pl_glm *glm,
+                                 parley_error *error) {
+    unsigned needs = method->local->needs | method->combine->needs;
+    if ((needs & PL_NEEDS_L2) && settings->l1_ratio >= 1)
+        return pl_fail(
+            error, PARLEY_BAD_USAGE,
+            "--l1-ratio 1 leaves no L2 penalty, which local solver %s needs; use --l1-ratio 0.99 or --preset gd",
+            method->local->name);
+    if ((needs & PL_NEEDS_L2) && settings->lambda == 0)
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "--lambda 0 leaves no L2 penalty, which local solver %s needs; use a small --lambda, or "
+                       "--preset newton or gd",
+                       method->local->name);
+    if ((needs & PL_NEEDS_NO_L1) && settings->l1_ratio > 0)
+        return pl_fail(error, PARLEY_BAD_USAGE, "combine %s takes no L1 penalty; use --l1-ratio 0, or --preset cocoa+",
+                       method->combine->name);
+    if ((needs & PL_NEEDS_SMOOTH) && !may_be_smooth(settings, glm))
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "combine %s needs a smooth loss, which %s is not; use --loss squared-hinge, or --preset cocoa+",
+                       method->combine->name, glm ? glm->loss->name : settings->loss);
+    if ((needs & PL_NEEDS_FULL) && settings->batch_fraction < 1)
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "combine %s needs all rows in every round; use --batch-fraction 1, or --combine step",
+                       method->combine->name);
+    return PARLEY_OK;
+}
+
+static bool reads(const char *const *names, const char *name) {
+    for (; names && *names; names++)
+        if (strcmp(*names, name) == 0)
+            return true;
+    return false;
+}
+
+/* Who would read an optional setting: for the sentence that refuses it. */
+static void readers(const char *name, char *text, size_t size) {
+    *text = '\0';
+    for (unsigned i = 0; i < pl_locals_count; i++)
+        if (reads(pl_locals[i]->settings, name))
+            snprintf(text + strlen(text), size - strlen(text), "%s--local %s", *text ? " or " : "", pl_locals[i]->name);
+    for (unsigned i = 0; i < pl_combines_count; i++)
+        if (reads(pl_combines[i]->settings, name))
+            snprintf(text + strlen(text), size - strlen(text), "%s--combine %s", *text ? " or " : "",
+                     pl_combines[i]->name);
+}
+
+static parley_status check_effect(const pl_method *method, const parley_settings *settings, parley_error *error) {
+    for (unsigned i = 0; i < pl_settings_count; i++) {
+        const pl_setting *row = &pl_settings[i];
+        if (!row->optional || !settings->given[i] || reads(method->local->settings, row->name) ||
+            reads(method->combine->settings, row->name))
+            continue;
+        char flag[48], who[256];
+        pl_setting_flag(row, flag, sizeof flag);
+        readers(row->name, who, sizeof who);
+        return pl_fail(error, PARLEY_BAD_USAGE, "%s has no effect with %s x %s%s; %s reads it", flag,
+                       method->local->name, method->combine->name,
+                       strcmp(settings->preset, "auto") == 0 ? " (chosen by auto)" : "", who);
+    }
+    if (pl_setting_given(settings, "local_steps") && pl_setting_given(settings, "local_epochs"))
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "--local-steps and --local-epochs say the same thing; give one of them");
+    return PARLEY_OK;
+}
+
+/* The preset's own defaults, where the user said nothing. */
+static parley_status apply_defaults(parley_settings *settings, const pl_preset *preset, parley_error *error) {
+    parley_status status = PARLEY_OK;
+    for (const pl_pair *pair = preset->defaults; pair->key && status == PARLEY_OK; pair++)
+        if (!pl_setting_given(settings, pair->key)) {
+            status = pl_setting_set(settings, PL_FOR_TRAIN, pair->key, pair->value, error);
+            settings->given[pl_setting_find(pair->key) - pl_settings] = false;
+        }
+    return status;
+}
+
+parley_status pl_method_resolve(parley_settings *settings, const pl_glm *glm, pl_method *method, parley_error *error) {
+    const pl_preset *preset = pl_preset_find(settings->preset);
+    if (!preset)
+        return unknown("presets", "preset", settings->preset, error);
+    if (!preset->local && glm)
+        preset = pl_preset_choose(glm);
+    parley_status status = find_members(settings, preset, method, error);
+    if (status != PARLEY_OK || !method->local || !method->combine)
+        return status; /* auto, before the data are known */
+    status = apply_defaults(settings, preset, error);
+    if (status == PARLEY_OK)
+        status = check_pair(method, error);
+    if (status == PARLEY_OK)
+        status = check_needs(method, settings, glm, error);
+    if (status == PARLEY_OK)
+        status = check_effect(method, settings, error);
+    return status;
+}
+
+parley_status pl_train_check(const parley_settings *settings, parley_error *error) {
+    parley_settings *copy;
+    pl_method method;
+    parley_status status = pl_take(&copy, 1, sizeof *copy, "settings", error);
+    if (status != PARLEY_OK)
+        return status;
+    *copy = *settings;
+    status = pl_method_resolve(copy, NULL, &method, error);
+    pl_free(copy);
+    return status;
+}

@@ -1,0 +1,82 @@
+/* presets.c: the presets table, the rule behind `auto`, and the lists of all members. */
+#include "train/presets.h"
+
+#include <string.h>
+
+#define FEW_COLUMNS 200    /* where Newton beats dual ascent on sparse data too; docs/auto.md */
+#define DENSE_COLUMNS 2000 /* where it does so on dense data, on which dual ascent may never end */
+#define DENSE_SHARE 0.1
+
+const pl_preset pl_presets[] = {
+    {.name = "auto", .help = "the method for the data's shape and the loss"},
+    {"cocoa", "dual ascent on shards, averaged", &pl_local_sdca, &pl_combine_average, &pl_exchange_allreduce, {{0}}},
+    {"cocoa+",
+     "dual ascent on shards, added as far as is safe",
+     &pl_local_sdca,
+     &pl_combine_add,
+     &pl_exchange_allreduce,
+     {{0}}},
+    {"gd", "gradient descent", &pl_local_gradient, &pl_combine_step, &pl_exchange_allreduce, {{0}}},
+    {"newton",
+     "Newton's method by Cholesky, for few columns",
+     &pl_local_gradient,
+     &pl_combine_newton,
+     &pl_exchange_allreduce,
+     {{0}}},
+    {"minibatch-sgd",
+     "gradients of a tenth of the rows, allreduce",
+     &pl_local_gradient,
+     &pl_combine_step,
+     &pl_exchange_allreduce,
+     {{"batch_fraction", "0.1"}, {"schedule", "inverse-sqrt"}}},
+    {"mllib-sgd",
+     "the same through a driver, as Spark's MLlib does",
+     &pl_local_gradient,
+     &pl_combine_step,
+     &pl_exchange_driver,
+     {{"batch_fraction", "0.1"}, {"schedule", "inverse-sqrt"}}},
+};
+const unsigned pl_presets_count = sizeof pl_presets / sizeof *pl_presets;
+
+const pl_preset *pl_preset_find(const char *name) {
+    for (unsigned i = 0; i < pl_presets_count; i++)
+        if (strcmp(pl_presets[i].name, name) == 0)
+            return &pl_presets[i];
+    return NULL;
+}
+
+const pl_preset *pl_preset_choose(const pl_glm *glm) {
+    const pl_matrix *x = &glm->data->x;
+    bool dense = (double)x->nonzeros >= DENSE_SHARE * (double)x->rows * (double)x->columns;
+    bool few = x->columns <= FEW_COLUMNS || (dense && x->columns <= DENSE_COLUMNS);
+    if (few && glm->loss->smooth && glm->l1 == 0)
+        return pl_preset_find("newton");
+    if (glm->l2 > 0)
+        return pl_preset_find("cocoa+");
+    return pl_preset_find("gd"); /* no L2 penalty: no dual variables to ascend in */
+}
+
+const char *const pl_list_kinds[] = {"losses", "solvers", "combines", "exchanges", "engines", "presets", NULL};
+
+unsigned pl_list(const char *kind, pl_entry *entries) {
+    unsigned i = 0;
+    if (strcmp(kind, "losses") == 0)
+        for (; i < pl_losses_count; i++)
+            entries[i] = (pl_entry){pl_losses[i]->name, pl_losses[i]->help};
+    else if (strcmp(kind, "solvers") == 0)
+        for (; i < pl_locals_count; i++)
+            entries[i] = (pl_entry){pl_locals[i]->name, pl_locals[i]->help};
+    else if (strcmp(kind, "combines") == 0)
+        for (; i < pl_combines_count; i++)
+            entries[i] = (pl_entry){pl_combines[i]->name, pl_combines[i]->help};
+    else if (strcmp(kind, "exchanges") == 0)
+        for (; i < pl_exchanges_count; i++)
+            entries[i] = (pl_entry){pl_exchanges[i]->name, pl_exchanges[i]->help};
+    else if (strcmp(kind, "engines") == 0)
+        for (; i < pl_engines_count; i++)
+            entries[i] = (pl_entry){pl_engines[i]->name, pl_engines[i]->help};
+    else if (strcmp(kind, "presets") == 0)
+        for (; i < pl_presets_count; i++)
+            entries[i] = (pl_entry){pl_presets[i].name, pl_presets[i].help};
+    return i;
+}

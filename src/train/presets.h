@@ -1,0 +1,26 @@
+/* presets.h: the methods that have a name. */
+#ifndef PL_PRESETS_H
+#define PL_PRESETS_H
+
+#include "train/train.h"
+
+typedef struct pl_preset {
+    const char *name, *help;
+    const pl_local_type *local; /* NULL: chosen when the data are known */
+    const pl_combine_type *combine;
+    const pl_exchange_type *exchange;
+    pl_pair defaults[4]; /* settings that the preset sees differently, unless the user gave them */
+} pl_preset;
+
+extern const pl_preset pl_presets[];
+extern const unsigned pl_presets_count;
+const pl_preset *pl_preset_find(const char *name); /* or NULL */
+
+/* The rule behind `auto`: the preset for a problem of this shape and loss. */
+const pl_preset *pl_preset_choose(const pl_glm *glm);
+
+/* Finds the members that the settings name: local is NULL for `auto` while `glm` is NULL. Applies the preset's defaults
+ * to `settings`. Refuses what cannot work together, and options that nobody would read, naming the nearest that can. */
+parley_status pl_method_resolve(parley_settings *settings, const pl_glm *glm, pl_method *method, parley_error *error);
+
+#endif

@@ -1,0 +1,67 @@
+/* run.h: everything that a run holds, on one rank. */
+#ifndef PL_RUN_H
+#define PL_RUN_H
+
+#include "trace/log.h"
+#include "train/presets.h"
+
+/* The best that is known: the model at the least P seen, and the largest D. Their distance is the certificate. */
+typedef struct pl_certificate {
+    bool exists;      /* lambda > 0: there is a dual problem */
+    double null;      /* P at w = 0: the scale of relative gaps */
+    double objective; /* least P */
+    double dual;      /* largest D */
+    double gradient;  /* without a dual: norm of the gradient, relative to the first */
+    double first_gradient;
+    double *w; /* the model at `objective` */
+} pl_certificate;
+
+/* When to evaluate, where it is not free; stalls. */
+typedef struct pl_pace {
+    double passes;    /* over the data since the last evaluation */
+    double threshold; /* an estimated gap below this is worth an evaluation */
+    double estimate;  /* the latest, NaN: none */
+    double watched;   /* the gap (or P) when the current window began */
+    uint64_t window;  /* round when it began */
+} pl_pace;
+
+typedef struct pl_run {
+    pl_engine *engine;
+    const parley_data *data;
+    parley_settings *settings; /* resolved */
+    pl_method method;
+    pl_glm glm;
+    pl_team team;
+    pl_local *local;
+    pl_combine *combine;
+    pl_exchange *exchange;
+    double *v, *direction, *change, *w;
+    pl_update *update; /* of each hosted worker */
+    double *share;     /* that its update counts for */
+    double *scalars;   /* hosted x PL_SCALARS */
+    pl_worker_trace *trace;
+    pl_certificate best;
+    pl_pace pace;
+    pl_log *log;
+    parley_callback callback;
+    void *user;
+    parley_summary summary;
+    double began;        /* when training did */
+    double sigma, gamma; /* of the latest round */
+    uint64_t round;
+    bool evaluated; /* in this round */
+} pl_run;
+
+double pl_gap(const pl_certificate *best);          /* NaN: no dual problem */
+double pl_relative_gap(const pl_certificate *best); /* what --gap is compared with */
+
+/* certificate.c: takes an evaluation of v into account. `gradient`: run->change holds the reduced gradient at v. */
+parley_status pl_certify(pl_run *run, const pl_evaluation *evaluation, bool gradient, parley_error *error);
+/* Evaluates v by passes over the data. */
+parley_status pl_evaluate(pl_run *run, parley_error *error);
+bool pl_evaluation_due(pl_run *run);
+void pl_progress(const pl_run *run, parley_progress *progress);
+parley_status pl_loop(pl_run *run, parley_error *error); /* loop.c: rounds until something says stop */
+bool pl_stalls(pl_run *run); /* no progress over a window of rounds, and nothing left to change */
+
+#endif

@@ -1,0 +1,290 @@
+/* train.c: a run from data and settings to a model: resolve, set up, loop, keep the best. */
+#include "train/train.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "train/run.h"
+
+#define LANE_NONZEROS 100000 /* below this a lane's work is shorter than its meetings */
+#define LANE_ENTRIES 8       /* non-zeros of a lane for each entry of v, which it has to keep in step */
+#define DEADLINE 60.0        /* seconds to wait for another rank */
+
+void pl_progress(const pl_run *run, parley_progress *progress) {
+    *progress = (parley_progress){.round = run->round,
+                                  .epochs = run->summary.epochs,
+                                  .seconds = pl_now() - run->began,
+                                  .objective = run->best.objective,
+                                  .dual = run->best.exists ? run->best.dual : NAN,
+                                  .gap = pl_gap(&run->best),
+                                  .relative_gap = pl_relative_gap(&run->best),
+                                  .target = run->settings->gap};
+}
+
+static void tell(pl_run *run, const char *format, ...) {
+    char text[512];
+    parley_progress progress;
+    if (!run->callback || run->engine->rank != 0)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    pl_progress(run, &progress);
+    run->callback(run->user, &progress, text);
+}
+
+/* Lanes that pay: threads left over for each worker, as long as each lane has enough to do. */
+static uint64_t choose_lanes(const pl_run *run, uint64_t workers) {
+    uint64_t lanes = run->engine->threads * (uint64_t)run->engine->ranks / workers;
+    uint64_t each = LANE_NONZEROS > LANE_ENTRIES * run->glm.size ? LANE_NONZEROS : LANE_ENTRIES * run->glm.size;
+    uint64_t most = run->data->x.nonzeros / workers / each;
+    lanes = lanes < most ? lanes : most;
+    return lanes < 1 ? 1 : lanes;
+}
+
+static parley_status choose_team(pl_run *run, parley_error *error) {
+    parley_settings *settings = run->settings;
+    if (!settings->workers)
+        settings->workers = run->engine->ranks;
+    if (settings->workers > run->data->x.rows)
+        return pl_fail(error, PARLEY_BAD_USAGE, "--workers %llu: there are only %llu rows to deal out",
+                       (unsigned long long)settings->workers, (unsigned long long)run->data->x.rows);
+    if (!settings->lanes)
+        settings->lanes = choose_lanes(run, settings->workers);
+    return pl_team_open(&run->team, run->engine, run->data, (unsigned)settings->workers, (unsigned)settings->lanes,
+                        settings->seed, error);
+}
+
+static void describe(pl_run *run, uint64_t bytes) {
+    const pl_matrix *x = &run->data->x;
+    const pl_method *method = &run->method;
+    const parley_settings *settings = run->settings;
+    bool automatic = strcmp(settings->preset, "auto") == 0;
+    tell(run, "data: %llu rows, %llu columns, %llu non-zeros", (unsigned long long)x->rows,
+         (unsigned long long)x->columns, (unsigned long long)x->nonzeros);
+    tell(run, "problem: loss %s, lambda %.6g, l1-ratio %.6g, intercept %s, seed %llu", run->glm.loss->name,
+         run->glm.lambda, run->glm.l1_ratio, run->summary.intercept, (unsigned long long)settings->seed);
+    tell(run, "method: %s%s = %s x %s x %s, %llu worker%s, %llu lane%s, %u thread%s", automatic ? "auto chose " : "",
+         method->preset, method->local->name, method->combine->name, method->exchange->name,
+         (unsigned long long)settings->workers, settings->workers == 1 ? "" : "s", (unsigned long long)settings->lanes,
+         settings->lanes == 1 ? "" : "s", run->engine->threads, run->engine->threads == 1 ? "" : "s");
+    tell(run, "memory: training needs %.1f MB beside the data's %.1f MB", (double)bytes / 1e6,
+         (double)pl_data_bytes(run->data) / 1e6);
+    if (settings->gap > 0)
+        tell(run, "target: %s at most %.6g",
+             run->best.exists ? "relative gap" : "relative gradient norm (lambda 0 has no dual)", settings->gap);
+}
+
+static void summarise(pl_run *run) {
+    static const char *const intercepts[] = {"free", "penalised", "none"};
+    parley_summary *summary = &run->summary;
+    summary->preset = run->method.preset;
+    summary->local = run->method.local->name;
+    summary->combine = run->method.combine->name;
+    summary->exchange = run->method.exchange->name;
+    summary->engine = run->engine->type->name;
+    summary->loss = run->glm.loss->name;
+    summary->lambda = run->glm.lambda;
+    summary->l1_ratio = run->glm.l1_ratio;
+    summary->intercept = intercepts[run->glm.intercept];
+    summary->rows = run->data->x.rows;
+    summary->columns = run->data->x.columns;
+    summary->nonzeros = run->data->x.nonzeros;
+    summary->workers = run->settings->workers;
+    summary->lanes = run->settings->lanes;
+    summary->threads = run->engine->threads;
+    summary->ranks = run->engine->ranks;
+    summary->seed = run->settings->seed;
+}
+
+static parley_status open_vectors(pl_run *run, uint64_t width, parley_error *error) {
+    uint64_t size = run->glm.size, hosted = run->team.hosted;
+    run->v = pl_alloc(size, sizeof *run->v);
+    run->direction = pl_alloc(size, sizeof *run->direction);
+    run->change = pl_alloc(size * width, sizeof *run->change);
+    run->w = pl_alloc(size, sizeof *run->w);
+    run->best.w = pl_alloc(size, sizeof *run->best.w);
+    run->update = pl_alloc(hosted, sizeof *run->update);
+    run->share = pl_alloc(hosted, sizeof *run->share);
+    run->scalars = pl_alloc(hosted * PL_SCALARS, sizeof *run->scalars);
+    run->trace = pl_alloc(hosted, sizeof *run->trace);
+    if (!run->v || !run->direction || !run->change || !run->w || !run->best.w || !run->update || !run->share ||
+        !run->scalars || !run->trace)
+        return pl_fail_memory(error, "the model", size * (width + 4) * sizeof(double));
+    return PARLEY_OK;
+}
+
+/* At w = 0, t = 0: P is known and D is 0, at no cost. */
+static parley_status start_certificate(pl_run *run, parley_error *error) {
+    pl_certificate *best = &run->best;
+    parley_status status = pl_null_objective(&run->glm, &run->team, &best->null, error);
+    best->exists = run->glm.lambda > 0;
+    best->objective = INFINITY;
+    best->dual = -INFINITY;
+    best->gradient = INFINITY;
+    run->pace = (pl_pace){.threshold = run->settings->gap * best->null, .estimate = -1, .watched = INFINITY};
+    return status;
+}
+
+/* Everything that the loop needs. */
+static parley_status set_up(pl_run *run, parley_error *error) {
+    parley_status status = pl_glm_open(&run->glm, run->engine, run->data, run->settings, error);
+    if (status == PARLEY_OK)
+        status = pl_method_resolve(run->settings, &run->glm, &run->method, error);
+    if (status == PARLEY_OK)
+        status = choose_team(run, error);
+    if (status == PARLEY_OK)
+        status = start_certificate(run, error);
+    if (status != PARLEY_OK)
+        return status;
+    const pl_combine_type *combine = run->method.combine;
+    uint64_t width = combine->width ? combine->width(&run->glm) : 1;
+    pl_setup setup = {&run->glm, &run->team, run->settings, width};
+    summarise(run);
+    describe(run, run->method.local->bytes(&setup) + (combine->bytes ? combine->bytes(&setup) : 0) +
+                      (width + 4) * run->glm.size * sizeof(double));
+    status = open_vectors(run, width, error);
+    if (status == PARLEY_OK)
+        status = run->method.local->open(&setup, &run->local, error);
+    if (status == PARLEY_OK)
+        status = combine->open(&setup, &run->combine, error);
+    if (status == PARLEY_OK)
+        status = pl_exchange_open(run->method.exchange, &run->team, run->glm.size, width, combine->whole,
+                                  &run->exchange, error);
+    return status;
+}
+
+static parley_status put(parley_model *model, const char *key, double value, parley_error *error) {
+    char text[40] = "none";
+    if (isfinite(value))
+        pl_number_text(value, text, sizeof text);
+    return pl_model_set_meta(model, key, text, error);
+}
+
+/* Every setting that decides the model, and how good it is. What depends on the machine or on file names stays out: the
+ * same run anywhere gives the same bytes. */
+static parley_status describe_model(const pl_run *run, parley_model *model, parley_error *error) {
+    parley_status status = PARLEY_OK;
+    for (unsigned i = 0; i < pl_settings_count && status == PARLEY_OK; i++) {
+        char text[PL_TEXT];
+        pl_setting_text(run->settings, &pl_settings[i], text, sizeof text);
+        if (pl_settings[i].in_model)
+            status = pl_model_set_meta(model, pl_settings[i].name, text, error);
+    }
+    if (status == PARLEY_OK)
+        status = put(model, "objective", run->summary.objective, error);
+    if (status == PARLEY_OK)
+        status = put(model, "dual", run->summary.dual, error);
+    if (status == PARLEY_OK)
+        status = put(model, "gap", run->summary.gap, error);
+    return status;
+}
+
+/* Puts what was resolved where the settings said auto. */
+static void record_choices(pl_run *run) {
+    parley_settings *settings = run->settings;
+    snprintf(settings->loss, sizeof settings->loss, "%s", run->glm.loss->name);
+    snprintf(settings->preset, sizeof settings->preset, "%s", run->method.preset);
+    snprintf(settings->local, sizeof settings->local, "%s", run->method.local->name);
+    snprintf(settings->combine, sizeof settings->combine, "%s", run->method.combine->name);
+    snprintf(settings->exchange, sizeof settings->exchange, "%s", run->method.exchange->name);
+    settings->lambda = run->glm.lambda;
+}
+
+static parley_status make_model(pl_run *run, parley_model **out, parley_error *error) {
+    const pl_glm *glm = &run->glm;
+    uint64_t columns = run->data->x.columns;
+    parley_model *model;
+    parley_status status = pl_model_new(1, columns, glm->loss, &model, error);
+    if (status != PARLEY_OK)
+        return status;
+    memcpy(model->coef, run->best.w, columns * sizeof *model->coef);
+    model->intercept[0] = glm->intercept == PL_NO_INTERCEPT ? 0.0 : run->best.w[columns];
+    model->low = glm->low;
+    model->high = glm->high;
+    status = describe_model(run, model, error);
+    if (status != PARLEY_OK)
+        parley_model_free(model);
+    else
+        *out = model;
+    return status;
+}
+
+static void close_run(pl_run *run) {
+    if (run->local)
+        run->method.local->close(run->local);
+    if (run->combine)
+        run->method.combine->close(run->combine);
+    pl_exchange_close(run->exchange);
+    pl_team_close(&run->team);
+    pl_glm_close(&run->glm);
+    pl_log_close(run->log);
+    void *owned[] = {run->v,      run->direction, run->change,  run->w,     run->best.w,
+                     run->update, run->share,     run->scalars, run->trace, run->settings};
+    for (unsigned i = 0; i < sizeof owned / sizeof *owned; i++)
+        pl_free(owned[i]);
+}
+
+static parley_status start_log(pl_run *run, parley_error *error) {
+    parley_status status = PARLEY_OK;
+    if (run->engine->rank == 0)
+        status = pl_log_open(run->settings->log, &run->log, error);
+    return status == PARLEY_OK ? pl_log_start(run->log, run->settings, &run->summary, error) : status;
+}
+
+static void finish_summary(pl_run *run) {
+    parley_summary *summary = &run->summary;
+    summary->objective = run->best.objective;
+    summary->dual = run->best.exists ? run->best.dual : NAN;
+    summary->gap = pl_gap(&run->best);
+    summary->relative_gap = run->best.exists ? pl_relative_gap(&run->best) : NAN;
+}
+
+parley_status pl_train_rank(pl_engine *engine, const parley_data *data, const parley_settings *settings,
+                            parley_callback callback, void *user, parley_model **out, parley_summary *summary,
+                            parley_error *error) {
+    pl_run run = {.engine = engine, .data = data, .callback = callback, .user = user, .began = pl_now()};
+    parley_error local_error = {0};
+    *out = NULL;
+    parley_status status = pl_take(&run.settings, 1, sizeof *run.settings, "settings", &local_error);
+    if (status == PARLEY_OK) {
+        *run.settings = *settings;
+        status = set_up(&run, &local_error);
+    }
+    if (status == PARLEY_OK) {
+        record_choices(&run);
+        status = start_log(&run, &local_error);
+    }
+    run.summary.setup_seconds = pl_now() - run.began;
+    if (status == PARLEY_OK)
+        status = pl_loop(&run, &local_error);
+    finish_summary(&run);
+    if (status == PARLEY_OK)
+        status = pl_log_stop(run.log, &run.summary, &local_error);
+    if (status == PARLEY_OK)
+        status = make_model(&run, out, &local_error);
+    if (status != PARLEY_OK)
+        engine->type->fail(engine, &local_error);
+    if (status != PARLEY_OK && error)
+        *error = local_error;
+    if (summary)
+        *summary = run.summary;
+    close_run(&run);
+    return status;
+}
+
+parley_status parley_train(const parley_data *data, const parley_settings *settings, parley_callback callback,
+                           void *user, parley_model **out, parley_summary *summary, parley_error *error) {
+    pl_engine *engine;
+    *out = NULL;
+    parley_status status = pl_threads_open(&engine, 1, (unsigned)settings->threads, DEADLINE, error);
+    if (status != PARLEY_OK)
+        return status;
+    status = pl_train_rank(engine, data, settings, callback, user, out, summary, error);
+    pl_engine_close(engine);
+    return status;
+}

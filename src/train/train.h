@@ -1,0 +1,37 @@
+/* train.h: the training run, and the names of all its parts. */
+#ifndef PL_TRAIN_H
+#define PL_TRAIN_H
+
+#include "combine/combine.h"
+#include "exchange/exchange.h"
+#include "local/local.h"
+#include "model/model.h"
+
+/* A method: a preset's name and the members it stands for. `local` is NULL while `auto` has not seen the data. */
+typedef struct pl_method {
+    const char *preset;
+    const pl_local_type *local;
+    const pl_combine_type *combine;
+    const pl_exchange_type *exchange;
+    const pl_engine_type *engine;
+} pl_method;
+
+/* Checks names, combinations and options that would have no effect: everything that can be checked before data are
+ * read. parley_train does it again. */
+parley_status pl_train_check(const parley_settings *settings, parley_error *error);
+
+/* One rank's part of a run; parley_train is this on one rank. `engine` decides ranks and threads. */
+parley_status pl_train_rank(pl_engine *engine, const parley_data *data, const parley_settings *settings,
+                            parley_callback callback, void *user, parley_model **out, parley_summary *summary,
+                            parley_error *error);
+
+/* The members of a table: kind is losses, solvers, combines, exchanges, engines or presets. */
+typedef struct pl_entry {
+    const char *name, *help;
+} pl_entry;
+#define PL_ENTRIES 64
+/* Fills `entries` (PL_ENTRIES of them) and returns how many; 0: there is no such kind. */
+unsigned pl_list(const char *kind, pl_entry *entries);
+extern const char *const pl_list_kinds[]; /* ends with NULL */
+
+#endif

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# Installs what is missing: deps.sh build|check|bench ... Debian packages by apt (as root or with sudo), Python packages into build/venv.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+build="gcc make cmake pkg-config libc6-dev libjansson-dev zlib1g-dev libzstd-dev liblapacke-dev python3 ca-certificates"
+check="libcmocka-dev clang clang-format libclang-rt-14-dev python3-venv liblinear-tools zstd gzip"
+bench="liblinear-tools python3-venv zstd"
+check_python="numpy scipy scikit-learn safetensors"
+bench_python="numpy scipy scikit-learn snapml safetensors"
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then "$@"; elif command -v sudo >/dev/null; then sudo "$@"; else
+        echo "deps: root or sudo is needed for: $*" >&2
+        exit 1
+    fi
+}
+
+packages() {
+    local missing=()
+    for package in "$@"; do
+        case "$package" in libclang-rt-*) package=$(clang_runtime "$package") ;; esac
+        dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+    done
+    [ ${#missing[@]} -eq 0 ] && return
+    echo "deps: installing ${missing[*]}"
+    as_root apt-get update -q >/dev/null
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -yq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# The sanitizer runtime of the clang that this Debian has.
+clang_runtime() {
+    local version
+    version=$(apt-cache depends clang 2>/dev/null | sed -n 's/.*Depends: clang-\([0-9]*\).*/\1/p' | head -1)
+    echo "libclang-rt-${version:-14}-dev"
+}
+
+python_packages() {
+    [ -x build/venv/bin/python ] || python3 -m venv build/venv
+    build/venv/bin/python - "$@" <<'PYTHON' || build/venv/bin/pip install -q --disable-pip-version-check "$@"
+import importlib.metadata, sys
+try:
+    for name in sys.argv[1:]:
+        importlib.metadata.version(name)
+except importlib.metadata.PackageNotFoundError:
+    sys.exit(1)
+PYTHON
+}
+
+for what in "$@"; do
+    case "$what" in
+    build) packages $build ;;
+    check) packages $check && python_packages $check_python ;;
+    bench) packages $bench && python_packages $bench_python ;;
+    *)
+        echo "usage: deps.sh build|check|bench ..." >&2
+        exit 2
+        ;;
+    esac
+done
