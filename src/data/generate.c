@@ -3,6 +3,7 @@
  *
  * text: column c has popularity about 1 / (c + 16): octaves of columns, each twice as wide as the one before, are drawn
  * alike often. A value is (1 + ln count) idf, the row is normalised, and the label is the side of a hidden plane.
+ * A row leans to one side, and avoids words of the other.
  * dense: x = scale (mean + loadings . factors + noise), where scale differs by column from 1e-3 to 1e3. */
 #include <math.h>
 #include <string.h>
@@ -10,13 +11,15 @@
 #include "base/random.h"
 #include "data/read.h"
 
-enum { START, LABEL, WEIGHT, INDEX, VALUE }; /* of parley_data's spans */
-enum { ROW_STREAM, COLUMN_STREAM };          /* what a random stream is for */
+enum { START, LABEL, WEIGHT, INDEX, VALUE };                     /* of parley_data's spans */
+enum { ROW_STREAM, COLUMN_STREAM, HIDDEN_STREAM, LABEL_STREAM }; /* what a random stream is for */
 
 #define FIRST_OCTAVE 16 /* columns in it */
 #define OCTAVES 32
 #define MOST_COUNT 64    /* counts of one word in a row beyond this are cut to it */
-#define HIDDEN_SHARE 0.3 /* of the columns that decide labels */
+#define COMMON 1008      /* columns, of the first six octaves, that may decide labels */
+#define HIDDEN_SHARE 0.3 /* of the common columns, which does */
+#define AVERSION 0.7     /* of a row to words of the other side */
 #define FLIPPED 0.07     /* share of labels that are wrong */
 #define FACTORS 3
 
@@ -52,7 +55,8 @@ typedef struct text_maker {
     double mean, spread; /* of the entries in a row */
     double octaves;      /* the last one may be cut off */
     double idf[OCTAVES + 1], log_count[MOST_COUNT + 1];
-    word *words; /* of the row at hand, sorted by column in the end */
+    double hidden[COMMON]; /* how much a column counts for the label; the others do not */
+    word *words;           /* of the row at hand, sorted by column in the end */
     uint32_t *slots, mask;
     uint64_t *start;
     double *label;
@@ -106,22 +110,30 @@ static void sort_words(word *words, uint32_t count) {
         }
 }
 
+static double hidden_weight(const text_maker *maker, uint32_t column) {
+    return column < COMMON ? maker->hidden[column] : 0;
+}
+
 /* Draws the words of a row until `wanted` different ones are there; fills up with neighbours when they are too rare. */
 static void draw_words(text_maker *maker, pl_stream *stream, uint32_t wanted) {
     uint32_t words = 0;
+    double side = pl_random_below(stream, 2) ? 1 : -1;
     memset(maker->slots, 0, ((size_t)maker->mask + 1) * sizeof *maker->slots);
-    for (uint64_t tries = 0; words < wanted && tries < (uint64_t)wanted * 8; tries++)
-        words = add_word(maker, draw_column(maker, stream), words);
+    for (uint64_t tries = 0; words < wanted && tries < (uint64_t)wanted * 8; tries++) {
+        uint32_t column = draw_column(maker, stream);
+        if (hidden_weight(maker, column) * side >= 0 || pl_random_unit(stream) >= AVERSION)
+            words = add_word(maker, column, words);
+    }
     for (uint64_t column = pl_random_below(stream, maker->columns); words < wanted; column++)
         words = add_word(maker, (uint32_t)(column % maker->columns), words);
     sort_words(maker->words, words);
 }
 
-/* How much a column counts for the label. */
-static double hidden_weight(uint64_t seed, uint32_t column) {
-    pl_stream stream = pl_stream_make(seed, column, COLUMN_STREAM);
-    double share = pl_random_unit(&stream), size = 0.5 + pl_random_unit(&stream);
-    return share >= HIDDEN_SHARE ? 0 : share < HIDDEN_SHARE / 2 ? size : -size;
+/* What a word adds to its row before that is normalised. */
+static double weigh_word(const text_maker *maker, const word *word) {
+    pl_stream stream = pl_stream_make(maker->seed, word->column, COLUMN_STREAM);
+    double rarity = maker->idf[octave_of(word->column)] * (0.75 + 0.5 * pl_random_unit(&stream));
+    return maker->log_count[word->count] * rarity;
 }
 
 /* Makes a row and leaves its distance from the hidden plane as its label. */
@@ -130,25 +142,24 @@ static void make_text_row(text_maker *maker, uint64_t row) {
     double length = maker->mean * (1 + maker->spread * (2 * pl_random_unit(&stream) - 1));
     uint64_t wanted = (uint64_t)(length + pl_random_unit(&stream));
     uint32_t words = (uint32_t)(wanted < maker->columns ? wanted : maker->columns);
-    uint64_t first = maker->start[row];
+    uint32_t *index = maker->index + maker->start[row];
+    float *value = maker->value + maker->start[row];
     double squares = 0, margin = 0;
     draw_words(maker, &stream, words);
     for (uint32_t i = 0; i < words; i++) {
-        const word *w = &maker->words[i];
-        double value = maker->log_count[w->count] * maker->idf[octave_of(w->column)];
-        squares += value * value;
+        double size = weigh_word(maker, &maker->words[i]);
+        index[i] = maker->words[i].column;
+        value[i] = (float)size;
+        squares += size * size;
+        margin += size * hidden_weight(maker, index[i]);
     }
     double norm = squares > 0 ? 1.0 / sqrt(squares) : 0;
-    for (uint32_t i = 0; i < words; i++) {
-        const word *w = &maker->words[i];
-        double value = maker->log_count[w->count] * maker->idf[octave_of(w->column)] * norm;
-        value = floor(value * 1e6 + 0.5) / 1e6; /* as such files are written */
-        maker->index[first + i] = w->column;
-        maker->value[first + i] = (float)(value > 1e-6 ? value : 1e-6);
-        margin += value * hidden_weight(maker->seed, w->column);
+    for (uint32_t i = 0; i < words; i++) { /* to six decimals, as such files are written */
+        double millionths = floor((double)value[i] * norm * 1e6 + 0.5);
+        value[i] = (float)((millionths > 1 ? millionths : 1) / 1e6);
     }
-    maker->start[row + 1] = first + words;
-    maker->label[row] = margin;
+    maker->start[row + 1] = maker->start[row] + words;
+    maker->label[row] = margin * norm;
 }
 
 /* Turns margins into labels: half of each, a few of them wrong. */
@@ -156,7 +167,7 @@ static void label_text(text_maker *maker, uint64_t rows) {
     double mean = 0;
     for (uint64_t row = 0; row < rows; row++)
         mean += maker->label[row] / (double)rows;
-    pl_stream stream = pl_stream_make(maker->seed, UINT64_MAX, ROW_STREAM);
+    pl_stream stream = pl_stream_make(maker->seed, 0, LABEL_STREAM);
     for (uint64_t row = 0; row < rows; row++) {
         bool positive = maker->label[row] >= mean, flipped = pl_random_unit(&stream) < FLIPPED;
         maker->label[row] = positive != flipped ? 1 : -1;
@@ -173,6 +184,11 @@ static void fill_tables(text_maker *maker) {
     }
     for (unsigned count = 1; count <= MOST_COUNT; count++)
         maker->log_count[count] = 1 + natural_log(count);
+    pl_stream stream = pl_stream_make(maker->seed, 0, HIDDEN_STREAM);
+    for (unsigned column = 0; column < COMMON; column++) {
+        double share = pl_random_unit(&stream), size = 0.5 + pl_random_unit(&stream);
+        maker->hidden[column] = share >= HIDDEN_SHARE ? 0 : share < HIDDEN_SHARE / 2 ? size : -size;
+    }
 }
 
 /* Reserves the arrays of `data`. */

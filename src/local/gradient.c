@@ -24,6 +24,7 @@ typedef struct gradient {
     uint64_t round, width;
     double *z, *dz;  /* margins without intercept, at v and along the direction */
     double *sums;    /* hosted x lanes x width columns of `size` entries */
+    double *sides;   /* of each lane: sums of the evaluation, PL_ROW_SUMS */
     double *seconds; /* of each lane */
     pl_outer *outer; /* of each lane: collects rows of the curvature */
     double b, db;    /* intercept at v and along the direction */
@@ -39,16 +40,18 @@ static void add_row(gradient *this, unsigned task, uint64_t i, double z, double 
     const pl_matrix *x = &glm->data->x;
     uint64_t begin = x->start[i], count = x->start[i + 1] - begin;
     const float *value = x->value ? x->value + begin : NULL;
-    double y = pl_target(glm, i), q = scale * pl_share(glm, i), slope = q * glm->loss->slope(z, y);
+    double q = scale * pl_share(glm, i), slope, curvature,
+           loss = glm->loss->expand(z, pl_target(glm, i), &slope, &curvature);
     double *sum = lane_sum(this, task);
     if (slope != 0) {
-        pl_sparse_add(x->index + begin, value, count, slope, sum);
+        pl_sparse_add(x->index + begin, value, count, q * slope, sum);
         if (glm->intercept != PL_NO_INTERCEPT)
-            sum[x->columns] += slope;
+            sum[x->columns] += q * slope;
     }
-    double curvature = this->width > 1 ? q * glm->loss->curvature(z, y) : 0.0;
-    if (curvature > 0)
-        pl_outer_add(&this->outer[task], x->index + begin, value, count, curvature, sum + glm->size);
+    if (this->width > 1 && curvature > 0)
+        pl_outer_add(&this->outer[task], x->index + begin, value, count, q * curvature, sum + glm->size);
+    /* where t = -slope, loss*(-t) = slope z - loss */
+    pl_add_sides(glm, i, -slope, z - this->b, loss, slope * z - loss, this->sides + (uint64_t)task * PL_ROW_SUMS);
 }
 
 static void full_task(void *context, unsigned task) {
@@ -56,6 +59,7 @@ static void full_task(void *context, unsigned task) {
     const pl_part *part = &this->team->parts[task];
     double began = pl_now();
     memset(lane_sum(this, task), 0, this->width * this->glm->size * sizeof *this->sums);
+    memset(this->sides + (uint64_t)task * PL_ROW_SUMS, 0, PL_ROW_SUMS * sizeof *this->sides);
     for (uint64_t r = 0; r < part->count; r++)
         for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++)
             add_row(this, task, i, this->z[i] + this->b, 1.0);
@@ -109,6 +113,19 @@ static double intercept_of(const gradient *this, const double *v) {
     return this->glm->intercept == PL_NO_INTERCEPT ? 0.0 : v[this->glm->data->x.columns];
 }
 
+static parley_status sum_sides(gradient *this, pl_evaluation *evaluation, parley_error *error) {
+    double sums[PL_ROW_SUMS];
+    for (unsigned k = 0; k < this->team->hosted; k++) {
+        double *lanes = this->sides + (uint64_t)k * this->team->lanes * PL_ROW_SUMS;
+        pl_tree_add(lanes, this->team->lanes, PL_ROW_SUMS, PL_ROW_SUMS);
+        memcpy(this->team->worker_sums + (uint64_t)k * PL_ROW_SUMS, lanes, PL_ROW_SUMS * sizeof *lanes);
+    }
+    parley_status status = pl_team_sum(this->team, this->team->worker_sums, PL_ROW_SUMS, sums, error);
+    if (status == PARLEY_OK)
+        pl_evaluation_fill(this->glm, sums, this->b, evaluation);
+    return status;
+}
+
 static parley_status evaluate(pl_local *local, double *v, pl_update *update, pl_evaluation *evaluation,
                               parley_error *error) {
     gradient *this = (gradient *)local;
@@ -124,14 +141,14 @@ static parley_status evaluate(pl_local *local, double *v, pl_update *update, pl_
     if (status == PARLEY_OK) {
         pl_team_run(this->team, full_task, this);
         report(this, 2.0, centred, update);
-        status = pl_evaluate_rows(glm, this->team, this->z, this->b, NULL, 1.0, evaluation, error);
+        status = sum_sides(this, evaluation, error);
     }
     return status;
 }
 
 static parley_status rescale(pl_local *local, double scale, pl_evaluation *evaluation, parley_error *error) {
     gradient *this = (gradient *)local;
-    return pl_evaluate_rows(this->glm, this->team, this->z, this->b, NULL, scale, evaluation, error);
+    return pl_conjugate_rows(this->glm, this->team, this->z, NULL, scale, evaluation, error);
 }
 
 static bool certifies(const pl_local *local) { return ((const gradient *)local)->fraction >= 1.0; }
@@ -176,9 +193,9 @@ static void probe_row(const void *context, uint64_t i, double *sums) {
     const gradient *this = trial->of;
     const pl_loss *loss = this->glm->loss;
     double dz = this->dz[i] + this->db, z = this->z[i] + this->b + trial->gamma * dz;
-    double y = pl_target(this->glm, i), q = pl_share(this->glm, i);
-    sums[0] += q * loss->value(z, y);
-    sums[1] += q * loss->slope(z, y) * dz;
+    double q = pl_share(this->glm, i), slope, curvature;
+    sums[0] += q * loss->expand(z, pl_target(this->glm, i), &slope, &curvature);
+    sums[1] += q * slope * dz;
 }
 
 static void probe(pl_local *local, double gamma, pl_update *update) {
@@ -214,6 +231,7 @@ static void close_gradient(pl_local *local) {
     pl_free(this->outer);
     pl_free(this->z);
     pl_free(this->sums);
+    pl_free(this->sides);
     pl_free(this->seconds);
     pl_free(this);
 }
@@ -241,7 +259,8 @@ static parley_status open_gradient(const pl_setup *setup, pl_local **out, parley
     this->dz = setup->width > 1 ? pl_alloc(rows, sizeof *this->dz) : NULL;
     this->sums = pl_alloc(lanes * setup->width * setup->glm->size, sizeof *this->sums);
     this->seconds = pl_alloc(lanes, sizeof *this->seconds);
-    if (!this->z || (setup->width > 1 && !this->dz) || !this->sums || !this->seconds)
+    this->sides = pl_alloc(lanes * PL_ROW_SUMS, sizeof *this->sides);
+    if (!this->sides || !this->z || (setup->width > 1 && !this->dz) || !this->sums || !this->seconds)
         status = pl_fail_memory(error, "gradients", bytes(setup));
     if (status == PARLEY_OK && setup->width > 1)
         status = open_outer(this, error);

@@ -370,7 +370,7 @@ static parley_status evaluate(pl_local *local, double *v, pl_update *update, pl_
         if (status != PARLEY_OK)
             return status;
     }
-    return pl_evaluate_rows(glm, this->team, this->z, b, this->t, 1.0, evaluation, error);
+    return pl_evaluate_rows(glm, this->team, this->z, b, this->t, evaluation, error);
 }
 
 /* A pass that only reads, in order, costs two fifths of one that steps. */

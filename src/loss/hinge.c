@@ -4,9 +4,12 @@
 
 #include "loss/loss.h"
 
-static double value(double z, double y) { return fmax(0.0, 1.0 - y * z); }
-
-static double slope(double z, double y) { return y * z < 1.0 ? -y : 0.0; }
+static double expand(double z, double y, double *slope, double *curvature) {
+    double slack = 1.0 - y * z;
+    *slope = slack > 0 ? -y : 0.0;
+    *curvature = 0.0;
+    return fmax(0.0, slack);
+}
 
 static double conjugate(double t, double y) { return y * t >= 0.0 && y * t <= 1.0 ? -y * t : INFINITY; }
 
@@ -26,8 +29,7 @@ const pl_loss pl_loss_hinge = {
     .labels = PL_LABELS_BINARY,
     .smooth = false,
     .curvature_bound = INFINITY,
-    .value = value,
-    .slope = slope,
+    .expand = expand,
     .conjugate = conjugate,
     .dual_step = dual_step,
     .residual = residual,

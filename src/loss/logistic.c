@@ -14,17 +14,11 @@
 #define STEPS 20
 #define ENOUGH 0.1 /* of the first residual; the next visit of the row does the rest */
 
-static double value(double z, double y) {
-    double m = y * z;
-    return m > 0 ? log1p(exp(-m)) : log1p(exp(m)) - m; /* neither exp overflows */
-}
-
-static double slope(double z, double y) { return -y / (1.0 + exp(y * z)); }
-
-static double curvature(double z, double y) {
-    (void)y;
-    double e = exp(-fabs(z));
-    return e / ((1.0 + e) * (1.0 + e));
+static double expand(double z, double y, double *slope, double *curvature) {
+    double m = y * z, e = exp(-fabs(m)), near = 1.0 / (1.0 + e), far = e * near; /* e never overflows */
+    *slope = -y * (m > 0 ? far : near);
+    *curvature = near * far;
+    return log1p(e) + (m > 0 ? 0.0 : -m);
 }
 
 static double entropy(double p) { return p > 0.0 ? p * log(p) : 0.0; }
@@ -85,9 +79,7 @@ const pl_loss pl_loss_logistic = {
     .labels = PL_LABELS_BINARY,
     .smooth = true,
     .curvature_bound = 0.25,
-    .value = value,
-    .slope = slope,
-    .curvature = curvature,
+    .expand = expand,
     .conjugate = conjugate,
     .dual_step = dual_step,
     .residual = residual,

@@ -12,9 +12,8 @@ typedef struct pl_loss {
     pl_labels labels;       /* binary: targets are -1 and +1 */
     bool smooth;            /* has a slope everywhere, and a curvature almost everywhere */
     double curvature_bound; /* of loss''; infinite where there is none */
-    double (*value)(double z, double y);
-    double (*slope)(double z, double y);
-    double (*curvature)(double z, double y); /* NULL where not smooth */
+    /* Value, slope and curvature at z: together, because they share what is costly. */
+    double (*expand)(double z, double y, double *slope, double *curvature);
     double (*conjugate)(double t, double y); /* loss*(-t); infinite outside its domain */
     /* The t that minimises conjugate(t) + (t - t0) z + h (t - t0)^2 / 2; h > 0. May be inexact, never infeasible. */
     double (*dual_step)(double z, double y, double t0, double h);

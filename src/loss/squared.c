@@ -3,13 +3,10 @@
 
 #include "loss/loss.h"
 
-static double value(double z, double y) { return 0.5 * (z - y) * (z - y); }
-
-static double slope(double z, double y) { return z - y; }
-
-static double curvature(double z, double y) {
-    (void)z, (void)y;
-    return 1.0;
+static double expand(double z, double y, double *slope, double *curvature) {
+    *slope = z - y;
+    *curvature = 1.0;
+    return 0.5 * (z - y) * (z - y);
 }
 
 static double conjugate(double t, double y) { return t * (0.5 * t - y); }
@@ -27,9 +24,7 @@ const pl_loss pl_loss_squared = {
     .labels = PL_LABELS_REAL,
     .smooth = true,
     .curvature_bound = 1.0,
-    .value = value,
-    .slope = slope,
-    .curvature = curvature,
+    .expand = expand,
     .conjugate = conjugate,
     .dual_step = dual_step,
     .residual = residual,

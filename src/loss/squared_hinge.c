@@ -5,14 +5,12 @@
 
 #include "loss/loss.h"
 
-static double value(double z, double y) {
+static double expand(double z, double y, double *slope, double *curvature) {
     double slack = fmax(0.0, 1.0 - y * z);
+    *slope = -2.0 * y * slack;
+    *curvature = slack > 0 ? 2.0 : 0.0;
     return slack * slack;
 }
-
-static double slope(double z, double y) { return -2.0 * y * fmax(0.0, 1.0 - y * z); }
-
-static double curvature(double z, double y) { return y * z < 1.0 ? 2.0 : 0.0; }
 
 static double conjugate(double t, double y) { return y * t >= 0.0 ? -y * t + 0.25 * t * t : INFINITY; }
 
@@ -32,9 +30,7 @@ const pl_loss pl_loss_squared_hinge = {
     .labels = PL_LABELS_BINARY,
     .smooth = true,
     .curvature_bound = 2.0,
-    .value = value,
-    .slope = slope,
-    .curvature = curvature,
+    .expand = expand,
     .conjugate = conjugate,
     .dual_step = dual_step,
     .residual = residual,

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "engine/collective.h"
 #include "math/sparse.h"
 
@@ -242,10 +241,10 @@ typedef struct rows {
 /* Slope, curvature and absolute slope of sum q loss(z + b) by b. */
 static void centre_row(const void *context, uint64_t i, double *sums) {
     const rows *rows = context;
-    const pl_loss *loss = rows->glm->loss;
-    double z = rows->z[i] + rows->b, y = pl_target(rows->glm, i), q = pl_share(rows->glm, i), slope = loss->slope(z, y);
+    double q = pl_share(rows->glm, i), slope, curvature;
+    rows->glm->loss->expand(rows->z[i] + rows->b, pl_target(rows->glm, i), &slope, &curvature);
     sums[0] += q * slope;
-    sums[1] += q * loss->curvature(z, y);
+    sums[1] += q * curvature;
     sums[2] += q * fabs(slope);
 }
 
@@ -269,62 +268,84 @@ parley_status pl_centre(const pl_glm *glm, const pl_team *team, const double *z,
     return PARLEY_OK;
 }
 
-/* The two sides of the dual point: sums of q |t|, q t z and q |t| |x| where t < 0, then where t > 0; last the loss. */
+void pl_add_sides(const pl_glm *glm, uint64_t i, double t, double z, double loss, double conjugate, double *sums) {
+    double q = pl_share(glm, i), *side = sums + (t > 0 ? PL_SIDE_SUMS : 0);
+    side[0] += q * fabs(t);
+    side[1] += q * t * z;
+    side[2] += q * fabs(t) * sqrt((double)glm->norm2[i]);
+    side[3] += q * conjugate;
+    sums[2 * PL_SIDE_SUMS] += q * loss;
+}
+
 static void side_row(const void *context, uint64_t i, double *sums) {
     const rows *rows = context;
-    const pl_loss *loss = rows->glm->loss;
-    double z = rows->z[i] + rows->b, y = pl_target(rows->glm, i), q = pl_share(rows->glm, i);
-    double t = rows->t ? rows->t[i] : -loss->slope(z, y);
-    double *side = sums + (t > 0 ? 3 : 0);
-    side[0] += q * fabs(t);
-    side[1] += q * t * rows->z[i];
-    side[2] += q * fabs(t) * sqrt((double)rows->glm->norm2[i]);
-    sums[6] += q * loss->value(z, y);
+    const pl_glm *glm = rows->glm;
+    double y = pl_target(glm, i), t = rows->t[i], slope, curvature;
+    double loss = glm->loss->expand(rows->z[i] + rows->b, y, &slope, &curvature);
+    pl_add_sides(glm, i, t, rows->z[i], loss, glm->loss->conjugate(t, y), sums);
 }
 
 static void conjugate_row(const void *context, uint64_t i, double *sums) {
     const rows *rows = context;
     const pl_loss *loss = rows->glm->loss;
-    double y = pl_target(rows->glm, i);
-    double t = rows->t ? rows->t[i] : -loss->slope(rows->z[i] + rows->b, y);
+    double y = pl_target(rows->glm, i), t, slope, curvature;
+    if (rows->t)
+        t = rows->t[i];
+    else {
+        loss->expand(rows->z[i] + rows->b, y, &slope, &curvature);
+        t = -slope;
+    }
     sums[0] += pl_share(rows->glm, i) * loss->conjugate(rows->scale[t > 0] * t, y);
 }
 
+void pl_evaluation_fill(const pl_glm *glm, const double *sums, double b, pl_evaluation *out) {
+    *out = (pl_evaluation){.b = b, .loss = sums[2 * PL_SIDE_SUMS], .conjugate = sums[3] + sums[PL_SIDE_SUMS + 3]};
+    if (glm->intercept != PL_FREE)
+        return;
+    unsigned heavy = sums[PL_SIDE_SUMS] > sums[0];
+    const double *side = sums + PL_SIDE_SUMS * heavy, *other = sums + PL_SIDE_SUMS * !heavy;
+    out->heavy = heavy;
+    out->tilt = side[0] > 0 ? (side[0] - other[0]) / side[0] : 0.0;
+    out->pull = side[1];
+    out->reach = side[2];
+    out->conjugate = other[3] + (1.0 - out->tilt) * side[3]; /* loss* is convex and 0 at 0: an upper bound */
+}
+
+parley_status pl_conjugate_rows(const pl_glm *glm, const pl_team *team, const double *z, const double *t, double scale,
+                                pl_evaluation *at, parley_error *error) {
+    rows rows = {glm, z, t, at->b, {scale, scale}};
+    rows.scale[at->heavy] *= 1.0 - at->tilt;
+    return pl_total_rows(team, conjugate_row, &rows, 1, &at->conjugate, error);
+}
+
 parley_status pl_evaluate_rows(const pl_glm *glm, const pl_team *team, const double *z, double b, const double *t,
-                               double scale, pl_evaluation *out, parley_error *error) {
-    rows rows = {glm, z, t, b, {scale, scale}};
-    double sums[7], began = pl_now();
-    parley_status status = pl_total_rows(team, side_row, &rows, 7, sums, error);
+                               pl_evaluation *out, parley_error *error) {
+    rows rows = {.glm = glm, .z = z, .t = t, .b = b};
+    double sums[PL_ROW_SUMS];
+    parley_status status = pl_total_rows(team, side_row, &rows, PL_ROW_SUMS, sums, error);
     if (status != PARLEY_OK)
         return status;
-    *out = (pl_evaluation){.b = b, .loss = sums[6]};
-    if (glm->intercept == PL_FREE) {
-        unsigned heavy = sums[3] > sums[0];
-        double *side = sums + 3 * heavy, most = side[0], least = sums[3 * !heavy];
-        out->tilt = most > 0 ? (most - least) / most : 0.0;
-        out->pull = side[1];
-        out->reach = side[2];
-        rows.scale[heavy] *= 1.0 - out->tilt;
-    }
-    status = pl_total_rows(team, conjugate_row, &rows, 1, &out->conjugate, error);
-    out->seconds = pl_now() - began;
-    return status;
+    pl_evaluation_fill(glm, sums, b, out);
+    return out->tilt > 0 ? pl_conjugate_rows(glm, team, z, t, 1.0, out, error) : PARLEY_OK;
 }
 
 /* The b at which the slope of share x loss(b, 1) + (1 - share) x loss(b, -1) changes sign, by bisection: any loss will
  * do. */
 static double best_constant(const pl_loss *loss, double share) {
-    double low = -64, high = 64;
+    double low = -64, high = 64, upper, lower, curvature;
     for (int i = 0; i < CENTRE_STEPS; i++) {
         double b = 0.5 * (low + high);
-        *(share * loss->slope(b, 1) + (1 - share) * loss->slope(b, -1) > 0 ? &high : &low) = b;
+        loss->expand(b, 1, &upper, &curvature);
+        loss->expand(b, -1, &lower, &curvature);
+        *(share * upper + (1 - share) * lower > 0 ? &high : &low) = b;
     }
     return 0.5 * (low + high);
 }
 
 static void constant_row(const void *context, uint64_t i, double *sums) {
     const rows *rows = context;
-    sums[0] += pl_share(rows->glm, i) * rows->glm->loss->value(rows->b, pl_target(rows->glm, i));
+    double slope, curvature;
+    sums[0] += pl_share(rows->glm, i) * rows->glm->loss->expand(rows->b, pl_target(rows->glm, i), &slope, &curvature);
 }
 
 static void label_row(const void *context, uint64_t i, double *sums) {
@@ -332,15 +353,19 @@ static void label_row(const void *context, uint64_t i, double *sums) {
     sums[0] += pl_share(rows->glm, i) * pl_target(rows->glm, i);
 }
 
-parley_status pl_null_objective(const pl_glm *glm, const pl_team *team, double *objective, parley_error *error) {
+parley_status pl_null_objective(const pl_glm *glm, const pl_team *team, double *objective, double *b,
+                                parley_error *error) {
     rows rows = {.glm = glm};
+    double slope, curvature;
     parley_status status = PARLEY_OK;
     if (glm->intercept == PL_FREE && glm->loss->labels == PL_LABELS_BINARY)
         rows.b = best_constant(glm->loss, glm->upper);
     else if (glm->intercept == PL_FREE)
         status = pl_total_rows(team, label_row, &rows, 1, &rows.b, error);
+    *b = rows.b;
     if (status == PARLEY_OK && glm->loss->labels == PL_LABELS_REAL)
         return pl_total_rows(team, constant_row, &rows, 1, objective, error);
-    *objective = glm->upper * glm->loss->value(rows.b, 1) + (1 - glm->upper) * glm->loss->value(rows.b, -1);
+    *objective = glm->upper * glm->loss->expand(rows.b, 1, &slope, &curvature) +
+                 (1 - glm->upper) * glm->loss->expand(rows.b, -1, &slope, &curvature);
     return status;
 }

@@ -58,7 +58,8 @@ static inline double pl_metric(const pl_glm *glm, uint64_t j) {
 }
 
 /* P at w = 0 and the best intercept: the scale of a relative gap. */
-parley_status pl_null_objective(const pl_glm *glm, const pl_team *team, double *objective, parley_error *error);
+parley_status pl_null_objective(const pl_glm *glm, const pl_team *team, double *objective, double *b,
+                                parley_error *error);
 
 /* Passes over the rows of the team, one task for each lane of each worker. */
 void pl_margins(const pl_glm *glm, const pl_team *team, const double *w,
@@ -77,14 +78,23 @@ parley_status pl_centre(const pl_glm *glm, const pl_team *team, const double *z,
 typedef struct pl_evaluation {
     double b;         /* the intercept */
     double loss;      /* sum q loss(z + b) */
-    double conjugate; /* sum q loss*(-t), t repaired */
+    double conjugate; /* sum q loss*(-t), t repaired; or an upper bound of it */
+    unsigned heavy;   /* side: 0 t < 0, 1 t > 0 */
     double tilt;      /* in [0, 1]; 0: no repair */
     double pull;      /* sum q t z over the heavier side */
     double reach;     /* sum q |t| |x| over the heavier side: bounds the norm of its u */
-    double seconds;   /* that this took, the passes over the data left out */
+    double seconds;   /* that this took beside what the solver computes anyway */
 } pl_evaluation;
-/* `t` NULL: -slope(z + b). The dual point is scale x t. */
+
+/* Its raw sums, by rows: for each side of t, q |t|, q t z, q |t| |x| and q loss*(-t); last q loss. */
+#define PL_SIDE_SUMS 4
+void pl_add_sides(const pl_glm *glm, uint64_t row, double t, double z, double loss, double conjugate, double *sums);
+void pl_evaluation_fill(const pl_glm *glm, const double *sums, double b, pl_evaluation *out);
+/* Evaluates the dual point t at margins z + b. */
 parley_status pl_evaluate_rows(const pl_glm *glm, const pl_team *team, const double *z, double b, const double *t,
-                               double scale, pl_evaluation *out, parley_error *error);
+                               pl_evaluation *out, parley_error *error);
+/* Puts sum q loss*(-scale t), repaired as `at` says, in at->conjugate. `t` NULL: minus the slopes at z + at->b. */
+parley_status pl_conjugate_rows(const pl_glm *glm, const pl_team *team, const double *z, const double *t, double scale,
+                                pl_evaluation *at, parley_error *error);
 
 #endif

@@ -9,7 +9,7 @@
 #include "data/data.h"
 #include "engine/engine.h"
 
-#define PL_ROW_SUMS 8
+#define PL_ROW_SUMS 9
 
 typedef struct pl_range {
     uint64_t begin, end; /* rows */

@@ -50,10 +50,9 @@ static void largest_entry(void *context, uint64_t begin, uint64_t end, double *s
 }
 
 /* With an L1 penalty t may have to shrink before u is inside its ball: D at c t. */
-static parley_status certify_scaled(pl_run *run, dual_point *point, parley_error *error) {
+static parley_status certify_scaled(pl_run *run, dual_point *point, pl_evaluation at, parley_error *error) {
     const pl_glm *glm = &run->glm;
     double sums[PL_OWN_SCALARS] = {0}, largest;
-    pl_evaluation at;
     parley_status status = pl_exchange_largest(run->exchange, largest_entry, point, &largest, error);
     if (status != PARLEY_OK || largest <= glm->l1)
         return status;
@@ -111,7 +110,7 @@ parley_status pl_certify(pl_run *run, const pl_evaluation *at, bool gradient, pa
     double dual = dual_value(glm, at, sums[SUM_CONJUGATE], !gradient);
     if (dual > run->best.dual)
         run->best.dual = dual;
-    return gradient && glm->l1 > 0 ? certify_scaled(run, &point, error) : PARLEY_OK;
+    return gradient && glm->l1 > 0 ? certify_scaled(run, &point, *at, error) : PARLEY_OK;
 }
 
 parley_status pl_evaluate(pl_run *run, parley_error *error) {

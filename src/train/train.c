@@ -118,14 +118,16 @@ static parley_status open_vectors(pl_run *run, uint64_t width, parley_error *err
     return PARLEY_OK;
 }
 
-/* At w = 0, t = 0: P is known and D is 0, at no cost. */
+/* At w = 0, t = 0: P is known, and D is 0 for every loss whose least value is 0, at no cost. */
 static parley_status start_certificate(pl_run *run, parley_error *error) {
     pl_certificate *best = &run->best;
-    parley_status status = pl_null_objective(&run->glm, &run->team, &best->null, error);
-    best->exists = run->glm.lambda > 0;
-    best->objective = INFINITY;
-    best->dual = -INFINITY;
+    double b;
+    parley_status status = pl_null_objective(&run->glm, &run->team, &best->null, &b, error);
+    best->objective = best->null;
+    best->dual = 0;
     best->gradient = INFINITY;
+    if (run->glm.intercept == PL_FREE)
+        best->w[run->data->x.columns] = b;
     run->pace = (pl_pace){.threshold = run->settings->gap * best->null, .estimate = -1, .watched = INFINITY};
     return status;
 }
@@ -137,17 +139,18 @@ static parley_status set_up(pl_run *run, parley_error *error) {
         status = pl_method_resolve(run->settings, &run->glm, &run->method, error);
     if (status == PARLEY_OK)
         status = choose_team(run, error);
-    if (status == PARLEY_OK)
-        status = start_certificate(run, error);
     if (status != PARLEY_OK)
         return status;
     const pl_combine_type *combine = run->method.combine;
     uint64_t width = combine->width ? combine->width(&run->glm) : 1;
     pl_setup setup = {&run->glm, &run->team, run->settings, width};
+    run->best.exists = run->glm.lambda > 0;
     summarise(run);
     describe(run, run->method.local->bytes(&setup) + (combine->bytes ? combine->bytes(&setup) : 0) +
                       (width + 4) * run->glm.size * sizeof(double));
     status = open_vectors(run, width, error);
+    if (status == PARLEY_OK)
+        status = start_certificate(run, error);
     if (status == PARLEY_OK)
         status = run->method.local->open(&setup, &run->local, error);
     if (status == PARLEY_OK)

@@ -1,0 +1,343 @@
+/* test_cache.c: data caches: written and opened the same, and trusted only after every number was checked. */
+#define _POSIX_C_SOURCE 200809L
+#include "data_helpers.h"
+
+#include <math.h>
+
+#include "data/cache.h"
+#include "data/container.h"
+
+static pl_pool *pool;
+
+static int open_all(void **state) {
+    pool = open_pool(2);
+    return make_folder(state);
+}
+
+static int close_all(void **state) {
+    pl_pool_close(pool);
+    return remove_folder(state);
+}
+
+static parley_data *parse(const char *text) {
+    parley_data *data;
+    parley_error error = {0};
+    if (pl_data_parse(text, strlen(text), "t.svm", pool, 0, &data, &error) != PARLEY_OK)
+        fail_msg("%s", error.sentence);
+    return data;
+}
+
+static void a_cache_reads_as_the_data_it_was_made_from(void **state) {
+    (void)state;
+    static const char *const texts[] = {"1 1:0.5 3:2\n-1\n2.5 2:1 9:-1e-3\n", "1 1:1 3:1\n-1 2:1\n", "1\n2\n"};
+    for (size_t i = 0; i < 6; i++) {
+        parley_data *data = parse(texts[i / 2]), *again;
+        parley_error error = {0};
+        if (i % 2) {
+            char weights[64] = "1\n0\n0.25\n";
+            write_bytes(in_folder("weights"), weights, data->x.rows == 3 ? 9 : 4);
+            assert_int_equal(pl_data_read_weights(data, path_text, &error), PARLEY_OK);
+        }
+        const char *path = in_folder("a.cache");
+        assert_int_equal(pl_data_write_cache(data, path, &error), PARLEY_OK);
+        if (pl_data_read(path, pool, NULL, NULL, &again, &error) != PARLEY_OK)
+            fail_msg("%s", error.sentence);
+        assert_true(again->from_cache && again->container);
+        assert_same_data(data, again);
+        assert_true(again->file_bytes >= pl_data_bytes(again));
+        parley_data_free(again);
+        parley_data_free(data);
+    }
+}
+
+static void a_cache_states_its_format_and_shape(void **state) {
+    (void)state;
+    parley_data *data = parse("1 1:0.5 3:2\n-1\n2.5 2:1 9:-1e-3\n");
+    parley_error error = {0};
+    pl_container *container;
+    const pl_tensor *first;
+    assert_int_equal(pl_data_write_cache(data, in_folder("b.cache"), &error), PARLEY_OK);
+    assert_int_equal(pl_container_open(path_text, &container, &error), PARLEY_OK);
+    assert_string_equal(pl_container_meta(container, "format"), "parley-data-1");
+    assert_string_equal(pl_container_meta(container, "rows"), "3");
+    assert_string_equal(pl_container_meta(container, "columns"), "9");
+    assert_string_equal(pl_container_meta(container, "nonzeros"), "4");
+    assert_int_equal(pl_container_tensors(container, &first), 4);
+    pl_container_close(container);
+    parley_data_free(data);
+}
+
+static void a_cache_can_be_read_in_pieces(void **state) {
+    (void)state;
+    enum { ROWS = 300000 };
+    char *text = malloc(ROWS * 40), *p = text;
+    for (int i = 0; i < ROWS; i++)
+        p += sprintf(p, "%d 1:1 2:2 3:3 4:4 5:5 6:%d\n", i, i % 1000);
+    parley_data *data = parse(text);
+    parley_error error = {0};
+    pl_reader *reader;
+    const parley_data *batch;
+    uint64_t row = 0, batches = 0;
+    assert_int_equal(pl_data_write_cache(data, in_folder("c.cache"), &error), PARLEY_OK);
+    assert_int_equal(pl_reader_open(path_text, pool, &reader, &error), PARLEY_OK);
+    while (pl_reader_next(reader, &batch, &error) == PARLEY_OK && batch) {
+        batches++;
+        for (uint64_t i = 0; i < batch->x.rows; i++, row++) {
+            assert_true(batch->label[i] == (double)row);
+            uint64_t last = batch->x.start[i + 1] - 1;
+            if (batch->x.index[last] != 5 || batch->x.value[last] != (float)(row % 1000))
+                fail();
+        }
+    }
+    assert_int_equal(row, ROWS);
+    assert_true(batches > 1);
+    pl_reader_close(reader);
+    parley_data_free(data);
+    free(text);
+}
+
+/* Three rows with four entries over ten columns; tests spoil one number and open the result. */
+typedef struct spoiled {
+    uint64_t start[4];
+    double label[3], weight[3];
+    uint32_t index[4];
+    float value[4];
+    const char *rows, *columns, *nonzeros, *format;
+    unsigned tensors;
+} spoiled;
+
+static const spoiled sound = {{0, 2, 2, 4}, {1, -1, 2}, {1, 0, 2}, {0, 2, 1, 9},    {0.5F, 2, 1, 3},
+                              "3",          "10",       "4",       "parley-data-1", 5};
+
+static parley_status open_spoiled(const spoiled *s, parley_error *error) {
+    const pl_tensor tensors[] = {{"start", PL_U64, 1, {4}, s->start},
+                                 {"label", PL_F64, 1, {3}, s->label},
+                                 {"weight", PL_F64, 1, {3}, s->weight},
+                                 {"index", PL_U32, 1, {4}, s->index},
+                                 {"value", PL_F32, 1, {4}, s->value}};
+    const pl_pair metas[] = {
+        {"format", s->format}, {"rows", s->rows}, {"columns", s->columns}, {"nonzeros", s->nonzeros}};
+    parley_data *data;
+    assert_int_equal(pl_container_write(in_folder("spoiled"), tensors, s->tensors, metas, 4, error), PARLEY_OK);
+    parley_status status = pl_data_read(path_text, pool, NULL, NULL, &data, error);
+    assert_int_equal(status == PARLEY_OK, data != NULL);
+    parley_data_free(data);
+    return status;
+}
+
+static void assert_refused(const spoiled *s, const char *what) {
+    parley_error error = {0};
+    char expected[400];
+    assert_int_equal(open_spoiled(s, &error), PARLEY_BAD_INPUT);
+    snprintf(expected, sizeof expected, "%s: %s", path_text, what);
+    assert_string_equal(error.sentence, expected);
+}
+
+#define WRONG "not a valid data cache: "
+#define SPOILED(change)                                                                                                \
+    spoiled s = sound;                                                                                                 \
+    change
+
+static void every_wrong_number_is_found(void **state) {
+    (void)state;
+    parley_error error = {0};
+    assert_int_equal(open_spoiled(&sound, &error), PARLEY_OK);
+    static const char ends[] = WRONG "its offsets do not run from 0 to the number of nonzeros";
+    {
+        SPOILED(s.start[0] = 1);
+        assert_refused(&s, ends);
+    }
+    {
+        SPOILED(s.start[3] = 5);
+        assert_refused(&s, ends);
+    }
+    {
+        SPOILED(s.start[1] = 5);
+        assert_refused(&s, WRONG "row 1: its offsets do not rise");
+    }
+    {
+        SPOILED(s.start[2] = UINT64_MAX);
+        assert_refused(&s, WRONG "row 2: its offsets do not rise");
+    }
+    {
+        SPOILED(s.start[2] = 1);
+        assert_refused(&s, WRONG "row 2: its offsets do not rise");
+    }
+    {
+        SPOILED(s.index[3] = 10);
+        assert_refused(&s, WRONG "row 3: a column index is too large");
+    }
+    {
+        SPOILED(s.index[1] = 0);
+        assert_refused(&s, WRONG "row 1: its column indices do not rise");
+    }
+    {
+        SPOILED(s.index[2] = 9);
+        assert_refused(&s, WRONG "row 3: its column indices do not rise");
+    }
+    {
+        SPOILED(s.value[2] = NAN);
+        assert_refused(&s, WRONG "row 3: a value is not finite");
+    }
+    {
+        SPOILED(s.value[0] = -INFINITY);
+        assert_refused(&s, WRONG "row 1: a value is not finite");
+    }
+    {
+        SPOILED(s.label[1] = NAN);
+        assert_refused(&s, WRONG "row 2: its label is not finite");
+    }
+    {
+        SPOILED(s.label[1] = INFINITY);
+        assert_refused(&s, WRONG "row 2: its label is not finite");
+    }
+    {
+        SPOILED(s.weight[2] = -1);
+        assert_refused(&s, WRONG "row 3: its weight is negative or not finite");
+    }
+    {
+        SPOILED(s.weight[2] = NAN);
+        assert_refused(&s, WRONG "row 3: its weight is negative or not finite");
+    }
+}
+
+static void wrong_metadata_and_tensors_are_refused(void **state) {
+    (void)state;
+    static const char numbers[] = WRONG "its metadata have no proper rows, columns and nonzeros";
+    static const char shapes[] = WRONG "its tensors are not start, label, weight, index and value of the right shape";
+    {
+        SPOILED(s.format = "other");
+        assert_refused(&s, "a safetensors file, but not a data cache; its format is not parley-data-1");
+    }
+    {
+        SPOILED(s.rows = "x");
+        assert_refused(&s, numbers);
+    }
+    {
+        SPOILED(s.rows = "");
+        assert_refused(&s, numbers);
+    }
+    {
+        SPOILED(s.rows = "18446744073709551616");
+        assert_refused(&s, numbers);
+    }
+    {
+        SPOILED(s.columns = "2147483648");
+        assert_refused(&s, numbers);
+    }
+    {
+        SPOILED(s.nonzeros = "-4");
+        assert_refused(&s, numbers);
+    }
+    {
+        SPOILED(s.rows = "0");
+        assert_refused(&s, WRONG "it has no rows");
+    }
+    {
+        SPOILED(s.rows = "4");
+        assert_refused(&s, shapes);
+    }
+    {
+        SPOILED(s.nonzeros = "3");
+        assert_refused(&s, shapes);
+    }
+    {
+        SPOILED(s.tensors = 3);
+        assert_refused(&s, shapes);
+    }
+    {
+        SPOILED(s.columns = "9");
+        assert_refused(&s, WRONG "row 3: a column index is too large");
+    }
+}
+
+static void damage_anywhere_never_crashes(void **state) {
+    (void)state;
+    parley_data *data = parse("1 1:0.5 3:2\n-1\n2.5 2:1 9:-1e-3\n"), *again;
+    parley_error error = {0};
+    size_t count;
+    assert_int_equal(pl_data_write_cache(data, in_folder("d.cache"), &error), PARLEY_OK);
+    parley_data_free(data);
+    char *bytes = read_bytes(path_text, &count), *copy = malloc(count);
+    for (size_t i = 0; i < count; i++) {
+        memcpy(copy, bytes, count);
+        for (int bit = 0; bit < 8; bit++) {
+            copy[i] = (char)(bytes[i] ^ 1 << bit);
+            if (pl_cache_parse(copy, count, "x", pool, &again, &error) == PARLEY_OK)
+                parley_data_free(again);
+        }
+        assert_int_not_equal(pl_cache_parse(bytes, i, "x", pool, &again, &error), PARLEY_OK);
+        if (i % 7 == 0) { /* also as a file, where the content is recognised first */
+            write_bytes(path_text, bytes, i);
+            assert_int_not_equal(pl_data_read(path_text, pool, NULL, NULL, &again, &error), PARLEY_OK);
+        }
+    }
+    free(bytes);
+    free(copy);
+}
+
+static void a_cache_on_standard_input_is_refused(void **state) {
+    (void)state;
+    parley_data *data = parse("1 1:0.5\n"), *again;
+    parley_error error = {0};
+    assert_int_equal(pl_data_write_cache(data, in_folder("e.cache"), &error), PARLEY_OK);
+    parley_data_free(data);
+    size_t count;
+    char *bytes = read_bytes(path_text, &count);
+    int ends[2], kept = dup(STDIN_FILENO);
+    pl_reader *reader;
+    for (int kind = 0; kind < 2; kind++) {
+        assert_int_equal(pipe(ends), 0);
+        assert_int_equal(write(ends[1], bytes, count), count);
+        close(ends[1]);
+        dup2(ends[0], STDIN_FILENO);
+        parley_status status =
+            kind ? pl_reader_open("-", pool, &reader, &error) : pl_data_read("-", pool, NULL, NULL, &again, &error);
+        dup2(kept, STDIN_FILENO);
+        close(ends[0]);
+        assert_int_equal(status, PARLEY_BAD_INPUT);
+        assert_string_equal(error.sentence, "standard input: a cache is mapped and must be a file; give its name");
+    }
+    close(kept);
+    free(bytes);
+}
+
+static void every_failed_allocation_is_survived(void **state) {
+    (void)state;
+    parley_data *data = parse("1 1:0.5 3:2\n-1\n2.5 2:1 9:-1e-3\n"), *again;
+    parley_error error = {0};
+    parley_status status = PARLEY_NO_MEMORY;
+    const char *path = in_folder("f.cache");
+    for (int64_t n = 0; status != PARLEY_OK && n < 20; n++) {
+        pl_memory_fail_after(n);
+        status = pl_data_write_cache(data, path, &error);
+        pl_memory_fail_after(-1);
+        assert_true(status == PARLEY_OK || status == PARLEY_NO_MEMORY);
+    }
+    assert_int_equal(status, PARLEY_OK);
+    status = PARLEY_NO_MEMORY;
+    for (int64_t n = 0; status != PARLEY_OK && n < 40; n++) {
+        pl_memory_fail_after(n);
+        status = pl_data_read(path, pool, NULL, NULL, &again, &error);
+        pl_memory_fail_after(-1);
+        assert_true(status == PARLEY_OK || (status == PARLEY_NO_MEMORY && !again));
+    }
+    assert_int_equal(status, PARLEY_OK);
+    assert_same_data(data, again);
+    parley_data_free(again);
+    parley_data_free(data);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_cache_reads_as_the_data_it_was_made_from),
+        cmocka_unit_test(a_cache_states_its_format_and_shape),
+        cmocka_unit_test(a_cache_can_be_read_in_pieces),
+        cmocka_unit_test(every_wrong_number_is_found),
+        cmocka_unit_test(wrong_metadata_and_tensors_are_refused),
+        cmocka_unit_test(damage_anywhere_never_crashes),
+        cmocka_unit_test(a_cache_on_standard_input_is_refused),
+        cmocka_unit_test(every_failed_allocation_is_survived),
+    };
+    return cmocka_run_group_tests_name("cache", tests, open_all, close_all);
+}
