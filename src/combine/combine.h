@@ -30,7 +30,8 @@ typedef struct pl_combine_type {
     uint64_t (*width)(const pl_glm *glm);     /* columns of an update; NULL: 1 */
     uint64_t (*bytes)(const pl_setup *setup); /* that open will allocate; NULL: next to none */
     parley_status (*open)(const pl_setup *setup, pl_combine **out, parley_error *error);
-    double (*sigma)(const pl_combine *combine); /* asked of the solvers in the next round; NULL: 1 */
+    double (*sigma)(const pl_combine *combine);    /* asked of the solvers in the next round; NULL: 1 */
+    double (*momentum)(const pl_combine *combine); /* likewise; NULL: 0 */
     /* The part that a worker's update counts for, given its weight and the sum of all; NULL: 1. */
     double (*share)(const pl_combine *combine, double weight, double total);
     parley_status (*propose)(pl_combine *combine, const pl_slice *slice, uint64_t round, parley_error *error);

@@ -164,8 +164,8 @@ parley_status pl_file_open(const char *path, pl_compression compression, pl_file
 
 static parley_status end_compression(pl_file *file, parley_error *error) {
     switch (file->compression) {
-    case PL_TO_GZIP: return put_gzip(file, NULL, 0, Z_FINISH, error);
-    case PL_TO_ZSTD: return put_zstd(file, NULL, 0, ZSTD_e_end, error);
+    case PL_TO_GZIP: return put_gzip(file, "", 0, Z_FINISH, error);
+    case PL_TO_ZSTD: return put_zstd(file, "", 0, ZSTD_e_end, error);
     default: return PARLEY_OK;
     }
 }

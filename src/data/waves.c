@@ -8,7 +8,9 @@
 #include <sys/mman.h>
 
 #define BLOCK_BYTES ((uint64_t)512 << 10)
-#define BLOCKS_PER_THREAD 4 /* so that no thread waits long for the last block of a wave */
+#define SMALLEST_BLOCK ((uint64_t)64 << 10)
+#define BLOCKS_PER_THREAD 4             /* so that no thread waits long for the last block of a wave */
+#define WAVE_BYTES ((uint64_t)16 << 20) /* of text in memory at once, but for very many threads */
 
 static void count_block(void *context, unsigned i) { pl_libsvm_count(&((pl_waves *)context)->blocks[i]); }
 
@@ -143,7 +145,10 @@ static parley_status prepare(pl_pool *pool, uint64_t block_bytes, pl_waves *wave
     unsigned threads = pl_pool_threads(pool);
     *waves = (pl_waves){.pool = pool, .ones = true};
     waves->block_count = threads == 1 ? 1 : threads * BLOCKS_PER_THREAD;
-    *wave_bytes = waves->block_count * (block_bytes ? block_bytes : BLOCK_BYTES);
+    uint64_t usual = BLOCK_BYTES;
+    while (usual > SMALLEST_BLOCK && usual * waves->block_count > WAVE_BYTES)
+        usual /= 2;
+    *wave_bytes = waves->block_count * (block_bytes ? block_bytes : usual);
     return pl_take(&waves->blocks, waves->block_count, sizeof *waves->blocks, "reading", error);
 }
 

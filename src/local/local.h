@@ -23,7 +23,9 @@ typedef enum pl_scalar {
     PL_SUM_LOSS,     /* sum q loss(z) at the step probed */
     PL_SUM_SLOPE,    /* its derivative by the step */
     PL_SUM_RESIDUAL, /* estimate of the worker's share of the duality gap, from when its rows were visited */
-    PL_SUM_SPREAD,   /* |change|^2 in the metric of the sub-problem (pl_metric) */
+    PL_SUM_SPREAD,   /* |change - momentum x last change|^2, in the metric of the sub-problem (pl_metric) */
+    PL_SUM_CHANGE,   /* |change|^2 */
+    PL_SUM_TURN,     /* change . last change */
     PL_SCALARS
 } pl_scalar;
 
@@ -41,6 +43,7 @@ typedef struct pl_update {
 typedef struct pl_round {
     uint64_t number; /* from 1 */
     double sigma;    /* how much the workers' changes may add up: sigma' of CoCoA+ */
+    double momentum; /* how much of the last round's change to start ahead by */
 } pl_round;
 
 /* What a solver is given to open. */

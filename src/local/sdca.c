@@ -48,6 +48,8 @@ typedef struct worker {
     uint32_t *support;  /* entries of v that its rows touch; NULL: take all */
     uint64_t supported; /* how many */
     double *change;     /* what the update points at: `current` where support is NULL */
+    double *previous;   /* its change of the last round, as it was taken; NULL: one worker needs no momentum */
+    double spread, squared, turn; /* see PL_SUM_SPREAD, PL_SUM_CHANGE, PL_SUM_TURN */
 } worker;
 
 typedef struct lane {
@@ -68,8 +70,9 @@ typedef struct sdca {
     double *copies; /* what workers and lanes call u, current */
     worker *workers;
     lane *lanes;
-    double b0, sigma;
+    double b0, sigma, momentum;
     const double *v;
+    double *v_previous; /* v when the last round began; NULL as above */
 } sdca;
 
 static double intercept(const sdca *this, const double *u) {
@@ -77,9 +80,8 @@ static double intercept(const sdca *this, const double *u) {
     uint64_t at = glm->data->x.columns;
     if (glm->intercept == PL_NO_INTERCEPT)
         return 0.0;
-    if (glm->intercept == PL_PENALISED)
-        return pl_soft(u[at], glm->l1) / glm->l2;
-    return this->b0 + u[at] * pl_metric(glm, at);
+    double pull = u[at] + glm->mu * this->b0;
+    return (glm->intercept == PL_PENALISED ? pl_soft(pull, glm->l1) : pull) * pl_metric(glm, at);
 }
 
 /* One step on one row of a lane. */
@@ -249,6 +251,14 @@ static bool next_pieces(sdca *this) {
     return more;
 }
 
+/* Entry j of v, number s of the worker's, as it sees it when the round begins. With momentum m the round starts at t +
+ * m (t - last t): u is ahead for all workers, and the worker's own part of that is in its sub-problem sigma times. */
+static double first_u(const sdca *this, const worker *worker, uint64_t s, uint64_t j) {
+    if (this->momentum == 0)
+        return this->v[j];
+    return this->v[j] + this->momentum * ((this->v[j] - this->v_previous[j]) - this->sigma * worker->previous[s]);
+}
+
 static void begin_task(void *context, unsigned k) {
     sdca *this = context;
     const pl_team *team = this->team;
@@ -261,28 +271,29 @@ static void begin_task(void *context, unsigned k) {
             uint64_t begin = part->ranges[r].begin, rows = part->ranges[r].end - begin;
             memcpy(this->t_round + begin, this->t + begin, rows * sizeof *this->t);
         }
-        if (worker->support)
-            for (uint64_t s = 0; s < worker->supported; s++)
-                lane->u[worker->support[s]] = this->v[worker->support[s]];
-        else
-            memcpy(lane->u, this->v, this->glm->size * sizeof *lane->u);
+        for (uint64_t s = 0; s < worker->supported; s++) {
+            uint64_t j = worker->support ? worker->support[s] : s;
+            lane->u[j] = worker->current[j] = first_u(this, worker, s, j);
+        }
     }
-    if (team->lanes > 1)
-        memcpy(worker->current, this->v, this->glm->size * sizeof *worker->current);
 }
 
 /* Turns u as the worker sees it into its change of u, and measures it. */
 static void end_task(void *context, unsigned k) {
     sdca *this = context;
     worker *worker = &this->workers[k];
-    double inverse = 1.0 / this->sigma, spread = 0;
+    double inverse = 1.0 / this->sigma;
+    worker->spread = worker->squared = worker->turn = 0;
     for (uint64_t s = 0; s < worker->supported; s++) {
         uint64_t j = worker->support ? worker->support[s] : s;
-        double change = (worker->current[j] - this->v[j]) * inverse;
+        double change = (worker->current[j] - first_u(this, worker, s, j)) * inverse;
+        double last = worker->previous ? worker->previous[s] : 0.0, metric = pl_metric(this->glm, j);
+        double ahead = change - this->momentum * last;
         worker->change[s] = change;
-        spread += pl_metric(this->glm, j) * change * change;
+        worker->spread += metric * ahead * ahead;
+        worker->squared += metric * change * change;
+        worker->turn += metric * change * last;
     }
-    this->lanes[k * this->team->lanes].spread = spread;
 }
 
 static void set_steps(sdca *this, pl_update *update) {
@@ -317,7 +328,9 @@ static void report(sdca *this, pl_update *update) {
         update[k].value = worker->change;
         update[k].seconds = seconds;
         update[k].scalars[PL_SUM_RESIDUAL] = update[k].passes > 0 ? residual / update[k].passes : 0;
-        update[k].scalars[PL_SUM_SPREAD] = first->spread;
+        update[k].scalars[PL_SUM_SPREAD] = worker->spread;
+        update[k].scalars[PL_SUM_CHANGE] = worker->squared;
+        update[k].scalars[PL_SUM_TURN] = worker->turn;
     }
 }
 
@@ -329,7 +342,8 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
     (void)evaluation, (void)error;
     this->v = v;
     this->sigma = round->sigma;
-    if (this->glm->intercept == PL_FREE && round->number % MULTIPLIER_ROUNDS == 0)
+    this->momentum = this->v_previous ? round->momentum : 0.0;
+    if (this->glm->intercept != PL_NO_INTERCEPT && round->number % MULTIPLIER_ROUNDS == 0)
         this->b0 = intercept(this, v);
     engine->type->run(engine, begin_task, this, team->hosted);
     set_steps(this, update);
@@ -344,6 +358,8 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
     }
     engine->type->run(engine, end_task, this, team->hosted);
     report(this, update);
+    if (this->v_previous)
+        memcpy(this->v_previous, v, this->glm->size * sizeof *v);
     return PARLEY_OK;
 }
 
@@ -381,6 +397,9 @@ static double evaluate_passes(const pl_local *local) {
 
 static void commit(pl_local *local, unsigned k, double gamma) {
     sdca *this = (sdca *)local;
+    worker *worker = &this->workers[k];
+    for (uint64_t s = 0; worker->previous && s < worker->supported; s++)
+        worker->previous[s] = gamma * worker->change[s];
     if (gamma == 1.0)
         return;
     for (unsigned l = 0; l < this->team->lanes; l++) {
@@ -406,11 +425,13 @@ static void close_sdca(pl_local *local) {
     sdca *this = (sdca *)local;
     if (!this)
         return;
-    for (unsigned k = 0; this->workers && k < this->team->hosted; k++)
-        if (this->workers[k].support) {
-            pl_free(this->workers[k].support);
+    for (unsigned k = 0; this->workers && k < this->team->hosted; k++) {
+        pl_free(this->workers[k].previous);
+        pl_free(this->workers[k].support);
+        if (this->workers[k].support)
             pl_free(this->workers[k].change);
-        }
+    }
+    pl_free(this->v_previous);
     void *owned[] = {this->t,       this->t_round, this->t_piece, this->rest,  this->z, this->w,
                      this->buckets, this->copies,  this->workers, this->lanes, this};
     for (unsigned i = 0; i < sizeof owned / sizeof *owned; i++)
@@ -518,12 +539,21 @@ static parley_status open_support(sdca *this, unsigned k, uint8_t *touched, parl
 }
 
 static parley_status open_supports(sdca *this, parley_error *error) {
-    if (this->team->workers == 1 || this->team->lanes > 1)
-        return PARLEY_OK;
     uint8_t *touched;
-    parley_status status = pl_take(&touched, this->glm->size, 1, "sparse updates", error);
-    for (unsigned k = 0; k < this->team->hosted && status == PARLEY_OK; k++)
-        status = open_support(this, k, touched, error);
+    if (this->team->workers == 1)
+        return PARLEY_OK;
+    parley_status status = pl_take(&this->v_previous, this->glm->size, sizeof(double), "momentum", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&touched, this->glm->size, 1, "sparse updates", error);
+    if (status != PARLEY_OK)
+        return status;
+    for (unsigned k = 0; k < this->team->hosted && status == PARLEY_OK; k++) {
+        worker *worker = &this->workers[k];
+        if (this->team->lanes == 1)
+            status = open_support(this, k, touched, error);
+        if (status == PARLEY_OK)
+            status = pl_take(&worker->previous, worker->supported, sizeof *worker->previous, "momentum", error);
+    }
     pl_free(touched);
     return status;
 }

@@ -11,8 +11,10 @@
 #include "loss/loss.h"
 
 #define LEAST_P 1e-300 /* a logit of -690: below any margin that matters */
-#define STEPS 20
-#define ENOUGH 0.1 /* of the first residual; the next visit of the row does the rest */
+#define STEPS 60       /* two or three are usual */
+#define ROUGH 1e-4     /* more than rough_log is off */
+#define ENOUGH 0.1     /* of the first residual; the next visit of the row does the rest */
+#define FAR 3.0 /* a first residual counts as this at most: a tenth of a larger one may still be worse than no step */
 
 static double expand(double z, double y, double *slope, double *curvature) {
     double m = y * z, e = exp(-fabs(m)), near = 1.0 / (1.0 + e), far = e * near; /* e never overflows */
@@ -46,21 +48,27 @@ static double rough_logit(double p) { return p < LEAST_P ? -690.0 : p > 1.0 - 1e
 static double dual_step(double z, double y, double t0, double h) {
     double m = y * z, p0 = y * t0;
     double a = rough_logit(p0), first = a + m;
-    double low = first > 0.0 ? -m : a, high = first > 0.0 ? a : -m;
-    double p = p0, f = first;
+    double low = (first > 0.0 ? -m : a) - ROUGH, high = (first > 0.0 ? a : -m) + ROUGH;
+    double p = p0, f = first, before = INFINITY;
+    if (fabs(first) > FAR && h > 1.0) { /* beyond log h either way h (p - p0) is within 1 of its limit */
+        double reach = rough_log(h) + 1.0;
+        low = fmax(low, fmin(-m - 1.0, -reach));
+        high = fmin(high, fmax(-m + 1.0, reach));
+    }
     if (p0 <= 0.0 || p0 >= 1.0) { /* at the edge the logit is only a stand-in: start at the other end */
         a = -m;
         p = sigmoid(a);
         f = h * (p - p0);
     }
-    double enough = ENOUGH * fabs(f);
+    double enough = ENOUGH * fmin(fabs(f), FAR);
     for (int i = 0; i < STEPS && fabs(f) > enough; i++) {
-        *(f > 0.0 ? &high : &low) = a;
         a -= f / (1.0 + h * p * (1.0 - p));
-        if (a < low || a > high)
+        if (a < low || a > high || fabs(f) > 0.5 * before) /* also where Newton goes to and fro */
             a = 0.5 * (low + high);
+        before = fabs(f);
         p = sigmoid(a);
         f = a + m + h * (p - p0);
+        *(f > 0.0 ? &high : &low) = a;
     }
     return y * p;
 }

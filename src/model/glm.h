@@ -22,6 +22,7 @@ typedef struct pl_glm {
     uint64_t size;     /* of a vector over features */
     double total;      /* sum of weights */
     double mean_norm2; /* sum_i q_i |x_i|^2 */
+    double mu;         /* penalty of the free intercept's sub-problem; docs/mathematics.md */
     double upper;      /* binary losses: share of the upper label */
     double low, high;  /* binary losses: the labels of -1 and +1 */
     float *norm2;      /* |x_i|^2 */
@@ -51,10 +52,9 @@ double pl_penalty(const pl_glm *glm, const double *w, uint64_t begin, uint64_t e
 double pl_penalty_conjugate(const pl_glm *glm, const double *u, double scale, uint64_t begin, uint64_t end);
 double pl_largest(const pl_glm *glm, const double *u, uint64_t begin, uint64_t end); /* max |u_j| over penalised j */
 
-/* The metric of sub-problems, by entry: 1 / l2; for a free intercept 1 / mu, mu = l2 / mean |x|^2
- * (docs/mathematics.md). */
+/* The metric of sub-problems, by entry: 1 / l2; for an intercept its proximal term mu counts too. */
 static inline double pl_metric(const pl_glm *glm, uint64_t j) {
-    return pl_penalised(glm, j) ? 1.0 / glm->l2 : glm->mean_norm2 / glm->l2;
+    return 1.0 / (j < glm->data->x.columns ? glm->l2 : glm->intercept == PL_PENALISED ? glm->l2 + glm->mu : glm->mu);
 }
 
 /* P at w = 0 and the best intercept: the scale of a relative gap. */

@@ -47,10 +47,10 @@ static parley_status add_binary(pl_meter *meter, const parley_data *batch, const
             return pl_fail(error, PARLEY_BAD_INPUT,
                            "%s: row %llu has label %.17g; the model knows %.17g and %.17g only", batch->path,
                            (unsigned long long)(meter->rows + 1), label, model->low, model->high);
-        double y = label == model->high ? 1.0 : -1.0;
+        double y = label == model->high ? 1.0 : -1.0, slope, curvature;
         meter->right += pl_model_label(model, z) == label ? weight : 0.0;
-        meter->log_loss += weight * pl_loss_logistic.value(z, y);
-        meter->hinge += weight * pl_loss_hinge.value(z, y);
+        meter->log_loss += weight * pl_loss_logistic.expand(z, y, &slope, &curvature);
+        meter->hinge += weight * pl_loss_hinge.expand(z, y, &slope, &curvature);
         meter->scores[meter->rows++] = (score){z, copysign(weight, y)};
         meter->weight += weight;
     }

@@ -12,7 +12,7 @@
 #define WINDOW 100               /* rounds without progress that are a stall */
 #define PROGRESS 1e-4            /* relative, over a window */
 
-double pl_gap(const pl_certificate *best) { return best->exists ? best->objective - best->dual : NAN; }
+double pl_gap(const pl_certificate *best) { return best->exists ? fmax(0.0, best->objective - best->dual) : NAN; }
 
 double pl_relative_gap(const pl_certificate *best) { return best->exists ? pl_gap(best) / best->null : best->gradient; }
 

@@ -20,7 +20,7 @@ static void add_evaluation(pl_run *run, double seconds) {
 static parley_status work(pl_run *run, pl_evaluation *at, parley_error *error) {
     const pl_combine_type *combine = run->method.combine;
     run->sigma = combine->sigma ? combine->sigma(run->combine) : 1.0;
-    pl_round round = {run->round, run->sigma};
+    pl_round round = {run->round, run->sigma, combine->momentum ? combine->momentum(run->combine) : 0.0};
     double began = pl_now(), slowest = 0, passes = 0;
     at->seconds = 0;
     parley_status status = run->method.local->work(run->local, &round, run->v, run->update, at, error);

@@ -128,7 +128,7 @@ static parley_status start_certificate(pl_run *run, parley_error *error) {
     best->gradient = INFINITY;
     if (run->glm.intercept == PL_FREE)
         best->w[run->data->x.columns] = b;
-    run->pace = (pl_pace){.threshold = run->settings->gap * best->null, .estimate = -1, .watched = INFINITY};
+    run->pace = (pl_pace){.threshold = run->settings->gap * best->null, .estimate = -1, .watched = best->null};
     return status;
 }
 

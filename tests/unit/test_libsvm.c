@@ -1,38 +1,9 @@
-/* test_libsvm.c: LIBSVM text in and out: what is accepted, what is refused and with which sentence, in parallel and
- * through streams. */
+/* test_libsvm.c: LIBSVM text: what is accepted, what is refused and with which sentence, in parallel too. */
 #define _POSIX_C_SOURCE 200809L
 #include "data_helpers.h"
 
-#include <fcntl.h>
 #include <locale.h>
 #include <math.h>
-#include <zlib.h>
-#include <zstd.h>
-
-#include "base/random.h"
-#include "data/numeral.h"
-
-static pl_pool *one, *three;
-
-static int open_pools(void **state) {
-    one = open_pool(1);
-    three = open_pool(3);
-    return make_folder(state);
-}
-
-static int close_pools(void **state) {
-    pl_pool_close(one);
-    pl_pool_close(three);
-    return remove_folder(state);
-}
-
-static parley_data *parse(const char *text) {
-    parley_data *data;
-    parley_error error = {0};
-    if (pl_data_parse(text, strlen(text), "t.svm", one, 0, &data, &error) != PARLEY_OK)
-        fail_msg("%s", error.sentence);
-    return data;
-}
 
 /* Rows as "label|column:value ..." with 9 digits, one per line. */
 static const char *shown(const parley_data *data) {
@@ -71,7 +42,7 @@ static void every_accepted_form_is_read_right(void **state) {
         {"1 0001:2 2147483647:3\n", "1|1:2 2147483647:3 \n"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        parley_data *data = parse(cases[i].text);
+        parley_data *data = parse_text(cases[i].text);
         assert_string_equal(shown(data), cases[i].rows);
         parley_data_free(data);
     }
@@ -79,7 +50,7 @@ static void every_accepted_form_is_read_right(void **state) {
 
 static void tiny_and_huge_values_are_rounded_not_refused(void **state) {
     (void)state;
-    parley_data *data = parse("1 1:1e-50 2:1e-40 3:3.4028235e38 4:-1e-999999999999\n");
+    parley_data *data = parse_text("1 1:1e-50 2:1e-40 3:3.4028235e38 4:-1e-999999999999\n");
     assert_true(data->x.value[0] == 0 && data->x.value[1] == 1e-40F && data->x.value[2] == 3.4028235e38F);
     assert_true(data->x.value[3] == 0 && signbit(data->x.value[3]));
     parley_data_free(data);
@@ -169,40 +140,12 @@ static void nul_bytes_are_refused(void **state) {
     }
 }
 
-/* Random rows with all that makes the counts of blocks inexact. */
-static char *random_text(uint64_t seed, unsigned rows, bool ones) {
-    pl_stream stream = pl_stream_make(seed, 0, 0);
-    char *text = malloc((size_t)rows * 400 + 1), *p = text;
-    assert_non_null(text);
-    *p = '\0';
-    for (unsigned i = 0; i < rows; i++) {
-        unsigned kind = (unsigned)pl_random_below(&stream, 12), column = 0;
-        if (kind == 0)
-            p += sprintf(p, "# a: comment: %u\n", i);
-        if (kind == 1)
-            p += sprintf(p, " \t\n");
-        p += sprintf(p, "%s%u", pl_random_below(&stream, 2) ? "-" : "", (unsigned)pl_random_below(&stream, 5));
-        if (kind == 2)
-            p += sprintf(p, " qid:%u", i);
-        for (uint64_t k = pl_random_below(&stream, 12); k > 0; k--) {
-            column += 1 + (unsigned)pl_random_below(&stream, 2000);
-            p += sprintf(p, "%s%u:", kind == 3 ? "\t  " : " ", column);
-            if (ones)
-                p += sprintf(p, "1");
-            else
-                p += sprintf(p, "%.*g", 1 + (int)pl_random_below(&stream, 9), pl_random_normal(&stream));
-        }
-        p += sprintf(p, "%s%s\n", kind == 4 ? " # tail: 1:2" : "", kind == 5 ? "\r" : "");
-    }
-    return text;
-}
-
 static void blocks_and_threads_do_not_change_what_is_read(void **state) {
     (void)state;
     static const uint64_t sizes[] = {1, 16, 64, 1000, 5000, 0};
     for (uint64_t seed = 0; seed < 8; seed++) {
         char *text = random_text(seed, 300, seed % 4 == 3);
-        parley_data *expected = parse(text);
+        parley_data *expected = parse_text(text);
         parley_error error;
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
             for (int threads = 0; threads < 2; threads++) {
@@ -243,31 +186,6 @@ static void the_first_bad_line_is_reported_whatever_the_threads(void **state) {
     }
 }
 
-/* A numeral of a random kind: short, long, with exponent, exactly between two floats, or next to that. */
-static void random_numeral(pl_stream *stream, char *text, size_t size) {
-    uint32_t bits = (uint32_t)pl_random(stream) & 0x7fffffff;
-    bits = bits >= 0x7f000000 ? bits - 0x10000000 : bits;
-    float low, high;
-    memcpy(&low, &bits, sizeof low);
-    bits++;
-    memcpy(&high, &bits, sizeof high);
-    double middle = ((double)low + (double)high) / 2;
-    switch (pl_random_below(stream, 7)) {
-    case 0: snprintf(text, size, "%.*f", (int)pl_random_below(stream, 9), pl_random_normal(stream) * 100); break;
-    case 1: snprintf(text, size, "0.%06u", (unsigned)pl_random_below(stream, 1000000)); break;
-    case 2: snprintf(text, size, "%.*e", (int)pl_random_below(stream, 30), (double)low); break;
-    case 3: snprintf(text, size, "%.160e", middle); break;
-    case 4: snprintf(text, size, "%.16e", middle); break;
-    case 5:
-        snprintf(text, size, "%llu.%llu", (unsigned long long)pl_random_below(stream, 1 << 25),
-                 (unsigned long long)pl_random(stream));
-        break;
-    default:
-        middle = ldexp(16777217.0 + 2 * (double)pl_random_below(stream, 1 << 22), -(int)pl_random_below(stream, 24));
-        snprintf(text, size, "%.30f%s", middle, pl_random_below(stream, 2) ? "0000000000000001" : "");
-    }
-}
-
 static void values_and_labels_are_as_strtof_and_strtod_give(void **state) {
     (void)state;
     pl_stream stream = pl_stream_make(2, 0, 0);
@@ -279,7 +197,7 @@ static void values_and_labels_are_as_strtof_and_strtod_give(void **state) {
             random_numeral(&stream, numerals + 400 * i, 400);
             p += sprintf(p, "%s 1:%s\n", numerals + 400 * i, numerals + 400 * i);
         }
-        parley_data *data = parse(text);
+        parley_data *data = parse_text(text);
         assert_int_equal(data->x.nonzeros, BATCH);
         for (int i = 0; i < BATCH; i++) {
             float value = strtof(numerals + 400 * i, NULL);
@@ -301,7 +219,7 @@ static void the_longest_numerals_are_read(void **state) {
     strcpy(text, "1 1:0.");
     memset(text + 6, '0', DIGITS);
     strcpy(text + 6 + DIGITS, "25e100001\n");
-    parley_data *data = parse(text);
+    parley_data *data = parse_text(text);
     assert_true(data->x.value[0] == 2.5F);
     parley_data_free(data);
     free(text);
@@ -315,7 +233,7 @@ static void the_locale_does_not_matter(void **state) {
         found = setlocale(LC_ALL, names[i]);
     if (!found)
         skip();
-    parley_data *data = parse("1.25 1:0.1234567890123456789\n");
+    parley_data *data = parse_text("1.25 1:0.1234567890123456789\n");
     parley_error error;
     const char *path = in_folder("locale.svm");
     parley_status status = pl_data_write_libsvm(data, path, &error);
@@ -331,11 +249,11 @@ static void the_locale_does_not_matter(void **state) {
 
 static void data_of_ones_store_no_values(void **state) {
     (void)state;
-    parley_data *data = parse("1 1:1 2:1.0 3:+1\n-1 7:1e0\n");
+    parley_data *data = parse_text("1 1:1 2:1.0 3:+1\n-1 7:1e0\n");
     assert_null(data->x.value);
     assert_int_equal(data->x.nonzeros, 4);
     parley_data_free(data);
-    data = parse("1\n2\n");
+    data = parse_text("1\n2\n");
     assert_null(data->x.value);
     assert_int_equal(data->x.columns, 0);
     parley_data_free(data);
@@ -398,378 +316,6 @@ static void empty_and_missing_files_are_told(void **state) {
     assert_string_equal(error.sentence, expected);
 }
 
-static size_t gzip(const char *text, size_t bytes, char *out, size_t room) {
-    z_stream stream = {0};
-    assert_int_equal(deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
-    stream.next_in = (unsigned char *)text;
-    stream.avail_in = (unsigned)bytes;
-    stream.next_out = (unsigned char *)out;
-    stream.avail_out = (unsigned)room;
-    assert_int_equal(deflate(&stream, Z_FINISH), Z_STREAM_END);
-    size_t made = room - stream.avail_out;
-    deflateEnd(&stream);
-    return made;
-}
-
-static size_t zstd(const char *text, size_t bytes, char *out, size_t room) {
-    size_t made = ZSTD_compress(out, room, text, bytes, 3);
-    assert_false(ZSTD_isError(made));
-    return made;
-}
-
-typedef size_t (*compressor)(const char *, size_t, char *, size_t);
-
-/* Writes `text` as several members or frames that are cut anywhere; returns the bytes. */
-static size_t write_compressed(const char *path, compressor compress, const char *text, unsigned parts) {
-    size_t bytes = strlen(text), room = bytes * 2 + 4096, used = 0;
-    char *out = malloc(room);
-    if (compress == zstd && parts > 1) { /* a frame to be skipped comes first */
-        memcpy(out, "\x52\x2a\x4d\x18\x03\0\0\0abc", 11);
-        used = 11;
-    }
-    for (unsigned i = 0; i < parts; i++) {
-        size_t from = bytes / parts * i, to = i + 1 < parts ? bytes / parts * (i + 1) : bytes;
-        used += compress(text + from, to - from, out + used, room - used);
-    }
-    write_bytes(path, out, used);
-    free(out);
-    return used;
-}
-
-static void compressed_files_read_as_their_text(void **state) {
-    (void)state;
-    static const compressor kinds[] = {gzip, zstd};
-    char *text = random_text(5, 500, false);
-    parley_data *expected = parse(text);
-    for (int kind = 0; kind < 2; kind++)
-        for (unsigned parts = 1; parts < 8; parts += 3)
-            for (int threads = 0; threads < 2; threads++) {
-                const char *path = in_folder("any-name");
-                size_t bytes = write_compressed(path, kinds[kind], text, parts);
-                parley_data *data;
-                parley_error error = {0};
-                if (pl_data_read_blocks(path, threads ? three : one, threads ? 100 : 0, NULL, NULL, &data, &error) !=
-                    PARLEY_OK)
-                    fail_msg("%s", error.sentence);
-                assert_same_data(expected, data);
-                assert_int_equal(data->file_bytes, bytes);
-                parley_data_free(data);
-            }
-    parley_data_free(expected);
-    free(text);
-}
-
-static void cut_and_damaged_compressed_files_are_refused(void **state) {
-    (void)state;
-    static const compressor kinds[] = {gzip, zstd};
-    char *text = random_text(6, 300, false), expected[400];
-    const char *path = in_folder("damaged");
-    for (int kind = 0; kind < 2; kind++) {
-        write_compressed(path, kinds[kind], text, 1);
-        size_t count;
-        char *bytes = read_bytes(path, &count);
-        snprintf(expected, sizeof expected, "%s: corrupt %s data: it is cut off", path, kind ? "zstd" : "gzip");
-        for (size_t cut = 10; cut < count; cut += 97) {
-            write_bytes(path, bytes, cut);
-            parley_data *data;
-            parley_error error = {0};
-            assert_int_equal(pl_data_read(path, three, NULL, NULL, &data, &error), PARLEY_BAD_INPUT);
-            assert_string_equal(error.sentence, expected);
-        }
-        for (size_t flip = 4; flip < count; flip += 61) {
-            bytes[flip] ^= 0x55;
-            write_bytes(path, bytes, count);
-            bytes[flip] ^= 0x55;
-            parley_data *data;
-            parley_error error = {0};
-            if (pl_data_read(path, three, NULL, NULL, &data, &error) == PARLEY_OK)
-                parley_data_free(data); /* parts of the header do not matter */
-            else
-                assert_non_null(strstr(error.sentence, path));
-        }
-        free(bytes);
-    }
-    free(text);
-}
-
-/* Runs `pl_data_read` of "-" with `file` as standard input. */
-static parley_status read_standard(int file, uint64_t block, parley_data **data, parley_error *error) {
-    int kept = dup(STDIN_FILENO);
-    dup2(file, STDIN_FILENO);
-    parley_status status = pl_data_read_blocks("-", three, block, NULL, NULL, data, error);
-    dup2(kept, STDIN_FILENO);
-    close(kept);
-    return status;
-}
-
-static void standard_input_may_be_a_pipe_or_a_file(void **state) {
-    (void)state;
-    char *text = random_text(7, 100, false), packed[65536];
-    parley_data *expected = parse(text), *data;
-    parley_error error = {0};
-    int ends[2];
-    for (int kind = 0; kind < 3; kind++) {
-        size_t bytes = kind == 0   ? strlen(text)
-                       : kind == 1 ? gzip(text, strlen(text), packed, sizeof packed)
-                                   : zstd(text, strlen(text), packed, sizeof packed);
-        assert_int_equal(pipe(ends), 0);
-        assert_int_equal(write(ends[1], kind ? packed : text, bytes), bytes);
-        close(ends[1]);
-        assert_int_equal(read_standard(ends[0], 64, &data, &error), PARLEY_OK);
-        close(ends[0]);
-        assert_same_data(expected, data);
-        parley_data_free(data);
-    }
-    write_bytes(in_folder("input"), text, strlen(text));
-    int file = open(path_text, O_RDONLY);
-    assert_int_equal(read_standard(file, 64, &data, &error), PARLEY_OK);
-    assert_same_data(expected, data);
-    assert_string_equal(data->path, "standard input");
-    parley_data_free(data);
-    close(file);
-    parley_data_free(expected);
-    free(text);
-}
-
-static void a_fault_in_a_pipe_does_not_wait_for_its_end(void **state) {
-    (void)state;
-    char text[4096];
-    int ends[2];
-    parley_data *data;
-    parley_error error = {0};
-    memset(text, '\n', sizeof text);
-    memcpy(text, "1 1:x\n", 6);
-    assert_int_equal(pipe(ends), 0);
-    assert_int_equal(write(ends[1], text, sizeof text), sizeof text);
-    assert_int_equal(read_standard(ends[0], 16, &data, &error), PARLEY_BAD_INPUT);
-    assert_string_equal(error.sentence, "standard input:1: value \"x\" of column 1 is not a number");
-    close(ends[0]);
-    close(ends[1]);
-}
-
-static void text_written_reads_back_the_same(void **state) {
-    (void)state;
-    static const char *const names[] = {"out.svm", "out.svm.gz", "out.svm.zst"};
-    pl_stream stream = pl_stream_make(8, 0, 0);
-    enum { ROWS = 2000 };
-    char *text = malloc(ROWS * 200), *p = text;
-    for (int i = 0; i < ROWS; i++) { /* all kinds of floats and labels */
-        char numeral[400];
-        random_numeral(&stream, numeral, 40);
-        p += sprintf(p, "%.*g", 1 + i % 17, pl_random_normal(&stream) * pow(10, i % 40 - 20));
-        p += sprintf(p, " %d:%s %d:%.9g\n", i + 1, numeral, i + 2, pl_random_normal(&stream));
-    }
-    parley_data *data = parse(text), *again;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        parley_error error = {0};
-        const char *path = in_folder(names[i]);
-        assert_int_equal(pl_data_write_libsvm(data, path, &error), PARLEY_OK);
-        if (pl_data_read(path, three, NULL, NULL, &again, &error) != PARLEY_OK)
-            fail_msg("%s", error.sentence);
-        assert_same_data(data, again);
-        parley_data_free(again);
-    }
-    parley_data_free(data);
-    free(text);
-}
-
-static void text_is_written_in_the_shortest_form(void **state) {
-    (void)state;
-    parley_data *data = parse("+1 1:0.100 2:1e5 3:1e-7 4:-2.50 5:3e30 6:0 7:16777216 8:1e10\n1000 1:1\n-2.5\n1e300\n");
-    parley_error error = {0};
-    size_t count;
-    assert_int_equal(pl_data_write_libsvm(data, in_folder("short.svm"), &error), PARLEY_OK);
-    char *bytes = read_bytes(path_text, &count);
-    assert_string_equal(bytes, "1 1:0.1 2:100000 3:1e-7 4:-2.5 5:3e30 6:0 7:16777216 8:1e10\n1000 1:1\n-2.5\n1e300\n");
-    free(bytes);
-    parley_data_free(data);
-}
-
-static void writing_fails_with_a_sentence_and_leaves_nothing(void **state) {
-    (void)state;
-    parley_data *data = parse("1 1:1\n");
-    parley_error error = {0};
-    assert_int_equal(pl_data_write_libsvm(data, "/nonexistent/folder/x.svm", &error), PARLEY_NO_FILE);
-    assert_string_equal(error.sentence, "/nonexistent/folder/x.svm: cannot write: No such file or directory");
-    assert_int_equal(pl_data_write_libsvm(data, "/dev/null", &error), PARLEY_OK);
-    assert_int_equal(pl_data_write_libsvm(data, "/dev/full", &error), PARLEY_NO_FILE);
-    assert_string_equal(error.sentence, "/dev/full: cannot write: No space left on device");
-    parley_data_free(data);
-}
-
-static void told(void *user, const char *sentence) {
-    char **text = user;
-    free(*text);
-    *text = strdup(*text ? "told twice" : sentence);
-}
-
-static void memory_needed_is_told_once(void **state) {
-    (void)state;
-    char *text = malloc(300000), *p = text, *sentence = NULL, expected[400];
-    for (int i = 0; i < 10000; i++)
-        p += sprintf(p, "1 3:0.5 9:0.123456\n");
-    parley_data *data;
-    parley_error error;
-    write_bytes(in_folder("tell.svm"), text, (size_t)(p - text));
-    assert_int_equal(pl_data_read_blocks(path_text, three, 2000, told, &sentence, &data, &error), PARLEY_OK);
-    snprintf(expected, sizeof expected, "reading %s: 0.2 MB of text; needs about 0.3 MB of memory", path_text);
-    assert_string_equal(sentence, expected);
-    free(sentence);
-    sentence = NULL;
-    parley_data_free(data);
-    write_compressed(path_text, gzip, text, 1);
-    assert_int_equal(pl_data_read(path_text, three, told, &sentence, &data, &error), PARLEY_OK);
-    assert_non_null(strstr(sentence, "MB of compressed text; needs about 0.3 MB of memory"));
-    free(sentence);
-    parley_data_free(data);
-    free(text);
-}
-
-static void a_reader_gives_all_rows_in_pieces(void **state) {
-    (void)state;
-    char *text = random_text(9, 400, false);
-    parley_data *expected = parse(text);
-    const parley_data *batch;
-    parley_error error = {0};
-    const char *path = in_folder("pieces.svm");
-    write_bytes(path, text, strlen(text));
-    pl_reader *reader;
-    assert_int_equal(pl_reader_open_blocks(path, three, 100, &reader, &error), PARLEY_OK);
-    uint64_t row = 0, batches = 0;
-    for (;; batches++) {
-        assert_int_equal(pl_reader_next(reader, &batch, &error), PARLEY_OK);
-        if (!batch)
-            break;
-        assert_true(batch->x.columns <= expected->x.columns);
-        for (uint64_t i = 0; i < batch->x.rows; i++, row++) {
-            uint64_t from = batch->x.start[i], count = batch->x.start[i + 1] - from, at = expected->x.start[row];
-            assert_true(batch->label[i] == expected->label[row]);
-            assert_int_equal(count, expected->x.start[row + 1] - at);
-            for (uint64_t k = 0; k < count; k++) {
-                assert_int_equal(batch->x.index[from + k], expected->x.index[at + k]);
-                assert_true((batch->x.value ? batch->x.value[from + k] : 1.0F) == expected->x.value[at + k]);
-            }
-        }
-    }
-    assert_int_equal(row, expected->x.rows);
-    assert_true(batches > 5);
-    pl_reader_close(reader);
-    parley_data_free(expected);
-    free(text);
-}
-
-static void a_reader_names_the_line_of_a_fault(void **state) {
-    (void)state;
-    char text[4000], *p = text;
-    for (int i = 0; i < 200; i++)
-        p += sprintf(p, i == 150 ? "1 1\n" : "1 1:2\n");
-    pl_reader *reader;
-    const parley_data *batch;
-    parley_error error = {0};
-    parley_status status = PARLEY_OK;
-    write_bytes(in_folder("pieces.svm"), text, (size_t)(p - text));
-    assert_int_equal(pl_reader_open_blocks(path_text, three, 16, &reader, &error), PARLEY_OK);
-    do
-        status = pl_reader_next(reader, &batch, &error);
-    while (status == PARLEY_OK && batch);
-    assert_int_equal(status, PARLEY_BAD_INPUT);
-    assert_non_null(strstr(error.sentence, "pieces.svm:151: \"1\" has no colon"));
-    pl_reader_close(reader);
-    write_bytes(in_folder("pieces.svm"), "# none\n", 7);
-    assert_int_equal(pl_reader_open(path_text, three, &reader, &error), PARLEY_OK);
-    assert_int_equal(pl_reader_next(reader, &batch, &error), PARLEY_BAD_INPUT);
-    assert_non_null(strstr(error.sentence, "no rows"));
-    pl_reader_close(reader);
-}
-
-static void weights_are_one_per_row(void **state) {
-    (void)state;
-    static const struct {
-        const char *text, *sentence; /* after the path */
-    } cases[] = {
-        {"1\n2.5\n0\n", NULL},
-        {" 1 \r\n\n2.5\n# c\n0", NULL},
-        {"1\n2\n", ": 2 weights for the 3 rows of t.svm"},
-        {"1\n2\n3\n4\n", ": 4 weights for the 3 rows of t.svm"},
-        {"1\nx\n3\n", ":2: not a number; each line holds one weight"},
-        {"1\n2 3\n3\n", ":2: more than a number; each line holds one weight"},
-        {"1\n2\n-3\n", ":3: a weight must be finite and not negative"},
-        {"1\n2\n1e999\n", ":3: a weight must be finite and not negative"},
-        {"1\nnan\n3\n", ":2: not a number; each line holds one weight"},
-        {"0\n0\n0\n", ": every weight is 0"},
-    };
-    parley_data *data = parse("1 1:1\n2 1:1\n3 1:1\n");
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        parley_error error = {0};
-        char expected[400];
-        write_bytes(in_folder("weights"), cases[i].text, strlen(cases[i].text));
-        parley_status status = pl_data_read_weights(data, path_text, &error);
-        assert_int_equal(status, cases[i].sentence ? PARLEY_BAD_INPUT : PARLEY_OK);
-        snprintf(expected, sizeof expected, "%s%s", path_text, cases[i].sentence ? cases[i].sentence : "");
-        if (cases[i].sentence)
-            assert_string_equal(error.sentence, expected);
-        assert_true(data->weight[0] == 1 && data->weight[1] == 2.5 && data->weight[2] == 0);
-    }
-    assert_int_equal(pl_data_bytes(data), 4 * 8 + 3 * 8 + 3 * 8 + 3 * 4);
-    parley_error error;
-    assert_int_equal(pl_data_write_libsvm(data, in_folder("weighted.svm"), &error), PARLEY_BAD_USAGE);
-    parley_data_free(data);
-}
-
-static void every_failed_allocation_is_survived(void **state) {
-    (void)state;
-    char *text = random_text(10, 200, false);
-    write_bytes(in_folder("plain.svm"), text, strlen(text));
-    write_compressed(in_folder("packed.svm"), gzip, text, 2);
-    parley_data *whole = parse(text);
-    static const char *const names[] = {"plain.svm", "packed.svm"};
-    for (int kind = 0; kind < 2; kind++) {
-        parley_status status = PARLEY_NO_MEMORY;
-        for (int64_t n = 0; status != PARLEY_OK && n < 200; n++) {
-            parley_data *data;
-            parley_error error = {0};
-            pl_memory_fail_after(n);
-            status = pl_data_read_blocks(in_folder(names[kind]), three, 100, NULL, NULL, &data, &error);
-            pl_memory_fail_after(-1);
-            if (status == PARLEY_OK) {
-                assert_same_data(whole, data);
-                parley_data_free(data);
-            } else {
-                assert_int_equal(status, PARLEY_NO_MEMORY);
-                assert_null(data);
-                assert_non_null(strstr(error.sentence, "out of memory"));
-            }
-        }
-        assert_int_equal(status, PARLEY_OK);
-        status = PARLEY_NO_MEMORY;
-        for (int64_t n = 0; status != PARLEY_OK && n < 200; n++) {
-            pl_reader *reader;
-            const parley_data *batch;
-            parley_error error = {0};
-            pl_memory_fail_after(n);
-            status = pl_reader_open_blocks(in_folder(names[kind]), three, 100, &reader, &error);
-            do
-                status = status == PARLEY_OK ? pl_reader_next(reader, &batch, &error) : status;
-            while (status == PARLEY_OK && batch);
-            pl_memory_fail_after(-1);
-            assert_true(status == PARLEY_OK || status == PARLEY_NO_MEMORY);
-            pl_reader_close(reader);
-        }
-        assert_int_equal(status, PARLEY_OK);
-    }
-    parley_status status = PARLEY_NO_MEMORY;
-    for (int64_t n = 0; status != PARLEY_OK && n < 200; n++) {
-        parley_error error = {0};
-        pl_memory_fail_after(n);
-        status = pl_data_write_libsvm(whole, in_folder("out.svm.gz"), &error);
-        pl_memory_fail_after(-1);
-        assert_true(status == PARLEY_OK || status == PARLEY_NO_MEMORY);
-    }
-    assert_int_equal(status, PARLEY_OK);
-    parley_data_free(whole);
-    free(text);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_accepted_form_is_read_right),
@@ -785,18 +331,6 @@ int main(void) {
         cmocka_unit_test(a_late_value_other_than_one_brings_all_values),
         cmocka_unit_test(files_that_end_with_a_page_are_read),
         cmocka_unit_test(empty_and_missing_files_are_told),
-        cmocka_unit_test(compressed_files_read_as_their_text),
-        cmocka_unit_test(cut_and_damaged_compressed_files_are_refused),
-        cmocka_unit_test(standard_input_may_be_a_pipe_or_a_file),
-        cmocka_unit_test(a_fault_in_a_pipe_does_not_wait_for_its_end),
-        cmocka_unit_test(text_written_reads_back_the_same),
-        cmocka_unit_test(text_is_written_in_the_shortest_form),
-        cmocka_unit_test(writing_fails_with_a_sentence_and_leaves_nothing),
-        cmocka_unit_test(memory_needed_is_told_once),
-        cmocka_unit_test(a_reader_gives_all_rows_in_pieces),
-        cmocka_unit_test(a_reader_names_the_line_of_a_fault),
-        cmocka_unit_test(weights_are_one_per_row),
-        cmocka_unit_test(every_failed_allocation_is_survived),
     };
     return cmocka_run_group_tests_name("libsvm", tests, open_pools, close_pools);
 }

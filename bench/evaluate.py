@@ -1,0 +1,80 @@
+"""One evaluator for every system: the objective in float64, from the coefficients that the system wrote.
+
+    P(w,b) = sum_i q_i loss(x_i.w + b, y_i) + lambda [(1-rho)/2 |w|^2 + rho |w|_1],   q_i = s_i / sum s
+"""
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sparse
+from safetensors import safe_open
+
+
+@dataclass
+class Problem:
+    x: sparse.csr_matrix
+    y: np.ndarray  # -1 and +1, or real
+    loss: str
+    lam: float
+    rho: float = 0.0
+    intercept: str = "none"
+    weights: np.ndarray | None = None
+
+    @property
+    def sample_weights(self):
+        return np.ones(len(self.y)) if self.weights is None else self.weights
+
+    @property
+    def share(self):
+        return self.sample_weights / self.sample_weights.sum()
+
+    @property
+    def free(self):
+        return self.intercept == "free"
+
+
+def loss_values(loss, z, y):
+    if loss == "squared":
+        return 0.5 * (z - y) ** 2
+    if loss == "logistic":
+        return np.logaddexp(0.0, -y * z)
+    slack = np.maximum(0.0, 1.0 - y * z)
+    return slack if loss == "hinge" else slack**2
+
+
+def penalty(problem, w):
+    return problem.lam * ((1 - problem.rho) / 2 * (w @ w) + problem.rho * np.abs(w).sum())
+
+
+def objective(problem, w, b=0.0):
+    """P, where `w` has one entry per column of the data."""
+    z = problem.x @ w + b
+    penalised = np.append(w, b) if problem.intercept == "penalised" else w
+    return problem.share @ loss_values(problem.loss, z, problem.y) + penalty(problem, penalised)
+
+
+def null_objective(problem):
+    """P at w = 0 and the best free intercept: the scale of every relative figure."""
+    q, y, b = problem.share, problem.y, 0.0
+    if problem.free:
+        mean = q @ y
+        b = {"squared": mean, "hinge": np.sign(mean), "squared-hinge": mean}.get(problem.loss)
+        b = np.log((1 + mean) / (1 - mean)) if b is None else b
+    return q @ loss_values(problem.loss, np.full(len(y), b), y)
+
+
+def read_parley(path):
+    """Coefficients, intercept and metadata of a model that Parley wrote."""
+    with safe_open(path, framework="numpy") as file:
+        return file.get_tensor("coef")[0], float(file.get_tensor("intercept")[0]), file.metadata()
+
+
+def read_liblinear(path, columns):
+    """Coefficients for the label +1 of a binary model, or of a regression, that LIBLINEAR wrote without a bias."""
+    with open(path) as file:
+        head, body = file.read().split("\nw\n")
+    fields = dict(line.split(" ", 1) for line in head.splitlines())
+    w = np.zeros(columns)
+    values = np.array(body.split(), dtype=float)
+    w[: len(values)] = values
+    # LIBLINEAR's w speaks for the label it met first
+    return -w if float(fields.get("label", "1").split()[0]) < 0 else w

@@ -1,0 +1,183 @@
+"""Optima by other people's solvers: scikit-learn where it solves exactly this objective, scipy where it does not.
+
+    P(w,b) = sum_i q_i loss(x_i.w + b, y_i) + lambda [(1-rho)/2 |w|^2 + rho |w|_1],   q_i = s_i / sum s
+
+A penalised intercept is a column of ones. Every optimum comes with a lower bound from the dual, written here once more
+in numpy, so that an oracle that did not converge is found out.
+"""
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sparse
+from scipy.optimize import minimize
+from sklearn.linear_model import ElasticNet, LogisticRegression, Ridge
+from sklearn.svm import SVC, LinearSVC
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
+from evaluate import loss_values, objective, penalty
+
+BINARY = ("logistic", "hinge", "squared-hinge")
+
+
+def columns(problem):
+    """The matrix, with a column of ones where that is what the intercept is."""
+    if problem.intercept != "penalised":
+        return problem.x
+    return sparse.hstack([problem.x, np.ones((problem.x.shape[0], 1))], format="csr")
+
+
+def strength(problem):
+    """LIBLINEAR's and scikit-learn's C."""
+    return 1.0 / (problem.lam * problem.sample_weights.sum())
+
+
+def loss_slopes(loss, z, y):
+    if loss == "squared":
+        return z - y
+    if loss == "logistic":
+        return -y * np.exp(-np.logaddexp(0.0, y * z))
+    return -2.0 * y * np.maximum(0.0, 1.0 - y * z)
+
+
+def conjugates(loss, t, y):
+    """loss*(-t)."""
+    if loss == "squared":
+        return 0.5 * t**2 - t * y
+    if loss == "hinge":
+        return -y * t
+    if loss == "squared-hinge":
+        return -y * t + 0.25 * t**2
+    p = np.clip(y * t, 0.0, 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.nan_to_num(p * np.log(p)) + np.nan_to_num((1 - p) * np.log1p(-p))
+
+
+def soft(u, l1):
+    return np.sign(u) * np.maximum(0.0, np.abs(u) - l1)
+
+
+def dual_value(problem, t):
+    """D(t), after one side of t was shrunk where a free intercept wants sum q t = 0."""
+    q, l1, l2 = problem.share, problem.lam * problem.rho, problem.lam * (1 - problem.rho)
+    if problem.free:
+        up, down = q @ np.maximum(t, 0), q @ np.maximum(-t, 0)
+        t = np.where(t > 0, t * min(1.0, down / up if up else 1.0), t * min(1.0, up / down if down else 1.0))
+    u = columns(problem).T @ (q * t)
+    return -(q @ conjugates(problem.loss, t, problem.y)) - (soft(u, l1) ** 2).sum() / (2 * l2)
+
+
+def descend(value, start, bounds):
+    """L-BFGS-B, again from where it stopped until that no longer helps: its line search may give up early."""
+    last = np.inf
+    while True:
+        for memory in (50, 10, 5):
+            options = {"maxiter": 20000, "maxfun": 40000, "maxcor": memory, "ftol": 0, "gtol": 1e-14}
+            found = minimize(value, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+            start = found.x
+        if not found.fun < last - 1e-13 * abs(last):
+            return start
+        last = found.fun
+
+
+def solve_smooth(problem):
+    """L-BFGS-B; with an L1 penalty on the positive and negative parts of w, so that it is smooth again."""
+    x, y, q = columns(problem), problem.y, problem.share
+    l1, l2, d = problem.lam * problem.rho, problem.lam * (1 - problem.rho), columns(problem).shape[1]
+    parts = 2 if l1 else 1
+
+    def value(v):
+        w, b = v[:d] - (v[d : 2 * d] if l1 else 0.0), v[-1] if problem.free else 0.0
+        z = x @ w + b
+        slope = q * loss_slopes(problem.loss, z, y)
+        p = q @ loss_values(problem.loss, z, y) + l2 / 2 * (w @ w) + l1 * (v[: parts * d].sum() if l1 else 0.0)
+        g = x.T @ slope + l2 * w
+        gradient = np.concatenate([g + l1, l1 - g]) if l1 else g
+        return p, np.append(gradient, slope.sum()) if problem.free else gradient
+
+    bounds = [(0, None) if l1 else (None, None)] * (parts * d) + [(None, None)] * problem.free
+    found = descend(value, np.zeros(len(bounds)), bounds)
+    w, b = found[:d] - (found[d : 2 * d] if l1 else 0.0), found[-1] if problem.free else 0.0
+    return w, b
+
+
+def hinge_dual(problem, b=0.0, mu=np.inf, start=None):
+    """max over y t in [0,1] of D - b s - s^2 / (2 mu), s = sum q t: a smooth concave problem in a box."""
+    x, y, q = columns(problem), problem.y, problem.share
+    l1, l2 = problem.lam * problem.rho, problem.lam * (1 - problem.rho)
+
+    def value(a):
+        w, total = soft(x.T @ (q * y * a), l1) / l2, q @ (y * a)
+        down = -(q @ a) + l2 / 2 * (w @ w) + total * b + total**2 / (2 * mu)
+        return down, q * (y * (x @ w + b + total / mu) - 1.0)
+
+    start = np.full(len(y), 0.5) if start is None else start
+    a = descend(value, start, [(0, 1)] * len(y))
+    return a, soft(x.T @ (q * y * a), l1) / l2
+
+
+def solve_hinge(problem):
+    """With an L1 penalty, which no packaged SVM solver takes: the dual by L-BFGS-B; a free b is its multiplier."""
+    a, w = hinge_dual(problem)
+    b, mu = 0.0, 0.01 * problem.lam
+    for _ in range(50 if problem.free else 0):
+        a, w = hinge_dual(problem, b, mu, a)
+        excess = problem.share @ (problem.y * a)
+        b += excess / mu
+        if abs(excess) < 1e-13:
+            break
+    if problem.free:  # the best b for w is at a kink
+        kinks = problem.y - problem.x @ w
+        b = min(kinks[np.abs(kinks - b) < 1e-3], key=lambda kink: objective(problem, w, kink), default=b)
+    return w, b, problem.y * a
+
+
+def solve_svc(problem):
+    """A free intercept: LIBSVM, which gives the dual variables as well."""
+    kept = problem.sample_weights > 0
+    svc = SVC(kernel="linear", C=strength(problem), tol=1e-10, cache_size=500)
+    svc.fit(problem.x[kept], problem.y[kept], sample_weight=problem.sample_weights[kept])
+    t = np.zeros(len(problem.y))
+    at = np.flatnonzero(kept)[svc.support_]
+    coef = svc.dual_coef_.toarray()[0] if sparse.issparse(svc.dual_coef_) else svc.dual_coef_[0]
+    w = svc.coef_.toarray()[0] if sparse.issparse(svc.coef_) else svc.coef_[0]
+    t[at] = coef / (strength(problem) * problem.sample_weights[at])
+    return w, svc.intercept_[0], t
+
+
+def solve_sklearn(problem):
+    """The estimator that solves exactly this problem, or None."""
+    fit = {"sample_weight": problem.sample_weights}
+    if problem.loss == "squared" and problem.rho == 0:
+        model = Ridge(alpha=1 / strength(problem), fit_intercept=problem.free, solver="svd")
+        return model.fit(columns(problem).toarray(), problem.y, **fit)
+    elif problem.loss == "squared":
+        model = ElasticNet(alpha=problem.lam, l1_ratio=problem.rho, fit_intercept=problem.free, tol=1e-13, max_iter=10**6)
+        return model.fit(columns(problem).toarray(), problem.y, **fit)
+    elif problem.loss == "logistic" and problem.rho == 0:
+        model = LogisticRegression(C=strength(problem), fit_intercept=problem.free, solver="newton-cholesky", tol=1e-12)
+    elif problem.loss == "squared-hinge" and problem.rho == 0 and not problem.free:
+        model = LinearSVC(C=strength(problem), fit_intercept=False, dual=False, tol=1e-11, max_iter=10000)
+    elif problem.loss == "hinge" and problem.rho == 0 and not problem.free:
+        model = LinearSVC(C=strength(problem), fit_intercept=False, loss="hinge", tol=1e-11, max_iter=10**6, random_state=1)
+    else:
+        return None
+    return model.fit(columns(problem), problem.y, **fit)
+
+
+def optimum(problem):
+    """(P, D): the oracle's objective, and a lower bound that shows how sure it is."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        t = None
+        if problem.loss == "hinge" and (problem.rho > 0 or problem.free):
+            w, b, t = solve_hinge(problem) if problem.rho > 0 else solve_svc(problem)
+        else:
+            model = solve_sklearn(problem)
+            w, b = (np.ravel(model.coef_), float(np.ravel(model.intercept_)[0])) if model else solve_smooth(problem)
+            if problem.loss == "hinge":
+                t = problem.y * hinge_dual(problem)[0]
+    z = columns(problem) @ w + (b if problem.free else 0.0)
+    upper = problem.share @ loss_values(problem.loss, z, problem.y) + penalty(problem, w)
+    return upper, dual_value(problem, -loss_slopes(problem.loss, z, problem.y) if t is None else t)

@@ -1,0 +1,137 @@
+/* support.c: see support.h. */
+#define _POSIX_C_SOURCE 200809L /* open_memstream, strtok_r */
+#include "support.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "data/read.h"
+
+#define MOST_RANKS 16
+
+void check_close(double a, double b, double tolerance, const char *file, int line) {
+    if (fabs(a - b) <= tolerance * (1.0 + fabs(b)))
+        return;
+    print_error("%.17g is not %.17g, within %g\n", a, b, tolerance);
+    _fail(file, line);
+}
+
+void check_at_most(double a, double b, const char *file, int line) {
+    if (a <= b)
+        return;
+    print_error("%.17g is not at most %.17g\n", a, b);
+    _fail(file, line);
+}
+
+void check_done(parley_status status, const parley_error *error, const char *file, int line) {
+    if (status == PARLEY_OK)
+        return;
+    print_error("%s: %s\n", parley_status_text(status), error->sentence);
+    _fail(file, line);
+}
+
+parley_data *data_of(const char *text) {
+    pl_pool *pool;
+    parley_data *data;
+    parley_error error = {0};
+    assert_done(pl_pool_open(&pool, 1, &error), &error);
+    assert_done(pl_data_parse(text, strlen(text), "sample", pool, 0, &data, &error), &error);
+    pl_pool_close(pool);
+    return data;
+}
+
+static void put_row(FILE *file, pl_stream *stream, const sample_plan *plan, const double *truth) {
+    char features[1 << 15];
+    size_t used = 0;
+    double z = 0;
+    features[0] = '\0';
+    for (uint64_t j = 0; j < plan->columns; j++)
+        if (pl_random_unit(stream) < plan->density) {
+            double value = plan->ones ? 1.0 : pl_random_normal(stream);
+            z += value * truth[j];
+            assert_true(used + 40 < sizeof features);
+            used += (size_t)snprintf(features + used, sizeof features - used, " %llu:%.9g", (unsigned long long)j + 1,
+                                     value);
+        }
+    z += 0.5 * pl_random_normal(stream);
+    fprintf(file, "%.9g%s\n", plan->real ? z : z > 0.2 ? 1.0 : -1.0, features);
+}
+
+parley_data *random_data(sample_plan plan) {
+    char *text;
+    size_t bytes;
+    double *truth = calloc(plan.columns + 1, sizeof *truth);
+    FILE *file = open_memstream(&text, &bytes);
+    assert_true(file && truth);
+    pl_stream stream = pl_stream_make(plan.seed, 77, 0);
+    for (uint64_t j = 0; j < plan.columns; j++)
+        truth[j] = pl_random_normal(&stream);
+    for (uint64_t i = 0; i < plan.rows; i++)
+        put_row(file, &stream, &plan, truth);
+    assert_int_equal(fclose(file), 0);
+    parley_data *data = data_of(text);
+    free(text);
+    free(truth);
+    return data;
+}
+
+void set_weights(parley_data *data, const double *weight) {
+    pl_span *span = &data->spans[2];
+    assert_true(pl_span_reserve(span, data->x.rows * sizeof *weight));
+    memcpy(span->data, weight, data->x.rows * sizeof *weight);
+    data->weight = span->data;
+}
+
+parley_settings settings_of(const char *words) {
+    parley_settings settings;
+    pl_settings_defaults(&settings);
+    char copy[1024];
+    snprintf(copy, sizeof copy, "%s", words);
+    for (char *rest = copy, *word; (word = strtok_r(rest, " ", &rest));) {
+        parley_error error = {0};
+        char *value = strchr(word, '=');
+        assert_non_null(value);
+        *value++ = '\0';
+        assert_done(pl_setting_set(&settings, 0, word, value, &error), &error);
+    }
+    return settings;
+}
+
+typedef struct rank_call {
+    pl_engine *engine;
+    rank_body body;
+    void *context;
+    parley_status status;
+    parley_error *error;
+} rank_call;
+
+static void *play_rank(void *argument) {
+    rank_call *call = argument;
+    call->status = call->body(call->engine, call->context, call->error);
+    return NULL;
+}
+
+void run_ranks(unsigned ranks, unsigned threads, double deadline, rank_body body, void *context, parley_status *status,
+               parley_error *error) {
+    pl_engine *engines[MOST_RANKS];
+    pthread_t handles[MOST_RANKS];
+    rank_call calls[MOST_RANKS];
+    parley_error failure = {0};
+    assert_true(ranks <= MOST_RANKS);
+    assert_done(pl_threads_open(engines, ranks, threads, deadline, &failure), &failure);
+    for (unsigned r = 0; r < ranks; r++) {
+        error[r] = (parley_error){0};
+        calls[r] = (rank_call){engines[r], body, context, PARLEY_OK, &error[r]};
+        assert_int_equal(pthread_create(&handles[r], NULL, play_rank, &calls[r]), 0);
+    }
+    for (unsigned r = 0; r < ranks; r++)
+        assert_int_equal(pthread_join(handles[r], NULL), 0);
+    for (unsigned r = 0; r < ranks; r++) {
+        status[r] = calls[r].status;
+        pl_engine_close(engines[r]);
+    }
+}

@@ -1,0 +1,50 @@
+/* support.h: what the tests of the core share: data made on the spot, settings, ranks as threads, comparisons. */
+#ifndef PL_SUPPORT_H
+#define PL_SUPPORT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka needs those first */
+#include <cmocka.h>
+
+#include "data/data.h"
+#include "engine/engine.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* |a - b| <= tolerance (1 + |b|). */
+#define assert_close(a, b, tolerance) check_close(a, b, tolerance, __FILE__, __LINE__)
+void check_close(double a, double b, double tolerance, const char *file, int line);
+/* a <= b; says both when not. */
+#define assert_at_most(a, b) check_at_most(a, b, __FILE__, __LINE__)
+void check_at_most(double a, double b, const char *file, int line);
+/* The status is PARLEY_OK; prints the sentence when not. */
+#define assert_done(status, error) check_done(status, error, __FILE__, __LINE__)
+void check_done(parley_status status, const parley_error *error, const char *file, int line);
+
+/* Data from LIBSVM text. */
+parley_data *data_of(const char *text);
+/* Random sparse data whose labels depend on the features: -1 and +1, or real. Row i holds each column with probability
+ * `density`. */
+typedef struct sample_plan {
+    uint64_t seed, rows, columns;
+    double density;
+    bool real; /* labels */
+    bool ones; /* every value is 1 */
+} sample_plan;
+parley_data *random_data(sample_plan plan);
+void set_weights(parley_data *data, const double *weight); /* copies them */
+
+/* Settings from "name=value" words separated by blanks. */
+parley_settings settings_of(const char *words);
+
+/* Runs `body` once for each of `ranks` engines, each in a thread of its own, which may not assert; `status` and `error`
+ * (`ranks` entries) get what it returned. */
+typedef parley_status (*rank_body)(pl_engine *engine, void *context, parley_error *error);
+void run_ranks(unsigned ranks, unsigned threads, double deadline, rank_body body, void *context, parley_status *status,
+               parley_error *error);
+
+#endif

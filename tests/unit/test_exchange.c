@@ -1,0 +1,266 @@
+/* test_exchange.c: updates reduced to the owners and spread again: the same bits for sparse and dense updates and for
+ * any number of ranks; and the traffic that each exchange counts. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "engine/collective.h"
+#include "exchange/exchange.h"
+#include "support.h"
+
+#define MOST_RANKS 4
+#define MOST_WORKERS 9
+#define SIZE 9000 /* more than two blocks */
+#define WIDTH 2
+#define DEADLINE 30.0
+
+static double dense[MOST_WORKERS][WIDTH * SIZE], packed[MOST_WORKERS][SIZE], share[MOST_WORKERS];
+static uint32_t support[MOST_WORKERS][SIZE];
+static uint64_t supported[MOST_WORKERS];
+
+/* Worker k's change touches about every (k + 2)-th entry of the first column; the second is full. */
+static int make_updates(void **state) {
+    (void)state;
+    pl_stream stream = pl_stream_make(41, 0, 0);
+    for (unsigned k = 0; k < MOST_WORKERS; k++) {
+        share[k] = 0.1 + pl_random_unit(&stream);
+        for (uint32_t j = 0; j < SIZE; j++) {
+            dense[k][SIZE + j] = pl_random_normal(&stream);
+            if (pl_random_below(&stream, k + 2) != 0)
+                continue;
+            dense[k][j] = pl_random_normal(&stream) * pow(10.0, 6.0 * pl_random_unit(&stream));
+            support[k][supported[k]] = j;
+            packed[k][supported[k]++] = dense[k][j];
+        }
+    }
+    return 0;
+}
+
+typedef struct trial {
+    const pl_exchange_type *type;
+    unsigned workers;
+    uint64_t width;
+    bool sparse, whole;
+    double change[MOST_RANKS][WIDTH * SIZE];
+    double spread[MOST_RANKS][SIZE];
+    double sums[MOST_RANKS][PL_OWN_SCALARS], largest[MOST_RANKS];
+    uint64_t begin[MOST_RANKS], end[MOST_RANKS];
+} trial;
+
+static void add_entries(void *context, uint64_t begin, uint64_t end, double *sums) {
+    const double *values = context;
+    for (uint64_t j = begin; j < end; j++) {
+        sums[0] += values[j];
+        sums[1] += values[j] * values[j];
+    }
+}
+
+static void largest_entry(void *context, uint64_t begin, uint64_t end, double *sums) {
+    const double *values = context;
+    for (uint64_t j = begin; j < end; j++)
+        sums[0] = fmax(sums[0], fabs(values[j]));
+}
+
+/* A team that only knows who hosts whom: an exchange asks for no more. */
+static pl_team make_team(pl_engine *engine, unsigned workers) {
+    unsigned first = pl_host_begin(workers, engine->ranks, engine->rank);
+    unsigned hosted = pl_host_begin(workers, engine->ranks, engine->rank + 1) - first;
+    return (pl_team){.engine = engine, .workers = workers, .first = first, .hosted = hosted, .lanes = 1};
+}
+
+static parley_status exchange_body(pl_engine *engine, void *context, parley_error *error) {
+    trial *trial = context;
+    pl_team team = make_team(engine, trial->workers);
+    pl_update updates[MOST_WORKERS];
+    pl_exchange *exchange;
+    unsigned r = engine->rank;
+    parley_status status = pl_exchange_open(trial->type, &team, SIZE, trial->width, trial->whole, &exchange, error);
+    if (status != PARLEY_OK)
+        return status;
+    for (unsigned k = 0; k < team.hosted; k++) {
+        unsigned worker = team.first + k;
+        updates[k] = trial->sparse
+                         ? (pl_update){.count = supported[worker], .index = support[worker], .value = packed[worker]}
+                         : (pl_update){.count = trial->width * SIZE, .value = dense[worker]};
+    }
+    trial->begin[r] = pl_exchange_begin(exchange);
+    trial->end[r] = pl_exchange_end(exchange);
+    status = pl_exchange_reduce(exchange, updates, share + team.first, trial->change[r], error);
+    memcpy(trial->spread[r] + trial->begin[r], trial->change[r] + trial->begin[r],
+           (trial->end[r] - trial->begin[r]) * sizeof *trial->spread[r]);
+    if (status == PARLEY_OK)
+        status = pl_exchange_sum(exchange, add_entries, trial->change[r], trial->sums[r], error);
+    if (status == PARLEY_OK)
+        status = pl_exchange_largest(exchange, largest_entry, trial->change[r], &trial->largest[r], error);
+    if (status == PARLEY_OK)
+        status = pl_exchange_spread(exchange, trial->spread[r], error);
+    pl_exchange_close(exchange);
+    return status;
+}
+
+static void run_trial(trial *trial, unsigned ranks, unsigned threads) {
+    parley_status status[MOST_RANKS];
+    parley_error error[MOST_RANKS];
+    memset(trial->change, 0, sizeof trial->change);
+    memset(trial->spread, 0, sizeof trial->spread);
+    run_ranks(ranks, threads, DEADLINE, exchange_body, trial, status, error);
+    for (unsigned r = 0; r < ranks; r++)
+        assert_done(status[r], &error[r]);
+}
+
+static double plain_sum(unsigned begin, unsigned end, uint64_t i) {
+    if (end - begin == 1)
+        return share[begin] * dense[begin][i];
+    unsigned split = pl_tree_split(begin, end);
+    return plain_sum(begin, split, i) + plain_sum(split, end, i);
+}
+
+static trial now;
+
+static void assert_reduced(unsigned ranks) {
+    for (unsigned r = 0; r < ranks; r++) {
+        assert_int_equal(now.begin[r], r == 0 ? 0 : now.end[r - 1]);
+        for (uint64_t c = 0; c < now.width; c++)
+            for (uint64_t j = now.begin[r]; j < now.end[r]; j++) {
+                double expected = plain_sum(0, now.workers, c * SIZE + j);
+                assert_memory_equal(&now.change[r][c * SIZE + j], &expected, sizeof expected);
+            }
+        assert_memory_equal(now.spread[r], now.spread[0], sizeof now.spread[0]);
+    }
+    assert_int_equal(now.end[ranks - 1], SIZE);
+}
+
+static void sparse_and_dense_updates_reduce_to_the_same_bits_on_any_ranks(void **state) {
+    (void)state;
+    for (unsigned form = 0; form < 4; form++)
+        for (now.workers = 1; now.workers <= MOST_WORKERS; now.workers += 2)
+            for (unsigned ranks = 1; ranks <= MOST_RANKS; ranks++) {
+                now.sparse = form & 1;
+                now.type = pl_exchanges[form / 2];
+                now.width = 1;
+                run_trial(&now, ranks, 1 + ranks % 2);
+                assert_reduced(ranks);
+            }
+}
+
+static void updates_of_several_columns_reduce_alike(void **state) {
+    (void)state;
+    now.sparse = false;
+    now.width = WIDTH;
+    for (unsigned form = 0; form < 2; form++)
+        for (unsigned ranks = 1; ranks <= MOST_RANKS; ranks++) {
+            now.type = &pl_exchange_allreduce;
+            now.whole = form;
+            now.workers = 5;
+            run_trial(&now, ranks, 2);
+            assert_reduced(ranks);
+        }
+    now.whole = false;
+}
+
+static void sums_over_entries_have_the_same_bits_on_any_ranks(void **state) {
+    (void)state;
+    double sums[PL_OWN_SCALARS], largest = 0;
+    now = (trial){.type = &pl_exchange_allreduce, .workers = 4, .width = 1};
+    run_trial(&now, 1, 2);
+    memcpy(sums, now.sums[0], sizeof sums);
+    for (uint64_t j = 0; j < SIZE; j++)
+        largest = fmax(largest, fabs(now.change[0][j]));
+    for (unsigned ranks = 1; ranks <= MOST_RANKS; ranks++)
+        for (unsigned e = 0; e < pl_exchanges_count; e++) {
+            now.type = pl_exchanges[e];
+            run_trial(&now, ranks, 1);
+            for (unsigned r = 0; r < ranks; r++) {
+                assert_memory_equal(now.sums[r], sums, sizeof sums);
+                assert_true(now.largest[r] == largest);
+            }
+        }
+}
+
+static void one_owner_has_all_entries(void **state) {
+    (void)state;
+    for (unsigned form = 0; form < 2; form++) {
+        now = (trial){
+            .type = form ? &pl_exchange_allreduce : &pl_exchange_driver, .workers = 4, .width = 1, .whole = form};
+        run_trial(&now, 3, 1);
+        assert_true(now.begin[0] == 0 && now.end[0] == SIZE);
+        assert_true(now.begin[1] == now.end[1] && now.begin[2] == now.end[2]);
+    }
+    now = (trial){.type = &pl_exchange_allreduce, .workers = 4, .width = 1};
+    run_trial(&now, 3, 1);
+    for (unsigned r = 0; r < 3; r++) {
+        assert_true(now.end[r] > now.begin[r]);
+        assert_int_equal(now.begin[r] % PL_BLOCK, 0);
+    }
+}
+
+static void what_is_sent_is_received(void **state) {
+    (void)state;
+    for (unsigned e = 0; e < pl_exchanges_count; e++)
+        for (unsigned workers = 1; workers <= 40; workers++) {
+            uint64_t sent = 0, received = 0, update = 840 * 360, table = 840 * 720;
+            for (unsigned k = 0; k < workers; k++) {
+                uint64_t out = 1, in = 1;
+                pl_exchanges[e]->traffic(workers, k, update, table, &out, &in);
+                sent += out;
+                received += in;
+            }
+            assert_int_equal(sent, received);
+            if (workers == 1)
+                assert_int_equal(sent, 0);
+            if (pl_exchanges[e] == &pl_exchange_driver) /* each but worker 0 sends one update and gets one table */
+                assert_int_equal(sent, (workers - 1) * (update + table));
+        }
+}
+
+static void traffic_is_as_the_formulas_say(void **state) {
+    (void)state;
+    uint64_t sent, received;
+    pl_exchange_allreduce.traffic(8, 3, 8000, 16000, &sent, &received); /* (K-1)/K of update and of table */
+    assert_int_equal(sent, 7000 + 14000);
+    assert_int_equal(received, 7000 + 14000);
+    pl_exchange_driver.traffic(8, 0, 8000, 16000, &sent, &received); /* children 1, 2, 4 */
+    assert_int_equal(sent, 3 * 16000);
+    assert_int_equal(received, 3 * 8000);
+    pl_exchange_driver.traffic(8, 4, 8000, 16000, &sent, &received); /* children 5, 6 */
+    assert_int_equal(sent, 8000 + 2 * 16000);
+    assert_int_equal(received, 2 * 8000 + 16000);
+    pl_exchange_driver.traffic(8, 7, 8000, 16000, &sent, &received);
+    assert_int_equal(sent, 8000);
+    assert_int_equal(received, 16000);
+}
+
+static void failed_allocations_are_told(void **state) {
+    (void)state;
+    pl_engine *engines[2];
+    assert_int_equal(pl_threads_open(engines, 2, 1, DEADLINE, NULL), PARLEY_OK);
+    pl_team team = make_team(engines[0], 4);
+    parley_status status = PARLEY_NO_MEMORY;
+    for (int64_t n = 0; status != PARLEY_OK && n < 100; n++) {
+        pl_exchange *exchange = NULL;
+        parley_error error = {0};
+        pl_memory_fail_after(n);
+        status = pl_exchange_open(&pl_exchange_allreduce, &team, SIZE, 1, false, &exchange, &error);
+        pl_memory_fail_after(-1);
+        assert_true(status == PARLEY_OK || (status == PARLEY_NO_MEMORY && *error.sentence));
+        pl_exchange_close(exchange);
+    }
+    assert_int_equal(status, PARLEY_OK);
+    pl_exchange_close(NULL);
+    pl_engine_close(engines[0]);
+    pl_engine_close(engines[1]);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sparse_and_dense_updates_reduce_to_the_same_bits_on_any_ranks),
+        cmocka_unit_test(updates_of_several_columns_reduce_alike),
+        cmocka_unit_test(sums_over_entries_have_the_same_bits_on_any_ranks),
+        cmocka_unit_test(one_owner_has_all_entries),
+        cmocka_unit_test(what_is_sent_is_received),
+        cmocka_unit_test(traffic_is_as_the_formulas_say),
+        cmocka_unit_test(failed_allocations_are_told),
+    };
+    return cmocka_run_group_tests_name("exchange", tests, make_updates, NULL);
+}

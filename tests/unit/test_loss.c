@@ -1,0 +1,286 @@
+/* test_loss.c: every loss against what defines it: slopes against differences, conjugates against a numerical supremum,
+ * dual steps against a fine search. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "loss/loss.h"
+#include "support.h"
+
+#define DRAWS 400
+
+static double value(const pl_loss *loss, double z, double y) {
+    double slope, curvature;
+    return loss->expand(z, y, &slope, &curvature);
+}
+
+static double slope_at(const pl_loss *loss, double z, double y) {
+    double slope, curvature;
+    loss->expand(z, y, &slope, &curvature);
+    return slope;
+}
+
+static double random_target(const pl_loss *loss, pl_stream *stream) {
+    return loss->labels == PL_LABELS_REAL ? 3.0 * pl_random_normal(stream) : pl_random_below(stream, 2) ? 1.0 : -1.0;
+}
+
+/* A dual variable inside the domain of the conjugate, now and then at its bound. */
+static double random_dual(const pl_loss *loss, double y, pl_stream *stream) {
+    uint64_t kind = pl_random_below(stream, 10);
+    if (loss == &pl_loss_squared)
+        return 3.0 * pl_random_normal(stream);
+    if (kind == 0)
+        return 0.0;
+    if (loss == &pl_loss_squared_hinge)
+        return y * 4.0 * pl_random_unit(stream);
+    return y * (kind == 1 ? 1.0 : pl_random_unit(stream));
+}
+
+static bool near_kink(const pl_loss *loss, double z, double y) {
+    return loss->labels == PL_LABELS_BINARY && loss != &pl_loss_logistic && fabs(1.0 - y * z) < 1e-3;
+}
+
+static void slopes_and_curvatures_are_derivatives(void **state) {
+    (void)state;
+    pl_stream stream = pl_stream_make(1, 0, 0);
+    for (unsigned l = 0; l < pl_losses_count; l++)
+        for (unsigned i = 0; i < DRAWS; i++) {
+            const pl_loss *loss = pl_losses[l];
+            double y = random_target(loss, &stream), z = 4.0 * pl_random_normal(&stream), e = 1e-5, slope, curvature;
+            if (near_kink(loss, z, y))
+                continue;
+            assert_true(loss->expand(z, y, &slope, &curvature) >= 0.0);
+            assert_close(slope, (value(loss, z + e, y) - value(loss, z - e, y)) / (2 * e), 1e-8);
+            assert_close(curvature, (slope_at(loss, z + e, y) - slope_at(loss, z - e, y)) / (2 * e), 1e-8);
+            assert_true(curvature >= 0.0 && curvature <= loss->curvature_bound);
+        }
+}
+
+static void large_margins_neither_overflow_nor_vanish(void **state) {
+    (void)state;
+    const double margins[] = {-1e6, -800.0, -40.0, 0.0, 40.0, 800.0, 1e6};
+    for (unsigned l = 0; l < pl_losses_count; l++)
+        for (unsigned i = 0; i < COUNT(margins); i++)
+            for (double y = -1.0; y <= 1.0; y += 2.0) {
+                double slope, curvature, v = pl_losses[l]->expand(margins[i], y, &slope, &curvature);
+                assert_true(isfinite(v) && isfinite(slope) && isfinite(curvature) && v >= 0.0);
+            }
+    assert_close(value(&pl_loss_logistic, -1e6, 1.0), 1e6, 1e-15);
+    assert_close(value(&pl_loss_logistic, 40.0, 1.0) / exp(-40.0), 1.0, 1e-15);
+}
+
+/* Where a unimodal function is least on [low, high], by golden section. */
+static double least_at(double (*f)(const void *context, double x), const void *context, double low, double high) {
+    const double ratio = 0.6180339887498949;
+    for (int i = 0; i < 200; i++) {
+        double a = high - ratio * (high - low), b = low + ratio * (high - low);
+        if (f(context, a) > f(context, b))
+            low = a;
+        else
+            high = b;
+    }
+    return 0.5 * (low + high);
+}
+
+/* A row's part of the problem: what dual_step minimises over t, and what the conjugate is the supremum of over z. */
+typedef struct problem {
+    const pl_loss *loss;
+    double z, y, t0, h;
+} problem;
+
+static double minus_support(const void *context, double z) {
+    const problem *p = context;
+    return p->t0 * z + value(p->loss, z, p->y);
+}
+
+static double supremum(const pl_loss *loss, double t, double y) {
+    problem p = {.loss = loss, .y = y, .t0 = t};
+    return -minus_support(&p, least_at(minus_support, &p, -200.0, 200.0));
+}
+
+static void conjugates_are_suprema(void **state) {
+    (void)state;
+    pl_stream stream = pl_stream_make(2, 0, 0);
+    for (unsigned l = 0; l < pl_losses_count; l++)
+        for (unsigned i = 0; i < DRAWS; i++) {
+            double y = random_target(pl_losses[l], &stream), t = random_dual(pl_losses[l], y, &stream);
+            assert_close(pl_losses[l]->conjugate(t, y), supremum(pl_losses[l], t, y), 1e-9);
+        }
+}
+
+static void conjugates_are_infinite_outside_their_domain_and_zero_at_zero(void **state) {
+    (void)state;
+    for (double y = -1.0; y <= 1.0; y += 2.0) {
+        assert_true(isinf(pl_loss_logistic.conjugate(-1e-9 * y, y)));
+        assert_true(isinf(pl_loss_logistic.conjugate((1.0 + 1e-9) * y, y)));
+        assert_true(isinf(pl_loss_hinge.conjugate(-1e-9 * y, y)));
+        assert_true(isinf(pl_loss_hinge.conjugate((1.0 + 1e-9) * y, y)));
+        assert_true(isinf(pl_loss_squared_hinge.conjugate(-1e-9 * y, y)));
+        for (unsigned l = 0; l < pl_losses_count; l++)
+            assert_true(pl_losses[l]->conjugate(0.0, y) == 0.0);
+    }
+}
+
+static void fenchel_and_young_hold(void **state) {
+    (void)state;
+    pl_stream stream = pl_stream_make(3, 0, 0);
+    for (unsigned l = 0; l < pl_losses_count; l++)
+        for (unsigned i = 0; i < DRAWS; i++) {
+            const pl_loss *loss = pl_losses[l];
+            double y = random_target(loss, &stream), z = 3.0 * pl_random_normal(&stream), slope, curvature;
+            double t = random_dual(loss, y, &stream), v = loss->expand(z, y, &slope, &curvature);
+            assert_at_most(-1e-13, v + loss->conjugate(t, y) + t * z);
+            assert_close(v + loss->conjugate(-slope, y) - slope * z, 0.0, 1e-13);
+        }
+}
+
+static double cost(const problem *p, double t) {
+    double move = t - p->t0;
+    return p->loss->conjugate(t, p->y) + move * p->z + 0.5 * p->h * move * move;
+}
+
+/* The cost at the dual variable `size` from 0, on the side of the label; the squared loss has both sides. */
+static double cost_at(const void *context, double size) {
+    const problem *p = context;
+    return cost(p, p->loss == &pl_loss_squared ? size : p->y * size);
+}
+
+static double least_cost(const problem *p) {
+    double high = p->loss == &pl_loss_squared || p->loss == &pl_loss_squared_hinge ? 1e3 : 1.0;
+    double low = p->loss == &pl_loss_squared ? -high : 0.0;
+    return fmin(cost_at(p, least_at(cost_at, p, low, high)), fmin(cost_at(p, low), cost_at(p, high)));
+}
+
+static problem random_problem(const pl_loss *loss, pl_stream *stream) {
+    double y = random_target(loss, stream);
+    return (problem){loss, 3.0 * pl_random_normal(stream), y, random_dual(loss, y, stream),
+                     pow(10.0, 6.0 * pl_random_unit(stream) - 3.0)};
+}
+
+static void dual_steps_minimise_their_problem(void **state) {
+    (void)state;
+    pl_stream stream = pl_stream_make(4, 0, 0);
+    for (unsigned l = 0; l < pl_losses_count; l++)
+        for (unsigned i = 0; i < DRAWS; i++) {
+            problem p = random_problem(pl_losses[l], &stream);
+            if (p.loss == &pl_loss_logistic)
+                continue;
+            double t = p.loss->dual_step(p.z, p.y, p.t0, p.h);
+            assert_close(cost(&p, t), least_cost(&p), 1e-9);
+        }
+}
+
+/* The logistic step is inexact: it goes most of the way, and what the next visits of the row add, ends at the least. */
+static void logistic_steps_go_most_of_the_way_and_repeated_all_of_it(void **state) {
+    (void)state;
+    pl_stream stream = pl_stream_make(5, 0, 0);
+    for (unsigned i = 0; i < 10 * DRAWS; i++) {
+        problem p = random_problem(&pl_loss_logistic, &stream), next = p;
+        double least = least_cost(&p), t = p.loss->dual_step(p.z, p.y, p.t0, p.h);
+        assert_at_most(cost(&p, t) - least, 0.25 * (cost(&p, p.t0) - least) + 1e-10);
+        for (unsigned visit = 0; visit < 12; visit++) {
+            t = p.loss->dual_step(next.z, p.y, next.t0, p.h);
+            next.z += p.h * (t - next.t0);
+            next.t0 = t;
+        }
+        assert_close(cost(&p, t), least, 1e-9);
+    }
+}
+
+static void dual_steps_stay_in_the_domain_for_extreme_inputs(void **state) {
+    (void)state;
+    const double sizes[] = {0.0, 1e-12, 1e-6, 1.0, 30.0, 700.0, 1e4, 1e6};
+    const double duals[] = {0.0, 1e-320, 1e-300, 1e-20, 0.3, 0.5, 1.0 - 1e-15, 1.0};
+    for (unsigned l = 0; l < pl_losses_count; l++)
+        for (double exponent = -12.0; exponent <= 12.0; exponent += 1.0)
+            for (unsigned s = 0; s < 2 * COUNT(sizes); s++)
+                for (unsigned d = 0; d < 2 * COUNT(duals); d++) {
+                    double y = d % 2 ? 1.0 : -1.0;
+                    problem p = {pl_losses[l], (s % 2 ? 1.0 : -1.0) * sizes[s / 2], y, y * duals[d / 2],
+                                 pow(10.0, exponent)};
+                    double t = p.loss->dual_step(p.z, p.y, p.t0, p.h);
+                    double move = t - p.t0, scale = 1.0 + fabs(p.z * move) + p.h * move * move;
+                    assert_true(isfinite(t));
+                    assert_true(isfinite(p.loss->conjugate(t, p.y)));
+                    assert_at_most(cost(&p, t), cost(&p, p.t0) + 1e-9 * scale);
+                }
+}
+
+/* An empty row, or one of weight 0, has h = 0: losses whose step divides by h must survive it. */
+static void dual_steps_survive_rows_without_curvature(void **state) {
+    (void)state;
+    const double margins[] = {-2.0, 0.0, 1.0, 2.0};
+    for (unsigned l = 0; l < pl_losses_count; l++)
+        for (unsigned i = 0; i < COUNT(margins); i++)
+            for (double y = -1.0; y <= 1.0; y += 2.0) {
+                const pl_loss *loss = pl_losses[l];
+                double t = loss->dual_step(margins[i], y, 0.0, 0.0);
+                assert_true(isfinite(t) && isfinite(loss->conjugate(t, y)));
+                assert_close(value(loss, margins[i], y) + loss->conjugate(t, y) + t * margins[i], 0.0, 1e-12);
+            }
+}
+
+static void residuals_are_the_rows_share_of_the_gap(void **state) {
+    (void)state;
+    pl_stream stream = pl_stream_make(6, 0, 0);
+    for (unsigned l = 0; l < pl_losses_count; l++)
+        for (unsigned i = 0; i < DRAWS; i++) {
+            problem p = random_problem(pl_losses[l], &stream);
+            double t = p.loss->dual_step(p.z, p.y, p.t0, p.h);
+            double residual = p.loss->residual(p.z, p.y, p.t0, t, p.h);
+            double exact = value(p.loss, p.z, p.y) + p.loss->conjugate(p.t0, p.y) + p.t0 * p.z;
+            assert_at_most(-1e-13, residual);
+            if (p.loss != &pl_loss_logistic)
+                assert_close(residual, exact, 1e-12);
+        }
+}
+
+static void logistic_residuals_are_right_near_the_optimum(void **state) {
+    (void)state;
+    pl_stream stream = pl_stream_make(7, 0, 0);
+    for (unsigned i = 0; i < DRAWS; i++) {
+        const pl_loss *loss = &pl_loss_logistic;
+        double y = random_target(loss, &stream), z = 2.0 * pl_random_normal(&stream), h = pl_random_unit(&stream);
+        double t0 = -slope_at(loss, z + 0.02, y), t = loss->dual_step(z, y, t0, h);
+        double exact = value(loss, z, y) + loss->conjugate(t0, y) + t0 * z;
+        double ratio = loss->residual(z, y, t0, t, h) / exact;
+        assert_true(ratio > 0.6 && ratio < 1.6);
+    }
+}
+
+static void probabilities_are_those_of_the_upper_label(void **state) {
+    (void)state;
+    assert_close(pl_loss_logistic.probability(0.0), 0.5, 1e-15);
+    assert_close(pl_loss_logistic.probability(2.0), 1.0 / (1.0 + exp(-2.0)), 1e-15);
+    assert_close(pl_loss_logistic.probability(1e6), 1.0, 1e-15);
+    assert_close(pl_loss_logistic.probability(-1e6), 0.0, 1e-15);
+    assert_null(pl_loss_hinge.probability);
+}
+
+static void losses_are_found_by_name(void **state) {
+    (void)state;
+    for (unsigned l = 0; l < pl_losses_count; l++)
+        assert_ptr_equal(pl_loss_find(pl_losses[l]->name), pl_losses[l]);
+    assert_null(pl_loss_find("logit"));
+    assert_null(pl_loss_find(""));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(slopes_and_curvatures_are_derivatives),
+        cmocka_unit_test(large_margins_neither_overflow_nor_vanish),
+        cmocka_unit_test(conjugates_are_suprema),
+        cmocka_unit_test(conjugates_are_infinite_outside_their_domain_and_zero_at_zero),
+        cmocka_unit_test(fenchel_and_young_hold),
+        cmocka_unit_test(dual_steps_minimise_their_problem),
+        cmocka_unit_test(logistic_steps_go_most_of_the_way_and_repeated_all_of_it),
+        cmocka_unit_test(dual_steps_stay_in_the_domain_for_extreme_inputs),
+        cmocka_unit_test(dual_steps_survive_rows_without_curvature),
+        cmocka_unit_test(residuals_are_the_rows_share_of_the_gap),
+        cmocka_unit_test(logistic_residuals_are_right_near_the_optimum),
+        cmocka_unit_test(probabilities_are_those_of_the_upper_label),
+        cmocka_unit_test(losses_are_found_by_name),
+    };
+    return cmocka_run_group_tests_name("loss", tests, NULL, NULL);
+}
