@@ -1,7 +1,8 @@
 """One evaluator for every system: the objective in float64, from the coefficients that the system wrote.
 
-    P(w,b) = sum_i q_i loss(x_i.w + b, y_i) + lambda [(1-rho)/2 |w|^2 + rho |w|_1],   q_i = s_i / sum s
+P(w,b) = sum_i q_i loss(x_i.w + b, y_i) + lambda [(1-rho)/2 |w|^2 + rho |w|_1],   q_i = s_i / sum s
 """
+
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,6 +1,8 @@
 # Unit tests (one program for each tests/unit/test_*.c), replays of the fuzzers' corpora, and the fuzzers.
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 set(PARLEY_FUZZED libsvm cache model)
+# Tests that start no thread: running them under ThreadSanitizer would show nothing.
+set(PARLEY_SERIAL container loss memory method outer random settings sparse)
 
 if(PARLEY_TESTS)
   enable_testing()
@@ -14,7 +16,12 @@ if(PARLEY_TESTS)
     target_compile_options(${name} PRIVATE -O1)
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
     add_test(NAME ${name} COMMAND ${name})
-    set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 300)
+    string(REPLACE test_ "" subject ${name})
+    if(subject IN_LIST PARLEY_SERIAL)
+      set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 300)
+    else()
+      set_tests_properties(${name} PROPERTIES LABELS "unit;threads" TIMEOUT 300)
+    endif()
   endforeach()
   foreach(name ${PARLEY_FUZZED})
     add_executable(replay_${name} tests/fuzz/replay.c tests/fuzz/fuzz_${name}.c)

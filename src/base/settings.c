@@ -59,7 +59,7 @@ const pl_setting pl_settings[] = {
     {"gap", PL_REAL, PL_FOR_TRAIN, "1e-4", 0, 1, .value_name = "X", .in_model = true,
      .heading = "When to stop and to look",
      .help = "stop when the duality gap is at most this share of the objective at w = 0; 0: never", AT(gap)},
-    {"rounds", PL_WHOLE, PL_FOR_TRAIN, "10000", 1, MANY, .value_name = "N", .in_model = true,
+    {"rounds", PL_WHOLE, PL_FOR_TRAIN, "100000", 1, MANY, .value_name = "N", .in_model = true,
      .help = "stop after this many rounds", AT(rounds)},
     {"seconds", PL_REAL, PL_FOR_TRAIN, "inf", 0, INFINITY, .value_name = "X",
      .help = "stop after this many seconds of training", AT(seconds)},
@@ -81,8 +81,8 @@ const pl_setting pl_settings[] = {
      .help = "mean number of non-zeros in a row", AT(nonzeros)},
     {"json", PL_FLAG, PL_FOR_TRAIN | PL_FOR_EVAL | PL_FOR_INFO, "false", .heading = "Printing",
      .help = "print the result as one JSON object, and nothing else on standard output", AT(json)},
-    {"quiet", PL_FLAG, PL_FOR_TRAIN | PL_FOR_CONVERT | PL_FOR_GENERATE, "false",
-     .help = "print no progress", AT(quiet)},
+    {"quiet", PL_FLAG, PL_FOR_TRAIN | PL_FOR_CONVERT | PL_FOR_GENERATE, "false", .help = "print no progress",
+     AT(quiet)},
 };
 
 const unsigned pl_settings_count = sizeof pl_settings / sizeof *pl_settings;

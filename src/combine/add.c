@@ -12,11 +12,17 @@
 
 #include "combine/combine.h"
 
+#define DECAY 0.98 /* of sigma, per round */
+#define FIRST_LEVEL 6
+#define MOST_LEVEL 10
+
 typedef struct add {
     pl_combine base;
     const pl_glm *glm;
-    double sigma, most;
+    double sigma, most;     /* now, and K */
     double theta, momentum; /* Nesterov's sequence, from 1; (theta - 1) / next theta */
+    int level, climb;       /* momentum is at most 1 - 2^-level; where level goes next */
+    double rate;            /* of progress, when last told */
     double *last;           /* the last change of v, as it was taken */
 } add;
 
@@ -37,7 +43,9 @@ static parley_status open_add(const pl_setup *setup, pl_combine **out, parley_er
                   .glm = setup->glm,
                   .sigma = setup->team->workers,
                   .most = setup->team->workers,
-                  .theta = 1.0};
+                  .theta = 1.0,
+                  .level = FIRST_LEVEL,
+                  .climb = -1};
     status = pl_take(&this->last, setup->glm->size, sizeof *this->last, "add", error);
     if (status != PARLEY_OK)
         close_add(&this->base);
@@ -67,15 +75,26 @@ static void measure(pl_combine *combine, const pl_slice *slice, double gamma, do
     }
 }
 
+/* Momentum close to 1 pays where rounds are exact, and outruns solvers that make few steps in a round. How much is best
+ * shows only in the progress that was made: climb while it grows, turn when it falls. */
+static void adjust(pl_combine *combine, double rate) {
+    add *this = (add *)combine;
+    if (rate < this->rate || rate <= 0)
+        this->climb = rate <= 0 ? -1 : -this->climb;
+    this->rate = rate;
+    int level = this->level + this->climb;
+    this->level = level < 0 ? 0 : level > MOST_LEVEL ? MOST_LEVEL : level;
+}
+
 static bool judge(pl_combine *combine, const double *workers, const double *owners, double *gamma) {
     add *this = (add *)combine;
     double ratio = workers[PL_SUM_SPREAD] > 0 ? owners[PL_OWN_NORM] / workers[PL_SUM_SPREAD] : 1.0;
-    bool safe = ratio <= this->sigma * (1.0 + 1e-12),
-         against = this->momentum * workers[PL_SUM_TURN] > workers[PL_SUM_CHANGE];
-    *gamma = safe ? 1.0 : this->sigma / ratio;
-    this->sigma = fmin(this->most, fmax(1.0, fmax(1.15 * ratio, 0.7 * this->sigma)));
-    double theta = safe && !against ? this->theta : 1.0, next = 0.5 * (1.0 + sqrt(1.0 + 4.0 * theta * theta));
-    this->momentum = (theta - 1.0) / next;
+    *gamma = ratio <= this->sigma * (1.0 + 1e-12) ? 1.0 : this->sigma / ratio;
+    this->sigma = fmin(this->most, fmax(1.0, fmax(1.05 * ratio, DECAY * this->sigma)));
+    if (this->momentum * workers[PL_SUM_TURN] > workers[PL_SUM_CHANGE])
+        this->theta = 1.0;
+    double next = 0.5 * (1.0 + sqrt(1.0 + 4.0 * this->theta * this->theta));
+    this->momentum = fmin(1.0 - ldexp(1.0, -this->level), (this->theta - 1.0) / next);
     this->theta = next;
     return true;
 }
@@ -91,5 +110,6 @@ const pl_combine_type pl_combine_add = {
     .propose = propose,
     .measure = measure,
     .judge = judge,
+    .adjust = adjust,
     .close = close_add,
 };

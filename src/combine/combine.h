@@ -40,6 +40,8 @@ typedef struct pl_combine_type {
     /* Looks at the sums over workers and owners for step *gamma: true accepts it, else *gamma is the next to try.
      * NULL: a step of 1 is always accepted. */
     bool (*judge)(pl_combine *combine, const double *workers, const double *owners, double *gamma);
+    /* Told now and then how fast the gap falls: its mean logarithmic decrease per round. NULL: does not care. */
+    void (*adjust)(pl_combine *combine, double rate);
     bool (*stalled)(pl_combine *combine);
     void (*close)(pl_combine *combine);
 } pl_combine_type;

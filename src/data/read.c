@@ -53,6 +53,7 @@ static void expect(pl_waves *waves, pl_tell tell, void *user) {
 
 /* Moves what was read from the waves to the data. */
 static void hand_over(pl_waves *waves, parley_data *data) {
+    static const uint32_t no_entry = 0; /* where there are none, so that there is something to point at */
     data->x.rows = waves->rows;
     data->x.columns = waves->columns;
     data->x.nonzeros = waves->entries;
@@ -63,7 +64,8 @@ static void hand_over(pl_waves *waves, parley_data *data) {
     pl_span_trim(&waves->value, waves->ones ? 0 : waves->entries * sizeof(float));
     data->x.start = (data->spans[START] = waves->start).data;
     data->label = (data->spans[LABEL] = waves->label).data;
-    data->x.index = (data->spans[INDEX] = waves->index).data;
+    data->spans[INDEX] = waves->index;
+    data->x.index = waves->index.data ? waves->index.data : &no_entry;
     data->x.value = (data->spans[VALUE] = waves->value).data;
     waves->start = waves->label = waves->index = waves->value = (pl_span){0};
 }
@@ -151,9 +153,12 @@ parley_status parley_data_read(const char *path, unsigned threads, parley_data *
 }
 
 void parley_data_shape(const parley_data *data, uint64_t *rows, uint64_t *columns, uint64_t *nonzeros) {
-    *rows = data->x.rows;
-    *columns = data->x.columns;
-    *nonzeros = data->x.nonzeros;
+    if (rows)
+        *rows = data->x.rows;
+    if (columns)
+        *columns = data->x.columns;
+    if (nonzeros)
+        *nonzeros = data->x.nonzeros;
 }
 
 void parley_data_free(parley_data *data) {

@@ -10,11 +10,15 @@
 
 #define WORK_PER_EVALUATION 16.0 /* passes of work for each pass of evaluation */
 #define WINDOW 100               /* rounds without progress that are a stall */
+#define TELL_ROUNDS 25           /* between two looks at how fast the gap falls */
 #define PROGRESS 1e-4            /* relative, over a window */
 
 double pl_gap(const pl_certificate *best) { return best->exists ? fmax(0.0, best->objective - best->dual) : NAN; }
 
-double pl_relative_gap(const pl_certificate *best) { return best->exists ? pl_gap(best) / best->null : best->gradient; }
+double pl_relative_gap(const pl_certificate *best) {
+    double gap = pl_gap(best);
+    return !best->exists ? best->gradient : gap > 0 ? gap / best->null : 0.0; /* w = 0 may be perfect: 0 / 0 */
+}
 
 enum { SUM_PENALTY, SUM_CONJUGATE, SUM_LARGEST };
 
@@ -148,11 +152,24 @@ static bool change_something(pl_run *run) {
     return (combine->stalled && combine->stalled(run->combine)) || changed;
 }
 
+/* Tells the combine how fast the gap falls. */
+static void tell_combine(pl_run *run) {
+    pl_pace *pace = &run->pace;
+    const pl_combine_type *combine = run->method.combine;
+    double gap = pl_gap(&run->best);
+    if (!combine->adjust || !run->evaluated || run->round < pace->told + TELL_ROUNDS || !(gap > 0))
+        return;
+    combine->adjust(run->combine, log(pace->last_gap / gap) / (double)(run->round - pace->told));
+    pace->told = run->round;
+    pace->last_gap = gap;
+}
+
 bool pl_stalls(pl_run *run) {
     pl_pace *pace = &run->pace;
+    tell_combine(run);
     if (!run->evaluated || run->round < pace->window + WINDOW)
         return false;
-    double now = run->best.exists ? pl_gap(&run->best) : run->best.objective;
+    double now = run->best.exists ? pl_gap(&run->best) : run->best.gradient;
     bool progress = now < pace->watched - PROGRESS * fabs(pace->watched);
     pace->watched = now;
     pace->window = run->round;

@@ -21,8 +21,10 @@ typedef struct pl_pace {
     double passes;    /* over the data since the last evaluation */
     double threshold; /* an estimated gap below this is worth an evaluation */
     double estimate;  /* the latest, NaN: none */
-    double watched;   /* the gap (or P) when the current window began */
+    double watched;   /* the gap (or gradient) when the current window began */
     uint64_t window;  /* round when it began */
+    double last_gap;  /* when the combine was last told how fast it falls */
+    uint64_t told;    /* round of that */
 } pl_pace;
 
 typedef struct pl_run {

@@ -128,13 +128,16 @@ static parley_status start_certificate(pl_run *run, parley_error *error) {
     best->gradient = INFINITY;
     if (run->glm.intercept == PL_FREE)
         best->w[run->data->x.columns] = b;
-    run->pace = (pl_pace){.threshold = run->settings->gap * best->null, .estimate = -1, .watched = best->null};
+    run->pace = (pl_pace){
+        .threshold = run->settings->gap * best->null, .estimate = -1, .watched = best->exists ? best->null : INFINITY, .last_gap = best->null};
     return status;
 }
 
 /* Everything that the loop needs. */
 static parley_status set_up(pl_run *run, parley_error *error) {
-    parley_status status = pl_glm_open(&run->glm, run->engine, run->data, run->settings, error);
+    parley_status status = pl_train_check(run->settings, error);
+    if (status == PARLEY_OK)
+        status = pl_glm_open(&run->glm, run->engine, run->data, run->settings, error);
     if (status == PARLEY_OK)
         status = pl_method_resolve(run->settings, &run->glm, &run->method, error);
     if (status == PARLEY_OK)

@@ -5,6 +5,7 @@
 A penalised intercept is a column of ones. Every optimum comes with a lower bound from the dual, written here once more
 in numpy, so that an oracle that did not converge is found out.
 """
+
 import sys
 import warnings
 from pathlib import Path
@@ -17,8 +18,6 @@ from sklearn.svm import SVC, LinearSVC
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 from evaluate import loss_values, objective, penalty
-
-BINARY = ("logistic", "hinge", "squared-hinge")
 
 
 def columns(problem):
@@ -153,14 +152,18 @@ def solve_sklearn(problem):
         model = Ridge(alpha=1 / strength(problem), fit_intercept=problem.free, solver="svd")
         return model.fit(columns(problem).toarray(), problem.y, **fit)
     elif problem.loss == "squared":
-        model = ElasticNet(alpha=problem.lam, l1_ratio=problem.rho, fit_intercept=problem.free, tol=1e-13, max_iter=10**6)
+        model = ElasticNet(
+            alpha=problem.lam, l1_ratio=problem.rho, fit_intercept=problem.free, tol=1e-13, max_iter=10**6
+        )
         return model.fit(columns(problem).toarray(), problem.y, **fit)
     elif problem.loss == "logistic" and problem.rho == 0:
         model = LogisticRegression(C=strength(problem), fit_intercept=problem.free, solver="newton-cholesky", tol=1e-12)
     elif problem.loss == "squared-hinge" and problem.rho == 0 and not problem.free:
         model = LinearSVC(C=strength(problem), fit_intercept=False, dual=False, tol=1e-11, max_iter=10000)
     elif problem.loss == "hinge" and problem.rho == 0 and not problem.free:
-        model = LinearSVC(C=strength(problem), fit_intercept=False, loss="hinge", tol=1e-11, max_iter=10**6, random_state=1)
+        model = LinearSVC(
+            C=strength(problem), fit_intercept=False, loss="hinge", tol=1e-11, max_iter=10**6, random_state=1
+        )
     else:
         return None
     return model.fit(columns(problem), problem.y, **fit)

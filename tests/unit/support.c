@@ -11,8 +11,6 @@
 #include "base/random.h"
 #include "data/read.h"
 
-#define MOST_RANKS 16
-
 void check_close(double a, double b, double tolerance, const char *file, int line) {
     if (fabs(a - b) <= tolerance * (1.0 + fabs(b)))
         return;
@@ -86,6 +84,31 @@ void set_weights(parley_data *data, const double *weight) {
     data->weight = span->data;
 }
 
+static double target_of(const parley_data *data, const pl_loss *loss, uint64_t i) {
+    double high = data->label[0];
+    for (uint64_t k = 1; k < data->x.rows; k++)
+        high = fmax(high, data->label[k]);
+    return loss->labels == PL_LABELS_REAL ? data->label[i] : data->label[i] == high ? 1.0 : -1.0;
+}
+
+double objective_of(const parley_data *data, const parley_model *model, const pl_loss *loss, const parley_summary *at) {
+    const double *coef = parley_model_coef(model), b = parley_model_intercept(model)[0];
+    double sum = 0, total = 0, penalised = strcmp(at->intercept, "penalised") == 0 ? b : 0.0, slope, curvature;
+    for (uint64_t i = 0; i < data->x.rows; i++) {
+        double weight = data->weight ? data->weight[i] : 1.0, z = b;
+        for (uint64_t e = data->x.start[i]; e < data->x.start[i + 1]; e++)
+            z += (data->x.value ? (double)data->x.value[e] : 1.0) * coef[data->x.index[e]];
+        sum += weight * loss->expand(z, target_of(data, loss, i), &slope, &curvature);
+        total += weight;
+    }
+    double l1 = fabs(penalised), l2 = penalised * penalised;
+    for (uint64_t j = 0; j < data->x.columns; j++) {
+        l1 += fabs(coef[j]);
+        l2 += coef[j] * coef[j];
+    }
+    return sum / total + at->lambda * (at->l1_ratio * l1 + (1.0 - at->l1_ratio) * 0.5 * l2);
+}
+
 parley_settings settings_of(const char *words) {
     parley_settings settings;
     pl_settings_defaults(&settings);
@@ -134,4 +157,38 @@ void run_ranks(unsigned ranks, unsigned threads, double deadline, rank_body body
         status[r] = calls[r].status;
         pl_engine_close(engines[r]);
     }
+}
+
+const sample_plan small = {.seed = 5, .rows = 160, .columns = 12, .density = 0.3};
+const sample_plan wide = {.seed = 6, .rows = 150, .columns = 9000, .density = 0.001};
+const sample_plan real = {.seed = 7, .rows = 160, .columns = 12, .density = 0.3, .real = true};
+
+static parley_status train_body(pl_engine *engine, void *context, parley_error *error) {
+    outcome *outcome = context;
+    unsigned r = engine->rank;
+    return pl_train_rank(engine, outcome->data, outcome->settings, r + 1 == engine->ranks ? outcome->callback : NULL,
+                         outcome->user, &outcome->model[r], &outcome->summary[r], error);
+}
+
+void train(outcome *outcome, unsigned ranks, unsigned threads) {
+    memset(outcome->model, 0, sizeof outcome->model);
+    run_ranks(ranks, threads, DEADLINE, train_body, outcome, outcome->status, outcome->error);
+}
+
+void free_models(outcome *outcome) {
+    for (unsigned r = 0; r < MOST_RANKS; r++) {
+        parley_model_free(outcome->model[r]);
+        outcome->model[r] = NULL;
+    }
+}
+
+outcome train_once(const parley_data *data, const char *words) {
+    static parley_settings settings;
+    settings = settings_of(words);
+    outcome outcome = {.data = data, .settings = &settings};
+    train(&outcome, 1, 1);
+    if (outcome.status[0] != PARLEY_OK)
+        print_error("%s:\n", words);
+    assert_done(outcome.status[0], &outcome.error[0]);
+    return outcome;
 }

@@ -10,9 +10,10 @@
 /* cmocka needs those first */
 #include <cmocka.h>
 
-#include "data/data.h"
-#include "engine/engine.h"
+#include "train/train.h"
 
+#define MOST_RANKS 5
+#define DEADLINE 60.0 /* seconds; longer than any test takes */
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 /* |a - b| <= tolerance (1 + |b|). */
@@ -38,6 +39,9 @@ typedef struct sample_plan {
 parley_data *random_data(sample_plan plan);
 void set_weights(parley_data *data, const double *weight); /* copies them */
 
+/* P of a model by the book: nothing but sums. */
+double objective_of(const parley_data *data, const parley_model *model, const pl_loss *loss, const parley_summary *at);
+
 /* Settings from "name=value" words separated by blanks. */
 parley_settings settings_of(const char *words);
 
@@ -46,5 +50,26 @@ parley_settings settings_of(const char *words);
 typedef parley_status (*rank_body)(pl_engine *engine, void *context, parley_error *error);
 void run_ranks(unsigned ranks, unsigned threads, double deadline, rank_body body, void *context, parley_status *status,
                parley_error *error);
+
+/* Data sets that many tests train on. */
+extern const sample_plan small, wide, real;
+
+/* What one run gave, on all its ranks. */
+typedef struct outcome {
+    const parley_data *data;
+    const parley_settings *settings;
+    parley_callback callback; /* of the last rank only */
+    void *user;
+    parley_status status[MOST_RANKS];
+    parley_error error[MOST_RANKS];
+    parley_model *model[MOST_RANKS];
+    parley_summary summary[MOST_RANKS];
+} outcome;
+
+/* Runs outcome->settings on outcome->data. */
+void train(outcome *outcome, unsigned ranks, unsigned threads);
+/* Trains on one rank and thread; the run must succeed. */
+outcome train_once(const parley_data *data, const char *words);
+void free_models(outcome *outcome);
 
 #endif

@@ -15,11 +15,9 @@
 
 #undef fail /* cmocka's: engines have a member of that name */
 
-#define MOST_RANKS 5
 #define MOST_WORKERS 20
 #define SIZE 37
 #define WIDTH 3
-#define DEADLINE 30.0
 
 static double leaves[MOST_WORKERS][WIDTH * SIZE];
 

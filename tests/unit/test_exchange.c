@@ -9,11 +9,9 @@
 #include "exchange/exchange.h"
 #include "support.h"
 
-#define MOST_RANKS 4
 #define MOST_WORKERS 9
 #define SIZE 9000 /* more than two blocks */
 #define WIDTH 2
-#define DEADLINE 30.0
 
 static double dense[MOST_WORKERS][WIDTH * SIZE], packed[MOST_WORKERS][SIZE], share[MOST_WORKERS];
 static uint32_t support[MOST_WORKERS][SIZE];
@@ -135,7 +133,7 @@ static void sparse_and_dense_updates_reduce_to_the_same_bits_on_any_ranks(void *
     (void)state;
     for (unsigned form = 0; form < 4; form++)
         for (now.workers = 1; now.workers <= MOST_WORKERS; now.workers += 2)
-            for (unsigned ranks = 1; ranks <= MOST_RANKS; ranks++) {
+            for (unsigned ranks = 1; ranks <= 4; ranks++) {
                 now.sparse = form & 1;
                 now.type = pl_exchanges[form / 2];
                 now.width = 1;
@@ -149,7 +147,7 @@ static void updates_of_several_columns_reduce_alike(void **state) {
     now.sparse = false;
     now.width = WIDTH;
     for (unsigned form = 0; form < 2; form++)
-        for (unsigned ranks = 1; ranks <= MOST_RANKS; ranks++) {
+        for (unsigned ranks = 1; ranks <= 4; ranks++) {
             now.type = &pl_exchange_allreduce;
             now.whole = form;
             now.workers = 5;
@@ -167,7 +165,7 @@ static void sums_over_entries_have_the_same_bits_on_any_ranks(void **state) {
     memcpy(sums, now.sums[0], sizeof sums);
     for (uint64_t j = 0; j < SIZE; j++)
         largest = fmax(largest, fabs(now.change[0][j]));
-    for (unsigned ranks = 1; ranks <= MOST_RANKS; ranks++)
+    for (unsigned ranks = 1; ranks <= 4; ranks++)
         for (unsigned e = 0; e < pl_exchanges_count; e++) {
             now.type = pl_exchanges[e];
             run_trial(&now, ranks, 1);

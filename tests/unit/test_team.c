@@ -7,8 +7,6 @@
 #include "model/team.h"
 #include "support.h"
 
-#define MOST_RANKS 4
-
 static parley_data *data;
 
 static int make_data(void **state) {
@@ -126,7 +124,7 @@ static void the_deal_does_not_depend_on_ranks(void **state) {
     for (unsigned w = 0; w < COUNT(workers); w++)
         for (unsigned lanes = 1; lanes <= 2; lanes++) {
             deal one = deal_rows(data, 1, workers[w], lanes, 5);
-            for (unsigned ranks = 2; ranks <= MOST_RANKS; ranks++) {
+            for (unsigned ranks = 2; ranks <= 4; ranks++) {
                 deal many = deal_rows(data, ranks, workers[w], lanes, 5);
                 assert_memory_equal(one.part, many.part, data->x.rows * sizeof *one.part);
                 assert_memory_equal(one.times, many.times, data->x.rows * sizeof *one.times);

@@ -1,0 +1,133 @@
+"""The contestants. Each runs one problem in a fresh process and says how long it took and what it found."""
+
+import json
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from evaluate import read_liblinear, read_parley
+
+PYTHON_PEER = Path(__file__).with_name("python_peer.py")
+TARGET = 1e-6  # P - P* over P at w = 0
+LIBLINEAR_LADDER = ["1e-1", "1e-2", "1e-3", "1e-4", "1e-5", "1e-6", "1e-7"]
+SNAPML_LADDER = ["1e-2", "1e-3", "1e-4", "1e-5", "1e-6", "1e-7", "1e-8"]
+
+
+@dataclass
+class Outcome:
+    total: float  # seconds, file to model
+    w: np.ndarray
+    read: float | None = None
+    solve: float | None = None
+    summary: dict = field(default_factory=dict)
+
+
+def clocked(command):
+    """Wall time of a fresh process, and its standard output."""
+    began = time.perf_counter()
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    seconds = time.perf_counter() - began
+    if done.returncode not in (0, 3):
+        raise RuntimeError(f"{' '.join(map(str, command))}: {done.stderr.strip() or done.stdout.strip()}")
+    return seconds, done.stdout
+
+
+class Parley:
+    """`parley train` with two threads, to a relative gap of 1e-6."""
+
+    name, ladder = "Parley", None
+
+    def __init__(self, binary, data, loss, folder, flags=("--threads", 2, "--gap", TARGET)):
+        self.model = folder / "parley.safetensors"
+        self.command = [
+            binary,
+            "train",
+            data,
+            "--loss",
+            loss,
+            "--intercept",
+            "none",
+            *flags,
+            "--json",
+            "--quiet",
+            "--model",
+            self.model,
+        ]
+        self.setting = " ".join(str(flag) for flag in flags)
+
+    def run(self, setting=None):
+        total, text = clocked(self.command)
+        summary = json.loads(text)
+        seconds = summary["seconds"]
+        solve = sum(seconds[part] for part in ("setup", "compute", "exchange", "wait", "evaluate"))
+        return Outcome(total, read_parley(self.model)[0], seconds["read"], solve, summary)
+
+
+class Liblinear:
+    """`liblinear-train -s SOLVER`, its tolerance from a ladder."""
+
+    ladder, ordered = LIBLINEAR_LADDER, True
+
+    def __init__(self, data, columns, solver, folder, flags=("-c", 1)):
+        self.name, self.data, self.columns = f"LIBLINEAR -s {solver}", data, columns
+        self.model, self.flags = folder / "liblinear.model", ["-s", solver, *flags]
+
+    def run(self, setting):
+        total, _ = clocked(["liblinear-train", *self.flags, "-e", setting, "-q", self.data, self.model])
+        return Outcome(total, read_liblinear(self.model, self.columns))
+
+    def label(self, setting):
+        return f"-e {setting}"
+
+
+class PythonPeer:
+    """Snap ML or scikit-learn, behind scikit-learn's reader."""
+
+    def __init__(self, name, system, data, folder, ladder, ordered=True):
+        self.name, self.system, self.data, self.ladder, self.ordered = name, system, data, ladder, ordered
+        self.out = folder / "peer.npy"
+
+    def run(self, setting):
+        _, text = clocked([sys.executable, PYTHON_PEER, self.system, self.data, self.out, setting])
+        times = json.loads(text)
+        fit = times["fits"][0]
+        total = times["read"] + fit["first"]
+        return Outcome(total, np.load(self.out)[0], times["read"], min(fit["first"], fit["second"]))
+
+    def label(self, setting):
+        return f"tol {setting}" if self.ordered else f"solver {setting}"
+
+
+def tune(peer, reached):
+    """The setting to race with: the loosest of an ordered ladder that reaches the target, or else the one that comes
+    nearest; of an unordered one the fastest that reaches it. `reached` gives the relative sub-optimality of a w.
+    """
+    tried = []
+    for setting in peer.ladder:
+        outcome = peer.run(setting)
+        tried.append((reached(outcome.w), outcome.solve or outcome.total, setting))
+        if peer.ordered and tried[-1][0] <= TARGET:
+            break
+    good = [row for row in tried if row[0] <= TARGET]
+    return min(good, key=lambda row: row[1])[2] if good else min(tried)[2]
+
+
+def reading_liblinear(data, folder):
+    """Seconds that LIBLINEAR's reader takes: a tolerance it refuses ends it right after reading. The same on a file of
+    one line is taken off, which is its start."""
+    line = folder / "line.svm"
+    with open(data) as whole:
+        line.write_text(whole.readline())
+
+    def seconds(path):
+        began = time.perf_counter()
+        done = subprocess.run(["liblinear-train", "-e", "-1", path, folder / "none"], capture_output=True, text=True)
+        if "eps <= 0" not in done.stderr:
+            raise RuntimeError(f"liblinear-train did not stop after reading: {done.stderr}")
+        return time.perf_counter() - began
+
+    return seconds(data) - seconds(line)

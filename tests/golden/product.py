@@ -1,0 +1,98 @@
+"""Running the binary under test, and what every run of it must satisfy."""
+
+import json
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from oracle import objective
+from evaluate import null_objective, read_parley
+
+CERTAIN = 1e-7  # what an oracle's own gap may be, relative
+OPTIMAL = 1e-6  # how near to the optimum a model must be, relative
+EQUAL = 1e-9  # how well the reported objective must agree with the evaluated one, relative
+ROUNDING = 1e-12
+
+
+class Failed(AssertionError):
+    """What a run did wrong, in one sentence."""
+
+
+def demand(truth, sentence):
+    if not truth:
+        raise Failed(sentence)
+
+
+@dataclass
+class Run:
+    code: int
+    summary: dict
+    rounds: list
+    w: np.ndarray
+    b: float
+    command: str
+
+
+def write_svm(path, x, y):
+    """LIBSVM text of float32 values, which read back the same."""
+    with open(path, "w") as file:
+        for i, label in enumerate(y):
+            entries = range(x.indptr[i], x.indptr[i + 1])
+            row = " ".join(f"{x.indices[k] + 1}:{x.data[k]:.9g}" for k in entries)
+            file.write(f"{label:.17g} {row}\n")
+
+
+def start(parley, arguments, stdin=None):
+    """Runs a command; its standard output must be empty or one JSON object."""
+    return subprocess.run([parley, *map(str, arguments)], stdin=stdin, capture_output=True, text=True, timeout=300)
+
+
+def train(parley, data, folder, *arguments, codes=(0,), stdin=None):
+    """Trains and reads back all that was written."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    model, log = folder / "model.safetensors", folder / "log.jsonl"
+    arguments = ["train", data, *arguments, "--json", "--quiet", "--model", model, "--log", log]
+    done = start(parley, arguments, stdin)
+    command = " ".join(["parley train", Path(data).name, *map(str, arguments[2:-6])])
+    reason = done.stderr.strip().splitlines()[-1:] or [done.stdout.strip()[:400]]
+    demand(done.returncode in codes, f"{command}: exit code {done.returncode}: {reason[0]}")
+    w, b, _ = read_parley(model)
+    rounds = [json.loads(line) for line in log.read_text().splitlines()]
+    rounds = [line for line in rounds if line["event"] == "round"]
+    return Run(done.returncode, json.loads(done.stdout), rounds, w, b, command)
+
+
+def check_certificate(run, problem, best):
+    """Every gap that was written bounds the distance to the optimum, and the summary tells the truth."""
+    scale = null_objective(problem)
+    for line in run.rounds:
+        if line["objective"] is None or line["gap"] is None:
+            continue
+        above = line["objective"] - best
+        demand(
+            above <= line["gap"] + ROUNDING * scale,
+            f"{run.command}: round {line['round']}: gap {line['gap']:.3e}, but {above:.3e} above the optimum",
+        )
+    found = objective(problem, run.w, run.b)
+    demand(
+        abs(found - run.summary["objective"]) <= EQUAL * scale,
+        f"{run.command}: reports objective {run.summary['objective']:.12g}, its model has {found:.12g}",
+    )
+    demand(
+        found - best <= run.summary["gap"] + EQUAL * scale,
+        f"{run.command}: gap {run.summary['gap']:.3e}, but {found - best:.3e} above the optimum",
+    )
+
+
+def check_optimum(run, problem, best):
+    """The certificate holds, and the model is as good as was asked for."""
+    check_certificate(run, problem, best)
+    relative = (objective(problem, run.w, run.b) - best) / null_objective(problem)
+    demand(
+        run.summary["status"] == "converged",
+        f"{run.command}: {run.summary['status']} after {run.summary['rounds']} rounds at relative gap "
+        f"{run.summary['relative_gap']:.1e}, {relative:.1e} above the optimum",
+    )
+    demand(relative <= OPTIMAL, f"{run.command}: {relative:.2e} above the optimum, relative")

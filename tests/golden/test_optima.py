@@ -1,0 +1,374 @@
+#!/usr/bin/env python3
+"""Golden optima: test_optima.py build/parley [words]. Runs the cases whose names hold all of the words.
+
+Every case is a function that returns nothing, raises Failed, or raises Skipped. Optima come from oracle.py, or, for
+the real data sets, from LIBLINEAR as its command beside the number says.
+"""
+
+import gzip
+import hashlib
+import itertools
+import multiprocessing
+import os
+import subprocess
+import sys
+import tempfile
+import traceback
+from functools import lru_cache, partial
+from pathlib import Path
+
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # cases run side by side
+sys.dont_write_bytecode = True
+
+import numpy as np
+import scipy.sparse as sparse
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_svmlight_file
+
+from oracle import optimum
+from product import (
+    CERTAIN,
+    Failed,
+    check_certificate,
+    check_optimum,
+    demand,
+    start,
+    train,
+    write_svm,
+)
+from evaluate import Problem, null_objective, objective, read_liblinear
+
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
+LOSSES = ("squared", "logistic", "hinge", "squared-hinge")
+
+
+class Skipped(Exception):
+    """Why a case could not run."""
+
+
+# Data: scikit-learn's own, and sparse ones with empty rows. Values are float32, as Parley stores them.
+
+
+def as_stored(x):
+    x = sparse.csr_matrix(x).astype(np.float32).astype(np.float64)
+    x.eliminate_zeros()
+    x.sort_indices()
+    return x
+
+
+@lru_cache
+def breast_cancer(scaled):
+    x, y = load_breast_cancer(return_X_y=True)
+    return as_stored((x - x.mean(0)) / x.std(0) if scaled else x), np.where(y > 0, 1.0, -1.0)
+
+
+@lru_cache
+def diabetes():
+    x, y = load_diabetes(return_X_y=True)
+    return as_stored(x), y
+
+
+@lru_cache
+def sparse_rows(real):
+    """300 x 400, more columns than Newton's method is chosen for, ten rows of them empty."""
+    random = np.random.default_rng(5)
+    x = sparse.random(300, 400, 0.05, random_state=2, format="lil")
+    x[::30] = 0
+    x[0, 399] = 1.0
+    x = as_stored(x)
+    z = x @ random.normal(size=400) + 0.5 + 0.3 * random.normal(size=300)
+    return x, z if real else np.where(z > 0.5, 1.0, -1.0)
+
+
+def data_for(name, loss):
+    if name == "sparse":
+        return sparse_rows(loss == "squared")
+    return diabetes() if loss == "squared" else breast_cancer(True)
+
+
+def draw_weights(count):
+    """A quarter of them zero."""
+    return np.random.default_rng(3).integers(0, 4, count) * 0.75
+
+
+def write_problem(problem, folder):
+    """The data file, and the flags that say what the problem is."""
+    write_svm(folder / "data.svm", problem.x, problem.y)
+    flags = ["--loss", problem.loss, "--lambda", repr(problem.lam), "--intercept", problem.intercept]
+    flags += ["--l1-ratio", problem.rho]
+    if problem.weights is not None:
+        np.savetxt(folder / "weights.txt", problem.weights)
+        flags += ["--weights", folder / "weights.txt"]
+    return folder / "data.svm", flags
+
+
+# Cases
+
+
+def methods(problem):
+    """What every problem is solved with."""
+    yield "auto", []
+    yield "cocoa+ lanes", ["--preset", "cocoa+", "--lanes", 2]
+    yield "cocoa+ workers", ["--preset", "cocoa+", "--workers", 3]
+    if problem.loss != "hinge" and problem.rho == 0:
+        yield "newton", ["--preset", "newton", "--workers", 2]
+
+
+def reaches_the_oracles_optimum(parley, folder, problem, flags):
+    best, bound = optimum(problem)
+    demand(best - bound <= CERTAIN * null_objective(problem), f"the oracle is not certain: {best - bound:.1e}")
+    data, common = write_problem(problem, folder)
+    run = train(parley, data, folder, *common, *flags, "--gap", 1e-6)
+    check_optimum(run, problem, best)
+
+
+def bounds_the_distance_every_round(parley, folder, problem, flags):
+    best, _ = optimum(problem)
+    data, common = write_problem(problem, folder)
+    run = train(
+        parley,
+        data,
+        folder,
+        *common,
+        *flags,
+        "--gap",
+        1e-6,
+        "--rounds",
+        40,
+        "--evaluate-every",
+        1,
+        codes=(0, 3),
+    )
+    check_certificate(run, problem, best)
+    demand(len(run.rounds) <= 40, f"{run.command}: {len(run.rounds)} rounds")
+
+
+def refuses(parley, folder, problem, flags):
+    data, _ = write_problem(problem, folder)
+    done = start(parley, ["train", data, "--loss", problem.loss, *flags, "--model", folder / "model.safetensors"])
+    demand(done.returncode == 2, f"{' '.join(map(str, flags))}: exit code {done.returncode}, not 2")
+
+
+def grid_cases():
+    for loss, name, kind, weighted, rho in itertools.product(
+        LOSSES, ("small", "sparse"), ("free", "penalised", "none"), (False, True), (0.0, 0.5)
+    ):
+        x, y = data_for(name, loss)
+        lam = 1.0 / len(y) if name == "sparse" else 1e-2
+        problem = Problem(x, y, loss, lam, rho, kind, draw_weights(len(y)) if weighted else None)
+        words = f"{loss} {name} intercept {kind}{' weights' if weighted else ''}{' elastic net' if rho else ''}"
+        for method, flags in methods(problem):
+            yield f"{words}: {method}", partial(reaches_the_oracles_optimum, problem=problem, flags=flags)
+
+
+def special_cases():
+    x, y = breast_cancer(False)
+    for loss in ("logistic", "squared-hinge"):
+        yield f"{loss} unscaled columns: auto", partial(
+            reaches_the_oracles_optimum, problem=Problem(x, y, loss, 1e-2, intercept="free"), flags=[]
+        )
+    slow = {
+        "cocoa": ["--workers", 3],
+        "gd": [],
+        "minibatch-sgd": ["--workers", 2],
+        "mllib-sgd": ["--workers", 4],
+    }
+    for loss, kind, (preset, flags) in itertools.product(LOSSES, ("free", "none"), slow.items()):
+        x, y = data_for("sparse", loss)
+        problem = Problem(x, y, loss, 0.01, 0.0, kind, draw_weights(len(y)))
+        yield f"{loss} intercept {kind}: {preset} bounds the distance every round", partial(
+            bounds_the_distance_every_round, problem=problem, flags=["--preset", preset, *flags]
+        )
+    x, y = data_for("sparse", "hinge")
+    for flags in (
+        ["--preset", "newton"],
+        ["--preset", "cocoa+", "--lambda", 0],
+        ["--preset", "cocoa+", "--l1-ratio", 1],
+    ):
+        problem = Problem(x, y, "hinge", 0.01)
+        yield f"hinge: refuses {' '.join(map(str, flags))}", partial(refuses, problem=problem, flags=flags)
+
+
+# Real data, where they are at hand
+
+REAL = {
+    "a9a": "a9a/a9a.zst",
+    "imdb": "imdb/imdb.train.tfidf.svm.zst",
+    "cadata": "cadata/cadata.svm.zst",
+    "sgemm": "sgemm/sgemm.logtime.svm.zst",
+}
+# LIBLINEAR 2.3.0, C = 1, no bias. `-s 3` stops at 1000 passes, so hinge optima are those of the same code without that
+# limit, in scikit-learn 1.9.1: LinearSVC(loss="hinge", C=1, tol=1e-12, fit_intercept=False, max_iter=20000,
+# random_state=0).
+LIBLINEAR = {"logistic": ["-s", "0", "-e", "1e-9"], "squared-hinge": ["-s", "2", "-e", "1e-9"]}
+HINGE_SUM = {"a9a": 11433.807707403, "imdb": 5231.225661943}
+
+
+def real_path(folder, name):
+    path = SHARED / REAL[name]
+    if not path.exists():
+        raise Skipped(f"{path} is not there")
+    text = folder.parent / f"{name}.svm"
+    if not text.exists():
+        partial_text = folder / "text"
+        subprocess.run(["zstd", "-dqf", path, "-o", partial_text], check=True)
+        partial_text.rename(text)
+    return text
+
+
+def real_problem(folder, name, loss):
+    path = real_path(folder, name)
+    x, y = load_svmlight_file(str(path))
+    return path, Problem(as_stored(x), y, loss, 1.0 / len(y))
+
+
+def liblinear_optimum(folder, name, path, problem):
+    if problem.loss == "hinge":
+        return HINGE_SUM[name] / len(problem.y)
+    subprocess.run(
+        ["liblinear-train", *LIBLINEAR[problem.loss], "-c", "1", "-q", path, folder / "liblinear"], check=True
+    )
+    return objective(problem, read_liblinear(folder / "liblinear", problem.x.shape[1]))
+
+
+def sweep(parley, folder, name, loss, settings):
+    """One problem with each of the settings, data and optimum loaded once."""
+    path, problem = real_problem(folder, name, loss)
+    best = liblinear_optimum(folder, name, path, problem)
+    failures = []
+    for flags in settings:
+        try:
+            run = train(
+                parley,
+                path,
+                folder,
+                "--loss",
+                loss,
+                "--intercept",
+                "none",
+                *flags,
+                "--gap",
+                1e-6,
+                codes=(0, 3),
+            )
+            check_optimum(run, problem, best)
+        except Failed as failure:
+            failures.append(str(failure))
+    demand(not failures, "\n    ".join(failures))
+
+
+def ridge(parley, folder, name):
+    """The exact solution by the normal equations."""
+    path, problem = real_problem(folder, name, "squared")
+    x = problem.x.toarray()
+    w = np.linalg.solve(x.T @ x + np.eye(x.shape[1]), x.T @ problem.y)
+    run = train(parley, path, folder, "--loss", "squared", "--intercept", "none", "--gap", 1e-6)
+    check_optimum(run, problem, objective(problem, w))
+
+
+def real_cases():
+    for name, loss in itertools.product(("imdb", "a9a"), ("hinge", "squared-hinge", "logistic")):
+        yield f"{name} {loss}: auto", partial(sweep, name=name, loss=loss, settings=[[]])
+        for workers in ((1, 2), (4, 7), (16,)):
+            settings = [["--preset", "cocoa+", "--workers", k, "--threads", 1] for k in workers]
+            yield f"{name} {loss}: cocoa+ at {' and '.join(map(str, workers))} workers", partial(
+                sweep, name=name, loss=loss, settings=settings
+            )
+    for name in ("cadata", "sgemm"):
+        yield f"{name} squared: auto against the normal equations", partial(ridge, name=name)
+
+
+# The same bytes
+
+
+def digest(path):
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+def made_text(parley, folder):
+    data = folder / "made.svm"
+    made = start(parley, ["generate", "text", data, "--rows", 3000, "--columns", 2000, "--nonzeros", 30, "--quiet"])
+    demand(made.returncode == 0, f"parley generate: {made.stderr}")
+    return data
+
+
+def same_for_all_threads(parley, folder, flags):
+    data, seen = made_text(parley, folder), {}
+    for threads in (1, 2, 4):
+        arguments = [*flags, "--seed", 7, "--rounds", 20, "--gap", 1e-6, "--threads", threads]
+        run = train(parley, data, folder / f"t{threads}", *arguments, codes=(0, 3))
+        seen[threads] = digest(folder / f"t{threads}" / "model.safetensors"), run.summary["objective"]
+    demand(len(set(seen.values())) == 1, f"{' '.join(map(str, flags))}: threads change the model: {seen}")
+
+
+def same_for_all_inputs(parley, folder, flags):
+    data, seen = made_text(parley, folder), {}
+    packed, zipped, cache = folder / "made.zst", folder / "made.svm.gz", folder / "made.parley"
+    subprocess.run(["zstd", "-qf", data, "-o", packed], check=True)
+    zipped.write_bytes(gzip.compress(data.read_bytes()))
+    made = start(parley, ["convert", data, cache, "--quiet"])
+    demand(made.returncode == 0, f"parley convert: {made.stderr}")
+    for source in (data, packed, zipped, cache):
+        train(parley, source, folder / "file", *flags, codes=(0, 3))
+        seen[source.name] = digest(folder / "file" / "model.safetensors")
+    for source in (data, packed, zipped):
+        with open(source) as stream:
+            train(parley, "-", folder / "input", *flags, codes=(0, 3), stdin=stream)
+        seen[f"input {source.name}"] = digest(folder / "input" / "model.safetensors")
+    demand(len(set(seen.values())) == 1, f"the input's form changes the model: {seen}")
+
+
+def identity_cases():
+    methods = [
+        ["--preset", "cocoa+", "--workers", 1, "--lanes", 2],
+        ["--preset", "cocoa+", "--workers", 4, "--lanes", 1],
+        ["--preset", "cocoa+", "--workers", 3, "--lanes", 2, "--loss", "hinge"],
+        ["--preset", "cocoa", "--workers", 3, "--lanes", 1],
+        ["--preset", "newton", "--workers", 2, "--lanes", 2],
+        ["--preset", "gd", "--workers", 5, "--lanes", 1],
+        ["--preset", "minibatch-sgd", "--workers", 4, "--lanes", 1],
+        ["--preset", "mllib-sgd", "--workers", 8, "--lanes", 1, "--loss", "squared"],
+    ]
+    for flags in methods:
+        yield f"same bytes for 1, 2 and 4 threads: {' '.join(map(str, flags))}", partial(
+            same_for_all_threads, flags=flags
+        )
+    for flags in ([], ["--preset", "cocoa+", "--workers", 4, "--lanes", 1, "--loss", "hinge"]):
+        yield f"same bytes from every form of the data: {' '.join(map(str, flags)) or 'auto'}", partial(
+            same_for_all_inputs, flags=flags
+        )
+
+
+# The runner
+
+
+def run_case(case, parley, root):
+    name, call = case
+    folder = Path(root) / hashlib.md5(name.encode()).hexdigest()
+    folder.mkdir()
+    try:
+        call(parley, folder)
+        return name, "passed", ""
+    except Skipped as skipped:
+        return name, "skipped", str(skipped)
+    except (Failed, subprocess.SubprocessError) as failure:
+        return name, "failed", str(failure)
+    except Exception:
+        return name, "failed", traceback.format_exc()
+
+
+def main():
+    parley, words = str(Path(sys.argv[1]).resolve()), sys.argv[2:]
+    cases = [*real_cases(), *identity_cases(), *special_cases(), *grid_cases()]
+    cases = [case for case in cases if all(word in case[0] for word in words)]
+    counts = {"passed": 0, "failed": 0, "skipped": 0}
+    with tempfile.TemporaryDirectory() as root, multiprocessing.Pool(os.cpu_count()) as pool:
+        for name, outcome, reason in pool.imap_unordered(partial(run_case, parley=parley, root=root), cases):
+            counts[outcome] += 1
+            if outcome != "passed":
+                print(f"{outcome}: {name}\n    {reason}", flush=True)
+    print(", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count or outcome != "skipped"))
+    return 1 if counts["failed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

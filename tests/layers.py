@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""Checks what CONTRIBUTING.md says of the code: who may include whom, who may print, allocate or use extensions, and how
+long functions and files may be. Prints every fault as file:line and exits with 1 if there is any."""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+# A folder may include itself and every folder of a lower level; folders of one level may not include each other.
+LEVELS = {
+    "base": 0,
+    "math": 1,
+    "data": 2,
+    "loss": 2,
+    "engine": 2,
+    "trace": 2,
+    "model": 3,
+    "local": 4,
+    "combine": 5,
+    "exchange": 6,
+    "train": 7,
+    "advise": 8,
+    "cli": 9,
+}
+
+# Words that src/ may not use, why, and the files that may.
+BANNED = [
+    (
+        r"(?<![\w.>])(printf|vprintf|puts|putchar|perror)\s*\(|\bf(?:printf|puts|putc|write)\s*\([^;]*\bstd(?:out|err)\b",
+        "prints; only cli/ does",
+        [],
+    ),
+    (
+        r"\bstd(?:out|err)\b",
+        "names a standard stream; only cli/ does",
+        ["src/trace/log.c"],  # `--log -`
+    ),
+    (r"(?<![\w.>])(_?exit|abort|quick_exit)\s*\(", "ends the process; a library returns a status", []),
+    (r"\bgetenv\s*\(", "reads the environment; every setting is a row of the table", []),
+    (
+        r"(?<![\w.>])(malloc|calloc|realloc|free|strdup|strndup|aligned_alloc)\s*\(",
+        "allocates past base/memory.h",
+        ["src/base/memory.c", "src/data/container.c"],  # which frees what jansson allocated
+    ),
+    (
+        r"__builtin_|__attribute__|__asm|__typeof",
+        "uses a compiler extension; only src/base and src/math do",
+        ["src/base/", "src/math/"],
+    ),
+]
+
+MOST_LINES = {"function": (60, 100), "file": (600, 700)}
+
+faults = []
+long_ones = []
+
+
+def fault(path, line, text):
+    faults.append(f"{path.relative_to(ROOT)}:{line}: {text}")
+
+
+def without_comments(text):
+    """Blanks comments and strings, keeping the lines."""
+
+    def blank(match):
+        found = match.group(0)
+        if found[0] in "\"'":
+            return found[0] * 2
+        return "\n" * found.count("\n")
+
+    return re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', blank, text, flags=re.S)
+
+
+def folder_of(path):
+    parts = path.relative_to(ROOT).parts
+    return parts[1] if parts[0] == "src" else parts[0]
+
+
+def check_includes(path, text):
+    mine = folder_of(path)
+    for number, line in enumerate(text.split("\n"), 1):
+        match = re.match(r'\s*#\s*include\s*([<"])([^">]+)[">]', line)
+        if not match:
+            continue
+        name = match.group(2)
+        if name == "mpi.h" and path.relative_to(ROOT).as_posix() != "src/engine/mpi.c":
+            fault(path, number, "includes <mpi.h>; only src/engine/mpi.c does")
+        if match.group(1) == "<" or name == "parley.h":
+            continue
+        theirs = name.split("/")[0] if "/" in name else mine
+        if theirs not in LEVELS:
+            fault(path, number, f"includes {name}, which is in no layer")
+        elif theirs != mine and LEVELS[theirs] >= LEVELS[mine]:
+            fault(path, number, f"{mine} includes {name}; dependencies point down")
+
+
+def check_words(path, text):
+    name = path.relative_to(ROOT).as_posix()
+    for pattern, why, allowed in BANNED:
+        if any(name.startswith(prefix) for prefix in allowed):
+            continue
+        for number, line in enumerate(text.split("\n"), 1):
+            if re.search(pattern, line):
+                fault(path, number, why)
+
+
+def too_long(path, line, what, kind, lines):
+    listed, most = MOST_LINES[kind]
+    if lines > most:
+        fault(path, line, f"{what} has {lines} lines; the most is {most}")
+    elif lines > listed:
+        long_ones.append(f"{path.relative_to(ROOT)}:{line}: {what} has {lines} lines")
+
+
+def check_lengths(path, text):
+    lines = text.split("\n")
+    too_long(path, 1, "the file", "file", len(lines) - 1)
+    start = None
+    for number, line in enumerate(lines, 1):
+        if re.match(r"[A-Za-z_]", line) and not line.startswith(("typedef", "struct", "enum", "union", "extern")):
+            start = number
+        if line == "}" and start:
+            head = " ".join(lines[start - 1 : number]).split("{")[0]
+            name = re.search(r"(\w+)\s*\(", head)
+            if name and "=" not in head:
+                too_long(path, start, name.group(1), "function", number - start + 1)
+            start = None
+
+
+def main():
+    headers_and_sources = [
+        path for folder in ("include", "src", "cli", "tests") for path in sorted((ROOT / folder).rglob("*.[ch]"))
+    ]
+    for path in headers_and_sources:
+        raw = path.read_text()
+        text = without_comments(raw)
+        kind = path.relative_to(ROOT).parts[0]
+        check_lengths(path, raw)
+        if kind in ("src", "cli"):
+            check_includes(path, re.sub(r"/\*.*?\*/", lambda m: "\n" * m.group(0).count("\n"), raw, flags=re.S))
+        if kind == "src":
+            check_words(path, text)
+        for number, line in enumerate(raw.split("\n"), 1):
+            if re.search(r"\b(TODO|FIXME|XXX)\b", line):
+                fault(path, number, "a note to oneself; finish it or leave it out")
+    for line in long_ones:
+        print(f"long: {line}")
+    for line in faults:
+        print(line)
+    print(f"{len(headers_and_sources)} files, {len(faults)} faults")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

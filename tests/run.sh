@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# run.sh [SUITE ...]: what `make check` runs: every build and every test, one line each; all of them, or those whose name
+# begins with one of the words given. What a suite printed is kept in build/check/NAME.log and shown if it failed.
+#
+# Builds: build (release), build/clang, build/asan (clang, address and undefined behaviour), build/tsan (gcc, threads).
+set -u
+cd "$(dirname "$0")/.."
+unset CC CFLAGS LDFLAGS MAKEFLAGS MAKELEVEL
+jobs=$(nproc 2> /dev/null || echo 2)
+logs=$PWD/build/check
+mkdir -p "$logs/tmp"
+export TMPDIR=$logs/tmp LC_ALL=C.UTF-8
+export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1
+passed=0 failed=0 child=
+declare -A broken=()
+wanted=("$@")
+
+stop() {
+    [ -z "$child" ] || kill "$child" 2> /dev/null
+    exit 130
+}
+trap stop INT TERM
+trap 'rm -rf "$logs/tmp"' EXIT
+
+is_wanted() {
+    [ ${#wanted[@]} -eq 0 ] && return 0
+    local word
+    for word in "${wanted[@]}"; do [[ $1 == "$word"* ]] && return 0; done
+    return 1
+}
+
+# suite NAME NEEDS COMMAND...: runs one; NEEDS is the build it takes, or `none`. A suite whose build failed fails too.
+suite() {
+    local name=$1 needs=$2 began=$SECONDS code
+    shift 2
+    is_wanted "$name" || return 0
+    if [ -n "${broken[$needs]:-}" ]; then
+        printf 'FAIL  %-22s its build failed\n' "$name"
+        failed=$((failed + 1))
+        return 1
+    fi
+    timeout -k 10 400 "$@" > "$logs/$name.log" 2>&1 < /dev/null &
+    child=$!
+    wait "$child"
+    code=$?
+    child=
+    if [ $code -eq 0 ]; then
+        printf 'ok    %-22s %3d s  %s\n' "$name" $((SECONDS - began)) "$(summary "$name")"
+        passed=$((passed + 1))
+    else
+        printf 'FAIL  %-22s %3d s  exit code %d; the end of %s:\n' "$name" $((SECONDS - began)) $code \
+            "${logs#"$PWD"/}/$name.log"
+        tail -n 40 "$logs/$name.log" | sed 's/^/      /'
+        failed=$((failed + 1))
+        broken[$name]=1
+    fi
+    return $code
+}
+
+# What there is to say about a suite that passed: how much it tested.
+summary() {
+    local log=$logs/$1.log tests
+    tests=$(grep -cE '^([0-9]+: )?\[       OK \]' "$log")
+    if [ "$tests" -gt 0 ]; then
+        echo "$tests tests in $(grep -cE '^ *[0-9]+/[0-9]+ Test .* Passed' "$log") programs"
+    elif grep -qE '^[0-9]+: [0-9]+ inputs$' "$log"; then
+        sed -nE 's/^[0-9]+: ([0-9]+) inputs$/\1/p' "$log" | awk '{ n += $1 } END { print n " inputs" }'
+    else
+        grep -E '^[0-9]+ (passed|files)|^install: ' "$log" | tail -n 1 || true
+    fi
+}
+
+build() { # FOLDER [CMAKE OPTIONS]
+    local folder=$1
+    shift
+    cmake -S . -B "$folder" -DPARLEY_TESTS=ON "$@" && cmake --build "$folder" --parallel "$jobs" -- --no-print-directory
+}
+
+unit() { ctest --test-dir "$1" -L "$2" -j "$jobs" --verbose; }
+
+# ThreadSanitizer needs the layout of memory that randomisation may take away.
+fixed() {
+    if setarch -R true 2> /dev/null; then setarch -R "$@"; else "$@"; fi
+}
+
+sources() { find include src cli tests -name '*.[ch]' | sort; }
+
+check_format() {
+    local files
+    mapfile -t files < <(sources)
+    clang-format --dry-run -Werror "${files[@]}" && echo "${#files[@]} files"
+}
+
+export -f build unit fixed sources check_format
+export jobs
+
+
+suite build none bash -c 'build build'
+suite unit build bash -c 'unit build unit'
+suite replay build bash -c 'unit build replay'
+suite cli build tests/cli/run.sh build/parley
+suite golden build build/venv/bin/python tests/golden/test_optima.py build/parley
+suite install build tests/install/run.sh build
+suite layers none python3 tests/layers.py
+suite format none bash -c check_format
+suite clang none bash -c 'build build/clang -DCMAKE_C_COMPILER=clang'
+suite asan none bash -c 'build build/asan -DCMAKE_C_COMPILER=clang -DPARLEY_SANITIZE=address,undefined'
+suite asan-unit asan bash -c 'unit build/asan unit'
+suite asan-replay asan bash -c 'unit build/asan replay'
+suite asan-cli asan tests/cli/run.sh build/asan/parley
+suite tsan none bash -c 'fixed bash -c "build build/tsan -DCMAKE_C_COMPILER=gcc -DPARLEY_SANITIZE=thread"'
+suite tsan-unit tsan bash -c 'fixed bash -c "unit build/tsan threads"'
+suite tsan-cli tsan bash -c 'fixed tests/cli/run.sh build/tsan/parley'
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,199 @@
+/* test_api.c: the public interface alone: read, train, save, load, decide, and what happens to wrong input. */
+#define _POSIX_C_SOURCE 200809L /* mkdtemp */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+/* cmocka needs those first */
+#include <cmocka.h>
+#include <math.h>
+#include <parley.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PATH 300
+#define TEXT "1 1:0.5 3:2\n-1 2:1\n1 1:1 2:-0.5\n-1 1:-1 3:-1\n1 3:1\n-1 2:2 3:0.5\n"
+#define ROWS 6
+
+static char folder[] = "/tmp/parley-api-XXXXXX", data_path[PATH], model_path[PATH];
+
+static int make_files(void **state) {
+    (void)state;
+    if (!mkdtemp(folder))
+        return 1;
+    snprintf(data_path, sizeof data_path, "%s/data.svm", folder);
+    snprintf(model_path, sizeof model_path, "%s/m.safetensors", folder);
+    FILE *file = fopen(data_path, "w");
+    return !file || fputs(TEXT, file) < 0 || fclose(file) != 0;
+}
+
+static int remove_files(void **state) {
+    (void)state;
+    unlink(data_path);
+    unlink(model_path);
+    return rmdir(folder);
+}
+
+static parley_data *read_data(void) {
+    parley_data *data;
+    parley_error error;
+    assert_int_equal(parley_data_read(data_path, 1, &data, &error), PARLEY_OK);
+    return data;
+}
+
+static parley_model *train(const parley_data *data, const char *preset, parley_summary *summary) {
+    parley_settings *settings;
+    parley_model *model;
+    parley_error error;
+    assert_int_equal(parley_settings_new(&settings, &error), PARLEY_OK);
+    assert_int_equal(parley_settings_set(settings, "preset", preset, &error), PARLEY_OK);
+    assert_int_equal(parley_settings_set(settings, "gap", "1e-6", &error), PARLEY_OK);
+    assert_int_equal(parley_settings_set(settings, "threads", "2", &error), PARLEY_OK);
+    assert_int_equal(parley_train(data, settings, NULL, NULL, &model, summary, &error), PARLEY_OK);
+    parley_settings_free(settings);
+    return model;
+}
+
+static void data_have_a_shape(void **state) {
+    (void)state;
+    parley_data *data = read_data();
+    uint64_t rows, columns, nonzeros;
+    parley_data_shape(data, &rows, &columns, &nonzeros);
+    assert_int_equal(rows, ROWS);
+    assert_int_equal(columns, 3);
+    assert_int_equal(nonzeros, 10);
+    parley_data_shape(data, NULL, NULL, NULL);
+    parley_data_free(data);
+}
+
+static void a_model_trains_saves_loads_and_decides(void **state) {
+    (void)state;
+    parley_data *data = read_data();
+    parley_summary summary;
+    parley_error error;
+    parley_model *model = train(data, "auto", &summary), *loaded;
+    assert_int_equal(summary.stop, PARLEY_CONVERGED);
+    assert_true(summary.gap >= 0.0 && summary.relative_gap <= 1e-6);
+    assert_int_equal(parley_model_save(model, model_path, &error), PARLEY_OK);
+    assert_int_equal(parley_model_load(model_path, &loaded, &error), PARLEY_OK);
+    uint64_t outputs, columns;
+    parley_model_shape(loaded, &outputs, &columns);
+    assert_true(outputs == 1 && columns == 3);
+    assert_memory_equal(parley_model_coef(model), parley_model_coef(loaded), 3 * sizeof(double));
+    double decisions[ROWS], again[ROWS];
+    assert_int_equal(parley_decide(model, data, decisions, &error), PARLEY_OK);
+    assert_int_equal(parley_decide(loaded, data, again, &error), PARLEY_OK);
+    assert_memory_equal(decisions, again, sizeof again);
+    const double *w = parley_model_coef(model), b = parley_model_intercept(model)[0];
+    assert_true(fabs(decisions[0] - (0.5 * w[0] + 2.0 * w[2] + b)) < 1e-12);
+    for (unsigned i = 0; i < ROWS; i++)
+        assert_true((decisions[i] > 0) == (i % 2 == 0));
+    parley_model_free(model);
+    parley_model_free(loaded);
+    parley_data_free(data);
+}
+
+static void presets_agree(void **state) {
+    (void)state;
+    parley_data *data = read_data();
+    parley_summary first, other;
+    parley_model_free(train(data, "newton", &first));
+    parley_model_free(train(data, "cocoa+", &other));
+    assert_true(fabs(first.objective - other.objective) <= 2e-6);
+    assert_true(fmax(first.dual, other.dual) <= fmin(first.objective, other.objective) + 1e-12);
+    parley_data_free(data);
+}
+
+typedef struct story {
+    unsigned rounds, messages;
+    uint64_t last;
+    double last_gap;
+} story;
+
+static int listen(void *user, const parley_progress *progress, const char *message) {
+    story *story = user;
+    if (message) {
+        story->messages += *message != '\0';
+        return 0;
+    }
+    story->rounds += progress->round == story->rounds; /* 0, 1, 2, ... */
+    story->last = progress->round;
+    story->last_gap = progress->relative_gap;
+    return 0;
+}
+
+static void the_callback_hears_of_every_round(void **state) {
+    (void)state;
+    parley_data *data = read_data();
+    parley_settings *settings;
+    parley_model *model;
+    parley_summary summary;
+    story story = {0};
+    assert_int_equal(parley_settings_new(&settings, NULL), PARLEY_OK);
+    assert_int_equal(parley_settings_set(settings, "preset", "cocoa+", NULL), PARLEY_OK);
+    assert_int_equal(parley_train(data, settings, listen, &story, &model, &summary, NULL), PARLEY_OK);
+    assert_int_equal(story.last, summary.rounds);
+    assert_int_equal(story.rounds, summary.rounds + 1);
+    assert_true(story.messages > 0);
+    assert_true(story.last_gap == summary.relative_gap);
+    parley_model_free(model);
+    parley_settings_free(settings);
+    parley_data_free(data);
+}
+
+static void failures_leave_null_and_a_sentence(void **state) {
+    (void)state;
+    parley_error error = {0};
+    parley_data *data = (parley_data *)&error;
+    parley_model *model = (parley_model *)&error;
+    char missing[PATH], expected[PATH + 64];
+    snprintf(missing, sizeof missing, "%s/missing", folder);
+    assert_int_equal(parley_data_read(missing, 1, &data, &error), PARLEY_NO_FILE);
+    assert_null(data);
+    snprintf(expected, sizeof expected, "%s: cannot open: No such file or directory", missing);
+    assert_string_equal(error.sentence, expected);
+    assert_int_equal(error.status, PARLEY_NO_FILE);
+    assert_int_equal(parley_model_load(data_path, &model, &error), PARLEY_BAD_INPUT);
+    assert_null(model);
+    assert_int_equal(parley_data_read(missing, 1, &data, NULL), PARLEY_NO_FILE);
+    data = read_data();
+    model = train(data, "auto", NULL);
+    snprintf(missing, sizeof missing, "%s/no/such/folder", folder);
+    assert_int_equal(parley_model_save(model, missing, &error), PARLEY_NO_FILE);
+    parley_model_free(model);
+    parley_data_free(data);
+}
+
+static void settings_are_checked_when_set(void **state) {
+    (void)state;
+    parley_settings *settings;
+    parley_error error = {0};
+    assert_int_equal(parley_settings_new(&settings, &error), PARLEY_OK);
+    assert_int_equal(parley_settings_set(settings, "lambda", "-1", &error), PARLEY_BAD_USAGE);
+    assert_string_equal(error.sentence, "--lambda -1: it lies between 0 and 1e+300");
+    assert_int_equal(parley_settings_set(settings, "colour", "red", &error), PARLEY_BAD_USAGE);
+    parley_settings_free(settings);
+}
+
+static void everything_frees_null(void **state) {
+    (void)state;
+    parley_settings_free(NULL);
+    parley_data_free(NULL);
+    parley_model_free(NULL);
+    assert_true(strlen(parley_version()) >= 5);
+    assert_string_equal(parley_status_text(PARLEY_NO_MEMORY), "out of memory");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(data_have_a_shape),
+        cmocka_unit_test(a_model_trains_saves_loads_and_decides),
+        cmocka_unit_test(presets_agree),
+        cmocka_unit_test(the_callback_hears_of_every_round),
+        cmocka_unit_test(failures_leave_null_and_a_sentence),
+        cmocka_unit_test(settings_are_checked_when_set),
+        cmocka_unit_test(everything_frees_null),
+    };
+    return cmocka_run_group_tests_name("api", tests, make_files, remove_files);
+}

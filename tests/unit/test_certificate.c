@@ -1,0 +1,333 @@
+/* test_certificate.c: what runs claim holds: every round's gap bounds the sub-optimality, methods agree on the optimum,
+ * optima satisfy their conditions, and data of odd shapes are fitted. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "support.h"
+#include "train/presets.h"
+#include "train/train.h"
+
+/* A watched run: in every round D is at most `best`, the P of a good model, and the gap bounds the sub-optimality. */
+typedef struct watch {
+    double best; /* least P known, by the book */
+    uint64_t rounds;
+    unsigned broken;
+    parley_progress first_broken;
+    double last_gap;
+} watch;
+
+static int watch_round(void *user, const parley_progress *progress, const char *message) {
+    watch *watch = user;
+    if (message)
+        return 0;
+    double slack = 1e-10 * (1.0 + fabs(watch->best));
+    bool holds = progress->dual <= watch->best + slack && progress->objective - watch->best <= progress->gap + slack &&
+                 progress->gap >= 0.0 && progress->gap <= watch->last_gap;
+    if (!holds && watch->broken++ == 0)
+        watch->first_broken = *progress;
+    watch->last_gap = progress->gap;
+    watch->rounds++;
+    return 0;
+}
+
+typedef struct certificate_case {
+    const sample_plan *plan;
+    const char *problem;  /* loss, penalty, intercept */
+    const char *solution; /* how to get close to the optimum */
+    const char *methods[6];
+} certificate_case;
+
+#define DUAL_METHODS                                                                                                   \
+    "preset=cocoa+ workers=1", "preset=cocoa+ workers=5 lanes=2", "preset=cocoa workers=4",                            \
+        "preset=cocoa+ workers=7 local_epochs=0.4", "preset=gd workers=3", "preset=minibatch-sgd workers=3"
+
+static const certificate_case certificate_cases[] = {
+    {&small, "loss=logistic lambda=0.01", "preset=newton", {DUAL_METHODS}},
+    {&small, "loss=logistic lambda=0.01 intercept=none", "preset=newton", {DUAL_METHODS}},
+    {&small, "loss=logistic lambda=0.01 intercept=penalised", "preset=newton", {DUAL_METHODS}},
+    {&small, "loss=logistic lambda=0.02 l1_ratio=0.5", "preset=cocoa+", {DUAL_METHODS}},
+    {&small, "loss=logistic lambda=0.02 l1_ratio=0.5 intercept=penalised", "preset=cocoa+", {DUAL_METHODS}},
+    {&small, "loss=hinge lambda=0.05", "preset=cocoa+", {DUAL_METHODS}},
+    {&small, "loss=hinge lambda=0.05 intercept=none", "preset=cocoa+", {DUAL_METHODS}},
+    {&small, "loss=hinge lambda=0.02 l1_ratio=0.3 intercept=penalised", "preset=cocoa+", {DUAL_METHODS}},
+    {&small, "loss=squared-hinge lambda=0.01", "preset=newton", {DUAL_METHODS}},
+    {&small, "loss=squared-hinge lambda=0.02 l1_ratio=0.5 intercept=none", "preset=cocoa+", {DUAL_METHODS}},
+    {&real, "loss=squared lambda=0.1", "preset=newton", {DUAL_METHODS}},
+    {&real, "loss=squared lambda=0.1 l1_ratio=0.7", "preset=cocoa+", {DUAL_METHODS}},
+    {&real, "loss=squared lambda=0.1 intercept=penalised", "preset=newton", {DUAL_METHODS}},
+    {&wide, "loss=logistic lambda=0.01", "preset=cocoa+", {DUAL_METHODS}},
+    {&small, "loss=logistic lambda=0.02 l1_ratio=1", "preset=gd rounds=20000", {"preset=gd workers=3"}},
+    {&real, "loss=squared lambda=0.1 l1_ratio=1", "preset=gd rounds=20000", {"preset=gd workers=3"}},
+};
+
+static void watch_method(const parley_data *data, const char *problem, const char *method, double best) {
+    static parley_settings settings;
+    char words[512];
+    snprintf(words, sizeof words, "%s %s rounds=60 gap=0 evaluate_every=1", problem, method);
+    settings = settings_of(words);
+    watch watch = {.best = best, .last_gap = INFINITY};
+    outcome outcome = {.data = data, .settings = &settings, .callback = watch_round, .user = &watch};
+    train(&outcome, 1, 1);
+    assert_done(outcome.status[0], &outcome.error[0]);
+    if (watch.broken)
+        print_error("%s: round %llu: objective %.12g, dual %.12g, gap %.12g; the least known is %.12g\n", words,
+                    (unsigned long long)watch.first_broken.round, watch.first_broken.objective, watch.first_broken.dual,
+                    watch.first_broken.gap, best);
+    assert_int_equal(watch.broken, 0);
+    assert_true(watch.rounds > 1);
+    const pl_loss *loss = pl_loss_find(outcome.summary[0].loss);
+    assert_close(outcome.summary[0].objective, objective_of(data, outcome.model[0], loss, &outcome.summary[0]), 1e-12);
+    free_models(&outcome);
+}
+
+static void every_rounds_gap_bounds_the_suboptimality(void **state) {
+    (void)state;
+    for (unsigned c = 0; c < COUNT(certificate_cases); c++) {
+        const certificate_case *now = &certificate_cases[c];
+        char words[512];
+        parley_data *data = random_data(*now->plan);
+        snprintf(words, sizeof words, "%s %s gap=1e-8", now->problem, now->solution);
+        outcome reference = train_once(data, words);
+        const pl_loss *loss = pl_loss_find(reference.summary[0].loss);
+        double best = objective_of(data, reference.model[0], loss, &reference.summary[0]);
+        if (reference.summary[0].stop != PARLEY_CONVERGED)
+            print_error("%s: %s at relative gap %g after %llu rounds\n", words,
+                        parley_stop_text(reference.summary[0].stop), reference.summary[0].relative_gap,
+                        (unsigned long long)reference.summary[0].rounds);
+        assert_int_equal(reference.summary[0].stop, PARLEY_CONVERGED);
+        free_models(&reference);
+        for (unsigned m = 0; m < COUNT(now->methods) && now->methods[m]; m++)
+            watch_method(data, now->problem, now->methods[m], best);
+        parley_data_free(data);
+    }
+}
+
+static void weighted_certificates_hold(void **state) {
+    (void)state;
+    parley_data *data = random_data(small);
+    double weight[160];
+    for (unsigned i = 0; i < 160; i++)
+        weight[i] = i % 7 == 0 ? 0.0 : 0.25 * (double)(i % 5 + 1);
+    set_weights(data, weight);
+    outcome reference = train_once(data, "loss=logistic lambda=0.01 preset=newton gap=1e-10");
+    double best = objective_of(data, reference.model[0], &pl_loss_logistic, &reference.summary[0]);
+    assert_close(best, reference.summary[0].objective, 1e-12);
+    free_models(&reference);
+    watch_method(data, "loss=logistic lambda=0.01", "preset=cocoa+ workers=4 lanes=2", best);
+    watch_method(data, "loss=logistic lambda=0.01", "preset=gd workers=4", best);
+    parley_data_free(data);
+}
+
+static void methods_agree_on_the_optimum(void **state) {
+    (void)state;
+    const char *const methods[] = {
+        "preset=newton",          "preset=newton workers=5",         "preset=cocoa+",
+        "preset=cocoa workers=2", "preset=cocoa+ workers=6 lanes=2", "preset=gd rounds=100000"};
+    parley_data *data = random_data(small);
+    double first = 0;
+    for (unsigned m = 0; m < COUNT(methods); m++) {
+        char words[256];
+        snprintf(words, sizeof words, "loss=logistic lambda=0.05 gap=1e-7 %s", methods[m]);
+        outcome outcome = train_once(data, words);
+        assert_int_equal(outcome.summary[0].stop, PARLEY_CONVERGED);
+        first = m == 0 ? outcome.summary[0].objective : first;
+        assert_close(outcome.summary[0].objective, first, 2e-7);
+        free_models(&outcome);
+    }
+    parley_data_free(data);
+}
+
+/* Slopes of the mean loss by every coefficient, and by the intercept last. */
+static void plain_gradient(const parley_data *data, const parley_model *model, const pl_loss *loss, double *gradient) {
+    const pl_matrix *x = &data->x;
+    memset(gradient, 0, (x->columns + 1) * sizeof *gradient);
+    for (uint64_t i = 0; i < x->rows; i++) {
+        double slope, curvature, y = data->label[i];
+        loss->expand(pl_model_decide(model, x, i), y, &slope, &curvature);
+        slope /= (double)x->rows;
+        for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++)
+            gradient[x->index[e]] += slope * (x->value ? (double)x->value[e] : 1.0);
+        gradient[x->columns] += slope;
+    }
+}
+
+static void without_a_penalty_the_gradient_vanishes(void **state) {
+    (void)state;
+    parley_data *data = random_data(real);
+    const char *const methods[] = {"preset=newton workers=3", "preset=auto", "preset=gd rounds=50000"};
+    for (unsigned m = 0; m < COUNT(methods); m++) {
+        char words[128];
+        double gradient[64];
+        snprintf(words, sizeof words, "loss=squared lambda=0 gap=1e-8 %s", methods[m]);
+        outcome outcome = train_once(data, words);
+        if (outcome.summary[0].stop != PARLEY_CONVERGED)
+            print_error("%s: %s after %llu rounds\n", words, parley_stop_text(outcome.summary[0].stop),
+                        (unsigned long long)outcome.summary[0].rounds);
+        assert_int_equal(outcome.summary[0].stop, PARLEY_CONVERGED);
+        assert_true(isnan(outcome.summary[0].gap) && isnan(outcome.summary[0].dual));
+        plain_gradient(data, outcome.model[0], &pl_loss_squared, gradient);
+        for (uint64_t j = 0; j <= data->x.columns; j++)
+            assert_close(gradient[j], 0.0, 1e-6);
+        free_models(&outcome);
+    }
+    parley_data_free(data);
+}
+
+static void elastic_nets_satisfy_their_conditions_and_have_zeros(void **state) {
+    (void)state;
+    parley_data *data = random_data(real);
+    const char *const methods[] = {"preset=cocoa+ workers=3 l1_ratio=0.8", "preset=gd rounds=50000 l1_ratio=0.8",
+                                   "preset=gd rounds=50000 l1_ratio=1"};
+    for (unsigned m = 0; m < COUNT(methods); m++) {
+        char words[128];
+        double gradient[64];
+        unsigned zeros = 0;
+        snprintf(words, sizeof words, "loss=squared lambda=0.4 gap=1e-9 %s", methods[m]);
+        outcome outcome = train_once(data, words);
+        double ratio = outcome.summary[0].l1_ratio, l1 = 0.4 * ratio, l2 = 0.4 * (1 - ratio);
+        plain_gradient(data, outcome.model[0], &pl_loss_squared, gradient);
+        assert_close(gradient[data->x.columns], 0.0, 1e-4);
+        for (uint64_t j = 0; j < data->x.columns; j++) {
+            double w = outcome.model[0]->coef[j];
+            zeros += w == 0.0;
+            if (w == 0.0)
+                assert_at_most(fabs(gradient[j]), l1 + 1e-3);
+            else
+                assert_close(gradient[j] + l2 * w + copysign(l1, w), 0.0, 1e-3);
+        }
+        assert_true(zeros > 0 && zeros < data->x.columns);
+        free_models(&outcome);
+    }
+    parley_data_free(data);
+}
+
+static void rows_of_weight_0_count_as_dropped_and_of_2_as_twice(void **state) {
+    (void)state;
+    const char *const methods[] = {"preset=newton loss=logistic", "preset=cocoa+ loss=logistic workers=3",
+                                   "preset=cocoa+ loss=hinge", "preset=cocoa+ loss=squared-hinge workers=2",
+                                   "preset=cocoa loss=squared workers=2"};
+    parley_data *weighted = data_of("1 1:1 2:0.5\n-1 1:-1\n1 2:2\n-1 1:0.3 2:-1\n1 1:9 2:-9\n-1 2:0.1\n1\n-1 1:4\n");
+    parley_data *repeated = data_of("1 1:1 2:0.5\n-1 1:-1\n-1 1:-1\n1 2:2\n-1 1:0.3 2:-1\n-1 2:0.1\n1\n");
+    const double weight[] = {1, 2, 1, 1, 0, 1, 1, 0};
+    set_weights(weighted, weight);
+    for (unsigned m = 0; m < COUNT(methods); m++) {
+        char words[128];
+        snprintf(words, sizeof words, "lambda=0.1 gap=1e-10 %s", methods[m]);
+        outcome a = train_once(weighted, words), b = train_once(repeated, words);
+        assert_close(a.summary[0].objective, b.summary[0].objective, 1e-9);
+        for (unsigned j = 0; j < 2; j++)
+            assert_close(a.model[0]->coef[j], b.model[0]->coef[j], 1e-4);
+        free_models(&a);
+        free_models(&b);
+    }
+    parley_data_free(weighted);
+    parley_data_free(repeated);
+}
+
+/* Every preset on data of an odd shape: the model is finite and its certificate, where there is one, holds. */
+static void train_all(const char *text, const char *words) {
+    parley_data *data = data_of(text);
+    for (unsigned p = 0; p < pl_presets_count; p++)
+        for (unsigned i = 0; i < 3; i++) {
+            static const char *const intercepts[] = {"free", "penalised", "none"};
+            char all[256];
+            snprintf(all, sizeof all, "preset=%s intercept=%s rounds=300 gap=1e-6 %s", pl_presets[p].name,
+                     intercepts[i], words);
+            outcome outcome = train_once(data, all);
+            const parley_summary *summary = &outcome.summary[0];
+            const parley_model *model = outcome.model[0];
+            for (uint64_t j = 0; j < model->columns; j++)
+                assert_true(isfinite(model->coef[j]));
+            assert_true(isfinite(model->intercept[0]));
+            assert_close(summary->objective, objective_of(data, model, pl_loss_find(summary->loss), summary), 1e-9);
+            assert_true(summary->gap >= 0.0 && summary->relative_gap >= 0.0);
+            if (strstr(pl_presets[p].name, "sgd") == NULL && strcmp(pl_presets[p].name, "gd") != 0 &&
+                summary->stop != PARLEY_CONVERGED)
+                print_error("%s: %s, %s at relative gap %g\n", text, all, parley_stop_text(summary->stop),
+                            summary->relative_gap);
+            if (strstr(pl_presets[p].name, "sgd") == NULL && strcmp(pl_presets[p].name, "gd") != 0)
+                assert_int_equal(summary->stop, PARLEY_CONVERGED);
+            free_models(&outcome);
+        }
+    parley_data_free(data);
+}
+
+static void one_row_can_be_fitted(void **state) {
+    (void)state;
+    train_all("2.5 1:1 3:-2\n", "loss=squared");
+    train_all("2.5 1:1 3:-2\n", "loss=squared lambda=0.01");
+}
+
+static void one_column_can_be_fitted(void **state) {
+    (void)state;
+    train_all("1 1:1\n-1 1:-1\n1 1:2\n-1 1:0.5\n", "loss=logistic workers=2");
+    train_all("1 1:1\n2 1:2\n2.5 1:3\n", "loss=squared workers=3");
+}
+
+static void no_columns_can_be_fitted(void **state) {
+    (void)state;
+    train_all("1\n-1\n1\n1\n", "loss=logistic");
+    train_all("1\n-1\n1.5\n1\n", "loss=squared workers=2");
+}
+
+static void empty_rows_and_columns_can_be_fitted(void **state) {
+    (void)state;
+    const char *text = "1 2:1 9:2\n-1\n1\n-1 5:1\n-1 2:-1\n1 9:0.5\n1 5:-2\n-1\n";
+    train_all(text, "loss=logistic workers=3");
+    train_all(text, "loss=squared");
+    train_all(text, "loss=squared-hinge workers=8");
+}
+
+static void labels_that_are_all_equal_can_be_fitted_by_squares(void **state) {
+    (void)state;
+    train_all("3 1:1\n3 2:1\n3 1:2 2:-1\n", "loss=squared");
+    train_all("0 1:1\n0 2:1\n0 1:2 2:-1\n", "loss=squared workers=2");
+}
+
+static void separable_and_unscaled_data_can_be_fitted(void **state) {
+    (void)state;
+    train_all("1 1:1000 2:0.001\n-1 1:-1000 2:0.002\n1 1:900\n-1 1:-1100 2:-0.001\n", "loss=logistic");
+    train_all("1 1:1\n-1 1:-1\n", "loss=logistic lambda=1e-6");
+}
+
+static void hinge_can_be_fitted_on_odd_data(void **state) {
+    (void)state;
+    const char *const texts[] = {"1 1:1\n-1 1:-1\n", "1 2:1 9:2\n-1\n1\n-1 5:1\n-1 2:-1\n1 9:0.5\n1 5:-2\n-1\n",
+                                 "1\n-1\n1\n", "1 1:1\n-1 1:1\n"};
+    for (unsigned i = 0; i < COUNT(texts); i++)
+        for (unsigned kind = 0; kind < 3; kind++) {
+            char words[128];
+            snprintf(words, sizeof words, "loss=hinge gap=1e-5 intercept=%s",
+                     kind == 0   ? "free"
+                     : kind == 1 ? "penalised"
+                                 : "none");
+            parley_data *data = data_of(texts[i]);
+            outcome outcome = train_once(data, words);
+            if (outcome.summary[0].stop != PARLEY_CONVERGED)
+                print_error("%s%s: %s at relative gap %g\n", texts[i], words, parley_stop_text(outcome.summary[0].stop),
+                            outcome.summary[0].relative_gap);
+            assert_int_equal(outcome.summary[0].stop, PARLEY_CONVERGED);
+            free_models(&outcome);
+            parley_data_free(data);
+        }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_rounds_gap_bounds_the_suboptimality),
+        cmocka_unit_test(weighted_certificates_hold),
+        cmocka_unit_test(methods_agree_on_the_optimum),
+        cmocka_unit_test(without_a_penalty_the_gradient_vanishes),
+        cmocka_unit_test(elastic_nets_satisfy_their_conditions_and_have_zeros),
+        cmocka_unit_test(rows_of_weight_0_count_as_dropped_and_of_2_as_twice),
+        cmocka_unit_test(one_row_can_be_fitted),
+        cmocka_unit_test(one_column_can_be_fitted),
+        cmocka_unit_test(no_columns_can_be_fitted),
+        cmocka_unit_test(empty_rows_and_columns_can_be_fitted),
+        cmocka_unit_test(labels_that_are_all_equal_can_be_fitted_by_squares),
+        cmocka_unit_test(separable_and_unscaled_data_can_be_fitted),
+        cmocka_unit_test(hinge_can_be_fitted_on_odd_data),
+    };
+    return cmocka_run_group_tests_name("certificate", tests, NULL, NULL);
+}

@@ -1,0 +1,136 @@
+/* test_method.c: names, combinations and options that cannot work are refused, each with its sentence. */
+#include <stdio.h>
+#include <string.h>
+
+#include "support.h"
+#include "train/presets.h"
+#include "train/train.h"
+
+/* A sentence that ends in ... need only begin so. */
+static void assert_sentence(const char *sentence, const char *expected) {
+    size_t length = strlen(expected);
+    char begin[512];
+    if (length > 3 && strcmp(expected + length - 3, "...") == 0) {
+        snprintf(begin, sizeof begin, "%.*s...", (int)length - 3, sentence);
+        sentence = begin;
+    }
+    assert_string_equal(sentence, expected);
+}
+
+static const struct {
+    const char *words, *sentence;
+} refusals[] = {
+    {"preset=nonsense", "--preset nonsense: there is none of that name; it is one of auto, cocoa, cocoa+, gd,..."},
+    {"preset=cocoa*", "--preset cocoa*: there is none of that name; did you mean cocoa? (auto, cocoa, cocoa+,..."},
+    {"loss=hing", "--loss hing: there is none of that name; did you mean hinge? (squared, logistic, hinge,..."},
+    {"local=sgda", "--local sgda: there is none of that name; did you mean sdca? (sdca, gradient..."},
+    {"combine=ad", "--combine ad: there is none of that name; did you mean add? (add, average, step, newton..."},
+    {"exchange=mail", "--exchange mail: there is none of that name; it is one of allreduce, driver..."},
+    {"engine=diesel", "--engine diesel: there is none of that name; it is one of threads..."},
+    {"preset=gd local=sdca",
+     "combine step takes gradients, which local solver sdca does not give; use --combine add or "
+     "--local gradient"},
+    {"preset=cocoa combine=newton", "combine newton takes gradients, which local solver sdca does not give; use "
+                                    "--combine add or --local gradient"},
+    {"preset=cocoa+ local=gradient", "combine add takes changes of dual variables, which local solver gradient does "
+                                     "not give; use --combine step or --local sdca"},
+    {"preset=gd combine=average", "combine average takes changes of dual variables, which local solver gradient does "
+                                  "not give; use --combine step or --local sdca"},
+    {"preset=cocoa+ l1_ratio=1", "--l1-ratio 1 leaves no L2 penalty, which local solver sdca needs; use --l1-ratio "
+                                 "0.99 or --preset gd"},
+    {"preset=cocoa lambda=0", "--lambda 0 leaves no L2 penalty, which local solver sdca needs; use a small --lambda, "
+                              "or --preset newton or gd"},
+    {"preset=newton l1_ratio=0.5", "combine newton takes no L1 penalty; use --l1-ratio 0, or --preset cocoa+"},
+    {"preset=newton loss=hinge", "combine newton needs a smooth loss, which hinge is not; use --loss squared-hinge, or "
+                                 "--preset cocoa+"},
+    {"preset=newton batch_fraction=0.5", "combine newton needs all rows in every round; use --batch-fraction 1, or "
+                                         "--combine step"},
+    {"preset=gd local_epochs=2", "--local-epochs has no effect with gradient x step; --local sdca reads it"},
+    {"preset=gd local_steps=2", "--local-steps has no effect with gradient x step; --local sdca reads it"},
+    {"preset=cocoa+ rate=0.1", "--rate has no effect with sdca x add; --combine step reads it"},
+    {"preset=newton schedule=inverse", "--schedule has no effect with gradient x newton; --combine step reads it"},
+    {"preset=cocoa batch_fraction=0.5", "--batch-fraction has no effect with sdca x average; --local gradient reads "
+                                        "it"},
+    {"preset=cocoa local_steps=2 local_epochs=2", "--local-steps and --local-epochs say the same thing; give one of "
+                                                  "them"},
+};
+
+static void every_refused_combination_has_its_sentence(void **state) {
+    (void)state;
+    parley_data *data = random_data(small);
+    for (unsigned i = 0; i < COUNT(refusals); i++) {
+        parley_settings settings = settings_of(refusals[i].words);
+        parley_error error = {0};
+        parley_model *model = (parley_model *)&error;
+        assert_int_equal(pl_train_check(&settings, &error), PARLEY_BAD_USAGE);
+        assert_sentence(error.sentence, refusals[i].sentence);
+        memset(&error, 0, sizeof error);
+        assert_int_equal(parley_train(data, &settings, NULL, NULL, &model, NULL, &error), PARLEY_BAD_USAGE);
+        assert_sentence(error.sentence, refusals[i].sentence);
+        assert_null(model);
+    }
+    parley_data_free(data);
+}
+
+static void what_only_the_data_tell_is_refused_then(void **state) {
+    (void)state;
+    const struct {
+        const char *words, *sentence;
+        parley_status status;
+    } cases[] = {
+        {"workers=161", "--workers 161: there are only 160 rows to deal out", PARLEY_BAD_USAGE},
+        {"rate=0.1", "--rate has no effect with gradient x newton (chosen by auto); --combine step reads it",
+         PARLEY_BAD_USAGE},
+    };
+    parley_data *data = random_data(small);
+    for (unsigned i = 0; i < COUNT(cases); i++) {
+        parley_settings settings = settings_of(cases[i].words);
+        parley_error error = {0};
+        parley_model *model;
+        assert_done(pl_train_check(&settings, &error), &error);
+        for (unsigned ranks = 1; ranks <= 3; ranks++) {
+            outcome outcome = {.data = data, .settings = &settings};
+            train(&outcome, ranks, 1);
+            for (unsigned r = 0; r < ranks; r++) {
+                assert_int_equal(outcome.status[r], cases[i].status);
+                assert_string_equal(outcome.error[r].sentence, cases[i].sentence);
+                assert_null(outcome.model[r]);
+            }
+        }
+        assert_int_equal(parley_train(data, &settings, NULL, NULL, &model, NULL, NULL), cases[i].status);
+    }
+    parley_data_free(data);
+}
+
+static void every_preset_passes_the_check_before_data_are_read(void **state) {
+    (void)state;
+    for (unsigned p = 0; p < pl_presets_count; p++) {
+        char words[64];
+        parley_error error = {0};
+        snprintf(words, sizeof words, "preset=%s", pl_presets[p].name);
+        parley_settings settings = settings_of(words);
+        assert_done(pl_train_check(&settings, &error), &error);
+    }
+}
+
+static void lists_name_every_member(void **state) {
+    (void)state;
+    for (unsigned k = 0; pl_list_kinds[k]; k++) {
+        pl_entry entries[PL_ENTRIES];
+        unsigned count = pl_list(pl_list_kinds[k], entries);
+        assert_true(count > 0 && count <= PL_ENTRIES);
+        for (unsigned i = 0; i < count; i++)
+            assert_true(entries[i].name && *entries[i].name && entries[i].help && *entries[i].help);
+    }
+    assert_int_equal(pl_list("colours", (pl_entry[PL_ENTRIES]){{0}}), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_refused_combination_has_its_sentence),
+        cmocka_unit_test(what_only_the_data_tell_is_refused_then),
+        cmocka_unit_test(every_preset_passes_the_check_before_data_are_read),
+        cmocka_unit_test(lists_name_every_member),
+    };
+    return cmocka_run_group_tests_name("method", tests, NULL, NULL);
+}

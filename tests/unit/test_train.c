@@ -1,0 +1,298 @@
+/* test_train.c: whole runs: the same bits for any ranks and threads, ways to stop, and every allocation failing in
+ * turn.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "support.h"
+#include "train/presets.h"
+#include "train/train.h"
+
+static void assert_same_model(const parley_model *a, const parley_model *b) {
+    assert_int_equal(a->columns, b->columns);
+    assert_memory_equal(a->coef, b->coef, a->columns * sizeof *a->coef);
+    assert_memory_equal(a->intercept, b->intercept, sizeof *a->intercept);
+    assert_int_equal(a->metas, b->metas);
+    for (unsigned i = 0; i < a->metas; i++) {
+        assert_string_equal(a->meta[i].key, b->meta[i].key);
+        assert_string_equal(a->meta[i].value, b->meta[i].value);
+    }
+}
+
+static void assert_same_for_any_ranks_and_threads(const parley_data *data, const char *words) {
+    static parley_settings settings;
+    settings = settings_of(words);
+    outcome first = {.data = data, .settings = &settings}, other = first;
+    train(&first, 1, 1);
+    if (first.status[0] != PARLEY_OK)
+        print_error("%s:\n", words);
+    assert_done(first.status[0], &first.error[0]);
+    for (unsigned ranks = 1; ranks <= 4; ranks++)
+        for (unsigned threads = 1; threads <= 2; threads++) {
+            train(&other, ranks, threads);
+            for (unsigned r = 0; r < ranks; r++) {
+                assert_done(other.status[r], &other.error[r]);
+                assert_same_model(other.model[r], first.model[0]);
+                assert_true(other.summary[r].objective == first.summary[0].objective);
+                assert_int_equal(other.summary[r].rounds, first.summary[0].rounds);
+            }
+            free_models(&other);
+        }
+    free_models(&first);
+}
+
+static void every_preset_gives_the_same_bits_for_any_ranks_and_threads(void **state) {
+    (void)state;
+    const unsigned workers[] = {4, 7, 12};
+    parley_data *data = random_data(small);
+    for (unsigned p = 0; p < pl_presets_count; p++)
+        for (unsigned w = 0; w < COUNT(workers); w++) {
+            char words[256];
+            snprintf(words, sizeof words, "preset=%s workers=%u lanes=1 gap=0 rounds=6 seed=3", pl_presets[p].name,
+                     workers[w]);
+            assert_same_for_any_ranks_and_threads(data, words);
+        }
+    parley_data_free(data);
+}
+
+static void wide_data_give_the_same_bits_for_any_ranks_and_threads(void **state) {
+    (void)state;
+    const char *const forms[] = {
+        "preset=cocoa+ workers=7 gap=0 rounds=6",
+        "preset=cocoa+ workers=4 lanes=3 gap=0 rounds=6 l1_ratio=0.3 lambda=0.01",
+        "preset=cocoa workers=12 gap=0 rounds=6 loss=hinge",
+        "preset=gd workers=7 lanes=2 gap=0 rounds=6 l1_ratio=0.5 lambda=0.01",
+        "preset=mllib-sgd workers=7 gap=0 rounds=6 loss=squared-hinge intercept=none",
+        "preset=cocoa+ workers=5 exchange=driver gap=0 rounds=6 intercept=penalised local_epochs=0.3",
+    };
+    parley_data *data = random_data(wide);
+    for (unsigned f = 0; f < COUNT(forms); f++)
+        assert_same_for_any_ranks_and_threads(data, forms[f]);
+    parley_data_free(data);
+}
+
+static void fewer_workers_than_ranks_are_possible(void **state) {
+    (void)state;
+    parley_data *data = random_data(small);
+    assert_same_for_any_ranks_and_threads(data, "preset=cocoa+ workers=2 lanes=1 gap=0 rounds=4");
+    assert_same_for_any_ranks_and_threads(data, "preset=newton workers=1 lanes=2 gap=0 rounds=4");
+    parley_data_free(data);
+}
+
+static void training_twice_in_one_process_gives_the_same_model(void **state) {
+    (void)state;
+    parley_data *data = random_data(small);
+    for (unsigned p = 0; p < pl_presets_count; p++) {
+        char words[128];
+        snprintf(words, sizeof words, "preset=%s workers=3 rounds=20", pl_presets[p].name);
+        outcome first = train_once(data, words), second = train_once(data, words);
+        assert_same_model(first.model[0], second.model[0]);
+        free_models(&first);
+        free_models(&second);
+    }
+    parley_data_free(data);
+}
+
+static void the_seed_matters_to_the_path_and_not_to_the_optimum(void **state) {
+    (void)state;
+    parley_data *data = random_data(small);
+    outcome a = train_once(data, "preset=cocoa+ workers=3 gap=1e-9 seed=1");
+    outcome b = train_once(data, "preset=cocoa+ workers=3 gap=1e-9 seed=2");
+    assert_memory_not_equal(a.model[0]->coef, b.model[0]->coef, small.columns * sizeof(double));
+    assert_close(a.summary[0].objective, b.summary[0].objective, 1e-8);
+    free_models(&a);
+    free_models(&b);
+    parley_data_free(data);
+}
+
+typedef struct stopper {
+    uint64_t at, calls;
+    unsigned messages;
+} stopper;
+
+static int stop_at(void *user, const parley_progress *progress, const char *message) {
+    stopper *stopper = user;
+    if (message) {
+        stopper->messages++;
+        return 0;
+    }
+    stopper->calls++;
+    return progress->round >= stopper->at;
+}
+
+static void a_callback_can_stop_the_run_and_the_model_is_usable(void **state) {
+    (void)state;
+    parley_data *data = random_data(small);
+    for (unsigned p = 0; p < pl_presets_count; p++)
+        for (uint64_t at = 0; at <= 3; at += 3)
+            for (unsigned ranks = 1; ranks <= 2; ranks++) {
+                char words[128];
+                snprintf(words, sizeof words, "preset=%s workers=3 gap=0", pl_presets[p].name);
+                parley_settings settings = settings_of(words);
+                stopper stopper = {.at = at};
+                outcome outcome = {.data = data, .settings = &settings, .callback = stop_at, .user = &stopper};
+                train(&outcome, ranks, 1);
+                for (unsigned r = 0; r < ranks; r++) {
+                    const parley_summary *summary = &outcome.summary[r];
+                    assert_done(outcome.status[r], &outcome.error[r]);
+                    assert_int_equal(summary->stop, PARLEY_INTERRUPTED);
+                    assert_int_equal(summary->rounds, at);
+                    assert_close(summary->objective, objective_of(data, outcome.model[r], &pl_loss_logistic, summary),
+                                 1e-12);
+                    assert_true(summary->gap >= 0.0 && isfinite(summary->gap));
+                }
+                assert_int_equal(stopper.calls, at + 1);
+                assert_true(ranks == 2 || stopper.messages >= 3); /* rank 0 tells; the callback is the last rank's */
+                free_models(&outcome);
+            }
+    parley_data_free(data);
+}
+
+static void limits_stop_the_run_and_are_told_apart(void **state) {
+    (void)state;
+    const struct {
+        const char *words;
+        parley_stop stop;
+    } cases[] = {
+        {"preset=cocoa+ gap=0 rounds=5", PARLEY_ROUNDS},
+        {"preset=cocoa+ gap=0 seconds=0", PARLEY_SECONDS},
+        {"preset=newton gap=0 rounds=3", PARLEY_ROUNDS},
+        {"preset=minibatch-sgd gap=0 seconds=0.01", PARLEY_SECONDS},
+        {"preset=cocoa+ gap=1e-4 rounds=5000", PARLEY_CONVERGED},
+        {"preset=gd gap=1e-3 rounds=5000", PARLEY_CONVERGED},
+        {"preset=gd rate=1e-9 schedule=inverse gap=1e-6 rounds=5000", PARLEY_STALLED},
+    };
+    parley_data *data = random_data(small);
+    for (unsigned i = 0; i < COUNT(cases); i++) {
+        outcome outcome = train_once(data, cases[i].words);
+        if (outcome.summary[0].stop != cases[i].stop)
+            print_error("%s: %s\n", cases[i].words, parley_stop_text(outcome.summary[0].stop));
+        assert_int_equal(outcome.summary[0].stop, cases[i].stop);
+        assert_close(outcome.summary[0].objective,
+                     objective_of(data, outcome.model[0], &pl_loss_logistic, &outcome.summary[0]), 1e-12);
+        free_models(&outcome);
+    }
+    parley_data_free(data);
+}
+
+static void the_summary_says_what_was_done(void **state) {
+    (void)state;
+    parley_data *data = random_data(small);
+    outcome outcome = train_once(data, "preset=cocoa+ workers=4 lambda=0.25 l1_ratio=0.5 gap=0 rounds=7 seed=11");
+    const parley_summary *summary = &outcome.summary[0];
+    assert_string_equal(summary->preset, "cocoa+");
+    assert_string_equal(summary->local, "sdca");
+    assert_string_equal(summary->combine, "add");
+    assert_string_equal(summary->exchange, "allreduce");
+    assert_string_equal(summary->engine, "threads");
+    assert_string_equal(summary->loss, "logistic");
+    assert_string_equal(summary->intercept, "free");
+    assert_true(summary->lambda == 0.25 && summary->l1_ratio == 0.5);
+    assert_int_equal(summary->rows, small.rows);
+    assert_int_equal(summary->columns, small.columns);
+    assert_int_equal(summary->nonzeros, data->x.nonzeros);
+    assert_true(summary->workers == 4 && summary->lanes == 1 && summary->threads == 1 && summary->ranks == 1);
+    assert_true(summary->seed == 11 && summary->rounds == 7);
+    assert_close(summary->epochs, 7.0, 1e-6);
+    assert_close(summary->gap, summary->objective - summary->dual, 1e-12);
+    assert_int_equal(summary->bytes_sent, 7 * 4 * (2 * (small.columns + 1) * 8 * 3 / 4));
+    free_models(&outcome);
+    outcome = train_once(data, "preset=cocoa+ rounds=2 gap=0");
+    assert_int_equal(outcome.summary[0].bytes_sent, 0); /* one worker has nobody to talk to */
+    free_models(&outcome);
+    parley_data_free(data);
+}
+
+static void every_failed_allocation_ends_the_run_with_a_sentence(void **state) {
+    (void)state;
+    const char *const extras[] = {"", "lanes=2", "exchange=driver"};
+    parley_data *data = random_data(small), *sparse = random_data(wide);
+    for (unsigned p = 0; p < pl_presets_count; p++)
+        for (unsigned e = 0; e < COUNT(extras); e++) {
+            char words[128];
+            snprintf(words, sizeof words, "preset=%s workers=3 threads=1 rounds=2 gap=0 %s", pl_presets[p].name,
+                     extras[e]);
+            parley_settings settings = settings_of(words);
+            parley_status status = PARLEY_NO_MEMORY;
+            int64_t n = 0;
+            for (; status != PARLEY_OK && n < 2000; n++) {
+                parley_error error = {0};
+                parley_model *model = (parley_model *)&error;
+                bool use_sparse = pl_presets[p].local == &pl_local_sdca;
+                pl_memory_fail_after(n);
+                status = parley_train(use_sparse ? sparse : data, &settings, NULL, NULL, &model, NULL, &error);
+                pl_memory_fail_after(-1);
+                if (status == PARLEY_OK) {
+                    parley_model_free(model);
+                    continue;
+                }
+                assert_int_equal(status, PARLEY_NO_MEMORY);
+                assert_int_equal(error.status, PARLEY_NO_MEMORY);
+                assert_int_equal(strncmp(error.sentence, "out of memory: ", 15), 0);
+                assert_null(model);
+            }
+            assert_int_equal(status, PARLEY_OK);
+            assert_true(n > 30);
+        }
+    parley_data_free(data);
+    parley_data_free(sparse);
+}
+
+static void a_failed_allocation_on_one_rank_ends_all(void **state) {
+    (void)state;
+    parley_data *data = random_data(small);
+    parley_settings settings = settings_of("preset=cocoa+ workers=4 rounds=2 gap=0");
+    bool all_done = false;
+    for (int64_t n = 20; !all_done && n < 2000; n += 7) { /* opening the engines takes the first few */
+        outcome outcome = {.data = data, .settings = &settings};
+        pl_engine *unused;
+        assert_int_equal(pl_threads_open(&unused, 1, 1, DEADLINE, NULL), PARLEY_OK);
+        pl_engine_close(unused);
+        pl_memory_fail_after(n);
+        train(&outcome, 3, 1);
+        pl_memory_fail_after(-1);
+        all_done = true;
+        for (unsigned r = 0; r < 3; r++) {
+            bool done = outcome.status[r] == PARLEY_OK;
+            assert_true(done || outcome.status[r] == PARLEY_NO_MEMORY);
+            assert_int_equal(done, outcome.model[r] != NULL);
+            assert_true(done || *outcome.error[r].sentence);
+            all_done = all_done && done;
+        }
+        free_models(&outcome);
+    }
+    assert_true(all_done);
+    parley_data_free(data);
+}
+
+static void a_log_that_cannot_be_written_ends_the_run(void **state) {
+    (void)state;
+    parley_data *data = random_data(small);
+    parley_settings settings = settings_of("preset=newton log=/nonexistent/run.jsonl");
+    parley_error error = {0};
+    parley_model *model;
+    assert_int_equal(parley_train(data, &settings, NULL, NULL, &model, NULL, &error), PARLEY_NO_FILE);
+    assert_string_equal(error.sentence, "/nonexistent/run.jsonl: cannot write the log: No such file or directory");
+    assert_null(model);
+    parley_data_free(data);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_preset_gives_the_same_bits_for_any_ranks_and_threads),
+        cmocka_unit_test(wide_data_give_the_same_bits_for_any_ranks_and_threads),
+        cmocka_unit_test(fewer_workers_than_ranks_are_possible),
+        cmocka_unit_test(training_twice_in_one_process_gives_the_same_model),
+        cmocka_unit_test(the_seed_matters_to_the_path_and_not_to_the_optimum),
+        cmocka_unit_test(a_callback_can_stop_the_run_and_the_model_is_usable),
+        cmocka_unit_test(limits_stop_the_run_and_are_told_apart),
+        cmocka_unit_test(the_summary_says_what_was_done),
+        cmocka_unit_test(every_failed_allocation_ends_the_run_with_a_sentence),
+        cmocka_unit_test(a_failed_allocation_on_one_rank_ends_all),
+        cmocka_unit_test(a_log_that_cannot_be_written_ends_the_run),
+    };
+    return cmocka_run_group_tests_name("train", tests, NULL, NULL);
+}
