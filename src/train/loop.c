@@ -112,14 +112,20 @@ static parley_status apply(pl_run *run, const pl_slice *slice, parley_error *err
     return everywhere ? PARLEY_OK : pl_exchange_spread(run->exchange, run->v, error);
 }
 
-/* The workers' own estimate of the gap, from when they visited their rows. */
+/* The workers' own estimate of the gap. Their residuals are from when they visited their rows, on average in the middle
+ * of the round; by its end the gap has fallen further, and the last rounds tell how far. (On text and census data, four
+ * losses: right within a third.) */
 static parley_status estimate_gap(pl_run *run, parley_error *error) {
     double *terms = run->team.worker_sums;
     for (unsigned k = 0; k < run->team.hosted; k++)
         terms[k] = run->scalars[k * PL_SCALARS + PL_SUM_RESIDUAL];
-    if (run->method.local->gives & PL_NEEDS_DUAL)
-        return pl_team_sum(&run->team, terms, 1, &run->pace.estimate, error);
-    return PARLEY_OK;
+    if (!(run->method.local->gives & PL_NEEDS_DUAL))
+        return PARLEY_OK;
+    double residual, last = run->pace.residual;
+    parley_status status = pl_team_sum(&run->team, terms, 1, &residual, error);
+    run->pace.residual = residual;
+    run->pace.estimate = residual * (residual < last ? pow(residual / last, 0.75) : 1.0);
+    return status;
 }
 
 static parley_status step(pl_run *run, parley_error *error) {

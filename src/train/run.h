@@ -20,7 +20,8 @@ typedef struct pl_certificate {
 typedef struct pl_pace {
     double passes;    /* over the data since the last evaluation */
     double threshold; /* an estimated gap below this is worth an evaluation */
-    double estimate;  /* the latest, NaN: none */
+    double estimate;  /* of the gap, the latest; negative: none */
+    double residual;  /* of the workers, the latest */
     double watched;   /* the gap (or gradient) when the current window began */
     uint64_t window;  /* round when it began */
     double last_gap;  /* when the combine was last told how fast it falls */

@@ -128,8 +128,10 @@ static parley_status start_certificate(pl_run *run, parley_error *error) {
     best->gradient = INFINITY;
     if (run->glm.intercept == PL_FREE)
         best->w[run->data->x.columns] = b;
-    run->pace = (pl_pace){
-        .threshold = run->settings->gap * best->null, .estimate = -1, .watched = best->exists ? best->null : INFINITY, .last_gap = best->null};
+    run->pace = (pl_pace){.threshold = run->settings->gap * best->null,
+                          .estimate = -1,
+                          .watched = best->exists ? best->null : INFINITY,
+                          .last_gap = best->null};
     return status;
 }
 

@@ -16,10 +16,12 @@
 #define TEXT "1 1:0.5 3:2\n-1 2:1\n1 1:1 2:-0.5\n-1 1:-1 3:-1\n1 3:1\n-1 2:2 3:0.5\n"
 #define ROWS 6
 
-static char folder[] = "/tmp/parley-api-XXXXXX", data_path[PATH], model_path[PATH];
+static char folder[PATH / 2], data_path[PATH], model_path[PATH];
 
 static int make_files(void **state) {
     (void)state;
+    const char *scratch = getenv("TMPDIR");
+    snprintf(folder, sizeof folder, "%.100s/parley-api-XXXXXX", scratch ? scratch : "/tmp");
     if (!mkdtemp(folder))
         return 1;
     snprintf(data_path, sizeof data_path, "%s/data.svm", folder);
