@@ -93,8 +93,6 @@ static bool judge(pl_combine *combine, const double *workers, const double *owne
     this->sigma = fmin(this->most, fmax(1.0, fmax(1.05 * ratio, DECAY * this->sigma)));
     if (this->momentum * workers[PL_SUM_TURN] > workers[PL_SUM_CHANGE])
         this->theta = 1.0;
-    if (this->most == 1.0)
-        return true; /* one worker is ahead of nobody */
     double next = 0.5 * (1.0 + sqrt(1.0 + 4.0 * this->theta * this->theta));
     this->momentum = fmin(1.0 - ldexp(1.0, -this->level), (this->theta - 1.0) / next);
     this->theta = next;

@@ -7,6 +7,7 @@
 
 #include "engine/collective.h"
 
+#define MANY_ENTRIES (1u << 18)
 #define STRIP 512     /* entries that one recursion adds at a time: its sums stay in the first-level cache */
 #define TREE_DEPTH 18 /* of 65536 workers, and one */
 
@@ -15,6 +16,16 @@ const unsigned pl_exchanges_count = sizeof pl_exchanges / sizeof *pl_exchanges;
 
 uint64_t pl_exchange_begin(const pl_exchange *exchange) { return exchange->bounds[exchange->team->engine->rank]; }
 uint64_t pl_exchange_end(const pl_exchange *exchange) { return exchange->bounds[exchange->team->engine->rank + 1]; }
+
+/* Runs a task for each block of `entries`; on this thread where all of them take less time than waking another. */
+static void run_blocks(pl_engine *engine, pl_task task, void *context, uint64_t entries, uint64_t cost) {
+    unsigned blocks = (unsigned)((entries + PL_BLOCK - 1) / PL_BLOCK);
+    if (entries * cost >= MANY_ENTRIES)
+        engine->type->run(engine, task, context, blocks);
+    else
+        for (unsigned b = 0; b < blocks; b++)
+            task(context, b);
+}
 
 /* First entry of a sparse update that is at or after row j of v. */
 static uint64_t first_at(const pl_update *update, uint64_t j) {
@@ -84,7 +95,7 @@ parley_status pl_exchange_reduce(pl_exchange *exchange, const pl_update *update,
     for (unsigned n = 0; n < number; n++) {
         double *out = engine->ranks == 1 ? change : exchange->nodes + n * count;
         reduction reduction = {update, share, team->first, nodes[n], count, out};
-        engine->type->run(engine, strip_task, &reduction, (unsigned)((count + PL_BLOCK - 1) / PL_BLOCK));
+        run_blocks(engine, strip_task, &reduction, count, nodes[n].end - nodes[n].begin);
     }
     if (engine->ranks == 1)
         return PARLEY_OK;
@@ -115,7 +126,7 @@ static parley_status gather_blocks(pl_exchange *exchange, pl_entry_sum f, void *
     pl_engine *engine = exchange->team->engine;
     summation summation = {exchange, f, context};
     uint64_t mine = pl_exchange_end(exchange) - pl_exchange_begin(exchange);
-    engine->type->run(engine, block_task, &summation, (unsigned)((mine + PL_BLOCK - 1) / PL_BLOCK));
+    run_blocks(engine, block_task, &summation, mine, 1);
     return pl_all_gather(engine, exchange->block_sums, exchange->block_bounds, error);
 }
 

@@ -86,7 +86,8 @@ static parley_status search(pl_run *run, const pl_slice *slice, parley_error *er
         if (status == PARLEY_OK)
             local->follow(run->local, run->v, run->direction);
     }
-    for (bool accepted = !combine->judge; !accepted && status == PARLEY_OK;) {
+    bool alone = run->team.workers == 1 && !combine->searches; /* a lone worker's change is taken whole */
+    for (bool accepted = alone || !combine->judge; !accepted && status == PARLEY_OK;) {
         if (combine->searches)
             local->probe(run->local, run->gamma, run->update);
         for (unsigned k = 0; k < run->team.hosted; k++)

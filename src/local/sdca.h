@@ -1,0 +1,62 @@
+/* sdca.h: what the files of the sdca solver share: its workers, their lanes, and the order of their rows. */
+#ifndef PL_SDCA_H
+#define PL_SDCA_H
+
+#include "local/local.h"
+
+/* A bucket is packed as first row << 8 | rows. */
+static inline uint64_t pl_bucket_row(uint64_t bucket) { return bucket >> 8; }
+static inline uint64_t pl_bucket_end(uint64_t bucket) { return (bucket >> 8) + (bucket & 255); }
+
+typedef struct pl_sdca_worker {
+    uint64_t *buckets, count; /* in the order of this epoch */
+    uint64_t cursor, epoch;   /* next bucket; epochs begun */
+    uint64_t left;            /* buckets to visit in this round */
+    uint64_t piece;           /* buckets of the current piece */
+    uint64_t syncs;           /* per epoch */
+    double lane_sigma, lane_gamma;
+    double *current;    /* u as this worker sees it: v + sigma D */
+    uint32_t *support;  /* entries of v that its rows touch; NULL: take all */
+    uint64_t supported; /* how many */
+    double *change;     /* what the update points at: `current` where support is NULL */
+    double *previous;   /* its change of the last round, as it was taken; NULL: one worker needs no momentum */
+    double spread, squared, turn; /* see PL_SUM_SPREAD, PL_SUM_CHANGE, PL_SUM_TURN */
+} pl_sdca_worker;
+
+typedef struct pl_sdca_lane {
+    double *u; /* its copy; where there is one lane, the worker's `current` */
+    double residual, spread, sum_spread, seconds;
+    uint64_t visited; /* rows, resting ones included */
+} pl_sdca_lane;
+
+typedef struct pl_sdca {
+    pl_local base;
+    const pl_glm *glm;
+    const pl_team *team;
+    const parley_settings *settings;
+    double *t, *t_round, *t_piece; /* now; when the round began; when the piece began (more lanes than one) */
+    uint8_t *rest;                 /* level << 4 | epochs left */
+    double *z, *w;
+    uint64_t *buckets;
+    double *copies; /* what workers and lanes call u, current */
+    pl_sdca_worker *workers;
+    pl_sdca_lane *lanes;
+    double b0, sigma, momentum;
+    const double *v;
+    double *v_previous; /* v when the last round began; NULL as above */
+} pl_sdca;
+
+/* The buckets of lane `l` in the worker's current piece. */
+static inline uint64_t pl_lane_begin(const pl_sdca_worker *worker, unsigned l, unsigned lanes) {
+    return worker->cursor + worker->piece * l / lanes;
+}
+
+/* sdca_lanes.c: adds the changes that the lanes made in a piece, as far as is safe. */
+void pl_lanes_meet(pl_sdca *sdca);
+
+/* sdca_setup.c */
+uint64_t pl_sdca_bytes(const pl_setup *setup);
+parley_status pl_sdca_open(const pl_setup *setup, pl_local **out, parley_error *error);
+void pl_sdca_close(pl_local *local);
+
+#endif

@@ -1,0 +1,95 @@
+/* sdca_lanes.c: how the lanes of a worker meet. Each worked on a copy of u; with D_l the lanes' changes and r = |sum
+ * D_l|^2 / sum |D_l|^2, their sum is taken with the step min(1, sigma / r), which is safe, and sigma follows r. */
+#include <math.h>
+
+#include "base/clock.h"
+#include "local/sdca.h"
+
+#define STRIP 256 /* entries that are added at a time, in the first-level cache */
+
+/* Entries of v that lane `l` looks after when the lanes' changes are added. */
+static pl_range lane_entries(const pl_sdca *this, unsigned l) {
+    return (pl_range){this->glm->size * l / this->team->lanes, this->glm->size * (l + 1) / this->team->lanes};
+}
+
+/* Adds the lanes' changes of entries [begin, end), at most STRIP, into the first lane's copy; returns sum |D_l|^2, and
+ * |sum D_l|^2 in `squared`. */
+static double add_strip(pl_sdca_lane *first, unsigned lanes, const double *current, double inverse, uint64_t begin,
+                        uint64_t end, double *squared) {
+    double sum[STRIP] = {0}, spread[STRIP] = {0}, total = 0, total_squared = 0;
+    uint64_t count = end - begin;
+    for (unsigned l = 0; l < lanes; l++)
+        for (uint64_t j = 0; j < count; j++) {
+            double change = (first[l].u[begin + j] - current[begin + j]) * inverse;
+            sum[j] += change;
+            spread[j] += change * change;
+        }
+    for (uint64_t j = 0; j < count; j++) {
+        first->u[begin + j] = sum[j];
+        total += spread[j];
+        total_squared += sum[j] * sum[j];
+    }
+    *squared = total_squared;
+    return total;
+}
+
+static void add_task(void *context, unsigned task) {
+    pl_sdca *this = context;
+    unsigned lanes = this->team->lanes;
+    const pl_sdca_worker *worker = &this->workers[task / lanes];
+    pl_sdca_lane *mine = &this->lanes[task], *first = &this->lanes[task - task % lanes];
+    double began = pl_now(), inverse = 1.0 / worker->lane_sigma, squared;
+    uint64_t columns = this->glm->data->x.columns;
+    pl_range range = lane_entries(this, task % lanes);
+    mine->spread = mine->sum_spread = 0;
+    for (uint64_t begin = range.begin, end; begin < range.end && worker->piece; begin = end) {
+        end = begin + STRIP < range.end ? begin + STRIP : range.end;
+        end = begin < columns && end > columns ? columns : end; /* the intercept has a metric of its own */
+        double metric = pl_metric(this->glm, begin);
+        mine->spread += metric * add_strip(first, lanes, worker->current, inverse, begin, end, &squared);
+        mine->sum_spread += metric * squared;
+    }
+    mine->seconds += pl_now() - began;
+}
+
+/* Takes the added change with the safe step; where that is below 1 the rows' changes shrink alike. */
+static void take_task(void *context, unsigned task) {
+    pl_sdca *this = context;
+    unsigned lanes = this->team->lanes, l = task % lanes;
+    const pl_sdca_worker *worker = &this->workers[task / lanes];
+    pl_sdca_lane *mine = &this->lanes[task], *first = &this->lanes[task - l];
+    double began = pl_now(), gamma = worker->lane_gamma, *current = worker->current;
+    pl_range range = lane_entries(this, l);
+    if (!worker->piece)
+        range.end = range.begin;
+    for (uint64_t j = range.begin; j < range.end; j++)
+        first->u[j] = current[j] += gamma * first->u[j];
+    for (unsigned m = 1; m < lanes; m++)
+        for (uint64_t j = range.begin; j < range.end; j++)
+            first[m].u[j] = current[j];
+    uint64_t begin = pl_lane_begin(worker, l, lanes), end = pl_lane_begin(worker, l + 1, lanes);
+    for (uint64_t n = begin; n < end && gamma != 1.0; n++)
+        for (uint64_t i = pl_bucket_row(worker->buckets[n]); i < pl_bucket_end(worker->buckets[n]); i++)
+            this->t[i] = this->t_piece[i] + gamma * (this->t[i] - this->t_piece[i]);
+    mine->seconds += pl_now() - began;
+}
+
+static void judge_lanes(pl_sdca *this, unsigned k) {
+    unsigned lanes = this->team->lanes;
+    pl_sdca_worker *worker = &this->workers[k];
+    double spread = 0, sum_spread = 0;
+    for (unsigned l = 0; l < lanes; l++) {
+        spread += this->lanes[k * lanes + l].spread;
+        sum_spread += this->lanes[k * lanes + l].sum_spread;
+    }
+    double ratio = spread > 0 ? sum_spread / spread : 1.0;
+    worker->lane_gamma = ratio > worker->lane_sigma ? worker->lane_sigma / ratio : 1.0;
+    worker->lane_sigma = fmin(lanes, fmax(1.0, fmax(1.15 * ratio, 0.7 * worker->lane_sigma)));
+}
+
+void pl_lanes_meet(pl_sdca *this) {
+    pl_team_run(this->team, add_task, this);
+    for (unsigned k = 0; k < this->team->hosted; k++)
+        judge_lanes(this, k);
+    pl_team_run(this->team, take_task, this);
+}

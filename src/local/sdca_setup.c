@@ -1,0 +1,189 @@
+/* sdca_setup.c: what sdca allocates, and the order in which it visits rows. */
+#include <string.h>
+
+#include "local/sdca.h"
+
+#define BUCKET_BYTES 16384      /* of a bucket of rows, where the data outgrow the caches */
+#define BUCKET_ROWS 16          /* and at most so many */
+#define CACHED_BYTES (4u << 20) /* of a matrix that needs no buckets */
+#define SYNCS 4                 /* of lanes per epoch, at most */
+#define SYNC_COST 8             /* non-zeros that a lane visits for each entry it synchronises, at least */
+
+void pl_sdca_close(pl_local *local) {
+    pl_sdca *this = (pl_sdca *)local;
+    if (!this)
+        return;
+    for (unsigned k = 0; this->workers && k < this->team->hosted; k++) {
+        pl_free(this->workers[k].previous);
+        pl_free(this->workers[k].support);
+        if (this->workers[k].support)
+            pl_free(this->workers[k].change);
+    }
+    pl_free(this->v_previous);
+    void *owned[] = {this->t,       this->t_round, this->t_piece, this->rest,  this->z, this->w,
+                     this->buckets, this->copies,  this->workers, this->lanes, this};
+    for (unsigned i = 0; i < sizeof owned / sizeof *owned; i++)
+        pl_free(owned[i]);
+}
+
+static uint64_t rows_in_bucket(const pl_matrix *x) {
+    uint64_t bytes = x->nonzeros * (x->value ? 8 : 4);
+    if (bytes <= CACHED_BYTES)
+        return 1;
+    uint64_t rows = BUCKET_BYTES / (bytes / x->rows + 1);
+    return rows < 1 ? 1 : rows > BUCKET_ROWS ? BUCKET_ROWS : rows;
+}
+
+static uint64_t count_buckets(const pl_team *team, unsigned k, uint64_t rows) {
+    uint64_t count = 0;
+    for (unsigned p = k * team->lanes; p < (k + 1) * team->lanes; p++)
+        for (uint64_t r = 0; r < team->parts[p].count; r++)
+            count += (team->parts[p].ranges[r].end - team->parts[p].ranges[r].begin + rows - 1) / rows;
+    return count;
+}
+
+static void fill_buckets(const pl_team *team, unsigned k, uint64_t rows, uint64_t *buckets) {
+    for (unsigned p = k * team->lanes; p < (k + 1) * team->lanes; p++)
+        for (uint64_t r = 0; r < team->parts[p].count; r++) {
+            pl_range range = team->parts[p].ranges[r];
+            for (uint64_t i = range.begin; i < range.end; i += rows)
+                *buckets++ = i << 8 | (range.end - i < rows ? range.end - i : rows);
+        }
+}
+
+static parley_status open_buckets(pl_sdca *this, parley_error *error) {
+    const pl_team *team = this->team;
+    const pl_matrix *x = &this->glm->data->x;
+    uint64_t rows = rows_in_bucket(x), total = 0;
+    for (unsigned k = 0; k < team->hosted; k++)
+        total += this->workers[k].count = count_buckets(team, k, rows);
+    parley_status status = pl_take(&this->buckets, total, sizeof *this->buckets, "the order of rows", error);
+    uint64_t *next = this->buckets;
+    for (unsigned k = 0; k < team->hosted && status == PARLEY_OK; k++) {
+        pl_sdca_worker *worker = &this->workers[k];
+        worker->buckets = next;
+        fill_buckets(team, k, rows, next);
+        next += worker->count;
+        uint64_t syncs = team->nonzeros[k] / (SYNC_COST * (uint64_t)team->lanes * (this->glm->size + 1));
+        worker->syncs = team->lanes == 1 || syncs < 1 ? 1 : syncs > SYNCS ? SYNCS : syncs;
+        worker->lane_sigma = team->lanes;
+    }
+    return status;
+}
+
+static uint64_t copies_of_u(const pl_team *team) {
+    return (uint64_t)team->hosted * (team->lanes + (team->lanes > 1 ? 1 : 0));
+}
+
+static void place_copies(pl_sdca *this) {
+    const pl_team *team = this->team;
+    double *next = this->copies;
+    for (unsigned k = 0; k < team->hosted; k++) {
+        pl_sdca_worker *worker = &this->workers[k];
+        worker->current = worker->change = next;
+        worker->supported = this->glm->size;
+        next += team->lanes > 1 ? this->glm->size : 0;
+        for (unsigned l = 0; l < team->lanes; l++, next += this->glm->size)
+            this->lanes[k * team->lanes + l].u = next;
+    }
+}
+
+/* Marks the entries of v that worker k's rows touch, and counts them. */
+static uint64_t mark_support(const pl_sdca *this, unsigned k, uint8_t *touched) {
+    const pl_matrix *x = &this->glm->data->x;
+    const pl_part *part = &this->team->parts[k];
+    uint64_t count = 0;
+    memset(touched, 0, this->glm->size);
+    for (uint64_t r = 0; r < part->count; r++)
+        for (uint64_t e = x->start[part->ranges[r].begin]; e < x->start[part->ranges[r].end]; e++)
+            touched[x->index[e]] = 1;
+    if (this->glm->intercept != PL_NO_INTERCEPT)
+        touched[x->columns] = 1;
+    for (uint64_t j = 0; j < this->glm->size; j++)
+        count += touched[j];
+    return count;
+}
+
+/* A worker whose rows touch few columns sends only those: where an id and a value cost less than all values do. */
+static parley_status open_support(pl_sdca *this, unsigned k, uint8_t *touched, parley_error *error) {
+    pl_sdca_worker *worker = &this->workers[k];
+    uint64_t size = this->glm->size, count = mark_support(this, k, touched);
+    if (count * 12 > size * 8)
+        return PARLEY_OK;
+    uint32_t *support = pl_alloc(count, sizeof *support);
+    double *change = pl_alloc(count, sizeof *change);
+    if (!support || !change) {
+        pl_free(support);
+        pl_free(change);
+        return pl_fail_memory(error, "a sparse update", count * 12);
+    }
+    worker->support = support;
+    worker->change = change;
+    worker->supported = count;
+    for (uint64_t j = 0, s = 0; j < size; j++)
+        if (touched[j])
+            support[s++] = (uint32_t)j;
+    return PARLEY_OK;
+}
+
+static parley_status open_supports(pl_sdca *this, parley_error *error) {
+    uint8_t *touched;
+    if (this->team->workers == 1)
+        return PARLEY_OK;
+    parley_status status = pl_take(&this->v_previous, this->glm->size, sizeof(double), "momentum", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&touched, this->glm->size, 1, "sparse updates", error);
+    if (status != PARLEY_OK)
+        return status;
+    for (unsigned k = 0; k < this->team->hosted && status == PARLEY_OK; k++) {
+        pl_sdca_worker *worker = &this->workers[k];
+        if (this->team->lanes == 1)
+            status = open_support(this, k, touched, error);
+        if (status == PARLEY_OK)
+            status = pl_take(&worker->previous, worker->supported, sizeof *worker->previous, "momentum", error);
+    }
+    pl_free(touched);
+    return status;
+}
+
+uint64_t pl_sdca_bytes(const pl_setup *setup) {
+    uint64_t rows = setup->glm->data->x.rows;
+    return rows * (4 * sizeof(double) + 1) + (copies_of_u(setup->team) + 1) * setup->glm->size * sizeof(double);
+}
+
+parley_status pl_sdca_open(const pl_setup *setup, pl_local **out, parley_error *error) {
+    const pl_team *team = setup->team;
+    uint64_t rows = setup->glm->data->x.rows, size = setup->glm->size, lanes = (uint64_t)team->hosted * team->lanes;
+    pl_sdca *this;
+    parley_status status = pl_take(&this, 1, sizeof *this, "sdca", error);
+    if (status != PARLEY_OK)
+        return status;
+    this->base.type = &pl_local_sdca;
+    this->glm = setup->glm;
+    this->team = team;
+    this->settings = setup->settings;
+    this->t = pl_alloc(rows, sizeof *this->t);
+    this->t_round = pl_alloc(rows, sizeof *this->t_round);
+    this->t_piece = team->lanes > 1 ? pl_alloc(rows, sizeof *this->t_piece) : NULL;
+    this->rest = setup->glm->loss->rests ? pl_alloc(rows, 1) : NULL;
+    this->z = pl_alloc(rows, sizeof *this->z);
+    this->w = pl_alloc(size, sizeof *this->w);
+    this->copies = pl_alloc(copies_of_u(team) * size, sizeof *this->copies);
+    this->workers = pl_alloc(team->hosted, sizeof *this->workers);
+    this->lanes = pl_alloc(lanes, sizeof *this->lanes);
+    if (!this->t || !this->t_round || (team->lanes > 1 && !this->t_piece) || (setup->glm->loss->rests && !this->rest) ||
+        !this->z || !this->w || !this->copies || !this->workers || !this->lanes)
+        status = pl_fail_memory(error, "sdca", pl_sdca_bytes(setup));
+    if (status == PARLEY_OK)
+        status = open_buckets(this, error);
+    if (status == PARLEY_OK) {
+        place_copies(this);
+        status = open_supports(this, error);
+    }
+    if (status != PARLEY_OK) {
+        pl_sdca_close(&this->base);
+        return status;
+    }
+    *out = &this->base;
+    return PARLEY_OK;
+}
