@@ -3,10 +3,10 @@
 #include "base/memory.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 
 #define HUGE_PAGE ((uint64_t)2 << 20)
 
@@ -84,7 +84,13 @@ void pl_span_free(pl_span *span) {
 }
 
 uint64_t pl_peak_bytes(void) {
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    return (uint64_t)usage.ru_maxrss * 1024;
+    unsigned long long kilobytes = 0;
+    char line[256];
+    FILE *file = fopen("/proc/self/status", "r"); /* getrusage would count what the parent held before exec */
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "VmHWM: %llu", &kilobytes) == 1)
+            break;
+    if (file)
+        fclose(file);
+    return kilobytes * 1024;
 }

@@ -1,6 +1,7 @@
-/* pool.c: tasks are taken from one counter. A waiting thread spins for some ten microseconds, because rounds are short,
- * then sleeps. New threads start on a core of their own: left alone, the kernel keeps them on their creator's core for
- * 20 ms, which is longer than many a run. */
+/* pool.c: tasks are taken from one counter. A waiting thread spins for some hundred microseconds, because rounds are
+ * short, then sleeps. Threads are pinned to cores of their own while the pool is open: left alone, the kernel keeps a
+ * new thread on its creator's core for 20 ms, which is longer than many a run, and puts two of them on one core now and
+ * then. */
 #define _GNU_SOURCE /* affinity */
 #include "base/pool.h"
 
@@ -22,6 +23,9 @@ struct pl_pool {
     atomic_uint next, busy; /* next task; helpers that have not finished the run */
     unsigned tasks, sleeping;
     bool owner_sleeps, stop;
+    bool pinned; /* the owner and each helper to a core of its own */
+    int home;
+    cpu_set_t allowed; /* of the owner, before it was pinned */
     pl_task task;
     void *context;
 };
@@ -94,22 +98,31 @@ static void await_helpers(pl_pool *pool) {
     pthread_mutex_unlock(&pool->mutex);
 }
 
-/* Starts helper `i` on the i-th allowed core after the caller's, and keeps it there. */
-static bool start_helper(pl_pool *pool, unsigned i, const cpu_set_t *allowed) {
+/* The i-th allowed core after the one that the pool was opened on. */
+static cpu_set_t core_of(const pl_pool *pool, unsigned i) {
+    int core = pool->home;
+    for (unsigned steps = 0; steps < i; steps++)
+        do
+            core = (core + 1) % CPU_SETSIZE;
+        while (!CPU_ISSET(core, &pool->allowed));
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(core, &one);
+    return one;
+}
+
+static void pin_owner(pl_pool *pool) {
+    cpu_set_t core = core_of(pool, 0);
+    sched_setaffinity(0, sizeof core, &core);
+}
+
+static bool start_helper(pl_pool *pool, unsigned i) {
     pthread_attr_t attributes;
     if (pthread_attr_init(&attributes) != 0)
         return false;
-    unsigned cores = (unsigned)CPU_COUNT(allowed);
-    if (pool->threads <= cores) {
-        int here = sched_getcpu(), core = here < 0 ? 0 : here;
-        for (unsigned steps = 0; steps <= i; steps++)
-            do
-                core = (core + 1) % CPU_SETSIZE;
-            while (!CPU_ISSET(core, allowed));
-        cpu_set_t one;
-        CPU_ZERO(&one);
-        CPU_SET(core, &one);
-        pthread_attr_setaffinity_np(&attributes, sizeof one, &one);
+    if (pool->pinned) {
+        cpu_set_t core = core_of(pool, i + 1);
+        pthread_attr_setaffinity_np(&attributes, sizeof core, &core);
     }
     bool started = pthread_create(&pool->handles[i], &attributes, helper, pool) == 0;
     pthread_attr_destroy(&attributes);
@@ -138,9 +151,8 @@ parley_status pl_pool_open(pl_pool **out, unsigned threads, parley_error *error)
     cpu_set_t allowed;
     CPU_ZERO(&allowed);
     *out = NULL;
-    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) == 0)
-        CPU_SET(0, &allowed);
-    unsigned cores = (unsigned)CPU_COUNT(&allowed);
+    bool known = sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_COUNT(&allowed) > 0;
+    unsigned cores = known ? (unsigned)CPU_COUNT(&allowed) : 1;
     threads = threads ? threads : cores;
     pl_pool *pool = pl_alloc(1, sizeof *pool);
     pthread_t *handles = pl_alloc(threads, sizeof *handles);
@@ -152,11 +164,16 @@ parley_status pl_pool_open(pl_pool **out, unsigned threads, parley_error *error)
     pool->threads = threads;
     pool->handles = handles;
     pool->spins = threads <= cores ? SPINS : 0;
+    pool->allowed = allowed;
+    pool->home = sched_getcpu();
+    pool->pinned = known && threads > 1 && threads <= cores && pool->home >= 0 && CPU_ISSET(pool->home, &allowed);
+    if (pool->pinned)
+        pin_owner(pool);
     pthread_mutex_init(&pool->mutex, NULL);
     pthread_cond_init(&pool->wake, NULL);
     pthread_cond_init(&pool->idle, NULL);
     while (pool->started + 1 < threads) {
-        if (!start_helper(pool, pool->started, &allowed)) {
+        if (!start_helper(pool, pool->started)) {
             pl_pool_close(pool);
             return pl_fail(error, PARLEY_NO_MEMORY, "cannot start %u threads; ask for fewer with --threads", threads);
         }
@@ -169,6 +186,8 @@ parley_status pl_pool_open(pl_pool **out, unsigned threads, parley_error *error)
 void pl_pool_close(pl_pool *pool) {
     if (!pool)
         return;
+    if (pool->pinned)
+        sched_setaffinity(0, sizeof pool->allowed, &pool->allowed);
     pool->stop = true;
     announce(pool);
     for (unsigned i = 0; i < pool->started; i++)

@@ -126,9 +126,9 @@ static parley_status sum_sides(gradient *this, pl_evaluation *evaluation, parley
     return status;
 }
 
-static parley_status evaluate(pl_local *local, double *v, pl_update *update, pl_evaluation *evaluation,
-                              parley_error *error) {
-    gradient *this = (gradient *)local;
+/* Gradient and evaluation at v, over all rows. */
+static parley_status visit_all(gradient *this, const double *v, pl_update *update, pl_evaluation *evaluation,
+                               parley_error *error) {
     const pl_glm *glm = this->glm;
     parley_status status = PARLEY_OK;
     double began = pl_now();
@@ -136,7 +136,7 @@ static parley_status evaluate(pl_local *local, double *v, pl_update *update, pl_
     pl_margins(glm, this->team, v, this->z);
     this->b = intercept_of(this, v);
     if (glm->intercept == PL_FREE && glm->loss->smooth)
-        status = pl_centre(glm, this->team, this->z, &this->b, error);
+        status = pl_centre(glm, this->team, this->z, 1e-14, &this->b, error);
     double centred = pl_now() - began;
     if (status == PARLEY_OK) {
         pl_team_run(this->team, full_task, this);
@@ -144,6 +144,16 @@ static parley_status evaluate(pl_local *local, double *v, pl_update *update, pl_
         status = sum_sides(this, evaluation, error);
     }
     return status;
+}
+
+static void primal(const pl_local *local, const double *v, double *w) {
+    memcpy(w, v, ((const gradient *)local)->glm->size * sizeof *w);
+}
+
+static parley_status evaluate(pl_local *local, const double *v, double *w, pl_update *update, pl_evaluation *evaluation,
+                              parley_error *error) {
+    primal(local, v, w);
+    return visit_all((gradient *)local, v, update, evaluation, error);
 }
 
 static parley_status rescale(pl_local *local, double scale, pl_evaluation *evaluation, parley_error *error) {
@@ -158,7 +168,7 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
     gradient *this = (gradient *)local;
     this->round = round->number;
     if (certifies(local)) {
-        parley_status status = evaluate(local, v, update, evaluation, error);
+        parley_status status = visit_all(this, v, update, evaluation, error);
         if (status == PARLEY_OK && this->glm->intercept == PL_FREE)
             v[this->glm->data->x.columns] = this->b;
         return status;
@@ -210,10 +220,6 @@ static void probe(pl_local *local, double gamma, pl_update *update) {
 }
 
 static void commit(pl_local *local, unsigned worker, double gamma) { (void)local, (void)worker, (void)gamma; }
-
-static void primal(const pl_local *local, const double *v, double *w) {
-    memcpy(w, v, ((const gradient *)local)->glm->size * sizeof *w);
-}
 
 static uint64_t bytes(const pl_setup *setup) {
     uint64_t lanes = (uint64_t)setup->team->hosted * setup->team->lanes;

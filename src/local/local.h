@@ -68,8 +68,9 @@ typedef struct pl_local_type {
     parley_status (*work)(pl_local *local, const pl_round *round, double *v, pl_update *update,
                           pl_evaluation *evaluation, parley_error *error);
     bool (*certifies)(const pl_local *local); /* NULL: never */
-    /* Evaluates v. Solvers that give gradients leave that of all rows in `update`; dual ones need not: their u is v. */
-    parley_status (*evaluate)(pl_local *local, double *v, pl_update *update, pl_evaluation *evaluation,
+    /* Evaluates v, and leaves the model that it stands for in w. Solvers that give gradients leave that of all rows in
+     * `update`; dual ones need not: their u is v. */
+    parley_status (*evaluate)(pl_local *local, const double *v, double *w, pl_update *update, pl_evaluation *evaluation,
                               parley_error *error);
     double (*evaluate_passes)(
         const pl_local *local); /* what that costs, in passes over the data; work's are in its updates */

@@ -26,6 +26,7 @@
 #include "math/sparse.h"
 
 #define MULTIPLIER_ROUNDS 2 /* between two moves of b0 */
+#define CENTRED 1e-6        /* slope left in the intercept when P is evaluated: its effect there is of second order */
 #define MOST_REST 4         /* levels of rest: 2^level - 1 epochs */
 
 static double intercept(const pl_sdca *this, const double *u) {
@@ -44,6 +45,7 @@ typedef struct stepper {
     double *u, sigma;
     double inverse, intercept_metric; /* 1 / l2; h's part for the intercept */
     double residual;
+    uint64_t stepped; /* non-zeros */
 } stepper;
 
 static void step_row(pl_sdca *this, stepper *stepper, uint64_t i) {
@@ -58,6 +60,7 @@ static void step_row(pl_sdca *this, stepper *stepper, uint64_t i) {
     double z = u_sum * stepper->inverse + intercept(this, stepper->u);
     double h = stepper->sigma * q * ((double)glm->norm2[i] * stepper->inverse + stepper->intercept_metric);
     double t = stepper->loss->dual_step(z, y, t0, h);
+    stepper->stepped += count;
     stepper->residual += q * stepper->loss->residual(z, y, t0, t, h);
     if (this->t_piece)
         this->t_piece[i] = t0;
@@ -111,6 +114,7 @@ static void lane_task(void *context, unsigned task) {
         stepper.intercept_metric = pl_metric(glm, glm->data->x.columns);
     visit(this, &stepper, worker->buckets + begin, end - begin);
     lane->residual += stepper.residual;
+    lane->stepped += stepper.stepped;
     lane->seconds += pl_now() - began;
 }
 
@@ -144,44 +148,58 @@ static double first_u(const pl_sdca *this, const pl_sdca_worker *worker, uint64_
     return this->v[j] + this->momentum * ((this->v[j] - this->v_previous[j]) - this->sigma * worker->previous[s]);
 }
 
-static void begin_task(void *context, unsigned k) {
+/* A lane's copies when the round begins: of u, and of its rows' dual variables. */
+static void begin_task(void *context, unsigned task) {
     pl_sdca *this = context;
-    const pl_team *team = this->team;
-    pl_sdca_worker *worker = &this->workers[k];
-    for (unsigned l = 0; l < team->lanes; l++) {
-        pl_sdca_lane *lane = &this->lanes[k * team->lanes + l];
-        lane->residual = lane->seconds = 0;
-        const pl_part *part = &team->parts[k * team->lanes + l];
-        for (uint64_t r = 0; r < part->count; r++) {
-            uint64_t begin = part->ranges[r].begin, rows = part->ranges[r].end - begin;
-            memcpy(this->t_round + begin, this->t + begin, rows * sizeof *this->t);
-        }
+    const pl_part *part = &this->team->parts[task];
+    const pl_sdca_worker *worker = &this->workers[task / this->team->lanes];
+    pl_sdca_lane *lane = &this->lanes[task];
+    double began = pl_now();
+    *lane = (pl_sdca_lane){.u = lane->u};
+    for (uint64_t r = 0; r < part->count; r++) {
+        uint64_t begin = part->ranges[r].begin, rows = part->ranges[r].end - begin;
+        memcpy(this->t_round + begin, this->t + begin, rows * sizeof *this->t);
+    }
+    if (!worker->support && this->momentum == 0)
+        memcpy(lane->u, this->v, this->glm->size * sizeof *lane->u);
+    else
         for (uint64_t s = 0; s < worker->supported; s++) {
             uint64_t j = worker->support ? worker->support[s] : s;
-            lane->u[j] = worker->current[j] = first_u(this, worker, s, j);
+            lane->u[j] = first_u(this, worker, s, j);
         }
-    }
+    if (task % this->team->lanes == 0 && lane->u != worker->current)
+        memcpy(worker->current, lane->u, this->glm->size * sizeof *lane->u);
+    lane->seconds = pl_now() - began;
 }
 
-/* Turns u as the worker sees it into its change of u, and measures it. */
+/* Measures the change of one entry against the others and the last round's. */
+static void measure_change(const pl_sdca *this, pl_sdca_worker *worker, uint64_t s, uint64_t j, double change) {
+    double metric = pl_metric(this->glm, j), last = worker->previous[s], ahead = change - this->momentum * last;
+    worker->spread += metric * ahead * ahead;
+    worker->squared += metric * change * change;
+    worker->turn += metric * change * last;
+}
+
+/* Turns u as the worker sees it into its change of u. */
 static void end_task(void *context, unsigned k) {
     pl_sdca *this = context;
     pl_sdca_worker *worker = &this->workers[k];
-    double inverse = 1.0 / this->sigma;
+    double began = pl_now(), inverse = 1.0 / this->sigma;
     worker->spread = worker->squared = worker->turn = 0;
-    for (uint64_t s = 0; s < worker->supported; s++) {
-        uint64_t j = worker->support ? worker->support[s] : s;
-        double change = (worker->current[j] - first_u(this, worker, s, j)) * inverse;
-        double last = worker->previous ? worker->previous[s] : 0.0, metric = pl_metric(this->glm, j);
-        double ahead = change - this->momentum * last;
-        worker->change[s] = change;
-        worker->spread += metric * ahead * ahead;
-        worker->squared += metric * change * change;
-        worker->turn += metric * change * last;
-    }
+    if (!worker->previous) /* alone: nobody asks */
+        for (uint64_t j = 0; j < worker->supported; j++)
+            worker->change[j] = (worker->current[j] - this->v[j]) * inverse;
+    else
+        for (uint64_t s = 0; s < worker->supported; s++) {
+            uint64_t j = worker->support ? worker->support[s] : s;
+            double change = (worker->current[j] - first_u(this, worker, s, j)) * inverse;
+            worker->change[s] = change;
+            measure_change(this, worker, s, j, change);
+        }
+    this->lanes[k * this->team->lanes].seconds += pl_now() - began;
 }
 
-static void set_steps(pl_sdca *this, pl_update *update) {
+static void set_steps(pl_sdca *this) {
     const parley_settings *settings = this->settings;
     for (unsigned k = 0; k < this->team->hosted; k++) {
         pl_sdca_worker *worker = &this->workers[k];
@@ -192,7 +210,7 @@ static void set_steps(pl_sdca *this, pl_update *update) {
         worker->piece = 0;
         if (worker->cursor >= worker->count)
             worker->cursor = 0;
-        update[k].passes = worker->count ? (double)worker->left / (double)worker->count : 0;
+        worker->share = worker->count ? (double)worker->left / (double)worker->count : 0;
     }
 }
 
@@ -201,18 +219,21 @@ static void report(pl_sdca *this, pl_update *update) {
     for (unsigned k = 0; k < team->hosted; k++) {
         pl_sdca_worker *worker = &this->workers[k];
         pl_sdca_lane *first = &this->lanes[k * team->lanes];
-        double residual = 0, seconds = 0;
+        double residual = 0, seconds = 0, stepped = 0;
         for (unsigned l = 0; l < team->lanes; l++) {
             residual += first[l].residual;
+            stepped += (double)first[l].stepped;
             seconds = fmax(seconds, first[l].seconds);
         }
+        worker->syncs = worker->share > 0 ? pl_lane_syncs(this, stepped / worker->share) : worker->syncs;
         update[k].shrink = 1.0;
         update[k].weight = team->weight[k];
         update[k].count = worker->supported;
         update[k].index = worker->support;
         update[k].value = worker->change;
         update[k].seconds = seconds;
-        update[k].scalars[PL_SUM_RESIDUAL] = update[k].passes > 0 ? residual / update[k].passes : 0;
+        update[k].passes = team->nonzeros[k] ? stepped / (double)team->nonzeros[k] : worker->share;
+        update[k].scalars[PL_SUM_RESIDUAL] = worker->share > 0 ? residual / worker->share : 0;
         update[k].scalars[PL_SUM_SPREAD] = worker->spread;
         update[k].scalars[PL_SUM_CHANGE] = worker->squared;
         update[k].scalars[PL_SUM_TURN] = worker->turn;
@@ -230,8 +251,8 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
     this->momentum = this->v_previous ? round->momentum : 0.0;
     if (this->glm->intercept != PL_NO_INTERCEPT && round->number % MULTIPLIER_ROUNDS == 0)
         this->b0 = intercept(this, v);
-    engine->type->run(engine, begin_task, this, team->hosted);
-    set_steps(this, update);
+    pl_team_run(team, begin_task, this);
+    set_steps(this);
     while (next_pieces(this)) {
         pl_team_run(team, lane_task, this);
         if (team->lanes > 1)
@@ -249,25 +270,23 @@ static void primal(const pl_local *local, const double *v, double *w) {
     const pl_glm *glm = this->glm;
     double inverse = 1.0 / glm->l2;
     for (uint64_t j = 0; j < glm->data->x.columns; j++)
-        w[j] = pl_soft(v[j], glm->l1) * inverse;
+        w[j] = (glm->l1 > 0 ? pl_soft(v[j], glm->l1) : v[j]) * inverse;
     if (glm->intercept != PL_NO_INTERCEPT)
         w[glm->data->x.columns] = intercept(this, v);
 }
 
-static parley_status evaluate(pl_local *local, double *v, pl_update *update, pl_evaluation *evaluation,
+static parley_status evaluate(pl_local *local, const double *v, double *w, pl_update *update, pl_evaluation *evaluation,
                               parley_error *error) {
     pl_sdca *this = (pl_sdca *)local;
     const pl_glm *glm = this->glm;
+    parley_status status = PARLEY_OK;
     (void)update;
-    primal(local, v, this->w);
-    pl_margins(glm, this->team, this->w, this->z);
+    primal(local, v, w);
+    pl_margins(glm, this->team, w, this->z);
     double b = intercept(this, v);
-    if (glm->intercept == PL_FREE && glm->loss->smooth) {
-        parley_status status = pl_centre(glm, this->team, this->z, &b, error);
-        if (status != PARLEY_OK)
-            return status;
-    }
-    return pl_evaluate_rows(glm, this->team, this->z, b, this->t, evaluation, error);
+    if (glm->intercept == PL_FREE && glm->loss->smooth)
+        status = pl_centre(glm, this->team, this->z, CENTRED, &b, error);
+    return status == PARLEY_OK ? pl_evaluate_rows(glm, this->team, this->z, b, this->t, evaluation, error) : status;
 }
 
 /* A pass that only reads, in order, costs two fifths of one that steps. */

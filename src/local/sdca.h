@@ -12,6 +12,7 @@ typedef struct pl_sdca_worker {
     uint64_t *buckets, count; /* in the order of this epoch */
     uint64_t cursor, epoch;   /* next bucket; epochs begun */
     uint64_t left;            /* buckets to visit in this round */
+    double share;             /* of its buckets that is */
     uint64_t piece;           /* buckets of the current piece */
     uint64_t syncs;           /* per epoch */
     double lane_sigma, lane_gamma;
@@ -26,7 +27,7 @@ typedef struct pl_sdca_worker {
 typedef struct pl_sdca_lane {
     double *u; /* its copy; where there is one lane, the worker's `current` */
     double residual, spread, sum_spread, seconds;
-    uint64_t visited; /* rows, resting ones included */
+    uint64_t stepped; /* non-zeros of the rows that did not rest */
 } pl_sdca_lane;
 
 typedef struct pl_sdca {
@@ -36,9 +37,9 @@ typedef struct pl_sdca {
     const parley_settings *settings;
     double *t, *t_round, *t_piece; /* now; when the round began; when the piece began (more lanes than one) */
     uint8_t *rest;                 /* level << 4 | epochs left */
-    double *z, *w;
+    double *z;                     /* margins, when evaluated */
     uint64_t *buckets;
-    double *copies; /* what workers and lanes call u, current */
+    pl_span copies; /* what workers and lanes call u, current: on huge pages, because access is random */
     pl_sdca_worker *workers;
     pl_sdca_lane *lanes;
     double b0, sigma, momentum;
@@ -53,6 +54,8 @@ static inline uint64_t pl_lane_begin(const pl_sdca_worker *worker, unsigned l, u
 
 /* sdca_lanes.c: adds the changes that the lanes made in a piece, as far as is safe. */
 void pl_lanes_meet(pl_sdca *sdca);
+/* How often they should meet in an epoch in which a worker's rows that do not rest have so many non-zeros. */
+uint64_t pl_lane_syncs(const pl_sdca *sdca, double nonzeros);
 
 /* sdca_setup.c */
 uint64_t pl_sdca_bytes(const pl_setup *setup);

@@ -5,7 +5,10 @@
 #include "base/clock.h"
 #include "local/sdca.h"
 
-#define STRIP 256 /* entries that are added at a time, in the first-level cache */
+#define SYNCS 4          /* meetings per epoch, at most */
+#define SYNC_COST 8      /* non-zeros that a lane visits for each entry that it brings in step, at least */
+#define SYNC_LEAST 10000 /* non-zeros that it visits between two meetings, at least */
+#define STRIP 256        /* entries that are added at a time, in the first-level cache */
 
 /* Entries of v that lane `l` looks after when the lanes' changes are added. */
 static pl_range lane_entries(const pl_sdca *this, unsigned l) {
@@ -85,6 +88,12 @@ static void judge_lanes(pl_sdca *this, unsigned k) {
     double ratio = spread > 0 ? sum_spread / spread : 1.0;
     worker->lane_gamma = ratio > worker->lane_sigma ? worker->lane_sigma / ratio : 1.0;
     worker->lane_sigma = fmin(lanes, fmax(1.0, fmax(1.15 * ratio, 0.7 * worker->lane_sigma)));
+}
+
+uint64_t pl_lane_syncs(const pl_sdca *this, double nonzeros) {
+    double least = fmax(SYNC_LEAST, SYNC_COST * (double)this->glm->size);
+    double syncs = nonzeros / (least * (double)this->team->lanes);
+    return this->team->lanes == 1 || syncs < 1 ? 1 : syncs > SYNCS ? SYNCS : (uint64_t)syncs;
 }
 
 void pl_lanes_meet(pl_sdca *this) {

@@ -6,8 +6,6 @@
 #define BUCKET_BYTES 16384      /* of a bucket of rows, where the data outgrow the caches */
 #define BUCKET_ROWS 16          /* and at most so many */
 #define CACHED_BYTES (4u << 20) /* of a matrix that needs no buckets */
-#define SYNCS 4                 /* of lanes per epoch, at most */
-#define SYNC_COST 8             /* non-zeros that a lane visits for each entry it synchronises, at least */
 
 void pl_sdca_close(pl_local *local) {
     pl_sdca *this = (pl_sdca *)local;
@@ -20,8 +18,9 @@ void pl_sdca_close(pl_local *local) {
             pl_free(this->workers[k].change);
     }
     pl_free(this->v_previous);
-    void *owned[] = {this->t,       this->t_round, this->t_piece, this->rest,  this->z, this->w,
-                     this->buckets, this->copies,  this->workers, this->lanes, this};
+    pl_span_free(&this->copies);
+    void *owned[] = {this->t,       this->t_round, this->t_piece, this->rest, this->z,
+                     this->buckets, this->workers, this->lanes,   this};
     for (unsigned i = 0; i < sizeof owned / sizeof *owned; i++)
         pl_free(owned[i]);
 }
@@ -64,8 +63,7 @@ static parley_status open_buckets(pl_sdca *this, parley_error *error) {
         worker->buckets = next;
         fill_buckets(team, k, rows, next);
         next += worker->count;
-        uint64_t syncs = team->nonzeros[k] / (SYNC_COST * (uint64_t)team->lanes * (this->glm->size + 1));
-        worker->syncs = team->lanes == 1 || syncs < 1 ? 1 : syncs > SYNCS ? SYNCS : syncs;
+        worker->syncs = pl_lane_syncs(this, (double)team->nonzeros[k]);
         worker->lane_sigma = team->lanes;
     }
     return status;
@@ -77,7 +75,7 @@ static uint64_t copies_of_u(const pl_team *team) {
 
 static void place_copies(pl_sdca *this) {
     const pl_team *team = this->team;
-    double *next = this->copies;
+    double *next = this->copies.data;
     for (unsigned k = 0; k < team->hosted; k++) {
         pl_sdca_worker *worker = &this->workers[k];
         worker->current = worker->change = next;
@@ -148,7 +146,7 @@ static parley_status open_supports(pl_sdca *this, parley_error *error) {
 
 uint64_t pl_sdca_bytes(const pl_setup *setup) {
     uint64_t rows = setup->glm->data->x.rows;
-    return rows * (4 * sizeof(double) + 1) + (copies_of_u(setup->team) + 1) * setup->glm->size * sizeof(double);
+    return rows * (4 * sizeof(double) + 1) + copies_of_u(setup->team) * setup->glm->size * sizeof(double);
 }
 
 parley_status pl_sdca_open(const pl_setup *setup, pl_local **out, parley_error *error) {
@@ -167,15 +165,16 @@ parley_status pl_sdca_open(const pl_setup *setup, pl_local **out, parley_error *
     this->t_piece = team->lanes > 1 ? pl_alloc(rows, sizeof *this->t_piece) : NULL;
     this->rest = setup->glm->loss->rests ? pl_alloc(rows, 1) : NULL;
     this->z = pl_alloc(rows, sizeof *this->z);
-    this->w = pl_alloc(size, sizeof *this->w);
-    this->copies = pl_alloc(copies_of_u(team) * size, sizeof *this->copies);
+    bool copies = pl_span_reserve(&this->copies, copies_of_u(team) * size * sizeof(double));
     this->workers = pl_alloc(team->hosted, sizeof *this->workers);
     this->lanes = pl_alloc(lanes, sizeof *this->lanes);
     if (!this->t || !this->t_round || (team->lanes > 1 && !this->t_piece) || (setup->glm->loss->rests && !this->rest) ||
-        !this->z || !this->w || !this->copies || !this->workers || !this->lanes)
+        !this->z || !copies || !this->workers || !this->lanes)
         status = pl_fail_memory(error, "sdca", pl_sdca_bytes(setup));
-    if (status == PARLEY_OK)
+    if (status == PARLEY_OK) {
+        memset(this->z, 0, rows * sizeof *this->z); /* page faults belong to setting up */
         status = open_buckets(this, error);
+    }
     if (status == PARLEY_OK) {
         place_copies(this);
         status = open_supports(this, error);

@@ -145,27 +145,45 @@ void pl_glm_close(pl_glm *glm) {
     glm->norm2 = NULL;
 }
 
+/* The end of the part of [begin, end) that is penalised: all but a free intercept, which is last. */
+static uint64_t penalised_end(const pl_glm *glm, uint64_t begin, uint64_t end) {
+    return end > begin && !pl_penalised(glm, end - 1) ? end - 1 : end;
+}
+
+static double sum_squares(const double *x, uint64_t begin, uint64_t end) {
+    double s0 = 0, s1 = 0, s2 = 0, s3 = 0; /* one alone would wait for each addition */
+    uint64_t j = begin;
+    for (; j + 4 <= end; j += 4) {
+        s0 += x[j] * x[j];
+        s1 += x[j + 1] * x[j + 1];
+        s2 += x[j + 2] * x[j + 2];
+        s3 += x[j + 3] * x[j + 3];
+    }
+    for (; j < end; j++)
+        s0 += x[j] * x[j];
+    return (s0 + s1) + (s2 + s3);
+}
+
 double pl_penalty(const pl_glm *glm, const double *w, uint64_t begin, uint64_t end) {
-    double sum1 = 0, sum2 = 0;
-    for (uint64_t j = begin; j < end; j++)
-        if (pl_penalised(glm, j)) {
-            sum1 += fabs(w[j]);
-            sum2 += w[j] * w[j];
-        }
-    return glm->l1 * sum1 + 0.5 * glm->l2 * sum2;
+    double absolute = 0;
+    end = penalised_end(glm, begin, end);
+    for (uint64_t j = begin; j < end && glm->l1 > 0; j++)
+        absolute += fabs(w[j]);
+    return glm->l1 * absolute + 0.5 * glm->l2 * sum_squares(w, begin, end);
 }
 
 double pl_penalty_conjugate(const pl_glm *glm, const double *u, double scale, uint64_t begin, uint64_t end) {
-    double sum = 0, over = 0;
-    for (uint64_t j = begin; j < end; j++)
-        if (pl_penalised(glm, j)) {
-            double excess = pl_soft(scale * u[j], glm->l1);
-            sum += excess * excess;
-            over = fmax(over, fabs(scale * u[j]) - glm->l1);
-        }
-    if (glm->l2 > 0)
-        return 0.5 * sum / glm->l2;
-    return over <= 1e-12 * glm->l1 ? 0.0 : INFINITY;
+    double sum = 0;
+    end = penalised_end(glm, begin, end);
+    if (glm->l2 == 0)
+        return scale * pl_largest(glm, u, begin, end) <= glm->l1 * (1.0 + 1e-12) ? 0.0 : INFINITY;
+    if (glm->l1 == 0)
+        return 0.5 * scale * scale * sum_squares(u, begin, end) / glm->l2;
+    for (uint64_t j = begin; j < end; j++) {
+        double excess = pl_soft(scale * u[j], glm->l1);
+        sum += excess * excess;
+    }
+    return 0.5 * sum / glm->l2;
 }
 
 double pl_largest(const pl_glm *glm, const double *u, uint64_t begin, uint64_t end) {
@@ -250,7 +268,8 @@ static void centre_row(const void *context, uint64_t i, double *sums) {
     sums[2] += q * fabs(slope);
 }
 
-parley_status pl_centre(const pl_glm *glm, const pl_team *team, const double *z, double *b, parley_error *error) {
+parley_status pl_centre(const pl_glm *glm, const pl_team *team, const double *z, double tolerance, double *b,
+                        parley_error *error) {
     double low = -INFINITY, high = INFINITY, stride = 1.0, sums[3];
     rows rows = {.glm = glm, .z = z, .b = *b};
     for (int i = 0; i < CENTRE_STEPS; i++) {
@@ -258,7 +277,7 @@ parley_status pl_centre(const pl_glm *glm, const pl_team *team, const double *z,
         if (status != PARLEY_OK)
             return status;
         *b = rows.b;
-        if (fabs(sums[0]) <= 1e-14 * sums[2] || high - low <= 1e-15 * (1.0 + fabs(*b)))
+        if (fabs(sums[0]) <= tolerance * sums[2] || high - low <= 1e-15 * (1.0 + fabs(*b)))
             break;
         *(sums[0] > 0 ? &high : &low) = rows.b;
         double next = rows.b - sums[0] / sums[1];

@@ -70,8 +70,10 @@ void pl_sum_rows(const pl_team *team, pl_row_sum f, const void *context, unsigne
 /* The same over all workers of all ranks. */
 parley_status pl_total_rows(const pl_team *team, pl_row_sum f, const void *context, unsigned count, double *sums,
                             parley_error *error);
-/* Moves b to where sum_i q_i loss(z_i + b) is least, over all ranks. Smooth losses only. */
-parley_status pl_centre(const pl_glm *glm, const pl_team *team, const double *z, double *b, parley_error *error);
+/* Moves b to where sum_i q_i loss(z_i + b) is least, over all ranks: until its slope there is `tolerance` of the sum of
+ * the rows' absolute slopes. Smooth losses only. */
+parley_status pl_centre(const pl_glm *glm, const pl_team *team, const double *z, double tolerance, double *b,
+                        parley_error *error);
 
 /* What an evaluation found over the rows of all ranks. The dual point is t, or, where the intercept is free, t with the
  * heavier of its two sides shrunk by `tilt` so that sum q t = 0. */

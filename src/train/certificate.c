@@ -97,7 +97,6 @@ static void keep_model(pl_run *run, const double *w, double b) {
 parley_status pl_certify(pl_run *run, const pl_evaluation *at, bool gradient, parley_error *error) {
     const pl_glm *glm = &run->glm;
     double sums[PL_OWN_SCALARS] = {0};
-    run->method.local->primal(run->local, run->v, run->w);
     dual_point point = {glm, run->w, gradient ? run->change : run->v, 1.0};
     parley_status status = pl_exchange_sum(run->exchange, sum_entries, &point, sums, error);
     if (status != PARLEY_OK)
@@ -120,7 +119,7 @@ parley_status pl_certify(pl_run *run, const pl_evaluation *at, bool gradient, pa
 parley_status pl_evaluate(pl_run *run, parley_error *error) {
     pl_evaluation at;
     bool gradient = run->method.local->gives & PL_NEEDS_GRADIENT;
-    parley_status status = run->method.local->evaluate(run->local, run->v, run->update, &at, error);
+    parley_status status = run->method.local->evaluate(run->local, run->v, run->w, run->update, &at, error);
     for (unsigned k = 0; k < run->team.hosted; k++)
         run->share[k] = 1.0;
     if (status == PARLEY_OK && gradient)

@@ -83,13 +83,17 @@ static parley_status search(pl_run *run, const pl_slice *slice, parley_error *er
     run->gamma = 1.0;
     if (combine->searches) {
         status = pl_exchange_spread(run->exchange, run->direction, error);
+        double began = pl_now();
         if (status == PARLEY_OK)
             local->follow(run->local, run->v, run->direction);
+        run->probe_seconds += pl_now() - began;
     }
     bool alone = run->team.workers == 1 && !combine->searches; /* a lone worker's change is taken whole */
     for (bool accepted = alone || !combine->judge; !accepted && status == PARLEY_OK;) {
+        double began = pl_now();
         if (combine->searches)
             local->probe(run->local, run->gamma, run->update);
+        run->probe_seconds += pl_now() - began;
         for (unsigned k = 0; k < run->team.hosted; k++)
             memcpy(run->scalars + k * PL_SCALARS, run->update[k].scalars, sizeof run->update[k].scalars);
         measurement measurement = {run, slice, run->gamma};
@@ -161,6 +165,14 @@ static void count_traffic(pl_run *run, double exchange_seconds) {
     run->summary.exchange_seconds += exchange_seconds;
 }
 
+/* Following a direction and probing along it is the workers' work, in step with each other. */
+static void add_probes(pl_run *run) {
+    run->summary.compute_seconds += run->probe_seconds;
+    for (unsigned k = 0; k < run->team.hosted; k++)
+        run->trace[k].compute += run->probe_seconds;
+    run->probe_seconds = 0;
+}
+
 static bool reached(const pl_run *run) {
     return run->settings->gap > 0 && pl_relative_gap(&run->best) <= run->settings->gap;
 }
@@ -177,12 +189,14 @@ static parley_status one_round(pl_run *run, parley_error *error) {
         status = reduce(run, error);
     if (status == PARLEY_OK && local->certifies && local->certifies(run->local)) {
         double looking = pl_now();
+        local->primal(run->local, run->v, run->w);
         status = pl_certify(run, &at, true, error);
         looked = pl_now() - looking;
     }
     if (status == PARLEY_OK && !reached(run))
         status = step(run, error);
-    count_traffic(run, pl_now() - began - looked);
+    count_traffic(run, pl_now() - began - looked - run->probe_seconds);
+    add_probes(run);
     add_evaluation(run, looked);
     if (status == PARLEY_OK && !run->evaluated && pl_evaluation_due(run)) {
         began = pl_now();

@@ -49,8 +49,9 @@ typedef struct pl_run {
     parley_callback callback;
     void *user;
     parley_summary summary;
-    double began;        /* when training did */
-    double sigma, gamma; /* of the latest round */
+    double began;         /* when training did */
+    double sigma, gamma;  /* of the latest round */
+    double probe_seconds; /* of this round */
     uint64_t round;
     bool evaluated; /* in this round */
 } pl_run;
@@ -58,7 +59,8 @@ typedef struct pl_run {
 double pl_gap(const pl_certificate *best);          /* NaN: no dual problem */
 double pl_relative_gap(const pl_certificate *best); /* what --gap is compared with */
 
-/* certificate.c: takes an evaluation of v into account. `gradient`: run->change holds the reduced gradient at v. */
+/* certificate.c: takes an evaluation of v into account. run->w is the model that v stands for; `gradient`: run->change
+ * holds the reduced gradient there. */
 parley_status pl_certify(pl_run *run, const pl_evaluation *evaluation, bool gradient, parley_error *error);
 /* Evaluates v by passes over the data. */
 parley_status pl_evaluate(pl_run *run, parley_error *error);

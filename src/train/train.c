@@ -115,6 +115,8 @@ static parley_status open_vectors(pl_run *run, uint64_t width, parley_error *err
     if (!run->v || !run->direction || !run->change || !run->w || !run->best.w || !run->update || !run->share ||
         !run->scalars || !run->trace)
         return pl_fail_memory(error, "the model", size * (width + 4) * sizeof(double));
+    memset(run->w, 0, size * sizeof *run->w); /* page faults belong to setting up, not to the first evaluation */
+    memset(run->best.w, 0, size * sizeof *run->best.w);
     return PARLEY_OK;
 }
 

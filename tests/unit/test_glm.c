@@ -257,7 +257,7 @@ static void centring_finds_the_best_intercept(void **state) {
             parley_error error = {0};
             for (uint64_t i = 0; i < ROWS; i++)
                 z[i] = 3.0 * pl_random_normal(&stream) + 2.0;
-            assert_done(pl_centre(&problem.glm, &problem.team, z, &b, &error), &error);
+            assert_done(pl_centre(&problem.glm, &problem.team, z, 1e-14, &b, &error), &error);
             double least = loss_at(&problem, z, b);
             for (double step = 1e-4; step < 100.0; step *= 10.0) {
                 assert_at_most(least, loss_at(&problem, z, b + step) + 1e-12);
