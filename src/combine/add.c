@@ -15,12 +15,14 @@
 #define DECAY 0.98 /* of sigma, per round */
 #define FIRST_LEVEL 6
 #define MOST_LEVEL 10
+#define RETREATS 20
 
 typedef struct add {
     pl_combine base;
     const pl_glm *glm;
     double sigma, most;     /* now, and K */
     double theta, momentum; /* Nesterov's sequence, from 1; (theta - 1) / next theta */
+    unsigned retreats;      /* to no momentum, when rounds stopped helping */
     int level, climb;       /* momentum is at most 1 - 2^-level; where level goes next */
     double rate;            /* of progress, when last told */
     double *last;           /* the last change of v, as it was taken */
@@ -99,6 +101,19 @@ static bool judge(pl_combine *combine, const double *workers, const double *owne
     return true;
 }
 
+/* Back to what cannot fail: no momentum, and the sigma that is always safe. */
+static bool stalled(pl_combine *combine) {
+    add *this = (add *)combine;
+    if (this->most == 1.0 || this->retreats == RETREATS)
+        return false;
+    this->retreats++;
+    this->level = 0;
+    this->climb = 1;
+    this->theta = 1.0;
+    this->sigma = this->most;
+    return true;
+}
+
 const pl_combine_type pl_combine_add = {
     .name = "add",
     .help = "adds the workers' changes, as far as is safe, with momentum (CoCoA+)",
@@ -111,5 +126,6 @@ const pl_combine_type pl_combine_add = {
     .measure = measure,
     .judge = judge,
     .adjust = adjust,
+    .stalled = stalled,
     .close = close_add,
 };
