@@ -12,7 +12,8 @@
  * sigma/r), because the sub-problems' quadratic bound then holds for it; and sigma follows r.
  *
  * A free intercept has no step of its own on sum q t = 0: the method of multipliers gives it one, b = b0 + (1/mu) sum q
- * t, mu = l2 / mean |x|^2, as one more entry of u, and moves b0 to b every few rounds.
+ * t, as one more entry of u, and moves b0 to b every few rounds. A penalised one gets the same proximal term, because
+ * it would be as stiff otherwise. mu is in glm.h.
  *
  * Order. Rows are visited in buckets of neighbours, shuffled every epoch: random access costs, and a fixed order never
  * converges. A row whose t stays at a bound rests for 1, 3, 7, then 15 epochs. */
