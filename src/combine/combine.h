@@ -9,13 +9,21 @@
 #include "local/local.h"
 
 /* A slice of v, [begin, end), and what was reduced for it. Arrays are addressed by entry of v. */
-typedef struct pl_slice {
+typedef struct pl_slice pl_slice;
+
+/* Adds up to PL_OWN_SCALARS sums over entries [begin, end) of v. */
+typedef void (*pl_entry_sum)(void *context, uint64_t begin, uint64_t end, double *sums);
+
+struct pl_slice {
     uint64_t begin, end;
     double *v;         /* whole table; this rank owns the slice */
     double *change;    /* sum of share x change; columns of `size` entries */
     double *direction; /* to be filled for the slice */
     double shrink;     /* v + change becomes shrink v + change */
-} pl_slice;
+    /* Sums of f over all of v, at all owners alike: the dot products of a propose. */
+    parley_status (*sum)(const pl_slice *slice, pl_entry_sum f, void *context, double *sums, parley_error *error);
+    void *exchange; /* for `sum` */
+};
 
 typedef enum pl_measure { PL_OWN_NORM, PL_OWN_PENALTY, PL_OWN_SLOPE, PL_OWN_SCALARS } pl_measure;
 
@@ -35,6 +43,9 @@ typedef struct pl_combine_type {
     /* The part that a worker's update counts for, given its weight and the sum of all; NULL: 1. */
     double (*share)(const pl_combine *combine, double weight, double total);
     parley_status (*propose)(pl_combine *combine, const pl_slice *slice, uint64_t round, parley_error *error);
+    /* Makes the direction anew for a trial step gamma, for methods whose steps are not on a line; it is then spread and
+     * followed again, and probed at 1. NULL: steps are gamma x direction. */
+    parley_status (*bend)(pl_combine *combine, const pl_slice *slice, double gamma, parley_error *error);
     /* This owner's scalars at step gamma; NULL: none. */
     void (*measure)(pl_combine *combine, const pl_slice *slice, double gamma, double *scalars);
     /* Looks at the sums over workers and owners for step *gamma: true accepts it, else *gamma is the next to try.

@@ -8,12 +8,14 @@
 #include <stdbool.h>
 
 #include "base/pool.h"
+#include "base/settings.h"
 
 typedef struct pl_engine pl_engine;
 
 typedef struct pl_engine_type {
     const char *name, *help;
-    bool simulated;
+    /* This process's rank, as the settings and the way it was started say. */
+    parley_status (*open)(const parley_settings *settings, pl_engine **out, parley_error *error);
     /* Sends a copy of `bytes` bytes to rank `to` on `channel`. Never waits for the receiver. */
     parley_status (*post)(pl_engine *engine, unsigned to, unsigned channel, const void *data, uint64_t bytes,
                           parley_error *error);
@@ -39,9 +41,13 @@ struct pl_engine {
 extern const pl_engine_type pl_engine_threads;
 extern const pl_engine_type *const pl_engines[];
 extern const unsigned pl_engines_count;
+const pl_engine_type *pl_engine_find(const char *name); /* or NULL */
 
 /* One process, all its ranks inside: `out` gets `ranks` engines of `threads` threads each (0: all cores). */
 parley_status pl_threads_open(pl_engine **out, unsigned ranks, unsigned threads, double deadline, parley_error *error);
 void pl_engine_close(pl_engine *engine); /* NULL is welcome */
+
+/* Seconds on the engine's clock, which may be a virtual one: whatever is measured in a run is measured by it. */
+static inline double pl_engine_now(pl_engine *engine) { return engine->type->now(engine); }
 
 #endif

@@ -10,6 +10,8 @@
 #include "base/memory.h"
 #include "engine/engine.h"
 
+#define DEADLINE 60.0 /* seconds to wait for another rank */
+
 typedef struct message {
     struct message *next;
     unsigned from, channel;
@@ -190,9 +192,14 @@ parley_status pl_threads_open(pl_engine **out, unsigned ranks, unsigned threads,
     return PARLEY_OK;
 }
 
+static parley_status open_engine(const parley_settings *settings, pl_engine **out, parley_error *error) {
+    return pl_threads_open(out, 1, (unsigned)settings->threads, DEADLINE, error);
+}
+
 const pl_engine_type pl_engine_threads = {
     .name = "threads",
     .help = "workers on the threads of one process",
+    .open = open_engine,
     .post = post,
     .take = take,
     .run = run,

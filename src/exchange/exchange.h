@@ -39,9 +39,8 @@ parley_status pl_exchange_reduce(pl_exchange *exchange, const pl_update *update,
                                  parley_error *error);
 /* Every owner's slice of `table` to all ranks. */
 parley_status pl_exchange_spread(pl_exchange *exchange, double *table, parley_error *error);
-/* Sums over all of v: f adds up to PL_OWN_SCALARS sums over entries [begin, end); blocks are added as a tree, the same
+/* Sums of f over all of v; blocks are added as a tree, the same
  * on every rank. */
-typedef void (*pl_entry_sum)(void *context, uint64_t begin, uint64_t end, double *sums);
 parley_status pl_exchange_sum(pl_exchange *exchange, pl_entry_sum f, void *context, double *sums, parley_error *error);
 /* The largest of what f leaves in sums[0] for each block. */
 parley_status pl_exchange_largest(pl_exchange *exchange, pl_entry_sum f, void *context, double *largest,

@@ -9,7 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/random.h"
 #include "engine/collective.h"
 #include "local/local.h"
@@ -57,7 +56,7 @@ static void add_row(gradient *this, unsigned task, uint64_t i, double z, double 
 static void full_task(void *context, unsigned task) {
     gradient *this = context;
     const pl_part *part = &this->team->parts[task];
-    double began = pl_now();
+    double began = pl_engine_now(this->team->engine);
     memset(lane_sum(this, task), 0, this->width * this->glm->size * sizeof *this->sums);
     memset(this->sides + (uint64_t)task * PL_ROW_SUMS, 0, PL_ROW_SUMS * sizeof *this->sides);
     for (uint64_t r = 0; r < part->count; r++)
@@ -65,7 +64,7 @@ static void full_task(void *context, unsigned task) {
             add_row(this, task, i, this->z[i] + this->b, 1.0);
     if (this->width > 1)
         pl_outer_flush(&this->outer[task], lane_sum(this, task) + this->glm->size);
-    this->seconds[task] += pl_now() - began;
+    this->seconds[task] += pl_engine_now(this->team->engine) - began;
 }
 
 /* Visits each row with probability `fraction`, by drawing the gaps between visits. */
@@ -76,7 +75,8 @@ static void sample_task(void *context, unsigned task) {
     const pl_part *part = &team->parts[task];
     unsigned worker = team->first + task / team->lanes;
     pl_stream stream = pl_stream_make(team->seed, (uint64_t)worker * team->lanes + task % team->lanes, this->round);
-    double began = pl_now(), scale = 1.0 / this->fraction, log_miss = log1p(-this->fraction), skip;
+    double began = pl_engine_now(this->team->engine), scale = 1.0 / this->fraction, log_miss = log1p(-this->fraction),
+           skip;
     memset(lane_sum(this, task), 0, this->glm->size * sizeof *this->sums);
     skip = floor(log1p(-pl_random_unit(&stream)) / log_miss);
     for (uint64_t r = 0; r < part->count; r++)
@@ -89,7 +89,7 @@ static void sample_task(void *context, unsigned task) {
             add_row(this, task, i, z, scale);
             skip = floor(log1p(-pl_random_unit(&stream)) / log_miss);
         }
-    this->seconds[task] += pl_now() - began;
+    this->seconds[task] += pl_engine_now(this->team->engine) - began;
 }
 
 static void report(gradient *this, double passes, double waited, pl_update *update) {
@@ -131,13 +131,13 @@ static parley_status visit_all(gradient *this, const double *v, pl_update *updat
                                parley_error *error) {
     const pl_glm *glm = this->glm;
     parley_status status = PARLEY_OK;
-    double began = pl_now();
+    double began = pl_engine_now(this->team->engine);
     memset(this->seconds, 0, (uint64_t)this->team->hosted * this->team->lanes * sizeof *this->seconds);
     pl_margins(glm, this->team, v, this->z);
     this->b = intercept_of(this, v);
     if (glm->intercept == PL_FREE && glm->loss->smooth)
         status = pl_centre(glm, this->team, this->z, 1e-14, &this->b, error);
-    double centred = pl_now() - began;
+    double centred = pl_engine_now(this->team->engine) - began;
     if (status == PARLEY_OK) {
         pl_team_run(this->team, full_task, this);
         report(this, 2.0, centred, update);
@@ -146,14 +146,16 @@ static parley_status visit_all(gradient *this, const double *v, pl_update *updat
     return status;
 }
 
-static void primal(const pl_local *local, const double *v, double *w) {
+static parley_status primal(const pl_local *local, const double *v, double *w, parley_error *error) {
+    (void)error;
     memcpy(w, v, ((const gradient *)local)->glm->size * sizeof *w);
+    return PARLEY_OK;
 }
 
 static parley_status evaluate(pl_local *local, const double *v, double *w, pl_update *update, pl_evaluation *evaluation,
                               parley_error *error) {
-    primal(local, v, w);
-    return visit_all((gradient *)local, v, update, evaluation, error);
+    parley_status status = primal(local, v, w, error);
+    return status != PARLEY_OK ? status : visit_all((gradient *)local, v, update, evaluation, error);
 }
 
 static parley_status rescale(pl_local *local, double scale, pl_evaluation *evaluation, parley_error *error) {
@@ -223,7 +225,7 @@ static void commit(pl_local *local, unsigned worker, double gamma) { (void)local
 
 static uint64_t bytes(const pl_setup *setup) {
     uint64_t lanes = (uint64_t)setup->team->hosted * setup->team->lanes;
-    return (setup->glm->data->x.rows * (setup->width > 1 ? 2 : 1) + lanes * setup->width * setup->glm->size) *
+    return (setup->glm->data->x.rows * (setup->searches ? 2 : 1) + lanes * setup->width * setup->glm->size) *
            sizeof(double);
 }
 
@@ -262,11 +264,11 @@ static parley_status open_gradient(const pl_setup *setup, pl_local **out, parley
     this->fraction = setup->settings->batch_fraction;
     this->width = setup->width;
     this->z = pl_alloc(rows, sizeof *this->z);
-    this->dz = setup->width > 1 ? pl_alloc(rows, sizeof *this->dz) : NULL;
+    this->dz = setup->searches ? pl_alloc(rows, sizeof *this->dz) : NULL;
     this->sums = pl_alloc(lanes * setup->width * setup->glm->size, sizeof *this->sums);
     this->seconds = pl_alloc(lanes, sizeof *this->seconds);
     this->sides = pl_alloc(lanes * PL_ROW_SUMS, sizeof *this->sides);
-    if (!this->sides || !this->z || (setup->width > 1 && !this->dz) || !this->sums || !this->seconds)
+    if (!this->sides || !this->z || (setup->searches && !this->dz) || !this->sums || !this->seconds)
         status = pl_fail_memory(error, "gradients", bytes(setup));
     if (status == PARLEY_OK && setup->width > 1)
         status = open_outer(this, error);
@@ -284,6 +286,7 @@ const pl_local_type pl_local_gradient = {
     .name = "gradient",
     .help = "the gradient over all rows or a sample of them",
     .gives = PL_NEEDS_GRADIENT,
+    .evaluates_gradient = true,
     .settings = reads,
     .bytes = bytes,
     .open = open_gradient,

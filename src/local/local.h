@@ -13,9 +13,10 @@ enum {
     PL_NEEDS_L2 = 1,        /* lambda > 0 and l1_ratio < 1 */
     PL_NEEDS_NO_L1 = 2,     /* l1_ratio = 0 */
     PL_NEEDS_SMOOTH = 4,    /* a loss with a curvature */
-    PL_NEEDS_DUAL = 8,      /* updates that are changes of u, made by a dual solver */
-    PL_NEEDS_GRADIENT = 16, /* updates that are gradients */
-    PL_NEEDS_FULL = 32,     /* every row in every round: batch_fraction = 1 */
+    PL_NEEDS_CHANGES = 8,   /* updates that are changes of v */
+    PL_NEEDS_DUAL = 16,     /* of those, ones made by a dual solver, whose sub-problems know sigma */
+    PL_NEEDS_GRADIENT = 32, /* updates that are gradients */
+    PL_NEEDS_FULL = 64,     /* every row in every round: batch_fraction = 1 */
 };
 
 /* Sums over a worker's rows that travel with its update or answer a probe. */
@@ -51,7 +52,8 @@ typedef struct pl_setup {
     const pl_glm *glm;
     pl_team *team;
     const parley_settings *settings;
-    uint64_t width; /* of an update: columns of `rows` entries each */
+    uint64_t width; /* of an update: columns of as many entries as v has */
+    bool searches;  /* the combine will have directions followed and probed */
 } pl_setup;
 
 typedef struct pl_local pl_local;
@@ -60,6 +62,7 @@ typedef struct pl_local_type {
     const char *name, *help;
     unsigned needs, gives;                    /* PL_NEEDS_*; `gives` names what combines may need */
     const char *const *settings;              /* optional settings that it reads; ends with NULL */
+    uint64_t (*entries)(const pl_glm *glm);   /* of v; NULL: one for each feature, glm->size */
     uint64_t (*bytes)(const pl_setup *setup); /* that open will allocate */
     parley_status (*open)(const pl_setup *setup, pl_local **out, parley_error *error);
     /* One round's steps of all hosted workers from v; updates stay valid until the next call. Where `certifies` says
@@ -68,8 +71,9 @@ typedef struct pl_local_type {
     parley_status (*work)(pl_local *local, const pl_round *round, double *v, pl_update *update,
                           pl_evaluation *evaluation, parley_error *error);
     bool (*certifies)(const pl_local *local); /* NULL: never */
-    /* Evaluates v, and leaves the model that it stands for in w. Solvers that give gradients leave that of all rows in
-     * `update`; dual ones need not: their u is v. */
+    bool evaluates_gradient;                  /* `evaluate` leaves the gradient of all rows in `update` */
+    /* Evaluates v, and leaves the model that it stands for in w. Where there are dual
+     * variables u is v; else see `evaluates_gradient`. */
     parley_status (*evaluate)(pl_local *local, const double *v, double *w, pl_update *update, pl_evaluation *evaluation,
                               parley_error *error);
     double (*evaluate_passes)(
@@ -82,7 +86,8 @@ typedef struct pl_local_type {
     void (*probe)(pl_local *local, double gamma, pl_update *update);
     void (*commit)(pl_local *local, unsigned worker,
                    double gamma); /* hosted worker's change was taken with step gamma */
-    void (*primal)(const pl_local *local, const double *v, double *w); /* the model that v stands for */
+    /* The model that v stands for. May ask other ranks for their parts of it. */
+    parley_status (*primal)(const pl_local *local, const double *v, double *w, parley_error *error);
     /* The rounds stopped helping; true: something was changed that may help. NULL: nothing ever is. */
     bool (*stalled)(pl_local *local);
     void (*close)(pl_local *local);

@@ -20,7 +20,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/random.h"
 #include "engine/collective.h"
 #include "local/sdca.h"
@@ -104,7 +103,7 @@ static void lane_task(void *context, unsigned task) {
     unsigned lanes = this->team->lanes, l = task % lanes;
     pl_sdca_worker *worker = &this->workers[task / lanes];
     pl_sdca_lane *lane = &this->lanes[task];
-    double began = pl_now();
+    double began = pl_engine_now(this->team->engine);
     uint64_t begin = pl_lane_begin(worker, l, lanes), end = pl_lane_begin(worker, l + 1, lanes);
     stepper stepper = {.glm = glm,
                        .loss = glm->loss,
@@ -116,7 +115,7 @@ static void lane_task(void *context, unsigned task) {
     visit(this, &stepper, worker->buckets + begin, end - begin);
     lane->residual += stepper.residual;
     lane->stepped += stepper.stepped;
-    lane->seconds += pl_now() - began;
+    lane->seconds += pl_engine_now(this->team->engine) - began;
 }
 
 /* Sets up the next piece of every worker; false when the round is done. */
@@ -155,7 +154,7 @@ static void begin_task(void *context, unsigned task) {
     const pl_part *part = &this->team->parts[task];
     const pl_sdca_worker *worker = &this->workers[task / this->team->lanes];
     pl_sdca_lane *lane = &this->lanes[task];
-    double began = pl_now();
+    double began = pl_engine_now(this->team->engine);
     *lane = (pl_sdca_lane){.u = lane->u};
     for (uint64_t r = 0; r < part->count; r++) {
         uint64_t begin = part->ranges[r].begin, rows = part->ranges[r].end - begin;
@@ -170,7 +169,7 @@ static void begin_task(void *context, unsigned task) {
         }
     if (task % this->team->lanes == 0 && lane->u != worker->current)
         memcpy(worker->current, lane->u, this->glm->size * sizeof *lane->u);
-    lane->seconds = pl_now() - began;
+    lane->seconds = pl_engine_now(this->team->engine) - began;
 }
 
 /* Measures the change of one entry against the others and the last round's. */
@@ -185,7 +184,7 @@ static void measure_change(const pl_sdca *this, pl_sdca_worker *worker, uint64_t
 static void end_task(void *context, unsigned k) {
     pl_sdca *this = context;
     pl_sdca_worker *worker = &this->workers[k];
-    double began = pl_now(), inverse = 1.0 / this->sigma;
+    double began = pl_engine_now(this->team->engine), inverse = 1.0 / this->sigma;
     worker->spread = worker->squared = worker->turn = 0;
     if (!worker->previous) /* alone: nobody asks */
         for (uint64_t j = 0; j < worker->supported; j++)
@@ -197,7 +196,7 @@ static void end_task(void *context, unsigned k) {
             worker->change[s] = change;
             measure_change(this, worker, s, j, change);
         }
-    this->lanes[k * this->team->lanes].seconds += pl_now() - began;
+    this->lanes[k * this->team->lanes].seconds += pl_engine_now(this->team->engine) - began;
 }
 
 static void set_steps(pl_sdca *this) {
@@ -266,7 +265,8 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
     return PARLEY_OK;
 }
 
-static void primal(const pl_local *local, const double *v, double *w) {
+static parley_status primal(const pl_local *local, const double *v, double *w, parley_error *error) {
+    (void)error;
     const pl_sdca *this = (const pl_sdca *)local;
     const pl_glm *glm = this->glm;
     double inverse = 1.0 / glm->l2;
@@ -274,15 +274,15 @@ static void primal(const pl_local *local, const double *v, double *w) {
         w[j] = (glm->l1 > 0 ? pl_soft(v[j], glm->l1) : v[j]) * inverse;
     if (glm->intercept != PL_NO_INTERCEPT)
         w[glm->data->x.columns] = intercept(this, v);
+    return PARLEY_OK;
 }
 
 static parley_status evaluate(pl_local *local, const double *v, double *w, pl_update *update, pl_evaluation *evaluation,
                               parley_error *error) {
     pl_sdca *this = (pl_sdca *)local;
     const pl_glm *glm = this->glm;
-    parley_status status = PARLEY_OK;
+    parley_status status = primal(local, v, w, error);
     (void)update;
-    primal(local, v, w);
     pl_margins(glm, this->team, w, this->z);
     double b = intercept(this, v);
     if (glm->intercept == PL_FREE && glm->loss->smooth)
@@ -328,7 +328,7 @@ const pl_local_type pl_local_sdca = {
     .name = "sdca",
     .help = "dual coordinate ascent on rows; needs an L2 penalty",
     .needs = PL_NEEDS_L2,
-    .gives = PL_NEEDS_DUAL,
+    .gives = PL_NEEDS_CHANGES | PL_NEEDS_DUAL,
     .settings = reads,
     .bytes = pl_sdca_bytes,
     .open = pl_sdca_open,

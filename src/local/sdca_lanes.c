@@ -2,7 +2,6 @@
  * D_l|^2 / sum |D_l|^2, their sum is taken with the step min(1, sigma / r), which is safe, and sigma follows r. */
 #include <math.h>
 
-#include "base/clock.h"
 #include "local/sdca.h"
 
 #define SYNCS 4          /* meetings per epoch, at most */
@@ -41,7 +40,7 @@ static void add_task(void *context, unsigned task) {
     unsigned lanes = this->team->lanes;
     const pl_sdca_worker *worker = &this->workers[task / lanes];
     pl_sdca_lane *mine = &this->lanes[task], *first = &this->lanes[task - task % lanes];
-    double began = pl_now(), inverse = 1.0 / worker->lane_sigma, squared;
+    double began = pl_engine_now(this->team->engine), inverse = 1.0 / worker->lane_sigma, squared;
     uint64_t columns = this->glm->data->x.columns;
     pl_range range = lane_entries(this, task % lanes);
     mine->spread = mine->sum_spread = 0;
@@ -52,7 +51,7 @@ static void add_task(void *context, unsigned task) {
         mine->spread += metric * add_strip(first, lanes, worker->current, inverse, begin, end, &squared);
         mine->sum_spread += metric * squared;
     }
-    mine->seconds += pl_now() - began;
+    mine->seconds += pl_engine_now(this->team->engine) - began;
 }
 
 /* Takes the added change with the safe step; where that is below 1 the rows' changes shrink alike. */
@@ -61,7 +60,7 @@ static void take_task(void *context, unsigned task) {
     unsigned lanes = this->team->lanes, l = task % lanes;
     const pl_sdca_worker *worker = &this->workers[task / lanes];
     pl_sdca_lane *mine = &this->lanes[task], *first = &this->lanes[task - l];
-    double began = pl_now(), gamma = worker->lane_gamma, *current = worker->current;
+    double began = pl_engine_now(this->team->engine), gamma = worker->lane_gamma, *current = worker->current;
     pl_range range = lane_entries(this, l);
     if (!worker->piece)
         range.end = range.begin;
@@ -74,7 +73,7 @@ static void take_task(void *context, unsigned task) {
     for (uint64_t n = begin; n < end && gamma != 1.0; n++)
         for (uint64_t i = pl_bucket_row(worker->buckets[n]); i < pl_bucket_end(worker->buckets[n]); i++)
             this->t[i] = this->t_piece[i] + gamma * (this->t[i] - this->t_piece[i]);
-    mine->seconds += pl_now() - began;
+    mine->seconds += pl_engine_now(this->team->engine) - began;
 }
 
 static void judge_lanes(pl_sdca *this, unsigned k) {

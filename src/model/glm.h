@@ -85,7 +85,9 @@ typedef struct pl_evaluation {
     double tilt;      /* in [0, 1]; 0: no repair */
     double pull;      /* sum q t z over the heavier side */
     double reach;     /* sum q |t| |x| over the heavier side: bounds the norm of its u */
-    double seconds;   /* that this took beside what the solver computes anyway */
+    bool penalised;   /* the next two are filled in: by solvers whose model is not laid out as v is */
+    double penalty, penalty_conjugate;
+    double seconds; /* that this took beside what the solver computes anyway */
 } pl_evaluation;
 
 /* Its raw sums, by rows: for each side of t, q |t|, q t z, q |t| |x| and q loss*(-t); last q loss. */

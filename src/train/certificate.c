@@ -98,9 +98,15 @@ parley_status pl_certify(pl_run *run, const pl_evaluation *at, bool gradient, pa
     const pl_glm *glm = &run->glm;
     double sums[PL_OWN_SCALARS] = {0};
     dual_point point = {glm, run->w, gradient ? run->change : run->v, 1.0};
-    parley_status status = pl_exchange_sum(run->exchange, sum_entries, &point, sums, error);
+    parley_status status = PARLEY_OK;
+    if (!at->penalised)
+        status = pl_exchange_sum(run->exchange, sum_entries, &point, sums, error);
     if (status != PARLEY_OK)
         return status;
+    if (at->penalised) {
+        sums[SUM_PENALTY] = at->penalty;
+        sums[SUM_CONJUGATE] = at->penalty_conjugate;
+    }
     double objective = at->loss + sums[SUM_PENALTY];
     if (objective < run->best.objective) {
         run->best.objective = objective;
@@ -118,7 +124,7 @@ parley_status pl_certify(pl_run *run, const pl_evaluation *at, bool gradient, pa
 
 parley_status pl_evaluate(pl_run *run, parley_error *error) {
     pl_evaluation at;
-    bool gradient = run->method.local->gives & PL_NEEDS_GRADIENT;
+    bool gradient = run->method.local->evaluates_gradient;
     parley_status status = run->method.local->evaluate(run->local, run->v, run->w, run->update, &at, error);
     for (unsigned k = 0; k < run->team.hosted; k++)
         run->share[k] = 1.0;

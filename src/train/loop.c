@@ -6,7 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "engine/collective.h"
 #include "train/run.h"
 
@@ -21,10 +20,10 @@ static parley_status work(pl_run *run, pl_evaluation *at, parley_error *error) {
     const pl_combine_type *combine = run->method.combine;
     run->sigma = combine->sigma ? combine->sigma(run->combine) : 1.0;
     pl_round round = {run->round, run->sigma, combine->momentum ? combine->momentum(run->combine) : 0.0};
-    double began = pl_now(), slowest = 0, passes = 0;
+    double began = pl_engine_now(run->engine), slowest = 0, passes = 0;
     at->seconds = 0;
     parley_status status = run->method.local->work(run->local, &round, run->v, run->update, at, error);
-    double phase = pl_now() - began - at->seconds;
+    double phase = pl_engine_now(run->engine) - began - at->seconds;
     for (unsigned k = 0; k < run->team.hosted; k++) {
         const pl_update *update = &run->update[k];
         double compute = fmin(update->seconds, phase);
@@ -74,30 +73,50 @@ static void measure_entries(void *context, uint64_t begin, uint64_t end, double 
     measurement->run->method.combine->measure(measurement->run->combine, &slice, measurement->gamma, sums);
 }
 
+/* Brings the direction to all workers, who prepare for probes along it. */
+static parley_status follow(pl_run *run, parley_error *error) {
+    parley_status status = pl_exchange_spread(run->exchange, run->direction, error);
+    double began = pl_engine_now(run->engine);
+    if (status == PARLEY_OK)
+        run->method.local->follow(run->local, run->v, run->direction);
+    run->probe_seconds += pl_engine_now(run->engine) - began;
+    return status;
+}
+
+/* Leaves the workers' sums at the trial step in their updates. */
+static parley_status probe(pl_run *run, const pl_slice *slice, parley_error *error) {
+    const pl_combine_type *combine = run->method.combine;
+    parley_status status = PARLEY_OK;
+    if (!combine->searches)
+        return status;
+    if (combine->bend) {
+        status = combine->bend(run->combine, slice, run->gamma, error);
+        if (status == PARLEY_OK)
+            status = follow(run, error);
+    }
+    double began = pl_engine_now(run->engine);
+    if (status == PARLEY_OK)
+        run->method.local->probe(run->local, combine->bend ? 1.0 : run->gamma, run->update);
+    run->probe_seconds += pl_engine_now(run->engine) - began;
+    return status;
+}
+
 /* Tries steps along the direction until the combine accepts one. */
 static parley_status search(pl_run *run, const pl_slice *slice, parley_error *error) {
     const pl_combine_type *combine = run->method.combine;
-    const pl_local_type *local = run->method.local;
     double workers[PL_SCALARS], owners[PL_OWN_SCALARS];
     parley_status status = PARLEY_OK;
     run->gamma = 1.0;
-    if (combine->searches) {
-        status = pl_exchange_spread(run->exchange, run->direction, error);
-        double began = pl_now();
-        if (status == PARLEY_OK)
-            local->follow(run->local, run->v, run->direction);
-        run->probe_seconds += pl_now() - began;
-    }
+    if (combine->searches)
+        status = follow(run, error);
     bool alone = run->team.workers == 1 && !combine->searches; /* a lone worker's change is taken whole */
     for (bool accepted = alone || !combine->judge; !accepted && status == PARLEY_OK;) {
-        double began = pl_now();
-        if (combine->searches)
-            local->probe(run->local, run->gamma, run->update);
-        run->probe_seconds += pl_now() - began;
+        status = probe(run, slice, error);
         for (unsigned k = 0; k < run->team.hosted; k++)
             memcpy(run->scalars + k * PL_SCALARS, run->update[k].scalars, sizeof run->update[k].scalars);
         measurement measurement = {run, slice, run->gamma};
-        status = pl_team_sum(&run->team, run->scalars, PL_SCALARS, workers, error);
+        if (status == PARLEY_OK)
+            status = pl_team_sum(&run->team, run->scalars, PL_SCALARS, workers, error);
         if (status == PARLEY_OK)
             status = pl_exchange_sum(run->exchange, measure_entries, &measurement, owners, error);
         if (status == PARLEY_OK)
@@ -109,9 +128,10 @@ static parley_status search(pl_run *run, const pl_slice *slice, parley_error *er
 /* Moves v by the accepted step: where the direction was spread, everywhere; else at the owners, who then spread v. */
 static parley_status apply(pl_run *run, const pl_slice *slice, parley_error *error) {
     bool everywhere = run->method.combine->searches;
-    uint64_t begin = everywhere ? 0 : slice->begin, end = everywhere ? run->glm.size : slice->end;
+    uint64_t begin = everywhere ? 0 : slice->begin, end = everywhere ? run->entries : slice->end;
+    double gamma = run->method.combine->bend ? 1.0 : run->gamma;
     for (uint64_t j = begin; j < end; j++)
-        run->v[j] += run->gamma * run->direction[j];
+        run->v[j] += gamma * run->direction[j];
     for (unsigned k = 0; k < run->team.hosted; k++)
         run->method.local->commit(run->local, k, run->gamma * run->share[k]);
     return everywhere ? PARLEY_OK : pl_exchange_spread(run->exchange, run->v, error);
@@ -133,12 +153,19 @@ static parley_status estimate_gap(pl_run *run, parley_error *error) {
     return status;
 }
 
+static parley_status sum_over_owners(const pl_slice *slice, pl_entry_sum f, void *context, double *sums,
+                                     parley_error *error) {
+    return pl_exchange_sum(slice->exchange, f, context, sums, error);
+}
+
 static parley_status step(pl_run *run, parley_error *error) {
     pl_slice slice = {.begin = pl_exchange_begin(run->exchange),
                       .end = pl_exchange_end(run->exchange),
                       .v = run->v,
                       .change = run->change,
-                      .direction = run->direction};
+                      .direction = run->direction,
+                      .sum = sum_over_owners,
+                      .exchange = run->exchange};
     parley_status status = total_shrink(run, &slice.shrink, error);
     if (status == PARLEY_OK)
         status = estimate_gap(run, error);
@@ -153,7 +180,7 @@ static parley_status step(pl_run *run, parley_error *error) {
 
 static void count_traffic(pl_run *run, double exchange_seconds) {
     const pl_exchange_type *exchange = run->method.exchange;
-    uint64_t table = run->glm.size * sizeof(double);
+    uint64_t table = run->entries * sizeof(double);
     for (unsigned k = 0; k < run->team.hosted; k++) {
         const pl_update *update = &run->update[k];
         uint64_t bytes = update->count * (update->index ? sizeof(double) + sizeof(uint32_t) : sizeof(double));
@@ -184,31 +211,32 @@ static parley_status one_round(pl_run *run, parley_error *error) {
     memset(run->trace, 0, run->team.hosted * sizeof *run->trace);
     run->evaluated = false;
     parley_status status = work(run, &at, error);
-    double began = pl_now(), looked = 0;
+    double began = pl_engine_now(run->engine), looked = 0;
     if (status == PARLEY_OK)
         status = reduce(run, error);
     if (status == PARLEY_OK && local->certifies && local->certifies(run->local)) {
-        double looking = pl_now();
-        local->primal(run->local, run->v, run->w);
-        status = pl_certify(run, &at, true, error);
-        looked = pl_now() - looking;
+        double looking = pl_engine_now(run->engine);
+        status = local->primal(run->local, run->v, run->w, error);
+        if (status == PARLEY_OK)
+            status = pl_certify(run, &at, true, error);
+        looked = pl_engine_now(run->engine) - looking;
     }
     if (status == PARLEY_OK && !reached(run))
         status = step(run, error);
-    count_traffic(run, pl_now() - began - looked - run->probe_seconds);
+    count_traffic(run, pl_engine_now(run->engine) - began - looked - run->probe_seconds);
     add_probes(run);
     add_evaluation(run, looked);
     if (status == PARLEY_OK && !run->evaluated && pl_evaluation_due(run)) {
-        began = pl_now();
+        began = pl_engine_now(run->engine);
         status = pl_evaluate(run, error);
-        add_evaluation(run, pl_now() - began);
+        add_evaluation(run, pl_engine_now(run->engine) - began);
     }
     return status;
 }
 
 static parley_status log_round(pl_run *run, parley_error *error) {
     pl_round_trace trace = {.round = run->round,
-                            .seconds = pl_now() - run->began,
+                            .seconds = pl_engine_now(run->engine) - run->began,
                             .epochs = run->summary.epochs,
                             .sigma = run->sigma,
                             .gamma = run->gamma,
@@ -235,7 +263,7 @@ static parley_status check_stop(pl_run *run, bool *stop, parley_error *error) {
     parley_progress progress;
     pl_progress(run, &progress);
     double flags[2] = {run->callback && run->callback(run->user, &progress, NULL) != 0,
-                       pl_now() - run->began >= run->settings->seconds};
+                       pl_engine_now(run->engine) - run->began >= run->settings->seconds};
     parley_status status = agree(run, flags, 2, error);
     *stop = true;
     if (reached(run))
@@ -257,9 +285,9 @@ static parley_status check_stop(pl_run *run, bool *stop, parley_error *error) {
 static parley_status look_again(pl_run *run, parley_error *error) {
     if (run->evaluated && !(run->method.local->certifies && run->method.local->certifies(run->local)))
         return PARLEY_OK;
-    double began = pl_now();
+    double began = pl_engine_now(run->engine);
     parley_status status = pl_evaluate(run, error);
-    run->summary.evaluate_seconds += pl_now() - began;
+    run->summary.evaluate_seconds += pl_engine_now(run->engine) - began;
     if (reached(run) && run->summary.stop != PARLEY_INTERRUPTED)
         run->summary.stop = PARLEY_CONVERGED;
     return status;

@@ -62,14 +62,14 @@ static bool may_be_smooth(const parley_settings *settings, const pl_glm *glm) {
 }
 
 static parley_status check_pair(const pl_method *method, parley_error *error) {
-    unsigned wanted = method->combine->needs & (PL_NEEDS_DUAL | PL_NEEDS_GRADIENT);
+    unsigned wanted = method->combine->needs & (PL_NEEDS_CHANGES | PL_NEEDS_DUAL | PL_NEEDS_GRADIENT);
+    bool gradient = wanted & PL_NEEDS_GRADIENT;
     if ((wanted & method->local->gives) == wanted)
         return PARLEY_OK;
     return pl_fail(error, PARLEY_BAD_USAGE,
                    "combine %s takes %s, which local solver %s does not give; use --combine %s or --local %s",
-                   method->combine->name, wanted & PL_NEEDS_DUAL ? "changes of dual variables" : "gradients",
-                   method->local->name, wanted & PL_NEEDS_DUAL ? "step" : "add",
-                   wanted & PL_NEEDS_DUAL ? "sdca" : "gradient");
+                   method->combine->name, gradient ? "gradients" : "changes of dual variables", method->local->name,
+                   gradient ? "add" : "step", gradient ? "gradient" : "sdca");
 }
 
 static parley_status check_needs(const pl_method *method, const parley_settings *settings, const pl_glm *glm,

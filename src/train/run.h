@@ -38,10 +38,11 @@ typedef struct pl_run {
     pl_local *local;
     pl_combine *combine;
     pl_exchange *exchange;
-    double *v, *direction, *change, *w;
-    pl_update *update; /* of each hosted worker */
-    double *share;     /* that its update counts for */
-    double *scalars;   /* hosted x PL_SCALARS */
+    uint64_t entries;                   /* of v */
+    double *v, *direction, *change, *w; /* w: the model that v stands for, when it was last looked at */
+    pl_update *update;                  /* of each hosted worker */
+    double *share;                      /* that its update counts for */
+    double *scalars;                    /* hosted x PL_SCALARS */
     pl_worker_trace *trace;
     pl_certificate best;
     pl_pace pace;

@@ -6,17 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "train/run.h"
 
 #define LANE_NONZEROS 100000 /* below this a lane's work is shorter than its meetings */
 #define LANE_ENTRIES 8       /* non-zeros of a lane for each entry of v, which it has to keep in step */
-#define DEADLINE 60.0        /* seconds to wait for another rank */
 
 void pl_progress(const pl_run *run, parley_progress *progress) {
     *progress = (parley_progress){.round = run->round,
                                   .epochs = run->summary.epochs,
-                                  .seconds = pl_now() - run->began,
+                                  .seconds = pl_engine_now(run->engine) - run->began,
                                   .objective = run->best.objective,
                                   .dual = run->best.exists ? run->best.dual : NAN,
                                   .gap = pl_gap(&run->best),
@@ -102,10 +100,10 @@ static void summarise(pl_run *run) {
 }
 
 static parley_status open_vectors(pl_run *run, uint64_t width, parley_error *error) {
-    uint64_t size = run->glm.size, hosted = run->team.hosted;
-    run->v = pl_alloc(size, sizeof *run->v);
-    run->direction = pl_alloc(size, sizeof *run->direction);
-    run->change = pl_alloc(size * width, sizeof *run->change);
+    uint64_t size = run->glm.size, entries = run->entries, hosted = run->team.hosted;
+    run->v = pl_alloc(entries, sizeof *run->v);
+    run->direction = pl_alloc(entries, sizeof *run->direction);
+    run->change = pl_alloc(entries * width, sizeof *run->change);
     run->w = pl_alloc(size, sizeof *run->w);
     run->best.w = pl_alloc(size, sizeof *run->best.w);
     run->update = pl_alloc(hosted, sizeof *run->update);
@@ -114,7 +112,7 @@ static parley_status open_vectors(pl_run *run, uint64_t width, parley_error *err
     run->trace = pl_alloc(hosted, sizeof *run->trace);
     if (!run->v || !run->direction || !run->change || !run->w || !run->best.w || !run->update || !run->share ||
         !run->scalars || !run->trace)
-        return pl_fail_memory(error, "the model", size * (width + 4) * sizeof(double));
+        return pl_fail_memory(error, "the model", (entries * (width + 2) + 2 * size) * sizeof(double));
     memset(run->w, 0, size * sizeof *run->w); /* page faults belong to setting up, not to the first evaluation */
     memset(run->best.w, 0, size * sizeof *run->best.w);
     return PARLEY_OK;
@@ -150,11 +148,12 @@ static parley_status set_up(pl_run *run, parley_error *error) {
         return status;
     const pl_combine_type *combine = run->method.combine;
     uint64_t width = combine->width ? combine->width(&run->glm) : 1;
-    pl_setup setup = {&run->glm, &run->team, run->settings, width};
+    pl_setup setup = {&run->glm, &run->team, run->settings, width, combine->searches};
+    run->entries = run->method.local->entries ? run->method.local->entries(&run->glm) : run->glm.size;
     run->best.exists = run->glm.lambda > 0;
     summarise(run);
     describe(run, run->method.local->bytes(&setup) + (combine->bytes ? combine->bytes(&setup) : 0) +
-                      (width + 4) * run->glm.size * sizeof(double));
+                      ((width + 2) * run->entries + 2 * run->glm.size) * sizeof(double));
     status = open_vectors(run, width, error);
     if (status == PARLEY_OK)
         status = start_certificate(run, error);
@@ -163,8 +162,8 @@ static parley_status set_up(pl_run *run, parley_error *error) {
     if (status == PARLEY_OK)
         status = combine->open(&setup, &run->combine, error);
     if (status == PARLEY_OK)
-        status = pl_exchange_open(run->method.exchange, &run->team, run->glm.size, width, combine->whole,
-                                  &run->exchange, error);
+        status = pl_exchange_open(run->method.exchange, &run->team, run->entries, width, combine->whole, &run->exchange,
+                                  error);
     return status;
 }
 
@@ -257,7 +256,7 @@ static void finish_summary(pl_run *run) {
 parley_status pl_train_rank(pl_engine *engine, const parley_data *data, const parley_settings *settings,
                             parley_callback callback, void *user, parley_model **out, parley_summary *summary,
                             parley_error *error) {
-    pl_run run = {.engine = engine, .data = data, .callback = callback, .user = user, .began = pl_now()};
+    pl_run run = {.engine = engine, .data = data, .callback = callback, .user = user, .began = pl_engine_now(engine)};
     parley_error local_error = {0};
     *out = NULL;
     parley_status status = pl_take(&run.settings, 1, sizeof *run.settings, "settings", &local_error);
@@ -269,7 +268,7 @@ parley_status pl_train_rank(pl_engine *engine, const parley_data *data, const pa
         record_choices(&run);
         status = start_log(&run, &local_error);
     }
-    run.summary.setup_seconds = pl_now() - run.began;
+    run.summary.setup_seconds = pl_engine_now(engine) - run.began;
     if (status == PARLEY_OK)
         status = pl_loop(&run, &local_error);
     finish_summary(&run);
@@ -291,7 +290,9 @@ parley_status parley_train(const parley_data *data, const parley_settings *setti
                            void *user, parley_model **out, parley_summary *summary, parley_error *error) {
     pl_engine *engine;
     *out = NULL;
-    parley_status status = pl_threads_open(&engine, 1, (unsigned)settings->threads, DEADLINE, error);
+    parley_status status = pl_train_check(settings, error);
+    if (status == PARLEY_OK)
+        status = pl_engine_find(settings->engine)->open(settings, &engine, error);
     if (status != PARLEY_OK)
         return status;
     status = pl_train_rank(engine, data, settings, callback, user, out, summary, error);
