@@ -27,12 +27,12 @@ static void run_blocks(pl_engine *engine, pl_task task, void *context, uint64_t 
             task(context, b);
 }
 
-/* First entry of a sparse update that is at or after row j of v. */
-static uint64_t first_at(const pl_update *update, uint64_t j) {
-    uint64_t low = 0, high = update->count;
+/* First of the rows that a sparse update names that is at or after `row` of v. */
+static uint64_t first_at(const pl_update *update, uint64_t rows, uint64_t row) {
+    uint64_t low = 0, high = rows;
     while (low < high) {
         uint64_t mid = low + (high - low) / 2;
-        if (update->index[mid] < j)
+        if (update->index[mid] < row)
             low = mid + 1;
         else
             high = mid;
@@ -40,15 +40,21 @@ static uint64_t first_at(const pl_update *update, uint64_t j) {
     return low;
 }
 
+/* Entries [begin, end) of one worker's update, times its share. */
 static void leaf(const pl_update *update, double share, uint64_t begin, uint64_t end, double *out) {
+    uint64_t width = update->row ? update->row : 1, rows = update->count / width;
     if (!update->index) {
         for (uint64_t j = begin; j < end; j++)
             out[j - begin] = share * update->value[j];
         return;
     }
     memset(out, 0, (end - begin) * sizeof *out);
-    for (uint64_t e = first_at(update, begin); e < update->count && update->index[e] < end; e++)
-        out[update->index[e] - begin] = share * update->value[e];
+    for (uint64_t r = first_at(update, rows, begin / width); r < rows && update->index[r] * width < end; r++)
+        for (uint64_t c = 0; c < width; c++) {
+            uint64_t j = update->index[r] * width + c;
+            if (j >= begin && j < end)
+                out[j - begin] = share * update->value[r * width + c];
+        }
 }
 
 typedef struct reduction {

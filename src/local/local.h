@@ -33,7 +33,8 @@ typedef enum pl_scalar {
 typedef struct pl_update {
     double shrink, weight;
     uint64_t count;        /* entries of value */
-    const uint32_t *index; /* rows of v they belong to, rising; NULL: all of them */
+    const uint32_t *index; /* rows of v that they belong to, rising; NULL: all of them */
+    uint64_t row;          /* entries in a row of v, which is a table laid out by rows; 0 means 1 */
     double *value;
     double scalars[PL_SCALARS];
     double seconds; /* of computing */

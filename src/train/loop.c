@@ -183,7 +183,8 @@ static void count_traffic(pl_run *run, double exchange_seconds) {
     uint64_t table = run->entries * sizeof(double);
     for (unsigned k = 0; k < run->team.hosted; k++) {
         const pl_update *update = &run->update[k];
-        uint64_t bytes = update->count * (update->index ? sizeof(double) + sizeof(uint32_t) : sizeof(double));
+        uint64_t rows = update->index ? update->count / (update->row ? update->row : 1) : 0;
+        uint64_t bytes = update->count * sizeof(double) + rows * sizeof(uint32_t);
         exchange->traffic(run->team.workers, run->team.first + k, bytes, table, &run->trace[k].sent,
                           &run->trace[k].received);
         run->trace[k].exchange = exchange_seconds;

@@ -250,8 +250,36 @@ static void failed_allocations_are_told(void **state) {
     pl_engine_close(engines[1]);
 }
 
+/* Rows of three entries, which blocks and strips cut anywhere. */
+static void rows_of_a_table_reduce_like_their_entries(void **state) {
+    (void)state;
+    static uint32_t rows[SIZE / 3];
+    static double values[SIZE], full[SIZE], sparse_sum[SIZE], full_sum[SIZE];
+    pl_engine *engine;
+    pl_exchange *exchange;
+    parley_error error;
+    uint64_t named = 0;
+    for (uint32_t row = 0; row < SIZE / 3; row += 1 + row % 4, named++) {
+        rows[named] = row;
+        for (unsigned c = 0; c < 3; c++)
+            full[3 * row + c] = values[3 * named + c] = dense[0][SIZE + 3 * row + c];
+    }
+    assert_int_equal(pl_threads_open(&engine, 1, 1, 5.0, &error), PARLEY_OK);
+    pl_team team = make_team(engine, 2);
+    assert_int_equal(pl_exchange_open(&pl_exchange_allreduce, &team, SIZE, 1, false, &exchange, &error), PARLEY_OK);
+    pl_update by_rows = {.count = 3 * named, .index = rows, .row = 3, .value = values},
+              whole = {.count = SIZE, .value = full};
+    assert_int_equal(pl_exchange_reduce(exchange, (pl_update[]){by_rows, by_rows}, share, sparse_sum, &error),
+                     PARLEY_OK);
+    assert_int_equal(pl_exchange_reduce(exchange, (pl_update[]){whole, whole}, share, full_sum, &error), PARLEY_OK);
+    assert_memory_equal(sparse_sum, full_sum, sizeof full_sum);
+    pl_exchange_close(exchange);
+    pl_engine_close(engine);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_of_a_table_reduce_like_their_entries),
         cmocka_unit_test(sparse_and_dense_updates_reduce_to_the_same_bits_on_any_ranks),
         cmocka_unit_test(updates_of_several_columns_reduce_alike),
         cmocka_unit_test(sums_over_entries_have_the_same_bits_on_any_ranks),
