@@ -13,7 +13,7 @@
 #define PLAIN_SECONDS 10.0   /* without a line */
 
 static void note_gap(progress_view *view, const parley_progress *progress) {
-    double gap = log(progress->relative_gap);
+    double gap = log(isnan(progress->estimate) ? progress->relative_gap : progress->estimate);
     unsigned points = view->points;
     if (!isfinite(gap) || (points > 0 && view->log_gap[points - 1] == gap))
         return;
@@ -58,9 +58,11 @@ static double seconds_left(const progress_view *view) {
 static void describe(const progress_view *view, char *text, size_t size) {
     const parley_progress *last = &view->last;
     int used = snprintf(text, size, "round %" PRIu64, last->round);
-    if (isfinite(last->objective)) /* else nothing was evaluated yet */
+    if (isnan(last->estimate))
         used += snprintf(text + used, size - (size_t)used, "  objective %.8g", last->objective);
-    if (isfinite(last->gap))
+    else
+        used += snprintf(text + used, size - (size_t)used, "  relative gap about %.1e", last->estimate);
+    if (isnan(last->estimate) && isfinite(last->gap))
         used += snprintf(text + used, size - (size_t)used, "  gap %.1e  relative %.1e", last->gap, last->relative_gap);
     double left = view->terminal ? seconds_left(view) : NAN;
     if (!view->terminal)

@@ -64,7 +64,8 @@ typedef struct parley_progress {
     uint64_t round;
     double epochs, seconds;
     double objective, dual, gap, relative_gap;
-    double target; /* the relative gap asked for */
+    double estimate; /* of the relative gap, in rounds that were not evaluated; NaN: none */
+    double target;   /* the relative gap asked for */
 } parley_progress;
 
 /* Called after every round, and with round 0 before the first, from the thread that called parley_train;

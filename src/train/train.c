@@ -19,6 +19,9 @@ void pl_progress(const pl_run *run, parley_progress *progress) {
                                   .dual = run->best.exists ? run->best.dual : NAN,
                                   .gap = pl_gap(&run->best),
                                   .relative_gap = pl_relative_gap(&run->best),
+                                  .estimate = run->evaluated || run->pace.estimate < 0 || run->round == 0
+                                                  ? NAN
+                                                  : run->pace.estimate / run->best.null,
                                   .target = run->settings->gap};
 }
 
@@ -184,6 +187,8 @@ static parley_status describe_model(const pl_run *run, parley_model *model, parl
         if (pl_settings[i].in_model)
             status = pl_model_set_meta(model, pl_settings[i].name, text, error);
     }
+    if (status == PARLEY_OK) /* `gap` is the certificate; what was asked for goes by another name */
+        status = put(model, "target_gap", run->settings->gap, error);
     if (status == PARLEY_OK)
         status = put(model, "objective", run->summary.objective, error);
     if (status == PARLEY_OK)
