@@ -12,6 +12,7 @@
 #include <zstd.h>
 
 #include "base/memory.h"
+#include "data/file.h"
 
 #define INPUT_BYTES ((size_t)256 << 10)
 #define SNIFF_BYTES 9            /* a cache shows at its 9th byte */
@@ -72,21 +73,11 @@ static pl_content recognise(const pl_decoder *decoder) {
     return header <= LONGEST_HEADER ? PL_CACHE : PL_PLAIN;
 }
 
-static void *gzip_take(void *opaque, unsigned count, unsigned size) {
-    (void)opaque;
-    return pl_alloc(count, size);
-}
-
-static void gzip_free(void *opaque, void *memory) {
-    (void)opaque;
-    pl_free(memory);
-}
-
 static parley_status start(pl_decoder *decoder, parley_error *error) {
     decoder->whole = true;
     if (decoder->content == PL_GZIP) {
-        decoder->gzip.zalloc = gzip_take;
-        decoder->gzip.zfree = gzip_free;
+        decoder->gzip.zalloc = pl_gzip_take;
+        decoder->gzip.zfree = pl_gzip_free;
         if (inflateInit2(&decoder->gzip, 15 + 16) != Z_OK) /* the largest window; gzip's header */
             return pl_fail_memory(error, "decompression", 1 << 15);
     }

@@ -121,12 +121,12 @@ static parley_status open_target(pl_file *file, const char *path, parley_error *
     return file->descriptor >= 0 ? PARLEY_OK : pl_fail_file(error, file->path, "write");
 }
 
-static void *gzip_take(void *opaque, unsigned count, unsigned size) {
+void *pl_gzip_take(void *opaque, unsigned count, unsigned size) {
     (void)opaque;
     return pl_alloc(count, size);
 }
 
-static void gzip_free(void *opaque, void *memory) {
+void pl_gzip_free(void *opaque, void *memory) {
     (void)opaque;
     pl_free(memory);
 }
@@ -137,8 +137,8 @@ static parley_status start_compression(pl_file *file, parley_error *error) {
     parley_status status = pl_take(&file->buffer, BUFFER_BYTES, 1, "compression", error);
     if (status != PARLEY_OK)
         return status;
-    file->gzip.zalloc = gzip_take;
-    file->gzip.zfree = gzip_free;
+    file->gzip.zalloc = pl_gzip_take;
+    file->gzip.zfree = pl_gzip_free;
     bool started = file->compression == PL_TO_GZIP
                        ? deflateInit2(&file->gzip, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK
                        : (file->zstd = ZSTD_createCStream()) != NULL;

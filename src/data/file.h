@@ -16,4 +16,8 @@ parley_status pl_file_write(pl_file *file, const void *bytes, uint64_t count, pa
  * returns `status`, or what failed at the end. */
 parley_status pl_file_close(pl_file *file, parley_status status, parley_error *error);
 
+/* zlib's allocator, by way of base/memory.h. */
+void *pl_gzip_take(void *opaque, unsigned count, unsigned size);
+void pl_gzip_free(void *opaque, void *memory);
+
 #endif
