@@ -165,7 +165,7 @@ parley_status pl_sdca_open(const pl_setup *setup, pl_local **out, parley_error *
     this->t_piece = team->lanes > 1 ? pl_alloc(rows, sizeof *this->t_piece) : NULL;
     this->rest = setup->glm->loss->rests ? pl_alloc(rows, 1) : NULL;
     this->z = pl_alloc(rows, sizeof *this->z);
-    bool copies = pl_span_reserve(&this->copies, copies_of_u(team) * size * sizeof(double));
+    bool copies = pl_span_reserve(&this->copies, (copies_of_u(team) * size + 1) * sizeof(double));
     this->workers = pl_alloc(team->hosted, sizeof *this->workers);
     this->lanes = pl_alloc(lanes, sizeof *this->lanes);
     if (!this->t || !this->t_round || (team->lanes > 1 && !this->t_piece) || (setup->glm->loss->rests && !this->rest) ||
