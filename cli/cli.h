@@ -64,6 +64,8 @@ parley_status read_data(const char *path, const char *weights, unsigned threads,
                         parley_error *error);
 /* Can a file be made here? To be asked before the work that it is to hold. */
 parley_status check_writable(const char *path, parley_error *error);
+/* Refuses two names of one file, of which one is read and one is written. */
+parley_status check_different(const char *a, const char *b, parley_error *error);
 /* The same for data, whose form the name decides. */
 parley_status check_data_path(const char *path, parley_error *error);
 bool is_text_path(const char *path);

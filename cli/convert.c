@@ -1,23 +1,14 @@
 /* convert.c: `parley convert`: data in one form to data in another. */
-#define _POSIX_C_SOURCE 200809L /* stat */
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "cli.h"
 
-/* Text is written in place: over its own input, which may be mapped, that would be ruin. */
-static bool same_file(const char *a, const char *b) {
-    struct stat first, second;
-    return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev &&
-           first.st_ino == second.st_ino;
-}
-
 static parley_status check(const arguments *arguments, parley_error *error) {
     const char *in = arguments->operands[0], *out = arguments->operands[1];
     parley_status status = check_data_path(out, error);
-    if (status == PARLEY_OK && strcmp(out, "-") != 0 && same_file(in, out))
-        status = pl_fail(error, PARLEY_BAD_USAGE, "%s and %s are the same file", in, out);
+    if (status == PARLEY_OK)
+        status = check_different(in, out, error);
     if (status == PARLEY_OK && *arguments->settings.weights && is_text_path(out))
         status = pl_fail(error, PARLEY_BAD_USAGE, "--weights has no effect: text cannot hold weights; write a cache");
     return status;

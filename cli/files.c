@@ -75,6 +75,17 @@ parley_status check_writable(const char *path, parley_error *error) {
     return PARLEY_OK;
 }
 
+/* A file that is written over while it is mapped would be ruined, and so would the run. */
+parley_status check_different(const char *a, const char *b, parley_error *error) {
+    struct stat first, second;
+    bool files = *a && *b && strcmp(a, "-") != 0 && strcmp(b, "-") != 0;
+    bool same = files && (strcmp(a, b) == 0 || (stat(a, &first) == 0 && stat(b, &second) == 0 &&
+                                                first.st_dev == second.st_dev && first.st_ino == second.st_ino));
+    if (same && (stat(a, &first) != 0 || S_ISREG(first.st_mode)))
+        return pl_fail(error, PARLEY_BAD_USAGE, "%s and %s are the same file", a, b);
+    return PARLEY_OK;
+}
+
 parley_status check_data_path(const char *path, parley_error *error) {
     if (strcmp(path, "-") == 0)
         return PARLEY_OK;

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "cli.h"
@@ -25,10 +26,13 @@ typedef struct run {
 
 /* The first signal asks the run to stop at its round; the second finds the default and kills. */
 static void on_signal(int number) {
-    (void)number;
+    static const char text[] = "\nstopping when this round ends; once more stops at once, without a model\n";
     interrupted = 1;
+    ssize_t written = number == SIGINT ? write(STDERR_FILENO, text, sizeof text - 1) : 0;
+    (void)written;
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
+    signal(SIGHUP, SIG_DFL);
 }
 
 static void catch_signals(void) {
@@ -36,6 +40,7 @@ static void catch_signals(void) {
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL); /* a closed terminal is no reason to lose the model */
 }
 
 static int on_progress(void *user, const parley_progress *progress, const char *message) {
@@ -56,7 +61,12 @@ static parley_status check(const run *run, parley_error *error) {
         status = pl_fail(error, PARLEY_BAD_USAGE, "--model -: a model can only be written to a file");
     if (status == PARLEY_OK)
         status = check_writable(settings->model, error);
-    return status;
+    if (status == PARLEY_OK && *settings->log && strcmp(settings->log, "-") != 0)
+        status = check_writable(settings->log, error);
+    const char *inputs[] = {run->data_path, settings->weights}, *outputs[] = {settings->model, settings->log};
+    for (unsigned i = 0; i < 4 && status == PARLEY_OK; i++)
+        status = check_different(inputs[i / 2], outputs[i % 2], error);
+    return status == PARLEY_OK ? check_different(settings->model, settings->log, error) : status;
 }
 
 static parley_status work(run *run, parley_error *error) {
@@ -147,7 +157,6 @@ static int exit_code(const run *run) {
     switch (run->summary.stop) {
     case PARLEY_CONVERGED: return EXIT_DONE;
     case PARLEY_INTERRUPTED: return EXIT_INTERRUPTED;
-    case PARLEY_STALLED: return EXIT_EARLY;
     default: return limit_asked_for ? EXIT_DONE : EXIT_EARLY;
     }
 }

@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 
@@ -152,7 +153,8 @@ parley_status pl_pool_open(pl_pool **out, unsigned threads, parley_error *error)
     CPU_ZERO(&allowed);
     *out = NULL;
     bool known = sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_COUNT(&allowed) > 0;
-    unsigned cores = known ? (unsigned)CPU_COUNT(&allowed) : 1;
+    long online = sysconf(_SC_NPROCESSORS_ONLN); /* machines of more cores than a cpu_set_t has bits are not pinned */
+    unsigned cores = known ? (unsigned)CPU_COUNT(&allowed) : online > 0 ? (unsigned)online : 1;
     threads = threads ? threads : cores;
     pl_pool *pool = pl_alloc(1, sizeof *pool);
     pthread_t *handles = pl_alloc(threads, sizeof *handles);

@@ -42,9 +42,7 @@ const pl_setting pl_settings[] = {
      .help = "parallel lanes inside a worker; auto: the threads it has to itself, where the data are large enough",
      AT(lanes)},
     {"threads", PL_WHOLE, PL_FOR_TRAIN | PL_FOR_PREDICT | PL_FOR_EVAL | PL_FOR_CONVERT, "auto", 1, 4096,
-     .value_name = "T", .may_be_auto = true,
-     .help = "threads of this process; auto: all cores. At the same workers and lanes the model does not depend on it",
-     AT(threads)},
+     .value_name = "T", .may_be_auto = true, .help = "threads of this process; auto: all cores", AT(threads)},
     {"seed", PL_WHOLE, PL_FOR_TRAIN | PL_FOR_GENERATE, "1", 0, MANY, .value_name = "N", .in_model = true,
      .help = "seed of every random stream", AT(seed)},
     {"local_epochs", PL_REAL, PL_FOR_TRAIN, "1", 1e-9, 1e9, .value_name = "X", .optional = true, .in_model = true,
@@ -141,7 +139,13 @@ static unsigned edits(const char *a, const char *b) {
 
 const char *pl_nearest(const char *word, const char *const *words, unsigned count) {
     const char *best = NULL;
-    unsigned length = (unsigned)strlen(word), least = length / 3 + 2;
+    unsigned length = (unsigned)strlen(word), least = length / 3 + 2, begun = 0;
+    for (unsigned i = 0; i < count && length > 2; i++)
+        if (strncmp(words[i], word, length) == 0 && begun++ == 0)
+            best = words[i];
+    if (begun == 1)
+        return best; /* it was cut short */
+    best = NULL;
     for (unsigned i = 0; i < count && length <= 40; i++) {
         unsigned distance = strlen(words[i]) <= 40 ? edits(word, words[i]) : least;
         if (distance < least) {

@@ -2,8 +2,8 @@
  *
  * Each worker assumed that all changes together weigh at most sigma times their sum of squares. With D_k the changes
  * and r = |sum D_k|^2 / sum |D_k|^2 <= K, that held if r <= sigma; else the step sigma / r makes it hold. So the dual
- * objective does not fall, at the price of two scalars. sigma starts at the safe K and follows r down, which gives back
- * most of what the safe value loses.
+ * objective does not fall without momentum, at the price of two scalars. sigma starts at the safe K and follows r down,
+ * which gives back most of what the safe value loses.
  *
  * A round is a proximal gradient step on D in the metric sigma blockdiag(X_k X_k'), so it takes Nesterov's momentum:
  * the next round starts at t + m (t - last t). Momentum starts anew when it points against the step (O'Donoghue and

@@ -1,5 +1,7 @@
 /* average.c: the next v is the mean of the workers' copies, weighted by the weight of their rows (CoCoA; model
  * averaging). */
+#include <math.h>
+
 #include "combine/combine.h"
 
 static parley_status open_average(const pl_setup *setup, pl_combine **out, parley_error *error) {
@@ -12,7 +14,7 @@ static parley_status open_average(const pl_setup *setup, pl_combine **out, parle
 
 static double share(const pl_combine *combine, double weight, double total) {
     (void)combine;
-    return weight / total;
+    return fmin(1.0, weight / total); /* rounding must not take a dual variable out of its domain */
 }
 
 static parley_status propose(pl_combine *combine, const pl_slice *slice, uint64_t round, parley_error *error) {

@@ -49,8 +49,11 @@ static void add_row(gradient *this, unsigned task, uint64_t i, double z, double 
     }
     if (this->width > 1 && curvature > 0)
         pl_outer_add(&this->outer[task], x->index + begin, value, count, q * curvature, sum + glm->size);
-    /* where t = -slope, loss*(-t) = slope z - loss */
-    pl_add_sides(glm, i, -slope, z - this->b, loss, slope * z - loss, this->sides + (uint64_t)task * PL_ROW_SUMS);
+    if (scale != 1.0)
+        return; /* a sample certifies nothing */
+    /* where t = -slope, loss*(-t) = slope z - loss, without a logarithm; hinge would lose digits and needs none */
+    double conjugate = glm->loss->smooth ? slope * z - loss : glm->loss->conjugate(-slope, pl_target(glm, i));
+    pl_add_sides(glm, i, -slope, z - this->b, loss, conjugate, this->sides + (uint64_t)task * PL_ROW_SUMS);
 }
 
 static void full_task(void *context, unsigned task) {

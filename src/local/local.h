@@ -54,6 +54,7 @@ typedef struct pl_setup {
     pl_team *team;
     const parley_settings *settings;
     uint64_t width; /* of an update: columns of as many entries as v has */
+    double b;       /* the best intercept at w = 0; 0 where it is not free */
     bool searches;  /* the combine will have directions followed and probed */
 } pl_setup;
 

@@ -58,7 +58,7 @@ static void step_row(pl_sdca *this, stepper *stepper, uint64_t i) {
     u_sum = glm->l1 > 0 ? pl_sparse_dot_soft(index, value, count, stepper->u, glm->l1)
                         : pl_sparse_dot(index, value, count, stepper->u);
     double z = u_sum * stepper->inverse + intercept(this, stepper->u);
-    double h = stepper->sigma * q * ((double)glm->norm2[i] * stepper->inverse + stepper->intercept_metric);
+    double h = stepper->sigma * q * (glm->norm2[i] * stepper->inverse + stepper->intercept_metric);
     double t = stepper->loss->dual_step(z, y, t0, h);
     stepper->stepped += count;
     stepper->residual += q * stepper->loss->residual(z, y, t0, t, h);

@@ -80,6 +80,8 @@ static void judge_lanes(pl_sdca *this, unsigned k) {
     unsigned lanes = this->team->lanes;
     pl_sdca_worker *worker = &this->workers[k];
     double spread = 0, sum_spread = 0;
+    if (!worker->piece)
+        return; /* it did not take part */
     for (unsigned l = 0; l < lanes; l++) {
         spread += this->lanes[k * lanes + l].spread;
         sum_spread += this->lanes[k * lanes + l].sum_spread;

@@ -160,6 +160,7 @@ parley_status pl_sdca_open(const pl_setup *setup, pl_local **out, parley_error *
     this->glm = setup->glm;
     this->team = team;
     this->settings = setup->settings;
+    this->b0 = setup->b;
     this->t = pl_alloc(rows, sizeof *this->t);
     this->t_round = pl_alloc(rows, sizeof *this->t_round);
     this->t_piece = team->lanes > 1 ? pl_alloc(rows, sizeof *this->t_piece) : NULL;

@@ -8,7 +8,7 @@ static double expand(double z, double y, double *slope, double *curvature) {
     double slack = 1.0 - y * z;
     *slope = slack > 0 ? -y : 0.0;
     *curvature = 0.0;
-    return fmax(0.0, slack);
+    return slack < 0 ? 0.0 : slack; /* not fmax, which would hide a NaN */
 }
 
 static double conjugate(double t, double y) { return y * t >= 0.0 && y * t <= 1.0 ? -y * t : INFINITY; }

@@ -6,7 +6,8 @@
 #include "loss/loss.h"
 
 static double expand(double z, double y, double *slope, double *curvature) {
-    double slack = fmax(0.0, 1.0 - y * z);
+    double slack = 1.0 - y * z;
+    slack = slack < 0 ? 0.0 : slack; /* not fmax, which would hide a NaN */
     *slope = -2.0 * y * slack;
     *curvature = slack > 0 ? 2.0 : 0.0;
     return slack * slack;

@@ -11,6 +11,7 @@
 #define CENTRE_STEPS 100
 #define CHUNKS 64
 #define INTERCEPT_STIFFNESS 10.0 /* 1 triples the rounds on text, 100 doubles them on a9a */
+#define INTERCEPT_PACE 0.1       /* of the curvature of P in b: then a move of b0 leaves a tenth of the error at most */
 
 /* Up to LABEL_KINDS distinct labels, rising; returns how many, LABEL_KINDS + 1 for more. */
 static unsigned distinct_labels(const parley_data *data, double *kinds) {
@@ -95,9 +96,9 @@ static void measure_chunk(void *context, unsigned chunk) {
     for (uint64_t i = x->rows * chunk / CHUNKS; i < x->rows * (chunk + 1) / CHUNKS; i++) {
         uint64_t begin = x->start[i];
         double weight = data->weight ? data->weight[i] : 1.0;
-        glm->norm2[i] = (float)pl_sparse_norm2(x->value ? x->value + begin : NULL, x->start[i + 1] - begin);
+        glm->norm2[i] = pl_sparse_norm2(x->value ? x->value + begin : NULL, x->start[i + 1] - begin);
         total += weight;
-        norms += weight * (double)glm->norm2[i];
+        norms += weight * glm->norm2[i];
         upper += pl_target(glm, i) > 0 ? weight : 0.0;
     }
     measuring->total[chunk] = total;
@@ -117,9 +118,43 @@ static parley_status measure_rows(pl_glm *glm, pl_engine *engine, parley_error *
     glm->total = measuring.total[0];
     if (!(glm->total > 0))
         return pl_fail(error, PARLEY_BAD_INPUT, "%s: the weights add up to 0", glm->data->path);
+    if (!isfinite(glm->total) || !isfinite(1.0 / glm->total))
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: the weights add up to %g; scale them", glm->data->path,
+                       glm->total);
+    if (!isfinite(measuring.norms[0] / glm->total))
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: values are too large to square; scale them down", glm->data->path);
     glm->upper = measuring.upper[0] / glm->total;
+    if (glm->loss->labels == PL_LABELS_BINARY && (glm->upper <= 0 || glm->upper >= 1))
+        return pl_fail(error, PARLEY_BAD_INPUT,
+                       "%s: every row with a weight has label %.17g; there is nothing to learn", glm->data->path,
+                       glm->upper > 0 ? glm->high : glm->low);
     glm->mean_norm2 = measuring.norms[0] > 0 ? measuring.norms[0] / glm->total : 1.0;
     return PARLEY_OK;
+}
+
+/* The b at which the slope of share x loss(b, 1) + (1 - share) x loss(b, -1) changes sign, by bisection: any loss will
+ * do. */
+static double best_constant(const pl_loss *loss, double share) {
+    double low = -64, high = 64, upper, lower, curvature;
+    for (int i = 0; i < CENTRE_STEPS; i++) {
+        double b = 0.5 * (low + high);
+        loss->expand(b, 1, &upper, &curvature);
+        loss->expand(b, -1, &lower, &curvature);
+        *(share * upper + (1 - share) * lower > 0 ? &high : &low) = b;
+    }
+    return 0.5 * (low + high);
+}
+
+/* d^2 P / db^2 at w = 0; without curvature, a stand-in. */
+static double constant_curvature(const pl_glm *glm) {
+    const pl_loss *loss = glm->loss;
+    double slope, upper, lower, b;
+    if (!loss->smooth || loss->labels == PL_LABELS_REAL)
+        return loss->smooth ? loss->curvature_bound : 0.25;
+    b = best_constant(loss, glm->upper);
+    loss->expand(b, 1, &slope, &upper);
+    loss->expand(b, -1, &slope, &lower);
+    return glm->upper * upper + (1 - glm->upper) * lower;
 }
 
 parley_status pl_glm_open(pl_glm *glm, pl_engine *engine, const parley_data *data, const parley_settings *settings,
@@ -136,7 +171,12 @@ parley_status pl_glm_open(pl_glm *glm, pl_engine *engine, const parley_data *dat
     glm->lambda = isnan(settings->lambda) ? 1.0 / glm->total : settings->lambda;
     glm->l1 = glm->lambda * glm->l1_ratio;
     glm->l2 = glm->lambda * (1.0 - glm->l1_ratio);
-    glm->mu = INTERCEPT_STIFFNESS * glm->l2 / glm->mean_norm2;
+    if (glm->l2 > 0 && !isfinite(1.0 / glm->l2)) {
+        pl_glm_close(glm);
+        return pl_fail(error, PARLEY_BAD_USAGE, "--lambda %g is too small to divide by; use 0 or more than 1e-300",
+                       glm->lambda);
+    }
+    glm->mu = fmin(INTERCEPT_STIFFNESS * glm->l2 / glm->mean_norm2, INTERCEPT_PACE * constant_curvature(glm));
     return PARLEY_OK;
 }
 
@@ -293,7 +333,7 @@ void pl_add_sides(const pl_glm *glm, uint64_t i, double t, double z, double loss
     double q = pl_share(glm, i), *side = sums + (t > 0 ? PL_SIDE_SUMS : 0);
     side[0] += q * fabs(t);
     side[1] += q * t * z;
-    side[2] += q * fabs(t) * sqrt((double)glm->norm2[i]);
+    side[2] += q * fabs(t) * sqrt(glm->norm2[i]);
     side[3] += q * conjugate;
     sums[2 * PL_SIDE_SUMS] += q * loss;
 }
@@ -348,19 +388,6 @@ parley_status pl_evaluate_rows(const pl_glm *glm, const pl_team *team, const dou
         return status;
     pl_evaluation_fill(glm, sums, b, out);
     return out->tilt > 0 ? pl_conjugate_rows(glm, team, z, t, 1.0, out, error) : PARLEY_OK;
-}
-
-/* The b at which the slope of share x loss(b, 1) + (1 - share) x loss(b, -1) changes sign, by bisection: any loss will
- * do. */
-static double best_constant(const pl_loss *loss, double share) {
-    double low = -64, high = 64, upper, lower, curvature;
-    for (int i = 0; i < CENTRE_STEPS; i++) {
-        double b = 0.5 * (low + high);
-        loss->expand(b, 1, &upper, &curvature);
-        loss->expand(b, -1, &lower, &curvature);
-        *(share * upper + (1 - share) * lower > 0 ? &high : &low) = b;
-    }
-    return 0.5 * (low + high);
 }
 
 static void constant_row(const void *context, uint64_t i, double *sums) {

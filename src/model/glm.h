@@ -25,7 +25,7 @@ typedef struct pl_glm {
     double mu;         /* penalty of the free intercept's sub-problem; docs/mathematics.md */
     double upper;      /* binary losses: share of the upper label */
     double low, high;  /* binary losses: the labels of -1 and +1 */
-    float *norm2;      /* |x_i|^2 */
+    double *norm2;     /* |x_i|^2 */
 } pl_glm;
 
 /* Fills in what the data decide: labels, loss, lambda where they were left to `auto`. */

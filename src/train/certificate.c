@@ -9,7 +9,8 @@
 #include "train/run.h"
 
 #define WORK_PER_EVALUATION 16.0 /* passes of work for each pass of evaluation */
-#define WINDOW 100               /* rounds without progress that are a stall */
+#define TRUST 5.0                /* times off, and estimates are not shown any more */
+#define WINDOW 300               /* rounds without progress that are a stall */
 #define TELL_ROUNDS 25           /* between two looks at how fast the gap falls */
 #define PROGRESS 1e-4            /* relative, over a window */
 
@@ -40,7 +41,9 @@ static double dual_value(const pl_glm *glm, const pl_evaluation *at, double conj
     double tilt = at->tilt;
     if (tilt > 0 && exact)
         conjugate += tilt * (0.5 * tilt * at->reach * at->reach / glm->l2 - at->pull);
-    else if (tilt > 1e-13) {
+    else if (tilt <= 1e-13) /* rounding */
+        conjugate += tilt * fabs(at->pull);
+    else {
         double root = sqrt(conjugate) + tilt * at->reach / sqrt(2 * glm->l2);
         conjugate = root * root;
     }
@@ -108,6 +111,7 @@ parley_status pl_certify(pl_run *run, const pl_evaluation *at, bool gradient, pa
         sums[SUM_CONJUGATE] = at->penalty_conjugate;
     }
     double objective = at->loss + sums[SUM_PENALTY];
+    run->diverged = !isfinite(objective);
     if (objective < run->best.objective) {
         run->best.objective = objective;
         keep_model(run, run->w, at->b);
@@ -133,6 +137,7 @@ parley_status pl_evaluate(pl_run *run, parley_error *error) {
     if (status == PARLEY_OK)
         status = pl_certify(run, &at, gradient, error);
     double gap = pl_gap(&run->best), target = run->settings->gap * run->best.null;
+    run->pace.trusted = run->pace.trusted && gap <= TRUST * fmax(run->pace.estimate, target);
     if (status == PARLEY_OK && run->pace.estimate > 0 && gap > target) /* the estimate was too low by this factor */
         run->pace.threshold = 0.9 * run->pace.estimate * fmin(1.0, target / gap);
     return status;
@@ -167,6 +172,13 @@ static void tell_combine(pl_run *run) {
     combine->adjust(run->combine, log(pace->last_gap / gap) / (double)(run->round - pace->told));
     pace->told = run->round;
     pace->last_gap = gap;
+}
+
+void pl_recover(pl_run *run) {
+    change_something(run);
+    if (run->method.local->evaluates_gradient && run->entries == run->glm.size)
+        memcpy(run->v, run->best.w, run->entries * sizeof *run->v);
+    run->diverged = false;
 }
 
 bool pl_stalls(pl_run *run) {

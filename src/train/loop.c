@@ -15,6 +15,13 @@ static void add_evaluation(pl_run *run, double seconds) {
         run->trace[k].evaluate += seconds;
 }
 
+/* Worker k's part of all non-zeros; of all rows where there are none. */
+static double share_of_data(const pl_run *run, unsigned k) {
+    const pl_matrix *x = &run->data->x;
+    return x->nonzeros ? (double)run->team.nonzeros[k] / (double)x->nonzeros
+                       : (double)run->team.rows[k] / (double)x->rows;
+}
+
 /* Local steps of all workers; the slowest one's time is the round's compute, the rest of the phase is waiting. */
 static parley_status work(pl_run *run, pl_evaluation *at, parley_error *error) {
     const pl_combine_type *combine = run->method.combine;
@@ -30,7 +37,7 @@ static parley_status work(pl_run *run, pl_evaluation *at, parley_error *error) {
         run->trace[k].compute = compute;
         run->trace[k].wait = phase - compute;
         slowest = fmax(slowest, compute);
-        passes += update->passes * (double)run->team.nonzeros[k] / fmax(1.0, (double)run->data->x.nonzeros);
+        passes += update->passes * share_of_data(run, k);
     }
     run->summary.compute_seconds += slowest;
     run->summary.wait_seconds += phase - slowest;
@@ -148,7 +155,7 @@ static parley_status estimate_gap(pl_run *run, parley_error *error) {
         return PARLEY_OK;
     double residual, last = run->pace.residual;
     parley_status status = pl_team_sum(&run->team, terms, 1, &residual, error);
-    run->pace.residual = residual;
+    run->pace.residual = residual = fmax(0.0, residual);
     run->pace.estimate = residual * (residual < last ? pow(residual / last, 0.75) : 1.0);
     return status;
 }
@@ -222,7 +229,9 @@ static parley_status one_round(pl_run *run, parley_error *error) {
             status = pl_certify(run, &at, true, error);
         looked = pl_engine_now(run->engine) - looking;
     }
-    if (status == PARLEY_OK && !reached(run))
+    if (status == PARLEY_OK && run->diverged)
+        pl_recover(run);
+    else if (status == PARLEY_OK && !reached(run))
         status = step(run, error);
     count_traffic(run, pl_engine_now(run->engine) - began - looked - run->probe_seconds);
     add_probes(run);
@@ -230,12 +239,14 @@ static parley_status one_round(pl_run *run, parley_error *error) {
     if (status == PARLEY_OK && !run->evaluated && pl_evaluation_due(run)) {
         began = pl_engine_now(run->engine);
         status = pl_evaluate(run, error);
+        if (status == PARLEY_OK && run->diverged)
+            pl_recover(run);
         add_evaluation(run, pl_engine_now(run->engine) - began);
     }
     return status;
 }
 
-static parley_status log_round(pl_run *run, parley_error *error) {
+static void log_round(pl_run *run) {
     pl_round_trace trace = {.round = run->round,
                             .seconds = pl_engine_now(run->engine) - run->began,
                             .epochs = run->summary.epochs,
@@ -249,7 +260,9 @@ static parley_status log_round(pl_run *run, parley_error *error) {
                             .first = run->team.first,
                             .workers = run->team.hosted,
                             .worker = run->trace};
-    return pl_log_round(run->log, &trace, error);
+    parley_error lost;
+    if (pl_log_round(run->log, &trace, &lost) != PARLEY_OK)
+        pl_give_up_log(run, &lost);
 }
 
 /* Ranks agree: what one of them decided by its clock or its user holds for all. */
@@ -300,10 +313,10 @@ parley_status pl_loop(pl_run *run, parley_error *error) {
     while (status == PARLEY_OK && !stop) {
         run->round++;
         status = one_round(run, error);
-        if (status == PARLEY_OK)
-            status = log_round(run, error);
-        if (status == PARLEY_OK)
-            status = check_stop(run, &stop, error);
+        if (status != PARLEY_OK)
+            break;
+        log_round(run);
+        status = check_stop(run, &stop, error);
     }
     run->summary.rounds = run->round;
     if (status == PARLEY_OK && run->summary.stop != PARLEY_CONVERGED)

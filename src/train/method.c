@@ -48,6 +48,8 @@ static parley_status find_members(const parley_settings *settings, const pl_pres
         status = find("exchanges", "exchange", settings->exchange, &exchange, error);
     if (status == PARLEY_OK)
         status = find("engines", "engine", settings->engine, &engine, error);
+    if (status == PARLEY_OK && engine < 0)
+        status = unknown("engines", "engine", settings->engine, error);
     *method =
         (pl_method){preset->name, local < 0 ? preset->local : pl_locals[local],
                     combine < 0 ? preset->combine : pl_combines[combine],
@@ -131,6 +133,10 @@ static parley_status check_effect(const pl_method *method, const parley_settings
                        method->local->name, method->combine->name,
                        strcmp(settings->preset, "auto") == 0 ? " (chosen by auto)" : "", who);
     }
+    if (settings->evaluate_every > 1 && method->local->certifies && settings->batch_fraction >= 1)
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "--evaluate-every has no effect with %s x %s, which evaluates every round as it works",
+                       method->local->name, method->combine->name);
     if (pl_setting_given(settings, "local_steps") && pl_setting_given(settings, "local_epochs"))
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "--local-steps and --local-epochs say the same thing; give one of them");
@@ -148,12 +154,29 @@ static parley_status apply_defaults(parley_settings *settings, const pl_preset *
     return status;
 }
 
+static bool fits(const pl_preset *preset, const parley_settings *settings) {
+    return preset->local &&
+           (strcmp(settings->local, "auto") == 0 || strcmp(settings->local, preset->local->name) == 0) &&
+           (strcmp(settings->combine, "auto") == 0 || strcmp(settings->combine, preset->combine->name) == 0);
+}
+
+/* What auto chooses, unless the user named members that it does not have: then the first preset that has them. */
+static const pl_preset *choose_fitting(const parley_settings *settings, const pl_glm *glm) {
+    const pl_preset *chosen = pl_preset_choose(glm);
+    for (unsigned i = 0; i < pl_presets_count && !fits(chosen, settings); i++)
+        if (fits(&pl_presets[i], settings))
+            return &pl_presets[i];
+    return chosen;
+}
+
 parley_status pl_method_resolve(parley_settings *settings, const pl_glm *glm, pl_method *method, parley_error *error) {
     const pl_preset *preset = pl_preset_find(settings->preset);
     if (!preset)
         return unknown("presets", "preset", settings->preset, error);
+    if (settings->lambda == 0 && settings->l1_ratio > 0)
+        return pl_fail(error, PARLEY_BAD_USAGE, "--l1-ratio has no effect with --lambda 0; leave one of them out");
     if (!preset->local && glm)
-        preset = pl_preset_choose(glm);
+        preset = choose_fitting(settings, glm);
     parley_status status = find_members(settings, preset, method, error);
     if (status != PARLEY_OK || !method->local || !method->combine)
         return status; /* auto, before the data are known */

@@ -21,6 +21,7 @@ typedef struct pl_pace {
     double passes;    /* over the data since the last evaluation */
     double threshold; /* an estimated gap below this is worth an evaluation */
     double estimate;  /* of the gap, the latest; negative: none */
+    bool trusted;     /* evaluations agreed with it so far */
     double residual;  /* of the workers, the latest */
     double watched;   /* the gap (or gradient) when the current window began */
     uint64_t window;  /* round when it began */
@@ -55,6 +56,7 @@ typedef struct pl_run {
     double probe_seconds; /* of this round */
     uint64_t round;
     bool evaluated; /* in this round */
+    bool diverged;  /* P was not a number there */
 } pl_run;
 
 double pl_gap(const pl_certificate *best);          /* NaN: no dual problem */
@@ -66,6 +68,8 @@ parley_status pl_certify(pl_run *run, const pl_evaluation *evaluation, bool grad
 /* Evaluates v by passes over the data. */
 parley_status pl_evaluate(pl_run *run, parley_error *error);
 bool pl_evaluation_due(pl_run *run);
+void pl_recover(pl_run *run); /* from a diverged v: back to the best model, with smaller steps */
+void pl_give_up_log(pl_run *run, const parley_error *why); /* train.c: the model is worth more than its log */
 void pl_progress(const pl_run *run, parley_progress *progress);
 parley_status pl_loop(pl_run *run, parley_error *error); /* loop.c: rounds until something says stop */
 bool pl_stalls(pl_run *run); /* no progress over a window of rounds, and nothing left to change */

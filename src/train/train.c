@@ -12,17 +12,18 @@
 #define LANE_ENTRIES 8       /* non-zeros of a lane for each entry of v, which it has to keep in step */
 
 void pl_progress(const pl_run *run, parley_progress *progress) {
-    *progress = (parley_progress){.round = run->round,
-                                  .epochs = run->summary.epochs,
-                                  .seconds = pl_engine_now(run->engine) - run->began,
-                                  .objective = run->best.objective,
-                                  .dual = run->best.exists ? run->best.dual : NAN,
-                                  .gap = pl_gap(&run->best),
-                                  .relative_gap = pl_relative_gap(&run->best),
-                                  .estimate = run->evaluated || run->pace.estimate < 0 || run->round == 0
-                                                  ? NAN
-                                                  : run->pace.estimate / run->best.null,
-                                  .target = run->settings->gap};
+    *progress =
+        (parley_progress){.round = run->round,
+                          .epochs = run->summary.epochs,
+                          .seconds = pl_engine_now(run->engine) - run->began,
+                          .objective = run->best.objective,
+                          .dual = run->best.exists ? run->best.dual : NAN,
+                          .gap = pl_gap(&run->best),
+                          .relative_gap = pl_relative_gap(&run->best),
+                          .estimate = run->evaluated || !run->pace.trusted || run->pace.estimate < 0 || run->round == 0
+                                          ? NAN
+                                          : run->pace.estimate / run->best.null,
+                          .target = run->settings->gap};
 }
 
 static void tell(pl_run *run, const char *format, ...) {
@@ -36,6 +37,12 @@ static void tell(pl_run *run, const char *format, ...) {
     va_end(arguments);
     pl_progress(run, &progress);
     run->callback(run->user, &progress, text);
+}
+
+void pl_give_up_log(pl_run *run, const parley_error *why) {
+    tell(run, "warning: %s; training goes on without it", why->sentence);
+    pl_log_close(run->log);
+    run->log = NULL;
 }
 
 /* Lanes that pay: threads left over for each worker, as long as each lane has enough to do. */
@@ -122,17 +129,21 @@ static parley_status open_vectors(pl_run *run, uint64_t width, parley_error *err
 }
 
 /* At w = 0, t = 0: P is known, and D is 0 for every loss whose least value is 0, at no cost. */
-static parley_status start_certificate(pl_run *run, parley_error *error) {
+static parley_status start_certificate(pl_run *run, pl_setup *setup, parley_error *error) {
     pl_certificate *best = &run->best;
     double b;
     parley_status status = pl_null_objective(&run->glm, &run->team, &best->null, &b, error);
+    if (status == PARLEY_OK && !isfinite(best->null))
+        status =
+            pl_fail(error, PARLEY_BAD_INPUT, "%s: labels are too large to square; scale them down", run->data->path);
     best->objective = best->null;
     best->dual = 0;
     best->gradient = INFINITY;
     if (run->glm.intercept == PL_FREE)
-        best->w[run->data->x.columns] = b;
+        best->w[run->data->x.columns] = setup->b = b;
     run->pace = (pl_pace){.threshold = run->settings->gap * best->null,
                           .estimate = -1,
+                          .trusted = true,
                           .watched = best->exists ? best->null : INFINITY,
                           .last_gap = best->null};
     return status;
@@ -151,7 +162,7 @@ static parley_status set_up(pl_run *run, parley_error *error) {
         return status;
     const pl_combine_type *combine = run->method.combine;
     uint64_t width = combine->width ? combine->width(&run->glm) : 1;
-    pl_setup setup = {&run->glm, &run->team, run->settings, width, combine->searches};
+    pl_setup setup = {&run->glm, &run->team, run->settings, width, 0.0, combine->searches};
     run->entries = run->method.local->entries ? run->method.local->entries(&run->glm) : run->glm.size;
     run->best.exists = run->glm.lambda > 0;
     summarise(run);
@@ -159,7 +170,7 @@ static parley_status set_up(pl_run *run, parley_error *error) {
                       ((width + 2) * run->entries + 2 * run->glm.size) * sizeof(double));
     status = open_vectors(run, width, error);
     if (status == PARLEY_OK)
-        status = start_certificate(run, error);
+        status = start_certificate(run, &setup, error);
     if (status == PARLEY_OK)
         status = run->method.local->open(&setup, &run->local, error);
     if (status == PARLEY_OK)
@@ -277,8 +288,9 @@ parley_status pl_train_rank(pl_engine *engine, const parley_data *data, const pa
     if (status == PARLEY_OK)
         status = pl_loop(&run, &local_error);
     finish_summary(&run);
-    if (status == PARLEY_OK)
-        status = pl_log_stop(run.log, &run.summary, &local_error);
+    parley_error lost;
+    if (status == PARLEY_OK && pl_log_stop(run.log, &run.summary, &lost) != PARLEY_OK)
+        pl_give_up_log(&run, &lost);
     if (status == PARLEY_OK)
         status = make_model(&run, out, &local_error);
     if (status != PARLEY_OK)
