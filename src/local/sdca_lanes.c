@@ -4,7 +4,7 @@
 
 #include "local/sdca.h"
 
-#define SYNCS 4          /* meetings per epoch, at most */
+#define SYNCS 2          /* meetings per epoch, at most */
 #define SYNC_COST 3      /* non-zeros that a lane visits for each entry that it brings in step, at least */
 #define SYNC_LEAST 10000 /* non-zeros that it visits between two meetings, at least */
 #define STRIP 256        /* entries that are added at a time, in the first-level cache */
