@@ -61,13 +61,6 @@ static double sigma(const pl_combine *combine) { return ((const add *)combine)->
 
 static double momentum(const pl_combine *combine) { return ((const add *)combine)->momentum; }
 
-static parley_status propose(pl_combine *combine, const pl_slice *slice, uint64_t round, parley_error *error) {
-    (void)combine, (void)round, (void)error;
-    for (uint64_t j = slice->begin; j < slice->end; j++)
-        slice->direction[j] = (slice->shrink - 1.0) * slice->v[j] + slice->change[j];
-    return PARLEY_OK;
-}
-
 static void measure(pl_combine *combine, const pl_slice *slice, double gamma, double *scalars) {
     add *this = (add *)combine;
     (void)gamma;
@@ -124,7 +117,7 @@ const pl_combine_type pl_combine_add = {
     .open = open_add,
     .sigma = sigma,
     .momentum = momentum,
-    .propose = propose,
+    .propose = pl_propose_change,
     .measure = measure,
     .judge = judge,
     .adjust = adjust,

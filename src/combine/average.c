@@ -17,13 +17,6 @@ static double share(const pl_combine *combine, double weight, double total) {
     return fmin(1.0, weight / total); /* rounding must not take a dual variable out of its domain */
 }
 
-static parley_status propose(pl_combine *combine, const pl_slice *slice, uint64_t round, parley_error *error) {
-    (void)combine, (void)round, (void)error;
-    for (uint64_t j = slice->begin; j < slice->end; j++)
-        slice->direction[j] = (slice->shrink - 1.0) * slice->v[j] + slice->change[j];
-    return PARLEY_OK;
-}
-
 static void close_average(pl_combine *combine) { pl_free(combine); }
 
 const pl_combine_type pl_combine_average = {
@@ -32,6 +25,6 @@ const pl_combine_type pl_combine_average = {
     .needs = PL_NEEDS_CHANGES,
     .open = open_average,
     .share = share,
-    .propose = propose,
+    .propose = pl_propose_change,
     .close = close_average,
 };

@@ -61,6 +61,9 @@ struct pl_combine {
     const pl_combine_type *type;
 };
 
+/* The propose of combines that take the reduced update as it is: v becomes shrink v + change. */
+parley_status pl_propose_change(pl_combine *combine, const pl_slice *slice, uint64_t round, parley_error *error);
+
 extern const pl_combine_type pl_combine_add, pl_combine_average, pl_combine_step, pl_combine_newton;
 extern const pl_combine_type *const pl_combines[];
 extern const unsigned pl_combines_count;

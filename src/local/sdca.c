@@ -208,8 +208,6 @@ static void set_steps(pl_sdca *this) {
         double buckets = rows > 0 ? ceil(steps / rows * (double)worker->count - 1e-9) : 0;
         worker->left = buckets < 1 && rows > 0 ? 1 : (uint64_t)buckets;
         worker->piece = 0;
-        if (worker->cursor >= worker->count)
-            worker->cursor = 0;
         worker->share = worker->count ? (double)worker->left / (double)worker->count : 0;
     }
 }

@@ -21,7 +21,7 @@ double pl_relative_gap(const pl_certificate *best) {
     return !best->exists ? best->gradient : gap > 0 ? gap / best->null : 0.0; /* w = 0 may be perfect: 0 / 0 */
 }
 
-enum { SUM_PENALTY, SUM_CONJUGATE, SUM_LARGEST };
+enum { SUM_PENALTY, SUM_CONJUGATE };
 
 typedef struct dual_point {
     const pl_glm *glm;
@@ -52,8 +52,7 @@ static double dual_value(const pl_glm *glm, const pl_evaluation *at, double conj
 
 static void largest_entry(void *context, uint64_t begin, uint64_t end, double *sums) {
     const dual_point *point = context;
-    double largest = pl_largest(point->glm, point->u, begin, end);
-    sums[0] = largest;
+    sums[0] = pl_largest(point->glm, point->u, begin, end);
 }
 
 /* With an L1 penalty t may have to shrink before u is inside its ball: D at c t. */

@@ -9,6 +9,11 @@
 #include "engine/collective.h"
 #include "train/run.h"
 
+/* Does `work` itself evaluate v? */
+static bool certifies(const pl_run *run) {
+    return run->method.local->certifies && run->method.local->certifies(run->local);
+}
+
 static void add_evaluation(pl_run *run, double seconds) {
     run->summary.evaluate_seconds += seconds;
     for (unsigned k = 0; k < run->team.hosted; k++)
@@ -49,10 +54,8 @@ static parley_status work(pl_run *run, pl_evaluation *at, parley_error *error) {
 
 static parley_status reduce(pl_run *run, parley_error *error) {
     const pl_combine_type *combine = run->method.combine;
-    for (unsigned k = 0; k < run->team.hosted; k++) {
+    for (unsigned k = 0; k < run->team.hosted; k++)
         run->share[k] = combine->share ? combine->share(run->combine, run->update[k].weight, run->glm.total) : 1.0;
-        memcpy(run->scalars + k * PL_SCALARS, run->update[k].scalars, sizeof run->update[k].scalars);
-    }
     return pl_exchange_reduce(run->exchange, run->update, run->share, run->change, error);
 }
 
@@ -149,10 +152,10 @@ static parley_status apply(pl_run *run, const pl_slice *slice, parley_error *err
  * losses: right within a third.) */
 static parley_status estimate_gap(pl_run *run, parley_error *error) {
     double *terms = run->team.worker_sums;
-    for (unsigned k = 0; k < run->team.hosted; k++)
-        terms[k] = run->scalars[k * PL_SCALARS + PL_SUM_RESIDUAL];
     if (!(run->method.local->gives & PL_NEEDS_DUAL))
         return PARLEY_OK;
+    for (unsigned k = 0; k < run->team.hosted; k++)
+        terms[k] = run->update[k].scalars[PL_SUM_RESIDUAL];
     double residual, last = run->pace.residual;
     parley_status status = pl_team_sum(&run->team, terms, 1, &residual, error);
     run->pace.residual = residual = fmax(0.0, residual);
@@ -214,7 +217,6 @@ static bool reached(const pl_run *run) {
 
 /* One round. Solvers that certify as they work may find, before they step, that there is no need to. */
 static parley_status one_round(pl_run *run, parley_error *error) {
-    const pl_local_type *local = run->method.local;
     pl_evaluation at = {0};
     memset(run->trace, 0, run->team.hosted * sizeof *run->trace);
     run->evaluated = false;
@@ -222,9 +224,9 @@ static parley_status one_round(pl_run *run, parley_error *error) {
     double began = pl_engine_now(run->engine), looked = 0;
     if (status == PARLEY_OK)
         status = reduce(run, error);
-    if (status == PARLEY_OK && local->certifies && local->certifies(run->local)) {
+    if (status == PARLEY_OK && certifies(run)) {
         double looking = pl_engine_now(run->engine);
-        status = local->primal(run->local, run->v, run->w, error);
+        status = run->method.local->primal(run->local, run->v, run->w, error);
         if (status == PARLEY_OK)
             status = pl_certify(run, &at, true, error);
         looked = pl_engine_now(run->engine) - looking;
@@ -297,7 +299,7 @@ static parley_status check_stop(pl_run *run, bool *stop, parley_error *error) {
 
 /* A last look, where the last rounds were not evaluated. It may even find the target reached. */
 static parley_status look_again(pl_run *run, parley_error *error) {
-    if (run->evaluated && !(run->method.local->certifies && run->method.local->certifies(run->local)))
+    if (run->evaluated && !certifies(run))
         return PARLEY_OK;
     double began = pl_engine_now(run->engine);
     parley_status status = pl_evaluate(run, error);
