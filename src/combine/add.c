@@ -29,7 +29,7 @@ typedef struct add {
     double gamma;           /* the step it was taken with */
 } add;
 
-static uint64_t bytes(const pl_setup *setup) { return setup->glm->size * sizeof(double); }
+static uint64_t bytes(const pl_setup *setup) { return setup->entries * sizeof(double); }
 
 static void close_add(pl_combine *combine) {
     if (combine)
@@ -49,7 +49,7 @@ static parley_status open_add(const pl_setup *setup, pl_combine **out, parley_er
                   .theta = 1.0,
                   .level = FIRST_LEVEL,
                   .climb = -1};
-    status = pl_take(&this->last, setup->glm->size, sizeof *this->last, "add", error);
+    status = pl_take(&this->last, setup->entries, sizeof *this->last, "add", error);
     if (status != PARLEY_OK)
         close_add(&this->base);
     else
@@ -66,7 +66,8 @@ static void measure(pl_combine *combine, const pl_slice *slice, double gamma, do
     (void)gamma;
     for (uint64_t j = slice->begin; j < slice->end; j++) {
         double ahead = slice->direction[j] - this->momentum * this->gamma * this->last[j];
-        scalars[PL_OWN_NORM] += pl_metric(this->glm, j) * ahead * ahead;
+        double metric = slice->metric ? slice->metric[j] : pl_metric(this->glm, j);
+        scalars[PL_OWN_NORM] += metric * ahead * ahead;
         this->last[j] = slice->direction[j];
     }
 }

@@ -16,10 +16,11 @@ typedef void (*pl_entry_sum)(void *context, uint64_t begin, uint64_t end, double
 
 struct pl_slice {
     uint64_t begin, end;
-    double *v;         /* whole table; this rank owns the slice */
-    double *change;    /* sum of share x change; columns of `size` entries */
-    double *direction; /* to be filled for the slice */
-    double shrink;     /* v + change becomes shrink v + change */
+    double *v;            /* whole table; this rank owns the slice */
+    double *change;       /* sum of share x change; columns of `size` entries */
+    double *direction;    /* to be filled for the slice */
+    double shrink;        /* v + change becomes shrink v + change */
+    const double *metric; /* of the local solver, by entry; NULL: pl_metric */
     /* Sums of f over all of v, at all owners alike: the dot products of a propose. */
     parley_status (*sum)(const pl_slice *slice, pl_entry_sum f, void *context, double *sums, parley_error *error);
     void *exchange; /* for `sum` */

@@ -17,16 +17,39 @@ typedef struct pl_matrix {
     const float *value;    /* NULL: every entry is 1 */
 } pl_matrix;
 
+typedef struct pl_range {
+    uint64_t begin, end; /* rows */
+} pl_range;
+
+typedef struct pl_part {
+    pl_range *ranges;
+    uint64_t count, rows, nonzeros;
+} pl_part;
+
+/* How rows were dealt to ranks while they were read. */
+typedef struct pl_deal {
+    uint64_t rows, nonzeros; /* of all ranks */
+    unsigned workers, lanes;
+    pl_part *parts; /* of this rank: hosted workers x lanes, in numbers of its own rows */
+} pl_deal;
+
 struct parley_data {
     pl_matrix x;
     const double *label;  /* rows, as in the file */
     const double *weight; /* rows, or NULL: all 1 */
+    const pl_deal *deal;  /* each rank holds the rows of its own workers; NULL: every rank holds all rows */
     char *path;           /* for messages */
     uint64_t file_bytes;
     bool from_cache;
     struct pl_container *container; /* cache: what the arrays point into */
     pl_span spans[5];               /* text: start, label, weight, index, value */
 };
+
+/* Rows and non-zeros of all ranks together. */
+static inline uint64_t pl_all_rows(const parley_data *data) { return data->deal ? data->deal->rows : data->x.rows; }
+static inline uint64_t pl_all_nonzeros(const parley_data *data) {
+    return data->deal ? data->deal->nonzeros : data->x.nonzeros;
+}
 
 /* Reads a whole input: LIBSVM text or a cache, told apart by content; `.gz` and `.zst` by content too; "-" is standard
  * input. `tell` (may be NULL) is called once before the large allocation with a sentence on the memory that will be

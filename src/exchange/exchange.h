@@ -8,9 +8,22 @@ typedef struct pl_exchange pl_exchange;
 
 #define PL_BLOCK 4096 /* entries of v whose sums are added in order; blocks are added as a tree */
 
+/* Synchronous exchanges are only who owns what: reduce and spread, below, are the same for all. Asynchronous ones move
+ * updates themselves: a task for each worker pulls, works and pushes, a task for each rank that owns a slice serves,
+ * until all workers have reached the clock of the next park. */
 typedef struct pl_exchange_type {
     const char *name, *help;
     bool one_owner; /* rank 0 owns all of v */
+    bool in_place;  /* no exchange at all: the workers step in one v in memory */
+    /* The worker's copy of v for its clock (from 1): waits until that is fresh enough. NULL: synchronous. */
+    parley_status (*pull)(pl_exchange *exchange, unsigned worker, uint64_t clock, double *v, parley_error *error);
+    /* Its update to the owners; `gamma` is the step with which they took it, 0: came too late. */
+    parley_status (*push)(pl_exchange *exchange, unsigned worker, uint64_t clock, const pl_update *update,
+                          double *gamma, parley_error *error);
+    /* The owner's task: applies pushes by the combine and answers pulls, until all workers are past `clock`. */
+    parley_status (*serve)(pl_exchange *exchange, pl_combine *combine, uint64_t clock, parley_error *error);
+    /* When all tasks have ended: nothing is under way any more, and `v` is whole and alike on all ranks. */
+    parley_status (*park)(pl_exchange *exchange, double *v, parley_error *error);
     /* Bytes that worker k of `workers` sends and receives in a round, were every worker on a machine of its own. */
     void (*traffic)(unsigned workers, unsigned worker, uint64_t update_bytes, uint64_t table_bytes, uint64_t *sent,
                     uint64_t *received);

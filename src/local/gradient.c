@@ -43,7 +43,7 @@ static void add_row(gradient *this, unsigned task, uint64_t i, double z, double 
            loss = glm->loss->expand(z, pl_target(glm, i), &slope, &curvature);
     double *sum = lane_sum(this, task);
     if (slope != 0) {
-        pl_sparse_add(x->index + begin, value, count, q * slope, sum);
+        pl_row_add(glm, i, q * slope, sum);
         if (glm->intercept != PL_NO_INTERCEPT)
             sum[x->columns] += q * slope;
     }
@@ -74,7 +74,6 @@ static void full_task(void *context, unsigned task) {
 static void sample_task(void *context, unsigned task) {
     gradient *this = context;
     const pl_team *team = this->team;
-    const pl_matrix *x = &this->glm->data->x;
     const pl_part *part = &team->parts[task];
     unsigned worker = team->first + task / team->lanes;
     pl_stream stream = pl_stream_make(team->seed, (uint64_t)worker * team->lanes + task % team->lanes, this->round);
@@ -86,10 +85,7 @@ static void sample_task(void *context, unsigned task) {
         for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++) {
             if (skip-- > 0)
                 continue;
-            uint64_t begin = x->start[i];
-            double z = this->b + pl_sparse_dot(x->index + begin, x->value ? x->value + begin : NULL,
-                                               x->start[i + 1] - begin, this->w);
-            add_row(this, task, i, z, scale);
+            add_row(this, task, i, this->b + pl_row_dot(this->glm, i, this->w), scale);
             skip = floor(log1p(-pl_random_unit(&stream)) / log_miss);
         }
     this->seconds[task] += pl_engine_now(this->team->engine) - began;
@@ -157,8 +153,13 @@ static parley_status primal(const pl_local *local, const double *v, double *w, p
 
 static parley_status evaluate(pl_local *local, const double *v, double *w, pl_update *update, pl_evaluation *evaluation,
                               parley_error *error) {
+    gradient *this = (gradient *)local;
     parley_status status = primal(local, v, w, error);
-    return status != PARLEY_OK ? status : visit_all((gradient *)local, v, update, evaluation, error);
+    if (status == PARLEY_OK)
+        status = visit_all(this, v, update, evaluation, error);
+    if (this->glm->intercept == PL_FREE)
+        w[this->glm->data->x.columns] = this->b;
+    return status;
 }
 
 static parley_status rescale(pl_local *local, double scale, pl_evaluation *evaluation, parley_error *error) {

@@ -46,32 +46,49 @@ typedef struct pl_round {
     uint64_t number; /* from 1 */
     double sigma;    /* how much the workers' changes may add up: sigma' of CoCoA+ */
     double momentum; /* how much of the last round's change to start ahead by */
+    double epochs;   /* H: passes of each worker over its shard */
+    uint64_t steps;  /* H in steps instead; 0: by epochs */
 } pl_round;
+
+/* H of a worker that owns `items` rows or columns, in steps. */
+static inline double pl_round_steps(const pl_round *round, double items) {
+    return round->steps ? (double)round->steps : round->epochs * items;
+}
 
 /* What a solver is given to open. */
 typedef struct pl_setup {
-    const pl_glm *glm;
-    pl_team *team;
+    const pl_problem *problem;
+    const pl_glm *glm; /* the problem, where it is a generalised linear model; else NULL */
+    pl_team *team;     /* the workers and their rows */
+    pl_team *columns;  /* the same workers and their columns, rows of `by_column`; NULL unless the solver asks */
+    const pl_matrix *by_column;
     const parley_settings *settings;
-    uint64_t width; /* of an update: columns of as many entries as v has */
-    double b;       /* the best intercept at w = 0; 0 where it is not free */
-    bool searches;  /* the combine will have directions followed and probed */
+    uint64_t entries;   /* of v */
+    uint64_t width;     /* of an update: columns of as many entries as v has */
+    const double *null; /* the model without features: zeros, and the best intercept where it is free */
+    bool searches;      /* the combine will have directions followed and probed */
+    bool in_place;      /* v is the workers' common memory: they step in it and offer empty updates */
 } pl_setup;
 
 typedef struct pl_local pl_local;
 
 typedef struct pl_local_type {
     const char *name, *help;
-    unsigned needs, gives;                    /* PL_NEEDS_*; `gives` names what combines may need */
-    const char *const *settings;              /* optional settings that it reads; ends with NULL */
-    uint64_t (*entries)(const pl_glm *glm);   /* of v; NULL: one for each feature, glm->size */
-    uint64_t (*bytes)(const pl_setup *setup); /* that open will allocate */
+    unsigned needs, gives;                          /* PL_NEEDS_*; `gives` names what combines may need */
+    const char *const *settings;                    /* optional settings that it reads; ends with NULL */
+    bool by_columns;                                /* workers own columns, of which setup->columns is the deal */
+    uint64_t (*entries)(const pl_problem *problem); /* of v; NULL: the model's, problem->size */
+    uint64_t (*bytes)(const pl_setup *setup);       /* that open will allocate */
     parley_status (*open)(const pl_setup *setup, pl_local **out, parley_error *error);
     /* One round's steps of all hosted workers from v; updates stay valid until the next call. Where `certifies` says
      * so, the update is the gradient at v and `evaluation` is filled. May first solve the free intercept in v, alike on
      * all ranks. */
     parley_status (*work)(pl_local *local, const pl_round *round, double *v, pl_update *update,
                           pl_evaluation *evaluation, parley_error *error);
+    /* The same for one hosted worker, from a v of its own, while others are at work: for asynchronous exchanges. NULL:
+     * rounds of all only. */
+    parley_status (*work_alone)(pl_local *local, unsigned worker, const pl_round *round, double *v, pl_update *update,
+                                parley_error *error);
     bool (*certifies)(const pl_local *local); /* NULL: never */
     bool evaluates_gradient;                  /* `evaluate` leaves the gradient of all rows in `update` */
     /* Evaluates v, and leaves the model that it stands for in w. Where there are dual
@@ -90,6 +107,15 @@ typedef struct pl_local_type {
                    double gamma); /* hosted worker's change was taken with step gamma */
     /* The model that v stands for. May ask other ranks for their parts of it. */
     parley_status (*primal)(const pl_local *local, const double *v, double *w, parley_error *error);
+    /* Puts v, and what is private, where the model w is, or near it. NULL: runs begin at w = 0 only. */
+    parley_status (*start)(pl_local *local, const double *w, double *v, parley_error *error);
+    /* The problem's penalty is another one now; v stays where it is as far as it can. NULL: the solver is closed and
+     * opened again. */
+    parley_status (*renew)(pl_local *local, double *v, parley_error *error);
+    /* The next rounds are on these rows: a stream's next batch. NULL: data must not change. */
+    parley_status (*attach)(pl_local *local, const parley_data *batch, parley_error *error);
+    /* By entry of v, the weight of a squared change in the workers' sub-problems; NULL: pl_metric of the GLM. */
+    const double *(*metric)(const pl_local *local);
     /* The rounds stopped helping; true: something was changed that may help. NULL: nothing ever is. */
     bool (*stalled)(pl_local *local);
     void (*close)(pl_local *local);

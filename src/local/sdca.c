@@ -199,13 +199,11 @@ static void end_task(void *context, unsigned k) {
     this->lanes[k * this->team->lanes].seconds += pl_engine_now(this->team->engine) - began;
 }
 
-static void set_steps(pl_sdca *this) {
-    const parley_settings *settings = this->settings;
+static void set_steps(pl_sdca *this, const pl_round *round) {
     for (unsigned k = 0; k < this->team->hosted; k++) {
         pl_sdca_worker *worker = &this->workers[k];
         double rows = (double)this->team->rows[k];
-        double steps = settings->local_steps ? (double)settings->local_steps : settings->local_epochs * rows;
-        double buckets = rows > 0 ? ceil(steps / rows * (double)worker->count - 1e-9) : 0;
+        double buckets = rows > 0 ? ceil(pl_round_steps(round, rows) / rows * (double)worker->count - 1e-9) : 0;
         worker->left = buckets < 1 && rows > 0 ? 1 : (uint64_t)buckets;
         worker->piece = 0;
         worker->share = worker->count ? (double)worker->left / (double)worker->count : 0;
@@ -250,7 +248,7 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
     if (this->glm->intercept != PL_NO_INTERCEPT && round->number % MULTIPLIER_ROUNDS == 0)
         this->b0 = intercept(this, v);
     pl_team_run(team, begin_task, this);
-    set_steps(this);
+    set_steps(this, round);
     while (next_pieces(this)) {
         pl_team_run(team, lane_task, this);
         if (team->lanes > 1)
@@ -285,6 +283,8 @@ static parley_status evaluate(pl_local *local, const double *v, double *w, pl_up
     double b = intercept(this, v);
     if (glm->intercept == PL_FREE && glm->loss->smooth)
         status = pl_centre(glm, this->team, this->z, CENTRED, &b, error);
+    if (glm->intercept != PL_NO_INTERCEPT)
+        w[glm->data->x.columns] = b;
     return status == PARLEY_OK ? pl_evaluate_rows(glm, this->team, this->z, b, this->t, evaluation, error) : status;
 }
 

@@ -34,7 +34,6 @@ typedef struct pl_sdca {
     pl_local base;
     const pl_glm *glm;
     const pl_team *team;
-    const parley_settings *settings;
     double *t, *t_round, *t_piece; /* now; when the round began; when the piece began (more lanes than one) */
     uint8_t *rest;                 /* level << 4 | epochs left */
     double *z;                     /* margins, when evaluated */

@@ -25,11 +25,11 @@ void pl_sdca_close(pl_local *local) {
         pl_free(owned[i]);
 }
 
-static uint64_t rows_in_bucket(const pl_matrix *x) {
-    uint64_t bytes = x->nonzeros * (x->value ? 8 : 4);
+static uint64_t rows_in_bucket(const parley_data *data) {
+    uint64_t bytes = pl_all_nonzeros(data) * (data->x.value ? 8 : 4);
     if (bytes <= CACHED_BYTES)
         return 1;
-    uint64_t rows = BUCKET_BYTES / (bytes / x->rows + 1);
+    uint64_t rows = BUCKET_BYTES / (bytes / pl_all_rows(data) + 1);
     return rows < 1 ? 1 : rows > BUCKET_ROWS ? BUCKET_ROWS : rows;
 }
 
@@ -52,8 +52,7 @@ static void fill_buckets(const pl_team *team, unsigned k, uint64_t rows, uint64_
 
 static parley_status open_buckets(pl_sdca *this, parley_error *error) {
     const pl_team *team = this->team;
-    const pl_matrix *x = &this->glm->data->x;
-    uint64_t rows = rows_in_bucket(x), total = 0;
+    uint64_t rows = rows_in_bucket(this->glm->data), total = 0;
     for (unsigned k = 0; k < team->hosted; k++)
         total += this->workers[k].count = count_buckets(team, k, rows);
     parley_status status = pl_take(&this->buckets, total, sizeof *this->buckets, "the order of rows", error);
@@ -159,8 +158,7 @@ parley_status pl_sdca_open(const pl_setup *setup, pl_local **out, parley_error *
     this->base.type = &pl_local_sdca;
     this->glm = setup->glm;
     this->team = team;
-    this->settings = setup->settings;
-    this->b0 = setup->b;
+    this->b0 = setup->glm->intercept == PL_NO_INTERCEPT ? 0.0 : setup->null[setup->glm->data->x.columns];
     this->t = pl_alloc(rows, sizeof *this->t);
     this->t_round = pl_alloc(rows, sizeof *this->t_round);
     this->t_piece = team->lanes > 1 ? pl_alloc(rows, sizeof *this->t_piece) : NULL;

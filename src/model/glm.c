@@ -5,30 +5,54 @@
 #include <string.h>
 
 #include "engine/collective.h"
-#include "math/sparse.h"
 
 #define LABEL_KINDS 64 /* more distinct labels than this are real numbers */
 #define CENTRE_STEPS 100
-#define CHUNKS 64
 #define INTERCEPT_STIFFNESS 10.0 /* 1 triples the rounds on text, 100 doubles them on a9a */
 #define INTERCEPT_PACE 0.1       /* of the curvature of P in b: then a move of b0 leaves a tenth of the error at most */
 
-/* Up to LABEL_KINDS distinct labels, rising; returns how many, LABEL_KINDS + 1 for more. */
-static unsigned distinct_labels(const parley_data *data, double *kinds) {
-    unsigned count = 0;
-    for (uint64_t i = 0; i < data->x.rows; i++) {
+/* Adds the distinct labels of `rows` rows to `kinds`, rising, of which there are `count`; returns how many there are
+ * then, LABEL_KINDS + 1 for more. */
+static unsigned distinct_labels(const double *label, uint64_t rows, double *kinds, unsigned count) {
+    for (uint64_t i = 0; i < rows; i++) {
         unsigned k = 0;
-        while (k < count && kinds[k] < data->label[i])
+        while (k < count && kinds[k] < label[i])
             k++;
-        if (k < count && kinds[k] == data->label[i])
+        if (k < count && kinds[k] == label[i])
             continue;
-        if (count == LABEL_KINDS)
+        if (count >= LABEL_KINDS)
             return LABEL_KINDS + 1;
         memmove(kinds + k + 1, kinds + k, (count - k) * sizeof *kinds);
-        kinds[k] = data->label[i];
+        kinds[k] = label[i];
         count++;
     }
     return count;
+}
+
+/* The labels of all ranks together: each rank's list goes to all. */
+static parley_status agree_labels(pl_engine *engine, double *kinds, unsigned *count, parley_error *error) {
+    enum { SLOT = LABEL_KINDS + 2 }; /* how many, then which */
+    unsigned ranks = engine->ranks, all = 0;
+    double *mine, *sums = NULL;
+    if (ranks == 1)
+        return PARLEY_OK;
+    parley_status status = pl_take(&mine, (uint64_t)ranks * SLOT, sizeof *mine, "labels", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&sums, (uint64_t)ranks * SLOT, sizeof *sums, "labels", error);
+    if (status == PARLEY_OK) {
+        unsigned listed = *count > LABEL_KINDS ? LABEL_KINDS : *count;
+        mine[engine->rank * SLOT] = *count;
+        memcpy(mine + engine->rank * SLOT + 1, kinds, listed * sizeof *kinds);
+        status = pl_sum_workers(engine, ranks, mine, ranks * SLOT, sums, error);
+    }
+    for (unsigned r = 0; r < ranks && status == PARLEY_OK && all <= LABEL_KINDS; r++) {
+        unsigned listed = (unsigned)sums[r * SLOT];
+        all = listed > LABEL_KINDS ? listed : distinct_labels(sums + r * SLOT + 1, listed, kinds, all);
+    }
+    pl_free(mine);
+    pl_free(sums);
+    *count = all;
+    return status;
 }
 
 static bool all_whole(const double *kinds, unsigned count) {
@@ -53,7 +77,7 @@ static parley_status choose_loss(const parley_data *data, const double *kinds, u
     return PARLEY_OK;
 }
 
-static parley_status read_labels(pl_glm *glm, const char *loss, parley_error *error) {
+static parley_status read_labels(pl_glm *glm, pl_engine *engine, const char *loss, parley_error *error) {
     double kinds[LABEL_KINDS + 1];
     const parley_data *data = glm->data;
     if (strcmp(loss, "auto") != 0) {
@@ -63,12 +87,12 @@ static parley_status read_labels(pl_glm *glm, const char *loss, parley_error *er
         if (glm->loss->labels == PL_LABELS_REAL)
             return PARLEY_OK;
     }
-    unsigned count = distinct_labels(data, kinds);
-    if (!glm->loss) {
-        parley_status status = choose_loss(data, kinds, count, &glm->loss, error);
-        if (status != PARLEY_OK || glm->loss->labels == PL_LABELS_REAL)
-            return status;
-    }
+    unsigned count = distinct_labels(data->label, data->x.rows, kinds, 0);
+    parley_status status = agree_labels(engine, kinds, &count, error);
+    if (status == PARLEY_OK && !glm->loss)
+        status = choose_loss(data, kinds, count, &glm->loss, error);
+    if (status != PARLEY_OK || glm->loss->labels == PL_LABELS_REAL)
+        return status;
     if (count > LABEL_KINDS)
         return pl_fail(error, PARLEY_BAD_INPUT,
                        "%s: over %d different labels; loss %s takes two, --loss squared takes any", data->path,
@@ -78,57 +102,6 @@ static parley_status read_labels(pl_glm *glm, const char *loss, parley_error *er
                        count == 1 ? "" : "s", glm->loss->name);
     glm->low = kinds[0];
     glm->high = kinds[1];
-    return PARLEY_OK;
-}
-
-/* Row norms and sums of weights, by fixed chunks of rows. */
-typedef struct measuring {
-    pl_glm *glm;
-    double total[CHUNKS], norms[CHUNKS], upper[CHUNKS];
-} measuring;
-
-static void measure_chunk(void *context, unsigned chunk) {
-    measuring *measuring = context;
-    pl_glm *glm = measuring->glm;
-    const parley_data *data = glm->data;
-    const pl_matrix *x = &data->x;
-    double total = 0, norms = 0, upper = 0;
-    for (uint64_t i = x->rows * chunk / CHUNKS; i < x->rows * (chunk + 1) / CHUNKS; i++) {
-        uint64_t begin = x->start[i];
-        double weight = data->weight ? data->weight[i] : 1.0;
-        glm->norm2[i] = pl_sparse_norm2(x->value ? x->value + begin : NULL, x->start[i + 1] - begin);
-        total += weight;
-        norms += weight * glm->norm2[i];
-        upper += pl_target(glm, i) > 0 ? weight : 0.0;
-    }
-    measuring->total[chunk] = total;
-    measuring->norms[chunk] = norms;
-    measuring->upper[chunk] = upper;
-}
-
-static parley_status measure_rows(pl_glm *glm, pl_engine *engine, parley_error *error) {
-    parley_status status = pl_take(&glm->norm2, glm->data->x.rows, sizeof *glm->norm2, "row norms", error);
-    if (status != PARLEY_OK)
-        return status;
-    measuring measuring = {.glm = glm};
-    engine->type->run(engine, measure_chunk, &measuring, CHUNKS);
-    pl_tree_add(measuring.total, CHUNKS, 1, 1);
-    pl_tree_add(measuring.norms, CHUNKS, 1, 1);
-    pl_tree_add(measuring.upper, CHUNKS, 1, 1);
-    glm->total = measuring.total[0];
-    if (!(glm->total > 0))
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s: the weights add up to 0", glm->data->path);
-    if (!isfinite(glm->total) || !isfinite(1.0 / glm->total))
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s: the weights add up to %g; scale them", glm->data->path,
-                       glm->total);
-    if (!isfinite(measuring.norms[0] / glm->total))
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s: values are too large to square; scale them down", glm->data->path);
-    glm->upper = measuring.upper[0] / glm->total;
-    if (glm->loss->labels == PL_LABELS_BINARY && (glm->upper <= 0 || glm->upper >= 1))
-        return pl_fail(error, PARLEY_BAD_INPUT,
-                       "%s: every row with a weight has label %.17g; there is nothing to learn", glm->data->path,
-                       glm->upper > 0 ? glm->high : glm->low);
-    glm->mean_norm2 = measuring.norms[0] > 0 ? measuring.norms[0] / glm->total : 1.0;
     return PARLEY_OK;
 }
 
@@ -159,25 +132,13 @@ static double constant_curvature(const pl_glm *glm) {
 
 parley_status pl_glm_open(pl_glm *glm, pl_engine *engine, const parley_data *data, const parley_settings *settings,
                           parley_error *error) {
-    *glm = (pl_glm){.data = data, .intercept = (pl_intercept)settings->intercept, .l1_ratio = settings->l1_ratio};
-    glm->size = data->x.columns + (glm->intercept == PL_NO_INTERCEPT ? 0 : 1);
-    parley_status status = read_labels(glm, settings->loss, error);
-    if (status == PARLEY_OK)
-        status = measure_rows(glm, engine, error);
-    if (status != PARLEY_OK) {
-        pl_glm_close(glm);
-        return status;
-    }
-    glm->lambda = isnan(settings->lambda) ? 1.0 / glm->total : settings->lambda;
-    glm->l1 = glm->lambda * glm->l1_ratio;
-    glm->l2 = glm->lambda * (1.0 - glm->l1_ratio);
-    if (glm->l2 > 0 && !isfinite(1.0 / glm->l2)) {
-        pl_glm_close(glm);
-        return pl_fail(error, PARLEY_BAD_USAGE, "--lambda %g is too small to divide by; use 0 or more than 1e-300",
-                       glm->lambda);
-    }
-    glm->mu = fmin(INTERCEPT_STIFFNESS * glm->l2 / glm->mean_norm2, INTERCEPT_PACE * constant_curvature(glm));
-    return PARLEY_OK;
+    *glm = (pl_glm){.data = data,
+                    .intercept = (pl_intercept)settings->intercept,
+                    .lambda = settings->lambda,
+                    .l1_ratio = settings->l1_ratio};
+    glm->classes = 1;
+    glm->size = (data->x.columns + (glm->intercept == PL_NO_INTERCEPT ? 0 : 1)) * glm->classes;
+    return read_labels(glm, engine, settings->loss, error);
 }
 
 void pl_glm_close(pl_glm *glm) {
@@ -243,14 +204,10 @@ typedef struct margin_pass {
 
 static void margin_task(void *context, unsigned task) {
     const margin_pass *pass = context;
-    const pl_matrix *x = &pass->glm->data->x;
     const pl_part *part = &pass->team->parts[task];
     for (uint64_t r = 0; r < part->count; r++)
-        for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++) {
-            uint64_t begin = x->start[i];
-            pass->z[i] =
-                pl_sparse_dot(x->index + begin, x->value ? x->value + begin : NULL, x->start[i + 1] - begin, pass->w);
-        }
+        for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++)
+            pass->z[i] = pl_row_dot(pass->glm, i, pass->w);
 }
 
 void pl_margins(const pl_glm *glm, const pl_team *team, const double *w, double *z) {
@@ -416,4 +373,89 @@ parley_status pl_null_objective(const pl_glm *glm, const pl_team *team, double *
     *objective = glm->upper * glm->loss->expand(rows.b, 1, &slope, &curvature) +
                  (1 - glm->upper) * glm->loss->expand(rows.b, -1, &slope, &curvature);
     return status;
+}
+
+enum { ROW_WEIGHT, ROW_NORM, ROW_UPPER, ROW_MEASURES };
+
+static void measure_row(const void *context, uint64_t i, double *sums) {
+    const pl_glm *glm = context;
+    const pl_matrix *x = &glm->data->x;
+    uint64_t begin = x->start[i];
+    double weight = glm->data->weight ? glm->data->weight[i] : 1.0;
+    glm->norm2[i] = pl_sparse_norm2(x->value ? x->value + begin : NULL, x->start[i + 1] - begin);
+    sums[ROW_WEIGHT] += weight;
+    sums[ROW_NORM] += weight * glm->norm2[i];
+    sums[ROW_UPPER] += pl_target(glm, i) > 0 ? weight : 0.0;
+}
+
+static parley_status measure_rows(pl_glm *glm, const pl_team *team, parley_error *error) {
+    double sums[ROW_MEASURES];
+    parley_status status = pl_take(&glm->norm2, glm->data->x.rows, sizeof *glm->norm2, "row norms", error);
+    if (status == PARLEY_OK)
+        status = pl_total_rows(team, measure_row, glm, ROW_MEASURES, sums, error);
+    if (status != PARLEY_OK)
+        return status;
+    glm->total = sums[ROW_WEIGHT];
+    if (!(glm->total > 0))
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: the weights add up to 0", glm->data->path);
+    if (!isfinite(glm->total) || !isfinite(1.0 / glm->total))
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: the weights add up to %g; scale them", glm->data->path,
+                       glm->total);
+    if (!isfinite(sums[ROW_NORM] / glm->total))
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: values are too large to square; scale them down", glm->data->path);
+    glm->upper = sums[ROW_UPPER] / glm->total;
+    if (glm->loss->labels == PL_LABELS_BINARY && (glm->upper <= 0 || glm->upper >= 1))
+        return pl_fail(error, PARLEY_BAD_INPUT,
+                       "%s: every row with a weight has label %.17g; there is nothing to learn", glm->data->path,
+                       glm->upper > 0 ? glm->high : glm->low);
+    glm->mean_norm2 = sums[ROW_NORM] > 0 ? sums[ROW_NORM] / glm->total : 1.0;
+    return PARLEY_OK;
+}
+
+parley_status pl_glm_measure(pl_glm *glm, const pl_team *team, parley_error *error) {
+    parley_status status = measure_rows(glm, team, error);
+    if (status != PARLEY_OK)
+        return status;
+    if (isnan(glm->lambda))
+        glm->lambda = 1.0 / glm->total;
+    glm->l1 = glm->lambda * glm->l1_ratio;
+    glm->l2 = glm->lambda * (1.0 - glm->l1_ratio);
+    if (glm->l2 > 0 && !isfinite(1.0 / glm->l2))
+        return pl_fail(error, PARLEY_BAD_USAGE, "--lambda %g is too small to divide by; use 0 or more than 1e-300",
+                       glm->lambda);
+    glm->mu = fmin(INTERCEPT_STIFFNESS * glm->l2 / glm->mean_norm2, INTERCEPT_PACE * constant_curvature(glm));
+    return PARLEY_OK;
+}
+
+static parley_status null_model(const pl_problem *problem, const pl_team *team, double *w, double *objective,
+                                parley_error *error) {
+    const pl_glm *glm = problem->of;
+    double b;
+    parley_status status = pl_null_objective(glm, team, objective, &b, error);
+    if (status == PARLEY_OK && !isfinite(*objective))
+        status =
+            pl_fail(error, PARLEY_BAD_INPUT, "%s: labels are too large to square; scale them down", glm->data->path);
+    if (glm->intercept == PL_FREE)
+        w[glm->data->x.columns] = b;
+    return status;
+}
+
+static parley_status keep_model(const pl_problem *problem, const double *w, parley_model **out, parley_error *error) {
+    const pl_glm *glm = problem->of;
+    uint64_t columns = glm->data->x.columns;
+    parley_status status = pl_model_new(1, columns, glm->loss, out, error);
+    if (status != PARLEY_OK)
+        return status;
+    parley_model *model = *out;
+    memcpy(model->coef, w, columns * sizeof *w);
+    model->intercept[0] = glm->intercept == PL_NO_INTERCEPT ? 0.0 : w[columns];
+    model->low = glm->low;
+    model->high = glm->high;
+    return status;
+}
+
+static const pl_problem_type type = {.name = "generalised linear model", .null = null_model, .model = keep_model};
+
+pl_problem pl_glm_problem(const pl_glm *glm) {
+    return (pl_problem){&type, glm, glm->size, glm->total, glm->lambda > 0};
 }

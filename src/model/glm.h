@@ -5,13 +5,15 @@
  *   D(t)   = - sum_i q_i loss*(-t_i) - r*(u),  u = sum_i q_i t_i x_i,  r*(u) = sum_j (|u_j| - l1)+^2 / (2 l2)
  *            and sum_i q_i t_i = 0 if the intercept is free
  *
- * Vectors over features have `size` entries: one per column, then, unless there is no intercept, one for the intercept.
- */
+ * A model is a table by rows, of `size` entries: a row per column, then, unless there is no intercept, one for the
+ * intercept; in each row an entry per class (one, but for several classes). */
 #ifndef PL_GLM_H
 #define PL_GLM_H
 
 #include "data/data.h"
 #include "loss/loss.h"
+#include "math/sparse.h"
+#include "model/problem.h"
 #include "model/team.h"
 
 typedef struct pl_glm {
@@ -19,7 +21,8 @@ typedef struct pl_glm {
     const pl_loss *loss;
     double lambda, l1_ratio, l1, l2;
     pl_intercept intercept;
-    uint64_t size;     /* of a vector over features */
+    uint64_t classes;  /* entries in a row of the model */
+    uint64_t size;     /* of a model: rows x classes */
     double total;      /* sum of weights */
     double mean_norm2; /* sum_i q_i |x_i|^2 */
     double mu;         /* penalty of the free intercept's sub-problem; docs/mathematics.md */
@@ -28,9 +31,11 @@ typedef struct pl_glm {
     double *norm2;     /* |x_i|^2 */
 } pl_glm;
 
-/* Fills in what the data decide: labels, loss, lambda where they were left to `auto`. */
+/* Fills in what the labels decide, alike on all ranks. */
 parley_status pl_glm_open(pl_glm *glm, pl_engine *engine, const parley_data *data, const parley_settings *settings,
                           parley_error *error);
+/* Fills in what the rows decide, when they have been dealt: norms, weights, and lambda where it was left to `auto`. */
+parley_status pl_glm_measure(pl_glm *glm, const pl_team *team, parley_error *error);
 void pl_glm_close(pl_glm *glm);
 
 static inline double pl_target(const pl_glm *glm, uint64_t row) {
@@ -44,7 +49,20 @@ static inline double pl_share(const pl_glm *glm, uint64_t row) {
 
 /* Is entry j penalised? All are but a free intercept. */
 static inline bool pl_penalised(const pl_glm *glm, uint64_t j) {
-    return j < glm->data->x.columns || glm->intercept == PL_PENALISED;
+    return j < glm->data->x.columns * glm->classes || glm->intercept == PL_PENALISED;
+}
+
+/* x_i . w, intercept left out; and w += a x_i. */
+static inline double pl_row_dot(const pl_glm *glm, uint64_t row, const double *w) {
+    const pl_matrix *x = &glm->data->x;
+    uint64_t begin = x->start[row];
+    return pl_sparse_dot(x->index + begin, x->value ? x->value + begin : NULL, x->start[row + 1] - begin, w);
+}
+
+static inline void pl_row_add(const pl_glm *glm, uint64_t row, double a, double *w) {
+    const pl_matrix *x = &glm->data->x;
+    uint64_t begin = x->start[row];
+    pl_sparse_add(x->index + begin, x->value ? x->value + begin : NULL, x->start[row + 1] - begin, a, w);
 }
 
 /* l1 |w|_1 + l2/2 |w|^2, and r*(scale u), over entries [begin, end). */
@@ -60,6 +78,8 @@ static inline double pl_metric(const pl_glm *glm, uint64_t j) {
 /* P at w = 0 and the best intercept: the scale of a relative gap. */
 parley_status pl_null_objective(const pl_glm *glm, const pl_team *team, double *objective, double *b,
                                 parley_error *error);
+/* The GLM, as the loop sees it. */
+pl_problem pl_glm_problem(const pl_glm *glm);
 
 /* Passes over the rows of the team, one task for each lane of each worker. */
 void pl_margins(const pl_glm *glm, const pl_team *team, const double *w,

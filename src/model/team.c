@@ -2,6 +2,8 @@
  * blocks of rows are shuffled first, because files sorted by label would give each worker one label only. */
 #include "model/team.h"
 
+#include <string.h>
+
 #include "base/random.h"
 #include "engine/collective.h"
 
@@ -86,34 +88,71 @@ static void weigh(pl_team *team, const double *weight) {
         }
 }
 
-parley_status pl_team_open(pl_team *team, pl_engine *engine, const parley_data *data, unsigned workers, unsigned lanes,
-                           uint64_t seed, parley_error *error) {
+static parley_status gather_team(pl_team *team, pl_engine *engine, unsigned workers, unsigned lanes, uint64_t seed,
+                                 parley_error *error) {
     unsigned first = pl_host_begin(workers, engine->ranks, engine->rank);
     unsigned hosted = pl_host_begin(workers, engine->ranks, engine->rank + 1) - first;
     *team =
         (pl_team){.engine = engine, .workers = workers, .first = first, .hosted = hosted, .lanes = lanes, .seed = seed};
-    deck deck;
-    parley_status status = shuffle_deck(&deck, data->x.rows, workers, seed, error);
-    if (status != PARLEY_OK)
-        return status;
     team->parts = pl_alloc((uint64_t)hosted * lanes, sizeof *team->parts);
-    team->ranges = pl_alloc(deck.blocks + (uint64_t)workers * lanes, sizeof *team->ranges);
     team->rows = pl_alloc(hosted, sizeof *team->rows);
     team->nonzeros = pl_alloc(hosted, sizeof *team->nonzeros);
     team->weight = pl_alloc(hosted, sizeof *team->weight);
     team->lane_sums = pl_alloc((uint64_t)hosted * lanes * PL_ROW_SUMS, sizeof *team->lane_sums);
     team->worker_sums = pl_alloc((uint64_t)hosted * PL_ROW_SUMS, sizeof *team->worker_sums);
-    if (!team->lane_sums || !team->worker_sums || !team->parts || !team->ranges || !team->rows || !team->nonzeros ||
-        !team->weight) {
-        status = pl_fail_memory(error, "shards", (deck.blocks + (uint64_t)workers * lanes) * sizeof *team->ranges);
-        pl_team_close(team);
-    } else {
-        cut_deck(&deck, &data->x, (uint64_t)workers * lanes, (uint64_t)first * lanes, (uint64_t)hosted * lanes,
+    if (team->lane_sums && team->worker_sums && team->parts && team->rows && team->nonzeros && team->weight)
+        return PARLEY_OK;
+    pl_team_close(team);
+    return pl_fail_memory(error, "shards", (uint64_t)hosted * lanes * PL_ROW_SUMS * sizeof(double));
+}
+
+static parley_status deal_rows(pl_team *team, const pl_matrix *x, parley_error *error) {
+    deck deck;
+    parley_status status = shuffle_deck(&deck, x->rows, team->workers, team->seed, error);
+    if (status != PARLEY_OK)
+        return status;
+    uint64_t parts = (uint64_t)team->workers * team->lanes;
+    status = pl_take(&team->ranges, deck.blocks + parts, sizeof *team->ranges, "shards", error);
+    if (status == PARLEY_OK)
+        cut_deck(&deck, x, parts, (uint64_t)team->first * team->lanes, (uint64_t)team->hosted * team->lanes,
                  team->parts, team->ranges);
-        weigh(team, data->weight);
-    }
     pl_free(deck.order);
     return status;
+}
+
+/* The deal that was made while the rows were read. */
+static parley_status take_deal(pl_team *team, const pl_deal *deal, parley_error *error) {
+    if (deal->workers != team->workers || deal->lanes != team->lanes)
+        return pl_fail(error, PARLEY_BROKEN, "rows were dealt to %u workers of %u lanes, not to %u of %u",
+                       deal->workers, deal->lanes, team->workers, team->lanes);
+    memcpy(team->parts, deal->parts, (size_t)team->hosted * team->lanes * sizeof *team->parts);
+    return PARLEY_OK;
+}
+
+static parley_status open_team(pl_team *team, pl_engine *engine, const pl_matrix *x, const pl_deal *deal,
+                               const double *weight, unsigned workers, unsigned lanes, uint64_t seed,
+                               parley_error *error) {
+    parley_status status = gather_team(team, engine, workers, lanes, seed, error);
+    if (status != PARLEY_OK)
+        return status;
+    team->all_rows = deal ? deal->rows : x->rows;
+    team->all_nonzeros = deal ? deal->nonzeros : x->nonzeros;
+    status = deal ? take_deal(team, deal, error) : deal_rows(team, x, error);
+    if (status == PARLEY_OK)
+        weigh(team, weight);
+    else
+        pl_team_close(team);
+    return status;
+}
+
+parley_status pl_team_open(pl_team *team, pl_engine *engine, const parley_data *data, unsigned workers, unsigned lanes,
+                           uint64_t seed, parley_error *error) {
+    return open_team(team, engine, &data->x, data->deal, data->weight, workers, lanes, seed, error);
+}
+
+parley_status pl_team_deal(pl_team *team, pl_engine *engine, const pl_matrix *x, unsigned workers, unsigned lanes,
+                           uint64_t seed, parley_error *error) {
+    return open_team(team, engine, x, NULL, NULL, workers, lanes, seed, error);
 }
 
 void pl_team_close(pl_team *team) {

@@ -11,29 +11,24 @@
 
 #define PL_ROW_SUMS 9
 
-typedef struct pl_range {
-    uint64_t begin, end; /* rows */
-} pl_range;
-
-typedef struct pl_part {
-    pl_range *ranges;
-    uint64_t count, rows, nonzeros;
-} pl_part;
-
 typedef struct pl_team {
     pl_engine *engine;
     unsigned workers, first, hosted, lanes;
     uint64_t seed;
-    pl_part *parts;      /* hosted x lanes */
-    pl_range *ranges;    /* what the parts point into */
-    uint64_t *rows;      /* of each hosted worker */
-    uint64_t *nonzeros;  /* likewise */
-    double *weight;      /* likewise: sum of its rows' weights */
-    double *lane_sums;   /* scratch of sums over rows: hosted x lanes x PL_ROW_SUMS */
-    double *worker_sums; /* hosted x PL_ROW_SUMS */
+    pl_part *parts;                  /* hosted x lanes */
+    pl_range *ranges;                /* what the parts point into; NULL: the data's own deal */
+    uint64_t *rows;                  /* of each hosted worker */
+    uint64_t *nonzeros;              /* likewise */
+    double *weight;                  /* likewise: sum of its rows' weights */
+    uint64_t all_rows, all_nonzeros; /* of all workers */
+    double *lane_sums;               /* scratch of sums over rows: hosted x lanes x PL_ROW_SUMS */
+    double *worker_sums;             /* hosted x PL_ROW_SUMS */
 } pl_team;
 
 parley_status pl_team_open(pl_team *team, pl_engine *engine, const parley_data *data, unsigned workers, unsigned lanes,
+                           uint64_t seed, parley_error *error);
+/* Deals the rows of any matrix, each of weight 1: with a matrix by columns, deals columns. */
+parley_status pl_team_deal(pl_team *team, pl_engine *engine, const pl_matrix *x, unsigned workers, unsigned lanes,
                            uint64_t seed, parley_error *error);
 void pl_team_close(pl_team *team);
 

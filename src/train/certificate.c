@@ -90,12 +90,6 @@ static parley_status measure_gradient(pl_run *run, dual_point *point, parley_err
     return status;
 }
 
-static void keep_model(pl_run *run, const double *w, double b) {
-    memcpy(run->best.w, w, run->glm.size * sizeof *w);
-    if (run->glm.intercept == PL_FREE)
-        run->best.w[run->glm.data->x.columns] = b;
-}
-
 parley_status pl_certify(pl_run *run, const pl_evaluation *at, bool gradient, parley_error *error) {
     const pl_glm *glm = &run->glm;
     double sums[PL_OWN_SCALARS] = {0};
@@ -113,12 +107,12 @@ parley_status pl_certify(pl_run *run, const pl_evaluation *at, bool gradient, pa
     run->diverged = !isfinite(objective);
     if (objective < run->best.objective) {
         run->best.objective = objective;
-        keep_model(run, run->w, at->b);
+        memcpy(run->best.w, run->w, run->problem.size * sizeof *run->w);
     }
     run->evaluated = true;
     run->pace.passes = 0;
     if (!run->best.exists)
-        return measure_gradient(run, &point, error);
+        return gradient ? measure_gradient(run, &point, error) : PARLEY_OK;
     double dual = dual_value(glm, at, sums[SUM_CONJUGATE], !gradient);
     if (dual > run->best.dual)
         run->best.dual = dual;
@@ -175,7 +169,7 @@ static void tell_combine(pl_run *run) {
 
 void pl_recover(pl_run *run) {
     change_something(run);
-    if (run->method.local->evaluates_gradient && run->entries == run->glm.size)
+    if (run->method.local->evaluates_gradient && run->entries == run->problem.size)
         memcpy(run->v, run->best.w, run->entries * sizeof *run->v);
     run->diverged = false;
 }

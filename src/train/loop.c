@@ -20,18 +20,27 @@ static void add_evaluation(pl_run *run, double seconds) {
         run->trace[k].evaluate += seconds;
 }
 
+/* What the workers own: rows or columns. */
+static const pl_team *owners_of(const pl_run *run) {
+    return run->method.local->by_columns ? &run->columns : &run->team;
+}
+
 /* Worker k's part of all non-zeros; of all rows where there are none. */
 static double share_of_data(const pl_run *run, unsigned k) {
-    const pl_matrix *x = &run->data->x;
-    return x->nonzeros ? (double)run->team.nonzeros[k] / (double)x->nonzeros
-                       : (double)run->team.rows[k] / (double)x->rows;
+    const pl_team *team = owners_of(run);
+    return team->all_nonzeros ? (double)team->nonzeros[k] / (double)team->all_nonzeros
+                              : (double)team->rows[k] / (double)team->all_rows;
 }
 
 /* Local steps of all workers; the slowest one's time is the round's compute, the rest of the phase is waiting. */
 static parley_status work(pl_run *run, pl_evaluation *at, parley_error *error) {
     const pl_combine_type *combine = run->method.combine;
     run->sigma = combine->sigma ? combine->sigma(run->combine) : 1.0;
-    pl_round round = {run->round, run->sigma, combine->momentum ? combine->momentum(run->combine) : 0.0};
+    pl_round round = {.number = run->round,
+                      .sigma = run->sigma,
+                      .momentum = combine->momentum ? combine->momentum(run->combine) : 0.0,
+                      .epochs = run->settings->local_epochs,
+                      .steps = run->settings->local_steps};
     double began = pl_engine_now(run->engine), slowest = 0, passes = 0;
     at->seconds = 0;
     parley_status status = run->method.local->work(run->local, &round, run->v, run->update, at, error);
@@ -54,8 +63,9 @@ static parley_status work(pl_run *run, pl_evaluation *at, parley_error *error) {
 
 static parley_status reduce(pl_run *run, parley_error *error) {
     const pl_combine_type *combine = run->method.combine;
+    double total = run->method.local->by_columns ? (double)run->columns.all_rows : run->problem.total;
     for (unsigned k = 0; k < run->team.hosted; k++)
-        run->share[k] = combine->share ? combine->share(run->combine, run->update[k].weight, run->glm.total) : 1.0;
+        run->share[k] = combine->share ? combine->share(run->combine, run->update[k].weight, total) : 1.0;
     return pl_exchange_reduce(run->exchange, run->update, run->share, run->change, error);
 }
 
@@ -174,6 +184,7 @@ static parley_status step(pl_run *run, parley_error *error) {
                       .v = run->v,
                       .change = run->change,
                       .direction = run->direction,
+                      .metric = run->method.local->metric ? run->method.local->metric(run->local) : NULL,
                       .sum = sum_over_owners,
                       .exchange = run->exchange};
     parley_status status = total_shrink(run, &slice.shrink, error);
@@ -222,7 +233,8 @@ static parley_status one_round(pl_run *run, parley_error *error) {
     run->evaluated = false;
     parley_status status = work(run, &at, error);
     double began = pl_engine_now(run->engine), looked = 0;
-    if (status == PARLEY_OK)
+    bool in_place = run->method.exchange->in_place; /* the workers' steps are in v already */
+    if (status == PARLEY_OK && !in_place)
         status = reduce(run, error);
     if (status == PARLEY_OK && certifies(run)) {
         double looking = pl_engine_now(run->engine);
@@ -233,7 +245,7 @@ static parley_status one_round(pl_run *run, parley_error *error) {
     }
     if (status == PARLEY_OK && run->diverged)
         pl_recover(run);
-    else if (status == PARLEY_OK && !reached(run))
+    else if (status == PARLEY_OK && !in_place && !reached(run))
         status = step(run, error);
     count_traffic(run, pl_engine_now(run->engine) - began - looked - run->probe_seconds);
     add_probes(run);

@@ -47,11 +47,12 @@ const pl_preset *pl_preset_find(const char *name) {
 
 const pl_preset *pl_preset_choose(const pl_glm *glm) {
     const pl_matrix *x = &glm->data->x;
-    bool dense = (double)x->nonzeros >= DENSE_SHARE * (double)x->rows * (double)x->columns;
+    const parley_data *data = glm->data;
+    bool dense = (double)pl_all_nonzeros(data) >= DENSE_SHARE * (double)pl_all_rows(data) * (double)x->columns;
     bool few = x->columns <= FEW_COLUMNS || (dense && x->columns <= DENSE_COLUMNS);
-    if (few && glm->loss->smooth && glm->l1 == 0)
+    if (few && glm->loss->smooth && glm->l1_ratio == 0)
         return pl_preset_find("newton");
-    if (glm->l2 > 0)
+    if (glm->lambda != 0 && glm->l1_ratio < 1)
         return pl_preset_find("cocoa+");
     return pl_preset_find("gd"); /* no L2 penalty: no dual variables to ascend in */
 }

@@ -2,6 +2,7 @@
 #ifndef PL_RUN_H
 #define PL_RUN_H
 
+#include "model/columns.h"
 #include "trace/log.h"
 #include "train/presets.h"
 
@@ -35,7 +36,10 @@ typedef struct pl_run {
     parley_settings *settings; /* resolved */
     pl_method method;
     pl_glm glm;
+    pl_problem problem; /* the same, as the loop sees it */
     pl_team team;
+    pl_columns by_column; /* and the deal of columns, where the solver asks for them */
+    pl_team columns;
     pl_local *local;
     pl_combine *combine;
     pl_exchange *exchange;

@@ -49,7 +49,7 @@ void pl_give_up_log(pl_run *run, const parley_error *why) {
 static uint64_t choose_lanes(const pl_run *run, uint64_t workers) {
     uint64_t lanes = run->engine->threads * (uint64_t)run->engine->ranks / workers;
     uint64_t each = LANE_NONZEROS > LANE_ENTRIES * run->glm.size ? LANE_NONZEROS : LANE_ENTRIES * run->glm.size;
-    uint64_t most = run->data->x.nonzeros / workers / each;
+    uint64_t most = pl_all_nonzeros(run->data) / workers / each;
     lanes = lanes < most ? lanes : most;
     return lanes < 1 ? 1 : lanes;
 }
@@ -58,13 +58,21 @@ static parley_status choose_team(pl_run *run, parley_error *error) {
     parley_settings *settings = run->settings;
     if (!settings->workers)
         settings->workers = run->engine->ranks;
-    if (settings->workers > run->data->x.rows)
-        return pl_fail(error, PARLEY_BAD_USAGE, "--workers %llu: there are only %llu rows to deal out",
-                       (unsigned long long)settings->workers, (unsigned long long)run->data->x.rows);
+    bool by_columns = run->method.local->by_columns;
+    uint64_t items = by_columns ? run->data->x.columns : pl_all_rows(run->data);
+    if (settings->workers > items)
+        return pl_fail(error, PARLEY_BAD_USAGE, "--workers %llu: there are only %llu %s to deal out",
+                       (unsigned long long)settings->workers, (unsigned long long)items,
+                       by_columns ? "columns" : "rows");
     if (!settings->lanes)
         settings->lanes = choose_lanes(run, settings->workers);
-    return pl_team_open(&run->team, run->engine, run->data, (unsigned)settings->workers, (unsigned)settings->lanes,
-                        settings->seed, error);
+    unsigned workers = (unsigned)settings->workers, lanes = (unsigned)settings->lanes;
+    parley_status status = pl_team_open(&run->team, run->engine, run->data, workers, lanes, settings->seed, error);
+    if (status == PARLEY_OK && by_columns)
+        status = pl_columns_open(&run->by_column, run->engine, &run->data->x, error);
+    if (status == PARLEY_OK && by_columns)
+        status = pl_team_deal(&run->columns, run->engine, &run->by_column.x, workers, lanes, settings->seed, error);
+    return status;
 }
 
 static void describe(pl_run *run, uint64_t bytes) {
@@ -110,7 +118,7 @@ static void summarise(pl_run *run) {
 }
 
 static parley_status open_vectors(pl_run *run, uint64_t width, parley_error *error) {
-    uint64_t size = run->glm.size, entries = run->entries, hosted = run->team.hosted;
+    uint64_t size = run->problem.size, entries = run->entries, hosted = run->team.hosted;
     run->v = pl_alloc(entries, sizeof *run->v);
     run->direction = pl_alloc(entries, sizeof *run->direction);
     run->change = pl_alloc(entries * width, sizeof *run->change);
@@ -129,23 +137,50 @@ static parley_status open_vectors(pl_run *run, uint64_t width, parley_error *err
 }
 
 /* At w = 0, t = 0: P is known, and D is 0 for every loss whose least value is 0, at no cost. */
-static parley_status start_certificate(pl_run *run, pl_setup *setup, parley_error *error) {
+static parley_status start_certificate(pl_run *run, parley_error *error) {
     pl_certificate *best = &run->best;
-    double b;
-    parley_status status = pl_null_objective(&run->glm, &run->team, &best->null, &b, error);
-    if (status == PARLEY_OK && !isfinite(best->null))
-        status =
-            pl_fail(error, PARLEY_BAD_INPUT, "%s: labels are too large to square; scale them down", run->data->path);
+    parley_status status = run->problem.type->null(&run->problem, &run->team, best->w, &best->null, error);
     best->objective = best->null;
     best->dual = 0;
     best->gradient = INFINITY;
-    if (run->glm.intercept == PL_FREE)
-        best->w[run->data->x.columns] = setup->b = b;
     run->pace = (pl_pace){.threshold = run->settings->gap * best->null,
                           .estimate = -1,
                           .trusted = true,
                           .watched = best->exists ? best->null : INFINITY,
                           .last_gap = best->null};
+    return status;
+}
+
+static parley_status open_members(pl_run *run, parley_error *error) {
+    const pl_local_type *local = run->method.local;
+    const pl_combine_type *combine = run->method.combine;
+    uint64_t width = combine->width ? combine->width(&run->glm) : 1;
+    run->entries = local->entries ? local->entries(&run->problem) : run->problem.size;
+    pl_setup setup = {.problem = &run->problem,
+                      .glm = &run->glm,
+                      .team = &run->team,
+                      .columns = local->by_columns ? &run->columns : NULL,
+                      .by_column = local->by_columns ? &run->by_column.x : NULL,
+                      .settings = run->settings,
+                      .entries = run->entries,
+                      .width = width,
+                      .searches = combine->searches,
+                      .in_place = run->method.exchange->in_place};
+    summarise(run);
+    describe(run, local->bytes(&setup) + (combine->bytes ? combine->bytes(&setup) : 0) +
+                      (local->by_columns ? pl_columns_bytes(&run->data->x) : 0) +
+                      ((width + 2) * run->entries + 2 * run->problem.size) * sizeof(double));
+    parley_status status = open_vectors(run, width, error);
+    if (status == PARLEY_OK)
+        status = start_certificate(run, error);
+    setup.null = run->best.w;
+    if (status == PARLEY_OK)
+        status = local->open(&setup, &run->local, error);
+    if (status == PARLEY_OK)
+        status = combine->open(&setup, &run->combine, error);
+    if (status == PARLEY_OK)
+        status = pl_exchange_open(run->method.exchange, &run->team, run->entries, width, combine->whole, &run->exchange,
+                                  error);
     return status;
 }
 
@@ -158,27 +193,13 @@ static parley_status set_up(pl_run *run, parley_error *error) {
         status = pl_method_resolve(run->settings, &run->glm, &run->method, error);
     if (status == PARLEY_OK)
         status = choose_team(run, error);
+    if (status == PARLEY_OK)
+        status = pl_glm_measure(&run->glm, &run->team, error);
     if (status != PARLEY_OK)
         return status;
-    const pl_combine_type *combine = run->method.combine;
-    uint64_t width = combine->width ? combine->width(&run->glm) : 1;
-    pl_setup setup = {&run->glm, &run->team, run->settings, width, 0.0, combine->searches};
-    run->entries = run->method.local->entries ? run->method.local->entries(&run->glm) : run->glm.size;
-    run->best.exists = run->glm.lambda > 0;
-    summarise(run);
-    describe(run, run->method.local->bytes(&setup) + (combine->bytes ? combine->bytes(&setup) : 0) +
-                      ((width + 2) * run->entries + 2 * run->glm.size) * sizeof(double));
-    status = open_vectors(run, width, error);
-    if (status == PARLEY_OK)
-        status = start_certificate(run, &setup, error);
-    if (status == PARLEY_OK)
-        status = run->method.local->open(&setup, &run->local, error);
-    if (status == PARLEY_OK)
-        status = combine->open(&setup, &run->combine, error);
-    if (status == PARLEY_OK)
-        status = pl_exchange_open(run->method.exchange, &run->team, run->entries, width, combine->whole, &run->exchange,
-                                  error);
-    return status;
+    run->problem = pl_glm_problem(&run->glm);
+    run->best.exists = run->problem.dual;
+    return open_members(run, error);
 }
 
 static parley_status put(parley_model *model, const char *key, double value, parley_error *error) {
@@ -221,16 +242,10 @@ static void record_choices(pl_run *run) {
 }
 
 static parley_status make_model(pl_run *run, parley_model **out, parley_error *error) {
-    const pl_glm *glm = &run->glm;
-    uint64_t columns = run->data->x.columns;
     parley_model *model;
-    parley_status status = pl_model_new(1, columns, glm->loss, &model, error);
+    parley_status status = run->problem.type->model(&run->problem, run->best.w, &model, error);
     if (status != PARLEY_OK)
         return status;
-    memcpy(model->coef, run->best.w, columns * sizeof *model->coef);
-    model->intercept[0] = glm->intercept == PL_NO_INTERCEPT ? 0.0 : run->best.w[columns];
-    model->low = glm->low;
-    model->high = glm->high;
     status = describe_model(run, model, error);
     if (status != PARLEY_OK)
         parley_model_free(model);
@@ -246,6 +261,8 @@ static void close_run(pl_run *run) {
         run->method.combine->close(run->combine);
     pl_exchange_close(run->exchange);
     pl_team_close(&run->team);
+    pl_team_close(&run->columns);
+    pl_columns_close(&run->by_column);
     pl_glm_close(&run->glm);
     pl_log_close(run->log);
     void *owned[] = {run->v,      run->direction, run->change,  run->w,     run->best.w,

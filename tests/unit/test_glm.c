@@ -33,6 +33,7 @@ static problem open_problem(const char *words) {
     assert_done(pl_threads_open(&problem.engine, 1, 2, 10.0, &error), &error);
     assert_done(pl_glm_open(&problem.glm, problem.engine, problem.data, &settings, &error), &error);
     assert_done(pl_team_open(&problem.team, problem.engine, problem.data, 3, 2, 1, &error), &error);
+    assert_done(pl_glm_measure(&problem.glm, &problem.team, &error), &error);
     return problem;
 }
 
@@ -158,12 +159,17 @@ static void weights_that_add_up_to_nothing_are_refused(void **state) {
     parley_settings settings = settings_of("");
     parley_error error = {0};
     pl_engine *engine;
+    pl_team team;
     pl_glm glm;
     const double none[] = {0.0, 0.0};
     set_weights(data, none);
     assert_int_equal(pl_threads_open(&engine, 1, 1, 1.0, NULL), PARLEY_OK);
-    assert_int_equal(pl_glm_open(&glm, engine, data, &settings, &error), PARLEY_BAD_INPUT);
+    assert_done(pl_glm_open(&glm, engine, data, &settings, &error), &error);
+    assert_done(pl_team_open(&team, engine, data, 1, 1, 1, &error), &error);
+    assert_int_equal(pl_glm_measure(&glm, &team, &error), PARLEY_BAD_INPUT);
     assert_string_equal(error.sentence, "sample: the weights add up to 0");
+    pl_team_close(&team);
+    pl_glm_close(&glm);
     pl_engine_close(engine);
     parley_data_free(data);
 }
@@ -416,6 +422,8 @@ static parley_status null_body(pl_engine *engine, void *context, parley_error *e
     free(settings);
     if (status == PARLEY_OK)
         status = pl_team_open(&team, engine, ranked->data, 7, 1, 1, error);
+    if (status == PARLEY_OK)
+        status = pl_glm_measure(&glm, &team, error);
     if (status != PARLEY_OK)
         return status;
     status = pl_null_objective(&glm, &team, &ranked->objective[engine->rank], &ranked->b[engine->rank], error);
