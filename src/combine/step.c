@@ -13,13 +13,15 @@
 
 typedef struct step {
     pl_combine base;
-    const pl_glm *glm;
+    const pl_problem *problem;
     double rate;
     pl_schedule schedule;
     unsigned halved;
 } step;
 
 static double safe_rate(const pl_glm *glm) {
+    if (!glm)
+        return 1.0;
     double norm2 = glm->mean_norm2 + (glm->intercept == PL_NO_INTERCEPT ? 0.0 : 1.0);
     return glm->loss->smooth ? 1.0 / (glm->loss->curvature_bound * norm2 + glm->l2) : 1.0 / (norm2 + glm->l2);
 }
@@ -31,7 +33,7 @@ static parley_status open_step(const pl_setup *setup, pl_combine **out, parley_e
         return status;
     double rate = setup->settings->rate;
     *this = (step){{&pl_combine_step},
-                   setup->glm,
+                   setup->problem,
                    isnan(rate) ? safe_rate(setup->glm) : rate,
                    (pl_schedule)setup->settings->schedule,
                    0};
@@ -46,13 +48,14 @@ static double rate_at(const step *this, uint64_t round) {
 
 static parley_status propose(pl_combine *combine, const pl_slice *slice, uint64_t round, parley_error *error) {
     const step *this = (step *)combine;
-    const pl_glm *glm = this->glm;
+    const pl_problem *problem = this->problem;
     double eta = rate_at(this, round);
     (void)error;
     for (uint64_t j = slice->begin; j < slice->end; j++) {
         double v = slice->v[j];
-        double next = pl_penalised(glm, j) ? pl_soft(v - eta * (slice->change[j] + glm->l2 * v), eta * glm->l1)
-                                           : v - eta * slice->change[j];
+        double next = j < problem->penalised
+                          ? pl_soft(v - eta * (slice->change[j] + problem->l2 * v), eta * problem->l1)
+                          : v - eta * slice->change[j];
         slice->direction[j] = next - v;
     }
     return PARLEY_OK;

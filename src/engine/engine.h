@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+#include "base/memory.h"
 #include "base/pool.h"
 #include "base/settings.h"
 
@@ -22,8 +23,14 @@ typedef struct pl_engine_type {
     /* Receives exactly `bytes` bytes, in the order of sending; fails, naming the rank, after `deadline` seconds. */
     parley_status (*take)(pl_engine *engine, unsigned from, unsigned channel, void *data, uint64_t bytes,
                           parley_error *error);
-    /* Runs tasks on this rank's threads; see pool.h. */
+    /* Receives the next message on `channel`, whoever sent it and however long: grows `data` to hold it. */
+    parley_status (*take_any)(pl_engine *engine, unsigned channel, unsigned *from, pl_span *data, uint64_t *bytes,
+                              parley_error *error);
+    /* Runs tasks on this rank's threads; see pool.h. They must not wait for each other. */
     void (*run)(pl_engine *engine, pl_task task, void *context, unsigned tasks);
+    /* Runs tasks that may wait for each other in take: all of them are begun, at most `threads` compute at a time, and
+     * one that waits lets another in. */
+    parley_status (*converse)(pl_engine *engine, pl_task task, void *context, unsigned tasks, parley_error *error);
     double (*now)(pl_engine *engine);
     /* Tells all ranks that this one cannot go on: every take that waits, here and elsewhere, ends with this sentence.
      */

@@ -2,6 +2,7 @@
  * may be more, each driven by a thread of the caller's, which talk through mailboxes: so that what runs on many
  * machines is tested in one process. */
 #define _POSIX_C_SOURCE 200809L
+#include <limits.h>
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
@@ -11,6 +12,7 @@
 #include "engine/engine.h"
 
 #define DEADLINE 60.0 /* seconds to wait for another rank */
+#define ANYBODY UINT_MAX
 
 typedef struct message {
     struct message *next;
@@ -30,11 +32,39 @@ typedef struct hub {
     unsigned ranks;
 } hub;
 
+/* Lets at most so many tasks of a conversation compute at a time. */
+typedef struct gate {
+    pthread_mutex_t mutex;
+    pthread_cond_t opened;
+    unsigned places;
+} gate;
+
 typedef struct threads_engine {
     pl_engine base;
     pl_pool *pool;
     hub *hub;
 } threads_engine;
+
+static _Thread_local gate *my_gate; /* of the conversation that this thread takes part in; NULL: none */
+
+static void enter(gate *gate) {
+    if (!gate)
+        return;
+    pthread_mutex_lock(&gate->mutex);
+    while (gate->places == 0)
+        pthread_cond_wait(&gate->opened, &gate->mutex);
+    gate->places--;
+    pthread_mutex_unlock(&gate->mutex);
+}
+
+static void leave(gate *gate) {
+    if (!gate)
+        return;
+    pthread_mutex_lock(&gate->mutex);
+    gate->places++;
+    pthread_cond_signal(&gate->opened);
+    pthread_mutex_unlock(&gate->mutex);
+}
 
 static parley_status post(pl_engine *engine, unsigned to, unsigned channel, const void *data, uint64_t bytes,
                           parley_error *error) {
@@ -54,9 +84,10 @@ static parley_status post(pl_engine *engine, unsigned to, unsigned channel, cons
     return PARLEY_OK;
 }
 
+/* The oldest message from `from`, or from anybody, on the channel. */
 static message *find(message **list, unsigned from, unsigned channel) {
     for (; *list; list = &(*list)->next)
-        if ((*list)->from == from && (*list)->channel == channel) {
+        if ((from == ANYBODY || (*list)->from == from) && (*list)->channel == channel) {
             message *found = *list;
             *list = found->next;
             return found;
@@ -73,34 +104,110 @@ static struct timespec after(double seconds) {
     return when;
 }
 
-static parley_status take(pl_engine *engine, unsigned from, unsigned channel, void *data, uint64_t bytes,
-                          parley_error *error) {
+/* Waits for a message; it is the caller's then. */
+static parley_status receive(pl_engine *engine, unsigned from, unsigned channel, message **out, parley_error *error) {
     hub *hub = ((threads_engine *)engine)->hub;
     struct timespec limit = after(engine->deadline);
     message *got = NULL;
-    bool late = false;
+    bool late = false, left = false;
     pthread_mutex_lock(&hub->mutex);
-    while (!hub->failed && !(got = find(&hub->inbox[engine->rank], from, channel)) && !late)
+    while (!hub->failed && !(got = find(&hub->inbox[engine->rank], from, channel)) && !late) {
+        if (!left)
+            leave(my_gate);
+        left = true;
         late = pthread_cond_timedwait(&hub->arrived, &hub->mutex, &limit) != 0;
+    }
     parley_error failure = hub->failure;
     bool failed = hub->failed;
     pthread_mutex_unlock(&hub->mutex);
-    parley_status status = PARLEY_OK;
+    if (left)
+        enter(my_gate);
+    *out = got;
     if (failed)
-        status = pl_fail(error, failure.status, "%s", failure.sentence);
-    else if (!got)
-        status = pl_fail(error, PARLEY_NO_PEER, "rank %u sent nothing for %g seconds", from, engine->deadline);
-    else if (got->bytes != bytes)
+        return pl_fail(error, failure.status, "%s", failure.sentence);
+    if (!got && from == ANYBODY)
+        return pl_fail(error, PARLEY_NO_PEER, "no rank sent anything for %g seconds", engine->deadline);
+    if (!got)
+        return pl_fail(error, PARLEY_NO_PEER, "rank %u sent nothing for %g seconds", from, engine->deadline);
+    return PARLEY_OK;
+}
+
+static parley_status take(pl_engine *engine, unsigned from, unsigned channel, void *data, uint64_t bytes,
+                          parley_error *error) {
+    message *got;
+    parley_status status = receive(engine, from, channel, &got, error);
+    if (status == PARLEY_OK && got->bytes != bytes)
         status = pl_fail(error, PARLEY_BROKEN, "rank %u sent %llu bytes where %llu were due", from,
                          (unsigned long long)got->bytes, (unsigned long long)bytes);
-    else
+    else if (status == PARLEY_OK)
         memcpy(data, got->data, bytes);
+    pl_free(got);
+    return status;
+}
+
+static parley_status take_any(pl_engine *engine, unsigned channel, unsigned *from, pl_span *data, uint64_t *bytes,
+                              parley_error *error) {
+    message *got;
+    parley_status status = receive(engine, ANYBODY, channel, &got, error);
+    if (status == PARLEY_OK && !pl_span_reserve(data, got->bytes + 1))
+        status = pl_fail_memory(error, "a message", got->bytes);
+    if (status == PARLEY_OK) {
+        *from = got->from;
+        *bytes = got->bytes;
+        memcpy(data->data, got->data, got->bytes);
+    }
     pl_free(got);
     return status;
 }
 
 static void run(pl_engine *engine, pl_task task, void *context, unsigned tasks) {
     pl_pool_run(((threads_engine *)engine)->pool, task, context, tasks);
+}
+
+typedef struct speaker {
+    pthread_t thread;
+    gate *gate;
+    pl_task task;
+    void *context;
+    unsigned number;
+} speaker;
+
+static void idle(void *context, unsigned task) { (void)context, (void)task; }
+
+static void *speak(void *argument) {
+    speaker *speaker = argument;
+    my_gate = speaker->gate;
+    enter(my_gate);
+    speaker->task(speaker->context, speaker->number);
+    leave(my_gate);
+    return NULL;
+}
+
+static parley_status converse(pl_engine *engine, pl_task task, void *context, unsigned tasks, parley_error *error) {
+    gate gate = {.places = 0}; /* closed until all have begun, or none will */
+    speaker *speakers;
+    unsigned begun = 0;
+    parley_status status = pl_take(&speakers, tasks, sizeof *speakers, "tasks", error);
+    if (status != PARLEY_OK)
+        return status;
+    pthread_mutex_init(&gate.mutex, NULL);
+    pthread_cond_init(&gate.opened, NULL);
+    for (; begun < tasks && status == PARLEY_OK; begun += status == PARLEY_OK) {
+        speakers[begun] = (speaker){.gate = &gate, .task = task, .context = context, .number = begun};
+        if (pthread_create(&speakers[begun].thread, NULL, speak, &speakers[begun]) != 0)
+            status = pl_fail(error, PARLEY_NO_MEMORY, "cannot start thread %u of %u", begun + 1, tasks);
+    }
+    if (status != PARLEY_OK)
+        for (unsigned i = 0; i < begun; i++)
+            speakers[i].task = idle;
+    for (unsigned i = 0; i < engine->threads; i++)
+        leave(&gate);
+    for (unsigned i = 0; i < begun; i++)
+        pthread_join(speakers[i].thread, NULL);
+    pthread_cond_destroy(&gate.opened);
+    pthread_mutex_destroy(&gate.mutex);
+    pl_free(speakers);
+    return status;
 }
 
 static double now(pl_engine *engine) {
@@ -202,7 +309,9 @@ const pl_engine_type pl_engine_threads = {
     .open = open_engine,
     .post = post,
     .take = take,
+    .take_any = take_any,
     .run = run,
+    .converse = converse,
     .now = now,
     .fail = fail,
     .close = close_engine,

@@ -457,5 +457,13 @@ static parley_status keep_model(const pl_problem *problem, const double *w, parl
 static const pl_problem_type type = {.name = "generalised linear model", .null = null_model, .model = keep_model};
 
 pl_problem pl_glm_problem(const pl_glm *glm) {
-    return (pl_problem){&type, glm, glm->size, glm->total, glm->lambda > 0};
+    uint64_t rows = glm->data->x.columns + (glm->intercept == PL_PENALISED ? 1 : 0);
+    return (pl_problem){.type = &type,
+                        .of = glm,
+                        .size = glm->size,
+                        .total = glm->total,
+                        .l1 = glm->l1,
+                        .l2 = glm->l2,
+                        .penalised = rows * glm->classes,
+                        .dual = glm->lambda > 0};
 }

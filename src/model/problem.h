@@ -22,7 +22,9 @@ struct pl_problem {
     const void *of; /* the problem itself: a pl_glm */
     uint64_t size;  /* entries of a model */
     double total;   /* sum of the rows' weights */
-    bool dual;      /* it has a dual problem, so that there are gaps; else evaluations say P alone */
+    double l1, l2;  /* penalty of the first `penalised` entries of a model; the others have none */
+    uint64_t penalised;
+    bool dual; /* it has a dual problem, so that there are gaps; else evaluations say P alone */
 };
 
 #endif

@@ -147,12 +147,15 @@ bool pl_evaluation_due(pl_run *run) {
     return run->pace.passes >= WORK_PER_EVALUATION * run->method.local->evaluate_passes(run->local);
 }
 
-/* Halves rates, wakes rows: whatever the members can change. */
-static bool change_something(pl_run *run) {
+/* Halves rates, wakes rows: whatever the members can change, on any rank. */
+static parley_status change_something(pl_run *run, bool *changed, parley_error *error) {
     const pl_local_type *local = run->method.local;
     const pl_combine_type *combine = run->method.combine;
-    bool changed = local->stalled && local->stalled(run->local);
-    return (combine->stalled && combine->stalled(run->combine)) || changed;
+    double flags[2] = {local->stalled && local->stalled(run->local),
+                       combine->stalled && combine->stalled(run->combine)};
+    parley_status status = pl_agree(run, flags, 2, error);
+    *changed = flags[0] + flags[1] > 0;
+    return status;
 }
 
 /* Tells the combine how fast the gap falls. */
@@ -167,21 +170,29 @@ static void tell_combine(pl_run *run) {
     pace->last_gap = gap;
 }
 
-void pl_recover(pl_run *run) {
-    change_something(run);
+parley_status pl_recover(pl_run *run, parley_error *error) {
+    bool changed;
+    parley_status status = change_something(run, &changed, error);
     if (run->method.local->evaluates_gradient && run->entries == run->problem.size)
         memcpy(run->v, run->best.w, run->entries * sizeof *run->v);
     run->diverged = false;
+    return status;
 }
 
-bool pl_stalls(pl_run *run) {
+parley_status pl_stalls(pl_run *run, bool *stalls, parley_error *error) {
     pl_pace *pace = &run->pace;
+    bool changed = false;
+    *stalls = false;
     tell_combine(run);
     if (!run->evaluated || run->round < pace->window + WINDOW)
-        return false;
+        return PARLEY_OK;
     double now = run->best.exists ? pl_gap(&run->best) : run->best.gradient;
     bool progress = now < pace->watched - PROGRESS * fabs(pace->watched);
     pace->watched = now;
     pace->window = run->round;
-    return !progress && !change_something(run);
+    if (progress)
+        return PARLEY_OK;
+    parley_status status = change_something(run, &changed, error);
+    *stalls = !changed;
+    return status;
 }

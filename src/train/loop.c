@@ -244,7 +244,7 @@ static parley_status one_round(pl_run *run, parley_error *error) {
         looked = pl_engine_now(run->engine) - looking;
     }
     if (status == PARLEY_OK && run->diverged)
-        pl_recover(run);
+        status = pl_recover(run, error);
     else if (status == PARLEY_OK && !in_place && !reached(run))
         status = step(run, error);
     count_traffic(run, pl_engine_now(run->engine) - began - looked - run->probe_seconds);
@@ -254,7 +254,7 @@ static parley_status one_round(pl_run *run, parley_error *error) {
         began = pl_engine_now(run->engine);
         status = pl_evaluate(run, error);
         if (status == PARLEY_OK && run->diverged)
-            pl_recover(run);
+            status = pl_recover(run, error);
         add_evaluation(run, pl_engine_now(run->engine) - began);
     }
     return status;
@@ -279,8 +279,7 @@ static void log_round(pl_run *run) {
         pl_give_up_log(run, &lost);
 }
 
-/* Ranks agree: what one of them decided by its clock or its user holds for all. */
-static parley_status agree(pl_run *run, double *flags, unsigned count, parley_error *error) {
+parley_status pl_agree(pl_run *run, double *flags, unsigned count, parley_error *error) {
     double sums[2] = {0};
     parley_status status = pl_sum_workers(run->engine, run->engine->ranks, flags, count, sums, error);
     memcpy(flags, sums, count * sizeof *flags);
@@ -292,7 +291,7 @@ static parley_status check_stop(pl_run *run, bool *stop, parley_error *error) {
     pl_progress(run, &progress);
     double flags[2] = {run->callback && run->callback(run->user, &progress, NULL) != 0,
                        pl_engine_now(run->engine) - run->began >= run->settings->seconds};
-    parley_status status = agree(run, flags, 2, error);
+    parley_status status = pl_agree(run, flags, 2, error);
     *stop = true;
     if (reached(run))
         run->summary.stop = PARLEY_CONVERGED;
@@ -302,10 +301,10 @@ static parley_status check_stop(pl_run *run, bool *stop, parley_error *error) {
         run->summary.stop = PARLEY_SECONDS;
     else if (run->round >= run->settings->rounds)
         run->summary.stop = PARLEY_ROUNDS;
-    else if (pl_stalls(run))
+    else if (status == PARLEY_OK) {
+        status = pl_stalls(run, stop, error);
         run->summary.stop = PARLEY_STALLED;
-    else
-        *stop = false;
+    }
     return status;
 }
 

@@ -72,10 +72,14 @@ parley_status pl_certify(pl_run *run, const pl_evaluation *evaluation, bool grad
 /* Evaluates v by passes over the data. */
 parley_status pl_evaluate(pl_run *run, parley_error *error);
 bool pl_evaluation_due(pl_run *run);
-void pl_recover(pl_run *run); /* from a diverged v: back to the best model, with smaller steps */
+/* From a diverged v: back to the best model, with smaller steps. */
+parley_status pl_recover(pl_run *run, parley_error *error);
 void pl_give_up_log(pl_run *run, const parley_error *why); /* train.c: the model is worth more than its log */
 void pl_progress(const pl_run *run, parley_progress *progress);
 parley_status pl_loop(pl_run *run, parley_error *error); /* loop.c: rounds until something says stop */
-bool pl_stalls(pl_run *run); /* no progress over a window of rounds, and nothing left to change */
+/* No progress over a window of rounds, and nothing left to change? */
+parley_status pl_stalls(pl_run *run, bool *stalls, parley_error *error);
+/* Adds up what the ranks say, so that what one of them decided holds for all. */
+parley_status pl_agree(pl_run *run, double *flags, unsigned count, parley_error *error);
 
 #endif

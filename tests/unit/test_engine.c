@@ -1,0 +1,103 @@
+/* test_engine.c: what the collectives do not use of an engine: messages from anybody, and tasks that wait for each
+ * other. */
+#include <stdatomic.h>
+#include <string.h>
+
+#include "support.h"
+
+#define CHANNEL 5
+#define TASKS 12
+
+static parley_status greet(pl_engine *engine, void *context, parley_error *error) {
+    uint64_t *seen = context; /* bytes from each rank, at rank 0 */
+    parley_status status = PARLEY_OK;
+    char text[MOST_RANKS + 1] = "abcde";
+    pl_span span = {0};
+    if (engine->rank > 0)
+        return engine->type->post(engine, 0, CHANNEL, text, engine->rank, error);
+    for (unsigned i = 1; i < engine->ranks && status == PARLEY_OK; i++) {
+        unsigned from;
+        uint64_t bytes;
+        status = engine->type->take_any(engine, CHANNEL, &from, &span, &bytes, error);
+        if (status == PARLEY_OK && memcmp(span.data, text, bytes) == 0)
+            seen[from] += bytes;
+    }
+    pl_span_free(&span);
+    return status;
+}
+
+static void messages_from_anybody_say_who_sent_them_and_how_long_they_are(void **state) {
+    (void)state;
+    for (unsigned ranks = 2; ranks <= MOST_RANKS; ranks++) {
+        uint64_t seen[MOST_RANKS] = {0};
+        parley_status status[MOST_RANKS];
+        parley_error error[MOST_RANKS];
+        run_ranks(ranks, 1, DEADLINE, greet, seen, status, error);
+        for (unsigned r = 0; r < ranks; r++) {
+            assert_done(status[r], &error[r]);
+            assert_int_equal(seen[r], r);
+        }
+    }
+}
+
+static void nobody_sending_ends_at_the_deadline(void **state) {
+    (void)state;
+    pl_engine *engine;
+    pl_span span = {0};
+    parley_error error = {0};
+    unsigned from;
+    uint64_t bytes;
+    assert_done(pl_threads_open(&engine, 1, 1, 0.01, &error), &error);
+    assert_int_equal(engine->type->take_any(engine, CHANNEL, &from, &span, &bytes, &error), PARLEY_NO_PEER);
+    assert_string_equal(error.sentence, "no rank sent anything for 0.01 seconds");
+    pl_span_free(&span);
+    pl_engine_close(engine);
+}
+
+typedef struct ring {
+    pl_engine *engine;
+    unsigned rounds;
+    atomic_uint inside, most; /* tasks that compute now, and at most */
+    parley_status status[TASKS];
+} ring;
+
+/* Passes a number to the next task and waits for the one before: nobody gets on unless all are under way. */
+static void pass_on(void *context, unsigned task) {
+    ring *ring = context;
+    pl_engine *engine = ring->engine;
+    parley_error error;
+    for (unsigned round = 0; round < ring->rounds && ring->status[task] == PARLEY_OK; round++) {
+        unsigned number = round, got = 0, inside = ++ring->inside, most = ring->most;
+        while (inside > most && !atomic_compare_exchange_weak(&ring->most, &most, inside))
+            ;
+        ring->inside--;
+        ring->status[task] = engine->type->post(engine, 0, 100 + (task + 1) % TASKS, &number, sizeof number, &error);
+        if (ring->status[task] == PARLEY_OK)
+            ring->status[task] = engine->type->take(engine, 0, 100 + task, &got, sizeof got, &error);
+        if (ring->status[task] == PARLEY_OK && got != round)
+            ring->status[task] = PARLEY_BROKEN;
+    }
+}
+
+static void tasks_that_wait_for_each_other_all_get_on(void **state) {
+    (void)state;
+    for (unsigned threads = 1; threads <= 2; threads++) {
+        parley_error error = {0};
+        ring ring = {.rounds = 50};
+        assert_done(pl_threads_open(&ring.engine, 1, threads, DEADLINE, &error), &error);
+        assert_done(ring.engine->type->converse(ring.engine, pass_on, &ring, TASKS, &error), &error);
+        for (unsigned t = 0; t < TASKS; t++)
+            assert_int_equal(ring.status[t], PARLEY_OK);
+        assert_true(ring.most >= 1 && ring.most <= threads);
+        pl_engine_close(ring.engine);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(messages_from_anybody_say_who_sent_them_and_how_long_they_are),
+        cmocka_unit_test(nobody_sending_ends_at_the_deadline),
+        cmocka_unit_test(tasks_that_wait_for_each_other_all_get_on),
+    };
+    return cmocka_run_group_tests_name("engine", tests, NULL, NULL);
+}
