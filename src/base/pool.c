@@ -1,7 +1,7 @@
-/* pool.c: tasks are taken from one counter. A waiting thread spins for some hundred microseconds, because rounds are
- * short, then sleeps. Threads are pinned to cores of their own while the pool is open: left alone, the kernel keeps a
- * new thread on its creator's core for 20 ms, which is longer than many a run, and puts two of them on one core now and
- * then. */
+/* pool.c: tasks are taken from one counter, and a run is over when its tasks are done: a helper that the kernel does
+ * not let run is not waited for. A waiting thread spins for some hundred microseconds, because rounds are short, then
+ * sleeps. Threads are pinned to cores of their own while the pool is open: left alone, the kernel keeps a new thread on
+ * its creator's core for 20 ms, which is longer than many a run, and puts two of them on one core now and then. */
 #define _GNU_SOURCE /* affinity */
 #include "base/pool.h"
 
@@ -21,8 +21,11 @@ struct pl_pool {
     pthread_mutex_t mutex;
     pthread_cond_t wake, idle;
     atomic_uint generation; /* of the current run; written under the mutex */
-    atomic_uint next, busy; /* next task; helpers that have not finished the run */
-    unsigned tasks, sleeping;
+    /* How many tasks the run has, and the next one: claimed by adding 1. Both in one word, so that a helper that comes
+     * late cannot mistake the next run's tasks for this one's. */
+    _Atomic uint64_t ticket;
+    atomic_uint left; /* tasks that are not done */
+    unsigned sleeping;
     bool owner_sleeps, stop;
     bool pinned; /* the owner and each helper to a core of its own */
     int home;
@@ -39,11 +42,20 @@ static void relax(void) {
 #endif
 }
 
-static void run_tasks(pl_pool *pool) {
+/* Takes tasks until there are none; true: did the last one that was left. */
+static bool run_tasks(pl_pool *pool) {
+    bool last = false;
     inside_task = true;
-    for (unsigned i; (i = atomic_fetch_add(&pool->next, 1)) < pool->tasks;)
+    for (;;) {
+        uint64_t ticket = atomic_fetch_add(&pool->ticket, 1);
+        unsigned tasks = (unsigned)(ticket >> 32), i = (unsigned)ticket;
+        if (i >= tasks)
+            break;
         pool->task(pool->context, i);
+        last = atomic_fetch_sub(&pool->left, 1) == 1;
+    }
     inside_task = false;
+    return last;
 }
 
 /* Waits for the run after `seen`; false when the pool closes. */
@@ -65,9 +77,8 @@ static bool await_run(pl_pool *pool, unsigned seen) {
 static void *helper(void *argument) {
     pl_pool *pool = argument;
     for (unsigned seen = 0; await_run(pool, seen);) {
-        seen++;
-        run_tasks(pool);
-        if (atomic_fetch_sub(&pool->busy, 1) == 1) {
+        seen = atomic_load(&pool->generation);
+        if (run_tasks(pool)) {
             pthread_mutex_lock(&pool->mutex);
             if (pool->owner_sleeps)
                 pthread_cond_signal(&pool->idle);
@@ -87,13 +98,13 @@ static void announce(pl_pool *pool) {
 
 static void await_helpers(pl_pool *pool) {
     for (unsigned i = 0; i < pool->spins; i++) {
-        if (atomic_load(&pool->busy) == 0)
+        if (atomic_load(&pool->left) == 0)
             return;
         relax();
     }
     pthread_mutex_lock(&pool->mutex);
     pool->owner_sleeps = true;
-    while (atomic_load(&pool->busy) != 0)
+    while (atomic_load(&pool->left) != 0)
         pthread_cond_wait(&pool->idle, &pool->mutex);
     pool->owner_sleeps = false;
     pthread_mutex_unlock(&pool->mutex);
@@ -140,12 +151,11 @@ void pl_pool_run(pl_pool *pool, pl_task task, void *context, unsigned tasks) {
     }
     pool->task = task;
     pool->context = context;
-    pool->tasks = tasks;
-    atomic_store(&pool->next, 0);
-    atomic_store(&pool->busy, pool->started);
+    atomic_store(&pool->left, tasks);
+    atomic_store(&pool->ticket, (uint64_t)tasks << 32);
     announce(pool);
-    run_tasks(pool);
-    await_helpers(pool);
+    if (!run_tasks(pool))
+        await_helpers(pool);
 }
 
 parley_status pl_pool_open(pl_pool **out, unsigned threads, parley_error *error) {
