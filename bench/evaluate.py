@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sparse
 from safetensors import safe_open
+from scipy.special import logsumexp
 
 
 @dataclass
 class Problem:
     x: sparse.csr_matrix
-    y: np.ndarray  # -1 and +1, or real
+    y: np.ndarray  # -1 and +1, real, or the number of the class
     loss: str
     lam: float
     rho: float = 0.0
@@ -38,17 +39,19 @@ def loss_values(loss, z, y):
         return 0.5 * (z - y) ** 2
     if loss == "logistic":
         return np.logaddexp(0.0, -y * z)
+    if loss == "softmax":
+        return logsumexp(z, axis=1) - z[np.arange(len(y)), y]
     slack = np.maximum(0.0, 1.0 - y * z)
     return slack if loss == "hinge" else slack**2
 
 
 def penalty(problem, w):
-    return problem.lam * ((1 - problem.rho) / 2 * (w @ w) + problem.rho * np.abs(w).sum())
+    return problem.lam * ((1 - problem.rho) / 2 * np.vdot(w, w) + problem.rho * np.abs(w).sum())
 
 
 def objective(problem, w, b=0.0):
-    """P, where `w` has one entry per column of the data."""
-    z = problem.x @ w + b
+    """P, where `w` has one entry per column of the data; for softmax, a row of such for each class."""
+    z = problem.x @ w.T + b
     penalised = np.append(w, b) if problem.intercept == "penalised" else w
     return problem.share @ loss_values(problem.loss, z, problem.y) + penalty(problem, penalised)
 
@@ -56,6 +59,8 @@ def objective(problem, w, b=0.0):
 def null_objective(problem):
     """P at w = 0 and the best free intercept: the scale of every relative figure."""
     q, y, b = problem.share, problem.y, 0.0
+    if problem.loss == "softmax":
+        return np.log(y.max() + 1)
     if problem.free:
         mean = q @ y
         b = {"squared": mean, "hinge": np.sign(mean), "squared-hinge": mean}.get(problem.loss)
@@ -66,7 +71,8 @@ def null_objective(problem):
 def read_parley(path):
     """Coefficients, intercept and metadata of a model that Parley wrote."""
     with safe_open(path, framework="numpy") as file:
-        return file.get_tensor("coef")[0], float(file.get_tensor("intercept")[0]), file.metadata()
+        coef = file.get_tensor("coef")
+        return coef if len(coef) > 1 else coef[0], float(file.get_tensor("intercept")[0]), file.metadata()
 
 
 def read_liblinear(path, columns):

@@ -13,7 +13,9 @@ from evaluate import read_liblinear, read_parley
 
 PYTHON_PEER = Path(__file__).with_name("python_peer.py")
 TARGET = 1e-6  # P - P* over P at w = 0
+PATIENCE = 120  # seconds for a peer to come and read, fit twice
 # Half decades, from looser than any default: a coarser ladder would make a peer do more than it has to.
+LADDER = "1e-1 1e-2 3e-3 1e-3 3e-4 1e-4 3e-5 1e-5 3e-6 1e-6 1e-7 1e-8 1e-9".split()
 LIBLINEAR_LADDER = "3 1 3e-1 1e-1 3e-2 1e-2 3e-3 1e-3 3e-4 1e-4 3e-5 1e-5 1e-6 1e-7".split()
 SNAPML_LADDER = "1e-1 3e-2 1e-2 3e-3 1e-3 3e-4 1e-4 1e-5 1e-6 3e-7 1e-7 1e-8".split()
 
@@ -27,10 +29,10 @@ class Outcome:
     summary: dict = field(default_factory=dict)
 
 
-def clocked(command):
-    """Wall time of a fresh process, and its standard output."""
+def clocked(command, limit=None):
+    """Wall time of a fresh process, and its standard output; subprocess.TimeoutExpired after `limit` seconds."""
     began = time.perf_counter()
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=limit)
     seconds = time.perf_counter() - began
     if done.returncode not in (0, 3):
         raise RuntimeError(f"{' '.join(map(str, command))}: {done.stderr.strip() or done.stdout.strip()}")
@@ -88,19 +90,20 @@ class Liblinear:
 class PythonPeer:
     """Snap ML or scikit-learn, behind scikit-learn's reader."""
 
-    def __init__(self, name, system, data, folder, ladder, ordered=True):
-        self.name, self.system, self.data, self.ladder, self.ordered = name, system, data, ladder, ordered
-        self.out = folder / "peer.npy"
+    def __init__(self, name, system, data, folder, ladder, word="tol"):
+        """`word` says what the rungs of the ladder are; those of tolerances come loosest first."""
+        self.name, self.system, self.data, self.ladder, self.word = name, system, data, ladder, word
+        self.out, self.ordered = folder / "peer.npy", word == "tol"
 
     def run(self, setting):
-        _, text = clocked([sys.executable, PYTHON_PEER, self.system, self.data, self.out, setting])
+        _, text = clocked([sys.executable, PYTHON_PEER, self.system, self.data, self.out, setting], PATIENCE)
         times = json.loads(text)
         fit = times["fits"][0]
         total = times["read"] + fit["first"]
         return Outcome(total, np.load(self.out)[0], times["read"], min(fit["first"], fit["second"]))
 
     def label(self, setting):
-        return f"tol {setting}" if self.ordered else f"solver {setting}"
+        return f"{self.word} {setting}"
 
 
 def tune(peer, reached):
@@ -109,7 +112,10 @@ def tune(peer, reached):
     """
     tried = []
     for setting in peer.ladder:
-        outcome = peer.run(setting)
+        try:
+            outcome = peer.run(setting)
+        except subprocess.TimeoutExpired:
+            break
         tried.append((reached(outcome.w), outcome.solve or outcome.total, setting))
         if peer.ordered and tried[-1][0] <= TARGET:
             break

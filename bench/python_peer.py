@@ -1,4 +1,4 @@
-"""A peer with a Python interface, in a process of its own: python_peer.py SYSTEM DATA OUT SETTING ...
+"""A peer with a Python interface, in a process of its own: python_peer.py SYSTEM[:PENALTY] DATA OUT SETTING ...
 
 Reads the data with scikit-learn's reader, fits once per setting and again (the first fit starts threads), writes the
 coefficients to OUT and prints the seconds of each step as JSON. Starting Python and importing are not counted.
@@ -25,15 +25,39 @@ def snapml_model(system, setting):
     }
     if system == "snapml-logistic":
         return snapml.LogisticRegression(dual=True, **common)
+    if system == "snapml-ridge":
+        return snapml.LinearRegression(dual=True, penalty="l2", **common)
     return snapml.SupportVectorMachine(loss="hinge", **common)
 
 
-def make_model(system, setting):
-    if system == "ridge":
-        from sklearn.linear_model import Ridge
+def sklearn_model(system, strength, setting):
+    from sklearn.linear_model import Lasso, LogisticRegression, Ridge
 
-        return Ridge(alpha=1.0, fit_intercept=False, solver=setting, tol=1e-9, max_iter=100000)
-    return snapml_model(system, setting)
+    if system == "ridge":
+        solver, _, tolerance = setting.partition(" ")
+        return Ridge(1.0, fit_intercept=False, solver=solver, tol=float(tolerance or 1e-9), max_iter=100000)
+    if system == "lasso":
+        return Lasso(strength, fit_intercept=False, tol=float(setting), max_iter=100000, selection="random")
+    common = {"fit_intercept": False, "tol": float(setting), "max_iter": 100000}
+    if system == "liblinear-l1":
+        return LogisticRegression(C=strength, l1_ratio=1, solver="liblinear", **common)
+    return LogisticRegression(C=1.0, solver=system.removeprefix("softmax-"), **common)
+
+
+def celer_model(system, strength, setting):
+    import celer
+
+    if system == "celer-lasso":
+        return celer.Lasso(strength, fit_intercept=False, tol=float(setting), max_iter=1000)
+    return celer.LogisticRegression(C=strength, fit_intercept=False, tol=float(setting), max_iter=1000)
+
+
+def make_model(system, setting):
+    system, _, strength = system.partition(":")
+    if system.startswith("snapml"):
+        return snapml_model(system, setting)
+    make = celer_model if system.startswith("celer") else sklearn_model
+    return make(system, float(strength or "nan"), setting)
 
 
 def timed(call, *arguments):
@@ -49,12 +73,14 @@ def main():
     (x, y), read = timed(load_svmlight_file, path)
     if system.startswith("snapml"):
         x = x.astype(np.float32)  # what it computes in
+    if system.startswith("celer") or system.startswith("lasso"):
+        x = x.tocsc()  # likewise: its matrix by columns is not counted
     fits, coefs = [], []
     for setting in settings:
         model, first = timed(make_model(system, setting).fit, x, y)
         _, second = timed(make_model(system, setting).fit, x, y)
         fits.append({"first": first, "second": second})
-        coefs.append(np.ravel(model.coef_))
+        coefs.append(np.squeeze(model.coef_))
     np.save(out, np.array(coefs))
     print(json.dumps({"read": read, "fits": fits}))
 

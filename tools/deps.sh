@@ -5,9 +5,9 @@ cd "$(dirname "$0")/.."
 
 build="gcc make cmake pkg-config libc6-dev libjansson-dev zlib1g-dev libzstd-dev liblapacke-dev python3 ca-certificates"
 check="libcmocka-dev clang clang-format libclang-rt-14-dev python3-venv liblinear-tools zstd gzip"
-bench="liblinear-tools python3-venv zstd"
+bench="liblinear-tools python3-venv zstd r-cran-glmnet"
 check_python="numpy scipy scikit-learn safetensors"
-bench_python="numpy scipy scikit-learn snapml safetensors"
+bench_python="numpy scipy scikit-learn snapml celer vowpalwabbit safetensors"
 
 as_root() {
     if [ "$(id -u)" = 0 ]; then "$@"; elif command -v sudo >/dev/null; then sudo "$@"; else

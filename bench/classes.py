@@ -1,0 +1,47 @@
+"""Several classes, and ridge with many columns."""
+
+import numpy as np
+
+from evaluate import Problem
+from harness import RACE_HEAD, markdown, median_ratio, race_rows
+from peers import LADDER, SNAPML_LADDER, Parley, PythonPeer
+
+SOFTMAX_SOLVERS = ("lbfgs", "newton-cg", "saga", "sag")
+
+
+def race_softmax(bench):
+    data = bench.data("20news")
+    x, y = data.rows
+    problem = Problem(x, np.unique(y, return_inverse=True)[1], "softmax", 1.0 / len(y))
+    peers = [
+        PythonPeer(f"scikit-learn {solver}", f"softmax-{solver}", data.path, bench.folder, LADDER)
+        for solver in SOFTMAX_SOLVERS
+    ]
+    ours = Parley(bench.parley, data.path, "softmax", bench.folder)
+    strict = Parley(bench.parley, data.path, "softmax", bench.folder, ("--threads", 2, "--gap", 1e-9, "--seconds", 60))
+    return bench.race(("20news", "softmax"), problem, ours, peers, [strict.run])
+
+
+def race_ridge(bench):
+    data = bench.data("ratings")
+    peers = [
+        PythonPeer("scikit-learn Ridge", "ridge", data.path, bench.folder, RIDGE_LADDER, "solver"),
+        PythonPeer("Snap ML", "snapml-ridge", data.path, bench.folder, SNAPML_LADDER),
+    ]
+    ours = Parley(bench.parley, data.path, "squared", bench.folder)
+    strict = Parley(bench.parley, data.path, "squared", bench.folder, ("--threads", 2, "--gap", 1e-10, "--seconds", 60))
+    return bench.race(("ratings", "squared"), data.problem("squared"), ours, peers, [strict.run])
+
+
+RIDGE_LADDER = [f"{solver} {tolerance}" for solver in ("sparse_cg", "lsqr", "sag") for tolerance in ("1e-3", "1e-4", "1e-5", "1e-6")]
+
+
+def table_classes(bench):
+    """Several classes, and ridge with many columns"""
+    softmax, ridge = race_softmax(bench), race_ridge(bench)
+    rows = race_rows(f"{bench.data('20news').title} softmax", softmax, "solve")
+    rows += race_rows(f"{bench.data('ratings').title} squared", ridge, "solve")
+    best = min(median_ratio(softmax, name, "solve") for name in softmax if name != "Parley")
+    bench.aim("20news softmax, solve, against scikit-learn's best solver", best, 5)
+    text = "Solve alone, two threads, no intercept, lambda = 1/n. A peer that took too long for a rung of its ladder has none below.\n\n"
+    return text + markdown(RACE_HEAD, rows)
