@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sparse
 from safetensors import safe_open
-from scipy.special import logsumexp
+from scipy.optimize import minimize_scalar
+from scipy.special import logsumexp, xlogy
 
 
 @dataclass
@@ -20,6 +21,7 @@ class Problem:
     rho: float = 0.0
     intercept: str = "none"
     weights: np.ndarray | None = None
+    width: float = 0.0  # of huber and epsilon-insensitive
 
     @property
     def sample_weights(self):
@@ -34,13 +36,23 @@ class Problem:
         return self.intercept == "free"
 
 
-def loss_values(loss, z, y):
+REAL_LOSSES = ("squared", "huber", "epsilon-insensitive", "poisson")
+
+
+def loss_values(loss, z, y, width=0.0):
     if loss == "squared":
         return 0.5 * (z - y) ** 2
     if loss == "logistic":
         return np.logaddexp(0.0, -y * z)
     if loss == "softmax":
         return logsumexp(z, axis=1) - z[np.arange(len(y)), y]
+    if loss == "huber":
+        size = np.abs(z - y)
+        return np.where(size <= width, 0.5 * size**2, width * (size - 0.5 * width))
+    if loss == "epsilon-insensitive":
+        return np.maximum(0.0, np.abs(z - y) - width)
+    if loss == "poisson":
+        return np.exp(z) - y * z - y + xlogy(y, y)
     slack = np.maximum(0.0, 1.0 - y * z)
     return slack if loss == "hinge" else slack**2
 
@@ -53,7 +65,7 @@ def objective(problem, w, b=0.0):
     """P, where `w` has one entry per column of the data; for softmax, a row of such for each class."""
     z = problem.x @ w.T + b
     penalised = np.append(w, b) if problem.intercept == "penalised" else w
-    return problem.share @ loss_values(problem.loss, z, problem.y) + penalty(problem, penalised)
+    return problem.share @ loss_values(problem.loss, z, problem.y, problem.width) + penalty(problem, penalised)
 
 
 def null_objective(problem):
@@ -61,11 +73,20 @@ def null_objective(problem):
     q, y, b = problem.share, problem.y, 0.0
     if problem.loss == "softmax":
         return np.log(y.max() + 1)
-    if problem.free:
+    if problem.free and problem.loss in ("huber", "epsilon-insensitive"):  # convex and piecewise: enough digits
+        return minimize_scalar(
+            lambda b: q @ loss_values(problem.loss, np.full(len(y), b), y, problem.width),
+            bounds=(y.min(), y.max()),
+            method="bounded",
+            options={"xatol": 1e-12, "maxiter": 1000},
+        ).fun
+    if problem.free and problem.loss == "poisson":
+        b = np.log(q @ y)
+    elif problem.free:
         mean = q @ y
         b = {"squared": mean, "hinge": np.sign(mean), "squared-hinge": mean}.get(problem.loss)
         b = np.log((1 + mean) / (1 - mean)) if b is None else b
-    return q @ loss_values(problem.loss, np.full(len(y), b), y)
+    return q @ loss_values(problem.loss, np.full(len(y), b), y, problem.width)
 
 
 def read_parley(path):

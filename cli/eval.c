@@ -86,6 +86,13 @@ static unsigned choose(const pl_loss *loss, const pl_metrics *metrics, measure *
     } else {
         measures[count++] = (measure){"rmse", metrics->rmse};
         measures[count++] = (measure){"r2", metrics->r2};
+        measures[count++] = (measure){"mae", metrics->mae};
+        if (loss->parameter)
+            measures[count++] = (measure){"mean_loss", metrics->mean_loss};
+        if (loss->counts) {
+            measures[count++] = (measure){"deviance", metrics->deviance};
+            measures[count++] = (measure){"d2", metrics->d2};
+        }
     }
     return count;
 }

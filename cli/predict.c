@@ -31,8 +31,10 @@ static size_t put_prediction(const printer *printer, char *text, double decision
     const pl_loss *loss = printer->model->loss;
     if (printer->output == PL_PROBABILITY)
         return put_number(text, loss->probability(decision));
-    if (printer->output == PL_DECISION || loss->labels != PL_LABELS_BINARY)
+    if (printer->output == PL_DECISION)
         return put_number(text, decision);
+    if (loss->labels != PL_LABELS_BINARY)
+        return put_number(text, pl_model_label(printer->model, decision));
     const char *label = pl_model_label(printer->model, decision) == printer->model->high ? printer->high : printer->low;
     size_t length = strlen(label);
     memcpy(text, label, length);

@@ -16,6 +16,11 @@ const pl_setting pl_settings[] = {
     {"loss", PL_WORD, PL_FOR_TRAIN, "auto", .list = "losses", .value_name = "NAME", .may_be_auto = true,
      .in_model = true, .heading = "The problem",
      .help = "what a wrong prediction costs; auto: logistic for two labels, squared for real ones", AT(loss)},
+    {"huber_width", PL_REAL, PL_FOR_TRAIN, "1.35", 1e-100, 1e100, .value_name = "X", .optional = true, .in_model = true,
+     .help = "huber: how far off, in units of the label, a prediction costs its square; beyond that it costs linearly",
+     AT(huber_width)},
+    {"epsilon", PL_REAL, PL_FOR_TRAIN, "0.1", 0, 1e100, .value_name = "X", .optional = true, .in_model = true,
+     .help = "epsilon-insensitive: how far off, in units of the label, a prediction costs nothing", AT(epsilon)},
     {"lambda", PL_REAL, PL_FOR_TRAIN, "auto", 0, 1e300, .value_name = "X", .may_be_auto = true, .in_model = true,
      .help = "strength of the penalty on the mean loss; auto: 1 / sum of weights, which is C = 1 elsewhere",
      AT(lambda)},
@@ -253,6 +258,10 @@ parley_status pl_setting_set(parley_settings *settings, unsigned command, const 
 bool pl_setting_given(const parley_settings *settings, const char *name) {
     const pl_setting *row = pl_setting_find(name);
     return row && settings->given[row_number(row)];
+}
+
+double pl_setting_real(const parley_settings *settings, const char *name) {
+    return *(const double *)field(settings, pl_setting_find(name));
 }
 
 static void choice_text(const pl_setting *row, uint64_t chosen, char *text, size_t size) {

@@ -17,6 +17,7 @@ typedef enum pl_output { PL_LABEL, PL_DECISION, PL_PROBABILITY } pl_output;
 struct parley_settings {
     /* the problem */
     char loss[PL_TEXT];
+    double huber_width, epsilon;
     double lambda, l1_ratio;
     uint64_t intercept; /* pl_intercept */
     char weights[PL_TEXT];
@@ -81,6 +82,8 @@ const pl_setting *pl_setting_find(const char *name);
 parley_status pl_setting_set(parley_settings *settings, unsigned command, const char *name, const char *value,
                              parley_error *error);
 bool pl_setting_given(const parley_settings *settings, const char *name);
+/* The value of a row of kind PL_REAL. */
+double pl_setting_real(const parley_settings *settings, const char *name);
 /* The value as text, as it would be given; numbers in the shortest form that reads back the same. */
 void pl_setting_text(const parley_settings *settings, const pl_setting *row, char *text, size_t size);
 /* "batch_fraction" -> "--batch-fraction" */

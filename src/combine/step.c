@@ -23,7 +23,8 @@ static double safe_rate(const pl_glm *glm) {
     if (!glm)
         return 1.0;
     double norm2 = glm->mean_norm2 + (glm->intercept == PL_NO_INTERCEPT ? 0.0 : 1.0);
-    return glm->loss->smooth ? 1.0 / (glm->loss->curvature_bound * norm2 + glm->l2) : 1.0 / (norm2 + glm->l2);
+    double bound = glm->loss->counts ? glm->mean_label : glm->loss->smooth ? glm->loss->curvature_bound : 1.0;
+    return 1.0 / (bound * norm2 + glm->l2);
 }
 
 static parley_status open_step(const pl_setup *setup, pl_combine **out, parley_error *error) {

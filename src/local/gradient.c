@@ -40,7 +40,7 @@ static void add_row(gradient *this, unsigned task, uint64_t i, double z, double 
     uint64_t begin = x->start[i], count = x->start[i + 1] - begin;
     const float *value = x->value ? x->value + begin : NULL;
     double q = scale * pl_share(glm, i), slope, curvature,
-           loss = glm->loss->expand(z, pl_target(glm, i), &slope, &curvature);
+           loss = glm->loss->expand(glm->loss, z, pl_target(glm, i), &slope, &curvature);
     double *sum = lane_sum(this, task);
     if (slope != 0) {
         pl_row_add(glm, i, q * slope, sum);
@@ -52,7 +52,8 @@ static void add_row(gradient *this, unsigned task, uint64_t i, double z, double 
     if (scale != 1.0)
         return; /* a sample certifies nothing */
     /* where t = -slope, loss*(-t) = slope z - loss, without a logarithm; hinge would lose digits and needs none */
-    double conjugate = glm->loss->smooth ? slope * z - loss : glm->loss->conjugate(-slope, pl_target(glm, i));
+    double conjugate =
+        glm->loss->smooth ? slope * z - loss : glm->loss->conjugate(glm->loss, -slope, pl_target(glm, i));
     pl_add_sides(glm, i, -slope, z - this->b, loss, conjugate, this->sides + (uint64_t)task * PL_ROW_SUMS);
 }
 
@@ -210,7 +211,7 @@ static void probe_row(const void *context, uint64_t i, double *sums) {
     const pl_loss *loss = this->glm->loss;
     double dz = this->dz[i] + this->db, z = this->z[i] + this->b + trial->gamma * dz;
     double q = pl_share(this->glm, i), slope, curvature;
-    sums[0] += q * loss->expand(z, pl_target(this->glm, i), &slope, &curvature);
+    sums[0] += q * loss->expand(loss, z, pl_target(this->glm, i), &slope, &curvature);
     sums[1] += q * slope * dz;
 }
 

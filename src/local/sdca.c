@@ -59,9 +59,9 @@ static void step_row(pl_sdca *this, stepper *stepper, uint64_t i) {
                         : pl_sparse_dot(index, value, count, stepper->u);
     double z = u_sum * stepper->inverse + intercept(this, stepper->u);
     double h = stepper->sigma * q * (glm->norm2[i] * stepper->inverse + stepper->intercept_metric);
-    double t = stepper->loss->dual_step(z, y, t0, h);
+    double t = stepper->loss->dual_step(stepper->loss, z, y, t0, h);
     stepper->stepped += count;
-    stepper->residual += q * stepper->loss->residual(z, y, t0, t, h);
+    stepper->residual += q * stepper->loss->residual(stepper->loss, z, y, t0, t, h);
     if (this->t_piece)
         this->t_piece[i] = t0;
     if (t == t0) {

@@ -4,21 +4,26 @@
 
 #include "loss/loss.h"
 
-static double expand(double z, double y, double *slope, double *curvature) {
+static double expand(const pl_loss *loss, double z, double y, double *slope, double *curvature) {
+    (void)loss;
     double slack = 1.0 - y * z;
     *slope = slack > 0 ? -y : 0.0;
     *curvature = 0.0;
     return slack < 0 ? 0.0 : slack; /* not fmax, which would hide a NaN */
 }
 
-static double conjugate(double t, double y) { return y * t >= 0.0 && y * t <= 1.0 ? -y * t : INFINITY; }
+static double conjugate(const pl_loss *loss, double t, double y) {
+    (void)loss;
+    return y * t >= 0.0 && y * t <= 1.0 ? -y * t : INFINITY;
+}
 
-static double dual_step(double z, double y, double t0, double h) {
+static double dual_step(const pl_loss *loss, double z, double y, double t0, double h) {
+    (void)loss;
     return y * fmin(1.0, fmax(0.0, y * t0 + (1.0 - y * z) / h));
 }
 
-static double residual(double z, double y, double t0, double t, double h) {
-    (void)t, (void)h;
+static double residual(const pl_loss *loss, double z, double y, double t0, double t, double h) {
+    (void)loss, (void)t, (void)h;
     double slack = 1.0 - y * z;
     return fmax(0.0, slack) - y * t0 * slack;
 }

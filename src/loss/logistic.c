@@ -16,7 +16,8 @@
 #define ENOUGH 0.1     /* of the first residual; the next visit of the row does the rest */
 #define FAR 3.0 /* a first residual counts as this at most: a tenth of a larger one may still be worse than no step */
 
-static double expand(double z, double y, double *slope, double *curvature) {
+static double expand(const pl_loss *loss, double z, double y, double *slope, double *curvature) {
+    (void)loss;
     double m = y * z, e = exp(-fabs(m)), near = 1.0 / (1.0 + e), far = e * near; /* e never overflows */
     *slope = -y * (m > 0 ? far : near);
     *curvature = near * far;
@@ -25,7 +26,8 @@ static double expand(double z, double y, double *slope, double *curvature) {
 
 static double entropy(double p) { return p > 0.0 ? p * log(p) : 0.0; }
 
-static double conjugate(double t, double y) {
+static double conjugate(const pl_loss *loss, double t, double y) {
+    (void)loss;
     double p = y * t;
     return p >= 0.0 && p <= 1.0 ? entropy(p) + entropy(1.0 - p) : INFINITY;
 }
@@ -45,7 +47,8 @@ static double rough_log(double x) {
 
 static double rough_logit(double p) { return p < LEAST_P ? -690.0 : p > 1.0 - 1e-15 ? 34.0 : rough_log(p / (1.0 - p)); }
 
-static double dual_step(double z, double y, double t0, double h) {
+static double dual_step(const pl_loss *loss, double z, double y, double t0, double h) {
+    (void)loss;
     double m = y * z, p0 = y * t0;
     double a = rough_logit(p0), first = a + m;
     double low = (first > 0.0 ? -m : a) - ROUGH, high = (first > 0.0 ? a : -m) + ROUGH;
@@ -75,8 +78,8 @@ static double dual_step(double z, double y, double t0, double h) {
 
 /* The gap is the Bregman distance from logit p to -m, r^2 c / 2 to second order, c = p (1 - p); and the step that was
  * made tells r, by Newton's formula: dp (1/c + h) = -r. Enough to plan by, without an exponential. */
-static double residual(double z, double y, double t0, double t, double h) {
-    (void)z;
+static double residual(const pl_loss *loss, double z, double y, double t0, double t, double h) {
+    (void)loss, (void)z;
     double p = 0.5 * y * (t0 + t), c = fmax(p * (1.0 - p), 1e-300), step = (t - t0) * (1.0 / c + h);
     return 0.5 * step * step * c;
 }

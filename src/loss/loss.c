@@ -3,12 +3,21 @@
 
 #include <string.h>
 
-const pl_loss *const pl_losses[] = {&pl_loss_squared, &pl_loss_logistic, &pl_loss_hinge, &pl_loss_squared_hinge};
+const pl_loss *const pl_losses[] = {&pl_loss_squared,       &pl_loss_logistic, &pl_loss_hinge,
+                                    &pl_loss_squared_hinge, &pl_loss_huber,    &pl_loss_epsilon_insensitive,
+                                    &pl_loss_poisson};
 const unsigned pl_losses_count = sizeof pl_losses / sizeof *pl_losses;
 
 const pl_loss *pl_loss_find(const char *name) {
     for (unsigned i = 0; i < pl_losses_count; i++)
         if (strcmp(pl_losses[i]->name, name) == 0)
+            return pl_losses[i];
+    return NULL;
+}
+
+const pl_loss *pl_loss_of(const char *parameter) {
+    for (unsigned i = 0; i < pl_losses_count; i++)
+        if (pl_losses[i]->parameter && strcmp(pl_losses[i]->parameter, parameter) == 0)
             return pl_losses[i];
     return NULL;
 }

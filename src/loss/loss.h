@@ -7,27 +7,36 @@
 
 typedef enum pl_labels { PL_LABELS_BINARY, PL_LABELS_REAL } pl_labels;
 
-typedef struct pl_loss {
+/* Beyond its domain by rounding only: scaled steps may end there. */
+#define PL_ROUNDED (1.0 + 1e-14)
+
+typedef struct pl_loss pl_loss;
+struct pl_loss {
     const char *name, *help;
     pl_labels labels;       /* binary: targets are -1 and +1 */
+    bool counts;            /* labels are 0 or more, and exp(z) is the prediction */
     bool smooth;            /* has a slope everywhere, and a curvature almost everywhere */
     double curvature_bound; /* of loss''; infinite where there is none */
+    const char *parameter;  /* the setting that gives `width`; NULL: there is none */
+    double width;           /* set in copies of the table's row only */
     /* Value, slope and curvature at z: together, because they share what is costly. */
-    double (*expand)(double z, double y, double *slope, double *curvature);
-    double (*conjugate)(double t, double y); /* loss*(-t); infinite outside its domain */
+    double (*expand)(const pl_loss *loss, double z, double y, double *slope, double *curvature);
+    double (*conjugate)(const pl_loss *loss, double t, double y); /* loss*(-t); infinite outside its domain */
     /* The t that minimises conjugate(t) + (t - t0) z + h (t - t0)^2 / 2; h > 0. May be inexact, never infeasible. */
-    double (*dual_step)(double z, double y, double t0, double h);
+    double (*dual_step)(const pl_loss *loss, double z, double y, double t0, double h);
     /* loss(z) + loss*(-t0) + t0 z >= 0, this row's share of the duality gap before the step from t0 to t; may be
      * approximate. */
-    double (*residual)(double z, double y, double t0, double t, double h);
+    double (*residual)(const pl_loss *loss, double z, double y, double t0, double t, double h);
     bool rests;                      /* dual_step often leaves t where it is, at a bound of its domain */
     double (*probability)(double z); /* of the upper label, NULL where the loss gives none */
-} pl_loss;
+};
 
-extern const pl_loss pl_loss_squared, pl_loss_logistic, pl_loss_hinge, pl_loss_squared_hinge;
+extern const pl_loss pl_loss_squared, pl_loss_logistic, pl_loss_hinge, pl_loss_squared_hinge, pl_loss_huber,
+    pl_loss_epsilon_insensitive, pl_loss_poisson;
 
 extern const pl_loss *const pl_losses[];
 extern const unsigned pl_losses_count;
-const pl_loss *pl_loss_find(const char *name); /* or NULL */
+const pl_loss *pl_loss_find(const char *name);    /* or NULL */
+const pl_loss *pl_loss_of(const char *parameter); /* the loss that reads this setting, or NULL */
 
 #endif

@@ -3,18 +3,25 @@
 
 #include "loss/loss.h"
 
-static double expand(double z, double y, double *slope, double *curvature) {
+static double expand(const pl_loss *loss, double z, double y, double *slope, double *curvature) {
+    (void)loss;
     *slope = z - y;
     *curvature = 1.0;
     return 0.5 * (z - y) * (z - y);
 }
 
-static double conjugate(double t, double y) { return t * (0.5 * t - y); }
+static double conjugate(const pl_loss *loss, double t, double y) {
+    (void)loss;
+    return t * (0.5 * t - y);
+}
 
-static double dual_step(double z, double y, double t0, double h) { return (y - z + h * t0) / (1.0 + h); }
+static double dual_step(const pl_loss *loss, double z, double y, double t0, double h) {
+    (void)loss;
+    return (y - z + h * t0) / (1.0 + h);
+}
 
-static double residual(double z, double y, double t0, double t, double h) {
-    (void)t, (void)h;
+static double residual(const pl_loss *loss, double z, double y, double t0, double t, double h) {
+    (void)loss, (void)t, (void)h;
     return 0.5 * (z - y + t0) * (z - y + t0);
 }
 

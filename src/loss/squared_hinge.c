@@ -5,7 +5,8 @@
 
 #include "loss/loss.h"
 
-static double expand(double z, double y, double *slope, double *curvature) {
+static double expand(const pl_loss *loss, double z, double y, double *slope, double *curvature) {
+    (void)loss;
     double slack = 1.0 - y * z;
     slack = slack < 0 ? 0.0 : slack; /* not fmax, which would hide a NaN */
     *slope = -2.0 * y * slack;
@@ -13,14 +14,18 @@ static double expand(double z, double y, double *slope, double *curvature) {
     return slack * slack;
 }
 
-static double conjugate(double t, double y) { return y * t >= 0.0 ? -y * t + 0.25 * t * t : INFINITY; }
+static double conjugate(const pl_loss *loss, double t, double y) {
+    (void)loss;
+    return y * t >= 0.0 ? -y * t + 0.25 * t * t : INFINITY;
+}
 
-static double dual_step(double z, double y, double t0, double h) {
+static double dual_step(const pl_loss *loss, double z, double y, double t0, double h) {
+    (void)loss;
     return y * fmax(0.0, y * t0 + (1.0 - y * z - 0.5 * y * t0) / (h + 0.5));
 }
 
-static double residual(double z, double y, double t0, double t, double h) {
-    (void)t, (void)h;
+static double residual(const pl_loss *loss, double z, double y, double t0, double t, double h) {
+    (void)loss, (void)t, (void)h;
     double m = y * z, a = y * t0, slack = fmax(0.0, 1.0 - m);
     return slack * slack + a * (0.25 * a - 1.0 + m);
 }

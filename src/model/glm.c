@@ -77,6 +77,28 @@ static parley_status choose_loss(const parley_data *data, const double *kinds, u
     return PARLEY_OK;
 }
 
+/* Gives the loss its parameter: in a copy, because the table is for all runs. */
+static parley_status set_parameter(pl_glm *glm, const parley_settings *settings, parley_error *error) {
+    if (!glm->loss->parameter)
+        return PARLEY_OK;
+    parley_status status = pl_take(&glm->own_loss, 1, sizeof *glm->own_loss, "the loss", error);
+    if (status != PARLEY_OK)
+        return status;
+    *glm->own_loss = *glm->loss;
+    glm->own_loss->width = pl_setting_real(settings, glm->loss->parameter);
+    glm->loss = glm->own_loss;
+    return PARLEY_OK;
+}
+
+static parley_status check_counts(const parley_data *data, const pl_loss *loss, parley_error *error) {
+    for (uint64_t i = 0; i < data->x.rows && loss->counts; i++)
+        if (data->label[i] < 0)
+            return pl_fail(error, PARLEY_BAD_INPUT,
+                           "%s: row %llu has label %.17g; loss %s takes labels from 0 up, --loss squared takes any",
+                           data->path, (unsigned long long)i + 1, data->label[i], loss->name);
+    return PARLEY_OK;
+}
+
 static parley_status read_labels(pl_glm *glm, pl_engine *engine, const char *loss, parley_error *error) {
     double kinds[LABEL_KINDS + 1];
     const parley_data *data = glm->data;
@@ -85,7 +107,7 @@ static parley_status read_labels(pl_glm *glm, pl_engine *engine, const char *los
         if (!glm->loss)
             return pl_fail(error, PARLEY_BAD_USAGE, "there is no loss %s", loss);
         if (glm->loss->labels == PL_LABELS_REAL)
-            return PARLEY_OK;
+            return check_counts(data, glm->loss, error);
     }
     unsigned count = distinct_labels(data->label, data->x.rows, kinds, 0);
     parley_status status = agree_labels(engine, kinds, &count, error);
@@ -111,22 +133,28 @@ static double best_constant(const pl_loss *loss, double share) {
     double low = -64, high = 64, upper, lower, curvature;
     for (int i = 0; i < CENTRE_STEPS; i++) {
         double b = 0.5 * (low + high);
-        loss->expand(b, 1, &upper, &curvature);
-        loss->expand(b, -1, &lower, &curvature);
+        loss->expand(loss, b, 1, &upper, &curvature);
+        loss->expand(loss, b, -1, &lower, &curvature);
         *(share * upper + (1 - share) * lower > 0 ? &high : &low) = b;
     }
     return 0.5 * (low + high);
 }
 
-/* d^2 P / db^2 at w = 0; without curvature, a stand-in. */
+/* d^2 P / db^2 at w = 0; without curvature, a stand-in: how far slopes go over the spread of labels. */
 static double constant_curvature(const pl_glm *glm) {
     const pl_loss *loss = glm->loss;
     double slope, upper, lower, b;
-    if (!loss->smooth || loss->labels == PL_LABELS_REAL)
-        return loss->smooth ? loss->curvature_bound : 0.25;
+    if (loss->counts)
+        return glm->mean_label > 0 ? glm->mean_label : 1.0;
+    if (loss->labels == PL_LABELS_REAL) {
+        loss->expand(loss, 1e150, 0, &slope, &upper);
+        return fmin(loss->curvature_bound, slope / glm->label_deviation);
+    }
+    if (!loss->smooth)
+        return 0.25;
     b = best_constant(loss, glm->upper);
-    loss->expand(b, 1, &slope, &upper);
-    loss->expand(b, -1, &slope, &lower);
+    loss->expand(loss, b, 1, &slope, &upper);
+    loss->expand(loss, b, -1, &slope, &lower);
     return glm->upper * upper + (1 - glm->upper) * lower;
 }
 
@@ -138,12 +166,15 @@ parley_status pl_glm_open(pl_glm *glm, pl_engine *engine, const parley_data *dat
                     .l1_ratio = settings->l1_ratio};
     glm->classes = 1;
     glm->size = (data->x.columns + (glm->intercept == PL_NO_INTERCEPT ? 0 : 1)) * glm->classes;
-    return read_labels(glm, engine, settings->loss, error);
+    parley_status status = read_labels(glm, engine, settings->loss, error);
+    return status == PARLEY_OK ? set_parameter(glm, settings, error) : status;
 }
 
 void pl_glm_close(pl_glm *glm) {
     pl_free(glm->norm2);
+    pl_free(glm->own_loss);
     glm->norm2 = NULL;
+    glm->own_loss = NULL;
 }
 
 /* The end of the part of [begin, end) that is penalised: all but a free intercept, which is last. */
@@ -259,7 +290,8 @@ typedef struct rows {
 static void centre_row(const void *context, uint64_t i, double *sums) {
     const rows *rows = context;
     double q = pl_share(rows->glm, i), slope, curvature;
-    rows->glm->loss->expand(rows->z[i] + rows->b, pl_target(rows->glm, i), &slope, &curvature);
+    const pl_loss *loss = rows->glm->loss;
+    loss->expand(loss, (rows->z ? rows->z[i] : 0.0) + rows->b, pl_target(rows->glm, i), &slope, &curvature);
     sums[0] += q * slope;
     sums[1] += q * curvature;
     sums[2] += q * fabs(slope);
@@ -274,10 +306,10 @@ parley_status pl_centre(const pl_glm *glm, const pl_team *team, const double *z,
         if (status != PARLEY_OK)
             return status;
         *b = rows.b;
-        if (fabs(sums[0]) <= tolerance * sums[2] || high - low <= 1e-15 * (1.0 + fabs(*b)))
+        if ((isfinite(sums[0]) && fabs(sums[0]) <= tolerance * sums[2]) || high - low <= 1e-15 * (1.0 + fabs(*b)))
             break;
         *(sums[0] > 0 ? &high : &low) = rows.b;
-        double next = rows.b - sums[0] / sums[1];
+        double move = sums[0] / sums[1], next = rows.b + (glm->loss->counts ? log1p(-move) : -move); /* exact: exp(b) */
         if (!(next > low && next < high) || fabs(next - rows.b) > 1e3 * stride) /* also where the curvature is 0 */
             next = isfinite(low) && isfinite(high) ? 0.5 * (low + high) : rows.b + (sums[0] > 0 ? -stride : stride);
         stride *= 2.0;
@@ -299,8 +331,8 @@ static void side_row(const void *context, uint64_t i, double *sums) {
     const rows *rows = context;
     const pl_glm *glm = rows->glm;
     double y = pl_target(glm, i), t = rows->t[i], slope, curvature;
-    double loss = glm->loss->expand(rows->z[i] + rows->b, y, &slope, &curvature);
-    pl_add_sides(glm, i, t, rows->z[i], loss, glm->loss->conjugate(t, y), sums);
+    double loss = glm->loss->expand(glm->loss, rows->z[i] + rows->b, y, &slope, &curvature);
+    pl_add_sides(glm, i, t, rows->z[i], loss, glm->loss->conjugate(glm->loss, t, y), sums);
 }
 
 static void conjugate_row(const void *context, uint64_t i, double *sums) {
@@ -310,10 +342,10 @@ static void conjugate_row(const void *context, uint64_t i, double *sums) {
     if (rows->t)
         t = rows->t[i];
     else {
-        loss->expand(rows->z[i] + rows->b, y, &slope, &curvature);
+        loss->expand(loss, rows->z[i] + rows->b, y, &slope, &curvature);
         t = -slope;
     }
-    sums[0] += pl_share(rows->glm, i) * loss->conjugate(rows->scale[t > 0] * t, y);
+    sums[0] += pl_share(rows->glm, i) * loss->conjugate(loss, rows->scale[t > 0] * t, y);
 }
 
 void pl_evaluation_fill(const pl_glm *glm, const double *sums, double b, pl_evaluation *out) {
@@ -350,12 +382,22 @@ parley_status pl_evaluate_rows(const pl_glm *glm, const pl_team *team, const dou
 static void constant_row(const void *context, uint64_t i, double *sums) {
     const rows *rows = context;
     double slope, curvature;
-    sums[0] += pl_share(rows->glm, i) * rows->glm->loss->expand(rows->b, pl_target(rows->glm, i), &slope, &curvature);
+    sums[0] += pl_share(rows->glm, i) *
+               rows->glm->loss->expand(rows->glm->loss, rows->b, pl_target(rows->glm, i), &slope, &curvature);
 }
 
 static void label_row(const void *context, uint64_t i, double *sums) {
     const rows *rows = context;
     sums[0] += pl_share(rows->glm, i) * pl_target(rows->glm, i);
+}
+
+/* The b at which sum q loss(b, y) is least, for real labels: their mean, or found from there. */
+static parley_status centre_labels(const pl_glm *glm, const pl_team *team, double *b, parley_error *error) {
+    rows rows = {.glm = glm};
+    parley_status status = pl_total_rows(team, label_row, &rows, 1, b, error);
+    if (glm->loss->counts)
+        *b = log(*b);
+    return status == PARLEY_OK && glm->loss->parameter ? pl_centre(glm, team, NULL, 1e-14, b, error) : status;
 }
 
 parley_status pl_null_objective(const pl_glm *glm, const pl_team *team, double *objective, double *b,
@@ -366,26 +408,28 @@ parley_status pl_null_objective(const pl_glm *glm, const pl_team *team, double *
     if (glm->intercept == PL_FREE && glm->loss->labels == PL_LABELS_BINARY)
         rows.b = best_constant(glm->loss, glm->upper);
     else if (glm->intercept == PL_FREE)
-        status = pl_total_rows(team, label_row, &rows, 1, &rows.b, error);
+        status = centre_labels(glm, team, &rows.b, error);
     *b = rows.b;
     if (status == PARLEY_OK && glm->loss->labels == PL_LABELS_REAL)
         return pl_total_rows(team, constant_row, &rows, 1, objective, error);
-    *objective = glm->upper * glm->loss->expand(rows.b, 1, &slope, &curvature) +
-                 (1 - glm->upper) * glm->loss->expand(rows.b, -1, &slope, &curvature);
+    *objective = glm->upper * glm->loss->expand(glm->loss, rows.b, 1, &slope, &curvature) +
+                 (1 - glm->upper) * glm->loss->expand(glm->loss, rows.b, -1, &slope, &curvature);
     return status;
 }
 
-enum { ROW_WEIGHT, ROW_NORM, ROW_UPPER, ROW_MEASURES };
+enum { ROW_WEIGHT, ROW_NORM, ROW_UPPER, ROW_LABEL, ROW_SQUARE, ROW_MEASURES };
 
 static void measure_row(const void *context, uint64_t i, double *sums) {
     const pl_glm *glm = context;
     const pl_matrix *x = &glm->data->x;
     uint64_t begin = x->start[i];
-    double weight = glm->data->weight ? glm->data->weight[i] : 1.0;
+    double weight = glm->data->weight ? glm->data->weight[i] : 1.0, y = pl_target(glm, i);
     glm->norm2[i] = pl_sparse_norm2(x->value ? x->value + begin : NULL, x->start[i + 1] - begin);
     sums[ROW_WEIGHT] += weight;
     sums[ROW_NORM] += weight * glm->norm2[i];
-    sums[ROW_UPPER] += pl_target(glm, i) > 0 ? weight : 0.0;
+    sums[ROW_UPPER] += y > 0 ? weight : 0.0;
+    sums[ROW_LABEL] += weight * y;
+    sums[ROW_SQUARE] += weight * y * y;
 }
 
 static parley_status measure_rows(pl_glm *glm, const pl_team *team, parley_error *error) {
@@ -408,6 +452,11 @@ static parley_status measure_rows(pl_glm *glm, const pl_team *team, parley_error
         return pl_fail(error, PARLEY_BAD_INPUT,
                        "%s: every row with a weight has label %.17g; there is nothing to learn", glm->data->path,
                        glm->upper > 0 ? glm->high : glm->low);
+    glm->mean_label = sums[ROW_LABEL] / glm->total;
+    glm->label_deviation = sqrt(fmax(0.0, sums[ROW_SQUARE] / glm->total - glm->mean_label * glm->mean_label));
+    if (glm->loss->counts && glm->intercept == PL_FREE && !(glm->mean_label > 0))
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: every row with a weight has label 0; there is nothing to learn",
+                       glm->data->path);
     glm->mean_norm2 = sums[ROW_NORM] > 0 ? sums[ROW_NORM] / glm->total : 1.0;
     return PARLEY_OK;
 }

@@ -19,6 +19,7 @@
 typedef struct pl_glm {
     const parley_data *data;
     const pl_loss *loss;
+    pl_loss *own_loss; /* the copy that has its parameter; NULL where it has none */
     double lambda, l1_ratio, l1, l2;
     pl_intercept intercept;
     uint64_t classes;  /* entries in a row of the model */
@@ -27,6 +28,7 @@ typedef struct pl_glm {
     double mean_norm2; /* sum_i q_i |x_i|^2 */
     double mu;         /* penalty of the free intercept's sub-problem; docs/mathematics.md */
     double upper;      /* binary losses: share of the upper label */
+    double mean_label, label_deviation; /* weighted */
     double low, high;  /* binary losses: the labels of -1 and +1 */
     double *norm2;     /* |x_i|^2 */
 } pl_glm;
@@ -91,7 +93,7 @@ void pl_sum_rows(const pl_team *team, pl_row_sum f, const void *context, unsigne
 parley_status pl_total_rows(const pl_team *team, pl_row_sum f, const void *context, unsigned count, double *sums,
                             parley_error *error);
 /* Moves b to where sum_i q_i loss(z_i + b) is least, over all ranks: until its slope there is `tolerance` of the sum of
- * the rows' absolute slopes. Smooth losses only. */
+ * the rows' absolute slopes. `z` NULL: all are 0. Without a curvature it bisects, which takes many more passes. */
 parley_status pl_centre(const pl_glm *glm, const pl_team *team, const double *z, double tolerance, double *b,
                         parley_error *error);
 

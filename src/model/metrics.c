@@ -3,7 +3,11 @@
  * accuracy   sum of s over rows whose label is hit / sum s
  * log_loss   mean of log(1 + exp(-y z)); hinge: mean of (1 - y z)+, y the target -1 or +1
  * auc        the chance that a row of the upper label has a larger z than one of the lower, a tie counting half; by
- * sorting rmse, r2   sqrt(mean (z - y)^2) and 1 - sum s (z - y)^2 / sum s (y - mean y)^2 */
+ * sorting
+ * rmse, r2   sqrt(mean (p - y)^2) and 1 - sum s (p - y)^2 / sum s (y - mean y)^2, p the prediction
+ * mae        mean of |p - y|
+ * mean_loss  of losses with a parameter
+ * deviance   counts: twice the mean loss; d2: 1 - deviance / its value where every prediction is the mean label */
 #include <math.h>
 #include <stdlib.h>
 
@@ -21,7 +25,9 @@ struct pl_meter {
     uint64_t rows, room;
     score *scores; /* binary losses only */
     double weight, right, log_loss, hinge;
-    double mean, spread, errors; /* squared loss: mean of labels, sum s (y - mean)^2, sum s (z - y)^2 */
+    double mean, spread, errors; /* real labels: their mean, sum s (y - mean)^2, sum s (p - y)^2 */
+    double absolute, losses;     /* sum s |p - y|, sum s loss */
+    double entropy;              /* counts: sum s y ln y */
 };
 
 static parley_status grow(pl_meter *meter, uint64_t rows, parley_error *error) {
@@ -49,25 +55,34 @@ static parley_status add_binary(pl_meter *meter, const parley_data *batch, const
                            (unsigned long long)(meter->rows + 1), label, model->low, model->high);
         double y = label == model->high ? 1.0 : -1.0, slope, curvature;
         meter->right += pl_model_label(model, z) == label ? weight : 0.0;
-        meter->log_loss += weight * pl_loss_logistic.expand(z, y, &slope, &curvature);
-        meter->hinge += weight * pl_loss_hinge.expand(z, y, &slope, &curvature);
+        meter->log_loss += weight * pl_loss_logistic.expand(&pl_loss_logistic, z, y, &slope, &curvature);
+        meter->hinge += weight * pl_loss_hinge.expand(&pl_loss_hinge, z, y, &slope, &curvature);
         meter->scores[meter->rows++] = (score){z, copysign(weight, y)};
         meter->weight += weight;
     }
     return status;
 }
 
-static void add_real(pl_meter *meter, const parley_data *batch, const double *decisions) {
+static parley_status add_real(pl_meter *meter, const parley_data *batch, const double *decisions, parley_error *error) {
+    const pl_loss *loss = meter->model->loss;
     for (uint64_t i = 0; i < batch->x.rows; i++) {
         double label = batch->label[i], weight = batch->weight ? batch->weight[i] : 1.0;
-        double error = decisions[i] - label, before = label - meter->mean;
+        double off = pl_model_label(meter->model, decisions[i]) - label, before = label - meter->mean;
+        double slope, curvature;
         meter->rows++;
-        meter->errors += weight * error * error;
+        if (loss->counts && label < 0)
+            return pl_fail(error, PARLEY_BAD_INPUT, "%s: row %llu has label %.17g; a model of %s loss needs 0 or more",
+                           batch->path, (unsigned long long)meter->rows, label, loss->name);
+        meter->errors += weight * off * off;
+        meter->absolute += weight * fabs(off);
+        meter->losses += weight * loss->expand(loss, decisions[i], label, &slope, &curvature);
+        meter->entropy += loss->counts && label > 0 ? weight * label * log(label) : 0.0;
         meter->weight += weight;
         if (weight > 0.0)
             meter->mean += before * (weight / meter->weight);
         meter->spread += weight * before * (label - meter->mean);
     }
+    return PARLEY_OK;
 }
 
 /* NaN comes first, so that the order is total. */
@@ -105,13 +120,12 @@ parley_status pl_meter_open(const parley_model *model, pl_meter **out, parley_er
 parley_status pl_meter_add(pl_meter *meter, const parley_data *batch, const double *decisions, parley_error *error) {
     if (meter->model->loss->labels == PL_LABELS_BINARY)
         return add_binary(meter, batch, decisions, error);
-    add_real(meter, batch, decisions);
-    return PARLEY_OK;
+    return add_real(meter, batch, decisions, error);
 }
 
 void pl_meter_read(pl_meter *meter, pl_metrics *out) {
     double weight = meter->weight > 0.0 ? meter->weight : NAN;
-    *out = (pl_metrics){meter->rows, meter->weight, NAN, NAN, NAN, NAN, NAN, NAN};
+    *out = (pl_metrics){meter->rows, meter->weight, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
     if (meter->model->loss->labels == PL_LABELS_BINARY) {
         out->accuracy = meter->right / weight;
         out->auc = area(meter->scores, meter->rows);
@@ -120,6 +134,11 @@ void pl_meter_read(pl_meter *meter, pl_metrics *out) {
     } else {
         out->rmse = sqrt(meter->errors / weight);
         out->r2 = meter->spread > 0.0 ? 1.0 - meter->errors / meter->spread : NAN;
+        out->mae = meter->absolute / weight;
+        out->mean_loss = meter->losses / weight;
+        out->deviance = 2.0 * out->mean_loss;
+        double null = meter->entropy / weight - (meter->mean > 0.0 ? meter->mean * log(meter->mean) : 0.0);
+        out->d2 = meter->spread > 0.0 ? 1.0 - out->mean_loss / null : NAN;
     }
 }
 

@@ -125,6 +125,21 @@ static parley_status copy_metas(parley_model *model, const pl_container *contain
     return status;
 }
 
+/* The loss's parameter, where it has one. */
+static parley_status read_parameter(parley_model *model, const pl_container *container, const char *path,
+                                    parley_error *error) {
+    const char *key = model->loss->parameter, *text = key ? pl_container_meta(container, key) : NULL;
+    double width;
+    if (!key)
+        return PARLEY_OK;
+    const pl_setting *row = pl_setting_find(key);
+    if (!text || !read_label(&text, &width) || *text || !(width >= row->min && width <= row->max))
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: %s is missing or not a number that loss %s takes", path, key,
+                       model->loss->name);
+    model->own_loss.width = width;
+    return PARLEY_OK;
+}
+
 /* The model in an open container. Copied, so that the file may change or go afterwards. */
 static parley_status from_container(const pl_container *container, const char *path, parley_model **out,
                                     parley_error *error) {
@@ -149,6 +164,8 @@ static parley_status from_container(const pl_container *container, const char *p
     }
     if (status == PARLEY_OK)
         status = read_labels(model, pl_container_meta(container, "labels"), path, error);
+    if (status == PARLEY_OK)
+        status = read_parameter(model, container, path, error);
     if (status == PARLEY_OK)
         status = copy_metas(model, container, path, error);
     if (status != PARLEY_OK) {
@@ -178,7 +195,8 @@ parley_status pl_model_new(uint64_t outputs, uint64_t columns, const pl_loss *lo
     }
     model->outputs = outputs;
     model->columns = columns;
-    model->loss = loss;
+    model->own_loss = *loss;
+    model->loss = loss->parameter ? &model->own_loss : loss;
     model->low = -1.0;
     model->high = 1.0;
     *out = model;
@@ -231,7 +249,7 @@ void pl_model_decide_all(const parley_model *model, const parley_data *data, pl_
 
 double pl_model_label(const parley_model *model, double decision) {
     if (model->loss->labels != PL_LABELS_BINARY)
-        return decision;
+        return model->loss->counts ? exp(decision) : decision;
     return decision > 0.0 ? model->high : model->low;
 }
 

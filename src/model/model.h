@@ -13,6 +13,7 @@ struct parley_model {
     double *coef;      /* outputs x columns */
     double *intercept; /* outputs */
     const pl_loss *loss;
+    pl_loss own_loss; /* what it points to where the loss has a parameter */
     double low, high; /* binary losses: the labels that -1 and +1 stand for */
     unsigned metas;
     pl_pair meta[PL_MODEL_METAS]; /* both strings of a pair belong to the model */
@@ -30,7 +31,7 @@ parley_status pl_model_parse(const void *bytes, uint64_t size, const char *path,
 double pl_model_decide(const parley_model *model, const pl_matrix *x, uint64_t row);
 /* One decision value for each row of `data`, on the pool's threads. */
 void pl_model_decide_all(const parley_model *model, const parley_data *data, pl_pool *pool, double *decisions);
-/* The label that a decision value stands for (squared loss: the value itself). */
+/* The label that a decision value stands for (real labels: the value itself, or what it is the logarithm of). */
 double pl_model_label(const parley_model *model, double decision);
 
 /* What eval reports, gathered batch by batch. NaN: does not apply. Weighted by the rows' weights. */
@@ -38,7 +39,9 @@ typedef struct pl_metrics {
     uint64_t rows;
     double weight;                         /* sum of weights */
     double accuracy, auc, log_loss, hinge; /* binary losses; log_loss for logistic only */
-    double rmse, r2;                       /* squared loss */
+    double rmse, r2, mae;                  /* real labels */
+    double mean_loss;                      /* losses with a parameter */
+    double deviance, d2;                   /* counts: twice the mean loss, and its share explained */
 } pl_metrics;
 
 typedef struct pl_meter pl_meter;

@@ -12,6 +12,7 @@
 #define TRUST 5.0                /* times off, and estimates are not shown any more */
 #define WINDOW 300               /* rounds without progress that are a stall */
 #define TELL_ROUNDS 25           /* between two looks at how fast the gap falls */
+#define NOISE 1e3                /* times the best P that sampled gradients may pass through */
 #define PROGRESS 1e-4            /* relative, over a window */
 
 double pl_gap(const pl_certificate *best) { return best->exists ? fmax(0.0, best->objective - best->dual) : NAN; }
@@ -90,6 +91,13 @@ static parley_status measure_gradient(pl_run *run, dual_point *point, parley_err
     return status;
 }
 
+/* Where curvature has no bound no rate is safe: P that rises says that the rate is too large. */
+static bool too_far(const pl_run *run, double objective) {
+    const pl_loss *loss = run->glm.loss;
+    return loss->smooth && isinf(loss->curvature_bound) &&
+           objective > run->best.objective * (run->settings->batch_fraction < 1 ? NOISE : 1.0 + 1e-10);
+}
+
 parley_status pl_certify(pl_run *run, const pl_evaluation *at, bool gradient, parley_error *error) {
     const pl_glm *glm = &run->glm;
     double sums[PL_OWN_SCALARS] = {0};
@@ -104,7 +112,7 @@ parley_status pl_certify(pl_run *run, const pl_evaluation *at, bool gradient, pa
         sums[SUM_CONJUGATE] = at->penalty_conjugate;
     }
     double objective = at->loss + sums[SUM_PENALTY];
-    run->diverged = !isfinite(objective);
+    run->diverged = !isfinite(objective) || (gradient && too_far(run, objective));
     if (objective < run->best.objective) {
         run->best.objective = objective;
         memcpy(run->best.w, run->w, run->problem.size * sizeof *run->w);

@@ -74,6 +74,12 @@ static parley_status check_pair(const pl_method *method, parley_error *error) {
                    gradient ? "add" : "step", gradient ? "gradient" : "sdca");
 }
 
+static parley_status refuse_kinks(const pl_method *method, const pl_loss *loss, parley_error *error) {
+    return pl_fail(error, PARLEY_BAD_USAGE,
+                   "combine %s needs a smooth loss, which %s is not; use --loss %s, or --preset cocoa+",
+                   method->combine->name, loss->name, loss->labels == PL_LABELS_REAL ? "huber" : "squared-hinge");
+}
+
 static parley_status check_needs(const pl_method *method, const parley_settings *settings, const pl_glm *glm,
                                  parley_error *error) {
     unsigned needs = method->local->needs | method->combine->needs;
@@ -91,9 +97,7 @@ static parley_status check_needs(const pl_method *method, const parley_settings 
         return pl_fail(error, PARLEY_BAD_USAGE, "combine %s takes no L1 penalty; use --l1-ratio 0, or --preset cocoa+",
                        method->combine->name);
     if ((needs & PL_NEEDS_SMOOTH) && !may_be_smooth(settings, glm))
-        return pl_fail(error, PARLEY_BAD_USAGE,
-                       "combine %s needs a smooth loss, which %s is not; use --loss squared-hinge, or --preset cocoa+",
-                       method->combine->name, glm ? glm->loss->name : settings->loss);
+        return refuse_kinks(method, glm ? glm->loss : pl_loss_find(settings->loss), error);
     if ((needs & PL_NEEDS_FULL) && settings->batch_fraction < 1)
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "combine %s needs all rows in every round; use --batch-fraction 1, or --combine step",
@@ -120,11 +124,25 @@ static void readers(const char *name, char *text, size_t size) {
                      pl_combines[i]->name);
 }
 
+/* A loss's parameter, given with another loss. auto chooses none that has one. */
+static parley_status check_parameters(const parley_settings *settings, parley_error *error) {
+    for (unsigned i = 0; i < pl_settings_count; i++) {
+        const pl_loss *reader = pl_loss_of(pl_settings[i].name);
+        char flag[48];
+        if (!reader || !settings->given[i] || strcmp(reader->name, settings->loss) == 0)
+            continue;
+        pl_setting_flag(&pl_settings[i], flag, sizeof flag);
+        return pl_fail(error, PARLEY_BAD_USAGE, "%s has no effect with --loss %s; --loss %s reads it", flag,
+                       settings->loss, reader->name);
+    }
+    return PARLEY_OK;
+}
+
 static parley_status check_effect(const pl_method *method, const parley_settings *settings, parley_error *error) {
     for (unsigned i = 0; i < pl_settings_count; i++) {
         const pl_setting *row = &pl_settings[i];
         if (!row->optional || !settings->given[i] || reads(method->local->settings, row->name) ||
-            reads(method->combine->settings, row->name))
+            reads(method->combine->settings, row->name) || pl_loss_of(row->name))
             continue;
         char flag[48], who[256];
         pl_setting_flag(row, flag, sizeof flag);
@@ -178,6 +196,8 @@ parley_status pl_method_resolve(parley_settings *settings, const pl_glm *glm, pl
     if (!preset->local && glm)
         preset = choose_fitting(settings, glm);
     parley_status status = find_members(settings, preset, method, error);
+    if (status == PARLEY_OK)
+        status = check_parameters(settings, error);
     if (status != PARLEY_OK || !method->local || !method->combine)
         return status; /* auto, before the data are known */
     status = apply_defaults(settings, preset, error);

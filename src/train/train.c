@@ -82,7 +82,10 @@ static void describe(pl_run *run, uint64_t bytes) {
     bool automatic = strcmp(settings->preset, "auto") == 0;
     tell(run, "data: %llu rows, %llu columns, %llu non-zeros", (unsigned long long)x->rows,
          (unsigned long long)x->columns, (unsigned long long)x->nonzeros);
-    tell(run, "problem: loss %s, lambda %.6g, l1-ratio %.6g, intercept %s, seed %llu", run->glm.loss->name,
+    char width[40] = "";
+    if (run->glm.loss->parameter)
+        snprintf(width, sizeof width, " of width %.6g", run->glm.loss->width);
+    tell(run, "problem: loss %s%s, lambda %.6g, l1-ratio %.6g, intercept %s, seed %llu", run->glm.loss->name, width,
          run->glm.lambda, run->glm.l1_ratio, run->summary.intercept, (unsigned long long)settings->seed);
     tell(run, "method: %s%s = %s x %s x %s, %llu worker%s, %llu lane%s, %u thread%s", automatic ? "auto chose " : "",
          method->preset, method->local->name, method->combine->name, method->exchange->name,
@@ -215,8 +218,9 @@ static parley_status describe_model(const pl_run *run, parley_model *model, parl
     parley_status status = PARLEY_OK;
     for (unsigned i = 0; i < pl_settings_count && status == PARLEY_OK; i++) {
         char text[PL_TEXT];
+        const pl_loss *reader = pl_loss_of(pl_settings[i].name);
         pl_setting_text(run->settings, &pl_settings[i], text, sizeof text);
-        if (pl_settings[i].in_model)
+        if (pl_settings[i].in_model && (!reader || strcmp(reader->name, run->glm.loss->name) == 0))
             status = pl_model_set_meta(model, pl_settings[i].name, text, error);
     }
     if (status == PARLEY_OK) /* `gap` is the certificate; what was asked for goes by another name */

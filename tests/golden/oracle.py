@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sparse
 from scipy.optimize import minimize
-from sklearn.linear_model import ElasticNet, LogisticRegression, Ridge
-from sklearn.svm import SVC, LinearSVC
+from scipy.special import xlogy
+from sklearn.linear_model import ElasticNet, LogisticRegression, PoissonRegressor, Ridge
+from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 from evaluate import loss_values, objective, penalty
@@ -32,17 +33,25 @@ def strength(problem):
     return 1.0 / (problem.lam * problem.sample_weights.sum())
 
 
-def loss_slopes(loss, z, y):
+def loss_slopes(loss, z, y, width):
     if loss == "squared":
         return z - y
+    if loss == "huber":
+        return np.clip(z - y, -width, width)
+    if loss == "poisson":
+        return np.exp(z) - y
     if loss == "logistic":
         return -y * np.exp(-np.logaddexp(0.0, y * z))
     return -2.0 * y * np.maximum(0.0, 1.0 - y * z)
 
 
-def conjugates(loss, t, y):
+def conjugates(loss, t, y, width):
     """loss*(-t)."""
-    if loss == "squared":
+    if loss == "poisson":
+        return xlogy(y - t, y - t) - (y - t) + y - xlogy(y, y)
+    if loss == "epsilon-insensitive":
+        return width * np.abs(t) - t * y
+    if loss in ("squared", "huber"):
         return 0.5 * t**2 - t * y
     if loss == "hinge":
         return -y * t
@@ -64,7 +73,7 @@ def dual_value(problem, t):
         up, down = q @ np.maximum(t, 0), q @ np.maximum(-t, 0)
         t = np.where(t > 0, t * min(1.0, down / up if up else 1.0), t * min(1.0, up / down if down else 1.0))
     u = columns(problem).T @ (q * t)
-    return -(q @ conjugates(problem.loss, t, problem.y)) - (soft(u, l1) ** 2).sum() / (2 * l2)
+    return -(q @ conjugates(problem.loss, t, problem.y, problem.width)) - (soft(u, l1) ** 2).sum() / (2 * l2)
 
 
 def descend(value, start, bounds):
@@ -89,8 +98,8 @@ def solve_smooth(problem):
     def value(v):
         w, b = v[:d] - (v[d : 2 * d] if l1 else 0.0), v[-1] if problem.free else 0.0
         z = x @ w + b
-        slope = q * loss_slopes(problem.loss, z, y)
-        p = q @ loss_values(problem.loss, z, y) + l2 / 2 * (w @ w) + l1 * (v[: parts * d].sum() if l1 else 0.0)
+        slope = q * loss_slopes(problem.loss, z, y, problem.width)
+        p = q @ loss_values(problem.loss, z, y, problem.width) + l2 / 2 * (w @ w) + l1 * (v[: parts * d].sum() if l1 else 0.0)
         g = x.T @ slope + l2 * w
         gradient = np.concatenate([g + l1, l1 - g]) if l1 else g
         return p, np.append(gradient, slope.sum()) if problem.free else gradient
@@ -114,6 +123,58 @@ def hinge_dual(problem, b=0.0, mu=np.inf, start=None):
     start = np.full(len(y), 0.5) if start is None else start
     a = descend(value, start, [(0, 1)] * len(y))
     return a, soft(x.T @ (q * y * a), l1) / l2
+
+
+def absolute_dual(problem, b=0.0, mu=np.inf, start=None):
+    """The same for the epsilon-insensitive loss, whose t in [-1,1] has two parts, each in [0,1]."""
+    x, y, q = columns(problem), problem.y, problem.share
+    l1, l2, n = problem.lam * problem.rho, problem.lam * (1 - problem.rho), len(problem.y)
+
+    def value(a):
+        t = a[:n] - a[n:]
+        w, total = soft(x.T @ (q * t), l1) / l2, q @ t
+        down = q @ (problem.width * (a[:n] + a[n:]) - t * y) + l2 / 2 * (w @ w) + total * b + total**2 / (2 * mu)
+        slope = x @ w + b + total / mu - y
+        return down, np.concatenate([q * (problem.width + slope), q * (problem.width - slope)])
+
+    a = descend(value, np.zeros(2 * n) if start is None else start, [(0, 1)] * (2 * n))
+    return a, soft(x.T @ (q * (a[:n] - a[n:])), l1) / l2
+
+
+def solve_absolute(problem):
+    """With an L1 penalty, which no packaged solver takes: the dual by L-BFGS-B; a free b is its multiplier."""
+    n = len(problem.y)
+    a, w = absolute_dual(problem)
+    b, mu = 0.0, 0.01 * problem.lam
+    for _ in range(50 if problem.free else 0):
+        a, w = absolute_dual(problem, b, mu, a)
+        excess = problem.share @ (a[:n] - a[n:])
+        b += excess / mu
+        if abs(excess) < 1e-13:
+            break
+    if problem.free:  # the best b for w is at a kink
+        off = problem.y - problem.x @ w
+        kinks = np.concatenate([off - problem.width, off + problem.width])
+        near = kinks[np.argsort(np.abs(kinks - b))[:20]]
+        b = min([b, *near], key=lambda kink: objective(problem, w, kink))
+    return w, b, a[:n] - a[n:]
+
+
+def solve_svr(problem):
+    """Without an L1 penalty: LIBSVM where the intercept is free, else LIBLINEAR; t by the dual."""
+    kept = problem.sample_weights > 0
+    weights = problem.sample_weights[kept]
+    if problem.free:
+        model = SVR(kernel="linear", C=strength(problem), epsilon=problem.width, tol=1e-9, cache_size=500)
+        x = problem.x[kept].toarray()
+    else:
+        model = LinearSVR(
+            C=strength(problem), epsilon=problem.width, fit_intercept=False, tol=1e-10, max_iter=10**6, random_state=1
+        )
+        x = columns(problem)[kept]
+    model.fit(x, problem.y[kept], sample_weight=weights)
+    t = solve_absolute(problem)[2]
+    return np.ravel(model.coef_), float(np.ravel(model.intercept_)[0]) if problem.free else 0.0, t
 
 
 def solve_hinge(problem):
@@ -156,6 +217,10 @@ def solve_sklearn(problem):
             alpha=problem.lam, l1_ratio=problem.rho, fit_intercept=problem.free, tol=1e-13, max_iter=10**6
         )
         return model.fit(columns(problem).toarray(), problem.y, **fit)
+    elif problem.loss == "poisson" and problem.rho == 0 and problem.lam > 0:
+        model = PoissonRegressor(
+            alpha=problem.lam, fit_intercept=problem.free, solver="newton-cholesky", tol=1e-12, max_iter=1000
+        )
     elif problem.loss == "logistic" and problem.rho == 0:
         model = LogisticRegression(C=strength(problem), fit_intercept=problem.free, solver="newton-cholesky", tol=1e-12)
     elif problem.loss == "squared-hinge" and problem.rho == 0 and not problem.free:
@@ -174,7 +239,9 @@ def optimum(problem):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         t = None
-        if problem.loss == "hinge" and (problem.rho > 0 or problem.free):
+        if problem.loss == "epsilon-insensitive":
+            w, b, t = solve_absolute(problem) if problem.rho > 0 else solve_svr(problem)
+        elif problem.loss == "hinge" and (problem.rho > 0 or problem.free):
             w, b, t = solve_hinge(problem) if problem.rho > 0 else solve_svc(problem)
         else:
             model = solve_sklearn(problem)
@@ -182,5 +249,7 @@ def optimum(problem):
             if problem.loss == "hinge":
                 t = problem.y * hinge_dual(problem)[0]
     z = columns(problem) @ w + (b if problem.free else 0.0)
-    upper = problem.share @ loss_values(problem.loss, z, problem.y) + penalty(problem, w)
-    return upper, dual_value(problem, -loss_slopes(problem.loss, z, problem.y) if t is None else t)
+    upper = problem.share @ loss_values(problem.loss, z, problem.y, problem.width) + penalty(problem, w)
+    if problem.lam == 0:
+        return upper, upper  # there is no dual
+    return upper, dual_value(problem, -loss_slopes(problem.loss, z, problem.y, problem.width) if t is None else t)

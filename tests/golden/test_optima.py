@@ -27,6 +27,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_svmlight_fi
 from oracle import optimum
 from product import (
     CERTAIN,
+    OPTIMAL,
     Failed,
     check_certificate,
     check_optimum,
@@ -35,10 +36,11 @@ from product import (
     train,
     write_svm,
 )
-from evaluate import Problem, null_objective, objective, read_liblinear
+from evaluate import REAL_LOSSES, Problem, null_objective, objective, read_liblinear
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
-LOSSES = ("squared", "logistic", "hinge", "squared-hinge")
+LOSSES = ("squared", "logistic", "hinge", "squared-hinge", "huber", "epsilon-insensitive", "poisson")
+KINKED = ("hinge", "epsilon-insensitive")
 
 
 class Skipped(Exception):
@@ -79,10 +81,25 @@ def sparse_rows(real):
     return x, z if real else np.where(z > 0.5, 1.0, -1.0)
 
 
+@lru_cache
+def counts(name):
+    """Counts of a mean that depends on the rows: up to 50 for the sparse ones, up to 1000 for the others."""
+    x, y = sparse_rows(True) if name == "sparse" else diabetes()
+    mean = np.exp(y + 1.0) if name == "sparse" else np.exp(y / 50.0)
+    return x, np.random.default_rng(6).poisson(mean).astype(float)
+
+
 def data_for(name, loss):
+    if loss == "poisson":
+        return counts(name)
     if name == "sparse":
-        return sparse_rows(loss == "squared")
-    return diabetes() if loss == "squared" else breast_cancer(True)
+        return sparse_rows(loss in REAL_LOSSES)
+    return diabetes() if loss in REAL_LOSSES else breast_cancer(True)
+
+
+def width_for(name, loss):
+    """In units of the labels: where about half of the rows are beyond it."""
+    return {"huber": 40.0, "epsilon-insensitive": 20.0}.get(loss, 0.0) * (1.0 if name == "small" else 0.01)
 
 
 def draw_weights(count):
@@ -95,6 +112,8 @@ def write_problem(problem, folder):
     write_svm(folder / "data.svm", problem.x, problem.y)
     flags = ["--loss", problem.loss, "--lambda", repr(problem.lam), "--intercept", problem.intercept]
     flags += ["--l1-ratio", problem.rho]
+    if problem.width:
+        flags += [{"huber": "--huber-width", "epsilon-insensitive": "--epsilon"}[problem.loss], problem.width]
     if problem.weights is not None:
         np.savetxt(folder / "weights.txt", problem.weights)
         flags += ["--weights", folder / "weights.txt"]
@@ -109,7 +128,7 @@ def methods(problem):
     yield "auto", []
     yield "cocoa+ lanes", ["--preset", "cocoa+", "--lanes", 2]
     yield "cocoa+ workers", ["--preset", "cocoa+", "--workers", 3]
-    if problem.loss != "hinge" and problem.rho == 0:
+    if problem.loss not in KINKED and problem.rho == 0:
         yield "newton", ["--preset", "newton", "--workers", 2]
 
 
@@ -119,6 +138,14 @@ def reaches_the_oracles_optimum(parley, folder, problem, flags):
     data, common = write_problem(problem, folder)
     run = train(parley, data, folder, *common, *flags, "--gap", 1e-6)
     check_optimum(run, problem, best)
+
+
+def reaches_the_unpenalised_optimum(parley, folder, problem):
+    best, _ = optimum(problem)
+    data, common = write_problem(problem, folder)
+    run = train(parley, data, folder, *common, "--gap", 1e-8)
+    relative = (objective(problem, run.w, run.b) - best) / null_objective(problem)
+    demand(relative <= OPTIMAL, f"{run.command}: {relative:.2e} above the optimum, relative")
 
 
 def bounds_the_distance_every_round(parley, folder, problem, flags):
@@ -155,6 +182,7 @@ def grid_cases():
         x, y = data_for(name, loss)
         lam = 1.0 / len(y) if name == "sparse" else 1e-2
         problem = Problem(x, y, loss, lam, rho, kind, draw_weights(len(y)) if weighted else None)
+        problem.width = width_for(name, loss)
         words = f"{loss} {name} intercept {kind}{' weights' if weighted else ''}{' elastic net' if rho else ''}"
         for method, flags in methods(problem):
             yield f"{words}: {method}", partial(reaches_the_oracles_optimum, problem=problem, flags=flags)
@@ -174,9 +202,16 @@ def special_cases():
     }
     for loss, kind, (preset, flags) in itertools.product(LOSSES, ("free", "none"), slow.items()):
         x, y = data_for("sparse", loss)
-        problem = Problem(x, y, loss, 0.01, 0.0, kind, draw_weights(len(y)))
+        problem = Problem(x, y, loss, 0.01, 0.0, kind, draw_weights(len(y)), width_for("sparse", loss))
         yield f"{loss} intercept {kind}: {preset} bounds the distance every round", partial(
             bounds_the_distance_every_round, problem=problem, flags=["--preset", preset, *flags]
+        )
+    for loss, kind, weighted in itertools.product(("huber", "poisson"), ("free", "none"), (False, True)):
+        x, y = data_for("small", loss)
+        weights = draw_weights(len(y)) if weighted else None
+        problem = Problem(x, y, loss, 0.0, 0.0, kind, weights, width_for("small", loss))
+        yield f"{loss} without penalty, intercept {kind}{' weights' if weighted else ''}: auto", partial(
+            reaches_the_unpenalised_optimum, problem=problem
         )
     x, y = data_for("sparse", "hinge")
     for flags in (

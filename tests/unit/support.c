@@ -56,7 +56,12 @@ static void put_row(FILE *file, pl_stream *stream, const sample_plan *plan, cons
                                      value);
         }
     z += 0.5 * pl_random_normal(stream);
-    fprintf(file, "%.9g%s\n", plan->real ? z : z > 0.2 ? 1.0 : -1.0, features);
+    fprintf(file, "%.9g%s\n",
+            plan->counts ? floor(exp(0.7 * z + 1.0))
+            : plan->real ? z
+            : z > 0.2    ? 1.0
+                         : -1.0,
+            features);
 }
 
 parley_data *random_data(sample_plan plan) {
@@ -98,7 +103,7 @@ double objective_of(const parley_data *data, const parley_model *model, const pl
         double weight = data->weight ? data->weight[i] : 1.0, z = b;
         for (uint64_t e = data->x.start[i]; e < data->x.start[i + 1]; e++)
             z += (data->x.value ? (double)data->x.value[e] : 1.0) * coef[data->x.index[e]];
-        sum += weight * loss->expand(z, target_of(data, loss, i), &slope, &curvature);
+        sum += weight * loss->expand(loss, z, target_of(data, loss, i), &slope, &curvature);
         total += weight;
     }
     double l1 = fabs(penalised), l2 = penalised * penalised;
@@ -162,6 +167,7 @@ void run_ranks(unsigned ranks, unsigned threads, double deadline, rank_body body
 const sample_plan small = {.seed = 5, .rows = 160, .columns = 12, .density = 0.3};
 const sample_plan wide = {.seed = 6, .rows = 150, .columns = 9000, .density = 0.001};
 const sample_plan real = {.seed = 7, .rows = 160, .columns = 12, .density = 0.3, .real = true};
+const sample_plan counts = {.seed = 8, .rows = 160, .columns = 12, .density = 0.3, .counts = true};
 
 static parley_status train_body(pl_engine *engine, void *context, parley_error *error) {
     outcome *outcome = context;

@@ -33,8 +33,9 @@ parley_data *data_of(const char *text);
 typedef struct sample_plan {
     uint64_t seed, rows, columns;
     double density;
-    bool real; /* labels */
-    bool ones; /* every value is 1 */
+    bool real;   /* labels */
+    bool counts; /* labels are whole and 0 or more */
+    bool ones;   /* every value is 1 */
 } sample_plan;
 parley_data *random_data(sample_plan plan);
 void set_weights(parley_data *data, const double *weight); /* copies them */
@@ -52,7 +53,7 @@ void run_ranks(unsigned ranks, unsigned threads, double deadline, rank_body body
                parley_error *error);
 
 /* Data sets that many tests train on. */
-extern const sample_plan small, wide, real;
+extern const sample_plan small, wide, real, counts;
 
 /* What one run gave, on all its ranks. */
 typedef struct outcome {

@@ -56,6 +56,17 @@ static const certificate_case certificate_cases[] = {
     {&real, "loss=squared lambda=0.1", "preset=newton", {DUAL_METHODS}},
     {&real, "loss=squared lambda=0.1 l1_ratio=0.7", "preset=cocoa+", {DUAL_METHODS}},
     {&real, "loss=squared lambda=0.1 intercept=penalised", "preset=newton", {DUAL_METHODS}},
+    {&real, "loss=huber huber_width=0.5 lambda=0.1", "preset=newton", {DUAL_METHODS}},
+    {&real, "loss=huber huber_width=2 lambda=0.1 l1_ratio=0.5 intercept=penalised", "preset=cocoa+", {DUAL_METHODS}},
+    {&real, "loss=huber lambda=0.1 intercept=none", "preset=newton", {DUAL_METHODS}},
+    {&real, "loss=epsilon-insensitive lambda=0.1", "preset=cocoa+", {DUAL_METHODS}},
+    {&real, "loss=epsilon-insensitive lambda=0.1 epsilon=0.5 l1_ratio=0.5", "preset=cocoa+", {DUAL_METHODS}},
+    {&real, "loss=epsilon-insensitive lambda=0.1 epsilon=0 intercept=penalised", "preset=cocoa+", {DUAL_METHODS}},
+    {&counts, "loss=poisson lambda=0.1", "preset=newton", {DUAL_METHODS}},
+    {&counts, "loss=poisson lambda=0.1 l1_ratio=0.5", "preset=cocoa+", {DUAL_METHODS}},
+    {&counts, "loss=poisson lambda=0.1 intercept=penalised", "preset=newton", {DUAL_METHODS}},
+    {&counts, "loss=poisson lambda=0.1 l1_ratio=0.2 intercept=none", "preset=cocoa+", {DUAL_METHODS}},
+    {&counts, "loss=poisson lambda=0.1 l1_ratio=1", "preset=gd rounds=20000", {"preset=gd workers=3"}},
     {&wide, "loss=logistic lambda=0.01", "preset=cocoa+", {DUAL_METHODS}},
     {&small, "loss=logistic lambda=0.02 l1_ratio=1", "preset=gd rounds=20000", {"preset=gd workers=3"}},
     {&real, "loss=squared lambda=0.1 l1_ratio=1", "preset=gd rounds=20000", {"preset=gd workers=3"}},
@@ -76,7 +87,7 @@ static void watch_method(const parley_data *data, const char *problem, const cha
                     watch.first_broken.gap, best);
     assert_int_equal(watch.broken, 0);
     assert_true(watch.rounds > 1);
-    const pl_loss *loss = pl_loss_find(outcome.summary[0].loss);
+    const pl_loss *loss = outcome.model[0]->loss;
     assert_close(outcome.summary[0].objective, objective_of(data, outcome.model[0], loss, &outcome.summary[0]), 1e-12);
     free_models(&outcome);
 }
@@ -89,7 +100,7 @@ static void every_rounds_gap_bounds_the_suboptimality(void **state) {
         parley_data *data = random_data(*now->plan);
         snprintf(words, sizeof words, "%s %s gap=1e-8", now->problem, now->solution);
         outcome reference = train_once(data, words);
-        const pl_loss *loss = pl_loss_find(reference.summary[0].loss);
+        const pl_loss *loss = reference.model[0]->loss;
         double best = objective_of(data, reference.model[0], loss, &reference.summary[0]);
         if (reference.summary[0].stop != PARLEY_CONVERGED)
             print_error("%s: %s at relative gap %g after %llu rounds\n", words,
@@ -144,7 +155,7 @@ static void plain_gradient(const parley_data *data, const parley_model *model, c
     memset(gradient, 0, (x->columns + 1) * sizeof *gradient);
     for (uint64_t i = 0; i < x->rows; i++) {
         double slope, curvature, y = data->label[i];
-        loss->expand(pl_model_decide(model, x, i), y, &slope, &curvature);
+        loss->expand(loss, pl_model_decide(model, x, i), y, &slope, &curvature);
         slope /= (double)x->rows;
         for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++)
             gradient[x->index[e]] += slope * (x->value ? (double)x->value[e] : 1.0);
@@ -240,7 +251,7 @@ static void train_all(const char *text, const char *words) {
             for (uint64_t j = 0; j < model->columns; j++)
                 assert_true(isfinite(model->coef[j]));
             assert_true(isfinite(model->intercept[0]));
-            assert_close(summary->objective, objective_of(data, model, pl_loss_find(summary->loss), summary), 1e-9);
+            assert_close(summary->objective, objective_of(data, model, model->loss, summary), 1e-9);
             assert_true(summary->gap >= 0.0 && summary->relative_gap >= 0.0);
             if (strstr(pl_presets[p].name, "sgd") == NULL && strcmp(pl_presets[p].name, "gd") != 0 &&
                 summary->stop != PARLEY_CONVERGED)
@@ -257,6 +268,8 @@ static void one_row_can_be_fitted(void **state) {
     (void)state;
     train_all("2.5 1:1 3:-2\n", "loss=squared");
     train_all("2.5 1:1 3:-2\n", "loss=squared lambda=0.01");
+    train_all("2.5 1:1 3:-2\n", "loss=huber huber_width=0.1");
+    train_all("7 1:1 3:-2\n", "loss=poisson");
 }
 
 static void one_column_can_be_fitted(void **state) {
@@ -269,6 +282,8 @@ static void no_columns_can_be_fitted(void **state) {
     (void)state;
     train_all("1\n-1\n1\n1\n", "loss=logistic");
     train_all("1\n-1\n1.5\n1\n", "loss=squared workers=2");
+    train_all("1\n-1\n1.5\n1\n", "loss=huber workers=2");
+    train_all("1\n0\n3\n1\n", "loss=poisson workers=2");
 }
 
 static void empty_rows_and_columns_can_be_fitted(void **state) {
@@ -276,6 +291,8 @@ static void empty_rows_and_columns_can_be_fitted(void **state) {
     const char *text = "1 2:1 9:2\n-1\n1\n-1 5:1\n-1 2:-1\n1 9:0.5\n1 5:-2\n-1\n";
     train_all(text, "loss=logistic workers=3");
     train_all(text, "loss=squared");
+    train_all(text, "loss=huber huber_width=0.5");
+    train_all("1 2:1 9:2\n0\n4\n0 5:1\n2 2:-1\n1 9:0.5\n1 5:-2\n9\n", "loss=poisson workers=3");
     train_all(text, "loss=squared-hinge workers=8");
 }
 
@@ -283,6 +300,8 @@ static void labels_that_are_all_equal_can_be_fitted_by_squares(void **state) {
     (void)state;
     train_all("3 1:1\n3 2:1\n3 1:2 2:-1\n", "loss=squared");
     train_all("0 1:1\n0 2:1\n0 1:2 2:-1\n", "loss=squared workers=2");
+    train_all("3 1:1\n3 2:1\n3 1:2 2:-1\n", "loss=huber");
+    train_all("3 1:1\n3 2:1\n3 1:2 2:-1\n", "loss=poisson");
 }
 
 static void separable_and_unscaled_data_can_be_fitted(void **state) {
@@ -313,6 +332,26 @@ static void hinge_can_be_fitted_on_odd_data(void **state) {
         }
 }
 
+static void epsilon_insensitive_can_be_fitted_on_odd_data(void **state) {
+    (void)state;
+    const char *const texts[] = {"1 1:1\n-1 1:-1\n", "1 2:1 9:2\n-1\n1\n-1 5:1\n7 2:-1\n1 9:0.5\n1 5:-2\n-1\n",
+                                 "1\n-1\n1\n", "3 1:1\n3 1:2\n", "100000 1:1\n-50000 1:2\n3 2:1\n70000 2:5\n"};
+    const char *const kinds[] = {"free", "penalised", "none"};
+    for (unsigned i = 0; i < COUNT(texts); i++)
+        for (unsigned kind = 0; kind < COUNT(kinds); kind++) {
+            char words[128];
+            snprintf(words, sizeof words, "loss=epsilon-insensitive gap=1e-5 intercept=%s", kinds[kind]);
+            parley_data *data = data_of(texts[i]);
+            outcome outcome = train_once(data, words);
+            if (outcome.summary[0].stop != PARLEY_CONVERGED)
+                print_error("%s%s: %s at relative gap %g\n", texts[i], words, parley_stop_text(outcome.summary[0].stop),
+                            outcome.summary[0].relative_gap);
+            assert_int_equal(outcome.summary[0].stop, PARLEY_CONVERGED);
+            free_models(&outcome);
+            parley_data_free(data);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_rounds_gap_bounds_the_suboptimality),
@@ -328,6 +367,7 @@ int main(void) {
         cmocka_unit_test(labels_that_are_all_equal_can_be_fitted_by_squares),
         cmocka_unit_test(separable_and_unscaled_data_can_be_fitted),
         cmocka_unit_test(hinge_can_be_fitted_on_odd_data),
+        cmocka_unit_test(epsilon_insensitive_can_be_fitted_on_odd_data),
     };
     return cmocka_run_group_tests_name("certificate", tests, NULL, NULL);
 }

@@ -43,6 +43,16 @@ static const struct {
     {"preset=newton l1_ratio=0.5", "combine newton takes no L1 penalty; use --l1-ratio 0, or --preset cocoa+"},
     {"preset=newton loss=hinge", "combine newton needs a smooth loss, which hinge is not; use --loss squared-hinge, or "
                                  "--preset cocoa+"},
+    {"preset=newton loss=epsilon-insensitive", "combine newton needs a smooth loss, which epsilon-insensitive is not; "
+                                               "use --loss huber, or --preset cocoa+"},
+    {"epsilon=0.5", "--epsilon has no effect with --loss auto; --loss epsilon-insensitive reads it"},
+    {"loss=squared huber_width=2", "--huber-width has no effect with --loss squared; --loss huber reads it"},
+    {"preset=gd loss=huber epsilon=2", "--epsilon has no effect with --loss huber; --loss epsilon-insensitive reads "
+                                       "it"},
+    {"preset=cocoa+ loss=poisson l1_ratio=1", "--l1-ratio 1 leaves no L2 penalty, which local solver sdca needs; use "
+                                              "--l1-ratio 0.99 or --preset gd"},
+    {"preset=newton loss=poisson l1_ratio=0.5", "combine newton takes no L1 penalty; use --l1-ratio 0, or --preset "
+                                                "cocoa+"},
     {"preset=newton batch_fraction=0.5", "combine newton needs all rows in every round; use --batch-fraction 1, or "
                                          "--combine step"},
     {"preset=gd local_epochs=2", "--local-epochs has no effect with gradient x step; --local sdca reads it"},

@@ -1,0 +1,46 @@
+/* huber.c: loss(z, y) = r^2 / 2 for |r| <= e, else e (|r| - e/2), r = z - y and e the width; conjugate loss*(-t) =
+ * t^2/2 - t y for |t| <= e. Linear regression that outliers pull by e at most. */
+#include <math.h>
+#include <stddef.h>
+
+#include "loss/loss.h"
+
+static double expand(const pl_loss *loss, double z, double y, double *slope, double *curvature) {
+    double r = z - y, e = loss->width, size = fabs(r);
+    if (size > e) { /* a NaN is not, and goes on as one */
+        *slope = copysign(e, r);
+        *curvature = 0.0;
+        return e * (size - 0.5 * e);
+    }
+    *slope = r;
+    *curvature = 1.0;
+    return 0.5 * r * r;
+}
+
+static double conjugate(const pl_loss *loss, double t, double y) {
+    return fabs(t) <= loss->width * PL_ROUNDED ? t * (0.5 * t - y) : INFINITY;
+}
+
+static double dual_step(const pl_loss *loss, double z, double y, double t0, double h) {
+    return fmin(loss->width, fmax(-loss->width, (y - z + h * t0) / (1.0 + h)));
+}
+
+static double residual(const pl_loss *loss, double z, double y, double t0, double t, double h) {
+    double slope, curvature;
+    (void)t, (void)h;
+    return fmax(0.0, expand(loss, z, y, &slope, &curvature) + t0 * (0.5 * t0 + (z - y)));
+}
+
+const pl_loss pl_loss_huber = {
+    .name = "huber",
+    .help = "(z - y)^2 / 2, linear beyond --huber-width, real labels: robust regression",
+    .labels = PL_LABELS_REAL,
+    .smooth = true,
+    .curvature_bound = 1.0,
+    .parameter = "huber_width",
+    .expand = expand,
+    .conjugate = conjugate,
+    .dual_step = dual_step,
+    .residual = residual,
+    .rests = true,
+};
