@@ -15,7 +15,8 @@ const command commands[] = {
      "Prints one prediction per row of DATA on standard output. DATA may be larger than memory; - is standard input.",
      false, predict_run},
     {"eval", "MODEL DATA", 2, 2, PL_FOR_EVAL, "measure a model on labelled data",
-     "Prints accuracy, AUC, log-loss (logistic) and hinge loss, or for real labels RMSE, R2, MAE and what the loss adds (Poisson: deviance, D2). DATA may be larger "
+     "Prints accuracy, AUC, log-loss (logistic) and hinge loss, or for real labels RMSE, R2, MAE and what the loss "
+     "adds (Poisson: deviance, D2). DATA may be larger "
      "than "
      "memory; - is standard input.",
      false, eval_run},

@@ -4,7 +4,12 @@
  *     (H + l2 I) d = -(g + l2 v)            by Cholesky; a free intercept has no l2
  *
  * and a step gamma along d is searched: with phi(gamma) = P(v + gamma d), convex, a step is taken where phi' is small
- * against phi'(0). */
+ * against phi'(0).
+ *
+ * Losses with kinks, or with little curvature among the rows (Huber's, narrow), are made smooth by mu, which starts at
+ * the spread of the labels and falls whenever a whole step is taken: the dual points are feasible for the loss itself,
+ * so that the certificate closes as mu goes to 0. */
+#include <float.h>
 #include <lapacke.h>
 #include <math.h>
 #include <string.h>
@@ -13,13 +18,19 @@
 
 #define ENOUGH 0.3 /* of the first slope */
 #define TRIALS 30
-#define JITTERS 12 /* tries to make a singular curvature definite */
+#define FALL 0.5          /* of the softness, after a whole step */
+#define SMOOTH_ENOUGH 0.1 /* softness of a loss that is smooth itself which may as well be 0 */
+#define SOLVED 1e-6       /* of the first slope */
+#define MOST_STEPS 100    /* at one softness */
+#define JITTERS 12        /* tries to make a singular curvature definite */
 
 typedef struct newton {
     pl_combine base;
     const pl_glm *glm;
     double *matrix; /* size x size */
     unsigned trials;
+    double softness, first_slope; /* the largest at this softness */
+    unsigned steps;               /* at this softness */
 } newton;
 
 static uint64_t width(const pl_glm *glm) { return 1 + glm->size; }
@@ -33,6 +44,16 @@ static void close_newton(pl_combine *combine) {
     pl_free(this);
 }
 
+/* So that most labels are where the best constant has curvature. */
+static double first_softness(const pl_glm *glm) {
+    const pl_loss *loss = glm->loss;
+    if (!loss->soften)
+        return 0.0;
+    double spread = glm->label_deviation + fabs(glm->intercept == PL_FREE ? 0.0 : glm->mean_label);
+    double softness = loss->smooth ? spread / loss->width - 1.0 : fmax(spread, DBL_MIN);
+    return loss->smooth && softness < SMOOTH_ENOUGH ? 0.0 : softness;
+}
+
 static parley_status open_newton(const pl_setup *setup, pl_combine **out, parley_error *error) {
     newton *this;
     parley_status status = pl_take(&this, 1, sizeof *this, "newton", error);
@@ -40,6 +61,7 @@ static parley_status open_newton(const pl_setup *setup, pl_combine **out, parley
         return status;
     this->base.type = &pl_combine_newton;
     this->glm = setup->glm;
+    this->softness = first_softness(setup->glm);
     status =
         pl_take(&this->matrix, setup->glm->size, setup->glm->size * sizeof *this->matrix, "newton's matrix", error);
     if (status != PARLEY_OK)
@@ -86,19 +108,42 @@ static void measure(pl_combine *combine, const pl_slice *slice, double gamma, do
     const pl_glm *glm = ((newton *)combine)->glm;
     for (uint64_t j = slice->begin; j < slice->end; j++) {
         double l2 = pl_penalised(glm, j) ? glm->l2 : 0.0, d = slice->direction[j];
+        double g = slice->change[j] + l2 * slice->v[j];
+        scalars[PL_OWN_NORM] += g * g;
         scalars[PL_OWN_PENALTY] += l2 * (slice->v[j] + gamma * d) * d;
-        scalars[PL_OWN_SLOPE] += (slice->change[j] + l2 * slice->v[j]) * d;
+        scalars[PL_OWN_SLOPE] += g * d;
     }
+}
+
+/* Lowers the softness mu once the softened problem is solved as well as it stands for the loss itself, from which it is
+ * off by mu / 2 x the mean of t^2 at most: its own gap is |g + l2 v|^2 / (2 l2). Without a penalty the slope along a
+ * Newton step, twice what is left to gain, has to fall far enough. */
+static void harden(newton *this, double slope, double norm2) {
+    const pl_loss *loss = this->glm->loss;
+    double bound = loss->smooth ? loss->width : 1.0, l2 = this->glm->l2;
+    bool solved = l2 > 0 ? norm2 / l2 <= this->softness * bound * bound : slope <= SOLVED * this->first_slope;
+    this->first_slope = fmax(this->first_slope, slope);
+    if (this->softness == 0 || (!solved && ++this->steps < MOST_STEPS))
+        return;
+    this->first_slope = 0.0;
+    this->steps = 0;
+    this->softness *= FALL;
+    if (loss->smooth && this->softness < SMOOTH_ENOUGH)
+        this->softness = 0.0;
 }
 
 static bool judge(pl_combine *combine, const double *workers, const double *owners, double *gamma) {
     newton *this = (newton *)combine;
     double first = -owners[PL_OWN_SLOPE], slope = workers[PL_SUM_SLOPE] + owners[PL_OWN_PENALTY];
-    if (slope <= ENOUGH * first || !(first > 0) || ++this->trials >= TRIALS)
+    if (slope <= ENOUGH * first || !(first > 0) || ++this->trials >= TRIALS) {
+        harden(this, first, owners[PL_OWN_NORM]);
         return true;
+    }
     *gamma *= fmax(0.1, first / (first + slope)); /* where the chord of phi' crosses 0 */
     return false;
 }
+
+static double softness(const pl_combine *combine) { return ((const newton *)combine)->softness; }
 
 const pl_combine_type pl_combine_newton = {
     .name = "newton",
@@ -109,6 +154,7 @@ const pl_combine_type pl_combine_newton = {
     .width = width,
     .bytes = bytes,
     .open = open_newton,
+    .softness = softness,
     .propose = propose,
     .measure = measure,
     .judge = judge,

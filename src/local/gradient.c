@@ -19,7 +19,7 @@ typedef struct gradient {
     pl_local base;
     const pl_glm *glm;
     pl_team *team;
-    double fraction;
+    double fraction, softness;
     uint64_t round, width;
     double *z, *dz;  /* margins without intercept, at v and along the direction */
     double *sums;    /* hosted x lanes x width columns of `size` entries */
@@ -42,6 +42,9 @@ static void add_row(gradient *this, unsigned task, uint64_t i, double z, double 
     double q = scale * pl_share(glm, i), slope, curvature,
            loss = glm->loss->expand(glm->loss, z, pl_target(glm, i), &slope, &curvature);
     double *sum = lane_sum(this, task);
+    bool soft = this->softness > 0;
+    if (soft)
+        glm->loss->soften(glm->loss, z, pl_target(glm, i), this->softness, &slope, &curvature);
     if (slope != 0) {
         pl_row_add(glm, i, q * slope, sum);
         if (glm->intercept != PL_NO_INTERCEPT)
@@ -53,7 +56,7 @@ static void add_row(gradient *this, unsigned task, uint64_t i, double z, double 
         return; /* a sample certifies nothing */
     /* where t = -slope, loss*(-t) = slope z - loss, without a logarithm; hinge would lose digits and needs none */
     double conjugate =
-        glm->loss->smooth ? slope * z - loss : glm->loss->conjugate(glm->loss, -slope, pl_target(glm, i));
+        glm->loss->smooth && !soft ? slope * z - loss : glm->loss->conjugate(glm->loss, -slope, pl_target(glm, i));
     pl_add_sides(glm, i, -slope, z - this->b, loss, conjugate, this->sides + (uint64_t)task * PL_ROW_SUMS);
 }
 
@@ -123,6 +126,7 @@ static parley_status sum_sides(gradient *this, pl_evaluation *evaluation, parley
     parley_status status = pl_team_sum(this->team, this->team->worker_sums, PL_ROW_SUMS, sums, error);
     if (status == PARLEY_OK)
         pl_evaluation_fill(this->glm, sums, this->b, evaluation);
+    evaluation->softened = this->softness > 0;
     return status;
 }
 
@@ -135,8 +139,8 @@ static parley_status visit_all(gradient *this, const double *v, pl_update *updat
     memset(this->seconds, 0, (uint64_t)this->team->hosted * this->team->lanes * sizeof *this->seconds);
     pl_margins(glm, this->team, v, this->z);
     this->b = intercept_of(this, v);
-    if (glm->intercept == PL_FREE && glm->loss->smooth)
-        status = pl_centre(glm, this->team, this->z, 1e-14, &this->b, error);
+    if (glm->intercept == PL_FREE && (glm->loss->smooth || this->softness > 0))
+        status = pl_centre_soft(glm, this->team, this->z, this->softness, 1e-14, &this->b, error);
     double centred = pl_engine_now(this->team->engine) - began;
     if (status == PARLEY_OK) {
         pl_team_run(this->team, full_task, this);
@@ -174,6 +178,7 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
                           pl_evaluation *evaluation, parley_error *error) {
     gradient *this = (gradient *)local;
     this->round = round->number;
+    this->softness = round->softness;
     if (certifies(local)) {
         parley_status status = visit_all(this, v, update, evaluation, error);
         if (status == PARLEY_OK && this->glm->intercept == PL_FREE)
@@ -212,6 +217,8 @@ static void probe_row(const void *context, uint64_t i, double *sums) {
     double dz = this->dz[i] + this->db, z = this->z[i] + this->b + trial->gamma * dz;
     double q = pl_share(this->glm, i), slope, curvature;
     sums[0] += q * loss->expand(loss, z, pl_target(this->glm, i), &slope, &curvature);
+    if (this->softness > 0)
+        loss->soften(loss, z, pl_target(this->glm, i), this->softness, &slope, &curvature);
     sums[1] += q * slope * dz;
 }
 

@@ -28,6 +28,13 @@ static double residual(const pl_loss *loss, double z, double y, double t0, doubl
     return fmax(0.0, expand(loss, z, y, &slope, &curvature) + loss->width * fabs(t0) + t0 * (z - y));
 }
 
+static void soften(const pl_loss *loss, double z, double y, double mu, double *slope, double *curvature) {
+    double r = z - y, beyond = (fabs(r) - loss->width) / mu;
+    bool inside = beyond > 0 && beyond < 1.0;
+    *slope = beyond > 0 ? copysign(inside ? beyond : 1.0, r) : 0.0;
+    *curvature = inside ? 1.0 / mu : 0.0;
+}
+
 const pl_loss pl_loss_epsilon_insensitive = {
     .name = "epsilon-insensitive",
     .help = "(|z - y| - --epsilon)+, real labels: linear support vector regression",
@@ -39,5 +46,6 @@ const pl_loss pl_loss_epsilon_insensitive = {
     .conjugate = conjugate,
     .dual_step = dual_step,
     .residual = residual,
+    .soften = soften,
     .rests = true,
 };

@@ -31,6 +31,13 @@ static double residual(const pl_loss *loss, double z, double y, double t0, doubl
     return fmax(0.0, expand(loss, z, y, &slope, &curvature) + t0 * (0.5 * t0 + (z - y)));
 }
 
+static void soften(const pl_loss *loss, double z, double y, double mu, double *slope, double *curvature) {
+    double r = (z - y) / (1.0 + mu);
+    bool inside = fabs(r) <= loss->width;
+    *slope = inside ? r : copysign(loss->width, r);
+    *curvature = inside ? 1.0 / (1.0 + mu) : 0.0;
+}
+
 const pl_loss pl_loss_huber = {
     .name = "huber",
     .help = "(z - y)^2 / 2, linear beyond --huber-width, real labels: robust regression",
@@ -42,5 +49,6 @@ const pl_loss pl_loss_huber = {
     .conjugate = conjugate,
     .dual_step = dual_step,
     .residual = residual,
+    .soften = soften,
     .rests = true,
 };

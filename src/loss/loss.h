@@ -27,6 +27,9 @@ struct pl_loss {
     /* loss(z) + loss*(-t0) + t0 z >= 0, this row's share of the duality gap before the step from t0 to t; may be
      * approximate. */
     double (*residual)(const pl_loss *loss, double z, double y, double t0, double t, double h);
+    /* Slope and curvature of the least of loss(s) + (z - s)^2 / (2 mu) over s, the loss made smooth by mu > 0: minus
+     * the slope is inside the conjugate's domain. NULL: nobody needs it. */
+    void (*soften)(const pl_loss *loss, double z, double y, double mu, double *slope, double *curvature);
     bool rests;                      /* dual_step often leaves t where it is, at a bound of its domain */
     double (*probability)(double z); /* of the upper label, NULL where the loss gives none */
 };

@@ -284,6 +284,7 @@ typedef struct rows {
     const pl_glm *glm;
     const double *z, *t;
     double b, scale[2]; /* of t on its negative and positive side */
+    double softness;    /* of the loss, where b is moved */
 } rows;
 
 /* Slope, curvature and absolute slope of sum q loss(z + b) by b. */
@@ -291,7 +292,11 @@ static void centre_row(const void *context, uint64_t i, double *sums) {
     const rows *rows = context;
     double q = pl_share(rows->glm, i), slope, curvature;
     const pl_loss *loss = rows->glm->loss;
-    loss->expand(loss, (rows->z ? rows->z[i] : 0.0) + rows->b, pl_target(rows->glm, i), &slope, &curvature);
+    double z = (rows->z ? rows->z[i] : 0.0) + rows->b, y = pl_target(rows->glm, i);
+    if (rows->softness > 0)
+        loss->soften(loss, z, y, rows->softness, &slope, &curvature);
+    else
+        loss->expand(loss, z, y, &slope, &curvature);
     sums[0] += q * slope;
     sums[1] += q * curvature;
     sums[2] += q * fabs(slope);
@@ -299,8 +304,13 @@ static void centre_row(const void *context, uint64_t i, double *sums) {
 
 parley_status pl_centre(const pl_glm *glm, const pl_team *team, const double *z, double tolerance, double *b,
                         parley_error *error) {
+    return pl_centre_soft(glm, team, z, 0.0, tolerance, b, error);
+}
+
+parley_status pl_centre_soft(const pl_glm *glm, const pl_team *team, const double *z, double softness, double tolerance,
+                             double *b, parley_error *error) {
     double low = -INFINITY, high = INFINITY, stride = 1.0, sums[3];
-    rows rows = {.glm = glm, .z = z, .b = *b};
+    rows rows = {.glm = glm, .z = z, .b = *b, .softness = softness};
     for (int i = 0; i < CENTRE_STEPS; i++) {
         parley_status status = pl_total_rows(team, centre_row, &rows, 3, sums, error);
         if (status != PARLEY_OK)
@@ -363,7 +373,7 @@ void pl_evaluation_fill(const pl_glm *glm, const double *sums, double b, pl_eval
 
 parley_status pl_conjugate_rows(const pl_glm *glm, const pl_team *team, const double *z, const double *t, double scale,
                                 pl_evaluation *at, parley_error *error) {
-    rows rows = {glm, z, t, at->b, {scale, scale}};
+    rows rows = {.glm = glm, .z = z, .t = t, .b = at->b, .scale = {scale, scale}};
     rows.scale[at->heavy] *= 1.0 - at->tilt;
     return pl_total_rows(team, conjugate_row, &rows, 1, &at->conjugate, error);
 }

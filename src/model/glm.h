@@ -22,15 +22,15 @@ typedef struct pl_glm {
     pl_loss *own_loss; /* the copy that has its parameter; NULL where it has none */
     double lambda, l1_ratio, l1, l2;
     pl_intercept intercept;
-    uint64_t classes;  /* entries in a row of the model */
-    uint64_t size;     /* of a model: rows x classes */
-    double total;      /* sum of weights */
-    double mean_norm2; /* sum_i q_i |x_i|^2 */
-    double mu;         /* penalty of the free intercept's sub-problem; docs/mathematics.md */
-    double upper;      /* binary losses: share of the upper label */
+    uint64_t classes;                   /* entries in a row of the model */
+    uint64_t size;                      /* of a model: rows x classes */
+    double total;                       /* sum of weights */
+    double mean_norm2;                  /* sum_i q_i |x_i|^2 */
+    double mu;                          /* penalty of the free intercept's sub-problem; docs/mathematics.md */
+    double upper;                       /* binary losses: share of the upper label */
     double mean_label, label_deviation; /* weighted */
-    double low, high;  /* binary losses: the labels of -1 and +1 */
-    double *norm2;     /* |x_i|^2 */
+    double low, high;                   /* binary losses: the labels of -1 and +1 */
+    double *norm2;                      /* |x_i|^2 */
 } pl_glm;
 
 /* Fills in what the labels decide, alike on all ranks. */
@@ -97,6 +97,10 @@ parley_status pl_total_rows(const pl_team *team, pl_row_sum f, const void *conte
 parley_status pl_centre(const pl_glm *glm, const pl_team *team, const double *z, double tolerance, double *b,
                         parley_error *error);
 
+/* The same for the loss made smooth by `softness`; 0: the loss itself. */
+parley_status pl_centre_soft(const pl_glm *glm, const pl_team *team, const double *z, double softness, double tolerance,
+                             double *b, parley_error *error);
+
 /* What an evaluation found over the rows of all ranks. The dual point is t, or, where the intercept is free, t with the
  * heavier of its two sides shrunk by `tilt` so that sum q t = 0. */
 typedef struct pl_evaluation {
@@ -107,6 +111,7 @@ typedef struct pl_evaluation {
     double tilt;      /* in [0, 1]; 0: no repair */
     double pull;      /* sum q t z over the heavier side */
     double reach;     /* sum q |t| |x| over the heavier side: bounds the norm of its u */
+    bool softened;    /* t and the gradient are of the softened loss */
     bool penalised;   /* the next two are filled in: by solvers whose model is not laid out as v is */
     double penalty, penalty_conjugate;
     double seconds; /* that this took beside what the solver computes anyway */

@@ -79,7 +79,7 @@ static void square_gradient(void *context, uint64_t begin, uint64_t end, double 
 }
 
 /* Without a penalty there is no dual: the gradient's norm, against that of the first round, has to do. */
-static parley_status measure_gradient(pl_run *run, dual_point *point, parley_error *error) {
+static parley_status measure_gradient(pl_run *run, dual_point *point, bool softened, parley_error *error) {
     double sums[PL_OWN_SCALARS] = {0};
     parley_status status = pl_exchange_sum(run->exchange, square_gradient, point, sums, error);
     if (status != PARLEY_OK)
@@ -87,7 +87,8 @@ static parley_status measure_gradient(pl_run *run, dual_point *point, parley_err
     double norm = sqrt(sums[0]);
     if (!(run->best.first_gradient > 0))
         run->best.first_gradient = norm > 0 ? norm : 1.0;
-    run->best.gradient = norm / run->best.first_gradient;
+    if (!softened)
+        run->best.gradient = norm / run->best.first_gradient;
     return status;
 }
 
@@ -120,7 +121,7 @@ parley_status pl_certify(pl_run *run, const pl_evaluation *at, bool gradient, pa
     run->evaluated = true;
     run->pace.passes = 0;
     if (!run->best.exists)
-        return gradient ? measure_gradient(run, &point, error) : PARLEY_OK;
+        return gradient ? measure_gradient(run, &point, at->softened, error) : PARLEY_OK;
     double dual = dual_value(glm, at, sums[SUM_CONJUGATE], !gradient);
     if (dual > run->best.dual)
         run->best.dual = dual;

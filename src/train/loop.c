@@ -40,7 +40,8 @@ static parley_status work(pl_run *run, pl_evaluation *at, parley_error *error) {
                       .sigma = run->sigma,
                       .momentum = combine->momentum ? combine->momentum(run->combine) : 0.0,
                       .epochs = run->settings->local_epochs,
-                      .steps = run->settings->local_steps};
+                      .steps = run->settings->local_steps,
+                      .softness = combine->softness ? combine->softness(run->combine) : 0.0};
     double began = pl_engine_now(run->engine), slowest = 0, passes = 0;
     at->seconds = 0;
     parley_status status = run->method.local->work(run->local, &round, run->v, run->update, at, error);

@@ -57,10 +57,11 @@ static parley_status find_members(const parley_settings *settings, const pl_pres
     return status;
 }
 
-/* Does the loss that was asked for have a curvature? Unknown counts as yes. */
+/* Does the loss that was asked for have a curvature, or can be given one? Unknown counts as yes. */
 static bool may_be_smooth(const parley_settings *settings, const pl_glm *glm) {
     const pl_loss *loss = glm ? glm->loss : pl_loss_find(settings->loss);
-    return !loss || loss->smooth;
+    bool dual = (glm ? glm->lambda : settings->lambda) != 0; /* without it nothing tells when softening is over */
+    return !loss || loss->smooth || (loss->soften && dual);
 }
 
 static parley_status check_pair(const pl_method *method, parley_error *error) {
@@ -75,9 +76,14 @@ static parley_status check_pair(const pl_method *method, parley_error *error) {
 }
 
 static parley_status refuse_kinks(const pl_method *method, const pl_loss *loss, parley_error *error) {
+    if (loss->soften)
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "combine %s needs a smooth loss, or a penalty to soften %s by; use a small --lambda, or --loss "
+                       "huber",
+                       method->combine->name, loss->name);
     return pl_fail(error, PARLEY_BAD_USAGE,
-                   "combine %s needs a smooth loss, which %s is not; use --loss %s, or --preset cocoa+",
-                   method->combine->name, loss->name, loss->labels == PL_LABELS_REAL ? "huber" : "squared-hinge");
+                   "combine %s needs a smooth loss, which %s is not; use --loss squared-hinge, or --preset cocoa+",
+                   method->combine->name, loss->name);
 }
 
 static parley_status check_needs(const pl_method *method, const parley_settings *settings, const pl_glm *glm,

@@ -51,7 +51,8 @@ const pl_preset *pl_preset_choose(const pl_glm *glm) {
     bool dense = (double)pl_all_nonzeros(data) >= DENSE_SHARE * (double)pl_all_rows(data) * (double)x->columns;
     bool few = x->columns <= FEW_COLUMNS || (dense && x->columns <= DENSE_COLUMNS);
     few = few || (glm->loss->counts && x->columns <= DENSE_COLUMNS); /* large counts are stiff: 1e3 / lambda */
-    if (few && glm->loss->smooth && glm->l1_ratio == 0)
+    bool smooth = glm->loss->smooth || (glm->loss->soften && glm->lambda != 0);
+    if (few && smooth && glm->l1_ratio == 0)
         return pl_preset_find("newton");
     if (glm->lambda != 0 && glm->l1_ratio < 1)
         return pl_preset_find("cocoa+");

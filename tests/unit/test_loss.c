@@ -310,6 +310,33 @@ static void logistic_residuals_are_right_near_the_optimum(void **state) {
     }
 }
 
+/* What the softened loss is the least of, over s. */
+static double envelope(const void *context, double s) {
+    const problem *p = context; /* h stands for mu */
+    return value(p->loss, s, p->y) + (p->z - s) * (p->z - s) / (2.0 * p->h);
+}
+
+static void softened_slopes_are_those_of_the_envelope(void **state) {
+    (void)state;
+    pl_loss all[16];
+    unsigned count = all_losses(all);
+    pl_stream stream = pl_stream_make(8, 0, 0);
+    for (unsigned l = 0; l < count; l++)
+        for (unsigned i = 0; i < DRAWS && all[l].soften; i++) {
+            double y = random_target(&all[l], &stream), z = 6.0 * pl_random_normal(&stream), slope, curvature, up, down;
+            double mu = pow(10.0, 4.0 * pl_random_unit(&stream) - 3.0), e = 1e-6 * mu, unused;
+            problem p = {&all[l], z, y, 0.0, mu};
+            all[l].soften(&all[l], z, y, mu, &slope, &curvature);
+            all[l].soften(&all[l], z + e, y, mu, &up, &unused);
+            all[l].soften(&all[l], z - e, y, mu, &down, &unused);
+            assert_close(slope, (z - least_at(envelope, &p, z - 50.0 * mu, z + 50.0 * mu)) / mu, 1e-5);
+            assert_true(isfinite(all[l].conjugate(&all[l], -slope, y)));
+            assert_true(curvature >= 0.0 && curvature * mu <= 1.0 + 1e-12);
+            if (fabs((up - slope) - (slope - down)) < 1e-9) /* no kink of the slope nearby */
+                assert_close(curvature * mu, (up - down) / (2.0 * e) * mu, 1e-4);
+        }
+}
+
 static void probabilities_are_those_of_the_upper_label(void **state) {
     (void)state;
     assert_close(pl_loss_logistic.probability(0.0), 0.5, 1e-15);
@@ -344,6 +371,7 @@ int main(void) {
         cmocka_unit_test(dual_steps_survive_rows_without_curvature),
         cmocka_unit_test(residuals_are_the_rows_share_of_the_gap),
         cmocka_unit_test(logistic_residuals_are_right_near_the_optimum),
+        cmocka_unit_test(softened_slopes_are_those_of_the_envelope),
         cmocka_unit_test(probabilities_are_those_of_the_upper_label),
         cmocka_unit_test(losses_are_found_by_name),
     };

@@ -43,8 +43,9 @@ static const struct {
     {"preset=newton l1_ratio=0.5", "combine newton takes no L1 penalty; use --l1-ratio 0, or --preset cocoa+"},
     {"preset=newton loss=hinge", "combine newton needs a smooth loss, which hinge is not; use --loss squared-hinge, or "
                                  "--preset cocoa+"},
-    {"preset=newton loss=epsilon-insensitive", "combine newton needs a smooth loss, which epsilon-insensitive is not; "
-                                               "use --loss huber, or --preset cocoa+"},
+    {"preset=newton loss=epsilon-insensitive lambda=0",
+     "combine newton needs a smooth loss, or a penalty to soften epsilon-insensitive by; use a small --lambda, or "
+     "--loss huber"},
     {"epsilon=0.5", "--epsilon has no effect with --loss auto; --loss epsilon-insensitive reads it"},
     {"loss=squared huber_width=2", "--huber-width has no effect with --loss squared; --loss huber reads it"},
     {"preset=gd loss=huber epsilon=2", "--epsilon has no effect with --loss huber; --loss epsilon-insensitive reads "

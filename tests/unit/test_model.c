@@ -132,6 +132,29 @@ static void saves_the_same_bytes_after_loading(void **state) {
     parley_model_free(loaded);
 }
 
+static void a_loss_keeps_its_parameter(void **state) {
+    (void)state;
+    pl_loss huber = pl_loss_huber;
+    huber.width = 2.5;
+    const char *const bad[] = {NULL, "", "wide", "-1", "2.5 1", "inf"};
+    parley_model *model = make_model(&huber, 3), *loaded;
+    parley_error error;
+    assert_true(model->loss->width == 2.5);
+    for (unsigned i = 0; i < sizeof bad / sizeof *bad; i++) {
+        if (bad[i])
+            assert_int_equal(pl_model_set_meta(model, "huber_width", bad[i], NULL), PARLEY_OK);
+        assert_int_equal(parley_model_save(model, path, NULL), PARLEY_OK);
+        assert_int_equal(parley_model_load(path, &loaded, &error), PARLEY_BAD_INPUT);
+        assert_non_null(strstr(error.sentence, "huber_width is missing or not a number that loss huber takes"));
+    }
+    assert_int_equal(pl_model_set_meta(model, "huber_width", "2.5", NULL), PARLEY_OK);
+    assert_int_equal(parley_model_save(model, path, NULL), PARLEY_OK);
+    assert_int_equal(parley_model_load(path, &loaded, NULL), PARLEY_OK);
+    assert_true(loaded->loss->width == 2.5 && strcmp(loaded->loss->name, "huber") == 0);
+    parley_model_free(model);
+    parley_model_free(loaded);
+}
+
 static void a_model_without_columns_is_a_model(void **state) {
     (void)state;
     parley_model *model = make_model(&pl_loss_squared, 0), *loaded;
@@ -442,6 +465,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loads_what_was_saved),
         cmocka_unit_test(saves_the_same_bytes_after_loading),
+        cmocka_unit_test(a_loss_keeps_its_parameter),
         cmocka_unit_test(a_model_without_columns_is_a_model),
         cmocka_unit_test(metadata_are_replaced_and_bounded),
         cmocka_unit_test(refuses_bad_metadata),

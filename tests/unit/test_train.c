@@ -208,7 +208,7 @@ static void the_summary_says_what_was_done(void **state) {
 
 static void every_failed_allocation_ends_the_run_with_a_sentence(void **state) {
     (void)state;
-    const char *const extras[] = {"", "lanes=2", "exchange=driver"};
+    const char *const extras[] = {"", "lanes=2", "exchange=driver", "loss=huber"};
     parley_data *data = random_data(small), *sparse = random_data(wide);
     for (unsigned p = 0; p < pl_presets_count; p++)
         for (unsigned e = 0; e < COUNT(extras); e++) {
