@@ -1,6 +1,7 @@
 /* presets.c: the presets table, the rule behind `auto`, and the lists of all members. */
 #include "train/presets.h"
 
+#include <math.h>
 #include <string.h>
 
 #define FEW_COLUMNS 200    /* where Newton beats dual ascent on sparse data too; docs/auto.md */
@@ -45,6 +46,16 @@ const pl_preset *pl_preset_find(const char *name) {
     return NULL;
 }
 
+static bool bounded(const pl_loss *loss) { return loss->smooth && isfinite(loss->curvature_bound); }
+
+const pl_local_type *pl_preset_local(const pl_preset *preset, const parley_settings *settings, const pl_glm *glm) {
+    const pl_loss *loss = glm ? glm->loss : pl_loss_find(settings->loss);
+    bool wide = glm && glm->data->x.columns > pl_all_rows(glm->data);
+    if (preset->local != &pl_local_sdca || (loss && !bounded(loss)))
+        return preset->local;
+    return settings->l1_ratio >= 1 || (settings->l1_ratio > 0 && wide) ? &pl_local_scd : &pl_local_sdca;
+}
+
 const pl_preset *pl_preset_choose(const pl_glm *glm) {
     const pl_matrix *x = &glm->data->x;
     const parley_data *data = glm->data;
@@ -52,7 +63,7 @@ const pl_preset *pl_preset_choose(const pl_glm *glm) {
     bool few = x->columns <= FEW_COLUMNS || (dense && x->columns <= DENSE_COLUMNS);
     if (few && glm->loss->smooth && glm->l1_ratio == 0)
         return pl_preset_find("newton");
-    if (glm->lambda != 0 && glm->l1_ratio < 1)
+    if (glm->lambda != 0 && (glm->l1_ratio < 1 || bounded(glm->loss)))
         return pl_preset_find("cocoa+");
     return pl_preset_find("gd"); /* no L2 penalty: no dual variables to ascend in */
 }

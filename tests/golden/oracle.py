@@ -64,6 +64,9 @@ def dual_value(problem, t):
         up, down = q @ np.maximum(t, 0), q @ np.maximum(-t, 0)
         t = np.where(t > 0, t * min(1.0, down / up if up else 1.0), t * min(1.0, up / down if down else 1.0))
     u = columns(problem).T @ (q * t)
+    if l2 == 0:  # only inside the ball
+        t = t * min(1.0, l1 / np.abs(u).max())
+        return -(q @ conjugates(problem.loss, t, problem.y))
     return -(q @ conjugates(problem.loss, t, problem.y)) - (soft(u, l1) ** 2).sum() / (2 * l2)
 
 
@@ -154,7 +157,7 @@ def solve_sklearn(problem):
     elif problem.loss == "squared":
         model = ElasticNet(
             alpha=problem.lam, l1_ratio=problem.rho, fit_intercept=problem.free, tol=1e-13, max_iter=10**6
-        )
+        )  # with rho 1 this is Lasso
         return model.fit(columns(problem).toarray(), problem.y, **fit)
     elif problem.loss == "logistic" and problem.rho == 0:
         model = LogisticRegression(C=strength(problem), fit_intercept=problem.free, solver="newton-cholesky", tol=1e-12)
