@@ -7,12 +7,15 @@
 
 #define PL_SCD_LEAST_CURVATURE 1e-6 /* of its bound: flat parts of a loss must not make a step endless */
 
+#define PL_SCD_PAST 6 /* epochs from which is extrapolated, and one */
+
 /* A worker of K. Columns are numbered as in the data; a penalised intercept is one more, of ones, and the first
  * worker's. Arrays of length `rows` have an entry for each row of the data. */
 typedef struct pl_scd_worker {
     uint64_t *column, count;    /* that it owns */
     uint64_t *set, *order;      /* its working set, and in which order the epoch visits it */
     double *begun, *base;       /* w of each member when the round began, and when the latest model was made */
+    double *past;               /* w of each member after each of the last PL_SCD_PAST epochs */
     uint8_t *rest;              /* of each member: level << 4 | epochs left */
     uint64_t members, nonzeros; /* of the working set */
     uint64_t supported;         /* columns with w != 0 */
@@ -83,6 +86,9 @@ parley_status pl_scd_look(pl_scd *scd, const double *v, parley_error *error);
 
 /* scd_set.c: chooses the worker's next working set by u and w. */
 void pl_scd_choose(pl_scd *scd, pl_scd_worker *worker);
+
+/* scd_ahead.c: the best affine combination of the past, in `ahead` (members entries); false: there is none. */
+bool pl_scd_extrapolate(const double *past, uint64_t members, double *ahead);
 
 /* scd_solve.c: the worker's round: steps on its working set until that is solved well enough or H is used up. */
 void pl_scd_solve(pl_scd *scd, pl_scd_worker *worker, unsigned number);

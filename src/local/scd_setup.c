@@ -30,7 +30,7 @@ static uint64_t owned_columns(const pl_team *columns) {
 uint64_t pl_scd_bytes(const pl_setup *setup) {
     uint64_t rows = setup->by_column->columns, columns = setup->by_column->rows + 1;
     return (rows * (BY_COLUMN + (uint64_t)setup->team->hosted * BY_ROW) + columns * BY_COLUMN) * sizeof(double) +
-           owned_columns(setup->columns) * (5 * sizeof(double) + 1);
+           owned_columns(setup->columns) * ((5 + PL_SCD_PAST) * sizeof(double) + 1);
 }
 
 static void place_rows(pl_scd *this) {
@@ -55,6 +55,7 @@ static void place_columns(pl_scd *this) {
         worker->order = this->lists + 2 * all + begin;
         worker->begun = this->values + begin;
         worker->base = this->values + all + begin;
+        worker->past = this->values + 2 * all + PL_SCD_PAST * begin;
         worker->rest = this->rests + begin;
         for (unsigned p = k * team->lanes; p < (k + 1) * team->lanes; p++)
             for (uint64_t r = 0; r < team->parts[p].count; r++)
@@ -72,7 +73,7 @@ static bool take_arrays(pl_scd *this) {
     this->workers = pl_alloc(hosted, sizeof *this->workers);
     this->wide = pl_alloc(hosted * BY_ROW * rows, sizeof *this->wide);
     this->lists = pl_alloc(3 * all, sizeof *this->lists);
-    this->values = pl_alloc(2 * all, sizeof *this->values);
+    this->values = pl_alloc((2 + PL_SCD_PAST) * all, sizeof *this->values);
     this->rests = pl_alloc(all, 1);
     this->sums = pl_alloc((uint64_t)hosted * this->chunks * SUMS, sizeof *this->sums);
     double **arrays[] = {&this->w,    &this->u,     &this->norm2,  &this->mass,

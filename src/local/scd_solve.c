@@ -18,6 +18,7 @@
 
 #define MODEL_PROGRESS 0.1 /* a model is solved until its gap is this part of what it was */
 #define MODEL_EPOCHS 20    /* and for so many epochs at most */
+#define ORDER_EPOCHS (3 * PL_SCD_PAST)
 #define HALVINGS 40
 #define ENOUGH 0.01   /* of the decrease that the model promised */
 #define LEAST_H 1e-10 /* of a column's curvature, that eliminating b leaves at least */
@@ -65,10 +66,9 @@ static void column_add(const solver *solver, uint64_t j, double a, double *to) {
     }
 }
 
-/* s += a x curvature x column j. */
-static void move_slopes(const solver *solver, uint64_t j, double a) {
+/* slope += a x curvature x column j. */
+static void move_slopes(const solver *solver, uint64_t j, double a, double *slope) {
     const pl_matrix *x = solver->x;
-    double *slope = solver->worker->slope;
     const double *curvature = solver->worker->curvature;
     if (solver->scd->even > 0) {
         column_add(solver, j, a * solver->scd->even, slope);
@@ -142,17 +142,15 @@ static void step(solver *solver, uint64_t m, bool measure) {
     double a = solver->sigma * (next - w);
     this->w[j] = next;
     solver->decrease += 0.5 * (h + solver->l2) * (next - w) * (next - w);
-    move_slopes(solver, j, a);
+    move_slopes(solver, j, a, worker->slope);
     solver->shift -= a * mass / solver->mass;
 }
 
 /* One visit of each member that does not rest; false: H was used up before the end. */
-static bool run_epoch(solver *solver, unsigned number, bool fresh) {
+static bool run_epoch(solver *solver, bool fresh) {
     pl_scd *this = solver->scd;
     pl_scd_worker *worker = solver->worker;
-    pl_stream stream = pl_stream_make(this->team->seed, number, worker->epoch++);
     const pl_matrix *x = solver->x;
-    pl_shuffle(&stream, worker->order, worker->members);
     solver->gap = (gap_sums){0};
     for (uint64_t n = 0; n < worker->members; n++) {
         if (!(solver->left > 0))
@@ -168,6 +166,59 @@ static bool run_epoch(solver *solver, unsigned number, bool fresh) {
         solver->left--;
     }
     return true;
+}
+
+/* The model's value, but for a constant, at slopes s and a shift of all of them. */
+static double model_value(const solver *solver, const double *slope, double shift, double penalty) {
+    const double *curvature = solver->worker->curvature;
+    double sum = 0;
+    for (uint64_t i = 0; i < solver->x->columns; i++)
+        if (curvature[i] > 0) {
+            double s = slope[i] + curvature[i] * shift;
+            sum += s * s / curvature[i];
+        }
+    return 0.5 * sum / solver->sigma + penalty;
+}
+
+static double penalty_of(const solver *solver, double w) { return fabs(w) * (solver->l1 + 0.5 * solver->l2 * fabs(w)); }
+
+/* Goes to the extrapolated w, if the model is smaller there. */
+static void jump(solver *solver, const double *ahead) {
+    pl_scd *this = solver->scd;
+    pl_scd_worker *worker = solver->worker;
+    double *slope = worker->step, shift = solver->shift, before = 0, after = 0;
+    memcpy(slope, worker->slope, solver->x->columns * sizeof *slope);
+    for (uint64_t m = 0; m < worker->members; m++) {
+        uint64_t j = worker->set[m];
+        double w = this->w[j], a = solver->sigma * (ahead[m] - w);
+        before += penalty_of(solver, w);
+        after += penalty_of(solver, ahead[m]);
+        if (a == 0)
+            continue;
+        move_slopes(solver, j, a, slope);
+        worker->visited += 0.5 * (double)pl_scd_entries(this, j);
+        shift -= solver->free ? a * this->mass[j] / solver->mass : 0.0;
+    }
+    before = model_value(solver, worker->slope, solver->shift, before);
+    after = model_value(solver, slope, shift, after);
+    if (!(after < before))
+        return;
+    for (uint64_t m = 0; m < worker->members; m++)
+        this->w[worker->set[m]] = ahead[m];
+    solver->decrease += before - after;
+    solver->shift = shift;
+    worker->step = worker->slope;
+    worker->slope = slope;
+}
+
+/* Notes w after epoch e of a model; when there are enough, extrapolates. */
+static void remember(solver *solver, unsigned e) {
+    pl_scd_worker *worker = solver->worker;
+    double *last = worker->past + (e % PL_SCD_PAST) * worker->members;
+    for (uint64_t m = 0; m < worker->members; m++)
+        last[m] = solver->scd->w[worker->set[m]];
+    if (e % PL_SCD_PAST == PL_SCD_PAST - 1 && pl_scd_extrapolate(worker->past, worker->members, worker->past))
+        jump(solver, worker->past);
 }
 
 /* Slopes and curvatures at z + gamma (sigma step + shift); returns the loss there. */
@@ -191,8 +242,8 @@ static double penalty_at(const solver *solver, double gamma) {
     const pl_scd_worker *worker = solver->worker;
     double sum = 0;
     for (uint64_t m = 0; m < worker->members; m++) {
-        double base = worker->base[m], w = fabs(base + gamma * (solver->scd->w[worker->set[m]] - base));
-        sum += w * (solver->l1 + 0.5 * solver->l2 * w);
+        double base = worker->base[m];
+        sum += penalty_of(solver, base + gamma * (solver->scd->w[worker->set[m]] - base));
     }
     return sum;
 }
@@ -257,7 +308,11 @@ static bool run_model(solver *solver, unsigned number) {
     solver->decrease = 0;
     solver->shift = solver->free ? -sum_of(worker->slope, solver->x->columns) / solver->mass : 0.0;
     for (unsigned e = 0; (this->quadratic || e < MODEL_EPOCHS) && solver->left > 0; e++) {
-        if (!run_epoch(solver, number, e == 0))
+        if (e % ORDER_EPOCHS == 0) { /* extrapolation wants a fixed order, descent another one now and then */
+            pl_stream stream = pl_stream_make(this->team->seed, number, worker->epoch++);
+            pl_shuffle(&stream, worker->order, worker->members);
+        }
+        if (!run_epoch(solver, e == 0))
             break;
         double gap = estimate(solver, &solver->gap);
         if (e == 0) {
@@ -272,6 +327,7 @@ static bool run_model(solver *solver, unsigned number) {
             worker->solved = worker->solved || this->quadratic;
             break;
         }
+        remember(solver, e);
     }
     if (!add_up(solver))
         return true;
