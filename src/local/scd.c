@@ -19,9 +19,10 @@
 
 #include "engine/collective.h"
 
-#define SET_PROGRESS 0.1 /* working sets are solved to this part of the gap */
-#define TARGET_SHARE 0.5 /* but not beyond this part of what the run wants */
-#define READING 0.4      /* a pass that only reads, against one that steps */
+#define MOST_PROGRESS 0.01 /* working sets are solved to their share of the non-zeros as a part of the gap, but */
+#define LEAST_PROGRESS 0.1 /* within these: the smaller they are the less it costs against the next look */
+#define TARGET_SHARE 0.5   /* but not beyond this part of what the run wants */
+#define READING 0.4        /* a pass that only reads, against one that steps */
 
 static void solve_task(void *context, unsigned k) {
     pl_scd *this = context;
@@ -68,6 +69,7 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
     pl_scd *this = (pl_scd *)local;
     pl_engine *engine = this->team->engine;
     double began = pl_engine_now(engine), workers = this->team->workers;
+    double progress = fmin(LEAST_PROGRESS, fmax(MOST_PROGRESS, this->share));
     bool first = this->l1_then == 0 || this->columns_known;
     (void)evaluation;
     parley_status status = first ? pl_scd_look(this, v, error) : pl_scd_look_rows(this, v, error);
@@ -77,9 +79,9 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
     this->round = round;
     this->sigma = fmin(workers, round->sigma * this->caution);
     if (this->columns_known)
-        this->tolerance = fmax(SET_PROGRESS * this->gap, TARGET_SHARE * this->target) / workers;
+        this->tolerance = fmax(progress * this->gap, TARGET_SHARE * this->target) / workers;
     else
-        this->tolerance *= SET_PROGRESS; /* nobody looked: go on with the same sets */
+        this->tolerance *= LEAST_PROGRESS; /* nobody looked: go on with the same sets */
     double looked = pl_engine_now(engine) - began;
     engine->type->run(engine, solve_task, this, this->team->hosted);
     report(this, looked, update);

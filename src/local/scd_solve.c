@@ -16,10 +16,11 @@
 #include "base/random.h"
 #include "local/scd.h"
 
-#define MODEL_PROGRESS 0.1 /* a model is solved until its gap is this part of what it was */
+#define MODEL_PROGRESS 0.5 /* a model is solved until its gap is this part of what it was */
 #define MODEL_EPOCHS 20    /* and for so many epochs at most */
 #define ORDER_EPOCHS (3 * PL_SCD_PAST)
 #define HALVINGS 40
+#define LONE 64       /* times as long may a round of one worker be, for which nobody waits */
 #define ENOUGH 0.01   /* of the decrease that the model promised */
 #define LEAST_H 1e-10 /* of a column's curvature, that eliminating b leaves at least */
 #define MOST_REST 3   /* levels of rest: 2^level - 1 epochs */
@@ -377,7 +378,8 @@ void pl_scd_solve(pl_scd *this, pl_scd_worker *worker, unsigned number) {
                      .l2 = this->glm->l2,
                      .sigma = this->sigma,
                      .free = this->glm->intercept == PL_FREE,
-                     .left = pl_round_steps(this->round, (double)worker->count)};
+                     .left =
+                         pl_round_steps(this->round, (double)worker->count) * (this->team->workers == 1 ? LONE : 1)};
     worker->visited = 0;
     worker->solved = worker->members == 0;
     begin(&solver);

@@ -7,6 +7,8 @@
 #define FEW_COLUMNS 200    /* where Newton beats dual ascent on sparse data too; docs/auto.md */
 #define DENSE_COLUMNS 2000 /* where it does so on dense data, on which dual ascent may never end */
 #define DENSE_SHARE 0.1
+#define MOSTLY_L1 0.75 /* share of the penalty from which columns are faster than rows, whatever the shape */
+#define WIDE 2.0       /* l1_ratio x columns for each row, likewise */
 
 const pl_preset pl_presets[] = {
     {.name = "auto", .help = "the method for the data's shape and the loss"},
@@ -48,19 +50,23 @@ const pl_preset *pl_preset_find(const char *name) {
 
 static bool bounded(const pl_loss *loss) { return loss->smooth && isfinite(loss->curvature_bound); }
 
+static bool dense(const pl_glm *glm) {
+    const parley_data *data = glm->data;
+    return (double)pl_all_nonzeros(data) >= DENSE_SHARE * (double)pl_all_rows(data) * (double)data->x.columns;
+}
+
 const pl_local_type *pl_preset_local(const pl_preset *preset, const parley_settings *settings, const pl_glm *glm) {
     const pl_loss *loss = glm ? glm->loss : pl_loss_find(settings->loss);
-    bool wide = glm && glm->data->x.columns > pl_all_rows(glm->data);
-    if (preset->local != &pl_local_sdca || (loss && !bounded(loss)))
+    double ratio = settings->l1_ratio;
+    if (preset->local != &pl_local_sdca || ratio == 0 || (loss && !bounded(loss)))
         return preset->local;
-    return settings->l1_ratio >= 1 || (settings->l1_ratio > 0 && wide) ? &pl_local_scd : &pl_local_sdca;
+    bool wide = glm && ratio * (double)glm->data->x.columns > WIDE * (double)pl_all_rows(glm->data);
+    return ratio >= MOSTLY_L1 || wide || (glm && dense(glm)) ? &pl_local_scd : &pl_local_sdca;
 }
 
 const pl_preset *pl_preset_choose(const pl_glm *glm) {
     const pl_matrix *x = &glm->data->x;
-    const parley_data *data = glm->data;
-    bool dense = (double)pl_all_nonzeros(data) >= DENSE_SHARE * (double)pl_all_rows(data) * (double)x->columns;
-    bool few = x->columns <= FEW_COLUMNS || (dense && x->columns <= DENSE_COLUMNS);
+    bool few = x->columns <= FEW_COLUMNS || (dense(glm) && x->columns <= DENSE_COLUMNS);
     if (few && glm->loss->smooth && glm->l1_ratio == 0)
         return pl_preset_find("newton");
     if (glm->lambda != 0 && (glm->l1_ratio < 1 || bounded(glm->loss)))

@@ -107,8 +107,8 @@ def write_problem(problem, folder):
 def methods(problem):
     """What every problem is solved with."""
     yield "auto", []
-    yield "cocoa+ lanes", ["--preset", "cocoa+", "--lanes", 2]
-    yield "cocoa+ workers", ["--preset", "cocoa+", "--workers", 3]
+    yield "cocoa+ lanes", ["--preset", "cocoa+", "--local", "sdca", "--lanes", 2]
+    yield "cocoa+ workers", ["--preset", "cocoa+", "--local", "sdca", "--workers", 3]
     if problem.loss != "hinge" and problem.rho == 0:
         yield "newton", ["--preset", "newton", "--workers", 2]
 

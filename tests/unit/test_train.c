@@ -185,7 +185,8 @@ static void limits_stop_the_run_and_are_told_apart(void **state) {
 static void the_summary_says_what_was_done(void **state) {
     (void)state;
     parley_data *data = random_data(small);
-    outcome outcome = train_once(data, "preset=cocoa+ workers=4 lambda=0.25 l1_ratio=0.5 gap=0 rounds=7 seed=11");
+    outcome outcome =
+        train_once(data, "preset=cocoa+ local=sdca workers=4 lambda=0.25 l1_ratio=0.5 gap=0 rounds=7 seed=11");
     const parley_summary *summary = &outcome.summary[0];
     assert_string_equal(summary->preset, "cocoa+");
     assert_string_equal(summary->local, "sdca");
