@@ -25,6 +25,7 @@ typedef struct add {
     unsigned retreats;      /* to no momentum, when rounds stopped helping */
     int level, climb;       /* momentum is at most 1 - 2^-level; where level goes next */
     double rate;            /* of progress, when last told */
+    bool steady;            /* the solver knows no momentum */
     double *last;           /* the last change of v that was proposed */
     double gamma;           /* the step it was taken with */
 } add;
@@ -47,6 +48,7 @@ static parley_status open_add(const pl_setup *setup, pl_combine **out, parley_er
                   .sigma = setup->team->workers,
                   .most = setup->team->workers,
                   .theta = 1.0,
+                  .steady = !setup->accelerates,
                   .level = FIRST_LEVEL,
                   .climb = -1};
     status = pl_take(&this->last, setup->entries, sizeof *this->last, "add", error);
@@ -91,7 +93,7 @@ static bool judge(pl_combine *combine, const double *workers, const double *owne
     if (this->momentum * workers[PL_SUM_TURN] > workers[PL_SUM_CHANGE])
         this->theta = 1.0;
     double next = 0.5 * (1.0 + sqrt(1.0 + 4.0 * this->theta * this->theta));
-    this->momentum = fmin(1.0 - ldexp(1.0, -this->level), (this->theta - 1.0) / next);
+    this->momentum = this->steady ? 0.0 : fmin(1.0 - ldexp(1.0, -this->level), (this->theta - 1.0) / next);
     this->theta = next;
     return true;
 }
@@ -113,7 +115,7 @@ static bool stalled(pl_combine *combine) {
 const pl_combine_type pl_combine_add = {
     .name = "add",
     .help = "adds the workers' changes, as far as is safe, with momentum (CoCoA+)",
-    .needs = PL_NEEDS_DUAL,
+    .needs = PL_NEEDS_SIGMA,
     .bytes = bytes,
     .open = open_add,
     .sigma = sigma,

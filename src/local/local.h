@@ -14,9 +14,11 @@ enum {
     PL_NEEDS_NO_L1 = 2,     /* l1_ratio = 0 */
     PL_NEEDS_SMOOTH = 4,    /* a loss with a curvature */
     PL_NEEDS_CHANGES = 8,   /* updates that are changes of v */
-    PL_NEEDS_DUAL = 16,     /* of those, ones made by a dual solver, whose sub-problems know sigma */
+    PL_NEEDS_SIGMA = 16,    /* of those, ones made by sub-problems that know sigma */
     PL_NEEDS_GRADIENT = 32, /* updates that are gradients */
     PL_NEEDS_FULL = 64,     /* every row in every round: batch_fraction = 1 */
+    PL_NEEDS_PENALTY = 128, /* lambda > 0 */
+    PL_NEEDS_BOUNDED = 256, /* a smooth loss whose curvature is bounded */
 };
 
 /* Sums over a worker's rows that travel with its update or answer a probe. */
@@ -68,6 +70,7 @@ typedef struct pl_setup {
     uint64_t width;     /* of an update: columns of as many entries as v has */
     const double *null; /* the model without features: zeros, and the best intercept where it is free */
     bool searches;      /* the combine will have directions followed and probed */
+    bool accelerates;   /* the solver heeds momentum */
     bool in_place;      /* v is the workers' common memory: they step in it and offer empty updates */
 } pl_setup;
 
@@ -76,6 +79,8 @@ typedef struct pl_local pl_local;
 typedef struct pl_local_type {
     const char *name, *help;
     unsigned needs, gives;                          /* PL_NEEDS_*; `gives` names what combines may need */
+    bool estimates;                                 /* fills in PL_SUM_RESIDUAL */
+    bool accelerates;                               /* heeds the round's momentum */
     const char *const *settings;                    /* optional settings that it reads; ends with NULL */
     bool by_columns;                                /* workers own columns, of which setup->columns is the deal */
     uint64_t (*entries)(const pl_problem *problem); /* of v; NULL: the model's, problem->size */
@@ -126,7 +131,7 @@ struct pl_local {
     const pl_local_type *type;
 };
 
-extern const pl_local_type pl_local_sdca, pl_local_gradient;
+extern const pl_local_type pl_local_sdca, pl_local_scd, pl_local_gradient;
 extern const pl_local_type *const pl_locals[];
 extern const unsigned pl_locals_count;
 

@@ -56,6 +56,38 @@ static inline void pl_sparse_add(const uint32_t *index, const float *value, uint
             w[index[e]] += a;
 }
 
+/* w[index[e]] += a value[e] h[index[e]] */
+static inline void pl_sparse_add_weighted(const uint32_t *index, const float *value, uint64_t count, double a,
+                                          const double *h, double *w) {
+    if (value)
+        for (uint64_t e = 0; e < count; e++)
+            w[index[e]] += a * (double)value[e] * h[index[e]];
+    else
+        for (uint64_t e = 0; e < count; e++)
+            w[index[e]] += a * h[index[e]];
+}
+
+/* sum_e value[e]^2 h[index[e]], and sum_e value[e] h[index[e]] in `first`. */
+static inline double pl_sparse_moments(const uint32_t *index, const float *value, uint64_t count, const double *h,
+                                       double *first) {
+    double s0 = 0, s1 = 0, m0 = 0, m1 = 0;
+    uint64_t e = 0;
+    for (; value && e + 2 <= count; e += 2) {
+        double a = (double)value[e] * h[index[e]], b = (double)value[e + 1] * h[index[e + 1]];
+        m0 += a;
+        m1 += b;
+        s0 += (double)value[e] * a;
+        s1 += (double)value[e + 1] * b;
+    }
+    for (; e < count; e++) {
+        double c = value ? (double)value[e] : 1.0, a = c * h[index[e]];
+        m0 += a;
+        s0 += c * a;
+    }
+    *first = m0 + m1;
+    return s0 + s1;
+}
+
 /* Asks for the first half kilobyte of the row that begins at entry `begin`; longer rows are fetched ahead by the
  * hardware. */
 static inline void pl_sparse_prefetch(const uint32_t *index, const float *value, uint64_t begin) {

@@ -52,8 +52,10 @@ static parley_status work(pl_run *run, pl_evaluation *at, parley_error *error) {
         run->trace[k].compute = compute;
         run->trace[k].wait = phase - compute;
         slowest = fmax(slowest, compute);
-        passes += update->passes * share_of_data(run, k);
+        run->team.worker_sums[k] = update->passes * share_of_data(run, k);
     }
+    if (status == PARLEY_OK) /* of all workers, because it decides when to evaluate */
+        status = pl_team_sum(&run->team, run->team.worker_sums, 1, &passes, error);
     run->summary.compute_seconds += slowest;
     run->summary.wait_seconds += phase - slowest;
     run->summary.epochs += passes;
@@ -163,7 +165,7 @@ static parley_status apply(pl_run *run, const pl_slice *slice, parley_error *err
  * losses: right within a third.) */
 static parley_status estimate_gap(pl_run *run, parley_error *error) {
     double *terms = run->team.worker_sums;
-    if (!(run->method.local->gives & PL_NEEDS_DUAL))
+    if (!run->method.local->estimates)
         return PARLEY_OK;
     for (unsigned k = 0; k < run->team.hosted; k++)
         terms[k] = run->update[k].scalars[PL_SUM_RESIDUAL];

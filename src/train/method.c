@@ -36,8 +36,8 @@ static parley_status find(const char *kind, const char *what, const char *name, 
     return *at < 0 ? unknown(kind, what, name, error) : PARLEY_OK;
 }
 
-static parley_status find_members(const parley_settings *settings, const pl_preset *preset, pl_method *method,
-                                  parley_error *error) {
+static parley_status find_members(const parley_settings *settings, const pl_preset *preset, const pl_glm *glm,
+                                  pl_method *method, parley_error *error) {
     int loss, local = -1, combine = -1, exchange = -1, engine = -1;
     parley_status status = find("losses", "loss", settings->loss, &loss, error);
     if (status == PARLEY_OK)
@@ -51,7 +51,7 @@ static parley_status find_members(const parley_settings *settings, const pl_pres
     if (status == PARLEY_OK && engine < 0)
         status = unknown("engines", "engine", settings->engine, error);
     *method =
-        (pl_method){preset->name, local < 0 ? preset->local : pl_locals[local],
+        (pl_method){preset->name, local < 0 ? pl_preset_local(preset, settings, glm) : pl_locals[local],
                     combine < 0 ? preset->combine : pl_combines[combine],
                     exchange < 0 ? preset->exchange : pl_exchanges[exchange], pl_engines[engine < 0 ? 0 : engine]};
     return status;
@@ -64,14 +64,38 @@ static bool may_be_smooth(const parley_settings *settings, const pl_glm *glm) {
     return !loss || loss->smooth || (loss->soften && dual);
 }
 
+static bool may_be_bounded(const parley_settings *settings, const pl_glm *glm) {
+    const pl_loss *loss = glm ? glm->loss : pl_loss_find(settings->loss);
+    return !loss || (loss->smooth && isfinite(loss->curvature_bound));
+}
+
+static parley_status check_columns(const pl_method *method, const parley_settings *settings, const pl_glm *glm,
+                                   parley_error *error) {
+    unsigned needs = method->local->needs;
+    const pl_loss *loss = glm ? glm->loss : pl_loss_find(settings->loss);
+    bool binary = loss && loss->labels == PL_LABELS_BINARY;
+    if ((needs & PL_NEEDS_PENALTY) && settings->lambda == 0)
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "--lambda 0 leaves no penalty, which local solver %s needs; use a small --lambda, or --preset "
+                       "newton or gd",
+                       method->local->name);
+    if ((needs & PL_NEEDS_BOUNDED) && !may_be_bounded(settings, glm))
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "local solver %s needs a smooth loss of bounded curvature, which %s is not; use --loss "
+                       "%s, or --local sdca%s",
+                       method->local->name, loss->name, binary ? "squared-hinge" : "squared",
+                       settings->l1_ratio >= 1 ? " with --l1-ratio 0.99" : "");
+    return PARLEY_OK;
+}
+
 static parley_status check_pair(const pl_method *method, parley_error *error) {
-    unsigned wanted = method->combine->needs & (PL_NEEDS_CHANGES | PL_NEEDS_DUAL | PL_NEEDS_GRADIENT);
+    unsigned wanted = method->combine->needs & (PL_NEEDS_CHANGES | PL_NEEDS_SIGMA | PL_NEEDS_GRADIENT);
     bool gradient = wanted & PL_NEEDS_GRADIENT;
     if ((wanted & method->local->gives) == wanted)
         return PARLEY_OK;
     return pl_fail(error, PARLEY_BAD_USAGE,
                    "combine %s takes %s, which local solver %s does not give; use --combine %s or --local %s",
-                   method->combine->name, gradient ? "gradients" : "changes of dual variables", method->local->name,
+                   method->combine->name, gradient ? "gradients" : "changes by coordinate steps", method->local->name,
                    gradient ? "add" : "step", gradient ? "gradient" : "sdca");
 }
 
@@ -90,10 +114,9 @@ static parley_status check_needs(const pl_method *method, const parley_settings 
                                  parley_error *error) {
     unsigned needs = method->local->needs | method->combine->needs;
     if ((needs & PL_NEEDS_L2) && settings->l1_ratio >= 1)
-        return pl_fail(
-            error, PARLEY_BAD_USAGE,
-            "--l1-ratio 1 leaves no L2 penalty, which local solver %s needs; use --l1-ratio 0.99 or --preset gd",
-            method->local->name);
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "--l1-ratio 1 leaves no L2 penalty, which local solver %s needs; use --l1-ratio 0.99 or %s",
+                       method->local->name, may_be_bounded(settings, glm) ? "--local scd" : "--preset gd");
     if ((needs & PL_NEEDS_L2) && settings->lambda == 0)
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "--lambda 0 leaves no L2 penalty, which local solver %s needs; use a small --lambda, or "
@@ -180,7 +203,8 @@ static parley_status apply_defaults(parley_settings *settings, const pl_preset *
 
 static bool fits(const pl_preset *preset, const parley_settings *settings) {
     return preset->local &&
-           (strcmp(settings->local, "auto") == 0 || strcmp(settings->local, preset->local->name) == 0) &&
+           (strcmp(settings->local, "auto") == 0 || strcmp(settings->local, preset->local->name) == 0 ||
+            (preset->local == &pl_local_sdca && strcmp(settings->local, pl_local_scd.name) == 0)) &&
            (strcmp(settings->combine, "auto") == 0 || strcmp(settings->combine, preset->combine->name) == 0);
 }
 
@@ -201,7 +225,7 @@ parley_status pl_method_resolve(parley_settings *settings, const pl_glm *glm, pl
         return pl_fail(error, PARLEY_BAD_USAGE, "--l1-ratio has no effect with --lambda 0; leave one of them out");
     if (!preset->local && glm)
         preset = choose_fitting(settings, glm);
-    parley_status status = find_members(settings, preset, method, error);
+    parley_status status = find_members(settings, preset, glm, method, error);
     if (status == PARLEY_OK)
         status = check_parameters(settings, error);
     if (status != PARLEY_OK || !method->local || !method->combine)
@@ -211,6 +235,8 @@ parley_status pl_method_resolve(parley_settings *settings, const pl_glm *glm, pl
         status = check_pair(method, error);
     if (status == PARLEY_OK)
         status = check_needs(method, settings, glm, error);
+    if (status == PARLEY_OK)
+        status = check_columns(method, settings, glm, error);
     if (status == PARLEY_OK)
         status = check_effect(method, settings, error);
     return status;

@@ -1,11 +1,14 @@
 /* presets.c: the presets table, the rule behind `auto`, and the lists of all members. */
 #include "train/presets.h"
 
+#include <math.h>
 #include <string.h>
 
 #define FEW_COLUMNS 200    /* where Newton beats dual ascent on sparse data too; docs/auto.md */
 #define DENSE_COLUMNS 2000 /* where it does so on dense data, on which dual ascent may never end */
 #define DENSE_SHARE 0.1
+#define MOSTLY_L1 0.75 /* share of the penalty from which columns are faster than rows, whatever the shape */
+#define WIDE 2.0       /* l1_ratio x columns for each row, likewise */
 
 const pl_preset pl_presets[] = {
     {.name = "auto", .help = "the method for the data's shape and the loss"},
@@ -45,16 +48,30 @@ const pl_preset *pl_preset_find(const char *name) {
     return NULL;
 }
 
+static bool bounded(const pl_loss *loss) { return loss->smooth && isfinite(loss->curvature_bound); }
+
+static bool dense(const pl_glm *glm) {
+    const parley_data *data = glm->data;
+    return (double)pl_all_nonzeros(data) >= DENSE_SHARE * (double)pl_all_rows(data) * (double)data->x.columns;
+}
+
+const pl_local_type *pl_preset_local(const pl_preset *preset, const parley_settings *settings, const pl_glm *glm) {
+    const pl_loss *loss = glm ? glm->loss : pl_loss_find(settings->loss);
+    double ratio = settings->l1_ratio;
+    if (preset->local != &pl_local_sdca || ratio == 0 || (loss && !bounded(loss)))
+        return preset->local;
+    bool wide = glm && ratio * (double)glm->data->x.columns > WIDE * (double)pl_all_rows(glm->data);
+    return ratio >= MOSTLY_L1 || wide || (glm && dense(glm)) ? &pl_local_scd : &pl_local_sdca;
+}
+
 const pl_preset *pl_preset_choose(const pl_glm *glm) {
     const pl_matrix *x = &glm->data->x;
-    const parley_data *data = glm->data;
-    bool dense = (double)pl_all_nonzeros(data) >= DENSE_SHARE * (double)pl_all_rows(data) * (double)x->columns;
-    bool few = x->columns <= FEW_COLUMNS || (dense && x->columns <= DENSE_COLUMNS);
+    bool few = x->columns <= FEW_COLUMNS || (dense(glm) && x->columns <= DENSE_COLUMNS);
     few = few || (glm->loss->counts && x->columns <= DENSE_COLUMNS); /* large counts are stiff: 1e3 / lambda */
     bool smooth = glm->loss->smooth || (glm->loss->soften && glm->lambda != 0);
     if (few && smooth && glm->l1_ratio == 0)
         return pl_preset_find("newton");
-    if (glm->lambda != 0 && glm->l1_ratio < 1)
+    if (glm->lambda != 0 && (glm->l1_ratio < 1 || bounded(glm->loss)))
         return pl_preset_find("cocoa+");
     return pl_preset_find("gd"); /* no L2 penalty: no dual variables to ascend in */
 }

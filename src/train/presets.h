@@ -19,6 +19,10 @@ const pl_preset *pl_preset_find(const char *name); /* or NULL */
 /* The rule behind `auto`: the preset for a problem of this shape and loss. */
 const pl_preset *pl_preset_choose(const pl_glm *glm);
 
+/* The preset's local solver: the two forms of CoCoA, by rows and by columns, are chosen between by shape, loss and
+ * penalty. `glm` NULL: by what the settings say. */
+const pl_local_type *pl_preset_local(const pl_preset *preset, const parley_settings *settings, const pl_glm *glm);
+
 /* Finds the members that the settings name: local is NULL for `auto` while `glm` is NULL. Applies the preset's defaults
  * to `settings`. Refuses what cannot work together, and options that nobody would read, naming the nearest that can. */
 parley_status pl_method_resolve(parley_settings *settings, const pl_glm *glm, pl_method *method, parley_error *error);

@@ -59,6 +59,12 @@ static parley_status choose_team(pl_run *run, parley_error *error) {
     if (!settings->workers)
         settings->workers = run->engine->ranks;
     bool by_columns = run->method.local->by_columns;
+    if (by_columns && run->data->deal)
+        return pl_fail(
+            error, PARLEY_BAD_USAGE,
+            "local solver %s works by columns, for which every rank must hold all rows; use --local sdca, or "
+            "one process",
+            run->method.local->name);
     uint64_t items = by_columns ? run->data->x.columns : pl_all_rows(run->data);
     if (settings->workers > items)
         return pl_fail(error, PARLEY_BAD_USAGE, "--workers %llu: there are only %llu %s to deal out",
@@ -168,6 +174,7 @@ static parley_status open_members(pl_run *run, parley_error *error) {
                       .entries = run->entries,
                       .width = width,
                       .searches = combine->searches,
+                      .accelerates = local->accelerates,
                       .in_place = run->method.exchange->in_place};
     summarise(run);
     describe(run, local->bytes(&setup) + (combine->bytes ? combine->bytes(&setup) : 0) +

@@ -73,7 +73,11 @@ def dual_value(problem, t):
         up, down = q @ np.maximum(t, 0), q @ np.maximum(-t, 0)
         t = np.where(t > 0, t * min(1.0, down / up if up else 1.0), t * min(1.0, up / down if down else 1.0))
     u = columns(problem).T @ (q * t)
-    return -(q @ conjugates(problem.loss, t, problem.y, problem.width)) - (soft(u, l1) ** 2).sum() / (2 * l2)
+    conjugate = conjugates(problem.loss, t, problem.y, problem.width)
+    if l2 == 0:  # only inside the ball
+        t = t * min(1.0, l1 / np.abs(u).max())
+        return -(q @ conjugates(problem.loss, t, problem.y, problem.width))
+    return -(q @ conjugate) - (soft(u, l1) ** 2).sum() / (2 * l2)
 
 
 def descend(value, start, bounds):
@@ -215,7 +219,7 @@ def solve_sklearn(problem):
     elif problem.loss == "squared":
         model = ElasticNet(
             alpha=problem.lam, l1_ratio=problem.rho, fit_intercept=problem.free, tol=1e-13, max_iter=10**6
-        )
+        )  # with rho 1 this is Lasso
         return model.fit(columns(problem).toarray(), problem.y, **fit)
     elif problem.loss == "poisson" and problem.rho == 0 and problem.lam > 0:
         model = PoissonRegressor(

@@ -125,8 +125,8 @@ def write_problem(problem, folder):
 def methods(problem):
     """What every problem is solved with."""
     yield "auto", []
-    yield "cocoa+ lanes", ["--preset", "cocoa+", "--lanes", 2]
-    yield "cocoa+ workers", ["--preset", "cocoa+", "--workers", 3]
+    yield "cocoa+ lanes", ["--preset", "cocoa+", "--local", "sdca", "--lanes", 2]
+    yield "cocoa+ workers", ["--preset", "cocoa+", "--local", "sdca", "--workers", 3]
     if problem.loss != "hinge" and problem.rho == 0:
         yield "newton", ["--preset", "newton", "--workers", 2]
 
@@ -187,6 +187,29 @@ def grid_cases():
             yield f"{words}: {method}", partial(reaches_the_oracles_optimum, problem=problem, flags=flags)
 
 
+def column_cases():
+    """Coordinate descent on columns: every smooth loss, penalty and intercept, and few, many and odd numbers of workers."""
+    for loss, name, kind, weighted, rho in itertools.product(
+        ("squared", "logistic", "squared-hinge"),
+        ("small", "sparse"),
+        ("free", "penalised", "none"),
+        (False, True),
+        (0.0, 0.5, 1.0),
+    ):
+        x, y = data_for(name, loss)
+        lam = 1.0 / len(y) if name == "sparse" else 1e-2
+        problem = Problem(x, y, loss, lam, rho, kind, draw_weights(len(y)) if weighted else None)
+        words = f"columns: {loss} {name} intercept {kind}{' weights' if weighted else ''} l1 ratio {rho}"
+        for workers in (1, 4, 7):
+            flags = ["--preset", "cocoa+", "--local", "scd", "--workers", workers]
+            yield f"{words}: {workers} workers", partial(reaches_the_oracles_optimum, problem=problem, flags=flags)
+        yield f"{words}: averaged", partial(
+            bounds_the_distance_every_round,
+            problem=problem,
+            flags=["--preset", "cocoa", "--local", "scd", "--workers", 3],
+        )
+
+
 def special_cases():
     x, y = breast_cancer(False)
     for loss in ("logistic", "squared-hinge"):
@@ -222,6 +245,7 @@ def special_cases():
         ["--preset", "newton"],
         ["--preset", "cocoa+", "--lambda", 0],
         ["--preset", "cocoa+", "--l1-ratio", 1],
+        ["--preset", "cocoa+", "--local", "scd"],
     ):
         problem = Problem(x, y, "hinge", 0.01)
         yield f"hinge: refuses {' '.join(map(str, flags))}", partial(refuses, problem=problem, flags=flags)
@@ -362,6 +386,8 @@ def identity_cases():
         ["--preset", "cocoa+", "--workers", 4, "--lanes", 1],
         ["--preset", "cocoa+", "--workers", 3, "--lanes", 2, "--loss", "hinge"],
         ["--preset", "cocoa", "--workers", 3, "--lanes", 1],
+        ["--preset", "cocoa+", "--local", "scd", "--workers", 1, "--lanes", 2, "--l1-ratio", 1],
+        ["--preset", "cocoa+", "--local", "scd", "--workers", 5, "--lanes", 1, "--l1-ratio", 0.5],
         ["--preset", "newton", "--workers", 2, "--lanes", 2],
         ["--preset", "gd", "--workers", 5, "--lanes", 1],
         ["--preset", "minibatch-sgd", "--workers", 4, "--lanes", 1],
@@ -397,7 +423,7 @@ def run_case(case, parley, root):
 
 def main():
     parley, words = str(Path(sys.argv[1]).resolve()), sys.argv[2:]
-    cases = [*real_cases(), *identity_cases(), *special_cases(), *grid_cases()]
+    cases = [*real_cases(), *identity_cases(), *special_cases(), *column_cases(), *grid_cases()]
     cases = [case for case in cases if all(word in case[0] for word in words)]
     counts = {"passed": 0, "failed": 0, "skipped": 0}
     with tempfile.TemporaryDirectory() as root, multiprocessing.Pool(os.cpu_count()) as pool:

@@ -23,7 +23,7 @@ static const struct {
     {"preset=nonsense", "--preset nonsense: there is none of that name; it is one of auto, cocoa, cocoa+, gd,..."},
     {"preset=cocoa*", "--preset cocoa*: there is none of that name; did you mean cocoa? (auto, cocoa, cocoa+,..."},
     {"loss=hing", "--loss hing: there is none of that name; did you mean hinge? (squared, logistic, hinge,..."},
-    {"local=sgda", "--local sgda: there is none of that name; did you mean sdca? (sdca, gradient..."},
+    {"local=sgda", "--local sgda: there is none of that name; did you mean sdca? (sdca, scd, gradient..."},
     {"combine=ad", "--combine ad: there is none of that name; did you mean add? (add, average, step, newton..."},
     {"exchange=mail", "--exchange mail: there is none of that name; it is one of allreduce, driver..."},
     {"engine=diesel", "--engine diesel: there is none of that name; it is one of threads..."},
@@ -32,12 +32,23 @@ static const struct {
      "--local gradient"},
     {"preset=cocoa combine=newton", "combine newton takes gradients, which local solver sdca does not give; use "
                                     "--combine add or --local gradient"},
-    {"preset=cocoa+ local=gradient", "combine add takes changes of dual variables, which local solver gradient does "
+    {"preset=cocoa+ local=gradient", "combine add takes changes by coordinate steps, which local solver gradient does "
                                      "not give; use --combine step or --local sdca"},
-    {"preset=gd combine=average", "combine average takes changes of dual variables, which local solver gradient does "
+    {"preset=gd combine=average", "combine average takes changes by coordinate steps, which local solver gradient does "
                                   "not give; use --combine step or --local sdca"},
-    {"preset=cocoa+ l1_ratio=1", "--l1-ratio 1 leaves no L2 penalty, which local solver sdca needs; use --l1-ratio "
-                                 "0.99 or --preset gd"},
+    {"preset=cocoa+ local=sdca l1_ratio=1", "--l1-ratio 1 leaves no L2 penalty, which local solver sdca needs; use "
+                                            "--l1-ratio 0.99 or --local scd"},
+    {"preset=cocoa+ loss=hinge l1_ratio=1", "--l1-ratio 1 leaves no L2 penalty, which local solver sdca needs; use "
+                                            "--l1-ratio 0.99 or --preset gd"},
+    {"preset=cocoa+ local=scd loss=hinge", "local solver scd needs a smooth loss of bounded curvature, which hinge is "
+                                           "not; use --loss squared-hinge, or --local sdca"},
+    {"preset=cocoa local=scd loss=hinge l1_ratio=1",
+     "local solver scd needs a smooth loss of bounded curvature, which hinge is not; use --loss squared-hinge, or "
+     "--local sdca with --l1-ratio 0.99"},
+    {"preset=cocoa+ local=scd lambda=0", "--lambda 0 leaves no penalty, which local solver scd needs; use a small "
+                                         "--lambda, or --preset newton or gd"},
+    {"preset=gd local=scd", "combine step takes gradients, which local solver scd does not give; use --combine add or "
+                            "--local gradient"},
     {"preset=cocoa lambda=0", "--lambda 0 leaves no L2 penalty, which local solver sdca needs; use a small --lambda, "
                               "or --preset newton or gd"},
     {"preset=newton l1_ratio=0.5", "combine newton takes no L1 penalty; use --l1-ratio 0, or --preset cocoa+"},
@@ -56,8 +67,10 @@ static const struct {
                                                 "cocoa+"},
     {"preset=newton batch_fraction=0.5", "combine newton needs all rows in every round; use --batch-fraction 1, or "
                                          "--combine step"},
-    {"preset=gd local_epochs=2", "--local-epochs has no effect with gradient x step; --local sdca reads it"},
-    {"preset=gd local_steps=2", "--local-steps has no effect with gradient x step; --local sdca reads it"},
+    {"preset=gd local_epochs=2",
+     "--local-epochs has no effect with gradient x step; --local sdca or --local scd reads it"},
+    {"preset=gd local_steps=2",
+     "--local-steps has no effect with gradient x step; --local sdca or --local scd reads it"},
     {"preset=cocoa+ rate=0.1", "--rate has no effect with sdca x add; --combine step reads it"},
     {"preset=newton schedule=inverse", "--schedule has no effect with gradient x newton; --combine step reads it"},
     {"preset=cocoa batch_fraction=0.5", "--batch-fraction has no effect with sdca x average; --local gradient reads "

@@ -67,6 +67,10 @@ static void wide_data_give_the_same_bits_for_any_ranks_and_threads(void **state)
         "preset=gd workers=7 lanes=2 gap=0 rounds=6 l1_ratio=0.5 lambda=0.01",
         "preset=mllib-sgd workers=7 gap=0 rounds=6 loss=squared-hinge intercept=none",
         "preset=cocoa+ workers=5 exchange=driver gap=0 rounds=6 intercept=penalised local_epochs=0.3",
+        "preset=cocoa+ local=scd workers=7 gap=0 rounds=6 l1_ratio=1 lambda=0.002",
+        "preset=cocoa local=scd workers=5 lanes=2 gap=0 rounds=6 l1_ratio=0.5 lambda=0.001 intercept=penalised",
+        "preset=cocoa+ local=scd workers=1 lanes=2 gap=0 rounds=6 l1_ratio=1 lambda=0.002 loss=squared",
+        "preset=cocoa+ local=scd workers=4 gap=0 rounds=6 loss=squared-hinge exchange=driver local_steps=700",
     };
     parley_data *data = random_data(wide);
     for (unsigned f = 0; f < COUNT(forms); f++)
@@ -181,7 +185,8 @@ static void limits_stop_the_run_and_are_told_apart(void **state) {
 static void the_summary_says_what_was_done(void **state) {
     (void)state;
     parley_data *data = random_data(small);
-    outcome outcome = train_once(data, "preset=cocoa+ workers=4 lambda=0.25 l1_ratio=0.5 gap=0 rounds=7 seed=11");
+    outcome outcome =
+        train_once(data, "preset=cocoa+ local=sdca workers=4 lambda=0.25 l1_ratio=0.5 gap=0 rounds=7 seed=11");
     const parley_summary *summary = &outcome.summary[0];
     assert_string_equal(summary->preset, "cocoa+");
     assert_string_equal(summary->local, "sdca");
@@ -206,45 +211,50 @@ static void the_summary_says_what_was_done(void **state) {
     parley_data_free(data);
 }
 
+/* Makes one allocation after the other fail until none is left to. */
+static void assert_every_failed_allocation_has_its_sentence(const parley_data *data, const char *words) {
+    parley_settings settings = settings_of(words);
+    parley_status status = PARLEY_NO_MEMORY;
+    int64_t n = 0;
+    for (; status != PARLEY_OK && n < 2000; n++) {
+        parley_error error = {0};
+        parley_model *model = (parley_model *)&error;
+        pl_memory_fail_after(n);
+        status = parley_train(data, &settings, NULL, NULL, &model, NULL, &error);
+        pl_memory_fail_after(-1);
+        if (status == PARLEY_OK) {
+            parley_model_free(model);
+            continue;
+        }
+        assert_int_equal(status, PARLEY_NO_MEMORY);
+        assert_int_equal(error.status, PARLEY_NO_MEMORY);
+        assert_int_equal(strncmp(error.sentence, "out of memory: ", 15), 0);
+        assert_null(model);
+    }
+    assert_int_equal(status, PARLEY_OK);
+    assert_true(n > 30);
+}
+
 static void every_failed_allocation_ends_the_run_with_a_sentence(void **state) {
     (void)state;
     const char *const extras[] = {"", "lanes=2", "exchange=driver", "loss=huber"};
     parley_data *data = random_data(small), *sparse = random_data(wide);
+    char words[128];
     for (unsigned p = 0; p < pl_presets_count; p++)
         for (unsigned e = 0; e < COUNT(extras); e++) {
-            char words[128];
             snprintf(words, sizeof words, "preset=%s workers=3 threads=1 rounds=2 gap=0 %s", pl_presets[p].name,
                      extras[e]);
-            parley_settings settings = settings_of(words);
-            parley_status status = PARLEY_NO_MEMORY;
-            int64_t n = 0;
-            for (; status != PARLEY_OK && n < 2000; n++) {
-                parley_error error = {0};
-                parley_model *model = (parley_model *)&error;
-                bool use_sparse = pl_presets[p].local == &pl_local_sdca;
-                pl_memory_fail_after(n);
-                status = parley_train(use_sparse ? sparse : data, &settings, NULL, NULL, &model, NULL, &error);
-                pl_memory_fail_after(-1);
-                if (status == PARLEY_OK) {
-                    parley_model_free(model);
-                    continue;
-                }
-                assert_int_equal(status, PARLEY_NO_MEMORY);
-                assert_int_equal(error.status, PARLEY_NO_MEMORY);
-                assert_int_equal(strncmp(error.sentence, "out of memory: ", 15), 0);
-                assert_null(model);
-            }
-            assert_int_equal(status, PARLEY_OK);
-            assert_true(n > 30);
+            bool use_sparse = pl_presets[p].local == &pl_local_sdca;
+            assert_every_failed_allocation_has_its_sentence(use_sparse ? sparse : data, words);
         }
+    assert_every_failed_allocation_has_its_sentence(
+        sparse, "preset=cocoa+ local=scd l1_ratio=1 lambda=0.002 workers=3 threads=1 rounds=2 gap=0");
     parley_data_free(data);
     parley_data_free(sparse);
 }
 
-static void a_failed_allocation_on_one_rank_ends_all(void **state) {
-    (void)state;
-    parley_data *data = random_data(small);
-    parley_settings settings = settings_of("preset=cocoa+ workers=4 rounds=2 gap=0");
+static void assert_ranks_end_together(const parley_data *data, const char *words) {
+    parley_settings settings = settings_of(words);
     bool all_done = false;
     for (int64_t n = 20; !all_done && n < 2000; n += 7) { /* opening the engines takes the first few */
         outcome outcome = {.data = data, .settings = &settings};
@@ -265,6 +275,15 @@ static void a_failed_allocation_on_one_rank_ends_all(void **state) {
         free_models(&outcome);
     }
     assert_true(all_done);
+}
+
+static void a_failed_allocation_on_one_rank_ends_all(void **state) {
+    (void)state;
+    const char *const forms[] = {"preset=cocoa+ workers=4 rounds=2 gap=0",
+                                 "preset=cocoa+ local=scd l1_ratio=1 lambda=0.01 workers=4 rounds=2 gap=0"};
+    parley_data *data = random_data(small);
+    for (unsigned f = 0; f < COUNT(forms); f++)
+        assert_ranks_end_together(data, forms[f]);
     parley_data_free(data);
 }
 

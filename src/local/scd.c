@@ -1,0 +1,234 @@
+/* scd.c: primal coordinate descent on columns, the local solver of CoCoA and CoCoA+ by columns (Smith et al. 2018), for
+ * smooth losses of bounded curvature and any penalty.
+ *
+ * v is X w, one entry per row; where the intercept b is free, up to a constant, because b is solved on v. A worker owns
+ * the w_j of its columns. What the workers' changes A_k D_k do together is bounded by what each would do alone if it
+ * were sigma times as large: the mean loss is convex, so for sigma = K
+ *
+ *     f(v + sum_k A_k D_k) <= (1/K) sum_k f(v + K A_k D_k)
+ *
+ * and each worker makes its term on the right, plus its penalty, small (scd_solve.c). Where the loss is quadratic the
+ * same holds for any sigma >= |sum A_k D_k|^2 / sum |A_k D_k|^2, which `add` watches; for others P is watched too.
+ *
+ * Every look at v (scd_look.c) gives the certificate and the next working sets (scd_set.c); the loop asks for one
+ * whenever the working sets are solved, or when it costs little beside the steps made since. */
+#include "local/scd.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "engine/collective.h"
+
+#define MOST_PROGRESS 0.01 /* working sets are solved to their share of the non-zeros as a part of the gap, but */
+#define LEAST_PROGRESS 0.1 /* within these: the smaller they are the less it costs against the next look */
+#define TARGET_SHARE 0.5   /* but not beyond this part of what the run wants */
+#define READING 0.4        /* a pass that only reads, against one that steps */
+
+static void solve_task(void *context, unsigned k) {
+    pl_scd *this = context;
+    pl_scd_worker *worker = &this->workers[k];
+    double began = pl_engine_now(this->team->engine);
+    if (this->columns_known)
+        pl_scd_choose(this, worker);
+    if (this->columns_known && this->gap <= this->target)
+        worker->members = 0; /* there is nothing left to do */
+    pl_scd_solve(this, worker, this->team->first + k);
+    worker->seconds = pl_engine_now(this->team->engine) - began;
+}
+
+static void report(const pl_scd *this, double looked, pl_update *update) {
+    for (unsigned k = 0; k < this->team->hosted; k++) {
+        const pl_scd_worker *worker = &this->workers[k];
+        uint64_t nonzeros = this->columns->nonzeros[k];
+        update[k] = (pl_update){.shrink = 1.0,
+                                .weight = this->columns->weight[k],
+                                .count = this->x->columns,
+                                .value = worker->change,
+                                .seconds = worker->seconds + looked,
+                                .passes = nonzeros ? worker->visited / (double)nonzeros : 1.0};
+        update[k].scalars[PL_SUM_SPREAD] = update[k].scalars[PL_SUM_CHANGE] = worker->spread;
+    }
+}
+
+/* How large the working sets of all workers are, and whether all are solved. */
+static parley_status agree(pl_scd *this, parley_error *error) {
+    const pl_team *team = this->team;
+    double sums[2];
+    for (unsigned k = 0; k < team->hosted; k++) {
+        team->worker_sums[2 * k] = (double)this->workers[k].nonzeros;
+        team->worker_sums[2 * k + 1] = !this->workers[k].solved;
+    }
+    parley_status status = pl_team_sum(team, team->worker_sums, 2, sums, error);
+    this->share = this->x->nonzeros ? fmin(1.0, sums[0] / (double)this->x->nonzeros) : 1.0;
+    this->solved = sums[1] == 0;
+    return status;
+}
+
+static parley_status work(pl_local *local, const pl_round *round, double *v, pl_update *update,
+                          pl_evaluation *evaluation, parley_error *error) {
+    pl_scd *this = (pl_scd *)local;
+    pl_engine *engine = this->team->engine;
+    double began = pl_engine_now(engine), workers = this->team->workers;
+    double progress = fmin(LEAST_PROGRESS, fmax(MOST_PROGRESS, this->share));
+    bool first = this->l1_then == 0 || this->columns_known;
+    (void)evaluation;
+    parley_status status = first ? pl_scd_look(this, v, error) : pl_scd_look_rows(this, v, error);
+    if (status != PARLEY_OK)
+        return status;
+    this->v = v;
+    this->round = round;
+    this->sigma = fmin(workers, round->sigma * this->caution);
+    if (this->columns_known)
+        this->tolerance = fmax(progress * this->gap, TARGET_SHARE * this->target) / workers;
+    else
+        this->tolerance *= LEAST_PROGRESS; /* nobody looked: go on with the same sets */
+    double looked = pl_engine_now(engine) - began;
+    engine->type->run(engine, solve_task, this, this->team->hosted);
+    report(this, looked, update);
+    if (this->columns_known)
+        this->l1_then = fmax(this->glm->l1, 1e-300);
+    this->rows_known = this->columns_known = this->penalty_known = false;
+    return agree(this, error);
+}
+
+static void commit(pl_local *local, unsigned k, double gamma) {
+    pl_scd *this = (pl_scd *)local;
+    pl_scd_worker *worker = &this->workers[k];
+    for (uint64_t m = 0; m < worker->members && gamma != 1.0; m++) {
+        double *w = &this->w[worker->set[m]];
+        *w = worker->begun[m] + gamma * (*w - worker->begun[m]);
+    }
+    worker->offset += gamma * worker->pending;
+}
+
+/* The w_j of all ranks that are not 0, as pairs of number and value. */
+static parley_status gather(const pl_scd *this, double *w, parley_error *error) {
+    pl_engine *engine = this->team->engine;
+    unsigned ranks = engine->ranks, rank = engine->rank;
+    double *counts, *table = NULL;
+    uint64_t *bounds = NULL, mine = 0;
+    parley_status status = pl_take(&counts, 2 * (uint64_t)ranks, sizeof *counts, "the model's parts", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&bounds, (uint64_t)ranks + 1, sizeof *bounds, "the model's parts", error);
+    for (uint64_t j = 0; j <= this->x->rows && status == PARLEY_OK; j++)
+        mine += this->w[j] != 0;
+    if (status == PARLEY_OK) {
+        counts[rank] = (double)mine;
+        status = pl_sum_workers(engine, ranks, counts, ranks, counts + ranks, error);
+    }
+    for (unsigned r = 0; r < ranks && status == PARLEY_OK; r++)
+        bounds[r + 1] = bounds[r] + 2 * (uint64_t)counts[ranks + r];
+    if (status == PARLEY_OK)
+        status = pl_take(&table, bounds[ranks], sizeof *table, "the model's parts", error);
+    if (status == PARLEY_OK) {
+        double *next = table + bounds[rank];
+        for (uint64_t j = 0; j <= this->x->rows; j++)
+            if (this->w[j] != 0) {
+                *next++ = (double)j;
+                *next++ = this->w[j];
+            }
+        status = pl_all_gather(engine, table, bounds, error);
+    }
+    for (uint64_t e = 0; status == PARLEY_OK && e < bounds[ranks]; e += 2)
+        w[(uint64_t)table[e]] = table[e + 1];
+    pl_free(table);
+    pl_free(bounds);
+    pl_free(counts);
+    return status;
+}
+
+static parley_status primal(const pl_local *local, const double *v, double *w, parley_error *error) {
+    const pl_scd *this = (const pl_scd *)local;
+    const pl_glm *glm = this->glm;
+    double offset = 0;
+    parley_status status = PARLEY_OK;
+    (void)v;
+    memset(w, 0, glm->size * sizeof *w);
+    if (this->team->engine->ranks == 1)
+        memcpy(w, this->w, glm->size * sizeof *w);
+    else
+        status = gather(this, w, error);
+    for (unsigned k = 0; k < this->team->hosted; k++)
+        this->team->worker_sums[k] = this->workers[k].offset;
+    if (status == PARLEY_OK && glm->intercept == PL_FREE) {
+        status = pl_team_sum(this->team, this->team->worker_sums, 1, &offset, error);
+        w[this->x->rows] = this->b - offset;
+    }
+    return status;
+}
+
+static parley_status evaluate(pl_local *local, const double *v, double *w, pl_update *update, pl_evaluation *evaluation,
+                              parley_error *error) {
+    pl_scd *this = (pl_scd *)local;
+    (void)update;
+    parley_status status = pl_scd_look(this, v, error);
+    *evaluation = this->evaluation;
+    return status == PARLEY_OK ? primal(local, v, w, error) : status;
+}
+
+static double evaluate_passes(const pl_local *local) {
+    const pl_scd *this = (const pl_scd *)local;
+    return this->solved ? 0.0 : READING * this->share;
+}
+
+static parley_status start(pl_local *local, const double *w, double *v, parley_error *error) {
+    pl_scd *this = (pl_scd *)local;
+    const pl_matrix *x = this->x;
+    (void)error;
+    memset(v, 0, x->columns * sizeof *v);
+    for (uint64_t j = 0; j < x->rows; j++)
+        if (w[j] != 0) {
+            uint64_t begin = x->start[j];
+            pl_sparse_add(x->index + begin, x->value ? x->value + begin : NULL, x->start[j + 1] - begin, w[j], v);
+        }
+    if (this->glm->intercept == PL_PENALISED)
+        for (uint64_t i = 0; i < x->columns; i++)
+            v[i] += w[x->rows];
+    for (unsigned k = 0; k < this->team->hosted; k++) {
+        pl_scd_worker *worker = &this->workers[k];
+        worker->offset = 0;
+        for (uint64_t n = 0; n < worker->count; n++)
+            this->w[worker->column[n]] = w[worker->column[n]];
+    }
+    this->b = this->glm->intercept == PL_FREE ? w[x->rows] : 0.0;
+    this->objective = INFINITY;
+    this->l1_then = 0;
+    this->rows_known = this->columns_known = this->penalty_known = false;
+    return PARLEY_OK;
+}
+
+/* u does not depend on the penalty: no pass over the data is made again. */
+static parley_status renew(pl_local *local, double *v, parley_error *error) {
+    pl_scd *this = (pl_scd *)local;
+    (void)v, (void)error;
+    this->penalty_known = false;
+    this->objective = INFINITY;
+    return PARLEY_OK;
+}
+
+static uint64_t entries(const pl_problem *problem) { return ((const pl_glm *)problem->of)->data->x.rows; }
+
+static const double *metric(const pl_local *local) { return ((const pl_scd *)local)->metric; }
+
+static const char *const reads[] = {"local_epochs", "local_steps", "lanes", NULL};
+
+const pl_local_type pl_local_scd = {
+    .name = "scd",
+    .help = "primal coordinate descent on columns; needs a smooth loss of bounded curvature",
+    .needs = PL_NEEDS_PENALTY | PL_NEEDS_BOUNDED,
+    .gives = PL_NEEDS_CHANGES | PL_NEEDS_SIGMA,
+    .settings = reads,
+    .by_columns = true,
+    .entries = entries,
+    .bytes = pl_scd_bytes,
+    .open = pl_scd_open,
+    .work = work,
+    .evaluate = evaluate,
+    .evaluate_passes = evaluate_passes,
+    .commit = commit,
+    .primal = primal,
+    .start = start,
+    .renew = renew,
+    .metric = metric,
+    .close = pl_scd_close,
+};

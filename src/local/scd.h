@@ -1,0 +1,101 @@
+/* scd.h: what the files of the scd solver share: its workers, their columns and working sets, and what is known of v.
+ */
+#ifndef PL_SCD_H
+#define PL_SCD_H
+
+#include "local/local.h"
+
+#define PL_SCD_LEAST_CURVATURE 1e-6 /* of its bound: flat parts of a loss must not make a step endless */
+
+#define PL_SCD_PAST 6 /* epochs from which is extrapolated, and one */
+
+/* A worker of K. Columns are numbered as in the data; a penalised intercept is one more, of ones, and the first
+ * worker's. Arrays of length `rows` have an entry for each row of the data. */
+typedef struct pl_scd_worker {
+    uint64_t *column, count;    /* that it owns */
+    uint64_t *set, *order;      /* its working set, and in which order the epoch visits it */
+    double *begun, *base;       /* w of each member when the round began, and when the latest model was made */
+    double *past;               /* w of each member after each of the last PL_SCD_PAST epochs */
+    uint8_t *rest;              /* of each member: level << 4 | epochs left */
+    uint64_t members, nonzeros; /* of the working set */
+    uint64_t supported;         /* columns with w != 0 */
+    uint64_t epoch;             /* epochs begun, ever */
+    double *z;                  /* rows: margins as the worker sees them */
+    double *slope, *curvature;  /* rows: q loss'(z), moved on by the model; q loss''(z) */
+    double *step;               /* rows: A x the change of w under the latest model */
+    double *change;             /* rows: A x the change of w so far this round: its update */
+    double offset;              /* what was taken from all entries of v by its updates; free intercepts only */
+    double pending;             /* and by the latest */
+    double estimate;            /* of its share of the gap, over its working set */
+    double spread;              /* |change|^2 in the metric */
+    double visited, seconds;    /* non-zeros */
+    bool solved;                /* the set is solved as well as was asked for */
+} pl_scd_worker;
+
+typedef struct pl_scd {
+    pl_local base;
+    const pl_glm *glm;
+    const pl_team *team;    /* rows, for sums over them */
+    const pl_team *columns; /* the deal of columns */
+    const pl_matrix *x;     /* by columns */
+    double target;          /* the gap at which the run will stop; 0: never */
+    bool quadratic;         /* the loss is: one model is exact, and its curvature never changes */
+    double even;            /* all rows have this q loss''; 0: they have not */
+    pl_scd_worker *workers;
+    double *wide;    /* what the workers' arrays by row point into */
+    uint64_t *lists; /* and those of column numbers */
+    double *values;  /* and those of their values */
+    uint8_t *rests;
+    unsigned chunks;                         /* of each worker's columns, for passes over all of them */
+    double *w;                               /* columns, and the intercept */
+    double *u;                               /* likewise: -(gradient of the mean loss), at the last look */
+    double *norm2;                           /* of a column: sum q loss'' c^2; negative: not known yet */
+    double *mass;                            /* sum q loss'' c */
+    double *loss;                            /* rows: loss(v + b) */
+    double *slope;                           /* rows: loss'(v + b) */
+    double *metric;                          /* rows: q loss''(v + b), at least a little */
+    double *qt;                              /* rows: q t, t the dual point of the last look */
+    double *sums;                            /* scratch of the passes over columns */
+    double b;                                /* the intercept on top of v */
+    bool rows_known;                         /* loss, slope and metric are those of v */
+    bool columns_known;                      /* u is that of v */
+    bool penalty_known;                      /* and the next three are those of the penalty as well */
+    double objective, gap;                   /* at v */
+    double largest;                          /* |u_j| */
+    pl_evaluation found, evaluation;         /* over the rows, t not repaired; the same as the loop wants it */
+    double l1_then;                          /* l1 when the working sets were last chosen; 0: never */
+    double curvature_sum, curvature_squares; /* sum of the metric; sum q t^2 / loss'' */
+    double sigma;                            /* of this round */
+    double caution;                          /* by which sigma is raised, because P rose; up to K */
+    double tolerance;                        /* to which working sets are solved: their part of the gap */
+    double share;                            /* of the non-zeros in working sets, over all workers */
+    bool solved;                             /* all working sets are */
+    const pl_round *round;
+    const double *v;
+} pl_scd;
+
+/* The entries of column j, or of the column of ones. */
+static inline uint64_t pl_scd_entries(const pl_scd *scd, uint64_t j) {
+    return j == scd->x->rows ? scd->x->columns : scd->x->start[j + 1] - scd->x->start[j];
+}
+
+/* scd_look.c: P, D and u at v, as far as they are not known already. Passes over rows and columns are shared out to
+ * threads; on all ranks alike. */
+parley_status pl_scd_look_rows(pl_scd *scd, const double *v, parley_error *error);
+parley_status pl_scd_look(pl_scd *scd, const double *v, parley_error *error);
+
+/* scd_set.c: chooses the worker's next working set by u and w. */
+void pl_scd_choose(pl_scd *scd, pl_scd_worker *worker);
+
+/* scd_ahead.c: the best affine combination of the past, in `ahead` (members entries); false: there is none. */
+bool pl_scd_extrapolate(const double *past, uint64_t members, double *ahead);
+
+/* scd_solve.c: the worker's round: steps on its working set until that is solved well enough or H is used up. */
+void pl_scd_solve(pl_scd *scd, pl_scd_worker *worker, unsigned number);
+
+/* scd_setup.c */
+uint64_t pl_scd_bytes(const pl_setup *setup);
+parley_status pl_scd_open(const pl_setup *setup, pl_local **out, parley_error *error);
+void pl_scd_close(pl_local *local);
+
+#endif

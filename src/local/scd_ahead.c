@@ -1,0 +1,61 @@
+/* scd_ahead.c: Anderson's extrapolation of coordinate descent (Bertrand and Massias 2021). Epochs in a fixed order are,
+ * near their limit, an affine map; of all combinations sum_k c_k w^k of the last iterates with sum c = 1, the one whose
+ * last step sum_k c_k (w^k - w^(k-1)) is shortest is much nearer to the limit. */
+#include <math.h>
+
+#include "local/scd.h"
+
+#define STEPS (PL_SCD_PAST - 1)
+#define LEAST_PIVOT 1e-13 /* of the largest */
+
+/* Solves a c = 1 by elimination; a is symmetric and positive. */
+static bool solve(double a[STEPS][STEPS], double *c) {
+    double largest = 0;
+    for (unsigned i = 0; i < STEPS; i++) {
+        c[i] = 1.0;
+        largest = fmax(largest, a[i][i]);
+    }
+    for (unsigned i = 0; i < STEPS; i++) {
+        if (!(a[i][i] > LEAST_PIVOT * largest))
+            return false;
+        for (unsigned k = i + 1; k < STEPS; k++) {
+            double factor = a[k][i] / a[i][i];
+            for (unsigned l = i; l < STEPS; l++)
+                a[k][l] -= factor * a[i][l];
+            c[k] -= factor * c[i];
+        }
+    }
+    for (unsigned i = STEPS; i-- > 0;) {
+        for (unsigned l = i + 1; l < STEPS; l++)
+            c[i] -= a[i][l] * c[l];
+        c[i] /= a[i][i];
+    }
+    return true;
+}
+
+bool pl_scd_extrapolate(const double *past, uint64_t members, double *ahead) {
+    double products[STEPS][STEPS] = {{0}}, c[STEPS], sum = 0;
+    for (uint64_t m = 0; m < members; m++) {
+        double difference[STEPS];
+        for (unsigned k = 0; k < STEPS; k++)
+            difference[k] = past[(k + 1) * members + m] - past[k * members + m];
+        for (unsigned k = 0; k < STEPS; k++)
+            for (unsigned l = 0; l <= k; l++)
+                products[k][l] += difference[k] * difference[l];
+    }
+    for (unsigned k = 0; k < STEPS; k++)
+        for (unsigned l = 0; l < k; l++)
+            products[l][k] = products[k][l];
+    if (!solve(products, c))
+        return false;
+    for (unsigned k = 0; k < STEPS; k++)
+        sum += c[k];
+    if (!(fabs(sum) > 0) || !isfinite(1.0 / sum))
+        return false;
+    for (uint64_t m = 0; m < members; m++) {
+        ahead[m] = 0;
+        for (unsigned k = 0; k < STEPS; k++)
+            ahead[m] += c[k] / sum * past[(k + 1) * members + m];
+    }
+    return true;
+}

@@ -1,0 +1,232 @@
+/* scd_look.c: what is known at v: P, a dual point and its D, and u = X'(q t), which also tells which columns belong in
+ * a working set. One pass over the columns serves both.
+ *
+ * t = -loss'(z) at z = v + b, where b is solved first if it is free; the heavier side of t is shrunk until sum q t = 0.
+ * D is taken at c t, c = min(1, l1 / |u|_inf), or, with an L2 penalty, at t itself, whichever is better. */
+#include <math.h>
+#include <string.h>
+
+#include "engine/collective.h"
+#include "local/scd.h"
+
+#define CENTRED 1e-13   /* slope left in the intercept: t depends on it */
+#define CHUNK_ROWS 2048 /* rows of a task */
+
+typedef struct row_pass {
+    pl_scd *scd;
+    const double *v;
+    double scale[2]; /* of t on its negative and positive side */
+} row_pass;
+
+static void run_rows(const pl_scd *this, pl_task task, void *context) {
+    pl_engine *engine = this->team->engine;
+    engine->type->run(engine, task, context, (unsigned)((this->x->columns + CHUNK_ROWS - 1) / CHUNK_ROWS));
+}
+
+static uint64_t chunk_end(const pl_scd *this, unsigned task) {
+    uint64_t end = ((uint64_t)task + 1) * CHUNK_ROWS;
+    return end < this->x->columns ? end : this->x->columns;
+}
+
+static void expand_task(void *context, unsigned task) {
+    const row_pass *pass = context;
+    pl_scd *this = pass->scd;
+    const pl_glm *glm = this->glm;
+    double least = PL_SCD_LEAST_CURVATURE * glm->loss->curvature_bound, curvature;
+    for (uint64_t i = (uint64_t)task * CHUNK_ROWS; i < chunk_end(this, task); i++) {
+        double z = pass->v[i] + this->b;
+        this->loss[i] = glm->loss->expand(glm->loss, z, pl_target(glm, i), &this->slope[i], &curvature);
+        this->metric[i] = pl_share(glm, i) * fmax(curvature, least);
+    }
+}
+
+parley_status pl_scd_look_rows(pl_scd *this, const double *v, parley_error *error) {
+    parley_status status = PARLEY_OK;
+    row_pass pass = {.scd = this, .v = v};
+    if (this->rows_known)
+        return status;
+    if (this->glm->intercept == PL_FREE)
+        status = pl_centre(this->glm, this->team, v, CENTRED, &this->b, error);
+    run_rows(this, expand_task, &pass);
+    this->rows_known = true;
+    return status;
+}
+
+static void scale_task(void *context, unsigned task) {
+    const row_pass *pass = context;
+    pl_scd *this = pass->scd;
+    for (uint64_t i = (uint64_t)task * CHUNK_ROWS; i < chunk_end(this, task); i++) {
+        double t = -this->slope[i];
+        this->qt[i] = pl_share(this->glm, i) * t * pass->scale[t > 0];
+    }
+}
+
+/* Where t = -slope, loss*(-t) = slope z - loss, without a logarithm. */
+static void side_row(const void *context, uint64_t i, double *sums) {
+    const row_pass *pass = context;
+    const pl_scd *this = pass->scd;
+    double z = pass->v[i] + this->b, slope = this->slope[i];
+    pl_add_sides(this->glm, i, -slope, pass->v[i], this->loss[i], slope * z - this->loss[i], sums);
+}
+
+static void square_row(const void *context, uint64_t i, double *sums) {
+    const row_pass *pass = context;
+    const pl_scd *this = pass->scd;
+    double q = pl_share(this->glm, i), curvature = this->metric[i];
+    sums[0] += curvature;
+    sums[1] += curvature > 0 ? q * q * this->slope[i] * this->slope[i] / curvature : 0.0;
+}
+
+enum { SUM_LARGEST, SUM_PENALTY, SUM_CONJUGATE, SUM_SUPPORT, COLUMN_SUMS };
+
+static void positions(const pl_scd *this, unsigned task, uint64_t *begin, uint64_t *end) {
+    const pl_scd_worker *worker = &this->workers[task / this->chunks];
+    *begin = worker->count * (task % this->chunks) / this->chunks;
+    *end = worker->count * (task % this->chunks + 1) / this->chunks;
+}
+
+static void dot_task(void *context, unsigned task) {
+    pl_scd *this = context;
+    const pl_scd_worker *worker = &this->workers[task / this->chunks];
+    const pl_matrix *x = this->x;
+    uint64_t begin, end;
+    positions(this, task, &begin, &end);
+    for (uint64_t n = begin; n < end; n++) {
+        uint64_t j = worker->column[n];
+        if (j < x->rows) {
+            uint64_t first = x->start[j];
+            this->u[j] =
+                pl_sparse_dot(x->index + first, x->value ? x->value + first : NULL, x->start[j + 1] - first, this->qt);
+        } else {
+            this->u[j] = 0;
+            for (uint64_t i = 0; i < x->columns; i++)
+                this->u[j] += this->qt[i];
+        }
+    }
+}
+
+static void penalty_task(void *context, unsigned task) {
+    pl_scd *this = context;
+    const pl_glm *glm = this->glm;
+    const pl_scd_worker *worker = &this->workers[task / this->chunks];
+    double sums[COLUMN_SUMS] = {0};
+    uint64_t begin, end;
+    positions(this, task, &begin, &end);
+    for (uint64_t n = begin; n < end; n++) {
+        double u = fabs(this->u[worker->column[n]]), w = fabs(this->w[worker->column[n]]);
+        double excess = u > glm->l1 ? u - glm->l1 : 0.0;
+        sums[SUM_LARGEST] = u > sums[SUM_LARGEST] ? u : sums[SUM_LARGEST];
+        sums[SUM_PENALTY] += w * (glm->l1 + 0.5 * glm->l2 * w);
+        sums[SUM_CONJUGATE] += excess * excess;
+        sums[SUM_SUPPORT] += w > 0;
+    }
+    memcpy(this->sums + (uint64_t)task * COLUMN_SUMS, sums, sizeof sums);
+}
+
+static void run_columns(pl_scd *this, pl_task task) {
+    pl_engine *engine = this->team->engine;
+    engine->type->run(engine, task, this, this->team->hosted * this->chunks);
+}
+
+/* The largest |u_j| of all ranks: each has a slot of its own in a sum. */
+static parley_status agree_largest(pl_scd *this, double mine, parley_error *error) {
+    pl_engine *engine = this->team->engine;
+    double *slots, *sums = NULL;
+    this->largest = mine;
+    if (engine->ranks == 1)
+        return PARLEY_OK;
+    parley_status status = pl_take(&slots, 2 * (uint64_t)engine->ranks, sizeof *slots, "the dual point", error);
+    if (status != PARLEY_OK)
+        return status;
+    sums = slots + engine->ranks;
+    slots[engine->rank] = mine;
+    status = pl_sum_workers(engine, engine->ranks, slots, engine->ranks, sums, error);
+    for (unsigned r = 0; r < engine->ranks && status == PARLEY_OK; r++)
+        this->largest = fmax(this->largest, sums[r]);
+    pl_free(slots);
+    return status;
+}
+
+static parley_status sum_columns(pl_scd *this, double *sums, parley_error *error) {
+    const pl_team *team = this->team;
+    double *all = team->worker_sums, mine = 0;
+    run_columns(this, penalty_task);
+    for (unsigned k = 0; k < team->hosted; k++) {
+        double *of = all + k * COLUMN_SUMS;
+        memset(of, 0, COLUMN_SUMS * sizeof *of);
+        for (unsigned c = 0; c < this->chunks; c++) {
+            const double *chunk = this->sums + ((uint64_t)k * this->chunks + c) * COLUMN_SUMS;
+            mine = fmax(mine, chunk[SUM_LARGEST]);
+            for (unsigned s = SUM_PENALTY; s < COLUMN_SUMS; s++)
+                of[s] += chunk[s];
+        }
+        this->workers[k].supported = (uint64_t)of[SUM_SUPPORT];
+    }
+    parley_status status = pl_team_sum(team, all, COLUMN_SUMS, sums, error);
+    return status == PARLEY_OK ? agree_largest(this, mine, error) : status;
+}
+
+/* D at t, or at c t where that is better or the only feasible point. */
+static parley_status judge(pl_scd *this, const double *sums, pl_evaluation *at, parley_error *error) {
+    const pl_glm *glm = this->glm;
+    parley_status status = PARLEY_OK;
+    double plain = -INFINITY, scale = this->largest > glm->l1 ? glm->l1 / this->largest : 1.0;
+    pl_evaluation scaled = *at;
+    at->penalised = true;
+    at->penalty = sums[SUM_PENALTY];
+    if (glm->l2 > 0) {
+        at->penalty_conjugate = 0.5 * sums[SUM_CONJUGATE] / glm->l2;
+        plain = -at->conjugate - at->penalty_conjugate;
+    }
+    if (glm->l1 > 0 && scale < 1)
+        status = pl_conjugate_rows(glm, this->team, this->v, NULL, scale, &scaled, error);
+    if ((glm->l1 > 0 || scale == 1) && -scaled.conjugate > plain) {
+        at->conjugate = scaled.conjugate;
+        at->penalty_conjugate = 0;
+    }
+    at->tilt = 0; /* repaired before u was made */
+    return status;
+}
+
+/* Makes t, and u from it. */
+static parley_status look_columns(pl_scd *this, const double *v, parley_error *error) {
+    double sides[PL_ROW_SUMS], squares[2];
+    row_pass pass = {this, v, {1, 1}};
+    parley_status status = pl_total_rows(this->team, side_row, &pass, PL_ROW_SUMS, sides, error);
+    if (status == PARLEY_OK)
+        status = pl_total_rows(this->team, square_row, &pass, 2, squares, error);
+    if (status != PARLEY_OK)
+        return status;
+    pl_evaluation_fill(this->glm, sides, this->b, &this->found);
+    pass.scale[this->found.heavy] -= this->found.tilt;
+    run_rows(this, scale_task, &pass);
+    run_columns(this, dot_task);
+    this->curvature_sum = squares[0];
+    this->curvature_squares = squares[1];
+    this->columns_known = true;
+    this->penalty_known = false;
+    return status;
+}
+
+parley_status pl_scd_look(pl_scd *this, const double *v, parley_error *error) {
+    double sums[COLUMN_SUMS];
+    parley_status status = pl_scd_look_rows(this, v, error);
+    this->v = v;
+    if (status == PARLEY_OK && !this->columns_known)
+        status = look_columns(this, v, error);
+    if (status != PARLEY_OK || this->penalty_known)
+        return status;
+    pl_evaluation at = this->found;
+    status = sum_columns(this, sums, error);
+    if (status == PARLEY_OK)
+        status = judge(this, sums, &at, error);
+    double before = this->objective;
+    this->objective = at.loss + at.penalty;
+    this->gap = fmax(0.0, this->objective + at.conjugate + at.penalty_conjugate);
+    /* below the safe sigma only quadratic losses are sure to descend: rounds that rose are made safer */
+    if (this->objective > before * (1.0 + 1e-12))
+        this->caution *= 2.0;
+    this->evaluation = at;
+    this->penalty_known = status == PARLEY_OK;
+    return status;
+}

@@ -1,0 +1,122 @@
+/* scd_setup.c: what scd allocates. */
+#include <math.h>
+#include <string.h>
+
+#include "local/scd.h"
+
+#define CHUNKS 64   /* of all workers' columns, at least: tasks of a pass */
+#define BY_ROW 5    /* a worker's arrays by row */
+#define BY_COLUMN 4 /* arrays of all columns; as many by row */
+#define SUMS 4      /* of a chunk */
+
+void pl_scd_close(pl_local *local) {
+    pl_scd *this = (pl_scd *)local;
+    if (!this)
+        return;
+    void *owned[] = {this->workers, this->wide,   this->lists, this->values, this->rests,
+                     this->w,       this->u,      this->norm2, this->mass,   this->loss,
+                     this->slope,   this->metric, this->qt,    this->sums,   this};
+    for (unsigned i = 0; i < sizeof owned / sizeof *owned; i++)
+        pl_free(owned[i]);
+}
+
+static uint64_t owned_columns(const pl_team *columns) {
+    uint64_t count = columns->first == 0 && columns->hosted ? 1 : 0; /* room for an intercept */
+    for (unsigned k = 0; k < columns->hosted; k++)
+        count += columns->rows[k];
+    return count;
+}
+
+uint64_t pl_scd_bytes(const pl_setup *setup) {
+    uint64_t rows = setup->by_column->columns, columns = setup->by_column->rows + 1;
+    return (rows * (BY_COLUMN + (uint64_t)setup->team->hosted * BY_ROW) + columns * BY_COLUMN) * sizeof(double) +
+           owned_columns(setup->columns) * ((5 + PL_SCD_PAST) * sizeof(double) + 1);
+}
+
+static void place_rows(pl_scd *this) {
+    uint64_t rows = this->x->columns;
+    for (unsigned k = 0; k < this->team->hosted; k++) {
+        double *next = this->wide + k * BY_ROW * rows,
+               **arrays[BY_ROW] = {&this->workers[k].z, &this->workers[k].slope, &this->workers[k].curvature,
+                                   &this->workers[k].step, &this->workers[k].change};
+        for (unsigned a = 0; a < BY_ROW; a++)
+            *arrays[a] = next + a * rows;
+    }
+}
+
+/* A worker's columns, in the order of its parts; the first one's last is a penalised intercept. */
+static void place_columns(pl_scd *this) {
+    const pl_team *team = this->columns;
+    uint64_t all = owned_columns(team), begin = 0;
+    for (unsigned k = 0; k < team->hosted; k++) {
+        pl_scd_worker *worker = &this->workers[k];
+        worker->column = this->lists + begin;
+        worker->set = this->lists + all + begin;
+        worker->order = this->lists + 2 * all + begin;
+        worker->begun = this->values + begin;
+        worker->base = this->values + all + begin;
+        worker->past = this->values + 2 * all + PL_SCD_PAST * begin;
+        worker->rest = this->rests + begin;
+        for (unsigned p = k * team->lanes; p < (k + 1) * team->lanes; p++)
+            for (uint64_t r = 0; r < team->parts[p].count; r++)
+                for (uint64_t j = team->parts[p].ranges[r].begin; j < team->parts[p].ranges[r].end; j++)
+                    worker->column[worker->count++] = j;
+        if (team->first + k == 0 && this->glm->intercept == PL_PENALISED)
+            worker->column[worker->count++] = this->x->rows;
+        begin += worker->count;
+    }
+}
+
+static bool take_arrays(pl_scd *this) {
+    uint64_t rows = this->x->columns, columns = this->x->rows + 1, all = owned_columns(this->columns);
+    unsigned hosted = this->team->hosted;
+    this->workers = pl_alloc(hosted, sizeof *this->workers);
+    this->wide = pl_alloc(hosted * BY_ROW * rows, sizeof *this->wide);
+    this->lists = pl_alloc(3 * all, sizeof *this->lists);
+    this->values = pl_alloc((2 + PL_SCD_PAST) * all, sizeof *this->values);
+    this->rests = pl_alloc(all, 1);
+    this->sums = pl_alloc((uint64_t)hosted * this->chunks * SUMS, sizeof *this->sums);
+    double **arrays[] = {&this->w,    &this->u,     &this->norm2,  &this->mass,
+                         &this->loss, &this->slope, &this->metric, &this->qt};
+    bool all_there = this->workers && this->wide && this->lists && this->values && this->rests && this->sums;
+    for (unsigned a = 0; a < sizeof arrays / sizeof *arrays && all_there; a++) {
+        *arrays[a] = pl_alloc(a < BY_COLUMN ? columns : rows, sizeof(double));
+        all_there = *arrays[a] != NULL;
+    }
+    return all_there;
+}
+
+parley_status pl_scd_open(const pl_setup *setup, pl_local **out, parley_error *error) {
+    const pl_glm *glm = setup->glm;
+    pl_scd *this;
+    double scale, b;
+    parley_status status = pl_take(&this, 1, sizeof *this, "scd", error);
+    if (status != PARLEY_OK)
+        return status;
+    *this = (pl_scd){.base = {&pl_local_scd},
+                     .glm = glm,
+                     .team = setup->team,
+                     .columns = setup->columns,
+                     .x = setup->by_column,
+                     .quadratic = glm->loss == &pl_loss_squared,
+                     .objective = INFINITY,
+                     .caution = 1};
+    this->even = this->quadratic && !glm->data->weight ? 1.0 / glm->total : 0.0;
+    this->chunks = setup->team->workers < CHUNKS ? CHUNKS / setup->team->workers : 1;
+    if (!take_arrays(this))
+        status = pl_fail_memory(error, "scd", pl_scd_bytes(setup));
+    if (status == PARLEY_OK)
+        status = pl_null_objective(glm, setup->team, &scale, &b, error);
+    if (status != PARLEY_OK) {
+        pl_scd_close(&this->base);
+        return status;
+    }
+    this->b = glm->intercept == PL_FREE ? b : 0.0;
+    this->target = setup->settings->gap * scale;
+    place_rows(this);
+    place_columns(this);
+    for (uint64_t j = 0; j <= this->x->rows; j++)
+        this->norm2[j] = -1;
+    *out = &this->base;
+    return PARLEY_OK;
+}

@@ -1,0 +1,390 @@
+/* scd_solve.c: a worker's round. With A its columns, D the change of its w and z = v + b, its sub-problem is
+ *
+ *     min over D, b   (1/sigma) sum_i q_i loss(z_i + sigma (A D)_i + b, y_i) + l1 |w + D|_1 + l2/2 |w + D|^2
+ *
+ * over its working set. Steps are made on a quadratic model of the loss: with g_j = sum_i c_ij s_i, s_i = q_i (loss'_i
+ * + sigma loss''_i (A D)_i), and h_j = sigma sum_i q_i loss''_i c_ij^2,
+ *
+ *     w_j <- soft(h_j w_j - g_j, l1) / (h_j + l2)
+ *
+ * A free b is eliminated: after every step it is where sum s = 0, which shifts all s_i by q_i loss''_i times a number
+ * that is kept apart, and takes (sum_i q_i loss''_i c_ij)^2 / sum q loss'' from h_j / sigma. If the loss is not
+ * quadratic, the step from one model to the next is searched along the line (proximal Newton). */
+#include <math.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "local/scd.h"
+
+#define MODEL_PROGRESS 0.5 /* a model is solved until its gap is this part of what it was */
+#define MODEL_EPOCHS 20    /* and for so many epochs at most */
+#define ORDER_EPOCHS (3 * PL_SCD_PAST)
+#define HALVINGS 40
+#define LONE 64       /* times as long may a round of one worker be, for which nobody waits */
+#define ENOUGH 0.01   /* of the decrease that the model promised */
+#define LEAST_H 1e-10 /* of a column's curvature, that eliminating b leaves at least */
+#define MOST_REST 3   /* levels of rest: 2^level - 1 epochs */
+
+/* What an epoch saw of the gap, from when it visited each member. */
+typedef struct gap_sums {
+    double largest, penalty, pull, excess; /* max |u|; sum l1 |w| + l2/2 w^2; sum u w; sum (|u| - l1)+^2 */
+} gap_sums;
+
+typedef struct solver {
+    pl_scd *scd;
+    pl_scd_worker *worker;
+    const pl_matrix *x;
+    double l1, l2, sigma;
+    bool free;       /* the intercept is eliminated */
+    double mass;     /* sum q loss'' */
+    double shift;    /* of the intercept under the model */
+    double loss;     /* sum q loss(z) */
+    double decrease; /* of the model, at least */
+    double left;     /* steps of this round */
+    gap_sums gap;
+} solver;
+
+static double column_dot(const solver *solver, uint64_t j, const double *a) {
+    const pl_matrix *x = solver->x;
+    if (j < x->rows) {
+        uint64_t begin = x->start[j];
+        return pl_sparse_dot(x->index + begin, x->value ? x->value + begin : NULL, x->start[j + 1] - begin, a);
+    }
+    double sum = 0;
+    for (uint64_t i = 0; i < x->columns; i++)
+        sum += a[i];
+    return sum;
+}
+
+static void column_add(const solver *solver, uint64_t j, double a, double *to) {
+    const pl_matrix *x = solver->x;
+    if (j < x->rows) {
+        uint64_t begin = x->start[j];
+        pl_sparse_add(x->index + begin, x->value ? x->value + begin : NULL, x->start[j + 1] - begin, a, to);
+    } else {
+        for (uint64_t i = 0; i < x->columns; i++)
+            to[i] += a;
+    }
+}
+
+/* slope += a x curvature x column j. */
+static void move_slopes(const solver *solver, uint64_t j, double a, double *slope) {
+    const pl_matrix *x = solver->x;
+    const double *curvature = solver->worker->curvature;
+    if (solver->scd->even > 0) {
+        column_add(solver, j, a * solver->scd->even, slope);
+    } else if (j < x->rows) {
+        uint64_t begin = x->start[j];
+        pl_sparse_add_weighted(x->index + begin, x->value ? x->value + begin : NULL, x->start[j + 1] - begin, a,
+                               curvature, slope);
+    } else {
+        for (uint64_t i = 0; i < x->columns; i++)
+            slope[i] += a * curvature[i];
+    }
+}
+
+/* Curvature and mass of column j under the present model. */
+static void measure_column(const solver *solver, uint64_t j) {
+    pl_scd *this = solver->scd;
+    const pl_matrix *x = solver->x;
+    if (j < x->rows) {
+        uint64_t begin = x->start[j];
+        this->norm2[j] = pl_sparse_moments(x->index + begin, x->value ? x->value + begin : NULL,
+                                           x->start[j + 1] - begin, solver->worker->curvature, &this->mass[j]);
+    } else {
+        this->norm2[j] = this->mass[j] = column_dot(solver, j, solver->worker->curvature);
+    }
+}
+
+static void see(gap_sums *gap, const solver *solver, double u, double w) {
+    double size = fabs(u), excess = size > solver->l1 ? size - solver->l1 : 0.0;
+    gap->largest = size > gap->largest ? size : gap->largest;
+    gap->penalty += fabs(w) * (solver->l1 + 0.5 * solver->l2 * fabs(w));
+    gap->pull += u * w;
+    gap->excess += excess * excess;
+}
+
+/* The gap over the set: at t, or at c t, at which sum q loss* grows in second order only. */
+static double estimate(const solver *solver, const gap_sums *gap) {
+    const pl_scd *this = solver->scd;
+    double plain = INFINITY, scaled = INFINITY, c = gap->largest > solver->l1 ? solver->l1 / gap->largest : 1.0;
+    if (solver->l2 > 0)
+        plain = gap->penalty - gap->pull + 0.5 * gap->excess / solver->l2;
+    if (solver->l1 > 0)
+        scaled = gap->penalty - c * gap->pull +
+                 0.5 * (1 - c) * (1 - c) * this->curvature_squares / (double)this->team->workers;
+    return fmax(0.0, fmin(plain, scaled));
+}
+
+/* A step on member m. Members that stay at 0 rest for a while. */
+static void step(solver *solver, uint64_t m, bool measure) {
+    pl_scd *this = solver->scd;
+    pl_scd_worker *worker = solver->worker;
+    uint64_t j = worker->set[m];
+    if (measure)
+        measure_column(solver, j);
+    double mass = solver->free ? this->mass[j] : 0.0, w = this->w[j];
+    double h = solver->sigma * fmax(this->norm2[j] - mass * mass / solver->mass, LEAST_H * this->norm2[j]);
+    double g = column_dot(solver, j, worker->slope) + solver->shift * mass;
+    worker->visited += (double)pl_scd_entries(this, j);
+    see(&solver->gap, solver, -g, w);
+    if (!(h > 0))
+        return; /* an empty column */
+    double next = pl_soft(h * w - g, solver->l1) / (h + solver->l2);
+    if (next == 0 && w == 0) {
+        unsigned level = worker->rest[m] >> 4;
+        level += level < MOST_REST;
+        worker->rest[m] = (uint8_t)(level << 4 | ((1u << level) - 1));
+        return;
+    }
+    worker->rest[m] = 0;
+    if (next == w)
+        return;
+    double a = solver->sigma * (next - w);
+    this->w[j] = next;
+    solver->decrease += 0.5 * (h + solver->l2) * (next - w) * (next - w);
+    move_slopes(solver, j, a, worker->slope);
+    solver->shift -= a * mass / solver->mass;
+}
+
+/* One visit of each member that does not rest; false: H was used up before the end. */
+static bool run_epoch(solver *solver, bool fresh) {
+    pl_scd *this = solver->scd;
+    pl_scd_worker *worker = solver->worker;
+    const pl_matrix *x = solver->x;
+    solver->gap = (gap_sums){0};
+    for (uint64_t n = 0; n < worker->members; n++) {
+        if (!(solver->left > 0))
+            return false;
+        uint64_t m = worker->order[n], j = worker->set[m];
+        if (n + 1 < worker->members && worker->set[worker->order[n + 1]] < x->rows)
+            pl_sparse_prefetch(x->index, x->value, x->start[worker->set[worker->order[n + 1]]]);
+        if (!fresh && worker->rest[m] & 15) {
+            worker->rest[m]--;
+            continue;
+        }
+        step(solver, m, this->quadratic ? this->norm2[j] < 0 : fresh);
+        solver->left--;
+    }
+    return true;
+}
+
+/* The model's value, but for a constant, at slopes s and a shift of all of them. */
+static double model_value(const solver *solver, const double *slope, double shift, double penalty) {
+    const double *curvature = solver->worker->curvature;
+    double sum = 0;
+    for (uint64_t i = 0; i < solver->x->columns; i++)
+        if (curvature[i] > 0) {
+            double s = slope[i] + curvature[i] * shift;
+            sum += s * s / curvature[i];
+        }
+    return 0.5 * sum / solver->sigma + penalty;
+}
+
+static double penalty_of(const solver *solver, double w) { return fabs(w) * (solver->l1 + 0.5 * solver->l2 * fabs(w)); }
+
+/* Goes to the extrapolated w, if the model is smaller there. */
+static void jump(solver *solver, const double *ahead) {
+    pl_scd *this = solver->scd;
+    pl_scd_worker *worker = solver->worker;
+    double *slope = worker->step, shift = solver->shift, before = 0, after = 0;
+    memcpy(slope, worker->slope, solver->x->columns * sizeof *slope);
+    for (uint64_t m = 0; m < worker->members; m++) {
+        uint64_t j = worker->set[m];
+        double w = this->w[j], a = solver->sigma * (ahead[m] - w);
+        before += penalty_of(solver, w);
+        after += penalty_of(solver, ahead[m]);
+        if (a == 0)
+            continue;
+        move_slopes(solver, j, a, slope);
+        worker->visited += 0.5 * (double)pl_scd_entries(this, j);
+        shift -= solver->free ? a * this->mass[j] / solver->mass : 0.0;
+    }
+    before = model_value(solver, worker->slope, solver->shift, before);
+    after = model_value(solver, slope, shift, after);
+    if (!(after < before))
+        return;
+    for (uint64_t m = 0; m < worker->members; m++)
+        this->w[worker->set[m]] = ahead[m];
+    solver->decrease += before - after;
+    solver->shift = shift;
+    worker->step = worker->slope;
+    worker->slope = slope;
+}
+
+/* Notes w after epoch e of a model; when there are enough, extrapolates. */
+static void remember(solver *solver, unsigned e) {
+    pl_scd_worker *worker = solver->worker;
+    double *last = worker->past + (e % PL_SCD_PAST) * worker->members;
+    for (uint64_t m = 0; m < worker->members; m++)
+        last[m] = solver->scd->w[worker->set[m]];
+    if (e % PL_SCD_PAST == PL_SCD_PAST - 1 && pl_scd_extrapolate(worker->past, worker->members, worker->past))
+        jump(solver, worker->past);
+}
+
+/* Slopes and curvatures at z + gamma (sigma step + shift); returns the loss there. */
+static double expand(solver *solver, double gamma, double shift) {
+    const pl_scd *this = solver->scd;
+    const pl_glm *glm = this->glm;
+    pl_scd_worker *worker = solver->worker;
+    double sum = 0, mass = 0, slope, curvature, least = PL_SCD_LEAST_CURVATURE * glm->loss->curvature_bound;
+    for (uint64_t i = 0; i < solver->x->columns; i++) {
+        double q = pl_share(glm, i), z = worker->z[i] + gamma * (solver->sigma * worker->step[i] + shift);
+        sum += q * glm->loss->expand(glm->loss, z, pl_target(glm, i), &slope, &curvature);
+        worker->slope[i] = q * slope;
+        worker->curvature[i] = q * fmax(curvature, least);
+        mass += worker->curvature[i];
+    }
+    solver->mass = mass;
+    return sum;
+}
+
+static double penalty_at(const solver *solver, double gamma) {
+    const pl_scd_worker *worker = solver->worker;
+    double sum = 0;
+    for (uint64_t m = 0; m < worker->members; m++) {
+        double base = worker->base[m];
+        sum += penalty_of(solver, base + gamma * (solver->scd->w[worker->set[m]] - base));
+    }
+    return sum;
+}
+
+/* A x what the model changed; false: nothing. */
+static bool add_up(const solver *solver) {
+    pl_scd_worker *worker = solver->worker;
+    bool any = false;
+    memset(worker->step, 0, solver->x->columns * sizeof *worker->step);
+    for (uint64_t m = 0; m < worker->members; m++) {
+        double change = solver->scd->w[worker->set[m]] - worker->base[m];
+        if (change != 0) {
+            column_add(solver, worker->set[m], change, worker->step);
+            any = true;
+        }
+    }
+    return any;
+}
+
+/* Takes w, z and the change to gamma of what the model did. */
+static void take(solver *solver, double gamma, double shift) {
+    pl_scd_worker *worker = solver->worker;
+    for (uint64_t m = 0; m < worker->members; m++) {
+        double *w = &solver->scd->w[worker->set[m]];
+        if (gamma != 1.0)
+            *w = worker->base[m] + gamma * (*w - worker->base[m]);
+        worker->base[m] = *w;
+    }
+    for (uint64_t i = 0; i < solver->x->columns; i++) {
+        worker->z[i] += gamma * (solver->sigma * worker->step[i] + shift);
+        worker->change[i] += gamma * worker->step[i];
+    }
+}
+
+/* How far to go along the line that the model gave; leaves slopes and curvatures there. */
+static double search(solver *solver) {
+    double before = solver->loss / solver->sigma + penalty_at(solver, 0.0), gamma = 1.0;
+    for (int i = 0; i < HALVINGS; i++, gamma *= 0.5) {
+        double loss = expand(solver, gamma, solver->shift);
+        double after = loss / solver->sigma + penalty_at(solver, gamma);
+        if (after <= before - ENOUGH * gamma * solver->decrease + 1e-15 * fabs(before)) {
+            solver->loss = loss;
+            return gamma;
+        }
+    }
+    solver->loss = expand(solver, 0.0, 0.0);
+    return 0.0;
+}
+
+static double sum_of(const double *a, uint64_t count) {
+    double sum = 0;
+    for (uint64_t i = 0; i < count; i++)
+        sum += a[i];
+    return sum;
+}
+
+/* Makes a model, solves it, and goes there. True: that was the last. */
+static bool run_model(solver *solver, unsigned number) {
+    pl_scd *this = solver->scd;
+    pl_scd_worker *worker = solver->worker;
+    double first = 0, enough = this->tolerance;
+    solver->decrease = 0;
+    solver->shift = solver->free ? -sum_of(worker->slope, solver->x->columns) / solver->mass : 0.0;
+    for (unsigned e = 0; (this->quadratic || e < MODEL_EPOCHS) && solver->left > 0; e++) {
+        if (e % ORDER_EPOCHS == 0) { /* extrapolation wants a fixed order, descent another one now and then */
+            pl_stream stream = pl_stream_make(this->team->seed, number, worker->epoch++);
+            pl_shuffle(&stream, worker->order, worker->members);
+        }
+        if (!run_epoch(solver, e == 0))
+            break;
+        double gap = estimate(solver, &solver->gap);
+        if (e == 0) {
+            worker->estimate = first = gap;
+            worker->solved = gap <= enough;
+            if (!this->quadratic)
+                enough = fmax(enough, MODEL_PROGRESS * first);
+        }
+        if (this->quadratic)
+            worker->estimate = gap;
+        if (gap <= enough) {
+            worker->solved = worker->solved || this->quadratic;
+            break;
+        }
+        remember(solver, e);
+    }
+    if (!add_up(solver))
+        return true;
+    double gamma = this->quadratic ? 1.0 : search(solver);
+    take(solver, gamma, solver->shift);
+    return this->quadratic || worker->solved || gamma == 0;
+}
+
+static void begin(solver *solver) {
+    const pl_scd *this = solver->scd;
+    pl_scd_worker *worker = solver->worker;
+    for (uint64_t i = 0; i < solver->x->columns; i++) {
+        double q = pl_share(this->glm, i);
+        worker->z[i] = this->v[i] + this->b;
+        worker->slope[i] = q * this->slope[i];
+        worker->curvature[i] = this->metric[i];
+        worker->change[i] = 0;
+        solver->loss += q * this->loss[i];
+        solver->mass += this->metric[i];
+    }
+    for (uint64_t m = 0; m < worker->members; m++)
+        worker->begun[m] = worker->base[m] = this->w[worker->set[m]];
+}
+
+/* Where b is free, v counts up to a constant only: the change is sent without its mean. */
+static void finish(const solver *solver) {
+    const pl_scd *this = solver->scd;
+    pl_scd_worker *worker = solver->worker;
+    double mean = 0, sum = 0;
+    worker->spread = 0;
+    for (uint64_t i = 0; i < solver->x->columns && solver->free; i++) {
+        mean += this->metric[i] * worker->change[i];
+        sum += this->metric[i];
+    }
+    worker->pending = mean = solver->free ? mean / sum : 0.0;
+    for (uint64_t i = 0; i < solver->x->columns; i++) {
+        double change = worker->change[i] -= mean;
+        worker->spread += this->metric[i] * change * change;
+    }
+}
+
+void pl_scd_solve(pl_scd *this, pl_scd_worker *worker, unsigned number) {
+    solver solver = {.scd = this,
+                     .worker = worker,
+                     .x = this->x,
+                     .l1 = this->glm->l1,
+                     .l2 = this->glm->l2,
+                     .sigma = this->sigma,
+                     .free = this->glm->intercept == PL_FREE,
+                     .left =
+                         pl_round_steps(this->round, (double)worker->count) * (this->team->workers == 1 ? LONE : 1)};
+    worker->visited = 0;
+    worker->solved = worker->members == 0;
+    begin(&solver);
+    while (solver.left > 0 && worker->members)
+        if (run_model(&solver, number))
+            break;
+    finish(&solver);
+}
