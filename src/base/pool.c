@@ -26,8 +26,9 @@ struct pl_pool {
     _Atomic uint64_t ticket;
     atomic_uint left; /* tasks that are not done */
     unsigned sleeping;
-    bool owner_sleeps, stop;
-    bool pinned; /* the owner and each helper to a core of its own */
+    bool owner_sleeps;
+    atomic_bool stop; /* a helper that comes late looks at it when the run it missed is over */
+    bool pinned;      /* the owner and each helper to a core of its own */
     int home;
     cpu_set_t allowed; /* of the owner, before it was pinned */
     pl_task task;
