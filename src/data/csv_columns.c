@@ -209,9 +209,13 @@ static parley_status look_for_words(pl_csv *csv, unsigned column, const pl_field
 }
 
 /* Which columns have words in them? What is wrong with a line is for the parser to say. */
-static void find_words(pl_csv *csv, const head *head) {
+static parley_status find_words(pl_csv *csv, const head *head, parley_error *error) {
+    parley_error why = {0};
     for (const char *p = head->body; p && p < head->end;)
-        p = read_record(csv, head, p, 0, look_for_words, NULL, NULL);
+        p = read_record(csv, head, p, 0, look_for_words, NULL, &why);
+    if (why.status == PARLEY_NO_MEMORY)
+        return pl_fail(error, PARLEY_NO_MEMORY, "%s", why.sentence);
+    return PARLEY_OK;
 }
 
 /* The column that `word` names, by name or by number; `count`: none. */
@@ -355,9 +359,10 @@ parley_status pl_csv_columns(pl_csv *csv, pl_waves *waves, const pl_reading *rea
     status = name_columns(csv, &head, reading->header, error);
     if (status == PARLEY_OK)
         status = choose_columns(csv, path, reading, error);
+    if (status == PARLEY_OK)
+        status = find_words(csv, &head, error);
     if (status != PARLEY_OK)
         return status;
-    find_words(csv, &head);
     status = reading->model_columns ? pl_csv_match(csv, path, reading, error) : assign(csv, reading, error);
     if (status == PARLEY_OK)
         status = set_hashes(csv, reading, path, error);
