@@ -11,6 +11,7 @@
 
 #define AT(field) .offset = offsetof(struct parley_settings, field)
 #define MANY 1e18
+#define FOR_COLUMNS (PL_FOR_TRAIN | PL_FOR_CONVERT | PL_FOR_INFO) /* elsewhere the model knows its columns */
 #define FOR_READING (PL_FOR_TRAIN | PL_FOR_PREDICT | PL_FOR_EVAL | PL_FOR_CONVERT | PL_FOR_INFO)
 
 const pl_setting pl_settings[] = {
@@ -44,16 +45,16 @@ const pl_setting pl_settings[] = {
      AT(label_column)},
     {"weight_column", PL_WORD, FOR_READING, "", .value_name = "COLUMN",
      .help = "CSV: name or number of a column with one non-negative weight per row", AT(weight_column)},
-    {"categorical", PL_WORD, FOR_READING, "", .value_name = "COLUMNS",
+    {"categorical", PL_WORD, FOR_COLUMNS, "", .value_name = "COLUMNS",
      .help = "CSV: columns of categories, names or numbers with commas between them, besides those with words in them",
      AT(categorical)},
-    {"categories", PL_CHOICE, FOR_READING, "enumerate", .choices = "enumerate|hash", .value_name = "KIND",
+    {"categories", PL_CHOICE, FOR_COLUMNS, "enumerate", .choices = "enumerate|hash", .value_name = "KIND",
      .help = "CSV: each category of a column gets a column of its own, or one by its hash", AT(categories)},
-    {"hash_bits", PL_WHOLE, FOR_READING, "18", 1, 30, .value_name = "B",
+    {"hash_bits", PL_WHOLE, FOR_COLUMNS, "18", 1, 30, .value_name = "B",
      .help = "VW, and CSV with --categories hash: hashes make 2^B columns", AT(hash_bits)},
     {"missing", PL_CHOICE, FOR_READING, "absent", .choices = "absent|error", .value_name = "KIND",
      .help = "CSV: an empty field, NA, N/A, nan, null or ? counts as 0, or is refused", AT(missing)},
-    {"keep_names", PL_FLAG, FOR_READING, "false",
+    {"keep_names", PL_FLAG, PL_FOR_TRAIN | PL_FOR_CONVERT, "false",
      .help = "keep the first name of each hashed column; takes memory for the names", AT(keep_names)},
     {"labels", PL_WORD, FOR_READING, "", .value_name = "FILE",
      .help = "IDX: the file of labels; else the name of DATA with labels for images and idx1 for idx3", AT(labels)},
