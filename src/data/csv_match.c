@@ -85,7 +85,7 @@ static parley_status set_label(pl_csv *csv, const char *path, const matching *ma
 /* One sentence on what the file has not and what the model does not know. */
 static void tell_differences(const pl_csv *csv, const char *path, const matching *match) {
     const pl_reading *reading = match->reading;
-    char sentence[640], missing[240] = "", unknown[200] = "";
+    char sentence[720], missing[240] = "", unknown[200] = "";
     uint64_t absent = 0;
     pl_name first = {"", 0};
     for (uint64_t i = 0; i < reading->names->count; i++) {
