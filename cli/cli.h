@@ -31,6 +31,7 @@ int eval_run(const arguments *arguments);
 int convert_run(const arguments *arguments);
 int generate_run(const arguments *arguments);
 int info_run(const arguments *arguments);
+int dump_run(const arguments *arguments);
 int list_run(const arguments *arguments);
 int help_run(const arguments *arguments);
 int document_run(const arguments *arguments);
@@ -59,17 +60,20 @@ void json_append(json_t **list, json_t *value);         /* the same for a list *
 int json_print(const command *command, json_t *object); /* prints and frees */
 
 /* files.c */
-/* Reads data whole, with weights where the path is not empty. */
-parley_status read_data(const char *path, const char *weights, unsigned threads, pl_tell tell, parley_data **out,
+/* Reads data whole, as the settings say, with weights where they name a file of them. */
+parley_status read_data(const char *path, const parley_settings *settings, pl_tell tell, parley_data **out,
                         parley_error *error);
 /* Can a file be made here? To be asked before the work that it is to hold. */
 parley_status check_writable(const char *path, parley_error *error);
 /* Refuses two names of one file, of which one is read and one is written. */
 parley_status check_different(const char *a, const char *b, parley_error *error);
-/* The same for data, whose form the name decides. */
-parley_status check_data_path(const char *path, parley_error *error);
-bool is_text_path(const char *path);
-parley_status write_data(const parley_data *data, const char *path, parley_error *error);
+/* The form of data to write: by `to`, or where that is empty by the name. */
+typedef struct output {
+    bool cache;
+    const pl_format *format; /* of text */
+} output;
+parley_status find_output(const char *path, const char *to, output *out, parley_error *error);
+parley_status write_data(const parley_data *data, const char *path, output to, parley_error *error);
 uint64_t file_bytes(const char *path); /* 0 when not known */
 /* One line on what was written; convert.c. */
 void report_written(const arguments *arguments, const parley_data *data, const char *path, double seconds);

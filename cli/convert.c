@@ -4,13 +4,14 @@
 #include "base/clock.h"
 #include "cli.h"
 
-static parley_status check(const arguments *arguments, parley_error *error) {
+static parley_status check(const arguments *arguments, output *to, parley_error *error) {
     const char *in = arguments->operands[0], *out = arguments->operands[1];
-    parley_status status = check_data_path(out, error);
+    parley_status status = find_output(out, arguments->settings.to, to, error);
     if (status == PARLEY_OK)
         status = check_different(in, out, error);
-    if (status == PARLEY_OK && *arguments->settings.weights && is_text_path(out))
-        status = pl_fail(error, PARLEY_BAD_USAGE, "--weights has no effect: text cannot hold weights; write a cache");
+    if (status == PARLEY_OK && *arguments->settings.weights && to->format == pl_format_find("libsvm"))
+        status = pl_fail(error, PARLEY_BAD_USAGE,
+                         "--weights has no effect: LIBSVM text cannot hold weights; write a cache, CSV or VW text");
     return status;
 }
 
@@ -35,12 +36,12 @@ int convert_run(const arguments *arguments) {
     double started = pl_now();
     parley_data *data = NULL;
     parley_error error;
-    parley_status status = check(arguments, &error);
+    output to;
+    parley_status status = check(arguments, &to, &error);
     if (status == PARLEY_OK)
-        status = read_data(in, settings->weights, (unsigned)settings->threads,
-                           settings->quiet ? NULL : tell_error_output, &data, &error);
+        status = read_data(in, settings, settings->quiet ? NULL : tell_error_output, &data, &error);
     if (status == PARLEY_OK)
-        status = write_data(data, out, &error);
+        status = write_data(data, out, to, &error);
     if (status == PARLEY_OK)
         report_written(arguments, data, out, pl_now() - started);
     parley_data_free(data);

@@ -26,10 +26,11 @@ static parley_status add_batch(evaluation *evaluation, const parley_data *batch,
     return pl_meter_add(evaluation->meter, batch, evaluation->decisions, error);
 }
 
-static parley_status add_stream(evaluation *evaluation, const char *path, parley_error *error) {
+static parley_status add_stream(evaluation *evaluation, const char *path, const pl_reading *reading,
+                                parley_error *error) {
     pl_reader *reader;
     const parley_data *batch = NULL;
-    parley_status status = pl_reader_open(path, evaluation->pool, &reader, error);
+    parley_status status = pl_reader_open_as(path, reading, evaluation->pool, &reader, error);
     if (status != PARLEY_OK)
         return status;
     do {
@@ -41,9 +42,10 @@ static parley_status add_stream(evaluation *evaluation, const char *path, parley
     return status;
 }
 
-static parley_status add_weighted(evaluation *evaluation, const char *path, const char *weights, parley_error *error) {
+static parley_status add_weighted(evaluation *evaluation, const char *path, const pl_reading *reading,
+                                  const char *weights, parley_error *error) {
     parley_data *data = NULL;
-    parley_status status = pl_data_read(path, evaluation->pool, NULL, NULL, &data, error);
+    parley_status status = pl_data_read_as(path, reading, evaluation->pool, &data, error);
     if (status == PARLEY_OK)
         status = pl_data_read_weights(data, weights, error);
     if (status == PARLEY_OK)
@@ -55,12 +57,18 @@ static parley_status add_weighted(evaluation *evaluation, const char *path, cons
 static parley_status evaluate(const parley_model *model, const char *path, const parley_settings *settings,
                               pl_metrics *metrics, parley_error *error) {
     evaluation evaluation = {.model = model};
-    parley_status status = pl_pool_open(&evaluation.pool, (unsigned)settings->threads, error);
+    pl_reading reading;
+    parley_status status = pl_reading_of(settings, &reading, error);
+    if (status != PARLEY_OK)
+        return status;
+    pl_model_reading(model, &reading);
+    reading.warn = tell_error_output;
+    status = pl_pool_open(&evaluation.pool, (unsigned)settings->threads, error);
     if (status == PARLEY_OK)
         status = pl_meter_open(model, &evaluation.meter, error);
     if (status == PARLEY_OK)
-        status = *settings->weights ? add_weighted(&evaluation, path, settings->weights, error)
-                                    : add_stream(&evaluation, path, error);
+        status = *settings->weights ? add_weighted(&evaluation, path, &reading, settings->weights, error)
+                                    : add_stream(&evaluation, path, &reading, error);
     if (status == PARLEY_OK)
         pl_meter_read(evaluation.meter, metrics);
     pl_meter_close(evaluation.meter);

@@ -6,32 +6,24 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "data/format.h"
 
-static bool ends_in(const char *path, size_t length, const char *ending) {
-    size_t size = strlen(ending);
-    return length > size && memcmp(path + length - size, ending, size) == 0;
-}
-
-/* Is one of `endings` (the last is NULL) that of the path's first `length` characters? */
-static bool ends_in_one(const char *path, size_t length, const char *const *endings) {
-    while (*endings && !ends_in(path, length, *endings))
-        endings++;
-    return *endings != NULL;
-}
+static const char *const cache_endings[] = {".parley", ".safetensors", NULL};
 
 static bool is_cache_path(const char *path) {
-    static const char *const endings[] = {".parley", ".safetensors", NULL};
-    return ends_in_one(path, strlen(path), endings);
+    for (unsigned i = 0; cache_endings[i]; i++) {
+        size_t length = strlen(path), size = strlen(cache_endings[i]);
+        if (length > size && strcmp(path + length - size, cache_endings[i]) == 0)
+            return true;
+    }
+    return false;
 }
 
-bool is_text_path(const char *path) {
-    static const char *const endings[] = {".svm", ".libsvm", ".txt", NULL};
-    size_t length = strlen(path);
-    if (ends_in(path, length, ".gz"))
-        length -= 3;
-    else if (ends_in(path, length, ".zst"))
-        length -= 4;
-    return strcmp(path, "-") == 0 || ends_in_one(path, length, endings);
+const pl_format *format_of_path(const char *path) {
+    for (unsigned i = 0; i < pl_formats_count; i++)
+        if (pl_formats[i]->write && pl_format_ends(pl_formats[i], path))
+            return pl_formats[i];
+    return strcmp(path, "-") == 0 ? pl_format_find("libsvm") : NULL;
 }
 
 void tell_error_output(void *user, const char *sentence) {
@@ -40,18 +32,22 @@ void tell_error_output(void *user, const char *sentence) {
     fputc('\n', stderr);
 }
 
-parley_status read_data(const char *path, const char *weights, unsigned threads, pl_tell tell, parley_data **out,
+parley_status read_data(const char *path, const parley_settings *settings, pl_tell tell, parley_data **out,
                         parley_error *error) {
     pl_pool *pool;
+    pl_reading reading;
     parley_data *data = NULL;
     *out = NULL;
-    parley_status status = pl_pool_open(&pool, threads, error);
+    parley_status status = pl_reading_of(settings, &reading, error);
+    if (status == PARLEY_OK)
+        status = pl_pool_open(&pool, (unsigned)settings->threads, error);
     if (status != PARLEY_OK)
         return status;
-    status = pl_data_read(path, pool, tell, NULL, &data, error);
+    reading.tell = tell;
+    status = pl_data_read_as(path, &reading, pool, &data, error);
     pl_pool_close(pool);
-    if (status == PARLEY_OK && *weights)
-        status = pl_data_read_weights(data, weights, error);
+    if (status == PARLEY_OK && *settings->weights)
+        status = pl_data_read_weights(data, settings->weights, error);
     if (status == PARLEY_OK) {
         *out = data;
         return PARLEY_OK;
@@ -86,19 +82,28 @@ parley_status check_different(const char *a, const char *b, parley_error *error)
     return PARLEY_OK;
 }
 
-parley_status check_data_path(const char *path, parley_error *error) {
-    if (strcmp(path, "-") == 0)
-        return PARLEY_OK;
-    if (!is_text_path(path) && !is_cache_path(path))
-        return pl_fail(error, PARLEY_BAD_USAGE,
-                       "%s: the name must end in .svm, .libsvm or .txt (then perhaps .gz or .zst) for text, or in "
-                       ".parley or .safetensors for a cache",
-                       path);
-    return check_writable(path, error);
+parley_status find_output(const char *path, const char *to, output *out, parley_error *error) {
+    *out = (output){strcmp(to, "cache") == 0 || (!*to && is_cache_path(path)), NULL};
+    if (!out->cache)
+        out->format = *to ? pl_format_find(to) : format_of_path(path);
+    if (!out->cache && !out->format && *to)
+        return pl_fail(error, PARLEY_BAD_USAGE, "--to %.60s: it is one of libsvm, csv, vw and cache", to);
+    if (!out->cache && !out->format)
+        return pl_fail(
+            error, PARLEY_BAD_USAGE,
+            "%s: the name must end in .svm, .libsvm or .txt for LIBSVM text, .csv or .tsv, .vw (then perhaps "
+            ".gz or .zst), or in .parley or .safetensors for a cache; or say --to",
+            path);
+    if (out->format && !out->format->write)
+        return pl_fail(error, PARLEY_BAD_USAGE, "--to %s: %s is read, not written; write a cache or CSV",
+                       out->format->name, out->format->title);
+    if (out->cache && strcmp(path, "-") == 0)
+        return pl_fail(error, PARLEY_BAD_USAGE, "--to cache: a cache can only be written to a file");
+    return strcmp(path, "-") == 0 ? PARLEY_OK : check_writable(path, error);
 }
 
-parley_status write_data(const parley_data *data, const char *path, parley_error *error) {
-    return is_text_path(path) ? pl_data_write_libsvm(data, path, error) : pl_data_write_cache(data, path, error);
+parley_status write_data(const parley_data *data, const char *path, output to, parley_error *error) {
+    return to.cache ? pl_data_write_cache(data, path, error) : to.format->write(data, path, error);
 }
 
 uint64_t file_bytes(const char *path) {

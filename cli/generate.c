@@ -25,17 +25,18 @@ int generate_run(const arguments *arguments) {
     const pl_generator *generator = NULL;
     double started = pl_now();
     parley_data *data = NULL;
+    output to;
     parley_error error;
     parley_status status = find(arguments->operands[0], &generator, &error);
     if (status == PARLEY_OK && strcmp(generator->name, "dense") == 0 &&
         pl_setting_given(&arguments->settings, "nonzeros"))
         status = pl_fail(&error, PARLEY_BAD_USAGE, "--nonzeros has no effect: dense data fill every column");
     if (status == PARLEY_OK)
-        status = check_data_path(path, &error);
+        status = find_output(path, "", &to, &error);
     if (status == PARLEY_OK)
         status = generator->make(&arguments->settings, &data, &error);
     if (status == PARLEY_OK)
-        status = write_data(data, path, &error);
+        status = write_data(data, path, to, &error);
     if (status == PARLEY_OK)
         report_written(arguments, data, path, pl_now() - started);
     parley_data_free(data);

@@ -1,8 +1,9 @@
-/* info.c: `parley info`: what is in a file, told apart by content: a model, a cache or LIBSVM text. */
+/* info.c: `parley info`: what is in a file, told apart by content: a model, a cache or text of some format. */
 #include <math.h>
 #include <string.h>
 
 #include "cli.h"
+#include "data/format.h"
 #include "model/model.h"
 
 #define MOST_LABELS 16 /* more different ones are counted as many */
@@ -13,7 +14,9 @@ typedef struct label_count {
 } label_count;
 
 typedef struct census {
-    uint64_t rows, columns, nonzeros, bytes;
+    uint64_t rows, columns, nonzeros, bytes, names, classes;
+    unsigned hash_bits;
+    const pl_format *format;         /* NULL: a cache */
     bool from_cache, weighted, many; /* many: more labels than there is room for */
     unsigned labels;
     label_count label[MOST_LABELS]; /* rising */
@@ -48,17 +51,26 @@ static void count_batch(census *census, const parley_data *batch) {
     census->columns = batch->x.columns;
     census->nonzeros += batch->x.nonzeros;
     census->from_cache = batch->from_cache;
+    census->format = batch->format;
+    census->names = batch->names.count;
+    census->hash_bits = batch->hash_bits;
+    census->classes = batch->classes.count;
     census->weighted = census->weighted || batch->weight;
 }
 
-static parley_status take_census(const char *path, census *census, parley_error *error) {
+static parley_status take_census(const char *path, const parley_settings *settings, census *census,
+                                 parley_error *error) {
     pl_pool *pool = NULL;
     pl_reader *reader = NULL;
     const parley_data *batch;
     *census = (struct census){.least = INFINITY, .largest = -INFINITY, .bytes = file_bytes(path)};
-    parley_status status = pl_pool_open(&pool, 0, error);
+    pl_reading reading;
+    parley_status status = pl_reading_of(settings, &reading, error);
+    reading.tell = settings->json ? NULL : tell_error_output;
     if (status == PARLEY_OK)
-        status = pl_reader_open(path, pool, &reader, error);
+        status = pl_pool_open(&pool, 0, error);
+    if (status == PARLEY_OK)
+        status = pl_reader_open_as(path, &reading, pool, &reader, error);
     while (status == PARLEY_OK && (status = pl_reader_next(reader, &batch, error)) == PARLEY_OK && batch)
         count_batch(census, batch);
     pl_reader_close(reader);
@@ -80,6 +92,8 @@ static json_t *labels_json(const census *census) {
 static int print_data_json(const arguments *arguments, const census *census, double density) {
     json_t *object = json_object();
     json_put(&object, "kind", json_string(census->from_cache ? "cache" : "text"));
+    if (census->format)
+        json_put(&object, "format", json_string(census->format->name));
     json_put(&object, "rows", json_count(census->rows));
     json_put(&object, "columns", json_count(census->columns));
     json_put(&object, "nonzeros", json_count(census->nonzeros));
@@ -97,7 +111,7 @@ static int print_data(const arguments *arguments, const census *census) {
     double density = cells > 0 ? (double)census->nonzeros / cells : 0.0;
     if (arguments->settings.json)
         return print_data_json(arguments, census, density);
-    print_field(stdout, "kind", "%s", census->from_cache ? "cache" : "LIBSVM text");
+    print_field(stdout, "kind", "%s", census->from_cache ? "cache" : census->format->title);
     print_field(stdout, "rows", "%llu", (unsigned long long)census->rows);
     print_field(stdout, "columns", "%llu", (unsigned long long)census->columns);
     print_field(stdout, "nonzeros", "%llu", (unsigned long long)census->nonzeros);
@@ -107,6 +121,12 @@ static int print_data(const arguments *arguments, const census *census) {
     for (unsigned i = 0; i < census->labels && !census->many; i++)
         print_field(stdout, i == 0 ? "labels" : "", "%.10g in %llu rows", census->label[i].label,
                     (unsigned long long)census->label[i].rows);
+    if (census->names > 0)
+        print_field(stdout, "names", "of %llu columns", (unsigned long long)census->names);
+    if (census->hash_bits > 0)
+        print_field(stdout, "hashed", "the last 2^%u columns", census->hash_bits);
+    if (census->classes > 0)
+        print_field(stdout, "classes", "%llu, with names", (unsigned long long)census->classes);
     if (census->weighted)
         print_field(stdout, "weights", "one per row");
     if (census->bytes > 0)
@@ -171,7 +191,8 @@ int info_run(const arguments *arguments) {
     census census;
     parley_error error;
     bool of_model = is_model(path);
-    parley_status status = of_model ? parley_model_load(path, &model, &error) : take_census(path, &census, &error);
+    parley_status status =
+        of_model ? parley_model_load(path, &model, &error) : take_census(path, &arguments->settings, &census, &error);
     if (status != PARLEY_OK)
         return fail(arguments->command, &error);
     int code = of_model ? print_model(arguments, model) : print_data(arguments, &census);

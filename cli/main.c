@@ -8,8 +8,9 @@
 const command commands[] = {
     {"train", "DATA", 1, 1, PL_FOR_TRAIN, "train a model and certify it",
      "Trains a linear model on DATA and writes it with a certificate: the duality gap bounds how far its objective is "
-     "from the optimum. DATA is LIBSVM text (plain, .gz or .zst; - is standard input) or a cache that `parley convert` "
-     "wrote. Ctrl-C stops at the round and writes the best model so far.",
+     "from the optimum. DATA is text of one of the formats that `parley list formats` names (plain, .gz or .zst; - is "
+     "standard input) or a cache that `parley convert` wrote. Ctrl-C stops at the round and writes the best model so "
+     "far.",
      false, train_run},
     {"predict", "MODEL DATA", 2, 2, PL_FOR_PREDICT, "print one prediction per row",
      "Prints one prediction per row of DATA on standard output. DATA may be larger than memory; - is standard input.",
@@ -20,10 +21,12 @@ const command commands[] = {
      "than "
      "memory; - is standard input.",
      false, eval_run},
-    {"convert", "IN OUT", 2, 2, PL_FOR_CONVERT, "turn text into a cache, or back",
-     "Reads IN and writes OUT: LIBSVM text when its name ends in .svm, .libsvm or .txt (then perhaps .gz or .zst) or "
-     "is "
-     "- for standard output; a cache, which loads at once, when it ends in .parley or .safetensors.",
+    {"convert", "IN OUT", 2, 2, PL_FOR_CONVERT, "turn data of one format into another, or a cache",
+     "Reads IN and writes OUT: LIBSVM text when its name ends in .svm, .libsvm or .txt or is - for standard output, "
+     "CSV "
+     "for .csv or .tsv, VW text for .vw (then perhaps .gz or .zst); a cache, which loads at once, when it ends in "
+     ".parley "
+     "or .safetensors.",
      false, convert_run},
     {"generate", "KIND OUT", 2, 2, PL_FOR_GENERATE, "make data to try things on",
      "Makes data and writes them to OUT, as `parley convert` does. The same settings make the same data everywhere.",
@@ -31,6 +34,10 @@ const command commands[] = {
     {"info", "FILE", 1, 1, PL_FOR_INFO, "say what is in a data or model file",
      "Prints shape, labels and size of data (text or cache), or shape, certificate and settings of a model.", false,
      info_run},
+    {"dump", "MODEL", 1, 1, PL_FOR_DUMP, "print the weights of a model, with names",
+     "Prints name, tab and weight for each column whose weight is not 0, the largest first, after a line for the "
+     "intercept; one weight per class where there are several. A column without a name has its number, from 1.",
+     false, dump_run},
     {"list", "[KIND]", 0, 1, NO_OPTIONS, "name the losses, solvers, presets and settings there are",
      "Prints every member of a KIND with one line about it; of all kinds when none is given.", false, list_run},
     {"help", "[COMMAND]", 0, 1, NO_OPTIONS, "explain parley or one command",

@@ -8,16 +8,17 @@
 
 #define BLOCK_ROWS 2048
 #define BLOCKS 32     /* put into text before they are written */
-#define PREDICTION 32 /* most bytes of one line */
+#define PREDICTION 32 /* most bytes of a number and its newline */
 
 typedef struct printer {
     const parley_model *model;
     pl_output output;
     const parley_data *batch;
-    uint64_t first; /* row of the batch with which the blocks begin */
-    char low[PREDICTION], high[PREDICTION];
+    uint64_t first;   /* row of the batch with which the blocks begin */
+    char *low, *high; /* lines of the two labels */
+    size_t width;     /* most bytes of one line */
     uint64_t used[BLOCKS];
-    char *text; /* BLOCKS x BLOCK_ROWS x PREDICTION bytes */
+    char *text; /* BLOCKS x BLOCK_ROWS x width bytes */
 } printer;
 
 static size_t put_number(char *text, double value) {
@@ -44,7 +45,7 @@ static size_t put_prediction(const printer *printer, char *text, double decision
 static void put_block(void *context, unsigned block) {
     printer *printer = context;
     const pl_matrix *x = &printer->batch->x;
-    char *text = printer->text + (size_t)block * BLOCK_ROWS * PREDICTION;
+    char *text = printer->text + (size_t)block * BLOCK_ROWS * printer->width;
     uint64_t row = printer->first + (uint64_t)block * BLOCK_ROWS, used = 0;
     uint64_t end = row + BLOCK_ROWS < x->rows ? row + BLOCK_ROWS : x->rows;
     for (; row < end; row++)
@@ -60,16 +61,24 @@ static bool print_batch(printer *printer, pl_pool *pool) {
         unsigned blocks = left < BLOCKS ? (unsigned)left : BLOCKS;
         pl_pool_run(pool, put_block, printer, blocks);
         for (unsigned i = 0; i < blocks; i++)
-            if (fwrite(printer->text + (size_t)i * BLOCK_ROWS * PREDICTION, 1, printer->used[i], stdout) <
+            if (fwrite(printer->text + (size_t)i * BLOCK_ROWS * printer->width, 1, printer->used[i], stdout) <
                 printer->used[i])
                 return false;
     }
     return true;
 }
 
-static parley_status print_all(printer *printer, const char *path, pl_pool *pool, parley_error *error) {
+static parley_status print_all(printer *printer, const char *path, const parley_settings *settings, pl_pool *pool,
+                               parley_error *error) {
     pl_reader *reader;
-    parley_status status = pl_reader_open(path, pool, &reader, error);
+    pl_reading reading;
+    parley_status status = pl_reading_of(settings, &reading, error);
+    if (status != PARLEY_OK)
+        return status;
+    pl_model_reading(printer->model, &reading);
+    reading.unlabelled = true;
+    reading.warn = tell_error_output;
+    status = pl_reader_open_as(path, &reading, pool, &reader, error);
     if (status != PARLEY_OK)
         return status;
     do
@@ -79,17 +88,38 @@ static parley_status print_all(printer *printer, const char *path, pl_pool *pool
     return status;
 }
 
+/* The line of a label: the name of its class, or the number. */
+static parley_status put_label(printer *printer, double label, char **line, parley_error *error) {
+    const pl_names *classes = &printer->model->classes;
+    bool named = label >= 0 && label < (double)classes->count;
+    pl_name name = pl_names_at(classes, named ? (uint64_t)label : UINT64_MAX);
+    size_t width = named && name.bytes + 2 > PREDICTION ? (size_t)name.bytes + 2 : PREDICTION;
+    parley_status status = pl_take(line, width, 1, "the predictions", error);
+    if (status != PARLEY_OK)
+        return status;
+    if (named) {
+        memcpy(*line, name.text, name.bytes);
+        (*line)[name.bytes] = '\n';
+    } else
+        put_number(*line, label);
+    printer->width = width > printer->width ? width : printer->width;
+    return PARLEY_OK;
+}
+
 static parley_status open_printer(printer *printer, const parley_settings *settings, const char *path,
                                   const parley_model *model, parley_error *error) {
-    *printer = (struct printer){.model = model, .output = (pl_output)settings->output};
+    *printer = (struct printer){.model = model, .output = (pl_output)settings->output, .width = PREDICTION};
     if (printer->output == PL_PROBABILITY && !model->loss->probability)
         return pl_fail(
             error, PARLEY_BAD_INPUT,
             "%s: a model of %s loss gives no probabilities; use --output decision, or train with --loss logistic", path,
             model->loss->name);
-    printer->low[put_number(printer->low, model->low)] = '\0';
-    printer->high[put_number(printer->high, model->high)] = '\0';
-    return pl_take(&printer->text, (uint64_t)BLOCKS * BLOCK_ROWS, PREDICTION, "the predictions", error);
+    parley_status status = put_label(printer, model->low, &printer->low, error);
+    if (status == PARLEY_OK)
+        status = put_label(printer, model->high, &printer->high, error);
+    if (status == PARLEY_OK)
+        status = pl_take(&printer->text, (uint64_t)BLOCKS * BLOCK_ROWS, printer->width, "the predictions", error);
+    return status;
 }
 
 static parley_status work(const arguments *arguments, parley_error *error) {
@@ -104,9 +134,11 @@ static parley_status work(const arguments *arguments, parley_error *error) {
     if (status == PARLEY_OK)
         status = pl_pool_open(&pool, (unsigned)settings->threads, error);
     if (status == PARLEY_OK)
-        status = print_all(&printer, data_path, pool, error);
+        status = print_all(&printer, data_path, settings, pool, error);
     pl_pool_close(pool);
     pl_free(printer.text);
+    pl_free(printer.low);
+    pl_free(printer.high);
     parley_model_free(model);
     return status;
 }

@@ -74,8 +74,7 @@ static parley_status work(run *run, parley_error *error) {
     parley_status status = check(run, error);
     if (status != PARLEY_OK)
         return status;
-    status = read_data(run->data_path, settings->weights, (unsigned)settings->threads,
-                       settings->quiet ? NULL : tell_error_output, &run->data, error);
+    status = read_data(run->data_path, settings, settings->quiet ? NULL : tell_error_output, &run->data, error);
     run->read_seconds = pl_now() - run->started;
     if (status != PARLEY_OK)
         return status;

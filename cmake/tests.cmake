@@ -1,6 +1,6 @@
 # Unit tests (one program for each tests/unit/test_*.c), replays of the fuzzers' corpora, and the fuzzers.
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
-set(PARLEY_FUZZED libsvm cache model)
+set(PARLEY_FUZZED libsvm csv vw idx cache model)
 # Tests that start no thread: running them under ThreadSanitizer would show nothing.
 set(PARLEY_SERIAL container loss memory method outer random settings sparse)
 

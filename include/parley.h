@@ -85,8 +85,12 @@ PARLEY_API parley_status parley_settings_set(parley_settings *settings, const ch
                                              parley_error *error);
 PARLEY_API void parley_settings_free(parley_settings *settings);
 
-/* Data: LIBSVM text (plain, .gz, .zst, "-" for standard input) or a cache that parley wrote. `threads` 0: all cores. */
+/* Data: LIBSVM text, CSV, VW text or IDX (plain, .gz, .zst, "-" for standard input), or a cache that parley wrote, told
+ * apart by content. `threads` 0: all cores. */
 PARLEY_API parley_status parley_data_read(const char *path, unsigned threads, parley_data **out, parley_error *error);
+/* The same as the settings of the group Reading say, such as `format` and `label_column`; `threads` is one of them. */
+PARLEY_API parley_status parley_data_read_with(const char *path, const parley_settings *settings, parley_data **out,
+                                               parley_error *error);
 PARLEY_API void parley_data_shape(const parley_data *data, uint64_t *rows, uint64_t *columns, uint64_t *nonzeros);
 PARLEY_API void parley_data_free(parley_data *data);
 
@@ -101,6 +105,8 @@ PARLEY_API parley_status parley_model_load(const char *path, parley_model **out,
 PARLEY_API void parley_model_shape(const parley_model *model, uint64_t *outputs, uint64_t *columns);
 PARLEY_API const double *parley_model_coef(const parley_model *model);      /* outputs x columns */
 PARLEY_API const double *parley_model_intercept(const parley_model *model); /* outputs */
+/* The name of a column and its length in bytes; length 0: it has none. */
+PARLEY_API const char *parley_model_column_name(const parley_model *model, uint64_t column, uint64_t *bytes);
 PARLEY_API void parley_model_free(parley_model *model);
 
 /* Writes one decision value x.w + b per row and output. */

@@ -11,6 +11,8 @@
 
 #define AT(field) .offset = offsetof(struct parley_settings, field)
 #define MANY 1e18
+#define FOR_COLUMNS (PL_FOR_TRAIN | PL_FOR_CONVERT | PL_FOR_INFO) /* elsewhere the model knows its columns */
+#define FOR_READING (PL_FOR_TRAIN | PL_FOR_PREDICT | PL_FOR_EVAL | PL_FOR_CONVERT | PL_FOR_INFO)
 
 const pl_setting pl_settings[] = {
     {"loss", PL_WORD, PL_FOR_TRAIN, "auto", .list = "losses", .value_name = "NAME", .may_be_auto = true,
@@ -30,6 +32,34 @@ const pl_setting pl_settings[] = {
      .in_model = true, .help = "free: not penalised; penalised: as a column of ones; none", AT(intercept)},
     {"weights", PL_WORD, PL_FOR_TRAIN | PL_FOR_CONVERT | PL_FOR_EVAL, "", .value_name = "FILE",
      .help = "a file with one non-negative weight per row of the data", AT(weights)},
+    {"format", PL_WORD, FOR_READING, "auto", .list = "formats", .value_name = "NAME", .may_be_auto = true,
+     .heading = "Reading", .help = "what the data are; auto: told by their content", AT(format)},
+    {"header", PL_CHOICE, FOR_READING, "auto", .choices = "auto|yes|no", .value_name = "KIND",
+     .help = "CSV: does the first line hold names? auto: it does if none of its fields is a number or empty",
+     AT(header)},
+    {"separator", PL_CHOICE, FOR_READING, "auto", .choices = "auto|comma|tab|semicolon", .value_name = "KIND",
+     .help = "CSV: what stands between fields; auto: what cuts the first lines into equally many", AT(separator)},
+    {"label_column", PL_WORD, FOR_READING, "", .value_name = "COLUMN",
+     .help = "CSV: name or number (from 1) of the column of labels; else one named label, target, y or class, else "
+             "the last",
+     AT(label_column)},
+    {"weight_column", PL_WORD, FOR_READING, "", .value_name = "COLUMN",
+     .help = "CSV: name or number of a column with one non-negative weight per row", AT(weight_column)},
+    {"categorical", PL_WORD, FOR_COLUMNS, "", .value_name = "COLUMNS",
+     .help = "CSV: columns of categories, names or numbers with commas between them, besides those with words in them",
+     AT(categorical)},
+    {"categories", PL_CHOICE, FOR_COLUMNS, "enumerate", .choices = "enumerate|hash", .value_name = "KIND",
+     .help = "CSV: each category of a column gets a column of its own, or one by its hash", AT(categories)},
+    {"hash_bits", PL_WHOLE, FOR_COLUMNS, "18", 1, 30, .value_name = "B",
+     .help = "VW, and CSV with --categories hash: hashes make 2^B columns", AT(hash_bits)},
+    {"missing", PL_CHOICE, FOR_READING, "absent", .choices = "absent|error", .value_name = "KIND",
+     .help = "CSV: an empty field, NA, N/A, nan, null or ? counts as 0, or is refused", AT(missing)},
+    {"keep_names", PL_FLAG, PL_FOR_TRAIN | PL_FOR_CONVERT, "false",
+     .help = "keep the first name of each hashed column; takes memory for the names", AT(keep_names)},
+    {"labels", PL_WORD, FOR_READING, "", .value_name = "FILE",
+     .help = "IDX: the file of labels; else the name of DATA with labels for images and idx1 for idx3", AT(labels)},
+    {"to", PL_WORD, PL_FOR_CONVERT, "", .list = "formats", .value_name = "NAME",
+     .help = "the format to write, or cache; else by the ending of OUT's name", AT(to)},
     {"preset", PL_WORD, PL_FOR_TRAIN, "auto", .list = "presets", .value_name = "NAME", .in_model = true,
      .heading = "The method", .help = "a method by name; auto chooses by the data's shape and the loss", AT(preset)},
     {"local", PL_WORD, PL_FOR_TRAIN, "auto", .list = "solvers", .value_name = "NAME", .may_be_auto = true,
@@ -77,13 +107,15 @@ const pl_setting pl_settings[] = {
      .help = "write one JSON object per round here; - is standard output", AT(log)},
     {"output", PL_CHOICE, PL_FOR_PREDICT, "label", .choices = "label|decision|probability", .value_name = "KIND",
      .help = "what to print for each row", AT(output)},
+    {"top", PL_WHOLE, PL_FOR_DUMP, "auto", 1, MANY, .value_name = "N", .may_be_auto = true,
+     .help = "print only the N largest weights; auto: all that are not 0", AT(top)},
     {"rows", PL_WHOLE, PL_FOR_GENERATE, "10000", 1, 4294967295.0, .value_name = "N", .heading = "The data to make",
      .help = "rows to make", AT(rows)},
     {"columns", PL_WHOLE, PL_FOR_GENERATE, "1000", 1, 2147483647.0, .value_name = "N", .help = "columns to make",
      AT(columns)},
     {"nonzeros", PL_REAL, PL_FOR_GENERATE, "50", 0, 2147483647.0, .value_name = "X",
      .help = "mean number of non-zeros in a row", AT(nonzeros)},
-    {"json", PL_FLAG, PL_FOR_TRAIN | PL_FOR_EVAL | PL_FOR_INFO, "false", .heading = "Printing",
+    {"json", PL_FLAG, PL_FOR_TRAIN | PL_FOR_EVAL | PL_FOR_INFO | PL_FOR_DUMP, "false", .heading = "Printing",
      .help = "print the result as one JSON object, and nothing else on standard output", AT(json)},
     {"quiet", PL_FLAG, PL_FOR_TRAIN | PL_FOR_CONVERT | PL_FOR_GENERATE, "false", .help = "print no progress",
      AT(quiet)},
@@ -162,8 +194,8 @@ const char *pl_nearest(const char *word, const char *const *words, unsigned coun
 }
 
 static parley_status unknown(unsigned command, const char *name, parley_error *error) {
-    char flags[64][40], given[64];
-    const char *words[64];
+    char flags[PL_MOST_SETTINGS][40], given[64];
+    const char *words[PL_MOST_SETTINGS];
     unsigned count = 0;
     for (unsigned i = 0; i < pl_settings_count; i++)
         if (!command || (pl_settings[i].commands & command)) {

@@ -8,10 +8,16 @@
 #include "base/status.h"
 
 #define PL_TEXT 4096
+#define PL_MOST_SETTINGS 128
 
 typedef enum pl_intercept { PL_FREE, PL_PENALISED, PL_NO_INTERCEPT } pl_intercept;
 typedef enum pl_schedule { PL_CONSTANT, PL_INVERSE, PL_INVERSE_SQRT } pl_schedule;
 typedef enum pl_output { PL_LABEL, PL_DECISION, PL_PROBABILITY } pl_output;
+
+typedef enum pl_header { PL_HEADER_AUTO, PL_HEADER_THERE, PL_NO_HEADER } pl_header;
+typedef enum pl_separator { PL_SEPARATOR_AUTO, PL_COMMA, PL_TAB, PL_SEMICOLON } pl_separator;
+enum { PL_ENUMERATED, PL_HASHED };
+enum { PL_MISSING_ABSENT, PL_MISSING_REFUSED };
 
 /* Settings that may be "auto" hold NaN (reals), 0 (whole numbers) or "auto" (text) until they are resolved. */
 struct parley_settings {
@@ -21,6 +27,13 @@ struct parley_settings {
     double lambda, l1_ratio;
     uint64_t intercept; /* pl_intercept */
     char weights[PL_TEXT];
+    /* reading */
+    char format[PL_TEXT];
+    uint64_t header, separator, categories, hash_bits, missing; /* the enums above */
+    char label_column[PL_TEXT], weight_column[PL_TEXT], categorical[PL_TEXT], labels[PL_TEXT];
+    bool keep_names;
+    char to[PL_TEXT];
+    uint64_t top;
     /* the method */
     char preset[PL_TEXT], local[PL_TEXT], combine[PL_TEXT], exchange[PL_TEXT], engine[PL_TEXT];
     uint64_t workers, lanes, threads, seed;
@@ -41,7 +54,7 @@ struct parley_settings {
     uint64_t rows, columns;
     double nonzeros;
     /* which of them the user gave, by row of the table */
-    bool given[64];
+    bool given[PL_MOST_SETTINGS];
 };
 
 enum {
@@ -50,7 +63,8 @@ enum {
     PL_FOR_EVAL = 4,
     PL_FOR_CONVERT = 8,
     PL_FOR_GENERATE = 16,
-    PL_FOR_INFO = 32
+    PL_FOR_INFO = 32,
+    PL_FOR_DUMP = 64
 };
 
 typedef enum pl_kind { PL_FLAG, PL_WHOLE, PL_REAL, PL_WORD, PL_CHOICE } pl_kind;

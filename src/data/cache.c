@@ -1,5 +1,6 @@
 /* cache.c: data as safetensors: `start` U64 [rows + 1], `label` F64 [rows], `weight` F64 [rows] when there are weights,
- * `index` U32 [nonzeros], `value` F32 [nonzeros] unless all are 1. Wide types come first, which aligns them all. */
+ * `index` U32 [nonzeros], `value` F32 [nonzeros] unless all are 1; where columns have names `name_start` U64 and `name`
+ * U8, where classes have `class_start` and `class`. Wide types come first, which aligns them all. */
 #define _POSIX_C_SOURCE 200809L /* stat */
 #include "data/cache.h"
 
@@ -13,6 +14,8 @@
 
 #define FORMAT "parley-data-1"
 #define LARGEST_COLUMNS 2147483647
+#define MOST_HASH_BITS 30
+#define MOST_CLASSES ((uint64_t)1 << 20)
 #define TASK_ROWS ((uint64_t)1 << 16) /* that one task checks */
 #define MOST_TASKS ((uint64_t)1 << 20)
 
@@ -22,18 +25,25 @@ parley_status pl_data_write_cache(const parley_data *data, const char *path, par
     snprintf(numbers[0], sizeof numbers[0], "%" PRIu64, rows);
     snprintf(numbers[1], sizeof numbers[1], "%" PRIu64, data->x.columns);
     snprintf(numbers[2], sizeof numbers[2], "%" PRIu64, nonzeros);
-    const pl_pair metas[] = {
-        {"format", FORMAT}, {"rows", numbers[0]}, {"columns", numbers[1]}, {"nonzeros", numbers[2]}};
-    pl_tensor tensors[5];
+    char bits[24];
+    snprintf(bits, sizeof bits, "%u", data->hash_bits);
+    const pl_pair metas[] = {{"format", FORMAT},
+                             {"rows", numbers[0]},
+                             {"columns", numbers[1]},
+                             {"nonzeros", numbers[2]},
+                             {"hash_bits", bits}};
+    pl_tensor tensors[9];
     unsigned count = 0;
     tensors[count++] = (pl_tensor){"start", PL_U64, 1, {rows + 1}, data->x.start};
+    pl_names_put_starts(&data->names, &data->classes, tensors, &count);
     tensors[count++] = (pl_tensor){"label", PL_F64, 1, {rows}, data->label};
     if (data->weight)
         tensors[count++] = (pl_tensor){"weight", PL_F64, 1, {rows}, data->weight};
     tensors[count++] = (pl_tensor){"index", PL_U32, 1, {nonzeros}, data->x.index};
     if (data->x.value)
         tensors[count++] = (pl_tensor){"value", PL_F32, 1, {nonzeros}, data->x.value};
-    return pl_container_write(path, tensors, count, metas, 4, error);
+    pl_names_put_texts(&data->names, &data->classes, tensors, &count);
+    return pl_container_write(path, tensors, count, metas, data->hash_bits ? 5 : 4, error);
 }
 
 static parley_status bad(const char *path, const char *what, parley_error *error) {
@@ -80,10 +90,18 @@ static parley_status attach(const pl_container *container, const char *path, par
     data->weight = column(container, "weight", PL_F64, x->rows, &fits);
     x->index = column(container, "index", PL_U32, x->nonzeros, &fits);
     x->value = column(container, "value", PL_F32, x->nonzeros, &fits);
-    unsigned known = 3 + (data->weight != NULL) + (x->value != NULL);
+    uint64_t bits = 0;
+    bool has_bits = pl_container_meta(container, "hash_bits") != NULL;
+    if (has_bits && (!meta_number(container, "hash_bits", &bits) || bits > MOST_HASH_BITS || x->columns >> bits == 0))
+        return bad(path, "its metadata have no proper hash_bits", error);
+    data->hash_bits = (unsigned)bits;
+    fits &= pl_names_get(container, "name", x->columns, &data->names) &&
+            pl_names_get(container, "class", MOST_CLASSES, &data->classes);
+    unsigned known =
+        3 + (data->weight != NULL) + (x->value != NULL) + 2 * (data->names.count > 0) + 2 * (data->classes.count > 0);
     const pl_tensor *first;
     if (!fits || !x->start || !data->label || !x->index || pl_container_tensors(container, &first) != known)
-        return bad(path, "its tensors are not start, label, weight, index and value of the right shape", error);
+        return bad(path, "its tensors are not start, label, weight, index, value and names of the right shape", error);
     return PARLEY_OK;
 }
 

@@ -24,7 +24,8 @@
 static const struct {
     const char *name;
     unsigned bytes;
-} types[] = {[PL_F64] = {"F64", 8}, [PL_U64] = {"U64", 8}, [PL_F32] = {"F32", 4}, [PL_U32] = {"U32", 4}};
+} types[] = {
+    [PL_F64] = {"F64", 8}, [PL_U64] = {"U64", 8}, [PL_F32] = {"F32", 4}, [PL_U32] = {"U32", 4}, [PL_U8] = {"U8", 1}};
 
 struct pl_container {
     const char *path; /* while it is opened, for messages */
@@ -135,7 +136,7 @@ static parley_status read_tensor(const pl_container *container, const char *name
     if (!json_is_object(facts) || json_object_size(facts) != 3)
         return bad_tensor(container, name, "must have dtype, shape and data_offsets", error);
     if (!read_type(json_object_get(facts, "dtype"), &tensor->type))
-        return bad_tensor(container, name, "has a type other than F64, U64, F32 and U32", error);
+        return bad_tensor(container, name, "has a type other than F64, U64, F32, U32 and U8", error);
     if (!read_shape(json_object_get(facts, "shape"), tensor))
         return bad_tensor(container, name, "has a shape other than [n] and [n, m]", error);
     if (json_array_size(offsets) != 2 || !read_count(json_array_get(offsets, 0), &begin) ||
@@ -348,4 +349,34 @@ parley_status pl_container_write(const char *path, const pl_tensor *tensors, uns
         status = pl_file_write(file, tensors[i].data, tensor_bytes(&tensors[i]), error);
     free(text);
     return pl_file_close(file, status, error);
+}
+
+void pl_names_put_starts(const pl_names *names, const pl_names *classes, pl_tensor *tensors, unsigned *count) {
+    if (names->count > 0)
+        tensors[(*count)++] = (pl_tensor){"name_start", PL_U64, 1, {names->count + 1}, names->start};
+    if (classes->count > 0)
+        tensors[(*count)++] = (pl_tensor){"class_start", PL_U64, 1, {classes->count + 1}, classes->start};
+}
+
+void pl_names_put_texts(const pl_names *names, const pl_names *classes, pl_tensor *tensors, unsigned *count) {
+    if (names->count > 0)
+        tensors[(*count)++] = (pl_tensor){"name", PL_U8, 1, {names->start[names->count]}, names->text};
+    if (classes->count > 0)
+        tensors[(*count)++] = (pl_tensor){"class", PL_U8, 1, {classes->start[classes->count]}, classes->text};
+}
+
+bool pl_names_get(const pl_container *container, const char *name, uint64_t most, pl_names *out) {
+    char start_name[32];
+    snprintf(start_name, sizeof start_name, "%s_start", name);
+    const pl_tensor *start = pl_container_tensor(container, start_name), *text = pl_container_tensor(container, name);
+    *out = (pl_names){0};
+    if (!start && !text)
+        return true;
+    if (!start || !text || start->type != PL_U64 || start->dims != 1 || text->type != PL_U8 || text->dims != 1 ||
+        start->shape[0] < 2 || start->shape[0] - 1 > most)
+        return false;
+    if (!pl_names_valid(start->data, start->shape[0] - 1, text->shape[0]))
+        return false;
+    *out = (pl_names){start->shape[0] - 1, start->data, text->data, NULL};
+    return true;
 }

@@ -4,8 +4,9 @@
 #define PL_CONTAINER_H
 
 #include "base/status.h"
+#include "data/names.h"
 
-typedef enum pl_dtype { PL_F64, PL_U64, PL_F32, PL_U32 } pl_dtype;
+typedef enum pl_dtype { PL_F64, PL_U64, PL_F32, PL_U32, PL_U8 } pl_dtype;
 
 typedef struct pl_tensor {
     const char *name;
@@ -37,5 +38,12 @@ void pl_container_close(pl_container *container);
  * folder, synced, renamed. The bytes depend on the arguments only. */
 parley_status pl_container_write(const char *path, const pl_tensor *tensors, unsigned count, const pl_pair *metas,
                                  unsigned meta_count, parley_error *error);
+
+/* Names lie in a container as two tensors, `name_start` (U64, count + 1) and `name` (U8); those of classes as
+ * `class_start` and `class`. Both are left out where there are no names. */
+void pl_names_put_starts(const pl_names *names, const pl_names *classes, pl_tensor *tensors, unsigned *count);
+void pl_names_put_texts(const pl_names *names, const pl_names *classes, pl_tensor *tensors, unsigned *count);
+/* Points `out` at the names under `name`; false: they are not of the right shape, or more than `most`. */
+bool pl_names_get(const pl_container *container, const char *name, uint64_t most, pl_names *out);
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/pool.h"
 #include "base/settings.h"
+#include "data/names.h"
 
 /* Compressed sparse rows. Row i holds entries start[i] .. start[i+1]; its column ids rise strictly. */
 typedef struct pl_matrix {
@@ -33,6 +34,11 @@ typedef struct pl_deal {
     pl_part *parts; /* of this rank: hosted workers x lanes, in numbers of its own rows */
 } pl_deal;
 
+typedef struct pl_format pl_format;
+extern const pl_format *const pl_formats[];
+extern const unsigned pl_formats_count;
+const pl_format *pl_format_find(const char *name); /* or NULL */
+
 struct parley_data {
     pl_matrix x;
     const double *label;  /* rows, as in the file */
@@ -41,6 +47,10 @@ struct parley_data {
     char *path;           /* for messages */
     uint64_t file_bytes;
     bool from_cache;
+    pl_names names;                 /* of columns; none where the format has none */
+    pl_names classes;               /* of labels 0, 1, ..., where they were words */
+    unsigned hash_bits;             /* the last 2^hash_bits columns are hashes; 0: none are */
+    const pl_format *format;        /* text: what it was read as */
     struct pl_container *container; /* cache: what the arrays point into */
     pl_span spans[5];               /* text: start, label, weight, index, value */
 };
@@ -51,10 +61,33 @@ static inline uint64_t pl_all_nonzeros(const parley_data *data) {
     return data->deal ? data->deal->nonzeros : data->x.nonzeros;
 }
 
-/* Reads a whole input: LIBSVM text or a cache, told apart by content; `.gz` and `.zst` by content too; "-" is standard
- * input. `tell` (may be NULL) is called once before the large allocation with a sentence on the memory that will be
- * needed. */
+/* How an input is to be read; zero-initialised: by its content and with the defaults of the settings. */
 typedef void (*pl_tell)(void *user, const char *sentence);
+typedef struct pl_reading {
+    const parley_settings *settings; /* which of them were given; may be NULL */
+    const pl_format *format;         /* NULL: by content */
+    pl_header header;
+    pl_separator separator;
+    const char *label_column, *weight_column, *categorical, *labels; /* NULL or "": not given */
+    bool hashed, refuse_missing, keep_names;
+    unsigned hash_bits; /* 0: the usual */
+    bool unlabelled;    /* labels need not be there */
+    /* A model that the data are for; `model_columns` 0: none. Columns are matched by name where it has names. */
+    uint64_t model_columns;
+    const pl_names *names, *classes;
+    unsigned model_bits; /* its last 2^model_bits columns are hashes; 0: none are */
+    pl_tell tell;        /* called with sentences on what was found; may be NULL */
+    pl_tell warn;        /* called where data and model have different columns; may be NULL */
+    void *user;          /* of both */
+} pl_reading;
+parley_status pl_reading_of(const parley_settings *settings, pl_reading *out, parley_error *error);
+
+/* Reads a whole input: text of some format or a cache, told apart by content; `.gz` and `.zst` by content too; "-" is
+ * standard input. `tell` (may be NULL) is called once before the large allocation with a sentence on the memory that
+ * will be needed. */
+parley_status pl_data_read_as(const char *path, const pl_reading *reading, pl_pool *pool, parley_data **out,
+                              parley_error *error);
+/* The same with nothing but the defaults. */
 parley_status pl_data_read(const char *path, pl_pool *pool, pl_tell tell, void *user, parley_data **out,
                            parley_error *error);
 /* Reads one weight per line for every row of `data`. */
@@ -65,6 +98,8 @@ uint64_t pl_data_bytes(const parley_data *data);
 /* Reads the same inputs piece by piece, so that they may be larger than memory. A batch is valid until the next call.
  */
 typedef struct pl_reader pl_reader;
+parley_status pl_reader_open_as(const char *path, const pl_reading *reading, pl_pool *pool, pl_reader **out,
+                                parley_error *error);
 parley_status pl_reader_open(const char *path, pl_pool *pool, pl_reader **out, parley_error *error);
 /* `*batch` is NULL at the end. Its `x.columns` is the largest seen so far. */
 parley_status pl_reader_next(pl_reader *reader, const parley_data **batch, parley_error *error);
@@ -72,9 +107,11 @@ void pl_reader_close(pl_reader *reader);
 
 /* Writes a cache (safetensors; docs/formats.md), atomically. */
 parley_status pl_data_write_cache(const parley_data *data, const char *path, parley_error *error);
-/* Writes LIBSVM text, compressed if the name ends in .gz or .zst; "-" is standard output. Values in the shortest form
- * that reads back the same. */
+/* Writes text of a format, compressed if the name ends in .gz or .zst; "-" is standard output. Values in the shortest
+ * form that reads back the same. */
 parley_status pl_data_write_libsvm(const parley_data *data, const char *path, parley_error *error);
+parley_status pl_data_write_csv(const parley_data *data, const char *path, parley_error *error);
+parley_status pl_data_write_vw(const parley_data *data, const char *path, parley_error *error);
 
 /* Makes data: kind "text" (bag-of-words-like sparse rows, labels -1 and +1) or "dense" (every column filled, badly
  * scaled, real labels). The same for the same settings (rows, columns, nonzeros, seed) on every machine. */

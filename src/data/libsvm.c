@@ -1,7 +1,8 @@
-/* libsvm.c: the parser. What most entries look like, ` 123:0.012345`, is read by code that branches on the number of
- * digits, because a predicted branch is faster than a computed shift; whatever it does not know goes to read_entry,
- * which knows all of the format and names the fault. */
-#include "data/libsvm.h"
+/* libsvm.c: LIBSVM text. A row is `label [qid:n] column:value ... [# comment]`; columns start at 1 and rise. Blank
+ * lines and lines with only a comment are no rows. What most entries look like, ` 123:0.012345`, is read by code that
+ * branches on the number of digits, because a predicted branch is faster than a computed shift; whatever it does not
+ * know goes to read_entry, which knows all of the format and names the fault. */
+#include "data/format.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -9,9 +10,7 @@
 #include <string.h>
 
 #include "data/numeral.h"
-
-#define EXACT_FLOAT ((uint64_t)1 << 24) /* whole numbers up to here are floats */
-#define SHOWN 40                        /* bytes of a word that a sentence shows */
+#include "data/quick.h"
 
 /* Sentences get the word, then the column. */
 #define SAY_NUL "NUL byte; this is not LIBSVM text"
@@ -30,8 +29,6 @@
 #define SAY_LARGE_VALUE "value \"%s\" of column %u is too large for a 32-bit float; scale the column"
 #define SAY_TWICE "column index %s twice in a row; each column may appear once"
 #define SAY_ORDER "column index %s after %u; sort the indices of each row"
-
-static unsigned digit(char c) { return (unsigned)(unsigned char)c - '0'; }
 
 static bool blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
@@ -58,7 +55,7 @@ static const char *fault(pl_block *block, const char *format, const char *word, 
         stop++;
     if (stop < block->end && *stop == '\0')
         format = SAY_NUL;
-    block->fault = (pl_fault){format, word, stop, column};
+    block->fault = (pl_fault){.format = format, .word = word, .stop = stop, .column = column};
     return NULL;
 }
 
@@ -78,8 +75,8 @@ static bool not_finite(const char *p) {
 static const char *read_index(pl_block *block, const char *p, uint32_t previous, uint32_t *column) {
     const char *word = p, *first = p + (*p == '-');
     uint64_t index = 0;
-    for (p = first; digit(*p) <= 9; p++)
-        index = index <= PL_LARGEST_COLUMN ? index * 10 + digit(*p) : index;
+    for (p = first; pl_digit(*p) <= 9; p++)
+        index = index <= PL_LARGEST_COLUMN ? index * 10 + pl_digit(*p) : index;
     if (*p != ':' && stops(block, p))
         return fault(block, p > first ? SAY_NO_COLON : SAY_INDEX, word, ':', 0);
     if (*p != ':' || p == first)
@@ -111,77 +108,14 @@ static const char *read_entry(pl_block *block, const char *p, uint32_t previous,
     return numeral.end;
 }
 
-/* Eight bytes, the first one lowest; compilers make one load of it. */
-static inline uint64_t load_eight(const char *p) {
-    const unsigned char *b = (const unsigned char *)p;
-    return (uint64_t)b[0] | (uint64_t)b[1] << 8 | (uint64_t)b[2] << 16 | (uint64_t)b[3] << 24 | (uint64_t)b[4] << 32 |
-           (uint64_t)b[5] << 40 | (uint64_t)b[6] << 48 | (uint64_t)b[7] << 56;
-}
-
-/* The number written by eight digits 0..9, one per byte, the first one lowest. */
-static inline uint32_t join_eight(uint64_t digits) {
-    digits = digits * 10 + (digits >> 8);
-    uint64_t high = (digits & 0x000000ff000000ff) * 0x000f424000000064;
-    uint64_t low = ((digits >> 16) & 0x000000ff000000ff) * 0x0000271000000001;
-    return (uint32_t)((high + low) >> 32);
-}
-
-#define DECIMALS(n)                                                                                                    \
-    if (stop == (uint64_t)0x80 << (8 * (n)))                                                                           \
-    return *fraction = join_eight(digits << (64 - 8 * (n))), (n)
-
-/* Reads 1 to 7 decimals at `p`; returns how many, 0 when there are none or more. */
-static inline unsigned quick_decimals(const char *p, uint32_t *fraction) {
-    uint64_t digits = load_eight(p) ^ 0x3030303030303030;
-    uint64_t others = ((digits + 0x7676767676767676) | digits) & 0x8080808080808080;
-    uint64_t stop = others & (0 - others); /* the first byte that is no digit */
-    DECIMALS(6);
-    DECIMALS(4);
-    DECIMALS(5);
-    DECIMALS(2);
-    DECIMALS(1);
-    DECIMALS(3);
-    DECIMALS(7);
-    return 0;
-}
-
-static const float ten_to[8] = {1e0F, 1e1F, 1e2F, 1e3F, 1e4F, 1e5F, 1e6F, 1e7F};
-static const uint32_t whole_ten_to[8] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000};
-
-/* Reads a plain value; NULL: not of this kind. Both operands of the division are floats, so it rounds correctly. */
-static inline const char *quick_value(const char *p, float *value) {
-    bool negative = *p == '-';
-    p += negative;
-    uint64_t whole = digit(*p);
-    if (whole > 9)
-        return NULL;
-    for (p++; digit(*p) <= 9; p++) {
-        whole = whole * 10 + digit(*p);
-        if (whole >= EXACT_FLOAT)
-            return NULL;
-    }
-    float result = (float)(uint32_t)whole;
-    if (*p == '.') {
-        uint32_t fraction = 0;
-        unsigned decimals = quick_decimals(p + 1, &fraction);
-        whole = whole * whole_ten_to[decimals] + fraction;
-        if (decimals == 0 || whole > EXACT_FLOAT)
-            return NULL;
-        result = (float)(uint32_t)whole / ten_to[decimals];
-        p += 1 + decimals;
-    }
-    *value = negative ? -result : result;
-    return p;
-}
-
 #define ONE_MORE_DIGIT                                                                                                 \
-    if (digit(*++p) > 9)                                                                                               \
+    if (pl_digit(*++p) > 9)                                                                                            \
         goto done;                                                                                                     \
-    index = index * 10 + digit(*p)
+    index = index * 10 + pl_digit(*p)
 
 /* Reads an index of up to 9 digits and its colon; NULL: not of this kind. */
 static inline const char *quick_index(const char *p, uint32_t *column) {
-    uint32_t index = digit(*p);
+    uint32_t index = pl_digit(*p);
     if (index > 9)
         return NULL;
     ONE_MORE_DIGIT;
@@ -200,7 +134,7 @@ done:
 
 /* Reads one plain entry after a single space; NULL: something else is there. */
 static inline const char *quick_entry(const char *p, uint32_t *column, float *value) {
-    if (*p != ' ' || !(p = quick_index(p + 1, column)) || !(p = quick_value(p, value)))
+    if (*p != ' ' || !(p = quick_index(p + 1, column)) || !(p = pl_quick_value(p, value)))
         return NULL;
     return *p == ' ' || *p == '\n' ? p : NULL;
 }
@@ -238,7 +172,7 @@ static const char *skip_query(pl_block *block, const char *p) {
     const char *word = skip_blanks(p);
     if (strncmp(word, "qid:", 4) != 0)
         return p;
-    for (p = word + 4; digit(*p) <= 9; p++)
+    for (p = word + 4; pl_digit(*p) <= 9; p++)
         ;
     return p > word + 4 && stops(block, p) ? p : fault(block, SAY_QUERY, word, '\n', 0);
 }
@@ -268,7 +202,7 @@ static const char *read_line(pl_block *block, const char *p) {
     return p;
 }
 
-void pl_libsvm_parse(pl_block *block) {
+static void parse(pl_block *block) {
     block->rows = block->entries = block->lines = 0;
     block->columns = 0;
     block->ones = true;
@@ -279,13 +213,13 @@ void pl_libsvm_parse(pl_block *block) {
     }
 }
 
-void pl_libsvm_bound(pl_block *block) {
+static void bound(pl_block *block) {
     uint64_t bytes = (uint64_t)(block->end - block->text);
     block->rows = bytes / 2 + 1;    /* "1\n" */
     block->entries = bytes / 4 + 1; /* " 1:1" */
 }
 
-void pl_libsvm_count(pl_block *block) {
+static void count(pl_block *block) {
     enum { CHUNK = 192 }; /* so that the counts of a chunk fit in a byte, and the compiler's vectors are full */
     const char *p = block->text;
     uint64_t newlines = 0, colons = 0;
@@ -307,14 +241,46 @@ void pl_libsvm_count(pl_block *block) {
     block->entries = colons;
 }
 
-parley_status pl_libsvm_fail(const pl_fault *fault, const char *path, uint64_t line, parley_error *error) {
-    char word[SHOWN + 8], sentence[256];
-    size_t length = (size_t)(fault->stop - fault->word), shown = length < SHOWN ? length : SHOWN;
-    for (size_t i = 0; i < shown; i++) {
-        unsigned char c = (unsigned char)fault->word[i];
-        word[i] = c >= ' ' && c < 0x7f ? (char)c : '?';
-    }
-    snprintf(word + shown, sizeof word - shown, "%s", length > shown ? "..." : "");
-    snprintf(sentence, sizeof sentence, fault->format, word, fault->column);
-    return pl_fail(error, PARLEY_BAD_INPUT, "%s:%llu: %s", path, (unsigned long long)line, sentence);
+/* Does a word from `p` to `end` begin as an entry does: digits or qid, then a colon? */
+static bool looks_like_entry(const char *p, const char *end) {
+    const char *first = p;
+    while (p < end && pl_digit(*p) <= 9)
+        p++;
+    return (p < end && p > first && *p == ':') || (end - first >= 4 && memcmp(first, "qid:", 4) == 0);
 }
+
+/* Without a separator of CSV it is ours, whatever is wrong with it. With one, the first word must be a number and the
+ * others entries. */
+static bool sniff(const char *text, uint64_t bytes) {
+    const char *p;
+    uint64_t length = pl_first_line(text, bytes, &p);
+    if (length == 0 || (!memchr(p, ',', length) && !memchr(p, ';', length) && !memchr(p, '\t', length)))
+        return true;
+    const char *end = memchr(p, '#', length);
+    end = end ? end : p + length;
+    pl_numeral numeral;
+    if (!pl_numeral_scan(p, &numeral) || numeral.end > end || (numeral.end < end && !blank(*numeral.end)))
+        return false;
+    for (p = numeral.end; p < end;) {
+        while (p < end && blank(*p))
+            p++;
+        if (p < end && !looks_like_entry(p, end))
+            return false;
+        while (p < end && !blank(*p))
+            p++;
+    }
+    return true;
+}
+
+const pl_format pl_format_libsvm = {
+    .name = "libsvm",
+    .title = "LIBSVM text",
+    .help = "label column:value ..., columns from 1 and rising",
+    .endings = ".svm .libsvm .txt",
+    .no_rows = "each line is a row such as \"+1 3:0.5 7:1\"",
+    .sniff = sniff,
+    .count = count,
+    .bound = bound,
+    .parse = parse,
+    .write = pl_data_write_libsvm,
+};

@@ -67,25 +67,38 @@ static void hand_over(pl_waves *waves, parley_data *data) {
     data->spans[INDEX] = waves->index;
     data->x.index = waves->index.data ? waves->index.data : &no_entry;
     data->x.value = (data->spans[VALUE] = waves->value).data;
+    data->format = waves->format;
+    if (waves->weighted && !waves->unweighted) {
+        pl_span_trim(&waves->weight, waves->rows * sizeof(double));
+        data->weight = (data->spans[WEIGHT] = waves->weight).data;
+        waves->weight = (pl_span){0};
+    }
     waves->start = waves->label = waves->index = waves->value = (pl_span){0};
 }
 
-static parley_status read_text(pl_waves *waves, pl_tell tell, void *user, parley_data **out, parley_error *error) {
+parley_status pl_data_of_waves(pl_waves *waves, const pl_reading *reading, parley_data **out, parley_error *error) {
     const char *name = pl_source_name(waves->source);
     bool more = true, first = true;
     parley_status status = PARLEY_OK;
     while (status == PARLEY_OK && more) {
         status = pl_waves_next(waves, &more, error);
         if (status == PARLEY_OK && more && first)
-            expect(waves, tell, user);
+            expect(waves, reading->tell, reading->user);
         first = false;
     }
     if (status == PARLEY_OK && waves->rows == 0)
-        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: no rows; each line is a row such as \"+1 3:0.5 7:1\"", name);
+        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: no rows; %s", name, waves->format->no_rows);
     if (status == PARLEY_OK)
         status = pl_data_make(name, out, error);
-    if (status == PARLEY_OK)
-        hand_over(waves, *out);
+    if (status != PARLEY_OK)
+        return status;
+    if (waves->format->finish)
+        status = waves->format->finish(waves, *out, error);
+    hand_over(waves, *out);
+    if (status != PARLEY_OK) {
+        parley_data_free(*out);
+        *out = NULL;
+    }
     return status;
 }
 
@@ -109,31 +122,47 @@ static parley_status read_cache(const pl_source *source, const char *path, pl_po
     return status;
 }
 
-parley_status pl_data_read_blocks(const char *path, pl_pool *pool, uint64_t block_bytes, pl_tell tell, void *user,
-                                  parley_data **out, parley_error *error) {
+parley_status pl_data_read_blocks_as(const char *path, const pl_reading *reading, pl_pool *pool, uint64_t block_bytes,
+                                     parley_data **out, parley_error *error) {
     pl_waves waves;
     *out = NULL;
-    parley_status status = pl_waves_open(path, pool, block_bytes, &waves, error);
+    parley_status status = pl_waves_open(path, reading, pool, block_bytes, &waves, error);
     if (status != PARLEY_OK)
         return status;
     if (pl_source_content(waves.source) == PL_CACHE)
-        status = read_cache(waves.source, path, pool, tell, user, out, error);
+        status = read_cache(waves.source, path, pool, reading->tell, reading->user, out, error);
     else
-        status = read_text(&waves, tell, user, out, error);
+        status = pl_data_of_waves(&waves, reading, out, error);
+    pl_waves_close(&waves);
+    return status;
+}
+
+parley_status pl_data_parse_as(const void *text, uint64_t bytes, const char *name, const pl_reading *reading,
+                               pl_pool *pool, uint64_t block_bytes, parley_data **out, parley_error *error) {
+    pl_waves waves;
+    *out = NULL;
+    parley_status status = pl_waves_memory(text, bytes, name, reading, pool, block_bytes, &waves, error);
+    if (status != PARLEY_OK)
+        return status;
+    status = pl_data_of_waves(&waves, reading, out, error);
     pl_waves_close(&waves);
     return status;
 }
 
 parley_status pl_data_parse(const void *text, uint64_t bytes, const char *name, pl_pool *pool, uint64_t block_bytes,
                             parley_data **out, parley_error *error) {
-    pl_waves waves;
-    *out = NULL;
-    parley_status status = pl_waves_memory(text, bytes, name, pool, block_bytes, &waves, error);
-    if (status != PARLEY_OK)
-        return status;
-    status = read_text(&waves, NULL, NULL, out, error);
-    pl_waves_close(&waves);
-    return status;
+    return pl_data_parse_as(text, bytes, name, &(pl_reading){.format = &pl_format_libsvm}, pool, block_bytes, out,
+                            error);
+}
+
+parley_status pl_data_read_blocks(const char *path, pl_pool *pool, uint64_t block_bytes, pl_tell tell, void *user,
+                                  parley_data **out, parley_error *error) {
+    return pl_data_read_blocks_as(path, &(pl_reading){.tell = tell, .user = user}, pool, block_bytes, out, error);
+}
+
+parley_status pl_data_read_as(const char *path, const pl_reading *reading, pl_pool *pool, parley_data **out,
+                              parley_error *error) {
+    return pl_data_read_blocks_as(path, reading, pool, 0, out, error);
 }
 
 parley_status pl_data_read(const char *path, pl_pool *pool, pl_tell tell, void *user, parley_data **out,
@@ -152,6 +181,21 @@ parley_status parley_data_read(const char *path, unsigned threads, parley_data *
     return status;
 }
 
+parley_status parley_data_read_with(const char *path, const parley_settings *settings, parley_data **out,
+                                    parley_error *error) {
+    pl_pool *pool;
+    pl_reading reading;
+    *out = NULL;
+    parley_status status = pl_reading_of(settings, &reading, error);
+    if (status == PARLEY_OK)
+        status = pl_pool_open(&pool, (unsigned)settings->threads, error);
+    if (status != PARLEY_OK)
+        return status;
+    status = pl_data_read_as(path, &reading, pool, out, error);
+    pl_pool_close(pool);
+    return status;
+}
+
 void parley_data_shape(const parley_data *data, uint64_t *rows, uint64_t *columns, uint64_t *nonzeros) {
     if (rows)
         *rows = data->x.rows;
@@ -166,6 +210,8 @@ void parley_data_free(parley_data *data) {
         return;
     for (unsigned i = 0; i < sizeof data->spans / sizeof *data->spans; i++)
         pl_span_free(&data->spans[i]);
+    pl_names_free(&data->names);
+    pl_names_free(&data->classes);
     pl_container_close(data->container);
     pl_free(data->path);
     pl_free(data);
@@ -174,7 +220,8 @@ void parley_data_free(parley_data *data) {
 uint64_t pl_data_bytes(const parley_data *data) {
     uint64_t rows = (data->x.rows + 1) * sizeof(uint64_t) + data->x.rows * sizeof(double);
     uint64_t weights = data->weight ? data->x.rows * sizeof(double) : 0;
-    return rows + weights + data->x.nonzeros * (sizeof(uint32_t) + (data->x.value ? sizeof(float) : 0));
+    uint64_t names = data->names.count ? (data->names.count + 1) * 8 + data->names.start[data->names.count] : 0;
+    return rows + weights + names + data->x.nonzeros * (sizeof(uint32_t) + (data->x.value ? sizeof(float) : 0));
 }
 
 typedef struct weights {

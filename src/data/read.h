@@ -5,17 +5,30 @@
 #include "data/data.h"
 #include "data/source.h"
 
+/* pl_data_read_as with blocks of about `block_bytes` of text; 0: the usual. */
+parley_status pl_data_read_blocks_as(const char *path, const pl_reading *reading, pl_pool *pool, uint64_t block_bytes,
+                                     parley_data **out, parley_error *error);
 /* pl_data_read with blocks of about `block_bytes` of text; 0: the usual. */
 parley_status pl_data_read_blocks(const char *path, pl_pool *pool, uint64_t block_bytes, pl_tell tell, void *user,
                                   parley_data **out, parley_error *error);
 /* Parses LIBSVM text in memory; `name` is for messages. */
 parley_status pl_data_parse(const void *text, uint64_t bytes, const char *name, pl_pool *pool, uint64_t block_bytes,
                             parley_data **out, parley_error *error);
+/* Parses text of any format in memory. */
+parley_status pl_data_parse_as(const void *text, uint64_t bytes, const char *name, const pl_reading *reading,
+                               pl_pool *pool, uint64_t block_bytes, parley_data **out, parley_error *error);
+struct pl_waves;
+/* All rows of waves that were opened. */
+parley_status pl_data_of_waves(struct pl_waves *waves, const pl_reading *reading, parley_data **out,
+                               parley_error *error);
 /* An empty data set with a copy of `path`. */
 parley_status pl_data_make(const char *path, parley_data **out, parley_error *error);
 /* Opens the cache at `path`, as which `source` was recognised; refused when it is no file. */
 parley_status pl_cache_of(const pl_source *source, const char *path, pl_pool *pool, parley_data **out,
                           parley_error *error);
+/* pl_reader_open_as with blocks of about `block_bytes` of text. */
+parley_status pl_reader_open_blocks_as(const char *path, const pl_reading *reading, pl_pool *pool, uint64_t block_bytes,
+                                       pl_reader **out, parley_error *error);
 /* pl_reader_open with blocks of about `block_bytes` of text. */
 parley_status pl_reader_open_blocks(const char *path, pl_pool *pool, uint64_t block_bytes, pl_reader **out,
                                     parley_error *error);

@@ -10,20 +10,20 @@
 struct pl_reader {
     bool any;           /* rows were seen */
     pl_waves waves;     /* of text */
-    parley_data *cache; /* NULL: text */
+    parley_data *cache; /* or other data that are there as a whole; NULL: text */
     uint64_t next_row;
     char *path;
     parley_data batch;
 };
 
-parley_status pl_reader_open_blocks(const char *path, pl_pool *pool, uint64_t block_bytes, pl_reader **out,
-                                    parley_error *error) {
+parley_status pl_reader_open_blocks_as(const char *path, const pl_reading *reading, pl_pool *pool, uint64_t block_bytes,
+                                       pl_reader **out, parley_error *error) {
     *out = NULL;
     pl_reader *reader;
     parley_status status = pl_take(&reader, 1, sizeof *reader, "reading", error);
     if (status != PARLEY_OK)
         return status;
-    status = pl_waves_open(path, pool, block_bytes, &reader->waves, error);
+    status = pl_waves_open(path, reading, pool, block_bytes, &reader->waves, error);
     const pl_source *source = reader->waves.source;
     if (status == PARLEY_OK) {
         reader->path = pl_strdup(pl_source_name(source));
@@ -31,11 +31,23 @@ parley_status pl_reader_open_blocks(const char *path, pl_pool *pool, uint64_t bl
     }
     if (status == PARLEY_OK && pl_source_content(source) == PL_CACHE)
         status = pl_cache_of(source, path, pool, &reader->cache, error);
+    else if (status == PARLEY_OK && reader->waves.needs_all)
+        status = pl_data_of_waves(&reader->waves, reading, &reader->cache, error);
     if (status == PARLEY_OK)
         *out = reader;
     else
         pl_reader_close(reader);
     return status;
+}
+
+parley_status pl_reader_open_as(const char *path, const pl_reading *reading, pl_pool *pool, pl_reader **out,
+                                parley_error *error) {
+    return pl_reader_open_blocks_as(path, reading, pool, 0, out, error);
+}
+
+parley_status pl_reader_open_blocks(const char *path, pl_pool *pool, uint64_t block_bytes, pl_reader **out,
+                                    parley_error *error) {
+    return pl_reader_open_blocks_as(path, &(pl_reading){0}, pool, block_bytes, out, error);
 }
 
 parley_status pl_reader_open(const char *path, pl_pool *pool, pl_reader **out, parley_error *error) {
@@ -54,7 +66,11 @@ static void next_rows(pl_reader *reader) {
         .weight = cache->weight ? cache->weight + first : NULL,
         .path = cache->path,
         .file_bytes = cache->file_bytes,
-        .from_cache = true};
+        .names = cache->names,
+        .classes = cache->classes,
+        .hash_bits = cache->hash_bits,
+        .format = cache->format,
+        .from_cache = cache->from_cache};
     reader->next_row = end;
 }
 
@@ -67,11 +83,15 @@ static parley_status next_wave(pl_reader *reader, parley_error *error) {
     while (status == PARLEY_OK && more && waves->rows == 0) /* a wave may be all comments */
         status = pl_waves_next(waves, &more, error);
     if (status == PARLEY_OK && waves->rows == 0 && !reader->any)
-        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: no rows; each line is a row such as \"+1 3:0.5 7:1\"", name);
+        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: no rows; %s", name, waves->format->no_rows);
+    if (status == PARLEY_OK && waves->rows == 0 && waves->format->finish)
+        status = waves->format->finish(waves, NULL, error);
     if (status == PARLEY_OK)
         reader->batch = (parley_data){.x = {waves->rows, waves->columns, waves->entries, waves->start.data,
                                             waves->index.data, waves->ones ? NULL : waves->value.data},
                                       .label = waves->label.data,
+                                      .weight = waves->unweighted ? NULL : waves->weight.data,
+                                      .format = waves->format,
                                       .path = reader->path,
                                       .file_bytes = pl_source_size(waves->source)};
     return status;

@@ -9,7 +9,8 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "data/libsvm.h"
+
+#define HEAD_STEP ((uint64_t)4 << 10)
 
 typedef struct buffer {
     pl_span span;
@@ -23,50 +24,93 @@ struct pl_source {
     pl_decoder *decoder;
     char *name;
     uint64_t wave_bytes, size, used;
+    pl_cut cut;
     /* mapped */
     char *map;
     uint64_t map_bytes, page, dropped; /* dropped: bytes given back */
     /* streamed */
     pthread_t thread;
-    bool threaded, taken; /* taken: the parsers have the buffer `turn` */
+    bool streamed, threaded, taken; /* threaded: the thread runs; taken: the parsers have the buffer `turn` */
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     atomic_bool stop;
     unsigned turn;
-    buffer buffers[2];
+    buffer head, buffers[2]; /* head: what was read to look at it; `bytes` of it are to be skipped */
 };
 
-/* Bytes up to and with the last newline; 0: there is none. */
-static uint64_t whole_lines(const char *text, uint64_t from, uint64_t bytes) {
-    while (bytes > from && text[bytes - 1] != '\n')
-        bytes--;
-    return bytes > from ? bytes : 0;
+static bool odd_quotes(const char *p, const char *end) {
+    unsigned odd = 0;
+    for (; p < end; p++)
+        odd ^= *p == '"';
+    return odd;
 }
 
-/* Fills `next` with what `before` left over and new bytes, up to at least one newline or the end. */
+const char *pl_cut_after(pl_cut cut, const char *text, const char *from, const char *end) {
+    if (cut.record > 0) {
+        uint64_t records = ((uint64_t)(from - text) + cut.record - 1) / cut.record;
+        return (uint64_t)(end - text) / cut.record >= records ? text + records * cut.record : NULL;
+    }
+    bool inside = cut.quotes && odd_quotes(text, from);
+    for (const char *p = from; p < end; p++) {
+        const char *newline = memchr(p, '\n', (size_t)(end - p));
+        if (!newline)
+            return NULL;
+        inside ^= cut.quotes && odd_quotes(p, newline);
+        if (!inside)
+            return newline + 1;
+        p = newline;
+    }
+    return NULL;
+}
+
+/* Bytes up to and with the last whole line or record that ends after `from`; 0: there is none. `*inside` tells whether
+ * `from`, and then `bytes`, lies between quotes. */
+static uint64_t whole_units(pl_cut cut, const char *text, uint64_t from, uint64_t bytes, bool *inside) {
+    if (cut.record > 0)
+        return bytes - bytes % cut.record;
+    *inside ^= cut.quotes && odd_quotes(text + from, text + bytes);
+    for (bool within = *inside; bytes > from; bytes--) {
+        if (text[bytes - 1] == '\n' && !within)
+            return bytes;
+        within ^= cut.quotes && text[bytes - 1] == '"';
+    }
+    return 0;
+}
+
+/* pl_decode, or what it failed with when the head was read. */
+static parley_status decode(pl_source *source, char *out, uint64_t room, uint64_t *made, parley_error *error) {
+    *made = 0;
+    if (source->head.error.status != PARLEY_OK)
+        return pl_fail(error, source->head.error.status, "%s", source->head.error.sentence);
+    return pl_decode(source->decoder, &source->stop, out, room, made, error);
+}
+
+/* Fills `next` with what `before` left over and new bytes, up to at least one whole line or the end. */
 static parley_status fill(pl_source *source, const buffer *before, buffer *next) {
     parley_error *error = &next->error;
     uint64_t room = source->wave_bytes, searched = 0, made = 1;
+    bool inside = false;
     next->held = before->held - before->bytes;
     next->bytes = 0;
     while (next->bytes == 0 && made > 0) {
-        if (room < next->held + source->wave_bytes / 2)
+        if (searched > 0 && room < next->held + source->wave_bytes / 2)
             room = next->held * 2 + source->wave_bytes;
+        room = room > next->held ? room : next->held; /* what is there may be enough */
         if (!pl_span_reserve(&next->span, room + PL_TEXT_MARGIN))
             return pl_fail_memory(error, "a buffer of text", room);
         char *text = next->span.data;
         if (searched == 0 && next->held > 0)
             memcpy(text, (const char *)before->span.data + before->bytes, (size_t)next->held);
         while (next->held < room && made > 0) {
-            parley_status status =
-                pl_decode(source->decoder, &source->stop, text + next->held, room - next->held, &made, error);
+            parley_status status = decode(source, text + next->held, room - next->held, &made, error);
             next->held += made;
             if (status != PARLEY_OK) {
-                next->bytes = whole_lines(text, 0, next->held);
+                inside = false;
+                next->bytes = whole_units(source->cut, text, 0, next->held, &inside);
                 return status;
             }
         }
-        next->bytes = whole_lines(text, searched, next->held);
+        next->bytes = whole_units(source->cut, text, searched, next->held, &inside);
         searched = next->held;
     }
     if (made == 0) {
@@ -80,7 +124,7 @@ static parley_status fill(pl_source *source, const buffer *before, buffer *next)
 
 static void *run_ahead(void *argument) {
     pl_source *source = argument;
-    const buffer nothing = {0}, *before = &nothing;
+    const buffer *before = &source->head;
     for (unsigned turn = 0;; turn ^= 1) {
         buffer *next = &source->buffers[turn];
         pthread_mutex_lock(&source->mutex);
@@ -141,8 +185,8 @@ static void next_window(pl_source *source, const char **text, uint64_t *bytes) {
     *text = source->map + source->used;
     *bytes = left;
     if (left > wave) {
-        const char *newline = memchr(*text + wave - 1, '\n', (size_t)(left - wave + 1));
-        *bytes = newline ? (uint64_t)(newline - *text) + 1 : left;
+        const char *end = pl_cut_after(source->cut, *text, *text + wave - 1, *text + left);
+        *bytes = end ? (uint64_t)(end - *text) : left;
     }
     source->used += *bytes;
 }
@@ -205,8 +249,8 @@ parley_status pl_source_open(const char *path, uint64_t wave_bytes, pl_source **
     int file = pl_decoder_file(decoder);
     if (file >= 0)
         status = map_file(source, file, error);
-    else if (pl_decoder_content(decoder) != PL_CACHE)
-        status = start_thread(source, error);
+    else
+        source->streamed = pl_decoder_content(decoder) != PL_CACHE;
     return finish(status, source, out);
 }
 
@@ -229,8 +273,56 @@ parley_status pl_source_memory(const void *text, uint64_t bytes, const char *nam
     return finish(PARLEY_OK, source, out);
 }
 
+/* Reads on into the head. A failure is kept for later, when the lines before it were used. */
+static parley_status read_head(pl_source *source, uint64_t wanted, parley_error *error) {
+    buffer *head = &source->head;
+    uint64_t made = 1;
+    if (head->error.status != PARLEY_OK && head->held < wanted)
+        return pl_fail(error, head->error.status, "%s", head->error.sentence);
+    uint64_t room = wanted + HEAD_STEP; /* so that a pipe that has more is read in few steps */
+    if (!pl_span_reserve(&head->span, room + PL_TEXT_MARGIN))
+        return pl_fail_memory(error, "a buffer of text", room);
+    while (head->held < wanted && !head->last && head->error.status == PARLEY_OK) {
+        char *text = head->span.data;
+        head->error.status = decode(source, text + head->held, room - head->held, &made, &head->error);
+        head->held += made;
+        head->last = made == 0 && head->error.status == PARLEY_OK;
+    }
+    memset((char *)head->span.data + head->held, 0, PL_TEXT_MARGIN);
+    return PARLEY_OK;
+}
+
+parley_status pl_source_head(pl_source *source, uint64_t wanted, const char **text, uint64_t *bytes, bool *whole,
+                             parley_error *error) {
+    if (source->streamed) {
+        parley_status status = read_head(source, wanted, error);
+        *text = source->head.span.data;
+        *bytes = source->head.held < wanted ? source->head.held : wanted;
+        *whole = source->head.last && *bytes == source->head.held;
+        return status;
+    }
+    *text = source->map;
+    *bytes = source->size < wanted ? source->size : wanted;
+    *whole = *bytes == source->size;
+    return PARLEY_OK;
+}
+
+void pl_source_cut(pl_source *source, pl_cut cut) {
+    source->cut = cut;
+    if (source->streamed)
+        source->head.bytes = cut.skip;
+    else
+        source->used = cut.skip;
+}
+
 parley_status pl_source_next(pl_source *source, const char **text, uint64_t *bytes, parley_error *error) {
-    if (source->threaded)
+    if (source->streamed && !source->threaded) {
+        *bytes = 0;
+        parley_status status = start_thread(source, error);
+        if (status != PARLEY_OK)
+            return status;
+    }
+    if (source->streamed)
         return next_buffer(source, text, bytes, error);
     next_window(source, text, bytes);
     return PARLEY_OK;
@@ -258,6 +350,7 @@ void pl_source_close(pl_source *source) {
     }
     for (int i = 0; i < 2; i++)
         pl_span_free(&source->buffers[i].span);
+    pl_span_free(&source->head.span);
     if (source->map)
         munmap(source->map, source->map_bytes);
     pl_decoder_close(source->decoder);

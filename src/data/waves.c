@@ -12,20 +12,27 @@
 #define BLOCKS_PER_THREAD 4             /* so that no thread waits long for the last block of a wave */
 #define WAVE_BYTES ((uint64_t)16 << 20) /* of text in memory at once, but for very many threads */
 
-static void count_block(void *context, unsigned i) { pl_libsvm_count(&((pl_waves *)context)->blocks[i]); }
+static void count_block(void *context, unsigned i) {
+    pl_waves *waves = context;
+    waves->format->count(&waves->blocks[i]);
+}
 
-static void parse_block(void *context, unsigned i) { pl_libsvm_parse(&((pl_waves *)context)->blocks[i]); }
+static void parse_block(void *context, unsigned i) {
+    pl_waves *waves = context;
+    waves->format->parse(&waves->blocks[i]);
+}
 
-/* Cuts a wave into blocks at newlines, of about the same size. */
+/* Cuts a wave into blocks of whole lines or records, of about the same size. */
 static void cut_wave(pl_waves *waves, const char *text, uint64_t bytes) {
     const char *from = text, *end = text + bytes;
     for (unsigned i = 0; i < waves->block_count; i++) {
         const char *to = text + bytes / waves->block_count * (i + 1);
         if (to < from)
             to = from;
-        const char *newline = to < end ? memchr(to, '\n', (size_t)(end - to)) : NULL;
-        to = i + 1 < waves->block_count && newline ? newline + 1 : end;
-        waves->blocks[i] = (pl_block){.text = from, .end = to};
+        const char *cut = to < end ? pl_cut_after(waves->cut, from, to, end) : NULL;
+        to = i + 1 < waves->block_count && cut ? cut : end;
+        waves->blocks[i] =
+            (pl_block){.text = from, .end = to, .state = waves->state, .number = i, .ones = true, .unweighted = true};
         from = to;
     }
 }
@@ -49,6 +56,7 @@ static parley_status place_blocks(pl_waves *waves, parley_error *error) {
     }
     if (!make_room(&waves->start, rows + 1, waves->expected_rows, sizeof(uint64_t)) ||
         !make_room(&waves->label, rows, waves->expected_rows, sizeof(double)) ||
+        (waves->weighted && !make_room(&waves->weight, rows, waves->expected_rows, sizeof(double))) ||
         !make_room(&waves->index, entries, waves->expected_entries, sizeof(uint32_t)) ||
         !make_room(&waves->value, entries, waves->expected_entries, sizeof(float)))
         return pl_fail_memory(error, "the rows of the data", rows * 16 + entries * 8);
@@ -59,6 +67,8 @@ static parley_status place_blocks(pl_waves *waves, parley_error *error) {
         pl_block *block = &waves->blocks[i];
         block->row_end = (uint64_t *)waves->start.data + rows + 1;
         block->label = (double *)waves->label.data + rows;
+        block->weight = waves->weighted ? (double *)waves->weight.data + rows : NULL;
+        block->first_row = waves->passed + rows;
         block->index = (uint32_t *)waves->index.data + entries;
         block->value = (float *)waves->value.data + entries;
         block->first = entries;
@@ -81,6 +91,8 @@ static void close_gap(pl_waves *waves, const pl_block *block) {
             row_end[i] = block->row_end[i] - gap;
     if (label != block->label)
         memmove(label, block->label, (size_t)(block->rows * sizeof *label));
+    if (label != block->label && block->weight)
+        memmove((double *)waves->weight.data + rows, block->weight, (size_t)(block->rows * sizeof *label));
     if (gap > 0) {
         memmove(index, block->index, (size_t)(block->entries * sizeof *index));
         memmove(value, block->value, (size_t)(block->entries * sizeof *value));
@@ -102,10 +114,16 @@ static parley_status collect(pl_waves *waves, parley_error *error) {
     uint64_t before = waves->entries;
     bool ones = true;
     for (unsigned i = 0; i < waves->block_count; i++) {
-        const pl_block *block = &waves->blocks[i];
+        pl_block *block = &waves->blocks[i];
+        parley_status status = PARLEY_OK;
         waves->lines += block->lines;
-        if (block->fault.format)
-            return pl_libsvm_fail(&block->fault, pl_source_name(waves->source), waves->lines, error);
+        if (block->fault.format || block->fault.memory)
+            status = pl_fault_fail(&block->fault, pl_source_name(waves->source), waves->lines, error);
+        else if (waves->format->settle)
+            status = waves->format->settle(waves, block, error);
+        if (status != PARLEY_OK)
+            return status;
+        waves->unweighted &= block->unweighted;
         close_gap(waves, block);
         waves->rows += block->rows;
         waves->entries += block->entries;
@@ -125,7 +143,7 @@ parley_status pl_waves_next(pl_waves *waves, bool *more, parley_error *error) {
         return status;
     cut_wave(waves, text, bytes);
     if (waves->block_count == 1) /* nothing follows it that would need its exact size */
-        pl_libsvm_bound(&waves->blocks[0]);
+        waves->format->bound(&waves->blocks[0]);
     else
         pl_pool_run(waves->pool, count_block, waves, waves->block_count);
     status = place_blocks(waves, error);
@@ -136,14 +154,15 @@ parley_status pl_waves_next(pl_waves *waves, bool *more, parley_error *error) {
 }
 
 void pl_waves_rewind(pl_waves *waves) {
+    waves->passed += waves->rows;
     waves->rows = waves->entries = 0;
-    waves->ones = true;
+    waves->ones = waves->unweighted = true;
 }
 
 static parley_status prepare(pl_pool *pool, uint64_t block_bytes, pl_waves *waves, uint64_t *wave_bytes,
                              parley_error *error) {
     unsigned threads = pl_pool_threads(pool);
-    *waves = (pl_waves){.pool = pool, .ones = true};
+    *waves = (pl_waves){.pool = pool, .ones = true, .unweighted = true};
     waves->block_count = threads == 1 ? 1 : threads * BLOCKS_PER_THREAD;
     uint64_t usual = BLOCK_BYTES;
     while (usual > SMALLEST_BLOCK && usual * waves->block_count > WAVE_BYTES)
@@ -152,33 +171,52 @@ static parley_status prepare(pl_pool *pool, uint64_t block_bytes, pl_waves *wave
     return pl_take(&waves->blocks, waves->block_count, sizeof *waves->blocks, "reading", error);
 }
 
-parley_status pl_waves_open(const char *path, pl_pool *pool, uint64_t block_bytes, pl_waves *waves,
-                            parley_error *error) {
+/* Chooses the format of an open source, and lets it look at the head. */
+static parley_status begin(pl_waves *waves, const pl_reading *reading, parley_error *error) {
+    if (pl_source_content(waves->source) == PL_CACHE)
+        return pl_format_check(reading, NULL, pl_source_name(waves->source), error);
+    parley_status status = pl_format_choose(reading, waves->source, &waves->format, error);
+    if (status == PARLEY_OK && waves->format->open)
+        status = waves->format->open(waves, reading, error);
+    if (status == PARLEY_OK)
+        pl_source_cut(waves->source, waves->cut);
+    return status;
+}
+
+parley_status pl_waves_open(const char *path, const pl_reading *reading, pl_pool *pool, uint64_t block_bytes,
+                            pl_waves *waves, parley_error *error) {
     uint64_t wave_bytes;
     parley_status status = prepare(pool, block_bytes, waves, &wave_bytes, error);
     if (status == PARLEY_OK)
         status = pl_source_open(path, wave_bytes, &waves->source, error);
+    if (status == PARLEY_OK)
+        status = begin(waves, reading, error);
     if (status != PARLEY_OK)
         pl_waves_close(waves);
     return status;
 }
 
-parley_status pl_waves_memory(const void *text, uint64_t bytes, const char *name, pl_pool *pool, uint64_t block_bytes,
-                              pl_waves *waves, parley_error *error) {
+parley_status pl_waves_memory(const void *text, uint64_t bytes, const char *name, const pl_reading *reading,
+                              pl_pool *pool, uint64_t block_bytes, pl_waves *waves, parley_error *error) {
     uint64_t wave_bytes;
     parley_status status = prepare(pool, block_bytes, waves, &wave_bytes, error);
     if (status == PARLEY_OK)
         status = pl_source_memory(text, bytes, name, wave_bytes, &waves->source, error);
+    if (status == PARLEY_OK)
+        status = begin(waves, reading, error);
     if (status != PARLEY_OK)
         pl_waves_close(waves);
     return status;
 }
 
 void pl_waves_close(pl_waves *waves) {
+    if (waves->format && waves->format->close)
+        waves->format->close(waves->state);
     pl_source_close(waves->source);
     pl_free(waves->blocks);
     pl_span_free(&waves->start);
     pl_span_free(&waves->label);
+    pl_span_free(&waves->weight);
     pl_span_free(&waves->index);
     pl_span_free(&waves->value);
     *waves = (pl_waves){0};

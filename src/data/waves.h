@@ -4,26 +4,32 @@
 
 #include "base/memory.h"
 #include "base/pool.h"
-#include "data/libsvm.h"
-#include "data/source.h"
+#include "data/format.h"
 
-typedef struct pl_waves {
+struct pl_waves {
     pl_source *source;
+    const pl_format *format; /* NULL: not text */
+    void *state;             /* the format's */
+    pl_cut cut;
     pl_pool *pool;
     pl_block *blocks;
     unsigned block_count;
-    pl_span start, label, index, value; /* of `rows` rows with `entries` entries; `value` holds none while `ones` */
+    pl_span start, label, weight, index,
+        value; /* of `rows` rows with `entries` entries; `value` holds none while `ones` */
     uint64_t rows, entries, columns, lines;
+    uint64_t passed; /* rows before those, that were forgotten */
     bool ones;
+    bool needs_all;                           /* columns are numbered when all rows are known */
+    bool weighted, unweighted;                /* the format has weights; so far all were 1 */
     uint64_t expected_rows, expected_entries; /* in all; 0: make room for the present wave only */
-} pl_waves;
+};
 
 /* `block_bytes` is about the size of a block; 0: the usual one. */
-parley_status pl_waves_open(const char *path, pl_pool *pool, uint64_t block_bytes, pl_waves *waves,
-                            parley_error *error);
+parley_status pl_waves_open(const char *path, const pl_reading *reading, pl_pool *pool, uint64_t block_bytes,
+                            pl_waves *waves, parley_error *error);
 /* The same for text in memory; `name` is for messages. */
-parley_status pl_waves_memory(const void *text, uint64_t bytes, const char *name, pl_pool *pool, uint64_t block_bytes,
-                              pl_waves *waves, parley_error *error);
+parley_status pl_waves_memory(const void *text, uint64_t bytes, const char *name, const pl_reading *reading,
+                              pl_pool *pool, uint64_t block_bytes, pl_waves *waves, parley_error *error);
 /* Adds the rows of the next wave; `*more` is false at the end. */
 parley_status pl_waves_next(pl_waves *waves, bool *more, parley_error *error);
 /* Forgets the rows, so that the next wave begins at the front of the arrays. */

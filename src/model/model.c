@@ -1,6 +1,6 @@
 /* model.c: z = coef x + intercept, one row of `coef` per output. The file is safetensors: F64 tensors `coef` (outputs x
- * columns) and `intercept` (outputs), and metadata strings of which `format`, `loss` and `labels` decide how it is
- * read. */
+ * columns) and `intercept` (outputs), names of columns and classes where there are some, and metadata strings of which
+ * `format`, `loss` and `labels` decide how it is read. */
 #include "model/model.h"
 
 #include <math.h>
@@ -11,6 +11,7 @@
 #define FORMAT "parley-model-1"
 #define MOST_COLUMNS ((uint64_t)1 << 32) /* column ids have 32 bits */
 #define MOST_OUTPUTS ((uint64_t)1 << 20)
+#define MOST_HASH_BITS 30
 #define ROWS_PER_TASK 1024
 #define WORTH_THREADS 500000 /* multiplications; starting threads takes as long as about a tenth of these */
 
@@ -140,6 +141,25 @@ static parley_status read_parameter(parley_model *model, const pl_container *con
     return PARLEY_OK;
 }
 
+/* How many bits of hash its last columns have; 0: none. */
+static unsigned hash_bits(const parley_model *model) {
+    const char *text = pl_model_meta(model, "hash_bits");
+    unsigned bits = 0;
+    for (; text && *text >= '0' && *text <= '9' && bits < MOST_HASH_BITS; text++)
+        bits = bits * 10 + (unsigned)(*text - '0');
+    return bits <= MOST_HASH_BITS && (uint64_t)1 << bits <= model->columns ? bits : 0;
+}
+
+static parley_status copy_names(parley_model *model, const pl_container *container, const char *path,
+                                parley_error *error) {
+    pl_names names, classes;
+    if (!pl_names_get(container, "name", model->columns, &names) ||
+        !pl_names_get(container, "class", MOST_OUTPUTS, &classes))
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: the tensors of names are not of the right shape", path);
+    parley_status status = pl_names_copy(&names, &model->names, error);
+    return status == PARLEY_OK ? pl_names_copy(&classes, &model->classes, error) : status;
+}
+
 /* The model in an open container. Copied, so that the file may change or go afterwards. */
 static parley_status from_container(const pl_container *container, const char *path, parley_model **out,
                                     parley_error *error) {
@@ -168,6 +188,8 @@ static parley_status from_container(const pl_container *container, const char *p
         status = read_parameter(model, container, path, error);
     if (status == PARLEY_OK)
         status = copy_metas(model, container, path, error);
+    if (status == PARLEY_OK)
+        status = copy_names(model, container, path, error);
     if (status != PARLEY_OK) {
         parley_model_free(model);
         model = NULL;
@@ -229,6 +251,32 @@ const char *pl_model_meta(const parley_model *model, const char *key) {
     return NULL;
 }
 
+parley_status pl_model_name(parley_model *model, const parley_data *data, parley_error *error) {
+    char bits[16];
+    snprintf(bits, sizeof bits, "%u", data->hash_bits);
+    parley_status status = pl_names_copy(&data->names, &model->names, error);
+    if (status == PARLEY_OK)
+        status = pl_names_copy(&data->classes, &model->classes, error);
+    if (status == PARLEY_OK && data->hash_bits > 0)
+        status = pl_model_set_meta(model, "hash_bits", bits, error);
+    return status;
+}
+
+void pl_model_reading(const parley_model *model, pl_reading *reading) {
+    reading->model_columns = model->columns;
+    reading->names = &model->names;
+    reading->classes = &model->classes;
+    reading->model_bits = hash_bits(model);
+}
+
+pl_name pl_model_column(const parley_model *model, uint64_t column, char *text, size_t size) {
+    pl_name name = pl_names_at(&model->names, column);
+    if (name.bytes > 0)
+        return name;
+    snprintf(text, size, "%llu", (unsigned long long)column + 1);
+    return (pl_name){text, strlen(text)};
+}
+
 parley_status pl_model_parse(const void *bytes, uint64_t size, const char *path, parley_model **out,
                              parley_error *error) {
     pl_container *container;
@@ -268,11 +316,14 @@ parley_status parley_model_save(const parley_model *model, const char *path, par
     for (unsigned i = 0; i < model->metas; i++)
         if (!set_by_model(model->meta[i].key))
             pairs[count++] = model->meta[i];
-    const pl_tensor tensors[] = {
+    pl_tensor tensors[6] = {
         {"coef", PL_F64, 2, {model->outputs, model->columns}, model->coef},
         {"intercept", PL_F64, 1, {model->outputs, 0}, model->intercept},
     };
-    return pl_container_write(path, tensors, 2, pairs, count, error);
+    unsigned tensor_count = 2;
+    pl_names_put_starts(&model->names, &model->classes, tensors, &tensor_count);
+    pl_names_put_texts(&model->names, &model->classes, tensors, &tensor_count);
+    return pl_container_write(path, tensors, tensor_count, pairs, count, error);
 }
 
 parley_status parley_model_load(const char *path, parley_model **out, parley_error *error) {
@@ -297,11 +348,20 @@ const double *parley_model_coef(const parley_model *model) { return model->coef;
 
 const double *parley_model_intercept(const parley_model *model) { return model->intercept; }
 
+const char *parley_model_column_name(const parley_model *model, uint64_t column, uint64_t *bytes) {
+    pl_name name = pl_names_at(&model->names, column);
+    if (bytes)
+        *bytes = name.bytes;
+    return name.text;
+}
+
 void parley_model_free(parley_model *model) {
     if (!model)
         return;
     for (unsigned i = 0; i < model->metas; i++)
         free_pair(model->meta[i]);
+    pl_names_free(&model->names);
+    pl_names_free(&model->classes);
     pl_free(model->coef);
     pl_free(model->intercept);
     pl_free(model);

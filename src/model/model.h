@@ -14,6 +14,8 @@ struct parley_model {
     double *intercept; /* outputs */
     const pl_loss *loss;
     pl_loss own_loss; /* what it points to where the loss has a parameter */
+    pl_names names;   /* of columns, as in the data; perhaps none */
+    pl_names classes; /* of labels 0, 1, ..., where they were words */
     double low, high; /* binary losses: the labels that -1 and +1 stand for */
     unsigned metas;
     pl_pair meta[PL_MODEL_METAS]; /* both strings of a pair belong to the model */
@@ -23,6 +25,12 @@ parley_status pl_model_new(uint64_t outputs, uint64_t columns, const pl_loss *lo
                            parley_error *error);
 parley_status pl_model_set_meta(parley_model *model, const char *key, const char *value, parley_error *error);
 const char *pl_model_meta(const parley_model *model, const char *key); /* or NULL */
+/* Copies the names of columns and classes from the data that the model was trained on, and how they were hashed. */
+parley_status pl_model_name(parley_model *model, const parley_data *data, parley_error *error);
+/* How data for this model are to be read: their columns are matched with its names. */
+void pl_model_reading(const parley_model *model, pl_reading *reading);
+/* The name of a column, or its number from 1 where it has none; in `text` if need be. */
+pl_name pl_model_column(const parley_model *model, uint64_t column, char *text, size_t size);
 /* A model from safetensors bytes in memory; for the fuzzer. */
 parley_status pl_model_parse(const void *bytes, uint64_t size, const char *path, parley_model **out,
                              parley_error *error);

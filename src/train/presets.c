@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "data/format.h"
+
 #define FEW_COLUMNS 200    /* where Newton beats dual ascent on sparse data too; docs/auto.md */
 #define DENSE_COLUMNS 2000 /* where it does so on dense data, on which dual ascent may never end */
 #define DENSE_SHARE 0.1
@@ -76,7 +78,8 @@ const pl_preset *pl_preset_choose(const pl_glm *glm) {
     return pl_preset_find("gd"); /* no L2 penalty: no dual variables to ascend in */
 }
 
-const char *const pl_list_kinds[] = {"losses", "solvers", "combines", "exchanges", "engines", "presets", NULL};
+const char *const pl_list_kinds[] = {"losses",  "solvers", "combines", "exchanges",
+                                     "engines", "presets", "formats",  NULL};
 
 unsigned pl_list(const char *kind, pl_entry *entries) {
     unsigned i = 0;
@@ -98,5 +101,8 @@ unsigned pl_list(const char *kind, pl_entry *entries) {
     else if (strcmp(kind, "presets") == 0)
         for (; i < pl_presets_count; i++)
             entries[i] = (pl_entry){pl_presets[i].name, pl_presets[i].help};
+    else if (strcmp(kind, "formats") == 0)
+        for (; i < pl_formats_count; i++)
+            entries[i] = (pl_entry){pl_formats[i]->name, pl_formats[i]->help};
     return i;
 }

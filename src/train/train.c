@@ -258,6 +258,8 @@ static parley_status make_model(pl_run *run, parley_model **out, parley_error *e
     if (status != PARLEY_OK)
         return status;
     status = describe_model(run, model, error);
+    if (status == PARLEY_OK)
+        status = pl_model_name(model, run->data, error);
     if (status != PARLEY_OK)
         parley_model_free(model);
     else

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# run.sh [NAME ...]: fuzzes every reader of bytes, or those named (libsvm, cache, model), for SECONDS (60) each, with
+# run.sh [NAME ...]: fuzzes every reader of bytes, or those named (libsvm, csv, vw, idx, cache, model), for SECONDS (60) each, with
 # libFuzzer, AddressSanitizer and UndefinedBehaviorSanitizer. Starts from a copy of the corpus; what crashed a reader is
 # kept in build/fuzz/found, and the corpus in build/fuzz/corpus grows from run to run.
 seconds=$(printenv SECONDS || echo 60) # first of all: in bash it counts on
@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 folder=build/fuzz
 names=("$@")
-[ ${#names[@]} -gt 0 ] || names=(libsvm cache model)
+[ ${#names[@]} -gt 0 ] || names=(libsvm csv vw idx cache model)
 
 mkdir -p $folder/found
 cmake -S . -B $folder -DCMAKE_C_COMPILER=clang -DPARLEY_FUZZ=ON -DPARLEY_SANITIZE=address,undefined > $folder/build.log 2>&1 &&

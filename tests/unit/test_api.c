@@ -57,6 +57,27 @@ static parley_model *train(const parley_data *data, const char *preset, parley_s
     return model;
 }
 
+static void settings_say_how_to_read(void **state) {
+    (void)state;
+    parley_settings *settings;
+    parley_data *data;
+    parley_error error;
+    uint64_t columns;
+    assert_int_equal(parley_settings_new(&settings, &error), PARLEY_OK);
+    assert_int_equal(parley_settings_set(settings, "format", "libsvm", &error), PARLEY_OK);
+    assert_int_equal(parley_data_read_with(data_path, settings, &data, &error), PARLEY_OK);
+    parley_data_shape(data, NULL, &columns, NULL);
+    assert_true(columns > 0);
+    parley_data_free(data);
+    assert_int_equal(parley_settings_set(settings, "hash_bits", "4", &error), PARLEY_OK);
+    assert_int_equal(parley_data_read_with(data_path, settings, &data, &error), PARLEY_BAD_USAGE);
+    assert_null(data);
+    assert_int_equal(parley_settings_set(settings, "format", "vw", &error), PARLEY_OK);
+    assert_int_equal(parley_data_read_with(data_path, settings, &data, &error), PARLEY_BAD_INPUT);
+    assert_null(data);
+    parley_settings_free(settings);
+}
+
 static void data_have_a_shape(void **state) {
     (void)state;
     parley_data *data = read_data();
@@ -189,6 +210,7 @@ static void everything_frees_null(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(settings_say_how_to_read),
         cmocka_unit_test(data_have_a_shape),
         cmocka_unit_test(a_model_trains_saves_loads_and_decides),
         cmocka_unit_test(presets_agree),

@@ -204,7 +204,8 @@ static void every_wrong_number_is_found(void **state) {
 static void wrong_metadata_and_tensors_are_refused(void **state) {
     (void)state;
     static const char numbers[] = WRONG "its metadata have no proper rows, columns and nonzeros";
-    static const char shapes[] = WRONG "its tensors are not start, label, weight, index and value of the right shape";
+    static const char shapes[] =
+        WRONG "its tensors are not start, label, weight, index, value and names of the right shape";
     {
         SPOILED(s.format = "other");
         assert_refused(&s, "a safetensors file, but not a data cache; its format is not parley-data-1");

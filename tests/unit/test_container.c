@@ -112,7 +112,7 @@ static const struct {
     {"{\"a\":{\"dtype\":\"F64\",\"shape\":[0]}}", 0, WRONG "tensor \"a\" must have dtype, shape and data_offsets"},
     {"{\"__metadata__\":[]}", 0, WRONG "its metadata are not an object"},
     {"{\"__metadata__\":{\"a\":1}}", 0, WRONG "its metadata are not all text"},
-    {"{" TENSOR("a", "F16", "[2]", 0, 4) "}", 4, WRONG "tensor \"a\" has a type other than F64, U64, F32 and U32"},
+    {"{" TENSOR("a", "F16", "[2]", 0, 4) "}", 4, WRONG "tensor \"a\" has a type other than F64, U64, F32, U32 and U8"},
     {"{" TENSOR("a", "F64", "[]", 0, 8) "}", 8, WRONG "tensor \"a\" has a shape other than [n] and [n, m]"},
     {"{" TENSOR("a", "F64", "[1,1,1]", 0, 8) "}", 8, WRONG "tensor \"a\" has a shape other than [n] and [n, m]"},
     {"{" TENSOR("a", "F64", "[-1]", 0, 8) "}", 8, WRONG "tensor \"a\" has a shape other than [n] and [n, m]"},

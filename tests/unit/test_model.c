@@ -115,6 +115,35 @@ static void loads_what_was_saved(void **state) {
     parley_model_free(loaded);
 }
 
+static const uint64_t name_start[] = {0, 3, 3, 8}, class_start[] = {0, 2, 5};
+static const pl_names some_names = {3, name_start, "agew=red", NULL}, two_classes = {2, class_start, "noyes", NULL};
+
+static void names_are_kept_and_numbers_stand_in_for_missing_ones(void **state) {
+    (void)state;
+    parley_model *model = make_model(&pl_loss_logistic, COLUMNS), *loaded;
+    const parley_data data = {.names = some_names, .classes = two_classes, .hash_bits = 2};
+    pl_reading reading = {0};
+    char text[24];
+    uint64_t bytes;
+    assert_int_equal(pl_model_name(model, &data, NULL), PARLEY_OK);
+    assert_int_equal(parley_model_save(model, path, NULL), PARLEY_OK);
+    assert_int_equal(parley_model_load(path, &loaded, NULL), PARLEY_OK);
+    assert_memory_equal(parley_model_column_name(loaded, 2, &bytes), "w=red", 5);
+    assert_int_equal(bytes, 5);
+    parley_model_column_name(loaded, 1, &bytes);
+    assert_int_equal(bytes, 0);
+    assert_memory_equal(pl_model_column(loaded, 0, text, sizeof text).text, "age", 3);
+    assert_string_equal(pl_model_column(loaded, 1, text, sizeof text).text, "2");
+    pl_model_reading(loaded, &reading);
+    assert_int_equal(reading.model_columns, COLUMNS);
+    assert_int_equal(reading.model_bits, 2);
+    assert_int_equal(reading.names->count, 3);
+    assert_int_equal(reading.classes->count, 2);
+    assert_memory_equal(pl_names_at(reading.classes, 1).text, "yes", 3);
+    parley_model_free(model);
+    parley_model_free(loaded);
+}
+
 static void saves_the_same_bytes_after_loading(void **state) {
     (void)state;
     parley_model *model = make_model(&pl_loss_squared, 7), *loaded;
@@ -423,6 +452,8 @@ static parley_status save_load_measure(const sample *sample, parley_error *error
     if (status == PARLEY_OK)
         status = pl_model_set_meta(model, "gap", "1e-05", error);
     if (status == PARLEY_OK)
+        status = pl_model_name(model, &(parley_data){.names = some_names, .classes = two_classes}, error);
+    if (status == PARLEY_OK)
         status = parley_model_save(model, path, error);
     if (status == PARLEY_OK)
         status = parley_model_load(path, &loaded, error);
@@ -464,6 +495,7 @@ static void every_failed_allocation_is_reported(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loads_what_was_saved),
+        cmocka_unit_test(names_are_kept_and_numbers_stand_in_for_missing_ones),
         cmocka_unit_test(saves_the_same_bytes_after_loading),
         cmocka_unit_test(a_loss_keeps_its_parameter),
         cmocka_unit_test(a_model_without_columns_is_a_model),

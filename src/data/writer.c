@@ -1,9 +1,10 @@
-/* write.c: data as LIBSVM text. */
+/* writer.c: the buffer, and numbers in their shortest form. */
+#include "data/writer.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/data.h"
 #include "data/file.h"
 #include "data/numeral.h"
 
@@ -14,13 +15,16 @@
 #define MOST_DECIMALS 7
 #define SMALLEST_DECIMAL 1e-4F /* below it, a power of ten is shorter */
 
-typedef struct writer {
+struct pl_writer {
     pl_file *file;
+    const char *path;
     char *text;
     size_t used;
-} writer;
+    parley_status status; /* of the first failure */
+    parley_error *error;
+};
 
-static char *put_whole(char *p, uint64_t number) {
+char *pl_put_whole(char *p, uint64_t number) {
     char digits[20];
     unsigned count = 0;
     do
@@ -34,7 +38,7 @@ static char *put_whole(char *p, uint64_t number) {
 /* Writes whole / 10^decimals. */
 static char *put_decimal(char *p, uint32_t whole, unsigned decimals) {
     static const uint32_t ten_to[MOST_DECIMALS + 1] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000};
-    p = put_whole(p, whole / ten_to[decimals]);
+    p = pl_put_whole(p, whole / ten_to[decimals]);
     if (decimals == 0)
         return p;
     *p++ = '.';
@@ -61,7 +65,7 @@ static char *shorten_exponent(char *p) {
 }
 
 /* Writes the fewest digits that read back as `value`; the locale is plain. */
-static char *put_float(char *p, float value) {
+char *pl_put_float(char *p, float value) {
     static const float ten_to[MOST_DECIMALS + 1] = {1e0F, 1e1F, 1e2F, 1e3F, 1e4F, 1e5F, 1e6F, 1e7F};
     float size = fabsf(value);
     if (size == 0 || (size >= SMALLEST_DECIMAL && size < EXACT_FLOAT)) {
@@ -84,71 +88,68 @@ static char *put_float(char *p, float value) {
     return shorten_exponent(p);
 }
 
-static char *put_label(char *p, double label) {
+char *pl_put_label(char *p, double label) {
     if (label != floor(label) || fabs(label) > EXACT_DOUBLE) {
         pl_number_text(label, p, ENTRY_BYTES);
         return shorten_exponent(p);
     }
     if (signbit(label))
         *p++ = '-';
-    return put_whole(p, (uint64_t)fabs(label));
+    return pl_put_whole(p, (uint64_t)fabs(label));
 }
 
-static parley_status flush(writer *to, parley_error *error) {
-    parley_status status = pl_file_write(to->file, to->text, to->used, error);
+static void flush(pl_writer *to) {
+    if (to->status == PARLEY_OK)
+        to->status = pl_file_write(to->file, to->text, to->used, to->error);
     to->used = 0;
-    return status;
 }
 
-static parley_status write_row(writer *to, const parley_data *data, uint64_t row, parley_error *error) {
-    const pl_matrix *x = &data->x;
-    parley_status status = PARLEY_OK;
-    char *p = put_label(to->text + to->used, data->label[row]);
-    for (uint64_t i = x->start[row]; i < x->start[row + 1] && status == PARLEY_OK; i++) {
-        *p++ = ' ';
-        p = put_whole(p, (uint64_t)x->index[i] + 1);
-        *p++ = ':';
-        p = x->value ? put_float(p, x->value[i]) : put_whole(p, 1);
-        to->used = (size_t)(p - to->text);
-        if (to->used + 3 * ENTRY_BYTES > BUFFER_BYTES) {
-            status = flush(to, error);
-            p = to->text;
-        }
-    }
-    *p++ = '\n';
-    to->used = (size_t)(p - to->text);
-    if (status == PARLEY_OK && to->used + 3 * ENTRY_BYTES > BUFFER_BYTES)
-        status = flush(to, error);
-    return status;
+char *pl_writer_room(pl_writer *to) {
+    if (to->used + PL_ROOM_BYTES > BUFFER_BYTES)
+        flush(to);
+    return to->text + to->used;
 }
+
+void pl_writer_used(pl_writer *to, char *end) { to->used = (size_t)(end - to->text); }
+
+void pl_writer_text(pl_writer *to, const char *text, uint64_t bytes) {
+    while (bytes > 0) {
+        if (to->used == BUFFER_BYTES)
+            flush(to);
+        uint64_t room = BUFFER_BYTES - to->used, now = bytes < room ? bytes : room;
+        memcpy(to->text + to->used, text, now);
+        to->used += now;
+        text += now;
+        bytes -= now;
+    }
+}
+
+const char *pl_writer_path(const pl_writer *to) { return to->path; }
 
 static bool ends_in(const char *path, const char *ending) {
     size_t length = strlen(path), wanted = strlen(ending);
     return length >= wanted && strcmp(path + length - wanted, ending) == 0;
 }
 
-static parley_status write_rows(writer *to, const parley_data *data, parley_error *error) {
-    parley_status status = PARLEY_OK;
-    pl_locale locale = pl_locale_plain();
-    for (uint64_t row = 0; row < data->x.rows && status == PARLEY_OK; row++)
-        status = write_row(to, data, row, error);
-    pl_locale_back(locale);
-    return status == PARLEY_OK ? flush(to, error) : status;
-}
-
-parley_status pl_data_write_libsvm(const parley_data *data, const char *path, parley_error *error) {
-    if (data->weight)
-        return pl_fail(error, PARLEY_BAD_USAGE, "%s: LIBSVM text has no place for weights; write a cache", path);
-    writer to = {0};
+parley_status pl_write_rows(const parley_data *data, const char *path,
+                            void (*head)(pl_writer *to, const parley_data *data),
+                            void (*row)(pl_writer *to, const parley_data *data, uint64_t row), parley_error *error) {
+    pl_writer to = {.path = path, .error = error};
     pl_compression compression = ends_in(path, ".gz")    ? PL_TO_GZIP
                                  : ends_in(path, ".zst") ? PL_TO_ZSTD
                                                          : PL_NOT_COMPRESSED;
-    parley_status status = pl_take(&to.text, BUFFER_BYTES, 1, "writing", error);
-    if (status == PARLEY_OK)
-        status = pl_file_open(path, compression, &to.file, error);
-    if (status == PARLEY_OK)
-        status = write_rows(&to, data, error);
-    status = pl_file_close(to.file, status, error);
+    to.status = pl_take(&to.text, BUFFER_BYTES, 1, "writing", error);
+    if (to.status == PARLEY_OK)
+        to.status = pl_file_open(path, compression, &to.file, error);
+    pl_locale locale = pl_locale_plain();
+    if (head && to.status == PARLEY_OK)
+        head(&to, data);
+    for (uint64_t i = 0; i < data->x.rows && to.status == PARLEY_OK; i++)
+        row(&to, data, i);
+    pl_locale_back(locale);
+    if (to.status == PARLEY_OK)
+        flush(&to);
+    parley_status status = pl_file_close(to.file, to.status, error);
     pl_free(to.text);
     return status;
 }

@@ -1,0 +1,568 @@
+/* csv.c: comma-separated values, and with tabs or semicolons. A field may stand in quotes, and may then hold
+ * separators, newlines and, doubled, quotes. Words of a column of categories become columns of their own: new ones are
+ * numbered after each wave in the order of the input, and when all is read once more, by column and then by text, so
+ * that neither the threads nor the order of rows decide. With hashes no table is needed. */
+#include "data/csv.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/hash.h"
+#include "data/numeral.h"
+#include "data/quick.h"
+
+#define FRESH 0x80000000u /* marks a number of the block's own dictionary */
+#define MOST_CLASSES 1000
+#define TASK_ENTRIES ((uint64_t)1 << 20)
+#define LONGEST_NAME 1024 /* of names of hashes that are kept */
+
+/* Sentences get the word, the name of the column, and its number. */
+#define SAY_NUL "NUL byte; this is not CSV text"
+#define SAY_QUOTE "a quote inside the field \"%s\"; put the whole field in quotes and double those in it"
+#define SAY_AFTER_QUOTE "text after the closing quote: \"%s\"; double quotes that belong to a field"
+#define SAY_OPEN "a quote that is never closed, at \"%s\""
+#define SAY_FEWER "%.0s%.0sfewer fields than the %u of the first line"
+#define SAY_MORE "%.0s%.0smore fields than the %u of the first line; put fields with separators in quotes"
+#define SAY_VALUE                                                                                                      \
+    "value \"%s\" of column %s is not a number as those above it; if it holds categories: --categorical %u"
+#define SAY_FINITE "value \"%s\" of column %s is not finite; values must be finite"
+#define SAY_LARGE "value \"%s\" of column %s is too large for a 32-bit float; scale the column"
+#define SAY_MISSING "%.0svalue of column %s is missing; --missing absent takes it as 0"
+#define SAY_NO_LABEL "%.0sthe label, column %s, is missing; every row needs one"
+#define SAY_LABEL "label \"%s\" in column %s is not a finite number as those above it"
+#define SAY_CLASS "label \"%s\" in column %s is no class of the model"
+#define SAY_WEIGHT "weight \"%s\" in column %s is not a number that is finite and not negative"
+
+static bool blank(char c, char separator) { return c == ' ' || c == '\r' || (c == '\t' && separator != '\t'); }
+
+static const char *fault(pl_block *block, const char *format, const char *word, const char *stop) {
+    const char *nul = memchr(word, '\0', (size_t)(stop - word));
+    block->fault = (pl_fault){.format = nul ? SAY_NUL : format, .word = word, .stop = stop};
+    return NULL;
+}
+
+/* The same for a field of a column. Always false. */
+static bool field_fault(pl_block *block, const char *format, const pl_field *field, unsigned column) {
+    const pl_csv *csv = block->state;
+    fault(block, format, field->text, field->text + field->bytes);
+    block->fault.name = csv->columns[column].name;
+    block->fault.column = column + 1;
+    return false;
+}
+
+static bool no_memory(pl_block *block) {
+    block->fault.memory = true;
+    return false;
+}
+
+/* Copies a quoted field from `p` to `stop` with single quotes for doubled ones; false: no memory. */
+static bool unquote(pl_block *block, const char *p, const char *stop, pl_field *field) {
+    pl_csv_scratch *scratch = &((pl_csv *)block->state)->scratch[block->number];
+    uint64_t bytes = (uint64_t)(stop - p);
+    if (bytes > scratch->room) {
+        char *text = pl_realloc(scratch->text, bytes * 2, 1);
+        if (!text)
+            return no_memory(block);
+        scratch->text = text;
+        scratch->room = bytes * 2;
+    }
+    char *to = scratch->text;
+    for (; p < stop; p++) {
+        *to++ = *p;
+        p += *p == '"';
+    }
+    *field = (pl_field){scratch->text, (uint64_t)(to - scratch->text), true};
+    return true;
+}
+
+/* Reads a field in quotes; `p` is behind the first. */
+static const char *quoted_field(pl_block *block, const char *p, pl_field *field) {
+    const pl_csv *csv = block->state;
+    const char *first = p, *stop;
+    bool doubled = false;
+    for (;; p = stop + 2) {
+        stop = memchr(p, '"', (size_t)(block->end - p));
+        if (!stop) {
+            const char *line = memchr(first, '\n', (size_t)(block->end - first));
+            return fault(block, SAY_OPEN, first, line ? line : block->end);
+        }
+        if (stop + 1 >= block->end || stop[1] != '"')
+            break;
+        doubled = true;
+    }
+    *field = (pl_field){first, (uint64_t)(stop - first), true};
+    for (const char *q = first; (q = memchr(q, '\n', (size_t)(stop - q))); q++)
+        block->lines++;
+    if (doubled && !unquote(block, first, stop, field))
+        return NULL;
+    for (p = stop + 1; p < block->end && blank(*p, csv->separator); p++)
+        ;
+    if (p == block->end || *p == '\n' || *p == csv->separator)
+        return p;
+    for (stop = p; stop < block->end && *stop != '\n' && *stop != csv->separator; stop++)
+        ;
+    return fault(block, SAY_AFTER_QUOTE, p, stop);
+}
+
+const char *pl_csv_field(pl_block *block, const char *p, pl_field *field) {
+    const pl_csv *csv = block->state;
+    char separator = csv->separator;
+    while (p < block->end && blank(*p, separator))
+        p++;
+    if (p < block->end && *p == '"')
+        return quoted_field(block, p + 1, field);
+    const char *first = p, *stop;
+    unsigned odd = 0;
+    for (; p < block->end && *p != '\n' && *p != separator; p++)
+        odd |= (*p == '"') | (*p == '\0');
+    for (stop = p; stop > first && blank(stop[-1], separator); stop--)
+        ;
+    *field = (pl_field){first, (uint64_t)(stop - first), false};
+    return odd ? fault(block, SAY_QUOTE, first, stop) : p;
+}
+
+static bool is_word(const pl_field *field, const char *word) {
+    uint64_t length = strlen(word);
+    for (uint64_t i = 0; i < length && i < field->bytes; i++)
+        if ((field->text[i] | 0x20) != word[i] && field->text[i] != word[i])
+            return false;
+    return field->bytes == length;
+}
+
+bool pl_csv_missing(const pl_field *field) {
+    return field->bytes == 0 || (field->bytes == 1 && *field->text == '?') ||
+           (field->bytes <= 4 &&
+            (is_word(field, "na") || is_word(field, "n/a") || is_word(field, "nan") || is_word(field, "null")));
+}
+
+bool pl_csv_numeral(const pl_field *field, char *copy, pl_numeral *numeral) {
+    const char *text = field->text;
+    if (field->quoted) { /* behind it there may be anything */
+        if (field->bytes >= PL_QUOTED_NUMERAL)
+            return false;
+        memcpy(copy, field->text, field->bytes);
+        copy[field->bytes] = '\0';
+        text = copy;
+    }
+    return pl_numeral_scan(text, numeral) && numeral->end == text + field->bytes;
+}
+
+static bool read_finite(const pl_field *field, double *number) {
+    char copy[PL_QUOTED_NUMERAL];
+    pl_numeral numeral;
+    if (!pl_csv_numeral(field, copy, &numeral))
+        return false;
+    *number = pl_numeral_double(&numeral);
+    return isfinite(*number);
+}
+
+static void emit(pl_block *block, uint32_t column, float value) {
+    block->index[block->entries] = column;
+    block->value[block->entries++] = value;
+    block->ones &= value == 1.0F;
+}
+
+static bool read_number(pl_block *block, const pl_field *field, unsigned j) {
+    const pl_csv *csv = block->state;
+    char copy[PL_QUOTED_NUMERAL];
+    pl_numeral numeral;
+    if (pl_csv_missing(field))
+        return !csv->refuse_missing || field_fault(block, SAY_MISSING, field, j);
+    if (!pl_csv_numeral(field, copy, &numeral)) {
+        bool infinite = is_word(field, "inf") || is_word(field, "-inf") || is_word(field, "infinity");
+        return field_fault(block, infinite ? SAY_FINITE : SAY_VALUE, field, j);
+    }
+    float value = pl_numeral_float(&numeral);
+    if (!isfinite(value))
+        return field_fault(block, SAY_LARGE, field, j);
+    if (value != 0)
+        emit(block, csv->columns[j].id, value);
+    return true;
+}
+
+/* The number of a word of column j, where new ones are marked; PL_NOT_FOUND: left out. False: no memory. */
+static bool number_word(pl_block *block, const pl_field *field, unsigned j, uint32_t *number) {
+    pl_csv *csv = block->state;
+    *number = pl_dictionary_find(&csv->words, j, field->text, field->bytes);
+    if (*number != PL_NOT_FOUND && csv->matched)
+        *number = csv->map[*number];
+    else if (*number == PL_NOT_FOUND && !csv->matched) {
+        if (!pl_dictionary_add(&csv->scratch[block->number].fresh, j, field->text, field->bytes, number))
+            return no_memory(block);
+        *number |= FRESH;
+    }
+    return true;
+}
+
+/* Notes column=word as the name of a hash; false: no memory. */
+static bool note(pl_block *block, const pl_field *field, unsigned j, uint32_t hash) {
+    pl_csv *csv = block->state;
+    char text[LONGEST_NAME];
+    uint64_t used = strlen(csv->columns[j].name), bytes = field->bytes;
+    used = used < sizeof text / 2 ? used : sizeof text / 2;
+    memcpy(text, csv->columns[j].name, used);
+    text[used++] = '=';
+    bytes = bytes < sizeof text - used ? bytes : sizeof text - used;
+    memcpy(text + used, field->text, bytes);
+    return pl_kept_note(&csv->kept, block->number, hash, text, used + bytes) || no_memory(block);
+}
+
+static bool read_category(pl_block *block, const pl_field *field, unsigned j) {
+    const pl_csv *csv = block->state;
+    uint32_t number;
+    if (pl_csv_missing(field))
+        return !csv->refuse_missing || field_fault(block, SAY_MISSING, field, j);
+    if (csv->hashed) {
+        uint32_t hash = pl_murmur(field->text, field->bytes, csv->columns[j].seed) & csv->mask;
+        if (pl_kept_wants(&csv->kept, hash) && !note(block, field, j, hash))
+            return false;
+        emit(block, csv->numbers + hash, 1);
+        return true;
+    }
+    if (!number_word(block, field, j, &number))
+        return false;
+    if (number != PL_NOT_FOUND)
+        emit(block, number, 1);
+    return true;
+}
+
+static bool read_label(pl_block *block, const pl_field *field, unsigned j) {
+    const pl_csv *csv = block->state;
+    double *label = &block->label[block->rows];
+    uint32_t number;
+    if (pl_csv_missing(field))
+        return field_fault(block, SAY_NO_LABEL, field, j);
+    if (!csv->named_labels)
+        return read_finite(field, label) || field_fault(block, SAY_LABEL, field, j);
+    if (!number_word(block, field, j, &number))
+        return false;
+    if (number == PL_NOT_FOUND)
+        return field_fault(block, SAY_CLASS, field, j);
+    *label = number & FRESH ? -1.0 - (double)(number & ~FRESH) : (double)number;
+    return true;
+}
+
+static bool read_weight(pl_block *block, const pl_field *field, unsigned j) {
+    double *weight = &block->weight[block->rows];
+    if (!read_finite(field, weight) || *weight < 0)
+        return field_fault(block, SAY_WEIGHT, field, j);
+    block->unweighted &= *weight == 1;
+    return true;
+}
+
+static bool take_field(pl_block *block, const pl_field *field, unsigned j) {
+    switch (((const pl_csv *)block->state)->columns[j].role) {
+    case PL_NUMBERS: return read_number(block, field, j);
+    case PL_CATEGORIES: return read_category(block, field, j);
+    case PL_LABELS: return read_label(block, field, j);
+    case PL_WEIGHTS: return read_weight(block, field, j);
+    default: return true;
+    }
+}
+
+/* Sorts where columns need not rise by themselves; false: no memory. */
+static bool finish_row(pl_block *block, uint64_t first) {
+    pl_csv *csv = block->state;
+    if (csv->matched || csv->hashed) {
+        float *value = block->value + first;
+        uint64_t kept =
+            pl_row_sort(&csv->scratch[block->number].sorter, block->index + first, value, block->entries - first);
+        if (kept == UINT64_MAX)
+            return no_memory(block);
+        for (uint64_t i = 0; kept < block->entries - first && i < kept; i++)
+            block->ones &= value[i] == 1.0F;
+        block->entries = first + kept;
+    }
+    block->row_end[block->rows++] = block->first + block->entries;
+    return true;
+}
+
+/* Reads one row at `p`; returns its end, or NULL: a fault. */
+static const char *read_row(pl_block *block, const char *p) {
+    const pl_csv *csv = block->state;
+    uint64_t first = block->entries;
+    block->label[block->rows] = 0;
+    if (block->weight)
+        block->weight[block->rows] = 1;
+    for (unsigned j = 0;; j++, p++) {
+        const pl_csv_column *column = &csv->columns[j];
+        float value;
+        const char *next = column->role == PL_NUMBERS ? pl_quick_value(p, &value) : NULL;
+        if (next && next < block->end && (*next == csv->separator || *next == '\n')) {
+            if (value != 0)
+                emit(block, column->id, value);
+            p = next;
+        } else {
+            pl_field field;
+            p = pl_csv_field(block, p, &field);
+            if (!p || !take_field(block, &field, j))
+                return NULL;
+        }
+        bool more = p < block->end && *p == csv->separator;
+        if (more == (j + 1 < csv->count)) {
+            if (!more)
+                break;
+            continue;
+        }
+        block->fault =
+            (pl_fault){.format = more ? SAY_MORE : SAY_FEWER, .word = "", .stop = "", .name = "", .column = csv->count};
+        return NULL;
+    }
+    return finish_row(block, first) ? p : NULL;
+}
+
+static void parse(pl_block *block) {
+    const pl_csv *csv = block->state;
+    block->rows = block->entries = block->lines = 0;
+    for (const char *p = block->text; p && p < block->end; p = p ? p + 1 : NULL) {
+        const char *word = p;
+        block->lines++;
+        while (word < block->end && blank(*word, csv->separator))
+            word++;
+        p = word == block->end || *word == '\n' ? word : read_row(block, p);
+    }
+}
+
+static void bound(pl_block *block) {
+    uint64_t bytes = (uint64_t)(block->end - block->text);
+    block->rows = bytes / 2 + 1;
+    block->entries = bytes + 1;
+}
+
+static void count(pl_block *block) {
+    const pl_csv *csv = block->state;
+    enum { CHUNK = 192 }; /* so that the counts of a chunk fit in a byte, and the compiler's vectors are full */
+    const char *p = block->text;
+    uint64_t newlines = 0, separators = 0;
+    char separator = csv->separator;
+    while (block->end - p >= CHUNK) {
+        uint8_t chunk_newlines = 0, chunk_separators = 0;
+        for (int i = 0; i < CHUNK; i++) {
+            chunk_newlines = (uint8_t)(chunk_newlines + (p[i] == '\n'));
+            chunk_separators = (uint8_t)(chunk_separators + (p[i] == separator));
+        }
+        newlines += chunk_newlines;
+        separators += chunk_separators;
+        p += CHUNK;
+    }
+    for (; p < block->end; p++) {
+        newlines += *p == '\n';
+        separators += *p == separator;
+    }
+    block->rows = newlines + 1;
+    block->entries = separators + block->rows;
+}
+
+/* What nobody else knows. */
+static bool sniff(const char *text, uint64_t bytes) {
+    (void)text;
+    (void)bytes;
+    return true;
+}
+
+static void close_csv(void *closed) {
+    pl_csv *csv = closed;
+    if (!csv)
+        return;
+    for (unsigned i = 0; i < csv->blocks && csv->scratch; i++) {
+        pl_dictionary_free(&csv->scratch[i].fresh);
+        pl_free(csv->scratch[i].text);
+        pl_sorter_free(&csv->scratch[i].sorter);
+    }
+    for (unsigned j = 0; j < csv->count && csv->columns; j++)
+        pl_free(csv->columns[j].name);
+    pl_free(csv->scratch);
+    pl_free(csv->columns);
+    pl_free(csv->map);
+    pl_dictionary_free(&csv->words);
+    pl_kept_close(&csv->kept);
+    pl_free(csv);
+}
+
+static parley_status open(pl_waves *waves, const pl_reading *reading, parley_error *error) {
+    pl_csv *csv;
+    parley_status status = pl_take(&csv, 1, sizeof *csv, "reading", error);
+    if (status != PARLEY_OK)
+        return status;
+    waves->state = csv;
+    csv->blocks = waves->block_count;
+    status = pl_take(&csv->scratch, csv->blocks, sizeof *csv->scratch, "reading", error);
+    if (status == PARLEY_OK)
+        status = pl_csv_columns(csv, waves, reading, error);
+    if (status == PARLEY_OK && csv->hashed && reading->keep_names)
+        status = pl_kept_open(&csv->kept, csv->kept.bits, csv->blocks, error);
+    waves->weighted = csv->weight < csv->count;
+    return status;
+}
+
+static parley_status settle(pl_waves *waves, pl_block *block, parley_error *error) {
+    pl_csv *csv = waves->state;
+    pl_dictionary *fresh = &csv->scratch[block->number].fresh;
+    if (csv->kept.known) {
+        parley_status status = pl_kept_settle(&csv->kept, block->number, error);
+        if (status != PARLEY_OK)
+            return status;
+    }
+    if (fresh->count == 0)
+        return PARLEY_OK;
+    uint32_t *number;
+    parley_status status = pl_take(&number, fresh->count, sizeof *number, "categories", error);
+    for (uint32_t i = 0; i < fresh->count && status == PARLEY_OK; i++) {
+        pl_name word = pl_dictionary_word(fresh, i);
+        if (!pl_dictionary_add(&csv->words, fresh->words[i].kind, word.text, word.bytes, &number[i]))
+            status = pl_fail_memory(error, "categories", csv->words.text_bytes);
+    }
+    for (uint64_t i = 0; i < block->entries && status == PARLEY_OK; i++)
+        if (block->index[i] & FRESH)
+            block->index[i] = number[block->index[i] & ~FRESH];
+    for (uint64_t i = 0; i < block->rows && status == PARLEY_OK && csv->named_labels; i++)
+        if (block->label[i] < 0)
+            block->label[i] = number[(uint32_t)(-1.0 - block->label[i])];
+    pl_free(number);
+    pl_dictionary_clear(fresh);
+    return status;
+}
+
+typedef struct ranked {
+    pl_name word;
+    uint32_t kind, number;
+} ranked;
+
+static int by_column_and_text(const void *left, const void *right) {
+    const ranked *a = left, *b = right;
+    if (a->kind != b->kind)
+        return a->kind < b->kind ? -1 : 1;
+    uint64_t bytes = a->word.bytes < b->word.bytes ? a->word.bytes : b->word.bytes;
+    int order = memcmp(a->word.text, b->word.text, bytes);
+    return order ? order : (a->word.bytes > b->word.bytes) - (a->word.bytes < b->word.bytes);
+}
+
+typedef struct renumbering {
+    uint32_t *index;
+    uint64_t entries;
+    const uint32_t *to;
+} renumbering;
+
+static void renumber(void *context, unsigned task) {
+    const renumbering *work = context;
+    uint64_t from = task * TASK_ENTRIES, end = from + TASK_ENTRIES;
+    end = end < work->entries ? end : work->entries;
+    for (uint64_t i = from; i < end; i++)
+        work->index[i] = work->to[work->index[i]];
+}
+
+/* The names of `count` ranked words: those of categories with the name of their column. */
+static parley_status name_words(const pl_csv *csv, const ranked *words, uint64_t count, bool classes, pl_names *out,
+                                parley_error *error) {
+    uint64_t bytes = 0, at = 0;
+    for (uint64_t i = 0; i < count; i++)
+        bytes += words[i].word.bytes + strlen(csv->columns[words[i].kind].name) + 1;
+    parley_status status = pl_names_make(count, bytes, out, error);
+    for (uint64_t i = 0; i < count && status == PARLEY_OK; i++) {
+        const pl_csv_column *column = &csv->columns[words[i].kind];
+        char *text = (char *)out->text;
+        if (!classes) {
+            memcpy(text + at, column->name, strlen(column->name));
+            at += strlen(column->name);
+        }
+        if (column->role == PL_CATEGORIES)
+            text[at++] = '=';
+        memcpy(text + at, words[i].word.text, words[i].word.bytes);
+        at += words[i].word.bytes;
+        ((uint64_t *)out->start)[i + 1] = at;
+    }
+    return status;
+}
+
+/* Puts the columns in their final order: `words` are ranked, with the classes at `classes`, `count` of them. */
+static parley_status apply_order(pl_waves *waves, const ranked *words, uint64_t classes, uint64_t count,
+                                 parley_error *error) {
+    const pl_csv *csv = waves->state;
+    uint32_t *to;
+    parley_status status = pl_take(&to, csv->words.count, sizeof *to, "categories", error);
+    if (status != PARLEY_OK)
+        return status;
+    for (uint64_t i = 0; i < csv->words.count; i++) {
+        bool class = i >= classes && i < classes + count;
+        to[words[i].number] = (uint32_t)(class ? i - classes : i < classes ? i : i - count);
+    }
+    renumbering work = {waves->index.data, waves->entries, to};
+    if (!csv->hashed) /* else columns of numbers come first, in their order */
+        pl_pool_run(waves->pool, renumber, &work, (unsigned)((waves->entries + TASK_ENTRIES - 1) / TASK_ENTRIES));
+    double *label = waves->label.data;
+    for (uint64_t i = 0; i < waves->rows && count > 0; i++)
+        label[i] = to[(uint32_t)label[i]];
+    pl_free(to);
+    return PARLEY_OK;
+}
+
+static parley_status finish_words(pl_waves *waves, parley_data *data, parley_error *error) {
+    const pl_csv *csv = waves->state;
+    uint64_t total = csv->words.count, classes = 0, count = 0;
+    ranked *words;
+    parley_status status = pl_take(&words, total, sizeof *words, "categories", error);
+    if (status != PARLEY_OK)
+        return status;
+    for (uint32_t i = 0; i < total; i++)
+        words[i] = (ranked){pl_dictionary_word(&csv->words, i), csv->words.words[i].kind, i};
+    if (total > 0)
+        qsort(words, total, sizeof *words, by_column_and_text);
+    while (csv->named_labels && classes < total && words[classes].kind < csv->label)
+        classes++;
+    while (csv->named_labels && classes + count < total && words[classes + count].kind == csv->label)
+        count++;
+    if (count > MOST_CLASSES)
+        status = pl_fail(error, PARLEY_BAD_INPUT,
+                         "%s: %llu different words in the label column %s; the most is %d classes; choose another with "
+                         "--label-column",
+                         data->path, (unsigned long long)count, csv->columns[csv->label].name, MOST_CLASSES);
+    if (status == PARLEY_OK)
+        status = apply_order(waves, words, classes, count, error);
+    if (status == PARLEY_OK && count > 0)
+        status = name_words(csv, words + classes, count, true, &data->classes, error);
+    memmove(words + classes, words + classes + count, (total - classes - count) * sizeof *words);
+    if (status == PARLEY_OK)
+        status = name_words(csv, words, total - count, false, &data->names, error);
+    if (!csv->hashed)
+        waves->columns = total - count;
+    pl_free(words);
+    return status;
+}
+
+static parley_status finish(pl_waves *waves, parley_data *data, parley_error *error) {
+    const pl_csv *csv = waves->state;
+    if (csv->matched || !data)
+        return PARLEY_OK;
+    parley_status status = finish_words(waves, data, error);
+    if (!csv->hashed || status != PARLEY_OK)
+        return status;
+    data->hash_bits = csv->kept.bits;
+    if (!csv->kept.known)
+        return PARLEY_OK;
+    pl_names before = data->names;
+    status = pl_kept_names(&csv->kept, &before, &data->names, error);
+    pl_names_free(&before);
+    return status;
+}
+
+static const char *const settings[] = {"header",     "separator", "label_column", "weight_column", "categorical",
+                                       "categories", "hash_bits", "missing",      "keep_names",    NULL};
+
+const pl_format pl_format_csv = {
+    .name = "csv",
+    .title = "CSV text",
+    .help = "fields between commas, tabs or semicolons; numbers and categories, with names in the first line",
+    .endings = ".csv .tsv",
+    .no_rows = "each line is a row such as \"1,0.5,red\", the first may hold names",
+    .settings = settings,
+    .sniff = sniff,
+    .open = open,
+    .count = count,
+    .bound = bound,
+    .parse = parse,
+    .settle = settle,
+    .finish = finish,
+    .close = close_csv,
+    .write = pl_data_write_csv,
+};

@@ -1,0 +1,386 @@
+/* csv_columns.c: what the columns of a CSV input are, by its head: the whole lines of its first 256 kB, or more when
+ * they are long. Separator: what cuts the first lines into equally many fields. Header: a first line without numbers or
+ * empty fields. Categories: columns with a word in the head. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/csv.h"
+#include "data/hash.h"
+
+#define HEAD_BYTES ((uint64_t)256 << 10)
+#define LOOKED_AT 50 /* lines that decide on the separator */
+
+typedef struct head {
+    const char *text, *end; /* whole lines */
+    const char *body;       /* behind the header */
+    const char *path;
+    uint64_t line; /* of the body, from 0 */
+} head;
+
+static const pl_cut by_lines = {.quotes = true};
+
+/* The end of the record at `p`; the last may have no newline. */
+static const char *record_end(const char *p, const char *end) {
+    const char *next = pl_cut_after(by_lines, p, p, end);
+    return next ? next : end;
+}
+
+static bool is_blank(const char *p, const char *end) {
+    while (p < end && (*p == ' ' || *p == '\t' || *p == '\r' || *p == '\n'))
+        p++;
+    return p == end;
+}
+
+/* Asks for as much text as two whole lines take. */
+static parley_status read_head(pl_source *source, head *head, parley_error *error) {
+    const char *text;
+    uint64_t bytes;
+    bool whole;
+    for (uint64_t wanted = HEAD_BYTES;; wanted *= 4) {
+        parley_status status = pl_source_head(source, wanted, &text, &bytes, &whole, error);
+        if (status != PARLEY_OK)
+            return status;
+        const char *end = text + bytes, *used = text, *next;
+        unsigned lines = 0;
+        while ((next = pl_cut_after(by_lines, used, used, end))) {
+            lines += !is_blank(used, next);
+            used = next;
+        }
+        if (whole)
+            used = end;
+        *head = (struct head){text, used, text, pl_source_name(source), 0};
+        if (whole || lines >= 2)
+            break;
+    }
+    if (head->end - head->text >= 3 && memcmp(head->text, "\xef\xbb\xbf", 3) == 0)
+        head->text += 3;
+    for (const char *next; head->text < head->end; head->text = next, head->line++) {
+        next = record_end(head->text, head->end);
+        if (!is_blank(head->text, next))
+            break;
+    }
+    head->body = head->text;
+    return PARLEY_OK;
+}
+
+static unsigned count_fields(const char *p, const char *end, char separator) {
+    unsigned count = 1;
+    for (bool inside = false; p < end; p++) {
+        inside ^= *p == '"';
+        count += *p == separator && !inside;
+    }
+    return count;
+}
+
+/* The separator that cuts the first lines into equally many fields, and the most; else the most of the first line. */
+static char find_separator(const head *head) {
+    static const char candidates[] = {',', '\t', ';'};
+    unsigned best = 1, frequent = 1;
+    char chosen = '\0', fallback = ',';
+    for (unsigned i = 0; i < sizeof candidates; i++) {
+        unsigned first = count_fields(head->text, record_end(head->text, head->end), candidates[i]), lines = 0;
+        bool equal = true;
+        const char *next;
+        for (const char *p = head->text; p < head->end && lines < LOOKED_AT; p = next, lines++) {
+            next = record_end(p, head->end);
+            equal &= is_blank(p, next) || count_fields(p, next, candidates[i]) == first;
+        }
+        if (equal && first > best) {
+            best = first;
+            chosen = candidates[i];
+        }
+        if (first > frequent) {
+            frequent = first;
+            fallback = candidates[i];
+        }
+    }
+    return chosen ? chosen : fallback;
+}
+
+/* Reads the record at `p` and calls `take` for each field; returns its end, or NULL: a fault, in `error`. */
+typedef parley_status (*take_field)(pl_csv *csv, unsigned column, const pl_field *field, void *user,
+                                    parley_error *error);
+static const char *read_record(pl_csv *csv, const head *head, const char *p, uint64_t line, take_field take, void *user,
+                               parley_error *error) {
+    pl_block block = {.text = p, .end = record_end(p, head->end), .state = csv};
+    for (unsigned j = 0; p <= block.end; j++, p++) {
+        pl_field field;
+        p = pl_csv_field(&block, p, &field);
+        if (!p) {
+            pl_fault_fail(&block.fault, head->path, line + block.lines + 1, error);
+            return NULL;
+        }
+        if (take(csv, j, &field, user, error) != PARLEY_OK)
+            return NULL;
+        if (p == block.end || *p == '\n')
+            break;
+    }
+    return block.end;
+}
+
+typedef struct first_line {
+    unsigned fields;
+    bool names; /* no field is a number or empty */
+} first_line;
+
+static parley_status look_at_first(pl_csv *csv, unsigned column, const pl_field *field, void *user,
+                                   parley_error *error) {
+    first_line *first = user;
+    char copy[PL_QUOTED_NUMERAL];
+    pl_numeral numeral;
+    (void)csv;
+    (void)error;
+    first->fields = column + 1;
+    first->names &= !pl_csv_missing(field) && !pl_csv_numeral(field, copy, &numeral);
+    return PARLEY_OK;
+}
+
+/* Names a column, by its field in the header where there is one. */
+static parley_status name_column(pl_csv *csv, unsigned column, const pl_field *field, void *user, parley_error *error) {
+    char number[24];
+    (void)user;
+    bool named = field->bytes > 0 && !memchr(field->text, '\0', field->bytes);
+    snprintf(number, sizeof number, "c%u", column + 1);
+    const char *text = named ? field->text : number;
+    uint64_t bytes = named ? field->bytes : strlen(number);
+    char *name = csv->columns[column].name = pl_alloc(bytes + 1, 1);
+    if (!name)
+        return pl_fail_memory(error, "names of columns", bytes);
+    memcpy(name, text, bytes);
+    csv->columns[column].seed = pl_murmur(name, bytes, 0);
+    return PARLEY_OK;
+}
+
+static parley_status check_names(const pl_csv *csv, const head *head, parley_error *error) {
+    pl_dictionary names = {0};
+    parley_status status = PARLEY_OK;
+    for (unsigned j = 0; j < csv->count && status == PARLEY_OK; j++) {
+        const char *name = csv->columns[j].name;
+        uint32_t number;
+        if (!pl_dictionary_add(&names, 0, name, strlen(name), &number))
+            status = pl_fail_memory(error, "names of columns", strlen(name));
+        else if (number < j)
+            status = pl_fail(error, PARLEY_BAD_INPUT, "%s:%llu: two columns are named %.60s; give them different names",
+                             head->path, (unsigned long long)head->line, name);
+    }
+    pl_dictionary_free(&names);
+    return status;
+}
+
+static uint64_t lines_in(const char *p, const char *end) {
+    uint64_t lines = 0;
+    for (; p < end; p++)
+        lines += *p == '\n';
+    return lines;
+}
+
+/* Counts the columns and names them. */
+static parley_status name_columns(pl_csv *csv, head *head, pl_header wanted, parley_error *error) {
+    first_line first = {0, true};
+    const char *end = read_record(csv, head, head->text, head->line, look_at_first, &first, error);
+    if (!end)
+        return error ? error->status : PARLEY_BAD_INPUT;
+    csv->header = wanted == PL_HEADER_AUTO ? first.names : wanted == PL_HEADER_THERE;
+    parley_status status = pl_take(&csv->columns, first.fields, sizeof *csv->columns, "columns", error);
+    if (status != PARLEY_OK)
+        return status;
+    csv->count = first.fields;
+    if (csv->header) {
+        if (!read_record(csv, head, head->text, head->line, name_column, NULL, error))
+            return error ? error->status : PARLEY_BAD_INPUT;
+        head->body = end;
+        head->line += lines_in(head->text, end);
+    }
+    const pl_field none = {"", 0, false};
+    for (unsigned j = 0; j < csv->count && !csv->header && status == PARLEY_OK; j++)
+        status = name_column(csv, j, &none, NULL, error);
+    return status == PARLEY_OK ? check_names(csv, head, error) : status;
+}
+
+static parley_status look_for_words(pl_csv *csv, unsigned column, const pl_field *field, void *user,
+                                    parley_error *error) {
+    char copy[PL_QUOTED_NUMERAL];
+    pl_numeral numeral;
+    (void)user;
+    (void)error;
+    if (column < csv->count && !csv->columns[column].words)
+        csv->columns[column].words = !pl_csv_missing(field) && !pl_csv_numeral(field, copy, &numeral);
+    return PARLEY_OK;
+}
+
+/* Which columns have words in them? What is wrong with a line is for the parser to say. */
+static parley_status find_words(pl_csv *csv, const head *head, parley_error *error) {
+    parley_error why = {0};
+    for (const char *p = head->body; p && p < head->end;)
+        p = read_record(csv, head, p, 0, look_for_words, NULL, &why);
+    if (why.status == PARLEY_NO_MEMORY)
+        return pl_fail(error, PARLEY_NO_MEMORY, "%s", why.sentence);
+    return PARLEY_OK;
+}
+
+/* The column that `word` names, by name or by number; `count`: none. */
+static unsigned find_column(const pl_csv *csv, const char *word, size_t length) {
+    for (unsigned j = 0; j < csv->count; j++)
+        if (strlen(csv->columns[j].name) == length && memcmp(csv->columns[j].name, word, length) == 0)
+            return j;
+    char digits[12], *end;
+    if (length == 0 || length >= sizeof digits || word[0] < '0' || word[0] > '9')
+        return csv->count;
+    memcpy(digits, word, length);
+    digits[length] = '\0';
+    unsigned long number = strtoul(digits, &end, 10);
+    return *end || number < 1 || number > csv->count ? csv->count : (unsigned)number - 1;
+}
+
+static parley_status no_column(const pl_csv *csv, const char *path, const char *flag, const char *word, size_t length,
+                               parley_error *error) {
+    return pl_fail(error, PARLEY_BAD_USAGE, "%s %.*s: %s has no such column; its %u columns are %.40s%s%.40s%s", flag,
+                   (int)(length < 60 ? length : 60), word, path, csv->count, csv->columns[0].name,
+                   csv->count > 1 ? ", " : "", csv->count > 1 ? csv->columns[1].name : "",
+                   csv->count > 2 ? ", ..." : "");
+}
+
+static bool named_as_label(const char *name, const char *wanted) {
+    for (; *name && (*name | 0x20) == *wanted; name++, wanted++)
+        ;
+    return !*name && !*wanted;
+}
+
+/* A column named as labels are. */
+static unsigned find_label(const pl_csv *csv) {
+    static const char *const names[] = {"label", "target", "y", "class"};
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+        for (unsigned j = 0; j < csv->count; j++)
+            if (named_as_label(csv->columns[j].name, names[i]))
+                return j;
+    return csv->count;
+}
+
+static parley_status choose_columns(pl_csv *csv, const char *path, const pl_reading *reading, parley_error *error) {
+    const char *label = reading->label_column, *weight = reading->weight_column, *list = reading->categorical;
+    csv->weight = csv->count;
+    csv->label = label && *label ? find_column(csv, label, strlen(label)) : find_label(csv);
+    if (label && *label && csv->label == csv->count)
+        return no_column(csv, path, "--label-column", label, strlen(label), error);
+    if (weight && *weight && (csv->weight = find_column(csv, weight, strlen(weight))) == csv->count)
+        return no_column(csv, path, "--weight-column", weight, strlen(weight), error);
+    if (csv->label == csv->count && !reading->model_columns)
+        csv->label = csv->count - 1 - (csv->weight == csv->count - 1 && csv->count > 1);
+    if (csv->label == csv->weight && csv->label < csv->count)
+        return pl_fail(error, PARLEY_BAD_USAGE, "--weight-column %s: it is the label column of %s", weight, path);
+    for (; list && *list; list += strspn(list, ",")) {
+        size_t length = strcspn(list, ",");
+        unsigned column = find_column(csv, list, length);
+        if (column == csv->count)
+            return no_column(csv, path, "--categorical", list, length, error);
+        csv->columns[column].words = true;
+        list += length;
+    }
+    return PARLEY_OK;
+}
+
+/* Gives every column its role, where there is no model to match. */
+static parley_status assign(pl_csv *csv, const pl_reading *reading, parley_error *error) {
+    csv->hashed = reading->hashed;
+    for (unsigned j = 0; j < csv->count; j++) {
+        pl_csv_column *column = &csv->columns[j];
+        column->role = j == csv->label    ? PL_LABELS
+                       : j == csv->weight ? PL_WEIGHTS
+                       : column->words    ? PL_CATEGORIES
+                                          : PL_NUMBERS;
+        if (column->role == PL_LABELS)
+            csv->named_labels = column->words;
+        if (column->role != PL_NUMBERS)
+            continue;
+        if (!pl_dictionary_add(&csv->words, j, "", 0, &column->id))
+            return pl_fail_memory(error, "columns", csv->count);
+        csv->numbers++;
+    }
+    return PARLEY_OK;
+}
+
+static bool has_categories(const pl_csv *csv) {
+    for (unsigned j = 0; j < csv->count; j++)
+        if (csv->columns[j].role == PL_CATEGORIES)
+            return true;
+    return false;
+}
+
+static void tell_columns(const pl_csv *csv, const pl_reading *reading, const char *path) {
+    char sentence[512], weight[96] = "";
+    unsigned categories = 0;
+    if (!reading->tell || reading->unlabelled)
+        return;
+    for (unsigned j = 0; j < csv->count; j++)
+        categories += csv->columns[j].role == PL_CATEGORIES;
+    if (csv->weight < csv->count)
+        snprintf(weight, sizeof weight, ", weights %.60s", csv->columns[csv->weight].name);
+    snprintf(sentence, sizeof sentence,
+             "reading %s: %s, %s names in its first line; label %.60s%s%s, %u column%s of "
+             "numbers, %u of %scategories",
+             path,
+             csv->separator == ','    ? "commas"
+             : csv->separator == '\t' ? "tabs"
+                                      : "semicolons",
+             csv->header ? "with" : "no", csv->columns[csv->label].name, csv->named_labels ? " (words)" : "", weight,
+             csv->numbers, csv->numbers == 1 ? "" : "s", categories, csv->hashed ? "hashed " : "");
+    reading->tell(reading->user, sentence);
+}
+
+static parley_status set_hashes(pl_csv *csv, const pl_reading *reading, const char *path, parley_error *error) {
+    unsigned bits = reading->model_bits  ? reading->model_bits
+                    : reading->hash_bits ? reading->hash_bits
+                                         : PL_USUAL_HASH_BITS;
+    bool given = reading->settings && (pl_setting_given(reading->settings, "hash_bits") || reading->keep_names);
+    if (!csv->hashed && given)
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "--%s has no effect: the categories of %s are not hashed; add "
+                       "--categories hash",
+                       reading->keep_names ? "keep-names" : "hash-bits", path);
+    csv->mask = (uint32_t)(((uint64_t)1 << bits) - 1);
+    csv->kept.bits = bits;
+    return PARLEY_OK;
+}
+
+parley_status pl_csv_columns(pl_csv *csv, pl_waves *waves, const pl_reading *reading, parley_error *error) {
+    static const char separators[] = {[PL_COMMA] = ',', [PL_TAB] = '\t', [PL_SEMICOLON] = ';'};
+    const char *path = pl_source_name(waves->source);
+    parley_error own;
+    error = error ? error : &own;
+    head head;
+    parley_status status = read_head(waves->source, &head, error);
+    if (status == PARLEY_OK && head.text == head.end)
+        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: no rows; %s", path, pl_format_csv.no_rows);
+    if (status != PARLEY_OK)
+        return status;
+    csv->unlabelled = reading->unlabelled;
+    csv->refuse_missing = reading->refuse_missing;
+    csv->separator = reading->separator ? separators[reading->separator] : find_separator(&head);
+    status = name_columns(csv, &head, reading->header, error);
+    if (status == PARLEY_OK)
+        status = choose_columns(csv, path, reading, error);
+    if (status == PARLEY_OK)
+        status = find_words(csv, &head, error);
+    if (status != PARLEY_OK)
+        return status;
+    status = reading->model_columns ? pl_csv_match(csv, path, reading, error) : assign(csv, reading, error);
+    if (status == PARLEY_OK)
+        status = set_hashes(csv, reading, path, error);
+    if (status == PARLEY_OK && !reading->model_columns)
+        tell_columns(csv, reading, path);
+    uint64_t skip = (uint64_t)(head.body - head.text);
+    const char *text;
+    bool whole;
+    uint64_t bytes;
+    if (status == PARLEY_OK)
+        status = pl_source_head(waves->source, 0, &text, &bytes, &whole, error);
+    if (status != PARLEY_OK)
+        return status;
+    waves->cut = (pl_cut){.skip = skip + (uint64_t)(head.text - text), .quotes = true};
+    waves->lines = head.line;
+    waves->columns = reading->model_columns ? reading->model_columns
+                     : csv->hashed          ? csv->numbers + (uint64_t)csv->mask + 1
+                                            : csv->numbers;
+    waves->needs_all = !csv->matched && (csv->named_labels || (!csv->hashed && has_categories(csv)));
+    return PARLEY_OK;
+}

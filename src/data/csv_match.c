@@ -1,0 +1,183 @@
+/* csv_match.c: the columns of a CSV input, matched by name with those of a model: a column of the model's name holds
+ * numbers, one of which the model has name=word columns holds categories. */
+#include <string.h>
+
+#include "data/csv.h"
+
+typedef struct matching {
+    const pl_reading *reading;
+    pl_dictionary names;     /* of the model */
+    bool *found;             /* by column of the model */
+    unsigned unknown, first; /* columns of the file that the model does not know; the first of them */
+    unsigned matched;
+} matching;
+
+/* Adds a word of column j, which makes column `to` of the model (or class `to`). */
+static bool add_word(pl_csv *csv, unsigned j, pl_name word, uint32_t to) {
+    uint32_t number;
+    if (!pl_dictionary_add(&csv->words, j, word.text, word.bytes, &number))
+        return false;
+    csv->map[number] = to;
+    return true;
+}
+
+/* Takes the categories of column j from the model's names; false: no memory. */
+static bool match_categories(pl_csv *csv, matching *match, unsigned j) {
+    const pl_names *names = match->reading->names;
+    pl_csv_column *column = &csv->columns[j];
+    uint64_t length = strlen(column->name);
+    for (uint64_t i = 0; i < names->count; i++) {
+        pl_name name = pl_names_at(names, i);
+        if (name.bytes <= length || name.text[length] != '=' || memcmp(name.text, column->name, length) != 0)
+            continue;
+        column->role = PL_CATEGORIES;
+        match->found[i] = true;
+        if (!add_word(csv, j, (pl_name){name.text + length + 1, name.bytes - length - 1}, (uint32_t)i))
+            return false;
+    }
+    return true;
+}
+
+static bool match_column(pl_csv *csv, matching *match, unsigned j) {
+    pl_csv_column *column = &csv->columns[j];
+    uint32_t number = pl_dictionary_find(&match->names, 0, column->name, strlen(column->name));
+    if (number != PL_NOT_FOUND) {
+        column->role = PL_NUMBERS;
+        column->id = number;
+        match->found[number] = true;
+    } else if (csv->hashed)
+        column->role = j == csv->label ? PL_IGNORED : PL_CATEGORIES;
+    else if (!match_categories(csv, match, j))
+        return false;
+    if (column->role == PL_IGNORED && j != csv->label && match->unknown++ == 0)
+        match->first = j;
+    match->matched += column->role != PL_IGNORED;
+    return true;
+}
+
+/* The column of labels, where it is not named or given: the last, unless the model knows it. */
+static void find_label(pl_csv *csv, const matching *match) {
+    bool given = match->reading->label_column && *match->reading->label_column;
+    for (int turn = 0; turn < 2 && !given; turn++) {
+        if (csv->label < csv->count) {
+            const char *name = csv->columns[csv->label].name;
+            if (pl_dictionary_find(&match->names, 0, name, strlen(name)) == PL_NOT_FOUND)
+                return;
+        }
+        csv->label = turn == 0 ? csv->count - 1 : csv->count;
+    }
+}
+
+static parley_status set_label(pl_csv *csv, const char *path, const matching *match, parley_error *error) {
+    const pl_names *classes = match->reading->classes;
+    if (match->reading->unlabelled)
+        return PARLEY_OK;
+    if (csv->label == csv->count)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: no column of labels; name it with --label-column", path);
+    csv->columns[csv->label].role = PL_LABELS;
+    csv->named_labels = classes && classes->count > 0;
+    for (uint64_t i = 0; csv->named_labels && i < classes->count; i++)
+        if (!add_word(csv, csv->label, pl_names_at(classes, i), (uint32_t)i))
+            return pl_fail_memory(error, "classes", classes->count);
+    return PARLEY_OK;
+}
+
+/* One sentence on what the file has not and what the model does not know. */
+static void tell_differences(const pl_csv *csv, const char *path, const matching *match) {
+    const pl_reading *reading = match->reading;
+    char sentence[720], missing[240] = "", unknown[200] = "";
+    uint64_t absent = 0;
+    pl_name first = {"", 0};
+    for (uint64_t i = 0; i < reading->names->count; i++) {
+        pl_name name = pl_names_at(reading->names, i);
+        if (!match->found[i] && name.bytes > 0 && (!csv->hashed || i < csv->numbers) && absent++ == 0)
+            first = name;
+    }
+    if (absent > 0)
+        snprintf(missing, sizeof missing, "%llu column%s of the model %s missing and count as 0 (%.*s%s)",
+                 (unsigned long long)absent, absent == 1 ? "" : "s", absent == 1 ? "is" : "are",
+                 (int)(first.bytes < 60 ? first.bytes : 60), first.text, absent > 1 ? ", ..." : "");
+    if (match->unknown > 0)
+        snprintf(unknown, sizeof unknown, "%s%u column%s unknown to the model and not used (%.60s%s)",
+                 absent ? "; " : "", match->unknown, match->unknown == 1 ? " is" : "s are",
+                 csv->columns[match->first].name, match->unknown > 1 ? ", ..." : "");
+    if (!reading->warn || (absent == 0 && match->unknown == 0))
+        return;
+    snprintf(sentence, sizeof sentence, "reading %.200s: %s%s", path, missing, unknown);
+    reading->warn(reading->user, sentence);
+}
+
+static parley_status match_names(pl_csv *csv, const char *path, matching *match, parley_error *error) {
+    const pl_names *names = match->reading->names;
+    uint64_t classes = match->reading->classes ? match->reading->classes->count : 0, count = names->count;
+    csv->hashed = match->reading->model_bits > 0;
+    if (csv->hashed) {
+        csv->numbers = (uint32_t)(match->reading->model_columns - ((uint64_t)1 << match->reading->model_bits));
+        count = csv->numbers < count ? csv->numbers : count;
+    }
+    csv->matched = true;
+    if (!(csv->map = pl_alloc(names->count + classes + 1, sizeof *csv->map)) ||
+        !(match->found = pl_alloc(names->count + 1, sizeof *match->found)))
+        return pl_fail_memory(error, "names of columns", names->count * 5);
+    for (uint64_t i = 0; i < count; i++) {
+        pl_name name = pl_names_at(names, i);
+        uint32_t number;
+        if (!pl_dictionary_add(&match->names, (uint32_t)(name.bytes ? 0 : i + 1), name.text, name.bytes, &number))
+            return pl_fail_memory(error, "names of columns", names->count);
+        if (number != i)
+            return pl_fail(error, PARLEY_BAD_INPUT, "two columns of the model are named %.*s",
+                           (int)(name.bytes < 60 ? name.bytes : 60), name.text);
+    }
+    find_label(csv, match);
+    for (unsigned j = 0; j < csv->count; j++) {
+        if (j == csv->weight)
+            csv->columns[j].role = match->reading->unlabelled ? PL_IGNORED : PL_WEIGHTS;
+        else if (!match_column(csv, match, j))
+            return pl_fail_memory(error, "categories", names->count);
+    }
+    if (match->matched == 0)
+        return pl_fail(error, PARLEY_BAD_INPUT,
+                       "%s: none of its columns is one of the model's; the first of those is "
+                       "%.*s",
+                       path, (int)(pl_names_at(names, 0).bytes < 60 ? pl_names_at(names, 0).bytes : 60),
+                       pl_names_at(names, 0).text);
+    tell_differences(csv, path, match);
+    return set_label(csv, path, match, error);
+}
+
+/* A model without names: columns of numbers, in their order. */
+static parley_status match_numbers(pl_csv *csv, const char *path, const pl_reading *reading, parley_error *error) {
+    bool labelled = !reading->unlabelled || csv->label < csv->count;
+    if (labelled && csv->label == csv->count)
+        csv->label = csv->count - 1;
+    for (unsigned j = 0; j < csv->count; j++) {
+        pl_csv_column *column = &csv->columns[j];
+        if (j == csv->label || j == csv->weight) {
+            column->role = reading->unlabelled ? PL_IGNORED : j == csv->label ? PL_LABELS : PL_WEIGHTS;
+            continue;
+        }
+        if (column->words)
+            return pl_fail(error, PARLEY_BAD_INPUT,
+                           "%s: column %.60s holds categories, and the model has no names to "
+                           "match them with; train it on CSV",
+                           path, column->name);
+        column->role = PL_NUMBERS;
+        column->id = csv->numbers++;
+    }
+    csv->matched = true;
+    csv->map = pl_alloc(1, sizeof *csv->map);
+    return csv->map ? PARLEY_OK : pl_fail_memory(error, "columns", csv->count);
+}
+
+parley_status pl_csv_match(pl_csv *csv, const char *path, const pl_reading *reading, parley_error *error) {
+    matching match = {.reading = reading};
+    bool named = (reading->names && reading->names->count > 0) || reading->model_bits > 0;
+    const pl_names none = {0};
+    pl_reading with = *reading;
+    with.names = reading->names ? reading->names : &none;
+    match.reading = &with;
+    parley_status status = named ? match_names(csv, path, &match, error) : match_numbers(csv, path, reading, error);
+    pl_dictionary_free(&match.names);
+    pl_free(match.found);
+    return status;
+}

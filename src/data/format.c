@@ -1,0 +1,154 @@
+/* format.c: the table of formats, and choosing one. Content decides: IDX by its magic number, VW by its bar, LIBSVM by
+ * column:value, and what is none of these is CSV. */
+#include "data/format.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SHOWN 40 /* bytes of a word that a sentence shows */
+#define SNIFF_BYTES ((uint64_t)64 << 10)
+
+const pl_format *const pl_formats[] = {&pl_format_libsvm, &pl_format_csv, &pl_format_vw, &pl_format_idx};
+const unsigned pl_formats_count = sizeof pl_formats / sizeof *pl_formats;
+
+/* In this order each is asked; the last takes what nobody knows. */
+static const pl_format *const asked[] = {&pl_format_idx, &pl_format_vw, &pl_format_libsvm, &pl_format_csv};
+
+static const char *const reading_settings[] = {"header",      "separator",  "label_column", "weight_column",
+                                               "categorical", "categories", "hash_bits",    "missing",
+                                               "keep_names",  "labels"};
+
+const pl_format *pl_format_find(const char *name) {
+    for (unsigned i = 0; i < pl_formats_count; i++)
+        if (strcmp(pl_formats[i]->name, name) == 0)
+            return pl_formats[i];
+    return NULL;
+}
+
+uint64_t pl_first_line(const char *text, uint64_t bytes, const char **line) {
+    const char *p = text, *end = text + bytes;
+    if (bytes >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0)
+        p += 3;
+    while (p < end) {
+        const char *newline = memchr(p, '\n', (size_t)(end - p)), *stop = newline ? newline : end;
+        while (p < stop && (*p == ' ' || *p == '\t' || *p == '\r'))
+            p++;
+        if (p < stop && *p != '#') {
+            *line = p;
+            return (uint64_t)(stop - p);
+        }
+        p = stop + 1;
+    }
+    return 0;
+}
+
+static bool reads(const pl_format *format, const char *setting) {
+    for (unsigned i = 0; format && format->settings && format->settings[i]; i++)
+        if (strcmp(format->settings[i], setting) == 0)
+            return true;
+    return false;
+}
+
+parley_status pl_format_check(const pl_reading *reading, const pl_format *format, const char *path,
+                              parley_error *error) {
+    for (unsigned i = 0; i < sizeof reading_settings / sizeof *reading_settings && reading->settings; i++) {
+        char flag[48];
+        if (!pl_setting_given(reading->settings, reading_settings[i]) || reads(format, reading_settings[i]))
+            continue;
+        pl_setting_flag(pl_setting_find(reading_settings[i]), flag, sizeof flag);
+        return pl_fail(error, PARLEY_BAD_USAGE, "%s has no effect: %s is %s", flag, path,
+                       format ? format->title : "a cache");
+    }
+    return PARLEY_OK;
+}
+
+/* The head up to the end of its first line with something in it, so that a slow pipe is not waited for
+ * much longer than it takes. */
+static parley_status read_first_line(pl_source *source, const char **text, uint64_t *bytes, parley_error *error) {
+    bool whole = false;
+    parley_status status = PARLEY_OK;
+    for (uint64_t wanted = 4; status == PARLEY_OK && wanted <= SNIFF_BYTES; wanted *= 2) {
+        const char *line;
+        status = pl_source_head(source, wanted, text, bytes, &whole, error);
+        if (status != PARLEY_OK || whole || *bytes < wanted)
+            return status; /* it ends here, or fails, which will show later */
+        uint64_t length = pl_first_line(*text, *bytes, &line);
+        if (length > 0 && line + length < *text + *bytes)
+            return PARLEY_OK;
+    }
+    return status;
+}
+
+parley_status pl_format_choose(const pl_reading *reading, pl_source *source, const pl_format **out,
+                               parley_error *error) {
+    const char *text;
+    uint64_t bytes;
+    *out = reading->format;
+    if (!*out) {
+        parley_status status = read_first_line(source, &text, &bytes, error);
+        if (status != PARLEY_OK)
+            return status;
+        for (unsigned i = 0; !*out; i++)
+            *out = asked[i]->sniff(text, bytes) ? asked[i] : NULL;
+    }
+    return pl_format_check(reading, *out, pl_source_name(source), error);
+}
+
+parley_status pl_fault_fail(const pl_fault *fault, const char *path, uint64_t line, parley_error *error) {
+    char word[SHOWN + 8], name[SHOWN + 8], sentence[384];
+    if (fault->memory)
+        return pl_fail(error, PARLEY_NO_MEMORY, "%s:%llu: out of memory", path, (unsigned long long)line);
+    size_t length = (size_t)(fault->stop - fault->word), shown = length < SHOWN ? length : SHOWN;
+    for (size_t i = 0; i < shown; i++) {
+        unsigned char c = (unsigned char)fault->word[i];
+        word[i] = c >= ' ' && c < 0x7f ? (char)c : '?';
+    }
+    snprintf(word + shown, sizeof word - shown, "%s", length > shown ? "..." : "");
+    if (fault->name) {
+        snprintf(name, sizeof name, "%.*s%s", SHOWN, fault->name, strlen(fault->name) > SHOWN ? "..." : "");
+        snprintf(sentence, sizeof sentence, fault->format, word, name, fault->column);
+    } else
+        snprintf(sentence, sizeof sentence, fault->format, word, fault->column);
+    return pl_fail(error, PARLEY_BAD_INPUT, "%s:%llu: %s", path, (unsigned long long)line, sentence);
+}
+
+static bool ends_in(const char *path, size_t length, const char *ending, size_t size) {
+    return length > size && memcmp(path + length - size, ending, size) == 0;
+}
+
+bool pl_format_ends(const pl_format *format, const char *path) {
+    size_t length = strlen(path);
+    if (ends_in(path, length, ".gz", 3))
+        length -= 3;
+    else if (ends_in(path, length, ".zst", 4))
+        length -= 4;
+    for (const char *ending = format->endings; *ending; ending += strspn(ending, " ")) {
+        size_t size = strcspn(ending, " ");
+        if (ends_in(path, length, ending, size))
+            return true;
+        ending += size;
+    }
+    return false;
+}
+
+parley_status pl_reading_of(const parley_settings *settings, pl_reading *out, parley_error *error) {
+    const pl_format *format = pl_format_find(settings->format);
+    if (!format && strcmp(settings->format, "auto") != 0)
+        return pl_fail(error, PARLEY_BAD_USAGE, "--format %.60s: it is one of libsvm, csv, vw, idx and auto",
+                       settings->format);
+    *out = (pl_reading){
+        .settings = settings,
+        .format = format,
+        .header = (pl_header)settings->header,
+        .separator = (pl_separator)settings->separator,
+        .label_column = settings->label_column,
+        .weight_column = settings->weight_column,
+        .categorical = settings->categorical,
+        .labels = settings->labels,
+        .hashed = settings->categories == PL_HASHED,
+        .hash_bits = (unsigned)settings->hash_bits,
+        .refuse_missing = settings->missing == PL_MISSING_REFUSED,
+        .keep_names = settings->keep_names,
+    };
+    return PARLEY_OK;
+}

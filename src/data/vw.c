@@ -1,0 +1,371 @@
+/* vw.c: Vowpal Wabbit's text: `[label [weight]] ['tag]|namespace[:scale] feature[:value] ... |namespace ...`. Columns
+ * are hashes as Vowpal Wabbit makes them: h(name, h(namespace, 0)) modulo 2^bits, where h of digits is their number
+ * plus the seed and h of another name is its MurmurHash3. A feature without a name counts up from its namespace; a
+ * value that is a word hashes once more. Features of value 0 are left out; several in one column of a row are added up.
+ * There is no constant feature: the intercept is one. */
+#include <math.h>
+#include <string.h>
+
+#include "data/hash.h"
+#include "data/kept.h"
+#include "data/numeral.h"
+#include "data/quick.h"
+#include "data/row.h"
+#include "data/waves.h"
+
+#define LONGEST_NAME 1024 /* of names that are kept; the rest is cut off */
+
+/* Sentences get the word. */
+#define SAY_NUL "NUL byte; this is not VW text"
+#define SAY_NO_BAR "no | in the line; rows are written label |namespace feature:value ..."
+#define SAY_NO_LABEL "label missing before the |; rows are written label |namespace feature:value ..."
+#define SAY_TAG "\"%s\" touches the |, which makes it a tag; put a blank between label and |"
+#define SAY_LABEL "label \"%s\" is not a finite number; rows start with one number"
+#define SAY_WEIGHT "importance weight \"%s\" is not a number that is finite and not negative"
+#define SAY_BASE "\"%s\" before the | is one number too many; there are label and weight, base offsets are not read"
+#define SAY_SCALE "scale \"%s\" of a namespace is not a finite number; it is written |name:scale"
+#define SAY_NO_VALUE "feature \"%s\" has no value after its colon; leave the colon out or write feature:value"
+#define SAY_VALUE "value \"%s\" of a feature is not a number that fits a 32-bit float"
+#define SAY_BAR "\"%s\" has a | in its value; put a blank before the |"
+#define SAY_SUM "the features of a row that share column %.0s%u add up to more than a 32-bit float holds; scale them"
+
+typedef struct state {
+    uint32_t mask;
+    bool unlabelled;
+    unsigned blocks;
+    pl_sorter *sorters; /* by block */
+    pl_kept kept;
+} state;
+
+typedef struct space {
+    const char *name;
+    uint64_t bytes, hash, unnamed; /* unnamed: features without a name so far */
+    float scale;
+} space;
+
+static bool blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
+/* What ends a name. */
+static const bool ends_name[256] = {
+    ['\0'] = true, ['\t'] = true, ['\n'] = true, ['\r'] = true, [' '] = true, [':'] = true, ['|'] = true};
+
+static const char *name_end(const char *p) {
+    while (!ends_name[(unsigned char)*p])
+        p++;
+    return p;
+}
+
+static const char *word_end(const pl_block *block, const char *p) {
+    while (p < block->end && !blank(*p) && *p != '\n' && *p)
+        p++;
+    return p;
+}
+
+/* Records what is wrong with the word at `word`. Always NULL. */
+static const char *fault(pl_block *block, const char *format, const char *word) {
+    const char *stop = word_end(block, word);
+    if (stop < block->end && *stop == '\0')
+        format = SAY_NUL;
+    block->fault = (pl_fault){.format = format, .word = word, .stop = stop};
+    return NULL;
+}
+
+static const char *no_memory(pl_block *block) {
+    block->fault.memory = true;
+    return NULL;
+}
+
+/* Reads the number that is all of the word from `p` to `stop`. */
+static bool read_number(const char *p, const char *stop, double *number) {
+    pl_numeral numeral;
+    if (!pl_numeral_scan(p, &numeral) || numeral.end != stop)
+        return false;
+    *number = pl_numeral_double(&numeral);
+    return isfinite(*number);
+}
+
+/* Reads what stands before the bar; false: a fault. */
+static bool read_label(pl_block *block, const char *p, const char *bar) {
+    const state *state = block->state;
+    double *to[2] = {&block->label[block->rows], &block->weight[block->rows]};
+    unsigned count = 0;
+    const char *tag = NULL;
+    *to[0] = 0;
+    *to[1] = 1;
+    for (; p < bar; p++) {
+        const char *stop = p;
+        while (stop < bar && !blank(*stop))
+            stop++;
+        if (stop == p)
+            continue;
+        if (stop == bar || *p == '\'')
+            tag = p;
+        else if (count == 2)
+            return fault(block, SAY_BASE, p);
+        else if (!read_number(p, stop, to[count]) || (count == 1 && *to[1] < 0))
+            return fault(block, count ? SAY_WEIGHT : SAY_LABEL, p);
+        else
+            count++;
+        p = stop;
+    }
+    block->unweighted &= *to[1] == 1;
+    double number;
+    if (count == 0 && !state->unlabelled)
+        return fault(block, tag && read_number(tag, bar, &number) ? SAY_TAG : SAY_NO_LABEL, tag ? tag : bar);
+    return true;
+}
+
+/* Reads a value at `p`, after its colon. A word that is no number comes back in `*word`. NULL: a fault. */
+static const char *read_value(pl_block *block, const char *p, float *value, pl_name *word) {
+    const char *next = pl_quick_value(p, value);
+    if (next && (blank(*next) || *next == '\n'))
+        return next;
+    const char *stop = word_end(block, p);
+    pl_numeral numeral;
+    if (memchr(p, '|', (size_t)(stop - p)))
+        return fault(block, SAY_BAR, p);
+    if (pl_numeral_scan(p, &numeral) && numeral.end == stop) {
+        *value = pl_numeral_float(&numeral);
+        return isfinite(*value) ? stop : fault(block, SAY_VALUE, p);
+    }
+    bool number = pl_digit(*p) <= 9 || *p == '-' || *p == '+' || *p == '.';
+    bool not_finite = stop - p >= 3 && (strncmp(p, "nan", 3) == 0 || strncmp(p, "inf", 3) == 0);
+    if (number || not_finite || (stop < block->end && *stop == '\0'))
+        return fault(block, SAY_VALUE, p);
+    *word = (pl_name){p, (uint64_t)(stop - p)};
+    return stop;
+}
+
+/* Notes namespace^feature, with ^value where that is a word; false: no memory. */
+static bool note(pl_block *block, const space *space, uint32_t hash, pl_name name, pl_name word) {
+    state *state = block->state;
+    char text[LONGEST_NAME];
+    uint64_t used = 0;
+    const pl_name parts[] = {{space->name, space->bytes}, name, word};
+    for (unsigned i = 0; i < 3; i++) {
+        if (i > 0 && parts[i].bytes > 0 && used > 0 && used < sizeof text)
+            text[used++] = '^';
+        uint64_t room = sizeof text - used, bytes = parts[i].bytes < room ? parts[i].bytes : room;
+        memcpy(text + used, parts[i].text, bytes);
+        used += bytes;
+    }
+    return pl_kept_note(&state->kept, block->number, hash, text, used);
+}
+
+/* Reads a feature at `p`; NULL: a fault. */
+static const char *read_feature(pl_block *block, const char *p, space *space) {
+    const state *state = block->state;
+    const char *stop = name_end(p);
+    pl_name name = {p, (uint64_t)(stop - p)}, word = {"", 0};
+    float value = 1;
+    if (stop < block->end && *stop == '\0')
+        return fault(block, SAY_NUL, p);
+    if (stop < block->end && *stop == ':') {
+        const char *after = stop + 1;
+        if (after >= block->end || blank(*after) || *after == '\n')
+            return fault(block, SAY_NO_VALUE, p);
+        stop = read_value(block, after, &value, &word);
+        if (!stop)
+            return NULL;
+    }
+    uint64_t hash = name.bytes ? pl_hash_name(name.text, name.bytes, space->hash) : space->hash + space->unnamed++;
+    if (word.bytes)
+        hash = pl_hash_name(word.text, word.bytes, hash);
+    else
+        value *= space->scale;
+    if (value == 0)
+        return stop;
+    uint32_t column = (uint32_t)hash & state->mask;
+    if (pl_kept_wants(&state->kept, column) && name.bytes && !note(block, space, column, name, word))
+        return no_memory(block);
+    block->index[block->entries] = column;
+    block->value[block->entries++] = value;
+    return stop;
+}
+
+/* Reads the name and scale of a namespace after its bar; NULL: a fault. */
+static const char *read_space(pl_block *block, const char *p, space *space) {
+    const char *stop = name_end(p);
+    double scale = 1;
+    *space = (struct space){p, (uint64_t)(stop - p), 0, 0, 1};
+    space->hash = space->bytes ? pl_hash_name(p, space->bytes, 0) : 0;
+    if (stop < block->end && *stop == ':') {
+        p = stop + 1;
+        stop = name_end(p);
+        if (!read_number(p, stop, &scale) || fabs(scale) > 3e38 || (stop < block->end && *stop == ':'))
+            return fault(block, SAY_SCALE, p);
+        space->scale = (float)scale;
+    }
+    return stop;
+}
+
+/* Puts the entries of a row, from `first` on, in order; false: a fault. */
+static bool finish_row(pl_block *block, uint64_t first) {
+    state *state = block->state;
+    uint32_t *index = block->index + first;
+    float *value = block->value + first;
+    uint64_t kept = pl_row_sort(&state->sorters[block->number], index, value, block->entries - first);
+    if (kept == UINT64_MAX)
+        return no_memory(block);
+    bool ones = true;
+    for (uint64_t i = 0; i < kept; i++) {
+        ones &= value[i] == 1.0F;
+        if (!isfinite(value[i])) {
+            block->fault = (pl_fault){.format = SAY_SUM, .word = "", .stop = "", .column = index[i] + 1};
+            return false;
+        }
+    }
+    block->ones &= ones;
+    block->entries = first + kept;
+    block->row_end[block->rows++] = block->first + block->entries;
+    return true;
+}
+
+/* Reads one line, which may be blank; returns its end, or NULL: a fault. */
+static const char *read_line(pl_block *block, const char *p, const char *end) {
+    while (p < end && blank(*p))
+        p++;
+    if (p == end)
+        return end;
+    const char *bar = memchr(p, '|', (size_t)(end - p));
+    if (!bar)
+        return fault(block, SAY_NO_BAR, p);
+    if (!read_label(block, p, bar))
+        return NULL;
+    uint64_t first = block->entries;
+    space space = {"", 0, 0, 0, 1};
+    for (p = bar; p < end;) {
+        if (*p == '|')
+            p = read_space(block, p + 1, &space);
+        else if (blank(*p))
+            p++;
+        else
+            p = read_feature(block, p, &space);
+        if (!p)
+            return NULL;
+    }
+    return finish_row(block, first) ? end : NULL;
+}
+
+static void parse(pl_block *block) {
+    block->rows = block->entries = block->lines = 0;
+    for (const char *p = block->text; p && p < block->end; p = p ? p + 1 : NULL) {
+        const char *newline = memchr(p, '\n', (size_t)(block->end - p));
+        block->lines++;
+        p = read_line(block, p, newline ? newline : block->end);
+    }
+}
+
+static void bound(pl_block *block) {
+    uint64_t bytes = (uint64_t)(block->end - block->text);
+    block->rows = bytes / 2 + 1;    /* "|\n" */
+    block->entries = bytes / 2 + 1; /* " a" */
+}
+
+/* A feature stands behind a blank, or behind the value of one without a name. */
+static void count(pl_block *block) {
+    enum { CHUNK = 192 }; /* so that the counts of a chunk fit in a byte, and the compiler's vectors are full */
+    const char *p = block->text;
+    uint64_t newlines = 0, blanks = 0;
+    while (block->end - p >= CHUNK) {
+        uint8_t chunk_newlines = 0, chunk_blanks = 0;
+        for (int i = 0; i < CHUNK; i++) {
+            chunk_newlines = (uint8_t)(chunk_newlines + (p[i] == '\n'));
+            chunk_blanks = (uint8_t)(chunk_blanks + (p[i] == ' ') + (p[i] == '\t') + (p[i] == '\r'));
+        }
+        newlines += chunk_newlines;
+        blanks += chunk_blanks;
+        p += CHUNK;
+    }
+    for (; p < block->end; p++) {
+        newlines += *p == '\n';
+        blanks += blank(*p);
+    }
+    block->rows = newlines + (block->end > block->text && block->end[-1] != '\n');
+    block->entries = blanks;
+}
+
+/* Numbers, then perhaps a tag, then a bar. */
+static bool sniff(const char *text, uint64_t bytes) {
+    const char *p;
+    uint64_t length = pl_first_line(text, bytes, &p);
+    const char *bar = length ? memchr(p, '|', length) : NULL;
+    double number;
+    while (bar && p < bar) {
+        const char *stop = p;
+        while (stop < bar && !blank(*stop))
+            stop++;
+        bool tag = stop == bar || *p == '\'';
+        if (stop > p && !tag && !read_number(p, stop, &number))
+            return false;
+        if (tag && (memchr(p, ',', (size_t)(stop - p)) || memchr(p, '"', (size_t)(stop - p))))
+            return false;
+        p = stop + 1;
+    }
+    return bar != NULL;
+}
+
+static void close_state(void *closed) {
+    state *state = closed;
+    if (!state)
+        return;
+    for (unsigned i = 0; i < state->blocks && state->sorters; i++)
+        pl_sorter_free(&state->sorters[i]);
+    pl_free(state->sorters);
+    pl_kept_close(&state->kept);
+    pl_free(state);
+}
+
+static parley_status open(pl_waves *waves, const pl_reading *reading, parley_error *error) {
+    state *state;
+    unsigned bits = reading->model_bits  ? reading->model_bits
+                    : reading->hash_bits ? reading->hash_bits
+                                         : PL_USUAL_HASH_BITS;
+    parley_status status = pl_take(&state, 1, sizeof *state, "reading", error);
+    if (status != PARLEY_OK)
+        return status;
+    waves->state = state;
+    state->mask = (uint32_t)(((uint64_t)1 << bits) - 1);
+    state->unlabelled = reading->unlabelled;
+    state->blocks = waves->block_count;
+    waves->columns = (uint64_t)1 << bits;
+    waves->weighted = true;
+    status = pl_take(&state->sorters, state->blocks, sizeof *state->sorters, "reading", error);
+    state->kept.bits = bits;
+    if (status == PARLEY_OK && reading->keep_names)
+        status = pl_kept_open(&state->kept, bits, state->blocks, error);
+    return status;
+}
+
+static parley_status settle(pl_waves *waves, pl_block *block, parley_error *error) {
+    state *state = waves->state;
+    return state->kept.known ? pl_kept_settle(&state->kept, block->number, error) : PARLEY_OK;
+}
+
+static parley_status finish(pl_waves *waves, parley_data *data, parley_error *error) {
+    const state *state = waves->state;
+    if (!data)
+        return PARLEY_OK;
+    data->hash_bits = state->kept.bits;
+    return state->kept.known ? pl_kept_names(&state->kept, &(pl_names){0}, &data->names, error) : PARLEY_OK;
+}
+
+static const char *const settings[] = {"hash_bits", "keep_names", NULL};
+
+const pl_format pl_format_vw = {
+    .name = "vw",
+    .title = "VW text",
+    .help = "Vowpal Wabbit's label weight 'tag|namespace feature:value ..., hashed as it does",
+    .endings = ".vw",
+    .no_rows = "each line is a row such as \"1 |words good film:2\"",
+    .settings = settings,
+    .sniff = sniff,
+    .open = open,
+    .count = count,
+    .bound = bound,
+    .parse = parse,
+    .settle = settle,
+    .finish = finish,
+    .close = close_state,
+    .write = pl_data_write_vw,
+};

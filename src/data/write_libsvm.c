@@ -1,0 +1,24 @@
+/* write_libsvm.c: data as LIBSVM text. */
+#include "data/writer.h"
+
+static void write_row(pl_writer *to, const parley_data *data, uint64_t row) {
+    const pl_matrix *x = &data->x;
+    char *p = pl_put_label(pl_writer_room(to), data->label[row]);
+    for (uint64_t i = x->start[row]; i < x->start[row + 1]; i++) {
+        *p++ = ' ';
+        p = pl_put_whole(p, (uint64_t)x->index[i] + 1);
+        *p++ = ':';
+        p = x->value ? pl_put_float(p, x->value[i]) : pl_put_whole(p, 1);
+        pl_writer_used(to, p);
+        p = pl_writer_room(to);
+    }
+    *p++ = '\n';
+    pl_writer_used(to, p);
+}
+
+parley_status pl_data_write_libsvm(const parley_data *data, const char *path, parley_error *error) {
+    if (data->weight)
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "%s: LIBSVM text has no place for weights; write a cache, CSV or VW text", path);
+    return pl_write_rows(data, path, NULL, write_row, error);
+}

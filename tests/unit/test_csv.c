@@ -1,0 +1,243 @@
+/* test_csv.c: comma-separated values: what the columns are, every form of a field, every fault, and models' names. */
+#define _POSIX_C_SOURCE 200809L /* mkdtemp, strdup */
+#include "format_helpers.h"
+
+static const pl_reading csv = {.format = &pl_format_csv};
+
+static void every_accepted_form_is_read_right(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *rows;
+    } cases[] = {
+        {"a,b,y\n1,2,3\n-0.5,0,1e2\n", "3|0:1 1:2\n100|0:-0.5\n"},
+        {"1,2,3\n4,5,6\n", "3|0:1 1:2\n6|0:4 1:5\n"},
+        {"a\tb\ty\n1\t2\t3\n", "3|0:1 1:2\n"},
+        {"a;b;y\r\n 1 ; 2;3\r\n", "3|0:1 1:2\n"},
+        {"y,a\n1,?\n2,\n3,NA\n4,nan\n5,N/A\n6,null\n7,7\n", "1|\n2|\n3|\n4|\n5|\n6|\n7|0:7\n"},
+        {"y,a\n\n1,5\n   \n2,6", "1|0:5\n2|0:6\n"},
+        {"target,a,Label\n1,2,3\n", "3|0:1 1:2\n"},
+        {"y,w\n1,red\n2,blue\n3,red\n4,\n", "1|1:1\n2|0:1\n3|1:1\n4|\n"},
+        {"y,w\n1,\"a,b\"\n2,\"c\"\"d\"\n3,\"e\nf\"\n4,\"c\"\"d\"\n", "1|0:1\n2|1:1\n3|2:1\n4|1:1\n"},
+        {"y,n,w,m\n1,2,b,3\n2,0,a,4\n", "1|0:2 2:1 3:3\n2|1:1 3:4\n"},
+        {"n,y\n1,yes\n2,no\n3,yes\n", "1|0:1\n0|0:2\n1|0:3\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_rows(cases[i].text, &csv, cases[i].rows);
+    assert_rows("\xef\xbb\xbf\n\"a\",\"b\",\"y\"\n\"1\",\"2.5\",\"3\"\n", &csv, "3|0:1 1:2.5\n");
+}
+
+static void settings_choose_the_columns(void **state) {
+    (void)state;
+    const char *text = "a,b,c\n1,2,3\n4,5,6\n";
+    assert_rows(text, &(pl_reading){.label_column = "a"}, "1|0:2 1:3\n4|0:5 1:6\n");
+    assert_rows(text, &(pl_reading){.label_column = "2"}, "2|0:1 1:3\n5|0:4 1:6\n");
+    assert_rows(text, &(pl_reading){.weight_column = "b"}, "3(2)|0:1\n6(5)|0:4\n");
+    assert_rows(text, &(pl_reading){.weight_column = "c"}, "2(3)|0:1\n5(6)|0:4\n");
+    assert_rows(text, &(pl_reading){.categorical = "a,2"}, "3|0:1 2:1\n6|1:1 3:1\n");
+    assert_rows("1,2\n3,4\n", &(pl_reading){.header = PL_HEADER_THERE}, "4|0:3\n");
+    assert_rows("r,s\nt,s\n", &(pl_reading){.header = PL_NO_HEADER}, "0|0:1\n0|1:1\n");
+    assert_rows("a,b;c\n1;2\n", &(pl_reading){.separator = PL_SEMICOLON, .format = &pl_format_csv}, "2|0:1\n");
+}
+
+static void names_are_those_of_columns_and_categories(void **state) {
+    (void)state;
+    const char *text = "n,\"a b\",m,y\n1,red,2,no\n1,blue,2,yes\n1,red,2,no\n";
+    parley_data *data = parse_as(text, strlen(text), &csv);
+    assert_string_equal(names_of(&data->names), "n|a b=blue|a b=red|m|");
+    assert_string_equal(names_of(&data->classes), "no|yes|");
+    assert_int_equal(data->x.columns, 4);
+    parley_data_free(data);
+    data = parse_as("1,x,2\n3,y,4\n", 12, &csv);
+    assert_string_equal(names_of(&data->names), "c1|c2=x|c2=y|");
+    parley_data_free(data);
+}
+
+static void many_categories_keep_their_numbers(void **state) {
+    (void)state;
+    enum { ROWS = 700 };
+    char *text = malloc(ROWS * 40), *p = text + sprintf(text, "y,u,v\n");
+    for (unsigned i = 0; i < ROWS; i++)
+        p += sprintf(p, "%u,k%u,\"m\n%u\"\n", i % 2, i * 37 % 211, i * 11 % 50);
+    parley_data *data = parse_as(text, (size_t)(p - text), &csv);
+    assert_int_equal(data->x.columns, 211 + 50);
+    assert_null(data->x.value);
+    for (uint64_t i = 0; i < ROWS; i++) {
+        char name[24];
+        snprintf(name, sizeof name, "u=k%u", (unsigned)(i * 37 % 211));
+        pl_name found = pl_names_at(&data->names, data->x.index[2 * i]);
+        assert_int_equal(found.bytes, strlen(name));
+        assert_memory_equal(found.text, name, found.bytes);
+    }
+    parley_data_free(data);
+    free(text);
+}
+
+static void hashed_categories_follow_the_numbers(void **state) {
+    (void)state;
+    const pl_reading hashed = {.format = &pl_format_csv, .hashed = true, .hash_bits = 4, .keep_names = true};
+    const char *text = "w,n,y\nred,5,1\nblue,6,0\nred,0,1\n";
+    parley_data *data = parse_as(text, strlen(text), &hashed);
+    assert_int_equal(data->x.columns, 17);
+    assert_int_equal(data->hash_bits, 4);
+    assert_int_equal(data->x.nonzeros, 5);
+    assert_int_equal(data->x.index[0], 0);
+    assert_int_equal(data->x.index[1], data->x.index[4]);
+    pl_name name = pl_names_at(&data->names, data->x.index[1]);
+    assert_int_equal(name.bytes, 5);
+    assert_memory_equal(name.text, "w=red", 5);
+    parley_data_free(data);
+}
+
+static void every_fault_has_its_sentence(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *sentence;
+    } faults[] = {
+        {"a,y\n1,2\n3\n", "t:3: fewer fields than the 2 of the first line"},
+        {"a,y\n1,2\n3,4,5\n", "t:3: more fields than the 2 of the first line; put fields with separators in quotes"},
+        {"a,y\n1,2\n\"3\n,4\n", "t:3: a quote that is never closed, at \"3\""},
+        {"a,y\n1,2\n3\"5,4\n",
+         "t:3: a quote inside the field \"3?5\"; put the whole field in quotes and double those in it"},
+        {"a,y\n\"1\"2,2\n", "t:2: text after the closing quote: \"2\"; double quotes that belong to a field"},
+        {"a,y\n1,2\n1,\n", "t:3: the label, column y, is missing; every row needs one"},
+        {"a,y\n1,1e999\n", "t:2: label \"1e999\" in column y is not a finite number as those above it"},
+        {"a,y\n1e39,1\n", "t:2: value \"1e39\" of column a is too large for a 32-bit float; scale the column"},
+        {"a,a\n1,1\n", "t:1: two columns are named a; give them different names"},
+        {"a,y\n", "t: no rows; each line is a row such as \"1,0.5,red\", the first may hold names"},
+        {"", "t: no rows; each line is a row such as \"1,0.5,red\", the first may hold names"},
+    };
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        char expected[256];
+        snprintf(expected, sizeof expected, "%s", faults[i].sentence);
+        for (char *c = expected; *c; c++)
+            *c = *c == '?' ? '"' : *c;
+        assert_fault(faults[i].text, strlen(faults[i].text), &csv, expected);
+    }
+    assert_fault("a,y\n1,1\n,0\n", 11, &(pl_reading){.format = &pl_format_csv, .refuse_missing = true},
+                 "t:3: value of column a is missing; --missing absent takes it as 0");
+    assert_fault("a,y\n1,1\n", 8, &(pl_reading){.format = &pl_format_csv, .label_column = "z"},
+                 "--label-column z: t has no such column; its 2 columns are a, y");
+    assert_fault("a,w,y\n1,-1,1\n", 13, &(pl_reading){.format = &pl_format_csv, .weight_column = "w"},
+                 "t:2: weight \"-1\" in column w is not a number that is finite and not negative");
+}
+
+static void a_word_far_below_numbers_is_a_fault(void **state) {
+    (void)state;
+    enum { ROWS = 60000 };
+    char *text = malloc(ROWS * 16), *p = text + sprintf(text, "a,y\n");
+    for (unsigned i = 0; i < ROWS; i++)
+        p += sprintf(p, "%u,%u\n", i, i % 2);
+    p += sprintf(p, "red,1\n");
+    assert_fault(text, (size_t)(p - text), &csv,
+                 "t:60002: value \"red\" of column a is not a number as those above it; if it holds categories: "
+                 "--categorical 1");
+    free(text);
+}
+
+/* A model with these names, as columns of data are matched with it. */
+static pl_names make_names(const char *joined) {
+    pl_names names;
+    parley_error error;
+    uint64_t count = 0, at = 0, i = 0;
+    for (const char *c = joined; *c; c++)
+        count += *c == '|';
+    assert_int_equal(pl_names_make(count, strlen(joined), &names, &error), PARLEY_OK);
+    for (const char *c = joined; *c; c++)
+        if (*c == '|')
+            ((uint64_t *)names.start)[++i] = at;
+        else
+            ((char *)names.text)[at++] = *c;
+    return names;
+}
+
+static char told[640];
+
+static void hear(void *user, const char *sentence) {
+    (void)user;
+    snprintf(told, sizeof told, "%s", sentence);
+}
+
+static void columns_are_matched_by_name(void **state) {
+    (void)state;
+    pl_names names = make_names("n|w=blue|w=red|m|"), classes = make_names("no|yes|");
+    pl_reading reading = {
+        .format = &pl_format_csv, .model_columns = 4, .names = &names, .classes = &classes, .warn = hear};
+    *told = '\0';
+    assert_rows("y,m,w,n\nyes,3,red,1\nno,4,green,2\n", &reading, "1|0:1 2:1 3:3\n0|0:2 3:4\n");
+    assert_string_equal(told, "");
+    assert_rows("y,z,w\nyes,3,blue\n", &reading, "1|1:1\n");
+    assert_string_equal(told,
+                        "reading t: 2 columns of the model are missing and count as 0 (n, ...); 1 column is unknown "
+                        "to the model and not used (z)");
+    assert_fault("y,n\nperhaps,1\n", 14, &reading, "t:2: label \"perhaps\" in column y is no class of the model");
+    assert_fault("u,v\n1,1\n", 8, &reading, "t: none of its columns is one of the model's; the first of those is n");
+    assert_fault("m,n\n1,1\n", 8, &reading, "t: no column of labels; name it with --label-column");
+    reading.unlabelled = true;
+    assert_rows("m,w,n\n3,red,1\n", &reading, "0|0:1 2:1 3:3\n");
+    pl_names_free(&names);
+    pl_names_free(&classes);
+}
+
+static void a_model_without_names_takes_numbers_in_order(void **state) {
+    (void)state;
+    const pl_reading reading = {.format = &pl_format_csv, .model_columns = 2};
+    assert_rows("a,b,y\n1,2,3\n", &reading, "3|0:1 1:2\n");
+    assert_fault("a,b,y\nx,2,3\n", 12, &reading,
+                 "t: column a holds categories, and the model has no names to match them with; train it on CSV");
+}
+
+static void what_is_written_reads_back_the_same(void **state) {
+    (void)state;
+    const char *text = "n,\"a, \"\"b\",y\n1.5,red,no\n-2,\"x\ny\",yes\n";
+    parley_data *data = parse_as(text, strlen(text), &csv), *again;
+    parley_error error;
+    assert_int_equal(pl_data_write_csv(data, in_folder("out.csv.gz"), &error), PARLEY_OK);
+    assert_int_equal(pl_data_read(path_text, three, NULL, NULL, &again, &error), PARLEY_OK);
+    assert_same_data(data, again);
+    char *names = strdup(names_of(&data->names));
+    assert_string_equal(names, names_of(&again->names));
+    assert_string_equal(names_of(&again->classes), "no|yes|");
+    free(names);
+    parley_data_free(again);
+    assert_int_equal(pl_data_write_cache(data, in_folder("out.parley"), &error), PARLEY_OK);
+    assert_int_equal(pl_data_read(path_text, three, NULL, NULL, &again, &error), PARLEY_OK);
+    assert_same_data(data, again);
+    assert_string_equal(names_of(&again->names), "n|a, \"b=red|a, \"b=x\ny|");
+    assert_string_equal(names_of(&again->classes), "no|yes|");
+    parley_data_free(again);
+    data->x.columns = 100000;
+    assert_int_equal(pl_data_write_csv(data, in_folder("wide.csv"), &error), PARLEY_BAD_USAGE);
+    parley_data_free(data);
+}
+
+static void every_failed_allocation_is_survived(void **state) {
+    (void)state;
+    char text[8192], *p = text + sprintf(text, "y,\"a\"\"b\",n,w\n"), path[256];
+    for (int i = 0; i < 90; i++)
+        p += sprintf(p, "%s,\"q\"\"%d\",%d.5,k%d\n", i % 3 ? "no" : "yes", i % 40, i, i * 7 % 30);
+    snprintf(path, sizeof path, "%s", in_folder("a.csv"));
+    write_bytes(path, text, (size_t)(p - text));
+    assert_survives(path, &csv);
+    assert_survives(path, &(pl_reading){.hashed = true, .keep_names = true, .hash_bits = 8});
+    pl_names names = make_names("n|w=k3|w=k4|a\"b=q\"1|"), classes = make_names("no|yes|");
+    assert_survives(path, &(pl_reading){.model_columns = 4, .names = &names, .classes = &classes});
+    pl_names_free(&names);
+    pl_names_free(&classes);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_accepted_form_is_read_right),
+        cmocka_unit_test(settings_choose_the_columns),
+        cmocka_unit_test(names_are_those_of_columns_and_categories),
+        cmocka_unit_test(many_categories_keep_their_numbers),
+        cmocka_unit_test(hashed_categories_follow_the_numbers),
+        cmocka_unit_test(every_fault_has_its_sentence),
+        cmocka_unit_test(a_word_far_below_numbers_is_a_fault),
+        cmocka_unit_test(columns_are_matched_by_name),
+        cmocka_unit_test(a_model_without_names_takes_numbers_in_order),
+        cmocka_unit_test(what_is_written_reads_back_the_same),
+        cmocka_unit_test(every_failed_allocation_is_survived),
+    };
+    return cmocka_run_group_tests_name("csv", tests, open_pools, close_pools);
+}
