@@ -63,8 +63,9 @@ static parley_status check(const run *run, parley_error *error) {
         status = check_writable(settings->model, error);
     if (status == PARLEY_OK && *settings->log && strcmp(settings->log, "-") != 0)
         status = check_writable(settings->log, error);
-    const char *inputs[] = {run->data_path, settings->weights}, *outputs[] = {settings->model, settings->log};
-    for (unsigned i = 0; i < 4 && status == PARLEY_OK; i++)
+    const char *inputs[] = {run->data_path, settings->weights, settings->replay},
+               *outputs[] = {settings->model, settings->log};
+    for (unsigned i = 0; i < 6 && status == PARLEY_OK; i++)
         status = check_different(inputs[i / 2], outputs[i % 2], error);
     return status == PARLEY_OK ? check_different(settings->model, settings->log, error) : status;
 }
@@ -152,7 +153,7 @@ static void print_summary(const run *run) {
 }
 
 static int exit_code(const run *run) {
-    bool limit_asked_for = run->settings->gap == 0;
+    bool limit_asked_for = run->view.last.target == 0; /* a replay takes it from its log */
     switch (run->summary.stop) {
     case PARLEY_CONVERGED: return EXIT_DONE;
     case PARLEY_INTERRUPTED: return EXIT_INTERRUPTED;

@@ -3,5 +3,6 @@
 #define PL_CLOCK_H
 
 double pl_now(void);
+void pl_sleep(double seconds);
 
 #endif

@@ -37,8 +37,8 @@ struct parley_settings {
     /* the method */
     char preset[PL_TEXT], local[PL_TEXT], combine[PL_TEXT], exchange[PL_TEXT], engine[PL_TEXT];
     uint64_t workers, lanes, threads, seed;
-    double local_epochs;
-    uint64_t local_steps;
+    double local_epochs;  /* NaN: by local_steps; and if that is 0, moved while training */
+    uint64_t local_steps; /* 0: by local_epochs */
     double batch_fraction, rate;
     uint64_t schedule; /* pl_schedule */
     /* when to stop and to look */
@@ -46,8 +46,9 @@ struct parley_settings {
     uint64_t rounds;
     double seconds;
     uint64_t evaluate_every;
+    double exchange_delay;
     /* files and printing */
-    char model[PL_TEXT], log[PL_TEXT];
+    char model[PL_TEXT], log[PL_TEXT], replay[PL_TEXT];
     bool json, quiet;
     uint64_t output; /* pl_output */
     /* generate */

@@ -45,10 +45,12 @@ parley_status pl_log_open(const char *path, pl_log **out, parley_error *error) {
 }
 
 parley_status pl_log_start(pl_log *log, const parley_settings *settings, const parley_summary *summary,
-                           parley_error *error) {
+                           uint64_t fingerprint, parley_error *error) {
     if (!log)
         return PARLEY_OK;
     json_t *values = json_object();
+    char hash[20];
+    snprintf(hash, sizeof hash, "%016llx", (unsigned long long)fingerprint);
     for (unsigned i = 0; i < pl_settings_count; i++) {
         char text[PL_TEXT];
         pl_setting_text(settings, &pl_settings[i], text, sizeof text);
@@ -56,13 +58,13 @@ parley_status pl_log_start(pl_log *log, const parley_settings *settings, const p
             json_object_set_new(values, pl_settings[i].name, json_string(text));
     }
     return write_line(log,
-                      json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+                      json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o}",
                                 "event", "start", "version", parley_version(), "preset", summary->preset, "local",
                                 summary->local, "combine", summary->combine, "exchange", summary->exchange, "engine",
                                 summary->engine, "loss", summary->loss, "lambda", real(summary->lambda), "rows",
                                 whole(summary->rows), "columns", whole(summary->columns), "nonzeros",
-                                whole(summary->nonzeros), "workers", whole(summary->workers), "lanes",
-                                whole(summary->lanes), "threads", whole(summary->threads), "settings", values),
+                                whole(summary->nonzeros), "fingerprint", hash, "workers", whole(summary->workers),
+                                "lanes", whole(summary->lanes), "threads", whole(summary->threads), "settings", values),
                       error);
 }
 
@@ -72,6 +74,15 @@ static json_t *worker_line(unsigned number, const pl_worker_trace *worker) {
                      "bytes_sent", whole(worker->sent), "bytes_received", whole(worker->received));
 }
 
+static json_t *pace_line(const pl_pace_trace *pace) {
+    if (!pace)
+        return json_null();
+    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "why", pace->why, "epoch_seconds",
+                     real(pace->epoch_seconds), "round_seconds", real(pace->round_seconds), "predicted_seconds",
+                     real(pace->predicted_seconds), "seconds", real(pace->seconds), "predicted_fall",
+                     real(pace->predicted_fall), "fall", real(pace->fall));
+}
+
 parley_status pl_log_round(pl_log *log, const pl_round_trace *round, parley_error *error) {
     if (!log)
         return PARLEY_OK;
@@ -79,12 +90,14 @@ parley_status pl_log_round(pl_log *log, const pl_round_trace *round, parley_erro
     for (unsigned k = 0; k < round->workers; k++)
         json_array_append_new(workers, worker_line(round->first + k, &round->worker[k]));
     return write_line(log,
-                      json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "event", "round",
-                                "round", whole(round->round), "seconds", real(round->seconds), "epochs",
+                      json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "event",
+                                "round", "round", whole(round->round), "seconds", real(round->seconds), "epochs",
                                 real(round->epochs), "sigma", real(round->sigma), "gamma", real(round->gamma),
-                                "evaluated", round->evaluated, "objective", real(round->objective), "dual",
-                                real(round->dual), "gap", real(round->gap), "relative_gap", real(round->relative_gap),
-                                "workers", workers),
+                                "local_epochs", real(round->local_epochs), "local_steps",
+                                round->local_steps ? whole(round->local_steps) : json_null(), "pace",
+                                pace_line(round->pace), "evaluated", round->evaluated, "objective",
+                                real(round->objective), "dual", real(round->dual), "gap", real(round->gap),
+                                "relative_gap", real(round->relative_gap), "workers", workers),
                       error);
 }
 

@@ -14,10 +14,21 @@ typedef struct pl_worker_trace {
     uint64_t sent, received;
 } pl_worker_trace;
 
+/* Why a round was as long as it was, where H is auto; NaN: not known. */
+typedef struct pl_pace_trace {
+    const char *why;
+    double epoch_seconds, round_seconds;
+    double predicted_seconds, seconds;
+    double predicted_fall, fall; /* of the logarithm of the gap */
+} pl_pace_trace;
+
 typedef struct pl_round_trace {
     uint64_t round;
     double seconds, epochs; /* since training began */
     double sigma, gamma;
+    double local_epochs;       /* H; NaN: the solver knows none */
+    uint64_t local_steps;      /* the same in steps of a worker; 0 as above */
+    const pl_pace_trace *pace; /* NULL: H is not auto */
     bool evaluated;
     double objective, dual, gap, relative_gap; /* of the latest evaluation; NaN: null */
     unsigned first, workers;                   /* numbers of the workers that follow */
@@ -26,7 +37,7 @@ typedef struct pl_round_trace {
 
 parley_status pl_log_open(const char *path, pl_log **out, parley_error *error); /* "" gives NULL; "-" standard output */
 parley_status pl_log_start(pl_log *log, const parley_settings *settings, const parley_summary *summary,
-                           parley_error *error);
+                           uint64_t fingerprint, parley_error *error);
 parley_status pl_log_round(pl_log *log, const pl_round_trace *round, parley_error *error);
 parley_status pl_log_stop(pl_log *log, const parley_summary *summary, parley_error *error);
 void pl_log_close(pl_log *log);

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "engine/collective.h"
 #include "train/run.h"
 
@@ -39,13 +40,13 @@ static parley_status work(pl_run *run, pl_evaluation *at, parley_error *error) {
     pl_round round = {.number = run->round,
                       .sigma = run->sigma,
                       .momentum = combine->momentum ? combine->momentum(run->combine) : 0.0,
-                      .epochs = run->settings->local_epochs,
+                      .epochs = run->local_epochs,
                       .steps = run->settings->local_steps,
                       .softness = combine->softness ? combine->softness(run->combine) : 0.0};
     double began = pl_engine_now(run->engine), slowest = 0, passes = 0;
     at->seconds = 0;
     parley_status status = run->method.local->work(run->local, &round, run->v, run->update, at, error);
-    double phase = pl_engine_now(run->engine) - began - at->seconds;
+    double phase = run->local_seconds = pl_engine_now(run->engine) - began - at->seconds;
     for (unsigned k = 0; k < run->team.hosted; k++) {
         const pl_update *update = &run->update[k];
         double compute = fmin(update->seconds, phase);
@@ -236,6 +237,7 @@ static parley_status one_round(pl_run *run, parley_error *error) {
     run->evaluated = false;
     parley_status status = work(run, &at, error);
     double began = pl_engine_now(run->engine), looked = 0;
+    pl_sleep(run->settings->exchange_delay);
     bool in_place = run->method.exchange->in_place; /* the workers' steps are in v already */
     if (status == PARLEY_OK && !in_place)
         status = reduce(run, error);
@@ -250,7 +252,8 @@ static parley_status one_round(pl_run *run, parley_error *error) {
         status = pl_recover(run, error);
     else if (status == PARLEY_OK && !in_place && !reached(run))
         status = step(run, error);
-    count_traffic(run, pl_engine_now(run->engine) - began - looked - run->probe_seconds);
+    run->rest_seconds = pl_engine_now(run->engine) - began - looked;
+    count_traffic(run, run->rest_seconds - run->probe_seconds);
     add_probes(run);
     add_evaluation(run, looked);
     if (status == PARLEY_OK && !run->evaluated && pl_evaluation_due(run)) {
@@ -264,11 +267,16 @@ static parley_status one_round(pl_run *run, parley_error *error) {
 }
 
 static void log_round(pl_run *run) {
+    pl_pace_trace pace;
+    pl_clocked_trace(run, &pace);
     pl_round_trace trace = {.round = run->round,
                             .seconds = pl_engine_now(run->engine) - run->began,
                             .epochs = run->summary.epochs,
                             .sigma = run->sigma,
                             .gamma = run->gamma,
+                            .local_epochs = run->local_epochs,
+                            .local_steps = pl_clocked_steps(run),
+                            .pace = run->paced ? &pace : NULL,
                             .evaluated = run->evaluated,
                             .objective = run->best.objective,
                             .dual = run->best.exists ? run->best.dual : NAN,
@@ -283,24 +291,23 @@ static void log_round(pl_run *run) {
 }
 
 parley_status pl_agree(pl_run *run, double *flags, unsigned count, parley_error *error) {
-    double sums[2] = {0};
+    double sums[PL_DECISIONS] = {0};
     parley_status status = pl_sum_workers(run->engine, run->engine->ranks, flags, count, sums, error);
     memcpy(flags, sums, count * sizeof *flags);
     return status;
 }
 
 static parley_status check_stop(pl_run *run, bool *stop, parley_error *error) {
-    parley_progress progress;
-    pl_progress(run, &progress);
-    double flags[2] = {run->callback && run->callback(run->user, &progress, NULL) != 0,
-                       pl_engine_now(run->engine) - run->began >= run->settings->seconds};
-    parley_status status = pl_agree(run, flags, 2, error);
+    double flags[PL_DECISIONS] = {0};
+    parley_status status = pl_clocked_decide(run, flags, error);
     *stop = true;
+    if (status != PARLEY_OK)
+        return status;
     if (reached(run))
         run->summary.stop = PARLEY_CONVERGED;
-    else if (flags[0] > 0)
+    else if (flags[PL_BY_USER] > 0)
         run->summary.stop = PARLEY_INTERRUPTED;
-    else if (flags[1] > 0)
+    else if (flags[PL_BY_SECONDS] > 0)
         run->summary.stop = PARLEY_SECONDS;
     else if (run->round >= run->settings->rounds)
         run->summary.stop = PARLEY_ROUNDS;
@@ -308,7 +315,7 @@ static parley_status check_stop(pl_run *run, bool *stop, parley_error *error) {
         status = pl_stalls(run, stop, error);
         run->summary.stop = PARLEY_STALLED;
     }
-    return status;
+    return *stop || status != PARLEY_OK ? status : pl_clocked_goes_on(run, error);
 }
 
 /* A last look, where the last rounds were not evaluated. It may even find the target reached. */

@@ -193,6 +193,8 @@ static parley_status check_effect(const pl_method *method, const parley_settings
 /* The preset's own defaults, where the user said nothing. */
 static parley_status apply_defaults(parley_settings *settings, const pl_preset *preset, parley_error *error) {
     parley_status status = PARLEY_OK;
+    if (*settings->replay)
+        return status; /* the log has them */
     for (const pl_pair *pair = preset->defaults; pair->key && status == PARLEY_OK; pair++)
         if (!pl_setting_given(settings, pair->key)) {
             status = pl_setting_set(settings, PL_FOR_TRAIN, pair->key, pair->value, error);
@@ -231,6 +233,8 @@ parley_status pl_method_resolve(parley_settings *settings, const pl_glm *glm, pl
     if (status != PARLEY_OK || !method->local || !method->combine)
         return status; /* auto, before the data are known */
     status = apply_defaults(settings, preset, error);
+    if (pl_setting_given(settings, "local_steps"))
+        settings->local_epochs = NAN; /* follows the steps; both auto: moved while training */
     if (status == PARLEY_OK)
         status = check_pair(method, error);
     if (status == PARLEY_OK)

@@ -4,7 +4,9 @@
 
 #include "model/columns.h"
 #include "trace/log.h"
+#include "train/pacing.h"
 #include "train/presets.h"
+#include "train/replay.h"
 
 /* The best that is known: the model at the least P seen, and the largest D. Their distance is the certificate. */
 typedef struct pl_certificate {
@@ -29,6 +31,9 @@ typedef struct pl_pace {
     double last_gap;  /* when the combine was last told how fast it falls */
     uint64_t told;    /* round of that */
 } pl_pace;
+
+/* What ranks agree on after every round. */
+enum { PL_BY_USER, PL_BY_SECONDS, PL_EPOCHS, PL_DECISIONS };
 
 typedef struct pl_run {
     pl_engine *engine;
@@ -55,9 +60,16 @@ typedef struct pl_run {
     parley_callback callback;
     void *user;
     parley_summary summary;
-    double began;         /* when training did */
-    double sigma, gamma;  /* of the latest round */
-    double probe_seconds; /* of this round */
+    double began;                       /* when training did */
+    double sigma, gamma;                /* of the latest round */
+    double probe_seconds;               /* of this round */
+    double local_epochs;                /* H of the next round; NaN: the solver knows none */
+    double local_seconds, rest_seconds; /* of this round: the phase of local work, and all else but evaluation */
+    double gap_seen;                    /* before this round: its fall is logged */
+    bool paced;                         /* H is auto */
+    pl_pacing pacing;
+    pl_replay replay;
+    uint64_t fingerprint; /* of the data; 0 unless there is a log */
     uint64_t round;
     bool evaluated; /* in this round */
     bool diverged;  /* P was not a number there */
@@ -81,5 +93,11 @@ parley_status pl_loop(pl_run *run, parley_error *error); /* loop.c: rounds until
 parley_status pl_stalls(pl_run *run, bool *stalls, parley_error *error);
 /* Adds up what the ranks say, so that what one of them decided holds for all. */
 parley_status pl_agree(pl_run *run, double *flags, unsigned count, parley_error *error);
+/* clocked.c: decisions that read the clock, ask the user or repeat a log. */
+void pl_clocked_open(pl_run *run);
+parley_status pl_clocked_decide(pl_run *run, double *flags, parley_error *error); /* PL_DECISIONS flags; sets H */
+parley_status pl_clocked_goes_on(const pl_run *run, parley_error *error);         /* or does a log to replay end? */
+void pl_clocked_trace(const pl_run *run, pl_pace_trace *trace);
+uint64_t pl_clocked_steps(const pl_run *run); /* H in steps of a worker; 0: the solver knows none */
 
 #endif

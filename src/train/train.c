@@ -99,6 +99,10 @@ static void describe(pl_run *run, uint64_t bytes) {
          settings->lanes == 1 ? "" : "s", run->engine->threads, run->engine->threads == 1 ? "" : "s");
     tell(run, "memory: training needs %.1f MB beside the data's %.1f MB", (double)bytes / 1e6,
          (double)pl_data_bytes(run->data) / 1e6);
+    if (*settings->replay)
+        tell(run, "replay: %s, %llu round%s%s", settings->replay, (unsigned long long)run->replay.rounds,
+             run->replay.rounds == 1 ? "" : "s",
+             run->replay.ended ? "" : "; it has no stop line, because its run was killed: they are repeated, no more");
     if (settings->gap > 0)
         tell(run, "target: %s at most %.6g",
              run->best.exists ? "relative gap" : "relative gradient norm (lambda 0 has no dual)", settings->gap);
@@ -191,12 +195,26 @@ static parley_status open_members(pl_run *run, parley_error *error) {
     if (status == PARLEY_OK)
         status = pl_exchange_open(run->method.exchange, &run->team, run->entries, width, combine->whole, &run->exchange,
                                   error);
+    pl_clocked_open(run);
+    return status;
+}
+
+/* A log to write or to repeat knows its data. */
+static parley_status open_replay(pl_run *run, parley_error *error) {
+    parley_settings *settings = run->settings;
+    parley_status status = PARLEY_OK;
+    if (*settings->log || *settings->replay)
+        status = pl_fingerprint(run->engine, run->data, &run->fingerprint, error);
+    if (status == PARLEY_OK && *settings->replay)
+        status = pl_replay_open(&run->replay, settings, run->data, run->fingerprint, error);
     return status;
 }
 
 /* Everything that the loop needs. */
 static parley_status set_up(pl_run *run, parley_error *error) {
-    parley_status status = pl_train_check(run->settings, error);
+    parley_status status = open_replay(run, error);
+    if (status == PARLEY_OK)
+        status = pl_train_check(run->settings, error);
     if (status == PARLEY_OK)
         status = pl_glm_open(&run->glm, run->engine, run->data, run->settings, error);
     if (status == PARLEY_OK)
@@ -278,6 +296,7 @@ static void close_run(pl_run *run) {
     pl_columns_close(&run->by_column);
     pl_glm_close(&run->glm);
     pl_log_close(run->log);
+    pl_replay_close(&run->replay);
     void *owned[] = {run->v,      run->direction, run->change,  run->w,     run->best.w,
                      run->update, run->share,     run->scalars, run->trace, run->settings};
     for (unsigned i = 0; i < sizeof owned / sizeof *owned; i++)
@@ -288,7 +307,7 @@ static parley_status start_log(pl_run *run, parley_error *error) {
     parley_status status = PARLEY_OK;
     if (run->engine->rank == 0)
         status = pl_log_open(run->settings->log, &run->log, error);
-    return status == PARLEY_OK ? pl_log_start(run->log, run->settings, &run->summary, error) : status;
+    return status == PARLEY_OK ? pl_log_start(run->log, run->settings, &run->summary, run->fingerprint, error) : status;
 }
 
 static void finish_summary(pl_run *run) {

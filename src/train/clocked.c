@@ -1,0 +1,113 @@
+/* clocked.c: every decision that reads the clock or asks the user: H where it is auto, and stopping by --seconds or by
+ * the callback. Rank 0 decides H, any rank may stop; all come to the same. Under --replay a log decides. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "train/run.h"
+
+static double items_of_a_worker(const pl_run *run) {
+    const pl_team *team = run->method.local->by_columns ? &run->columns : &run->team;
+    return (double)team->all_rows / (double)run->team.workers;
+}
+
+static bool reads_steps(const pl_local_type *local) {
+    for (const char *const *name = local->settings; name && *name; name++)
+        if (strcmp(*name, "local_steps") == 0)
+            return true;
+    return false;
+}
+
+void pl_clocked_open(pl_run *run) {
+    const parley_settings *settings = run->settings;
+    bool steps = reads_steps(run->method.local);
+    run->paced = steps && !settings->local_steps && isnan(settings->local_epochs);
+    pl_pacing_open(&run->pacing, run->team.workers, 1.0 / items_of_a_worker(run));
+    run->local_epochs = !steps                  ? NAN
+                        : run->paced            ? run->pacing.epochs
+                        : settings->local_steps ? (double)settings->local_steps / items_of_a_worker(run)
+                                                : settings->local_epochs;
+    if (run->paced && run->replay.rounds)
+        run->local_epochs = run->replay.epochs[0];
+    run->gap_seen = run->best.null;
+}
+
+uint64_t pl_clocked_steps(const pl_run *run) {
+    if (isnan(run->local_epochs) || run->settings->local_steps)
+        return isnan(run->local_epochs) ? 0 : run->settings->local_steps;
+    return (uint64_t)fmax(1.0, round(run->local_epochs * items_of_a_worker(run)));
+}
+
+/* The gap as the latest round left it, or an estimate; NaN: not known. */
+static double gap_after(const pl_run *run) {
+    if (run->method.local->estimates)
+        return run->pace.residual;
+    return run->evaluated ? pl_relative_gap(&run->best) : NAN;
+}
+
+void pl_clocked_trace(const pl_run *run, pl_pace_trace *trace) {
+    const pl_pacing *pacing = &run->pacing;
+    bool replay = *run->settings->replay;
+    double known = isnan(pacing->epoch_seconds) ? NAN : 1.0;
+    *trace =
+        (pl_pace_trace){.why = replay ? "replay" : pacing->why,
+                        .epoch_seconds = pacing->epoch_seconds,
+                        .round_seconds = pacing->round_seconds,
+                        .predicted_seconds = known * (pacing->epoch_seconds * pacing->epochs + pacing->round_seconds),
+                        .seconds = run->local_seconds + run->rest_seconds,
+                        .predicted_fall = pacing->fall,
+                        .fall = log(run->gap_seen / gap_after(run))};
+}
+
+static parley_status check_replay(const pl_run *run, parley_error *error) {
+    const pl_replay *replay = &run->replay;
+    double was = run->round ? replay->objective[run->round - 1] : NAN;
+    if (isfinite(was) && was != run->best.objective)
+        return pl_fail(error, PARLEY_BAD_INPUT,
+                       "--replay %s: after round %" PRIu64 " the objective is %.17g and was %.17g in that run; another "
+                       "version of Parley, or a machine with other mathematics, wrote the log",
+                       run->settings->replay, run->round, run->best.objective, was);
+    return PARLEY_OK;
+}
+
+/* What the log decided after this round. */
+static void take_decisions(const pl_run *run, double *flags) {
+    const pl_replay *replay = &run->replay;
+    bool last = run->round >= replay->rounds;
+    flags[PL_BY_SECONDS] = last && replay->seconds;
+    if (last && (replay->interrupted || !replay->ended))
+        flags[PL_BY_USER] = 1;
+    flags[PL_EPOCHS] = run->paced && !last ? replay->epochs[run->round] : 0;
+}
+
+parley_status pl_clocked_decide(pl_run *run, double *flags, parley_error *error) {
+    bool replay = *run->settings->replay;
+    parley_progress progress;
+    parley_status status = replay ? check_replay(run, error) : PARLEY_OK;
+    if (status != PARLEY_OK)
+        return status;
+    pl_progress(run, &progress);
+    double gap = gap_after(run);
+    if (run->paced && run->round && !replay)
+        pl_pacing_note(&run->pacing, run->local_seconds, run->rest_seconds, gap);
+    run->gap_seen = isfinite(gap) && run->round ? gap : run->gap_seen;
+    flags[PL_BY_USER] = run->callback && run->callback(run->user, &progress, NULL) != 0;
+    flags[PL_BY_SECONDS] = pl_engine_now(run->engine) - run->began >= run->settings->seconds;
+    flags[PL_EPOCHS] = run->paced ? run->pacing.epochs : 0;
+    if (replay)
+        take_decisions(run, flags);
+    flags[PL_EPOCHS] = run->engine->rank == 0 ? flags[PL_EPOCHS] : 0;
+    status = pl_agree(run, flags, PL_DECISIONS, error);
+    if (run->paced && flags[PL_EPOCHS] > 0)
+        run->local_epochs = flags[PL_EPOCHS];
+    return status;
+}
+
+parley_status pl_clocked_goes_on(const pl_run *run, parley_error *error) {
+    if (!*run->settings->replay || run->round < run->replay.rounds)
+        return PARLEY_OK;
+    return pl_fail(error, PARLEY_BAD_INPUT,
+                   "--replay %s: that run ended after round %" PRIu64 ", and this one would go on; another version of "
+                   "Parley, or a machine with other mathematics, wrote the log",
+                   run->settings->replay, run->replay.rounds);
+}

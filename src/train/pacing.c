@@ -1,0 +1,240 @@
+/* pacing.c: how long to work between two exchanges.
+ *
+ * A round of H epochs costs a H + b seconds: a, b are fitted to the latest rounds. It takes the logarithm of the gap
+ * down by about G (1 - exp(-H / h)): local work beyond h epochs, the reach, finds little that the others' changes do
+ * not undo. The H that gains most per second solves e^x = 1 + x + b / (a h), x = H / h: from a single step where
+ * talking is free to several epochs where it is dear.
+ *
+ * h starts at what is common and is learnt: now and then a block of rounds is run at twice or half of H, and if its
+ * fall of the gap per second beats the blocks before and after it, H moves there, and h is what makes that H the best.
+ * Trials that change nothing get rarer. Gains are counted in rounds, and seconds come from the fit, so that a noisy
+ * clock does not decide. */
+#include "train/pacing.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define FIRST_REACH 0.8 /* on text and census data, two losses: 0.25 to 1.1 */
+#define LARGEST 128.0   /* epochs in a round */
+#define SETTLE 4        /* rounds before blocks begin: the costs are being learnt, the first on cold memory */
+#define SLOPE_ROUNDS 3  /* of one H, before it is compared with others */
+#define BLOCK_POINTS 6  /* of a block, at least */
+#define BLOCK_ROUNDS 48 /* at most, unless too few of them were evaluated */
+#define FEWEST_POINTS 3 /* that a slope is taken from */
+#define BLOCK_FALL 0.7  /* of the logarithm of the gap, that ends a block */
+#define MARGIN 1.1      /* that a trial has to be better by */
+#define STAY 0.5        /* of a factor of two: a smaller change of H is not worth it */
+#define MOST_WAIT 16    /* blocks between two trials */
+
+double pl_pacing_best(double epoch_seconds, double round_seconds, double reach) {
+    double ratio = round_seconds / (epoch_seconds * reach), low = 0, high = 64;
+    for (unsigned i = 0; i < 60; i++) {
+        double x = 0.5 * (low + high);
+        if (exp(x) < 1.0 + x + ratio)
+            low = x;
+        else
+            high = x;
+    }
+    return reach * low;
+}
+
+/* The reach for which H would be the best. */
+static double reach_of(const pl_pacing *pacing, double epochs) {
+    double low = 1e-6, high = 1e6;
+    for (unsigned i = 0; i < 60; i++) {
+        double reach = sqrt(low * high);
+        if (pl_pacing_best(pacing->epoch_seconds, pacing->round_seconds, reach) < epochs)
+            low = reach;
+        else
+            high = reach;
+    }
+    return sqrt(low * high);
+}
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double quantile(double *values, unsigned count, double share) {
+    qsort(values, count, sizeof *values, by_value);
+    return values[(unsigned)(share * (count - 1))];
+}
+
+/* Seconds of local work of a round of H: the lower quartile of those noted, because other programs only ever make it
+ * longer; NaN: too few. */
+static double usual_local(const pl_pacing *pacing, unsigned count, double epochs) {
+    double values[PL_PACING_ROUNDS];
+    unsigned same = 0;
+    for (unsigned i = 0; i < count; i++)
+        if (pacing->work[i] == epochs)
+            values[same++] = pacing->local[i];
+    return same < SLOPE_ROUNDS ? NAN : quantile(values, same, 0.25);
+}
+
+/* The median slope of local work between rounds of different H (Theil and Sen), per epoch; NaN: all are alike. */
+static double local_slope(const pl_pacing *pacing, unsigned count) {
+    double slopes[PL_PACING_ROUNDS * (PL_PACING_ROUNDS - 1) / 2], usual[PL_PACING_ROUNDS];
+    const double *work = pacing->work;
+    unsigned pairs = 0;
+    for (unsigned i = 0; i < count; i++) {
+        usual[i] = usual_local(pacing, count, work[i]);
+        for (unsigned j = 0; j < i; j++)
+            if (work[i] != work[j] && !isnan(usual[i]) && !isnan(usual[j]))
+                slopes[pairs++] = (usual[i] - usual[j]) / (work[i] - work[j]);
+    }
+    return pairs ? quantile(slopes, pairs, 0.5) : NAN;
+}
+
+/* Seconds of local work per epoch, less what is by the round. */
+static double per_epoch(const pl_pacing *pacing, unsigned count, double fixed) {
+    double values[PL_PACING_ROUNDS];
+    for (unsigned i = 0; i < count; i++)
+        values[i] = (pacing->local[i] - fixed) / pacing->work[i];
+    return quantile(values, count, 0.25);
+}
+
+/* What an epoch and a round cost. Part of the local work is by the round (copies of v, say), which shows between rounds
+ * of different H, and is remembered while all are alike; at first a fifth of the work is taken for it. */
+static void fit_costs(pl_pacing *pacing) {
+    double values[PL_PACING_ROUNDS];
+    uint64_t noted = pacing->rounds - 1;
+    unsigned count = noted < PL_PACING_ROUNDS ? (unsigned)noted : PL_PACING_ROUNDS;
+    double whole = per_epoch(pacing, count, 0), slope = local_slope(pacing, count), measured = slope;
+    if (isnan(slope))
+        slope = isnan(pacing->fixed_seconds) ? 0.8 * whole : per_epoch(pacing, count, pacing->fixed_seconds);
+    pacing->epoch_seconds = fmax(1e-9, fmin(whole, fmax(slope, 0.1 * whole)));
+    for (unsigned i = 0; i < count; i++)
+        values[i] = fmax(0.0, pacing->local[i] - pacing->epoch_seconds * pacing->work[i]);
+    if (!isnan(measured))
+        pacing->fixed_seconds = quantile(values, count, 0.25);
+    for (unsigned i = 0; i < count; i++)
+        values[i] = fmax(0.0, pacing->local[i] - pacing->epoch_seconds * pacing->work[i]) + pacing->rest[i];
+    pacing->round_seconds = fmax(quantile(values, count, 0.25), 1e-6 * pacing->epoch_seconds);
+}
+
+static double bounded(const pl_pacing *pacing, double epochs) { return fmin(LARGEST, fmax(pacing->least, epochs)); }
+
+static void begin_block(pl_pacing *pacing, double epochs, const char *why) {
+    pacing->epochs = epochs;
+    pacing->why = why;
+    pacing->block = (pl_block){0};
+}
+
+/* H follows the costs, in steps of sqrt 2, where the change is worth it: true if it moves. */
+static bool follow_costs(pl_pacing *pacing) {
+    double best = pl_pacing_best(pacing->epoch_seconds, pacing->round_seconds, pacing->reach);
+    double target = bounded(pacing, exp2(0.5 * round(2.0 * log2(best))));
+    if (fabs(log2(best / pacing->base)) <= STAY || target == pacing->base)
+        return false;
+    pacing->base = target;
+    begin_block(pacing, target, "costs");
+    return true;
+}
+
+/* The first round of a block is left out: its gap is compared with one that another H left. */
+static void note_gap(pl_block *block, double gap) {
+    double x = (double)block->rounds++, y = log(gap);
+    if (x == 0 || !isfinite(y))
+        return;
+    block->points++;
+    block->x += x;
+    block->y += y;
+    block->xx += x * x;
+    block->xy += x * y;
+}
+
+/* Fall of the logarithm of the gap per round, by least squares; NaN: too few points. */
+static double fall_of(const pl_block *block) {
+    double n = (double)block->points;
+    return block->points < FEWEST_POINTS
+               ? NAN
+               : -(block->xy - block->x * block->y / n) / (block->xx - block->x * block->x / n);
+}
+
+static double gain(const pl_pacing *pacing, double epochs) { return -expm1(-epochs / pacing->reach); }
+
+static void try_another(pl_pacing *pacing) {
+    double other = bounded(pacing, pacing->direction > 0 ? 2.0 * pacing->base : 0.5 * pacing->base);
+    if (other == pacing->base) {
+        pacing->direction = -pacing->direction;
+        begin_block(pacing, pacing->base, "bound");
+        return;
+    }
+    pacing->on_trial = true;
+    pacing->trial = other;
+    begin_block(pacing, other, pacing->direction > 0 ? "try longer" : "try shorter");
+}
+
+/* After a block at `base` that follows a trial: true if H moves. */
+static bool judge_trial(pl_pacing *pacing, double after) {
+    bool better = pacing->tried > 0 && pacing->tried > MARGIN * fmax(pacing->before, after);
+    pacing->tried = NAN;
+    if (better) {
+        pacing->base = pacing->trial;
+        pacing->reach = reach_of(pacing, pacing->trial);
+        pacing->failures = pacing->wait = 0;
+        begin_block(pacing, pacing->base, pacing->direction > 0 ? "longer pays" : "shorter pays");
+        return true;
+    }
+    pacing->direction = -pacing->direction;
+    unsigned level = ++pacing->failures / 2; /* both ways, then rarer */
+    pacing->wait = level > 4 ? MOST_WAIT : 1u << level;
+    return false;
+}
+
+static void end_block(pl_pacing *pacing, double fall) {
+    fit_costs(pacing);
+    double rate = fall / (pacing->epochs * pacing->epoch_seconds + pacing->round_seconds);
+    if (pacing->on_trial) {
+        pacing->on_trial = false;
+        pacing->tried = rate;
+        begin_block(pacing, pacing->base, "compare");
+        return;
+    }
+    pacing->most_fall = fall / gain(pacing, pacing->base);
+    if ((isfinite(pacing->tried) && judge_trial(pacing, rate)) || follow_costs(pacing))
+        return;
+    pacing->before = rate;
+    if (pacing->wait == 0) {
+        try_another(pacing);
+        return;
+    }
+    pacing->wait--;
+    begin_block(pacing, pacing->base, "hold");
+}
+
+void pl_pacing_open(pl_pacing *pacing, unsigned workers, double least) {
+    *pacing = (pl_pacing){.epochs = 1.0,
+                          .why = workers > 1 ? "first" : "alone",
+                          .fall = NAN,
+                          .epoch_seconds = NAN,
+                          .round_seconds = NAN,
+                          .fixed_seconds = NAN,
+                          .reach = FIRST_REACH,
+                          .most_fall = NAN,
+                          .least = fmin(1.0, least),
+                          .base = 1.0,
+                          .before = NAN,
+                          .tried = NAN,
+                          .direction = 1,
+                          .alone = workers == 1};
+}
+
+void pl_pacing_note(pl_pacing *pacing, double local, double rest, double gap) {
+    if (pacing->rounds++ == 0 || pacing->alone)
+        return; /* memory was cold */
+    unsigned at = (unsigned)((pacing->rounds - 2) % PL_PACING_ROUNDS);
+    pacing->work[at] = pacing->epochs;
+    pacing->local[at] = local;
+    pacing->rest[at] = rest;
+    note_gap(&pacing->block, gap);
+    double fall = fall_of(&pacing->block);
+    bool enough = pacing->block.points >= BLOCK_POINTS && fall * (double)pacing->block.rounds >= BLOCK_FALL;
+    if (pacing->rounds <= SETTLE) {
+        fit_costs(pacing);
+        follow_costs(pacing);
+    } else if (isfinite(fall) && (enough || pacing->block.rounds >= BLOCK_ROUNDS))
+        end_block(pacing, fall);
+    pacing->fall = pacing->most_fall * gain(pacing, pacing->epochs);
+}
