@@ -23,6 +23,7 @@ from classes import table_classes
 from fits import table_certificate, table_memory, table_model, table_read, table_solve, table_threads
 from harness import Bench, markdown
 from lassos import table_lasso, table_path
+from local import table_local
 from stream import table_online
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
@@ -39,6 +40,7 @@ TABLES = {
     "classes": table_classes,
     "online": table_online,
     "averaging": table_averaging,
+    "local": table_local,
 }
 
 

@@ -120,9 +120,9 @@ static void summarise(pl_run *run) {
     summary->lambda = run->glm.lambda;
     summary->l1_ratio = run->glm.l1_ratio;
     summary->intercept = intercepts[run->glm.intercept];
-    summary->rows = run->data->x.rows;
+    summary->rows = pl_all_rows(run->data);
     summary->columns = run->data->x.columns;
-    summary->nonzeros = run->data->x.nonzeros;
+    summary->nonzeros = pl_all_nonzeros(run->data);
     summary->workers = run->settings->workers;
     summary->lanes = run->settings->lanes;
     summary->threads = run->engine->threads;

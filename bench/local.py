@@ -1,0 +1,67 @@
+"""How much to do between two exchanges (paper: COCOA on Spark and MPI): time to a gap by H, and where auto lands."""
+
+import json
+import statistics
+
+from harness import markdown, ratio, spread
+from peers import Parley
+
+LOCAL_EPOCHS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
+DELAYS = {"none": 0, "10 ms a round": 0.01}
+LOCAL_SECONDS = 5  # after which a run is given up
+LOCAL_FAR = 5  # times as long as the best: measured once
+
+
+def local_work(bench, data, choice, delay):
+    """Solves at one H: (seconds, rounds, the median H of its rounds), or None when it was given up."""
+    log = bench.folder / "local.jsonl"
+    flags = ("--preset", "cocoa+", "--workers", 8, "--lanes", 1, "--threads", 2, "--gap", 1e-3)
+    flags += (*choice, "--exchange-delay", delay, "--seconds", LOCAL_SECONDS, "--log", log)
+    run = Parley(bench.parley, data.path, "logistic", bench.folder, flags).run()
+    rounds = [line for line in map(json.loads, log.read_text().splitlines()) if line["event"] == "round"]
+    used = statistics.median(line["local_epochs"] for line in rounds)
+    return (run.solve, len(rounds), used) if run.summary["status"] == "converged" else None
+
+
+def local_rows(bench, data, words, delay):
+    """One problem and exchange cost: its rows, and auto's time over that of the best fixed H."""
+    choices = {f"{epochs:g}": ("--local-epochs", epochs) for epochs in LOCAL_EPOCHS}
+    choices["auto"] = ("--local-steps", "auto")
+    known = {}
+
+    def solve(name):
+        least = min((run[0] for run in known.values() if run), default=float("inf"))
+        if name not in known or (known[name] and known[name][0] < LOCAL_FAR * least):
+            known[name] = local_work(bench, data, choices[name], delay)
+        return known[name]
+
+    found = bench.repeat({name: lambda name=name: solve(name) for name in choices})
+    done = {name: runs for name, runs in found.items() if all(runs)}
+    times = {name: [seconds for seconds, _, _ in runs] for name, runs in done.items()}
+    best = min((name for name in times if name != "auto"), key=lambda name: statistics.median(times[name]))
+    rows = []
+    for name in found:
+        if name not in done:
+            rows.append([data.title, words, name, "", f"not in {LOCAL_SECONDS} s", ""])
+            continue
+        _, rounds, used = done[name][-1]
+        label = f"auto: {used:.2g}" if name == "auto" else name
+        rows.append([data.title, words, label, rounds, spread(times[name]), ratio(times[name], times[best])])
+    return rows, statistics.median(times["auto"]) / statistics.median(times[best])
+
+
+def table_local(bench):
+    """Local work H"""
+    rows = []
+    for name in ("imdb", "a9a"):
+        for words, delay in DELAYS.items():
+            found, against_best = local_rows(bench, bench.data(name), words, delay)
+            rows += found
+            what = f"{name} logistic, auto H against the best fixed H, delay {words}"
+            bench.aim(what, against_best, 1.1, at_least=False)
+    text = (
+        "Logistic loss, `cocoa+`, 8 workers on two threads: time to a relative gap of 1e-3 by H, the epochs of local work "
+        "in a round, at two costs of an exchange (`--exchange-delay`). For auto, the median H of its last run is given. "
+        f"What took {LOCAL_FAR} times as long as the best was measured once.\n\n"
+    )
+    return text + markdown(["data", "delay", "H", "rounds", "ms, median (range)", "against the best"], rows)
