@@ -16,7 +16,8 @@
 
 #define FIRST_REACH 0.8 /* on text and census data, two losses: 0.25 to 1.1 */
 #define LARGEST 128.0   /* epochs in a round */
-#define SETTLE 4        /* rounds before blocks begin: the costs are being learnt, the first on cold memory */
+#define SETTLE 5        /* rounds before blocks begin: the costs are being learnt, the first on cold memory */
+#define CAUTIOUS 0.25   /* least H until then: one hiccup must not decide too much */
 #define SLOPE_ROUNDS 3  /* of one H, before it is compared with others */
 #define BLOCK_POINTS 6  /* of a block, at least */
 #define BLOCK_ROUNDS 48 /* at most, unless too few of them were evaluated */
@@ -69,7 +70,7 @@ static double usual_local(const pl_pacing *pacing, unsigned count, double epochs
     for (unsigned i = 0; i < count; i++)
         if (pacing->work[i] == epochs)
             values[same++] = pacing->local[i];
-    return same < SLOPE_ROUNDS ? NAN : quantile(values, same, 0.25);
+    return same < (pacing->rounds <= SETTLE ? 1 : SLOPE_ROUNDS) ? NAN : quantile(values, same, 0.25);
 }
 
 /* The median slope of local work between rounds of different H (Theil and Sen), per epoch; NaN: all are alike. */
@@ -95,14 +96,14 @@ static double per_epoch(const pl_pacing *pacing, unsigned count, double fixed) {
 }
 
 /* What an epoch and a round cost. Part of the local work is by the round (copies of v, say), which shows between rounds
- * of different H, and is remembered while all are alike; at first a fifth of the work is taken for it. */
+ * of different H, and is remembered while all are alike. */
 static void fit_costs(pl_pacing *pacing) {
     double values[PL_PACING_ROUNDS];
     uint64_t noted = pacing->rounds - 1;
     unsigned count = noted < PL_PACING_ROUNDS ? (unsigned)noted : PL_PACING_ROUNDS;
     double whole = per_epoch(pacing, count, 0), slope = local_slope(pacing, count), measured = slope;
     if (isnan(slope))
-        slope = isnan(pacing->fixed_seconds) ? 0.8 * whole : per_epoch(pacing, count, pacing->fixed_seconds);
+        slope = per_epoch(pacing, count, isnan(pacing->fixed_seconds) ? 0.0 : pacing->fixed_seconds);
     pacing->epoch_seconds = fmax(1e-9, fmin(whole, fmax(slope, 0.1 * whole)));
     for (unsigned i = 0; i < count; i++)
         values[i] = fmax(0.0, pacing->local[i] - pacing->epoch_seconds * pacing->work[i]);
@@ -121,9 +122,21 @@ static void begin_block(pl_pacing *pacing, double epochs, const char *why) {
     pacing->block = (pl_block){0};
 }
 
+/* While little is known: at least CAUTIOUS, and more than 1 only if the exchange alone is worth it. */
+static double settling(const pl_pacing *pacing, double best) {
+    double rest[PL_PACING_ROUNDS];
+    unsigned count = (unsigned)pacing->rounds - 1;
+    for (unsigned i = 0; i < count; i++)
+        rest[i] = pacing->rest[i];
+    double alone = pl_pacing_best(pacing->epoch_seconds, quantile(rest, count, 0.25), pacing->reach);
+    return fmax(CAUTIOUS, fmin(best, fmax(1.0, alone)));
+}
+
 /* H follows the costs, in steps of sqrt 2, where the change is worth it: true if it moves. */
 static bool follow_costs(pl_pacing *pacing) {
     double best = pl_pacing_best(pacing->epoch_seconds, pacing->round_seconds, pacing->reach);
+    if (pacing->rounds <= SETTLE)
+        best = settling(pacing, best);
     double target = bounded(pacing, exp2(0.5 * round(2.0 * log2(best))));
     if (fabs(log2(best / pacing->base)) <= STAY || target == pacing->base)
         return false;
