@@ -6,7 +6,7 @@
 #include "cli.h"
 
 const command commands[] = {
-    {"train", "DATA", 1, 1, PL_FOR_TRAIN, "train a model and certify it",
+    {"train", "DATA", 1, 1, PL_FOR_TRAIN | PL_FOR_ONE, "train a model and certify it",
      "Trains a linear model on DATA and writes it with a certificate: the duality gap bounds how far its objective is "
      "from the optimum. DATA is text of one of the formats that `parley list formats` names (plain, .gz or .zst; - is "
      "standard input) or a cache that `parley convert` wrote. Ctrl-C stops at the round and writes the best model so "

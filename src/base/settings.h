@@ -24,9 +24,10 @@ struct parley_settings {
     /* the problem */
     char loss[PL_TEXT];
     double huber_width, epsilon;
-    double lambda, l1_ratio;
-    uint64_t intercept; /* pl_intercept */
-    char weights[PL_TEXT];
+    double lambda, c, alpha, l1_ratio; /* the first three say one thing */
+    uint64_t intercept;                /* pl_intercept */
+    bool standardise;
+    char weights[PL_TEXT], class_weights[PL_TEXT];
     /* reading */
     char format[PL_TEXT];
     uint64_t header, separator, categories, hash_bits, missing; /* the enums above */
@@ -58,6 +59,7 @@ struct parley_settings {
     bool given[PL_MOST_SETTINGS];
 };
 
+/* Commands that a setting belongs to. Those of train are path's and cv's as well, but for PL_FOR_ONE: of one fit. */
 enum {
     PL_FOR_TRAIN = 1,
     PL_FOR_PREDICT = 2,
@@ -65,7 +67,11 @@ enum {
     PL_FOR_CONVERT = 8,
     PL_FOR_GENERATE = 16,
     PL_FOR_INFO = 32,
-    PL_FOR_DUMP = 64
+    PL_FOR_DUMP = 64,
+    PL_FOR_ONE = 128,
+    PL_FOR_PATH = 256,
+    PL_FOR_CV = 512,
+    PL_FOR_FIT = PL_FOR_TRAIN | PL_FOR_ONE | PL_FOR_PATH | PL_FOR_CV
 };
 
 typedef enum pl_kind { PL_FLAG, PL_WHOLE, PL_REAL, PL_WORD, PL_CHOICE } pl_kind;

@@ -46,7 +46,7 @@ static void add_row(gradient *this, unsigned task, uint64_t i, double z, double 
     if (soft)
         glm->loss->soften(glm->loss, z, pl_target(glm, i), this->softness, &slope, &curvature);
     if (slope != 0) {
-        pl_row_add(glm, i, q * slope, sum);
+        pl_plain_add(glm, i, q * slope, sum); /* scaled when all are added */
         if (glm->intercept != PL_NO_INTERCEPT)
             sum[x->columns] += q * slope;
     }
@@ -60,6 +60,20 @@ static void add_row(gradient *this, unsigned task, uint64_t i, double z, double 
     pl_add_sides(glm, i, -slope, z - this->b, loss, conjugate, this->sides + (uint64_t)task * PL_ROW_SUMS);
 }
 
+/* What a lane added up was of columns as they are. */
+static void scale_sums(const gradient *this, double *sum) {
+    const pl_glm *glm = this->glm;
+    uint64_t size = glm->size, columns = glm->data->x.columns;
+    if (!glm->scale)
+        return;
+    pl_scale_columns(glm, sum);
+    for (uint64_t c = 1; c < this->width; c++) { /* column c - 1 of the curvature */
+        double *column = sum + c * size, own = c - 1 < columns ? glm->scale[c - 1] : 1.0;
+        for (uint64_t j = c - 1; j < size; j++)
+            column[j] *= own * (j < columns ? glm->scale[j] : 1.0);
+    }
+}
+
 static void full_task(void *context, unsigned task) {
     gradient *this = context;
     const pl_part *part = &this->team->parts[task];
@@ -71,6 +85,7 @@ static void full_task(void *context, unsigned task) {
             add_row(this, task, i, this->z[i] + this->b, 1.0);
     if (this->width > 1)
         pl_outer_flush(&this->outer[task], lane_sum(this, task) + this->glm->size);
+    scale_sums(this, lane_sum(this, task));
     this->seconds[task] += pl_engine_now(this->team->engine) - began;
 }
 
@@ -92,6 +107,7 @@ static void sample_task(void *context, unsigned task) {
             add_row(this, task, i, this->b + pl_row_dot(this->glm, i, this->w), scale);
             skip = floor(log1p(-pl_random_unit(&stream)) / log_miss);
         }
+    scale_sums(this, lane_sum(this, task));
     this->seconds[task] += pl_engine_now(this->team->engine) - began;
 }
 

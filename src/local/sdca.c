@@ -55,8 +55,11 @@ static void step_row(pl_sdca *this, stepper *stepper, uint64_t i) {
     const uint32_t *index = x->index + begin;
     const float *value = x->value ? x->value + begin : NULL;
     double q = pl_share(glm, i), y = pl_target(glm, i), t0 = this->t[i], u_sum;
-    u_sum = glm->l1 > 0 ? pl_sparse_dot_soft(index, value, count, stepper->u, glm->l1)
-                        : pl_sparse_dot(index, value, count, stepper->u);
+    if (glm->scale)
+        u_sum = pl_sparse_dot_scaled(index, value, count, stepper->u, glm->scale, glm->l1);
+    else
+        u_sum = glm->l1 > 0 ? pl_sparse_dot_soft(index, value, count, stepper->u, glm->l1)
+                            : pl_sparse_dot(index, value, count, stepper->u);
     double z = u_sum * stepper->inverse + intercept(this, stepper->u);
     double h = stepper->sigma * q * (glm->norm2[i] * stepper->inverse + stepper->intercept_metric);
     double t = stepper->loss->dual_step(stepper->loss, z, y, t0, h);
@@ -76,7 +79,10 @@ static void step_row(pl_sdca *this, stepper *stepper, uint64_t i) {
         this->rest[i] = 0;
     this->t[i] = t;
     double a = stepper->sigma * q * (t - t0);
-    pl_sparse_add(index, value, count, a, stepper->u);
+    if (glm->scale)
+        pl_sparse_add_scaled(index, value, count, a, stepper->u, glm->scale);
+    else
+        pl_sparse_add(index, value, count, a, stepper->u);
     if (glm->intercept != PL_NO_INTERCEPT)
         stepper->u[x->columns] += a;
 }

@@ -46,6 +46,15 @@ static inline double pl_sparse_dot_soft(const uint32_t *index, const float *valu
     return sum;
 }
 
+/* Both against columns times `scale`. */
+static inline double pl_sparse_dot_scaled(const uint32_t *index, const float *value, uint64_t count, const double *w,
+                                          const double *scale, double threshold) {
+    double sum = 0;
+    for (uint64_t e = 0; e < count; e++)
+        sum += (value ? (double)value[e] : 1.0) * scale[index[e]] * pl_soft(w[index[e]], threshold);
+    return sum;
+}
+
 /* w[index[e]] += a value[e] */
 static inline void pl_sparse_add(const uint32_t *index, const float *value, uint64_t count, double a, double *w) {
     if (value)
@@ -86,6 +95,13 @@ static inline double pl_sparse_moments(const uint32_t *index, const float *value
     }
     *first = m0 + m1;
     return s0 + s1;
+}
+
+/* The same with columns times `scale`. */
+static inline void pl_sparse_add_scaled(const uint32_t *index, const float *value, uint64_t count, double a, double *w,
+                                        const double *scale) {
+    for (uint64_t e = 0; e < count; e++)
+        w[index[e]] += a * (value ? (double)value[e] : 1.0) * scale[index[e]];
 }
 
 /* Asks for the first half kilobyte of the row that begins at entry `begin`; longer rows are fetched ahead by the

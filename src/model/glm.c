@@ -6,7 +6,7 @@
 
 #include "engine/collective.h"
 
-#define LABEL_KINDS 64 /* more distinct labels than this are real numbers */
+#define LABEL_KINDS PL_LABEL_KINDS /* more distinct labels than this are real numbers */
 #define CENTRE_STEPS 100
 #define INTERCEPT_STIFFNESS 10.0 /* 1 triples the rounds on text, 100 doubles them on a9a */
 #define INTERCEPT_PACE 0.1       /* of the curvature of P in b: then a move of b0 leaves a tenth of the error at most */
@@ -53,6 +53,12 @@ static parley_status agree_labels(pl_engine *engine, double *kinds, unsigned *co
     pl_free(sums);
     *count = all;
     return status;
+}
+
+parley_status pl_label_kinds(pl_engine *engine, const parley_data *data, double *kinds, unsigned *count,
+                             parley_error *error) {
+    *count = distinct_labels(data->label, data->x.rows, kinds, 0);
+    return agree_labels(engine, kinds, count, error);
 }
 
 static bool all_whole(const double *kinds, unsigned count) {
@@ -109,8 +115,8 @@ static parley_status read_labels(pl_glm *glm, pl_engine *engine, const char *los
         if (glm->loss->labels == PL_LABELS_REAL)
             return check_counts(data, glm->loss, error);
     }
-    unsigned count = distinct_labels(data->label, data->x.rows, kinds, 0);
-    parley_status status = agree_labels(engine, kinds, &count, error);
+    unsigned count;
+    parley_status status = pl_label_kinds(engine, data, kinds, &count, error);
     if (status == PARLEY_OK && !glm->loss)
         status = choose_loss(data, kinds, count, &glm->loss, error);
     if (status != PARLEY_OK || glm->loss->labels == PL_LABELS_REAL)
@@ -162,7 +168,10 @@ parley_status pl_glm_open(pl_glm *glm, pl_engine *engine, const parley_data *dat
                           parley_error *error) {
     *glm = (pl_glm){.data = data,
                     .intercept = (pl_intercept)settings->intercept,
-                    .lambda = settings->lambda,
+                    .lambda = settings->alpha == 0 ? 0.0 : settings->lambda,
+                    .c = settings->c,
+                    .alpha = settings->alpha,
+                    .standardise = settings->standardise,
                     .l1_ratio = settings->l1_ratio};
     glm->classes = 1;
     glm->size = (data->x.columns + (glm->intercept == PL_NO_INTERCEPT ? 0 : 1)) * glm->classes;
@@ -173,7 +182,9 @@ parley_status pl_glm_open(pl_glm *glm, pl_engine *engine, const parley_data *dat
 void pl_glm_close(pl_glm *glm) {
     pl_free(glm->norm2);
     pl_free(glm->own_loss);
-    glm->norm2 = NULL;
+    pl_free(glm->scale);
+    pl_free(glm->scaled);
+    glm->norm2 = glm->scale = glm->scaled = NULL;
     glm->own_loss = NULL;
 }
 
@@ -238,11 +249,16 @@ static void margin_task(void *context, unsigned task) {
     const pl_part *part = &pass->team->parts[task];
     for (uint64_t r = 0; r < part->count; r++)
         for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++)
-            pass->z[i] = pl_row_dot(pass->glm, i, pass->w);
+            pass->z[i] = pl_plain_dot(pass->glm, i, pass->w);
 }
 
 void pl_margins(const pl_glm *glm, const pl_team *team, const double *w, double *z) {
     margin_pass pass = {glm, team, w, z};
+    if (glm->scale) { /* once for each column is less than once for each entry */
+        memcpy(glm->scaled, w, glm->size * sizeof *w);
+        pl_scale_columns(glm, glm->scaled);
+        pass.w = glm->scaled;
+    }
     pl_team_run(team, margin_task, &pass);
 }
 
@@ -427,6 +443,16 @@ parley_status pl_null_objective(const pl_glm *glm, const pl_team *team, double *
     return status;
 }
 
+static double scaled_norm2(const pl_glm *glm, uint64_t i) {
+    const pl_matrix *x = &glm->data->x;
+    double sum = 0;
+    for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++) {
+        double value = (x->value ? (double)x->value[e] : 1.0) * glm->scale[x->index[e]];
+        sum += value * value;
+    }
+    return sum;
+}
+
 enum { ROW_WEIGHT, ROW_NORM, ROW_UPPER, ROW_LABEL, ROW_SQUARE, ROW_MEASURES };
 
 static void measure_row(const void *context, uint64_t i, double *sums) {
@@ -434,7 +460,8 @@ static void measure_row(const void *context, uint64_t i, double *sums) {
     const pl_matrix *x = &glm->data->x;
     uint64_t begin = x->start[i];
     double weight = glm->data->weight ? glm->data->weight[i] : 1.0, y = pl_target(glm, i);
-    glm->norm2[i] = pl_sparse_norm2(x->value ? x->value + begin : NULL, x->start[i + 1] - begin);
+    glm->norm2[i] = glm->scale ? scaled_norm2(glm, i)
+                               : pl_sparse_norm2(x->value ? x->value + begin : NULL, x->start[i + 1] - begin);
     sums[ROW_WEIGHT] += weight;
     sums[ROW_NORM] += weight * glm->norm2[i];
     sums[ROW_UPPER] += y > 0 ? weight : 0.0;
@@ -471,19 +498,34 @@ static parley_status measure_rows(pl_glm *glm, const pl_team *team, parley_error
     return PARLEY_OK;
 }
 
-parley_status pl_glm_measure(pl_glm *glm, const pl_team *team, parley_error *error) {
-    parley_status status = measure_rows(glm, team, error);
-    if (status != PARLEY_OK)
-        return status;
-    if (isnan(glm->lambda))
-        glm->lambda = 1.0 / glm->total;
-    glm->l1 = glm->lambda * glm->l1_ratio;
-    glm->l2 = glm->lambda * (1.0 - glm->l1_ratio);
+parley_status pl_glm_penalise(pl_glm *glm, double lambda, parley_error *error) {
+    glm->lambda = lambda;
+    glm->l1 = lambda * glm->l1_ratio;
+    glm->l2 = lambda * (1.0 - glm->l1_ratio);
     if (glm->l2 > 0 && !isfinite(1.0 / glm->l2))
         return pl_fail(error, PARLEY_BAD_USAGE, "--lambda %g is too small to divide by; use 0 or more than 1e-300",
-                       glm->lambda);
+                       lambda);
     glm->mu = fmin(INTERCEPT_STIFFNESS * glm->l2 / glm->mean_norm2, INTERCEPT_PACE * constant_curvature(glm));
     return PARLEY_OK;
+}
+
+/* Whichever of lambda, C and alpha was given, as lambda: in Ridge alpha counts against the sum of losses, in
+ * scikit-learn's other models against their mean. */
+static double chosen_lambda(const pl_glm *glm) {
+    if (!isnan(glm->lambda))
+        return glm->lambda;
+    if (!isnan(glm->c))
+        return 1.0 / (glm->c * glm->total);
+    if (!isnan(glm->alpha))
+        return glm->loss == &pl_loss_squared && glm->l1_ratio == 0 ? glm->alpha / glm->total : glm->alpha;
+    return 1.0 / glm->total;
+}
+
+parley_status pl_glm_measure(pl_glm *glm, const pl_team *team, parley_error *error) {
+    parley_status status = glm->standardise ? pl_standardise(glm, team, error) : PARLEY_OK;
+    if (status == PARLEY_OK)
+        status = measure_rows(glm, team, error);
+    return status == PARLEY_OK ? pl_glm_penalise(glm, chosen_lambda(glm), error) : status;
 }
 
 static parley_status null_model(const pl_problem *problem, const pl_team *team, double *w, double *objective,
@@ -506,7 +548,8 @@ static parley_status keep_model(const pl_problem *problem, const double *w, parl
     if (status != PARLEY_OK)
         return status;
     parley_model *model = *out;
-    memcpy(model->coef, w, columns * sizeof *w);
+    for (uint64_t j = 0; j < columns; j++) /* on the columns as they are */
+        model->coef[j] = glm->scale ? glm->scale[j] * w[j] : w[j];
     model->intercept[0] = glm->intercept == PL_NO_INTERCEPT ? 0.0 : w[columns];
     model->low = glm->low;
     model->high = glm->high;

@@ -21,7 +21,9 @@ typedef struct pl_glm {
     const pl_loss *loss;
     pl_loss *own_loss; /* the copy that has its parameter; NULL where it has none */
     double lambda, l1_ratio, l1, l2;
+    double c, alpha; /* other ways to say lambda; NaN: not given */
     pl_intercept intercept;
+    bool standardise;                   /* columns count as if their variance were 1 */
     uint64_t classes;                   /* entries in a row of the model */
     uint64_t size;                      /* of a model: rows x classes */
     double total;                       /* sum of weights */
@@ -30,7 +32,9 @@ typedef struct pl_glm {
     double upper;                       /* binary losses: share of the upper label */
     double mean_label, label_deviation; /* weighted */
     double low, high;                   /* binary losses: the labels of -1 and +1 */
-    double *norm2;                      /* |x_i|^2 */
+    double *norm2;                      /* |x_i|^2, of the scaled row */
+    double *scale;  /* by column: what its values are multiplied by, 1 / sd; NULL: nothing is scaled */
+    double *scaled; /* with `scale`, room for a model that is */
 } pl_glm;
 
 /* Fills in what the labels decide, alike on all ranks. */
@@ -38,7 +42,18 @@ parley_status pl_glm_open(pl_glm *glm, pl_engine *engine, const parley_data *dat
                           parley_error *error);
 /* Fills in what the rows decide, when they have been dealt: norms, weights, and lambda where it was left to `auto`. */
 parley_status pl_glm_measure(pl_glm *glm, const pl_team *team, parley_error *error);
+/* Another strength of the penalty. */
+parley_status pl_glm_penalise(pl_glm *glm, double lambda, parley_error *error);
 void pl_glm_close(pl_glm *glm);
+
+/* The distinct labels of all ranks, rising, and how many they are; PL_LABEL_KINDS + 1: more than that. */
+#define PL_LABEL_KINDS 64
+parley_status pl_label_kinds(pl_engine *engine, const parley_data *data, double *kinds, unsigned *count,
+                             parley_error *error);
+/* class_weights.c: what every row weighs: its own weight times that of its label. `words` is "balanced" or
+ * "LABEL=W,LABEL=W"; labels that are not named weigh 1. */
+parley_status pl_class_weights(pl_engine *engine, const parley_data *data, const char *words, double **out,
+                               parley_error *error);
 
 static inline double pl_target(const pl_glm *glm, uint64_t row) {
     double label = glm->data->label[row];
@@ -54,18 +69,49 @@ static inline bool pl_penalised(const pl_glm *glm, uint64_t j) {
     return j < glm->data->x.columns * glm->classes || glm->intercept == PL_PENALISED;
 }
 
-/* x_i . w, intercept left out; and w += a x_i. */
-static inline double pl_row_dot(const pl_glm *glm, uint64_t row, const double *w) {
+/* x_i . w, intercept left out, and w += a x_i, with columns as they are. Passes that scale w before, or the sum
+ * afterwards, use these. */
+static inline double pl_plain_dot(const pl_glm *glm, uint64_t row, const double *w) {
     const pl_matrix *x = &glm->data->x;
     uint64_t begin = x->start[row];
     return pl_sparse_dot(x->index + begin, x->value ? x->value + begin : NULL, x->start[row + 1] - begin, w);
 }
 
-static inline void pl_row_add(const pl_glm *glm, uint64_t row, double a, double *w) {
+static inline void pl_plain_add(const pl_glm *glm, uint64_t row, double a, double *w) {
     const pl_matrix *x = &glm->data->x;
     uint64_t begin = x->start[row];
     pl_sparse_add(x->index + begin, x->value ? x->value + begin : NULL, x->start[row + 1] - begin, a, w);
 }
+
+/* The same with columns scaled, where they are: what steps on single rows use. */
+static inline double pl_row_dot(const pl_glm *glm, uint64_t row, const double *w) {
+    const pl_matrix *x = &glm->data->x;
+    uint64_t begin = x->start[row];
+    if (!glm->scale)
+        return pl_plain_dot(glm, row, w);
+    return pl_sparse_dot_scaled(x->index + begin, x->value ? x->value + begin : NULL, x->start[row + 1] - begin, w,
+                                glm->scale, 0.0);
+}
+
+static inline void pl_row_add(const pl_glm *glm, uint64_t row, double a, double *w) {
+    const pl_matrix *x = &glm->data->x;
+    uint64_t begin = x->start[row];
+    if (!glm->scale)
+        pl_plain_add(glm, row, a, w);
+    else
+        pl_sparse_add_scaled(x->index + begin, x->value ? x->value + begin : NULL, x->start[row + 1] - begin, a, w,
+                             glm->scale);
+}
+
+/* Multiplies the rows of a model, or of a gradient, by the columns' scales, where there are any. */
+void pl_scale_columns(const pl_glm *glm, double *w);
+/* The other way: a model on the columns as they are, as one on scaled ones. */
+void pl_unscale_columns(const pl_glm *glm, double *w);
+/* standardise.c: fills in scale. */
+parley_status pl_standardise(pl_glm *glm, const pl_team *team, parley_error *error);
+/* out = sum_i a_i x_i over the rows of all ranks, scaled, and sum_i a_i for an intercept. */
+parley_status pl_weighted_rows(const pl_glm *glm, const pl_team *team, const double *a, double *out,
+                               parley_error *error);
 
 /* l1 |w|_1 + l2/2 |w|^2, and r*(scale u), over entries [begin, end). */
 double pl_penalty(const pl_glm *glm, const double *w, uint64_t begin, uint64_t end);

@@ -174,3 +174,34 @@ parley_status pl_team_sum(const pl_team *team, const double *scalars, unsigned c
                           parley_error *error) {
     return pl_sum_workers(team->engine, team->workers, scalars, count, sums, error);
 }
+
+typedef struct table_pass {
+    const pl_team *team;
+    uint64_t entries;
+    pl_table_sum f;
+    const void *context;
+    double *tables; /* hosted x lanes */
+} table_pass;
+
+static void table_task(void *context, unsigned task) {
+    const table_pass *pass = context;
+    pass->f(pass->context, &pass->team->parts[task], pass->tables + task * pass->entries);
+}
+
+parley_status pl_sum_tables(const pl_team *team, uint64_t entries, pl_table_sum f, const void *context, double *out,
+                            parley_error *error) {
+    table_pass pass = {team, entries, f, context, NULL};
+    parley_status status =
+        pl_take(&pass.tables, (uint64_t)team->hosted * team->lanes * entries, sizeof(double), "sums by column", error);
+    if (status != PARLEY_OK)
+        return status;
+    pl_team_run(team, table_task, &pass);
+    for (unsigned k = 0; k < team->hosted; k++) {
+        double *lanes = pass.tables + (uint64_t)k * team->lanes * entries;
+        pl_tree_add(lanes, team->lanes, entries, entries);
+        memmove(pass.tables + (uint64_t)k * entries, lanes, entries * sizeof *lanes);
+    }
+    status = pl_sum_workers(team->engine, team->workers, pass.tables, (unsigned)entries, out, error);
+    pl_free(pass.tables);
+    return status;
+}

@@ -38,4 +38,10 @@ void pl_team_run(const pl_team *team, pl_task task, void *context);
 parley_status pl_team_sum(const pl_team *team, const double *scalars, unsigned count, double *sums,
                           parley_error *error);
 
+/* Sums of tables of `entries` numbers over all rows: each lane adds up its rows' in a table of its own, then lanes and
+ * workers are added in tree order. The same in `out` on every rank. */
+typedef void (*pl_table_sum)(const void *context, const pl_part *part, double *sums);
+parley_status pl_sum_tables(const pl_team *team, uint64_t entries, pl_table_sum f, const void *context, double *out,
+                            parley_error *error);
+
 #endif

@@ -54,7 +54,7 @@ parley_status pl_log_start(pl_log *log, const parley_settings *settings, const p
     for (unsigned i = 0; i < pl_settings_count; i++) {
         char text[PL_TEXT];
         pl_setting_text(settings, &pl_settings[i], text, sizeof text);
-        if (pl_settings[i].commands & PL_FOR_TRAIN)
+        if (pl_settings[i].commands & (PL_FOR_TRAIN | PL_FOR_ONE))
             json_object_set_new(values, pl_settings[i].name, json_string(text));
     }
     return write_line(log,

@@ -219,15 +219,38 @@ static const pl_preset *choose_fitting(const parley_settings *settings, const pl
     return chosen;
 }
 
+/* One way to say how strong the penalty is; an alpha of 0 is a lambda of 0 whatever the rows weigh. */
+static parley_status check_penalty(parley_settings *settings, parley_error *error) {
+    static const char *const names[] = {"lambda", "C", "alpha"};
+    const double values[] = {settings->lambda, settings->c, settings->alpha};
+    const char *first = NULL;
+    for (unsigned i = 0; i < 3; i++) {
+        if (isnan(values[i]))
+            continue;
+        if (first)
+            return pl_fail(error, PARLEY_BAD_USAGE, "--%s and --%s say the same thing; give one of them", first,
+                           names[i]);
+        first = names[i];
+    }
+    if (settings->alpha == 0) {
+        settings->lambda = 0;
+        settings->alpha = NAN;
+    }
+    return PARLEY_OK;
+}
+
 parley_status pl_method_resolve(parley_settings *settings, const pl_glm *glm, pl_method *method, parley_error *error) {
     const pl_preset *preset = pl_preset_find(settings->preset);
     if (!preset)
         return unknown("presets", "preset", settings->preset, error);
+    parley_status status = check_penalty(settings, error);
+    if (status != PARLEY_OK)
+        return status;
     if (settings->lambda == 0 && settings->l1_ratio > 0)
         return pl_fail(error, PARLEY_BAD_USAGE, "--l1-ratio has no effect with --lambda 0; leave one of them out");
     if (!preset->local && glm)
         preset = choose_fitting(settings, glm);
-    parley_status status = find_members(settings, preset, glm, method, error);
+    status = find_members(settings, preset, glm, method, error);
     if (status == PARLEY_OK)
         status = check_parameters(settings, error);
     if (status != PARLEY_OK || !method->local || !method->combine)

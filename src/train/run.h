@@ -38,6 +38,8 @@ enum { PL_BY_USER, PL_BY_SECONDS, PL_EPOCHS, PL_DECISIONS };
 typedef struct pl_run {
     pl_engine *engine;
     const parley_data *data;
+    parley_data weighted;      /* the same with class weights, where there are any */
+    double *class_weight;      /* of each row, then */
     parley_settings *settings; /* resolved */
     pl_method method;
     pl_glm glm;

@@ -210,6 +210,21 @@ static parley_status open_replay(pl_run *run, parley_error *error) {
     return status;
 }
 
+/* From here on the rows weigh what their labels say. */
+static parley_status weigh_classes(pl_run *run, parley_error *error) {
+    const char *words = run->settings->class_weights;
+    if (!*words)
+        return PARLEY_OK;
+    if (run->glm.loss->labels == PL_LABELS_REAL)
+        return pl_fail(error, PARLEY_BAD_USAGE, "--class-weights: loss %s has numbers for labels, not classes",
+                       run->glm.loss->name);
+    parley_status status = pl_class_weights(run->engine, run->data, words, &run->class_weight, error);
+    run->weighted = *run->data;
+    run->weighted.weight = run->class_weight;
+    run->data = run->glm.data = &run->weighted;
+    return status;
+}
+
 /* Everything that the loop needs. */
 static parley_status set_up(pl_run *run, parley_error *error) {
     parley_status status = open_replay(run, error);
@@ -217,6 +232,8 @@ static parley_status set_up(pl_run *run, parley_error *error) {
         status = pl_train_check(run->settings, error);
     if (status == PARLEY_OK)
         status = pl_glm_open(&run->glm, run->engine, run->data, run->settings, error);
+    if (status == PARLEY_OK)
+        status = weigh_classes(run, error);
     if (status == PARLEY_OK)
         status = pl_method_resolve(run->settings, &run->glm, &run->method, error);
     if (status == PARLEY_OK)
@@ -268,6 +285,7 @@ static void record_choices(pl_run *run) {
     snprintf(settings->combine, sizeof settings->combine, "%s", run->method.combine->name);
     snprintf(settings->exchange, sizeof settings->exchange, "%s", run->method.exchange->name);
     settings->lambda = run->glm.lambda;
+    settings->c = settings->alpha = NAN;
 }
 
 static parley_status make_model(pl_run *run, parley_model **out, parley_error *error) {
@@ -297,8 +315,8 @@ static void close_run(pl_run *run) {
     pl_glm_close(&run->glm);
     pl_log_close(run->log);
     pl_replay_close(&run->replay);
-    void *owned[] = {run->v,      run->direction, run->change,  run->w,     run->best.w,
-                     run->update, run->share,     run->scalars, run->trace, run->settings};
+    void *owned[] = {run->v,     run->direction, run->change, run->w,        run->best.w,      run->update,
+                     run->share, run->scalars,   run->trace,  run->settings, run->class_weight};
     for (unsigned i = 0; i < sizeof owned / sizeof *owned; i++)
         pl_free(owned[i]);
 }

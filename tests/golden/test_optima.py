@@ -25,6 +25,7 @@ import scipy.sparse as sparse
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_svmlight_file
 
 from oracle import optimum
+from around import around_cases
 from product import (
     CERTAIN,
     OPTIMAL,
@@ -423,7 +424,7 @@ def run_case(case, parley, root):
 
 def main():
     parley, words = str(Path(sys.argv[1]).resolve()), sys.argv[2:]
-    cases = [*real_cases(), *identity_cases(), *special_cases(), *column_cases(), *grid_cases()]
+    cases = [*around_cases(), *real_cases(), *identity_cases(), *special_cases(), *column_cases(), *grid_cases()]
     cases = [case for case in cases if all(word in case[0] for word in words)]
     counts = {"passed": 0, "failed": 0, "skipped": 0}
     with tempfile.TemporaryDirectory() as root, multiprocessing.Pool(os.cpu_count()) as pool:

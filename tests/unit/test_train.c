@@ -71,6 +71,7 @@ static void wide_data_give_the_same_bits_for_any_ranks_and_threads(void **state)
         "preset=cocoa local=scd workers=5 lanes=2 gap=0 rounds=6 l1_ratio=0.5 lambda=0.001 intercept=penalised",
         "preset=cocoa+ local=scd workers=1 lanes=2 gap=0 rounds=6 l1_ratio=1 lambda=0.002 loss=squared",
         "preset=cocoa+ local=scd workers=4 gap=0 rounds=6 loss=squared-hinge exchange=driver local_steps=700",
+        "preset=cocoa+ workers=5 lanes=2 gap=0 rounds=6 standardise=true class_weights=balanced",
     };
     parley_data *data = random_data(wide);
     for (unsigned f = 0; f < COUNT(forms); f++)
@@ -237,9 +238,10 @@ static void assert_every_failed_allocation_has_its_sentence(const parley_data *d
 
 static void every_failed_allocation_ends_the_run_with_a_sentence(void **state) {
     (void)state;
-    const char *const extras[] = {"", "lanes=2", "exchange=driver", "loss=huber"};
+    const char *const extras[] = {"", "lanes=2", "exchange=driver", "loss=huber",
+                                  "class_weights=balanced standardise=true"};
     parley_data *data = random_data(small), *sparse = random_data(wide);
-    char words[128];
+    char words[160];
     for (unsigned p = 0; p < pl_presets_count; p++)
         for (unsigned e = 0; e < COUNT(extras); e++) {
             snprintf(words, sizeof words, "preset=%s workers=3 threads=1 rounds=2 gap=0 %s", pl_presets[p].name,

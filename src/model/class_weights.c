@@ -1,0 +1,102 @@
+/* class_weights.c: weights by label. Balanced weighs a row of label c by n / (k n_c), n rows in k classes of which n_c
+ * are of that label, as scikit-learn does; rows of weight 0 count for nothing. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/collective.h"
+#include "model/glm.h"
+
+typedef struct classes {
+    unsigned count;
+    double label[PL_LABEL_KINDS + 1], weight[PL_LABEL_KINDS + 1];
+} classes;
+
+static unsigned class_of(const classes *classes, double label) {
+    unsigned c = 0;
+    while (c < classes->count && classes->label[c] != label)
+        c++;
+    return c;
+}
+
+/* Counts are whole, so that their sum does not depend on the number of ranks. */
+static parley_status balance(classes *classes, pl_engine *engine, const parley_data *data, parley_error *error) {
+    double rows[PL_LABEL_KINDS + 1] = {0}, sums[PL_LABEL_KINDS + 1], total = 0;
+    parley_status status = PARLEY_OK;
+    for (uint64_t i = 0; i < data->x.rows; i++)
+        if (!data->weight || data->weight[i] > 0)
+            rows[class_of(classes, data->label[i])]++;
+    if (data->deal) {
+        status = pl_sum_workers(engine, engine->ranks, rows, classes->count, sums, error);
+        memcpy(rows, sums, sizeof rows);
+    }
+    for (unsigned c = 0; c < classes->count; c++)
+        total += rows[c];
+    for (unsigned c = 0; c < classes->count; c++)
+        classes->weight[c] = rows[c] > 0 ? total / (classes->count * rows[c]) : 0.0;
+    return status;
+}
+
+static parley_status unknown_label(const classes *classes, double label, parley_error *error) {
+    char all[256] = "";
+    for (unsigned c = 0; c < classes->count && strlen(all) < sizeof all - 40; c++)
+        snprintf(all + strlen(all), sizeof all - strlen(all), "%s%.17g", c ? ", " : "", classes->label[c]);
+    return pl_fail(error, PARLEY_BAD_USAGE, "--class-weights: no row has label %.17g; the labels are %s", label, all);
+}
+
+/* One LABEL=W at `*word`, which moves behind it. */
+static parley_status read_pair(classes *classes, const char **word, bool *named, parley_error *error) {
+    char *end;
+    double label = strtod(*word, &end), weight = NAN;
+    bool good = end != *word && *end == '=';
+    if (good) {
+        const char *value = end + 1;
+        weight = strtod(value, &end);
+        good = end != value && (!*end || *end == ',');
+    }
+    if (!good)
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "--class-weights: %.40s is not LABEL=W; say balanced, or such as -1=1,1=2.5", *word);
+    unsigned c = class_of(classes, label);
+    if (c == classes->count)
+        return unknown_label(classes, label, error);
+    if (!(weight >= 0) || !isfinite(weight) || named[c])
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       named[c] ? "--class-weights: label %.17g is given twice"
+                                : "--class-weights: the weight of label %.17g must be a number that is not negative",
+                       label);
+    classes->weight[c] = weight;
+    named[c] = true;
+    *word = *end ? end + 1 : end;
+    return PARLEY_OK;
+}
+
+static parley_status read_words(classes *classes, const char *words, parley_error *error) {
+    bool named[PL_LABEL_KINDS + 1] = {0};
+    parley_status status = PARLEY_OK;
+    for (unsigned c = 0; c < classes->count; c++)
+        classes->weight[c] = 1.0;
+    do
+        status = read_pair(classes, &words, named, error);
+    while (status == PARLEY_OK && *words);
+    return status;
+}
+
+parley_status pl_class_weights(pl_engine *engine, const parley_data *data, const char *words, double **out,
+                               parley_error *error) {
+    classes classes;
+    *out = NULL;
+    parley_status status = pl_label_kinds(engine, data, classes.label, &classes.count, error);
+    if (status == PARLEY_OK && classes.count > PL_LABEL_KINDS)
+        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: over %d different labels are too many for --class-weights",
+                         data->path, PL_LABEL_KINDS);
+    if (status == PARLEY_OK)
+        status = strcmp(words, "balanced") == 0 ? balance(&classes, engine, data, error)
+                                                : read_words(&classes, words, error);
+    if (status == PARLEY_OK)
+        status = pl_take(out, data->x.rows, sizeof **out, "class weights", error);
+    for (uint64_t i = 0; i < data->x.rows && status == PARLEY_OK; i++)
+        (*out)[i] = classes.weight[class_of(&classes, data->label[i])] * (data->weight ? data->weight[i] : 1.0);
+    return status;
+}

@@ -1,0 +1,120 @@
+/* standardise.c: columns of unit variance, without touching the data.
+ *
+ *     m_j = sum_i q_i x_ij,   sd_j^2 = sum_i q_i (x_ij - m_j)^2,   scale_j = 1 / sd_j, 0 where a column does not vary
+ *
+ * Two passes, because the difference of two large sums of squares would lose the variance of a column whose mean is
+ * large. Zeros that are not stored add (m_j)^2 each, which is (1 - sum of their rows' q) m_j^2 in all. */
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "model/glm.h"
+
+typedef struct moments {
+    const pl_glm *glm;
+    const double *mean; /* NULL: the first pass */
+} moments;
+
+static double weight_of(const parley_data *data, uint64_t i) { return data->weight ? data->weight[i] : 1.0; }
+
+/* First pass: sum s x, then sum s where there is an entry. Second: sum s (x - m)^2. */
+static void add_moments(const void *context, const pl_part *part, double *sums) {
+    const moments *moments = context;
+    const parley_data *data = moments->glm->data;
+    const pl_matrix *x = &data->x;
+    for (uint64_t r = 0; r < part->count; r++)
+        for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++) {
+            double s = weight_of(data, i);
+            for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++) {
+                uint64_t j = x->index[e];
+                double value = x->value ? (double)x->value[e] : 1.0;
+                if (moments->mean) {
+                    double apart = value - moments->mean[j];
+                    sums[j] += s * apart * apart;
+                } else {
+                    sums[j] += s * value;
+                    sums[x->columns + j] += s;
+                }
+            }
+        }
+}
+
+static void weigh_part(const void *context, const pl_part *part, double *sums) {
+    for (uint64_t r = 0; r < part->count; r++)
+        for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++)
+            sums[0] += weight_of(context, i);
+}
+
+/* A variance below this is rounding: scikit-learn's bound. */
+static double rounding(double mean, double rows) { return pow(rows * fabs(mean) * DBL_EPSILON, 2.0); }
+
+static void fill_scales(pl_glm *glm, const double *mean, const double *present, double total) {
+    double rows = (double)pl_all_rows(glm->data);
+    for (uint64_t j = 0; j < glm->data->x.columns; j++) {
+        double absent = fmax(0.0, total - present[j]);
+        double variance = (glm->scale[j] + absent * mean[j] * mean[j]) / total;
+        glm->scale[j] = variance > rounding(mean[j], rows) ? 1.0 / sqrt(variance) : 0.0;
+    }
+}
+
+parley_status pl_standardise(pl_glm *glm, const pl_team *team, parley_error *error) {
+    uint64_t columns = glm->data->x.columns;
+    double *mean = NULL, total;
+    parley_status status = pl_take(&glm->scale, columns, sizeof *glm->scale, "the columns' scales", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&glm->scaled, glm->size, sizeof *glm->scaled, "the columns' scales", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&mean, 2 * columns, sizeof *mean, "the columns' means", error);
+    if (status == PARLEY_OK)
+        status = pl_sum_tables(team, 1, weigh_part, glm->data, &total, error);
+    if (status == PARLEY_OK)
+        status = pl_sum_tables(team, 2 * columns, add_moments, &(moments){glm, NULL}, mean, error);
+    if (status == PARLEY_OK) {
+        for (uint64_t j = 0; j < columns; j++)
+            mean[j] /= total;
+        status = pl_sum_tables(team, columns, add_moments, &(moments){glm, mean}, glm->scale, error);
+    }
+    if (status == PARLEY_OK)
+        fill_scales(glm, mean, mean + columns, total);
+    pl_free(mean);
+    return status;
+}
+
+void pl_scale_columns(const pl_glm *glm, double *w) {
+    for (uint64_t j = 0; glm->scale && j < glm->data->x.columns; j++)
+        for (uint64_t c = 0; c < glm->classes; c++)
+            w[j * glm->classes + c] *= glm->scale[j];
+}
+
+void pl_unscale_columns(const pl_glm *glm, double *w) {
+    for (uint64_t j = 0; glm->scale && j < glm->data->x.columns; j++)
+        for (uint64_t c = 0; c < glm->classes; c++)
+            w[j * glm->classes + c] = glm->scale[j] > 0 ? w[j * glm->classes + c] / glm->scale[j] : 0.0;
+}
+
+typedef struct weighted {
+    const pl_glm *glm;
+    const double *a;
+} weighted;
+
+static void add_weighted(const void *context, const pl_part *part, double *sums) {
+    const weighted *weighted = context;
+    const pl_glm *glm = weighted->glm;
+    for (uint64_t r = 0; r < part->count; r++)
+        for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++) {
+            double a = weighted->a[i];
+            if (a == 0)
+                continue;
+            pl_plain_add(glm, i, a, sums);
+            if (glm->intercept != PL_NO_INTERCEPT)
+                sums[glm->data->x.columns] += a;
+        }
+}
+
+parley_status pl_weighted_rows(const pl_glm *glm, const pl_team *team, const double *a, double *out,
+                               parley_error *error) {
+    parley_status status = pl_sum_tables(team, glm->size, add_weighted, &(weighted){glm, a}, out, error);
+    if (status == PARLEY_OK)
+        pl_scale_columns(glm, out);
+    return status;
+}
