@@ -65,6 +65,8 @@ static parley_status check(const run *run, parley_error *error) {
         status = check_writable(settings->log, error);
     const char *inputs[] = {run->data_path, settings->weights, settings->replay},
                *outputs[] = {settings->model, settings->log};
+    if (status == PARLEY_OK && *settings->start) /* which is read whole, and may be replaced */
+        status = check_different(settings->start, settings->log, error);
     for (unsigned i = 0; i < 6 && status == PARLEY_OK; i++)
         status = check_different(inputs[i / 2], outputs[i % 2], error);
     return status == PARLEY_OK ? check_different(settings->model, settings->log, error) : status;

@@ -188,6 +188,18 @@ static parley_status rescale(pl_local *local, double scale, pl_evaluation *evalu
     return pl_conjugate_rows(this->glm, this->team, this->z, NULL, scale, evaluation, error);
 }
 
+static parley_status start(pl_local *local, const double *w, double *v, parley_error *error) {
+    (void)error;
+    memcpy(v, w, ((const gradient *)local)->glm->size * sizeof *v);
+    return PARLEY_OK;
+}
+
+/* The penalty is the combine's business. */
+static parley_status renew(pl_local *local, double *v, parley_error *error) {
+    (void)local, (void)v, (void)error;
+    return PARLEY_OK;
+}
+
 static bool certifies(const pl_local *local) { return ((const gradient *)local)->fraction >= 1.0; }
 
 static parley_status work(pl_local *local, const pl_round *round, double *v, pl_update *update,
@@ -327,5 +339,7 @@ const pl_local_type pl_local_gradient = {
     .probe = probe,
     .commit = commit,
     .primal = primal,
+    .start = start,
+    .renew = renew,
     .close = close_gradient,
 };

@@ -290,7 +290,7 @@ static parley_status evaluate(pl_local *local, const double *v, double *w, pl_up
     if (glm->intercept == PL_FREE && glm->loss->smooth)
         status = pl_centre(glm, this->team, this->z, CENTRED, &b, error);
     if (glm->intercept != PL_NO_INTERCEPT)
-        w[glm->data->x.columns] = b;
+        w[glm->data->x.columns] = this->b = b;
     return status == PARLEY_OK ? pl_evaluate_rows(glm, this->team, this->z, b, this->t, evaluation, error) : status;
 }
 
@@ -343,6 +343,8 @@ const pl_local_type pl_local_sdca = {
     .evaluate_passes = evaluate_passes,
     .commit = commit,
     .primal = primal,
+    .start = pl_sdca_start,
+    .renew = pl_sdca_renew,
     .stalled = stalled,
     .close = pl_sdca_close,
 };

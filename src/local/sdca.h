@@ -42,6 +42,7 @@ typedef struct pl_sdca {
     pl_sdca_worker *workers;
     pl_sdca_lane *lanes;
     double b0, sigma, momentum;
+    double b; /* the intercept when it was last evaluated */
     const double *v;
     double *v_previous; /* v when the last round began; NULL as above */
 } pl_sdca;
@@ -55,6 +56,10 @@ static inline uint64_t pl_lane_begin(const pl_sdca_worker *worker, unsigned l, u
 void pl_lanes_meet(pl_sdca *sdca);
 /* How often they should meet in an epoch in which a worker's rows that do not rest have so many non-zeros. */
 uint64_t pl_lane_syncs(const pl_sdca *sdca, double nonzeros);
+
+/* sdca_start.c */
+parley_status pl_sdca_start(pl_local *local, const double *w, double *v, parley_error *error);
+parley_status pl_sdca_renew(pl_local *local, double *v, parley_error *error);
 
 /* sdca_setup.c */
 uint64_t pl_sdca_bytes(const pl_setup *setup);

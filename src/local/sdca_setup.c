@@ -158,7 +158,7 @@ parley_status pl_sdca_open(const pl_setup *setup, pl_local **out, parley_error *
     this->base.type = &pl_local_sdca;
     this->glm = setup->glm;
     this->team = team;
-    this->b0 = setup->glm->intercept == PL_NO_INTERCEPT ? 0.0 : setup->null[setup->glm->data->x.columns];
+    this->b = this->b0 = setup->glm->intercept == PL_NO_INTERCEPT ? 0.0 : setup->null[setup->glm->data->x.columns];
     this->t = pl_alloc(rows, sizeof *this->t);
     this->t_round = pl_alloc(rows, sizeof *this->t_round);
     this->t_piece = team->lanes > 1 ? pl_alloc(rows, sizeof *this->t_piece) : NULL;

@@ -127,6 +127,9 @@ static parley_status check_needs(const pl_method *method, const parley_settings 
                        method->combine->name);
     if ((needs & PL_NEEDS_SMOOTH) && !may_be_smooth(settings, glm))
         return refuse_kinks(method, glm ? glm->loss : pl_loss_find(settings->loss), error);
+    if (*settings->start && !method->local->start)
+        return pl_fail(error, PARLEY_BAD_USAGE, "--start: local solver %s begins at w = 0 only; use another --local",
+                       method->local->name);
     if ((needs & PL_NEEDS_FULL) && settings->batch_fraction < 1)
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "combine %s needs all rows in every round; use --batch-fraction 1, or --combine step",

@@ -89,6 +89,9 @@ bool pl_evaluation_due(pl_run *run);
 /* From a diverged v: back to the best model, with smaller steps. */
 parley_status pl_recover(pl_run *run, parley_error *error);
 void pl_give_up_log(pl_run *run, const parley_error *why); /* train.c: the model is worth more than its log */
+/* start.c: puts the run where a model is: that of --start, or w. */
+parley_status pl_warm_start(pl_run *run, parley_error *error);
+parley_status pl_start_at(pl_run *run, const double *w, parley_error *error);
 void pl_progress(const pl_run *run, parley_progress *progress);
 parley_status pl_loop(pl_run *run, parley_error *error); /* loop.c: rounds until something says stop */
 /* No progress over a window of rounds, and nothing left to change? */

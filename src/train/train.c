@@ -244,7 +244,8 @@ static parley_status set_up(pl_run *run, parley_error *error) {
         return status;
     run->problem = pl_glm_problem(&run->glm);
     run->best.exists = run->problem.dual;
-    return open_members(run, error);
+    status = open_members(run, error);
+    return status == PARLEY_OK ? pl_warm_start(run, error) : status;
 }
 
 static parley_status put(parley_model *model, const char *key, double value, parley_error *error) {

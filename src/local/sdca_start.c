@@ -1,0 +1,70 @@
+/* sdca_start.c: beginning at a model w, and going on under another penalty.
+ *
+ * At the optimum t_i = -loss'(z_i), whatever lambda is; so that is where t begins, after a free intercept was moved to
+ * where the loss is least. Losses with a kink leave sum q t != 0 there, which the heavier side is shrunk for. */
+#include <string.h>
+
+#include "local/sdca.h"
+
+#define CENTRED 1e-14 /* slope left in the intercept: t depends on it */
+
+typedef struct starting {
+    pl_sdca *of;
+    double b;
+    double *a; /* q t, by row */
+} starting;
+
+static void slope_task(void *context, unsigned task) {
+    const starting *starting = context;
+    pl_sdca *this = starting->of;
+    const pl_part *part = &this->team->parts[task];
+    for (uint64_t r = 0; r < part->count; r++)
+        for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++) {
+            double slope, curvature;
+            this->glm->loss->expand(this->z[i] + starting->b, pl_target(this->glm, i), &slope, &curvature);
+            this->t[i] = -slope;
+        }
+}
+
+/* Shrinks the heavier side, so that sum q t = 0, and weighs. */
+static void weigh(const starting *starting, const pl_evaluation *at) {
+    pl_sdca *this = starting->of;
+    for (unsigned p = 0; p < this->team->hosted * this->team->lanes; p++)
+        for (uint64_t r = 0; r < this->team->parts[p].count; r++)
+            for (uint64_t i = this->team->parts[p].ranges[r].begin; i < this->team->parts[p].ranges[r].end; i++) {
+                if ((this->t[i] > 0) == at->heavy)
+                    this->t[i] *= 1.0 - at->tilt;
+                starting->a[i] = pl_share(this->glm, i) * this->t[i];
+            }
+}
+
+parley_status pl_sdca_start(pl_local *local, const double *w, double *v, parley_error *error) {
+    pl_sdca *this = (pl_sdca *)local;
+    const pl_glm *glm = this->glm;
+    starting starting = {.of = this, .a = this->t_round};
+    pl_evaluation at = {0};
+    parley_status status = PARLEY_OK;
+    pl_margins(glm, this->team, w, this->z);
+    if (glm->intercept != PL_NO_INTERCEPT)
+        starting.b = w[glm->data->x.columns];
+    if (glm->intercept == PL_FREE && glm->loss->smooth)
+        status = pl_centre(glm, this->team, this->z, CENTRED, &starting.b, error);
+    if (status != PARLEY_OK)
+        return status;
+    this->b0 = this->b = starting.b;
+    pl_team_run(this->team, slope_task, &starting);
+    if (glm->intercept == PL_FREE)
+        status = pl_evaluate_rows(glm, this->team, this->z, starting.b, this->t, &at, error);
+    weigh(&starting, &at);
+    return status == PARLEY_OK ? pl_weighted_rows(glm, this->team, starting.a, v, error) : status;
+}
+
+/* Dual variables and u mean the same under any penalty. */
+parley_status pl_sdca_renew(pl_local *local, double *v, parley_error *error) {
+    pl_sdca *this = (pl_sdca *)local;
+    (void)v, (void)error;
+    this->b0 = this->b;
+    if (this->rest)
+        memset(this->rest, 0, this->glm->data->x.rows);
+    return PARLEY_OK;
+}

@@ -1,0 +1,63 @@
+/* start.c: beginning at a model from a file: does it fit, and where are v and the certificate then? */
+#include <string.h>
+
+#include "train/run.h"
+
+static parley_status check_model(const pl_run *run, const parley_model *model, parley_error *error) {
+    const char *path = run->settings->start;
+    const pl_glm *glm = &run->glm;
+    if (model->columns != glm->data->x.columns)
+        return pl_fail(error, PARLEY_BAD_INPUT, "--start %s: the model has %llu columns and the data have %llu", path,
+                       (unsigned long long)model->columns, (unsigned long long)glm->data->x.columns);
+    if (model->outputs != glm->classes)
+        return pl_fail(error, PARLEY_BAD_INPUT, "--start %s: the model has %llu outputs, and this problem has %llu",
+                       path, (unsigned long long)model->outputs, (unsigned long long)glm->classes);
+    if (model->loss->labels != glm->loss->labels)
+        return pl_fail(error, PARLEY_BAD_INPUT, "--start %s: the model's loss is %s, whose labels are not those of %s",
+                       path, model->loss->name, glm->loss->name);
+    if (glm->loss->labels == PL_LABELS_BINARY && (model->low != glm->low || model->high != glm->high))
+        return pl_fail(error, PARLEY_BAD_INPUT,
+                       "--start %s: the model's labels are %.17g and %.17g, the data's %.17g "
+                       "and %.17g",
+                       path, model->low, model->high, glm->low, glm->high);
+    return PARLEY_OK;
+}
+
+/* A model as a table by rows, on scaled columns where they are. */
+static void lay_out(const pl_glm *glm, const parley_model *model, double *w) {
+    uint64_t columns = glm->data->x.columns, classes = glm->classes;
+    for (uint64_t c = 0; c < classes; c++) {
+        for (uint64_t j = 0; j < columns; j++)
+            w[j * classes + c] = model->coef[c * columns + j];
+        if (glm->intercept != PL_NO_INTERCEPT)
+            w[columns * classes + c] = model->intercept[c];
+    }
+    pl_unscale_columns(glm, w);
+}
+
+parley_status pl_start_at(pl_run *run, const double *w, parley_error *error) {
+    const pl_local_type *local = run->method.local;
+    parley_status status = local->start(run->local, w, run->v, error);
+    if (status == PARLEY_OK && !(local->certifies && local->certifies(run->local)))
+        status = pl_evaluate(run, error); /* others look at v as their first round begins */
+    return status;
+}
+
+parley_status pl_warm_start(pl_run *run, parley_error *error) {
+    parley_model *model = NULL;
+    double *w = NULL;
+    if (!*run->settings->start)
+        return PARLEY_OK;
+    parley_status status = parley_model_load(run->settings->start, &model, error);
+    if (status == PARLEY_OK)
+        status = check_model(run, model, error);
+    if (status == PARLEY_OK)
+        status = pl_take(&w, run->problem.size, sizeof *w, "the model to begin at", error);
+    if (status == PARLEY_OK) {
+        lay_out(&run->glm, model, w);
+        status = pl_start_at(run, w, error);
+    }
+    pl_free(w);
+    parley_model_free(model);
+    return status;
+}

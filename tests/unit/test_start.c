@@ -1,0 +1,160 @@
+/* test_start.c: beginning at a model. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "support.h"
+
+static char path[64];
+
+static void save(const parley_model *model) {
+    parley_error error;
+    snprintf(path, sizeof path, "start-%d.safetensors", (int)getpid());
+    assert_done(parley_model_save(model, path, &error), &error);
+}
+
+static outcome train_from(const parley_data *data, const char *words) {
+    char all[256];
+    snprintf(all, sizeof all, "%s start=%s", words, path);
+    return train_once(data, all);
+}
+
+static void a_start_at_the_optimum_ends_at_the_first_look(void **state) {
+    (void)state;
+    const char *const forms[] = {"preset=cocoa+",
+                                 "preset=cocoa+ workers=3 lanes=2",
+                                 "preset=cocoa+ intercept=none l1_ratio=0.3",
+                                 "preset=cocoa+ intercept=penalised loss=squared-hinge",
+                                 "preset=newton standardise=true",
+                                 "preset=cocoa+ standardise=true class_weights=balanced"};
+    parley_data *data = random_data(small);
+    for (unsigned f = 0; f < COUNT(forms); f++) {
+        char words[160];
+        snprintf(words, sizeof words, "%s lambda=0.02 gap=1e-12", forms[f]);
+        outcome cold = train_once(data, words);
+        save(cold.model[0]);
+        snprintf(words, sizeof words, "%s lambda=0.02 gap=1e-7", forms[f]);
+        outcome warm = train_from(data, words);
+        assert_int_equal(warm.summary[0].stop, PARLEY_CONVERGED);
+        assert_at_most((double)warm.summary[0].rounds, strstr(forms[f], "newton") ? 1 : 0);
+        free_models(&cold);
+        free_models(&warm);
+    }
+    remove(path);
+    parley_data_free(data);
+}
+
+static void a_start_helps_under_another_lambda(void **state) {
+    (void)state;
+    const char *const forms[] = {"preset=cocoa+ loss=hinge", "preset=cocoa+", "preset=newton", "preset=gd"};
+    parley_data *data = random_data(small);
+    for (unsigned f = 0; f < COUNT(forms); f++) {
+        char words[160];
+        snprintf(words, sizeof words, "%s lambda=0.02 gap=1e-10 rounds=5000", forms[f]);
+        outcome first = train_once(data, words);
+        save(first.model[0]);
+        snprintf(words, sizeof words, "%s lambda=0.019 gap=1e-5 rounds=5000", forms[f]);
+        outcome cold = train_once(data, words), warm = train_from(data, words);
+        assert_at_most((double)warm.summary[0].rounds, (double)cold.summary[0].rounds);
+        assert_close(warm.summary[0].objective, cold.summary[0].objective, 2e-5);
+        free_models(&first);
+        free_models(&cold);
+        free_models(&warm);
+    }
+    remove(path);
+    parley_data_free(data);
+}
+
+static void a_start_gives_the_same_bits_on_any_ranks(void **state) {
+    (void)state;
+    parley_data *data = random_data(wide);
+    outcome first = train_once(data, "lambda=0.1 gap=1e-3 preset=cocoa+");
+    save(first.model[0]);
+    char words[160];
+    snprintf(words, sizeof words, "preset=cocoa+ workers=5 lanes=2 gap=0 rounds=3 lambda=0.01 start=%s", path);
+    static parley_settings settings;
+    settings = settings_of(words);
+    outcome one = {.data = data, .settings = &settings}, more = one;
+    train(&one, 1, 1);
+    assert_done(one.status[0], &one.error[0]);
+    for (unsigned ranks = 2; ranks <= 3; ranks++) {
+        train(&more, ranks, 2);
+        for (unsigned r = 0; r < ranks; r++) {
+            assert_done(more.status[r], &more.error[r]);
+            assert_memory_equal(more.model[r]->coef, one.model[0]->coef, data->x.columns * sizeof(double));
+        }
+        free_models(&more);
+    }
+    free_models(&one);
+    free_models(&first);
+    remove(path);
+    parley_data_free(data);
+}
+
+static void what_does_not_fit_is_named(void **state) {
+    (void)state;
+    const struct {
+        const char *text, *words, *part;
+    } cases[] = {{"-1 1:1\n1 2:1\n", "loss=logistic", "the model has 12 columns and the data have 2"},
+                 {"0 12:1\n1 2:1\n", "loss=logistic", "the model's labels are -1 and 1, the data's 0 and 1"},
+                 {"-1 12:1\n1 2:1\n", "loss=squared", "the model's loss is logistic, whose labels are not"}};
+    parley_data *data = random_data(small);
+    outcome first = train_once(data, "");
+    save(first.model[0]);
+    for (unsigned c = 0; c < COUNT(cases); c++) {
+        char words[160];
+        snprintf(words, sizeof words, "%s start=%s", cases[c].words, path);
+        static parley_settings settings;
+        settings = settings_of(words);
+        parley_data *other = data_of(cases[c].text);
+        outcome outcome = {.data = other, .settings = &settings};
+        train(&outcome, 1, 1);
+        assert_int_equal(outcome.status[0], PARLEY_BAD_INPUT);
+        if (!strstr(outcome.error[0].sentence, cases[c].part))
+            fail_msg("%s", outcome.error[0].sentence);
+        parley_data_free(other);
+    }
+    free_models(&first);
+    remove(path);
+    parley_data_free(data);
+}
+
+static void failed_allocations_of_a_start_end_with_a_sentence(void **state) {
+    (void)state;
+    const char *const presets[] = {"cocoa+", "newton"};
+    parley_data *data = random_data(small);
+    outcome first = train_once(data, "");
+    save(first.model[0]);
+    for (unsigned p = 0; p < COUNT(presets); p++) {
+        char words[160];
+        snprintf(words, sizeof words, "preset=%s workers=2 threads=1 rounds=2 gap=0 start=%s", presets[p], path);
+        parley_settings settings = settings_of(words);
+        parley_status status = PARLEY_NO_MEMORY;
+        for (int64_t n = 0; status != PARLEY_OK; n++) {
+            parley_error error = {0};
+            parley_model *model = NULL;
+            assert_true(n < 2000);
+            pl_memory_fail_after(n);
+            status = parley_train(data, &settings, NULL, NULL, &model, NULL, &error);
+            pl_memory_fail_after(-1);
+            assert_true(status == PARLEY_OK || status == PARLEY_NO_MEMORY);
+            parley_model_free(model);
+        }
+    }
+    free_models(&first);
+    remove(path);
+    parley_data_free(data);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_start_at_the_optimum_ends_at_the_first_look),
+        cmocka_unit_test(a_start_helps_under_another_lambda),
+        cmocka_unit_test(a_start_gives_the_same_bits_on_any_ranks),
+        cmocka_unit_test(what_does_not_fit_is_named),
+        cmocka_unit_test(failed_allocations_of_a_start_end_with_a_sentence),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
