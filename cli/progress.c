@@ -64,6 +64,8 @@ static void describe(const progress_view *view, char *text, size_t size) {
         used += snprintf(text + used, size - (size_t)used, "  relative gap about %.1e", last->estimate);
     if (isnan(last->estimate) && isfinite(last->gap))
         used += snprintf(text + used, size - (size_t)used, "  gap %.1e  relative %.1e", last->gap, last->relative_gap);
+    if (last->metric && !isnan(last->validation))
+        used += snprintf(text + used, size - (size_t)used, "  %s %.5g", last->metric, last->validation);
     double left = view->terminal ? seconds_left(view) : NAN;
     if (!view->terminal)
         snprintf(text + used, size - (size_t)used, "  %.2f s", last->seconds);

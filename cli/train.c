@@ -67,6 +67,8 @@ static parley_status check(const run *run, parley_error *error) {
                *outputs[] = {settings->model, settings->log};
     if (status == PARLEY_OK && *settings->start) /* which is read whole, and may be replaced */
         status = check_different(settings->start, settings->log, error);
+    if (status == PARLEY_OK && *settings->validation)
+        status = check_different(settings->validation, settings->model, error);
     for (unsigned i = 0; i < 6 && status == PARLEY_OK; i++)
         status = check_different(inputs[i / 2], outputs[i % 2], error);
     return status == PARLEY_OK ? check_different(settings->model, settings->log, error) : status;
@@ -129,6 +131,13 @@ static json_t *summary_json(const run *run) {
     json_put(&object, "dual", json_number(summary->dual));
     json_put(&object, "gap", json_number(summary->gap));
     json_put(&object, "relative_gap", json_number(summary->relative_gap));
+    if (summary->metric) {
+        json_t *validation = json_object();
+        json_put(&validation, "metric", json_string(summary->metric));
+        json_put(&validation, "value", json_number(summary->validation));
+        json_put(&validation, "round", json_count(summary->validation_round));
+        json_put(&object, "validation", validation);
+    }
     json_put(&object, "seconds", seconds_json(run));
     json_put(&object, "bytes_sent", json_count(summary->bytes_sent));
     json_put(&object, "peak_rss_bytes", json_count(pl_peak_bytes()));
@@ -138,8 +147,8 @@ static json_t *summary_json(const run *run) {
 
 static void print_summary(const run *run) {
     const parley_summary *summary = &run->summary;
-    static const char *const ends[] = {"converged", "stopped by --rounds", "stopped by --seconds", "stalled",
-                                       "interrupted"};
+    static const char *const ends[] = {"converged", "stopped by --rounds", "stopped by --seconds",
+                                       "stalled",   "interrupted",         "stopped by --patience"};
     FILE *file = strcmp(run->settings->log, "-") == 0 ? stderr : stdout;
     print_field(file, "status", "%s after %llu round%s, %.4g epochs", ends[summary->stop],
                 (unsigned long long)summary->rounds, summary->rounds == 1 ? "" : "s", summary->epochs);
@@ -150,6 +159,9 @@ static void print_summary(const run *run) {
         print_field(file, "dual", "%.10g", summary->dual);
         print_field(file, "gap", "%.3g, %.3g of the objective at w = 0", summary->gap, summary->relative_gap);
     }
+    if (summary->metric)
+        print_field(file, "validation", "%s %.6g, in round %llu", summary->metric, summary->validation,
+                    (unsigned long long)summary->validation_round);
     print_field(file, "seconds", "%.3f in all, %.3f reading", pl_now() - run->started, run->read_seconds);
     print_field(file, "model", "%s", run->settings->model);
 }
@@ -157,7 +169,8 @@ static void print_summary(const run *run) {
 static int exit_code(const run *run) {
     bool limit_asked_for = run->view.last.target == 0; /* a replay takes it from its log */
     switch (run->summary.stop) {
-    case PARLEY_CONVERGED: return EXIT_DONE;
+    case PARLEY_CONVERGED:
+    case PARLEY_PATIENCE: return EXIT_DONE;
     case PARLEY_INTERRUPTED: return EXIT_INTERRUPTED;
     default: return limit_asked_for ? EXIT_DONE : EXIT_EARLY;
     }

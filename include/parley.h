@@ -41,6 +41,7 @@ typedef enum parley_stop {
     PARLEY_SECONDS,     /* the limit of seconds came first */
     PARLEY_STALLED,     /* no further progress */
     PARLEY_INTERRUPTED, /* the progress callback asked to stop */
+    PARLEY_PATIENCE,    /* the metric on validation rows stopped improving */
 } parley_stop;
 
 /* What a run did. Counts are totals over workers; `dual`, `gap` and `relative_gap` are NaN where there is
@@ -57,6 +58,9 @@ typedef struct parley_summary {
     double objective, dual, gap, relative_gap;
     double setup_seconds, compute_seconds, exchange_seconds, wait_seconds, evaluate_seconds;
     uint64_t bytes_sent;
+    const char *metric;        /* on validation rows; NULL: there are none */
+    double validation;         /* its value for the model returned */
+    uint64_t validation_round; /* when that was */
 } parley_summary;
 
 /* State of a run after a round; objective, dual and gap are those of the latest evaluation. */
@@ -64,8 +68,10 @@ typedef struct parley_progress {
     uint64_t round;
     double epochs, seconds;
     double objective, dual, gap, relative_gap;
-    double estimate; /* of the relative gap, in rounds that were not evaluated; NaN: none */
-    double target;   /* the relative gap asked for */
+    double estimate;    /* of the relative gap, in rounds that were not evaluated; NaN: none */
+    double target;      /* the relative gap asked for */
+    const char *metric; /* on validation rows, and its latest value; NULL: there are none */
+    double validation;
 } parley_progress;
 
 /* Called after every round, and with round 0 before the first, from the thread that called parley_train;

@@ -49,6 +49,10 @@ struct parley_settings {
     double seconds;
     uint64_t evaluate_every;
     double exchange_delay;
+    char validation[PL_TEXT];
+    double validation_fraction;
+    uint64_t metric; /* by its choices */
+    uint64_t patience;
     /* files and printing */
     char model[PL_TEXT], log[PL_TEXT], replay[PL_TEXT];
     bool json, quiet;

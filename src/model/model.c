@@ -46,13 +46,18 @@ typedef struct decision_task {
     double *decisions;
 } decision_task;
 
+void pl_model_decide_rows(const parley_model *model, const pl_matrix *x, uint64_t begin, uint64_t end,
+                          double *decisions) {
+    for (uint64_t row = begin; row < end; row++)
+        for (uint64_t output = 0; output < model->outputs; output++)
+            decisions[row * model->outputs + output] = decide(model, x, row, output);
+}
+
 static void decide_rows(void *context, unsigned task) {
     const decision_task *work = context;
-    uint64_t outputs = work->model->outputs, row = (uint64_t)task * ROWS_PER_TASK;
+    uint64_t row = (uint64_t)task * ROWS_PER_TASK;
     uint64_t end = row + ROWS_PER_TASK < work->x->rows ? row + ROWS_PER_TASK : work->x->rows;
-    for (; row < end; row++)
-        for (uint64_t output = 0; output < outputs; output++)
-            work->decisions[row * outputs + output] = decide(work->model, work->x, row, output);
+    pl_model_decide_rows(work->model, work->x, row, end, work->decisions);
 }
 
 static unsigned tasks_for(uint64_t rows) { return (unsigned)((rows + ROWS_PER_TASK - 1) / ROWS_PER_TASK); }

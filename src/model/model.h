@@ -37,6 +37,9 @@ parley_status pl_model_parse(const void *bytes, uint64_t size, const char *path,
 
 /* x.w + b for row i; columns beyond the model's count for nothing. */
 double pl_model_decide(const parley_model *model, const pl_matrix *x, uint64_t row);
+/* Decision values of rows [begin, end), at decisions[row x outputs]. */
+void pl_model_decide_rows(const parley_model *model, const pl_matrix *x, uint64_t begin, uint64_t end,
+                          double *decisions);
 /* One decision value for each row of `data`, on the pool's threads. */
 void pl_model_decide_all(const parley_model *model, const parley_data *data, pl_pool *pool, double *decisions);
 /* The label that a decision value stands for (real labels: the value itself, or what it is the logarithm of). */

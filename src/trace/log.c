@@ -89,31 +89,33 @@ parley_status pl_log_round(pl_log *log, const pl_round_trace *round, parley_erro
     json_t *workers = json_array();
     for (unsigned k = 0; k < round->workers; k++)
         json_array_append_new(workers, worker_line(round->first + k, &round->worker[k]));
-    return write_line(log,
-                      json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "event",
-                                "round", "round", whole(round->round), "seconds", real(round->seconds), "epochs",
-                                real(round->epochs), "sigma", real(round->sigma), "gamma", real(round->gamma),
-                                "local_epochs", real(round->local_epochs), "local_steps",
-                                round->local_steps ? whole(round->local_steps) : json_null(), "pace",
-                                pace_line(round->pace), "evaluated", round->evaluated, "objective",
-                                real(round->objective), "dual", real(round->dual), "gap", real(round->gap),
-                                "relative_gap", real(round->relative_gap), "workers", workers),
-                      error);
+    json_t *line = json_pack(
+        "{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "event", "round", "round",
+        whole(round->round), "seconds", real(round->seconds), "epochs", real(round->epochs), "sigma",
+        real(round->sigma), "gamma", real(round->gamma), "local_epochs", real(round->local_epochs), "local_steps",
+        round->local_steps ? whole(round->local_steps) : json_null(), "pace", pace_line(round->pace), "evaluated",
+        round->evaluated, "objective", real(round->objective), "dual", real(round->dual), "gap", real(round->gap),
+        "relative_gap", real(round->relative_gap), "workers", workers);
+    if (line && !isnan(round->validation))
+        json_object_set_new(line, "validation", real(round->validation));
+    return write_line(log, line, error);
 }
 
 parley_status pl_log_stop(pl_log *log, const parley_summary *summary, parley_error *error) {
     if (!log)
         return PARLEY_OK;
-    return write_line(log,
-                      json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "event",
-                                "stop", "status", parley_stop_text(summary->stop), "rounds", whole(summary->rounds),
-                                "epochs", real(summary->epochs), "objective", real(summary->objective), "dual",
-                                real(summary->dual), "gap", real(summary->gap), "relative_gap",
-                                real(summary->relative_gap), "setup", real(summary->setup_seconds), "compute",
-                                real(summary->compute_seconds), "exchange", real(summary->exchange_seconds), "wait",
-                                real(summary->wait_seconds), "evaluate", real(summary->evaluate_seconds), "bytes_sent",
-                                whole(summary->bytes_sent)),
-                      error);
+    json_t *line = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "event", "stop",
+                             "status", parley_stop_text(summary->stop), "rounds", whole(summary->rounds), "epochs",
+                             real(summary->epochs), "objective", real(summary->objective), "dual", real(summary->dual),
+                             "gap", real(summary->gap), "relative_gap", real(summary->relative_gap), "setup",
+                             real(summary->setup_seconds), "compute", real(summary->compute_seconds), "exchange",
+                             real(summary->exchange_seconds), "wait", real(summary->wait_seconds), "evaluate",
+                             real(summary->evaluate_seconds), "bytes_sent", whole(summary->bytes_sent));
+    if (line && summary->metric)
+        json_object_set_new(line, "validation",
+                            json_pack("{s:s, s:o, s:o}", "metric", summary->metric, "value", real(summary->validation),
+                                      "round", whole(summary->validation_round)));
+    return write_line(log, line, error);
 }
 
 void pl_log_close(pl_log *log) {

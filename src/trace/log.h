@@ -31,6 +31,7 @@ typedef struct pl_round_trace {
     const pl_pace_trace *pace; /* NULL: H is not auto */
     bool evaluated;
     double objective, dual, gap, relative_gap; /* of the latest evaluation; NaN: null */
+    double validation;                         /* metric of the latest model on validation rows; NaN: no key */
     unsigned first, workers;                   /* numbers of the workers that follow */
     const pl_worker_trace *worker;
 } pl_round_trace;

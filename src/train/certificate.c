@@ -120,6 +120,10 @@ parley_status pl_certify(pl_run *run, const pl_evaluation *at, bool gradient, pa
     }
     run->evaluated = true;
     run->pace.passes = 0;
+    if (run->validation.rows)
+        status = pl_validation_look(&run->validation, run->engine, &run->problem, run->w, objective, run->round, error);
+    if (status != PARLEY_OK)
+        return status;
     if (!run->best.exists)
         return gradient ? measure_gradient(run, &point, at->softened, error) : PARLEY_OK;
     double dual = dual_value(glm, at, sums[SUM_CONJUGATE], !gradient);

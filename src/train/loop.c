@@ -282,6 +282,7 @@ static void log_round(pl_run *run) {
                             .dual = run->best.exists ? run->best.dual : NAN,
                             .gap = pl_gap(&run->best),
                             .relative_gap = pl_relative_gap(&run->best),
+                            .validation = run->validation.rows ? run->validation.latest : NAN,
                             .first = run->team.first,
                             .workers = run->team.hosted,
                             .worker = run->trace};
@@ -311,6 +312,8 @@ static parley_status check_stop(pl_run *run, bool *stop, parley_error *error) {
         run->summary.stop = PARLEY_SECONDS;
     else if (run->round >= run->settings->rounds)
         run->summary.stop = PARLEY_ROUNDS;
+    else if (run->validation.rows && run->validation.worse >= run->settings->patience)
+        run->summary.stop = PARLEY_PATIENCE;
     else if (status == PARLEY_OK) {
         status = pl_stalls(run, stop, error);
         run->summary.stop = PARLEY_STALLED;

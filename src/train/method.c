@@ -187,6 +187,13 @@ static parley_status check_effect(const pl_method *method, const parley_settings
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "--evaluate-every has no effect with %s x %s, which evaluates every round as it works",
                        method->local->name, method->combine->name);
+    bool validates = *settings->validation || settings->validation_fraction > 0;
+    if (*settings->validation && settings->validation_fraction > 0)
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "--validation and --validation-fraction both name rows to validate on; give one of them");
+    if (!validates && (pl_setting_given(settings, "metric") || pl_setting_given(settings, "patience")))
+        return pl_fail(error, PARLEY_BAD_USAGE, "--%s has no effect without --validation or --validation-fraction",
+                       pl_setting_given(settings, "metric") ? "metric" : "patience");
     if (pl_setting_given(settings, "local_steps") && pl_setting_given(settings, "local_epochs"))
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "--local-steps and --local-epochs say the same thing; give one of them");

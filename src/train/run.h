@@ -7,6 +7,7 @@
 #include "train/pacing.h"
 #include "train/presets.h"
 #include "train/replay.h"
+#include "train/validation.h"
 
 /* The best that is known: the model at the least P seen, and the largest D. Their distance is the certificate. */
 typedef struct pl_certificate {
@@ -58,6 +59,7 @@ typedef struct pl_run {
     pl_worker_trace *trace;
     pl_certificate best;
     pl_pace pace;
+    pl_validation validation;
     pl_log *log;
     parley_callback callback;
     void *user;

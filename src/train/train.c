@@ -23,7 +23,9 @@ void pl_progress(const pl_run *run, parley_progress *progress) {
                           .estimate = run->evaluated || !run->pace.trusted || run->pace.estimate < 0 || run->round == 0
                                           ? NAN
                                           : run->pace.estimate / run->best.null,
-                          .target = run->settings->gap};
+                          .target = run->settings->gap,
+                          .metric = run->validation.rows ? run->validation.score->name : NULL,
+                          .validation = run->validation.latest};
 }
 
 static void tell(pl_run *run, const char *format, ...) {
@@ -210,6 +212,16 @@ static parley_status open_replay(pl_run *run, parley_error *error) {
     return status;
 }
 
+/* Rows for validation, where they are asked for; then every round is looked at, unless the user says how often. */
+static parley_status set_aside(pl_run *run, parley_error *error) {
+    parley_status status = pl_validation_open(&run->validation, run->data, run->settings, error);
+    if (run->validation.kept)
+        run->data = run->validation.kept;
+    if (run->validation.rows && !run->settings->evaluate_every)
+        run->settings->evaluate_every = 1;
+    return status;
+}
+
 /* From here on the rows weigh what their labels say. */
 static parley_status weigh_classes(pl_run *run, parley_error *error) {
     const char *words = run->settings->class_weights;
@@ -231,6 +243,8 @@ static parley_status set_up(pl_run *run, parley_error *error) {
     if (status == PARLEY_OK)
         status = pl_train_check(run->settings, error);
     if (status == PARLEY_OK)
+        status = set_aside(run, error);
+    if (status == PARLEY_OK)
         status = pl_glm_open(&run->glm, run->engine, run->data, run->settings, error);
     if (status == PARLEY_OK)
         status = weigh_classes(run, error);
@@ -245,6 +259,8 @@ static parley_status set_up(pl_run *run, parley_error *error) {
     run->problem = pl_glm_problem(&run->glm);
     run->best.exists = run->problem.dual;
     status = open_members(run, error);
+    if (status == PARLEY_OK)
+        status = pl_validation_begin(&run->validation, run->problem.size, run->glm.classes, error);
     return status == PARLEY_OK ? pl_warm_start(run, error) : status;
 }
 
@@ -314,6 +330,7 @@ static void close_run(pl_run *run) {
     pl_team_close(&run->columns);
     pl_columns_close(&run->by_column);
     pl_glm_close(&run->glm);
+    pl_validation_close(&run->validation);
     pl_log_close(run->log);
     pl_replay_close(&run->replay);
     void *owned[] = {run->v,     run->direction, run->change, run->w,        run->best.w,      run->update,
@@ -331,6 +348,14 @@ static parley_status start_log(pl_run *run, parley_error *error) {
 
 static void finish_summary(pl_run *run) {
     parley_summary *summary = &run->summary;
+    const pl_validation *validation = &run->validation;
+    if (validation->w && !isnan(validation->best)) { /* the model returned is the best by the metric */
+        memcpy(run->best.w, validation->w, run->problem.size * sizeof *validation->w);
+        run->best.objective = validation->objective;
+        summary->metric = validation->score->name;
+        summary->validation = validation->best;
+        summary->validation_round = validation->best_round;
+    }
     summary->objective = run->best.objective;
     summary->dual = run->best.exists ? run->best.dual : NAN;
     summary->gap = pl_gap(&run->best);

@@ -1,0 +1,42 @@
+/* validation.h: rows that are not trained on, and how well a model does on them. */
+#ifndef PL_VALIDATION_H
+#define PL_VALIDATION_H
+
+#include "model/model.h"
+#include "model/problem.h"
+
+/* A measure of decisions against labels. */
+typedef struct pl_score {
+    const char *name;
+    bool larger; /* is better */
+} pl_score;
+
+typedef struct pl_validation {
+    const parley_data *rows; /* NULL: no validation */
+    parley_data *own;        /* the same, to be freed */
+    parley_data *kept;       /* rows to train on, where they were split; else NULL */
+    const pl_score *score;
+    double *decisions;
+    double latest, best;        /* of the metric; NaN: none yet */
+    uint64_t best_round, worse; /* where the best was; evaluations since */
+    double objective;           /* P of the best */
+    double *w;                  /* the best model */
+} pl_validation;
+
+const pl_score *pl_score_of(const parley_settings *settings);
+bool pl_score_better(const pl_score *score, double value, double than); /* `than` NaN: yes */
+/* The metric of a model on rows, decided on the engine's threads. `decisions` has room for outputs x rows. */
+parley_status pl_score_model(const pl_score *score, pl_engine *engine, const parley_model *model,
+                             const parley_data *rows, double *decisions, double *value, parley_error *error);
+
+/* Reads or splits off the rows that the settings ask for; none: nothing happens. */
+parley_status pl_validation_open(pl_validation *validation, const parley_data *data, const parley_settings *settings,
+                                 parley_error *error);
+/* Room for the best of models of `size` entries. */
+parley_status pl_validation_begin(pl_validation *validation, uint64_t size, uint64_t outputs, parley_error *error);
+/* Measures the model w, whose objective is known, and keeps it if it is the best. */
+parley_status pl_validation_look(pl_validation *validation, pl_engine *engine, const pl_problem *problem,
+                                 const double *w, double objective, uint64_t round, parley_error *error);
+void pl_validation_close(pl_validation *validation);
+
+#endif

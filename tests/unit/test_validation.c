@@ -1,0 +1,150 @@
+/* test_validation.c: rows set aside, the metric on them, patience, and the model that is returned. */
+#include "train/validation.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "support.h"
+
+static void a_subset_has_the_rows_that_are_listed(void **state) {
+    (void)state;
+    parley_data *data = random_data(small), *part;
+    double weight[160];
+    uint64_t rows[] = {159, 3, 3, 70};
+    parley_error error;
+    for (unsigned i = 0; i < 160; i++)
+        weight[i] = i;
+    set_weights(data, weight);
+    assert_done(pl_data_subset(data, rows, COUNT(rows), &part, &error), &error);
+    assert_int_equal(part->x.rows, COUNT(rows));
+    assert_int_equal(part->x.columns, data->x.columns);
+    for (unsigned i = 0; i < COUNT(rows); i++) {
+        uint64_t from = data->x.start[rows[i]], count = data->x.start[rows[i] + 1] - from;
+        assert_int_equal(part->x.start[i + 1] - part->x.start[i], count);
+        assert_memory_equal(part->x.index + part->x.start[i], data->x.index + from, count * sizeof *data->x.index);
+        assert_memory_equal(part->x.value + part->x.start[i], data->x.value + from, count * sizeof *data->x.value);
+        assert_true(part->label[i] == data->label[rows[i]] && part->weight[i] == (double)rows[i]);
+    }
+    assert_int_equal(part->x.nonzeros, part->x.start[part->x.rows]);
+    parley_data_free(part);
+    parley_data_free(data);
+}
+
+static void a_fraction_splits_the_rows(void **state) {
+    (void)state;
+    parley_data *data = random_data(small);
+    pl_validation first, again, other;
+    parley_error error;
+    parley_settings settings = settings_of("validation_fraction=0.25");
+    assert_done(pl_validation_open(&first, data, &settings, &error), &error);
+    assert_done(pl_validation_open(&again, data, &settings, &error), &error);
+    settings.seed = 2;
+    assert_done(pl_validation_open(&other, data, &settings, &error), &error);
+    assert_int_equal(first.rows->x.rows, 40);
+    assert_int_equal(first.kept->x.rows, 120);
+    assert_int_equal(first.rows->x.nonzeros + first.kept->x.nonzeros, data->x.nonzeros);
+    assert_memory_equal(first.rows->label, again.rows->label, 40 * sizeof(double));
+    assert_true(first.rows->x.nonzeros != other.rows->x.nonzeros ||
+                memcmp(first.rows->x.index, other.rows->x.index, first.rows->x.nonzeros * 4) != 0);
+    pl_validation_close(&first);
+    pl_validation_close(&again);
+    pl_validation_close(&other);
+    parley_data_free(data);
+}
+
+static void fractions_that_leave_nothing_are_refused(void **state) {
+    (void)state;
+    parley_data *data = random_data(small);
+    const char *const words[] = {"validation_fraction=0.001", "validation_fraction=1"};
+    for (unsigned i = 0; i < COUNT(words); i++) {
+        pl_validation validation;
+        parley_error error;
+        parley_settings settings = settings_of(words[i]);
+        assert_int_equal(pl_validation_open(&validation, data, &settings, &error), PARLEY_BAD_USAGE);
+        pl_validation_close(&validation);
+    }
+    parley_data_free(data);
+}
+
+static void the_model_returned_is_the_best_on_validation_rows(void **state) {
+    (void)state;
+    const char *const metrics[] = {"loss", "accuracy", "auc", "log_loss", "hinge"};
+    parley_data *data = random_data(small);
+    for (unsigned m = 0; m < COUNT(metrics); m++) {
+        char words[200];
+        snprintf(words, sizeof words,
+                 "preset=cocoa+ validation_fraction=0.3 metric=%s patience=4 lambda=1e-6 gap=0 rounds=400", metrics[m]);
+        outcome done = train_once(data, words);
+        pl_validation validation;
+        parley_error error;
+        double decisions[160], value;
+        pl_engine *engine;
+        parley_settings settings = settings_of(words);
+        assert_int_equal(done.summary[0].stop, PARLEY_PATIENCE);
+        assert_string_equal(done.summary[0].metric, metrics[m]);
+        assert_int_equal(done.summary[0].rounds, done.summary[0].validation_round + 4);
+        assert_done(pl_validation_open(&validation, data, &settings, &error), &error);
+        assert_int_equal(pl_threads_open(&engine, 1, 2, DEADLINE, NULL), PARLEY_OK);
+        assert_done(
+            pl_score_model(pl_score_of(&settings), engine, done.model[0], validation.rows, decisions, &value, &error),
+            &error);
+        assert_true(value == done.summary[0].validation);
+        assert_close(objective_of(validation.kept, done.model[0], done.model[0]->loss, &done.summary[0]),
+                     done.summary[0].objective, 1e-12);
+        pl_engine_close(engine);
+        pl_validation_close(&validation);
+        free_models(&done);
+    }
+    parley_data_free(data);
+}
+
+static void ranks_agree_on_when_to_stop(void **state) {
+    (void)state;
+    parley_data *data = random_data(small);
+    static parley_settings settings;
+    settings = settings_of("preset=cocoa+ workers=4 validation_fraction=0.3 patience=4 lambda=1e-6 gap=0 rounds=400");
+    outcome one = {.data = data, .settings = &settings}, more = one;
+    train(&one, 1, 1);
+    train(&more, 3, 2);
+    for (unsigned r = 0; r < 3; r++) {
+        assert_done(more.status[r], &more.error[r]);
+        assert_int_equal(more.summary[r].rounds, one.summary[0].rounds);
+        assert_memory_equal(more.model[r]->coef, one.model[0]->coef, 12 * sizeof(double));
+    }
+    free_models(&one);
+    free_models(&more);
+    parley_data_free(data);
+}
+
+static void failed_allocations_end_with_a_sentence(void **state) {
+    (void)state;
+    parley_data *data = random_data(small);
+    parley_settings settings =
+        settings_of("preset=cocoa+ workers=2 threads=1 rounds=3 gap=0 validation_fraction=0.3 metric=auc");
+    parley_status status = PARLEY_NO_MEMORY;
+    for (int64_t n = 0; status != PARLEY_OK; n++) {
+        parley_error error = {0};
+        parley_model *model = NULL;
+        assert_true(n < 2000);
+        pl_memory_fail_after(n);
+        status = parley_train(data, &settings, NULL, NULL, &model, NULL, &error);
+        pl_memory_fail_after(-1);
+        assert_true(status == PARLEY_OK || status == PARLEY_NO_MEMORY);
+        parley_model_free(model);
+    }
+    parley_data_free(data);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_subset_has_the_rows_that_are_listed),
+        cmocka_unit_test(a_fraction_splits_the_rows),
+        cmocka_unit_test(fractions_that_leave_nothing_are_refused),
+        cmocka_unit_test(the_model_returned_is_the_best_on_validation_rows),
+        cmocka_unit_test(ranks_agree_on_when_to_stop),
+        cmocka_unit_test(failed_allocations_end_with_a_sentence),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
