@@ -126,7 +126,7 @@ const pl_setting pl_settings[] = {
      .help = "data that are not trained on; the model returned is then the best on them", AT(validation)},
     {"validation_fraction", PL_REAL, PL_FOR_ONE | PL_FOR_PATH, "0", 0, 1, .value_name = "X", .in_model = true,
      .help = "the same, with this share of the rows, drawn by --seed", AT(validation_fraction)},
-    {"metric", PL_CHOICE, PL_FOR_TRAIN, "loss", .choices = "loss|accuracy|auc|log_loss|hinge|rmse|r2",
+    {"metric", PL_CHOICE, PL_FOR_TRAIN, "loss", .choices = "loss|accuracy|auc|log_loss|hinge|rmse|r2|mae|deviance|d2",
      .value_name = "NAME", .in_model = true, .help = "what is measured on those rows", AT(metric)},
     {"patience", PL_WHOLE, PL_FOR_ONE, "15", 1, MANY, .value_name = "N", .in_model = true,
      .help = "stop when the metric did not improve in this many evaluations", AT(patience)},

@@ -21,7 +21,8 @@ static void slope_task(void *context, unsigned task) {
     for (uint64_t r = 0; r < part->count; r++)
         for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++) {
             double slope, curvature;
-            this->glm->loss->expand(this->z[i] + starting->b, pl_target(this->glm, i), &slope, &curvature);
+            this->glm->loss->expand(this->glm->loss, this->z[i] + starting->b, pl_target(this->glm, i), &slope,
+                                    &curvature);
             this->t[i] = -slope;
         }
 }

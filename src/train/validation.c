@@ -12,8 +12,9 @@
 #define ROWS_PER_TASK 1024
 
 /* In the order of the setting's choices. */
-static const pl_score scores[] = {{"loss", false},  {"accuracy", true}, {"auc", true}, {"log_loss", false},
-                                  {"hinge", false}, {"rmse", false},    {"r2", true}};
+static const pl_score scores[] = {{"loss", false},     {"accuracy", true}, {"auc", true}, {"log_loss", false},
+                                  {"hinge", false},    {"rmse", false},    {"r2", true},  {"mae", false},
+                                  {"deviance", false}, {"d2", true}};
 
 const pl_score *pl_score_of(const parley_settings *settings) { return &scores[settings->metric]; }
 
@@ -45,7 +46,7 @@ static double mean_loss(const parley_model *model, const parley_data *rows, cons
     for (uint64_t i = 0; i < rows->x.rows; i++) {
         double label = rows->label[i], weight = rows->weight ? rows->weight[i] : 1.0;
         double y = model->loss->labels == PL_LABELS_REAL ? label : label == model->high ? 1.0 : -1.0;
-        sum += weight * model->loss->expand(decisions[i], y, &slope, &curvature);
+        sum += weight * model->loss->expand(model->loss, decisions[i], y, &slope, &curvature);
         total += weight;
     }
     return sum / total;
