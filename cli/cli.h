@@ -36,6 +36,15 @@ int list_run(const arguments *arguments);
 int help_run(const arguments *arguments);
 int document_run(const arguments *arguments);
 
+int path_run(const arguments *arguments);
+int cv_run(const arguments *arguments);
+
+/* train.c: what path and cv share with it */
+/* Can the files that are to be written be written, and are they others than those that are read? */
+parley_status fit_check(const parley_settings *settings, const char *data_path, parley_error *error);
+void fit_catch_signals(void); /* from here on signals ask the run to stop at its round */
+bool fit_interrupted(void);
+
 /* help.c */
 #define PAGE_WIDTH 100
 #define NOTES 1024

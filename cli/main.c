@@ -12,6 +12,17 @@ const command commands[] = {
      "standard input) or a cache that `parley convert` wrote. Ctrl-C stops at the round and writes the best model so "
      "far.",
      false, train_run},
+    {"path", "DATA", 1, 1, PL_FOR_TRAIN | PL_FOR_PATH, "train models for a falling row of lambdas",
+     "Trains a model for each of many lambdas, from the least at which all coefficients are 0 downwards, each begun at "
+     "the last one's solution, and writes them all to one file. --gap is 1e-6 here unless it is given. Prints a line "
+     "for each: lambda, coefficients that are not 0, objective, gap, share of the deviance explained, rounds, and the "
+     "metric where rows to validate on are given.",
+     false, path_run},
+    {"cv", "DATA", 1, 1, PL_FOR_TRAIN | PL_FOR_CV, "choose lambda by cross-validation, then train",
+     "Walks the path of `parley path` on all rows but a fold, for each fold in turn, and measures --metric on that "
+     "fold; then trains a model on all rows with the lambda that is chosen. Folds run in parallel, each on one thread "
+     "and a copy of its rows. Prints the metric's mean and standard error for each lambda.",
+     false, cv_run},
     {"predict", "MODEL DATA", 2, 2, PL_FOR_PREDICT, "print one prediction per row",
      "Prints one prediction per row of DATA on standard output. DATA may be larger than memory; - is standard input.",
      false, predict_run},

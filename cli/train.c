@@ -35,7 +35,9 @@ static void on_signal(int number) {
     signal(SIGHUP, SIG_DFL);
 }
 
-static void catch_signals(void) {
+bool fit_interrupted(void) { return interrupted != 0; }
+
+void fit_catch_signals(void) {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
@@ -52,10 +54,9 @@ static int on_progress(void *user, const parley_progress *progress, const char *
     return interrupted;
 }
 
-static parley_status check(const run *run, parley_error *error) {
-    const parley_settings *settings = run->settings;
-    parley_status status = pl_train_check(settings, error);
-    if (status == PARLEY_OK && settings->json && strcmp(settings->log, "-") == 0)
+parley_status fit_check(const parley_settings *settings, const char *data_path, parley_error *error) {
+    parley_status status = PARLEY_OK;
+    if (settings->json && strcmp(settings->log, "-") == 0)
         status = pl_fail(error, PARLEY_BAD_USAGE, "--json and --log - would both write to standard output");
     if (status == PARLEY_OK && strcmp(settings->model, "-") == 0)
         status = pl_fail(error, PARLEY_BAD_USAGE, "--model -: a model can only be written to a file");
@@ -63,7 +64,7 @@ static parley_status check(const run *run, parley_error *error) {
         status = check_writable(settings->model, error);
     if (status == PARLEY_OK && *settings->log && strcmp(settings->log, "-") != 0)
         status = check_writable(settings->log, error);
-    const char *inputs[] = {run->data_path, settings->weights, settings->replay},
+    const char *inputs[] = {data_path, settings->weights, settings->replay},
                *outputs[] = {settings->model, settings->log};
     if (status == PARLEY_OK && *settings->start) /* which is read whole, and may be replaced */
         status = check_different(settings->start, settings->log, error);
@@ -76,14 +77,16 @@ static parley_status check(const run *run, parley_error *error) {
 
 static parley_status work(run *run, parley_error *error) {
     const parley_settings *settings = run->settings;
-    parley_status status = check(run, error);
+    parley_status status = pl_train_check(settings, error);
+    if (status == PARLEY_OK)
+        status = fit_check(settings, run->data_path, error);
     if (status != PARLEY_OK)
         return status;
     status = read_data(run->data_path, settings, settings->quiet ? NULL : tell_error_output, &run->data, error);
     run->read_seconds = pl_now() - run->started;
     if (status != PARLEY_OK)
         return status;
-    catch_signals();
+    fit_catch_signals();
     status = parley_train(run->data, settings, on_progress, run, &run->model, &run->summary, error);
     progress_close(&run->view);
     if (status == PARLEY_OK)

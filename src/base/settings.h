@@ -12,6 +12,7 @@
 
 typedef enum pl_intercept { PL_FREE, PL_PENALISED, PL_NO_INTERCEPT } pl_intercept;
 typedef enum pl_schedule { PL_CONSTANT, PL_INVERSE, PL_INVERSE_SQRT } pl_schedule;
+typedef enum pl_choose { PL_CHOOSE_BEST, PL_CHOOSE_1SE } pl_choose;
 typedef enum pl_output { PL_LABEL, PL_DECISION, PL_PROBABILITY } pl_output;
 
 typedef enum pl_header { PL_HEADER_AUTO, PL_HEADER_THERE, PL_NO_HEADER } pl_header;
@@ -60,6 +61,14 @@ struct parley_settings {
     /* generate */
     uint64_t rows, columns;
     double nonzeros;
+    /* path and cv */
+    uint64_t lambdas;
+    double lambda_ratio;
+    char lambda_list[PL_TEXT];
+    bool full_path;
+    uint64_t folds;
+    char fold_file[PL_TEXT];
+    uint64_t choose; /* pl_choose */
     /* which of them the user gave, by row of the table */
     bool given[PL_MOST_SETTINGS];
 };

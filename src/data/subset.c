@@ -50,6 +50,11 @@ parley_status pl_data_subset(const parley_data *from, const uint64_t *rows, uint
     if (status != PARLEY_OK)
         return status;
     data->x = (pl_matrix){.rows = count, .columns = from->x.columns};
+    data->names = from->names;
+    data->classes = from->classes;
+    data->names.owned = data->classes.owned = NULL; /* they stay the whole's */
+    data->hash_bits = from->hash_bits;
+    data->format = from->format;
     for (uint64_t i = 0; i < count; i++)
         data->x.nonzeros += from->x.start[rows[i] + 1] - from->x.start[rows[i]];
     status = reserve(data, from, error);

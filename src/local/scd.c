@@ -179,7 +179,8 @@ static parley_status start(pl_local *local, const double *w, double *v, parley_e
     for (uint64_t j = 0; j < x->rows; j++)
         if (w[j] != 0) {
             uint64_t begin = x->start[j];
-            pl_sparse_add(x->index + begin, x->value ? x->value + begin : NULL, x->start[j + 1] - begin, w[j], v);
+            pl_sparse_add(x->index + begin, x->value ? x->value + begin : NULL, x->start[j + 1] - begin,
+                          w[j] * pl_column_scale(this->glm, j), v);
         }
     if (this->glm->intercept == PL_PENALISED)
         for (uint64_t i = 0; i < x->columns; i++)

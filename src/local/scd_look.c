@@ -96,6 +96,7 @@ static void dot_task(void *context, unsigned task) {
         if (j < x->rows) {
             uint64_t first = x->start[j];
             this->u[j] =
+                pl_column_scale(this->glm, j) *
                 pl_sparse_dot(x->index + first, x->value ? x->value + first : NULL, x->start[j + 1] - first, this->qt);
         } else {
             this->u[j] = 0;

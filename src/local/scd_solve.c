@@ -48,7 +48,8 @@ static double column_dot(const solver *solver, uint64_t j, const double *a) {
     const pl_matrix *x = solver->x;
     if (j < x->rows) {
         uint64_t begin = x->start[j];
-        return pl_sparse_dot(x->index + begin, x->value ? x->value + begin : NULL, x->start[j + 1] - begin, a);
+        return pl_column_scale(solver->scd->glm, j) *
+               pl_sparse_dot(x->index + begin, x->value ? x->value + begin : NULL, x->start[j + 1] - begin, a);
     }
     double sum = 0;
     for (uint64_t i = 0; i < x->columns; i++)
@@ -60,7 +61,8 @@ static void column_add(const solver *solver, uint64_t j, double a, double *to) {
     const pl_matrix *x = solver->x;
     if (j < x->rows) {
         uint64_t begin = x->start[j];
-        pl_sparse_add(x->index + begin, x->value ? x->value + begin : NULL, x->start[j + 1] - begin, a, to);
+        pl_sparse_add(x->index + begin, x->value ? x->value + begin : NULL, x->start[j + 1] - begin,
+                      a * pl_column_scale(solver->scd->glm, j), to);
     } else {
         for (uint64_t i = 0; i < x->columns; i++)
             to[i] += a;
@@ -75,8 +77,8 @@ static void move_slopes(const solver *solver, uint64_t j, double a, double *slop
         column_add(solver, j, a * solver->scd->even, slope);
     } else if (j < x->rows) {
         uint64_t begin = x->start[j];
-        pl_sparse_add_weighted(x->index + begin, x->value ? x->value + begin : NULL, x->start[j + 1] - begin, a,
-                               curvature, slope);
+        pl_sparse_add_weighted(x->index + begin, x->value ? x->value + begin : NULL, x->start[j + 1] - begin,
+                               a * pl_column_scale(solver->scd->glm, j), curvature, slope);
     } else {
         for (uint64_t i = 0; i < x->columns; i++)
             slope[i] += a * curvature[i];
@@ -91,6 +93,9 @@ static void measure_column(const solver *solver, uint64_t j) {
         uint64_t begin = x->start[j];
         this->norm2[j] = pl_sparse_moments(x->index + begin, x->value ? x->value + begin : NULL,
                                            x->start[j + 1] - begin, solver->worker->curvature, &this->mass[j]);
+        double scale = pl_column_scale(this->glm, j);
+        this->norm2[j] *= scale * scale;
+        this->mass[j] *= scale;
     } else {
         this->norm2[j] = this->mass[j] = column_dot(solver, j, solver->worker->curvature);
     }

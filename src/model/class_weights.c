@@ -45,11 +45,27 @@ static parley_status unknown_label(const classes *classes, double label, parley_
     return pl_fail(error, PARLEY_BAD_USAGE, "--class-weights: no row has label %.17g; the labels are %s", label, all);
 }
 
+/* The label that begins `word`, before a =: a name, where the data have names, or a number. */
+static bool read_label(const parley_data *data, const char *word, double *label, char **end) {
+    const char *equals = strchr(word, '=');
+    for (uint64_t c = 0; equals && c < data->classes.count; c++) {
+        pl_name name = pl_names_at(&data->classes, c);
+        if (name.bytes == (uint64_t)(equals - word) && memcmp(name.text, word, name.bytes) == 0) {
+            *label = (double)c;
+            *end = (char *)equals;
+            return true;
+        }
+    }
+    *label = strtod(word, end);
+    return *end != word && **end == '=';
+}
+
 /* One LABEL=W at `*word`, which moves behind it. */
-static parley_status read_pair(classes *classes, const char **word, bool *named, parley_error *error) {
+static parley_status read_pair(classes *classes, const parley_data *data, const char **word, bool *named,
+                               parley_error *error) {
     char *end;
-    double label = strtod(*word, &end), weight = NAN;
-    bool good = end != *word && *end == '=';
+    double label, weight = NAN;
+    bool good = read_label(data, *word, &label, &end);
     if (good) {
         const char *value = end + 1;
         weight = strtod(value, &end);
@@ -72,13 +88,13 @@ static parley_status read_pair(classes *classes, const char **word, bool *named,
     return PARLEY_OK;
 }
 
-static parley_status read_words(classes *classes, const char *words, parley_error *error) {
+static parley_status read_words(classes *classes, const parley_data *data, const char *words, parley_error *error) {
     bool named[PL_LABEL_KINDS + 1] = {0};
     parley_status status = PARLEY_OK;
     for (unsigned c = 0; c < classes->count; c++)
         classes->weight[c] = 1.0;
     do
-        status = read_pair(classes, &words, named, error);
+        status = read_pair(classes, data, &words, named, error);
     while (status == PARLEY_OK && *words);
     return status;
 }
@@ -93,7 +109,7 @@ parley_status pl_class_weights(pl_engine *engine, const parley_data *data, const
                          data->path, PL_LABEL_KINDS);
     if (status == PARLEY_OK)
         status = strcmp(words, "balanced") == 0 ? balance(&classes, engine, data, error)
-                                                : read_words(&classes, words, error);
+                                                : read_words(&classes, data, words, error);
     if (status == PARLEY_OK)
         status = pl_take(out, data->x.rows, sizeof **out, "class weights", error);
     for (uint64_t i = 0; i < data->x.rows && status == PARLEY_OK; i++)

@@ -103,6 +103,11 @@ static inline void pl_row_add(const pl_glm *glm, uint64_t row, double a, double 
                              glm->scale);
 }
 
+/* The factor of column j; an intercept has 1. For solvers that walk columns. */
+static inline double pl_column_scale(const pl_glm *glm, uint64_t j) {
+    return glm->scale && j < glm->data->x.columns ? glm->scale[j] : 1.0;
+}
+
 /* Multiplies the rows of a model, or of a gradient, by the columns' scales, where there are any. */
 void pl_scale_columns(const pl_glm *glm, double *w);
 /* The other way: a model on the columns as they are, as one on scaled ones. */

@@ -9,6 +9,7 @@
 #include "data/numeral.h"
 
 #define FORMAT "parley-model-1"
+#define PATH_FORMAT "parley-path-1"
 #define MOST_COLUMNS ((uint64_t)1 << 32) /* column ids have 32 bits */
 #define MOST_OUTPUTS ((uint64_t)1 << 20)
 #define MOST_HASH_BITS 30
@@ -171,6 +172,11 @@ static parley_status from_container(const pl_container *container, const char *p
     const pl_tensor *coef = pl_container_tensor(container, "coef");
     const pl_tensor *intercept = pl_container_tensor(container, "intercept");
     const char *format = pl_container_meta(container, "format"), *name = pl_container_meta(container, "loss");
+    if (format && strcmp(format, PATH_FORMAT) == 0)
+        return pl_fail(error, PARLEY_BAD_INPUT,
+                       "%s: a whole path of models, as parley path writes it; train one with parley train --lambda, or "
+                       "have parley cv choose",
+                       path);
     if (!format || strcmp(format, FORMAT) != 0)
         return pl_fail(error, PARLEY_BAD_INPUT, "%s: format is `%.60s`, not `%s`; not a Parley model", path,
                        format ? format : "", FORMAT);

@@ -116,6 +116,7 @@ parley_status pl_certify(pl_run *run, const pl_evaluation *at, bool gradient, pa
     run->diverged = !isfinite(objective) || (gradient && too_far(run, objective));
     if (objective < run->best.objective) {
         run->best.objective = objective;
+        run->best.loss = at->loss;
         memcpy(run->best.w, run->w, run->problem.size * sizeof *run->w);
     }
     run->evaluated = true;

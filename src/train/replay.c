@@ -89,16 +89,25 @@ static parley_status take_setting(parley_settings *settings, const pl_setting *r
     if (settings->given[at] && strcmp(ours, "auto") != 0)
         return pl_fail(error, PARLEY_BAD_USAGE, "--replay %s: %s is %s here and was %s in that run; leave it out",
                        settings->replay, flag, ours, *theirs ? theirs : "empty");
-    parley_status status = pl_setting_set(settings, PL_FOR_TRAIN, row->name, theirs, error);
+    parley_status status = pl_setting_set(settings, PL_FOR_TRAIN | PL_FOR_ONE, row->name, theirs, error);
     settings->given[at] = false;
     return status;
+}
+
+/* Does the setting decide what a run does? Those that name files are not in the model. */
+static bool decides(const pl_setting *row) {
+    const char *const others[] = {"seconds", "start", "validation"};
+    bool one = row->in_model;
+    for (unsigned i = 0; i < sizeof others / sizeof *others; i++)
+        one = one || strcmp(row->name, others[i]) == 0;
+    return one;
 }
 
 static parley_status take_settings(parley_settings *settings, const json_t *log, parley_error *error) {
     parley_status status = PARLEY_OK;
     for (unsigned i = 0; i < pl_settings_count && status == PARLEY_OK; i++) {
         const pl_setting *row = &pl_settings[i];
-        if ((row->commands & PL_FOR_TRAIN) && (row->in_model || strcmp(row->name, "seconds") == 0))
+        if ((row->commands & (PL_FOR_TRAIN | PL_FOR_ONE)) && decides(row))
             status = take_setting(settings, row, log, error);
     }
     return status;

@@ -14,6 +14,7 @@ typedef struct pl_certificate {
     bool exists;      /* lambda > 0: there is a dual problem */
     double null;      /* P at w = 0: the scale of relative gaps */
     double objective; /* least P */
+    double loss;      /* sum q loss there */
     double dual;      /* largest D */
     double gradient;  /* without a dual: norm of the gradient, relative to the first */
     double first_gradient;
@@ -38,11 +39,13 @@ enum { PL_BY_USER, PL_BY_SECONDS, PL_EPOCHS, PL_DECISIONS };
 
 typedef struct pl_run {
     pl_engine *engine;
-    const parley_data *data;
+    const parley_data *given;  /* all rows */
+    const parley_data *data;   /* those to train on */
     parley_data weighted;      /* the same with class weights, where there are any */
     double *class_weight;      /* of each row, then */
     parley_settings *settings; /* resolved */
     pl_method method;
+    pl_setup setup; /* what the members were given to open */
     pl_glm glm;
     pl_problem problem; /* the same, as the loop sees it */
     pl_team team;
@@ -75,6 +78,7 @@ typedef struct pl_run {
     pl_replay replay;
     uint64_t fingerprint; /* of the data; 0 unless there is a log */
     uint64_t round;
+    bool many;      /* lambdas: a path */
     bool evaluated; /* in this round */
     bool diverged;  /* P was not a number there */
 } pl_run;
@@ -91,6 +95,13 @@ bool pl_evaluation_due(pl_run *run);
 /* From a diverged v: back to the best model, with smaller steps. */
 parley_status pl_recover(pl_run *run, parley_error *error);
 void pl_give_up_log(pl_run *run, const parley_error *why); /* train.c: the model is worth more than its log */
+/* train.c: a run from settings to where its loop can begin, and its end. What failed is told to all ranks. */
+parley_status pl_run_open(pl_run *run, const parley_settings *settings, parley_error *error);
+/* Goes on under another lambda, from the model that was found. */
+parley_status pl_run_renew(pl_run *run, double lambda, parley_error *error);
+/* Rounds until something says stop, with their lines in the log, and the summary. */
+parley_status pl_run_loop(pl_run *run, parley_error *error);
+void pl_run_close(pl_run *run);
 /* start.c: puts the run where a model is: that of --start, or w. */
 parley_status pl_warm_start(pl_run *run, parley_error *error);
 parley_status pl_start_at(pl_run *run, const double *w, parley_error *error);

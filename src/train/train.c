@@ -90,11 +90,13 @@ static void describe(pl_run *run, uint64_t bytes) {
     bool automatic = strcmp(settings->preset, "auto") == 0;
     tell(run, "data: %llu rows, %llu columns, %llu non-zeros", (unsigned long long)x->rows,
          (unsigned long long)x->columns, (unsigned long long)x->nonzeros);
-    char width[40] = "";
+    char width[40] = "", lambda[40] = "falling";
     if (run->glm.loss->parameter)
         snprintf(width, sizeof width, " of width %.6g", run->glm.loss->width);
-    tell(run, "problem: loss %s%s, lambda %.6g, l1-ratio %.6g, intercept %s, seed %llu", run->glm.loss->name, width,
-         run->glm.lambda, run->glm.l1_ratio, run->summary.intercept, (unsigned long long)settings->seed);
+    if (!run->many)
+        snprintf(lambda, sizeof lambda, "%.6g", run->glm.lambda);
+    tell(run, "problem: loss %s%s, lambda %s, l1-ratio %.6g, intercept %s, seed %llu", run->glm.loss->name, width,
+         lambda, run->glm.l1_ratio, run->summary.intercept, (unsigned long long)settings->seed);
     tell(run, "method: %s%s = %s x %s x %s, %llu worker%s, %llu lane%s, %u thread%s", automatic ? "auto chose " : "",
          method->preset, method->local->name, method->combine->name, method->exchange->name,
          (unsigned long long)settings->workers, settings->workers == 1 ? "" : "s", (unsigned long long)settings->lanes,
@@ -122,9 +124,9 @@ static void summarise(pl_run *run) {
     summary->lambda = run->glm.lambda;
     summary->l1_ratio = run->glm.l1_ratio;
     summary->intercept = intercepts[run->glm.intercept];
-    summary->rows = pl_all_rows(run->data);
+    summary->rows = pl_all_rows(run->given);
     summary->columns = run->data->x.columns;
-    summary->nonzeros = pl_all_nonzeros(run->data);
+    summary->nonzeros = pl_all_nonzeros(run->given);
     summary->workers = run->settings->workers;
     summary->lanes = run->settings->lanes;
     summary->threads = run->engine->threads;
@@ -155,7 +157,7 @@ static parley_status open_vectors(pl_run *run, uint64_t width, parley_error *err
 static parley_status start_certificate(pl_run *run, parley_error *error) {
     pl_certificate *best = &run->best;
     parley_status status = run->problem.type->null(&run->problem, &run->team, best->w, &best->null, error);
-    best->objective = best->null;
+    best->objective = best->loss = best->null;
     best->dual = 0;
     best->gradient = INFINITY;
     run->pace = (pl_pace){.threshold = run->settings->gap * best->null,
@@ -171,29 +173,29 @@ static parley_status open_members(pl_run *run, parley_error *error) {
     const pl_combine_type *combine = run->method.combine;
     uint64_t width = combine->width ? combine->width(&run->glm) : 1;
     run->entries = local->entries ? local->entries(&run->problem) : run->problem.size;
-    pl_setup setup = {.problem = &run->problem,
-                      .glm = &run->glm,
-                      .team = &run->team,
-                      .columns = local->by_columns ? &run->columns : NULL,
-                      .by_column = local->by_columns ? &run->by_column.x : NULL,
-                      .settings = run->settings,
-                      .entries = run->entries,
-                      .width = width,
-                      .searches = combine->searches,
-                      .accelerates = local->accelerates,
-                      .in_place = run->method.exchange->in_place};
+    run->setup = (pl_setup){.problem = &run->problem,
+                            .glm = &run->glm,
+                            .team = &run->team,
+                            .columns = local->by_columns ? &run->columns : NULL,
+                            .by_column = local->by_columns ? &run->by_column.x : NULL,
+                            .settings = run->settings,
+                            .entries = run->entries,
+                            .width = width,
+                            .searches = combine->searches,
+                            .accelerates = local->accelerates,
+                            .in_place = run->method.exchange->in_place};
     summarise(run);
-    describe(run, local->bytes(&setup) + (combine->bytes ? combine->bytes(&setup) : 0) +
+    describe(run, local->bytes(&run->setup) + (combine->bytes ? combine->bytes(&run->setup) : 0) +
                       (local->by_columns ? pl_columns_bytes(&run->data->x) : 0) +
                       ((width + 2) * run->entries + 2 * run->problem.size) * sizeof(double));
     parley_status status = open_vectors(run, width, error);
     if (status == PARLEY_OK)
         status = start_certificate(run, error);
-    setup.null = run->best.w;
+    run->setup.null = run->best.w;
     if (status == PARLEY_OK)
-        status = local->open(&setup, &run->local, error);
+        status = local->open(&run->setup, &run->local, error);
     if (status == PARLEY_OK)
-        status = combine->open(&setup, &run->combine, error);
+        status = combine->open(&run->setup, &run->combine, error);
     if (status == PARLEY_OK)
         status = pl_exchange_open(run->method.exchange, &run->team, run->entries, width, combine->whole, &run->exchange,
                                   error);
@@ -320,7 +322,7 @@ static parley_status make_model(pl_run *run, parley_model **out, parley_error *e
     return status;
 }
 
-static void close_run(pl_run *run) {
+void pl_run_close(pl_run *run) {
     if (run->local)
         run->method.local->close(run->local);
     if (run->combine)
@@ -362,28 +364,91 @@ static void finish_summary(pl_run *run) {
     summary->relative_gap = run->best.exists ? pl_relative_gap(&run->best) : NAN;
 }
 
+parley_status pl_run_open(pl_run *run, const parley_settings *settings, parley_error *error) {
+    run->began = pl_engine_now(run->engine);
+    run->given = run->data;
+    parley_status status = pl_take(&run->settings, 1, sizeof *run->settings, "settings", error);
+    if (status != PARLEY_OK)
+        return status;
+    *run->settings = *settings;
+    status = set_up(run, error);
+    if (status == PARLEY_OK) {
+        record_choices(run);
+        status = start_log(run, error);
+    }
+    run->summary.setup_seconds = pl_engine_now(run->engine) - run->began;
+    return status;
+}
+
+parley_status pl_run_loop(pl_run *run, parley_error *error) {
+    parley_error lost;
+    parley_status status = pl_loop(run, error);
+    finish_summary(run);
+    if (status == PARLEY_OK && pl_log_stop(run->log, &run->summary, &lost) != PARLEY_OK)
+        pl_give_up_log(run, &lost);
+    return status;
+}
+
+/* A solver that cannot follow a change of penalty is opened anew, at the model that was found. */
+static parley_status reopen(pl_run *run, parley_error *error) {
+    const pl_local_type *local = run->method.local;
+    double *found;
+    parley_status status = pl_take(&found, run->problem.size, sizeof *found, "the model to go on from", error);
+    if (status != PARLEY_OK)
+        return status;
+    memcpy(found, run->best.w, run->problem.size * sizeof *found);
+    local->close(run->local);
+    run->local = NULL;
+    memset(run->v, 0, run->entries * sizeof *run->v);
+    memset(run->best.w, 0, run->problem.size * sizeof *run->best.w);
+    status = start_certificate(run, error);
+    if (status == PARLEY_OK)
+        status = local->open(&run->setup, &run->local, error);
+    if (status == PARLEY_OK && local->start)
+        status = local->start(run->local, found, run->v, error);
+    pl_free(found);
+    return status;
+}
+
+parley_status pl_run_renew(pl_run *run, double lambda, parley_error *error) {
+    const pl_local_type *local = run->method.local;
+    const pl_combine_type *combine = run->method.combine;
+    parley_error lost;
+    parley_status status = pl_glm_penalise(&run->glm, lambda, error);
+    run->problem = pl_glm_problem(&run->glm);
+    run->best.exists = run->problem.dual;
+    run->settings->lambda = run->summary.lambda = lambda;
+    run->round = 0;
+    run->gap_seen = run->best.null;
+    combine->close(run->combine);
+    run->combine = NULL;
+    if (status == PARLEY_OK && !local->renew)
+        status = reopen(run, error);
+    else if (status == PARLEY_OK) {
+        memset(run->best.w, 0, run->problem.size * sizeof *run->best.w);
+        status = start_certificate(run, error);
+        if (status == PARLEY_OK)
+            status = local->renew(run->local, run->v, error);
+    }
+    if (status == PARLEY_OK)
+        status = combine->open(&run->setup, &run->combine, error);
+    if (status == PARLEY_OK && !(local->certifies && local->certifies(run->local)))
+        status = pl_evaluate(run, error);
+    if (status == PARLEY_OK &&
+        pl_log_start(run->log, run->settings, &run->summary, run->fingerprint, &lost) != PARLEY_OK)
+        pl_give_up_log(run, &lost);
+    return status;
+}
+
 parley_status pl_train_rank(pl_engine *engine, const parley_data *data, const parley_settings *settings,
                             parley_callback callback, void *user, parley_model **out, parley_summary *summary,
                             parley_error *error) {
-    pl_run run = {.engine = engine, .data = data, .callback = callback, .user = user, .began = pl_engine_now(engine)};
+    pl_run run = {.engine = engine, .data = data, .callback = callback, .user = user};
     parley_error local_error = {0};
     *out = NULL;
-    parley_status status = pl_take(&run.settings, 1, sizeof *run.settings, "settings", &local_error);
-    if (status == PARLEY_OK) {
-        *run.settings = *settings;
-        status = set_up(&run, &local_error);
-    }
-    if (status == PARLEY_OK) {
-        record_choices(&run);
-        status = start_log(&run, &local_error);
-    }
-    run.summary.setup_seconds = pl_engine_now(engine) - run.began;
+    parley_status status = pl_run_open(&run, settings, &local_error);
     if (status == PARLEY_OK)
-        status = pl_loop(&run, &local_error);
-    finish_summary(&run);
-    parley_error lost;
-    if (status == PARLEY_OK && pl_log_stop(run.log, &run.summary, &lost) != PARLEY_OK)
-        pl_give_up_log(&run, &lost);
+        status = pl_run_loop(&run, &local_error);
     if (status == PARLEY_OK)
         status = make_model(&run, out, &local_error);
     if (status != PARLEY_OK)
@@ -392,7 +457,7 @@ parley_status pl_train_rank(pl_engine *engine, const parley_data *data, const pa
         *error = local_error;
     if (summary)
         *summary = run.summary;
-    close_run(&run);
+    pl_run_close(&run);
     return status;
 }
 

@@ -24,7 +24,7 @@ bool pl_score_better(const pl_score *score, double value, double than) {
 
 static double pick(const pl_score *score, const pl_metrics *metrics) {
     const double values[] = {NAN,           metrics->accuracy, metrics->auc, metrics->log_loss, metrics->hinge,
-                             metrics->rmse, metrics->r2};
+                             metrics->rmse, metrics->r2,       metrics->mae, metrics->deviance, metrics->d2};
     return values[score - scores];
 }
 
@@ -106,12 +106,22 @@ static parley_status split(pl_validation *validation, const parley_data *data, c
     return status;
 }
 
-static parley_status read_rows(pl_validation *validation, const parley_settings *settings, parley_error *error) {
+/* Read as the training rows were, and with their columns and classes. */
+static parley_status read_rows(pl_validation *validation, const parley_data *data, const parley_settings *settings,
+                               parley_error *error) {
     pl_pool *pool;
-    parley_status status = pl_pool_open(&pool, (unsigned)settings->threads, error);
+    pl_reading reading = {0};
+    parley_status status = pl_reading_of(settings, &reading, error);
+    if (status == PARLEY_OK)
+        status = pl_pool_open(&pool, (unsigned)settings->threads, error);
     if (status != PARLEY_OK)
         return status;
-    status = pl_data_read(settings->validation, pool, NULL, NULL, &validation->own, error);
+    reading.labels = NULL; /* a file of labels is the training rows' own */
+    reading.model_columns = data->x.columns;
+    reading.names = &data->names;
+    reading.classes = &data->classes;
+    reading.model_bits = data->hash_bits;
+    status = pl_data_read_as(settings->validation, &reading, pool, &validation->own, error);
     pl_pool_close(pool);
     return status;
 }
@@ -121,7 +131,7 @@ parley_status pl_validation_open(pl_validation *validation, const parley_data *d
     *validation = (pl_validation){.score = pl_score_of(settings), .latest = NAN, .best = NAN};
     parley_status status = PARLEY_OK;
     if (*settings->validation)
-        status = read_rows(validation, settings, error);
+        status = read_rows(validation, data, settings, error);
     else if (settings->validation_fraction > 0)
         status = split(validation, data, settings, error);
     validation->rows = validation->own;

@@ -1,11 +1,17 @@
-"""What stands around a fit, against scikit-learn: C and alpha, class weights, standardised columns."""
+"""What stands around a fit, against scikit-learn: C and alpha, class weights, standardised columns, paths of lambdas and
+cross-validation on the same folds."""
 
+import json
+import subprocess
+import warnings
 from functools import partial
 
 import numpy as np
 import scipy.sparse as sparse
+from safetensors.numpy import load_file
 from sklearn.datasets import load_breast_cancer, load_diabetes
-from sklearn.linear_model import ElasticNet, LogisticRegression, Ridge
+from sklearn.linear_model import ElasticNet, ElasticNetCV, LogisticRegression, LogisticRegressionCV, Ridge, enet_path
+from sklearn.model_selection import PredefinedSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
@@ -70,6 +76,76 @@ def weighted(parley, folder):
     same_model(train(parley, write(folder, x, y), folder, *flags), model.coef_[0], model.intercept_[0])
 
 
+def result(parley, *arguments):
+    done = subprocess.run([parley, *map(str, arguments), "--json", "--quiet"], capture_output=True, text=True, timeout=300)
+    demand(done.returncode == 0, f"{arguments}: exit code {done.returncode}: {done.stderr}")
+    return json.loads(done.stdout)
+
+
+def elastic_path(parley, folder):
+    x, y = numbers()
+    centred = x - x.mean(0)
+    alphas = np.geomspace(1, 1e-2, 20) * np.abs(centred.T @ y).max() / (0.5 * len(y))
+    _, coefs, _ = enet_path(centred, y - y.mean(), l1_ratio=0.5, alphas=alphas, **TOLERANCE)
+    flags = ["--loss", "squared", "--l1-ratio", 0.5, "--lambdas", 20, "--lambda-ratio", 1e-2, "--gap", 1e-11]
+    model = folder / "path.safetensors"
+    done = result(parley, "path", write(folder, x, y), *flags, "--full-path", "--model", model)
+    lambdas = np.array([point["lambda"] for point in done["path"]])
+    demand(np.allclose(lambdas, alphas, rtol=1e-9), f"lambdas {lambdas} are not {alphas}")
+    found = load_file(model)
+    demand(np.abs(found["coef"] - coefs.T).max() <= NEAR * np.abs(coefs).max(), "the path's coefficients differ")
+    demand(np.array_equal(found["lambda"], lambdas), "the file's lambdas differ")
+    counts = [int((row != 0).sum()) for row in found["coef"]]
+    demand(counts == [point["nonzeros"] for point in done["path"]], "non-zeros are counted wrongly")
+    residual = ((y[:, None] - x @ found["coef"].T - found["intercept"]) ** 2).sum(0)
+    explained = 1 - residual / ((y - y.mean()) ** 2).sum()
+    demand(np.allclose(explained, found["explained"], atol=1e-9), "the share explained differs")
+
+
+def deal_folds(folder, rows, folds):
+    fold = np.random.default_rng(4).permutation(np.arange(rows) % folds)
+    np.savetxt(folder / "folds.txt", fold, fmt="%d")
+    return PredefinedSplit(fold), folder / "folds.txt"
+
+
+def check_cv(done, lambdas, values, best):
+    demand(np.allclose([point["lambda"] for point in done["lambdas"]], lambdas, rtol=1e-12), "other lambdas")
+    found = np.array([point["folds"] for point in done["lambdas"]])
+    demand(np.allclose(found, values, rtol=1e-5), f"{found} is not {values}")
+    error = values.std(1, ddof=1) / np.sqrt(values.shape[1])
+    demand(np.allclose([point["standard_error"] for point in done["lambdas"]], error, rtol=1e-3), "other standard errors")
+    demand(abs(done["best_lambda"] - best) <= 1e-12, f"chose {done['best_lambda']}, scikit-learn {best}")
+
+
+def elastic_cv(parley, folder):
+    x, y = numbers()
+    split, file = deal_folds(folder, len(y), 5)
+    alphas = np.geomspace(2.0, 0.02, 12)
+    model = ElasticNetCV(l1_ratio=0.5, alphas=alphas, cv=split, **TOLERANCE).fit(x, y)
+    flags = ["--loss", "squared", "--l1-ratio", 0.5, "--fold-file", file, "--gap", 1e-10, "--full-path"]
+    words = ",".join(f"{a:.17g}" for a in alphas)
+    done = result(parley, "cv", write(folder, x, y), *flags, "--lambda-list", words, "--model", folder / "m.safetensors")
+    check_cv(done, alphas, model.mse_path_ / 2, model.alpha_)
+    coef = load_file(folder / "m.safetensors")["coef"][0]
+    demand(np.abs(coef - model.coef_).max() <= NEAR * np.abs(model.coef_).max(), "the final model differs")
+
+
+def logistic_cv(parley, folder):
+    x, y = classes()
+    x, y = x[:560], y[:560]  # folds of one size, so that C is one lambda in all of them
+    split, file = deal_folds(folder, len(y), 5)
+    strengths = np.geomspace(0.01, 100, 9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of attributes to be renamed
+        model = LogisticRegressionCV(Cs=strengths, cv=split, scoring="neg_log_loss", **TOLERANCE).fit(x, y)
+    lambdas = 1 / (strengths * 448)
+    values = -model.scores_[1].T
+    words = ",".join(f"{a:.17g}" for a in lambdas)
+    flags = ["--fold-file", file, "--gap", 1e-11, "--full-path", "--metric", "log_loss", "--lambda-list", words]
+    done = result(parley, "cv", write(folder, x, y), *flags, "--model", folder / "m.safetensors")
+    check_cv(done, lambdas, values, lambdas[values.mean(1).argmin()])
+
+
 def around_cases():
     balanced = LogisticRegression(C=0.3, class_weight="balanced", **TOLERANCE)
     no_intercept = ["--loss", "squared-hinge", "--intercept", "none", "--C", 0.2]
@@ -91,3 +167,6 @@ def around_cases():
         yield name, partial(check, data=data, model=model, flags=flags)
     yield "around: a constant column", constant_column
     yield "around: class weights times sample weights", weighted
+    yield "around: the path of an elastic net", elastic_path
+    yield "around: cross-validation of an elastic net", elastic_cv
+    yield "around: cross-validation of logistic regression", logistic_cv

@@ -95,6 +95,7 @@ static void every_solver_finds_the_model_of_the_scaled_data(void **state) {
                                  "preset=cocoa+ workers=3 lanes=2",
                                  "preset=cocoa workers=2 loss=hinge",
                                  "preset=cocoa+ l1_ratio=0.4",
+                                 "preset=cocoa+ local=sdca l1_ratio=0.4",
                                  "preset=gd intercept=none rounds=20000",
                                  "preset=cocoa+ intercept=penalised"};
     const sample_plan plans[] = {small, {.seed = 5, .rows = 160, .columns = 12, .density = 0.3, .ones = true}};

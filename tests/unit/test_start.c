@@ -25,10 +25,10 @@ static void a_start_at_the_optimum_ends_at_the_first_look(void **state) {
     (void)state;
     const char *const forms[] = {"preset=cocoa+",
                                  "preset=cocoa+ workers=3 lanes=2",
-                                 "preset=cocoa+ intercept=none l1_ratio=0.3",
+                                 "preset=cocoa+ local=scd intercept=none l1_ratio=0.3",
                                  "preset=cocoa+ intercept=penalised loss=squared-hinge",
                                  "preset=newton standardise=true",
-                                 "preset=cocoa+ standardise=true class_weights=balanced"};
+                                 "preset=cocoa+ local=scd workers=2 standardise=true class_weights=balanced"};
     parley_data *data = random_data(small);
     for (unsigned f = 0; f < COUNT(forms); f++) {
         char words[160];

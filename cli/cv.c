@@ -1,0 +1,160 @@
+/* cv.c: `parley cv`: check, read, cross-validate, train with the lambda that was chosen, report both. */
+#include "train/cv.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "cli.h"
+#include "progress.h"
+
+typedef struct run {
+    const command *command;
+    const parley_settings *settings;
+    const char *data_path;
+    parley_data *data;
+    pl_cv *cv;
+    uint64_t chosen; /* of the cv's lambdas */
+    parley_model *model;
+    parley_summary summary;
+    progress_view view;
+    double started, read_seconds;
+} run;
+
+static int on_message(void *user, const parley_progress *progress, const char *message) {
+    run *run = user;
+    (void)progress;
+    if (message)
+        progress_message(&run->view, message);
+    return 0;
+}
+
+static int on_fit(void *user, const parley_progress *progress, const char *message) {
+    (void)user, (void)progress, (void)message;
+    return fit_interrupted();
+}
+
+/* The model on all rows. */
+static parley_status fit(run *run, parley_error *error) {
+    parley_settings *settings;
+    parley_status status = pl_take(&settings, 1, sizeof *settings, "settings", error);
+    if (status != PARLEY_OK)
+        return status;
+    *settings = *run->settings;
+    settings->given[pl_setting_find("metric") - pl_settings] = false;
+    run->chosen = settings->choose == PL_CHOOSE_1SE ? run->cv->one_se : run->cv->best;
+    settings->lambda = run->cv->lambdas[run->chosen];
+    fit_catch_signals();
+    status = parley_train(run->data, settings, on_fit, run, &run->model, &run->summary, error);
+    if (status == PARLEY_OK)
+        status = parley_model_save(run->model, settings->model, error);
+    pl_free(settings);
+    return status;
+}
+
+/* The metric is used here without rows to validate on. */
+static parley_status check(const run *run, parley_error *error) {
+    parley_settings *copy;
+    parley_status status = pl_take(&copy, 1, sizeof *copy, "settings", error);
+    if (status != PARLEY_OK)
+        return status;
+    *copy = *run->settings;
+    copy->given[pl_setting_find("metric") - pl_settings] = false;
+    if (*copy->fold_file && pl_setting_given(copy, "folds"))
+        status = pl_fail(error, PARLEY_BAD_USAGE, "--fold-file says how many folds there are; leave out --folds");
+    if (status == PARLEY_OK)
+        status = pl_path_check(copy, error);
+    if (status == PARLEY_OK)
+        status = fit_check(copy, run->data_path, error);
+    pl_free(copy);
+    return status;
+}
+
+static parley_status work(run *run, parley_error *error) {
+    const parley_settings *settings = run->settings;
+    parley_status status = check(run, error);
+    if (status == PARLEY_OK)
+        status = read_data(run->data_path, settings, settings->quiet ? NULL : tell_error_output, &run->data, error);
+    run->read_seconds = pl_now() - run->started;
+    if (status == PARLEY_OK)
+        status = pl_cv_run(run->data, settings, on_message, run, &run->cv, error);
+    return status == PARLEY_OK ? fit(run, error) : status;
+}
+
+static json_t *lambdas_json(const pl_cv *cv) {
+    json_t *list = json_array();
+    for (uint64_t k = 0; k < cv->count; k++) {
+        json_t *point = json_object(), *values = json_array();
+        for (unsigned f = 0; f < cv->folds; f++)
+            json_append(&values, json_number(cv->value[f * cv->count + k]));
+        json_put(&point, "lambda", json_number(cv->lambdas[k]));
+        json_put(&point, "mean", json_number(cv->mean[k]));
+        json_put(&point, "standard_error", json_number(cv->error[k]));
+        json_put(&point, "folds", values);
+        json_append(&list, point);
+    }
+    return list;
+}
+
+static json_t *cv_json(const run *run) {
+    const pl_cv *cv = run->cv;
+    const parley_summary *summary = &run->summary;
+    json_t *object = json_object();
+    json_put(&object, "metric", json_string(cv->metric));
+    json_put(&object, "folds", json_count(cv->folds));
+    json_put(&object, "lambdas", lambdas_json(cv));
+    json_put(&object, "best_lambda", json_number(cv->lambdas[cv->best]));
+    json_put(&object, "one_standard_error_lambda", json_number(cv->lambdas[cv->one_se]));
+    json_put(&object, "status", json_string(parley_stop_text(summary->stop)));
+    json_put(&object, "preset", json_string(summary->preset));
+    json_put(&object, "loss", json_string(summary->loss));
+    json_put(&object, "lambda", json_number(summary->lambda));
+    json_put(&object, "l1_ratio", json_number(summary->l1_ratio));
+    json_put(&object, "intercept", json_string(summary->intercept));
+    json_put(&object, "rows", json_count(summary->rows));
+    json_put(&object, "columns", json_count(summary->columns));
+    json_put(&object, "objective", json_number(summary->objective));
+    json_put(&object, "dual", json_number(summary->dual));
+    json_put(&object, "gap", json_number(summary->gap));
+    json_put(&object, "relative_gap", json_number(summary->relative_gap));
+    json_put(&object, "seconds", json_number(pl_now() - run->started));
+    json_put(&object, "model", json_string(run->settings->model));
+    return object;
+}
+
+static void print_cv(const run *run) {
+    const pl_cv *cv = run->cv;
+    const parley_summary *summary = &run->summary;
+    printf("%12s %14s %14s\n", "lambda", cv->metric, "standard error");
+    for (uint64_t k = 0; k < cv->count; k++)
+        printf("%12.6g %14.8g %14.4g%s%s\n", cv->lambdas[k], cv->mean[k], cv->error[k], k == cv->best ? "  best" : "",
+               k == cv->one_se ? "  1se" : "");
+    print_field(stdout, "chosen", "lambda %.6g: %s %.6g +- %.2g over %u folds", summary->lambda, cv->metric,
+                cv->mean[run->chosen], cv->error[run->chosen], cv->folds);
+    print_field(stdout, "objective", "%.10g", summary->objective);
+    print_field(stdout, "gap", "%.3g, %.3g of the objective at w = 0", summary->gap, summary->relative_gap);
+    print_field(stdout, "seconds", "%.3f in all, %.3f reading", pl_now() - run->started, run->read_seconds);
+    print_field(stdout, "model", "%s", run->settings->model);
+}
+
+int cv_run(const arguments *arguments) {
+    run run = {.command = arguments->command,
+               .settings = &arguments->settings,
+               .data_path = arguments->operands[0],
+               .started = pl_now()};
+    parley_error error;
+    progress_open(&run.view, run.settings);
+    int code = EXIT_DONE;
+    if (work(&run, &error) != PARLEY_OK)
+        code = fail(run.command, &error);
+    else if (run.settings->json)
+        code = json_print(run.command, cv_json(&run));
+    else
+        print_cv(&run);
+    if (code == EXIT_DONE && run.summary.stop != PARLEY_CONVERGED)
+        code = run.summary.stop == PARLEY_INTERRUPTED ? EXIT_INTERRUPTED : EXIT_EARLY;
+    parley_model_free(run.model);
+    pl_cv_free(run.cv);
+    parley_data_free(run.data);
+    return code;
+}

@@ -1,0 +1,318 @@
+/* path.c: a path of lambdas, as glmnet walks it (Friedman, Hastie and Tibshirani 2010).
+ *
+ * The largest lambda is the least at which w = 0 is optimal, max_j |sum_i q_i loss'(b) x_ij| / l1_ratio; without L1
+ * there is none, and a ratio of 0.001 stands in. The others fall evenly in the logarithm. One run serves all: data,
+ * shards and solver are set up once, and each lambda begins at the last one's solution. */
+#include "train/path.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "train/run.h"
+
+#define LEAST_RATIO 1e-3 /* of L1, for the largest lambda */
+#define LEAST_POINTS 5   /* before a path may end early */
+#define GROWTH 1e-5      /* of the share explained, below which a path ends */
+#define ENOUGH 0.999     /* share explained at which it ends */
+#define PATH_GAP 1e-6    /* unless the user says: neighbours on a path are closer than train's default */
+#define MOST_LIST 10000
+
+static int falling(const void *a, const void *b) {
+    double left = *(const double *)a, right = *(const double *)b;
+    return (left < right) - (left > right);
+}
+
+parley_status pl_path_list(const parley_settings *settings, double **lambdas, uint64_t *count, parley_error *error) {
+    const char *word = settings->lambda_list;
+    *lambdas = NULL;
+    *count = 0;
+    if (!*word)
+        return PARLEY_OK;
+    parley_status status = pl_take(lambdas, MOST_LIST, sizeof **lambdas, "lambdas", error);
+    while (status == PARLEY_OK && *word) {
+        char *end;
+        double lambda = strtod(word, &end);
+        if (end == word || (*end && *end != ',') || !(lambda > 0) || !isfinite(lambda) || *count == MOST_LIST)
+            status = pl_fail(error, PARLEY_BAD_USAGE,
+                             "--lambda-list: %.40s: it is a list of at most %d numbers above 0, such as 0.1,0.01", word,
+                             MOST_LIST);
+        else
+            (*lambdas)[(*count)++] = lambda;
+        word = *end ? end + 1 : end;
+    }
+    if (status != PARLEY_OK) {
+        pl_free(*lambdas);
+        *lambdas = NULL;
+        return status;
+    }
+    qsort(*lambdas, *count, sizeof **lambdas, falling);
+    return PARLEY_OK;
+}
+
+parley_status pl_path_check(const parley_settings *settings, parley_error *error) {
+    double *lambdas;
+    uint64_t count;
+    if (*settings->lambda_list && (pl_setting_given(settings, "lambdas") || pl_setting_given(settings, "lambda_ratio")))
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "--lambda-list says every lambda; leave out --lambdas and "
+                       "--lambda-ratio");
+    parley_status status = pl_path_list(settings, &lambdas, &count, error);
+    pl_free(lambdas);
+    return status == PARLEY_OK ? pl_train_check(settings, error) : status;
+}
+
+typedef struct slopes {
+    const pl_glm *glm;
+    double b, *a;
+} slopes;
+
+static void slope_row(const void *context, uint64_t i, double *sums) {
+    const slopes *slopes = context;
+    const pl_loss *loss = slopes->glm->loss;
+    double slope, curvature;
+    (void)sums;
+    loss->expand(loss, slopes->b, pl_target(slopes->glm, i), &slope, &curvature);
+    slopes->a[i] = pl_share(slopes->glm, i) * slope;
+}
+
+/* The least lambda at which w = 0 is optimal. */
+static parley_status largest_lambda(pl_run *run, double *lambda, parley_error *error) {
+    const pl_glm *glm = &run->glm;
+    uint64_t columns = glm->data->x.columns;
+    slopes slopes = {.glm = glm, .b = glm->intercept == PL_FREE ? run->best.w[columns * glm->classes] : 0.0};
+    double *gradient = NULL, none;
+    parley_status status = pl_take(&slopes.a, glm->data->x.rows, sizeof(double), "the path", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&gradient, glm->size, sizeof *gradient, "the path", error);
+    if (status == PARLEY_OK)
+        status = pl_total_rows(&run->team, slope_row, &slopes, 1, &none, error);
+    if (status == PARLEY_OK)
+        status = pl_weighted_rows(glm, &run->team, slopes.a, gradient, error);
+    if (status == PARLEY_OK) {
+        *lambda = pl_largest(glm, gradient, 0, glm->size) / fmax(glm->l1_ratio, LEAST_RATIO);
+        if (!(*lambda > 0))
+            status = pl_fail(error, PARLEY_BAD_INPUT, "%s: no column has to do with the labels; there is no path",
+                             run->data->path);
+    }
+    pl_free(gradient);
+    pl_free(slopes.a);
+    return status;
+}
+
+static parley_status make_lambdas(pl_run *run, double **lambdas, uint64_t *count, parley_error *error) {
+    const parley_settings *settings = run->settings;
+    double first, ratio = settings->lambda_ratio;
+    parley_status status = pl_path_list(settings, lambdas, count, error);
+    if (status != PARLEY_OK || *count > 0)
+        return status;
+    status = largest_lambda(run, &first, error);
+    if (status == PARLEY_OK)
+        status = pl_take(lambdas, settings->lambdas, sizeof **lambdas, "lambdas", error);
+    if (status != PARLEY_OK)
+        return status;
+    if (isnan(ratio))
+        ratio = pl_all_rows(run->data) < run->data->x.columns ? 1e-2 : 1e-4;
+    *count = settings->lambdas;
+    for (uint64_t k = 0; k < *count; k++)
+        (*lambdas)[k] = first * pow(ratio, *count > 1 ? (double)k / (double)(*count - 1) : 0.0);
+    return PARLEY_OK;
+}
+
+static parley_status open_path(const pl_run *run, const pl_path_plan *plan, uint64_t count, pl_path **out,
+                               parley_error *error) {
+    const pl_glm *glm = &run->glm;
+    pl_path *path;
+    parley_status status = pl_take(&path, 1, sizeof *path, "the path", error);
+    if (status != PARLEY_OK)
+        return status;
+    path->outputs = glm->classes;
+    path->columns = glm->data->x.columns;
+    status = pl_take(&path->points, count, sizeof *path->points, "the path", error);
+    if (status == PARLEY_OK && !plan->points_only)
+        status =
+            pl_take(&path->coef, count * path->outputs * path->columns, sizeof *path->coef, "the path's models", error);
+    if (status == PARLEY_OK && !plan->points_only)
+        status = pl_take(&path->intercept, count * path->outputs, sizeof *path->intercept, "the path's models", error);
+    if (status != PARLEY_OK) {
+        pl_path_free(path);
+        return status;
+    }
+    if (glm->loss->labels == PL_LABELS_BINARY) {
+        char low[32], high[32];
+        pl_number_text(glm->low, low, sizeof low);
+        pl_number_text(glm->high, high, sizeof high);
+        snprintf(path->labels, sizeof path->labels, "%s %s", low, high);
+    }
+    *out = path;
+    return PARLEY_OK;
+}
+
+/* Keeps the model that the run has found, and what there is to say about it. */
+static parley_status keep_point(pl_run *run, const parley_data *rows, pl_path *path, parley_error *error) {
+    const parley_summary *summary = &run->summary;
+    pl_point *point = &path->points[path->count];
+    parley_model *model;
+    *point = (pl_point){.lambda = run->glm.lambda,
+                        .objective = summary->objective,
+                        .dual = summary->dual,
+                        .gap = summary->gap,
+                        .relative_gap = summary->relative_gap,
+                        .explained = run->best.null > 0 ? 1.0 - run->best.loss / run->best.null : 0.0,
+                        .metric = NAN,
+                        .rounds = summary->rounds,
+                        .stop = summary->stop};
+    parley_status status = run->problem.type->model(&run->problem, run->best.w, &model, error);
+    if (status != PARLEY_OK)
+        return status;
+    uint64_t size = path->outputs * path->columns;
+    for (uint64_t j = 0; j < size; j++)
+        point->nonzeros += model->coef[j] != 0;
+    if (path->coef) {
+        memcpy(path->coef + path->count * size, model->coef, size * sizeof *model->coef);
+        memcpy(path->intercept + path->count * path->outputs, model->intercept, path->outputs * sizeof(double));
+    }
+    if (rows)
+        status = pl_score_model(run->validation.score, run->engine, model, rows, run->validation.decisions,
+                                &point->metric, error);
+    parley_model_free(model);
+    path->count++;
+    path->summary = *summary;
+    return status;
+}
+
+/* Does the path explain next to nothing more? */
+static bool grown(const pl_path *path) {
+    if (path->count < LEAST_POINTS)
+        return false;
+    double now = path->points[path->count - 1].explained, before = path->points[path->count - 2].explained;
+    return now > ENOUGH || now - before < GROWTH * now;
+}
+
+static parley_status walk(pl_run *run, const pl_path_plan *plan, const double *lambdas, uint64_t count,
+                          const parley_data *rows, pl_path *path, parley_error *error) {
+    parley_status status = PARLEY_OK;
+    for (uint64_t k = 0; k < count && status == PARLEY_OK && !path->ended && !path->interrupted; k++) {
+        status = pl_run_renew(run, lambdas[k], error);
+        if (status == PARLEY_OK)
+            status = pl_run_loop(run, error);
+        if (status == PARLEY_OK)
+            status = keep_point(run, rows, path, error);
+        path->interrupted = run->summary.stop == PARLEY_INTERRUPTED || run->summary.stop == PARLEY_SECONDS;
+        path->ended = !plan->all && k + 1 < count && grown(path);
+    }
+    return status;
+}
+
+/* The rows to measure on, and room for their decisions; the loop itself does not look at them. */
+static parley_status open_rows(pl_run *run, const pl_path_plan *plan, const parley_data **rows, parley_error *error) {
+    pl_validation *validation = &run->validation;
+    *rows = plan->score ? plan->score : validation->rows;
+    validation->rows = NULL;
+    if (!*rows)
+        return PARLEY_OK;
+    pl_free(validation->decisions);
+    validation->decisions = NULL;
+    return pl_take(&validation->decisions, run->glm.classes * (*rows)->x.rows, sizeof(double), "decisions", error);
+}
+
+static parley_status run_path(pl_run *run, const parley_settings *settings, const pl_path_plan *plan, pl_path **out,
+                              parley_error *error) {
+    double *lambdas = NULL;
+    uint64_t count = plan->count;
+    const parley_data *rows = NULL;
+    parley_settings *copy;
+    parley_status status = pl_take(&copy, 1, sizeof *copy, "settings", error);
+    if (status != PARLEY_OK)
+        return status;
+    *copy = *settings;
+    *copy->log = '\0'; /* it begins with the first lambda */
+    if (!pl_setting_given(settings, "gap"))
+        copy->gap = PATH_GAP;
+    status = pl_run_open(run, copy, error);
+    pl_free(copy);
+    if (status == PARLEY_OK && !plan->lambdas)
+        status = make_lambdas(run, &lambdas, &count, error);
+    if (status == PARLEY_OK)
+        status = open_rows(run, plan, &rows, error);
+    if (status == PARLEY_OK && !pl_setting_given(settings, "evaluate_every"))
+        run->settings->evaluate_every = 0;
+    if (status == PARLEY_OK && *settings->log)
+        status = pl_fingerprint(run->engine, run->given, &run->fingerprint, error);
+    if (status == PARLEY_OK && run->engine->rank == 0)
+        status = pl_log_open(settings->log, &run->log, error);
+    if (status == PARLEY_OK)
+        status = open_path(run, plan, count, out, error);
+    if (status == PARLEY_OK)
+        status = walk(run, plan, plan->lambdas ? plan->lambdas : lambdas, count, rows, *out, error);
+    if (status == PARLEY_OK && rows)
+        (*out)->metric = run->validation.score->name;
+    pl_free(lambdas);
+    return status;
+}
+
+parley_status pl_path_rank(pl_engine *engine, const parley_data *data, const parley_settings *settings,
+                           const pl_path_plan *plan, parley_callback callback, void *user, pl_path **out,
+                           parley_error *error) {
+    pl_run run = {.engine = engine, .data = data, .callback = callback, .user = user, .many = true};
+    parley_error local_error = {0};
+    *out = NULL;
+    parley_status status = run_path(&run, settings, plan, out, &local_error);
+    if (status != PARLEY_OK) {
+        engine->type->fail(engine, &local_error);
+        pl_path_free(*out);
+        *out = NULL;
+        if (error)
+            *error = local_error;
+    }
+    pl_run_close(&run);
+    return status;
+}
+
+parley_status pl_path_save(const pl_path *path, const parley_settings *settings, const char *file,
+                           parley_error *error) {
+    enum { FIGURES = 5 };
+    static const char *const names[FIGURES] = {"lambda", "objective", "dual", "explained", "metric"};
+    double *figures;
+    pl_tensor tensors[FIGURES + 2];
+    char ratio[40], seed[24];
+    parley_status status = pl_take(&figures, FIGURES * path->count, sizeof *figures, "the path's figures", error);
+    if (status != PARLEY_OK)
+        return status;
+    for (uint64_t k = 0; k < path->count; k++) {
+        const pl_point *point = &path->points[k];
+        const double values[FIGURES] = {point->lambda, point->objective, point->dual, point->explained, point->metric};
+        for (unsigned f = 0; f < FIGURES; f++)
+            figures[f * path->count + k] = values[f];
+    }
+    tensors[0] = (pl_tensor){"coef", PL_F64, 2, {path->count * path->outputs, path->columns}, path->coef};
+    tensors[1] = (pl_tensor){"intercept", PL_F64, 1, {path->count * path->outputs, 0}, path->intercept};
+    for (unsigned f = 0; f < FIGURES; f++)
+        tensors[f + 2] = (pl_tensor){names[f], PL_F64, 1, {path->count, 0}, figures + f * path->count};
+    pl_number_text(settings->l1_ratio, ratio, sizeof ratio);
+    snprintf(seed, sizeof seed, "%llu", (unsigned long long)settings->seed);
+    const pl_pair pairs[] = {{"format", "parley-path-1"},
+                             {"loss", path->summary.loss},
+                             {"labels", path->labels},
+                             {"l1_ratio", ratio},
+                             {"intercept", path->summary.intercept},
+                             {"standardise", settings->standardise ? "true" : "false"},
+                             {"class_weights", settings->class_weights},
+                             {"preset", path->summary.preset},
+                             {"seed", seed},
+                             {"metric", path->metric ? path->metric : ""}};
+    status = pl_container_write(file, tensors, path->metric ? FIGURES + 2 : FIGURES + 1, pairs,
+                                sizeof pairs / sizeof *pairs, error);
+    pl_free(figures);
+    return status;
+}
+
+void pl_path_free(pl_path *path) {
+    if (!path)
+        return;
+    pl_free(path->points);
+    pl_free(path->coef);
+    pl_free(path->intercept);
+    pl_free(path);
+}

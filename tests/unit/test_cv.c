@@ -1,0 +1,156 @@
+/* test_cv.c: folds, the rule of one standard error, and that threads change nothing. */
+#include "train/cv.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "support.h"
+
+static void folds_have_equal_parts_of_every_label(void **state) {
+    (void)state;
+    parley_data *data = random_data(small);
+    parley_settings settings = settings_of("folds=4");
+    uint32_t fold[160], other[160];
+    unsigned folds, count[4][2] = {{0}};
+    parley_error error;
+    assert_done(pl_cv_folds(data, &settings, fold, &folds, &error), &error);
+    assert_int_equal(folds, 4);
+    for (unsigned i = 0; i < 160; i++)
+        count[fold[i]][data->label[i] > 0]++;
+    for (unsigned f = 1; f < 4; f++)
+        for (unsigned c = 0; c < 2; c++)
+            assert_true(count[f][c] + 1 >= count[0][c] && count[f][c] <= count[0][c] + 1);
+    settings.seed = 9;
+    assert_done(pl_cv_folds(data, &settings, other, &folds, &error), &error);
+    assert_memory_not_equal(fold, other, sizeof fold);
+    parley_data_free(data);
+}
+
+static void folds_may_come_from_a_file(void **state) {
+    (void)state;
+    const struct {
+        const char *text, *part;
+    } cases[] = {{"7\n2\n7\n40\n", NULL},
+                 {"7\n2\n7\n", "3 folds for the 4 rows"},
+                 {"7\n2\n7\n1\n1\n", "5 folds for the 4 rows"},
+                 {"1\n1\n1\n1\n", "all rows are in one fold"},
+                 {"1\n2\n-1\n1\n", ":3: a fold is a whole number"},
+                 {"1\n2\n1.5\n1\n", ":3: a fold is a whole number"},
+                 {"1\n1000\n1\n1\n", ":2: a fold is a whole number"}};
+    parley_data *data = data_of("1 1:1\n-1 1:2\n1 2:1\n-1 3:1\n");
+    for (unsigned c = 0; c < COUNT(cases); c++) {
+        char path[64], words[100];
+        uint32_t fold[4];
+        unsigned folds;
+        parley_error error;
+        snprintf(path, sizeof path, "folds-%d.txt", (int)getpid());
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        fputs(cases[c].text, file);
+        fclose(file);
+        snprintf(words, sizeof words, "fold_file=%s", path);
+        parley_settings settings = settings_of(words);
+        parley_status status = pl_cv_folds(data, &settings, fold, &folds, &error);
+        remove(path);
+        if (!cases[c].part) {
+            assert_done(status, &error);
+            assert_int_equal(folds, 3);
+            assert_memory_equal(fold, ((uint32_t[]){1, 0, 1, 2}), sizeof fold);
+            continue;
+        }
+        assert_int_equal(status, PARLEY_BAD_INPUT);
+        if (!strstr(error.sentence, cases[c].part))
+            fail_msg("%s", error.sentence);
+    }
+    parley_data_free(data);
+}
+
+static void one_standard_error_is_a_simpler_model_that_is_as_good(void **state) {
+    (void)state;
+    double value[] = {9, 2.2, 2.0, 2.3, 11, 2.6, 1.9, 1.9, 10, 2.4, 2.4, 2.4}, mean[4], error[4];
+    pl_cv cv = {.count = 4, .folds = 3, .value = value, .mean = mean, .error = error};
+    pl_cv_judge(&cv, false);
+    assert_close(mean[1], 2.4, 1e-12);
+    assert_close(mean[2], 2.1, 1e-12);
+    assert_close(error[2], sqrt((0.01 + 0.04 + 0.09) / 2.0 / 3.0), 1e-12);
+    assert_int_equal(cv.best, 2);
+    assert_int_equal(cv.one_se, 2); /* 2.4 is more than 0.153 worse */
+    value[1] = value[5] = value[9] = 2.2;
+    pl_cv_judge(&cv, false);
+    assert_int_equal(cv.one_se, 1);
+    pl_cv_judge(&cv, true);
+    assert_int_equal(cv.best, 0);
+    assert_int_equal(cv.one_se, 0);
+}
+
+static void threads_change_nothing(void **state) {
+    (void)state;
+    parley_data *data = random_data(small);
+    pl_cv *first = NULL;
+    for (unsigned threads = 1; threads <= 3; threads++) {
+        char words[160];
+        snprintf(words, sizeof words,
+                 "preset=cocoa+ lanes=1 l1_ratio=0.5 lambdas=6 lambda_ratio=0.01 folds=4 metric=auc threads=%u",
+                 threads);
+        parley_settings settings = settings_of(words);
+        parley_error error;
+        pl_cv *cv;
+        assert_done(pl_cv_run(data, &settings, NULL, NULL, &cv, &error), &error);
+        assert_int_equal(cv->folds, 4);
+        if (!first) {
+            first = cv;
+            continue;
+        }
+        assert_int_equal(cv->count, first->count);
+        assert_memory_equal(cv->value, first->value, cv->folds * cv->count * sizeof *cv->value);
+        pl_cv_free(cv);
+    }
+    pl_cv_free(first);
+    parley_data_free(data);
+}
+
+static void a_failing_fold_is_told(void **state) {
+    (void)state;
+    parley_data *data = data_of("1 1:1\n-1 1:2\n-1 2:1\n-1 3:1\n"); /* one fold has the only row of label 1 */
+    parley_settings settings = settings_of("folds=4 lambdas=3");
+    parley_error error;
+    pl_cv *cv;
+    assert_int_equal(pl_cv_run(data, &settings, NULL, NULL, &cv, &error), PARLEY_BAD_INPUT);
+    assert_null(cv);
+    assert_non_null(strstr(error.sentence, "label"));
+    parley_data_free(data);
+}
+
+static void failed_allocations_of_cv_end_with_a_sentence(void **state) {
+    (void)state;
+    parley_data *data = random_data(small);
+    parley_settings settings = settings_of("preset=newton lambdas=2 rounds=1 gap=0 folds=2 threads=1");
+    parley_status status = PARLEY_NO_MEMORY;
+    for (int64_t n = 0; status != PARLEY_OK; n++) {
+        parley_error error = {0};
+        pl_cv *cv = NULL;
+        assert_true(n < 3000);
+        pl_memory_fail_after(n);
+        status = pl_cv_run(data, &settings, NULL, NULL, &cv, &error);
+        pl_memory_fail_after(-1);
+        assert_true(status == PARLEY_OK || status == PARLEY_NO_MEMORY);
+        assert_int_equal(cv != NULL, status == PARLEY_OK);
+        pl_cv_free(cv);
+    }
+    parley_data_free(data);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(folds_have_equal_parts_of_every_label),
+        cmocka_unit_test(folds_may_come_from_a_file),
+        cmocka_unit_test(one_standard_error_is_a_simpler_model_that_is_as_good),
+        cmocka_unit_test(threads_change_nothing),
+        cmocka_unit_test(a_failing_fold_is_told),
+        cmocka_unit_test(failed_allocations_of_cv_end_with_a_sentence),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,180 @@
+/* test_path.c: where a path begins, what its models are, and when it ends. */
+#include "train/path.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "support.h"
+
+typedef struct walk {
+    const parley_data *data;
+    const parley_settings *settings;
+    pl_path_plan plan;
+    pl_path *path[MOST_RANKS];
+} walk;
+
+static parley_status walk_body(pl_engine *engine, void *context, parley_error *error) {
+    walk *walk = context;
+    return pl_path_rank(engine, walk->data, walk->settings, &walk->plan, NULL, NULL, &walk->path[engine->rank], error);
+}
+
+static pl_path *path_of(const parley_data *data, const char *words, bool all) {
+    parley_settings settings = settings_of(words);
+    walk walk = {.data = data, .settings = &settings, .plan = {.all = all}};
+    parley_status status;
+    parley_error error;
+    run_ranks(1, 1, DEADLINE, walk_body, &walk, &status, &error);
+    if (status != PARLEY_OK)
+        print_error("%s:\n", words);
+    assert_done(status, &error);
+    return walk.path[0];
+}
+
+static void the_first_lambda_is_the_least_without_coefficients(void **state) {
+    (void)state;
+    const char *const forms[] = {"l1_ratio=0.5",
+                                 "l1_ratio=0.9 standardise=true",
+                                 "l1_ratio=0.5 intercept=none",
+                                 "l1_ratio=0.3 class_weights=balanced",
+                                 "l1_ratio=0.5 intercept=penalised",
+                                 "l1_ratio=0.5 loss=squared",
+                                 "l1_ratio=0.5 loss=squared-hinge"};
+    parley_data *data = random_data(small);
+    for (unsigned f = 0; f < COUNT(forms); f++) {
+        char words[160];
+        snprintf(words, sizeof words, "%s preset=cocoa+ lambdas=3 gap=1e-12 lambda_ratio=0.98", forms[f]);
+        pl_path *path = path_of(data, words, true);
+        assert_int_equal(path->count, 3);
+        bool intercept_first = strstr(forms[f], "penalised") != NULL; /* it is one more column */
+        for (unsigned k = 0; k < 3; k++)
+            if (!intercept_first)
+                assert_true(k == 0 ? path->points[k].nonzeros == 0 : path->points[k].nonzeros > 0);
+        assert_close(path->points[2].lambda, 0.98 * path->points[0].lambda, 1e-12);
+        pl_path_free(path);
+    }
+    parley_data_free(data);
+}
+
+static void models_are_those_of_single_runs(void **state) {
+    (void)state;
+    const char *const forms[] = {"preset=cocoa+ local=sdca l1_ratio=0.5",
+                                 "preset=cocoa+ local=scd workers=2 l1_ratio=0.5",
+                                 "preset=newton",
+                                 "preset=cocoa+ workers=3 loss=hinge",
+                                 "preset=cocoa+ standardise=true l1_ratio=0.2",
+                                 "preset=gd l1_ratio=1 rounds=50000"};
+    parley_data *data = random_data(small);
+    for (unsigned f = 0; f < COUNT(forms); f++) {
+        char words[160];
+        snprintf(words, sizeof words, "%s lambda_list=0.003,0.1,0.02 gap=1e-8", forms[f]);
+        pl_path *path = path_of(data, words, true);
+        const double lambdas[] = {0.1, 0.02, 0.003};
+        for (unsigned k = 0; k < 3; k++) {
+            snprintf(words, sizeof words, "%s gap=1e-8 lambda=%g", forms[f], lambdas[k]);
+            outcome one = train_once(data, words);
+            assert_true(path->points[k].lambda == lambdas[k]);
+            assert_int_equal(path->points[k].stop, PARLEY_CONVERGED);
+            assert_close(path->points[k].objective, one.summary[0].objective, 2e-8);
+            for (uint64_t j = 0; j < 12; j++)
+                assert_close(path->coef[k * 12 + j], one.model[0]->coef[j], 1e-2);
+            free_models(&one);
+        }
+        assert_true(path->points[0].explained < path->points[2].explained);
+        pl_path_free(path);
+    }
+    parley_data_free(data);
+}
+
+static void a_path_ends_when_it_explains_no_more(void **state) {
+    (void)state;
+    parley_data *data = random_data(small);
+    const char *words = "preset=newton lambdas=60 lambda_ratio=1e-9";
+    pl_path *all = path_of(data, words, true), *path = path_of(data, words, false);
+    assert_int_equal(all->count, 60);
+    assert_false(all->ended);
+    assert_true(path->ended && path->count > 5 && path->count < 60);
+    double last = path->points[path->count - 1].explained, before = path->points[path->count - 2].explained;
+    assert_true(last > 0.999 || last - before < 1e-5 * last);
+    pl_path_free(path);
+    pl_path_free(all);
+    parley_data_free(data);
+}
+
+static void a_path_is_the_same_on_any_ranks(void **state) {
+    (void)state;
+    parley_data *data = random_data(wide);
+    parley_settings settings = settings_of("preset=cocoa+ l1_ratio=0.5 workers=5 lambdas=4 lambda_ratio=0.3 lanes=2");
+    walk one = {.data = data, .settings = &settings}, more = one;
+    parley_status status[MOST_RANKS];
+    parley_error error[MOST_RANKS];
+    run_ranks(1, 2, DEADLINE, walk_body, &one, status, error);
+    assert_done(status[0], &error[0]);
+    run_ranks(3, 1, DEADLINE, walk_body, &more, status, error);
+    for (unsigned r = 0; r < 3; r++) {
+        assert_done(status[r], &error[r]);
+        assert_int_equal(more.path[r]->count, 4);
+        assert_memory_equal(more.path[r]->coef, one.path[0]->coef, 4 * data->x.columns * sizeof(double));
+        pl_path_free(more.path[r]);
+    }
+    pl_path_free(one.path[0]);
+    parley_data_free(data);
+}
+
+static void bad_lists_are_refused(void **state) {
+    (void)state;
+    const char *const words[] = {"lambda_list=0.1,x",   "lambda_list=0",           "lambda_list=-1",
+                                 "lambda_list=0.1;0.2", "lambda_list=1 lambdas=3", "lambda_list=1 lambda_ratio=0.1"};
+    for (unsigned i = 0; i < COUNT(words); i++) {
+        parley_error error;
+        parley_settings settings = settings_of(words[i]);
+        assert_int_equal(pl_path_check(&settings, &error), PARLEY_BAD_USAGE);
+        assert_non_null(strstr(error.sentence, "--lambda-list"));
+    }
+}
+
+static void failed_allocations_of_a_path_end_with_a_sentence(void **state) {
+    (void)state;
+    parley_data *data = random_data(small);
+    const char *const forms[] = {"preset=cocoa+ workers=2 validation_fraction=0.2", "preset=newton"};
+    for (unsigned f = 0; f < COUNT(forms); f++) {
+        char words[160], file[64];
+        snprintf(words, sizeof words, "%s lambdas=2 rounds=2 gap=0", forms[f]);
+        snprintf(file, sizeof file, "path-%d.safetensors", (int)getpid());
+        parley_settings settings = settings_of(words);
+        parley_status status = PARLEY_NO_MEMORY;
+        for (int64_t n = 0; status != PARLEY_OK; n++) {
+            pl_engine *engine;
+            parley_error error = {0};
+            pl_path *path = NULL;
+            pl_path_plan plan = {.all = true};
+            assert_true(n < 2000);
+            assert_int_equal(pl_threads_open(&engine, 1, 1, DEADLINE, NULL), PARLEY_OK);
+            pl_memory_fail_after(n);
+            status = pl_path_rank(engine, data, &settings, &plan, NULL, NULL, &path, &error);
+            assert_int_equal(path != NULL, status == PARLEY_OK);
+            if (status == PARLEY_OK)
+                status = pl_path_save(path, &settings, file, &error);
+            pl_memory_fail_after(-1);
+            assert_true(status == PARLEY_OK || status == PARLEY_NO_MEMORY);
+            pl_path_free(path);
+            pl_engine_close(engine);
+        }
+        remove(file);
+    }
+    parley_data_free(data);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_lambda_is_the_least_without_coefficients),
+        cmocka_unit_test(models_are_those_of_single_runs),
+        cmocka_unit_test(a_path_ends_when_it_explains_no_more),
+        cmocka_unit_test(a_path_is_the_same_on_any_ranks),
+        cmocka_unit_test(bad_lists_are_refused),
+        cmocka_unit_test(failed_allocations_of_a_path_end_with_a_sentence),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
