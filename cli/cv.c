@@ -123,18 +123,19 @@ static json_t *cv_json(const run *run) {
 }
 
 static void print_cv(const run *run) {
+    FILE *file = strcmp(run->settings->log, "-") == 0 ? stderr : stdout;
     const pl_cv *cv = run->cv;
     const parley_summary *summary = &run->summary;
-    printf("%12s %14s %14s\n", "lambda", cv->metric, "standard error");
+    fprintf(file, "%12s %14s %14s\n", "lambda", cv->metric, "standard error");
     for (uint64_t k = 0; k < cv->count; k++)
-        printf("%12.6g %14.8g %14.4g%s%s\n", cv->lambdas[k], cv->mean[k], cv->error[k], k == cv->best ? "  best" : "",
-               k == cv->one_se ? "  1se" : "");
-    print_field(stdout, "chosen", "lambda %.6g: %s %.6g +- %.2g over %u folds", summary->lambda, cv->metric,
+        fprintf(file, "%12.6g %14.8g %14.4g%s%s\n", cv->lambdas[k], cv->mean[k], cv->error[k],
+                k == cv->best ? "  best" : "", k == cv->one_se ? "  1se" : "");
+    print_field(file, "chosen", "lambda %.6g: %s %.6g +- %.2g over %u folds", summary->lambda, cv->metric,
                 cv->mean[run->chosen], cv->error[run->chosen], cv->folds);
-    print_field(stdout, "objective", "%.10g", summary->objective);
-    print_field(stdout, "gap", "%.3g, %.3g of the objective at w = 0", summary->gap, summary->relative_gap);
-    print_field(stdout, "seconds", "%.3f in all, %.3f reading", pl_now() - run->started, run->read_seconds);
-    print_field(stdout, "model", "%s", run->settings->model);
+    print_field(file, "objective", "%.10g", summary->objective);
+    print_field(file, "gap", "%.3g, %.3g of the objective at w = 0", summary->gap, summary->relative_gap);
+    print_field(file, "seconds", "%.3f in all, %.3f reading", pl_now() - run->started, run->read_seconds);
+    print_field(file, "model", "%s", run->settings->model);
 }
 
 int cv_run(const arguments *arguments) {

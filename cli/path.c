@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "cli.h"
@@ -93,21 +94,22 @@ static json_t *path_json(const run *run) {
 }
 
 static void print_path(const run *run) {
+    FILE *file = strcmp(run->settings->log, "-") == 0 ? stderr : stdout;
     const pl_path *path = run->path;
-    printf("%12s %9s %14s %9s %9s %7s%s%s\n", "lambda", "nonzeros", "objective", "gap", "explained", "rounds",
-           path->metric ? "  " : "", path->metric ? path->metric : "");
+    fprintf(file, "%12s %9s %14s %9s %9s %7s%s%s\n", "lambda", "nonzeros", "objective", "gap", "explained", "rounds",
+            path->metric ? "  " : "", path->metric ? path->metric : "");
     for (uint64_t k = 0; k < path->count; k++) {
         const pl_point *point = &path->points[k];
-        printf("%12.6g %9" PRIu64 " %14.8g %9.1e %9.5f %7" PRIu64, point->lambda, point->nonzeros, point->objective,
-               point->gap, point->explained, point->rounds);
+        fprintf(file, "%12.6g %9" PRIu64 " %14.8g %9.1e %9.5f %7" PRIu64, point->lambda, point->nonzeros,
+                point->objective, point->gap, point->explained, point->rounds);
         if (path->metric)
-            printf("  %.6g", point->metric);
-        putchar('\n');
+            fprintf(file, "  %.6g", point->metric);
+        fputc('\n', file);
     }
     if (path->ended)
-        print_field(stdout, "ended", "the share explained no longer grows; --full-path goes on");
-    print_field(stdout, "seconds", "%.3f in all, %.3f reading", pl_now() - run->started, run->read_seconds);
-    print_field(stdout, "model", "%s", run->settings->model);
+        print_field(file, "ended", "the share explained no longer grows; --full-path goes on");
+    print_field(file, "seconds", "%.3f in all, %.3f reading", pl_now() - run->started, run->read_seconds);
+    print_field(file, "model", "%s", run->settings->model);
 }
 
 /* Did a lambda end before its gap was reached? */

@@ -84,8 +84,7 @@ enum {
     PL_FOR_DUMP = 64,
     PL_FOR_ONE = 128,
     PL_FOR_PATH = 256,
-    PL_FOR_CV = 512,
-    PL_FOR_FIT = PL_FOR_TRAIN | PL_FOR_ONE | PL_FOR_PATH | PL_FOR_CV
+    PL_FOR_CV = 512
 };
 
 typedef enum pl_kind { PL_FLAG, PL_WHOLE, PL_REAL, PL_WORD, PL_CHOICE } pl_kind;
