@@ -94,6 +94,8 @@ const pl_setting pl_settings[] = {
      .in_model = true, .help = "learning rate; auto: the largest that is safe for the data", AT(rate)},
     {"schedule", PL_CHOICE, PL_FOR_TRAIN, "constant", .choices = "constant|inverse|inverse-sqrt", .value_name = "KIND",
      .optional = true, .in_model = true, .help = "learning rate at round k: rate, rate/k or rate/sqrt k", AT(schedule)},
+    {"history", PL_WHOLE, PL_FOR_TRAIN, "10", 1, 1000, .value_name = "N", .optional = true, .in_model = true,
+     .help = "pairs of steps and gradient changes that lbfgs remembers", AT(history)},
     {"gap", PL_REAL, PL_FOR_TRAIN, "1e-4", 0, 1, .value_name = "X", .in_model = true,
      .heading = "When to stop and to look",
      .help = "stop when the duality gap is at most this share of the objective at w = 0; 0: never", AT(gap)},

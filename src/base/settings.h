@@ -41,6 +41,7 @@ struct parley_settings {
     uint64_t local_steps; /* 0: by local_epochs */
     double batch_fraction, rate;
     uint64_t schedule; /* pl_schedule */
+    uint64_t history;
     /* when to stop and to look */
     double gap;
     uint64_t rounds;

@@ -67,6 +67,15 @@ static inline void pl_row_add(const pl_glm *glm, uint64_t row, double a, double 
     pl_sparse_add(x->index + begin, x->value ? x->value + begin : NULL, x->start[row + 1] - begin, a, w);
 }
 
+/* w += a x_i^2, entry by entry. */
+static inline void pl_row_add_squares(const pl_glm *glm, uint64_t row, double a, double *w) {
+    const pl_matrix *x = &glm->data->x;
+    for (uint64_t e = x->start[row]; e < x->start[row + 1]; e++) {
+        double value = x->value ? (double)x->value[e] : 1.0;
+        w[x->index[e]] += a * value * value;
+    }
+}
+
 /* l1 |w|_1 + l2/2 |w|^2, and r*(scale u), over entries [begin, end). */
 double pl_penalty(const pl_glm *glm, const double *w, uint64_t begin, uint64_t end);
 double pl_penalty_conjugate(const pl_glm *glm, const double *u, double scale, uint64_t begin, uint64_t end);

@@ -38,7 +38,10 @@ enum { PL_BY_USER, PL_BY_SECONDS, PL_EPOCHS, PL_DECISIONS };
 typedef struct pl_run {
     pl_engine *engine;
     const parley_data *data;
-    parley_settings *settings; /* resolved */
+    const parley_settings *asked; /* as they were given */
+    parley_settings *settings;    /* resolved */
+    parley_settings *later;       /* those of a method that followed, which are `settings` from then on */
+    parley_settings *recorded;    /* what the model is told: of the first method */
     pl_method method;
     pl_glm glm;
     pl_problem problem; /* the same, as the loop sees it */
@@ -50,6 +53,7 @@ typedef struct pl_run {
     pl_exchange *exchange;
     uint64_t entries;                   /* of v */
     double *v, *direction, *change, *w; /* w: the model that v stands for, when it was last looked at */
+    double *null;                       /* the model without features */
     pl_update *update;                  /* of each hosted worker */
     double *share;                      /* that its update counts for */
     double *scalars;                    /* hosted x PL_SCALARS */
@@ -87,6 +91,8 @@ bool pl_evaluation_due(pl_run *run);
 /* From a diverged v: back to the best model, with smaller steps. */
 parley_status pl_recover(pl_run *run, parley_error *error);
 void pl_give_up_log(pl_run *run, const parley_error *why); /* train.c: the model is worth more than its log */
+/* train.c: closes the members and opens those of the method that follows, where the model is now. */
+parley_status pl_go_on(pl_run *run, parley_error *error);
 void pl_progress(const pl_run *run, parley_progress *progress);
 parley_status pl_loop(pl_run *run, parley_error *error); /* loop.c: rounds until something says stop */
 /* No progress over a window of rounds, and nothing left to change? */
