@@ -25,7 +25,7 @@
 #define JITTERS 12             /* tries to make a singular curvature definite */
 #define FEW_COLUMNS 200        /* up to here the matrix pays; docs/auto.md */
 #define ONE_MATRIX_COLUMNS 500 /* and up to here on filled data whose curvature is the same everywhere */
-#define SOFTENED_COLUMNS 2000  /* and up to here where the truncated form cannot go */
+#define SOFTENED_COLUMNS 2000  /* and up to here where the loss is softened, which the truncated form does not */
 #define FILLED 0.1
 
 typedef struct newton {
@@ -44,7 +44,7 @@ bool pl_is_filled(const pl_glm *glm) {
 
 bool pl_few_columns(const pl_glm *glm) {
     uint64_t columns = glm->data->x.columns;
-    uint64_t most = !glm->loss->smooth ? SOFTENED_COLUMNS : glm->loss == &pl_loss_squared ? ONE_MATRIX_COLUMNS : 0;
+    uint64_t most = glm->loss->soften ? SOFTENED_COLUMNS : glm->loss == &pl_loss_squared ? ONE_MATRIX_COLUMNS : 0;
     return columns <= FEW_COLUMNS || (columns <= most && pl_is_filled(glm));
 }
 
