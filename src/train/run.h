@@ -38,10 +38,9 @@ enum { PL_BY_USER, PL_BY_SECONDS, PL_EPOCHS, PL_DECISIONS };
 typedef struct pl_run {
     pl_engine *engine;
     const parley_data *data;
-    const parley_settings *asked; /* as they were given */
-    parley_settings *settings;    /* resolved */
-    parley_settings *later;       /* those of a method that followed, which are `settings` from then on */
-    parley_settings *recorded;    /* what the model is told: of the first method */
+    parley_settings *settings; /* resolved */
+    parley_settings *later;    /* of a method that follows: as they were asked for, and `settings` from then on */
+    parley_settings *recorded; /* what the model is told: of the first method */
     pl_method method;
     pl_glm glm;
     pl_problem problem; /* the same, as the loop sees it */

@@ -239,6 +239,10 @@ static parley_status set_up(pl_run *run, parley_error *error) {
         status = pl_train_check(run->settings, error);
     if (status == PARLEY_OK)
         status = pl_glm_open(&run->glm, run->engine, run->data, run->settings, error);
+    if (status == PARLEY_OK && pl_sequel_find(run->settings->preset))
+        status = pl_take(&run->later, 1, sizeof *run->later, "settings", error);
+    if (status == PARLEY_OK && run->later)
+        *run->later = *run->settings;
     if (status == PARLEY_OK)
         status = pl_method_resolve(run->settings, &run->glm, &run->method, error);
     if (status == PARLEY_OK)
@@ -271,9 +275,7 @@ parley_status pl_go_on(pl_run *run, parley_error *error) {
     pl_method next;
     parley_status status = run->method.local->primal(run->local, run->v, run->w, error);
     if (status == PARLEY_OK)
-        status = pl_take(&run->later, 1, sizeof *run->later, "settings", error);
-    if (status == PARLEY_OK)
-        status = pl_method_next(run->asked, &run->glm, &run->method, run->later, &next, error);
+        status = pl_method_next(run->later, &run->glm, &run->method, run->later, &next, error);
     if (status != PARLEY_OK)
         return status;
     run->later->workers = run->settings->workers;
@@ -320,8 +322,10 @@ static void record_choices(pl_run *run) {
     parley_settings *settings = run->settings;
     snprintf(settings->loss, sizeof settings->loss, "%s", run->glm.loss->name);
     snprintf(settings->preset, sizeof settings->preset, "%s", run->method.preset);
-    snprintf(settings->local, sizeof settings->local, "%s", run->method.local->name);
-    snprintf(settings->combine, sizeof settings->combine, "%s", run->method.combine->name);
+    if (!run->method.sequel) { /* else the preset says it: there are two of each */
+        snprintf(settings->local, sizeof settings->local, "%s", run->method.local->name);
+        snprintf(settings->combine, sizeof settings->combine, "%s", run->method.combine->name);
+    }
     snprintf(settings->exchange, sizeof settings->exchange, "%s", run->method.exchange->name);
     settings->lambda = run->glm.lambda;
 }
@@ -380,7 +384,6 @@ parley_status pl_train_rank(pl_engine *engine, const parley_data *data, const pa
     if (status == PARLEY_OK) {
         *run.settings = *settings;
         run.recorded = run.settings;
-        run.asked = settings;
         status = set_up(&run, &local_error);
     }
     if (status == PARLEY_OK) {
