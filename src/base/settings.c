@@ -106,6 +106,8 @@ const pl_setting pl_settings[] = {
      .in_model = true, .help = "learning rate; auto: the largest that is safe for the data", AT(rate)},
     {"schedule", PL_CHOICE, PL_FOR_TRAIN, "constant", .choices = "constant|inverse|inverse-sqrt", .value_name = "KIND",
      .optional = true, .in_model = true, .help = "learning rate at round k: rate, rate/k or rate/sqrt k", AT(schedule)},
+    {"history", PL_WHOLE, PL_FOR_TRAIN, "10", 1, 1000, .value_name = "N", .optional = true, .in_model = true,
+     .help = "pairs of steps and gradient changes that lbfgs remembers", AT(history)},
     {"start", PL_WORD, PL_FOR_ONE, "", .value_name = "MODEL",
      .help = "a model file to begin at, on the same columns and labels, of any lambda", AT(start)},
     {"lambdas", PL_WHOLE, PL_FOR_PATH | PL_FOR_CV, "100", 1, 10000, .value_name = "N", .heading = "The path",

@@ -43,6 +43,7 @@ struct parley_settings {
     uint64_t local_steps; /* 0: by local_epochs */
     double batch_fraction, rate;
     uint64_t schedule; /* pl_schedule */
+    uint64_t history;
     char start[PL_TEXT];
     /* when to stop and to look */
     double gap;

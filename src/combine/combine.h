@@ -20,6 +20,7 @@ struct pl_slice {
     double *change;       /* sum of share x change; columns of `size` entries */
     double *direction;    /* to be filled for the slice */
     double shrink;        /* v + change becomes shrink v + change */
+    double loss;          /* sum q loss at v, where the solver certifies */
     const double *metric; /* of the local solver, by entry; NULL: pl_metric */
     /* Sums of f over all of v, at all owners alike: the dot products of a propose. */
     parley_status (*sum)(const pl_slice *slice, pl_entry_sum f, void *context, double *sums, parley_error *error);
@@ -34,9 +35,12 @@ typedef struct pl_combine_type {
     const char *name, *help;
     unsigned needs;
     const char *const *settings;
-    bool whole;                               /* one owner must see all of v */
-    bool searches;                            /* the workers follow the direction and are probed */
-    uint64_t (*width)(const pl_glm *glm);     /* columns of an update; NULL: 1 */
+    bool whole;                           /* one owner must see all of v */
+    bool searches;                        /* the workers follow the direction and are probed */
+    bool diagonal;                        /* the update's second column is the diagonal of the curvature */
+    uint64_t (*width)(const pl_glm *glm); /* columns of an update; NULL: 1 */
+    /* The member of the same name for a problem of this shape; NULL: this one for all. */
+    const struct pl_combine_type *(*variant)(const pl_glm *glm);
     uint64_t (*bytes)(const pl_setup *setup); /* that open will allocate; NULL: next to none */
     parley_status (*open)(const pl_setup *setup, pl_combine **out, parley_error *error);
     double (*sigma)(const pl_combine *combine);    /* asked of the solvers in the next round; NULL: 1 */
@@ -45,8 +49,13 @@ typedef struct pl_combine_type {
     /* The part that a worker's update counts for, given its weight and the sum of all; NULL: 1. */
     double (*share)(const pl_combine *combine, double weight, double total);
     parley_status (*propose)(pl_combine *combine, const pl_slice *slice, uint64_t round, parley_error *error);
-    /* Makes the direction anew for a trial step gamma, for methods whose steps are not on a line; it is then spread and
-     * followed again, and probed at 1. NULL: steps are gamma x direction. */
+    /* Does `direction` hold a vector whose product with the curvature is asked for? Then the workers make it, its sum
+     * is put in the place of `change`, and `next` either asks again or leaves the direction. NULL: never. */
+    bool (*asks)(const pl_combine *combine);
+    parley_status (*next)(pl_combine *combine, const pl_slice *slice, parley_error *error);
+    /* Are steps not on a line? Then `bend` makes the direction anew for a trial step gamma; it is spread and followed
+     * again, and probed at 1. NULL: steps are gamma x direction. */
+    bool (*bends)(const pl_combine *combine);
     parley_status (*bend)(pl_combine *combine, const pl_slice *slice, double gamma, parley_error *error);
     /* This owner's scalars at step gamma; NULL: none. */
     void (*measure)(pl_combine *combine, const pl_slice *slice, double gamma, double *scalars);
@@ -66,7 +75,12 @@ struct pl_combine {
 /* The propose of combines that take the reduced update as it is: v becomes shrink v + change. */
 parley_status pl_propose_change(pl_combine *combine, const pl_slice *slice, uint64_t round, parley_error *error);
 
-extern const pl_combine_type pl_combine_add, pl_combine_average, pl_combine_step, pl_combine_newton;
+/* Are there so few columns that their square is a small matrix? Then `newton` goes by Cholesky. */
+bool pl_few_columns(const pl_glm *glm);
+bool pl_is_filled(const pl_glm *glm); /* a good part of the matrix: a tenth */
+
+extern const pl_combine_type pl_combine_add, pl_combine_average, pl_combine_step, pl_combine_newton,
+    pl_combine_truncated, pl_combine_lbfgs;
 extern const pl_combine_type *const pl_combines[];
 extern const unsigned pl_combines_count;
 

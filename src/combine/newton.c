@@ -18,11 +18,15 @@
 
 #define ENOUGH 0.3 /* of the first slope */
 #define TRIALS 30
-#define FALL 0.5          /* of the softness, after a whole step */
-#define SMOOTH_ENOUGH 0.1 /* softness of a loss that is smooth itself which may as well be 0 */
-#define SOLVED 1e-6       /* of the first slope */
-#define MOST_STEPS 100    /* at one softness */
-#define JITTERS 12        /* tries to make a singular curvature definite */
+#define FALL 0.5               /* of the softness, after a whole step */
+#define SMOOTH_ENOUGH 0.1      /* softness of a loss that is smooth itself which may as well be 0 */
+#define SOLVED 1e-6            /* of the first slope */
+#define MOST_STEPS 100         /* at one softness */
+#define JITTERS 12             /* tries to make a singular curvature definite */
+#define FEW_COLUMNS 200        /* up to here the matrix pays; docs/auto.md */
+#define ONE_MATRIX_COLUMNS 500 /* and up to here on filled data whose curvature is the same everywhere */
+#define SOFTENED_COLUMNS 2000  /* and up to here where the loss is softened, which the truncated form does not */
+#define FILLED 0.1
 
 typedef struct newton {
     pl_combine base;
@@ -32,6 +36,21 @@ typedef struct newton {
     double softness, first_slope; /* the largest at this softness */
     unsigned steps;               /* at this softness */
 } newton;
+
+bool pl_is_filled(const pl_glm *glm) {
+    const parley_data *data = glm->data;
+    return (double)pl_all_nonzeros(data) >= FILLED * (double)pl_all_rows(data) * (double)data->x.columns;
+}
+
+bool pl_few_columns(const pl_glm *glm) {
+    uint64_t columns = glm->data->x.columns;
+    uint64_t most = glm->loss->soften ? SOFTENED_COLUMNS : glm->loss == &pl_loss_squared ? ONE_MATRIX_COLUMNS : 0;
+    return columns <= FEW_COLUMNS || (columns <= most && pl_is_filled(glm));
+}
+
+static const pl_combine_type *variant(const pl_glm *glm) {
+    return pl_few_columns(glm) || !glm->loss->smooth ? &pl_combine_newton : &pl_combine_truncated;
+}
 
 static uint64_t width(const pl_glm *glm) { return 1 + glm->size; }
 
@@ -147,11 +166,12 @@ static double softness(const pl_combine *combine) { return ((const newton *)comb
 
 const pl_combine_type pl_combine_newton = {
     .name = "newton",
-    .help = "Newton's method by Cholesky, for few columns and a smooth loss",
+    .help = "Newton's method for a smooth loss: by Cholesky for few columns, else truncated",
     .needs = PL_NEEDS_GRADIENT | PL_NEEDS_FULL | PL_NEEDS_SMOOTH | PL_NEEDS_NO_L1,
     .whole = true,
     .searches = true,
     .width = width,
+    .variant = variant,
     .bytes = bytes,
     .open = open_newton,
     .softness = softness,

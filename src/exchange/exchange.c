@@ -91,11 +91,11 @@ static void strip_task(void *context, unsigned task) {
                  scratch);
 }
 
-parley_status pl_exchange_reduce(pl_exchange *exchange, const pl_update *update, const double *share, double *change,
-                                 parley_error *error) {
+static parley_status reduce_columns(pl_exchange *exchange, uint64_t columns, const pl_update *update,
+                                    const double *share, double *change, parley_error *error) {
     const pl_team *team = exchange->team;
     pl_engine *engine = team->engine;
-    uint64_t count = exchange->size * exchange->width;
+    uint64_t count = exchange->size * columns;
     pl_node nodes[PL_TREE_NODES];
     unsigned number = pl_tree_nodes(team->workers, team->first, team->first + team->hosted, nodes);
     for (unsigned n = 0; n < number; n++) {
@@ -105,8 +105,18 @@ parley_status pl_exchange_reduce(pl_exchange *exchange, const pl_update *update,
     }
     if (engine->ranks == 1)
         return PARLEY_OK;
-    return pl_reduce_scatter(engine, team->workers, exchange->nodes, exchange->size, exchange->width, exchange->bounds,
-                             change, error);
+    return pl_reduce_scatter(engine, team->workers, exchange->nodes, exchange->size, columns, exchange->bounds, change,
+                             error);
+}
+
+parley_status pl_exchange_reduce(pl_exchange *exchange, const pl_update *update, const double *share, double *change,
+                                 parley_error *error) {
+    return reduce_columns(exchange, exchange->width, update, share, change, error);
+}
+
+parley_status pl_exchange_reduce_first(pl_exchange *exchange, const pl_update *update, const double *share,
+                                       double *change, parley_error *error) {
+    return reduce_columns(exchange, 1, update, share, change, error);
 }
 
 parley_status pl_exchange_spread(pl_exchange *exchange, double *table, parley_error *error) {
@@ -165,13 +175,26 @@ void pl_exchange_close(pl_exchange *exchange) {
 }
 
 /* Slices begin at multiples of PL_BLOCK, so that a sum has the same blocks for any number of ranks. */
+static uint64_t first_block(uint64_t size, bool one_owner, unsigned rank, unsigned ranks) {
+    uint64_t blocks = (size + PL_BLOCK - 1) / PL_BLOCK;
+    return rank == 0 ? 0 : one_owner ? blocks : blocks * rank / ranks;
+}
+
+static uint64_t first_entry(uint64_t size, bool one_owner, unsigned rank, unsigned ranks) {
+    uint64_t entry = first_block(size, one_owner, rank, ranks) * PL_BLOCK;
+    return entry < size ? entry : size;
+}
+
+void pl_exchange_slice(const pl_exchange_type *type, bool whole, uint64_t size, unsigned rank, unsigned ranks,
+                       uint64_t *begin, uint64_t *end) {
+    *begin = first_entry(size, whole || type->one_owner, rank, ranks);
+    *end = first_entry(size, whole || type->one_owner, rank + 1, ranks);
+}
+
 static void cut_slices(pl_exchange *exchange, unsigned ranks, bool one_owner) {
-    uint64_t blocks = (exchange->size + PL_BLOCK - 1) / PL_BLOCK;
     for (unsigned r = 0; r <= ranks; r++) {
-        uint64_t block = r == 0 ? 0 : one_owner ? blocks : blocks * r / ranks;
-        uint64_t entry = block * PL_BLOCK;
-        exchange->bounds[r] = entry < exchange->size ? entry : exchange->size;
-        exchange->block_bounds[r] = block * PL_OWN_SCALARS;
+        exchange->bounds[r] = first_entry(exchange->size, one_owner, r, ranks);
+        exchange->block_bounds[r] = first_block(exchange->size, one_owner, r, ranks) * PL_OWN_SCALARS;
     }
 }
 

@@ -50,6 +50,9 @@ parley_status pl_exchange_open(const pl_exchange_type *type, const pl_team *team
  * owners. */
 parley_status pl_exchange_reduce(pl_exchange *exchange, const pl_update *update, const double *share, double *change,
                                  parley_error *error);
+/* The same for the first column alone. */
+parley_status pl_exchange_reduce_first(pl_exchange *exchange, const pl_update *update, const double *share,
+                                       double *change, parley_error *error);
 /* Every owner's slice of `table` to all ranks. */
 parley_status pl_exchange_spread(pl_exchange *exchange, double *table, parley_error *error);
 /* Sums of f over all of v; blocks are added as a tree, the same
@@ -58,6 +61,9 @@ parley_status pl_exchange_sum(pl_exchange *exchange, pl_entry_sum f, void *conte
 /* The largest of what f leaves in sums[0] for each block. */
 parley_status pl_exchange_largest(pl_exchange *exchange, pl_entry_sum f, void *context, double *largest,
                                   parley_error *error);
+/* The slice of `size` entries that a rank would own. */
+void pl_exchange_slice(const pl_exchange_type *type, bool whole, uint64_t size, unsigned rank, unsigned ranks,
+                       uint64_t *begin, uint64_t *end);
 uint64_t pl_exchange_begin(const pl_exchange *exchange); /* of this rank's slice */
 uint64_t pl_exchange_end(const pl_exchange *exchange);
 void pl_exchange_close(pl_exchange *exchange);

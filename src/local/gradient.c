@@ -3,9 +3,9 @@
  *     g = sum_i q_i loss'(x_i.w + b) x_i           sampled: each row with probability `batch_fraction`, scaled up by
  * its inverse
  *
- * For second-order combines the update has one more column for each entry: the curvature sum_i q_i loss''(z_i) x_i
- * x_i'. Over all rows the free intercept is solved first, and the same passes give the certificate: t = -loss'(z), u =
- * -g. */
+ * For second-order combines the update has one more column for each entry, the curvature sum_i q_i loss''(z_i) x_i
+ * x_i', or one for its diagonal; then products with the curvature are made on request. Over all rows the free intercept
+ * is solved first, and the same passes give the certificate: t = -loss'(z), u = -g. */
 #include <math.h>
 #include <string.h>
 
@@ -15,19 +15,26 @@
 #include "math/outer.h"
 #include "math/sparse.h"
 
+#define CARRIES 16 /* rounds in which margins are carried on by steps that were followed, before they are made anew */
+
 typedef struct gradient {
     pl_local base;
     const pl_glm *glm;
     pl_team *team;
     double fraction, softness;
     uint64_t round, width;
-    double *z, *dz;  /* margins without intercept, at v and along the direction */
+    double *z, *dz;         /* margins without intercept, at v and along the direction */
+    double *bend;           /* of each row: q loss''(z), for products */
+    bool followed, stepped; /* dz is along the latest direction; v moved by `step` along it, and not otherwise */
+    double step;
+    unsigned carried; /* rounds since z was made from v */
+    bool diagonal;
     double *sums;    /* hosted x lanes x width columns of `size` entries */
     double *sides;   /* of each lane: sums of the evaluation, PL_ROW_SUMS */
     double *seconds; /* of each lane */
     pl_outer *outer; /* of each lane: collects rows of the curvature */
     double b, db;    /* intercept at v and along the direction */
-    const double *w; /* what a sample is taken at */
+    const double *w; /* what a sample is taken at, or what is multiplied by the curvature */
 } gradient;
 
 static double *lane_sum(const gradient *this, unsigned task) {
@@ -50,7 +57,13 @@ static void add_row(gradient *this, unsigned task, uint64_t i, double z, double 
         if (glm->intercept != PL_NO_INTERCEPT)
             sum[x->columns] += q * slope;
     }
-    if (this->width > 1 && curvature > 0)
+    if (this->bend)
+        this->bend[i] = q * curvature;
+    if (this->diagonal) {
+        pl_plain_add_squares(glm, i, q * curvature, sum + glm->size);
+        if (glm->intercept != PL_NO_INTERCEPT)
+            sum[glm->size + x->columns] += q * curvature;
+    } else if (this->width > 1 && curvature > 0)
         pl_outer_add(&this->outer[task], x->index + begin, value, count, q * curvature, sum + glm->size);
     if (scale != 1.0)
         return; /* a sample certifies nothing */
@@ -67,6 +80,11 @@ static void scale_sums(const gradient *this, double *sum) {
     if (!glm->scale)
         return;
     pl_scale_columns(glm, sum);
+    if (this->diagonal) {
+        pl_scale_columns(glm, sum + size);
+        pl_scale_columns(glm, sum + size);
+        return;
+    }
     for (uint64_t c = 1; c < this->width; c++) { /* column c - 1 of the curvature */
         double *column = sum + c * size, own = c - 1 < columns ? glm->scale[c - 1] : 1.0;
         for (uint64_t j = c - 1; j < size; j++)
@@ -83,7 +101,7 @@ static void full_task(void *context, unsigned task) {
     for (uint64_t r = 0; r < part->count; r++)
         for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++)
             add_row(this, task, i, this->z[i] + this->b, 1.0);
-    if (this->width > 1)
+    if (this->outer)
         pl_outer_flush(&this->outer[task], lane_sum(this, task) + this->glm->size);
     scale_sums(this, lane_sum(this, task));
     this->seconds[task] += pl_engine_now(this->team->engine) - began;
@@ -111,12 +129,13 @@ static void sample_task(void *context, unsigned task) {
     this->seconds[task] += pl_engine_now(this->team->engine) - began;
 }
 
-static void report(gradient *this, double passes, double waited, pl_update *update) {
+/* The first `columns` columns of what the lanes summed. */
+static void report(gradient *this, uint64_t columns, double passes, double waited, pl_update *update) {
     const pl_team *team = this->team;
-    uint64_t size = this->width * this->glm->size;
+    uint64_t size = columns * this->glm->size;
     for (unsigned k = 0; k < team->hosted; k++) {
         double *sum = lane_sum(this, k * team->lanes), seconds = 0;
-        pl_tree_add(sum, team->lanes, size, size);
+        pl_tree_add(sum, team->lanes, this->width * this->glm->size, size);
         for (unsigned l = 0; l < team->lanes; l++)
             seconds = fmax(seconds, this->seconds[k * team->lanes + l]);
         update[k] = (pl_update){.shrink = 1.0,
@@ -146,6 +165,26 @@ static parley_status sum_sides(gradient *this, pl_evaluation *evaluation, parley
     return status;
 }
 
+static void carry_task(void *context, unsigned task) {
+    const gradient *this = context;
+    const pl_part *part = &this->team->parts[task];
+    for (uint64_t r = 0; r < part->count; r++)
+        for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++)
+            this->z[i] += this->step * this->dz[i];
+}
+
+/* z at v: where the step to it was followed, without a look at the data. Returns the passes that it took. */
+static double find_margins(gradient *this, const double *v) {
+    bool carry = this->stepped && this->carried < CARRIES;
+    this->followed = this->stepped = false;
+    this->carried = carry ? this->carried + 1 : 0;
+    if (carry)
+        pl_team_run(this->team, carry_task, this);
+    else
+        pl_margins(this->glm, this->team, v, this->z);
+    return carry ? 0.0 : 1.0;
+}
+
 /* Gradient and evaluation at v, over all rows. */
 static parley_status visit_all(gradient *this, const double *v, pl_update *update, pl_evaluation *evaluation,
                                parley_error *error) {
@@ -153,14 +192,14 @@ static parley_status visit_all(gradient *this, const double *v, pl_update *updat
     parley_status status = PARLEY_OK;
     double began = pl_engine_now(this->team->engine);
     memset(this->seconds, 0, (uint64_t)this->team->hosted * this->team->lanes * sizeof *this->seconds);
-    pl_margins(glm, this->team, v, this->z);
+    double passes = find_margins(this, v);
     this->b = intercept_of(this, v);
     if (glm->intercept == PL_FREE && (glm->loss->smooth || this->softness > 0))
         status = pl_centre_soft(glm, this->team, this->z, this->softness, 1e-14, &this->b, error);
     double centred = pl_engine_now(this->team->engine) - began;
     if (status == PARLEY_OK) {
         pl_team_run(this->team, full_task, this);
-        report(this, 2.0, centred, update);
+        report(this, this->width, 1.0 + passes, centred, update);
         status = sum_sides(this, evaluation, error);
     }
     return status;
@@ -176,6 +215,7 @@ static parley_status evaluate(pl_local *local, const double *v, double *w, pl_up
                               parley_error *error) {
     gradient *this = (gradient *)local;
     parley_status status = primal(local, v, w, error);
+    this->stepped = false;
     if (status == PARLEY_OK)
         status = visit_all(this, v, update, evaluation, error);
     if (this->glm->intercept == PL_FREE)
@@ -188,15 +228,10 @@ static parley_status rescale(pl_local *local, double scale, pl_evaluation *evalu
     return pl_conjugate_rows(this->glm, this->team, this->z, NULL, scale, evaluation, error);
 }
 
-static parley_status start(pl_local *local, const double *w, double *v, parley_error *error) {
-    (void)error;
-    memcpy(v, w, ((const gradient *)local)->glm->size * sizeof *v);
-    return PARLEY_OK;
-}
-
 /* The penalty is the combine's business. */
 static parley_status renew(pl_local *local, double *v, parley_error *error) {
-    (void)local, (void)v, (void)error;
+    (void)v, (void)error;
+    ((gradient *)local)->stepped = false;
     return PARLEY_OK;
 }
 
@@ -217,7 +252,7 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
     this->w = v;
     this->b = intercept_of(this, v);
     pl_team_run(this->team, sample_task, this);
-    report(this, 2.0 * this->fraction, 0.0, update);
+    report(this, this->width, 2.0 * this->fraction, 0.0, update);
     return PARLEY_OK;
 }
 
@@ -231,6 +266,32 @@ static void follow(pl_local *local, const double *v, const double *direction) {
     (void)v;
     pl_margins(this->glm, this->team, direction, this->dz);
     this->db = intercept_of(this, direction);
+    this->followed = true;
+}
+
+static void product_task(void *context, unsigned task) {
+    gradient *this = context;
+    const pl_glm *glm = this->glm;
+    const pl_part *part = &this->team->parts[task];
+    double *sum = lane_sum(this, task), b = intercept_of(this, this->w), total = 0;
+    memset(sum, 0, glm->size * sizeof *sum);
+    for (uint64_t r = 0; r < part->count; r++)
+        for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++) {
+            if (this->bend[i] == 0)
+                continue;
+            double a = this->bend[i] * (pl_row_dot(glm, i, this->w) + b);
+            pl_row_add(glm, i, a, sum);
+            total += a;
+        }
+    if (glm->intercept != PL_NO_INTERCEPT)
+        sum[glm->data->x.columns] += total;
+}
+
+static void product(pl_local *local, const double *p, pl_update *update) {
+    gradient *this = (gradient *)local;
+    this->w = p;
+    pl_team_run(this->team, product_task, this);
+    report(this, 1, 1.0, 0.0, update);
 }
 
 typedef struct trial {
@@ -261,11 +322,21 @@ static void probe(pl_local *local, double gamma, pl_update *update) {
     }
 }
 
-static void commit(pl_local *local, unsigned worker, double gamma) { (void)local, (void)worker, (void)gamma; }
+static parley_status start(pl_local *local, const double *w, double *v, parley_error *error) {
+    ((gradient *)local)->stepped = false;
+    return primal(local, w, v, error); /* v is the model */
+}
+
+static void commit(pl_local *local, unsigned worker, double gamma) {
+    gradient *this = (gradient *)local;
+    (void)worker;
+    this->stepped = this->followed;
+    this->step = gamma;
+}
 
 static uint64_t bytes(const pl_setup *setup) {
     uint64_t lanes = (uint64_t)setup->team->hosted * setup->team->lanes;
-    return (setup->glm->data->x.rows * (setup->searches ? 2 : 1) + lanes * setup->width * setup->glm->size) *
+    return (setup->glm->data->x.rows * (1u + setup->searches + setup->asks) + lanes * setup->width * setup->glm->size) *
            sizeof(double);
 }
 
@@ -276,6 +347,7 @@ static void close_gradient(pl_local *local) {
     for (unsigned i = 0; this->outer && i < this->team->hosted * this->team->lanes; i++)
         pl_outer_close(&this->outer[i]);
     pl_free(this->dz);
+    pl_free(this->bend);
     pl_free(this->outer);
     pl_free(this->z);
     pl_free(this->sums);
@@ -304,13 +376,16 @@ static parley_status open_gradient(const pl_setup *setup, pl_local **out, parley
     this->fraction = setup->settings->batch_fraction;
     this->width = setup->width;
     this->z = pl_alloc(rows, sizeof *this->z);
+    this->diagonal = setup->diagonal;
+    this->bend = setup->asks ? pl_alloc(rows, sizeof *this->bend) : NULL;
     this->dz = setup->searches ? pl_alloc(rows, sizeof *this->dz) : NULL;
     this->sums = pl_alloc(lanes * setup->width * setup->glm->size, sizeof *this->sums);
     this->seconds = pl_alloc(lanes, sizeof *this->seconds);
     this->sides = pl_alloc(lanes * PL_ROW_SUMS, sizeof *this->sides);
-    if (!this->sides || !this->z || (setup->searches && !this->dz) || !this->sums || !this->seconds)
+    if (!this->sides || !this->z || (setup->searches && !this->dz) || (setup->asks && !this->bend) || !this->sums ||
+        !this->seconds)
         status = pl_fail_memory(error, "gradients", bytes(setup));
-    if (status == PARLEY_OK && setup->width > 1)
+    if (status == PARLEY_OK && setup->width > 1 && !setup->diagonal)
         status = open_outer(this, error);
     if (status != PARLEY_OK) {
         close_gradient(&this->base);
@@ -337,6 +412,7 @@ const pl_local_type pl_local_gradient = {
     .rescale = rescale,
     .follow = follow,
     .probe = probe,
+    .product = product,
     .commit = commit,
     .primal = primal,
     .start = start,

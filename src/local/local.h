@@ -66,12 +66,16 @@ typedef struct pl_setup {
     pl_team *columns;  /* the same workers and their columns, rows of `by_column`; NULL unless the solver asks */
     const pl_matrix *by_column;
     const parley_settings *settings;
-    uint64_t entries;   /* of v */
-    uint64_t width;     /* of an update: columns of as many entries as v has */
-    const double *null; /* the model without features: zeros, and the best intercept where it is free */
-    bool searches;      /* the combine will have directions followed and probed */
-    bool accelerates;   /* the solver heeds momentum */
-    bool in_place;      /* v is the workers' common memory: they step in it and offer empty updates */
+    uint64_t entries;    /* of v */
+    uint64_t begin, end; /* of v, owned by this rank */
+    uint64_t width;      /* of an update: columns of as many entries as v has */
+    const double *null;  /* the model without features: zeros, and the best intercept where it is free */
+    double target;       /* the gap that ends the run */
+    bool searches;       /* the combine will have directions followed and probed */
+    bool asks;           /* and products with the curvature made */
+    bool diagonal;       /* the second column is the diagonal of the curvature */
+    bool accelerates;    /* the solver heeds momentum */
+    bool in_place;       /* v is the workers' common memory: they step in it and offer empty updates */
 } pl_setup;
 
 typedef struct pl_local pl_local;
@@ -109,6 +113,8 @@ typedef struct pl_local_type {
     void (*follow)(pl_local *local, const double *v, const double *direction);
     /* Leaves every hosted worker's sums at v + gamma direction in its update. */
     void (*probe)(pl_local *local, double gamma, pl_update *update);
+    /* Leaves every hosted worker's part of (sum q loss'' x x') p, the curvature where it last worked, in its update. */
+    void (*product)(pl_local *local, const double *p, pl_update *update);
     void (*commit)(pl_local *local, unsigned worker,
                    double gamma); /* hosted worker's change was taken with step gamma */
     /* The model that v stands for. May ask other ranks for their parts of it. */

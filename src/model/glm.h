@@ -83,6 +83,15 @@ static inline void pl_plain_add(const pl_glm *glm, uint64_t row, double a, doubl
     pl_sparse_add(x->index + begin, x->value ? x->value + begin : NULL, x->start[row + 1] - begin, a, w);
 }
 
+/* w += a x_i^2, entry by entry, with columns as they are. */
+static inline void pl_plain_add_squares(const pl_glm *glm, uint64_t row, double a, double *w) {
+    const pl_matrix *x = &glm->data->x;
+    for (uint64_t e = x->start[row]; e < x->start[row + 1]; e++) {
+        double value = x->value ? (double)x->value[e] : 1.0;
+        w[x->index[e]] += a * value * value;
+    }
+}
+
 /* The same with columns scaled, where they are: what steps on single rows use. */
 static inline double pl_row_dot(const pl_glm *glm, uint64_t row, const double *w) {
     const pl_matrix *x = &glm->data->x;

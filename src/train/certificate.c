@@ -187,8 +187,8 @@ static void tell_combine(pl_run *run) {
 parley_status pl_recover(pl_run *run, parley_error *error) {
     bool changed;
     parley_status status = change_something(run, &changed, error);
-    if (run->method.local->evaluates_gradient && run->entries == run->problem.size)
-        memcpy(run->v, run->best.w, run->entries * sizeof *run->v);
+    if (status == PARLEY_OK && run->method.local->evaluates_gradient && run->method.local->start)
+        status = run->method.local->start(run->local, run->best.w, run->v, error);
     run->diverged = false;
     return status;
 }

@@ -104,8 +104,11 @@ static parley_status follow(pl_run *run, parley_error *error) {
     if (status == PARLEY_OK)
         run->method.local->follow(run->local, run->v, run->direction);
     run->probe_seconds += pl_engine_now(run->engine) - began;
+    run->summary.epochs += 1.0;
     return status;
 }
+
+static bool bends(const pl_run *run) { return run->method.combine->bends && run->method.combine->bends(run->combine); }
 
 /* Leaves the workers' sums at the trial step in their updates. */
 static parley_status probe(pl_run *run, const pl_slice *slice, parley_error *error) {
@@ -113,14 +116,14 @@ static parley_status probe(pl_run *run, const pl_slice *slice, parley_error *err
     parley_status status = PARLEY_OK;
     if (!combine->searches)
         return status;
-    if (combine->bend) {
+    if (bends(run)) {
         status = combine->bend(run->combine, slice, run->gamma, error);
         if (status == PARLEY_OK)
             status = follow(run, error);
     }
     double began = pl_engine_now(run->engine);
     if (status == PARLEY_OK)
-        run->method.local->probe(run->local, combine->bend ? 1.0 : run->gamma, run->update);
+        run->method.local->probe(run->local, bends(run) ? 1.0 : run->gamma, run->update);
     run->probe_seconds += pl_engine_now(run->engine) - began;
     return status;
 }
@@ -131,7 +134,7 @@ static parley_status search(pl_run *run, const pl_slice *slice, parley_error *er
     double workers[PL_SCALARS], owners[PL_OWN_SCALARS];
     parley_status status = PARLEY_OK;
     run->gamma = 1.0;
-    if (combine->searches)
+    if (combine->searches && !bends(run))
         status = follow(run, error);
     bool alone = run->team.workers == 1 && !combine->searches; /* a lone worker's change is taken whole */
     for (bool accepted = alone || !combine->judge; !accepted && status == PARLEY_OK;) {
@@ -153,11 +156,11 @@ static parley_status search(pl_run *run, const pl_slice *slice, parley_error *er
 static parley_status apply(pl_run *run, const pl_slice *slice, parley_error *error) {
     bool everywhere = run->method.combine->searches;
     uint64_t begin = everywhere ? 0 : slice->begin, end = everywhere ? run->entries : slice->end;
-    double gamma = run->method.combine->bend ? 1.0 : run->gamma;
+    double gamma = bends(run) ? 1.0 : run->gamma;
     for (uint64_t j = begin; j < end; j++)
         run->v[j] += gamma * run->direction[j];
     for (unsigned k = 0; k < run->team.hosted; k++)
-        run->method.local->commit(run->local, k, run->gamma * run->share[k]);
+        run->method.local->commit(run->local, k, gamma * run->share[k]);
     return everywhere ? PARLEY_OK : pl_exchange_spread(run->exchange, run->v, error);
 }
 
@@ -182,12 +185,32 @@ static parley_status sum_over_owners(const pl_slice *slice, pl_entry_sum f, void
     return pl_exchange_sum(slice->exchange, f, context, sums, error);
 }
 
-static parley_status step(pl_run *run, parley_error *error) {
+/* Products with the curvature, as many as the combine asks for: their sums take the place of the gradient. */
+static parley_status answer(pl_run *run, const pl_slice *slice, parley_error *error) {
+    const pl_combine_type *combine = run->method.combine;
+    parley_status status = PARLEY_OK;
+    while (status == PARLEY_OK && combine->asks && combine->asks(run->combine)) {
+        status = pl_exchange_spread(run->exchange, run->direction, error);
+        double began = pl_engine_now(run->engine);
+        if (status == PARLEY_OK)
+            run->method.local->product(run->local, run->direction, run->update);
+        run->probe_seconds += pl_engine_now(run->engine) - began;
+        run->summary.epochs += 1.0;
+        if (status == PARLEY_OK)
+            status = pl_exchange_reduce_first(run->exchange, run->update, run->share, run->change, error);
+        if (status == PARLEY_OK)
+            status = combine->next(run->combine, slice, error);
+    }
+    return status;
+}
+
+static parley_status step(pl_run *run, const pl_evaluation *at, parley_error *error) {
     pl_slice slice = {.begin = pl_exchange_begin(run->exchange),
                       .end = pl_exchange_end(run->exchange),
                       .v = run->v,
                       .change = run->change,
                       .direction = run->direction,
+                      .loss = at->loss,
                       .metric = run->method.local->metric ? run->method.local->metric(run->local) : NULL,
                       .sum = sum_over_owners,
                       .exchange = run->exchange};
@@ -196,6 +219,8 @@ static parley_status step(pl_run *run, parley_error *error) {
         status = estimate_gap(run, error);
     if (status == PARLEY_OK)
         status = run->method.combine->propose(run->combine, &slice, run->round, error);
+    if (status == PARLEY_OK)
+        status = answer(run, &slice, error);
     if (status == PARLEY_OK)
         status = search(run, &slice, error);
     if (status == PARLEY_OK)
@@ -251,7 +276,7 @@ static parley_status one_round(pl_run *run, parley_error *error) {
     if (status == PARLEY_OK && run->diverged)
         status = pl_recover(run, error);
     else if (status == PARLEY_OK && !in_place && !reached(run))
-        status = step(run, error);
+        status = step(run, &at, error);
     run->rest_seconds = pl_engine_now(run->engine) - began - looked;
     count_traffic(run, run->rest_seconds - run->probe_seconds);
     add_probes(run);
@@ -333,6 +358,12 @@ static parley_status look_again(pl_run *run, parley_error *error) {
     return status;
 }
 
+/* A preset may go on as another one after so many passes over the data. */
+static parley_status go_on_when_due(pl_run *run, parley_error *error) {
+    bool due = run->summary.epochs >= run->method.sequel->epochs * (1.0 - 1e-9);
+    return due ? pl_go_on(run, error) : PARLEY_OK;
+}
+
 parley_status pl_loop(pl_run *run, parley_error *error) {
     bool stop = false;
     parley_status status = check_stop(run, &stop, error);
@@ -343,6 +374,8 @@ parley_status pl_loop(pl_run *run, parley_error *error) {
             break;
         log_round(run);
         status = check_stop(run, &stop, error);
+        if (status == PARLEY_OK && !stop && run->method.sequel)
+            status = go_on_when_due(run, error);
     }
     run->summary.rounds = run->round;
     if (status == PARLEY_OK && run->summary.stop != PARLEY_CONVERGED)

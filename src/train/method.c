@@ -50,18 +50,21 @@ static parley_status find_members(const parley_settings *settings, const pl_pres
         status = find("engines", "engine", settings->engine, &engine, error);
     if (status == PARLEY_OK && engine < 0)
         status = unknown("engines", "engine", settings->engine, error);
-    *method =
-        (pl_method){preset->name, local < 0 ? pl_preset_local(preset, settings, glm) : pl_locals[local],
-                    combine < 0 ? preset->combine : pl_combines[combine],
-                    exchange < 0 ? preset->exchange : pl_exchanges[exchange], pl_engines[engine < 0 ? 0 : engine]};
+    const pl_combine_type *named = combine < 0 ? preset->combine : pl_combines[combine];
+    *method = (pl_method){preset->name,
+                          local < 0 ? pl_preset_local(preset, settings, glm) : pl_locals[local],
+                          named && named->variant && glm ? named->variant(glm) : named,
+                          exchange < 0 ? preset->exchange : pl_exchanges[exchange],
+                          pl_engines[engine < 0 ? 0 : engine],
+                          pl_sequel_find(preset->name)};
     return status;
 }
 
 /* Does the loss that was asked for have a curvature, or can be given one? Unknown counts as yes. */
-static bool may_be_smooth(const parley_settings *settings, const pl_glm *glm) {
+static bool may_be_smooth(const pl_method *method, const parley_settings *settings, const pl_glm *glm) {
     const pl_loss *loss = glm ? glm->loss : pl_loss_find(settings->loss);
     bool dual = (glm ? glm->lambda : settings->lambda) != 0; /* without it nothing tells when softening is over */
-    return !loss || loss->smooth || (loss->soften && dual);
+    return !loss || loss->smooth || (loss->soften && dual && method->combine->softness);
 }
 
 static bool may_be_bounded(const parley_settings *settings, const pl_glm *glm) {
@@ -100,14 +103,14 @@ static parley_status check_pair(const pl_method *method, parley_error *error) {
 }
 
 static parley_status refuse_kinks(const pl_method *method, const pl_loss *loss, parley_error *error) {
-    if (loss->soften)
+    if (loss->soften && method->combine->softness)
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "combine %s needs a smooth loss, or a penalty to soften %s by; use a small --lambda, or --loss "
                        "huber",
                        method->combine->name, loss->name);
     return pl_fail(error, PARLEY_BAD_USAGE,
-                   "combine %s needs a smooth loss, which %s is not; use --loss squared-hinge, or --preset cocoa+",
-                   method->combine->name, loss->name);
+                   "combine %s needs a smooth loss, which %s is not; use --loss %s, or --preset cocoa+",
+                   method->combine->name, loss->name, loss->soften ? "huber" : "squared-hinge");
 }
 
 static parley_status check_needs(const pl_method *method, const parley_settings *settings, const pl_glm *glm,
@@ -125,7 +128,7 @@ static parley_status check_needs(const pl_method *method, const parley_settings 
     if ((needs & PL_NEEDS_NO_L1) && settings->l1_ratio > 0)
         return pl_fail(error, PARLEY_BAD_USAGE, "combine %s takes no L1 penalty; use --l1-ratio 0, or --preset cocoa+",
                        method->combine->name);
-    if ((needs & PL_NEEDS_SMOOTH) && !may_be_smooth(settings, glm))
+    if ((needs & PL_NEEDS_SMOOTH) && !may_be_smooth(method, settings, glm))
         return refuse_kinks(method, glm ? glm->loss : pl_loss_find(settings->loss), error);
     if (*settings->start && !method->local->start)
         return pl_fail(error, PARLEY_BAD_USAGE, "--start: local solver %s begins at w = 0 only; use another --local",
@@ -170,11 +173,22 @@ static parley_status check_parameters(const parley_settings *settings, parley_er
     return PARLEY_OK;
 }
 
+/* Does one of the method's members read it? */
+static bool has_effect(const pl_method *method, const char *name) {
+    return reads(method->local->settings, name) || reads(method->combine->settings, name);
+}
+
+/* Or one of the method that follows? */
+static bool has_late_effect(const pl_method *method, const char *name) {
+    const pl_preset *then = method->sequel ? pl_preset_find(method->sequel->then) : NULL;
+    return then && (reads(then->local->settings, name) || reads(then->combine->settings, name));
+}
+
 static parley_status check_effect(const pl_method *method, const parley_settings *settings, parley_error *error) {
     for (unsigned i = 0; i < pl_settings_count; i++) {
         const pl_setting *row = &pl_settings[i];
-        if (!row->optional || !settings->given[i] || reads(method->local->settings, row->name) ||
-            reads(method->combine->settings, row->name) || pl_loss_of(row->name))
+        if (!row->optional || !settings->given[i] || has_effect(method, row->name) ||
+            has_late_effect(method, row->name) || pl_loss_of(row->name))
             continue;
         char flag[48], who[256];
         pl_setting_flag(row, flag, sizeof flag);
@@ -249,6 +263,23 @@ static parley_status check_penalty(parley_settings *settings, parley_error *erro
     return PARLEY_OK;
 }
 
+/* Would the method that follows be refused? */
+static parley_status check_next(const parley_settings *settings, const pl_glm *glm, const pl_method *method,
+                                parley_error *error) {
+    parley_settings *copy;
+    pl_method next;
+    if (strcmp(settings->local, "auto") != 0 || strcmp(settings->combine, "auto") != 0)
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "preset %s is two methods, for which one --local or --combine cannot stand; leave them out",
+                       method->preset);
+    parley_status status = pl_take(&copy, 1, sizeof *copy, "settings", error);
+    if (status != PARLEY_OK)
+        return status;
+    status = pl_method_next(settings, glm, method, copy, &next, error);
+    pl_free(copy);
+    return status;
+}
+
 parley_status pl_method_resolve(parley_settings *settings, const pl_glm *glm, pl_method *method, parley_error *error) {
     const pl_preset *preset = pl_preset_find(settings->preset);
     if (!preset)
@@ -276,6 +307,23 @@ parley_status pl_method_resolve(parley_settings *settings, const pl_glm *glm, pl
         status = check_columns(method, settings, glm, error);
     if (status == PARLEY_OK)
         status = check_effect(method, settings, error);
+    return status == PARLEY_OK && method->sequel ? check_next(settings, glm, method, error) : status;
+}
+
+static void forget(parley_settings *settings, const pl_setting *row) {
+    pl_setting_set(settings, 0, row->name, row->initial, NULL);
+    settings->given[row - pl_settings] = false;
+}
+
+parley_status pl_method_next(const parley_settings *asked, const pl_glm *glm, const pl_method *first,
+                             parley_settings *settings, pl_method *method, parley_error *error) {
+    *settings = *asked;
+    snprintf(settings->preset, sizeof settings->preset, "%s", first->sequel->then);
+    for (unsigned i = 0; i < pl_settings_count; i++)
+        if (pl_settings[i].optional && has_effect(first, pl_settings[i].name))
+            forget(settings, &pl_settings[i]);
+    parley_status status = pl_method_resolve(settings, glm, method, error);
+    method->preset = first->preset;
     return status;
 }
 

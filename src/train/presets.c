@@ -6,11 +6,9 @@
 
 #include "data/format.h"
 
-#define FEW_COLUMNS 200    /* where Newton beats dual ascent on sparse data too; docs/auto.md */
-#define DENSE_COLUMNS 2000 /* where it does so on dense data, on which dual ascent may never end */
-#define DENSE_SHARE 0.1
-#define MOSTLY_L1 0.75 /* share of the penalty from which columns are faster than rows, whatever the shape */
-#define WIDE 2.0       /* l1_ratio x columns for each row, likewise */
+#define MANY_COUNTS 2000 /* columns, up to which Newton's method is for counts whatever their share */
+#define MOSTLY_L1 0.75   /* share of the penalty from which columns are faster than rows, whatever the shape */
+#define WIDE 2.0         /* l1_ratio x columns for each row, likewise */
 
 const pl_preset pl_presets[] = {
     {.name = "auto", .help = "the method for the data's shape and the loss"},
@@ -23,10 +21,22 @@ const pl_preset pl_presets[] = {
      {{0}}},
     {"gd", "gradient descent", &pl_local_gradient, &pl_combine_step, &pl_exchange_allreduce, {{0}}},
     {"newton",
-     "Newton's method by Cholesky, for few columns",
+     "Newton's method: by Cholesky for few columns, else truncated",
      &pl_local_gradient,
      &pl_combine_newton,
      &pl_exchange_allreduce,
+     {{0}}},
+    {"lbfgs",
+     "L-BFGS; with an L1 penalty OWL-QN",
+     &pl_local_gradient,
+     &pl_combine_lbfgs,
+     &pl_exchange_allreduce,
+     {{0}}},
+    {"spark-ml",
+     "the same through a driver, as Spark's ml does",
+     &pl_local_gradient,
+     &pl_combine_lbfgs,
+     &pl_exchange_driver,
      {{0}}},
     {"minibatch-sgd",
      "gradients of a tenth of the rows, allreduce",
@@ -40,8 +50,16 @@ const pl_preset pl_presets[] = {
      &pl_combine_step,
      &pl_exchange_driver,
      {{"batch_fraction", "0.1"}, {"schedule", "inverse-sqrt"}}},
+    {"hybrid",
+     "one epoch of minibatch-sgd, then lbfgs",
+     &pl_local_gradient,
+     &pl_combine_step,
+     &pl_exchange_allreduce,
+     {{"batch_fraction", "0.1"}, {"schedule", "inverse-sqrt"}}},
 };
 const unsigned pl_presets_count = sizeof pl_presets / sizeof *pl_presets;
+
+static const pl_sequel sequels[] = {{"hybrid", "lbfgs", 1.0}};
 
 const pl_preset *pl_preset_find(const char *name) {
     for (unsigned i = 0; i < pl_presets_count; i++)
@@ -50,12 +68,14 @@ const pl_preset *pl_preset_find(const char *name) {
     return NULL;
 }
 
-static bool bounded(const pl_loss *loss) { return loss->smooth && isfinite(loss->curvature_bound); }
-
-static bool dense(const pl_glm *glm) {
-    const parley_data *data = glm->data;
-    return (double)pl_all_nonzeros(data) >= DENSE_SHARE * (double)pl_all_rows(data) * (double)data->x.columns;
+const pl_sequel *pl_sequel_find(const char *name) {
+    for (unsigned i = 0; i < sizeof sequels / sizeof *sequels; i++)
+        if (strcmp(sequels[i].preset, name) == 0)
+            return &sequels[i];
+    return NULL;
 }
+
+static bool bounded(const pl_loss *loss) { return loss->smooth && isfinite(loss->curvature_bound); }
 
 const pl_local_type *pl_preset_local(const pl_preset *preset, const parley_settings *settings, const pl_glm *glm) {
     const pl_loss *loss = glm ? glm->loss : pl_loss_find(settings->loss);
@@ -63,19 +83,39 @@ const pl_local_type *pl_preset_local(const pl_preset *preset, const parley_setti
     if (preset->local != &pl_local_sdca || ratio == 0 || (loss && !bounded(loss)))
         return preset->local;
     bool wide = glm && ratio * (double)glm->data->x.columns > WIDE * (double)pl_all_rows(glm->data);
-    return ratio >= MOSTLY_L1 || wide || (glm && dense(glm)) ? &pl_local_scd : &pl_local_sdca;
+    return ratio >= MOSTLY_L1 || wide || (glm && pl_is_filled(glm)) ? &pl_local_scd : &pl_local_sdca;
 }
 
+/* Newton's method: smooth losses, and those that can be softened. Large counts are stiff: 1e3 / lambda. */
+static bool few_or_filled(const pl_glm *glm) {
+    const pl_loss *loss = glm->loss;
+    if (glm->l1_ratio > 0 || (!loss->smooth && !(loss->soften && glm->lambda != 0)))
+        return false;
+    return pl_few_columns(glm) || (loss->smooth && pl_is_filled(glm)) ||
+           (loss->counts && glm->data->x.columns <= MANY_COUNTS);
+}
+
+/* What dual ascent, or by columns a loss of bounded curvature, needs. */
+static bool is_penalised(const pl_glm *glm) { return glm->lambda != 0 && (glm->l1_ratio < 1 || bounded(glm->loss)); }
+
+static bool is_smooth(const pl_glm *glm) { return glm->loss->smooth; }
+
+static bool always(const pl_glm *glm) {
+    (void)glm;
+    return true;
+}
+
+/* What `auto` chooses: the first rule that holds. The measurements behind them are in docs/auto.md. */
+static const struct {
+    bool (*holds)(const pl_glm *glm);
+    const char *preset;
+} rules[] = {{few_or_filled, "newton"}, {is_penalised, "cocoa+"}, {is_smooth, "lbfgs"}, {always, "gd"}};
+
 const pl_preset *pl_preset_choose(const pl_glm *glm) {
-    const pl_matrix *x = &glm->data->x;
-    bool few = x->columns <= FEW_COLUMNS || (dense(glm) && x->columns <= DENSE_COLUMNS);
-    few = few || (glm->loss->counts && x->columns <= DENSE_COLUMNS); /* large counts are stiff: 1e3 / lambda */
-    bool smooth = glm->loss->smooth || (glm->loss->soften && glm->lambda != 0);
-    if (few && smooth && glm->l1_ratio == 0)
-        return pl_preset_find("newton");
-    if (glm->lambda != 0 && (glm->l1_ratio < 1 || bounded(glm->loss)))
-        return pl_preset_find("cocoa+");
-    return pl_preset_find("gd"); /* no L2 penalty: no dual variables to ascend in */
+    unsigned i = 0;
+    while (!rules[i].holds(glm))
+        i++;
+    return pl_preset_find(rules[i].preset);
 }
 
 const char *const pl_list_kinds[] = {"losses",  "solvers", "combines", "exchanges",

@@ -12,9 +12,16 @@ typedef struct pl_preset {
     pl_pair defaults[4]; /* settings that the preset sees differently, unless the user gave them */
 } pl_preset;
 
+/* A preset that goes on as another one after so many passes over the data. */
+typedef struct pl_sequel {
+    const char *preset, *then;
+    double epochs;
+} pl_sequel;
+
 extern const pl_preset pl_presets[];
 extern const unsigned pl_presets_count;
 const pl_preset *pl_preset_find(const char *name); /* or NULL */
+const pl_sequel *pl_sequel_find(const char *name); /* of the preset, or NULL */
 
 /* The rule behind `auto`: the preset for a problem of this shape and loss. */
 const pl_preset *pl_preset_choose(const pl_glm *glm);
@@ -26,5 +33,9 @@ const pl_local_type *pl_preset_local(const pl_preset *preset, const parley_setti
 /* Finds the members that the settings name: local is NULL for `auto` while `glm` is NULL. Applies the preset's defaults
  * to `settings`. Refuses what cannot work together, and options that nobody would read, naming the nearest that can. */
 parley_status pl_method_resolve(parley_settings *settings, const pl_glm *glm, pl_method *method, parley_error *error);
+/* The method that follows `first`, and the settings it is run with: those that were asked for, less the options that
+ * the first one reads, which are its own. */
+parley_status pl_method_next(const parley_settings *asked, const pl_glm *glm, const pl_method *first,
+                             parley_settings *settings, pl_method *method, parley_error *error);
 
 #endif

@@ -44,6 +44,8 @@ typedef struct pl_run {
     parley_data weighted;      /* the same with class weights, where there are any */
     double *class_weight;      /* of each row, then */
     parley_settings *settings; /* resolved */
+    parley_settings *later;    /* of a method that follows: as they were asked for, and `settings` from then on */
+    parley_settings *recorded; /* what the model is told: of the first method */
     pl_method method;
     pl_setup setup; /* what the members were given to open */
     pl_glm glm;
@@ -56,6 +58,7 @@ typedef struct pl_run {
     pl_exchange *exchange;
     uint64_t entries;                   /* of v */
     double *v, *direction, *change, *w; /* w: the model that v stands for, when it was last looked at */
+    double *null;                       /* the model without features */
     pl_update *update;                  /* of each hosted worker */
     double *share;                      /* that its update counts for */
     double *scalars;                    /* hosted x PL_SCALARS */
@@ -105,6 +108,8 @@ void pl_run_close(pl_run *run);
 /* start.c: puts the run where a model is: that of --start, or w. */
 parley_status pl_warm_start(pl_run *run, parley_error *error);
 parley_status pl_start_at(pl_run *run, const double *w, parley_error *error);
+/* train.c: closes the members and opens those of the method that follows, where the model is now. */
+parley_status pl_go_on(pl_run *run, parley_error *error);
 void pl_progress(const pl_run *run, parley_progress *progress);
 parley_status pl_loop(pl_run *run, parley_error *error); /* loop.c: rounds until something says stop */
 /* No progress over a window of rounds, and nothing left to change? */

@@ -88,6 +88,11 @@ static void describe(pl_run *run, uint64_t bytes) {
     const pl_method *method = &run->method;
     const parley_settings *settings = run->settings;
     bool automatic = strcmp(settings->preset, "auto") == 0;
+    if (run->round > 0) {
+        tell(run, "method: %s goes on as %s x %s x %s", method->preset, method->local->name, method->combine->name,
+             method->exchange->name);
+        return;
+    }
     tell(run, "data: %llu rows, %llu columns, %llu non-zeros", (unsigned long long)x->rows,
          (unsigned long long)x->columns, (unsigned long long)x->nonzeros);
     char width[40] = "", lambda[40] = "falling";
@@ -134,20 +139,28 @@ static void summarise(pl_run *run) {
     summary->seed = run->settings->seed;
 }
 
-static parley_status open_vectors(pl_run *run, uint64_t width, parley_error *error) {
-    uint64_t size = run->problem.size, entries = run->entries, hosted = run->team.hosted;
+/* What a method's tables take: v, direction and change. */
+static parley_status open_tables(pl_run *run, uint64_t width, parley_error *error) {
+    uint64_t entries = run->entries;
     run->v = pl_alloc(entries, sizeof *run->v);
     run->direction = pl_alloc(entries, sizeof *run->direction);
     run->change = pl_alloc(entries * width, sizeof *run->change);
+    if (!run->v || !run->direction || !run->change)
+        return pl_fail_memory(error, "the model", entries * (width + 2) * sizeof(double));
+    return PARLEY_OK;
+}
+
+static parley_status open_vectors(pl_run *run, parley_error *error) {
+    uint64_t size = run->problem.size, hosted = run->team.hosted;
     run->w = pl_alloc(size, sizeof *run->w);
     run->best.w = pl_alloc(size, sizeof *run->best.w);
+    run->null = pl_alloc(size, sizeof *run->null);
     run->update = pl_alloc(hosted, sizeof *run->update);
     run->share = pl_alloc(hosted, sizeof *run->share);
     run->scalars = pl_alloc(hosted * PL_SCALARS, sizeof *run->scalars);
     run->trace = pl_alloc(hosted, sizeof *run->trace);
-    if (!run->v || !run->direction || !run->change || !run->w || !run->best.w || !run->update || !run->share ||
-        !run->scalars || !run->trace)
-        return pl_fail_memory(error, "the model", (entries * (width + 2) + 2 * size) * sizeof(double));
+    if (!run->w || !run->best.w || !run->null || !run->update || !run->share || !run->scalars || !run->trace)
+        return pl_fail_memory(error, "the model", 3 * size * sizeof(double));
     memset(run->w, 0, size * sizeof *run->w); /* page faults belong to setting up, not to the first evaluation */
     memset(run->best.w, 0, size * sizeof *run->best.w);
     return PARLEY_OK;
@@ -157,6 +170,7 @@ static parley_status open_vectors(pl_run *run, uint64_t width, parley_error *err
 static parley_status start_certificate(pl_run *run, parley_error *error) {
     pl_certificate *best = &run->best;
     parley_status status = run->problem.type->null(&run->problem, &run->team, best->w, &best->null, error);
+    memcpy(run->null, best->w, run->problem.size * sizeof *run->null);
     best->objective = best->loss = best->null;
     best->dual = 0;
     best->gradient = INFINITY;
@@ -181,17 +195,25 @@ static parley_status open_members(pl_run *run, parley_error *error) {
                             .settings = run->settings,
                             .entries = run->entries,
                             .width = width,
+                            .diagonal = combine->diagonal,
+                            .asks = combine->asks != NULL,
                             .searches = combine->searches,
                             .accelerates = local->accelerates,
                             .in_place = run->method.exchange->in_place};
+    pl_exchange_slice(run->method.exchange, combine->whole, run->entries, run->engine->rank, run->engine->ranks,
+                      &run->setup.begin, &run->setup.end);
     summarise(run);
     describe(run, local->bytes(&run->setup) + (combine->bytes ? combine->bytes(&run->setup) : 0) +
                       (local->by_columns ? pl_columns_bytes(&run->data->x) : 0) +
-                      ((width + 2) * run->entries + 2 * run->problem.size) * sizeof(double));
-    parley_status status = open_vectors(run, width, error);
-    if (status == PARLEY_OK)
-        status = start_certificate(run, error);
-    run->setup.null = run->best.w;
+                      ((width + 2) * run->entries + 3 * run->problem.size) * sizeof(double));
+    parley_status status = open_tables(run, width, error);
+    if (status == PARLEY_OK && !run->w) {
+        status = open_vectors(run, error);
+        if (status == PARLEY_OK)
+            status = start_certificate(run, error);
+    }
+    run->setup.null = run->null;
+    run->setup.target = run->settings->gap * run->best.null;
     if (status == PARLEY_OK)
         status = local->open(&run->setup, &run->local, error);
     if (status == PARLEY_OK)
@@ -248,6 +270,10 @@ static parley_status set_up(pl_run *run, parley_error *error) {
         status = set_aside(run, error);
     if (status == PARLEY_OK)
         status = pl_glm_open(&run->glm, run->engine, run->data, run->settings, error);
+    if (status == PARLEY_OK && pl_sequel_find(run->settings->preset))
+        status = pl_take(&run->later, 1, sizeof *run->later, "settings", error);
+    if (status == PARLEY_OK && run->later)
+        *run->later = *run->settings;
     if (status == PARLEY_OK)
         status = weigh_classes(run, error);
     if (status == PARLEY_OK)
@@ -266,6 +292,38 @@ static parley_status set_up(pl_run *run, parley_error *error) {
     return status == PARLEY_OK ? pl_warm_start(run, error) : status;
 }
 
+static void close_members(pl_run *run) {
+    if (run->local)
+        run->method.local->close(run->local);
+    if (run->combine)
+        run->method.combine->close(run->combine);
+    pl_exchange_close(run->exchange);
+    run->local = NULL;
+    run->combine = NULL;
+    run->exchange = NULL;
+    pl_free(run->v);
+    pl_free(run->direction);
+    pl_free(run->change);
+    run->v = run->direction = run->change = NULL;
+}
+
+parley_status pl_go_on(pl_run *run, parley_error *error) {
+    pl_method next;
+    parley_status status = run->method.local->primal(run->local, run->v, run->w, error);
+    if (status == PARLEY_OK)
+        status = pl_method_next(run->later, &run->glm, &run->method, run->later, &next, error);
+    if (status != PARLEY_OK)
+        return status;
+    run->later->workers = run->settings->workers;
+    run->later->lanes = run->settings->lanes;
+    close_members(run);
+    run->settings = run->later;
+    run->method = next;
+    run->pace.estimate = -1;
+    status = open_members(run, error);
+    return status == PARLEY_OK ? next.local->start(run->local, run->w, run->v, error) : status;
+}
+
 static parley_status put(parley_model *model, const char *key, double value, parley_error *error) {
     char text[40] = "none";
     if (isfinite(value))
@@ -280,7 +338,7 @@ static parley_status describe_model(const pl_run *run, parley_model *model, parl
     for (unsigned i = 0; i < pl_settings_count && status == PARLEY_OK; i++) {
         char text[PL_TEXT];
         const pl_loss *reader = pl_loss_of(pl_settings[i].name);
-        pl_setting_text(run->settings, &pl_settings[i], text, sizeof text);
+        pl_setting_text(run->recorded, &pl_settings[i], text, sizeof text);
         if (pl_settings[i].in_model && (!reader || strcmp(reader->name, run->glm.loss->name) == 0))
             status = pl_model_set_meta(model, pl_settings[i].name, text, error);
     }
@@ -300,8 +358,10 @@ static void record_choices(pl_run *run) {
     parley_settings *settings = run->settings;
     snprintf(settings->loss, sizeof settings->loss, "%s", run->glm.loss->name);
     snprintf(settings->preset, sizeof settings->preset, "%s", run->method.preset);
-    snprintf(settings->local, sizeof settings->local, "%s", run->method.local->name);
-    snprintf(settings->combine, sizeof settings->combine, "%s", run->method.combine->name);
+    if (!run->method.sequel) { /* else the preset says it: there are two of each */
+        snprintf(settings->local, sizeof settings->local, "%s", run->method.local->name);
+        snprintf(settings->combine, sizeof settings->combine, "%s", run->method.combine->name);
+    }
     snprintf(settings->exchange, sizeof settings->exchange, "%s", run->method.exchange->name);
     settings->lambda = run->glm.lambda;
     settings->c = settings->alpha = NAN;
@@ -323,11 +383,7 @@ static parley_status make_model(pl_run *run, parley_model **out, parley_error *e
 }
 
 void pl_run_close(pl_run *run) {
-    if (run->local)
-        run->method.local->close(run->local);
-    if (run->combine)
-        run->method.combine->close(run->combine);
-    pl_exchange_close(run->exchange);
+    close_members(run);
     pl_team_close(&run->team);
     pl_team_close(&run->columns);
     pl_columns_close(&run->by_column);
@@ -335,8 +391,8 @@ void pl_run_close(pl_run *run) {
     pl_validation_close(&run->validation);
     pl_log_close(run->log);
     pl_replay_close(&run->replay);
-    void *owned[] = {run->v,     run->direction, run->change, run->w,        run->best.w,      run->update,
-                     run->share, run->scalars,   run->trace,  run->settings, run->class_weight};
+    void *owned[] = {run->w,       run->best.w, run->null,     run->update, run->share,
+                     run->scalars, run->trace,  run->recorded, run->later,  run->class_weight};
     for (unsigned i = 0; i < sizeof owned / sizeof *owned; i++)
         pl_free(owned[i]);
 }
@@ -371,6 +427,7 @@ parley_status pl_run_open(pl_run *run, const parley_settings *settings, parley_e
     if (status != PARLEY_OK)
         return status;
     *run->settings = *settings;
+    run->recorded = run->settings;
     status = set_up(run, error);
     if (status == PARLEY_OK) {
         record_choices(run);

@@ -14,6 +14,7 @@ typedef struct pl_method {
     const pl_combine_type *combine;
     const pl_exchange_type *exchange;
     const pl_engine_type *engine;
+    const struct pl_sequel *sequel; /* what follows; NULL: nothing */
 } pl_method;
 
 /* Checks names, combinations and options that would have no effect: everything that can be checked before data are

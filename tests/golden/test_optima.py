@@ -24,7 +24,7 @@ import numpy as np
 import scipy.sparse as sparse
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_svmlight_file
 
-from oracle import optimum
+from oracle import loss_slopes, optimum, solve_smooth
 from around import around_cases
 from product import (
     CERTAIN,
@@ -41,6 +41,7 @@ from evaluate import REAL_LOSSES, Problem, null_objective, objective, read_libli
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 LOSSES = ("squared", "logistic", "hinge", "squared-hinge", "huber", "epsilon-insensitive", "poisson")
+KINKED = ("hinge", "epsilon-insensitive")
 
 
 class Skipped(Exception):
@@ -67,6 +68,13 @@ def breast_cancer(scaled):
 def diabetes():
     x, y = load_diabetes(return_X_y=True)
     return as_stored(x), y
+
+
+@lru_cache
+def noisy():
+    """Two labels that no plane separates."""
+    x, y = diabetes()
+    return x, np.where(y + 60 * np.random.default_rng(4).normal(size=len(y)) > 150, 1.0, -1.0)
 
 
 @lru_cache
@@ -130,6 +138,10 @@ def methods(problem):
     yield "cocoa+ workers", ["--preset", "cocoa+", "--local", "sdca", "--workers", 3]
     if problem.loss != "hinge" and problem.rho == 0:
         yield "newton", ["--preset", "newton", "--workers", 2]
+    if problem.loss not in KINKED and problem.rho == 0:
+        yield "truncated", ["--preset", "newton", "--combine", "truncated", "--workers", 2, "--lanes", 2]
+    if problem.loss not in KINKED:
+        yield "lbfgs", ["--preset", "lbfgs", "--workers", 3]
 
 
 def reaches_the_oracles_optimum(parley, folder, problem, flags):
@@ -167,6 +179,19 @@ def bounds_the_distance_every_round(parley, folder, problem, flags):
     )
     check_certificate(run, problem, best)
     demand(len(run.rounds) <= 40, f"{run.command}: {len(run.rounds)} rounds")
+
+
+def reaches_the_optimum_without_a_penalty(parley, folder, problem, flags):
+    """There is no dual, so no certificate: the oracle's own gradient shows how sure it is."""
+    w, b = solve_smooth(problem)
+    z = problem.x @ w + b
+    slope = problem.x.T @ (problem.share * loss_slopes(problem.loss, z, problem.y, problem.width))
+    demand(np.abs(slope).max() <= 1e-7, f"the oracle is not certain: {np.abs(slope).max():.1e}")
+    data, common = write_problem(problem, folder)
+    run = train(parley, data, folder, *common, *flags, "--gap", 1e-6)
+    demand(run.summary["status"] == "converged" and run.summary["gap"] is None, f"{run.command}: not converged")
+    above = (objective(problem, run.w, run.b) - objective(problem, w, b)) / null_objective(problem)
+    demand(above <= OPTIMAL, f"{run.command}: {above:.2e} above the optimum, relative")
 
 
 def refuses(parley, folder, problem, flags):
@@ -241,8 +266,26 @@ def special_cases():
         yield f"{loss} without penalty, intercept {kind}{' weights' if weighted else ''}: auto", partial(
             reaches_the_unpenalised_optimum, problem=problem
         )
+    for loss, name, kind, weighted in itertools.product(
+        ("squared", "logistic", "squared-hinge"), ("small", "sparse"), ("free", "penalised", "none"), (False, True)
+    ):
+        x, y = data_for(name, loss)
+        problem = Problem(x, y, loss, 1e-2, 1.0, kind, draw_weights(len(y)) if weighted else None)
+        words = f"{loss} {name} intercept {kind}{' weights' if weighted else ''} lasso"
+        yield f"{words}: lbfgs", partial(
+            reaches_the_oracles_optimum, problem=problem, flags=["--preset", "lbfgs", "--workers", 2]
+        )
+    for loss, kind, weighted in itertools.product(("squared", "logistic"), ("free", "none"), (False, True)):
+        x, y = diabetes() if loss == "squared" else noisy()
+        problem = Problem(x, y, loss, 0.0, 0.0, kind, draw_weights(len(y)) if weighted else None)
+        words = f"{loss} intercept {kind}{' weights' if weighted else ''} no penalty"
+        for flags in (["--preset", "lbfgs"], ["--preset", "newton"], ["--preset", "newton", "--combine", "truncated"]):
+            yield f"{words}: {' '.join(flags)}", partial(
+                reaches_the_optimum_without_a_penalty, problem=problem, flags=[*flags, "--workers", 2]
+            )
     x, y = data_for("sparse", "hinge")
     for flags in (
+        ["--preset", "lbfgs"],
         ["--preset", "newton"],
         ["--preset", "cocoa+", "--lambda", 0],
         ["--preset", "cocoa+", "--l1-ratio", 1],

@@ -35,40 +35,49 @@ typedef struct certificate_case {
     const sample_plan *plan;
     const char *problem;  /* loss, penalty, intercept */
     const char *solution; /* how to get close to the optimum */
-    const char *methods[6];
+    const char *methods[9];
 } certificate_case;
 
 #define DUAL_METHODS                                                                                                   \
     "preset=cocoa+ workers=1", "preset=cocoa+ workers=5 lanes=2", "preset=cocoa workers=4",                            \
         "preset=cocoa+ workers=7 local_epochs=0.4", "preset=gd workers=3", "preset=minibatch-sgd workers=3"
 
+#define SECOND_ORDER "preset=lbfgs workers=3", "preset=newton combine=truncated workers=2"
+
 static const certificate_case certificate_cases[] = {
-    {&small, "loss=logistic lambda=0.01", "preset=newton", {DUAL_METHODS}},
-    {&small, "loss=logistic lambda=0.01 intercept=none", "preset=newton", {DUAL_METHODS}},
+    {&small, "loss=logistic lambda=0.01", "preset=newton", {DUAL_METHODS, SECOND_ORDER}},
+    {&small, "loss=logistic lambda=0.01 intercept=none", "preset=newton", {DUAL_METHODS, SECOND_ORDER}},
     {&small, "loss=logistic lambda=0.01 intercept=penalised", "preset=newton", {DUAL_METHODS}},
     {&small, "loss=logistic lambda=0.02 l1_ratio=0.5", "preset=cocoa+", {DUAL_METHODS}},
     {&small, "loss=logistic lambda=0.02 l1_ratio=0.5 intercept=penalised", "preset=cocoa+", {DUAL_METHODS}},
     {&small, "loss=hinge lambda=0.05", "preset=cocoa+", {DUAL_METHODS}},
     {&small, "loss=hinge lambda=0.05 intercept=none", "preset=cocoa+", {DUAL_METHODS}},
     {&small, "loss=hinge lambda=0.02 l1_ratio=0.3 intercept=penalised", "preset=cocoa+", {DUAL_METHODS}},
-    {&small, "loss=squared-hinge lambda=0.01", "preset=newton", {DUAL_METHODS}},
+    {&small, "loss=squared-hinge lambda=0.01", "preset=newton", {DUAL_METHODS, SECOND_ORDER}},
     {&small, "loss=squared-hinge lambda=0.02 l1_ratio=0.5 intercept=none", "preset=cocoa+", {DUAL_METHODS}},
     {&real, "loss=squared lambda=0.1", "preset=newton", {DUAL_METHODS}},
     {&real, "loss=squared lambda=0.1 l1_ratio=0.7", "preset=cocoa+", {DUAL_METHODS}},
-    {&real, "loss=squared lambda=0.1 intercept=penalised", "preset=newton", {DUAL_METHODS}},
-    {&real, "loss=huber huber_width=0.5 lambda=0.1", "preset=newton", {DUAL_METHODS}},
+    {&real, "loss=squared lambda=0.1 intercept=penalised", "preset=newton", {DUAL_METHODS, SECOND_ORDER}},
+    {&real, "loss=huber huber_width=0.5 lambda=0.1", "preset=newton", {DUAL_METHODS, SECOND_ORDER}},
     {&real, "loss=huber huber_width=2 lambda=0.1 l1_ratio=0.5 intercept=penalised", "preset=cocoa+", {DUAL_METHODS}},
     {&real, "loss=huber lambda=0.1 intercept=none", "preset=newton", {DUAL_METHODS}},
     {&real, "loss=epsilon-insensitive lambda=0.1", "preset=cocoa+", {DUAL_METHODS}},
     {&real, "loss=epsilon-insensitive lambda=0.1 epsilon=0.5 l1_ratio=0.5", "preset=cocoa+", {DUAL_METHODS}},
     {&real, "loss=epsilon-insensitive lambda=0.1 epsilon=0 intercept=penalised", "preset=cocoa+", {DUAL_METHODS}},
-    {&counts, "loss=poisson lambda=0.1", "preset=newton", {DUAL_METHODS}},
+    {&counts, "loss=poisson lambda=0.1", "preset=newton", {DUAL_METHODS, SECOND_ORDER}},
     {&counts, "loss=poisson lambda=0.1 l1_ratio=0.5", "preset=cocoa+", {DUAL_METHODS}},
     {&counts, "loss=poisson lambda=0.1 intercept=penalised", "preset=newton", {DUAL_METHODS}},
     {&counts, "loss=poisson lambda=0.1 l1_ratio=0.2 intercept=none", "preset=cocoa+", {DUAL_METHODS}},
-    {&counts, "loss=poisson lambda=0.1 l1_ratio=1", "preset=gd rounds=20000", {"preset=gd workers=3"}},
+    {&counts,
+     "loss=poisson lambda=0.1 l1_ratio=1",
+     "preset=gd rounds=20000",
+     {"preset=gd workers=3", "preset=lbfgs workers=3"}},
     {&wide, "loss=logistic lambda=0.01", "preset=cocoa+", {DUAL_METHODS}},
-    {&small, "loss=logistic lambda=0.02 l1_ratio=1", "preset=gd rounds=20000", {"preset=gd workers=3"}},
+    {&small, "loss=logistic lambda=0.02 l1_ratio=0.5", "preset=cocoa+", {"preset=lbfgs workers=4"}},
+    {&small,
+     "loss=logistic lambda=0.02 l1_ratio=1",
+     "preset=gd rounds=20000",
+     {"preset=gd workers=3", "preset=lbfgs workers=3"}},
     {&real, "loss=squared lambda=0.1 l1_ratio=1", "preset=gd rounds=20000", {"preset=gd workers=3"}},
 };
 
@@ -166,7 +175,8 @@ static void plain_gradient(const parley_data *data, const parley_model *model, c
 static void without_a_penalty_the_gradient_vanishes(void **state) {
     (void)state;
     parley_data *data = random_data(real);
-    const char *const methods[] = {"preset=newton workers=3", "preset=auto", "preset=gd rounds=50000"};
+    const char *const methods[] = {"preset=newton workers=3", "preset=newton combine=truncated", "preset=auto",
+                                   "preset=gd rounds=50000", "preset=lbfgs workers=2"};
     for (unsigned m = 0; m < COUNT(methods); m++) {
         char words[128];
         double gradient[64];
@@ -189,7 +199,8 @@ static void elastic_nets_satisfy_their_conditions_and_have_zeros(void **state) {
     (void)state;
     parley_data *data = random_data(real);
     const char *const methods[] = {"preset=cocoa+ workers=3 l1_ratio=0.8", "preset=gd rounds=50000 l1_ratio=0.8",
-                                   "preset=gd rounds=50000 l1_ratio=1"};
+                                   "preset=gd rounds=50000 l1_ratio=1", "preset=lbfgs workers=2 l1_ratio=0.8",
+                                   "preset=lbfgs workers=2 l1_ratio=1"};
     for (unsigned m = 0; m < COUNT(methods); m++) {
         char words[128];
         double gradient[64];

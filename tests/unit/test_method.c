@@ -67,6 +67,21 @@ static const struct {
                                                 "cocoa+"},
     {"preset=newton batch_fraction=0.5", "combine newton needs all rows in every round; use --batch-fraction 1, or "
                                          "--combine step"},
+    {"preset=lbfgs loss=hinge", "combine lbfgs needs a smooth loss, which hinge is not; use --loss squared-hinge, or "
+                                "--preset cocoa+"},
+    {"preset=newton combine=truncated l1_ratio=0.1",
+     "combine truncated takes no L1 penalty; use --l1-ratio 0, or --preset cocoa+"},
+    {"preset=hybrid combine=add", "combine add takes changes by coordinate steps, which local solver gradient does not "
+                                  "give; use --combine step or --local sdca"},
+    {"preset=lbfgs loss=epsilon-insensitive",
+     "combine lbfgs needs a smooth loss, which epsilon-insensitive is not; use --loss huber, or --preset cocoa+"},
+    {"preset=hybrid local=gradient",
+     "preset hybrid is two methods, for which one --local or --combine cannot stand; leave them out"},
+    {"preset=hybrid loss=hinge", "combine lbfgs needs a smooth loss, which hinge is not; use --loss squared-hinge, or "
+                                 "--preset cocoa+"},
+    {"preset=hybrid local_epochs=2",
+     "--local-epochs has no effect with gradient x step; --local sdca or --local scd reads it"},
+    {"preset=gd history=5", "--history has no effect with gradient x step; --combine lbfgs reads it"},
     {"preset=gd local_epochs=2",
      "--local-epochs has no effect with gradient x step; --local sdca or --local scd reads it"},
     {"preset=gd local_steps=2",
@@ -137,6 +152,23 @@ static void every_preset_passes_the_check_before_data_are_read(void **state) {
     }
 }
 
+static void newton_takes_the_form_that_the_shape_asks_for(void **state) {
+    (void)state;
+    parley_data *few = random_data(small), *many = random_data(wide);
+    outcome a = train_once(few, "preset=newton rounds=1"), b = train_once(many, "preset=newton rounds=1"),
+            c = train_once(many, "combine=newton rounds=1"), d = train_once(few, "combine=truncated rounds=1");
+    assert_string_equal(a.summary[0].combine, "newton");
+    assert_string_equal(b.summary[0].combine, "truncated");
+    assert_string_equal(c.summary[0].combine, "truncated");
+    assert_string_equal(d.summary[0].combine, "truncated");
+    free_models(&a);
+    free_models(&b);
+    free_models(&c);
+    free_models(&d);
+    parley_data_free(few);
+    parley_data_free(many);
+}
+
 static void lists_name_every_member(void **state) {
     (void)state;
     for (unsigned k = 0; pl_list_kinds[k]; k++) {
@@ -154,6 +186,7 @@ int main(void) {
         cmocka_unit_test(every_refused_combination_has_its_sentence),
         cmocka_unit_test(what_only_the_data_tell_is_refused_then),
         cmocka_unit_test(every_preset_passes_the_check_before_data_are_read),
+        cmocka_unit_test(newton_takes_the_form_that_the_shape_asks_for),
         cmocka_unit_test(lists_name_every_member),
     };
     return cmocka_run_group_tests_name("method", tests, NULL, NULL);

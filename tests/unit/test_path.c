@@ -63,6 +63,9 @@ static void models_are_those_of_single_runs(void **state) {
     const char *const forms[] = {"preset=cocoa+ local=sdca l1_ratio=0.5",
                                  "preset=cocoa+ local=scd workers=2 l1_ratio=0.5",
                                  "preset=newton",
+                                 "preset=lbfgs",
+                                 "preset=lbfgs l1_ratio=0.5",
+                                 "preset=newton combine=truncated",
                                  "preset=cocoa+ workers=3 loss=hinge",
                                  "preset=cocoa+ standardise=true l1_ratio=0.2",
                                  "preset=gd l1_ratio=1 rounds=50000"};

@@ -97,6 +97,9 @@ static void every_solver_finds_the_model_of_the_scaled_data(void **state) {
                                  "preset=cocoa+ l1_ratio=0.4",
                                  "preset=cocoa+ local=sdca l1_ratio=0.4",
                                  "preset=gd intercept=none rounds=20000",
+                                 "preset=lbfgs",
+                                 "preset=newton combine=truncated",
+                                 "preset=lbfgs l1_ratio=0.3",
                                  "preset=cocoa+ intercept=penalised"};
     const sample_plan plans[] = {small, {.seed = 5, .rows = 160, .columns = 12, .density = 0.3, .ones = true}};
     for (unsigned p = 0; p < COUNT(plans); p++) {

@@ -72,6 +72,12 @@ static void wide_data_give_the_same_bits_for_any_ranks_and_threads(void **state)
         "preset=cocoa+ local=scd workers=1 lanes=2 gap=0 rounds=6 l1_ratio=1 lambda=0.002 loss=squared",
         "preset=cocoa+ local=scd workers=4 gap=0 rounds=6 loss=squared-hinge exchange=driver local_steps=700",
         "preset=cocoa+ workers=5 lanes=2 gap=0 rounds=6 standardise=true class_weights=balanced",
+        "preset=newton workers=7 lanes=2 gap=0 rounds=3",
+        "preset=newton workers=4 gap=1e-6 rounds=6 loss=squared intercept=none",
+        "preset=lbfgs workers=7 lanes=2 gap=0 rounds=8 history=3",
+        "preset=lbfgs workers=4 gap=0 rounds=8 l1_ratio=0.6 lambda=0.001 history=2",
+        "preset=hybrid workers=5 batch_fraction=0.3 gap=0 rounds=8 rate=1",
+        "preset=spark-ml workers=5 gap=0 rounds=8 loss=squared-hinge intercept=penalised",
     };
     parley_data *data = random_data(wide);
     for (unsigned f = 0; f < COUNT(forms); f++)
@@ -183,6 +189,45 @@ static void limits_stop_the_run_and_are_told_apart(void **state) {
     parley_data_free(data);
 }
 
+typedef struct listener {
+    double objective[8]; /* after each round */
+    unsigned switched;   /* messages that another method goes on */
+} listener;
+
+static int listen(void *user, const parley_progress *progress, const char *message) {
+    listener *listener = user;
+    if (message)
+        listener->switched += strncmp(message, "method: hybrid goes on as gradient x lbfgs", 42) == 0;
+    else if (progress->round < COUNT(listener->objective))
+        listener->objective[progress->round] = progress->objective;
+    return 0;
+}
+
+static void a_preset_of_two_methods_goes_on_where_the_first_one_stopped(void **state) {
+    (void)state;
+    parley_data *data = random_data(small);
+    static parley_settings settings;
+    settings = settings_of("preset=hybrid batch_fraction=0.5 lambda=0.01 gap=1e-8 workers=3 rate=1 history=4");
+    listener listener = {0};
+    outcome both = {.data = data, .settings = &settings, .callback = listen, .user = &listener};
+    outcome first = train_once(data, "preset=minibatch-sgd batch_fraction=0.5 lambda=0.01 gap=0 workers=3 rate=1 "
+                                     "rounds=1");
+    train(&both, 1, 1);
+    assert_done(both.status[0], &both.error[0]);
+    assert_int_equal(listener.switched, 1); /* half the rows, twice: an epoch */
+    assert_int_equal(both.summary[0].stop, PARLEY_CONVERGED);
+    assert_true(first.summary[0].objective < listener.objective[0]);
+    assert_true(listener.objective[2] == first.summary[0].objective);
+    assert_true(listener.objective[3] < listener.objective[2]);
+    assert_string_equal(both.summary[0].preset, "hybrid");
+    assert_string_equal(both.summary[0].combine, "lbfgs");
+    assert_string_equal(pl_model_meta(both.model[0], "preset"), "hybrid");
+    assert_string_equal(pl_model_meta(both.model[0], "batch_fraction"), "0.5");
+    free_models(&both);
+    free_models(&first);
+    parley_data_free(data);
+}
+
 static void the_summary_says_what_was_done(void **state) {
     (void)state;
     parley_data *data = random_data(small);
@@ -238,12 +283,20 @@ static void assert_every_failed_allocation_has_its_sentence(const parley_data *d
 
 static void every_failed_allocation_ends_the_run_with_a_sentence(void **state) {
     (void)state;
-    const char *const extras[] = {"", "lanes=2", "exchange=driver", "loss=huber",
+    const char *const extras[] = {"",
+                                  "lanes=2",
+                                  "exchange=driver",
+                                  "loss=huber",
+                                  "combine=truncated",
+                                  "batch_fraction=0.5",
                                   "class_weights=balanced standardise=true"};
+    const char *const alone[] = {NULL, NULL, NULL, NULL, "newton", "hybrid", NULL}; /* extras of one preset only */
     parley_data *data = random_data(small), *sparse = random_data(wide);
     char words[160];
     for (unsigned p = 0; p < pl_presets_count; p++)
         for (unsigned e = 0; e < COUNT(extras); e++) {
+            if (alone[e] && strcmp(pl_presets[p].name, alone[e]) != 0)
+                continue;
             snprintf(words, sizeof words, "preset=%s workers=3 threads=1 rounds=2 gap=0 %s", pl_presets[p].name,
                      extras[e]);
             bool use_sparse = pl_presets[p].local == &pl_local_sdca;
@@ -310,6 +363,7 @@ int main(void) {
         cmocka_unit_test(the_seed_matters_to_the_path_and_not_to_the_optimum),
         cmocka_unit_test(a_callback_can_stop_the_run_and_the_model_is_usable),
         cmocka_unit_test(limits_stop_the_run_and_are_told_apart),
+        cmocka_unit_test(a_preset_of_two_methods_goes_on_where_the_first_one_stopped),
         cmocka_unit_test(the_summary_says_what_was_done),
         cmocka_unit_test(every_failed_allocation_ends_the_run_with_a_sentence),
         cmocka_unit_test(a_failed_allocation_on_one_rank_ends_all),

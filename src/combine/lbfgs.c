@@ -1,0 +1,306 @@
+/* lbfgs.c: the limited-memory quasi-Newton method (Nocedal 1980; Liu and Nocedal 1989), and with an L1 penalty its
+ * orthant-wise form OWL-QN (Andrew and Gao 2007).
+ *
+ *     d = -H g          H from the last `history` pairs s = step, y = change of the gradient, by the two-loop recursion
+ *
+ * Owners keep their slice of the pairs; dot products are summed over owners. The steps on vectors are made in the pass
+ * that sums the next dot product.
+ *
+ * Where the intercept is free the solver moves b to its best value before every gradient, so that its entry of g, and
+ * of every y, is 0: all dot products are those of R(w) = min_b P(w, b), and the w part of d is what L-BFGS does on R.
+ * The b part of d is the same combination of the past moves of b. See docs/mathematics.md.
+ *
+ * With l1 > 0, g is the pseudo-gradient of P (the slope of least size among the subgradients), d keeps only entries
+ * that point against it, and a trial point is projected on the orthant of v - small x g: there P is smooth. */
+#include <math.h>
+#include <string.h>
+
+#include "combine/search.h"
+
+#define CURVED 1e-10 /* a pair is kept if s.y is above this part of |y|^2 / bound of the curvature */
+#define HALVINGS 40  /* trial steps on an orthant */
+#define RETREATS 3   /* times that the history is forgotten when rounds stop helping */
+
+typedef struct lbfgs {
+    pl_combine base;
+    const pl_problem *problem;
+    uint64_t begin, count; /* the owner's slice */
+    unsigned history, pairs, newest;
+    unsigned retreats, trials;
+    bool started;
+    double rate;      /* of a first step, stable on most data */
+    double *s, *y;    /* history x count */
+    double *rho;      /* of each pair: 1 / s.y */
+    double *alpha;    /* of the recursion */
+    double scale;     /* of H before the pairs: s.y / |y|^2 of the newest */
+    double *v, *g;    /* the last v, and the gradient of P's smooth part there */
+    double *pseudo;   /* the gradient that d is made from */
+    double *d;        /* l1 > 0: the direction before it is bent */
+    double value;     /* P(v) */
+    pl_search search; /* l1 = 0 */
+} lbfgs;
+
+static bool bends(const pl_combine *combine) { return ((const lbfgs *)combine)->problem->l1 > 0; }
+
+static double *pair(const lbfgs *this, double *of, unsigned age) {
+    return of + (uint64_t)((this->newest + this->history - age) % this->history) * this->count;
+}
+
+static uint64_t bytes(const pl_setup *setup) {
+    return (setup->end - setup->begin) * (2 * setup->settings->history + 4) * sizeof(double);
+}
+
+static void close_lbfgs(pl_combine *combine) {
+    lbfgs *this = (lbfgs *)combine;
+    if (!this)
+        return;
+    void *owned[] = {this->s, this->y, this->rho, this->alpha, this->v, this->g, this->pseudo, this->d};
+    for (unsigned i = 0; i < sizeof owned / sizeof *owned; i++)
+        pl_free(owned[i]);
+    pl_free(this);
+}
+
+static double safe_rate(const pl_glm *glm) {
+    double norm2 = glm->mean_norm2 + (glm->intercept == PL_NO_INTERCEPT ? 0.0 : 1.0);
+    double bound = glm->loss->counts ? glm->mean_label : glm->loss->curvature_bound;
+    return 1.0 / (bound * norm2 + glm->l2);
+}
+
+static parley_status open_lbfgs(const pl_setup *setup, pl_combine **out, parley_error *error) {
+    uint64_t count = setup->end - setup->begin, history = setup->settings->history;
+    lbfgs *this;
+    parley_status status = pl_take(&this, 1, sizeof *this, "lbfgs", error);
+    if (status != PARLEY_OK)
+        return status;
+    *this = (lbfgs){.base = {&pl_combine_lbfgs},
+                    .problem = setup->problem,
+                    .begin = setup->begin,
+                    .count = count,
+                    .history = (unsigned)history,
+                    .rate = setup->glm && setup->glm->loss->smooth ? safe_rate(setup->glm) : 1.0};
+    this->s = pl_alloc(history * count, sizeof *this->s);
+    this->y = pl_alloc(history * count, sizeof *this->y);
+    this->rho = pl_alloc(history, sizeof *this->rho);
+    this->alpha = pl_alloc(history, sizeof *this->alpha);
+    this->v = pl_alloc(count, sizeof *this->v);
+    this->g = pl_alloc(count, sizeof *this->g);
+    this->pseudo = pl_alloc(count, sizeof *this->pseudo);
+    this->d = pl_alloc(count, sizeof *this->d);
+    if (!this->s || !this->y || !this->rho || !this->alpha || !this->v || !this->g || !this->pseudo || !this->d) {
+        close_lbfgs(&this->base);
+        return pl_fail_memory(error, "the history of lbfgs; use a smaller --history", bytes(setup));
+    }
+    *out = &this->base;
+    return PARLEY_OK;
+}
+
+/* Of the subgradients of l1 |x| + f the one nearest to 0, g the slope of f. */
+static double pseudo_slope(double x, double g, double l1) {
+    return x > 0 ? g + l1 : x < 0 ? g - l1 : g > l1 ? g - l1 : g < -l1 ? g + l1 : 0.0;
+}
+
+typedef struct pass {
+    lbfgs *of;
+    const pl_slice *slice;
+    double *s, *y; /* of the pair to be made */
+} pass;
+
+enum { SUM_SY, SUM_YY, SUM_PENALTY };
+
+/* Makes a pair of this v and gradient and the last ones, and keeps these. */
+static void meet(void *context, uint64_t begin, uint64_t end, double *sums) {
+    const pass *pass = context;
+    lbfgs *this = pass->of;
+    const pl_problem *problem = this->problem;
+    for (uint64_t j = begin; j < end; j++) {
+        uint64_t i = j - this->begin;
+        bool penalised = j < problem->penalised;
+        double v = pass->slice->v[j], l1 = penalised ? problem->l1 : 0.0, l2 = penalised ? problem->l2 : 0.0;
+        double g = pass->slice->change[j] + l2 * v;
+        pass->s[i] = v - this->v[i];
+        pass->y[i] = g - this->g[i];
+        sums[SUM_SY] += pass->s[i] * pass->y[i];
+        sums[SUM_YY] += pass->y[i] * pass->y[i];
+        sums[SUM_PENALTY] += l1 * fabs(v) + 0.5 * l2 * v * v;
+        this->v[i] = v;
+        this->g[i] = g;
+        this->pseudo[i] = l1 > 0 ? pseudo_slope(v, g, l1) : g;
+    }
+}
+
+static parley_status remember(lbfgs *this, const pl_slice *slice, parley_error *error) {
+    unsigned slot = (this->newest + 1) % this->history;
+    pass pass = {this, slice, this->s + slot * this->count, this->y + slot * this->count};
+    double sums[PL_OWN_SCALARS] = {0};
+    parley_status status = slice->sum(slice, meet, &pass, sums, error);
+    if (status != PARLEY_OK)
+        return status;
+    this->value = slice->loss + sums[SUM_PENALTY];
+    /* 1 / rate bounds the curvature, so that s.y >= |y|^2 rate but for rounding */
+    if (this->started && sums[SUM_SY] > CURVED * this->rate * sums[SUM_YY]) {
+        this->newest = slot;
+        this->pairs = this->pairs < this->history ? this->pairs + 1 : this->history;
+        this->rho[slot] = 1.0 / sums[SUM_SY];
+        this->scale = sums[SUM_SY] / sums[SUM_YY];
+    } else if (this->pairs == this->history)
+        this->pairs--; /* its oldest was overwritten */
+    this->started = true;
+    return status;
+}
+
+/* x <- scale (x + a other); sums x.dot. */
+typedef struct vector_step {
+    uint64_t begin;
+    double *x; /* by entry of v; the others by entry of the slice */
+    double scale, a;
+    const double *other, *dot;
+} vector_step;
+
+static void vector_pass(void *context, uint64_t begin, uint64_t end, double *sums) {
+    const vector_step *step = context;
+    double *restrict x = step->x, sum = 0;
+    for (uint64_t j = begin; j < end; j++) {
+        uint64_t i = j - step->begin;
+        x[j] = step->scale * (step->other ? x[j] + step->a * step->other[i] : x[j]);
+        sum += x[j] * (step->dot ? step->dot[i] : 0.0);
+    }
+    sums[0] += sum;
+}
+
+/* direction = -H pseudo. The first loop goes from the newest pair to the oldest, the second back. */
+static parley_status two_loops(lbfgs *this, const pl_slice *slice, parley_error *error) {
+    vector_step step = {.begin = this->begin, .x = slice->direction, .scale = 1.0};
+    double sums[PL_OWN_SCALARS];
+    parley_status status = PARLEY_OK;
+    for (uint64_t i = 0; i < this->count; i++)
+        slice->direction[this->begin + i] = -this->pseudo[i];
+    for (unsigned age = 0; age < this->pairs && status == PARLEY_OK; age++) {
+        unsigned slot = (this->newest + this->history - age) % this->history;
+        step.dot = pair(this, this->s, age);
+        memset(sums, 0, sizeof sums);
+        status = slice->sum(slice, vector_pass, &step, sums, error);
+        this->alpha[slot] = this->rho[slot] * sums[0];
+        step.a = -this->alpha[slot];
+        step.other = pair(this, this->y, age);
+    }
+    step.scale = this->pairs ? this->scale : this->rate;
+    for (unsigned age = this->pairs; age-- > 0 && status == PARLEY_OK;) {
+        unsigned slot = (this->newest + this->history - age) % this->history;
+        step.dot = pair(this, this->y, age);
+        memset(sums, 0, sizeof sums);
+        status = slice->sum(slice, vector_pass, &step, sums, error);
+        step.a = this->alpha[slot] - this->rho[slot] * sums[0];
+        step.other = pair(this, this->s, age);
+        step.scale = 1.0;
+    }
+    step.dot = NULL;
+    return status == PARLEY_OK ? slice->sum(slice, vector_pass, &step, sums, error) : status;
+}
+
+/* Drops entries of the direction that do not point against the pseudo-gradient, and sums the slope along the rest. */
+static void align(void *context, uint64_t begin, uint64_t end, double *sums) {
+    const pass *pass = context;
+    lbfgs *this = pass->of;
+    double *direction = pass->slice->direction;
+    for (uint64_t j = begin; j < end; j++) {
+        double pseudo = this->pseudo[j - this->begin];
+        if (bends(&this->base) && j < this->problem->penalised && !(direction[j] * pseudo < 0))
+            direction[j] = 0;
+        this->d[j - this->begin] = direction[j];
+        sums[0] += direction[j] * pseudo;
+    }
+}
+
+static parley_status propose(pl_combine *combine, const pl_slice *slice, uint64_t round, parley_error *error) {
+    lbfgs *this = (lbfgs *)combine;
+    double sums[PL_OWN_SCALARS] = {0};
+    pass pass = {.of = this, .slice = slice};
+    (void)round;
+    parley_status status = remember(this, slice, error);
+    for (bool again = true; again && status == PARLEY_OK;) {
+        memset(sums, 0, sizeof sums);
+        status = two_loops(this, slice, error);
+        if (status == PARLEY_OK)
+            status = slice->sum(slice, align, &pass, sums, error);
+        again = this->pairs > 0 && !(sums[0] < 0); /* rounding ate the history: without it, the slope is surely down */
+        if (again)
+            this->pairs = 0;
+    }
+    this->search = pl_search_begin(this->value, sums[0]);
+    this->trials = 0;
+    return status;
+}
+
+/* The way from v to v + gamma d, projected on the orthant where v is, or, from 0, where it goes. */
+static parley_status bend(pl_combine *combine, const pl_slice *slice, double gamma, parley_error *error) {
+    const lbfgs *this = (lbfgs *)combine;
+    (void)error;
+    for (uint64_t j = slice->begin; j < slice->end; j++) {
+        double v = slice->v[j], d = gamma * this->d[j - this->begin];
+        bool leaves = j < this->problem->penalised && v * (v + d) < 0;
+        slice->direction[j] = leaves ? -v : d;
+    }
+    return PARLEY_OK;
+}
+
+static void measure(pl_combine *combine, const pl_slice *slice, double gamma, double *scalars) {
+    const lbfgs *this = (lbfgs *)combine;
+    const pl_problem *problem = this->problem;
+    if (!bends(combine)) {
+        pl_search_measure(problem, slice, gamma, scalars);
+        return;
+    }
+    for (uint64_t j = slice->begin; j < slice->end; j++) {
+        double x = slice->v[j] + slice->direction[j];
+        if (j < problem->penalised)
+            scalars[PL_OWN_PENALTY] += problem->l1 * fabs(x) + 0.5 * problem->l2 * x * x;
+        scalars[PL_OWN_SLOPE] += this->pseudo[j - this->begin] * slice->direction[j];
+    }
+}
+
+static bool judge(pl_combine *combine, const double *workers, const double *owners, double *gamma) {
+    lbfgs *this = (lbfgs *)combine;
+    double value = workers[PL_SUM_LOSS] + owners[PL_OWN_PENALTY];
+    if (bends(combine)) {
+        double promised = this->value + PL_DECREASE * owners[PL_OWN_SLOPE];
+        bool enough = pl_search_below(value, promised, this->value);
+        if (!enough && ++this->trials >= HALVINGS)
+            this->pairs = 0;
+        else if (!enough)
+            *gamma *= 0.5;
+        return enough || this->trials >= HALVINGS;
+    }
+    double slope = workers[PL_SUM_SLOPE] + owners[PL_OWN_SLOPE];
+    bool accepted = !(this->search.slope < 0) || pl_search_judge(&this->search, value, slope, gamma);
+    if (this->search.failed)
+        this->pairs = 0;
+    return accepted;
+}
+
+static bool stalled(pl_combine *combine) {
+    lbfgs *this = (lbfgs *)combine;
+    if (this->pairs == 0 || this->retreats == RETREATS)
+        return false;
+    this->retreats++;
+    this->pairs = 0;
+    return true;
+}
+
+static const char *const reads[] = {"history", NULL};
+
+const pl_combine_type pl_combine_lbfgs = {
+    .name = "lbfgs",
+    .help = "L-BFGS with a Wolfe search; OWL-QN with an L1 penalty",
+    .needs = PL_NEEDS_GRADIENT | PL_NEEDS_FULL | PL_NEEDS_SMOOTH,
+    .settings = reads,
+    .searches = true,
+    .bytes = bytes,
+    .open = open_lbfgs,
+    .propose = propose,
+    .bends = bends,
+    .bend = bend,
+    .measure = measure,
+    .judge = judge,
+    .stalled = stalled,
+    .close = close_lbfgs,
+};

@@ -1,0 +1,67 @@
+/* search.c: a step that satisfies the strong Wolfe conditions
+ *
+ *     phi(gamma) <= phi(0) + PL_DECREASE gamma phi'(0)         else it is too long
+ *     |phi'(gamma)| <= PL_FLATTEN |phi'(0)|                    else too long or too short, by the sign of phi'
+ *
+ * phi is convex: if a step is too long so are all longer ones, if it is too short so are all shorter ones. So a bracket
+ * is all there is to keep, and the next trial is where the chord of phi' crosses 0. */
+#include "combine/search.h"
+
+#include <math.h>
+
+#define TRIALS 40
+#define FURTHEST 10.0  /* times the last trial, when none was too long yet */
+#define MARGIN 0.1     /* of a bracket, kept from its ends */
+#define ROUNDING 1e-13 /* of phi: differences below this are noise, and slopes decide alone */
+
+pl_search pl_search_begin(double value, double slope) {
+    return (pl_search){.value = value, .slope = slope, .low_slope = slope, .high = INFINITY};
+}
+
+bool pl_search_below(double f, double bound, double size) { return f <= bound + ROUNDING * fabs(size); }
+
+static double clip(double x, double low, double high) {
+    return !(x > low) ? low : x > high ? high : x; /* NaN is low */
+}
+
+static double next_trial(const pl_search *search, double last, double last_slope, double gamma, double slope) {
+    if (isinf(search->high)) {
+        double crossing = gamma - slope * (gamma - last) / (slope - last_slope);
+        return clip(crossing > gamma ? crossing : INFINITY, 1.5 * gamma, FURTHEST * gamma);
+    }
+    double width = search->high - search->low;
+    double crossing = search->high_slope > 0
+                          ? search->low - search->low_slope * width / (search->high_slope - search->low_slope)
+                          : search->low + 0.5 * width;
+    return clip(crossing, search->low + MARGIN * width, search->high - MARGIN * width);
+}
+
+bool pl_search_judge(pl_search *search, double value, double slope, double *gamma) {
+    double last = search->low, last_slope = search->low_slope;
+    bool lower = pl_search_below(value, search->value + PL_DECREASE * *gamma * search->slope, search->value);
+    if (lower && fabs(slope) <= PL_FLATTEN * fabs(search->slope))
+        return true;
+    if (lower && slope < 0) {
+        search->low = *gamma;
+        search->low_slope = slope;
+    } else {
+        search->high = *gamma;
+        search->high_slope = slope;
+    }
+    if (++search->trials >= TRIALS) {
+        search->failed = true;
+        *gamma = search->low;
+        return true;
+    }
+    *gamma = next_trial(search, last, last_slope, *gamma, slope);
+    return false;
+}
+
+void pl_search_measure(const pl_problem *problem, const pl_slice *slice, double gamma, double *scalars) {
+    uint64_t end = slice->end < problem->penalised ? slice->end : problem->penalised;
+    for (uint64_t j = slice->begin; j < end; j++) {
+        double d = slice->direction[j], x = slice->v[j] + gamma * d;
+        scalars[PL_OWN_PENALTY] += 0.5 * problem->l2 * x * x;
+        scalars[PL_OWN_SLOPE] += problem->l2 * x * d;
+    }
+}

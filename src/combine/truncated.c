@@ -1,0 +1,307 @@
+/* truncated.c: Newton's method for many columns. The owners solve
+ *
+ *     (H + l2 I) d = -g           g = gradient of P, H = sum_i q_i loss''(z_i) x_i x_i'
+ *
+ * by conjugate gradients with the diagonal as preconditioner, asking the workers for products with H, and a step along
+ * d is searched. The solve ends when its residual r is small enough (Dembo, Eisenstat and Steihaug 1982):
+ *
+ *     |r| <= max(forcing |g|, reserve)      forcing = min(1/4, sqrt(|g| / first |g|)),     in the preconditioner's
+ * norm
+ *
+ * r is what the gradient will be after the step, but for the change of H. At a gradient g the duality gap is |g|^2 / (2
+ * l2), so a smaller r than the target's is of no use: that is the reserve. Where H does not change (squared loss) only
+ * the reserve ends the solve. A solve that is longer than a round is gone on with in the next one.
+ *
+ * A free intercept b, whose slope is 0 because the solver has moved it to its best value, is eliminated: with h = H
+ * e_b, asked for first, the system for w has H - h h' / h_b in the place of H, and d_b = -h.d / h_b. That is the system
+ * of centred columns, which is often far better conditioned. */
+#include <math.h>
+#include <string.h>
+
+#include "combine/search.h"
+
+#define LOOSEST 0.25
+#define SAFETY 0.7   /* of the target's residual */
+#define PRODUCTS 100 /* in one round, so that the run can be watched and stopped */
+#define VARIES 1e-12 /* of its curvature, must be left of a column without its mean */
+
+typedef struct truncated {
+    pl_combine base;
+    const pl_problem *problem;
+    bool quadratic; /* H is the same everywhere */
+    double gap, target;
+    uint64_t begin, count; /* the owner's slice */
+    double *g, *scale;     /* gradient; inverse of the preconditioner */
+    double *x, *r, *p;     /* solution so far, residual, direction of the solve */
+    double value, first;   /* P(v); the first round's |g|, in the preconditioner's norm */
+    double first_plain;    /* and in the plain one */
+    double rz, enough, reserve2;
+    double *h, h_b, x_b; /* the curvature's column of the intercept, its last entry; that of the solution */
+    unsigned products;
+    bool eliminates, centred; /* there is a free intercept; h is known */
+    bool asks, unfinished;
+    pl_search search;
+} truncated;
+
+static uint64_t width(const pl_glm *glm) {
+    (void)glm;
+    return 2;
+}
+
+static uint64_t bytes(const pl_setup *setup) { return (setup->end - setup->begin) * 6 * sizeof(double); }
+
+static void close_truncated(pl_combine *combine) {
+    truncated *this = (truncated *)combine;
+    if (!this)
+        return;
+    pl_free(this->g);
+    pl_free(this->scale);
+    pl_free(this->x);
+    pl_free(this->r);
+    pl_free(this->p);
+    pl_free(this->h);
+    pl_free(this);
+}
+
+static parley_status open_truncated(const pl_setup *setup, pl_combine **out, parley_error *error) {
+    uint64_t count = setup->end - setup->begin;
+    truncated *this;
+    parley_status status = pl_take(&this, 1, sizeof *this, "newton", error);
+    if (status != PARLEY_OK)
+        return status;
+    *this = (truncated){.base = {&pl_combine_truncated},
+                        .problem = setup->problem,
+                        .quadratic = setup->glm && setup->glm->loss == &pl_loss_squared,
+                        .gap = setup->settings->gap,
+                        .target = setup->target,
+                        .eliminates = setup->problem->penalised + 1 == setup->problem->size,
+                        .begin = setup->begin,
+                        .count = count};
+    this->g = pl_alloc(count, sizeof *this->g);
+    this->scale = pl_alloc(count, sizeof *this->scale);
+    this->x = pl_alloc(count, sizeof *this->x);
+    this->r = pl_alloc(count, sizeof *this->r);
+    this->p = pl_alloc(count, sizeof *this->p);
+    this->h = pl_alloc(count, sizeof *this->h);
+    if (!this->g || !this->scale || !this->x || !this->r || !this->p || !this->h) {
+        close_truncated(&this->base);
+        return pl_fail_memory(error, "newton's vectors", bytes(setup));
+    }
+    *out = &this->base;
+    return PARLEY_OK;
+}
+
+typedef struct pass {
+    truncated *of;
+    const pl_slice *slice;
+    double alpha, y_b; /* step of the solve; the product's entry of the intercept, over h_b */
+} pass;
+
+static double l2_of(const truncated *this, uint64_t j) {
+    return j < this->problem->penalised ? this->problem->l2 : 0.0;
+}
+
+static bool eliminated(const truncated *this, uint64_t j) { return this->eliminates && j + 1 == this->problem->size; }
+
+/* Keeps the gradient, and the curvature of the intercept. */
+static void keep_gradient(void *context, uint64_t begin, uint64_t end, double *sums) {
+    const pass *pass = context;
+    truncated *this = pass->of;
+    const double *diagonal = pass->slice->change + this->problem->size;
+    for (uint64_t j = begin; j < end; j++) {
+        uint64_t i = j - this->begin;
+        double v = pass->slice->v[j], l2 = l2_of(this, j);
+        this->g[i] = pass->slice->change[j] + l2 * v;
+        this->scale[i] = diagonal[j] + l2;
+        this->h[i] = 0;
+        pass->slice->direction[j] = eliminated(this, j) ? 1.0 : 0.0;
+        sums[0] += 0.5 * l2 * v * v;
+        sums[1] += eliminated(this, j) ? diagonal[j] : 0.0;
+    }
+}
+
+enum { SUM_RZ, SUM_RR };
+
+/* The residual at x = 0, and the preconditioner. */
+static void begin_entries(void *context, uint64_t begin, uint64_t end, double *sums) {
+    const pass *pass = context;
+    truncated *this = pass->of;
+    for (uint64_t j = begin; j < end; j++) {
+        uint64_t i = j - this->begin;
+        if (this->centred)
+            this->h[i] = pass->slice->change[j];
+        double whole = this->scale[i], left = whole - (this->h_b > 0 ? this->h[i] * this->h[i] / this->h_b : 0.0);
+        bool still = eliminated(this, j) || !(left > VARIES * whole); /* nothing left depends on it */
+        this->scale[i] = still ? 0.0 : 1.0 / left;
+        this->x[i] = 0;
+        this->r[i] = eliminated(this, j) ? 0.0 : -this->g[i];
+        sums[SUM_RZ] += this->r[i] * this->scale[i] * this->r[i];
+        sums[SUM_RR] += this->r[i] * this->r[i];
+    }
+}
+
+/* |r|^2, plain, that is enough for the run's target. */
+static double reserve2(const truncated *this) {
+    double relative = this->gap * this->first_plain;
+    return SAFETY * SAFETY * (this->problem->dual ? 2.0 * this->problem->l2 * this->target : relative * relative);
+}
+
+static void slope_of(void *context, uint64_t begin, uint64_t end, double *sums) {
+    const pass *pass = context;
+    const truncated *this = pass->of;
+    for (uint64_t j = begin; j < end; j++)
+        sums[0] += this->g[j - this->begin] * pass->slice->direction[j];
+}
+
+/* Turns from solving to stepping: the direction is x. */
+static parley_status finish(truncated *this, const pl_slice *slice, parley_error *error) {
+    double sums[PL_OWN_SCALARS] = {0};
+    pass pass = {.of = this, .slice = slice};
+    this->asks = false;
+    for (uint64_t j = slice->begin; j < slice->end; j++)
+        slice->direction[j] = eliminated(this, j) ? this->x_b : this->x[j - this->begin];
+    parley_status status = slice->sum(slice, slope_of, &pass, sums, error);
+    this->search = pl_search_begin(this->value, sums[0]);
+    return status;
+}
+
+/* Makes the next direction of the solve and asks for its product. */
+static void ask(truncated *this, const pl_slice *slice, double beta) {
+    for (uint64_t j = slice->begin; j < slice->end; j++) {
+        uint64_t i = j - this->begin;
+        this->p[i] = this->scale[i] * this->r[i] + beta * this->p[i];
+        slice->direction[j] = this->p[i];
+    }
+    this->asks = true;
+}
+
+static parley_status begin_solve(truncated *this, const pl_slice *slice, parley_error *error) {
+    pass pass = {.of = this, .slice = slice};
+    double sums[PL_OWN_SCALARS] = {0};
+    parley_status status = slice->sum(slice, begin_entries, &pass, sums, error);
+    if (status != PARLEY_OK)
+        return status;
+    double size = sqrt(sums[SUM_RZ]), beta = this->unfinished ? sums[SUM_RZ] / this->rz : 0.0;
+    if (!(this->first > 0)) {
+        this->first = size;
+        this->first_plain = sqrt(sums[SUM_RR]);
+    }
+    double forcing = this->quadratic ? 0.0 : fmin(LOOSEST, sqrt(size / this->first));
+    this->rz = sums[SUM_RZ];
+    this->enough = forcing * forcing * this->rz;
+    this->reserve2 = reserve2(this);
+    this->products = 0;
+    this->x_b = 0;
+    this->unfinished = false;
+    if (!(this->rz > 0))
+        return finish(this, slice, error);
+    ask(this, slice, beta);
+    return PARLEY_OK;
+}
+
+static parley_status propose(pl_combine *combine, const pl_slice *slice, uint64_t round, parley_error *error) {
+    truncated *this = (truncated *)combine;
+    pass pass = {.of = this, .slice = slice};
+    double sums[PL_OWN_SCALARS] = {0};
+    (void)round;
+    parley_status status = slice->sum(slice, keep_gradient, &pass, sums, error);
+    if (status != PARLEY_OK)
+        return status;
+    this->value = slice->loss + sums[0];
+    this->h_b = sums[1];
+    this->centred = false;
+    this->asks = this->h_b > 0; /* for h */
+    return this->asks ? PARLEY_OK : begin_solve(this, slice, error);
+}
+
+static bool asks(const pl_combine *combine) { return ((const truncated *)combine)->asks; }
+
+/* p.(H + l2 I) p, and the intercept's entry of the product. */
+static void curve(void *context, uint64_t begin, uint64_t end, double *sums) {
+    const pass *pass = context;
+    const truncated *this = pass->of;
+    for (uint64_t j = begin; j < end; j++) {
+        double p = this->p[j - this->begin];
+        sums[0] += p * (pass->slice->change[j] + l2_of(this, j) * p);
+        sums[1] += eliminated(this, j) ? pass->slice->change[j] : 0.0;
+    }
+}
+
+static void advance(void *context, uint64_t begin, uint64_t end, double *sums) {
+    const pass *pass = context;
+    truncated *this = pass->of;
+    for (uint64_t j = begin; j < end; j++) {
+        uint64_t i = j - this->begin;
+        double p = this->p[i];
+        if (eliminated(this, j))
+            continue;
+        this->x[i] += pass->alpha * p;
+        this->r[i] -= pass->alpha * (pass->slice->change[j] + l2_of(this, j) * p - pass->y_b * this->h[i]);
+        sums[SUM_RZ] += this->r[i] * this->scale[i] * this->r[i];
+        sums[SUM_RR] += this->r[i] * this->r[i];
+    }
+}
+
+static parley_status next(pl_combine *combine, const pl_slice *slice, parley_error *error) {
+    truncated *this = (truncated *)combine;
+    pass pass = {.of = this, .slice = slice};
+    double sums[PL_OWN_SCALARS] = {0};
+    this->asks = false;
+    if (this->h_b > 0 && !this->centred) {
+        this->centred = true;
+        return begin_solve(this, slice, error);
+    }
+    parley_status status = slice->sum(slice, curve, &pass, sums, error);
+    if (status != PARLEY_OK)
+        return status;
+    pass.y_b = this->h_b > 0 ? sums[1] / this->h_b : 0.0;
+    double curvature = sums[0] - pass.y_b * sums[1];
+    bool curved = curvature > 0;
+    if (!curved && this->products > 0)
+        return finish(this, slice, error);
+    pass.alpha = curved ? this->rz / curvature : 1.0; /* no curvature at all: a plain step, and the search decides */
+    this->x_b -= pass.alpha * pass.y_b;
+    memset(sums, 0, sizeof sums);
+    status = slice->sum(slice, advance, &pass, sums, error);
+    if (status != PARLEY_OK)
+        return status;
+    this->products++;
+    bool small = sums[SUM_RZ] <= this->enough || sums[SUM_RR] <= this->reserve2;
+    this->unfinished = this->quadratic && curved && !small && this->products >= PRODUCTS;
+    if (!curved || small || this->products >= PRODUCTS)
+        return finish(this, slice, error);
+    double beta = sums[SUM_RZ] / this->rz;
+    this->rz = sums[SUM_RZ];
+    ask(this, slice, beta);
+    return PARLEY_OK;
+}
+
+static void measure(pl_combine *combine, const pl_slice *slice, double gamma, double *scalars) {
+    pl_search_measure(((truncated *)combine)->problem, slice, gamma, scalars);
+}
+
+static bool judge(pl_combine *combine, const double *workers, const double *owners, double *gamma) {
+    truncated *this = (truncated *)combine;
+    double value = workers[PL_SUM_LOSS] + owners[PL_OWN_PENALTY];
+    double slope = workers[PL_SUM_SLOPE] + owners[PL_OWN_SLOPE];
+    bool accepted = !(this->search.slope < 0) || pl_search_judge(&this->search, value, slope, gamma);
+    this->unfinished = this->unfinished && *gamma == 1.0; /* only then is the gradient what the residual was */
+    return accepted;
+}
+
+const pl_combine_type pl_combine_truncated = {
+    .name = "truncated",
+    .help = "Newton's method by preconditioned conjugate gradients, for many columns and a smooth loss",
+    .needs = PL_NEEDS_GRADIENT | PL_NEEDS_FULL | PL_NEEDS_SMOOTH | PL_NEEDS_NO_L1,
+    .searches = true,
+    .diagonal = true,
+    .width = width,
+    .bytes = bytes,
+    .open = open_truncated,
+    .propose = propose,
+    .asks = asks,
+    .next = next,
+    .measure = measure,
+    .judge = judge,
+    .close = close_truncated,
+};
