@@ -16,7 +16,7 @@ static const char *const status_texts[] = {
 #undef PARLEY_ROW
 };
 
-static const char *const stop_texts[] = {"converged", "rounds", "seconds", "stalled", "interrupted"};
+static const char *const stop_texts[] = {"converged", "rounds", "seconds", "stalled", "interrupted", "passed"};
 
 parley_status pl_fail(parley_error *error, parley_status status, const char *format, ...) {
     if (error) {

@@ -88,6 +88,8 @@ static inline double pl_sparse_moments(const uint32_t *index, const float *value
     return s0 + s1;
 }
 
+static inline void pl_prefetch(const void *at) { __builtin_prefetch(at); }
+
 /* Asks for the first half kilobyte of the row that begins at entry `begin`; longer rows are fetched ahead by the
  * hardware. */
 static inline void pl_sparse_prefetch(const uint32_t *index, const float *value, uint64_t begin) {
