@@ -38,9 +38,9 @@ static uint64_t next_bucket(pl_sgd *sgd, pl_sgd_worker *worker, unsigned number)
     return worker->buckets[worker->cursor++];
 }
 
-static void work_task(void *context, unsigned k) {
-    pl_sgd *sgd = context;
+static void make_steps(pl_sgd *sgd, unsigned k, const double *v) {
     pl_sgd_worker *worker = &sgd->workers[k];
+    worker->v = v;
     double began = pl_engine_now(sgd->team->engine);
     pl_sgd_begin(sgd, worker);
     for (; worker->left > 0; worker->left--) {
@@ -52,29 +52,30 @@ static void work_task(void *context, unsigned k) {
     worker->seconds += pl_engine_now(sgd->team->engine) - began;
 }
 
-static void set_steps(pl_sgd *sgd, const pl_round *round) {
-    for (unsigned k = 0; k < sgd->team->hosted; k++) {
-        pl_sgd_worker *worker = &sgd->workers[k];
-        double rows = (double)sgd->team->rows[k];
-        double buckets = rows > 0 ? ceil(pl_round_steps(round, rows) / rows * (double)worker->count - 1e-9) : 0;
-        worker->left = buckets < 1 && rows > 0 ? 1 : (uint64_t)buckets;
-    }
+static void work_task(void *context, unsigned k) {
+    pl_sgd *sgd = context;
+    make_steps(sgd, k, sgd->v);
 }
 
-static void report(const pl_sgd *sgd, pl_update *update) {
+static void set_steps(pl_sgd *sgd, unsigned k, const pl_round *round) {
+    pl_sgd_worker *worker = &sgd->workers[k];
+    double rows = (double)sgd->team->rows[k];
+    double buckets = rows > 0 ? ceil(pl_round_steps(round, rows) / rows * (double)worker->count - 1e-9) : 0;
+    worker->left = buckets < 1 && rows > 0 ? 1 : (uint64_t)buckets;
+}
+
+static void report(const pl_sgd *sgd, unsigned k, pl_update *update) {
     const pl_team *team = sgd->team;
-    for (unsigned k = 0; k < team->hosted; k++) {
-        const pl_sgd_worker *worker = &sgd->workers[k];
-        update[k] = (pl_update){.shrink = worker->shrink,
-                                .weight = team->weight[k],
-                                .count = sgd->in_place ? 0 : worker->supported,
-                                .index = worker->support,
-                                .value = worker->change,
-                                .seconds = worker->seconds,
-                                .passes = team->nonzeros[k] ? worker->touched / (double)team->nonzeros[k]
-                                          : team->rows[k]   ? (double)worker->steps / (double)team->rows[k]
-                                                            : 0.0};
-    }
+    const pl_sgd_worker *worker = &sgd->workers[k];
+    *update = (pl_update){.shrink = worker->shrink,
+                          .weight = team->weight[k],
+                          .count = sgd->in_place ? 0 : worker->supported,
+                          .index = worker->support,
+                          .value = worker->change,
+                          .seconds = worker->seconds,
+                          .passes = team->nonzeros[k] ? worker->touched / (double)team->nonzeros[k]
+                                    : team->rows[k]   ? (double)worker->steps / (double)team->rows[k]
+                                                      : 0.0};
 }
 
 /* Loss of a worker's part of the sample at v. */
@@ -136,18 +137,41 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
     pl_engine *engine = sgd->team->engine;
     (void)evaluation;
     sgd->v = v;
-    sgd->age++;
     if (!sgd->started)
         memcpy(v, sgd->v_least, sgd->glm->size * sizeof *v);
     sgd->started = true;
     sgd->patience = fmax(sgd->patience, PATIENCE);
-    parley_status status = watch(sgd, v, error);
+    double rows = (double)sgd->team->all_rows / sgd->team->workers;
+    parley_status status = PARLEY_OK;
+    for (unsigned k = 0; k < sgd->team->hosted; k++) {
+        sgd->workers[k].seconds = 0;
+        set_steps(sgd, k, round);
+    }
+    if (sgd->worked == 0) {
+        sgd->age++;
+        status = watch(sgd, v, error);
+    }
+    sgd->worked += pl_round_steps(round, rows) / rows;
+    if (sgd->worked > 1.0 - 1e-9) /* shorter rounds are watched once an epoch, because that costs a part of one */
+        sgd->worked = 0;
     if (status != PARLEY_OK)
         return status;
-    set_steps(sgd, round);
     engine->type->run(engine, work_task, sgd, sgd->team->hosted);
-    report(sgd, update);
+    for (unsigned k = 0; k < sgd->team->hosted; k++)
+        report(sgd, k, &update[k]);
     return status;
+}
+
+/* Nobody watches here: the schedule alone decides the rate. */
+static parley_status work_alone(pl_local *local, unsigned k, const pl_round *round, double *v, pl_update *update,
+                                parley_error *error) {
+    pl_sgd *sgd = (pl_sgd *)local;
+    (void)error;
+    sgd->workers[k].seconds = 0;
+    set_steps(sgd, k, round);
+    make_steps(sgd, k, v);
+    report(sgd, k, update);
+    return PARLEY_OK;
 }
 
 static void add_sides(const void *context, uint64_t i, double *sums) {
@@ -233,6 +257,7 @@ const pl_local_type pl_local_sgd = {
     .bytes = pl_sgd_bytes,
     .open = pl_sgd_open,
     .work = work,
+    .work_alone = work_alone,
     .evaluate = evaluate,
     .evaluate_passes = evaluate_passes,
     .rescale = rescale,

@@ -9,6 +9,7 @@ typedef struct pl_sgd_worker {
     uint64_t *buckets, count; /* its rows, in the order of this epoch */
     uint64_t cursor, epoch;   /* next bucket; epochs begun */
     uint64_t left;            /* buckets to visit in this round */
+    const double *v;          /* that it begins the round with */
     uint32_t *support;        /* entries of v that its rows touch; NULL: all */
     uint64_t supported;       /* how many */
     double *change;           /* what its update points at, an entry for each of them */
@@ -47,9 +48,10 @@ typedef struct pl_sgd {
     bool in_place;     /* steps in v, which all workers share */
     float *rare;       /* by entry: rows for each one that holds it; NULL: the penalty is lazy */
     double *v;
+    double worked;      /* passes since rounds were last watched */
     const double *null; /* the model that runs begin at */
     double *t, *t_even; /* losses that are not smooth: running means of dual variables, for the certificate */
-    uint64_t age;       /* rounds that the means look back on */
+    uint64_t age;       /* epochs that the means look back on */
     uint64_t stride;    /* of the rows that rounds are watched by */
     double least;       /* objective on the sample, so far */
     double *v_least;    /* where that was */

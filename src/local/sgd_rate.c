@@ -35,6 +35,7 @@ static double outcome(pl_sgd *sgd, pl_sgd_worker *worker, uint64_t count, double
     const pl_glm *glm = sgd->glm;
     double loss = 0, weight = 0, slope, curvature, penalty = 0;
     forget(sgd, worker);
+    worker->v = sgd->v;
     pl_sgd_begin(sgd, worker);
     for (uint64_t n = 0; n < count; n += 2)
         pl_sgd_visit(sgd, worker, sample_bucket(worker, n, count), rate);

@@ -37,7 +37,7 @@ static double slope_at(pl_sgd *sgd, pl_sgd_worker *worker, uint64_t i, double z,
     loss->expand(loss, z, y, &slope, &curvature);
     worker->steps++;
     if (sgd->t) /* later visits count for more, by their number */
-        sgd->t[i] += (-slope - sgd->t[i]) * (2.0 / (double)(sgd->age + 1));
+        sgd->t[i] += (-slope - sgd->t[i]) * fmin(1.0, 2.0 / (double)(sgd->age + 1));
     bool implicit = sgd->importance > 1 && h > 0;
     return implicit ? loss->dual_step(loss, z, y, 0.0, h) : -slope;
 }
@@ -173,13 +173,13 @@ void pl_sgd_begin(pl_sgd *sgd, pl_sgd_worker *worker) {
     worker->touched = 0;
     worker->s = worker->folded = 1.0;
     worker->elapsed = worker->tau = worker->shrunk = worker->b_sum = 0;
-    worker->b = glm->intercept == PL_FREE ? sgd->v[glm->data->x.columns] : 0.0;
+    worker->b = glm->intercept == PL_FREE ? worker->v[glm->data->x.columns] : 0.0;
     for (uint64_t e = 0; e < worker->supported && !sgd->in_place; e++) {
         uint64_t j = entry_of(worker, e);
         if (worker->cells)
-            worker->cells[j].w = (float)sgd->v[j];
+            worker->cells[j].w = (float)worker->v[j];
         else
-            worker->u[j] = sgd->v[j];
+            worker->u[j] = worker->v[j];
         if (worker->clock)
             worker->clock[j] = 0;
         if (worker->mean)
@@ -219,7 +219,7 @@ static double end_mean(pl_sgd *sgd, pl_sgd_worker *worker) {
         uint64_t j = entry_of(worker, e);
         bool free = glm->intercept == PL_FREE && j == glm->data->x.columns;
         double sum = free ? worker->b_sum : worker->tau * worker->u[j] + worker->mean[j];
-        worker->change[e] = sum / steps - shrink * sgd->v[j];
+        worker->change[e] = sum / steps - shrink * worker->v[j];
     }
     return shrink;
 }
@@ -230,7 +230,7 @@ double pl_sgd_end(pl_sgd *sgd, pl_sgd_worker *worker) {
     double shrink = worker->cells || worker->clock ? 1.0 : worker->folded * worker->s;
     for (uint64_t e = 0; e < worker->supported; e++) {
         uint64_t j = entry_of(worker, e);
-        worker->change[e] = pl_sgd_entry(sgd, worker, j) - shrink * sgd->v[j];
+        worker->change[e] = pl_sgd_entry(sgd, worker, j) - shrink * worker->v[j];
     }
     return shrink;
 }
