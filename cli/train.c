@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "cli.h"
 #include "progress.h"
+#include "train/stream.h"
 
 static volatile sig_atomic_t interrupted;
 
@@ -49,7 +50,7 @@ static int on_progress(void *user, const parley_progress *progress, const char *
     run *run = user;
     if (message)
         progress_message(&run->view, message);
-    else
+    else if (!pl_streams(run->settings))
         progress_round(&run->view, progress);
     return interrupted;
 }
@@ -75,6 +76,14 @@ parley_status fit_check(const parley_settings *settings, const char *data_path, 
     return status == PARLEY_OK ? check_different(settings->model, settings->log, error) : status;
 }
 
+/* A stream is not read first: it is learnt as it comes. */
+static parley_status work_stream(run *run, parley_error *error) {
+    fit_catch_signals();
+    parley_status status =
+        parley_train_stream(run->data_path, run->settings, on_progress, run, &run->model, &run->summary, error);
+    return status == PARLEY_OK ? parley_model_save(run->model, run->settings->model, error) : status;
+}
+
 static parley_status work(run *run, parley_error *error) {
     const parley_settings *settings = run->settings;
     parley_status status = pl_train_check(settings, error);
@@ -82,6 +91,8 @@ static parley_status work(run *run, parley_error *error) {
         status = fit_check(settings, run->data_path, error);
     if (status != PARLEY_OK)
         return status;
+    if (pl_streams(settings))
+        return work_stream(run, error);
     status = read_data(run->data_path, settings, settings->quiet ? NULL : tell_error_output, &run->data, error);
     run->read_seconds = pl_now() - run->started;
     if (status != PARLEY_OK)
@@ -141,11 +152,25 @@ static json_t *summary_json(const run *run) {
         json_put(&validation, "round", json_count(summary->validation_round));
         json_put(&object, "validation", validation);
     }
+    if (!isnan(summary->progressive_loss))
+        json_put(&object, "progressive_loss", json_number(summary->progressive_loss));
     json_put(&object, "seconds", seconds_json(run));
     json_put(&object, "bytes_sent", json_count(summary->bytes_sent));
     json_put(&object, "peak_rss_bytes", json_count(pl_peak_bytes()));
     json_put(&object, "model", json_string(run->settings->model));
     return object;
+}
+
+static void print_stream(const run *run) {
+    const parley_summary *summary = &run->summary;
+    bool passed = summary->stop == PARLEY_PASSED;
+    print_field(stdout, "status", "%s after %llu rows, %.4g passes", passed ? "done" : parley_stop_text(summary->stop),
+                (unsigned long long)summary->rows, summary->epochs);
+    print_field(stdout, "average loss", "%.10g, of predictions made before rows were learnt",
+                summary->progressive_loss);
+    print_field(stdout, "gap", "none: a stream has no certificate");
+    print_field(stdout, "seconds", "%.3f in all", pl_now() - run->started);
+    print_field(stdout, "model", "%s", run->settings->model);
 }
 
 static void print_summary(const run *run) {
@@ -170,10 +195,11 @@ static void print_summary(const run *run) {
 }
 
 static int exit_code(const run *run) {
-    bool limit_asked_for = run->view.last.target == 0; /* a replay takes it from its log */
+    bool limit_asked_for = run->view.last.target == 0 || pl_streams(run->settings); /* a replay takes it from its log */
     switch (run->summary.stop) {
     case PARLEY_CONVERGED:
-    case PARLEY_PATIENCE: return EXIT_DONE;
+    case PARLEY_PATIENCE:
+    case PARLEY_PASSED: return EXIT_DONE;
     case PARLEY_INTERRUPTED: return EXIT_INTERRUPTED;
     default: return limit_asked_for ? EXIT_DONE : EXIT_EARLY;
     }
@@ -186,7 +212,10 @@ static int report(const run *run) {
         int printed = json_print(run->command, summary_json(run));
         return printed == EXIT_DONE ? exit_code(run) : printed;
     }
-    print_summary(run);
+    if (isnan(run->summary.progressive_loss))
+        print_summary(run);
+    else
+        print_stream(run);
     return exit_code(run);
 }
 

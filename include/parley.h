@@ -42,6 +42,7 @@ typedef enum parley_stop {
     PARLEY_STALLED,     /* no further progress */
     PARLEY_INTERRUPTED, /* the progress callback asked to stop */
     PARLEY_PATIENCE,    /* the metric on validation rows stopped improving */
+    PARLEY_PASSED,      /* all passes over the stream were made */
 } parley_stop;
 
 /* What a run did. Counts are totals over workers; `dual`, `gap` and `relative_gap` are NaN where there is
@@ -61,6 +62,8 @@ typedef struct parley_summary {
     const char *metric;        /* on validation rows; NULL: there are none */
     double validation;         /* its value for the model returned */
     uint64_t validation_round; /* when that was */
+    int repeatable;          /* 0: the same run again may give another model, because workers overtake each other */
+    double progressive_loss; /* of predictions made before their rows were learnt; NaN but for streams */
 } parley_summary;
 
 /* State of a run after a round; objective, dual and gap are those of the latest evaluation. */
@@ -105,6 +108,12 @@ PARLEY_API void parley_data_free(parley_data *data);
 PARLEY_API parley_status parley_train(const parley_data *data, const parley_settings *settings,
                                       parley_callback callback, void *user, parley_model **out, parley_summary *summary,
                                       parley_error *error);
+
+/* Learns from a file or standard input ("-") as it passes, without keeping it: preset online. `objective`, `dual` and
+ * `gap` of the summary are NaN, `progressive_loss` is not. */
+PARLEY_API parley_status parley_train_stream(const char *path, const parley_settings *settings,
+                                             parley_callback callback, void *user, parley_model **out,
+                                             parley_summary *summary, parley_error *error);
 
 PARLEY_API parley_status parley_model_save(const parley_model *model, const char *path, parley_error *error);
 PARLEY_API parley_status parley_model_load(const char *path, parley_model **out, parley_error *error);

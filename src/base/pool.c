@@ -159,13 +159,25 @@ void pl_pool_run(pl_pool *pool, pl_task task, void *context, unsigned tasks) {
         await_helpers(pool);
 }
 
+/* Cores that this process may use; whether `allowed` names them. */
+static unsigned count_cores(cpu_set_t *allowed, bool *known) {
+    CPU_ZERO(allowed);
+    *known = sched_getaffinity(0, sizeof *allowed, allowed) == 0 && CPU_COUNT(allowed) > 0;
+    long online = sysconf(_SC_NPROCESSORS_ONLN); /* machines of more cores than a cpu_set_t has bits are not pinned */
+    return *known ? (unsigned)CPU_COUNT(allowed) : online > 0 ? (unsigned)online : 1;
+}
+
+unsigned pl_cores(void) {
+    cpu_set_t allowed;
+    bool known;
+    return count_cores(&allowed, &known);
+}
+
 parley_status pl_pool_open(pl_pool **out, unsigned threads, parley_error *error) {
     cpu_set_t allowed;
-    CPU_ZERO(&allowed);
+    bool known;
     *out = NULL;
-    bool known = sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_COUNT(&allowed) > 0;
-    long online = sysconf(_SC_NPROCESSORS_ONLN); /* machines of more cores than a cpu_set_t has bits are not pinned */
-    unsigned cores = known ? (unsigned)CPU_COUNT(&allowed) : online > 0 ? (unsigned)online : 1;
+    unsigned cores = count_cores(&allowed, &known);
     threads = threads ? threads : cores;
     pl_pool *pool = pl_alloc(1, sizeof *pool);
     pthread_t *handles = pl_alloc(threads, sizeof *handles);

@@ -11,7 +11,8 @@
 #define PL_MOST_SETTINGS 128
 
 typedef enum pl_intercept { PL_FREE, PL_PENALISED, PL_NO_INTERCEPT } pl_intercept;
-typedef enum pl_schedule { PL_CONSTANT, PL_INVERSE, PL_INVERSE_SQRT } pl_schedule;
+typedef enum pl_schedule { PL_ANY, PL_CONSTANT, PL_INVERSE, PL_INVERSE_SQRT, PL_ADAGRAD, PL_NORMALISED } pl_schedule;
+typedef enum pl_worker_per { PL_PER_PROCESS, PL_PER_CORE } pl_worker_per;
 typedef enum pl_choose { PL_CHOOSE_BEST, PL_CHOOSE_1SE } pl_choose;
 typedef enum pl_output { PL_LABEL, PL_DECISION, PL_PROBABILITY } pl_output;
 
@@ -39,12 +40,15 @@ struct parley_settings {
     /* the method */
     char preset[PL_TEXT], local[PL_TEXT], combine[PL_TEXT], exchange[PL_TEXT], engine[PL_TEXT];
     uint64_t workers, lanes, threads, seed;
+    uint64_t worker_per;  /* pl_worker_per */
     double local_epochs;  /* NaN: by local_steps; and if that is 0, moved while training */
     uint64_t local_steps; /* 0: by local_epochs */
     double batch_fraction, rate;
     uint64_t schedule; /* pl_schedule */
     uint64_t history;
     char start[PL_TEXT];
+    bool average_iterates, reweight;
+    uint64_t passes;
     /* when to stop and to look */
     double gap;
     uint64_t rounds;

@@ -64,7 +64,7 @@ static parley_status propose(pl_combine *combine, const pl_slice *slice, uint64_
 
 static bool stalled(pl_combine *combine) {
     step *this = (step *)combine;
-    if (this->schedule != PL_CONSTANT || this->halved == HALVINGS)
+    if (this->schedule > PL_CONSTANT || this->halved == HALVINGS)
         return false;
     this->halved++;
     this->rate *= 0.5;

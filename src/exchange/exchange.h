@@ -39,7 +39,7 @@ struct pl_exchange {
     uint64_t *block_bounds;
 };
 
-extern const pl_exchange_type pl_exchange_allreduce, pl_exchange_driver;
+extern const pl_exchange_type pl_exchange_allreduce, pl_exchange_driver, pl_exchange_shared;
 extern const pl_exchange_type *const pl_exchanges[];
 extern const unsigned pl_exchanges_count;
 

@@ -11,7 +11,7 @@
 
 #include "base/random.h"
 #include "engine/collective.h"
-#include "local/local.h"
+#include "local/gradient.h"
 #include "math/outer.h"
 #include "math/sparse.h"
 
@@ -35,6 +35,7 @@ typedef struct gradient {
     pl_outer *outer; /* of each lane: collects rows of the curvature */
     double b, db;    /* intercept at v and along the direction */
     const double *w; /* what a sample is taken at, or what is multiplied by the curvature */
+    const double *t; /* a dual point of the owner's, in place of the slopes; or NULL */
 } gradient;
 
 static double *lane_sum(const gradient *this, unsigned task) {
@@ -52,6 +53,8 @@ static void add_row(gradient *this, unsigned task, uint64_t i, double z, double 
     bool soft = this->softness > 0;
     if (soft)
         glm->loss->soften(glm->loss, z, pl_target(glm, i), this->softness, &slope, &curvature);
+    if (this->t)
+        slope = -this->t[i];
     if (slope != 0) {
         pl_plain_add(glm, i, q * slope, sum); /* scaled when all are added */
         if (glm->intercept != PL_NO_INTERCEPT)
@@ -68,8 +71,9 @@ static void add_row(gradient *this, unsigned task, uint64_t i, double z, double 
     if (scale != 1.0)
         return; /* a sample certifies nothing */
     /* where t = -slope, loss*(-t) = slope z - loss, without a logarithm; hinge would lose digits and needs none */
-    double conjugate =
-        glm->loss->smooth && !soft ? slope * z - loss : glm->loss->conjugate(glm->loss, -slope, pl_target(glm, i));
+    double conjugate = glm->loss->smooth && !soft && !this->t
+                           ? slope * z - loss
+                           : glm->loss->conjugate(glm->loss, -slope, pl_target(glm, i));
     pl_add_sides(glm, i, -slope, z - this->b, loss, conjugate, this->sides + (uint64_t)task * PL_ROW_SUMS);
 }
 
@@ -225,7 +229,7 @@ static parley_status evaluate(pl_local *local, const double *v, double *w, pl_up
 
 static parley_status rescale(pl_local *local, double scale, pl_evaluation *evaluation, parley_error *error) {
     gradient *this = (gradient *)local;
-    return pl_conjugate_rows(this->glm, this->team, this->z, NULL, scale, evaluation, error);
+    return pl_conjugate_rows(this->glm, this->team, this->z, this->t, scale, evaluation, error);
 }
 
 /* The penalty is the combine's business. */
@@ -394,6 +398,8 @@ static parley_status open_gradient(const pl_setup *setup, pl_local **out, parley
     *out = &this->base;
     return PARLEY_OK;
 }
+
+void pl_gradient_at(pl_local *local, const double *t) { ((gradient *)local)->t = t; }
 
 static const char *const reads[] = {"batch_fraction", "lanes", NULL};
 

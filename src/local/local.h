@@ -82,11 +82,15 @@ typedef struct pl_local pl_local;
 
 typedef struct pl_local_type {
     const char *name, *help;
-    unsigned needs, gives;                          /* PL_NEEDS_*; `gives` names what combines may need */
-    bool estimates;                                 /* fills in PL_SUM_RESIDUAL */
-    bool accelerates;                               /* heeds the round's momentum */
-    const char *const *settings;                    /* optional settings that it reads; ends with NULL */
-    bool by_columns;                                /* workers own columns, of which setup->columns is the deal */
+    unsigned needs, gives;       /* PL_NEEDS_*; `gives` names what combines may need */
+    bool estimates;              /* fills in PL_SUM_RESIDUAL */
+    bool accelerates;            /* heeds the round's momentum */
+    const char *const *settings; /* optional settings that it reads; ends with NULL */
+    bool by_columns;             /* workers own columns, of which setup->columns is the deal */
+    bool streams;                /* learns rows as they pass (online.h): has no rounds */
+    bool steps_in_place;         /* can work with setup->in_place */
+    /* Refuses settings that do not go together; `in_place` as in pl_setup. NULL: all do. */
+    parley_status (*check)(const parley_settings *settings, bool in_place, parley_error *error);
     uint64_t (*entries)(const pl_problem *problem); /* of v; NULL: the model's, problem->size */
     uint64_t (*bytes)(const pl_setup *setup);       /* that open will allocate */
     parley_status (*open)(const pl_setup *setup, pl_local **out, parley_error *error);
@@ -137,7 +141,7 @@ struct pl_local {
     const pl_local_type *type;
 };
 
-extern const pl_local_type pl_local_sdca, pl_local_scd, pl_local_gradient;
+extern const pl_local_type pl_local_sdca, pl_local_scd, pl_local_gradient, pl_local_sgd, pl_local_online;
 extern const pl_local_type *const pl_locals[];
 extern const unsigned pl_locals_count;
 

@@ -2,11 +2,7 @@
 #ifndef PL_SDCA_H
 #define PL_SDCA_H
 
-#include "local/local.h"
-
-/* A bucket is packed as first row << 8 | rows. */
-static inline uint64_t pl_bucket_row(uint64_t bucket) { return bucket >> 8; }
-static inline uint64_t pl_bucket_end(uint64_t bucket) { return (bucket >> 8) + (bucket & 255); }
+#include "local/order.h"
 
 typedef struct pl_sdca_worker {
     uint64_t *buckets, count; /* in the order of this epoch */

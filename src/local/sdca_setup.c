@@ -3,10 +3,6 @@
 
 #include "local/sdca.h"
 
-#define BUCKET_BYTES 16384      /* of a bucket of rows, where the data outgrow the caches */
-#define BUCKET_ROWS 16          /* and at most so many */
-#define CACHED_BYTES (4u << 20) /* of a matrix that needs no buckets */
-
 void pl_sdca_close(pl_local *local) {
     pl_sdca *this = (pl_sdca *)local;
     if (!this)
@@ -25,42 +21,17 @@ void pl_sdca_close(pl_local *local) {
         pl_free(owned[i]);
 }
 
-static uint64_t rows_in_bucket(const parley_data *data) {
-    uint64_t bytes = pl_all_nonzeros(data) * (data->x.value ? 8 : 4);
-    if (bytes <= CACHED_BYTES)
-        return 1;
-    uint64_t rows = BUCKET_BYTES / (bytes / pl_all_rows(data) + 1);
-    return rows < 1 ? 1 : rows > BUCKET_ROWS ? BUCKET_ROWS : rows;
-}
-
-static uint64_t count_buckets(const pl_team *team, unsigned k, uint64_t rows) {
-    uint64_t count = 0;
-    for (unsigned p = k * team->lanes; p < (k + 1) * team->lanes; p++)
-        for (uint64_t r = 0; r < team->parts[p].count; r++)
-            count += (team->parts[p].ranges[r].end - team->parts[p].ranges[r].begin + rows - 1) / rows;
-    return count;
-}
-
-static void fill_buckets(const pl_team *team, unsigned k, uint64_t rows, uint64_t *buckets) {
-    for (unsigned p = k * team->lanes; p < (k + 1) * team->lanes; p++)
-        for (uint64_t r = 0; r < team->parts[p].count; r++) {
-            pl_range range = team->parts[p].ranges[r];
-            for (uint64_t i = range.begin; i < range.end; i += rows)
-                *buckets++ = i << 8 | (range.end - i < rows ? range.end - i : rows);
-        }
-}
-
 static parley_status open_buckets(pl_sdca *this, parley_error *error) {
     const pl_team *team = this->team;
-    uint64_t rows = rows_in_bucket(this->glm->data), total = 0;
+    uint64_t rows = pl_bucket_rows(this->glm->data), total = 0;
     for (unsigned k = 0; k < team->hosted; k++)
-        total += this->workers[k].count = count_buckets(team, k, rows);
+        total += this->workers[k].count = pl_bucket_count(team, k, rows);
     parley_status status = pl_take(&this->buckets, total, sizeof *this->buckets, "the order of rows", error);
     uint64_t *next = this->buckets;
     for (unsigned k = 0; k < team->hosted && status == PARLEY_OK; k++) {
         pl_sdca_worker *worker = &this->workers[k];
         worker->buckets = next;
-        fill_buckets(team, k, rows, next);
+        pl_bucket_fill(team, k, rows, next);
         next += worker->count;
         worker->syncs = pl_lane_syncs(this, (double)team->nonzeros[k]);
         worker->lane_sigma = team->lanes;
@@ -85,42 +56,15 @@ static void place_copies(pl_sdca *this) {
     }
 }
 
-/* Marks the entries of v that worker k's rows touch, and counts them. */
-static uint64_t mark_support(const pl_sdca *this, unsigned k, uint8_t *touched) {
-    const pl_matrix *x = &this->glm->data->x;
-    const pl_part *part = &this->team->parts[k];
-    uint64_t count = 0;
-    memset(touched, 0, this->glm->size);
-    for (uint64_t r = 0; r < part->count; r++)
-        for (uint64_t e = x->start[part->ranges[r].begin]; e < x->start[part->ranges[r].end]; e++)
-            touched[x->index[e]] = 1;
-    if (this->glm->intercept != PL_NO_INTERCEPT)
-        touched[x->columns] = 1;
-    for (uint64_t j = 0; j < this->glm->size; j++)
-        count += touched[j];
-    return count;
-}
-
-/* A worker whose rows touch few columns sends only those: where an id and a value cost less than all values do. */
+/* A worker whose rows touch few columns sends only those. */
 static parley_status open_support(pl_sdca *this, unsigned k, uint8_t *touched, parley_error *error) {
     pl_sdca_worker *worker = &this->workers[k];
-    uint64_t size = this->glm->size, count = mark_support(this, k, touched);
-    if (count * 12 > size * 8)
-        return PARLEY_OK;
-    uint32_t *support = pl_alloc(count, sizeof *support);
-    double *change = pl_alloc(count, sizeof *change);
-    if (!support || !change) {
-        pl_free(support);
-        pl_free(change);
-        return pl_fail_memory(error, "a sparse update", count * 12);
-    }
-    worker->support = support;
-    worker->change = change;
-    worker->supported = count;
-    for (uint64_t j = 0, s = 0; j < size; j++)
-        if (touched[j])
-            support[s++] = (uint32_t)j;
-    return PARLEY_OK;
+    parley_status status =
+        pl_support_take(this->glm, this->team, k, touched, &worker->support, &worker->supported, error);
+    if (status != PARLEY_OK || !worker->support)
+        return status;
+    worker->change = NULL; /* its own now, not `current` */
+    return pl_take(&worker->change, worker->supported, sizeof *worker->change, "a sparse update", error);
 }
 
 static parley_status open_supports(pl_sdca *this, parley_error *error) {

@@ -12,6 +12,7 @@
 
 #define LEAST_P 1e-300 /* a logit of -690: below any margin that matters */
 #define STEPS 60       /* two or three are usual */
+#define FLOW_STEPS 4   /* from the first guess to all digits that a step needs */
 #define ROUGH 1e-4     /* more than rough_log is off */
 #define ENOUGH 0.1     /* of the first residual; the next visit of the row does the rest */
 #define FAR 3.0 /* a first residual counts as this at most: a tenth of a larger one may still be worse than no step */
@@ -76,6 +77,20 @@ static double dual_step(const pl_loss *loss, double z, double y, double t0, doub
     return y * p;
 }
 
+/* With m = y z, m + exp(m) grows by h: its root by Newton's method, from the right, where it is monotone. */
+static double flow(double z, double y, double h) {
+    double m = y * z;
+    if (m > 30.0) /* nothing is left to learn, and the sum would lose m */
+        return z;
+    double c = m + exp(m) + h;
+    m = c > 1.0 ? log(c) : c;
+    for (int i = 0; i < FLOW_STEPS; i++) {
+        double e = exp(m);
+        m -= (m + e - c) / (1.0 + e);
+    }
+    return y * m;
+}
+
 /* The gap is the Bregman distance from logit p to -m, r^2 c / 2 to second order, c = p (1 - p); and the step that was
  * made tells r, by Newton's formula: dp (1/c + h) = -r. Enough to plan by, without an exponential. */
 static double residual(const pl_loss *loss, double z, double y, double t0, double t, double h) {
@@ -93,6 +108,7 @@ const pl_loss pl_loss_logistic = {
     .expand = expand,
     .conjugate = conjugate,
     .dual_step = dual_step,
+    .flow = flow,
     .residual = residual,
     .probability = sigmoid,
 };

@@ -24,6 +24,8 @@ struct pl_loss {
     double (*conjugate)(const pl_loss *loss, double t, double y); /* loss*(-t); infinite outside its domain */
     /* The t that minimises conjugate(t) + (t - t0) z + h (t - t0)^2 / 2; h > 0. May be inexact, never infeasible. */
     double (*dual_step)(const pl_loss *loss, double z, double y, double t0, double h);
+    /* Where z is after `h` of dz/dh = -slope(z): what many small steps come to. NULL: z + h dual_step(z, y, 0, h). */
+    double (*flow)(double z, double y, double h);
     /* loss(z) + loss*(-t0) + t0 z >= 0, this row's share of the duality gap before the step from t0 to t; may be
      * approximate. */
     double (*residual)(const pl_loss *loss, double z, double y, double t0, double t, double h);

@@ -1,4 +1,5 @@
 /* squared.c: loss(z, y) = (z - y)^2 / 2; conjugate loss*(-t) = t^2/2 - t y. Linear regression. */
+#include <math.h>
 #include <stddef.h>
 
 #include "loss/loss.h"
@@ -25,6 +26,8 @@ static double residual(const pl_loss *loss, double z, double y, double t0, doubl
     return 0.5 * (z - y + t0) * (z - y + t0);
 }
 
+static double flow(double z, double y, double h) { return z - (y - z) * expm1(-h); }
+
 const pl_loss pl_loss_squared = {
     .name = "squared",
     .help = "(z - y)^2 / 2, real labels: linear regression",
@@ -34,5 +37,6 @@ const pl_loss pl_loss_squared = {
     .expand = expand,
     .conjugate = conjugate,
     .dual_step = dual_step,
+    .flow = flow,
     .residual = residual,
 };

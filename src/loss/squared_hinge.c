@@ -30,6 +30,11 @@ static double residual(const pl_loss *loss, double z, double y, double t0, doubl
     return slack * slack + a * (0.25 * a - 1.0 + m);
 }
 
+static double flow(double z, double y, double h) {
+    double slack = 1.0 - y * z;
+    return slack > 0 ? y * (1.0 - slack * exp(-2.0 * h)) : z;
+}
+
 const pl_loss pl_loss_squared_hinge = {
     .name = "squared-hinge",
     .help = "(1 - y z)+^2, two labels: smooth support vector machine",
@@ -39,6 +44,7 @@ const pl_loss pl_loss_squared_hinge = {
     .expand = expand,
     .conjugate = conjugate,
     .dual_step = dual_step,
+    .flow = flow,
     .residual = residual,
     .rests = true,
 };

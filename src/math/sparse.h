@@ -103,6 +103,7 @@ static inline void pl_sparse_add_scaled(const uint32_t *index, const float *valu
     for (uint64_t e = 0; e < count; e++)
         w[index[e]] += a * (value ? (double)value[e] : 1.0) * scale[index[e]];
 }
+static inline void pl_prefetch(const void *at) { __builtin_prefetch(at); }
 
 /* Asks for the first half kilobyte of the row that begins at entry `begin`; longer rows are fetched ahead by the
  * hardware. */

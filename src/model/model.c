@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "data/numeral.h"
+#include "model/fold.h"
 
 #define FORMAT "parley-model-1"
 #define PATH_FORMAT "parley-path-1"
@@ -30,6 +31,11 @@ static double decide(const parley_model *model, const pl_matrix *x, uint64_t row
     const double *coef = model->coef + output * model->columns;
     const uint32_t *index = x->index;
     double sum = 0.0;
+    if (model->fold_bits) {
+        for (uint64_t i = first; i < end; i++)
+            sum += coef[pl_fold(index[i], model->fold_bits)] * (x->value ? (double)x->value[i] : 1.0);
+        return sum + model->intercept[output];
+    }
     while (end > first && index[end - 1] >= model->columns)
         end--;
     if (x->value)
@@ -120,6 +126,18 @@ static parley_status check_finite(const parley_model *model, const char *path, p
     return PARLEY_OK;
 }
 
+/* Models of folded columns say so by their number of bits. */
+static parley_status read_fold(parley_model *model, const char *text, const char *path, parley_error *error) {
+    double bits = 0;
+    if (!text)
+        return PARLEY_OK;
+    if (!read_label(&text, &bits) || *text || !(bits >= 1 && bits <= 31) ||
+        model->columns != (uint64_t)1 << (unsigned)bits)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: fold_bits and the number of columns do not agree", path);
+    model->fold_bits = (unsigned)bits;
+    return PARLEY_OK;
+}
+
 static parley_status copy_metas(parley_model *model, const pl_container *container, const char *path,
                                 parley_error *error) {
     const pl_pair *pairs;
@@ -197,6 +215,8 @@ static parley_status from_container(const pl_container *container, const char *p
         status = read_labels(model, pl_container_meta(container, "labels"), path, error);
     if (status == PARLEY_OK)
         status = read_parameter(model, container, path, error);
+    if (status == PARLEY_OK)
+        status = read_fold(model, pl_container_meta(container, "fold_bits"), path, error);
     if (status == PARLEY_OK)
         status = copy_metas(model, container, path, error);
     if (status == PARLEY_OK)

@@ -13,10 +13,11 @@ struct parley_model {
     double *coef;      /* outputs x columns */
     double *intercept; /* outputs */
     const pl_loss *loss;
-    pl_loss own_loss; /* what it points to where the loss has a parameter */
-    pl_names names;   /* of columns, as in the data; perhaps none */
-    pl_names classes; /* of labels 0, 1, ..., where they were words */
-    double low, high; /* binary losses: the labels that -1 and +1 stand for */
+    pl_loss own_loss;   /* what it points to where the loss has a parameter */
+    pl_names names;     /* of columns, as in the data; perhaps none */
+    pl_names classes;   /* of labels 0, 1, ..., where they were words */
+    unsigned fold_bits; /* columns were folded (fold.h); 0: not */
+    double low, high;   /* binary losses: the labels that -1 and +1 stand for */
     unsigned metas;
     pl_pair meta[PL_MODEL_METAS]; /* both strings of a pair belong to the model */
 };

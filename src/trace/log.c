@@ -57,15 +57,16 @@ parley_status pl_log_start(pl_log *log, const parley_settings *settings, const p
         if (pl_settings[i].commands & (PL_FOR_TRAIN | PL_FOR_ONE))
             json_object_set_new(values, pl_settings[i].name, json_string(text));
     }
-    return write_line(log,
-                      json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o}",
-                                "event", "start", "version", parley_version(), "preset", summary->preset, "local",
-                                summary->local, "combine", summary->combine, "exchange", summary->exchange, "engine",
-                                summary->engine, "loss", summary->loss, "lambda", real(summary->lambda), "rows",
-                                whole(summary->rows), "columns", whole(summary->columns), "nonzeros",
-                                whole(summary->nonzeros), "fingerprint", hash, "workers", whole(summary->workers),
-                                "lanes", whole(summary->lanes), "threads", whole(summary->threads), "settings", values),
-                      error);
+    return write_line(
+        log,
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:b, s:o}", "event",
+                  "start", "version", parley_version(), "preset", summary->preset, "local", summary->local, "combine",
+                  summary->combine, "exchange", summary->exchange, "engine", summary->engine, "loss", summary->loss,
+                  "lambda", real(summary->lambda), "rows", whole(summary->rows), "columns", whole(summary->columns),
+                  "nonzeros", whole(summary->nonzeros), "fingerprint", hash, "workers", whole(summary->workers),
+                  "lanes", whole(summary->lanes), "threads", whole(summary->threads), "repeatable", summary->repeatable,
+                  "settings", values),
+        error);
 }
 
 static json_t *worker_line(unsigned number, const pl_worker_trace *worker) {

@@ -94,6 +94,11 @@ static parley_status check_columns(const pl_method *method, const parley_setting
 static parley_status check_pair(const pl_method *method, parley_error *error) {
     unsigned wanted = method->combine->needs & (PL_NEEDS_CHANGES | PL_NEEDS_SIGMA | PL_NEEDS_GRADIENT);
     bool gradient = wanted & PL_NEEDS_GRADIENT;
+    if (method->exchange->in_place && !method->local->steps_in_place)
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "exchange %s has workers step in one model, which local solver %s does not; use --local sgd or "
+                       "--exchange allreduce",
+                       method->exchange->name, method->local->name);
     if ((wanted & method->local->gives) == wanted)
         return PARLEY_OK;
     return pl_fail(error, PARLEY_BAD_USAGE,
@@ -152,7 +157,8 @@ static void readers(const char *name, char *text, size_t size) {
     *text = '\0';
     for (unsigned i = 0; i < pl_locals_count; i++)
         if (reads(pl_locals[i]->settings, name))
-            snprintf(text + strlen(text), size - strlen(text), "%s--local %s", *text ? " or " : "", pl_locals[i]->name);
+            snprintf(text + strlen(text), size - strlen(text), "%s--%s %s", *text ? " or " : "",
+                     pl_locals[i]->streams ? "preset" : "local", pl_locals[i]->name);
     for (unsigned i = 0; i < pl_combines_count; i++)
         if (reads(pl_combines[i]->settings, name))
             snprintf(text + strlen(text), size - strlen(text), "%s--combine %s", *text ? " or " : "",
@@ -208,6 +214,13 @@ static parley_status check_effect(const pl_method *method, const parley_settings
     if (!validates && (pl_setting_given(settings, "metric") || pl_setting_given(settings, "patience")))
         return pl_fail(error, PARLEY_BAD_USAGE, "--%s has no effect without --validation or --validation-fraction",
                        pl_setting_given(settings, "metric") ? "metric" : "patience");
+    if (reads(method->combine->settings, "schedule") && settings->schedule >= PL_ADAGRAD)
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "combine %s has one rate for all columns; use --schedule constant, inverse or inverse-sqrt, or "
+                       "--local sgd",
+                       method->combine->name);
+    if (pl_setting_given(settings, "workers") && pl_setting_given(settings, "worker_per"))
+        return pl_fail(error, PARLEY_BAD_USAGE, "--worker-per has no effect with --workers; leave one of them out");
     if (pl_setting_given(settings, "local_steps") && pl_setting_given(settings, "local_epochs"))
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "--local-steps and --local-epochs say the same thing; give one of them");
@@ -294,6 +307,9 @@ parley_status pl_method_resolve(parley_settings *settings, const pl_glm *glm, pl
     status = find_members(settings, preset, glm, method, error);
     if (status == PARLEY_OK)
         status = check_parameters(settings, error);
+    bool streams = preset->local && preset->local->streams;
+    if (status == PARLEY_OK && method->local && method->local->streams != streams)
+        return pl_fail(error, PARLEY_BAD_USAGE, "--local online goes with --preset online alone");
     if (status != PARLEY_OK || !method->local || !method->combine)
         return status; /* auto, before the data are known */
     status = apply_defaults(settings, preset, error);
@@ -307,6 +323,8 @@ parley_status pl_method_resolve(parley_settings *settings, const pl_glm *glm, pl
         status = check_columns(method, settings, glm, error);
     if (status == PARLEY_OK)
         status = check_effect(method, settings, error);
+    if (status == PARLEY_OK && method->local->check)
+        status = method->local->check(settings, method->exchange->in_place, error);
     return status == PARLEY_OK && method->sequel ? check_next(settings, glm, method, error) : status;
 }
 

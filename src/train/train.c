@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "train/run.h"
+#include "train/stream.h"
 
 #define LANE_NONZEROS 100000 /* below this a lane's work is shorter than its meetings */
 #define LANE_ENTRIES 8       /* non-zeros of a lane for each entry of v, which it has to keep in step */
@@ -59,7 +60,8 @@ static uint64_t choose_lanes(const pl_run *run, uint64_t workers) {
 static parley_status choose_team(pl_run *run, parley_error *error) {
     parley_settings *settings = run->settings;
     if (!settings->workers)
-        settings->workers = run->engine->ranks;
+        settings->workers =
+            (uint64_t)run->engine->ranks * (settings->worker_per == PL_PER_CORE ? run->engine->threads : 1);
     bool by_columns = run->method.local->by_columns;
     if (by_columns && run->data->deal)
         return pl_fail(
@@ -124,6 +126,7 @@ static void summarise(pl_run *run) {
     summary->local = run->method.local->name;
     summary->combine = run->method.combine->name;
     summary->exchange = run->method.exchange->name;
+    summary->repeatable = !run->method.exchange->in_place && !run->method.exchange->pull;
     summary->engine = run->engine->type->name;
     summary->loss = run->glm.loss->name;
     summary->lambda = run->glm.lambda;
@@ -414,6 +417,7 @@ static void finish_summary(pl_run *run) {
         summary->validation = validation->best;
         summary->validation_round = validation->best_round;
     }
+    summary->progressive_loss = NAN;
     summary->objective = run->best.objective;
     summary->dual = run->best.exists ? run->best.dual : NAN;
     summary->gap = pl_gap(&run->best);
@@ -497,9 +501,20 @@ parley_status pl_run_renew(pl_run *run, double lambda, parley_error *error) {
     return status;
 }
 
+static parley_status train_stream(pl_engine *engine, const parley_data *data, const parley_settings *settings,
+                                  parley_callback callback, void *user, parley_model **out, parley_summary *summary,
+                                  parley_error *error) {
+    *out = NULL;
+    if (engine->ranks == 1)
+        return pl_stream_data(data, settings, engine->threads, callback, user, out, summary, error);
+    return pl_fail(error, PARLEY_BAD_USAGE, "--preset online learns in one process, and there are %u", engine->ranks);
+}
+
 parley_status pl_train_rank(pl_engine *engine, const parley_data *data, const parley_settings *settings,
                             parley_callback callback, void *user, parley_model **out, parley_summary *summary,
                             parley_error *error) {
+    if (pl_streams(settings))
+        return train_stream(engine, data, settings, callback, user, out, summary, error);
     pl_run run = {.engine = engine, .data = data, .callback = callback, .user = user};
     parley_error local_error = {0};
     *out = NULL;

@@ -160,6 +160,15 @@ def reaches_the_unpenalised_optimum(parley, folder, problem):
     demand(relative <= OPTIMAL, f"{run.command}: {relative:.2e} above the optimum, relative")
 
 
+def comes_near_the_optimum(parley, folder, problem, flags, within):
+    """Averaged steps settle near the optimum: `within`, of P at w = 0, after 200 rounds."""
+    best, _ = optimum(problem)
+    data, common = write_problem(problem, folder)
+    run = train(parley, data, folder, *common, *flags, "--gap", 1e-6, "--rounds", 200, codes=(0, 3))
+    relative = (objective(problem, run.w, run.b) - best) / null_objective(problem)
+    demand(relative <= within, f"{run.command}: {relative:.2e} above the optimum, relative")
+
+
 def bounds_the_distance_every_round(parley, folder, problem, flags):
     best, _ = optimum(problem)
     data, common = write_problem(problem, folder)
@@ -252,12 +261,24 @@ def special_cases():
         "gd": [],
         "minibatch-sgd": ["--workers", 2],
         "mllib-sgd": ["--workers", 4],
+        "ma-sgd": ["--workers", 3],
+        "splash": ["--workers", 2],
+        "hogwild": ["--workers", 2],
     }
     for loss, kind, (preset, flags) in itertools.product(LOSSES, ("free", "none"), slow.items()):
         x, y = data_for("sparse", loss)
         problem = Problem(x, y, loss, 0.01, 0.0, kind, draw_weights(len(y)), width_for("sparse", loss))
         yield f"{loss} intercept {kind}: {preset} bounds the distance every round", partial(
             bounds_the_distance_every_round, problem=problem, flags=["--preset", preset, *flags]
+        )
+    averaged = {"ma-sgd": (1, 1e-3), "ma-sgd ": (4, 1e-2), "ma-sgd --schedule normalised": (1, 3e-2), "hogwild": (2, 1e-2)}
+    for loss, rho, (words, (workers, within)) in itertools.product(LOSSES, (0.0, 0.5), averaged.items()):
+        x, y = data_for("sparse", loss)
+        problem = Problem(x, y, loss, 0.01, rho, "free", draw_weights(len(y)), width_for("sparse", loss))
+        within = max(within, {"hinge": 3e-3, "epsilon-insensitive": 3e-3, "poisson": 5e-2}.get(loss, 0))
+        flags = ["--workers", workers, "--preset", *words.split()]
+        yield f"{loss} l1_ratio {rho}: {words} with {workers} workers comes near the optimum", partial(
+            comes_near_the_optimum, problem=problem, flags=flags, within=within
         )
     for loss, kind, weighted in itertools.product(("huber", "poisson"), ("free", "none"), (False, True)):
         x, y = data_for("small", loss)
@@ -436,6 +457,9 @@ def identity_cases():
         ["--preset", "gd", "--workers", 5, "--lanes", 1],
         ["--preset", "minibatch-sgd", "--workers", 4, "--lanes", 1],
         ["--preset", "mllib-sgd", "--workers", 8, "--lanes", 1, "--loss", "squared"],
+        ["--preset", "ma-sgd", "--workers", 5, "--lanes", 1],
+        ["--preset", "ma-sgd", "--workers", 3, "--lanes", 2, "--schedule", "normalised", "--loss", "hinge"],
+        ["--preset", "ma-sgd", "--workers", 4, "--lanes", 1, "--average-iterates"],
     ]
     for flags in methods:
         yield f"same bytes for 1, 2 and 4 threads: {' '.join(map(str, flags))}", partial(

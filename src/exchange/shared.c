@@ -1,0 +1,16 @@
+/* shared.c: one v in the memory of one process, in which all workers step without locks (Hogwild). Nothing is sent, and
+ * what a run gives depends on which of two workers writes last. */
+#include "exchange/exchange.h"
+
+static void traffic(unsigned workers, unsigned worker, uint64_t update_bytes, uint64_t table_bytes, uint64_t *sent,
+                    uint64_t *received) {
+    (void)workers, (void)worker, (void)update_bytes, (void)table_bytes;
+    *sent = *received = 0;
+}
+
+const pl_exchange_type pl_exchange_shared = {
+    .name = "shared",
+    .help = "none: workers step in one v in memory, without locks; not repeatable",
+    .in_place = true,
+    .traffic = traffic,
+};

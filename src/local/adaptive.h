@@ -1,0 +1,81 @@
+/* adaptive.h: steps whose rate every entry of the model finds for itself.
+ *
+ *   AdaGrad:     rate_j = eta / sqrt(sum of (slope x_j)^2 so far)
+ *   normalised:  rate_j = eta sqrt(rows / sum of (x_j / scale_j)^2) / (scale_j sqrt(sum ...)),  scale_j the largest
+ *                |x_j| so far, so that no column's unit matters (Ross, Mineiro & Langford 2013; Vowpal Wabbit)
+ *
+ * With h the change of the margin by a step of slope -1, a row's step goes where many small ones would, dz/dh =
+ * -loss'(z), so that no rate overshoots and a row of weight 2 is two rows (Karampatziakis & Langford 2011); where that
+ * has no closed form, the slope is taken where the step ends:  t = -loss'(z + h t). */
+#ifndef PL_ADAPTIVE_H
+#define PL_ADAPTIVE_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "loss/loss.h"
+
+/* What is known of an entry, in a quarter of a cache line. */
+typedef struct pl_cell {
+    float w, sum, scale;
+    union {
+        float rare;    /* steps for each one that touches it: what its penalty counts for; 0: none */
+        uint32_t last; /* the step that touched it last */
+    };
+} pl_cell;
+
+typedef struct pl_cell_row {
+    const uint32_t *index;
+    const float *value; /* NULL: ones */
+    uint64_t count;
+    float *rate; /* room for `count` */
+} pl_cell_row;
+
+static inline float pl_cell_value(const pl_cell_row *row, uint64_t e) { return row->value ? row->value[e] : 1.0F; }
+
+/* The t that stands for minus the slope in a step of h from z. */
+static inline double pl_adaptive_slope(const pl_loss *loss, double z, double y, double slope, double h) {
+    if (h < 1e-7)
+        return -slope;
+    return loss->flow ? (loss->flow(z, y, h) - z) / h : loss->dual_step(loss, z, y, 0.0, h);
+}
+
+static inline double pl_cells_dot(const pl_cell *cells, const pl_cell_row *row) {
+    double s0 = 0, s1 = 0;
+    uint64_t e = 0;
+    for (; e + 2 <= row->count; e += 2) {
+        s0 += (double)(pl_cell_value(row, e) * cells[row->index[e]].w);
+        s1 += (double)(pl_cell_value(row, e + 1) * cells[row->index[e + 1]].w);
+    }
+    if (e < row->count)
+        s0 += (double)(pl_cell_value(row, e) * cells[row->index[e]].w);
+    return s0 + s1;
+}
+
+/* Takes a row with this squared slope into account: leaves the rates of its entries, adds its squared norm in units of
+ * the scales to `norm`, and returns sum rate x^2. */
+static inline double pl_cells_rates(pl_cell *cells, const pl_cell_row *row, float slope2, bool normalised,
+                                    double *norm) {
+    double reach = 0, squares = 0;
+    for (uint64_t e = 0; e < row->count; e++) {
+        pl_cell *cell = &cells[row->index[e]];
+        float x = pl_cell_value(row, e), size = fabsf(x), scale = 1.0F;
+        if (normalised) {
+            if (size > cell->scale) {
+                if (cell->scale > 0)
+                    cell->w *= cell->scale / size; /* what it would be, had the scale been known */
+                cell->scale = size;
+            }
+            scale = cell->scale > 0 ? cell->scale : 1.0F;
+            squares += (double)(x / scale * (x / scale));
+        }
+        cell->sum += slope2 * x * x;
+        row->rate[e] = cell->sum > 0 ? 1.0F / (scale * sqrtf(cell->sum)) : 0.0F;
+        reach += (double)(row->rate[e] * x * x);
+    }
+    *norm += squares;
+    return reach;
+}
+
+#endif

@@ -1,0 +1,288 @@
+/* online.c: one step for each row, with normalised adaptive rates (adaptive.h): Vowpal Wabbit's default.
+ *
+ * Penalties are lazy: an entry that was not touched for m steps is penalised for all of them when it is,
+ *     w <- soft(w, m eta rate l1) / (1 + m eta rate l2)
+ * and once more at the end. Columns are kept as they come, in a table that grows, or folded into 2^bits of them.
+ * Predictions are held within 0 and the targets seen so far, where they are on the targets' scale. */
+#include "local/online.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "data/format.h"
+#include "local/adaptive.h"
+#include "math/sparse.h"
+#include "model/fold.h"
+
+#define FIRST_RATE 0.5
+
+struct pl_online {
+    pl_online_state state;
+    pl_loss const *loss;
+    pl_loss own_loss; /* what it points to where it has a parameter */
+    bool normalised;
+    pl_intercept intercept;
+    double rate, l1, l2;
+    unsigned bits;      /* of the folded table; 0: not folded */
+    pl_span table;      /* cells */
+    uint64_t size;      /* how many */
+    pl_cell constant;   /* of the intercept */
+    uint32_t step;      /* rows so far: what `last` is compared with */
+    double rows, norms; /* of normalised rates, weighted */
+    double least, most; /* of 0 and the targets seen */
+    float *rates;       /* of a row's entries */
+    uint32_t *folded;   /* its columns, where they are folded */
+    uint64_t room;      /* of both */
+};
+
+static parley_status grow_table(pl_online *online, uint64_t columns, parley_error *error) {
+    uint64_t wanted = online->bits ? (uint64_t)1 << online->bits : columns;
+    if (wanted > online->size && wanted * sizeof(pl_cell) > online->table.bytes &&
+        !pl_span_reserve(&online->table, (wanted + (online->bits ? 0 : wanted / 2)) * sizeof(pl_cell)))
+        return pl_fail_memory(error, "the weights; --hash-bits bounds them", wanted * sizeof(pl_cell));
+    online->size = wanted > online->size ? wanted : online->size;
+    return PARLEY_OK;
+}
+
+static parley_status grow_row(pl_online *online, uint64_t count, parley_error *error) {
+    if (count <= online->room)
+        return PARLEY_OK;
+    uint64_t room = count + count / 2;
+    float *rates = pl_realloc(online->rates, room, sizeof *rates);
+    online->rates = rates ? rates : online->rates;
+    uint32_t *folded = pl_realloc(online->folded, room, sizeof *folded);
+    online->folded = folded ? folded : online->folded;
+    if (!rates || !folded)
+        return pl_fail_memory(error, "a row", room * 8);
+    online->room = room;
+    return PARLEY_OK;
+}
+
+static bool binary_label(double label) { return label == 1.0 || label == 0.0 || label == -1.0; }
+
+/* Loss auto: by the labels of the first rows. */
+static void choose_loss(pl_online *online, const parley_data *batch) {
+    bool binary = true;
+    for (uint64_t i = 0; i < batch->x.rows && binary; i++)
+        binary = binary_label(batch->label[i]);
+    online->loss = binary ? &pl_loss_logistic : &pl_loss_squared;
+}
+
+static parley_status target_of(pl_online *online, const parley_data *batch, uint64_t i, double *y,
+                               parley_error *error) {
+    pl_online_state *state = &online->state;
+    double label = *y = batch->label[i];
+    if (online->loss->counts && !(label >= 0))
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: row %llu has the label %g; loss %s takes labels from 0 up",
+                       batch->path, (unsigned long long)state->rows + 1, label, online->loss->name);
+    if (online->loss->labels == PL_LABELS_REAL)
+        return PARLEY_OK;
+    if (!binary_label(label))
+        return pl_fail(error, PARLEY_BAD_INPUT,
+                       "%s: row %llu has the label %g; a stream's labels must be -1 and +1, or 0 and 1", batch->path,
+                       (unsigned long long)state->rows + 1, label);
+    if (label <= 0 && isnan(state->low))
+        state->low = label;
+    if (label <= 0 && label != state->low)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: row %llu has the label %g after others of %g; use one of them",
+                       batch->path, (unsigned long long)state->rows + 1, label, state->low);
+    *y = label > 0 ? 1.0 : -1.0;
+    return PARLEY_OK;
+}
+
+static pl_cell *cells_of(const pl_online *online) { return online->table.data; }
+
+static pl_cell_row row_of(pl_online *online, const pl_matrix *x, uint64_t i) {
+    uint64_t begin = x->start[i];
+    pl_cell_row row = {x->index + begin, x->value ? x->value + begin : NULL, x->start[i + 1] - begin, online->rates};
+    if (!online->bits)
+        return row;
+    for (uint64_t e = 0; e < row.count; e++)
+        online->folded[e] = pl_fold(row.index[e], online->bits);
+    row.index = online->folded;
+    return row;
+}
+
+/* What the steps since it was last touched would have made of a weight. */
+static void penalise(const pl_online *online, pl_cell *cell, double eta) {
+    float missed = (float)(online->step - cell->last), rate = (float)eta;
+    cell->last = online->step;
+    if (!(cell->sum > 0))
+        return;
+    rate *= missed / ((online->normalised && cell->scale > 0 ? cell->scale : 1.0F) * sqrtf(cell->sum));
+    float cut = rate * (float)online->l1, w = cell->w;
+    w = w > cut ? w - cut : w < -cut ? w + cut : 0.0F;
+    cell->w = w / (1.0F + rate * (float)online->l2);
+}
+
+static double eta_of(const pl_online *online) {
+    return online->rate * (online->normalised && online->norms > 0 ? sqrt(online->rows / online->norms) : 1.0);
+}
+
+static void penalise_row(pl_online *online, const pl_cell_row *row) {
+    double eta = eta_of(online);
+    for (uint64_t e = 0; e < row->count; e++)
+        penalise(online, &cells_of(online)[row->index[e]], eta);
+    if (online->intercept == PL_PENALISED)
+        penalise(online, &online->constant, eta);
+}
+
+static double predict(pl_online *online, const pl_cell_row *row) {
+    double z = pl_cells_dot(cells_of(online), row) + (double)online->constant.w;
+    bool bounded = !online->loss->counts && !online->loss->probability;
+    return bounded ? fmin(online->most, fmax(online->least, z)) : z;
+}
+
+static void step(pl_online *online, const pl_cell_row *row, double z, double y, double slope, double weight) {
+    uint32_t zero = 0;
+    float rate_b = 0;
+    pl_cell *cells = cells_of(online);
+    pl_cell_row constant = {&zero, NULL, online->intercept == PL_NO_INTERCEPT ? 0 : 1, &rate_b};
+    float slope2 = (float)(slope * slope * weight);
+    double norm = 0, reach = pl_cells_rates(cells, row, slope2, online->normalised, &norm);
+    reach += pl_cells_rates(&online->constant, &constant, slope2, online->normalised, &norm);
+    online->norms += weight * norm;
+    online->rows += weight;
+    double eta = eta_of(online) * weight, h = eta * reach;
+    float t = (float)(eta * pl_adaptive_slope(online->loss, z, y, slope, h));
+    for (uint64_t e = 0; e < row->count; e++)
+        cells[row->index[e]].w += t * row->rate[e] * pl_cell_value(row, e);
+    if (constant.count)
+        online->constant.w += t * rate_b;
+}
+
+static parley_status learn_row(pl_online *online, const parley_data *batch, uint64_t i, parley_error *error) {
+    pl_online_state *state = &online->state;
+    double y, weight = batch->weight ? batch->weight[i] : 1.0, slope, curvature;
+    parley_status status = target_of(online, batch, i, &y, error);
+    if (status == PARLEY_OK)
+        status = grow_row(online, batch->x.start[i + 1] - batch->x.start[i], error);
+    if (status != PARLEY_OK)
+        return status;
+    online->least = fmin(online->least, y);
+    online->most = fmax(online->most, y);
+    pl_cell_row row = row_of(online, &batch->x, i);
+    if (online->l1 > 0 || online->l2 > 0)
+        penalise_row(online, &row);
+    double z = predict(online, &row), loss = online->loss->expand(online->loss, z, y, &slope, &curvature);
+    if (slope != 0 && weight > 0)
+        step(online, &row, z, y, slope, weight);
+    online->step++;
+    state->rows++;
+    state->nonzeros += row.count;
+    state->weight += weight;
+    state->loss += weight * loss;
+    state->label = batch->label[i];
+    state->prediction = z;
+    state->features = row.count + (online->intercept != PL_NO_INTERCEPT);
+    return PARLEY_OK;
+}
+
+/* Asks for the cells of a row that comes later. */
+static void look_ahead(const pl_online *online, const pl_matrix *x, uint64_t i) {
+    const pl_cell *cells = cells_of(online);
+    for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++)
+        pl_prefetch(cells + (online->bits ? pl_fold(x->index[e], online->bits) : x->index[e]));
+}
+
+parley_status pl_online_learn(pl_online *online, const parley_data *batch, uint64_t begin, uint64_t end,
+                              parley_error *error) {
+    if (!online->loss)
+        choose_loss(online, batch);
+    if (batch->format == &pl_format_csv)
+        return pl_fail(error, PARLEY_BAD_INPUT,
+                       "%s: CSV is not for streams, which keep no names; write it as a cache by parley convert first",
+                       batch->path);
+    online->state.hash_bits = batch->hash_bits;
+    if (batch->hash_bits)
+        online->bits = 0; /* hashed when they were read */
+    online->state.learns = online->loss;
+    online->state.columns = batch->x.columns > online->state.columns ? batch->x.columns : online->state.columns;
+    parley_status status = grow_table(online, batch->x.columns, error);
+    for (uint64_t i = begin; i < end && status == PARLEY_OK; i++) {
+        if (i + 1 < end)
+            look_ahead(online, &batch->x, i + 1);
+        status = learn_row(online, batch, i, error);
+    }
+    return status;
+}
+
+const pl_online_state *pl_online_look(const pl_online *online) { return &online->state; }
+
+parley_status pl_online_model(pl_online *online, parley_model **out, parley_error *error) {
+    const pl_online_state *state = &online->state;
+    parley_status status = pl_model_new(1, online->size, online->loss, out, error);
+    if (status != PARLEY_OK)
+        return status;
+    double eta = eta_of(online);
+    for (uint64_t j = 0; j < online->size; j++) {
+        pl_cell *cell = &cells_of(online)[j];
+        if (online->l1 > 0 || online->l2 > 0)
+            penalise(online, cell, eta);
+        (*out)->coef[j] = (double)cell->w;
+    }
+    (*out)->intercept[0] = (double)online->constant.w;
+    (*out)->fold_bits = online->bits;
+    (*out)->low = isnan(state->low) ? -1.0 : state->low;
+    (*out)->high = 1.0;
+    return status;
+}
+
+void pl_online_close(pl_online *online) {
+    if (!online)
+        return;
+    pl_span_free(&online->table);
+    pl_free(online->rates);
+    pl_free(online->folded);
+    pl_free(online);
+}
+
+parley_status pl_online_open(const parley_settings *settings, pl_online **out, parley_error *error) {
+    parley_status status = pl_take(out, 1, sizeof **out, "online learning", error);
+    if (status != PARLEY_OK)
+        return status;
+    pl_online *online = *out;
+    double lambda = isnan(settings->lambda) ? 0.0 : settings->lambda;
+    online->loss = pl_loss_find(settings->loss);
+    if (online->loss && online->loss->parameter) {
+        online->own_loss = *online->loss;
+        online->own_loss.width = pl_setting_real(settings, online->loss->parameter);
+        online->loss = &online->own_loss;
+    }
+    online->normalised = (pl_schedule)settings->schedule != PL_ADAGRAD;
+    online->intercept = (pl_intercept)settings->intercept;
+    online->rate = isnan(settings->rate) ? FIRST_RATE : settings->rate;
+    online->l1 = lambda * settings->l1_ratio;
+    online->l2 = lambda * (1.0 - settings->l1_ratio);
+    online->bits = pl_setting_given(settings, "hash_bits") ? (unsigned)settings->hash_bits : 0;
+    online->state.low = NAN;
+    online->state.high = 1.0;
+    return PARLEY_OK;
+}
+
+/* Settings that stand for rounds, shards or certificates, which a stream has not. */
+static parley_status check(const parley_settings *settings, bool in_place, parley_error *error) {
+    static const char *const not_read[] = {"gap", "rounds", "evaluate_every", "workers",  "worker_per", "weights",
+                                           "log", "engine", "combine",        "exchange", "seed"};
+    (void)in_place;
+    for (unsigned i = 0; i < sizeof not_read / sizeof *not_read; i++)
+        if (pl_setting_given(settings, not_read[i])) {
+            char flag[48];
+            pl_setting_flag(pl_setting_find(not_read[i]), flag, sizeof flag);
+            return pl_fail(error, PARLEY_BAD_USAGE, "%s has no effect with --preset online; leave it out", flag);
+        }
+    if (settings->schedule != PL_ANY && settings->schedule < PL_ADAGRAD)
+        return pl_fail(error, PARLEY_BAD_USAGE, "--preset online takes --schedule normalised or adagrad");
+    return PARLEY_OK;
+}
+
+static const char *const reads[] = {"rate", "schedule", "passes", NULL};
+
+const pl_local_type pl_local_online = {
+    .name = "online",
+    .help = "a step for each row of a stream, in order",
+    .gives = PL_NEEDS_CHANGES,
+    .settings = reads,
+    .streams = true,
+    .check = check,
+};

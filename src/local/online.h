@@ -1,0 +1,28 @@
+/* online.h: learning from rows as they pass, one at a time and in their order. */
+#ifndef PL_ONLINE_H
+#define PL_ONLINE_H
+
+#include "local/local.h"
+
+typedef struct pl_online pl_online;
+
+/* What is known after a row; losses are those of predictions made before the row was learnt. */
+typedef struct pl_online_state {
+    uint64_t rows, nonzeros, columns; /* so far; columns: the largest number seen */
+    double weight, loss;              /* sums; a row's loss counts by its weight */
+    double label, prediction;         /* of the latest row */
+    uint64_t features;                /* of that row, the intercept among them */
+    unsigned hash_bits;               /* the last 2^hash_bits columns are hashes; 0: none are */
+    const pl_loss *learns;            /* the loss, when it is known */
+    double low, high;                 /* binary losses: the labels of -1 and +1 */
+} pl_online_state;
+
+parley_status pl_online_open(const parley_settings *settings, pl_online **out, parley_error *error);
+/* Learns rows [begin, end) of a batch. */
+parley_status pl_online_learn(pl_online *online, const parley_data *batch, uint64_t begin, uint64_t end,
+                              parley_error *error);
+const pl_online_state *pl_online_look(const pl_online *online);
+parley_status pl_online_model(pl_online *online, parley_model **out, parley_error *error);
+void pl_online_close(pl_online *online);
+
+#endif

@@ -1,0 +1,269 @@
+/* sgd.c: stochastic gradient steps on a worker's own copy of v = w, row by row in shuffled order (sgd_step.c).
+ *
+ * Rates: rate, rate / (1 + passes), rate / sqrt(1 + passes), or each entry's own (adaptive.h). Averaged copies settle
+ * at a distance from the optimum that grows with the rate: when the objective that the workers meet as they go has not
+ * fallen for some rounds, the rate is halved; when it has risen far, the run goes back to where it was least.
+ *
+ * The certificate is the gradient solver's, t = -loss'(z). Where the loss is not smooth that never closes the gap:
+ * there t is a running mean of the slopes that the steps met, which is as feasible as they are. */
+#include "local/sgd.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "local/gradient.h"
+
+#define PATIENCE 2.0   /* rounds without a new least objective, at the first rate */
+#define SLOWER 1.5     /* and so many times more after each, when one has helped: smaller steps take longer */
+#define FAR 2.0        /* times the least objective: diverging */
+#define BACK_OFF 0.125 /* of the rate, then */
+#define HALVINGS 40
+
+static double rate_at(const pl_sgd *sgd, double passes) {
+    switch (sgd->schedule) {
+    case PL_INVERSE: return sgd->rate / (1.0 + passes);
+    case PL_INVERSE_SQRT: return sgd->rate / sqrt(1.0 + passes);
+    default: return sgd->rate;
+    }
+}
+
+/* The next bucket; shuffles them when an epoch begins. */
+static uint64_t next_bucket(pl_sgd *sgd, pl_sgd_worker *worker, unsigned number) {
+    if (worker->cursor == worker->count || worker->epoch == 0) {
+        pl_stream stream = pl_stream_make(sgd->team->seed, number, worker->epoch++);
+        pl_shuffle(&stream, worker->buckets, worker->count);
+        worker->cursor = 0;
+    }
+    return worker->buckets[worker->cursor++];
+}
+
+static void make_steps(pl_sgd *sgd, unsigned k, const double *v) {
+    pl_sgd_worker *worker = &sgd->workers[k];
+    worker->v = v;
+    double began = pl_engine_now(sgd->team->engine);
+    pl_sgd_begin(sgd, worker);
+    for (; worker->left > 0; worker->left--) {
+        uint64_t bucket = next_bucket(sgd, worker, sgd->team->first + k);
+        double passes = (double)(worker->epoch - 1) + (double)(worker->cursor - 1) / (double)worker->count;
+        pl_sgd_visit(sgd, worker, bucket, rate_at(sgd, passes));
+    }
+    worker->shrink = sgd->in_place ? 1.0 : pl_sgd_end(sgd, worker);
+    worker->seconds += pl_engine_now(sgd->team->engine) - began;
+}
+
+static void work_task(void *context, unsigned k) {
+    pl_sgd *sgd = context;
+    make_steps(sgd, k, sgd->v);
+}
+
+static void set_steps(pl_sgd *sgd, unsigned k, const pl_round *round) {
+    pl_sgd_worker *worker = &sgd->workers[k];
+    double rows = (double)sgd->team->rows[k];
+    double buckets = rows > 0 ? ceil(pl_round_steps(round, rows) / rows * (double)worker->count - 1e-9) : 0;
+    worker->left = buckets < 1 && rows > 0 ? 1 : (uint64_t)buckets;
+}
+
+static void report(const pl_sgd *sgd, unsigned k, pl_update *update) {
+    const pl_team *team = sgd->team;
+    const pl_sgd_worker *worker = &sgd->workers[k];
+    *update = (pl_update){.shrink = worker->shrink,
+                          .weight = team->weight[k],
+                          .count = sgd->in_place ? 0 : worker->supported,
+                          .index = worker->support,
+                          .value = worker->change,
+                          .seconds = worker->seconds,
+                          .passes = team->nonzeros[k] ? worker->touched / (double)team->nonzeros[k]
+                                    : team->rows[k]   ? (double)worker->steps / (double)team->rows[k]
+                                                      : 0.0};
+}
+
+/* Loss of a worker's part of the sample at v. */
+static void sample_task(void *context, unsigned k) {
+    pl_sgd *sgd = context;
+    const pl_glm *glm = sgd->glm;
+    double slope, curvature, sum = 0, b = glm->intercept == PL_NO_INTERCEPT ? 0.0 : sgd->v[glm->data->x.columns];
+    double began = pl_engine_now(sgd->team->engine);
+    for (unsigned p = k * sgd->team->lanes; p < (k + 1) * sgd->team->lanes; p++)
+        for (uint64_t r = 0; r < sgd->team->parts[p].count; r++) {
+            pl_range range = sgd->team->parts[p].ranges[r];
+            for (uint64_t i = range.begin; i < range.end; i += sgd->stride)
+                sum += pl_share(glm, i) * glm->loss->expand(glm->loss, pl_row_dot(glm, i, sgd->v) + b,
+                                                            pl_target(glm, i), &slope, &curvature);
+        }
+    sgd->team->worker_sums[k] = sum * (double)sgd->stride;
+    sgd->workers[k].seconds = pl_engine_now(sgd->team->engine) - began;
+}
+
+static bool halve(pl_sgd *sgd, double factor) {
+    if (sgd->halved == HALVINGS)
+        return false;
+    sgd->halved++;
+    sgd->rate *= factor;
+    sgd->since = 0;
+    sgd->patience *= sgd->helped ? SLOWER : 1.0;
+    sgd->age = (sgd->age + 1) / 2; /* old dual variables are further off than new ones */
+    return true;
+}
+
+/* How good v is, on a sample: decides on the rate, and whether to go back. */
+static parley_status watch(pl_sgd *sgd, double *v, parley_error *error) {
+    const pl_glm *glm = sgd->glm;
+    bool decays = sgd->schedule == PL_INVERSE || sgd->schedule == PL_INVERSE_SQRT;
+    double found;
+    sgd->team->engine->type->run(sgd->team->engine, sample_task, sgd, sgd->team->hosted);
+    parley_status status = pl_team_sum(sgd->team, sgd->team->worker_sums, 1, &found, error);
+    found += pl_penalty(glm, v, 0, glm->size);
+    if (status != PARLEY_OK)
+        return status;
+    if (found < sgd->least) {
+        sgd->since = 0;
+        sgd->helped = sgd->helped || isfinite(sgd->least);
+        sgd->least = found;
+        memcpy(sgd->v_least, v, glm->size * sizeof *v);
+    } else if (!(found <= FAR * sgd->least)) {
+        memcpy(v, sgd->v_least, glm->size * sizeof *v);
+        halve(sgd, BACK_OFF);
+    } else
+        sgd->since++;
+    if (sgd->since >= sgd->patience && !decays)
+        halve(sgd, 0.5);
+    return status;
+}
+
+static parley_status work(pl_local *local, const pl_round *round, double *v, pl_update *update,
+                          pl_evaluation *evaluation, parley_error *error) {
+    pl_sgd *sgd = (pl_sgd *)local;
+    pl_engine *engine = sgd->team->engine;
+    (void)evaluation;
+    sgd->v = v;
+    if (!sgd->started)
+        memcpy(v, sgd->v_least, sgd->glm->size * sizeof *v);
+    sgd->started = true;
+    sgd->patience = fmax(sgd->patience, PATIENCE);
+    double rows = (double)sgd->team->all_rows / sgd->team->workers;
+    parley_status status = PARLEY_OK;
+    for (unsigned k = 0; k < sgd->team->hosted; k++) {
+        sgd->workers[k].seconds = 0;
+        set_steps(sgd, k, round);
+    }
+    if (sgd->worked == 0) {
+        sgd->age++;
+        status = watch(sgd, v, error);
+    }
+    sgd->worked += pl_round_steps(round, rows) / rows;
+    if (sgd->worked > 1.0 - 1e-9) /* shorter rounds are watched once an epoch, because that costs a part of one */
+        sgd->worked = 0;
+    if (status != PARLEY_OK)
+        return status;
+    engine->type->run(engine, work_task, sgd, sgd->team->hosted);
+    for (unsigned k = 0; k < sgd->team->hosted; k++)
+        report(sgd, k, &update[k]);
+    return status;
+}
+
+/* Nobody watches here: the schedule alone decides the rate. */
+static parley_status work_alone(pl_local *local, unsigned k, const pl_round *round, double *v, pl_update *update,
+                                parley_error *error) {
+    pl_sgd *sgd = (pl_sgd *)local;
+    (void)error;
+    sgd->workers[k].seconds = 0;
+    set_steps(sgd, k, round);
+    make_steps(sgd, k, v);
+    report(sgd, k, update);
+    return PARLEY_OK;
+}
+
+static void add_sides(const void *context, uint64_t i, double *sums) {
+    const pl_sgd *sgd = context;
+    sums[sgd->t[i] > 0] += pl_share(sgd->glm, i) * fabs(sgd->t[i]);
+}
+
+/* A free intercept wants sum q t = 0: the heavier side of the means is scaled down. */
+static parley_status even_out(pl_sgd *sgd, parley_error *error) {
+    double sums[2] = {0}, scale[2] = {1.0, 1.0};
+    parley_status status = pl_total_rows(sgd->team, add_sides, sgd, 2, sums, error);
+    if (sgd->glm->intercept == PL_FREE && sums[0] != sums[1])
+        scale[sums[1] > sums[0]] = fmin(sums[0], sums[1]) / fmax(sums[0], sums[1]);
+    for (uint64_t i = 0; i < sgd->glm->data->x.rows; i++)
+        sgd->t_even[i] = sgd->t[i] * scale[sgd->t[i] > 0];
+    return status;
+}
+
+static parley_status evaluate(pl_local *local, const double *v, double *w, pl_update *update, pl_evaluation *evaluation,
+                              parley_error *error) {
+    pl_sgd *sgd = (pl_sgd *)local;
+    parley_status status = sgd->t ? even_out(sgd, error) : PARLEY_OK;
+    return status == PARLEY_OK ? pl_local_gradient.evaluate(sgd->gradient, v, w, update, evaluation, error) : status;
+}
+
+static parley_status rescale(pl_local *local, double scale, pl_evaluation *evaluation, parley_error *error) {
+    return pl_local_gradient.rescale(((pl_sgd *)local)->gradient, scale, evaluation, error);
+}
+
+/* Two passes that only read, in order, cost four fifths of one that steps. */
+static double evaluate_passes(const pl_local *local) {
+    (void)local;
+    return 0.8;
+}
+
+static void commit(pl_local *local, unsigned worker, double gamma) { (void)local, (void)worker, (void)gamma; }
+
+static parley_status primal(const pl_local *local, const double *v, double *w, parley_error *error) {
+    (void)error;
+    memcpy(w, v, ((const pl_sgd *)local)->glm->size * sizeof *w);
+    return PARLEY_OK;
+}
+
+static parley_status start(pl_local *local, const double *w, double *v, parley_error *error) {
+    pl_sgd *sgd = (pl_sgd *)local;
+    (void)error;
+    memcpy(v, w, sgd->glm->size * sizeof *v);
+    memcpy(sgd->v_least, w, sgd->glm->size * sizeof *v);
+    sgd->least = INFINITY;
+    sgd->started = true;
+    return PARLEY_OK;
+}
+
+static bool stalled(pl_local *local) { return halve((pl_sgd *)local, 0.5); }
+
+static parley_status check(const parley_settings *settings, bool in_place, parley_error *error) {
+    bool adapts = settings->schedule >= PL_ADAGRAD;
+    if (settings->average_iterates && (adapts || in_place || settings->l1_ratio > 0))
+        return pl_fail(error, PARLEY_BAD_USAGE, "--average-iterates takes %s; leave one of them out",
+                       adapts     ? "no adaptive schedule"
+                       : in_place ? "no exchange shared, which has no iterates of one worker"
+                                  : "no L1 penalty");
+    if (settings->reweight && (adapts || in_place))
+        return pl_fail(error, PARLEY_BAD_USAGE, "--reweight takes %s; leave one of them out",
+                       adapts ? "no adaptive schedule" : "no exchange shared, whose workers have no shards to weigh");
+    if (in_place && adapts)
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "exchange shared takes no adaptive schedule; use --schedule constant, or --preset ma-sgd");
+    return PARLEY_OK;
+}
+
+static const char *const reads[] = {"local_epochs",     "local_steps", "rate",  "schedule",
+                                    "average_iterates", "reweight",    "lanes", NULL};
+
+const pl_local_type pl_local_sgd = {
+    .name = "sgd",
+    .help = "stochastic gradient steps on the worker's own copy of the model",
+    .gives = PL_NEEDS_CHANGES,
+    .evaluates_gradient = true,
+    .settings = reads,
+    .steps_in_place = true,
+    .check = check,
+    .bytes = pl_sgd_bytes,
+    .open = pl_sgd_open,
+    .work = work,
+    .work_alone = work_alone,
+    .evaluate = evaluate,
+    .evaluate_passes = evaluate_passes,
+    .rescale = rescale,
+    .commit = commit,
+    .primal = primal,
+    .start = start,
+    .stalled = stalled,
+    .close = pl_sgd_close,
+};

@@ -1,0 +1,141 @@
+/* sgd_rate.c: a first rate, and a schedule, without tuning. From the model without features, one pass over a small
+ * sample of rows is made at rates that are factors of two apart, and each outcome is judged on other rows (Bottou's
+ * calibration). The first worker's rank does it and tells the others.
+ *
+ * Schedule auto is constant, unless the columns are scaled so differently that normalised rates gain far more. */
+#include <math.h>
+#include <string.h>
+
+#include "engine/collective.h"
+#include "local/sgd.h"
+
+#define SAMPLE 1000    /* rows to step on, and as many to judge by */
+#define TRIALS 24      /* either way */
+#define FAILURES 3     /* in a row, because small samples are noisy */
+#define LITTLE 1e-2    /* of the objective, to be gained on a sample that tells anything */
+#define MUCH 0.1       /* of it, by rates that are preferred */
+#define FAR_MORE 1.5   /* times what others gain */
+#define FIRST_RATE 0.5 /* of adaptive schedules, as in Vowpal Wabbit */
+
+static void forget(const pl_sgd *sgd, pl_sgd_worker *worker) {
+    for (uint64_t j = 0; worker->cells && j < sgd->glm->size; j++)
+        worker->cells[j].sum = worker->cells[j].scale = 0;
+    worker->rows_seen = worker->norms = 0;
+    if (sgd->in_place)
+        memcpy(sgd->v, sgd->null, sgd->glm->size * sizeof *sgd->v);
+}
+
+/* Every `stride`-th bucket from `first`: files are often sorted. */
+static uint64_t sample_bucket(const pl_sgd_worker *worker, uint64_t n, uint64_t count) {
+    return worker->buckets[n * worker->count / count];
+}
+
+/* Objective on the sample after a pass over the other half of it. */
+static double outcome(pl_sgd *sgd, pl_sgd_worker *worker, uint64_t count, double rate) {
+    const pl_glm *glm = sgd->glm;
+    double loss = 0, weight = 0, slope, curvature, penalty = 0;
+    forget(sgd, worker);
+    worker->v = sgd->v;
+    pl_sgd_begin(sgd, worker);
+    for (uint64_t n = 0; n < count; n += 2)
+        pl_sgd_visit(sgd, worker, sample_bucket(worker, n, count), rate);
+    for (uint64_t n = 1; n < count; n += 2) {
+        uint64_t bucket = sample_bucket(worker, n, count);
+        for (uint64_t i = pl_bucket_row(bucket); i < pl_bucket_end(bucket); i++) {
+            double z = pl_sgd_margin(sgd, worker, i), q = pl_share(glm, i);
+            loss += q * glm->loss->expand(glm->loss, z, pl_target(glm, i), &slope, &curvature);
+            weight += q;
+        }
+    }
+    for (uint64_t e = 0; e < worker->supported; e++) {
+        uint64_t j = worker->support ? worker->support[e] : e;
+        double w = pl_sgd_entry(sgd, worker, j);
+        penalty += pl_penalised(glm, j) ? glm->l1 * fabs(w) + 0.5 * glm->l2 * w * w : 0.0;
+    }
+    return weight > 0 ? loss / weight + penalty : INFINITY;
+}
+
+/* Goes on by `factor` until that has not helped for some trials; returns whether it ever did. */
+static bool go_on(pl_sgd *sgd, pl_sgd_worker *worker, uint64_t count, double factor, double *best) {
+    bool helped = false;
+    double rate = sgd->rate;
+    for (unsigned i = 0, failed = 0; i < TRIALS && failed < FAILURES; i++) {
+        rate *= factor;
+        double found = outcome(sgd, worker, count, rate);
+        bool better = found < *best || !isfinite(*best);
+        failed = better ? 0 : failed + 1;
+        if (!better)
+            continue;
+        sgd->rate = rate;
+        *best = found;
+        helped = true;
+    }
+    return helped;
+}
+
+static double safe_rate(const pl_sgd *sgd) {
+    const pl_glm *glm = sgd->glm;
+    double norm2 = glm->mean_norm2 + (glm->intercept == PL_NO_INTERCEPT ? 0.0 : 1.0);
+    double curvature = isfinite(glm->loss->curvature_bound) ? glm->loss->curvature_bound : 1.0;
+    return pl_sgd_adapts(sgd) ? FIRST_RATE : 1.0 / (curvature * norm2 + glm->l2);
+}
+
+/* Leaves the best rate for the schedule in sgd->rate; returns what it came to. A rate that was given stays. */
+static double try_rates(pl_sgd *sgd, pl_schedule schedule, double given, double *null) {
+    pl_sgd_worker *worker = &sgd->workers[0];
+    uint64_t count = 2 * SAMPLE / pl_bucket_rows(sgd->glm->data);
+    count = count < worker->count ? count : worker->count;
+    pl_sgd_place(sgd, schedule);
+    sgd->rate = isnan(given) ? safe_rate(sgd) : given;
+    *null = 0;
+    if (count < 2)
+        return INFINITY;
+    *null = outcome(sgd, worker, count, 0.0);
+    double best = outcome(sgd, worker, count, sgd->rate);
+    if (isnan(given) && (!isfinite(best) || !go_on(sgd, worker, count, 2.0, &best)))
+        go_on(sgd, worker, count, 0.5, &best);
+    if (isnan(given) && !(best < *null - LITTLE * fabs(*null)))
+        sgd->rate = safe_rate(sgd);
+    return best;
+}
+
+/* On the first worker's rank. */
+static void settle(pl_sgd *sgd, pl_schedule asked, bool may_adapt, double given) {
+    double null;
+    double plain = try_rates(sgd, asked == PL_ANY ? PL_CONSTANT : asked, given, &null);
+    if (asked != PL_ANY || !may_adapt)
+        return;
+    double rate = sgd->rate, normalised = try_rates(sgd, PL_NORMALISED, given, &null);
+    if (null - normalised > fmax(MUCH * fabs(null), FAR_MORE * (null - plain)))
+        return;
+    sgd->schedule = PL_CONSTANT;
+    sgd->rate = rate;
+}
+
+parley_status pl_sgd_settle(pl_sgd *sgd, const pl_setup *setup, parley_error *error) {
+    const pl_team *team = sgd->team;
+    pl_schedule asked = (pl_schedule)setup->settings->schedule;
+    double given = setup->settings->rate, *t = sgd->t, *sums = team->worker_sums, settled[2];
+    sgd->null = setup->null;
+    memcpy(sgd->v_least, setup->null, sgd->glm->size * sizeof *sgd->v_least);
+    sgd->v = sgd->v_least;
+    sgd->t = NULL; /* what a trial meets is no dual point */
+    memset(sums, 0, 2 * team->hosted * sizeof *sums);
+    if (team->hosted > 0 && team->first == 0) {
+        if (asked != PL_ANY && !isnan(given)) {
+            sgd->schedule = asked;
+            sgd->rate = given;
+        } else
+            settle(sgd, asked, pl_sgd_may_adapt(setup), given);
+        sums[0] = sgd->rate;
+        sums[1] = (double)sgd->schedule;
+    }
+    sgd->t = t;
+    parley_status status = pl_team_sum(team, sums, 2, settled, error);
+    memcpy(sgd->v_least, setup->null, sgd->glm->size * sizeof *sgd->v_least);
+    sgd->rate = settled[0];
+    pl_sgd_place(sgd, (pl_schedule)settled[1]);
+    for (unsigned k = 0; k < team->hosted; k++)
+        sgd->workers[k].rows_seen = sgd->workers[k].norms = 0;
+    return status;
+}

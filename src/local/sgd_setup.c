@@ -1,0 +1,196 @@
+/* sgd_setup.c: what sgd allocates, and what it counts beforehand. */
+#include <math.h>
+#include <string.h>
+
+#include "engine/collective.h"
+#include "local/gradient.h"
+#include "local/sgd.h"
+
+#define SAMPLE_ROWS 2000 /* at least, by which rounds are watched, where there are as many */
+#define SAMPLE_STRIDE 8  /* of all rows one in this many, at least */
+
+void pl_sgd_close(pl_local *local) {
+    pl_sgd *sgd = (pl_sgd *)local;
+    if (!sgd)
+        return;
+    for (unsigned k = 0; sgd->workers && k < sgd->team->hosted; k++) {
+        pl_free(sgd->workers[k].support);
+        pl_free(sgd->workers[k].change);
+        pl_free(sgd->workers[k].rate);
+    }
+    if (sgd->gradient)
+        pl_local_gradient.close(sgd->gradient);
+    pl_span_free(&sgd->copies);
+    void *owned[] = {sgd->workers, sgd->buckets, sgd->rare, sgd->t, sgd->t_even, sgd->v_least, sgd};
+    for (unsigned i = 0; i < sizeof owned / sizeof *owned; i++)
+        pl_free(owned[i]);
+}
+
+bool pl_sgd_may_adapt(const pl_setup *setup) {
+    pl_schedule schedule = (pl_schedule)setup->settings->schedule;
+    return !setup->in_place && (schedule >= PL_ADAGRAD || (schedule == PL_ANY && !setup->settings->average_iterates &&
+                                                           !setup->settings->reweight));
+}
+
+/* Doubles of a worker's copies of the model, for each entry. A cell is two. */
+static uint64_t copies(const pl_setup *setup) {
+    if (setup->in_place)
+        return 0;
+    uint64_t lazy = 1 + (setup->glm->l1 > 0) + setup->settings->average_iterates;
+    return pl_sgd_may_adapt(setup) && lazy < 2 ? 2 : lazy;
+}
+
+uint64_t pl_sgd_bytes(const pl_setup *setup) {
+    uint64_t size = setup->glm->size, hosted = setup->team->hosted, rows = setup->glm->data->x.rows;
+    bool smooth = setup->glm->loss->smooth;
+    return (hosted * size * (copies(setup) + 1) + 3 * size + rows * (smooth ? 1 : 3)) * sizeof(double) +
+           pl_local_gradient.bytes(setup);
+}
+
+void pl_sgd_place(pl_sgd *sgd, pl_schedule schedule) {
+    uint64_t size = sgd->glm->size;
+    double *next = sgd->copies.data;
+    sgd->schedule = schedule;
+    for (unsigned k = 0; k < sgd->team->hosted && !sgd->in_place; k++) {
+        pl_sgd_worker *worker = &sgd->workers[k];
+        worker->u = next;
+        worker->cells = pl_sgd_adapts(sgd) ? (pl_cell *)next : NULL;
+        worker->clock = !worker->cells && sgd->glm->l1 > 0 ? next + size : NULL;
+        worker->mean = sgd->average ? next + size : NULL;
+        for (uint64_t j = 0; worker->cells && j < size; j++)
+            worker->cells[j] = (pl_cell){.rare = sgd->rare[j]};
+        next += sgd->copied * size;
+    }
+}
+
+static parley_status open_buckets(pl_sgd *sgd, parley_error *error) {
+    const pl_team *team = sgd->team;
+    uint64_t rows = pl_bucket_rows(sgd->glm->data), total = 0;
+    for (unsigned k = 0; k < team->hosted; k++)
+        total += sgd->workers[k].count = pl_bucket_count(team, k, rows);
+    parley_status status = pl_take(&sgd->buckets, total, sizeof *sgd->buckets, "the order of rows", error);
+    uint64_t *next = sgd->buckets;
+    for (unsigned k = 0; k < team->hosted && status == PARLEY_OK; k++) {
+        sgd->workers[k].buckets = next;
+        pl_bucket_fill(team, k, rows, next);
+        next += sgd->workers[k].count;
+    }
+    return status;
+}
+
+static uint64_t longest_row(const pl_matrix *x) {
+    uint64_t longest = 0;
+    for (uint64_t i = 0; i < x->rows; i++)
+        longest = x->start[i + 1] - x->start[i] > longest ? x->start[i + 1] - x->start[i] : longest;
+    return longest;
+}
+
+/* With a lazy L1 penalty a worker changes all entries, touched or not. */
+static parley_status open_worker(pl_sgd *sgd, unsigned k, const pl_setup *setup, uint8_t *touched, uint64_t longest,
+                                 parley_error *error) {
+    pl_sgd_worker *worker = &sgd->workers[k];
+    bool dense = sgd->glm->l1 > 0 && (pl_schedule)setup->settings->schedule < PL_ADAGRAD;
+    parley_status status = PARLEY_OK;
+    worker->supported = sgd->glm->size;
+    worker->row_weight = sgd->team->weight[k] > 0 ? (double)sgd->team->rows[k] / sgd->team->weight[k] : 0.0;
+    if (sgd->team->workers > 1 && !dense && !sgd->in_place)
+        status = pl_support_take(sgd->glm, sgd->team, k, touched, &worker->support, &worker->supported, error);
+    if (status == PARLEY_OK && !sgd->in_place)
+        status = pl_take(&worker->change, worker->supported, sizeof *worker->change, "an update", error);
+    if (status == PARLEY_OK && pl_sgd_may_adapt(setup))
+        status = pl_take(&worker->rate, longest, sizeof *worker->rate, "rates", error);
+    return status;
+}
+
+static parley_status open_workers(pl_sgd *sgd, const pl_setup *setup, parley_error *error) {
+    uint8_t *touched;
+    uint64_t longest = longest_row(&sgd->glm->data->x);
+    parley_status status = pl_take(&touched, sgd->glm->size, 1, "sparse updates", error);
+    if (status != PARLEY_OK)
+        return status;
+    for (unsigned k = 0; k < sgd->team->hosted && status == PARLEY_OK; k++)
+        status = open_worker(sgd, k, setup, touched, longest, error);
+    pl_free(touched);
+    return status;
+}
+
+/* Rows that hold an entry, over all workers; whole numbers, so that the order of adding does not matter. */
+static parley_status count_rows(pl_sgd *sgd, parley_error *error) {
+    const pl_matrix *x = &sgd->glm->data->x;
+    const pl_team *team = sgd->team;
+    double *counts, *sums = NULL;
+    parley_status status = pl_take(&counts, sgd->glm->size, sizeof *counts, "counts of columns", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&sums, sgd->glm->size, sizeof *sums, "counts of columns", error);
+    for (unsigned p = 0; status == PARLEY_OK && p < team->hosted * team->lanes; p++)
+        for (uint64_t r = 0; r < team->parts[p].count; r++) {
+            pl_range range = team->parts[p].ranges[r];
+            for (uint64_t e = x->start[range.begin]; e < x->start[range.end]; e++)
+                counts[x->index[e]] += 1;
+        }
+    if (status == PARLEY_OK)
+        status = pl_sum_workers(team->engine, team->engine->ranks, counts, (unsigned)sgd->glm->size, sums, error);
+    if (status == PARLEY_OK)
+        status = pl_take(&sgd->rare, sgd->glm->size, sizeof *sgd->rare, "counts of columns", error);
+    for (uint64_t j = 0; status == PARLEY_OK && j < sgd->glm->size; j++)
+        sgd->rare[j] = j == x->columns ? (float)(sgd->glm->intercept == PL_PENALISED)
+                       : sums[j] > 0   ? (float)((double)team->all_rows / sums[j])
+                                       : 0.0F;
+    pl_free(counts);
+    pl_free(sums);
+    return status;
+}
+
+static parley_status open_arrays(pl_sgd *sgd, const pl_setup *setup, parley_error *error) {
+    uint64_t rows = setup->glm->data->x.rows, size = setup->glm->size, hosted = setup->team->hosted;
+    bool smooth = setup->glm->loss->smooth;
+    sgd->workers = pl_alloc(hosted, sizeof *sgd->workers);
+    sgd->v_least = pl_alloc(size, sizeof *sgd->v_least);
+    sgd->t = smooth ? NULL : pl_alloc(rows, sizeof *sgd->t);
+    sgd->t_even = smooth ? NULL : pl_alloc(rows, sizeof *sgd->t_even);
+    bool copied = pl_span_reserve(&sgd->copies, (copies(setup) * hosted * size + 1) * sizeof(double));
+    if (!sgd->workers || !sgd->v_least || (!smooth && (!sgd->t || !sgd->t_even)) || !copied)
+        return pl_fail_memory(error, "sgd", pl_sgd_bytes(setup));
+    return PARLEY_OK;
+}
+
+parley_status pl_sgd_open(const pl_setup *setup, pl_local **out, parley_error *error) {
+    pl_sgd *sgd;
+    if (setup->in_place && setup->team->engine->ranks > 1)
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "exchange shared keeps one model in the memory of one process, and there are %u; use --preset "
+                       "ma-sgd, or start one process",
+                       setup->team->engine->ranks);
+    parley_status status = pl_take(&sgd, 1, sizeof *sgd, "sgd", error);
+    if (status != PARLEY_OK)
+        return status;
+    sgd->base.type = &pl_local_sgd;
+    sgd->glm = setup->glm;
+    sgd->team = setup->team;
+    sgd->copied = copies(setup);
+    sgd->average = setup->settings->average_iterates;
+    sgd->in_place = setup->in_place;
+    sgd->importance = setup->settings->reweight ? setup->team->workers : 1.0;
+    sgd->least = INFINITY;
+    sgd->stride = setup->team->all_rows / SAMPLE_ROWS;
+    sgd->stride = sgd->stride < 1 ? 1 : sgd->stride > SAMPLE_STRIDE ? SAMPLE_STRIDE : sgd->stride;
+    status = open_arrays(sgd, setup, error);
+    if (status == PARLEY_OK)
+        status = pl_local_gradient.open(setup, &sgd->gradient, error);
+    if (status == PARLEY_OK && sgd->t)
+        pl_gradient_at(sgd->gradient, sgd->t_even);
+    if (status == PARLEY_OK)
+        status = open_buckets(sgd, error);
+    if (status == PARLEY_OK)
+        status = open_workers(sgd, setup, error);
+    if (status == PARLEY_OK && (pl_sgd_may_adapt(setup) || sgd->in_place))
+        status = count_rows(sgd, error);
+    if (status == PARLEY_OK)
+        status = pl_sgd_settle(sgd, setup, error);
+    if (status != PARLEY_OK) {
+        pl_sgd_close(&sgd->base);
+        return status;
+    }
+    *out = &sgd->base;
+    return PARLEY_OK;
+}

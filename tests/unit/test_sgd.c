@@ -1,0 +1,205 @@
+/* test_sgd.c: lazy and adaptive steps against plain ones, where runs end, and certificates. */
+#include <math.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "math/sparse.h"
+#include "support.h"
+
+#define COLUMNS 12
+#define ROWS 160
+
+/* What a plain run keeps: every entry is touched in every step. */
+typedef struct plain {
+    double w[COLUMNS + 1], sum[COLUMNS + 1]; /* the model, intercept last; the sum of iterates */
+    double l1, l2, rate;
+    pl_intercept intercept;
+    uint64_t steps;
+} plain;
+
+static void plain_step(plain *plain, const parley_data *data, const pl_loss *loss, uint64_t i) {
+    bool any = plain->intercept != PL_NO_INTERCEPT;
+    double z = any ? plain->w[COLUMNS] : 0.0, slope, curvature, eta = plain->rate, x[COLUMNS + 1] = {0};
+    for (uint64_t e = data->x.start[i]; e < data->x.start[i + 1]; e++) {
+        x[data->x.index[e]] = data->x.value ? (double)data->x.value[e] : 1.0;
+        z += x[data->x.index[e]] * plain->w[data->x.index[e]];
+    }
+    x[COLUMNS] = any ? 1.0 : 0.0;
+    double y = loss->labels == PL_LABELS_REAL ? data->label[i] : data->label[i] > 0 ? 1.0 : -1.0;
+    loss->expand(loss, z, y, &slope, &curvature);
+    for (unsigned j = 0; j <= COLUMNS; j++) {
+        bool penalised = j < COLUMNS || plain->intercept == PL_PENALISED;
+        double w = plain->w[j] - eta * slope * x[j];
+        plain->w[j] = penalised ? pl_soft(w, eta * plain->l1) / (1.0 + eta * plain->l2) : w;
+        plain->sum[j] += plain->w[j];
+    }
+    plain->steps++;
+}
+
+/* The same rows in the same order: one worker, buckets of one row, shuffled by (seed, worker, epoch). */
+static void plain_epoch(plain *plain, const parley_data *data, const pl_loss *loss, uint64_t seed, uint64_t epoch,
+                        uint64_t *order) {
+    pl_stream stream = pl_stream_make(seed, 0, epoch);
+    pl_shuffle(&stream, order, data->x.rows);
+    for (uint64_t n = 0; n < data->x.rows; n++)
+        plain_step(plain, data, loss, order[n]);
+}
+
+static parley_data *scattered(void) { return random_data(small); }
+
+static parley_data *aligned(void) {
+    parley_data *data = random_data((sample_plan){.seed = 9, .rows = ROWS, .columns = COLUMNS, .density = 0.5});
+    float *value = (float *)data->x.value;
+    for (uint64_t i = 0; i < ROWS; i++)
+        for (uint64_t e = data->x.start[i]; e < data->x.start[i + 1]; e++)
+            value[e] = (float)copysign((double)value[e], data->label[i]);
+    return data;
+}
+
+static void check_plain(parley_data *(*make)(void), const char *words, double lambda, double l1_ratio,
+                        pl_intercept intercept, bool average, double rate, double tolerance) {
+    static const char *const intercepts[] = {"free", "penalised", "none"};
+    parley_data *data = make();
+    char all[256];
+    snprintf(all, sizeof all,
+             "preset=ma-sgd loss=logistic schedule=constant gap=0 rounds=2 seed=4 rate=%g lambda=%g l1_ratio=%g "
+             "intercept=%s average_iterates=%s %s",
+             rate, lambda, l1_ratio, intercepts[intercept], average ? "true" : "false", words);
+    outcome outcome = train_once(data, all);
+    plain plain = {.l1 = lambda * l1_ratio, .l2 = lambda * (1 - l1_ratio), .rate = rate, .intercept = intercept};
+    uint64_t order[ROWS], positive = 0;
+    for (uint64_t i = 0; i < ROWS; i++) {
+        order[i] = i;
+        positive += data->label[i] > 0;
+    }
+    if (intercept == PL_FREE)
+        plain.w[COLUMNS] = log((double)positive / (double)(ROWS - positive));
+    for (uint64_t epoch = 0; epoch < 2; epoch++) {
+        memset(plain.sum, 0, sizeof plain.sum);
+        plain_epoch(&plain, data, &pl_loss_logistic, 4, epoch, order);
+        for (unsigned j = 0; j <= COLUMNS && average; j++)
+            plain.w[j] = plain.sum[j] / ROWS;
+    }
+    for (unsigned j = 0; j < COLUMNS; j++)
+        assert_close(outcome.model[0]->coef[j], plain.w[j], tolerance);
+    if (intercept == PL_PENALISED) /* a free one is solved when the model is evaluated */
+        assert_close(outcome.model[0]->intercept[0], plain.w[COLUMNS], tolerance);
+    free_models(&outcome);
+    parley_data_free(data);
+}
+
+static void lazy_steps_are_the_plain_ones(void **state) {
+    (void)state;
+    for (unsigned intercept = 0; intercept < 3; intercept++) {
+        check_plain(scattered, "", 0.0, 0.0, (pl_intercept)intercept, false, 0.05, 1e-12);
+        check_plain(scattered, "", 0.01, 0.0, (pl_intercept)intercept, false, 0.05, 1e-12);
+        check_plain(scattered, "", 0.01, 0.5, (pl_intercept)intercept, false, 0.05, 1e-12);
+        check_plain(scattered, "", 0.02, 1.0, (pl_intercept)intercept, false, 0.05, 1e-12);
+    }
+}
+
+static void averaged_iterates_are_the_plain_ones(void **state) {
+    (void)state;
+    for (unsigned intercept = 0; intercept < 3; intercept++) {
+        check_plain(scattered, "", 0.0, 0.0, (pl_intercept)intercept, true, 0.05, 1e-12);
+        check_plain(scattered, "", 0.01, 0.0, (pl_intercept)intercept, true, 0.05, 1e-12);
+    }
+}
+
+static void scales_that_would_underflow_are_folded(void **state) {
+    (void)state;
+    /* 160 steps of 1 / (1 + 0.54) each are 1e-30; rows point one way, so that even the last step is progress */
+    for (unsigned average = 0; average < 2; average++) {
+        check_plain(aligned, "", 54, 0.0, PL_NO_INTERCEPT, average, 0.01, 1e-12);
+        check_plain(aligned, "", 54, 0.0, PL_PENALISED, average, 0.01, 1e-12);
+    }
+    check_plain(aligned, "", 60, 0.001, PL_NO_INTERCEPT, false, 0.01, 1e-12);
+}
+
+typedef struct sgd_case {
+    const char *words;
+    double tolerance; /* of P, relative to P at w = 0 */
+} sgd_case;
+
+/* Against newton or cocoa+, which have closed the gap to 1e-9. */
+static void check_optimum(const parley_data *data, const char *problem, const char *method, double tolerance) {
+    char words[256];
+    bool smooth = !strstr(problem, "hinge") || strstr(problem, "squared-hinge");
+    bool l1 = strstr(problem, "l1_ratio") != NULL;
+    snprintf(words, sizeof words, "%s %s gap=1e-9", problem, smooth && !l1 ? "preset=newton" : "preset=cocoa+");
+    outcome best = train_once(data, words);
+    snprintf(words, sizeof words, "%s %s gap=1e-7 rounds=400", problem, method);
+    outcome found = train_once(data, words);
+    double scale = best.summary[0].gap / fmax(best.summary[0].relative_gap, 1e-300);
+    scale = scale > 0 ? scale : 1.0;
+    if (!(found.summary[0].objective - best.summary[0].objective <= tolerance * scale))
+        print_error("%s: %g above the optimum\n", words, found.summary[0].objective - best.summary[0].objective);
+    assert_at_most(found.summary[0].objective, best.summary[0].objective + tolerance * scale);
+    assert_at_most(best.summary[0].objective, found.summary[0].objective + 1e-7 * scale);
+    assert_at_most(found.summary[0].dual, best.summary[0].objective * (1 + 1e-9) + 1e-9);
+    free_models(&best);
+    free_models(&found);
+}
+
+static void every_form_comes_near_the_optimum(void **state) {
+    (void)state;
+    const char *const problems[] = {"loss=logistic lambda=0.02",
+                                    "loss=squared-hinge lambda=0.02",
+                                    "loss=hinge lambda=0.05",
+                                    "loss=logistic lambda=0.02 l1_ratio=0.5",
+                                    "loss=logistic lambda=0.02 intercept=penalised",
+                                    "loss=squared lambda=0.02 intercept=none"};
+    const sgd_case methods[] = {{"preset=ma-sgd", 2e-4},           {"preset=ma-sgd schedule=normalised", 2e-2},
+                                {"preset=ma-sgd workers=4", 1e-2}, {"preset=mllib-ma workers=4 schedule=inverse", 3e-2},
+                                {"preset=splash workers=4", 3e-2}, {"preset=hogwild workers=4", 2e-2}};
+    parley_data *data = random_data(small);
+    for (unsigned p = 0; p < COUNT(problems); p++)
+        for (unsigned m = 0; m < COUNT(methods); m++)
+            check_optimum(data, problems[p], methods[m].words, methods[m].tolerance);
+    parley_data_free(data);
+}
+
+static void running_means_close_the_gap_of_hinge(void **state) {
+    (void)state;
+    parley_data *data = random_data(small);
+    outcome outcome = train_once(data, "preset=ma-sgd loss=hinge lambda=0.05 gap=0 rounds=300");
+    assert_at_most(outcome.summary[0].relative_gap, 0.02);
+    free_models(&outcome);
+    parley_data_free(data);
+}
+
+static void rates_too_large_are_taken_back(void **state) {
+    (void)state;
+    parley_data *data = random_data(real);
+    outcome outcome = train_once(data, "preset=ma-sgd schedule=constant loss=squared rate=1000 gap=0 rounds=200");
+    assert_at_most(outcome.summary[0].relative_gap, 0.2);
+    free_models(&outcome);
+    parley_data_free(data);
+}
+
+static void the_unit_of_a_column_does_not_matter_to_normalised_rates(void **state) {
+    (void)state;
+    parley_data *a = data_of("1 1:1 2:0.5\n2 1:0.5 2:0.25\n-1 1:-1\n0.5 2:1\n"),
+                *b = data_of("1 1:1024 2:0.5\n2 1:512 2:0.25\n-1 1:-1024\n0.5 2:1\n");
+    const char *words = "preset=ma-sgd schedule=normalised rate=0.5 loss=squared lambda=0 gap=0 rounds=3";
+    outcome one = train_once(a, words), other = train_once(b, words);
+    assert_close(one.model[0]->coef[0], 1024 * other.model[0]->coef[0], 1e-6);
+    assert_close(one.model[0]->coef[1], other.model[0]->coef[1], 1e-6);
+    free_models(&one);
+    free_models(&other);
+    parley_data_free(a);
+    parley_data_free(b);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lazy_steps_are_the_plain_ones),
+        cmocka_unit_test(averaged_iterates_are_the_plain_ones),
+        cmocka_unit_test(scales_that_would_underflow_are_folded),
+        cmocka_unit_test(every_form_comes_near_the_optimum),
+        cmocka_unit_test(running_means_close_the_gap_of_hinge),
+        cmocka_unit_test(rates_too_large_are_taken_back),
+        cmocka_unit_test(the_unit_of_a_column_does_not_matter_to_normalised_rates),
+    };
+    return cmocka_run_group_tests_name("sgd", tests, NULL, NULL);
+}
