@@ -13,6 +13,7 @@
 typedef enum pl_intercept { PL_FREE, PL_PENALISED, PL_NO_INTERCEPT } pl_intercept;
 typedef enum pl_schedule { PL_CONSTANT, PL_INVERSE, PL_INVERSE_SQRT } pl_schedule;
 typedef enum pl_choose { PL_CHOOSE_BEST, PL_CHOOSE_1SE } pl_choose;
+typedef enum pl_updates { PL_IMMEDIATE, PL_DELAYED } pl_updates;
 typedef enum pl_output { PL_LABEL, PL_DECISION, PL_PROBABILITY } pl_output;
 
 typedef enum pl_header { PL_HEADER_AUTO, PL_HEADER_THERE, PL_NO_HEADER } pl_header;
@@ -41,6 +42,7 @@ struct parley_settings {
     uint64_t workers, lanes, threads, seed;
     double local_epochs;  /* NaN: by local_steps; and if that is 0, moved while training */
     uint64_t local_steps; /* 0: by local_epochs */
+    uint64_t updates;     /* pl_updates */
     double batch_fraction, rate;
     uint64_t schedule; /* pl_schedule */
     uint64_t history;

@@ -78,7 +78,8 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
     this->v = v;
     this->round = round;
     this->choosing = this->columns_known || this->renewed;
-    this->sigma = fmin(workers, round->sigma * this->caution);
+    this->batch = this->delayed ? pl_round_steps(round, (double)this->x->rows / workers) + 1 : 1.0;
+    this->sigma = fmin(workers, round->sigma * this->caution) * this->batch;
     if (this->columns_known)
         this->tolerance = fmax(progress * this->gap, TARGET_SHARE * this->target) / workers;
     else if (this->renewed) /* where v stays: the strong rule is seldom wrong, so the set may well be the last */
@@ -215,7 +216,7 @@ static uint64_t entries(const pl_problem *problem) { return ((const pl_glm *)pro
 
 static const double *metric(const pl_local *local) { return ((const pl_scd *)local)->metric; }
 
-static const char *const reads[] = {"local_epochs", "local_steps", "lanes", NULL};
+static const char *const reads[] = {"local_epochs", "local_steps", "updates", "lanes", NULL};
 
 const pl_local_type pl_local_scd = {
     .name = "scd",

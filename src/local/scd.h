@@ -39,6 +39,8 @@ typedef struct pl_scd {
     const pl_team *columns; /* the deal of columns */
     const pl_matrix *x;     /* by columns */
     double target;          /* the gap at which the run will stop; 0: never */
+    bool delayed;           /* steps see v only, and count as if each were made by a worker of its own */
+    double batch;           /* steps of a worker in this round, then; else 1 */
     bool quadratic;         /* the loss is: one model is exact, and its curvature never changes */
     double even;            /* all rows have this q loss''; 0: they have not */
     pl_scd_worker *workers;

@@ -38,7 +38,7 @@ static void expand_task(void *context, unsigned task) {
     for (uint64_t i = (uint64_t)task * CHUNK_ROWS; i < chunk_end(this, task); i++) {
         double z = pass->v[i] + this->b;
         this->loss[i] = glm->loss->expand(glm->loss, z, pl_target(glm, i), &this->slope[i], &curvature);
-        this->metric[i] = pl_share(glm, i) * fmax(curvature, least);
+        this->metric[i] = pl_share(glm, i) * fmax(this->delayed ? glm->loss->curvature_bound : curvature, least);
     }
 }
 

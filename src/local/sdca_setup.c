@@ -4,7 +4,6 @@
 #include "local/sdca.h"
 
 #define BUCKET_BYTES 16384      /* of a bucket of rows, where the data outgrow the caches */
-#define BUCKET_ROWS 16          /* and at most so many */
 #define CACHED_BYTES (4u << 20) /* of a matrix that needs no buckets */
 
 void pl_sdca_close(pl_local *local) {
@@ -30,7 +29,7 @@ static uint64_t rows_in_bucket(const parley_data *data) {
     if (bytes <= CACHED_BYTES)
         return 1;
     uint64_t rows = BUCKET_BYTES / (bytes / pl_all_rows(data) + 1);
-    return rows < 1 ? 1 : rows > BUCKET_ROWS ? BUCKET_ROWS : rows;
+    return rows < 1 ? 1 : rows > PL_BUCKET_MOST ? PL_BUCKET_MOST : rows;
 }
 
 static uint64_t count_buckets(const pl_team *team, unsigned k, uint64_t rows) {
@@ -63,7 +62,7 @@ static parley_status open_buckets(pl_sdca *this, parley_error *error) {
         fill_buckets(team, k, rows, next);
         next += worker->count;
         worker->syncs = pl_lane_syncs(this, (double)team->nonzeros[k]);
-        worker->lane_sigma = team->lanes;
+        worker->lane_sigma = this->delayed ? 1 : team->lanes;
     }
     return status;
 }
@@ -158,6 +157,7 @@ parley_status pl_sdca_open(const pl_setup *setup, pl_local **out, parley_error *
     this->base.type = &pl_local_sdca;
     this->glm = setup->glm;
     this->team = team;
+    this->delayed = setup->settings->updates == PL_DELAYED;
     this->b = this->b0 = setup->glm->intercept == PL_NO_INTERCEPT ? 0.0 : setup->null[setup->glm->data->x.columns];
     this->t = pl_alloc(rows, sizeof *this->t);
     this->t_round = pl_alloc(rows, sizeof *this->t_round);
