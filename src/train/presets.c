@@ -12,9 +12,9 @@
 
 const pl_preset pl_presets[] = {
     {.name = "auto", .help = "the method for the data's shape and the loss"},
-    {"cocoa", "dual ascent on shards, averaged", &pl_local_sdca, &pl_combine_average, &pl_exchange_allreduce, {{0}}},
+    {"cocoa", "coordinate steps on shards of rows or columns, averaged", &pl_local_sdca, &pl_combine_average, &pl_exchange_allreduce, {{0}}},
     {"cocoa+",
-     "dual ascent on shards, added as far as is safe",
+     "coordinate steps on shards of rows or columns, added as far as is safe",
      &pl_local_sdca,
      &pl_combine_add,
      &pl_exchange_allreduce,
