@@ -12,7 +12,12 @@
 
 const pl_preset pl_presets[] = {
     {.name = "auto", .help = "the method for the data's shape and the loss"},
-    {"cocoa", "coordinate steps on shards of rows or columns, averaged", &pl_local_sdca, &pl_combine_average, &pl_exchange_allreduce, {{0}}},
+    {"cocoa",
+     "coordinate steps on shards of rows or columns, averaged",
+     &pl_local_sdca,
+     &pl_combine_average,
+     &pl_exchange_allreduce,
+     {{0}}},
     {"cocoa+",
      "coordinate steps on shards of rows or columns, added as far as is safe",
      &pl_local_sdca,
