@@ -101,7 +101,8 @@ static double reach_of(const pl_scd *this, uint64_t j) {
     }
     mean /= this->glm->total;
     square /= this->glm->total;
-    return sqrt(fmax(0.0, this->glm->intercept == PL_FREE ? square - mean * mean : square) + 1e-14 * square);
+    double scale = pl_column_scale(this->glm, j);
+    return scale * sqrt(fmax(0.0, this->glm->intercept == PL_FREE ? square - mean * mean : square) + 1e-14 * square);
 }
 
 /* |u_j| cannot have come up to l1 since all columns were looked at. */

@@ -45,7 +45,7 @@ typedef struct pl_sdca {
     pl_sdca_worker *workers;
     pl_sdca_lane *lanes;
     double b0, sigma, momentum;
-    double b; /* the intercept when it was last evaluated */
+    double b;     /* the intercept when it was last evaluated */
     bool delayed; /* steps see v only, and count as if each were made by a worker of its own */
     double batch; /* steps of a worker in this round, then; else 1 */
     const double *v;
