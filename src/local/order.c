@@ -4,7 +4,6 @@
 #include <string.h>
 
 #define BUCKET_BYTES 16384      /* of a bucket of rows, where the data outgrow the caches */
-#define BUCKET_ROWS 16          /* and at most so many */
 #define CACHED_BYTES (4u << 20) /* of a matrix that needs no buckets */
 
 uint64_t pl_bucket_rows(const parley_data *data) {
@@ -12,7 +11,7 @@ uint64_t pl_bucket_rows(const parley_data *data) {
     if (bytes <= CACHED_BYTES)
         return 1;
     uint64_t rows = BUCKET_BYTES / (bytes / pl_all_rows(data) + 1);
-    return rows < 1 ? 1 : rows > BUCKET_ROWS ? BUCKET_ROWS : rows;
+    return rows < 1 ? 1 : rows > PL_BUCKET_MOST ? PL_BUCKET_MOST : rows;
 }
 
 uint64_t pl_bucket_count(const pl_team *team, unsigned worker, uint64_t rows) {

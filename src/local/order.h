@@ -7,6 +7,8 @@
 
 #include "local/local.h"
 
+#define PL_BUCKET_MOST 16 /* rows */
+
 /* A bucket is packed as first row << 8 | rows. */
 static inline uint64_t pl_bucket_row(uint64_t bucket) { return bucket >> 8; }
 static inline uint64_t pl_bucket_end(uint64_t bucket) { return (bucket >> 8) + (bucket & 255); }

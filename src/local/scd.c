@@ -28,7 +28,7 @@ static void solve_task(void *context, unsigned k) {
     pl_scd *this = context;
     pl_scd_worker *worker = &this->workers[k];
     double began = pl_engine_now(this->team->engine);
-    if (this->columns_known)
+    if (this->choosing)
         pl_scd_choose(this, worker);
     if (this->columns_known && this->gap <= this->target)
         worker->members = 0; /* there is nothing left to do */
@@ -70,24 +70,28 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
     pl_engine *engine = this->team->engine;
     double began = pl_engine_now(engine), workers = this->team->workers;
     double progress = fmin(LEAST_PROGRESS, fmax(MOST_PROGRESS, this->share));
-    bool first = this->l1_then == 0 || this->columns_known;
+    bool look = !this->renewed && (this->columns_known || this->l1_then == 0);
     (void)evaluation;
-    parley_status status = first ? pl_scd_look(this, v, error) : pl_scd_look_rows(this, v, error);
+    parley_status status = look ? pl_scd_look(this, v, error) : pl_scd_look_rows(this, v, error);
     if (status != PARLEY_OK)
         return status;
     this->v = v;
     this->round = round;
-    this->sigma = fmin(workers, round->sigma * this->caution);
+    this->choosing = this->columns_known || this->renewed;
+    this->batch = this->delayed ? pl_round_steps(round, (double)this->x->rows / workers) + 1 : 1.0;
+    this->sigma = fmin(workers, round->sigma * this->caution) * this->batch;
     if (this->columns_known)
         this->tolerance = fmax(progress * this->gap, TARGET_SHARE * this->target) / workers;
+    else if (this->renewed) /* where v stays: the strong rule is seldom wrong, so the set may well be the last */
+        this->tolerance = fmax(progress * progress * this->gap, TARGET_SHARE * this->target) / workers;
     else
         this->tolerance *= LEAST_PROGRESS; /* nobody looked: go on with the same sets */
     double looked = pl_engine_now(engine) - began;
     engine->type->run(engine, solve_task, this, this->team->hosted);
     report(this, looked, update);
-    if (this->columns_known)
+    if (this->choosing)
         this->l1_then = fmax(this->glm->l1, 1e-300);
-    this->rows_known = this->columns_known = this->penalty_known = false;
+    this->rows_known = this->columns_known = this->penalty_known = this->renewed = false;
     return agree(this, error);
 }
 
@@ -194,15 +198,16 @@ static parley_status start(pl_local *local, const double *w, double *v, parley_e
     this->b = this->glm->intercept == PL_FREE ? w[x->rows] : 0.0;
     this->objective = INFINITY;
     this->l1_then = 0;
-    this->rows_known = this->columns_known = this->penalty_known = false;
+    this->rows_known = this->columns_known = this->penalty_known = this->renewed = false;
     return PARLEY_OK;
 }
 
-/* u does not depend on the penalty: no pass over the data is made again. */
+/* u does not depend on the penalty: no pass over the data is made before the next round. */
 static parley_status renew(pl_local *local, double *v, parley_error *error) {
     pl_scd *this = (pl_scd *)local;
     (void)v, (void)error;
-    this->penalty_known = false;
+    this->renewed = this->l1_then > 0;
+    this->columns_known = this->penalty_known = false;
     this->objective = INFINITY;
     return PARLEY_OK;
 }
@@ -211,7 +216,7 @@ static uint64_t entries(const pl_problem *problem) { return ((const pl_glm *)pro
 
 static const double *metric(const pl_local *local) { return ((const pl_scd *)local)->metric; }
 
-static const char *const reads[] = {"local_epochs", "local_steps", "lanes", NULL};
+static const char *const reads[] = {"local_epochs", "local_steps", "updates", "lanes", NULL};
 
 const pl_local_type pl_local_scd = {
     .name = "scd",

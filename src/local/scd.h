@@ -39,6 +39,8 @@ typedef struct pl_scd {
     const pl_team *columns; /* the deal of columns */
     const pl_matrix *x;     /* by columns */
     double target;          /* the gap at which the run will stop; 0: never */
+    bool delayed;           /* steps see v only, and count as if each were made by a worker of its own */
+    double batch;           /* steps of a worker in this round, then; else 1 */
     bool quadratic;         /* the loss is: one model is exact, and its curvature never changes */
     double even;            /* all rows have this q loss''; 0: they have not */
     pl_scd_worker *workers;
@@ -46,30 +48,36 @@ typedef struct pl_scd {
     uint64_t *lists; /* and those of column numbers */
     double *values;  /* and those of their values */
     uint8_t *rests;
-    unsigned chunks;                         /* of each worker's columns, for passes over all of them */
-    double *w;                               /* columns, and the intercept */
-    double *u;                               /* likewise: -(gradient of the mean loss), at the last look */
-    double *norm2;                           /* of a column: sum q loss'' c^2; negative: not known yet */
-    double *mass;                            /* sum q loss'' c */
-    double *loss;                            /* rows: loss(v + b) */
-    double *slope;                           /* rows: loss'(v + b) */
-    double *metric;                          /* rows: q loss''(v + b), at least a little */
-    double *qt;                              /* rows: q t, t the dual point of the last look */
-    double *sums;                            /* scratch of the passes over columns */
-    double b;                                /* the intercept on top of v */
-    bool rows_known;                         /* loss, slope and metric are those of v */
-    bool columns_known;                      /* u is that of v */
-    bool penalty_known;                      /* and the next three are those of the penalty as well */
-    double objective, gap;                   /* at v */
-    double largest;                          /* |u_j| */
-    pl_evaluation found, evaluation;         /* over the rows, t not repaired; the same as the loop wants it */
-    double l1_then;                          /* l1 when the working sets were last chosen; 0: never */
-    double curvature_sum, curvature_squares; /* sum of the metric; sum q t^2 / loss'' */
-    double sigma;                            /* of this round */
-    double caution;                          /* by which sigma is raised, because P rose; up to K */
-    double tolerance;                        /* to which working sets are solved: their part of the gap */
-    double share;                            /* of the non-zeros in working sets, over all workers */
-    bool solved;                             /* all working sets are */
+    unsigned chunks;              /* of each worker's columns, for passes over all of them */
+    double *w;                    /* columns, and the intercept */
+    double *u;                    /* likewise: -(gradient of the mean loss), at the last look */
+    double *norm2;                /* of a column: sum q loss'' c^2; negative: not known yet */
+    double *mass;                 /* sum q loss'' c */
+    double *loss;                 /* rows: loss(v + b) */
+    double *slope;                /* rows: loss'(v + b) */
+    double *metric;               /* rows: q loss''(v + b), at least a little */
+    double *qt;                   /* rows: q t, t the dual point of the last look */
+    double *anchor_u, *anchor_qt; /* the same when all columns were last looked at */
+    double *reach;                /* of a column: how far u moves at most for a t at distance 1; negative: not known */
+    double drift;                 /* distance of t from then; negative: never looked */
+    bool all;                     /* this look is at all columns */
+    double *sums;                 /* scratch of the passes over columns */
+    double b;                     /* the intercept on top of v */
+    bool rows_known;              /* loss, slope and metric are those of v */
+    bool columns_known;           /* u is that of v */
+    bool renewed;                 /* the penalty became another one since */
+    bool choosing;                /* working sets, in this round */
+    bool penalty_known;           /* and the next three are those of the penalty as well */
+    double objective, gap;        /* at v */
+    double largest;               /* |u_j| */
+    pl_evaluation found, evaluation; /* over the rows, t not repaired; the same as the loop wants it */
+    double l1_then;                  /* l1 when the working sets were last chosen; 0: never */
+    double curvature_squares;        /* sum q t^2 / loss'' */
+    double sigma;                    /* of this round */
+    double caution;                  /* by which sigma is raised, because P rose; up to K */
+    double tolerance;                /* to which working sets are solved: their part of the gap */
+    double share;                    /* of the non-zeros in working sets, over all workers */
+    bool solved;                     /* all working sets are */
     const pl_round *round;
     const double *v;
 } pl_scd;

@@ -6,17 +6,19 @@
 #include "local/scd.h"
 
 #define STEPS (PL_SCD_PAST - 1)
-#define LEAST_PIVOT 1e-13 /* of the largest */
+#define RIDGE 1e-13 /* of the trace: few directions are left near the limit, and their products are singular */
 
 /* Solves a c = 1 by elimination; a is symmetric and positive. */
 static bool solve(double a[STEPS][STEPS], double *c) {
-    double largest = 0;
+    double trace = 0;
+    for (unsigned i = 0; i < STEPS; i++)
+        trace += a[i][i];
     for (unsigned i = 0; i < STEPS; i++) {
         c[i] = 1.0;
-        largest = fmax(largest, a[i][i]);
+        a[i][i] += RIDGE * trace;
     }
     for (unsigned i = 0; i < STEPS; i++) {
-        if (!(a[i][i] > LEAST_PIVOT * largest))
+        if (!(a[i][i] > 0))
             return false;
         for (unsigned k = i + 1; k < STEPS; k++) {
             double factor = a[k][i] / a[i][i];

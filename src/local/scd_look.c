@@ -1,5 +1,6 @@
 /* scd_look.c: what is known at v: P, a dual point and its D, and u = X'(q t), which also tells which columns belong in
- * a working set. One pass over the columns serves both.
+ * a working set. One pass over the columns serves both, and most are a pass over few: |u_j| moves by at most the
+ * distance that t has moved times the norm of the column, so that those far below l1 need no look.
  *
  * t = -loss'(z) at z = v + b, where b is solved first if it is free; the heavier side of t is shrunk until sum q t = 0.
  * D is taken at c t, c = min(1, l1 / |u|_inf), or, with an L2 penalty, at t itself, whichever is better. */
@@ -10,6 +11,7 @@
 #include "local/scd.h"
 
 #define CENTRED 1e-13   /* slope left in the intercept: t depends on it */
+#define MOST_VISITS 0.4 /* share of the non-zeros: above it, all columns are looked at */
 #define CHUNK_ROWS 2048 /* rows of a task */
 
 typedef struct row_pass {
@@ -36,7 +38,7 @@ static void expand_task(void *context, unsigned task) {
     for (uint64_t i = (uint64_t)task * CHUNK_ROWS; i < chunk_end(this, task); i++) {
         double z = pass->v[i] + this->b;
         this->loss[i] = glm->loss->expand(glm->loss, z, pl_target(glm, i), &this->slope[i], &curvature);
-        this->metric[i] = pl_share(glm, i) * fmax(curvature, least);
+        this->metric[i] = pl_share(glm, i) * fmax(this->delayed ? glm->loss->curvature_bound : curvature, least);
     }
 }
 
@@ -73,8 +75,7 @@ static void square_row(const void *context, uint64_t i, double *sums) {
     const row_pass *pass = context;
     const pl_scd *this = pass->scd;
     double q = pl_share(this->glm, i), curvature = this->metric[i];
-    sums[0] += curvature;
-    sums[1] += curvature > 0 ? q * q * this->slope[i] * this->slope[i] / curvature : 0.0;
+    sums[0] += curvature > 0 ? q * q * this->slope[i] * this->slope[i] / curvature : 0.0;
 }
 
 enum { SUM_LARGEST, SUM_PENALTY, SUM_CONJUGATE, SUM_SUPPORT, COLUMN_SUMS };
@@ -85,6 +86,30 @@ static void positions(const pl_scd *this, unsigned task, uint64_t *begin, uint64
     *end = worker->count * (task % this->chunks + 1) / this->chunks;
 }
 
+/* How far u_j moves at most when t moves by 1, in the norm with weights q. Two t that a free intercept allows differ by
+ * something of mean 0, so the column's mean does not count. */
+static double reach_of(const pl_scd *this, uint64_t j) {
+    const pl_matrix *x = this->x;
+    const double *weight = this->glm->data->weight;
+    double mean = 0, square = 0;
+    if (j == x->rows)
+        return 1.0;
+    for (uint64_t e = x->start[j]; e < x->start[j + 1]; e++) {
+        double c = x->value ? (double)x->value[e] : 1.0, a = weight ? weight[x->index[e]] * c : c;
+        mean += a;
+        square += a * c;
+    }
+    mean /= this->glm->total;
+    square /= this->glm->total;
+    double scale = pl_column_scale(this->glm, j);
+    return scale * sqrt(fmax(0.0, this->glm->intercept == PL_FREE ? square - mean * mean : square) + 1e-14 * square);
+}
+
+/* |u_j| cannot have come up to l1 since all columns were looked at. */
+static bool far_below(const pl_scd *this, uint64_t j) {
+    return fabs(this->anchor_u[j]) + (1.0 + 1e-9) * this->drift * this->reach[j] < this->glm->l1;
+}
+
 static void dot_task(void *context, unsigned task) {
     pl_scd *this = context;
     const pl_scd_worker *worker = &this->workers[task / this->chunks];
@@ -93,7 +118,9 @@ static void dot_task(void *context, unsigned task) {
     positions(this, task, &begin, &end);
     for (uint64_t n = begin; n < end; n++) {
         uint64_t j = worker->column[n];
-        if (j < x->rows) {
+        if (!this->all && far_below(this, j)) {
+            this->u[j] = this->anchor_u[j];
+        } else if (j < x->rows) {
             uint64_t first = x->start[j];
             this->u[j] =
                 pl_column_scale(this->glm, j) *
@@ -103,7 +130,30 @@ static void dot_task(void *context, unsigned task) {
             for (uint64_t i = 0; i < x->columns; i++)
                 this->u[j] += this->qt[i];
         }
+        if (this->all && this->glm->l1 > 0) {
+            this->anchor_u[j] = this->u[j];
+            if (this->reach[j] < 0)
+                this->reach[j] = reach_of(this, j);
+        }
     }
+}
+
+/* Counts the non-zeros that a look at some columns would have to visit. */
+static void count_task(void *context, unsigned task) {
+    pl_scd *this = context;
+    const pl_scd_worker *worker = &this->workers[task / this->chunks];
+    uint64_t begin, end, count = 0;
+    positions(this, task, &begin, &end);
+    for (uint64_t n = begin; n < end; n++)
+        if (!far_below(this, worker->column[n]))
+            count += pl_scd_entries(this, worker->column[n]);
+    this->sums[(uint64_t)task * COLUMN_SUMS] = (double)count;
+}
+
+static void drift_row(const void *context, uint64_t i, double *sums) {
+    const pl_scd *this = context;
+    double q = pl_share(this->glm, i), difference = this->qt[i] - this->anchor_qt[i];
+    sums[0] += q > 0 ? difference * difference / q : 0.0;
 }
 
 static void penalty_task(void *context, unsigned task) {
@@ -189,23 +239,50 @@ static parley_status judge(pl_scd *this, const double *sums, pl_evaluation *at, 
     return status;
 }
 
+/* Looks at all columns, or only at those whose |u_j| may have come up to l1 since that was last done. */
+static parley_status decide(pl_scd *this, parley_error *error) {
+    const pl_team *team = this->team;
+    double visits, squares;
+    this->all = this->drift < 0 || this->glm->l1 == 0;
+    if (this->all)
+        return PARLEY_OK;
+    parley_status status = pl_total_rows(team, drift_row, this, 1, &squares, error);
+    if (status != PARLEY_OK)
+        return status;
+    this->drift = sqrt(squares);
+    run_columns(this, count_task);
+    for (unsigned k = 0; k < team->hosted; k++) {
+        team->worker_sums[k] = 0;
+        for (unsigned c = 0; c < this->chunks; c++)
+            team->worker_sums[k] += this->sums[((uint64_t)k * this->chunks + c) * COLUMN_SUMS];
+    }
+    status = pl_team_sum(team, team->worker_sums, 1, &visits, error);
+    this->all = visits > MOST_VISITS * (double)this->x->nonzeros;
+    return status;
+}
+
 /* Makes t, and u from it. */
 static parley_status look_columns(pl_scd *this, const double *v, parley_error *error) {
-    double sides[PL_ROW_SUMS], squares[2];
+    double sides[PL_ROW_SUMS];
     row_pass pass = {this, v, {1, 1}};
     parley_status status = pl_total_rows(this->team, side_row, &pass, PL_ROW_SUMS, sides, error);
     if (status == PARLEY_OK)
-        status = pl_total_rows(this->team, square_row, &pass, 2, squares, error);
+        status = pl_total_rows(this->team, square_row, &pass, 1, &this->curvature_squares, error);
     if (status != PARLEY_OK)
         return status;
     pl_evaluation_fill(this->glm, sides, this->b, &this->found);
     pass.scale[this->found.heavy] -= this->found.tilt;
     run_rows(this, scale_task, &pass);
+    status = decide(this, error);
+    if (status != PARLEY_OK)
+        return status;
     run_columns(this, dot_task);
-    this->curvature_sum = squares[0];
-    this->curvature_squares = squares[1];
+    if (this->all) {
+        memcpy(this->anchor_qt, this->qt, this->x->columns * sizeof *this->qt);
+        this->drift = 0;
+    }
     this->columns_known = true;
-    this->penalty_known = false;
+    this->renewed = this->penalty_known = false;
     return status;
 }
 

@@ -34,6 +34,8 @@ void pl_scd_choose(pl_scd *this, pl_scd_worker *worker) {
     double l1 = this->glm->l1, inverse = 1.0 / l1;
     uint64_t wanted = GROWTH * worker->supported;
     unsigned least = 0;
+    if (this->delayed)
+        l1 = 0; /* steps on any column */
     if (l1 > 0) {
         wanted = (wanted < FIRST_SET ? FIRST_SET : wanted) - worker->supported;
         least = cut(this, worker, inverse, wanted);

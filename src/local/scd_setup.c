@@ -6,16 +6,17 @@
 
 #define CHUNKS 64   /* of all workers' columns, at least: tasks of a pass */
 #define BY_ROW 5    /* a worker's arrays by row */
-#define BY_COLUMN 4 /* arrays of all columns; as many by row */
+#define BY_COLUMN 6 /* arrays of all columns */
+#define ALL_ROWS 5  /* and of all rows */
 #define SUMS 4      /* of a chunk */
 
 void pl_scd_close(pl_local *local) {
     pl_scd *this = (pl_scd *)local;
     if (!this)
         return;
-    void *owned[] = {this->workers, this->wide,   this->lists, this->values, this->rests,
-                     this->w,       this->u,      this->norm2, this->mass,   this->loss,
-                     this->slope,   this->metric, this->qt,    this->sums,   this};
+    void *owned[] = {this->workers, this->wide,  this->lists, this->values,   this->rests,     this->w,
+                     this->u,       this->norm2, this->mass,  this->loss,     this->slope,     this->metric,
+                     this->qt,      this->sums,  this->reach, this->anchor_u, this->anchor_qt, this};
     for (unsigned i = 0; i < sizeof owned / sizeof *owned; i++)
         pl_free(owned[i]);
 }
@@ -29,7 +30,7 @@ static uint64_t owned_columns(const pl_team *columns) {
 
 uint64_t pl_scd_bytes(const pl_setup *setup) {
     uint64_t rows = setup->by_column->columns, columns = setup->by_column->rows + 1;
-    return (rows * (BY_COLUMN + (uint64_t)setup->team->hosted * BY_ROW) + columns * BY_COLUMN) * sizeof(double) +
+    return (rows * (ALL_ROWS + (uint64_t)setup->team->hosted * BY_ROW) + columns * BY_COLUMN) * sizeof(double) +
            owned_columns(setup->columns) * ((5 + PL_SCD_PAST) * sizeof(double) + 1);
 }
 
@@ -76,8 +77,9 @@ static bool take_arrays(pl_scd *this) {
     this->values = pl_alloc((2 + PL_SCD_PAST) * all, sizeof *this->values);
     this->rests = pl_alloc(all, 1);
     this->sums = pl_alloc((uint64_t)hosted * this->chunks * SUMS, sizeof *this->sums);
-    double **arrays[] = {&this->w,    &this->u,     &this->norm2,  &this->mass,
-                         &this->loss, &this->slope, &this->metric, &this->qt};
+    double **arrays[BY_COLUMN + ALL_ROWS] = {&this->w,      &this->u,        &this->norm2,    &this->mass,
+                                             &this->reach,  &this->anchor_u, &this->loss,     &this->slope,
+                                             &this->metric, &this->qt,       &this->anchor_qt};
     bool all_there = this->workers && this->wide && this->lists && this->values && this->rests && this->sums;
     for (unsigned a = 0; a < sizeof arrays / sizeof *arrays && all_there; a++) {
         *arrays[a] = pl_alloc(a < BY_COLUMN ? columns : rows, sizeof(double));
@@ -98,8 +100,10 @@ parley_status pl_scd_open(const pl_setup *setup, pl_local **out, parley_error *e
                      .team = setup->team,
                      .columns = setup->columns,
                      .x = setup->by_column,
+                     .delayed = setup->settings->updates == PL_DELAYED,
                      .quadratic = glm->loss == &pl_loss_squared,
                      .objective = INFINITY,
+                     .drift = -1,
                      .caution = 1};
     this->even = this->quadratic && !glm->data->weight ? 1.0 / glm->total : 0.0;
     this->chunks = setup->team->workers < CHUNKS ? CHUNKS / setup->team->workers : 1;
@@ -116,7 +120,7 @@ parley_status pl_scd_open(const pl_setup *setup, pl_local **out, parley_error *e
     place_rows(this);
     place_columns(this);
     for (uint64_t j = 0; j <= this->x->rows; j++)
-        this->norm2[j] = -1;
+        this->norm2[j] = this->reach[j] = -1;
     *out = &this->base;
     return PARLEY_OK;
 }

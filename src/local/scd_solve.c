@@ -39,6 +39,7 @@ typedef struct solver {
     double mass;     /* sum q loss'' */
     double shift;    /* of the intercept under the model */
     double loss;     /* sum q loss(z) */
+    double spread;   /* sum of |change|^2 over the steps */
     double decrease; /* of the model, at least */
     double left;     /* steps of this round */
     gap_sums gap;
@@ -147,6 +148,9 @@ static void step(solver *solver, uint64_t m, bool measure) {
         return;
     double a = solver->sigma * (next - w);
     this->w[j] = next;
+    solver->spread += h / solver->sigma * (next - w) * (next - w);
+    if (this->delayed)
+        return;
     solver->decrease += 0.5 * (h + solver->l2) * (next - w) * (next - w);
     move_slopes(solver, j, a, worker->slope);
     solver->shift -= a * mass / solver->mass;
@@ -342,6 +346,19 @@ static bool run_model(solver *solver, unsigned number) {
     return this->quadratic || worker->solved || gamma == 0;
 }
 
+/* Steps that do not see each other, on a random part of the columns. */
+static void run_batch(solver *solver, unsigned number) {
+    pl_scd *this = solver->scd;
+    pl_scd_worker *worker = solver->worker;
+    pl_stream stream = pl_stream_make(this->team->seed, number, worker->epoch++);
+    pl_shuffle(&stream, worker->order, worker->members);
+    solver->shift = solver->free ? -sum_of(worker->slope, solver->x->columns) / solver->mass : 0.0;
+    for (uint64_t n = 0; n < worker->members && solver->left > 0; n++, solver->left--)
+        step(solver, worker->order[n], true);
+    if (add_up(solver))
+        take(solver, 1.0, 0.0);
+}
+
 static void begin(solver *solver) {
     const pl_scd *this = solver->scd;
     pl_scd_worker *worker = solver->worker;
@@ -383,13 +400,18 @@ void pl_scd_solve(pl_scd *this, pl_scd_worker *worker, unsigned number) {
                      .l2 = this->glm->l2,
                      .sigma = this->sigma,
                      .free = this->glm->intercept == PL_FREE,
-                     .left =
-                         pl_round_steps(this->round, (double)worker->count) * (this->team->workers == 1 ? LONE : 1)};
+                     .left = pl_round_steps(this->round, (double)worker->count) *
+                             (this->team->workers == 1 && !this->delayed ? LONE : 1)};
     worker->visited = 0;
     worker->solved = worker->members == 0;
     begin(&solver);
-    while (solver.left > 0 && worker->members)
-        if (run_model(&solver, number))
-            break;
+    if (this->delayed)
+        run_batch(&solver, number);
+    else
+        while (solver.left > 0 && worker->members)
+            if (run_model(&solver, number))
+                break;
     finish(&solver);
+    if (this->delayed)
+        worker->spread = this->batch * solver.spread;
 }

@@ -43,8 +43,9 @@ typedef struct stepper {
     const pl_glm *glm;
     const pl_loss *loss;
     double *u, sigma;
+    const double *seen;               /* what steps start from: u, or v */
     double inverse, intercept_metric; /* 1 / l2; h's part for the intercept */
-    double residual;
+    double residual, spread;
     uint64_t stepped; /* non-zeros */
 } stepper;
 
@@ -56,11 +57,11 @@ static void step_row(pl_sdca *this, stepper *stepper, uint64_t i) {
     const float *value = x->value ? x->value + begin : NULL;
     double q = pl_share(glm, i), y = pl_target(glm, i), t0 = this->t[i], u_sum;
     if (glm->scale)
-        u_sum = pl_sparse_dot_scaled(index, value, count, stepper->u, glm->scale, glm->l1);
+        u_sum = pl_sparse_dot_scaled(index, value, count, stepper->seen, glm->scale, glm->l1);
     else
-        u_sum = glm->l1 > 0 ? pl_sparse_dot_soft(index, value, count, stepper->u, glm->l1)
-                            : pl_sparse_dot(index, value, count, stepper->u);
-    double z = u_sum * stepper->inverse + intercept(this, stepper->u);
+        u_sum = glm->l1 > 0 ? pl_sparse_dot_soft(index, value, count, stepper->seen, glm->l1)
+                            : pl_sparse_dot(index, value, count, stepper->seen);
+    double z = u_sum * stepper->inverse + intercept(this, stepper->seen);
     double h = stepper->sigma * q * (glm->norm2[i] * stepper->inverse + stepper->intercept_metric);
     double t = stepper->loss->dual_step(stepper->loss, z, y, t0, h);
     stepper->stepped += count;
@@ -79,6 +80,7 @@ static void step_row(pl_sdca *this, stepper *stepper, uint64_t i) {
         this->rest[i] = 0;
     this->t[i] = t;
     double a = stepper->sigma * q * (t - t0);
+    stepper->spread += q * (t - t0) * (t - t0) * h / stepper->sigma;
     if (glm->scale)
         pl_sparse_add_scaled(index, value, count, a, stepper->u, glm->scale);
     else
@@ -114,12 +116,14 @@ static void lane_task(void *context, unsigned task) {
     stepper stepper = {.glm = glm,
                        .loss = glm->loss,
                        .u = lane->u,
+                       .seen = this->delayed ? this->v : lane->u,
                        .sigma = this->sigma * worker->lane_sigma,
                        .inverse = 1.0 / glm->l2};
     if (glm->intercept != PL_NO_INTERCEPT)
         stepper.intercept_metric = pl_metric(glm, glm->data->x.columns);
     visit(this, &stepper, worker->buckets + begin, end - begin);
     lane->residual += stepper.residual;
+    lane->step_spread += stepper.spread;
     lane->stepped += stepper.stepped;
     lane->seconds += pl_engine_now(this->team->engine) - began;
 }
@@ -221,10 +225,11 @@ static void report(pl_sdca *this, pl_update *update) {
     for (unsigned k = 0; k < team->hosted; k++) {
         pl_sdca_worker *worker = &this->workers[k];
         pl_sdca_lane *first = &this->lanes[k * team->lanes];
-        double residual = 0, seconds = 0, stepped = 0;
+        double residual = 0, seconds = 0, stepped = 0, spread = 0;
         for (unsigned l = 0; l < team->lanes; l++) {
             residual += first[l].residual;
             stepped += (double)first[l].stepped;
+            spread += first[l].step_spread;
             seconds = fmax(seconds, first[l].seconds);
         }
         worker->syncs = worker->share > 0 ? pl_lane_syncs(this, stepped / worker->share) : worker->syncs;
@@ -236,7 +241,7 @@ static void report(pl_sdca *this, pl_update *update) {
         update[k].seconds = seconds;
         update[k].passes = team->nonzeros[k] ? stepped / (double)team->nonzeros[k] : worker->share;
         update[k].scalars[PL_SUM_RESIDUAL] = worker->share > 0 ? residual / worker->share : 0;
-        update[k].scalars[PL_SUM_SPREAD] = worker->spread;
+        update[k].scalars[PL_SUM_SPREAD] = this->delayed ? this->batch * spread : worker->spread;
         update[k].scalars[PL_SUM_CHANGE] = worker->squared;
         update[k].scalars[PL_SUM_TURN] = worker->turn;
     }
@@ -249,8 +254,9 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
     pl_engine *engine = team->engine;
     (void)evaluation, (void)error;
     this->v = v;
-    this->sigma = round->sigma;
-    this->momentum = this->v_previous ? round->momentum : 0.0;
+    this->batch = this->delayed ? pl_round_steps(round, (double)team->all_rows / team->workers) + PL_BUCKET_MOST : 1.0;
+    this->sigma = round->sigma * this->batch;
+    this->momentum = this->v_previous && !this->delayed ? round->momentum : 0.0;
     if (this->glm->intercept != PL_NO_INTERCEPT && round->number % MULTIPLIER_ROUNDS == 0)
         this->b0 = intercept(this, v);
     pl_team_run(team, begin_task, this);
@@ -326,7 +332,7 @@ static bool stalled(pl_local *local) {
     return any;
 }
 
-static const char *const reads[] = {"local_epochs", "local_steps", "lanes", NULL};
+static const char *const reads[] = {"local_epochs", "local_steps", "updates", "lanes", NULL};
 
 const pl_local_type pl_local_sdca = {
     .name = "sdca",

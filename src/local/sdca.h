@@ -23,7 +23,8 @@ typedef struct pl_sdca_worker {
 typedef struct pl_sdca_lane {
     double *u; /* its copy; where there is one lane, the worker's `current` */
     double residual, spread, sum_spread, seconds;
-    uint64_t stepped; /* non-zeros of the rows that did not rest */
+    double step_spread; /* sum of |change|^2 over its steps */
+    uint64_t stepped;   /* non-zeros of the rows that did not rest */
 } pl_sdca_lane;
 
 typedef struct pl_sdca {
@@ -38,7 +39,9 @@ typedef struct pl_sdca {
     pl_sdca_worker *workers;
     pl_sdca_lane *lanes;
     double b0, sigma, momentum;
-    double b; /* the intercept when it was last evaluated */
+    double b;     /* the intercept when it was last evaluated */
+    bool delayed; /* steps see v only, and count as if each were made by a worker of its own */
+    double batch; /* steps of a worker in this round, then; else 1 */
     const double *v;
     double *v_previous; /* v when the last round began; NULL as above */
 } pl_sdca;

@@ -80,8 +80,9 @@ static void judge_lanes(pl_sdca *this, unsigned k) {
     unsigned lanes = this->team->lanes;
     pl_sdca_worker *worker = &this->workers[k];
     double spread = 0, sum_spread = 0;
-    if (!worker->piece)
-        return; /* it did not take part */
+    worker->lane_gamma = 1.0;
+    if (!worker->piece || this->delayed)
+        return; /* it did not take part; or sigma is safe for all its steps together */
     for (unsigned l = 0; l < lanes; l++) {
         spread += this->lanes[k * lanes + l].spread;
         sum_spread += this->lanes[k * lanes + l].sum_spread;

@@ -34,7 +34,7 @@ static parley_status open_buckets(pl_sdca *this, parley_error *error) {
         pl_bucket_fill(team, k, rows, next);
         next += worker->count;
         worker->syncs = pl_lane_syncs(this, (double)team->nonzeros[k]);
-        worker->lane_sigma = team->lanes;
+        worker->lane_sigma = this->delayed ? 1 : team->lanes;
     }
     return status;
 }
@@ -102,6 +102,7 @@ parley_status pl_sdca_open(const pl_setup *setup, pl_local **out, parley_error *
     this->base.type = &pl_local_sdca;
     this->glm = setup->glm;
     this->team = team;
+    this->delayed = setup->settings->updates == PL_DELAYED;
     this->b = this->b0 = setup->glm->intercept == PL_NO_INTERCEPT ? 0.0 : setup->null[setup->glm->data->x.columns];
     this->t = pl_alloc(rows, sizeof *this->t);
     this->t_round = pl_alloc(rows, sizeof *this->t_round);

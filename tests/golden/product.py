@@ -9,7 +9,7 @@ import numpy as np
 from oracle import objective
 from evaluate import null_objective, read_parley
 
-CERTAIN = 1e-7  # what an oracle's own gap may be, relative
+CERTAIN = 3e-7  # what an oracle's own gap may be, relative
 OPTIMAL = 1e-6  # how near to the optimum a model must be, relative
 EQUAL = 1e-9  # how well the reported objective must agree with the evaluated one, relative
 ROUNDING = 1e-12

@@ -225,7 +225,7 @@ def grid_cases():
 def column_cases():
     """Coordinate descent on columns: every smooth loss, penalty and intercept, and few, many and odd numbers of workers."""
     for loss, name, kind, weighted, rho in itertools.product(
-        ("squared", "logistic", "squared-hinge"),
+        ("squared", "logistic", "squared-hinge", "huber"),
         ("small", "sparse"),
         ("free", "penalised", "none"),
         (False, True),
@@ -234,15 +234,16 @@ def column_cases():
         x, y = data_for(name, loss)
         lam = 1.0 / len(y) if name == "sparse" else 1e-2
         problem = Problem(x, y, loss, lam, rho, kind, draw_weights(len(y)) if weighted else None)
+        problem.width = width_for(name, loss)
         words = f"columns: {loss} {name} intercept {kind}{' weights' if weighted else ''} l1 ratio {rho}"
         for workers in (1, 4, 7):
             flags = ["--preset", "cocoa+", "--local", "scd", "--workers", workers]
             yield f"{words}: {workers} workers", partial(reaches_the_oracles_optimum, problem=problem, flags=flags)
-        yield f"{words}: averaged", partial(
-            bounds_the_distance_every_round,
-            problem=problem,
-            flags=["--preset", "cocoa", "--local", "scd", "--workers", 3],
-        )
+        for preset in ("cocoa", "minibatch-cd"):
+            flags = ["--preset", preset, "--local", "scd", "--workers", 3]
+            yield f"{words}: {preset} bounds the distance every round", partial(
+                bounds_the_distance_every_round, problem=problem, flags=flags
+            )
 
 
 def special_cases():
@@ -258,6 +259,7 @@ def special_cases():
         )
     slow = {
         "cocoa": ["--workers", 3],
+        "minibatch-cd": ["--workers", 3, "--lanes", 2, "--local-steps", 20],
         "gd": [],
         "minibatch-sgd": ["--workers", 2],
         "mllib-sgd": ["--workers", 4],
