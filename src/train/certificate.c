@@ -201,8 +201,10 @@ parley_status pl_stalls(pl_run *run, bool *stalls, parley_error *error) {
     if (!run->evaluated || run->round < pace->window + WINDOW)
         return PARLEY_OK;
     double now = run->best.exists ? pl_gap(&run->best) : run->best.gradient;
-    bool progress = now < pace->watched - PROGRESS * fabs(pace->watched);
+    bool progress = now < pace->watched - PROGRESS * fabs(pace->watched) ||
+                    run->best.objective < pace->watched_objective - PROGRESS * fabs(pace->watched_objective);
     pace->watched = now;
+    pace->watched_objective = run->best.objective;
     pace->window = run->round;
     if (progress)
         return PARLEY_OK;

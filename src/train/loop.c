@@ -358,9 +358,23 @@ static parley_status look_again(pl_run *run, parley_error *error) {
     return status;
 }
 
-/* A preset may go on as another one after so many passes over the data. */
+/* Is the end out of sight? Looked at once in so many passes, by how far the gap fell since the last look. */
+static bool is_slow(pl_run *run, double passes) {
+    pl_pace *pace = &run->pace;
+    double gap = pl_relative_gap(&run->best), last = pace->slow_gap, epochs = run->summary.epochs;
+    if (!run->evaluated || run->settings->gap == 0 || epochs < pace->slow_epochs + passes)
+        return false;
+    double left = log(gap / run->settings->gap) / log(last / gap) * (epochs - pace->slow_epochs);
+    bool first = pace->slow_epochs == 0; /* the beginning says nothing of the rest */
+    pace->slow_epochs = epochs;
+    pace->slow_gap = gap;
+    return !first && !(gap < last && left <= 2 * passes);
+}
+
+/* A preset may go on as another one. */
 static parley_status go_on_when_due(pl_run *run, parley_error *error) {
-    bool due = run->summary.epochs >= run->method.sequel->epochs * (1.0 - 1e-9);
+    const pl_sequel *sequel = run->method.sequel;
+    bool due = sequel->if_slow ? is_slow(run, sequel->epochs) : run->summary.epochs >= sequel->epochs * (1.0 - 1e-9);
     return due ? pl_go_on(run, error) : PARLEY_OK;
 }
 

@@ -250,6 +250,9 @@ static bool fits(const pl_preset *preset, const parley_settings *settings) {
 /* What auto chooses, unless the user named members that it does not have: then the first preset that has them. */
 static const pl_preset *choose_fitting(const parley_settings *settings, const pl_glm *glm) {
     const pl_preset *chosen = pl_preset_choose(glm);
+    if (pl_sequel_find(chosen->name) &&
+        (strcmp(settings->local, "auto") != 0 || strcmp(settings->combine, "auto") != 0))
+        chosen = pl_preset_find("cocoa+"); /* one name cannot stand for two methods */
     for (unsigned i = 0; i < pl_presets_count && !fits(chosen, settings); i++)
         if (fits(&pl_presets[i], settings))
             return &pl_presets[i];

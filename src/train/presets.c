@@ -24,6 +24,12 @@ const pl_preset pl_presets[] = {
      &pl_combine_add,
      &pl_exchange_allreduce,
      {{0}}},
+    {"cocoa-newton",
+     "cocoa+, and where that is slow newton from there on",
+     &pl_local_sdca,
+     &pl_combine_add,
+     &pl_exchange_allreduce,
+     {{0}}},
     {"minibatch-cd",
      "coordinate steps that do not see each other, added as far as is safe",
      &pl_local_sdca,
@@ -107,7 +113,7 @@ const pl_preset pl_presets[] = {
 };
 const unsigned pl_presets_count = sizeof pl_presets / sizeof *pl_presets;
 
-static const pl_sequel sequels[] = {{"hybrid", "lbfgs", 1.0}};
+static const pl_sequel sequels[] = {{"hybrid", "lbfgs", 1.0, false}, {"cocoa-newton", "newton", 12.0, true}};
 
 const pl_preset *pl_preset_find(const char *name) {
     for (unsigned i = 0; i < pl_presets_count; i++)
@@ -143,6 +149,9 @@ static bool few_or_filled(const pl_glm *glm) {
            (loss->counts && glm->data->x.columns <= MANY_COUNTS);
 }
 
+/* What dual ascent can begin and Newton's method, if need be, end. */
+static bool is_smooth_dual(const pl_glm *glm) { return glm->lambda != 0 && glm->l1_ratio == 0 && glm->loss->smooth; }
+
 /* What dual ascent, or by columns a loss of bounded curvature, needs. */
 static bool is_penalised(const pl_glm *glm) { return glm->lambda != 0 && (glm->l1_ratio < 1 || bounded(glm->loss)); }
 
@@ -157,7 +166,11 @@ static bool always(const pl_glm *glm) {
 static const struct {
     bool (*holds)(const pl_glm *glm);
     const char *preset;
-} rules[] = {{few_or_filled, "newton"}, {is_penalised, "cocoa+"}, {is_smooth, "lbfgs"}, {always, "gd"}};
+} rules[] = {{few_or_filled, "newton"},
+             {is_smooth_dual, "cocoa-newton"},
+             {is_penalised, "cocoa+"},
+             {is_smooth, "lbfgs"},
+             {always, "gd"}};
 
 const pl_preset *pl_preset_choose(const pl_glm *glm) {
     unsigned i = 0;

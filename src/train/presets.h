@@ -12,10 +12,12 @@ typedef struct pl_preset {
     pl_pair defaults[4]; /* settings that the preset sees differently, unless the user gave them */
 } pl_preset;
 
-/* A preset that goes on as another one after so many passes over the data. */
+/* A preset that goes on as another one after so many passes over the data; or `if_slow`, when by the pace of the last
+ * so many passes it would take twice as many more. */
 typedef struct pl_sequel {
     const char *preset, *then;
     double epochs;
+    bool if_slow;
 } pl_sequel;
 
 extern const pl_preset pl_presets[];

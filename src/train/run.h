@@ -23,15 +23,17 @@ typedef struct pl_certificate {
 
 /* When to evaluate, where it is not free; stalls. */
 typedef struct pl_pace {
-    double passes;    /* over the data since the last evaluation */
-    double threshold; /* an estimated gap below this is worth an evaluation */
-    double estimate;  /* of the gap, the latest; negative: none */
-    bool trusted;     /* evaluations agreed with it so far */
-    double residual;  /* of the workers, the latest */
-    double watched;   /* the gap (or gradient) when the current window began */
-    uint64_t window;  /* round when it began */
-    double last_gap;  /* when the combine was last told how fast it falls */
-    uint64_t told;    /* round of that */
+    double passes;                /* over the data since the last evaluation */
+    double threshold;             /* an estimated gap below this is worth an evaluation */
+    double estimate;              /* of the gap, the latest; negative: none */
+    bool trusted;                 /* evaluations agreed with it so far */
+    double residual;              /* of the workers, the latest */
+    double watched;               /* the gap (or gradient) when the current window began */
+    double watched_objective;     /* likewise, P */
+    uint64_t window;              /* round when it began */
+    double slow_gap, slow_epochs; /* when it was last seen whether the method is slow */
+    double last_gap;              /* when the combine was last told how fast it falls */
+    uint64_t told;                /* round of that */
 } pl_pace;
 
 /* What ranks agree on after every round. */

@@ -181,6 +181,7 @@ static parley_status start_certificate(pl_run *run, parley_error *error) {
                           .estimate = -1,
                           .trusted = true,
                           .watched = best->exists ? best->null : INFINITY,
+                          .watched_objective = best->null,
                           .last_gap = best->null};
     return status;
 }
@@ -273,9 +274,9 @@ static parley_status set_up(pl_run *run, parley_error *error) {
         status = set_aside(run, error);
     if (status == PARLEY_OK)
         status = pl_glm_open(&run->glm, run->engine, run->data, run->settings, error);
-    if (status == PARLEY_OK && pl_sequel_find(run->settings->preset))
+    if (status == PARLEY_OK)
         status = pl_take(&run->later, 1, sizeof *run->later, "settings", error);
-    if (status == PARLEY_OK && run->later)
+    if (status == PARLEY_OK)
         *run->later = *run->settings;
     if (status == PARLEY_OK)
         status = weigh_classes(run, error);

@@ -21,7 +21,7 @@ static const struct {
     const char *words, *sentence;
 } refusals[] = {
     {"preset=nonsense",
-     "--preset nonsense: there is none of that name; it is one of auto, cocoa, cocoa+, minibatch-cd, gd,..."},
+     "--preset nonsense: there is none of that name; it is one of auto, cocoa, cocoa+, cocoa-newton, minibatch-cd, gd,..."},
     {"preset=cocoa*", "--preset cocoa*: there is none of that name; did you mean cocoa? (auto, cocoa, cocoa+,..."},
     {"loss=hing", "--loss hing: there is none of that name; did you mean hinge? (squared, logistic, hinge,..."},
     {"local=sdac", "--local sdac: there is none of that name; did you mean sdca? (sdca, scd, gradient..."},
