@@ -364,11 +364,31 @@ static void a_log_that_cannot_be_written_ends_the_run(void **state) {
     parley_data_free(data);
 }
 
+/* Dual ascent crawls where lambda is small and columns are few; it should not be let. */
+static void slow_dual_ascent_goes_on_as_newton_and_fast_does_not(void **state) {
+    (void)state;
+    parley_data *data = random_data(small);
+    outcome slow = train_once(data, "preset=cocoa-newton lambda=1e-7 gap=1e-7"),
+            fast = train_once(data, "preset=cocoa-newton lambda=0.1 gap=1e-5"),
+            dual = train_once(data, "preset=cocoa+ lambda=1e-7 gap=1e-7 rounds=200");
+    assert_int_equal(slow.summary[0].stop, PARLEY_CONVERGED);
+    assert_string_equal(slow.summary[0].combine, "newton");
+    assert_int_equal(fast.summary[0].stop, PARLEY_CONVERGED);
+    assert_string_equal(fast.summary[0].combine, "add");
+    assert_int_equal(dual.summary[0].stop, PARLEY_ROUNDS); /* else this test tests nothing */
+    assert_true(slow.summary[0].rounds < 60);
+    free_models(&slow);
+    free_models(&fast);
+    free_models(&dual);
+    parley_data_free(data);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_preset_gives_the_same_bits_for_any_ranks_and_threads),
         cmocka_unit_test(wide_data_give_the_same_bits_for_any_ranks_and_threads),
         cmocka_unit_test(fewer_workers_than_ranks_are_possible),
+        cmocka_unit_test(slow_dual_ascent_goes_on_as_newton_and_fast_does_not),
         cmocka_unit_test(training_twice_in_one_process_gives_the_same_model),
         cmocka_unit_test(the_seed_matters_to_the_path_and_not_to_the_optimum),
         cmocka_unit_test(a_callback_can_stop_the_run_and_the_model_is_usable),
