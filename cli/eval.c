@@ -13,14 +13,14 @@ typedef struct evaluation {
 } evaluation;
 
 static parley_status add_batch(evaluation *evaluation, const parley_data *batch, parley_error *error) {
-    if (batch->x.rows > evaluation->room) {
+    uint64_t values = batch->x.rows * evaluation->model->outputs;
+    if (values > evaluation->room) {
         pl_free(evaluation->decisions);
         evaluation->room = 0;
-        parley_status status =
-            pl_take(&evaluation->decisions, batch->x.rows, sizeof(double), "the decision values", error);
+        parley_status status = pl_take(&evaluation->decisions, values, sizeof(double), "the decision values", error);
         if (status != PARLEY_OK)
             return status;
-        evaluation->room = batch->x.rows;
+        evaluation->room = values;
     }
     pl_model_decide_all(evaluation->model, batch, evaluation->pool, evaluation->decisions);
     return pl_meter_add(evaluation->meter, batch, evaluation->decisions, error);
@@ -54,26 +54,21 @@ static parley_status add_weighted(evaluation *evaluation, const char *path, cons
     return status;
 }
 
-static parley_status evaluate(const parley_model *model, const char *path, const parley_settings *settings,
-                              pl_metrics *metrics, parley_error *error) {
-    evaluation evaluation = {.model = model};
+/* Leaves the meter open: its counts by class are still to be printed. */
+static parley_status evaluate(evaluation *evaluation, const char *path, const parley_settings *settings,
+                              parley_error *error) {
     pl_reading reading;
     parley_status status = pl_reading_of(settings, &reading, error);
     if (status != PARLEY_OK)
         return status;
-    pl_model_reading(model, &reading);
+    pl_model_reading(evaluation->model, &reading);
     reading.warn = tell_error_output;
-    status = pl_pool_open(&evaluation.pool, (unsigned)settings->threads, error);
+    status = pl_pool_open(&evaluation->pool, (unsigned)settings->threads, error);
     if (status == PARLEY_OK)
-        status = pl_meter_open(model, &evaluation.meter, error);
+        status = pl_meter_open(evaluation->model, &evaluation->meter, error);
     if (status == PARLEY_OK)
-        status = *settings->weights ? add_weighted(&evaluation, path, &reading, settings->weights, error)
-                                    : add_stream(&evaluation, path, &reading, error);
-    if (status == PARLEY_OK)
-        pl_meter_read(evaluation.meter, metrics);
-    pl_meter_close(evaluation.meter);
-    pl_free(evaluation.decisions);
-    pl_pool_close(evaluation.pool);
+        status = *settings->weights ? add_weighted(evaluation, path, &reading, settings->weights, error)
+                                    : add_stream(evaluation, path, &reading, error);
     return status;
 }
 
@@ -82,16 +77,11 @@ typedef struct measure {
     double value;
 } measure;
 
-/* The metrics that apply to the loss, in `measures`; returns how many. One that the data leave open is NaN. */
-static unsigned choose(const pl_loss *loss, const pl_metrics *metrics, measure *measures) {
+/* The metrics that apply to the model, in `measures`; returns how many. One that the data leave open is NaN. */
+static unsigned choose(const parley_model *model, const pl_metrics *metrics, measure *measures) {
+    const pl_loss *loss = model->loss;
     unsigned count = 0;
-    if (loss->labels == PL_LABELS_BINARY) {
-        measures[count++] = (measure){"accuracy", metrics->accuracy};
-        measures[count++] = (measure){"auc", metrics->auc};
-        if (loss->probability)
-            measures[count++] = (measure){"log_loss", metrics->log_loss};
-        measures[count++] = (measure){"hinge", metrics->hinge};
-    } else {
+    if (loss->labels == PL_LABELS_REAL) {
         measures[count++] = (measure){"rmse", metrics->rmse};
         measures[count++] = (measure){"r2", metrics->r2};
         measures[count++] = (measure){"mae", metrics->mae};
@@ -101,39 +91,83 @@ static unsigned choose(const pl_loss *loss, const pl_metrics *metrics, measure *
             measures[count++] = (measure){"deviance", metrics->deviance};
             measures[count++] = (measure){"d2", metrics->d2};
         }
+        return count;
     }
+    measures[count++] = (measure){"accuracy", metrics->accuracy};
+    if (model->outputs > 1)
+        measures[count++] = (measure){"macro_f1", metrics->macro_f1};
+    else
+        measures[count++] = (measure){"auc", metrics->auc};
+    if (loss->probability || loss->together)
+        measures[count++] = (measure){"log_loss", metrics->log_loss};
+    if (!loss->together)
+        measures[count++] = (measure){"hinge", metrics->hinge};
     return count;
 }
 
-static int print_metrics(const arguments *arguments, const pl_loss *loss, const pl_metrics *metrics) {
+static double ratio(double part, double whole) { return whole > 0 ? part / whole : 0.0; }
+
+static json_t *classes_json(const parley_model *model, const pl_class_count *classes) {
+    json_t *list = json_array();
+    for (uint64_t c = 0; c < model->outputs; c++) {
+        json_t *one = json_object();
+        json_put(&one, "label", json_number(model->labels[c]));
+        json_put(&one, "weight", json_number(classes[c].rows));
+        json_put(&one, "precision", json_number(ratio(classes[c].right, classes[c].predicted)));
+        json_put(&one, "recall", json_number(ratio(classes[c].right, classes[c].rows)));
+        json_append(&list, one);
+    }
+    return list;
+}
+
+static void print_classes(const parley_model *model, const pl_class_count *classes) {
+    printf("\n%-14s %10s %10s %10s %10s\n", "label", "weight", "precision", "recall", "f1");
+    for (uint64_t c = 0; c < model->outputs; c++)
+        printf("%-14.10g %10.6g %10.4f %10.4f %10.4f\n", model->labels[c], classes[c].rows,
+               ratio(classes[c].right, classes[c].predicted), ratio(classes[c].right, classes[c].rows),
+               ratio(2.0 * classes[c].right, classes[c].rows + classes[c].predicted));
+}
+
+static int print_metrics(const arguments *arguments, const parley_model *model, pl_meter *meter) {
     measure measures[8];
-    unsigned count = choose(loss, metrics, measures);
+    pl_metrics metrics;
+    pl_meter_read(meter, &metrics);
+    unsigned count = choose(model, &metrics, measures);
     if (arguments->settings.json) {
         json_t *object = json_object();
-        json_put(&object, "loss", json_string(loss->name));
-        json_put(&object, "rows", json_count(metrics->rows));
+        json_put(&object, "loss", json_string(model->loss->name));
+        json_put(&object, "rows", json_count(metrics.rows));
         for (unsigned i = 0; i < count; i++)
             json_put(&object, measures[i].name, json_number(measures[i].value));
+        if (model->outputs > 1)
+            json_put(&object, "classes", classes_json(model, pl_meter_classes(meter)));
         return json_print(arguments->command, object);
     }
-    print_field(stdout, "loss", "%s", loss->name);
-    print_field(stdout, "rows", "%llu", (unsigned long long)metrics->rows);
+    print_field(stdout, "loss", "%s", model->loss->name);
+    print_field(stdout, "rows", "%llu", (unsigned long long)metrics.rows);
     for (unsigned i = 0; i < count; i++)
         if (isnan(measures[i].value))
             print_field(stdout, measures[i].name, "not defined: all labels are the same");
         else
             print_field(stdout, measures[i].name, "%.6g", measures[i].value);
+    if (model->outputs > 1)
+        print_classes(model, pl_meter_classes(meter));
     return EXIT_DONE;
 }
 
 int eval_run(const arguments *arguments) {
     parley_model *model;
-    pl_metrics metrics;
+    evaluation evaluation = {0};
     parley_error error;
     parley_status status = parley_model_load(arguments->operands[0], &model, &error);
+    evaluation.model = model;
     if (status == PARLEY_OK)
-        status = evaluate(model, arguments->operands[1], &arguments->settings, &metrics, &error);
-    int code = status == PARLEY_OK ? print_metrics(arguments, model->loss, &metrics) : fail(arguments->command, &error);
+        status = evaluate(&evaluation, arguments->operands[1], &arguments->settings, &error);
+    int code =
+        status == PARLEY_OK ? print_metrics(arguments, model, evaluation.meter) : fail(arguments->command, &error);
+    pl_meter_close(evaluation.meter);
+    pl_free(evaluation.decisions);
+    pl_pool_close(evaluation.pool);
     parley_model_free(model);
     return code;
 }

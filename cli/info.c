@@ -142,9 +142,11 @@ static uint64_t count_nonzeros(const parley_model *model) {
 }
 
 static int print_model_json(const arguments *arguments, const parley_model *model) {
-    json_t *object = json_object(), *metas = json_object(), *intercept = json_array();
+    json_t *object = json_object(), *metas = json_object(), *intercept = json_array(), *labels = json_array();
     for (uint64_t i = 0; i < model->outputs; i++)
         json_append(&intercept, json_number(model->intercept[i]));
+    for (uint64_t i = 0; i < model->outputs && model->outputs > 1; i++)
+        json_append(&labels, json_number(model->labels[i]));
     for (unsigned i = 0; i < model->metas; i++)
         json_put(&metas, model->meta[i].key, json_string(model->meta[i].value));
     json_put(&object, "kind", json_string("model"));
@@ -152,6 +154,10 @@ static int print_model_json(const arguments *arguments, const parley_model *mode
     json_put(&object, "columns", json_count(model->columns));
     json_put(&object, "nonzeros", json_count(count_nonzeros(model)));
     json_put(&object, "intercept", intercept);
+    if (model->outputs > 1)
+        json_put(&object, "labels", labels);
+    else
+        json_decref(labels);
     json_put(&object, "metadata", metas);
     json_put(&object, "bytes", json_count(file_bytes(arguments->operands[0])));
     return json_print(arguments->command, object);
@@ -164,8 +170,10 @@ static int print_model(const arguments *arguments, const parley_model *model) {
     print_field(stdout, "outputs", "%llu", (unsigned long long)model->outputs);
     print_field(stdout, "columns", "%llu", (unsigned long long)model->columns);
     print_field(stdout, "nonzeros", "%llu", (unsigned long long)count_nonzeros(model));
-    for (uint64_t i = 0; i < model->outputs; i++)
-        print_field(stdout, "intercept", "%.10g", model->intercept[i]);
+    if (model->outputs == 1)
+        print_field(stdout, "intercept", "%.10g", model->intercept[0]);
+    for (uint64_t i = 0; i < model->outputs && model->outputs > 1; i++)
+        print_field(stdout, i == 0 ? "intercept" : "", "%.10g of label %.10g", model->intercept[i], model->labels[i]);
     print_field(stdout, "bytes", "%llu", (unsigned long long)file_bytes(arguments->operands[0]));
     puts("\nmetadata");
     for (unsigned i = 0; i < model->metas; i++) {

@@ -35,6 +35,7 @@ typedef struct pl_combine_type {
     const char *name, *help;
     unsigned needs;
     const char *const *settings;
+    uint64_t most_entries;                /* of v that it takes for several classes; 0: any number */
     bool whole;                           /* one owner must see all of v */
     bool searches;                        /* the workers follow the direction and are probed */
     bool diagonal;                        /* the update's second column is the diagonal of the curvature */

@@ -49,7 +49,7 @@ bool pl_few_columns(const pl_glm *glm) {
 }
 
 static const pl_combine_type *variant(const pl_glm *glm) {
-    return pl_few_columns(glm) || !glm->loss->smooth ? &pl_combine_newton : &pl_combine_truncated;
+    return pl_few_columns(glm) || !glm->loss->smooth || glm->classes > 1 ? &pl_combine_newton : &pl_combine_truncated;
 }
 
 static uint64_t width(const pl_glm *glm) { return 1 + glm->size; }
@@ -168,6 +168,7 @@ const pl_combine_type pl_combine_newton = {
     .name = "newton",
     .help = "Newton's method for a smooth loss: by Cholesky for few columns, else truncated",
     .needs = PL_NEEDS_GRADIENT | PL_NEEDS_FULL | PL_NEEDS_SMOOTH | PL_NEEDS_NO_L1,
+    .most_entries = 2000,
     .whole = true,
     .searches = true,
     .width = width,

@@ -14,6 +14,7 @@
 #include "local/gradient.h"
 #include "math/outer.h"
 #include "math/sparse.h"
+#include "model/classes.h"
 
 #define CARRIES 16 /* rounds in which margins are carried on by steps that were followed, before they are made anew */
 
@@ -23,19 +24,21 @@ typedef struct gradient {
     pl_team *team;
     double fraction, softness;
     uint64_t round, width;
-    double *z, *dz;         /* margins without intercept, at v and along the direction */
+    double *z, *dz;         /* margins without intercept, at v and along the direction; an entry for each class */
     double *bend;           /* of each row: q loss''(z), for products */
     bool followed, stepped; /* dz is along the latest direction; v moved by `step` along it, and not otherwise */
     double step;
     unsigned carried; /* rounds since z was made from v */
     bool diagonal;
-    double *sums;    /* hosted x lanes x width columns of `size` entries */
-    double *sides;   /* of each lane: sums of the evaluation, PL_ROW_SUMS */
-    double *seconds; /* of each lane */
-    pl_outer *outer; /* of each lane: collects rows of the curvature */
-    double b, db;    /* intercept at v and along the direction */
-    const double *w; /* what a sample is taken at, or what is multiplied by the curvature */
-    const double *t; /* a dual point of the owner's, in place of the slopes; or NULL */
+    double *sums;  /* hosted x lanes x width columns of `size` entries */
+    double *sides; /* of each lane: sums of the evaluation, `sides_each` */
+    uint64_t sides_each;
+    double *seconds;   /* of each lane */
+    pl_outer *outer;   /* of each lane: collects rows of the curvature */
+    double *curvature; /* several classes: of one row, for each lane */
+    double *b, *db;    /* intercepts at v and along the direction */
+    const double *w;   /* what a sample is taken at, or what is multiplied by the curvature */
+    const double *t;   /* a dual point of the owner's, in place of the slopes; or NULL */
 } gradient;
 
 static double *lane_sum(const gradient *this, unsigned task) {
@@ -74,13 +77,33 @@ static void add_row(gradient *this, unsigned task, uint64_t i, double z, double 
     double conjugate = glm->loss->smooth && !soft && !this->t
                            ? slope * z - loss
                            : glm->loss->conjugate(glm->loss, -slope, pl_target(glm, i));
-    pl_add_sides(glm, i, -slope, z - this->b, loss, conjugate, this->sides + (uint64_t)task * PL_ROW_SUMS);
+    pl_add_sides(glm, i, -slope, z - this->b[0], loss, conjugate, this->sides + (uint64_t)task * PL_ROW_SUMS);
+}
+
+/* The same for several classes, at margins z without intercepts. */
+static void add_classes(gradient *this, unsigned task, uint64_t i, const double *z, double scale) {
+    const pl_glm *glm = this->glm;
+    const pl_matrix *x = &glm->data->x;
+    uint64_t classes = glm->classes, begin = x->start[i];
+    double slope[PL_MOST_CLASSES], q = scale * pl_share(glm, i), *sum = lane_sum(this, task);
+    pl_classes_visit(glm, i, z, this->b, slope, scale == 1.0 ? this->sides + task * this->sides_each : NULL);
+    for (uint64_t c = 0; c < classes; c++)
+        slope[c] *= q;
+    pl_plain_adds(glm, i, slope, sum); /* scaled when all are added */
+    for (uint64_t c = 0; c < classes && glm->intercept != PL_NO_INTERCEPT; c++)
+        sum[x->columns * classes + c] += slope[c];
+    if (this->width == 1)
+        return;
+    double *curvature = this->curvature + task * classes * classes;
+    pl_classes_curve(glm, i, z, this->b, curvature);
+    pl_outer_blocks(&this->outer[task], x->index + begin, x->value ? x->value + begin : NULL, x->start[i + 1] - begin,
+                    q, curvature, classes, sum + glm->size);
 }
 
 /* What a lane added up was of columns as they are. */
 static void scale_sums(const gradient *this, double *sum) {
     const pl_glm *glm = this->glm;
-    uint64_t size = glm->size, columns = glm->data->x.columns;
+    uint64_t size = glm->size;
     if (!glm->scale)
         return;
     pl_scale_columns(glm, sum);
@@ -90,9 +113,9 @@ static void scale_sums(const gradient *this, double *sum) {
         return;
     }
     for (uint64_t c = 1; c < this->width; c++) { /* column c - 1 of the curvature */
-        double *column = sum + c * size, own = c - 1 < columns ? glm->scale[c - 1] : 1.0;
+        double *column = sum + c * size, own = pl_column_scale(glm, (c - 1) / glm->classes);
         for (uint64_t j = c - 1; j < size; j++)
-            column[j] *= own * (j < columns ? glm->scale[j] : 1.0);
+            column[j] *= own * pl_column_scale(glm, j / glm->classes);
     }
 }
 
@@ -101,14 +124,26 @@ static void full_task(void *context, unsigned task) {
     const pl_part *part = &this->team->parts[task];
     double began = pl_engine_now(this->team->engine);
     memset(lane_sum(this, task), 0, this->width * this->glm->size * sizeof *this->sums);
-    memset(this->sides + (uint64_t)task * PL_ROW_SUMS, 0, PL_ROW_SUMS * sizeof *this->sides);
+    memset(this->sides + task * this->sides_each, 0, this->sides_each * sizeof *this->sides);
     for (uint64_t r = 0; r < part->count; r++)
         for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++)
-            add_row(this, task, i, this->z[i] + this->b, 1.0);
-    if (this->outer)
+            if (this->glm->classes > 1)
+                add_classes(this, task, i, this->z + i * this->glm->classes, 1.0);
+            else
+                add_row(this, task, i, this->z[i] + this->b[0], 1.0);
+    if (this->outer && this->glm->classes == 1)
         pl_outer_flush(&this->outer[task], lane_sum(this, task) + this->glm->size);
     scale_sums(this, lane_sum(this, task));
     this->seconds[task] += pl_engine_now(this->team->engine) - began;
+}
+
+static void sample_row(gradient *this, unsigned task, uint64_t i, double scale) {
+    double z[PL_MOST_CLASSES];
+    if (this->glm->classes > 1) {
+        pl_row_dots(this->glm, i, this->w, z);
+        add_classes(this, task, i, z, scale);
+    } else
+        add_row(this, task, i, this->b[0] + pl_row_dot(this->glm, i, this->w), scale);
 }
 
 /* Visits each row with probability `fraction`, by drawing the gaps between visits. */
@@ -126,7 +161,7 @@ static void sample_task(void *context, unsigned task) {
         for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++) {
             if (skip-- > 0)
                 continue;
-            add_row(this, task, i, this->b + pl_row_dot(this->glm, i, this->w), scale);
+            sample_row(this, task, i, scale);
             skip = floor(log1p(-pl_random_unit(&stream)) / log_miss);
         }
     scale_sums(this, lane_sum(this, task));
@@ -151,20 +186,36 @@ static void report(gradient *this, uint64_t columns, double passes, double waite
     }
 }
 
-static double intercept_of(const gradient *this, const double *v) {
-    return this->glm->intercept == PL_NO_INTERCEPT ? 0.0 : v[this->glm->data->x.columns];
+/* The intercepts of v, which may be none, in b. */
+static void take_intercepts(const gradient *this, const double *v, double *b) {
+    const pl_glm *glm = this->glm;
+    if (glm->intercept != PL_NO_INTERCEPT)
+        memcpy(b, v + glm->data->x.columns * glm->classes, glm->classes * sizeof *b);
+}
+
+/* Puts solved ones into v. */
+static void put_intercepts(const gradient *this, double *v) {
+    const pl_glm *glm = this->glm;
+    if (glm->intercept == PL_FREE)
+        memcpy(v + glm->data->x.columns * glm->classes, this->b, glm->classes * sizeof *v);
 }
 
 static parley_status sum_sides(gradient *this, pl_evaluation *evaluation, parley_error *error) {
-    double sums[PL_ROW_SUMS];
-    for (unsigned k = 0; k < this->team->hosted; k++) {
-        double *lanes = this->sides + (uint64_t)k * this->team->lanes * PL_ROW_SUMS;
-        pl_tree_add(lanes, this->team->lanes, PL_ROW_SUMS, PL_ROW_SUMS);
-        memcpy(this->team->worker_sums + (uint64_t)k * PL_ROW_SUMS, lanes, PL_ROW_SUMS * sizeof *lanes);
+    const pl_team *team = this->team;
+    uint64_t each = this->sides_each;
+    double *workers = this->sides + (uint64_t)team->hosted * team->lanes * each, *sums = workers + team->hosted * each;
+    for (unsigned k = 0; k < team->hosted; k++) {
+        double *lanes = this->sides + k * team->lanes * each;
+        pl_tree_add(lanes, team->lanes, each, each);
+        memcpy(workers + k * each, lanes, each * sizeof *lanes);
     }
-    parley_status status = pl_team_sum(this->team, this->team->worker_sums, PL_ROW_SUMS, sums, error);
-    if (status == PARLEY_OK)
-        pl_evaluation_fill(this->glm, sums, this->b, evaluation);
+    parley_status status = pl_team_sum(team, workers, (unsigned)each, sums, error);
+    if (status != PARLEY_OK)
+        return status;
+    if (this->glm->classes > 1)
+        pl_classes_fill(this->glm, sums, evaluation);
+    else
+        pl_evaluation_fill(this->glm, sums, this->b[0], evaluation);
     evaluation->softened = this->softness > 0;
     return status;
 }
@@ -172,9 +223,10 @@ static parley_status sum_sides(gradient *this, pl_evaluation *evaluation, parley
 static void carry_task(void *context, unsigned task) {
     const gradient *this = context;
     const pl_part *part = &this->team->parts[task];
+    uint64_t classes = this->glm->classes;
     for (uint64_t r = 0; r < part->count; r++)
-        for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++)
-            this->z[i] += this->step * this->dz[i];
+        for (uint64_t e = part->ranges[r].begin * classes; e < part->ranges[r].end * classes; e++)
+            this->z[e] += this->step * this->dz[e];
 }
 
 /* z at v: where the step to it was followed, without a look at the data. Returns the passes that it took. */
@@ -197,9 +249,10 @@ static parley_status visit_all(gradient *this, const double *v, pl_update *updat
     double began = pl_engine_now(this->team->engine);
     memset(this->seconds, 0, (uint64_t)this->team->hosted * this->team->lanes * sizeof *this->seconds);
     double passes = find_margins(this, v);
-    this->b = intercept_of(this, v);
+    take_intercepts(this, v, this->b);
     if (glm->intercept == PL_FREE && (glm->loss->smooth || this->softness > 0))
-        status = pl_centre_soft(glm, this->team, this->z, this->softness, 1e-14, &this->b, error);
+        status = glm->classes > 1 ? pl_classes_centre(glm, this->team, this->z, 1e-14, this->b, error)
+                                  : pl_centre_soft(glm, this->team, this->z, this->softness, 1e-14, this->b, error);
     double centred = pl_engine_now(this->team->engine) - began;
     if (status == PARLEY_OK) {
         pl_team_run(this->team, full_task, this);
@@ -222,13 +275,14 @@ static parley_status evaluate(pl_local *local, const double *v, double *w, pl_up
     this->stepped = false;
     if (status == PARLEY_OK)
         status = visit_all(this, v, update, evaluation, error);
-    if (this->glm->intercept == PL_FREE)
-        w[this->glm->data->x.columns] = this->b;
+    put_intercepts(this, w);
     return status;
 }
 
 static parley_status rescale(pl_local *local, double scale, pl_evaluation *evaluation, parley_error *error) {
     gradient *this = (gradient *)local;
+    if (this->glm->classes > 1)
+        return pl_classes_conjugate(this->glm, this->team, this->z, this->b, NULL, scale, evaluation, error);
     return pl_conjugate_rows(this->glm, this->team, this->z, this->t, scale, evaluation, error);
 }
 
@@ -248,13 +302,13 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
     this->softness = round->softness;
     if (certifies(local)) {
         parley_status status = visit_all(this, v, update, evaluation, error);
-        if (status == PARLEY_OK && this->glm->intercept == PL_FREE)
-            v[this->glm->data->x.columns] = this->b;
+        if (status == PARLEY_OK)
+            put_intercepts(this, v);
         return status;
     }
     memset(this->seconds, 0, (uint64_t)this->team->hosted * this->team->lanes * sizeof *this->seconds);
     this->w = v;
-    this->b = intercept_of(this, v);
+    take_intercepts(this, v, this->b);
     pl_team_run(this->team, sample_task, this);
     report(this, this->width, 2.0 * this->fraction, 0.0, update);
     return PARLEY_OK;
@@ -269,7 +323,7 @@ static void follow(pl_local *local, const double *v, const double *direction) {
     gradient *this = (gradient *)local;
     (void)v;
     pl_margins(this->glm, this->team, direction, this->dz);
-    this->db = intercept_of(this, direction);
+    take_intercepts(this, direction, this->db);
     this->followed = true;
 }
 
@@ -277,7 +331,8 @@ static void product_task(void *context, unsigned task) {
     gradient *this = context;
     const pl_glm *glm = this->glm;
     const pl_part *part = &this->team->parts[task];
-    double *sum = lane_sum(this, task), b = intercept_of(this, this->w), total = 0;
+    double *sum = lane_sum(this, task), b = 0, total = 0;
+    take_intercepts(this, this->w, &b);
     memset(sum, 0, glm->size * sizeof *sum);
     for (uint64_t r = 0; r < part->count; r++)
         for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++) {
@@ -307,7 +362,7 @@ static void probe_row(const void *context, uint64_t i, double *sums) {
     const trial *trial = context;
     const gradient *this = trial->of;
     const pl_loss *loss = this->glm->loss;
-    double dz = this->dz[i] + this->db, z = this->z[i] + this->b + trial->gamma * dz;
+    double dz = this->dz[i] + this->db[0], z = this->z[i] + this->b[0] + trial->gamma * dz;
     double q = pl_share(this->glm, i), slope, curvature;
     sums[0] += q * loss->expand(loss, z, pl_target(this->glm, i), &slope, &curvature);
     if (this->softness > 0)
@@ -315,11 +370,24 @@ static void probe_row(const void *context, uint64_t i, double *sums) {
     sums[1] += q * slope * dz;
 }
 
+static void probe_classes(const void *context, uint64_t i, double *sums) {
+    const trial *trial = context;
+    const gradient *this = trial->of;
+    uint64_t classes = this->glm->classes;
+    double z[PL_MOST_CLASSES], dz[PL_MOST_CLASSES], slope[PL_MOST_CLASSES], q = pl_share(this->glm, i), along = 0;
+    pl_classes_ahead(this->glm, this->dz + i * classes, 1.0, this->db, dz);
+    pl_classes_ahead(this->glm, this->z + i * classes, trial->gamma, dz, z);
+    sums[0] += q * pl_classes_visit(this->glm, i, z, this->b, slope, NULL);
+    for (uint64_t c = 0; c < classes; c++)
+        along += slope[c] * dz[c];
+    sums[1] += q * along;
+}
+
 static void probe(pl_local *local, double gamma, pl_update *update) {
     gradient *this = (gradient *)local;
     trial trial = {this, gamma};
     double *sums = this->team->worker_sums;
-    pl_sum_rows(this->team, probe_row, &trial, 2, sums);
+    pl_sum_rows(this->team, this->glm->classes > 1 ? probe_classes : probe_row, &trial, 2, sums);
     for (unsigned k = 0; k < this->team->hosted; k++) {
         update[k].scalars[PL_SUM_LOSS] = sums[2 * k];
         update[k].scalars[PL_SUM_SLOPE] = sums[2 * k + 1];
@@ -340,7 +408,8 @@ static void commit(pl_local *local, unsigned worker, double gamma) {
 
 static uint64_t bytes(const pl_setup *setup) {
     uint64_t lanes = (uint64_t)setup->team->hosted * setup->team->lanes;
-    return (setup->glm->data->x.rows * (1u + setup->searches + setup->asks) + lanes * setup->width * setup->glm->size) *
+    return (setup->glm->data->x.rows * setup->glm->classes * (1u + setup->searches + setup->asks) +
+            lanes * setup->width * setup->glm->size) *
            sizeof(double);
 }
 
@@ -352,6 +421,9 @@ static void close_gradient(pl_local *local) {
         pl_outer_close(&this->outer[i]);
     pl_free(this->dz);
     pl_free(this->bend);
+    pl_free(this->b);
+    pl_free(this->db);
+    pl_free(this->curvature);
     pl_free(this->outer);
     pl_free(this->z);
     pl_free(this->sums);
@@ -362,14 +434,18 @@ static void close_gradient(pl_local *local) {
 
 static parley_status open_outer(gradient *this, parley_error *error) {
     unsigned lanes = this->team->hosted * this->team->lanes;
+    uint64_t classes = this->glm->classes, rows = this->glm->size / classes;
     parley_status status = pl_take(&this->outer, lanes, sizeof *this->outer, "curvature", error);
+    if (status == PARLEY_OK && classes > 1)
+        status = pl_take(&this->curvature, lanes * classes * classes, sizeof *this->curvature, "curvature", error);
     for (unsigned i = 0; i < lanes && status == PARLEY_OK; i++)
-        status = pl_outer_open(&this->outer[i], this->glm->size, this->glm->intercept != PL_NO_INTERCEPT, error);
+        status = pl_outer_open(&this->outer[i], rows, this->glm->intercept != PL_NO_INTERCEPT, error);
     return status;
 }
 
 static parley_status open_gradient(const pl_setup *setup, pl_local **out, parley_error *error) {
-    uint64_t rows = setup->glm->data->x.rows, lanes = (uint64_t)setup->team->hosted * setup->team->lanes;
+    uint64_t classes = setup->glm->classes, rows = setup->glm->data->x.rows * classes,
+             lanes = (uint64_t)setup->team->hosted * setup->team->lanes;
     gradient *this;
     parley_status status = pl_take(&this, 1, sizeof *this, "gradients", error);
     if (status != PARLEY_OK)
@@ -385,9 +461,12 @@ static parley_status open_gradient(const pl_setup *setup, pl_local **out, parley
     this->dz = setup->searches ? pl_alloc(rows, sizeof *this->dz) : NULL;
     this->sums = pl_alloc(lanes * setup->width * setup->glm->size, sizeof *this->sums);
     this->seconds = pl_alloc(lanes, sizeof *this->seconds);
-    this->sides = pl_alloc(lanes * PL_ROW_SUMS, sizeof *this->sides);
-    if (!this->sides || !this->z || (setup->searches && !this->dz) || (setup->asks && !this->bend) || !this->sums ||
-        !this->seconds)
+    this->sides_each = classes > 1 ? pl_classes_sums(setup->glm) : PL_ROW_SUMS;
+    this->sides = pl_alloc((lanes + setup->team->hosted + 1) * this->sides_each, sizeof *this->sides);
+    this->b = pl_alloc(classes, sizeof *this->b);
+    this->db = pl_alloc(classes, sizeof *this->db);
+    if (!this->b || !this->db || !this->sides || !this->z || (setup->searches && !this->dz) ||
+        (setup->asks && !this->bend) || !this->sums || !this->seconds)
         status = pl_fail_memory(error, "gradients", bytes(setup));
     if (status == PARLEY_OK && setup->width > 1 && !setup->diagonal)
         status = open_outer(this, error);
@@ -408,6 +487,7 @@ const pl_local_type pl_local_gradient = {
     .help = "the gradient over all rows or a sample of them",
     .gives = PL_NEEDS_GRADIENT,
     .evaluates_gradient = true,
+    .classes = true,
     .settings = reads,
     .bytes = bytes,
     .open = open_gradient,

@@ -86,6 +86,7 @@ typedef struct pl_local_type {
     bool estimates;              /* fills in PL_SUM_RESIDUAL */
     bool accelerates;            /* heeds the round's momentum */
     const char *const *settings; /* optional settings that it reads; ends with NULL */
+    bool classes;                /* takes problems of several classes */
     bool by_columns;             /* workers own columns, of which setup->columns is the deal */
     bool streams;                /* learns rows as they pass (online.h): has no rounds */
     bool steps_in_place;         /* can work with setup->in_place */

@@ -51,14 +51,14 @@ static uint64_t mark(const pl_glm *glm, const pl_team *team, unsigned worker, ui
 
 parley_status pl_support_take(const pl_glm *glm, const pl_team *team, unsigned worker, uint8_t *touched,
                               uint32_t **support, uint64_t *count, parley_error *error) {
-    uint64_t marked = mark(glm, team, worker, touched);
+    uint64_t marked = mark(glm, team, worker, touched), rows = glm->size / glm->classes;
     *support = NULL;
-    *count = glm->size;
-    if (marked * 12 > glm->size * 8) /* an id and a value cost more than all values do */
+    *count = rows;
+    if (marked * (4 + 8 * glm->classes) > rows * 8 * glm->classes) /* ids and values cost more than all values do */
         return PARLEY_OK;
     parley_status status = pl_take(support, marked, sizeof **support, "a sparse update", error);
     *count = marked;
-    for (uint64_t j = 0, s = 0; status == PARLEY_OK && j < glm->size; j++)
+    for (uint64_t j = 0, s = 0; status == PARLEY_OK && j < rows; j++)
         if (touched[j])
             (*support)[s++] = (uint32_t)j;
     return status;

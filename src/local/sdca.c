@@ -26,30 +26,31 @@
 #include "math/sparse.h"
 
 #define MULTIPLIER_ROUNDS 2 /* between two moves of b0 */
-#define CENTRED 1e-6        /* slope left in the intercept when P is evaluated: its effect there is of second order */
 #define MOST_REST 4         /* levels of rest: 2^level - 1 epochs */
 
-static double intercept(const pl_sdca *this, const double *u) {
+static inline double intercept(const pl_sdca *this, const double *u, uint64_t c) {
     const pl_glm *glm = this->glm;
-    uint64_t at = glm->data->x.columns;
+    uint64_t at = glm->data->x.columns * glm->classes + c;
     if (glm->intercept == PL_NO_INTERCEPT)
         return 0.0;
-    double pull = u[at] + glm->mu * this->b0;
+    double pull = u[at] + glm->mu * this->b0[c];
     return (glm->intercept == PL_PENALISED ? pl_soft(pull, glm->l1) : pull) * pl_metric(glm, at);
 }
 
-/* One step on one row of a lane. */
-typedef struct stepper {
-    const pl_glm *glm;
-    const pl_loss *loss;
-    double *u, sigma;
-    const double *seen;               /* what steps start from: u, or v */
-    double inverse, intercept_metric; /* 1 / l2; h's part for the intercept */
-    double residual, spread;
-    uint64_t stepped; /* non-zeros */
-} stepper;
+double pl_sdca_intercept(const pl_sdca *this, const double *u, uint64_t c) { return intercept(this, u, c); }
 
-static void step_row(pl_sdca *this, stepper *stepper, uint64_t i) {
+static inline void rest(pl_sdca *this, uint64_t i, bool moved) {
+    if (!this->rest)
+        return;
+    unsigned level = this->rest[i] >> 4;
+    level += level < MOST_REST;
+    this->rest[i] = moved ? 0 : (uint8_t)(level << 4 | ((1u << level) - 1));
+}
+
+void pl_sdca_rest(pl_sdca *this, uint64_t i, bool moved) { rest(this, i, moved); }
+
+/* One step on one row of a lane. */
+static void step_row(pl_sdca *this, pl_stepper *stepper, uint64_t i) {
     const pl_glm *glm = stepper->glm;
     const pl_matrix *x = &glm->data->x;
     uint64_t begin = x->start[i], count = x->start[i + 1] - begin;
@@ -61,23 +62,16 @@ static void step_row(pl_sdca *this, stepper *stepper, uint64_t i) {
     else
         u_sum = glm->l1 > 0 ? pl_sparse_dot_soft(index, value, count, stepper->seen, glm->l1)
                             : pl_sparse_dot(index, value, count, stepper->seen);
-    double z = u_sum * stepper->inverse + intercept(this, stepper->seen);
+    double z = u_sum * stepper->inverse + intercept(this, stepper->seen, 0);
     double h = stepper->sigma * q * (glm->norm2[i] * stepper->inverse + stepper->intercept_metric);
     double t = stepper->loss->dual_step(stepper->loss, z, y, t0, h);
     stepper->stepped += count;
     stepper->residual += q * stepper->loss->residual(stepper->loss, z, y, t0, t, h);
     if (this->t_piece)
         this->t_piece[i] = t0;
-    if (t == t0) {
-        if (this->rest) {
-            unsigned level = this->rest[i] >> 4;
-            level += level < MOST_REST;
-            this->rest[i] = (uint8_t)(level << 4 | ((1u << level) - 1));
-        }
+    rest(this, i, t != t0);
+    if (t == t0)
         return;
-    }
-    if (this->rest)
-        this->rest[i] = 0;
     this->t[i] = t;
     double a = stepper->sigma * q * (t - t0);
     stepper->spread += q * (t - t0) * (t - t0) * h / stepper->sigma;
@@ -89,19 +83,27 @@ static void step_row(pl_sdca *this, stepper *stepper, uint64_t i) {
         stepper->u[x->columns] += a;
 }
 
-static void visit(pl_sdca *this, stepper *stepper, const uint64_t *buckets, uint64_t count) {
+/* What a row is before it rests is what it is when the piece ends. */
+static void keep_resting(pl_sdca *this, uint64_t i) {
+    uint64_t classes = this->glm->classes;
+    this->rest[i]--;
+    if (this->t_piece)
+        memcpy(this->t_piece + i * classes, this->t + i * classes, classes * sizeof *this->t);
+}
+
+static void visit(pl_sdca *this, pl_stepper *stepper, const uint64_t *buckets, uint64_t count) {
     const pl_matrix *x = &stepper->glm->data->x;
+    bool several = stepper->glm->classes > 1;
     for (uint64_t n = 0; n < count; n++) {
         if (n + 1 < count)
             pl_sparse_prefetch(x->index, x->value, x->start[pl_bucket_row(buckets[n + 1])]);
         for (uint64_t i = pl_bucket_row(buckets[n]); i < pl_bucket_end(buckets[n]); i++)
-            if (this->rest && (this->rest[i] & 15)) {
-                this->rest[i]--;
-                if (this->t_piece)
-                    this->t_piece[i] = this->t[i];
-            } else {
+            if (this->rest && (this->rest[i] & 15))
+                keep_resting(this, i);
+            else if (several)
+                pl_sdca_step_classes(this, stepper, i);
+            else
                 step_row(this, stepper, i);
-            }
     }
 }
 
@@ -113,14 +115,14 @@ static void lane_task(void *context, unsigned task) {
     pl_sdca_lane *lane = &this->lanes[task];
     double began = pl_engine_now(this->team->engine);
     uint64_t begin = pl_lane_begin(worker, l, lanes), end = pl_lane_begin(worker, l + 1, lanes);
-    stepper stepper = {.glm = glm,
-                       .loss = glm->loss,
-                       .u = lane->u,
-                       .seen = this->delayed ? this->v : lane->u,
-                       .sigma = this->sigma * worker->lane_sigma,
-                       .inverse = 1.0 / glm->l2};
+    pl_stepper stepper = {.glm = glm,
+                          .loss = glm->loss,
+                          .u = lane->u,
+                          .seen = this->delayed ? this->v : lane->u,
+                          .sigma = this->sigma * worker->lane_sigma,
+                          .inverse = 1.0 / glm->l2};
     if (glm->intercept != PL_NO_INTERCEPT)
-        stepper.intercept_metric = pl_metric(glm, glm->data->x.columns);
+        stepper.intercept_metric = pl_metric(glm, glm->data->x.columns * glm->classes);
     visit(this, &stepper, worker->buckets + begin, end - begin);
     lane->residual += stepper.residual;
     lane->step_spread += stepper.spread;
@@ -150,12 +152,12 @@ static bool next_pieces(pl_sdca *this) {
     return more;
 }
 
-/* Entry j of v, number s of the worker's, as it sees it when the round begins. With momentum m the round starts at t +
+/* Entry j of v, number e of the worker's, as it sees it when the round begins. With momentum m the round starts at t +
  * m (t - last t): u is ahead for all workers, and the worker's own part of that is in its sub-problem sigma times. */
-static double first_u(const pl_sdca *this, const pl_sdca_worker *worker, uint64_t s, uint64_t j) {
+static double first_u(const pl_sdca *this, const pl_sdca_worker *worker, uint64_t e, uint64_t j) {
     if (this->momentum == 0)
         return this->v[j];
-    return this->v[j] + this->momentum * ((this->v[j] - this->v_previous[j]) - this->sigma * worker->previous[s]);
+    return this->v[j] + this->momentum * ((this->v[j] - this->v_previous[j]) - this->sigma * worker->previous[e]);
 }
 
 /* A lane's copies when the round begins: of u, and of its rows' dual variables. */
@@ -165,26 +167,28 @@ static void begin_task(void *context, unsigned task) {
     const pl_sdca_worker *worker = &this->workers[task / this->team->lanes];
     pl_sdca_lane *lane = &this->lanes[task];
     double began = pl_engine_now(this->team->engine);
+    uint64_t classes = this->glm->classes;
     *lane = (pl_sdca_lane){.u = lane->u};
     for (uint64_t r = 0; r < part->count; r++) {
         uint64_t begin = part->ranges[r].begin, rows = part->ranges[r].end - begin;
-        memcpy(this->t_round + begin, this->t + begin, rows * sizeof *this->t);
+        memcpy(this->t_round + begin * classes, this->t + begin * classes, rows * classes * sizeof *this->t);
     }
     if (!worker->support && this->momentum == 0)
         memcpy(lane->u, this->v, this->glm->size * sizeof *lane->u);
     else
-        for (uint64_t s = 0; s < worker->supported; s++) {
-            uint64_t j = worker->support ? worker->support[s] : s;
-            lane->u[j] = first_u(this, worker, s, j);
-        }
+        for (uint64_t s = 0, e = 0; s < worker->supported; s++)
+            for (uint64_t c = 0; c < classes; c++, e++) {
+                uint64_t j = (worker->support ? worker->support[s] : s) * classes + c;
+                lane->u[j] = first_u(this, worker, e, j);
+            }
     if (task % this->team->lanes == 0 && lane->u != worker->current)
         memcpy(worker->current, lane->u, this->glm->size * sizeof *lane->u);
     lane->seconds = pl_engine_now(this->team->engine) - began;
 }
 
 /* Measures the change of one entry against the others and the last round's. */
-static void measure_change(const pl_sdca *this, pl_sdca_worker *worker, uint64_t s, uint64_t j, double change) {
-    double metric = pl_metric(this->glm, j), last = worker->previous[s], ahead = change - this->momentum * last;
+static void measure_change(const pl_sdca *this, pl_sdca_worker *worker, uint64_t e, uint64_t j, double change) {
+    double metric = pl_metric(this->glm, j), last = worker->previous[e], ahead = change - this->momentum * last;
     worker->spread += metric * ahead * ahead;
     worker->squared += metric * change * change;
     worker->turn += metric * change * last;
@@ -195,17 +199,19 @@ static void end_task(void *context, unsigned k) {
     pl_sdca *this = context;
     pl_sdca_worker *worker = &this->workers[k];
     double began = pl_engine_now(this->team->engine), inverse = 1.0 / this->sigma;
+    uint64_t classes = this->glm->classes;
     worker->spread = worker->squared = worker->turn = 0;
     if (!worker->previous) /* alone: nobody asks */
-        for (uint64_t j = 0; j < worker->supported; j++)
+        for (uint64_t j = 0; j < worker->supported * classes; j++)
             worker->change[j] = (worker->current[j] - this->v[j]) * inverse;
     else
-        for (uint64_t s = 0; s < worker->supported; s++) {
-            uint64_t j = worker->support ? worker->support[s] : s;
-            double change = (worker->current[j] - first_u(this, worker, s, j)) * inverse;
-            worker->change[s] = change;
-            measure_change(this, worker, s, j, change);
-        }
+        for (uint64_t s = 0, e = 0; s < worker->supported; s++)
+            for (uint64_t c = 0; c < classes; c++, e++) {
+                uint64_t j = (worker->support ? worker->support[s] : s) * classes + c;
+                double change = (worker->current[j] - first_u(this, worker, e, j)) * inverse;
+                worker->change[e] = change;
+                measure_change(this, worker, e, j, change);
+            }
     this->lanes[k * this->team->lanes].seconds += pl_engine_now(this->team->engine) - began;
 }
 
@@ -235,7 +241,8 @@ static void report(pl_sdca *this, pl_update *update) {
         worker->syncs = worker->share > 0 ? pl_lane_syncs(this, stepped / worker->share) : worker->syncs;
         update[k].shrink = 1.0;
         update[k].weight = team->weight[k];
-        update[k].count = worker->supported;
+        update[k].count = worker->supported * this->glm->classes;
+        update[k].row = this->glm->classes;
         update[k].index = worker->support;
         update[k].value = worker->change;
         update[k].seconds = seconds;
@@ -258,7 +265,8 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
     this->sigma = round->sigma * this->batch;
     this->momentum = this->v_previous && !this->delayed ? round->momentum : 0.0;
     if (this->glm->intercept != PL_NO_INTERCEPT && round->number % MULTIPLIER_ROUNDS == 0)
-        this->b0 = intercept(this, v);
+        for (uint64_t c = 0; c < this->glm->classes; c++)
+            this->b0[c] = intercept(this, v, c);
     pl_team_run(team, begin_task, this);
     set_steps(this, round);
     while (next_pieces(this)) {
@@ -278,10 +286,11 @@ static parley_status primal(const pl_local *local, const double *v, double *w, p
     const pl_sdca *this = (const pl_sdca *)local;
     const pl_glm *glm = this->glm;
     double inverse = 1.0 / glm->l2;
-    for (uint64_t j = 0; j < glm->data->x.columns; j++)
+    uint64_t penalised = glm->data->x.columns * glm->classes;
+    for (uint64_t j = 0; j < penalised; j++)
         w[j] = (glm->l1 > 0 ? pl_soft(v[j], glm->l1) : v[j]) * inverse;
-    if (glm->intercept != PL_NO_INTERCEPT)
-        w[glm->data->x.columns] = intercept(this, v);
+    for (uint64_t c = 0; c < glm->classes && glm->intercept != PL_NO_INTERCEPT; c++)
+        w[penalised + c] = intercept(this, v, c);
     return PARLEY_OK;
 }
 
@@ -292,11 +301,13 @@ static parley_status evaluate(pl_local *local, const double *v, double *w, pl_up
     parley_status status = primal(local, v, w, error);
     (void)update;
     pl_margins(glm, this->team, w, this->z);
-    double b = intercept(this, v);
+    if (glm->classes > 1)
+        return pl_sdca_evaluate_classes(this, w, evaluation, error);
+    double b = intercept(this, v, 0);
     if (glm->intercept == PL_FREE && glm->loss->smooth)
-        status = pl_centre(glm, this->team, this->z, CENTRED, &b, error);
+        status = pl_centre(glm, this->team, this->z, PL_SDCA_CENTRED, &b, error);
     if (glm->intercept != PL_NO_INTERCEPT)
-        w[glm->data->x.columns] = this->b = b;
+        w[glm->data->x.columns] = this->b[0] = b;
     return status == PARLEY_OK ? pl_evaluate_rows(glm, this->team, this->z, b, this->t, evaluation, error) : status;
 }
 
@@ -309,15 +320,16 @@ static double evaluate_passes(const pl_local *local) {
 static void commit(pl_local *local, unsigned k, double gamma) {
     pl_sdca *this = (pl_sdca *)local;
     pl_sdca_worker *worker = &this->workers[k];
-    for (uint64_t s = 0; worker->previous && s < worker->supported; s++)
-        worker->previous[s] = gamma * worker->change[s];
+    uint64_t classes = this->glm->classes;
+    for (uint64_t e = 0; worker->previous && e < worker->supported * classes; e++)
+        worker->previous[e] = gamma * worker->change[e];
     if (gamma == 1.0)
         return;
     for (unsigned l = 0; l < this->team->lanes; l++) {
         const pl_part *part = &this->team->parts[k * this->team->lanes + l];
         for (uint64_t r = 0; r < part->count; r++)
-            for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++)
-                this->t[i] = this->t_round[i] + gamma * (this->t[i] - this->t_round[i]);
+            for (uint64_t e = part->ranges[r].begin * classes; e < part->ranges[r].end * classes; e++)
+                this->t[e] = this->t_round[e] + gamma * (this->t[e] - this->t_round[e]);
     }
 }
 
@@ -342,6 +354,7 @@ const pl_local_type pl_local_sdca = {
     .estimates = true,
     .accelerates = true,
     .settings = reads,
+    .classes = true,
     .bytes = pl_sdca_bytes,
     .open = pl_sdca_open,
     .work = work,

@@ -4,6 +4,8 @@
 
 #include "local/order.h"
 
+#define PL_SDCA_CENTRED 1e-6 /* slope left in intercepts when P is evaluated: its effect there is of second order */
+
 typedef struct pl_sdca_worker {
     uint64_t *buckets, count; /* in the order of this epoch */
     uint64_t cursor, epoch;   /* next bucket; epochs begun */
@@ -13,7 +15,7 @@ typedef struct pl_sdca_worker {
     uint64_t syncs;           /* per epoch */
     double lane_sigma, lane_gamma;
     double *current;    /* u as this worker sees it: v + sigma D */
-    uint32_t *support;  /* entries of v that its rows touch; NULL: take all */
+    uint32_t *support;  /* rows of v, which is a table by rows, that its rows touch; NULL: take all */
     uint64_t supported; /* how many */
     double *change;     /* what the update points at: `current` where support is NULL */
     double *previous;   /* its change of the last round, as it was taken; NULL: one worker needs no momentum */
@@ -31,15 +33,18 @@ typedef struct pl_sdca {
     pl_local base;
     const pl_glm *glm;
     const pl_team *team;
-    double *t, *t_round, *t_piece; /* now; when the round began; when the piece began (more lanes than one) */
-    uint8_t *rest;                 /* level << 4 | epochs left */
-    double *z;                     /* margins, when evaluated */
+    /* Dual variables, an entry for each class: now; when the round began; when the piece began (more lanes than one).
+     */
+    double *t, *t_round, *t_piece;
+    uint8_t *rest; /* level << 4 | epochs left */
+    double *z;     /* margins, when evaluated; likewise */
     uint64_t *buckets;
     pl_span copies; /* what workers and lanes call u, current: on huge pages, because access is random */
     pl_sdca_worker *workers;
     pl_sdca_lane *lanes;
-    double b0, sigma, momentum;
-    double b;     /* the intercept when it was last evaluated */
+    double *b0; /* of each class */
+    double *b;  /* the intercepts when they were last evaluated */
+    double sigma, momentum;
     bool delayed; /* steps see v only, and count as if each were made by a worker of its own */
     double batch; /* steps of a worker in this round, then; else 1 */
     const double *v;
@@ -50,6 +55,27 @@ typedef struct pl_sdca {
 static inline uint64_t pl_lane_begin(const pl_sdca_worker *worker, unsigned l, unsigned lanes) {
     return worker->cursor + worker->piece * l / lanes;
 }
+
+/* One lane's steps. */
+typedef struct pl_stepper {
+    const pl_glm *glm;
+    const pl_loss *loss;
+    double *u, sigma;
+    const double *seen;               /* what steps start from: u, or v */
+    double inverse, intercept_metric; /* 1 / l2; h's part for the intercept */
+    double residual, spread;
+    uint64_t stepped; /* non-zeros */
+} pl_stepper;
+
+/* The intercept of class c, as u has it. */
+double pl_sdca_intercept(const pl_sdca *sdca, const double *u, uint64_t c);
+/* A row's t stayed where it was: it rests a while; it moved: it does not. */
+void pl_sdca_rest(pl_sdca *sdca, uint64_t row, bool moved);
+
+/* sdca_classes.c: a step on one row of several classes. */
+void pl_sdca_step_classes(pl_sdca *sdca, pl_stepper *stepper, uint64_t row);
+/* Evaluates several classes, whose margins at w are in sdca->z; puts the best intercepts in w. */
+parley_status pl_sdca_evaluate_classes(pl_sdca *sdca, double *w, pl_evaluation *evaluation, parley_error *error);
 
 /* sdca_lanes.c: adds the changes that the lanes made in a piece, as far as is safe. */
 void pl_lanes_meet(pl_sdca *sdca);

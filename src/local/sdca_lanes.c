@@ -41,7 +41,7 @@ static void add_task(void *context, unsigned task) {
     const pl_sdca_worker *worker = &this->workers[task / lanes];
     pl_sdca_lane *mine = &this->lanes[task], *first = &this->lanes[task - task % lanes];
     double began = pl_engine_now(this->team->engine), inverse = 1.0 / worker->lane_sigma, squared;
-    uint64_t columns = this->glm->data->x.columns;
+    uint64_t columns = this->glm->data->x.columns * this->glm->classes;
     pl_range range = lane_entries(this, task % lanes);
     mine->spread = mine->sum_spread = 0;
     for (uint64_t begin = range.begin, end; begin < range.end && worker->piece; begin = end) {
@@ -69,10 +69,12 @@ static void take_task(void *context, unsigned task) {
     for (unsigned m = 1; m < lanes; m++)
         for (uint64_t j = range.begin; j < range.end; j++)
             first[m].u[j] = current[j];
-    uint64_t begin = pl_lane_begin(worker, l, lanes), end = pl_lane_begin(worker, l + 1, lanes);
+    uint64_t classes = this->glm->classes, begin = pl_lane_begin(worker, l, lanes),
+             end = pl_lane_begin(worker, l + 1, lanes);
     for (uint64_t n = begin; n < end && gamma != 1.0; n++)
         for (uint64_t i = pl_bucket_row(worker->buckets[n]); i < pl_bucket_end(worker->buckets[n]); i++)
-            this->t[i] = this->t_piece[i] + gamma * (this->t[i] - this->t_piece[i]);
+            for (uint64_t e = i * classes; e < (i + 1) * classes; e++)
+                this->t[e] = this->t_piece[e] + gamma * (this->t[e] - this->t_piece[e]);
     mine->seconds += pl_engine_now(this->team->engine) - began;
 }
 
@@ -93,7 +95,7 @@ static void judge_lanes(pl_sdca *this, unsigned k) {
 }
 
 uint64_t pl_lane_syncs(const pl_sdca *this, double nonzeros) {
-    double least = fmax(SYNC_LEAST, SYNC_COST * (double)this->glm->size);
+    double least = fmax(SYNC_LEAST, SYNC_COST * (double)(this->glm->size / this->glm->classes));
     double syncs = nonzeros / (least * (double)this->team->lanes);
     return this->team->lanes == 1 || syncs < 1 ? 1 : syncs > SYNCS ? SYNCS : (uint64_t)syncs;
 }

@@ -15,8 +15,8 @@ void pl_sdca_close(pl_local *local) {
     }
     pl_free(this->v_previous);
     pl_span_free(&this->copies);
-    void *owned[] = {this->t,       this->t_round, this->t_piece, this->rest, this->z,
-                     this->buckets, this->workers, this->lanes,   this};
+    void *owned[] = {this->t,       this->t_round, this->t_piece, this->rest, this->z, this->buckets,
+                     this->workers, this->lanes,   this->b0,      this->b,    this};
     for (unsigned i = 0; i < sizeof owned / sizeof *owned; i++)
         pl_free(owned[i]);
 }
@@ -49,7 +49,7 @@ static void place_copies(pl_sdca *this) {
     for (unsigned k = 0; k < team->hosted; k++) {
         pl_sdca_worker *worker = &this->workers[k];
         worker->current = worker->change = next;
-        worker->supported = this->glm->size;
+        worker->supported = this->glm->size / this->glm->classes;
         next += team->lanes > 1 ? this->glm->size : 0;
         for (unsigned l = 0; l < team->lanes; l++, next += this->glm->size)
             this->lanes[k * team->lanes + l].u = next;
@@ -64,7 +64,8 @@ static parley_status open_support(pl_sdca *this, unsigned k, uint8_t *touched, p
     if (status != PARLEY_OK || !worker->support)
         return status;
     worker->change = NULL; /* its own now, not `current` */
-    return pl_take(&worker->change, worker->supported, sizeof *worker->change, "a sparse update", error);
+    return pl_take(&worker->change, worker->supported * this->glm->classes, sizeof *worker->change, "a sparse update",
+                   error);
 }
 
 static parley_status open_supports(pl_sdca *this, parley_error *error) {
@@ -81,7 +82,8 @@ static parley_status open_supports(pl_sdca *this, parley_error *error) {
         if (this->team->lanes == 1)
             status = open_support(this, k, touched, error);
         if (status == PARLEY_OK)
-            status = pl_take(&worker->previous, worker->supported, sizeof *worker->previous, "momentum", error);
+            status = pl_take(&worker->previous, worker->supported * this->glm->classes, sizeof *worker->previous,
+                             "momentum", error);
     }
     pl_free(touched);
     return status;
@@ -89,12 +91,14 @@ static parley_status open_supports(pl_sdca *this, parley_error *error) {
 
 uint64_t pl_sdca_bytes(const pl_setup *setup) {
     uint64_t rows = setup->glm->data->x.rows;
-    return rows * (4 * sizeof(double) + 1) + copies_of_u(setup->team) * setup->glm->size * sizeof(double);
+    return rows * (4 * setup->glm->classes * sizeof(double) + 1) +
+           copies_of_u(setup->team) * setup->glm->size * sizeof(double);
 }
 
 parley_status pl_sdca_open(const pl_setup *setup, pl_local **out, parley_error *error) {
     const pl_team *team = setup->team;
-    uint64_t rows = setup->glm->data->x.rows, size = setup->glm->size, lanes = (uint64_t)team->hosted * team->lanes;
+    uint64_t classes = setup->glm->classes, rows = setup->glm->data->x.rows, size = setup->glm->size,
+             lanes = (uint64_t)team->hosted * team->lanes;
     pl_sdca *this;
     parley_status status = pl_take(&this, 1, sizeof *this, "sdca", error);
     if (status != PARLEY_OK)
@@ -103,20 +107,24 @@ parley_status pl_sdca_open(const pl_setup *setup, pl_local **out, parley_error *
     this->glm = setup->glm;
     this->team = team;
     this->delayed = setup->settings->updates == PL_DELAYED;
-    this->b = this->b0 = setup->glm->intercept == PL_NO_INTERCEPT ? 0.0 : setup->null[setup->glm->data->x.columns];
-    this->t = pl_alloc(rows, sizeof *this->t);
-    this->t_round = pl_alloc(rows, sizeof *this->t_round);
-    this->t_piece = team->lanes > 1 ? pl_alloc(rows, sizeof *this->t_piece) : NULL;
+    this->b0 = pl_alloc(classes, sizeof *this->b0);
+    this->b = pl_alloc(classes, sizeof *this->b);
+    this->t = pl_alloc(rows * classes, sizeof *this->t);
+    this->t_round = pl_alloc(rows * classes, sizeof *this->t_round);
+    this->t_piece = team->lanes > 1 ? pl_alloc(rows * classes, sizeof *this->t_piece) : NULL;
     this->rest = setup->glm->loss->rests ? pl_alloc(rows, 1) : NULL;
-    this->z = pl_alloc(rows, sizeof *this->z);
+    this->z = pl_alloc(rows * classes, sizeof *this->z);
     bool copies = pl_span_reserve(&this->copies, (copies_of_u(team) * size + 1) * sizeof(double));
     this->workers = pl_alloc(team->hosted, sizeof *this->workers);
     this->lanes = pl_alloc(lanes, sizeof *this->lanes);
-    if (!this->t || !this->t_round || (team->lanes > 1 && !this->t_piece) || (setup->glm->loss->rests && !this->rest) ||
-        !this->z || !copies || !this->workers || !this->lanes)
+    if (!this->b0 || !this->b || !this->t || !this->t_round || (team->lanes > 1 && !this->t_piece) ||
+        (setup->glm->loss->rests && !this->rest) || !this->z || !copies || !this->workers || !this->lanes)
         status = pl_fail_memory(error, "sdca", pl_sdca_bytes(setup));
     if (status == PARLEY_OK) {
-        memset(this->z, 0, rows * sizeof *this->z); /* page faults belong to setting up */
+        memset(this->z, 0, rows * classes * sizeof *this->z); /* page faults belong to setting up */
+        if (setup->glm->intercept != PL_NO_INTERCEPT)
+            memcpy(this->b0, setup->null + setup->glm->data->x.columns * classes, classes * sizeof *this->b0);
+        memcpy(this->b, this->b0, classes * sizeof *this->b);
         status = open_buckets(this, error);
     }
     if (status == PARLEY_OK) {

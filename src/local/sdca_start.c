@@ -5,12 +5,13 @@
 #include <string.h>
 
 #include "local/sdca.h"
+#include "model/classes.h"
 
 #define CENTRED 1e-14 /* slope left in the intercept: t depends on it */
 
 typedef struct starting {
     pl_sdca *of;
-    double b;
+    double *b; /* intercepts */
     double *a; /* q t, by row */
 } starting;
 
@@ -21,41 +22,59 @@ static void slope_task(void *context, unsigned task) {
     for (uint64_t r = 0; r < part->count; r++)
         for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++) {
             double slope, curvature;
-            this->glm->loss->expand(this->glm->loss, this->z[i] + starting->b, pl_target(this->glm, i), &slope,
+            if (this->glm->classes > 1) {
+                pl_classes_slopes(this->glm, i, this->z, starting->b, this->t);
+                continue;
+            }
+            this->glm->loss->expand(this->glm->loss, this->z[i] + starting->b[0], pl_target(this->glm, i), &slope,
                                     &curvature);
             this->t[i] = -slope;
         }
 }
 
-/* Shrinks the heavier side, so that sum q t = 0, and weighs. */
+/* Makes sum q t = 0 as the evaluation says, and weighs. */
 static void weigh(const starting *starting, const pl_evaluation *at) {
     pl_sdca *this = starting->of;
+    const pl_glm *glm = this->glm;
+    uint64_t classes = glm->classes;
     for (unsigned p = 0; p < this->team->hosted * this->team->lanes; p++)
         for (uint64_t r = 0; r < this->team->parts[p].count; r++)
             for (uint64_t i = this->team->parts[p].ranges[r].begin; i < this->team->parts[p].ranges[r].end; i++) {
-                if ((this->t[i] > 0) == at->heavy)
+                if (classes > 1 && at->tilt > 0)
+                    pl_classes_repair(glm, i, this->t + i * classes);
+                else if (classes == 1 && (this->t[i] > 0) == at->heavy)
                     this->t[i] *= 1.0 - at->tilt;
-                starting->a[i] = pl_share(this->glm, i) * this->t[i];
+                for (uint64_t e = i * classes; e < (i + 1) * classes; e++)
+                    starting->a[e] = pl_share(glm, i) * this->t[e];
             }
+}
+
+/* The intercepts of w, the best where they are free. */
+static parley_status begin_intercepts(pl_sdca *this, const double *w, parley_error *error) {
+    const pl_glm *glm = this->glm;
+    parley_status status = PARLEY_OK;
+    if (glm->intercept != PL_NO_INTERCEPT)
+        memcpy(this->b, w + glm->data->x.columns * glm->classes, glm->classes * sizeof *this->b);
+    if (glm->intercept == PL_FREE && glm->loss->smooth)
+        status = glm->classes > 1 ? pl_classes_centre(glm, this->team, this->z, CENTRED, this->b, error)
+                                  : pl_centre(glm, this->team, this->z, CENTRED, this->b, error);
+    memcpy(this->b0, this->b, glm->classes * sizeof *this->b);
+    return status;
 }
 
 parley_status pl_sdca_start(pl_local *local, const double *w, double *v, parley_error *error) {
     pl_sdca *this = (pl_sdca *)local;
     const pl_glm *glm = this->glm;
-    starting starting = {.of = this, .a = this->t_round};
+    starting starting = {.of = this, .a = this->t_round, .b = this->b};
     pl_evaluation at = {0};
-    parley_status status = PARLEY_OK;
     pl_margins(glm, this->team, w, this->z);
-    if (glm->intercept != PL_NO_INTERCEPT)
-        starting.b = w[glm->data->x.columns];
-    if (glm->intercept == PL_FREE && glm->loss->smooth)
-        status = pl_centre(glm, this->team, this->z, CENTRED, &starting.b, error);
+    parley_status status = begin_intercepts(this, w, error);
     if (status != PARLEY_OK)
         return status;
-    this->b0 = this->b = starting.b;
     pl_team_run(this->team, slope_task, &starting);
     if (glm->intercept == PL_FREE)
-        status = pl_evaluate_rows(glm, this->team, this->z, starting.b, this->t, &at, error);
+        status = glm->classes > 1 ? pl_classes_evaluate(glm, this->team, this->z, this->b, this->t, &at, error)
+                                  : pl_evaluate_rows(glm, this->team, this->z, this->b[0], this->t, &at, error);
     weigh(&starting, &at);
     return status == PARLEY_OK ? pl_weighted_rows(glm, this->team, starting.a, v, error) : status;
 }
@@ -64,7 +83,7 @@ parley_status pl_sdca_start(pl_local *local, const double *w, double *v, parley_
 parley_status pl_sdca_renew(pl_local *local, double *v, parley_error *error) {
     pl_sdca *this = (pl_sdca *)local;
     (void)v, (void)error;
-    this->b0 = this->b;
+    memcpy(this->b0, this->b, this->glm->classes * sizeof *this->b);
     if (this->rest)
         memset(this->rest, 0, this->glm->data->x.rows);
     return PARLEY_OK;

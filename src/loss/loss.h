@@ -4,8 +4,17 @@
 #define PL_LOSS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
-typedef enum pl_labels { PL_LABELS_BINARY, PL_LABELS_REAL } pl_labels;
+typedef enum pl_labels { PL_LABELS_BINARY, PL_LABELS_REAL, PL_LABELS_CLASSES } pl_labels;
+
+/* A loss of all classes' margins together; y is the number of the row's class, and t has an entry for each. */
+typedef struct pl_class_loss {
+    double (*expand)(const double *z, uint64_t classes, uint64_t y, double *slope); /* value; and slopes */
+    double (*conjugate)(const double *t, uint64_t classes, uint64_t y);
+    /* Moves t as dual_step below does; returns the residual. */
+    double (*dual_step)(const double *z, uint64_t classes, uint64_t y, double h, double *t);
+} pl_class_loss;
 
 /* Beyond its domain by rounding only: scaled steps may end there. */
 #define PL_ROUNDED (1.0 + 1e-14)
@@ -13,7 +22,7 @@ typedef enum pl_labels { PL_LABELS_BINARY, PL_LABELS_REAL } pl_labels;
 typedef struct pl_loss pl_loss;
 struct pl_loss {
     const char *name, *help;
-    pl_labels labels;       /* binary: targets are -1 and +1 */
+    pl_labels labels;       /* binary: targets are -1 and +1; classes: see `together` */
     bool counts;            /* labels are 0 or more, and exp(z) is the prediction */
     bool smooth;            /* has a slope everywhere, and a curvature almost everywhere */
     double curvature_bound; /* of loss''; infinite where there is none */
@@ -34,12 +43,13 @@ struct pl_loss {
     void (*soften)(const pl_loss *loss, double z, double y, double mu, double *slope, double *curvature);
     bool rests;                      /* dual_step often leaves t where it is, at a bound of its domain */
     double (*probability)(double z); /* of the upper label, NULL where the loss gives none */
+    const pl_class_loss *together;   /* in place of the functions above, where margins cannot be taken one by one */
 };
 
 extern const pl_loss pl_loss_squared, pl_loss_logistic, pl_loss_hinge, pl_loss_squared_hinge, pl_loss_huber,
-    pl_loss_epsilon_insensitive, pl_loss_poisson;
+    pl_loss_epsilon_insensitive, pl_loss_poisson, pl_loss_softmax;
 
-extern const pl_loss *const pl_losses[];
+extern const pl_loss *const pl_losses[]; /* those of all classes together are last */
 extern const unsigned pl_losses_count;
 const pl_loss *pl_loss_find(const char *name);    /* or NULL */
 const pl_loss *pl_loss_of(const char *parameter); /* the loss that reads this setting, or NULL */

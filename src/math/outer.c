@@ -28,6 +28,31 @@ static void add_sparse(const pl_outer *outer, const uint32_t *index, const float
         sum[outer->size * outer->size - 1] += weight;
 }
 
+/* The block of columns i >= j, by columns of S. */
+static void add_block(const pl_outer *outer, uint64_t j, uint64_t i, double weight, const double *curvature,
+                      uint64_t classes, double *sum) {
+    uint64_t size = outer->size * classes;
+    for (uint64_t c = 0; c < classes; c++) {
+        double *restrict column = sum + (j * classes + c) * size + i * classes;
+        for (uint64_t d = 0; d < classes; d++)
+            column[d] += weight * curvature[c * classes + d];
+    }
+}
+
+void pl_outer_blocks(const pl_outer *outer, const uint32_t *index, const float *value, uint64_t count, double weight,
+                     const double *curvature, uint64_t classes, double *sum) {
+    uint64_t last = outer->size - 1;
+    for (uint64_t e = 0; e < count; e++) {
+        double a = weight * entry(value, e);
+        for (uint64_t f = e; f < count; f++)
+            add_block(outer, index[e], index[f], a * entry(value, f), curvature, classes, sum);
+        if (outer->intercept)
+            add_block(outer, index[e], last, a, curvature, classes, sum);
+    }
+    if (outer->intercept)
+        add_block(outer, last, last, weight, curvature, classes, sum);
+}
+
 void pl_outer_flush(pl_outer *outer, double *sum) {
     uint64_t size = outer->size;
     if (outer->waiting == 0)

@@ -21,6 +21,10 @@ typedef struct pl_outer {
 parley_status pl_outer_open(pl_outer *outer, uint64_t size, bool intercept, parley_error *error);
 void pl_outer_add(pl_outer *outer, const uint32_t *index, const float *value, uint64_t count, double weight,
                   double *sum);
+/* Several classes: S += weight x curvature (x) x x', S a table of blocks of `classes` x `classes` for every pair of
+ * columns; `curvature` is one block. Adds at once. */
+void pl_outer_blocks(const pl_outer *outer, const uint32_t *index, const float *value, uint64_t count, double weight,
+                     const double *curvature, uint64_t classes, double *sum);
 void pl_outer_flush(pl_outer *outer, double *sum); /* before `sum` is read */
 void pl_outer_close(pl_outer *outer);
 

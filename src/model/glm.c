@@ -5,83 +5,11 @@
 #include <string.h>
 
 #include "engine/collective.h"
+#include "model/classes.h"
 
-#define LABEL_KINDS PL_LABEL_KINDS /* more distinct labels than this are real numbers */
 #define CENTRE_STEPS 100
 #define INTERCEPT_STIFFNESS 10.0 /* 1 triples the rounds on text, 100 doubles them on a9a */
 #define INTERCEPT_PACE 0.1       /* of the curvature of P in b: then a move of b0 leaves a tenth of the error at most */
-
-/* Adds the distinct labels of `rows` rows to `kinds`, rising, of which there are `count`; returns how many there are
- * then, LABEL_KINDS + 1 for more. */
-static unsigned distinct_labels(const double *label, uint64_t rows, double *kinds, unsigned count) {
-    for (uint64_t i = 0; i < rows; i++) {
-        unsigned k = 0;
-        while (k < count && kinds[k] < label[i])
-            k++;
-        if (k < count && kinds[k] == label[i])
-            continue;
-        if (count >= LABEL_KINDS)
-            return LABEL_KINDS + 1;
-        memmove(kinds + k + 1, kinds + k, (count - k) * sizeof *kinds);
-        kinds[k] = label[i];
-        count++;
-    }
-    return count;
-}
-
-/* The labels of all ranks together: each rank's list goes to all. */
-static parley_status agree_labels(pl_engine *engine, double *kinds, unsigned *count, parley_error *error) {
-    enum { SLOT = LABEL_KINDS + 2 }; /* how many, then which */
-    unsigned ranks = engine->ranks, all = 0;
-    double *mine, *sums = NULL;
-    if (ranks == 1)
-        return PARLEY_OK;
-    parley_status status = pl_take(&mine, (uint64_t)ranks * SLOT, sizeof *mine, "labels", error);
-    if (status == PARLEY_OK)
-        status = pl_take(&sums, (uint64_t)ranks * SLOT, sizeof *sums, "labels", error);
-    if (status == PARLEY_OK) {
-        unsigned listed = *count > LABEL_KINDS ? LABEL_KINDS : *count;
-        mine[engine->rank * SLOT] = *count;
-        memcpy(mine + engine->rank * SLOT + 1, kinds, listed * sizeof *kinds);
-        status = pl_sum_workers(engine, ranks, mine, ranks * SLOT, sums, error);
-    }
-    for (unsigned r = 0; r < ranks && status == PARLEY_OK && all <= LABEL_KINDS; r++) {
-        unsigned listed = (unsigned)sums[r * SLOT];
-        all = listed > LABEL_KINDS ? listed : distinct_labels(sums + r * SLOT + 1, listed, kinds, all);
-    }
-    pl_free(mine);
-    pl_free(sums);
-    *count = all;
-    return status;
-}
-
-parley_status pl_label_kinds(pl_engine *engine, const parley_data *data, double *kinds, unsigned *count,
-                             parley_error *error) {
-    *count = distinct_labels(data->label, data->x.rows, kinds, 0);
-    return agree_labels(engine, kinds, count, error);
-}
-
-static bool all_whole(const double *kinds, unsigned count) {
-    for (unsigned k = 0; k < count; k++)
-        if (kinds[k] != floor(kinds[k]))
-            return false;
-    return true;
-}
-
-/* The loss that the labels ask for. */
-static parley_status choose_loss(const parley_data *data, const double *kinds, unsigned count, const pl_loss **loss,
-                                 parley_error *error) {
-    if (count == 1)
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s: every label is %.17g; there is nothing to learn", data->path,
-                       kinds[0]);
-    if (count > 2 && count <= LABEL_KINDS && all_whole(kinds, count))
-        return pl_fail(error, PARLEY_BAD_INPUT,
-                       "%s: %u different whole labels, from %.17g to %.17g: classes or numbers? For numbers say --loss "
-                       "squared; for classes train one against the rest",
-                       data->path, count, kinds[0], kinds[count - 1]);
-    *loss = count == 2 ? &pl_loss_logistic : &pl_loss_squared;
-    return PARLEY_OK;
-}
 
 /* Gives the loss its parameter: in a copy, because the table is for all runs. */
 static parley_status set_parameter(pl_glm *glm, const parley_settings *settings, parley_error *error) {
@@ -96,46 +24,9 @@ static parley_status set_parameter(pl_glm *glm, const parley_settings *settings,
     return PARLEY_OK;
 }
 
-static parley_status check_counts(const parley_data *data, const pl_loss *loss, parley_error *error) {
-    for (uint64_t i = 0; i < data->x.rows && loss->counts; i++)
-        if (data->label[i] < 0)
-            return pl_fail(error, PARLEY_BAD_INPUT,
-                           "%s: row %llu has label %.17g; loss %s takes labels from 0 up, --loss squared takes any",
-                           data->path, (unsigned long long)i + 1, data->label[i], loss->name);
-    return PARLEY_OK;
-}
-
-static parley_status read_labels(pl_glm *glm, pl_engine *engine, const char *loss, parley_error *error) {
-    double kinds[LABEL_KINDS + 1];
-    const parley_data *data = glm->data;
-    if (strcmp(loss, "auto") != 0) {
-        glm->loss = pl_loss_find(loss);
-        if (!glm->loss)
-            return pl_fail(error, PARLEY_BAD_USAGE, "there is no loss %s", loss);
-        if (glm->loss->labels == PL_LABELS_REAL)
-            return check_counts(data, glm->loss, error);
-    }
-    unsigned count;
-    parley_status status = pl_label_kinds(engine, data, kinds, &count, error);
-    if (status == PARLEY_OK && !glm->loss)
-        status = choose_loss(data, kinds, count, &glm->loss, error);
-    if (status != PARLEY_OK || glm->loss->labels == PL_LABELS_REAL)
-        return status;
-    if (count > LABEL_KINDS)
-        return pl_fail(error, PARLEY_BAD_INPUT,
-                       "%s: over %d different labels; loss %s takes two, --loss squared takes any", data->path,
-                       LABEL_KINDS, glm->loss->name);
-    if (count != 2)
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s: %u different label%s; loss %s takes two", data->path, count,
-                       count == 1 ? "" : "s", glm->loss->name);
-    glm->low = kinds[0];
-    glm->high = kinds[1];
-    return PARLEY_OK;
-}
-
 /* The b at which the slope of share x loss(b, 1) + (1 - share) x loss(b, -1) changes sign, by bisection: any loss will
  * do. */
-static double best_constant(const pl_loss *loss, double share) {
+double pl_best_constant(const pl_loss *loss, double share) {
     double low = -64, high = 64, upper, lower, curvature;
     for (int i = 0; i < CENTRE_STEPS; i++) {
         double b = 0.5 * (low + high);
@@ -150,6 +41,8 @@ static double best_constant(const pl_loss *loss, double share) {
 static double constant_curvature(const pl_glm *glm) {
     const pl_loss *loss = glm->loss;
     double slope, upper, lower, b;
+    if (glm->classes > 1)
+        return pl_classes_curvature(glm);
     if (loss->counts)
         return glm->mean_label > 0 ? glm->mean_label : 1.0;
     if (loss->labels == PL_LABELS_REAL) {
@@ -158,7 +51,7 @@ static double constant_curvature(const pl_glm *glm) {
     }
     if (!loss->smooth)
         return 0.25;
-    b = best_constant(loss, glm->upper);
+    b = pl_best_constant(loss, glm->upper);
     loss->expand(loss, b, 1, &slope, &upper);
     loss->expand(loss, b, -1, &slope, &lower);
     return glm->upper * upper + (1 - glm->upper) * lower;
@@ -174,8 +67,8 @@ parley_status pl_glm_open(pl_glm *glm, pl_engine *engine, const parley_data *dat
                     .standardise = settings->standardise,
                     .l1_ratio = settings->l1_ratio};
     glm->classes = 1;
+    parley_status status = pl_glm_read_labels(glm, engine, settings->loss, error);
     glm->size = (data->x.columns + (glm->intercept == PL_NO_INTERCEPT ? 0 : 1)) * glm->classes;
-    parley_status status = read_labels(glm, engine, settings->loss, error);
     return status == PARLEY_OK ? set_parameter(glm, settings, error) : status;
 }
 
@@ -186,11 +79,13 @@ void pl_glm_close(pl_glm *glm) {
     pl_free(glm->scaled);
     glm->norm2 = glm->scale = glm->scaled = NULL;
     glm->own_loss = NULL;
+    pl_classes_close(glm);
 }
 
-/* The end of the part of [begin, end) that is penalised: all but a free intercept, which is last. */
+/* The end of the part of [begin, end) that is penalised: all but free intercepts, which are last. */
 static uint64_t penalised_end(const pl_glm *glm, uint64_t begin, uint64_t end) {
-    return end > begin && !pl_penalised(glm, end - 1) ? end - 1 : end;
+    uint64_t free = glm->intercept == PL_FREE ? glm->data->x.columns * glm->classes : end;
+    return end <= free ? end : begin > free ? begin : free;
 }
 
 static double sum_squares(const double *x, uint64_t begin, uint64_t end) {
@@ -247,9 +142,13 @@ typedef struct margin_pass {
 static void margin_task(void *context, unsigned task) {
     const margin_pass *pass = context;
     const pl_part *part = &pass->team->parts[task];
+    uint64_t classes = pass->glm->classes;
     for (uint64_t r = 0; r < part->count; r++)
         for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++)
-            pass->z[i] = pl_plain_dot(pass->glm, i, pass->w);
+            if (classes > 1)
+                pl_plain_dots(pass->glm, i, pass->w, pass->z + i * classes);
+            else
+                pass->z[i] = pl_plain_dot(pass->glm, i, pass->w);
 }
 
 void pl_margins(const pl_glm *glm, const pl_team *team, const double *w, double *z) {
@@ -432,7 +331,7 @@ parley_status pl_null_objective(const pl_glm *glm, const pl_team *team, double *
     double slope, curvature;
     parley_status status = PARLEY_OK;
     if (glm->intercept == PL_FREE && glm->loss->labels == PL_LABELS_BINARY)
-        rows.b = best_constant(glm->loss, glm->upper);
+        rows.b = pl_best_constant(glm->loss, glm->upper);
     else if (glm->intercept == PL_FREE)
         status = centre_labels(glm, team, &rows.b, error);
     *b = rows.b;
@@ -485,7 +384,7 @@ static parley_status measure_rows(pl_glm *glm, const pl_team *team, parley_error
     if (!isfinite(sums[ROW_NORM] / glm->total))
         return pl_fail(error, PARLEY_BAD_INPUT, "%s: values are too large to square; scale them down", glm->data->path);
     glm->upper = sums[ROW_UPPER] / glm->total;
-    if (glm->loss->labels == PL_LABELS_BINARY && (glm->upper <= 0 || glm->upper >= 1))
+    if (glm->classes == 1 && glm->loss->labels == PL_LABELS_BINARY && (glm->upper <= 0 || glm->upper >= 1))
         return pl_fail(error, PARLEY_BAD_INPUT,
                        "%s: every row with a weight has label %.17g; there is nothing to learn", glm->data->path,
                        glm->upper > 0 ? glm->high : glm->low);
@@ -525,32 +424,44 @@ parley_status pl_glm_measure(pl_glm *glm, const pl_team *team, parley_error *err
     parley_status status = glm->standardise ? pl_standardise(glm, team, error) : PARLEY_OK;
     if (status == PARLEY_OK)
         status = measure_rows(glm, team, error);
+    if (status == PARLEY_OK && glm->classes > 1)
+        status = pl_classes_measure(glm, team, error);
     return status == PARLEY_OK ? pl_glm_penalise(glm, chosen_lambda(glm), error) : status;
 }
 
 static parley_status null_model(const pl_problem *problem, const pl_team *team, double *w, double *objective,
                                 parley_error *error) {
     const pl_glm *glm = problem->of;
-    double b;
+    double b, *intercepts = w + glm->data->x.columns * glm->classes;
+    if (glm->classes > 1) {
+        *objective = pl_classes_null(glm, glm->intercept == PL_FREE ? intercepts : NULL);
+        return PARLEY_OK;
+    }
     parley_status status = pl_null_objective(glm, team, objective, &b, error);
     if (status == PARLEY_OK && !isfinite(*objective))
         status =
             pl_fail(error, PARLEY_BAD_INPUT, "%s: labels are too large to square; scale them down", glm->data->path);
     if (glm->intercept == PL_FREE)
-        w[glm->data->x.columns] = b;
+        *intercepts = b;
     return status;
 }
 
 static parley_status keep_model(const pl_problem *problem, const double *w, parley_model **out, parley_error *error) {
     const pl_glm *glm = problem->of;
-    uint64_t columns = glm->data->x.columns;
-    parley_status status = pl_model_new(1, columns, glm->loss, out, error);
+    uint64_t columns = glm->data->x.columns, classes = glm->classes;
+    parley_status status = pl_model_new(classes, columns, glm->loss, out, error);
     if (status != PARLEY_OK)
         return status;
     parley_model *model = *out;
-    for (uint64_t j = 0; j < columns; j++) /* on the columns as they are */
-        model->coef[j] = glm->scale ? glm->scale[j] * w[j] : w[j];
-    model->intercept[0] = glm->intercept == PL_NO_INTERCEPT ? 0.0 : w[columns];
+    for (uint64_t c = 0; c < classes; c++) {
+        for (uint64_t j = 0; j < columns; j++) /* on the columns as they are */
+            model->coef[c * columns + j] = pl_column_scale(glm, j) * w[j * classes + c];
+        model->intercept[c] = glm->intercept == PL_NO_INTERCEPT ? 0.0 : w[columns * classes + c];
+    }
+    if (classes > 1)
+        memcpy(model->labels, glm->labels, classes * sizeof *model->labels);
+    if (glm->loss->together && glm->intercept == PL_FREE)
+        pl_classes_level(classes, model->intercept);
     model->low = glm->low;
     model->high = glm->high;
     return status;

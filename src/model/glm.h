@@ -13,6 +13,7 @@
 #include "data/data.h"
 #include "loss/loss.h"
 #include "math/sparse.h"
+#include "math/table.h"
 #include "model/problem.h"
 #include "model/team.h"
 
@@ -35,7 +36,15 @@ typedef struct pl_glm {
     double *norm2;                      /* |x_i|^2, of the scaled row */
     double *scale;  /* by column: what its values are multiplied by, 1 / sd; NULL: nothing is scaled */
     double *scaled; /* with `scale`, room for a model that is */
+    /* More classes than one; see classes.h. */
+    double *labels;           /* of the classes, rising */
+    uint16_t *class_of;       /* by row */
+    double *frequency;        /* of each class: its share of the weights */
+    struct pl_repair *repair; /* of the latest evaluation's dual point */
 } pl_glm;
+
+/* Fills in what the labels decide: loss, classes and their labels, alike on all ranks (labels.c). */
+parley_status pl_glm_read_labels(pl_glm *glm, pl_engine *engine, const char *loss, parley_error *error);
 
 /* Fills in what the labels decide, alike on all ranks. */
 parley_status pl_glm_open(pl_glm *glm, pl_engine *engine, const parley_data *data, const parley_settings *settings,
@@ -127,6 +136,28 @@ parley_status pl_standardise(pl_glm *glm, const pl_team *team, parley_error *err
 parley_status pl_weighted_rows(const pl_glm *glm, const pl_team *team, const double *a, double *out,
                                parley_error *error);
 
+/* The same for all classes: z_c = x_i . w_c, and w_c += a_c x_i; plain, and with columns scaled. */
+static inline void pl_plain_dots(const pl_glm *glm, uint64_t row, const double *w, double *z) {
+    const pl_matrix *x = &glm->data->x;
+    uint64_t begin = x->start[row];
+    pl_table_dot(x->index + begin, x->value ? x->value + begin : NULL, x->start[row + 1] - begin, NULL, w, glm->classes,
+                 z);
+}
+
+static inline void pl_plain_adds(const pl_glm *glm, uint64_t row, const double *a, double *w) {
+    const pl_matrix *x = &glm->data->x;
+    uint64_t begin = x->start[row];
+    pl_table_add(x->index + begin, x->value ? x->value + begin : NULL, x->start[row + 1] - begin, NULL, a, glm->classes,
+                 w);
+}
+
+static inline void pl_row_dots(const pl_glm *glm, uint64_t row, const double *w, double *z) {
+    const pl_matrix *x = &glm->data->x;
+    uint64_t begin = x->start[row];
+    pl_table_dot(x->index + begin, x->value ? x->value + begin : NULL, x->start[row + 1] - begin, glm->scale, w,
+                 glm->classes, z);
+}
+
 /* l1 |w|_1 + l2/2 |w|^2, and r*(scale u), over entries [begin, end). */
 double pl_penalty(const pl_glm *glm, const double *w, uint64_t begin, uint64_t end);
 double pl_penalty_conjugate(const pl_glm *glm, const double *u, double scale, uint64_t begin, uint64_t end);
@@ -134,18 +165,22 @@ double pl_largest(const pl_glm *glm, const double *u, uint64_t begin, uint64_t e
 
 /* The metric of sub-problems, by entry: 1 / l2; for an intercept its proximal term mu counts too. */
 static inline double pl_metric(const pl_glm *glm, uint64_t j) {
-    return 1.0 / (j < glm->data->x.columns ? glm->l2 : glm->intercept == PL_PENALISED ? glm->l2 + glm->mu : glm->mu);
+    return 1.0 / (j < glm->data->x.columns * glm->classes ? glm->l2
+                  : glm->intercept == PL_PENALISED        ? glm->l2 + glm->mu
+                                                          : glm->mu);
 }
 
 /* P at w = 0 and the best intercept: the scale of a relative gap. */
 parley_status pl_null_objective(const pl_glm *glm, const pl_team *team, double *objective, double *b,
                                 parley_error *error);
+/* The b at which share x loss(b, 1) + (1 - share) x loss(b, -1) is least. */
+double pl_best_constant(const pl_loss *loss, double share);
 /* The GLM, as the loop sees it. */
 pl_problem pl_glm_problem(const pl_glm *glm);
 
 /* Passes over the rows of the team, one task for each lane of each worker. */
 void pl_margins(const pl_glm *glm, const pl_team *team, const double *w,
-                double *z); /* z_i = x_i.w, intercept left out */
+                double *z); /* z_i = x_i.w, intercept left out; an entry for each class */
 /* Sums over the rows of each hosted worker, `count` of them: sums[worker * count ...] (PL_ROW_SUMS at most). */
 typedef void (*pl_row_sum)(const void *context, uint64_t row, double *sums);
 void pl_sum_rows(const pl_team *team, pl_row_sum f, const void *context, unsigned count, double *sums);

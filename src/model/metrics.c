@@ -4,12 +4,15 @@
  * log_loss   mean of log(1 + exp(-y z)); hinge: mean of (1 - y z)+, y the target -1 or +1
  * auc        the chance that a row of the upper label has a larger z than one of the lower, a tie counting half; by
  * sorting
+ * several classes: log_loss is the mean of -log of the label's probability, hinge the mean over rows of the sum over
+ * classes of (1 - y z)+, macro_f1 the plain mean of the classes' 2 right / (rows + predicted)
  * rmse, r2   sqrt(mean (p - y)^2) and 1 - sum s (p - y)^2 / sum s (y - mean y)^2, p the prediction
  * mae        mean of |p - y|
  * mean_loss  of losses with a parameter
  * deviance   counts: twice the mean loss; d2: 1 - deviance / its value where every prediction is the mean label */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "model/model.h"
 
@@ -25,6 +28,8 @@ struct pl_meter {
     uint64_t rows, room;
     score *scores; /* binary losses only */
     double weight, right, log_loss, hinge;
+    pl_class_count *classes;     /* several: one for each */
+    double *probability;         /* likewise */
     double mean, spread, errors; /* real labels: their mean, sum s (y - mean)^2, sum s (p - y)^2 */
     double absolute, losses;     /* sum s |p - y|, sum s loss */
     double entropy;              /* counts: sum s y ln y */
@@ -61,6 +66,44 @@ static parley_status add_binary(pl_meter *meter, const parley_data *batch, const
         meter->weight += weight;
     }
     return status;
+}
+
+static parley_status add_classes(pl_meter *meter, const parley_data *batch, const double *decisions,
+                                 parley_error *error) {
+    const parley_model *model = meter->model;
+    uint64_t outputs = model->outputs;
+    double slope, curvature;
+    for (uint64_t i = 0; i < batch->x.rows; i++, meter->rows++) {
+        const double *z = decisions + i * outputs;
+        double weight = batch->weight ? batch->weight[i] : 1.0;
+        uint64_t y = pl_model_class(model, batch->label[i]);
+        if (y == outputs)
+            return pl_fail(error, PARLEY_BAD_INPUT,
+                           "%s: row %llu has label %.17g, which is none of the model's %llu classes", batch->path,
+                           (unsigned long long)(meter->rows + 1), batch->label[i], (unsigned long long)outputs);
+        uint64_t guess = pl_model_class(model, pl_model_predict(model, z));
+        meter->classes[y].rows += weight;
+        meter->classes[guess].predicted += weight;
+        meter->classes[y].right += guess == y ? weight : 0.0;
+        meter->right += guess == y ? weight : 0.0;
+        meter->weight += weight;
+        for (uint64_t c = 0; c < outputs; c++)
+            meter->hinge +=
+                weight * pl_loss_hinge.expand(&pl_loss_hinge, z[c], c == y ? 1.0 : -1.0, &slope, &curvature);
+        memcpy(meter->probability, z, outputs * sizeof *z);
+        if (pl_model_probabilities(model, meter->probability))
+            meter->log_loss -= weight * log(fmax(meter->probability[y], 1e-300));
+    }
+    return PARLEY_OK;
+}
+
+static double macro_f1(const pl_class_count *classes, uint64_t count) {
+    double sum = 0;
+    for (uint64_t c = 0; c < count; c++) {
+        double all = classes[c].rows + classes[c].predicted;
+        sum += all > 0 ? 2.0 * classes[c].right / all : 0.0;
+    }
+    return sum / (double)count;
 }
 
 static parley_status add_real(pl_meter *meter, const parley_data *batch, const double *decisions, parley_error *error) {
@@ -112,12 +155,23 @@ static double area(score *scores, uint64_t rows) {
 
 parley_status pl_meter_open(const parley_model *model, pl_meter **out, parley_error *error) {
     parley_status status = pl_take(out, 1, sizeof **out, "the metrics", error);
-    if (status == PARLEY_OK)
-        (*out)->model = model;
+    if (status != PARLEY_OK)
+        return status;
+    (*out)->model = model;
+    if (model->outputs > 1)
+        status = pl_take(&(*out)->classes, model->outputs, sizeof *(*out)->classes, "the metrics", error);
+    if (status == PARLEY_OK && model->outputs > 1)
+        status = pl_take(&(*out)->probability, model->outputs, sizeof(double), "the metrics", error);
+    if (status != PARLEY_OK) {
+        pl_meter_close(*out);
+        *out = NULL;
+    }
     return status;
 }
 
 parley_status pl_meter_add(pl_meter *meter, const parley_data *batch, const double *decisions, parley_error *error) {
+    if (meter->model->outputs > 1)
+        return add_classes(meter, batch, decisions, error);
     if (meter->model->loss->labels == PL_LABELS_BINARY)
         return add_binary(meter, batch, decisions, error);
     return add_real(meter, batch, decisions, error);
@@ -125,12 +179,14 @@ parley_status pl_meter_add(pl_meter *meter, const parley_data *batch, const doub
 
 void pl_meter_read(pl_meter *meter, pl_metrics *out) {
     double weight = meter->weight > 0.0 ? meter->weight : NAN;
-    *out = (pl_metrics){meter->rows, meter->weight, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
-    if (meter->model->loss->labels == PL_LABELS_BINARY) {
+    const pl_loss *loss = meter->model->loss;
+    *out = (pl_metrics){meter->rows, meter->weight, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    if (loss->labels != PL_LABELS_REAL) {
         out->accuracy = meter->right / weight;
-        out->auc = area(meter->scores, meter->rows);
-        out->log_loss = meter->model->loss->probability ? meter->log_loss / weight : NAN;
+        out->auc = meter->model->outputs > 1 ? NAN : area(meter->scores, meter->rows);
+        out->log_loss = loss->probability || loss->together ? meter->log_loss / weight : NAN;
         out->hinge = meter->hinge / weight;
+        out->macro_f1 = meter->model->outputs > 1 ? macro_f1(meter->classes, meter->model->outputs) : NAN;
     } else {
         out->rmse = sqrt(meter->errors / weight);
         out->r2 = meter->spread > 0.0 ? 1.0 - meter->errors / meter->spread : NAN;
@@ -142,9 +198,13 @@ void pl_meter_read(pl_meter *meter, pl_metrics *out) {
     }
 }
 
+const pl_class_count *pl_meter_classes(const pl_meter *meter) { return meter->classes; }
+
 void pl_meter_close(pl_meter *meter) {
     if (!meter)
         return;
+    pl_free(meter->classes);
+    pl_free(meter->probability);
     pl_free(meter->scores);
     pl_free(meter);
 }

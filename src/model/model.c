@@ -1,18 +1,19 @@
 /* model.c: z = coef x + intercept, one row of `coef` per output. The file is safetensors: F64 tensors `coef` (outputs x
- * columns) and `intercept` (outputs), names of columns and classes where there are some, and metadata strings of which
- * `format`, `loss` and `labels` decide how it is read. */
+ * columns) and `intercept` (outputs), with several outputs `labels` (outputs), names of columns and classes where there
+ * are some, and metadata strings of which `format`, `loss` and `labels` decide how it is read. */
 #include "model/model.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "data/numeral.h"
+#include "math/softmax.h"
 #include "model/fold.h"
 
 #define FORMAT "parley-model-1"
 #define PATH_FORMAT "parley-path-1"
 #define MOST_COLUMNS ((uint64_t)1 << 32) /* column ids have 32 bits */
-#define MOST_OUTPUTS ((uint64_t)1 << 20)
+#define MOST_OUTPUTS ((uint64_t)PL_MOST_CLASSES)
 #define MOST_HASH_BITS 30
 #define ROWS_PER_TASK 1024
 #define WORTH_THREADS 500000 /* multiplications; starting threads takes as long as about a tenth of these */
@@ -67,6 +68,21 @@ static void decide_rows(void *context, unsigned task) {
     pl_model_decide_rows(work->model, work->x, row, end, work->decisions);
 }
 
+/* The tensor of labels that a model of several outputs has. */
+static parley_status copy_labels(parley_model *model, const pl_tensor *labels, const char *path, parley_error *error) {
+    if (model->outputs == 1)
+        return PARLEY_OK;
+    if (!labels || labels->type != PL_F64 || labels->dims != 1 || labels->shape[0] != model->outputs)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: no float64 tensor `labels` with a label for each of %llu outputs",
+                       path, (unsigned long long)model->outputs);
+    memcpy(model->labels, labels->data, model->outputs * sizeof *model->labels);
+    for (uint64_t c = 0; c < model->outputs; c++)
+        if (!isfinite(model->labels[c]) || (c > 0 && !(model->labels[c - 1] < model->labels[c])))
+            return pl_fail(error, PARLEY_BAD_INPUT, "%s: label %llu of `labels` is not above the one before", path,
+                           (unsigned long long)c + 1);
+    return PARLEY_OK;
+}
+
 static unsigned tasks_for(uint64_t rows) { return (unsigned)((rows + ROWS_PER_TASK - 1) / ROWS_PER_TASK); }
 
 /* One finite number at `*text`, which moves behind it. */
@@ -80,7 +96,7 @@ static bool read_label(const char **text, double *label) {
 }
 
 static parley_status read_labels(parley_model *model, const char *text, const char *path, parley_error *error) {
-    if (model->loss->labels != PL_LABELS_BINARY) {
+    if (model->loss->labels != PL_LABELS_BINARY || model->outputs > 1) {
         if (text && *text)
             return pl_fail(error, PARLEY_BAD_INPUT, "%s: labels `%.60s`, but loss %s has none", path, text,
                            model->loss->name);
@@ -94,8 +110,8 @@ static parley_status read_labels(parley_model *model, const char *text, const ch
     return PARLEY_OK;
 }
 
-static parley_status check_shapes(const pl_tensor *coef, const pl_tensor *intercept, const char *path,
-                                  parley_error *error) {
+static parley_status check_shapes(const pl_tensor *coef, const pl_tensor *intercept, const pl_loss *loss,
+                                  const char *path, parley_error *error) {
     if (!coef || coef->type != PL_F64 || coef->dims != 2)
         return pl_fail(error, PARLEY_BAD_INPUT, "%s: no two-dimensional float64 tensor `coef`; not a Parley model",
                        path);
@@ -105,9 +121,12 @@ static parley_status check_shapes(const pl_tensor *coef, const pl_tensor *interc
     if (coef->shape[0] != intercept->shape[0])
         return pl_fail(error, PARLEY_BAD_INPUT, "%s: coef has %llu rows and intercept %llu; they must agree", path,
                        (unsigned long long)coef->shape[0], (unsigned long long)intercept->shape[0]);
-    if (coef->shape[0] != 1)
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s: %llu outputs; this version reads models with one", path,
-                       (unsigned long long)coef->shape[0]);
+    if (coef->shape[0] != 1 && loss->labels == PL_LABELS_REAL)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: %llu outputs; a model of loss %s has one", path,
+                       (unsigned long long)coef->shape[0], loss->name);
+    if (coef->shape[0] < 2 && loss->labels == PL_LABELS_CLASSES)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: %llu outputs; a model of loss %s has one for each class", path,
+                       (unsigned long long)coef->shape[0], loss->name);
     if (coef->shape[1] > MOST_COLUMNS)
         return pl_fail(error, PARLEY_BAD_INPUT, "%s: %llu columns; the most is %llu", path,
                        (unsigned long long)coef->shape[1], (unsigned long long)MOST_COLUMNS);
@@ -203,7 +222,7 @@ static parley_status from_container(const pl_container *container, const char *p
         return pl_fail(error, PARLEY_BAD_INPUT, "%s: unknown loss `%.60s`; a newer Parley may have written this model",
                        path, name ? name : "");
     parley_model *model = NULL;
-    parley_status status = check_shapes(coef, intercept, path, error);
+    parley_status status = check_shapes(coef, intercept, loss, path, error);
     if (status == PARLEY_OK)
         status = pl_model_new(coef->shape[0], coef->shape[1], loss, &model, error);
     if (status == PARLEY_OK) {
@@ -211,6 +230,8 @@ static parley_status from_container(const pl_container *container, const char *p
         memcpy(model->intercept, intercept->data, model->outputs * sizeof *model->intercept);
         status = check_finite(model, path, error);
     }
+    if (status == PARLEY_OK)
+        status = copy_labels(model, pl_container_tensor(container, "labels"), path, error);
     if (status == PARLEY_OK)
         status = read_labels(model, pl_container_meta(container, "labels"), path, error);
     if (status == PARLEY_OK)
@@ -242,6 +263,8 @@ parley_status pl_model_new(uint64_t outputs, uint64_t columns, const pl_loss *lo
         status = pl_take(&model->coef, outputs * columns, sizeof *model->coef, "the model's coefficients", error);
     if (status == PARLEY_OK)
         status = pl_take(&model->intercept, outputs, sizeof *model->intercept, "the model's intercepts", error);
+    if (status == PARLEY_OK && outputs > 1)
+        status = pl_take(&model->labels, outputs, sizeof *model->labels, "the model's labels", error);
     if (status != PARLEY_OK) {
         parley_model_free(model);
         return status;
@@ -322,8 +345,20 @@ parley_status pl_model_parse(const void *bytes, uint64_t size, const char *path,
 
 double pl_model_decide(const parley_model *model, const pl_matrix *x, uint64_t row) { return decide(model, x, row, 0); }
 
+void pl_model_decide_row(const parley_model *model, const pl_matrix *x, uint64_t row, double *decisions) {
+    for (uint64_t output = 0; output < model->outputs; output++)
+        decisions[output] = decide(model, x, row, output);
+}
+
 void pl_model_decide_all(const parley_model *model, const parley_data *data, pl_pool *pool, double *decisions) {
     pl_pool_run(pool, decide_rows, &(decision_task){model, &data->x, decisions}, tasks_for(data->x.rows));
+}
+
+static uint64_t largest(const double *decisions, uint64_t outputs) {
+    uint64_t at = 0;
+    for (uint64_t output = 1; output < outputs; output++)
+        at = decisions[output] > decisions[at] ? output : at;
+    return at;
 }
 
 double pl_model_label(const parley_model *model, double decision) {
@@ -332,10 +367,41 @@ double pl_model_label(const parley_model *model, double decision) {
     return decision > 0.0 ? model->high : model->low;
 }
 
+double pl_model_predict(const parley_model *model, const double *decisions) {
+    return model->outputs > 1 ? model->labels[largest(decisions, model->outputs)] : pl_model_label(model, *decisions);
+}
+
+bool pl_model_probabilities(const parley_model *model, double *decisions) {
+    double total = 0;
+    if (model->loss->together) {
+        pl_softmax(decisions, model->outputs, decisions);
+        return true;
+    }
+    if (!model->loss->probability)
+        return false;
+    for (uint64_t output = 0; output < model->outputs; output++)
+        total += decisions[output] = model->loss->probability(decisions[output]);
+    for (uint64_t output = 0; output < model->outputs && model->outputs > 1; output++)
+        decisions[output] = total > 0 ? decisions[output] / total : 1.0 / (double)model->outputs;
+    return true;
+}
+
+uint64_t pl_model_class(const parley_model *model, double label) {
+    uint64_t low = 0, high = model->outputs;
+    while (low < high) {
+        uint64_t middle = (low + high) / 2;
+        if (model->labels[middle] < label)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < model->outputs && model->labels[low] == label ? low : model->outputs;
+}
+
 parley_status parley_model_save(const parley_model *model, const char *path, parley_error *error) {
     pl_pair pairs[PL_MODEL_METAS + 3];
     char low[32], high[32], labels[72] = "";
-    if (model->loss->labels == PL_LABELS_BINARY) {
+    if (model->loss->labels == PL_LABELS_BINARY && model->outputs == 1) {
         pl_number_text(model->low, low, sizeof low);
         pl_number_text(model->high, high, sizeof high);
         snprintf(labels, sizeof labels, "%s %s", low, high);
@@ -347,11 +413,12 @@ parley_status parley_model_save(const parley_model *model, const char *path, par
     for (unsigned i = 0; i < model->metas; i++)
         if (!set_by_model(model->meta[i].key))
             pairs[count++] = model->meta[i];
-    pl_tensor tensors[6] = {
+    pl_tensor tensors[7] = {
         {"coef", PL_F64, 2, {model->outputs, model->columns}, model->coef},
         {"intercept", PL_F64, 1, {model->outputs, 0}, model->intercept},
+        {"labels", PL_F64, 1, {model->outputs, 0}, model->labels},
     };
-    unsigned tensor_count = 2;
+    unsigned tensor_count = model->outputs > 1 ? 3 : 2;
     pl_names_put_starts(&model->names, &model->classes, tensors, &tensor_count);
     pl_names_put_texts(&model->names, &model->classes, tensors, &tensor_count);
     return pl_container_write(path, tensors, tensor_count, pairs, count, error);
@@ -395,6 +462,7 @@ void parley_model_free(parley_model *model) {
     pl_names_free(&model->classes);
     pl_free(model->coef);
     pl_free(model->intercept);
+    pl_free(model->labels);
     pl_free(model);
 }
 

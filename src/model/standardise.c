@@ -97,12 +97,22 @@ typedef struct weighted {
     const double *a;
 } weighted;
 
+static void add_classes(const pl_glm *glm, uint64_t i, const double *a, double *sums) {
+    pl_plain_adds(glm, i, a, sums);
+    for (uint64_t c = 0; c < glm->classes && glm->intercept != PL_NO_INTERCEPT; c++)
+        sums[glm->data->x.columns * glm->classes + c] += a[c];
+}
+
 static void add_weighted(const void *context, const pl_part *part, double *sums) {
     const weighted *weighted = context;
     const pl_glm *glm = weighted->glm;
     for (uint64_t r = 0; r < part->count; r++)
         for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++) {
             double a = weighted->a[i];
+            if (glm->classes > 1) {
+                add_classes(glm, i, weighted->a + i * glm->classes, sums);
+                continue;
+            }
             if (a == 0)
                 continue;
             pl_plain_add(glm, i, a, sums);

@@ -67,6 +67,11 @@ static bool may_be_smooth(const pl_method *method, const parley_settings *settin
     return !loss || loss->smooth || (loss->soften && dual && method->combine->softness);
 }
 
+/* More classes than two? Known from the loss, or when the labels have been read. */
+static bool several_classes(const parley_settings *settings, const pl_glm *glm) {
+    return glm ? glm->classes > 1 : strcmp(settings->loss, pl_loss_softmax.name) == 0;
+}
+
 static bool may_be_bounded(const parley_settings *settings, const pl_glm *glm) {
     const pl_loss *loss = glm ? glm->loss : pl_loss_find(settings->loss);
     return !loss || (loss->smooth && isfinite(loss->curvature_bound));
@@ -118,13 +123,30 @@ static parley_status refuse_kinks(const pl_method *method, const pl_loss *loss, 
                    method->combine->name, loss->name, loss->soften ? "huber" : "squared-hinge");
 }
 
+static parley_status check_classes(const pl_method *method, const parley_settings *settings, const pl_glm *glm,
+                                   parley_error *error) {
+    if (!method->local->classes && several_classes(settings, glm))
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "local solver %s takes two classes only; for more use --local sdca%s, or --preset gd",
+                       method->local->name, settings->l1_ratio >= 1 ? " with --l1-ratio 0.99" : "");
+    if (glm && glm->classes > 1 && method->combine->most_entries && glm->size > method->combine->most_entries)
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "combine %s would need a matrix of %llu x %llu for all classes, and takes %llu at most; use "
+                       "--preset cocoa+",
+                       method->combine->name, (unsigned long long)glm->size, (unsigned long long)glm->size,
+                       (unsigned long long)method->combine->most_entries);
+    return PARLEY_OK;
+}
+
 static parley_status check_needs(const pl_method *method, const parley_settings *settings, const pl_glm *glm,
                                  parley_error *error) {
     unsigned needs = method->local->needs | method->combine->needs;
     if ((needs & PL_NEEDS_L2) && settings->l1_ratio >= 1)
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "--l1-ratio 1 leaves no L2 penalty, which local solver %s needs; use --l1-ratio 0.99 or %s",
-                       method->local->name, may_be_bounded(settings, glm) ? "--local scd" : "--preset gd");
+                       method->local->name,
+                       may_be_bounded(settings, glm) && !several_classes(settings, glm) ? "--local scd"
+                                                                                        : "--preset gd");
     if ((needs & PL_NEEDS_L2) && settings->lambda == 0)
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "--lambda 0 leaves no L2 penalty, which local solver %s needs; use a small --lambda, or "
@@ -324,6 +346,8 @@ parley_status pl_method_resolve(parley_settings *settings, const pl_glm *glm, pl
         status = check_needs(method, settings, glm, error);
     if (status == PARLEY_OK)
         status = check_columns(method, settings, glm, error);
+    if (status == PARLEY_OK)
+        status = check_classes(method, settings, glm, error);
     if (status == PARLEY_OK)
         status = check_effect(method, settings, error);
     if (status == PARLEY_OK && method->local->check)

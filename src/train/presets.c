@@ -6,9 +6,11 @@
 
 #include "data/format.h"
 
-#define MANY_COUNTS 2000 /* columns, up to which Newton's method is for counts whatever their share */
-#define MOSTLY_L1 0.75   /* share of the penalty from which columns are faster than rows, whatever the shape */
-#define WIDE 2.0         /* l1_ratio x columns for each row, likewise */
+#define MANY_COUNTS 2000        /* columns, up to which Newton's method is for counts whatever their share */
+#define MOSTLY_L1 0.75          /* share of the penalty from which columns are faster than rows, whatever the shape */
+#define WIDE 2.0                /* l1_ratio x columns for each row, likewise */
+#define CLASS_ENTRIES 200       /* of a model of several classes, where Newton beats dual ascent */
+#define DENSE_CLASS_ENTRIES 600 /* where it is safer on dense data */
 
 const pl_preset pl_presets[] = {
     {.name = "auto", .help = "the method for the data's shape and the loss"},
@@ -129,12 +131,13 @@ const pl_sequel *pl_sequel_find(const char *name) {
     return NULL;
 }
 
-static bool bounded(const pl_loss *loss) { return loss->smooth && isfinite(loss->curvature_bound); }
+/* Can scd take it? */
+static bool bounded(const pl_loss *loss) { return loss->smooth && isfinite(loss->curvature_bound) && !loss->together; }
 
 const pl_local_type *pl_preset_local(const pl_preset *preset, const parley_settings *settings, const pl_glm *glm) {
     const pl_loss *loss = glm ? glm->loss : pl_loss_find(settings->loss);
     double ratio = settings->l1_ratio;
-    if (preset->local != &pl_local_sdca || ratio == 0 || (loss && !bounded(loss)))
+    if (preset->local != &pl_local_sdca || ratio == 0 || (loss && !bounded(loss)) || (glm && glm->classes > 1))
         return preset->local;
     bool wide = glm && ratio * (double)glm->data->x.columns > WIDE * (double)pl_all_rows(glm->data);
     return ratio >= MOSTLY_L1 || wide || (glm && pl_is_filled(glm)) ? &pl_local_scd : &pl_local_sdca;
@@ -145,6 +148,8 @@ static bool few_or_filled(const pl_glm *glm) {
     const pl_loss *loss = glm->loss;
     if (glm->l1_ratio > 0 || (!loss->smooth && !(loss->soften && glm->lambda != 0)))
         return false;
+    if (glm->classes > 1)
+        return glm->size <= (pl_is_filled(glm) ? DENSE_CLASS_ENTRIES : CLASS_ENTRIES);
     return pl_few_columns(glm) || (loss->smooth && pl_is_filled(glm)) ||
            (loss->counts && glm->data->x.columns <= MANY_COUNTS);
 }
@@ -153,7 +158,9 @@ static bool few_or_filled(const pl_glm *glm) {
 static bool is_smooth_dual(const pl_glm *glm) { return glm->lambda != 0 && glm->l1_ratio == 0 && glm->loss->smooth; }
 
 /* What dual ascent, or by columns a loss of bounded curvature, needs. */
-static bool is_penalised(const pl_glm *glm) { return glm->lambda != 0 && (glm->l1_ratio < 1 || bounded(glm->loss)); }
+static bool is_penalised(const pl_glm *glm) {
+    return glm->lambda != 0 && (glm->l1_ratio < 1 || (bounded(glm->loss) && glm->classes == 1));
+}
 
 static bool is_smooth(const pl_glm *glm) { return glm->loss->smooth; }
 

@@ -51,7 +51,8 @@ void pl_give_up_log(pl_run *run, const parley_error *why) {
 /* Lanes that pay: threads left over for each worker, as long as each lane has enough to do. */
 static uint64_t choose_lanes(const pl_run *run, uint64_t workers) {
     uint64_t lanes = run->engine->threads * (uint64_t)run->engine->ranks / workers;
-    uint64_t each = LANE_NONZEROS > LANE_ENTRIES * run->glm.size ? LANE_NONZEROS : LANE_ENTRIES * run->glm.size;
+    uint64_t entries = LANE_ENTRIES * run->glm.size / run->glm.classes; /* classes share a row's non-zeros */
+    uint64_t each = LANE_NONZEROS > entries ? LANE_NONZEROS : entries;
     uint64_t most = pl_all_nonzeros(run->data) / workers / each;
     lanes = lanes < most ? lanes : most;
     return lanes < 1 ? 1 : lanes;
@@ -89,7 +90,7 @@ static void describe(pl_run *run, uint64_t bytes) {
     const pl_matrix *x = &run->data->x;
     const pl_method *method = &run->method;
     const parley_settings *settings = run->settings;
-    bool automatic = strcmp(settings->preset, "auto") == 0;
+    bool automatic = strcmp(settings->preset, "auto") == 0, open_loss = strcmp(settings->loss, "auto") == 0;
     if (run->round > 0) {
         tell(run, "method: %s goes on as %s x %s x %s", method->preset, method->local->name, method->combine->name,
              method->exchange->name);
@@ -97,6 +98,12 @@ static void describe(pl_run *run, uint64_t bytes) {
     }
     tell(run, "data: %llu rows, %llu columns, %llu non-zeros", (unsigned long long)x->rows,
          (unsigned long long)x->columns, (unsigned long long)x->nonzeros);
+    if (run->glm.classes > 1)
+        tell(run, "classes: %llu, from %.10g to %.10g, %s", (unsigned long long)run->glm.classes, run->glm.labels[0],
+             run->glm.labels[run->glm.classes - 1],
+             !run->glm.loss->together ? "each against the rest"
+             : open_loss              ? "all together; --loss squared takes labels as numbers"
+                                      : "all together");
     char width[40] = "", lambda[40] = "falling";
     if (run->glm.loss->parameter)
         snprintf(width, sizeof width, " of width %.6g", run->glm.loss->width);

@@ -20,8 +20,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     parley_status status = pl_model_parse(aligned, size, "fuzz", &model, &error);
     if ((status == PARLEY_OK) != (model != NULL) || (status != PARLEY_OK && !*error.sentence))
         abort();
-    if (model)
-        (void)pl_model_label(model, pl_model_decide(model, &x, 0));
+    if (model) {
+        double *decisions = malloc(model->outputs * sizeof *decisions);
+        if (decisions) {
+            pl_model_decide_row(model, &x, 0, decisions);
+            (void)pl_model_predict(model, decisions);
+            (void)pl_model_probabilities(model, decisions);
+        }
+        free(decisions);
+    }
     parley_model_free(model);
     free(aligned);
     return 0;

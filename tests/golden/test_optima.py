@@ -24,6 +24,7 @@ import numpy as np
 import scipy.sparse as sparse
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_svmlight_file
 
+from classes import class_cases
 from oracle import loss_slopes, optimum, solve_smooth
 from around import around_cases
 from product import (
@@ -421,8 +422,11 @@ def made_text(parley, folder):
     return data
 
 
-def same_for_all_threads(parley, folder, flags):
+def same_for_all_threads(parley, folder, flags, classes=0):
     data, seen = made_text(parley, folder), {}
+    if classes:  # their rows in turn
+        lines = data.read_text().splitlines()
+        data.write_text("".join(f"{i % classes} {line.split(' ', 1)[1]}\n" for i, line in enumerate(lines)))
     for threads in (1, 2, 4):
         arguments = [*flags, "--seed", 7, "--rounds", 20, "--gap", 1e-6, "--threads", threads]
         run = train(parley, data, folder / f"t{threads}", *arguments, codes=(0, 3))
@@ -467,6 +471,11 @@ def identity_cases():
         yield f"same bytes for 1, 2 and 4 threads: {' '.join(map(str, flags))}", partial(
             same_for_all_threads, flags=flags
         )
+    for preset, lanes, loss in (("cocoa+", 2, "softmax"), ("cocoa+", 1, "hinge"), ("gd", 1, "softmax")):
+        flags = ["--preset", preset, "--workers", 3, "--lanes", lanes, "--loss", loss]
+        yield f"same bytes for 1, 2 and 4 threads: five classes, {' '.join(map(str, flags))}", partial(
+            same_for_all_threads, flags=flags, classes=5
+        )
     for flags in ([], ["--preset", "cocoa+", "--workers", 4, "--lanes", 1, "--loss", "hinge"]):
         yield f"same bytes from every form of the data: {' '.join(map(str, flags)) or 'auto'}", partial(
             same_for_all_inputs, flags=flags
@@ -494,6 +503,7 @@ def run_case(case, parley, root):
 def main():
     parley, words = str(Path(sys.argv[1]).resolve()), sys.argv[2:]
     cases = [*around_cases(), *real_cases(), *identity_cases(), *special_cases(), *column_cases(), *grid_cases()]
+    cases += class_cases(sparse_rows, draw_weights)
     cases = [case for case in cases if all(word in case[0] for word in words)]
     counts = {"passed": 0, "failed": 0, "skipped": 0}
     with tempfile.TemporaryDirectory() as root, multiprocessing.Pool(os.cpu_count()) as pool:

@@ -89,6 +89,32 @@ void set_weights(parley_data *data, const double *weight) {
     data->weight = span->data;
 }
 
+const double class_labels[CLASS_LABELS] = {-1.0, 2.0, 3.0, 7.0};
+
+parley_data *class_data(sample_plan plan, bool weighted) {
+    plan.real = true;
+    parley_data *data = random_data(plan);
+    double *label = (double *)data->label, *weight = calloc(plan.rows, sizeof *weight);
+    assert_non_null(weight);
+    for (uint64_t i = 0; i < plan.rows; i++) {
+        label[i] = class_labels[label[i] < -0.8 ? 0 : label[i] < 0.3 ? 1 : label[i] < 1.0 ? 2 : 3];
+        weight[i] = (double)(i % 4) * 0.5;
+    }
+    if (weighted)
+        set_weights(data, weight);
+    free(weight);
+    return data;
+}
+
+double loss_of_classes(const pl_loss *loss, const double *z, unsigned y) {
+    double sum = 0, most = z[0], slope, curvature;
+    for (unsigned c = 1; c < CLASS_LABELS; c++)
+        most = fmax(most, z[c]);
+    for (unsigned c = 0; c < CLASS_LABELS; c++)
+        sum += loss->together ? exp(z[c] - most) : loss->expand(loss, z[c], c == y ? 1.0 : -1.0, &slope, &curvature);
+    return loss->together ? log(sum) + most - z[y] : sum;
+}
+
 static double target_of(const parley_data *data, const pl_loss *loss, uint64_t i) {
     double high = data->label[0];
     for (uint64_t k = 1; k < data->x.rows; k++)

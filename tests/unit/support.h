@@ -39,6 +39,12 @@ typedef struct sample_plan {
 } sample_plan;
 parley_data *random_data(sample_plan plan);
 void set_weights(parley_data *data, const double *weight); /* copies them */
+/* The same with the labels below; with weights, some of them 0, where asked for. */
+#define CLASS_LABELS 4
+extern const double class_labels[CLASS_LABELS];
+parley_data *class_data(sample_plan plan, bool weighted);
+/* Loss of a row of class y, with that many margins, by the book. */
+double loss_of_classes(const pl_loss *loss, const double *z, unsigned y);
 
 /* P of a model by the book: nothing but sums. */
 double objective_of(const parley_data *data, const parley_model *model, const pl_loss *loss, const parley_summary *at);

@@ -138,11 +138,13 @@ static void the_loss_follows_from_the_labels(void **state) {
         {"1 1:1\n2 1:2\n", "loss=squared", "squared", NULL},
         {"1 1:1\n2 1:2\n3 1:2\n", "loss=squared", "squared", NULL},
         {"4 1:1\n4 1:2\n", "", NULL, "sample: every label is 4; there is nothing to learn"},
-        {"4 1:1\n4 1:2\n", "loss=hinge", NULL, "sample: 1 different label; loss hinge takes two"},
-        {"1 1:1\n2 1:2\n3 1:2\n", "loss=hinge", NULL, "sample: 3 different labels; loss hinge takes two"},
-        {"1 1:1\n2 1:2\n3 1:2\n", "", NULL,
-         "sample: 3 different whole labels, from 1 to 3: classes or numbers? For numbers say --loss squared; for "
-         "classes train one against the rest"},
+        {"4 1:1\n4 1:2\n", "loss=hinge", NULL, "sample: every label is 4; there is nothing to learn"},
+        {"4 1:1\n4 1:2\n", "loss=softmax", NULL, "sample: every label is 4; there is nothing to learn"},
+        {"1 1:1\n2 1:2\n3 1:2\n", "loss=hinge", "hinge", NULL},
+        {"1 1:1\n2 1:2\n3 1:2\n", "", "softmax", NULL},
+        {"1 1:1\n2 1:2\n1 1:2\n", "loss=softmax", "softmax", NULL},
+        {"1 1:1\n2.5 1:2\n3 1:2\n", "", "squared", NULL},
+        {"1 1:1\n2.5 1:2\n3 1:2\n", "loss=softmax", "softmax", NULL},
     };
     pl_engine *engine;
     assert_int_equal(pl_threads_open(&engine, 1, 1, 1.0, NULL), PARLEY_OK);

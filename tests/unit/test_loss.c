@@ -1,5 +1,5 @@
 /* test_loss.c: every loss against what defines it: slopes against differences, conjugates against a numerical supremum,
- * dual steps against a fine search. */
+ * dual steps against a fine search. (Softmax, the last of them, is in test_classes.c.) */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 /* Every loss of the table, those that have a parameter with two values of it. */
 static unsigned all_losses(pl_loss *all) {
     unsigned count = 0;
-    for (unsigned l = 0; l < pl_losses_count; l++) {
+    for (unsigned l = 0; l < pl_losses_count && pl_losses[l]->expand; l++) {
         all[count++] = *pl_losses[l];
         if (!pl_losses[l]->parameter)
             continue;

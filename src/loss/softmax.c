@@ -1,0 +1,49 @@
+/* softmax.c: loss(z, y) = log sum_c exp(z_c) - z_y, one margin for each class: multinomial logistic regression. With t
+ * = e_y - p, loss*(-t) = sum_c p_c ln p_c for p in the simplex, else infinite. */
+#include <math.h>
+#include <stddef.h>
+
+#include "loss/loss.h"
+#include "math/softmax.h"
+
+#define ROUNDING 1e-9 /* that p may be outside the simplex by */
+
+static double expand(const double *z, uint64_t classes, uint64_t y, double *slope) {
+    double total = pl_softmax(z, classes, slope);
+    slope[y] -= 1.0;
+    return total - z[y];
+}
+
+static double conjugate(const double *t, uint64_t classes, uint64_t y) {
+    double sum = 0, total = 0;
+    for (uint64_t c = 0; c < classes; c++) {
+        double p = (c == y ? 1.0 : 0.0) - t[c];
+        total += p;
+        if (p < -ROUNDING)
+            return INFINITY;
+        sum += p > 0.0 ? p * log(p) : 0.0;
+    }
+    return fabs(total - 1.0) <= ROUNDING ? sum : INFINITY;
+}
+
+static double dual_step(const double *z, uint64_t classes, uint64_t y, double h, double *t) {
+    for (uint64_t c = 0; c < classes; c++)
+        t[c] = -t[c];
+    t[y] += 1.0;
+    double residual = pl_softmax_step(z, classes, h, t);
+    for (uint64_t c = 0; c < classes; c++)
+        t[c] = -t[c];
+    t[y] += 1.0;
+    return residual;
+}
+
+static const pl_class_loss together = {expand, conjugate, dual_step};
+
+const pl_loss pl_loss_softmax = {
+    .name = "softmax",
+    .help = "-log p_y, p = softmax(z), more labels than two: multinomial logistic regression",
+    .labels = PL_LABELS_CLASSES,
+    .smooth = true,
+    .curvature_bound = 0.5,
+    .together = &together,
+};

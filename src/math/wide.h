@@ -1,0 +1,28 @@
+/* wide.h: four doubles at a time, and functions in two versions: for every processor, and for those with AVX2, chosen
+ * when they are called. Both do the same operations in the same order. */
+#ifndef PL_WIDE_H
+#define PL_WIDE_H
+
+#include <stdint.h>
+#include <string.h>
+
+typedef double pl_wide __attribute__((vector_size(32), may_alias));
+typedef int64_t pl_wide_bits __attribute__((vector_size(32)));
+
+#define PL_INLINE static inline __attribute__((always_inline))
+
+#if defined(__x86_64__)
+#define PL_AVX2 __attribute__((target("avx2")))
+#define PL_HAS_AVX2 __builtin_cpu_supports("avx2")
+#else
+#define PL_AVX2
+#define PL_HAS_AVX2 0
+#endif
+
+/* Macros, not functions: a wide value must not be passed between functions that see different processors. */
+#define PL_LOAD(wide, from) memcpy(&(wide), (from), sizeof(pl_wide))
+#define PL_STORE(to, wide) memcpy((to), &(wide), sizeof(pl_wide))
+#define PL_LARGER(a, b) ((pl_wide)(((pl_wide_bits)(a) & ((a) > (b))) | ((pl_wide_bits)(b) & ~((a) > (b)))))
+#define PL_ALL(x) ((pl_wide){(x), (x), (x), (x)})
+
+#endif

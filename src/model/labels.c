@@ -1,0 +1,143 @@
+/* labels.c: which labels there are, and what follows from them: the loss where it was left open, and the classes. A
+ * binary loss on more labels than two is one against the rest. */
+#include <math.h>
+#include <string.h>
+
+#include "engine/collective.h"
+#include "math/softmax.h"
+#include "model/glm.h"
+
+#define LABEL_KINDS PL_LABEL_KINDS /* more distinct labels than this are real numbers, unless the loss says otherwise  \
+                                    */
+
+/* Where `label` is among `count` rising `kinds`, or belongs. */
+static unsigned place(const double *kinds, unsigned count, double label) {
+    unsigned low = 0, high = count;
+    while (low < high) {
+        unsigned middle = (low + high) / 2;
+        if (kinds[middle] < label)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Adds the distinct labels of `rows` rows to `kinds`, rising, of which there are `count`; returns how many there are
+ * then, most + 1 for more. */
+static unsigned distinct_labels(const double *label, uint64_t rows, double *kinds, unsigned count, unsigned most) {
+    for (uint64_t i = 0; i < rows; i++) {
+        unsigned k = place(kinds, count, label[i]);
+        if (k < count && kinds[k] == label[i])
+            continue;
+        if (count >= most)
+            return most + 1;
+        memmove(kinds + k + 1, kinds + k, (count - k) * sizeof *kinds);
+        kinds[k] = label[i];
+        count++;
+    }
+    return count;
+}
+
+/* The labels of all ranks together: each rank's list goes to all. */
+static parley_status agree_labels(pl_engine *engine, double *kinds, unsigned *count, unsigned most,
+                                  parley_error *error) {
+    unsigned ranks = engine->ranks, all = 0, slot = most + 2; /* how many, then which */
+    double *mine, *sums = NULL;
+    if (ranks == 1)
+        return PARLEY_OK;
+    parley_status status = pl_take(&mine, (uint64_t)ranks * slot, sizeof *mine, "labels", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&sums, (uint64_t)ranks * slot, sizeof *sums, "labels", error);
+    if (status == PARLEY_OK) {
+        unsigned listed = *count > most ? most : *count;
+        mine[engine->rank * slot] = *count;
+        memcpy(mine + engine->rank * slot + 1, kinds, listed * sizeof *kinds);
+        status = pl_sum_workers(engine, ranks, mine, ranks * slot, sums, error);
+    }
+    for (unsigned r = 0; r < ranks && status == PARLEY_OK && all <= most; r++) {
+        unsigned listed = (unsigned)sums[r * slot];
+        all = listed > most ? listed : distinct_labels(sums + r * slot + 1, listed, kinds, all, most);
+    }
+    pl_free(mine);
+    pl_free(sums);
+    *count = all;
+    return status;
+}
+
+parley_status pl_label_kinds(pl_engine *engine, const parley_data *data, double *kinds, unsigned *count,
+                             parley_error *error) {
+    *count = distinct_labels(data->label, data->x.rows, kinds, 0, LABEL_KINDS);
+    return agree_labels(engine, kinds, count, LABEL_KINDS, error);
+}
+
+static bool all_whole(const double *kinds, unsigned count) {
+    for (unsigned k = 0; k < count; k++)
+        if (kinds[k] != floor(kinds[k]))
+            return false;
+    return true;
+}
+
+/* The loss that the labels ask for. */
+static const pl_loss *choose_loss(const double *kinds, unsigned count) {
+    if (count > 2 && count <= LABEL_KINDS && all_whole(kinds, count))
+        return &pl_loss_softmax;
+    return count <= 2 ? &pl_loss_logistic : &pl_loss_squared;
+}
+
+static parley_status keep_classes(pl_glm *glm, const double *kinds, unsigned count, parley_error *error) {
+    uint64_t rows = glm->data->x.rows;
+    parley_status status = pl_take(&glm->labels, count, sizeof *glm->labels, "the classes", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&glm->class_of, rows, sizeof *glm->class_of, "the rows' classes", error);
+    if (status != PARLEY_OK)
+        return status;
+    glm->classes = count;
+    memcpy(glm->labels, kinds, count * sizeof *kinds);
+    for (uint64_t i = 0; i < rows; i++)
+        glm->class_of[i] = (uint16_t)place(kinds, count, glm->data->label[i]);
+    return PARLEY_OK;
+}
+
+static parley_status check_counts(const parley_data *data, const pl_loss *loss, parley_error *error) {
+    for (uint64_t i = 0; i < data->x.rows && loss->counts; i++)
+        if (data->label[i] < 0)
+            return pl_fail(error, PARLEY_BAD_INPUT,
+                           "%s: row %llu has label %.17g; loss %s takes labels from 0 up, --loss squared takes any",
+                           data->path, (unsigned long long)i + 1, data->label[i], loss->name);
+    return PARLEY_OK;
+}
+
+parley_status pl_glm_read_labels(pl_glm *glm, pl_engine *engine, const char *loss, parley_error *error) {
+    double kinds[PL_MOST_CLASSES + 1];
+    const parley_data *data = glm->data;
+    bool open = strcmp(loss, "auto") == 0;
+    if (!open) {
+        glm->loss = pl_loss_find(loss);
+        if (!glm->loss)
+            return pl_fail(error, PARLEY_BAD_USAGE, "there is no loss %s", loss);
+        if (glm->loss->labels == PL_LABELS_REAL)
+            return check_counts(data, glm->loss, error);
+    }
+    unsigned most = open ? LABEL_KINDS : PL_MOST_CLASSES;
+    unsigned count = distinct_labels(data->label, data->x.rows, kinds, 0, most);
+    parley_status status = agree_labels(engine, kinds, &count, most, error);
+    if (status != PARLEY_OK)
+        return status;
+    if (count == 1)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: every label is %.17g; there is nothing to learn", data->path,
+                       kinds[0]);
+    if (open)
+        glm->loss = choose_loss(kinds, count);
+    if (glm->loss->labels == PL_LABELS_REAL)
+        return PARLEY_OK;
+    if (count > most)
+        return pl_fail(error, PARLEY_BAD_INPUT,
+                       "%s: over %u different labels; loss %s takes that many at most, --loss squared takes any",
+                       data->path, most, glm->loss->name);
+    if (count > 2 || glm->loss->labels == PL_LABELS_CLASSES)
+        return keep_classes(glm, kinds, count, error);
+    glm->low = kinds[0];
+    glm->high = kinds[1];
+    return PARLEY_OK;
+}

@@ -1,0 +1,425 @@
+/* test_classes.c: several classes: kernels against plain loops, softmax against what defines it, and dual
+ * points that bound the objective. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "math/outer.h"
+#include "model/classes.h"
+#include "support.h"
+
+#define COLUMNS 30
+#define MOST 70
+#define DRAWS 200
+
+static const unsigned widths[] = {2, 3, 4, 5, 7, 8, 10, 15, 16, 20, 33, 64, 70};
+
+/* Kernels on tables */
+
+typedef struct row {
+    uint32_t index[COLUMNS];
+    float value[COLUMNS];
+    unsigned count;
+} row;
+
+static row random_row(pl_stream *stream) {
+    row row = {.count = 0};
+    for (uint32_t j = 0; j < COLUMNS; j++)
+        if (pl_random_unit(stream) < 0.5) {
+            row.index[row.count] = j;
+            row.value[row.count++] = (float)pl_random_normal(stream);
+        }
+    return row;
+}
+
+static void tables_are_multiplied_and_added_to_class_by_class(void **state) {
+    (void)state;
+    static double table[COLUMNS * MOST], after[COLUMNS * MOST];
+    pl_stream stream = pl_stream_make(1, 0, 0);
+    for (unsigned k = 0; k < COUNT(widths); k++)
+        for (unsigned n = 0; n < 20; n++) {
+            unsigned width = widths[k];
+            double out[MOST], softened[MOST], a[MOST];
+            row row = random_row(&stream);
+            const float *value = n % 2 ? row.value : NULL;
+            double scales[COLUMNS], *scale = n % 3 ? NULL : scales;
+            for (unsigned j = 0; j < COLUMNS; j++)
+                scales[j] = pl_random_normal(&stream);
+            for (unsigned j = 0; j < COLUMNS * width; j++)
+                after[j] = table[j] = pl_random_normal(&stream);
+            for (unsigned c = 0; c < width; c++)
+                a[c] = pl_random_normal(&stream);
+            pl_table_dot(row.index, value, row.count, scale, table, width, out);
+            pl_table_dot_soft(row.index, value, row.count, scale, table, width, 0.4, softened);
+            pl_table_add(row.index, value, row.count, scale, a, width, after);
+            for (unsigned c = 0; c < width; c++) {
+                double sum[2] = {0}, soft = 0;
+                for (unsigned e = 0; e < row.count; e++) {
+                    double x = (value ? (double)value[e] : 1.0) * (scale ? scale[row.index[e]] : 1.0);
+                    sum[e % 2] += x * table[row.index[e] * width + c];
+                    soft += x * pl_soft(table[row.index[e] * width + c], 0.4);
+                    table[row.index[e] * width + c] += a[c] * x;
+                }
+                assert_true(out[c] == sum[0] + sum[1]); /* the documented order */
+                assert_true(softened[c] == soft);
+            }
+            assert_memory_equal(after, table, COLUMNS * width * sizeof *table);
+        }
+}
+
+static void curvature_blocks_are_outer_products(void **state) {
+    (void)state;
+    enum { CLASSES = 3, SIZE = COLUMNS + 1 };
+    static double sum[SIZE * CLASSES * SIZE * CLASSES], x[SIZE];
+    double curvature[CLASSES * CLASSES];
+    pl_stream stream = pl_stream_make(2, 0, 0);
+    pl_outer outer;
+    assert_int_equal(pl_outer_open(&outer, SIZE, true, NULL), PARLEY_OK);
+    row row = random_row(&stream);
+    for (unsigned c = 0; c < CLASSES * CLASSES; c++)
+        curvature[c] = pl_random_normal(&stream);
+    for (unsigned e = 0; e < row.count; e++)
+        x[row.index[e]] = (double)row.value[e];
+    x[COLUMNS] = 1.0;
+    pl_outer_blocks(&outer, row.index, row.value, row.count, 0.7, curvature, CLASSES, sum);
+    for (unsigned j = 0; j < SIZE; j++)
+        for (unsigned i = j; i < SIZE; i++)
+            for (unsigned c = 0; c < CLASSES; c++)
+                for (unsigned d = 0; d < CLASSES; d++)
+                    assert_close(sum[(j * CLASSES + c) * SIZE * CLASSES + i * CLASSES + d],
+                                 0.7 * x[i] * x[j] * curvature[c * CLASSES + d], 1e-14);
+    pl_outer_close(&outer);
+}
+
+/* Softmax */
+
+static double random_size(pl_stream *stream, double low, double high) {
+    return exp(log(low) + pl_random_unit(stream) * log(high / low));
+}
+
+static void random_margins(pl_stream *stream, unsigned classes, double size, double *z) {
+    for (unsigned c = 0; c < classes; c++)
+        z[c] = size * pl_random_normal(stream);
+}
+
+/* A point of the simplex, now and then a corner of it. */
+static void random_point(pl_stream *stream, unsigned classes, double *p) {
+    double sum = 0, power = 1.0 + 8.0 * pl_random_unit(stream);
+    bool corner = pl_random_below(stream, 4) == 0;
+    for (unsigned c = 0; c < classes; c++)
+        sum += p[c] = corner ? 0.0 : pow(pl_random_unit(stream), power);
+    for (unsigned c = 0; c < classes; c++)
+        p[c] = corner ? (double)(c == 1) : p[c] / sum;
+}
+
+static void probabilities_are_exponentials_over_their_sum(void **state) {
+    (void)state;
+    pl_stream stream = pl_stream_make(3, 0, 0);
+    for (unsigned n = 0; n < DRAWS; n++) {
+        unsigned classes = widths[n % COUNT(widths)];
+        double z[MOST], p[MOST], most, sum = 0, size = random_size(&stream, 0.01, 300.0);
+        random_margins(&stream, classes, size, z);
+        most = z[0];
+        for (unsigned c = 1; c < classes; c++)
+            most = fmax(most, z[c]);
+        for (unsigned c = 0; c < classes; c++)
+            sum += exp(z[c] - most);
+        assert_close(pl_softmax(z, classes, p), most + log(sum), 1e-14);
+        for (unsigned c = 0; c < classes; c++)
+            if (z[c] - most > -600.0)
+                assert_close(p[c] / (exp(z[c] - most) / sum), 1.0, 1e-13);
+            else
+                assert_at_most(p[c], 1e-200);
+    }
+}
+
+static void softmax_slopes_are_derivatives_and_fenchel_and_young_hold(void **state) {
+    (void)state;
+    const pl_class_loss *loss = pl_loss_softmax.together;
+    pl_stream stream = pl_stream_make(4, 0, 0);
+    for (unsigned n = 0; n < DRAWS; n++) {
+        unsigned classes = widths[n % COUNT(widths)], y = (unsigned)pl_random_below(&stream, classes);
+        double z[MOST], p[MOST], slope[MOST], other[MOST], t[MOST], back[MOST];
+        double product = 0, own = 0, e = 1e-5;
+        random_margins(&stream, classes, 3.0, z);
+        random_point(&stream, classes, p);
+        double value = loss->expand(z, classes, y, slope);
+        assert_true(value >= 0.0);
+        for (unsigned c = 0; c < classes; c++) {
+            double at = z[c];
+            z[c] = at + e;
+            double above = loss->expand(z, classes, y, other);
+            z[c] = at - e;
+            assert_close(slope[c], (above - loss->expand(z, classes, y, other)) / (2 * e), 1e-8);
+            z[c] = at;
+            t[c] = (double)(c == y) - p[c];
+            product += t[c] * z[c];
+            own += slope[c] * z[c];
+            back[c] = -slope[c];
+        }
+        assert_at_most(-1e-12, value + loss->conjugate(t, classes, y) + product);
+        assert_close(value + loss->conjugate(back, classes, y), own, 1e-12); /* equality at t = -slope */
+    }
+    double outside[3] = {0.1, -0.2, 0.1}, zero[3] = {0};
+    assert_true(loss->conjugate(zero, 3, 1) == 0.0);
+    assert_true(isinf(loss->conjugate(outside, 3, 1)));
+    outside[2] = 0.2;
+    assert_true(isinf(loss->conjugate(outside, 3, 2)));
+}
+
+/* What a step makes small. */
+static double step_value(unsigned classes, const double *p, const double *z, const double *p0, double h) {
+    double sum = 0;
+    for (unsigned c = 0; c < classes; c++)
+        sum += (p[c] > 0 ? p[c] * log(p[c]) : 0.0) - p[c] * z[c] + 0.5 * h * (p[c] - p0[c]) * (p[c] - p0[c]);
+    return sum;
+}
+
+/* The least point, by bisection in the multiplier and, inside, in each ln p. */
+static void exact_step(unsigned classes, const double *z, const double *p0, double h, double *p) {
+    double low = -5000, high = 5000;
+    for (int i = 0; i < 100; i++) {
+        double nu = 0.5 * (low + high), sum = 0;
+        for (unsigned c = 0; c < classes; c++) {
+            double s = z[c] + h * p0[c] + nu, a = -800, b = fmax(s, -799);
+            for (int k = 0; k < 80; k++)
+                *(0.5 * (a + b) + h * exp(0.5 * (a + b)) > s ? &b : &a) = 0.5 * (a + b);
+            sum += p[c] = exp(0.5 * (a + b));
+        }
+        *(sum > 1 ? &high : &low) = nu;
+    }
+}
+
+static void softmax_steps_stay_in_the_simplex_and_never_make_it_worse(void **state) {
+    (void)state;
+    pl_stream stream = pl_stream_make(5, 0, 0);
+    double left = 0, steps = 0;
+    for (unsigned n = 0; n < 4 * DRAWS; n++) {
+        unsigned classes = widths[n % 10];
+        double z[MOST], p0[MOST], p[MOST], best[MOST], sum = 0;
+        double h = random_size(&stream, 1e-3, 1e4);
+        random_margins(&stream, classes, random_size(&stream, 0.01, 50.0), z);
+        random_point(&stream, classes, p0);
+        memcpy(p, p0, sizeof p);
+        assert_true(pl_softmax_step(z, classes, h, p) >= 0.0);
+        exact_step(classes, z, p0, h, best);
+        for (unsigned c = 0; c < classes; c++) {
+            assert_true(p[c] >= 0.0);
+            sum += p[c];
+        }
+        assert_close(sum, 1.0, 1e-13);
+        double before = step_value(classes, p0, z, p0, h), after = step_value(classes, p, z, p0, h),
+               least = step_value(classes, best, z, p0, h);
+        assert_at_most(after, before + 1e-12 * (1.0 + fabs(before)));
+        if (before - least < 1e-9)
+            continue;
+        assert_at_most(after - least, 0.95 * (before - least));
+        left += (after - least) / (before - least);
+        steps++;
+    }
+    assert_at_most(left / steps, 0.02); /* on average they come near to the least */
+}
+
+/* Dual points and the objective */
+
+#define ROWS 120
+#define FEATURES 9
+#define CLASSES CLASS_LABELS
+
+static const sample_plan plan = {.seed = 9, .rows = ROWS, .columns = FEATURES, .density = 0.4};
+
+typedef struct problem {
+    parley_data *data;
+    pl_engine *engine;
+    pl_team team;
+    pl_glm glm;
+} problem;
+
+static problem open_problem(const char *words) {
+    problem problem;
+    parley_error error = {0};
+    parley_settings settings = settings_of(words);
+    problem.data = class_data(plan, true);
+    assert_done(pl_threads_open(&problem.engine, 1, 2, 10.0, &error), &error);
+    assert_done(pl_glm_open(&problem.glm, problem.engine, problem.data, &settings, &error), &error);
+    assert_done(pl_team_open(&problem.team, problem.engine, problem.data, 3, 2, 1, &error), &error);
+    assert_done(pl_glm_measure(&problem.glm, &problem.team, &error), &error);
+    return problem;
+}
+
+static void close_problem(problem *problem) {
+    pl_team_close(&problem->team);
+    pl_glm_close(&problem->glm);
+    pl_engine_close(problem->engine);
+    parley_data_free(problem->data);
+}
+
+static const char *const forms[] = {
+    "loss=softmax lambda=0.1 intercept=free",       "loss=softmax lambda=0.05 intercept=free l1_ratio=0.4",
+    "loss=softmax lambda=0.05 intercept=penalised", "loss=softmax lambda=0.05 intercept=none l1_ratio=0.3",
+    "loss=logistic lambda=0.05 intercept=free",     "loss=hinge lambda=0.2 intercept=free l1_ratio=0.1",
+    "loss=squared-hinge lambda=0.1 intercept=free", "loss=squared-hinge lambda=0.1 intercept=penalised l1_ratio=0.2",
+};
+
+static double loss_at(const problem *problem, const double *z, const double *b) {
+    double sum = 0;
+    for (uint64_t i = 0; i < ROWS; i++) {
+        double at[CLASSES];
+        for (unsigned c = 0; c < CLASSES; c++)
+            at[c] = z[i * CLASSES + c] + b[c];
+        sum += pl_share(&problem->glm, i) * loss_of_classes(problem->glm.loss, at, problem->glm.class_of[i]);
+    }
+    return sum;
+}
+
+static void classes_are_numbered_by_their_labels(void **state) {
+    (void)state;
+    problem problem = open_problem(forms[0]);
+    const pl_glm *glm = &problem.glm;
+    double sum = 0;
+    assert_int_equal(glm->classes, CLASSES);
+    assert_int_equal(glm->size, CLASSES * (FEATURES + 1));
+    assert_memory_equal(glm->labels, class_labels, sizeof class_labels);
+    for (uint64_t i = 0; i < ROWS; i++)
+        assert_true(class_labels[glm->class_of[i]] == problem.data->label[i]);
+    for (unsigned c = 0; c < CLASSES; c++) {
+        double own = 0;
+        for (uint64_t i = 0; i < ROWS; i++)
+            own += glm->class_of[i] == c ? pl_share(glm, i) : 0.0;
+        assert_close(glm->frequency[c], own, 1e-14);
+        sum += own;
+    }
+    assert_close(sum, 1.0, 1e-14);
+    close_problem(&problem);
+}
+
+static void null_objectives_are_those_of_the_best_constants(void **state) {
+    (void)state;
+    const double zero[ROWS * CLASSES] = {0};
+    for (unsigned f = 0; f < COUNT(forms); f++) {
+        problem problem = open_problem(forms[f]);
+        double b[CLASSES] = {0};
+        bool free = problem.glm.intercept == PL_FREE;
+        double objective = pl_classes_null(&problem.glm, free ? b : NULL);
+        assert_close(objective, loss_at(&problem, zero, b), 1e-12);
+        for (unsigned c = 0; c < CLASSES && free; c++)
+            for (double step = -1.0; step <= 1.0; step += 0.125) {
+                double other[CLASSES];
+                memcpy(other, b, sizeof b);
+                other[c] += step;
+                assert_at_most(objective, loss_at(&problem, zero, other) + 1e-12);
+            }
+        close_problem(&problem);
+    }
+}
+
+static void centring_finds_the_best_intercepts(void **state) {
+    (void)state;
+    pl_stream stream = pl_stream_make(6, 0, 0);
+    for (unsigned f = 0; f < COUNT(forms); f++) {
+        problem problem = open_problem(forms[f]);
+        for (double start = 0.0; start < 50.0 && problem.glm.loss->smooth; start += 24.0) {
+            static double z[ROWS * CLASSES];
+            double b[CLASSES] = {start, -start};
+            parley_error error = {0};
+            random_margins(&stream, ROWS * CLASSES, 3.0, z);
+            assert_done(pl_classes_centre(&problem.glm, &problem.team, z, 1e-14, b, &error), &error);
+            double least = loss_at(&problem, z, b);
+            for (unsigned n = 0; n < 20; n++) {
+                double other[CLASSES], size = random_size(&stream, 1e-4, 10.0);
+                for (unsigned c = 0; c < CLASSES; c++)
+                    other[c] = b[c] + size * pl_random_normal(&stream);
+                assert_at_most(least, loss_at(&problem, z, other) + 1e-12);
+            }
+        }
+        close_problem(&problem);
+    }
+}
+
+static void random_duals(const problem *problem, pl_stream *stream, double *t) {
+    const pl_loss *loss = problem->glm.loss;
+    for (uint64_t i = 0; i < ROWS; i++) {
+        double p[CLASSES];
+        random_point(stream, CLASSES, p);
+        for (unsigned c = 0; c < CLASSES; c++) {
+            double own = c == problem->glm.class_of[i] ? 1.0 : 0.0;
+            t[i * CLASSES + c] = loss->together ? own - p[c] : (2.0 * own - 1.0) * pl_random_unit(stream);
+        }
+    }
+}
+
+/* t as an evaluation says that it was repaired. */
+static void repair(const problem *problem, const double *t, double *fixed) {
+    const pl_repair *how = problem->glm.repair;
+    for (uint64_t i = 0; i < ROWS; i++)
+        for (unsigned c = 0; c < CLASSES; c++) {
+            double old = t[i * CLASSES + c], own = c == problem->glm.class_of[i] ? 1.0 : 0.0;
+            double p = (1.0 - how->tilt) * (own - old) + how->tilt * how->blend[c];
+            fixed[i * CLASSES + c] = problem->glm.loss->together ? own - p : old * how->side[2 * c + (old > 0)];
+        }
+}
+
+static double conjugate_at(const problem *problem, uint64_t i, const double *t) {
+    const pl_loss *loss = problem->glm.loss;
+    uint64_t y = problem->glm.class_of[i];
+    double sum = 0;
+    if (loss->together)
+        return loss->together->conjugate(t, CLASSES, y);
+    for (unsigned c = 0; c < CLASSES; c++)
+        sum += loss->conjugate(loss, t[c], c == y ? 1.0 : -1.0);
+    return sum;
+}
+
+static void repaired_dual_points_are_feasible_and_bound_the_objective(void **state) {
+    (void)state;
+    pl_stream stream = pl_stream_make(7, 0, 0);
+    static double t[ROWS * CLASSES], fixed[ROWS * CLASSES], z[ROWS * CLASSES];
+    for (unsigned f = 0; f < COUNT(forms); f++) {
+        problem problem = open_problem(forms[f]);
+        const pl_glm *glm = &problem.glm;
+        for (unsigned n = 0; n < 20; n++) {
+            double w[CLASSES * (FEATURES + 1)], u[CLASSES * (FEATURES + 1)] = {0}, none[CLASSES] = {0};
+            double *b = glm->intercept == PL_NO_INTERCEPT ? none : w + CLASSES * FEATURES, conjugate = 0;
+            pl_evaluation at;
+            parley_error error = {0};
+            random_margins(&stream, CLASSES * (FEATURES + 1), 0.5, w);
+            random_duals(&problem, &stream, t);
+            pl_margins(glm, &problem.team, w, z);
+            assert_done(pl_classes_evaluate(glm, &problem.team, z, b, t, &at, &error), &error);
+            assert_close(at.loss, loss_at(&problem, z, b), 1e-12);
+            repair(&problem, t, fixed);
+            for (uint64_t i = 0; i < ROWS; i++) {
+                double a[CLASSES];
+                conjugate += pl_share(glm, i) * conjugate_at(&problem, i, fixed + i * CLASSES);
+                for (unsigned c = 0; c < CLASSES; c++) {
+                    a[c] = pl_share(glm, i) * fixed[i * CLASSES + c];
+                    u[CLASSES * FEATURES + c] += a[c];
+                }
+                pl_plain_adds(glm, i, a, u);
+            }
+            assert_close(at.conjugate, conjugate, 1e-11);
+            for (unsigned c = 0; c < CLASSES && glm->intercept == PL_FREE; c++)
+                assert_close(u[CLASSES * FEATURES + c], 0.0, 1e-14);
+            double dual = -conjugate - pl_penalty_conjugate(glm, u, 1.0, 0, glm->size);
+            assert_at_most(dual, at.loss + pl_penalty(glm, w, 0, glm->size) + 1e-12);
+        }
+        close_problem(&problem);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tables_are_multiplied_and_added_to_class_by_class),
+        cmocka_unit_test(curvature_blocks_are_outer_products),
+        cmocka_unit_test(probabilities_are_exponentials_over_their_sum),
+        cmocka_unit_test(softmax_slopes_are_derivatives_and_fenchel_and_young_hold),
+        cmocka_unit_test(softmax_steps_stay_in_the_simplex_and_never_make_it_worse),
+        cmocka_unit_test(classes_are_numbered_by_their_labels),
+        cmocka_unit_test(null_objectives_are_those_of_the_best_constants),
+        cmocka_unit_test(centring_finds_the_best_intercepts),
+        cmocka_unit_test(repaired_dual_points_are_feasible_and_bound_the_objective),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
