@@ -107,11 +107,24 @@ static unsigned choose(const parley_model *model, const pl_metrics *metrics, mea
 
 static double ratio(double part, double whole) { return whole > 0 ? part / whole : 0.0; }
 
+/* The label of a class: its name, where labels were words. */
+static void label_text(const parley_model *model, uint64_t c, char *text, size_t size) {
+    double label = model->labels[c];
+    bool named = label >= 0 && label < (double)model->classes.count;
+    pl_name name = pl_names_at(&model->classes, named ? (uint64_t)label : UINT64_MAX);
+    if (named)
+        snprintf(text, size, "%.*s", (int)name.bytes, name.text);
+    else
+        pl_number_text(label, text, size);
+}
+
 static json_t *classes_json(const parley_model *model, const pl_class_count *classes) {
     json_t *list = json_array();
     for (uint64_t c = 0; c < model->outputs; c++) {
+        char label[256];
         json_t *one = json_object();
-        json_put(&one, "label", json_number(model->labels[c]));
+        label_text(model, c, label, sizeof label);
+        json_put(&one, "label", json_string(label));
         json_put(&one, "weight", json_number(classes[c].rows));
         json_put(&one, "precision", json_number(ratio(classes[c].right, classes[c].predicted)));
         json_put(&one, "recall", json_number(ratio(classes[c].right, classes[c].rows)));
@@ -122,10 +135,13 @@ static json_t *classes_json(const parley_model *model, const pl_class_count *cla
 
 static void print_classes(const parley_model *model, const pl_class_count *classes) {
     printf("\n%-14s %10s %10s %10s %10s\n", "label", "weight", "precision", "recall", "f1");
-    for (uint64_t c = 0; c < model->outputs; c++)
-        printf("%-14.10g %10.6g %10.4f %10.4f %10.4f\n", model->labels[c], classes[c].rows,
+    for (uint64_t c = 0; c < model->outputs; c++) {
+        char label[256];
+        label_text(model, c, label, sizeof label);
+        printf("%-14s %10.6g %10.4f %10.4f %10.4f\n", label, classes[c].rows,
                ratio(classes[c].right, classes[c].predicted), ratio(classes[c].right, classes[c].rows),
                ratio(2.0 * classes[c].right, classes[c].rows + classes[c].predicted));
+    }
 }
 
 static int print_metrics(const arguments *arguments, const parley_model *model, pl_meter *meter) {

@@ -124,7 +124,9 @@ PARLEY_API const double *parley_model_intercept(const parley_model *model); /* o
 PARLEY_API const char *parley_model_column_name(const parley_model *model, uint64_t column, uint64_t *bytes);
 PARLEY_API void parley_model_free(parley_model *model);
 
-/* Writes one decision value x.w + b per row and output. */
+/* The labels of several outputs, rising; NULL where there is one. */
+PARLEY_API const double *parley_model_labels(const parley_model *model);
+/* Writes one decision value x.w + b per row and output: those of a row side by side. */
 PARLEY_API parley_status parley_decide(const parley_model *model, const parley_data *data, double *decisions,
                                        parley_error *error);
 

@@ -17,7 +17,9 @@
 const pl_setting pl_settings[] = {
     {"loss", PL_WORD, PL_FOR_TRAIN, "auto", .list = "losses", .value_name = "NAME", .may_be_auto = true,
      .in_model = true, .heading = "The problem",
-     .help = "what a wrong prediction costs; auto: logistic for two labels, squared for real ones", AT(loss)},
+     .help =
+         "what a wrong prediction costs; auto: logistic for two labels, softmax for 3 to 64 whole ones, else squared",
+     AT(loss)},
     {"huber_width", PL_REAL, PL_FOR_TRAIN, "1.35", 1e-100, 1e100, .value_name = "X", .optional = true, .in_model = true,
      .help = "huber: how far off, in units of the label, a prediction costs its square; beyond that it costs linearly",
      AT(huber_width)},
@@ -172,7 +174,8 @@ const pl_setting pl_settings[] = {
     {"replay", PL_WORD, PL_FOR_ONE, "", .value_name = "FILE",
      .help = "repeat the run that wrote this log, bit for bit, on the same data", AT(replay)},
     {"output", PL_CHOICE, PL_FOR_PREDICT, "label", .choices = "label|decision|probability", .value_name = "KIND",
-     .help = "what to print for each row", AT(output)},
+     .help = "what to print for each row; of several classes, decisions and probabilities in the order of labels",
+     AT(output)},
     {"top", PL_WHOLE, PL_FOR_DUMP, "auto", 1, MANY, .value_name = "N", .may_be_auto = true,
      .help = "print only the N largest weights; auto: all that are not 0", AT(top)},
     {"rows", PL_WHOLE, PL_FOR_GENERATE, "10000", 1, 4294967295.0, .value_name = "N", .heading = "The data to make",

@@ -30,7 +30,7 @@ static double residual(const pl_loss *loss, double z, double y, double t0, doubl
 
 const pl_loss pl_loss_hinge = {
     .name = "hinge",
-    .help = "(1 - y z)+, two labels: linear support vector machine",
+    .help = "(1 - y z)+, two labels, or each of more against the rest: linear support vector machine",
     .labels = PL_LABELS_BINARY,
     .smooth = false,
     .curvature_bound = INFINITY,

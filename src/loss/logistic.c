@@ -101,7 +101,7 @@ static double residual(const pl_loss *loss, double z, double y, double t0, doubl
 
 const pl_loss pl_loss_logistic = {
     .name = "logistic",
-    .help = "log(1 + exp(-y z)), two labels: logistic regression",
+    .help = "log(1 + exp(-y z)), two labels, or each of more against the rest: logistic regression",
     .labels = PL_LABELS_BINARY,
     .smooth = true,
     .curvature_bound = 0.25,

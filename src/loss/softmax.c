@@ -41,7 +41,7 @@ static const pl_class_loss together = {expand, conjugate, dual_step};
 
 const pl_loss pl_loss_softmax = {
     .name = "softmax",
-    .help = "-log p_y, p = softmax(z), more labels than two: multinomial logistic regression",
+    .help = "-log p_y, p = softmax(z), any number of classes together: multinomial logistic regression",
     .labels = PL_LABELS_CLASSES,
     .smooth = true,
     .curvature_bound = 0.5,

@@ -37,7 +37,7 @@ static double flow(double z, double y, double h) {
 
 const pl_loss pl_loss_squared_hinge = {
     .name = "squared-hinge",
-    .help = "(1 - y z)+^2, two labels: smooth support vector machine",
+    .help = "(1 - y z)+^2, two labels, or each of more against the rest: smooth support vector machine",
     .labels = PL_LABELS_BINARY,
     .smooth = true,
     .curvature_bound = 2.0,

@@ -446,6 +446,8 @@ const double *parley_model_coef(const parley_model *model) { return model->coef;
 
 const double *parley_model_intercept(const parley_model *model) { return model->intercept; }
 
+const double *parley_model_labels(const parley_model *model) { return model->labels; }
+
 const char *parley_model_column_name(const parley_model *model, uint64_t column, uint64_t *bytes) {
     pl_name name = pl_names_at(&model->names, column);
     if (bytes)

@@ -155,7 +155,9 @@ static bool few_or_filled(const pl_glm *glm) {
 }
 
 /* What dual ascent can begin and Newton's method, if need be, end. */
-static bool is_smooth_dual(const pl_glm *glm) { return glm->lambda != 0 && glm->l1_ratio == 0 && glm->loss->smooth; }
+static bool is_smooth_dual(const pl_glm *glm) {
+    return glm->lambda != 0 && glm->l1_ratio == 0 && glm->loss->smooth && glm->classes == 1;
+}
 
 /* What dual ascent, or by columns a loss of bounded curvature, needs. */
 static bool is_penalised(const pl_glm *glm) {

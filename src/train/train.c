@@ -101,9 +101,9 @@ static void describe(pl_run *run, uint64_t bytes) {
     if (run->glm.classes > 1)
         tell(run, "classes: %llu, from %.10g to %.10g, %s", (unsigned long long)run->glm.classes, run->glm.labels[0],
              run->glm.labels[run->glm.classes - 1],
-             !run->glm.loss->together ? "each against the rest"
-             : open_loss              ? "all together; --loss squared takes labels as numbers"
-                                      : "all together");
+             !run->glm.loss->together                 ? "each against the rest"
+             : open_loss && !run->data->classes.count ? "all together; --loss squared takes labels as numbers"
+                                                      : "all together");
     char width[40] = "", lambda[40] = "falling";
     if (run->glm.loss->parameter)
         snprintf(width, sizeof width, " of width %.6g", run->glm.loss->width);
