@@ -7,8 +7,9 @@
 #include "math/softmax.h"
 #include "model/glm.h"
 
-#define LABEL_KINDS PL_LABEL_KINDS /* more distinct labels than this are real numbers, unless the loss says otherwise  \
-                                    */
+#define LABEL_KINDS                                                                                                    \
+    PL_LABEL_KINDS /* more distinct labels than this are real numbers, unless the loss says otherwise                  \
+                    */
 
 /* Where `label` is among `count` rising `kinds`, or belongs. */
 static unsigned place(const double *kinds, unsigned count, double label) {

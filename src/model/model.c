@@ -398,6 +398,21 @@ uint64_t pl_model_class(const parley_model *model, double label) {
     return low < model->outputs && model->labels[low] == label ? low : model->outputs;
 }
 
+double pl_model_loss(const parley_model *model, const double *decisions, double label) {
+    const pl_loss *loss = model->loss;
+    double slopes[PL_MOST_CLASSES], curvature, sum = 0;
+    uint64_t y = model->outputs > 1 ? pl_model_class(model, label) : 0;
+    if (loss->together)
+        return loss->together->expand(decisions, model->outputs, y, slopes);
+    if (model->outputs == 1) {
+        double target = loss->labels == PL_LABELS_REAL ? label : label == model->high ? 1.0 : -1.0;
+        return loss->expand(loss, *decisions, target, slopes, &curvature);
+    }
+    for (uint64_t c = 0; c < model->outputs; c++)
+        sum += loss->expand(loss, decisions[c], c == y ? 1.0 : -1.0, slopes, &curvature);
+    return sum;
+}
+
 parley_status parley_model_save(const parley_model *model, const char *path, parley_error *error) {
     pl_pair pairs[PL_MODEL_METAS + 3];
     char low[32], high[32], labels[72] = "";

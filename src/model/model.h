@@ -52,6 +52,8 @@ double pl_model_predict(const parley_model *model, const double *decisions);
 /* The probability of the upper label, or of each of several classes, in place of a row's decision values: softmax, or
  * those of one against the rest, made to add up to 1. False: the loss gives none. */
 bool pl_model_probabilities(const parley_model *model, double *decisions);
+/* What a row of this label costs at its decision values. */
+double pl_model_loss(const parley_model *model, const double *decisions, double label);
 /* Which of several classes a label is; outputs: none. */
 uint64_t pl_model_class(const parley_model *model, double label);
 

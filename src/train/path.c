@@ -4,12 +4,14 @@
  * there is none, and a ratio of 0.001 stands in. The others fall evenly in the logarithm. One run serves all: data,
  * shards and solver are set up once, and each lambda begins at the last one's solution. */
 #include "train/path.h"
+#include "model/classes.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/classes.h"
 #include "train/run.h"
 
 #define LEAST_RATIO 1e-3 /* of L1, for the largest lambda */
@@ -65,25 +67,34 @@ parley_status pl_path_check(const parley_settings *settings, parley_error *error
 
 typedef struct slopes {
     const pl_glm *glm;
-    double b, *a;
+    double *b, *z, *a; /* intercepts; margins without them, 0; q slope by row */
 } slopes;
 
 static void slope_row(const void *context, uint64_t i, double *sums) {
     const slopes *slopes = context;
-    const pl_loss *loss = slopes->glm->loss;
-    double slope, curvature;
+    const pl_glm *glm = slopes->glm;
+    double curvature, *a = slopes->a + i * glm->classes;
     (void)sums;
-    loss->expand(loss, slopes->b, pl_target(slopes->glm, i), &slope, &curvature);
-    slopes->a[i] = pl_share(slopes->glm, i) * slope;
+    if (glm->classes > 1)
+        pl_classes_visit(glm, i, slopes->z, slopes->b, a, NULL);
+    else
+        glm->loss->expand(glm->loss, *slopes->b, pl_target(glm, i), a, &curvature);
+    for (uint64_t c = 0; c < glm->classes; c++)
+        a[c] *= pl_share(glm, i);
 }
 
 /* The least lambda at which w = 0 is optimal. */
 static parley_status largest_lambda(pl_run *run, double *lambda, parley_error *error) {
     const pl_glm *glm = &run->glm;
-    uint64_t columns = glm->data->x.columns;
-    slopes slopes = {.glm = glm, .b = glm->intercept == PL_FREE ? run->best.w[columns * glm->classes] : 0.0};
+    uint64_t classes = glm->classes;
+    slopes slopes = {.glm = glm};
     double *gradient = NULL, none;
-    parley_status status = pl_take(&slopes.a, glm->data->x.rows, sizeof(double), "the path", error);
+    parley_status status = pl_take(&slopes.a, glm->data->x.rows * classes, sizeof(double), "the path", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&slopes.z, 2 * classes, sizeof(double), "the path", error);
+    slopes.b = slopes.z ? slopes.z + classes : NULL;
+    if (status == PARLEY_OK && glm->intercept == PL_FREE)
+        memcpy(slopes.b, run->best.w + glm->data->x.columns * classes, classes * sizeof *slopes.b);
     if (status == PARLEY_OK)
         status = pl_take(&gradient, glm->size, sizeof *gradient, "the path", error);
     if (status == PARLEY_OK)
@@ -98,6 +109,7 @@ static parley_status largest_lambda(pl_run *run, double *lambda, parley_error *e
     }
     pl_free(gradient);
     pl_free(slopes.a);
+    pl_free(slopes.z);
     return status;
 }
 
@@ -139,7 +151,7 @@ static parley_status open_path(const pl_run *run, const pl_path_plan *plan, uint
         pl_path_free(path);
         return status;
     }
-    if (glm->loss->labels == PL_LABELS_BINARY) {
+    if (glm->loss->labels == PL_LABELS_BINARY && glm->classes == 1) {
         char low[32], high[32];
         pl_number_text(glm->low, low, sizeof low);
         pl_number_text(glm->high, high, sizeof high);

@@ -154,6 +154,11 @@ static bool few_or_filled(const pl_glm *glm) {
            (loss->counts && glm->data->x.columns <= MANY_COUNTS);
 }
 
+/* L-BFGS: filled data on which dual ascent may never end, with a matrix that is too large for Newton's method. */
+static bool filled_classes(const pl_glm *glm) {
+    return glm->classes > 1 && glm->loss->smooth && glm->l1_ratio == 0 && pl_is_filled(glm);
+}
+
 /* What dual ascent can begin and Newton's method, if need be, end. */
 static bool is_smooth_dual(const pl_glm *glm) {
     return glm->lambda != 0 && glm->l1_ratio == 0 && glm->loss->smooth && glm->classes == 1;
@@ -176,6 +181,7 @@ static const struct {
     bool (*holds)(const pl_glm *glm);
     const char *preset;
 } rules[] = {{few_or_filled, "newton"},
+             {filled_classes, "lbfgs"},
              {is_smooth_dual, "cocoa-newton"},
              {is_penalised, "cocoa+"},
              {is_smooth, "lbfgs"},

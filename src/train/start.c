@@ -15,7 +15,11 @@ static parley_status check_model(const pl_run *run, const parley_model *model, p
     if (model->loss->labels != glm->loss->labels)
         return pl_fail(error, PARLEY_BAD_INPUT, "--start %s: the model's loss is %s, whose labels are not those of %s",
                        path, model->loss->name, glm->loss->name);
-    if (glm->loss->labels == PL_LABELS_BINARY && (model->low != glm->low || model->high != glm->high))
+    if (glm->classes > 1 && memcmp(model->labels, glm->labels, glm->classes * sizeof *glm->labels) != 0)
+        return pl_fail(error, PARLEY_BAD_INPUT, "--start %s: the model's classes have other labels than the data's",
+                       path);
+    if (glm->classes == 1 && glm->loss->labels == PL_LABELS_BINARY &&
+        (model->low != glm->low || model->high != glm->high))
         return pl_fail(error, PARLEY_BAD_INPUT,
                        "--start %s: the model's labels are %.17g and %.17g, the data's %.17g "
                        "and %.17g",

@@ -42,11 +42,10 @@ static void decide_task(void *context, unsigned task) {
 
 /* The mean of the model's own loss, in the order of rows. */
 static double mean_loss(const parley_model *model, const parley_data *rows, const double *decisions) {
-    double sum = 0, total = 0, slope, curvature;
+    double sum = 0, total = 0;
     for (uint64_t i = 0; i < rows->x.rows; i++) {
-        double label = rows->label[i], weight = rows->weight ? rows->weight[i] : 1.0;
-        double y = model->loss->labels == PL_LABELS_REAL ? label : label == model->high ? 1.0 : -1.0;
-        sum += weight * model->loss->expand(model->loss, decisions[i], y, &slope, &curvature);
+        double weight = rows->weight ? rows->weight[i] : 1.0;
+        sum += weight * pl_model_loss(model, decisions + i * model->outputs, rows->label[i]);
         total += weight;
     }
     return sum / total;
