@@ -180,12 +180,8 @@ static bool always(const pl_glm *glm) {
 static const struct {
     bool (*holds)(const pl_glm *glm);
     const char *preset;
-} rules[] = {{few_or_filled, "newton"},
-             {filled_classes, "lbfgs"},
-             {is_smooth_dual, "cocoa-newton"},
-             {is_penalised, "cocoa+"},
-             {is_smooth, "lbfgs"},
-             {always, "gd"}};
+} rules[] = {{few_or_filled, "newton"}, {filled_classes, "lbfgs"}, {is_smooth_dual, "cocoa-newton"},
+             {is_penalised, "cocoa+"},  {is_smooth, "lbfgs"},      {always, "gd"}};
 
 const pl_preset *pl_preset_choose(const pl_glm *glm) {
     unsigned i = 0;
