@@ -6,7 +6,7 @@ from evaluate import Problem
 from harness import RACE_HEAD, markdown, median_ratio, race_rows
 from peers import LADDER, SNAPML_LADDER, Parley, PythonPeer
 
-SOFTMAX_SOLVERS = ("lbfgs", "newton-cg", "saga", "sag")
+SOFTMAX_SOLVERS = ("lbfgs", "newton-cg", "sag")
 
 
 def race_softmax(bench):

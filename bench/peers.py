@@ -13,7 +13,7 @@ from evaluate import read_liblinear, read_parley
 
 PYTHON_PEER = Path(__file__).with_name("python_peer.py")
 TARGET = 1e-6  # P - P* over P at w = 0
-PATIENCE = 120  # seconds for a peer to come and read, fit twice
+PATIENCE = 60  # seconds for a peer to come and read, fit twice
 # Half decades, from looser than any default: a coarser ladder would make a peer do more than it has to.
 LADDER = "1e-1 1e-2 3e-3 1e-3 3e-4 1e-4 3e-5 1e-5 3e-6 1e-6 1e-7 1e-8 1e-9".split()
 LIBLINEAR_LADDER = "3 1 3e-1 1e-1 3e-2 1e-2 3e-3 1e-3 3e-4 1e-4 3e-5 1e-5 1e-6 1e-7".split()

@@ -71,6 +71,7 @@ def main():
     warnings.simplefilter("ignore")
     make_model(system, settings[0])  # imports
     (x, y), read = timed(load_svmlight_file, path)
+    x.indices, x.indptr = x.indices.astype(np.int32), x.indptr.astype(np.int32)  # some solvers refuse others
     if system.startswith("snapml"):
         x = x.astype(np.float32)  # what it computes in
     if system.startswith("celer") or system.startswith("lasso"):
