@@ -46,6 +46,7 @@ typedef struct pl_combine_type {
     parley_status (*open)(const pl_setup *setup, pl_combine **out, parley_error *error);
     double (*sigma)(const pl_combine *combine);    /* asked of the solvers in the next round; NULL: 1 */
     double (*momentum)(const pl_combine *combine); /* likewise; NULL: 0 */
+    bool (*curved)(const pl_combine *combine);     /* likewise, is the curvature wanted? NULL: yes */
     double (*softness)(const pl_combine *combine); /* likewise, of losses that soften; NULL: 0 */
     /* The part that a worker's update counts for, given its weight and the sum of all; NULL: 1. */
     double (*share)(const pl_combine *combine, double weight, double total);

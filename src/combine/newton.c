@@ -8,7 +8,11 @@
  *
  * Losses with kinks, or with little curvature among the rows (Huber's, narrow), are made smooth by mu, which starts at
  * the spread of the labels and falls whenever a whole step is taken: the dual points are feasible for the loss itself,
- * so that the certificate closes as mu goes to 0. */
+ * so that the certificate closes as mu goes to 0.
+ *
+ * The curvature is the dear part, so it is not always made of all rows. Far from the end, where a step is not exact
+ * anyway, a sample of them has to do; when the next look is expected to be the last, and where the curvature is the
+ * same everywhere, there is none at all, and a step that is made nevertheless takes the factor that is there. */
 #include <float.h>
 #include <lapacke.h>
 #include <math.h>
@@ -28,6 +32,8 @@
 #define SOFTENED_COLUMNS 2000  /* and up to here where the loss is softened, which the truncated form does not */
 #define FILLED 0.1
 
+#define NEAR 10.0 /* times the target that the next gap is expected to have, at most */
+
 typedef struct newton {
     pl_combine base;
     const pl_glm *glm;
@@ -35,6 +41,9 @@ typedef struct newton {
     unsigned trials;
     double softness, first_slope; /* the largest at this softness */
     unsigned steps;               /* at this softness */
+    bool curved;                  /* this round's update has the curvature */
+    double slope, gap;            /* of the last round */
+    double target;                /* gap that ends the run */
 } newton;
 
 bool pl_is_filled(const pl_glm *glm) {
@@ -81,6 +90,9 @@ static parley_status open_newton(const pl_setup *setup, pl_combine **out, parley
     this->base.type = &pl_combine_newton;
     this->glm = setup->glm;
     this->softness = first_softness(setup->glm);
+    this->target = setup->target;
+    this->curved = true;
+    this->slope = INFINITY;
     status =
         pl_take(&this->matrix, setup->glm->size, setup->glm->size * sizeof *this->matrix, "newton's matrix", error);
     if (status != PARLEY_OK)
@@ -110,7 +122,7 @@ static parley_status propose(pl_combine *combine, const pl_slice *slice, uint64_
     if (slice->begin == slice->end)
         return PARLEY_OK;
     double jitter = 0;
-    for (unsigned i = 0; !factor(this, slice->change + size, jitter); i++) {
+    for (unsigned i = 0; this->curved && !factor(this, slice->change + size, jitter); i++) {
         if (i == JITTERS)
             return pl_fail(error, PARLEY_BROKEN, "Newton's matrix cannot be factored; use --preset gd");
         jitter = jitter > 0 ? 10 * jitter : 1e-14;
@@ -151,16 +163,31 @@ static void harden(newton *this, double slope, double norm2) {
         this->softness = 0.0;
 }
 
+/* Is the curvature wanted in the next round? `slope` is the first one along the step just taken, about twice what was
+ * left to gain, and with a penalty norm2 / (2 l2) is the gap where it began: both fall quadratically. */
+static void want_curvature(newton *this, double slope, double norm2) {
+    const pl_glm *glm = this->glm;
+    double gap = glm->l2 > 0 ? norm2 / (2 * glm->l2) : INFINITY, fall = gap / this->gap;
+    bool near = this->curved && gap * fall * fall <= NEAR * this->target;
+    bool good = !this->curved && slope <= 0.1 * this->slope; /* the old factor still is */
+    this->curved = glm->loss->soften || !(glm->loss == &pl_loss_squared || near || good);
+    this->slope = slope;
+    this->gap = gap;
+}
+
 static bool judge(pl_combine *combine, const double *workers, const double *owners, double *gamma) {
     newton *this = (newton *)combine;
     double first = -owners[PL_OWN_SLOPE], slope = workers[PL_SUM_SLOPE] + owners[PL_OWN_PENALTY];
     if (slope <= ENOUGH * first || !(first > 0) || ++this->trials >= TRIALS) {
         harden(this, first, owners[PL_OWN_NORM]);
+        want_curvature(this, first, owners[PL_OWN_NORM]);
         return true;
     }
     *gamma *= fmax(0.1, first / (first + slope)); /* where the chord of phi' crosses 0 */
     return false;
 }
+
+static bool curved(const pl_combine *combine) { return ((const newton *)combine)->curved; }
 
 static double softness(const pl_combine *combine) { return ((const newton *)combine)->softness; }
 
@@ -175,6 +202,7 @@ const pl_combine_type pl_combine_newton = {
     .variant = variant,
     .bytes = bytes,
     .open = open_newton,
+    .curved = curved,
     .softness = softness,
     .propose = propose,
     .measure = measure,

@@ -24,6 +24,7 @@ typedef struct gradient {
     pl_team *team;
     double fraction, softness;
     uint64_t round, width;
+    bool curved;            /* the curvature is wanted */
     double *z, *dz;         /* margins without intercept, at v and along the direction; an entry for each class */
     double *bend;           /* of each row: q loss''(z), for products */
     bool followed, stepped; /* dz is along the latest direction; v moved by `step` along it, and not otherwise */
@@ -69,7 +70,7 @@ static void add_row(gradient *this, unsigned task, uint64_t i, double z, double 
         pl_plain_add_squares(glm, i, q * curvature, sum + glm->size);
         if (glm->intercept != PL_NO_INTERCEPT)
             sum[glm->size + x->columns] += q * curvature;
-    } else if (this->width > 1 && curvature > 0)
+    } else if (this->curved && this->width > 1 && curvature > 0)
         pl_outer_add(&this->outer[task], x->index + begin, value, count, q * curvature, sum + glm->size);
     if (scale != 1.0)
         return; /* a sample certifies nothing */
@@ -300,6 +301,7 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
     gradient *this = (gradient *)local;
     this->round = round->number;
     this->softness = round->softness;
+    this->curved = round->curved;
     if (certifies(local)) {
         parley_status status = visit_all(this, v, update, evaluation, error);
         if (status == PARLEY_OK)

@@ -50,6 +50,7 @@ typedef struct pl_round {
     double momentum; /* how much of the last round's change to start ahead by */
     double epochs;   /* H: passes of each worker over its shard */
     uint64_t steps;  /* H in steps instead; 0: by epochs */
+    bool curved;     /* the curvature is wanted, from solvers whose updates have it */
     double softness; /* gradients and probes are of the loss made smooth by this; 0: as it is */
 } pl_round;
 

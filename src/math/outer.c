@@ -19,8 +19,12 @@ static void add_sparse(const pl_outer *outer, const uint32_t *index, const float
     for (uint64_t e = 0; e < count; e++) {
         double a = weight * entry(value, e);
         double *column = sum + (uint64_t)index[e] * outer->size;
-        for (uint64_t f = e; f < count; f++)
-            column[index[f]] += a * entry(value, f);
+        if (value)
+            for (uint64_t f = e; f < count; f++)
+                column[index[f]] += a * (double)value[f];
+        else
+            for (uint64_t f = e; f < count; f++)
+                column[index[f]] += a;
         if (outer->intercept)
             column[outer->size - 1] += a;
     }

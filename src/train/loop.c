@@ -42,6 +42,7 @@ static parley_status work(pl_run *run, pl_evaluation *at, parley_error *error) {
                       .momentum = combine->momentum ? combine->momentum(run->combine) : 0.0,
                       .epochs = run->local_epochs,
                       .steps = run->settings->local_steps,
+                      .curved = !combine->curved || combine->curved(run->combine),
                       .softness = combine->softness ? combine->softness(run->combine) : 0.0};
     double began = pl_engine_now(run->engine), slowest = 0, passes = 0;
     at->seconds = 0;
@@ -204,6 +205,30 @@ static parley_status answer(pl_run *run, const pl_slice *slice, parley_error *er
     return status;
 }
 
+/* A lone worker's change, taken whole, needs no reducing and no owner: one pass over v does for all of it. */
+static bool is_alone(const pl_run *run) {
+    const pl_update *update = run->update;
+    return run->team.workers == 1 && run->engine->ranks == 1 && run->method.combine->propose == pl_propose_change &&
+           !update->index && update->count == run->entries;
+}
+
+static void move_task(void *context, unsigned block) {
+    const pl_run *run = context;
+    const pl_update *update = run->update;
+    uint64_t begin = (uint64_t)block * PL_BLOCK,
+             end = begin + PL_BLOCK < run->entries ? begin + PL_BLOCK : run->entries;
+    for (uint64_t j = begin; j < end; j++)
+        run->v[j] = update->shrink * run->v[j] + update->value[j];
+}
+
+static parley_status step_alone(pl_run *run, parley_error *error) {
+    parley_status status = estimate_gap(run, error);
+    run->engine->type->run(run->engine, move_task, run, (unsigned)((run->entries + PL_BLOCK - 1) / PL_BLOCK));
+    run->gamma = run->share[0] = 1.0;
+    run->method.local->commit(run->local, 0, 1.0);
+    return status;
+}
+
 static parley_status step(pl_run *run, const pl_evaluation *at, parley_error *error) {
     pl_slice slice = {.begin = pl_exchange_begin(run->exchange),
                       .end = pl_exchange_end(run->exchange),
@@ -264,7 +289,8 @@ static parley_status one_round(pl_run *run, parley_error *error) {
     double began = pl_engine_now(run->engine), looked = 0;
     pl_sleep(run->settings->exchange_delay);
     bool in_place = run->method.exchange->in_place; /* the workers' steps are in v already */
-    if (status == PARLEY_OK && !in_place)
+    bool alone = status == PARLEY_OK && is_alone(run);
+    if (status == PARLEY_OK && !in_place && !alone)
         status = reduce(run, error);
     if (status == PARLEY_OK && certifies(run)) {
         double looking = pl_engine_now(run->engine);
@@ -276,7 +302,7 @@ static parley_status one_round(pl_run *run, parley_error *error) {
     if (status == PARLEY_OK && run->diverged)
         status = pl_recover(run, error);
     else if (status == PARLEY_OK && !in_place && !reached(run))
-        status = step(run, &at, error);
+        status = alone ? step_alone(run, error) : step(run, &at, error);
     run->rest_seconds = pl_engine_now(run->engine) - began - looked;
     count_traffic(run, run->rest_seconds - run->probe_seconds);
     add_probes(run);
