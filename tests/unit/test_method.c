@@ -93,6 +93,9 @@ static const struct {
     {"preset=online local=sgd", "--local online goes with --preset online alone"},
     {"preset=online gap=0.1", "--gap has no effect with --preset online; leave it out"},
     {"preset=online workers=2", "--workers has no effect with --preset online; leave it out"},
+    {"preset=online standardise=true",
+     "--standardise takes a pass over all rows beforehand, and a stream is seen once; leave it out, as --preset online "
+     "has rates that no column's unit matters to, or use --preset ma-sgd"},
     {"preset=online schedule=inverse", "--preset online takes --schedule normalised or adagrad"},
     {"preset=gd schedule=adagrad", "combine step has one rate for all columns; use --schedule constant, inverse or "
                                    "inverse-sqrt, or --local sgd"},
