@@ -271,6 +271,11 @@ static parley_status check(const parley_settings *settings, bool in_place, parle
             pl_setting_flag(pl_setting_find(not_read[i]), flag, sizeof flag);
             return pl_fail(error, PARLEY_BAD_USAGE, "%s has no effect with --preset online; leave it out", flag);
         }
+    if (settings->standardise)
+        return pl_fail(
+            error, PARLEY_BAD_USAGE,
+            "--standardise takes a pass over all rows beforehand, and a stream is seen once; leave it out, as "
+            "--preset online has rates that no column's unit matters to, or use --preset ma-sgd");
     if (settings->schedule != PL_ANY && settings->schedule < PL_ADAGRAD)
         return pl_fail(error, PARLEY_BAD_USAGE, "--preset online takes --schedule normalised or adagrad");
     return PARLEY_OK;

@@ -24,6 +24,7 @@ typedef struct pl_sgd_worker {
     pl_cell *cells;          /* adaptive form, in place of u */
     double rows_seen, norms; /* normalised rates: rows, and their squared norms in units of the scales */
     float *rate;             /* room for the rates of the longest row */
+    float *scaled;           /* the same for its values, where columns are scaled */
     uint64_t steps;          /* in this round */
     double shrink;           /* of v, in the update */
     double loss;             /* sum of the losses met in this round, before each step */

@@ -17,6 +17,7 @@ void pl_sgd_close(pl_local *local) {
         pl_free(sgd->workers[k].support);
         pl_free(sgd->workers[k].change);
         pl_free(sgd->workers[k].rate);
+        pl_free(sgd->workers[k].scaled);
     }
     if (sgd->gradient)
         pl_local_gradient.close(sgd->gradient);
@@ -99,6 +100,8 @@ static parley_status open_worker(pl_sgd *sgd, unsigned k, const pl_setup *setup,
         status = pl_take(&worker->change, worker->supported, sizeof *worker->change, "an update", error);
     if (status == PARLEY_OK && pl_sgd_may_adapt(setup))
         status = pl_take(&worker->rate, longest, sizeof *worker->rate, "rates", error);
+    if (status == PARLEY_OK && pl_sgd_may_adapt(setup) && sgd->glm->scale)
+        status = pl_take(&worker->scaled, longest, sizeof *worker->scaled, "scaled rows", error);
     return status;
 }
 

@@ -22,7 +22,10 @@
 #define LEAST_MEAN_SCALE                                                                                               \
     1e-3 /* the same with averaged iterates, where tau u and mean cancel the more, the smaller s is */
 
-static float value_at(const pl_matrix *x, uint64_t e) { return x->value ? x->value[e] : 1.0F; }
+static double value_at(const pl_glm *glm, uint64_t e) {
+    const pl_matrix *x = &glm->data->x;
+    return pl_column_scale(glm, x->index[e]) * (x->value ? (double)x->value[e] : 1.0);
+}
 
 static uint64_t entry_of(const pl_sgd_worker *worker, uint64_t s) { return worker->support ? worker->support[s] : s; }
 
@@ -104,15 +107,30 @@ static void step_cells(pl_cell *cells, const pl_cell_row *row, float step, float
     }
 }
 
+static pl_cell_row cell_row(const pl_glm *glm, pl_sgd_worker *worker, uint64_t i) {
+    const pl_matrix *x = &glm->data->x;
+    uint64_t begin = x->start[i];
+    pl_cell_row row = {x->index + begin, x->value ? x->value + begin : NULL, x->start[i + 1] - begin, worker->rate};
+    if (!glm->scale)
+        return row;
+    for (uint64_t e = 0; e < row.count; e++)
+        worker->scaled[e] = (float)value_at(glm, begin + e);
+    row.value = worker->scaled;
+    return row;
+}
+
+static double cells_margin(const pl_glm *glm, const pl_sgd_worker *worker, const pl_cell_row *row) {
+    double b = glm->intercept == PL_NO_INTERCEPT ? 0.0 : (double)worker->cells[glm->data->x.columns].w;
+    return pl_cells_dot(worker->cells, row) + b;
+}
+
 static void adaptive_row(pl_sgd *sgd, pl_sgd_worker *worker, uint64_t i, double eta) {
     const pl_glm *glm = sgd->glm;
-    const pl_matrix *x = &glm->data->x;
-    uint32_t b = (uint32_t)x->columns;
+    uint32_t b = (uint32_t)glm->data->x.columns;
     float rate_b;
-    pl_cell_row row = {x->index + x->start[i], x->value ? x->value + x->start[i] : NULL, x->start[i + 1] - x->start[i],
-                       worker->rate};
+    pl_cell_row row = cell_row(glm, worker, i);
     pl_cell_row constant = {&b, NULL, glm->intercept == PL_NO_INTERCEPT ? 0 : 1, &rate_b};
-    double z = pl_sgd_margin(sgd, worker, i), weight = weight_of(sgd, worker, i), y = pl_target(glm, i);
+    double z = cells_margin(glm, worker, &row), weight = weight_of(sgd, worker, i), y = pl_target(glm, i);
     double slope = -slope_at(sgd, worker, i, z, 0.0);
     float slope2 = (float)(slope * slope * weight);
     bool normalised = sgd->schedule == PL_NORMALISED;
@@ -137,7 +155,7 @@ static void shared_row(pl_sgd *sgd, pl_sgd_worker *worker, uint64_t i, double et
     const pl_matrix *x = &glm->data->x;
     double step = eta * weight_of(sgd, worker, i) * slope_at(sgd, worker, i, pl_sgd_margin(sgd, worker, i), 0.0);
     for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++)
-        shared_entry(sgd, x->index[e], step * (double)value_at(x, e), eta);
+        shared_entry(sgd, x->index[e], step * value_at(glm, e), eta);
     if (glm->intercept != PL_NO_INTERCEPT)
         shared_entry(sgd, x->columns, step, eta);
 }
@@ -146,24 +164,21 @@ static double shared_margin(const pl_sgd *sgd, uint64_t i) {
     const pl_matrix *x = &sgd->glm->data->x;
     double z = sgd->glm->intercept == PL_NO_INTERCEPT ? 0.0 : pl_shared_get(&sgd->v[x->columns]);
     for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++)
-        z += (double)value_at(x, e) * pl_shared_get(&sgd->v[x->index[e]]);
+        z += value_at(sgd->glm, e) * pl_shared_get(&sgd->v[x->index[e]]);
     return z;
 }
 
 double pl_sgd_margin(const pl_sgd *sgd, pl_sgd_worker *worker, uint64_t i) {
     const pl_glm *glm = sgd->glm;
-    const pl_matrix *x = &glm->data->x;
     if (sgd->in_place)
         return shared_margin(sgd, i);
     if (worker->cells) {
-        pl_cell_row row = {x->index + x->start[i], x->value ? x->value + x->start[i] : NULL,
-                           x->start[i + 1] - x->start[i], NULL};
-        return pl_cells_dot(worker->cells, &row) +
-               (glm->intercept == PL_NO_INTERCEPT ? 0.0 : (double)worker->cells[x->columns].w);
+        pl_cell_row row = cell_row(glm, worker, i);
+        return cells_margin(glm, worker, &row);
     }
     double z = pl_row_dot(glm, i, worker->u);
     if (glm->intercept == PL_PENALISED)
-        z += worker->u[x->columns];
+        z += worker->u[glm->data->x.columns];
     return worker->s * z + worker->b;
 }
 

@@ -72,16 +72,16 @@ static const struct {
                                 "--preset cocoa+"},
     {"preset=newton combine=truncated l1_ratio=0.1",
      "combine truncated takes no L1 penalty; use --l1-ratio 0, or --preset cocoa+"},
-    {"preset=hybrid combine=add", "combine add takes changes by coordinate steps, which local solver gradient does not "
+    {"preset=hybrid combine=add", "combine add takes changes by coordinate steps, which local solver sgd does not "
                                   "give; use --combine step or --local sdca"},
     {"preset=lbfgs loss=epsilon-insensitive",
      "combine lbfgs needs a smooth loss, which epsilon-insensitive is not; use --loss huber, or --preset cocoa+"},
-    {"preset=hybrid local=gradient",
+    {"preset=hybrid local=sgd",
      "preset hybrid is two methods, for which one --local or --combine cannot stand; leave them out"},
     {"preset=hybrid loss=hinge", "combine lbfgs needs a smooth loss, which hinge is not; use --loss squared-hinge, or "
                                  "--preset cocoa+"},
-    {"preset=hybrid local_epochs=2",
-     "--local-epochs has no effect with gradient x step; --local sdca or --local scd or --local sgd reads it"},
+    {"preset=hybrid batch_fraction=0.5",
+     "combine lbfgs needs all rows in every round; use --batch-fraction 1, or --combine step"},
     {"preset=gd history=5", "--history has no effect with gradient x step; --combine lbfgs reads it"},
     {"preset=gd local_epochs=2",
      "--local-epochs has no effect with gradient x step; --local sdca or --local scd or --local sgd reads it"},
@@ -93,6 +93,9 @@ static const struct {
     {"preset=online local=sgd", "--local online goes with --preset online alone"},
     {"preset=online gap=0.1", "--gap has no effect with --preset online; leave it out"},
     {"preset=online workers=2", "--workers has no effect with --preset online; leave it out"},
+    {"preset=online standardise=true",
+     "--standardise takes a pass over all rows beforehand, and a stream is seen once; leave it out, as --preset online "
+     "has rates that no column's unit matters to, or use --preset ma-sgd"},
     {"preset=online schedule=inverse", "--preset online takes --schedule normalised or adagrad"},
     {"preset=gd schedule=adagrad", "combine step has one rate for all columns; use --schedule constant, inverse or "
                                    "inverse-sqrt, or --local sgd"},

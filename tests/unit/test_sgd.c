@@ -1,5 +1,6 @@
 /* test_sgd.c: lazy and adaptive steps against plain ones, where runs end, and certificates. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/random.h"
@@ -191,6 +192,51 @@ static void the_unit_of_a_column_does_not_matter_to_normalised_rates(void **stat
     parley_data_free(b);
 }
 
+/* A quarter of a column's entries are there, as many of either sign: with values of +-c its deviation is c / 2,
+ * exactly. Column j has c = 2 x base^(j - 5). */
+static parley_data *quartered(double base) {
+    static char text[1 << 15];
+    size_t used = 0;
+    for (unsigned i = 0; i < ROWS; i++) {
+        used += (size_t)sprintf(text + used, "%d", (i * 2654435761U) >> 31 || i % 8 == 1 ? 1 : -1);
+        for (unsigned j = 0; j < COLUMNS; j++)
+            if ((i + j) % 4 == 0)
+                used += (size_t)sprintf(text + used, " %u:%.17g", j + 1,
+                                        (i / 4 >> j % 3) % 2 ? 2 * pow(base, j - 5.0) : -2 * pow(base, j - 5.0));
+        used += (size_t)sprintf(text + used, "\n");
+    }
+    return data_of(text);
+}
+
+static void standardised_steps_are_those_on_scaled_data(void **state) {
+    (void)state;
+    const char *const forms[] = {"preset=ma-sgd",
+                                 "preset=ma-sgd workers=3 l1_ratio=0.5",
+                                 "preset=ma-sgd workers=2 average_iterates=true rate=0.1 intercept=penalised",
+                                 "preset=ma-sgd workers=2 loss=hinge schedule=inverse",
+                                 "preset=ma-sgd workers=3 schedule=adagrad",
+                                 "preset=ma-sgd schedule=normalised l1_ratio=0.5",
+                                 "preset=splash workers=3 intercept=none",
+                                 "preset=hogwild loss=hinge",
+                                 "preset=hogwild l1_ratio=0.5 schedule=inverse-sqrt"};
+    parley_data *data = quartered(4.0), *scaled = quartered(1.0);
+    for (unsigned f = 0; f < COUNT(forms); f++) {
+        char words[160];
+        snprintf(words, sizeof words, "%s lambda=0.01 gap=0 rounds=6 standardise=true", forms[f]);
+        outcome one = train_once(data, words);
+        words[strlen(words) - strlen("standardise=true")] = '\0';
+        outcome other = train_once(scaled, words);
+        assert_close(one.summary[0].objective, other.summary[0].objective, 1e-12);
+        assert_close(one.summary[0].dual, other.summary[0].dual, 1e-12);
+        for (unsigned j = 0; j < COLUMNS; j++)
+            assert_close(one.model[0]->coef[j] * pow(4.0, j - 5.0), other.model[0]->coef[j], 1e-12);
+        free_models(&one);
+        free_models(&other);
+    }
+    parley_data_free(data);
+    parley_data_free(scaled);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lazy_steps_are_the_plain_ones),
@@ -200,6 +246,7 @@ int main(void) {
         cmocka_unit_test(running_means_close_the_gap_of_hinge),
         cmocka_unit_test(rates_too_large_are_taken_back),
         cmocka_unit_test(the_unit_of_a_column_does_not_matter_to_normalised_rates),
+        cmocka_unit_test(standardised_steps_are_those_on_scaled_data),
     };
     return cmocka_run_group_tests_name("sgd", tests, NULL, NULL);
 }
