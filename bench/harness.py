@@ -21,14 +21,15 @@ class Bench:
             self.datasets[name] = prepare(self.parley, name, self.folder)
         return self.datasets[name]
 
-    def repeat(self, calls, warm=False):
+    def repeat(self, calls, warm=False, most=None):
         """Runs each call once per repetition, in an order mixed anew; gives {name: what it returned each time}.
 
+        `most`: no more repetitions than this, where contestants are slow.
         `warm`: each after a run of its own that is not counted, because a virtual machine may take back memory that
         lies idle, and whoever allocates first then pays for getting it again.
         """
         found = {name: [] for name in calls}
-        for _ in range(self.repetitions):
+        for _ in range(min(self.repetitions, most or self.repetitions)):
             order = list(calls)
             self.random.shuffle(order)
             for name in order:
@@ -38,7 +39,7 @@ class Bench:
                 found[name].append(calls[name]())
         return found
 
-    def race(self, key, problem, ours, peers, strict):
+    def race(self, key, problem, ours, peers, strict, most=None):
         """All contestants on one problem: {name: (label, outcomes, worst sub-optimality)}; kept by `key`.
 
         `strict` are runs that say how low the objective can get; every peer is tuned to come within TARGET of that.
@@ -54,7 +55,7 @@ class Bench:
                 setting = tune(peer, reached)
                 labels[peer.name] = peer.label(setting)
                 calls[peer.name] = lambda peer=peer, setting=setting: peer.run(setting)
-            outcomes = self.repeat(calls)
+            outcomes = self.repeat(calls, most=most)
             self.races[key] = {
                 name: (labels[name], runs, max(reached(run.w) for run in runs)) for name, runs in outcomes.items()
             }
