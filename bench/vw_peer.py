@@ -1,4 +1,4 @@
-"""Vowpal Wabbit's one pass in a process of its own: vw_peer.py DATA BITS. Prints its seconds and progressive loss."""
+"""Vowpal Wabbit's one pass in a process of its own: vw_peer.py DATA BITS LOSS. Prints its seconds and progressive loss."""
 
 import json
 import sys
@@ -8,9 +8,9 @@ from vowpalwabbit import Workspace
 
 
 def main():
-    path, bits = sys.argv[1:]
+    path, bits, loss = sys.argv[1:]
     began = time.perf_counter()
-    learner = Workspace(f"-d {path} --loss_function logistic -b {bits} --quiet")
+    learner = Workspace(f"-d {path} --loss_function {loss} -b {bits} --quiet")
     learner.run_parser()
     learner.finish()
     seconds = time.perf_counter() - began

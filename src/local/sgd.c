@@ -2,7 +2,8 @@
  *
  * Rates: rate, rate / (1 + passes), rate / sqrt(1 + passes), or each entry's own (adaptive.h). Averaged copies settle
  * at a distance from the optimum that grows with the rate: when the objective that the workers meet as they go has not
- * fallen for some rounds, the rate is halved; when it has risen far, the run goes back to where it was least.
+ * fallen for some rounds, the rate is halved; when it has risen far, the run goes back to where it was least. Without a
+ * penalty a rate that was not given doubles as long as the objective falls fast, until it has been halved once.
  *
  * The certificate is the gradient solver's, t = -loss'(z). Where the loss is not smooth that never closes the gap:
  * there t is a running mean of the slopes that the steps met, which is as feasible as they are. */
@@ -19,6 +20,11 @@
 #define FAR 2.0        /* times the least objective: diverging */
 #define BACK_OFF 0.125 /* of the rate, then */
 #define HALVINGS 40
+#define STEADY                                                                                                         \
+    0.03           /* of the objective, in a round: without a penalty the optimum may be infinitely far, and larger    \
+                    */
+#define FASTER 2.0 /* rates are tried while it falls by so much, until one has had to be halved */
+#define SAMPLE_STREAM 0x7761746368ULL /* apart from the streams that order rows */
 
 static double rate_at(const pl_sgd *sgd, double passes) {
     switch (sgd->schedule) {
@@ -78,16 +84,18 @@ static void report(const pl_sgd *sgd, unsigned k, pl_update *update) {
                                                       : 0.0};
 }
 
-/* Loss of a worker's part of the sample at v. */
+/* Loss of a worker's part of the sample at v. Rows at random distances: labels in files may take turns. */
 static void sample_task(void *context, unsigned k) {
     pl_sgd *sgd = context;
     const pl_glm *glm = sgd->glm;
+    pl_stream stream = pl_stream_make(sgd->team->seed ^ SAMPLE_STREAM, sgd->team->first + k, 0);
     double slope, curvature, sum = 0, b = glm->intercept == PL_NO_INTERCEPT ? 0.0 : sgd->v[glm->data->x.columns];
     double began = pl_engine_now(sgd->team->engine);
     for (unsigned p = k * sgd->team->lanes; p < (k + 1) * sgd->team->lanes; p++)
         for (uint64_t r = 0; r < sgd->team->parts[p].count; r++) {
             pl_range range = sgd->team->parts[p].ranges[r];
-            for (uint64_t i = range.begin; i < range.end; i += sgd->stride)
+            uint64_t i = range.begin + pl_random_below(&stream, sgd->stride);
+            for (; i < range.end; i += 1 + pl_random_below(&stream, 2 * sgd->stride - 1))
                 sum += pl_share(glm, i) * glm->loss->expand(glm->loss, pl_row_dot(glm, i, sgd->v) + b,
                                                             pl_target(glm, i), &slope, &curvature);
         }
@@ -117,6 +125,9 @@ static parley_status watch(pl_sgd *sgd, double *v, parley_error *error) {
     if (status != PARLEY_OK)
         return status;
     if (found < sgd->least) {
+        bool fell = isfinite(sgd->least) && sgd->least - found > STEADY * fabs(sgd->least);
+        if (fell && sgd->may_rise && sgd->halved == 0 && !pl_sgd_adapts(sgd) && !decays)
+            sgd->rate *= FASTER;
         sgd->since = 0;
         sgd->helped = sgd->helped || isfinite(sgd->least);
         sgd->least = found;

@@ -43,6 +43,9 @@ typedef struct pl_sgd {
     pl_schedule schedule;
     double rate;
     double importance; /* times that each row counts */
+    bool may_rise;     /* the rate: no penalty, and none was given */
+    bool uneven;       /* columns' values are of very different sizes */
+    double ease;       /* of an intercept's steps: what its rate is multiplied by; sgd_step.c */
     bool average;      /* iterates */
     bool started;      /* v is where the run begins */
     uint64_t copied;   /* doubles of `copies` for each worker and entry */

@@ -2,19 +2,20 @@
  * sample of rows is made at rates that are factors of two apart, and each outcome is judged on other rows (Bottou's
  * calibration). The first worker's rank does it and tells the others.
  *
- * Schedule auto is constant, unless the columns are scaled so differently that normalised rates gain far more. */
+ * Schedule auto is constant, unless columns are of very different sizes and normalised rates gain nearly as much. */
 #include <math.h>
 #include <string.h>
 
+#include "base/random.h"
 #include "engine/collective.h"
 #include "local/sgd.h"
 
-#define SAMPLE 1000    /* rows to step on, and as many to judge by */
-#define TRIALS 24      /* either way */
-#define FAILURES 3     /* in a row, because small samples are noisy */
-#define LITTLE 1e-2    /* of the objective, to be gained on a sample that tells anything */
-#define MUCH 0.1       /* of it, by rates that are preferred */
-#define FAR_MORE 1.5   /* times what others gain */
+#define SAMPLE 1000 /* rows to step on, and as many to judge by */
+#define TRIALS 24   /* either way */
+#define FAILURES 3  /* in a row, because small samples are noisy */
+#define LITTLE 1e-2 /* of the objective, to be gained on a sample that tells anything */
+#define MOST 0.7    /* of what plain rates gain on the sample: normalised ones gain more later */
+#define TRIAL_STREAM 0x747269616cULL
 #define FIRST_RATE 0.5 /* of adaptive schedules, as in Vowpal Wabbit */
 
 static void forget(const pl_sgd *sgd, pl_sgd_worker *worker) {
@@ -25,11 +26,6 @@ static void forget(const pl_sgd *sgd, pl_sgd_worker *worker) {
         memcpy(sgd->v, sgd->null, sgd->glm->size * sizeof *sgd->v);
 }
 
-/* Every `stride`-th bucket from `first`: files are often sorted. */
-static uint64_t sample_bucket(const pl_sgd_worker *worker, uint64_t n, uint64_t count) {
-    return worker->buckets[n * worker->count / count];
-}
-
 /* Objective on the sample after a pass over the other half of it. */
 static double outcome(pl_sgd *sgd, pl_sgd_worker *worker, uint64_t count, double rate) {
     const pl_glm *glm = sgd->glm;
@@ -38,9 +34,9 @@ static double outcome(pl_sgd *sgd, pl_sgd_worker *worker, uint64_t count, double
     worker->v = sgd->v;
     pl_sgd_begin(sgd, worker);
     for (uint64_t n = 0; n < count; n += 2)
-        pl_sgd_visit(sgd, worker, sample_bucket(worker, n, count), rate);
+        pl_sgd_visit(sgd, worker, worker->buckets[n], rate);
     for (uint64_t n = 1; n < count; n += 2) {
-        uint64_t bucket = sample_bucket(worker, n, count);
+        uint64_t bucket = worker->buckets[n];
         for (uint64_t i = pl_bucket_row(bucket); i < pl_bucket_end(bucket); i++) {
             double z = pl_sgd_margin(sgd, worker, i), q = pl_share(glm, i);
             loss += q * glm->loss->expand(glm->loss, z, pl_target(glm, i), &slope, &curvature);
@@ -75,7 +71,7 @@ static bool go_on(pl_sgd *sgd, pl_sgd_worker *worker, uint64_t count, double fac
 
 static double safe_rate(const pl_sgd *sgd) {
     const pl_glm *glm = sgd->glm;
-    double norm2 = glm->mean_norm2 + (glm->intercept == PL_NO_INTERCEPT ? 0.0 : 1.0);
+    double norm2 = glm->mean_norm2 + sgd->ease;
     double curvature = isfinite(glm->loss->curvature_bound) ? glm->loss->curvature_bound : 1.0;
     return pl_sgd_adapts(sgd) ? FIRST_RATE : 1.0 / (curvature * norm2 + glm->l2);
 }
@@ -103,13 +99,22 @@ static double try_rates(pl_sgd *sgd, pl_schedule schedule, double given, double 
 static void settle(pl_sgd *sgd, pl_schedule asked, bool may_adapt, double given) {
     double null;
     double plain = try_rates(sgd, asked == PL_ANY ? PL_CONSTANT : asked, given, &null);
-    if (asked != PL_ANY || !may_adapt)
+    if (asked != PL_ANY || !may_adapt || !sgd->uneven)
         return;
     double rate = sgd->rate, normalised = try_rates(sgd, PL_NORMALISED, given, &null);
-    if (null - normalised > fmax(MUCH * fabs(null), FAR_MORE * (null - plain)))
+    if (null - normalised > fmax(LITTLE * fabs(null), MOST * (null - plain)))
         return;
     sgd->schedule = PL_CONSTANT;
     sgd->rate = rate;
+}
+
+/* The sample is the first of the shuffled rows, because labels in files are sorted, or take turns. */
+static void settle_on_sample(pl_sgd *sgd, pl_schedule asked, bool may_adapt, double given) {
+    pl_sgd_worker *worker = &sgd->workers[0];
+    pl_stream stream = pl_stream_make(sgd->team->seed ^ TRIAL_STREAM, 0, 0);
+    pl_shuffle(&stream, worker->buckets, worker->count);
+    settle(sgd, asked, may_adapt, given);
+    pl_bucket_fill(sgd->team, 0, pl_bucket_rows(sgd->glm->data), worker->buckets);
 }
 
 parley_status pl_sgd_settle(pl_sgd *sgd, const pl_setup *setup, parley_error *error) {
@@ -117,6 +122,7 @@ parley_status pl_sgd_settle(pl_sgd *sgd, const pl_setup *setup, parley_error *er
     pl_schedule asked = (pl_schedule)setup->settings->schedule;
     double given = setup->settings->rate, *t = sgd->t, *sums = team->worker_sums, settled[2];
     sgd->null = setup->null;
+    sgd->may_rise = isnan(given) && sgd->glm->lambda == 0;
     memcpy(sgd->v_least, setup->null, sgd->glm->size * sizeof *sgd->v_least);
     sgd->v = sgd->v_least;
     sgd->t = NULL; /* what a trial meets is no dual point */
@@ -126,7 +132,7 @@ parley_status pl_sgd_settle(pl_sgd *sgd, const pl_setup *setup, parley_error *er
             sgd->schedule = asked;
             sgd->rate = given;
         } else
-            settle(sgd, asked, pl_sgd_may_adapt(setup), given);
+            settle_on_sample(sgd, asked, pl_sgd_may_adapt(setup), given);
         sums[0] = sgd->rate;
         sums[1] = (double)sgd->schedule;
     }

@@ -7,6 +7,7 @@
 #include "local/sgd.h"
 
 #define SAMPLE_ROWS 2000 /* at least, by which rounds are watched, where there are as many */
+#define UNEVEN 1.0       /* deviation of the logarithm of columns' sizes */
 #define SAMPLE_STRIDE 8  /* of all rows one in this many, at least */
 
 void pl_sgd_close(pl_local *local) {
@@ -144,6 +145,41 @@ static parley_status count_rows(pl_sgd *sgd, parley_error *error) {
     return status;
 }
 
+static void add_squares(const void *context, const pl_part *part, double *sums) {
+    const pl_glm *glm = context;
+    for (uint64_t r = 0; r < part->count; r++)
+        for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++)
+            pl_plain_add_squares(glm, i, pl_share(glm, i), sums);
+}
+
+/* Sizes of columns. The free intercept's rate: the mean square of a column, each by its part in the rows' norms. */
+static parley_status measure_columns(pl_sgd *sgd, parley_error *error) {
+    const pl_glm *glm = sgd->glm;
+    double *squares, sum = 0, sum2 = 0, logs[3] = {0};
+    sgd->ease = glm->intercept == PL_NO_INTERCEPT ? 0.0 : 1.0;
+    if (glm->data->x.columns == 0)
+        return PARLEY_OK;
+    parley_status status = pl_take(&squares, glm->data->x.columns, sizeof *squares, "squares of columns", error);
+    if (status == PARLEY_OK)
+        status = pl_sum_tables(sgd->team, glm->data->x.columns, add_squares, glm, squares, error);
+    for (uint64_t j = 0; status == PARLEY_OK && j < glm->data->x.columns; j++) {
+        double scale = pl_column_scale(glm, j), square = squares[j] * scale * scale;
+        sum += square;
+        sum2 += square * square;
+        if (square > 0 && sgd->rare) { /* root mean square of the values that are there, by how many they are */
+            double there = 1.0 / (double)sgd->rare[j], size = 0.5 * log(square / there);
+            logs[0] += there;
+            logs[1] += there * size;
+            logs[2] += there * size * size;
+        }
+    }
+    sgd->uneven = logs[0] * logs[2] - logs[1] * logs[1] > UNEVEN * UNEVEN * logs[0] * logs[0];
+    if (sum2 > 0 && glm->intercept == PL_FREE)
+        sgd->ease = sum2 / sum;
+    pl_free(squares);
+    return status;
+}
+
 static parley_status open_arrays(pl_sgd *sgd, const pl_setup *setup, parley_error *error) {
     uint64_t rows = setup->glm->data->x.rows, size = setup->glm->size, hosted = setup->team->hosted;
     bool smooth = setup->glm->loss->smooth;
@@ -188,6 +224,8 @@ parley_status pl_sgd_open(const pl_setup *setup, pl_local **out, parley_error *e
         status = open_workers(sgd, setup, error);
     if (status == PARLEY_OK && (pl_sgd_may_adapt(setup) || sgd->in_place))
         status = count_rows(sgd, error);
+    if (status == PARLEY_OK)
+        status = measure_columns(sgd, error);
     if (status == PARLEY_OK)
         status = pl_sgd_settle(sgd, setup, error);
     if (status != PARLEY_OK) {

@@ -2,6 +2,9 @@
  *
  *     w <- soft(w + eta r t x_i, eta l1) / (1 + eta l2)
  *
+ * A free intercept's 1 in every row would make b jump by eta, which is large where a row's norm is spread over many
+ * entries: its steps are multiplied by sum m_j^2 / sum m_j, m_j the mean square of column j.
+ *
  * Only the entries of the row are touched, in one of three ways.
  *
  * Lazy: w = s u. The row adds eta r t x_i / s to u, then s shrinks by 1 + eta l2, and a clock advances by eta l1 / s;
@@ -76,14 +79,14 @@ static void lazy_row(pl_sgd *sgd, pl_sgd_worker *worker, uint64_t i, double eta)
     if (worker->clock && glm->intercept == PL_PENALISED)
         catch_up(worker, b);
     double weight = eta * weight_of(sgd, worker, i), z = pl_sgd_margin(sgd, worker, i);
-    double h = weight * (glm->norm2[i] + (glm->intercept == PL_NO_INTERCEPT ? 0.0 : 1.0));
+    double h = weight * (glm->norm2[i] + sgd->ease);
     double step = weight * slope_at(sgd, worker, i, z, h), du = step / worker->s;
     if (step != 0) {
         pl_row_add(glm, i, du, worker->u);
         if (worker->mean)
             pl_row_add(glm, i, -worker->tau * du, worker->mean);
         if (glm->intercept == PL_FREE)
-            worker->b += step;
+            worker->b += sgd->ease * step;
         if (glm->intercept == PL_PENALISED)
             worker->u[b] += du;
         if (glm->intercept == PL_PENALISED && worker->mean)
@@ -157,7 +160,7 @@ static void shared_row(pl_sgd *sgd, pl_sgd_worker *worker, uint64_t i, double et
     for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++)
         shared_entry(sgd, x->index[e], step * value_at(glm, e), eta);
     if (glm->intercept != PL_NO_INTERCEPT)
-        shared_entry(sgd, x->columns, step, eta);
+        shared_entry(sgd, x->columns, sgd->ease * step, eta);
 }
 
 static double shared_margin(const pl_sgd *sgd, uint64_t i) {

@@ -13,7 +13,7 @@
 /* What a plain run keeps: every entry is touched in every step. */
 typedef struct plain {
     double w[COLUMNS + 1], sum[COLUMNS + 1]; /* the model, intercept last; the sum of iterates */
-    double l1, l2, rate;
+    double l1, l2, rate, ease;               /* ease: of a free intercept's steps */
     pl_intercept intercept;
     uint64_t steps;
 } plain;
@@ -30,7 +30,7 @@ static void plain_step(plain *plain, const parley_data *data, const pl_loss *los
     loss->expand(loss, z, y, &slope, &curvature);
     for (unsigned j = 0; j <= COLUMNS; j++) {
         bool penalised = j < COLUMNS || plain->intercept == PL_PENALISED;
-        double w = plain->w[j] - eta * slope * x[j];
+        double w = plain->w[j] - eta * slope * x[j] * (penalised ? 1.0 : plain->ease);
         plain->w[j] = penalised ? pl_soft(w, eta * plain->l1) / (1.0 + eta * plain->l2) : w;
         plain->sum[j] += plain->w[j];
     }
@@ -57,6 +57,18 @@ static parley_data *aligned(void) {
     return data;
 }
 
+/* sum m_j^2 / sum m_j, m_j the mean square of column j. */
+static double ease_of(const parley_data *data) {
+    double square[COLUMNS] = {0}, sum = 0, sum2 = 0;
+    for (uint64_t e = 0; e < data->x.nonzeros; e++)
+        square[data->x.index[e]] += data->x.value ? (double)data->x.value[e] * (double)data->x.value[e] : 1.0;
+    for (unsigned j = 0; j < COLUMNS; j++) {
+        sum += square[j] / ROWS;
+        sum2 += square[j] / ROWS * square[j] / ROWS;
+    }
+    return sum2 / sum;
+}
+
 static void check_plain(parley_data *(*make)(void), const char *words, double lambda, double l1_ratio,
                         pl_intercept intercept, bool average, double rate, double tolerance) {
     static const char *const intercepts[] = {"free", "penalised", "none"};
@@ -73,6 +85,7 @@ static void check_plain(parley_data *(*make)(void), const char *words, double la
         order[i] = i;
         positive += data->label[i] > 0;
     }
+    plain.ease = ease_of(data);
     if (intercept == PL_FREE)
         plain.w[COLUMNS] = log((double)positive / (double)(ROWS - positive));
     for (uint64_t epoch = 0; epoch < 2; epoch++) {
