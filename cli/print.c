@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "cli.h"
 
 #define NAME_WIDTH 14
@@ -65,6 +66,18 @@ void json_append(json_t **list, json_t *value) {
         return;
     json_decref(*list);
     *list = NULL;
+}
+
+json_t *json_seconds(const parley_summary *summary, double read, double started) {
+    json_t *seconds = json_object();
+    json_put(&seconds, "read", json_number(read));
+    json_put(&seconds, "setup", json_number(summary->setup_seconds));
+    json_put(&seconds, "compute", json_number(summary->compute_seconds));
+    json_put(&seconds, "exchange", json_number(summary->exchange_seconds));
+    json_put(&seconds, "wait", json_number(summary->wait_seconds));
+    json_put(&seconds, "evaluate", json_number(summary->evaluate_seconds));
+    json_put(&seconds, "total", json_number(pl_now() - started));
+    return seconds;
 }
 
 int json_print(const command *command, json_t *object) {

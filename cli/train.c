@@ -105,19 +105,6 @@ static parley_status work(run *run, parley_error *error) {
     return status;
 }
 
-static json_t *seconds_json(const run *run) {
-    const parley_summary *summary = &run->summary;
-    json_t *seconds = json_object();
-    json_put(&seconds, "read", json_number(run->read_seconds));
-    json_put(&seconds, "setup", json_number(summary->setup_seconds));
-    json_put(&seconds, "compute", json_number(summary->compute_seconds));
-    json_put(&seconds, "exchange", json_number(summary->exchange_seconds));
-    json_put(&seconds, "wait", json_number(summary->wait_seconds));
-    json_put(&seconds, "evaluate", json_number(summary->evaluate_seconds));
-    json_put(&seconds, "total", json_number(pl_now() - run->started));
-    return seconds;
-}
-
 static json_t *summary_json(const run *run) {
     const parley_summary *summary = &run->summary;
     json_t *object = json_object();
@@ -154,7 +141,7 @@ static json_t *summary_json(const run *run) {
     }
     if (!isnan(summary->progressive_loss))
         json_put(&object, "progressive_loss", json_number(summary->progressive_loss));
-    json_put(&object, "seconds", seconds_json(run));
+    json_put(&object, "seconds", json_seconds(summary, run->read_seconds, run->started));
     json_put(&object, "bytes_sent", json_count(summary->bytes_sent));
     json_put(&object, "peak_rss_bytes", json_count(pl_peak_bytes()));
     json_put(&object, "model", json_string(run->settings->model));

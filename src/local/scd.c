@@ -21,6 +21,7 @@
 
 #define MOST_PROGRESS 0.01 /* working sets are solved to their share of the non-zeros as a part of the gap, but */
 #define LEAST_PROGRESS 0.1 /* within these: the smaller they are the less it costs against the next look */
+#define GRAM_PROGRESS 1e-6 /* with steps by inner products that is next to nothing */
 #define TARGET_SHARE 0.5   /* but not beyond this part of what the run wants */
 #define READING 0.4        /* a pass that only reads, against one that steps */
 
@@ -69,7 +70,7 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
     pl_scd *this = (pl_scd *)local;
     pl_engine *engine = this->team->engine;
     double began = pl_engine_now(engine), workers = this->team->workers;
-    double progress = fmin(LEAST_PROGRESS, fmax(MOST_PROGRESS, this->share));
+    double progress = this->gram.slots ? GRAM_PROGRESS : fmin(LEAST_PROGRESS, fmax(MOST_PROGRESS, this->share));
     bool look = !this->renewed && (this->columns_known || this->l1_then == 0);
     (void)evaluation;
     parley_status status = look ? pl_scd_look(this, v, error) : pl_scd_look_rows(this, v, error);
@@ -87,7 +88,10 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
     else
         this->tolerance *= LEAST_PROGRESS; /* nobody looked: go on with the same sets */
     double looked = pl_engine_now(engine) - began;
-    engine->type->run(engine, solve_task, this, this->team->hosted);
+    if (this->team->hosted == 1)
+        solve_task(this, 0); /* itself, so that it has the threads */
+    else
+        engine->type->run(engine, solve_task, this, this->team->hosted);
     report(this, looked, update);
     if (this->choosing)
         this->l1_then = fmax(this->glm->l1, 1e-300);
@@ -197,7 +201,7 @@ static parley_status start(pl_local *local, const double *w, double *v, parley_e
     }
     this->b = this->glm->intercept == PL_FREE ? w[x->rows] : 0.0;
     this->objective = INFINITY;
-    this->l1_then = 0;
+    this->l1_then = this->l1_before = 0;
     this->rows_known = this->columns_known = this->penalty_known = this->renewed = false;
     return PARLEY_OK;
 }
@@ -207,6 +211,8 @@ static parley_status renew(pl_local *local, double *v, parley_error *error) {
     pl_scd *this = (pl_scd *)local;
     (void)v, (void)error;
     this->renewed = this->l1_then > 0;
+    this->l1_before = this->l1_then;
+    this->again = this->columns_known;
     this->columns_known = this->penalty_known = false;
     this->objective = INFINITY;
     return PARLEY_OK;

@@ -32,6 +32,23 @@ typedef struct pl_scd_worker {
     bool solved;                /* the set is solved as well as was asked for */
 } pl_scd_worker;
 
+/* Inner products of columns in working sets; arrays are by slot, the columns' order of coming. */
+typedef struct pl_scd_gram {
+    uint64_t capacity, slots;
+    uint32_t *slot;         /* of a column; `capacity` or above: it has none */
+    uint64_t *column;       /* of a slot */
+    float *table;           /* capacity x capacity */
+    double *norm2, *mass;   /* as of columns below */
+    double *slope, *ahead;  /* of the model, by w_j; scratch */
+    double *then, *change;  /* w when the last model began; slopes then, and how they changed */
+    double sum_then, moved; /* sum of all rows' slopes then; the intercept's way since */
+    uint64_t known;         /* slots for which these are */
+    double *curvature;      /* rows: q loss'' of which the table is */
+    double *sums;           /* scratch of the tasks that fill it */
+    double total;           /* sum q loss'' */
+    double credit;          /* visits of non-zeros that were made, less those that filling cost */
+} pl_scd_gram;
+
 typedef struct pl_scd {
     pl_local base;
     const pl_glm *glm;
@@ -62,15 +79,19 @@ typedef struct pl_scd {
     double drift;                 /* distance of t from then; negative: never looked */
     bool all;                     /* this look is at all columns */
     double *sums;                 /* scratch of the passes over columns */
+    pl_scd_gram gram;             /* of a worker that is alone; of no capacity: there is none */
     double b;                     /* the intercept on top of v */
     bool rows_known;              /* loss, slope and metric are those of v */
     bool columns_known;           /* u is that of v */
+    bool again;                   /* or was, for columns that were not far below l1_looked */
+    double l1_looked;             /* l1 at the last look */
     bool renewed;                 /* the penalty became another one since */
     bool choosing;                /* working sets, in this round */
     bool penalty_known;           /* and the next three are those of the penalty as well */
     double objective, gap;        /* at v */
     double largest;               /* |u_j| */
     pl_evaluation found, evaluation; /* over the rows, t not repaired; the same as the loop wants it */
+    double l1_before;                /* l1 before it was made smaller; 0: it was not */
     double l1_then;                  /* l1 when the working sets were last chosen; 0: never */
     double curvature_squares;        /* sum q t^2 / loss'' */
     double sigma;                    /* of this round */
@@ -94,6 +115,20 @@ parley_status pl_scd_look(pl_scd *scd, const double *v, parley_error *error);
 
 /* scd_set.c: chooses the worker's next working set by u and w. */
 void pl_scd_choose(pl_scd *scd, pl_scd_worker *worker);
+
+/* scd_gram.c: has the table ready for the worker's set, and slopes of the model at hand; false: it does not pay. */
+#define PL_SCD_GRAM_TASKS 16
+#define PL_SCD_GRAM_SPARE                                                                                              \
+    64 /* where sums of columns without a slot go; of several, so that they do not wait for each other */
+static inline void pl_scd_gram_leave(pl_scd_gram *gram, uint64_t j) {
+    gram->slot[j] = (uint32_t)(gram->capacity + j % PL_SCD_GRAM_SPARE);
+}
+bool pl_scd_gram_prepare(pl_scd *scd, const pl_scd_worker *worker);
+void pl_scd_gram_empty(pl_scd_gram *gram);
+/* Learns from how slopes changed since the last model, to which `moved` belongs; `sum` is that over the rows. */
+void pl_scd_gram_follow(pl_scd *scd, double sum);
+/* slope += a x row of the table. */
+void pl_scd_gram_move(const pl_scd_gram *gram, uint64_t slot, double a, double *slope);
 
 /* scd_ahead.c: the best affine combination of the past, in `ahead` (members entries); false: there is none. */
 bool pl_scd_extrapolate(const double *past, uint64_t members, double *ahead);

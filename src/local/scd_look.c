@@ -106,8 +106,8 @@ static double reach_of(const pl_scd *this, uint64_t j) {
 }
 
 /* |u_j| cannot have come up to l1 since all columns were looked at. */
-static bool far_below(const pl_scd *this, uint64_t j) {
-    return fabs(this->anchor_u[j]) + (1.0 + 1e-9) * this->drift * this->reach[j] < this->glm->l1;
+static bool far_below(const pl_scd *this, uint64_t j, double l1) {
+    return fabs(this->anchor_u[j]) + (1.0 + 1e-9) * this->drift * this->reach[j] < l1;
 }
 
 static void dot_task(void *context, unsigned task) {
@@ -118,7 +118,9 @@ static void dot_task(void *context, unsigned task) {
     positions(this, task, &begin, &end);
     for (uint64_t n = begin; n < end; n++) {
         uint64_t j = worker->column[n];
-        if (!this->all && far_below(this, j)) {
+        if (this->again && !far_below(this, j, this->l1_looked))
+            continue;
+        if (!this->all && far_below(this, j, this->glm->l1)) {
             this->u[j] = this->anchor_u[j];
         } else if (j < x->rows) {
             uint64_t first = x->start[j];
@@ -145,7 +147,7 @@ static void count_task(void *context, unsigned task) {
     uint64_t begin, end, count = 0;
     positions(this, task, &begin, &end);
     for (uint64_t n = begin; n < end; n++)
-        if (!far_below(this, worker->column[n]))
+        if (!far_below(this, worker->column[n], this->glm->l1))
             count += pl_scd_entries(this, worker->column[n]);
     this->sums[(uint64_t)task * COLUMN_SUMS] = (double)count;
 }
@@ -261,8 +263,14 @@ static parley_status decide(pl_scd *this, parley_error *error) {
     return status;
 }
 
+/* Where only the penalty changed, t is what it was: columns come into sight that were far below the last l1. */
+static void look_again(pl_scd *this) {
+    this->all = false;
+    run_columns(this, dot_task);
+}
+
 /* Makes t, and u from it. */
-static parley_status look_columns(pl_scd *this, const double *v, parley_error *error) {
+static parley_status make_dual_point(pl_scd *this, const double *v, parley_error *error) {
     double sides[PL_ROW_SUMS];
     row_pass pass = {this, v, {1, 1}};
     parley_status status = pl_total_rows(this->team, side_row, &pass, PL_ROW_SUMS, sides, error);
@@ -281,8 +289,20 @@ static parley_status look_columns(pl_scd *this, const double *v, parley_error *e
         memcpy(this->anchor_qt, this->qt, this->x->columns * sizeof *this->qt);
         this->drift = 0;
     }
-    this->columns_known = true;
-    this->renewed = this->penalty_known = false;
+    return status;
+}
+
+static parley_status look_columns(pl_scd *this, const double *v, parley_error *error) {
+    parley_status status = PARLEY_OK;
+    if (this->again && this->glm->l1 > 0 && this->l1_looked > 0)
+        look_again(this);
+    else {
+        this->again = false;
+        status = make_dual_point(this, v, error);
+    }
+    this->l1_looked = this->glm->l1;
+    this->columns_known = status == PARLEY_OK;
+    this->again = this->renewed = this->penalty_known = false;
     return status;
 }
 

@@ -39,8 +39,8 @@ void pl_scd_choose(pl_scd *this, pl_scd_worker *worker) {
     if (l1 > 0) {
         wanted = (wanted < FIRST_SET ? FIRST_SET : wanted) - worker->supported;
         least = cut(this, worker, inverse, wanted);
-        if (this->l1_then > l1) {
-            unsigned strong = bin_of(fmax(0.0, 2.0 * l1 - this->l1_then) * inverse);
+        if (this->l1_before > l1) {
+            unsigned strong = bin_of(fmax(0.0, 2.0 * l1 - this->l1_before) * inverse);
             least = strong > least ? strong : least;
         }
     }

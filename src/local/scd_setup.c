@@ -9,14 +9,41 @@
 #define BY_COLUMN 6 /* arrays of all columns */
 #define ALL_ROWS 5  /* and of all rows */
 #define SUMS 4      /* of a chunk */
+#define GRAM 3000   /* columns at most */
 
 void pl_scd_close(pl_local *local) {
     pl_scd *this = (pl_scd *)local;
     if (!this)
         return;
-    void *owned[] = {this->workers, this->wide,  this->lists, this->values,   this->rests,     this->w,
-                     this->u,       this->norm2, this->mass,  this->loss,     this->slope,     this->metric,
-                     this->qt,      this->sums,  this->reach, this->anchor_u, this->anchor_qt, this};
+    void *owned[] = {this->workers,
+                     this->wide,
+                     this->lists,
+                     this->values,
+                     this->rests,
+                     this->w,
+                     this->u,
+                     this->norm2,
+                     this->mass,
+                     this->loss,
+                     this->slope,
+                     this->metric,
+                     this->qt,
+                     this->sums,
+                     this->reach,
+                     this->anchor_u,
+                     this->anchor_qt,
+                     this->gram.slot,
+                     this->gram.column,
+                     this->gram.table,
+                     this->gram.norm2,
+                     this->gram.mass,
+                     this->gram.slope,
+                     this->gram.ahead,
+                     this->gram.then,
+                     this->gram.change,
+                     this->gram.curvature,
+                     this->gram.sums,
+                     this};
     for (unsigned i = 0; i < sizeof owned / sizeof *owned; i++)
         pl_free(owned[i]);
 }
@@ -28,10 +55,49 @@ static uint64_t owned_columns(const pl_team *columns) {
     return count;
 }
 
+/* Only a worker that is alone has a table: what one of many steps on changes too much from round to round. */
+static uint64_t gram_capacity(const pl_setup *setup) {
+    const pl_glm *glm = setup->glm;
+    uint64_t columns = setup->by_column->rows;
+    bool wanted = setup->team->workers == 1 && setup->team->hosted == 1 && glm->l1_ratio > 0 &&
+                  glm->intercept != PL_PENALISED && setup->settings->updates != PL_DELAYED;
+    return !wanted ? 0 : columns < GRAM ? columns : GRAM;
+}
+
+static uint64_t gram_bytes(uint64_t capacity, uint64_t rows, uint64_t columns) {
+    if (capacity == 0)
+        return 0;
+    return capacity * capacity * sizeof(float) + columns * sizeof(uint32_t) +
+           (rows + 7 * capacity + PL_SCD_GRAM_TASKS * (capacity + PL_SCD_GRAM_SPARE)) * sizeof(double);
+}
+
 uint64_t pl_scd_bytes(const pl_setup *setup) {
     uint64_t rows = setup->by_column->columns, columns = setup->by_column->rows + 1;
     return (rows * (ALL_ROWS + (uint64_t)setup->team->hosted * BY_ROW) + columns * BY_COLUMN) * sizeof(double) +
-           owned_columns(setup->columns) * ((5 + PL_SCD_PAST) * sizeof(double) + 1);
+           owned_columns(setup->columns) * ((5 + PL_SCD_PAST) * sizeof(double) + 1) +
+           gram_bytes(gram_capacity(setup), rows, columns - 1);
+}
+
+static bool take_gram(pl_scd *this, uint64_t capacity) {
+    pl_scd_gram *gram = &this->gram;
+    if (capacity == 0)
+        return true;
+    gram->slot = pl_alloc(this->x->rows, sizeof *gram->slot);
+    gram->column = pl_alloc(capacity, sizeof *gram->column);
+    gram->table = pl_alloc(capacity * capacity, sizeof *gram->table);
+    gram->norm2 = pl_alloc(capacity, sizeof *gram->norm2);
+    gram->mass = pl_alloc(capacity, sizeof *gram->mass);
+    gram->slope = pl_alloc(capacity, sizeof *gram->slope);
+    gram->ahead = pl_alloc(capacity, sizeof *gram->ahead);
+    gram->then = pl_alloc(capacity, sizeof *gram->then);
+    gram->change = pl_alloc(capacity, sizeof *gram->change);
+    gram->curvature = pl_alloc(this->x->columns, sizeof *gram->curvature);
+    gram->sums = pl_alloc(PL_SCD_GRAM_TASKS * (capacity + PL_SCD_GRAM_SPARE), sizeof *gram->sums);
+    gram->capacity = capacity;
+    for (uint64_t j = 0; gram->slot && j < this->x->rows; j++)
+        pl_scd_gram_leave(gram, j);
+    return gram->slot && gram->column && gram->table && gram->norm2 && gram->mass && gram->slope && gram->ahead &&
+           gram->then && gram->change && gram->curvature && gram->sums;
 }
 
 static void place_rows(pl_scd *this) {
@@ -107,7 +173,7 @@ parley_status pl_scd_open(const pl_setup *setup, pl_local **out, parley_error *e
                      .caution = 1};
     this->even = this->quadratic && !glm->data->weight ? 1.0 / glm->total : 0.0;
     this->chunks = setup->team->workers < CHUNKS ? CHUNKS / setup->team->workers : 1;
-    if (!take_arrays(this))
+    if (!take_arrays(this) || !take_gram(this, gram_capacity(setup)))
         status = pl_fail_memory(error, "scd", pl_scd_bytes(setup));
     if (status == PARLEY_OK)
         status = pl_null_objective(glm, setup->team, &scale, &b, error);

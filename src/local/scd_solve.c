@@ -18,12 +18,15 @@
 
 #define MODEL_PROGRESS 0.5 /* a model is solved until its gap is this part of what it was */
 #define MODEL_EPOCHS 20    /* and for so many epochs at most */
+#define GRAM_PROGRESS 0.05 /* the same where steps are by the table, and cost little beside a model */
+#define GRAM_EPOCHS 200
 #define ORDER_EPOCHS (3 * PL_SCD_PAST)
 #define HALVINGS 40
-#define LONE 64       /* times as long may a round of one worker be, for which nobody waits */
-#define ENOUGH 0.01   /* of the decrease that the model promised */
-#define LEAST_H 1e-10 /* of a column's curvature, that eliminating b leaves at least */
-#define MOST_REST 3   /* levels of rest: 2^level - 1 epochs */
+#define LONE 64        /* times as long may a round of one worker be, for which nobody waits */
+#define ENOUGH 0.01    /* of the decrease that the model promised */
+#define ROUNDING 1e-13 /* of a sum over rows: what is less does not count as a rise */
+#define LEAST_H 1e-10  /* of a column's curvature, that eliminating b leaves at least */
+#define MOST_REST 3    /* levels of rest: 2^level - 1 epochs */
 
 /* What an epoch saw of the gap, from when it visited each member. */
 typedef struct gap_sums {
@@ -36,6 +39,7 @@ typedef struct solver {
     const pl_matrix *x;
     double l1, l2, sigma;
     bool free;       /* the intercept is eliminated */
+    bool gram;       /* steps are by inner products of columns */
     double mass;     /* sum q loss'' */
     double shift;    /* of the intercept under the model */
     double loss;     /* sum q loss(z) */
@@ -127,12 +131,16 @@ static void step(solver *solver, uint64_t m, bool measure) {
     pl_scd *this = solver->scd;
     pl_scd_worker *worker = solver->worker;
     uint64_t j = worker->set[m];
-    if (measure)
+    if (measure && !solver->gram)
         measure_column(solver, j);
-    double mass = solver->free ? this->mass[j] : 0.0, w = this->w[j];
-    double h = solver->sigma * fmax(this->norm2[j] - mass * mass / solver->mass, LEAST_H * this->norm2[j]);
-    double g = column_dot(solver, j, worker->slope) + solver->shift * mass;
-    worker->visited += (double)pl_scd_entries(this, j);
+    uint64_t slot = solver->gram ? this->gram.slot[j] : 0;
+    double mass = !solver->free ? 0.0 : solver->gram ? this->gram.mass[slot] : this->mass[j], w = this->w[j];
+    double norm2 = solver->gram ? this->gram.norm2[slot] : this->norm2[j];
+    double h = solver->sigma * fmax(norm2 - mass * mass / solver->mass, LEAST_H * norm2);
+    double g = solver->gram ? this->gram.slope[slot] : column_dot(solver, j, worker->slope);
+    g += solver->shift * mass;
+    this->gram.credit += (double)pl_scd_entries(this, j);
+    worker->visited += solver->gram ? 1.0 : (double)pl_scd_entries(this, j);
     see(&solver->gap, solver, -g, w);
     if (!(h > 0))
         return; /* an empty column */
@@ -152,7 +160,10 @@ static void step(solver *solver, uint64_t m, bool measure) {
     if (this->delayed)
         return;
     solver->decrease += 0.5 * (h + solver->l2) * (next - w) * (next - w);
-    move_slopes(solver, j, a, worker->slope);
+    if (solver->gram)
+        pl_scd_gram_move(&this->gram, slot, a, this->gram.slope);
+    else
+        move_slopes(solver, j, a, worker->slope);
     solver->shift -= a * mass / solver->mass;
 }
 
@@ -221,6 +232,38 @@ static void jump(solver *solver, const double *ahead) {
     worker->slope = slope;
 }
 
+/* The same by the table. Along a line the model is a parabola: its change is by the mean of the slopes at both ends. */
+static void jump_by_gram(solver *solver, const double *ahead) {
+    pl_scd *this = solver->scd;
+    pl_scd_worker *worker = solver->worker;
+    pl_scd_gram *gram = &this->gram;
+    double *slope = gram->ahead, shift = solver->shift, change = 0;
+    memcpy(slope, gram->slope, gram->slots * sizeof *slope);
+    for (uint64_t m = 0; m < worker->members; m++) {
+        uint64_t j = worker->set[m], slot = gram->slot[j];
+        double a = solver->sigma * (ahead[m] - this->w[j]);
+        if (a == 0)
+            continue;
+        pl_scd_gram_move(gram, slot, a, slope);
+        worker->visited++;
+        shift -= solver->free ? a * gram->mass[slot] / solver->mass : 0.0;
+    }
+    for (uint64_t m = 0; m < worker->members; m++) {
+        uint64_t j = worker->set[m], slot = gram->slot[j];
+        double w = this->w[j], mass = solver->free ? gram->mass[slot] : 0.0;
+        double mean = 0.5 * (slope[slot] + shift * mass + gram->slope[slot] + solver->shift * mass);
+        change += mean * (ahead[m] - w) + penalty_of(solver, ahead[m]) - penalty_of(solver, w);
+    }
+    if (!(change < 0))
+        return;
+    for (uint64_t m = 0; m < worker->members; m++)
+        this->w[worker->set[m]] = ahead[m];
+    solver->decrease -= change;
+    solver->shift = shift;
+    gram->ahead = gram->slope;
+    gram->slope = slope;
+}
+
 /* Notes w after epoch e of a model; when there are enough, extrapolates. */
 static void remember(solver *solver, unsigned e) {
     pl_scd_worker *worker = solver->worker;
@@ -228,7 +271,7 @@ static void remember(solver *solver, unsigned e) {
     for (uint64_t m = 0; m < worker->members; m++)
         last[m] = solver->scd->w[worker->set[m]];
     if (e % PL_SCD_PAST == PL_SCD_PAST - 1 && pl_scd_extrapolate(worker->past, worker->members, worker->past))
-        jump(solver, worker->past);
+        (solver->gram ? jump_by_gram : jump)(solver, worker->past);
 }
 
 /* Slopes and curvatures at z + gamma (sigma step + shift); returns the loss there. */
@@ -279,7 +322,7 @@ static void take(solver *solver, double gamma, double shift) {
     for (uint64_t m = 0; m < worker->members; m++) {
         double *w = &solver->scd->w[worker->set[m]];
         if (gamma != 1.0)
-            *w = worker->base[m] + gamma * (*w - worker->base[m]);
+            *w = gamma == 0 ? worker->base[m] : worker->base[m] + gamma * (*w - worker->base[m]);
         worker->base[m] = *w;
     }
     for (uint64_t i = 0; i < solver->x->columns; i++) {
@@ -294,7 +337,7 @@ static double search(solver *solver) {
     for (int i = 0; i < HALVINGS; i++, gamma *= 0.5) {
         double loss = expand(solver, gamma, solver->shift);
         double after = loss / solver->sigma + penalty_at(solver, gamma);
-        if (after <= before - ENOUGH * gamma * solver->decrease + 1e-15 * fabs(before)) {
+        if (after <= before - ENOUGH * gamma * solver->decrease + ROUNDING * fabs(before)) {
             solver->loss = loss;
             return gamma;
         }
@@ -315,9 +358,20 @@ static bool run_model(solver *solver, unsigned number) {
     pl_scd *this = solver->scd;
     pl_scd_worker *worker = solver->worker;
     double first = 0, enough = this->tolerance;
+    unsigned epochs = MODEL_EPOCHS;
     solver->decrease = 0;
-    solver->shift = solver->free ? -sum_of(worker->slope, solver->x->columns) / solver->mass : 0.0;
-    for (unsigned e = 0; (this->quadratic || e < MODEL_EPOCHS) && solver->left > 0; e++) {
+    solver->gram = pl_scd_gram_prepare(this, worker);
+    if (solver->gram) {
+        solver->mass = this->gram.total;
+        epochs = GRAM_EPOCHS;
+    }
+    double sum = solver->free ? sum_of(worker->slope, solver->x->columns) : 0.0;
+    if (solver->gram && !this->quadratic) {
+        pl_scd_gram_follow(this, sum);
+        solver->mass = this->gram.total;
+    }
+    solver->shift = solver->free ? -sum / solver->mass : 0.0;
+    for (unsigned e = 0; (this->quadratic || e < epochs) && solver->left > 0; e++) {
         if (e % ORDER_EPOCHS == 0) { /* extrapolation wants a fixed order, descent another one now and then */
             pl_stream stream = pl_stream_make(this->team->seed, number, worker->epoch++);
             pl_shuffle(&stream, worker->order, worker->members);
@@ -329,7 +383,7 @@ static bool run_model(solver *solver, unsigned number) {
             worker->estimate = first = gap;
             worker->solved = gap <= enough;
             if (!this->quadratic)
-                enough = fmax(enough, MODEL_PROGRESS * first);
+                enough = fmax(enough, (solver->gram ? GRAM_PROGRESS : MODEL_PROGRESS) * first);
         }
         if (this->quadratic)
             worker->estimate = gap;
@@ -343,6 +397,11 @@ static bool run_model(solver *solver, unsigned number) {
         return true;
     double gamma = this->quadratic ? 1.0 : search(solver);
     take(solver, gamma, solver->shift);
+    this->gram.moved = gamma * solver->shift;
+    if (gamma == 0 && solver->gram && !worker->solved) { /* the table misleads */
+        pl_scd_gram_empty(&this->gram);
+        return false;
+    }
     return this->quadratic || worker->solved || gamma == 0;
 }
 
@@ -402,6 +461,7 @@ void pl_scd_solve(pl_scd *this, pl_scd_worker *worker, unsigned number) {
                      .free = this->glm->intercept == PL_FREE,
                      .left = pl_round_steps(this->round, (double)worker->count) *
                              (this->team->workers == 1 && !this->delayed ? LONE : 1)};
+    this->gram.known = 0;
     worker->visited = 0;
     worker->solved = worker->members == 0;
     begin(&solver);

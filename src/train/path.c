@@ -206,11 +206,15 @@ static parley_status walk(pl_run *run, const pl_path_plan *plan, const double *l
                           const parley_data *rows, pl_path *path, parley_error *error) {
     parley_status status = PARLEY_OK;
     for (uint64_t k = 0; k < count && status == PARLEY_OK && !path->ended && !path->interrupted; k++) {
+        double began = pl_engine_now(run->engine);
         status = pl_run_renew(run, lambdas[k], error);
+        run->summary.evaluate_seconds += pl_engine_now(run->engine) - began;
         if (status == PARLEY_OK)
             status = pl_run_loop(run, error);
+        began = pl_engine_now(run->engine);
         if (status == PARLEY_OK)
             status = keep_point(run, rows, path, error);
+        path->summary.evaluate_seconds = run->summary.evaluate_seconds += pl_engine_now(run->engine) - began;
         path->interrupted = run->summary.stop == PARLEY_INTERRUPTED || run->summary.stop == PARLEY_SECONDS;
         path->ended = !plan->all && k + 1 < count && grown(path);
     }

@@ -1,0 +1,211 @@
+/* scd_gram.c: steps by inner products of columns, for a worker that is alone (the covariance updates of Friedman et al.
+ * 2010). The table holds sum_i q_i loss''_i c_ij c_ik of the columns that have been in working sets: a step on j then
+ * moves all slopes g_k by one row of it, which is contiguous, where it would visit the non-zeros of the column twice.
+ *
+ * Columns enter when the steps made so far have cost as much as their rows of the table will, so that at worst the work
+ * is doubled. Curvatures that have moved make a table of the ones before: a model of the loss still, if a worse one,
+ * and slopes are made from the data for every model. Entries are floats for the same reason. */
+#include <math.h>
+#include <string.h>
+
+#include "engine/collective.h"
+#include "local/scd.h"
+
+#define MOST_DRIFT 0.4 /* of the curvatures, in the mean, before the table is made again */
+#define LEAST_BEND 0.1 /* of what the table says: less is noise */
+#define SCANNING 0.4   /* of an entry of a row for the table, against a visit of a step */
+#define WORTH 6.0      /* entries of a row of the table cost as much as a non-zero of a column */
+#define TASKS PL_SCD_GRAM_TASKS
+
+typedef struct table_pass {
+    pl_scd *scd;
+    const pl_scd_worker *worker;
+    const double *curvature;
+    uint64_t begin; /* the first new slot */
+} table_pass;
+
+/* The change of the intercept's slope, as it was and by the table. */
+typedef struct secant {
+    pl_scd_gram *gram;
+    double a, b, y, g;
+} secant;
+
+/* Rows of the table for the new slots. */
+static void fill_task(void *context, unsigned task) {
+    const table_pass *pass = context;
+    pl_scd_gram *gram = &pass->scd->gram;
+    const pl_glm *glm = pass->scd->glm;
+    const pl_matrix *x = pass->scd->x, *rows = &glm->data->x;
+    double *sums = gram->sums + (uint64_t)task * (gram->capacity + PL_SCD_GRAM_SPARE);
+    for (uint64_t s = pass->begin + task; s < gram->slots; s += TASKS) {
+        uint64_t j = gram->column[s];
+        double mass = 0, scale = pl_column_scale(glm, j);
+        memset(sums, 0, gram->slots * sizeof *sums);
+        for (uint64_t e = x->start[j]; e < x->start[j + 1]; e++) {
+            uint32_t i = x->index[e];
+            double a = pass->curvature[i] * (x->value ? (double)x->value[e] : 1.0);
+            mass += a;
+            if (rows->value)
+                for (uint64_t f = rows->start[i]; f < rows->start[i + 1]; f++)
+                    sums[gram->slot[rows->index[f]]] += a * (double)rows->value[f];
+            else
+                for (uint64_t f = rows->start[i]; f < rows->start[i + 1]; f++)
+                    sums[gram->slot[rows->index[f]]] += a;
+        }
+        gram->mass[s] = scale * mass;
+        gram->norm2[s] = scale * scale * sums[s];
+        for (uint64_t r = 0; r < gram->slots; r++)
+            gram->table[s * gram->capacity + r] = (float)(scale * pl_column_scale(glm, gram->column[r]) * sums[r]);
+    }
+}
+
+/* And their columns, of the rows that are there. */
+static void mirror_task(void *context, unsigned task) {
+    const table_pass *pass = context;
+    pl_scd_gram *gram = &pass->scd->gram;
+    for (uint64_t r = task; r < pass->begin; r += TASKS)
+        for (uint64_t s = pass->begin; s < gram->slots; s++)
+            gram->table[r * gram->capacity + s] = gram->table[s * gram->capacity + r];
+}
+
+static void slope_task(void *context, unsigned task) {
+    const table_pass *pass = context;
+    const pl_scd *this = pass->scd;
+    const pl_matrix *x = this->x;
+    for (uint64_t s = task; s < this->gram.slots; s += TASKS) {
+        uint64_t j = this->gram.column[s], begin = x->start[j];
+        this->gram.slope[s] =
+            pl_column_scale(this->glm, j) * pl_sparse_dot(x->index + begin, x->value ? x->value + begin : NULL,
+                                                          x->start[j + 1] - begin, pass->worker->slope);
+    }
+}
+
+/* Adds a y y' and takes b g g' from the table. */
+static void secant_task(void *context, unsigned task) {
+    const secant *secant = context;
+    pl_scd_gram *gram = secant->gram;
+    const double *restrict y = gram->change, *restrict g = gram->ahead;
+    for (uint64_t s = task; s < gram->slots; s += TASKS) {
+        float *restrict row = gram->table + s * gram->capacity;
+        double a = y[s] * secant->a, b = g[s] * secant->b;
+        for (uint64_t r = 0; r < gram->slots; r++)
+            row[r] += (float)(a * y[r] - b * g[r]);
+        gram->norm2[s] += a * y[s] - b * g[s];
+        gram->mass[s] += a * secant->y - b * secant->g;
+    }
+}
+
+static void run(const pl_scd *this, pl_task task, void *pass) {
+    pl_engine *engine = this->team->engine;
+    engine->type->run(engine, task, pass, TASKS);
+}
+
+void pl_scd_gram_empty(pl_scd_gram *gram) {
+    for (uint64_t s = 0; s < gram->slots; s++)
+        pl_scd_gram_leave(gram, gram->column[s]);
+    gram->slots = gram->known = 0;
+}
+
+static bool drifted(const pl_scd *this, const double *curvature) {
+    double moved = 0, sum = 0;
+    if (this->quadratic)
+        return false;
+    for (uint64_t i = 0; i < this->x->columns; i++) {
+        moved += fabs(curvature[i] - this->gram.curvature[i]);
+        sum += curvature[i];
+    }
+    return moved > MOST_DRIFT * sum;
+}
+
+static void enter(pl_scd *this, const pl_scd_worker *worker) {
+    pl_scd_gram *gram = &this->gram;
+    table_pass pass = {this, worker, worker->curvature, gram->slots};
+    if (gram->slots == 0) {
+        memcpy(gram->curvature, worker->curvature, this->x->columns * sizeof *gram->curvature);
+        gram->total = 0;
+        for (uint64_t i = 0; i < this->x->columns; i++)
+            gram->total += gram->curvature[i];
+    }
+    for (uint64_t m = 0; m < worker->members; m++)
+        if (gram->slot[worker->set[m]] >= gram->capacity) {
+            gram->slot[worker->set[m]] = (uint32_t)gram->slots;
+            gram->column[gram->slots++] = worker->set[m];
+        }
+    if (gram->slots > pass.begin) {
+        run(this, fill_task, &pass);
+        run(this, mirror_task, &pass);
+    }
+}
+
+bool pl_scd_gram_prepare(pl_scd *this, const pl_scd_worker *worker) {
+    pl_scd_gram *gram = &this->gram;
+    uint64_t members = worker->members, fresh = 0, nonzeros = 0, slots;
+    if (members == 0 || members > gram->capacity)
+        return false;
+    for (uint64_t m = 0; m < members; m++)
+        if (gram->slot[worker->set[m]] >= gram->capacity) {
+            fresh++;
+            nonzeros += pl_scd_entries(this, worker->set[m]);
+        }
+    slots = gram->slots + fresh;
+    bool anew = slots > gram->capacity || slots > 2 * members + TASKS || drifted(this, worker->curvature);
+    if (anew) {
+        slots = members;
+        nonzeros = worker->nonzeros;
+    }
+    double row = (double)this->x->nonzeros / (double)this->x->columns, cost = SCANNING * row * (double)nonzeros;
+    if ((double)members * (double)slots > WORTH * (double)worker->nonzeros || cost > gram->credit)
+        return false;
+    gram->credit -= cost;
+    if (anew)
+        pl_scd_gram_empty(gram);
+    enter(this, worker);
+    table_pass pass = {this, worker, NULL, 0};
+    run(this, slope_task, &pass);
+    return true;
+}
+
+void pl_scd_gram_move(const pl_scd_gram *gram, uint64_t slot, double a, double *slope) {
+    const float *restrict row = gram->table + slot * gram->capacity;
+    for (uint64_t s = 0; s < gram->slots; s++)
+        slope[s] += a * (double)row[s];
+}
+
+/* Makes the table agree with how the slopes changed since the last model (Broyden, Fletcher, Goldfarb, Shanno): it
+ * follows the curvature along the path, and is made anew the less often. */
+static void learn(pl_scd *this, double sum) {
+    pl_scd_gram *gram = &this->gram;
+    secant secant = {.gram = gram, .y = sum - gram->sum_then, .g = gram->total * gram->moved};
+    double along = secant.y * gram->moved, expected;
+    for (uint64_t s = 0; s < gram->slots; s++)
+        gram->ahead[s] = gram->mass[s] * gram->moved;
+    for (uint64_t s = 0; s < gram->slots; s++) {
+        double d = this->w[gram->column[s]] - gram->then[s];
+        gram->change[s] = gram->slope[s] - gram->change[s];
+        along += d * gram->change[s];
+        secant.g += d * gram->mass[s];
+        if (d != 0)
+            pl_scd_gram_move(gram, s, d, gram->ahead);
+    }
+    expected = secant.g * gram->moved;
+    for (uint64_t s = 0; s < gram->slots; s++)
+        expected += (this->w[gram->column[s]] - gram->then[s]) * gram->ahead[s];
+    if (!(along > LEAST_BEND * expected) || !(expected > 0))
+        return;
+    secant.a = 1.0 / along;
+    secant.b = 1.0 / expected;
+    run(this, secant_task, &secant);
+    gram->total += secant.a * secant.y * secant.y - secant.b * secant.g * secant.g;
+}
+
+void pl_scd_gram_follow(pl_scd *this, double sum) {
+    pl_scd_gram *gram = &this->gram;
+    if (gram->known == gram->slots)
+        learn(this, sum);
+    for (uint64_t s = 0; s < gram->slots; s++) {
+        gram->change[s] = gram->slope[s];
+        gram->then[s] = this->w[gram->column[s]];
+    }
+    gram->sum_then = sum;
+    gram->known = gram->slots;
+}
