@@ -62,8 +62,8 @@ typedef struct parley_summary {
     const char *metric;        /* on validation rows; NULL: there are none */
     double validation;         /* its value for the model returned */
     uint64_t validation_round; /* when that was */
-    int repeatable;          /* 0: the same run again may give another model, because workers overtake each other */
-    double progressive_loss; /* of predictions made before their rows were learnt; NaN but for streams */
+    int repeatable;            /* 0: the same run again may give another model, because workers overtake each other */
+    double progressive_loss;   /* of predictions made before their rows were learnt; NaN but for streams */
 } parley_summary;
 
 /* State of a run after a round; objective, dual and gap are those of the latest evaluation. */

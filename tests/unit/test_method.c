@@ -20,8 +20,8 @@ static void assert_sentence(const char *sentence, const char *expected) {
 static const struct {
     const char *words, *sentence;
 } refusals[] = {
-    {"preset=nonsense",
-     "--preset nonsense: there is none of that name; it is one of auto, cocoa, cocoa+, cocoa-newton, minibatch-cd, gd,..."},
+    {"preset=nonsense", "--preset nonsense: there is none of that name; it is one of auto, cocoa, cocoa+, "
+                        "cocoa-newton, minibatch-cd, gd,..."},
     {"preset=cocoa*", "--preset cocoa*: there is none of that name; did you mean cocoa? (auto, cocoa, cocoa+,..."},
     {"loss=hing", "--loss hing: there is none of that name; did you mean hinge? (squared, logistic, hinge,..."},
     {"local=sdac", "--local sdac: there is none of that name; did you mean sdca? (sdca, scd, gradient..."},
