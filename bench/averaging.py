@@ -8,14 +8,14 @@ from peers import clocked
 ABOVE = 0.01
 PRESETS = ("mllib-sgd", "mllib-ma", "ma-sgd", "lbfgs", "hybrid")
 WORKERS = (8, 32)
-PENALTIES = (0, 0.1)
+PENALTIES = (0, 1e-4)  # 0.1 leaves nothing to learn on rows of norm 1: w = 0 is within 0.01
 LIMIT = 10  # seconds
 
 
 def problems(bench):
     made = bench.folder / "made.svm"
     if not made.exists():
-        flags = ["--rows", 50000, "--columns", 20000, "--nonzeros", 50, "--seed", 3, "--quiet"]
+        flags = ["--rows", 20000, "--columns", 5000, "--nonzeros", 50, "--seed", 3, "--quiet"]
         clocked([bench.parley, "generate", "text", made, *flags])
     return [(bench.data("imdb").title, bench.data("imdb").path), ("made", made)]
 
@@ -34,6 +34,11 @@ def best_objective(bench, path, lam):
     return found["objective"]
 
 
+def flags_of(lam):
+    """With a penalty the gap bounds the distance to the best, so that runs may stop by it."""
+    return ("--gap", 5e-3 if lam else 1e-9, "--seconds", LIMIT, "--evaluate-every", 1)
+
+
 def reached(rounds, target):
     """Round and seconds of the first evaluation at or below the target; None: never."""
     for line in rounds:
@@ -42,8 +47,12 @@ def reached(rounds, target):
     return None
 
 
-def cell(found):
-    return f"{found[0]} rounds, {found[1]:.2f} s" if found else f"not in {LIMIT} s"
+def cell(rounds, best):
+    found = reached(rounds, best + ABOVE)
+    if found:
+        return f"{found[0]} rounds, {found[1]:.2f} s"
+    last = [line for line in rounds if line["objective"] is not None][-1]
+    return f"{last['objective'] - best:.3f} above after {last['round']} rounds, {last['seconds']:.0f} s"
 
 
 def table_averaging(bench):
@@ -55,14 +64,12 @@ def table_averaging(bench):
             for workers in WORKERS:
                 row = [title, lam, workers]
                 for preset in PRESETS:
-                    flags = ("--gap", 1e-6, "--seconds", LIMIT, "--evaluate-every", 1)
-                    if preset in ("lbfgs",):
-                        flags = flags[:4]
-                    _, rounds = train(bench, path, preset, lam, workers, *flags)
-                    row.append(cell(reached(rounds, best + ABOVE)))
+                    _, rounds = train(bench, path, preset, lam, workers, *flags_of(lam))
+                    row.append(cell(rounds, best))
                 rows.append(row)
     text = (
         f"Logistic loss: rounds of exchange and seconds until the objective is {ABOVE} above the best, with the objective looked at "
-        "after every round. K workers on two threads; every method with its default rates.\n\n"
+        "after every round. K workers on two threads; every method with its default rates. Without a penalty the best is where L-BFGS "
+        f"is after {LIMIT} seconds: the data can be separated.\n\n"
     )
     return text + markdown(["data", "lambda", "K", *PRESETS], rows)
