@@ -32,10 +32,20 @@ typedef struct pl_scd_worker {
     bool solved;                /* the set is solved as well as was asked for */
 } pl_scd_worker;
 
+#define PL_SCD_NO_SLOT UINT32_MAX
+
+typedef struct pl_scd_entry {
+    uint32_t slot;
+    float value;
+} pl_scd_entry;
+
 /* Inner products of columns in working sets; arrays are by slot, the columns' order of coming. */
 typedef struct pl_scd_gram {
     uint64_t capacity, slots;
-    uint32_t *slot;         /* of a column; `capacity` or above: it has none */
+    uint32_t *slot;         /* of a column, or none */
+    pl_scd_entry *list;     /* of a row, from where it begins in the data: its entries that have slots */
+    uint32_t *listed;       /* of a row: how many these are */
+    uint64_t nonzeros;      /* of all rows */
     uint64_t *column;       /* of a slot */
     float *table;           /* capacity x capacity */
     double *norm2, *mass;   /* as of columns below */
@@ -118,13 +128,8 @@ void pl_scd_choose(pl_scd *scd, pl_scd_worker *worker);
 
 /* scd_gram.c: has the table ready for the worker's set, and slopes of the model at hand; false: it does not pay. */
 #define PL_SCD_GRAM_TASKS 16
-#define PL_SCD_GRAM_SPARE                                                                                              \
-    64 /* where sums of columns without a slot go; of several, so that they do not wait for each other */
-static inline void pl_scd_gram_leave(pl_scd_gram *gram, uint64_t j) {
-    gram->slot[j] = (uint32_t)(gram->capacity + j % PL_SCD_GRAM_SPARE);
-}
 bool pl_scd_gram_prepare(pl_scd *scd, const pl_scd_worker *worker);
-void pl_scd_gram_empty(pl_scd_gram *gram);
+void pl_scd_gram_empty(pl_scd *scd);
 /* Learns from how slopes changed since the last model, to which `moved` belongs; `sum` is that over the rows. */
 void pl_scd_gram_follow(pl_scd *scd, double sum);
 /* slope += a x row of the table. */

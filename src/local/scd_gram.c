@@ -11,10 +11,11 @@
 #include "engine/collective.h"
 #include "local/scd.h"
 
-#define MOST_DRIFT 0.4 /* of the curvatures, in the mean, before the table is made again */
+#define MOST_DRIFT 0.2 /* of the curvatures, in the mean, before the table is made again */
 #define LEAST_BEND 0.1 /* of what the table says: less is noise */
-#define SCANNING 0.4   /* of an entry of a row for the table, against a visit of a step */
+#define SCANNING 0.4   /* of an entry of a row that has a slot, against a visit of a step */
 #define WORTH 6.0      /* entries of a row of the table cost as much as a non-zero of a column */
+#define AHEAD 2        /* rows, of the one to fetch */
 #define TASKS PL_SCD_GRAM_TASKS
 
 typedef struct table_pass {
@@ -35,22 +36,21 @@ static void fill_task(void *context, unsigned task) {
     const table_pass *pass = context;
     pl_scd_gram *gram = &pass->scd->gram;
     const pl_glm *glm = pass->scd->glm;
-    const pl_matrix *x = pass->scd->x, *rows = &glm->data->x;
-    double *sums = gram->sums + (uint64_t)task * (gram->capacity + PL_SCD_GRAM_SPARE);
+    const pl_matrix *x = pass->scd->x;
+    double *sums = gram->sums + (uint64_t)task * gram->capacity;
     for (uint64_t s = pass->begin + task; s < gram->slots; s += TASKS) {
         uint64_t j = gram->column[s];
         double mass = 0, scale = pl_column_scale(glm, j);
         memset(sums, 0, gram->slots * sizeof *sums);
         for (uint64_t e = x->start[j]; e < x->start[j + 1]; e++) {
-            uint32_t i = x->index[e];
+            uint32_t i = x->index[e], count = gram->listed[i];
+            const pl_scd_entry *list = gram->list + glm->data->x.start[i];
             double a = pass->curvature[i] * (x->value ? (double)x->value[e] : 1.0);
             mass += a;
-            if (rows->value)
-                for (uint64_t f = rows->start[i]; f < rows->start[i + 1]; f++)
-                    sums[gram->slot[rows->index[f]]] += a * (double)rows->value[f];
-            else
-                for (uint64_t f = rows->start[i]; f < rows->start[i + 1]; f++)
-                    sums[gram->slot[rows->index[f]]] += a;
+            if (e + AHEAD < x->start[j + 1])
+                pl_prefetch(gram->list + glm->data->x.start[x->index[e + AHEAD]]);
+            for (uint32_t f = 0; f < count; f++)
+                sums[list[f].slot] += a * (double)list[f].value;
         }
         gram->mass[s] = scale * mass;
         gram->norm2[s] = scale * scale * sums[s];
@@ -100,10 +100,27 @@ static void run(const pl_scd *this, pl_task task, void *pass) {
     engine->type->run(engine, task, pass, TASKS);
 }
 
-void pl_scd_gram_empty(pl_scd_gram *gram) {
+void pl_scd_gram_empty(pl_scd *this) {
+    pl_scd_gram *gram = &this->gram;
     for (uint64_t s = 0; s < gram->slots; s++)
-        pl_scd_gram_leave(gram, gram->column[s]);
-    gram->slots = gram->known = 0;
+        gram->slot[gram->column[s]] = PL_SCD_NO_SLOT;
+    memset(gram->listed, 0, this->x->columns * sizeof *gram->listed);
+    gram->slots = gram->known = gram->nonzeros = 0;
+}
+
+/* Gives column j a slot, and its rows an entry each. */
+static void add_slot(pl_scd *this, uint64_t j) {
+    pl_scd_gram *gram = &this->gram;
+    const pl_matrix *x = this->x;
+    uint32_t slot = (uint32_t)gram->slots++;
+    gram->slot[j] = slot;
+    gram->column[slot] = j;
+    gram->nonzeros += x->start[j + 1] - x->start[j];
+    for (uint64_t e = x->start[j]; e < x->start[j + 1]; e++) {
+        uint32_t i = x->index[e];
+        gram->list[this->glm->data->x.start[i] + gram->listed[i]++] =
+            (pl_scd_entry){slot, x->value ? x->value[e] : 1.0f};
+    }
 }
 
 static bool drifted(const pl_scd *this, const double *curvature) {
@@ -127,10 +144,8 @@ static void enter(pl_scd *this, const pl_scd_worker *worker) {
             gram->total += gram->curvature[i];
     }
     for (uint64_t m = 0; m < worker->members; m++)
-        if (gram->slot[worker->set[m]] >= gram->capacity) {
-            gram->slot[worker->set[m]] = (uint32_t)gram->slots;
-            gram->column[gram->slots++] = worker->set[m];
-        }
+        if (gram->slot[worker->set[m]] == PL_SCD_NO_SLOT)
+            add_slot(this, worker->set[m]);
     if (gram->slots > pass.begin) {
         run(this, fill_task, &pass);
         run(this, mirror_task, &pass);
@@ -143,7 +158,7 @@ bool pl_scd_gram_prepare(pl_scd *this, const pl_scd_worker *worker) {
     if (members == 0 || members > gram->capacity)
         return false;
     for (uint64_t m = 0; m < members; m++)
-        if (gram->slot[worker->set[m]] >= gram->capacity) {
+        if (gram->slot[worker->set[m]] == PL_SCD_NO_SLOT) {
             fresh++;
             nonzeros += pl_scd_entries(this, worker->set[m]);
         }
@@ -153,12 +168,13 @@ bool pl_scd_gram_prepare(pl_scd *this, const pl_scd_worker *worker) {
         slots = members;
         nonzeros = worker->nonzeros;
     }
-    double row = (double)this->x->nonzeros / (double)this->x->columns, cost = SCANNING * row * (double)nonzeros;
+    double row = (double)((anew ? 0 : gram->nonzeros) + nonzeros) / (double)this->x->columns;
+    double cost = SCANNING * row * (double)nonzeros;
     if ((double)members * (double)slots > WORTH * (double)worker->nonzeros || cost > gram->credit)
         return false;
     gram->credit -= cost;
     if (anew)
-        pl_scd_gram_empty(gram);
+        pl_scd_gram_empty(this);
     enter(this, worker);
     table_pass pass = {this, worker, NULL, 0};
     run(this, slope_task, &pass);

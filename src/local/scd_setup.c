@@ -33,6 +33,8 @@ void pl_scd_close(pl_local *local) {
                      this->anchor_u,
                      this->anchor_qt,
                      this->gram.slot,
+                     this->gram.list,
+                     this->gram.listed,
                      this->gram.column,
                      this->gram.table,
                      this->gram.norm2,
@@ -64,18 +66,19 @@ static uint64_t gram_capacity(const pl_setup *setup) {
     return !wanted ? 0 : columns < GRAM ? columns : GRAM;
 }
 
-static uint64_t gram_bytes(uint64_t capacity, uint64_t rows, uint64_t columns) {
+static uint64_t gram_bytes(uint64_t capacity, const pl_matrix *x) {
     if (capacity == 0)
         return 0;
-    return capacity * capacity * sizeof(float) + columns * sizeof(uint32_t) +
-           (rows + 7 * capacity + PL_SCD_GRAM_TASKS * (capacity + PL_SCD_GRAM_SPARE)) * sizeof(double);
+    return capacity * capacity * sizeof(float) + x->nonzeros * sizeof(pl_scd_entry) +
+           (x->rows + x->columns) * sizeof(uint32_t) +
+           (x->columns + (8 + PL_SCD_GRAM_TASKS) * capacity) * sizeof(double);
 }
 
 uint64_t pl_scd_bytes(const pl_setup *setup) {
     uint64_t rows = setup->by_column->columns, columns = setup->by_column->rows + 1;
     return (rows * (ALL_ROWS + (uint64_t)setup->team->hosted * BY_ROW) + columns * BY_COLUMN) * sizeof(double) +
            owned_columns(setup->columns) * ((5 + PL_SCD_PAST) * sizeof(double) + 1) +
-           gram_bytes(gram_capacity(setup), rows, columns - 1);
+           gram_bytes(gram_capacity(setup), setup->by_column);
 }
 
 static bool take_gram(pl_scd *this, uint64_t capacity) {
@@ -92,12 +95,14 @@ static bool take_gram(pl_scd *this, uint64_t capacity) {
     gram->then = pl_alloc(capacity, sizeof *gram->then);
     gram->change = pl_alloc(capacity, sizeof *gram->change);
     gram->curvature = pl_alloc(this->x->columns, sizeof *gram->curvature);
-    gram->sums = pl_alloc(PL_SCD_GRAM_TASKS * (capacity + PL_SCD_GRAM_SPARE), sizeof *gram->sums);
+    gram->list = pl_alloc(this->x->nonzeros, sizeof *gram->list);
+    gram->listed = pl_alloc(this->x->columns, sizeof *gram->listed);
+    gram->sums = pl_alloc(PL_SCD_GRAM_TASKS * capacity, sizeof *gram->sums);
     gram->capacity = capacity;
     for (uint64_t j = 0; gram->slot && j < this->x->rows; j++)
-        pl_scd_gram_leave(gram, j);
-    return gram->slot && gram->column && gram->table && gram->norm2 && gram->mass && gram->slope && gram->ahead &&
-           gram->then && gram->change && gram->curvature && gram->sums;
+        gram->slot[j] = PL_SCD_NO_SLOT;
+    return gram->slot && gram->list && gram->listed && gram->column && gram->table && gram->norm2 && gram->mass &&
+           gram->slope && gram->ahead && gram->then && gram->change && gram->curvature && gram->sums;
 }
 
 static void place_rows(pl_scd *this) {

@@ -18,7 +18,7 @@
 
 #define MODEL_PROGRESS 0.5 /* a model is solved until its gap is this part of what it was */
 #define MODEL_EPOCHS 20    /* and for so many epochs at most */
-#define GRAM_PROGRESS 0.05 /* the same where steps are by the table, and cost little beside a model */
+#define GRAM_PROGRESS 0.1  /* the same where steps are by the table, and cost little beside a model */
 #define GRAM_EPOCHS 200
 #define ORDER_EPOCHS (3 * PL_SCD_PAST)
 #define HALVINGS 40
@@ -399,7 +399,7 @@ static bool run_model(solver *solver, unsigned number) {
     take(solver, gamma, solver->shift);
     this->gram.moved = gamma * solver->shift;
     if (gamma == 0 && solver->gram && !worker->solved) { /* the table misleads */
-        pl_scd_gram_empty(&this->gram);
+        pl_scd_gram_empty(this);
         return false;
     }
     return this->quadratic || worker->solved || gamma == 0;

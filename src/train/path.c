@@ -179,10 +179,14 @@ static parley_status keep_point(pl_run *run, const parley_data *rows, pl_path *p
     if (status != PARLEY_OK)
         return status;
     uint64_t size = path->outputs * path->columns;
+    double *coef = path->coef ? path->coef + path->count * size : NULL;
     for (uint64_t j = 0; j < size; j++)
-        point->nonzeros += model->coef[j] != 0;
-    if (path->coef) {
-        memcpy(path->coef + path->count * size, model->coef, size * sizeof *model->coef);
+        if (model->coef[j] != 0) {
+            point->nonzeros++;
+            if (coef)
+                coef[j] = model->coef[j]; /* pages of zeros are never touched */
+        }
+    if (coef) {
         memcpy(path->intercept + path->count * path->outputs, model->intercept, path->outputs * sizeof(double));
     }
     if (rows)
