@@ -11,7 +11,7 @@
 #include "engine/collective.h"
 #include "local/scd.h"
 
-#define MOST_DRIFT 0.2 /* of the curvatures, in the mean, before the table is made again */
+#define MOST_DRIFT 0.3 /* of the curvatures, in the mean, before the table is made again */
 #define LEAST_BEND 0.1 /* of what the table says: less is noise */
 #define SCANNING 0.4   /* of an entry of a row that has a slot, against a visit of a step */
 #define WORTH 6.0      /* entries of a row of the table cost as much as a non-zero of a column */

@@ -22,6 +22,8 @@
 #define GRAM_EPOCHS 200
 #define ORDER_EPOCHS (3 * PL_SCD_PAST)
 #define HALVINGS 40
+#define ROW_PARTS 16   /* of passes over rows, and */
+#define ADD_PARTS 4    /* over the rows of columns */
 #define LONE 64        /* times as long may a round of one worker be, for which nobody waits */
 #define ENOUGH 0.01    /* of the decrease that the model promised */
 #define ROUNDING 1e-13 /* of a sum over rows: what is less does not count as a rise */
@@ -274,20 +276,53 @@ static void remember(solver *solver, unsigned e) {
         (solver->gram ? jump_by_gram : jump)(solver, worker->past);
 }
 
-/* Slopes and curvatures at z + gamma (sigma step + shift); returns the loss there. */
-static double expand(solver *solver, double gamma, double shift) {
-    const pl_scd *this = solver->scd;
-    const pl_glm *glm = this->glm;
+/* A part of the rows of a pass over all of them. */
+typedef struct row_pass {
+    solver *solver;
+    double gamma, shift;
+    unsigned parts;
+    double sums[ROW_PARTS][2]; /* loss and mass, of a part */
+} row_pass;
+
+/* A worker that is alone has the threads of its rank; results do not depend on who computes which part. */
+static void run_parts(row_pass *pass, pl_task task, unsigned parts) {
+    pl_engine *engine = pass->solver->scd->team->engine;
+    pass->parts = parts;
+    if (pass->solver->scd->team->hosted == 1)
+        engine->type->run(engine, task, pass, parts);
+    else
+        for (unsigned part = 0; part < parts; part++)
+            task(pass, part);
+}
+
+static void expand_part(void *context, unsigned part) {
+    row_pass *pass = context;
+    const solver *solver = pass->solver;
+    const pl_glm *glm = solver->scd->glm;
     pl_scd_worker *worker = solver->worker;
+    uint64_t rows = solver->x->columns, end = rows * (part + 1) / pass->parts;
     double sum = 0, mass = 0, slope, curvature, least = PL_SCD_LEAST_CURVATURE * glm->loss->curvature_bound;
-    for (uint64_t i = 0; i < solver->x->columns; i++) {
-        double q = pl_share(glm, i), z = worker->z[i] + gamma * (solver->sigma * worker->step[i] + shift);
+    for (uint64_t i = rows * part / pass->parts; i < end; i++) {
+        double q = pl_share(glm, i), z = worker->z[i] + pass->gamma * (solver->sigma * worker->step[i] + pass->shift);
         sum += q * glm->loss->expand(glm->loss, z, pl_target(glm, i), &slope, &curvature);
         worker->slope[i] = q * slope;
         worker->curvature[i] = q * fmax(curvature, least);
         mass += worker->curvature[i];
     }
-    solver->mass = mass;
+    pass->sums[part][0] = sum;
+    pass->sums[part][1] = mass;
+}
+
+/* Slopes and curvatures at z + gamma (sigma step + shift); returns the loss there. */
+static double expand(solver *solver, double gamma, double shift) {
+    row_pass pass = {.solver = solver, .gamma = gamma, .shift = shift};
+    double sum = 0;
+    run_parts(&pass, expand_part, ROW_PARTS);
+    solver->mass = 0;
+    for (unsigned part = 0; part < ROW_PARTS; part++) {
+        sum += pass.sums[part][0];
+        solver->mass += pass.sums[part][1];
+    }
     return sum;
 }
 
@@ -301,19 +336,51 @@ static double penalty_at(const solver *solver, double gamma) {
     return sum;
 }
 
-/* A x what the model changed; false: nothing. */
-static bool add_up(const solver *solver) {
+/* The first entry of column j that is in row i or below. */
+static uint64_t entry_from(const pl_matrix *x, uint64_t j, uint64_t i) {
+    uint64_t low = x->start[j], high = x->start[j + 1];
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (x->index[middle] < i)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void add_part(void *context, unsigned part) {
+    const row_pass *pass = context;
+    const solver *solver = pass->solver;
+    const pl_matrix *x = solver->x;
     pl_scd_worker *worker = solver->worker;
-    bool any = false;
-    memset(worker->step, 0, solver->x->columns * sizeof *worker->step);
+    uint64_t first = x->columns * part / pass->parts, last = x->columns * (part + 1) / pass->parts;
+    memset(worker->step + first, 0, (last - first) * sizeof *worker->step);
     for (uint64_t m = 0; m < worker->members; m++) {
-        double change = solver->scd->w[worker->set[m]] - worker->base[m];
-        if (change != 0) {
-            column_add(solver, worker->set[m], change, worker->step);
-            any = true;
+        uint64_t j = worker->set[m];
+        double change = solver->scd->w[j] - worker->base[m];
+        if (change == 0)
+            continue;
+        if (j < x->rows) {
+            uint64_t begin = entry_from(x, j, first);
+            pl_sparse_add(x->index + begin, x->value ? x->value + begin : NULL, entry_from(x, j, last) - begin,
+                          change * pl_column_scale(solver->scd->glm, j), worker->step);
+        } else {
+            for (uint64_t i = first; i < last; i++)
+                worker->step[i] += change;
         }
     }
-    return any;
+}
+
+/* A x what the model changed; false: nothing. */
+static bool add_up(solver *solver) {
+    const pl_scd_worker *worker = solver->worker;
+    row_pass pass = {.solver = solver};
+    run_parts(&pass, add_part, solver->scd->team->hosted == 1 ? ADD_PARTS : 1);
+    for (uint64_t m = 0; m < worker->members; m++)
+        if (solver->scd->w[worker->set[m]] != worker->base[m])
+            return true;
+    return false;
 }
 
 /* Takes w, z and the change to gamma of what the model did. */

@@ -198,9 +198,9 @@ static parley_status keep_point(pl_run *run, const parley_data *rows, pl_path *p
     return status;
 }
 
-/* Does the path explain next to nothing more? */
+/* Does the path explain next to nothing more? A lambda at which the last model was good enough says nothing of that. */
 static bool grown(const pl_path *path) {
-    if (path->count < LEAST_POINTS)
+    if (path->count < LEAST_POINTS || path->points[path->count - 1].rounds == 0)
         return false;
     double now = path->points[path->count - 1].explained, before = path->points[path->count - 2].explained;
     return now > ENOUGH || now - before < GROWTH * now;

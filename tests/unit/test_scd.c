@@ -182,6 +182,70 @@ static void a_changed_penalty_goes_on_from_where_it_was(void **state) {
     }
 }
 
+static double inner_product(const pl_scd *scd, uint64_t j, uint64_t k) {
+    const pl_matrix *x = scd->x;
+    double sum = 0;
+    for (uint64_t e = x->start[j]; e < x->start[j + 1]; e++)
+        for (uint64_t f = x->start[k]; f < x->start[k + 1]; f++)
+            if (x->index[e] == x->index[f])
+                sum += scd->gram.curvature[x->index[e]] * (double)x->value[e] * (double)x->value[f];
+    return sum;
+}
+
+static const sample_plan tall = {.seed = 9, .rows = 3000, .columns = 80, .density = 0.3, .real = true};
+
+static void the_table_holds_inner_products(void **state) {
+    (void)state;
+    bench path;
+    parley_error error = {0};
+    double objective;
+    open_bench(&path, tall, "loss=squared l1_ratio=1 lambda=0.5 gap=1e-9 intercept=none");
+    for (double lambda = 0.5; lambda > 0.01; lambda *= 0.8) {
+        set_penalty(&path, lambda);
+        assert_done(pl_local_scd.renew(path.local, path.v, &error), &error);
+        solve(&path, &objective);
+    }
+    const pl_scd *scd = (const pl_scd *)path.local;
+    const pl_scd_gram *gram = &scd->gram;
+    assert_true(gram->slots > 10);
+    for (uint64_t s = 0; s < gram->slots; s++)
+        for (uint64_t r = 0; r < gram->slots; r++)
+            assert_close(gram->table[s * gram->capacity + r], inner_product(scd, gram->column[s], gram->column[r]),
+                         1e-6);
+    close_bench(&path);
+}
+
+static void steps_by_the_table_come_to_the_same_optimum(void **state) {
+    (void)state;
+    const char *const forms[] = {"loss=squared l1_ratio=1 lambda=0.5 gap=1e-10",
+                                 "loss=huber huber_width=1 l1_ratio=0.9 lambda=0.3 gap=1e-10",
+                                 "loss=logistic l1_ratio=1 lambda=0.1 gap=1e-10",
+                                 "loss=logistic l1_ratio=1 lambda=0.1 gap=1e-10 intercept=none"};
+    for (unsigned f = 0; f < COUNT(forms); f++) {
+        bench with, without;
+        parley_error error = {0};
+        sample_plan plan = tall;
+        plan.real = f < 2;
+        open_bench(&with, plan, forms[f]);
+        open_bench(&without, plan, forms[f]);
+        ((pl_scd *)without.local)->gram.capacity = 0;
+        double lambda = with.glm.lambda, by_table, plainly;
+        for (unsigned step = 0; step < 20; step++, lambda *= 0.8) {
+            set_penalty(&with, lambda);
+            set_penalty(&without, lambda);
+            assert_done(pl_local_scd.renew(with.local, with.v, &error), &error);
+            assert_done(pl_local_scd.renew(without.local, without.v, &error), &error);
+            solve(&with, &by_table);
+            solve(&without, &plainly);
+            assert_close(by_table, plainly, 1e-9);
+        }
+        assert_true(((pl_scd *)with.local)->gram.slots > 0);
+        assert_true(((pl_scd *)without.local)->gram.slots == 0);
+        close_bench(&with);
+        close_bench(&without);
+    }
+}
+
 static void a_start_at_the_optimum_is_at_the_optimum(void **state) {
     (void)state;
     const char *const intercepts[] = {"free", "penalised", "none"};
@@ -230,6 +294,8 @@ int main(void) {
         cmocka_unit_test(rows_and_columns_come_to_the_same_optimum),
         cmocka_unit_test(many_coefficients_do_not_break_it_down),
         cmocka_unit_test(a_changed_penalty_goes_on_from_where_it_was),
+        cmocka_unit_test(the_table_holds_inner_products),
+        cmocka_unit_test(steps_by_the_table_come_to_the_same_optimum),
         cmocka_unit_test(a_start_at_the_optimum_is_at_the_optimum),
         cmocka_unit_test(unseen_steps_descend),
     };
