@@ -141,7 +141,8 @@ static void step(solver *solver, uint64_t m, bool measure) {
     double h = solver->sigma * fmax(norm2 - mass * mass / solver->mass, LEAST_H * norm2);
     double g = solver->gram ? this->gram.slope[slot] : column_dot(solver, j, worker->slope);
     g += solver->shift * mass;
-    this->gram.credit += (double)pl_scd_entries(this, j);
+    if (this->team->workers == 1)
+        this->gram.credit += (double)pl_scd_entries(this, j);
     worker->visited += solver->gram ? 1.0 : (double)pl_scd_entries(this, j);
     see(&solver->gap, solver, -g, w);
     if (!(h > 0))
@@ -464,7 +465,8 @@ static bool run_model(solver *solver, unsigned number) {
         return true;
     double gamma = this->quadratic ? 1.0 : search(solver);
     take(solver, gamma, solver->shift);
-    this->gram.moved = gamma * solver->shift;
+    if (this->team->workers == 1)
+        this->gram.moved = gamma * solver->shift;
     if (gamma == 0 && solver->gram && !worker->solved) { /* the table misleads */
         pl_scd_gram_empty(this);
         return false;
@@ -528,7 +530,8 @@ void pl_scd_solve(pl_scd *this, pl_scd_worker *worker, unsigned number) {
                      .free = this->glm->intercept == PL_FREE,
                      .left = pl_round_steps(this->round, (double)worker->count) *
                              (this->team->workers == 1 && !this->delayed ? LONE : 1)};
-    this->gram.known = 0;
+    if (this->team->workers == 1) /* the table is a lone worker's */
+        this->gram.known = 0;
     worker->visited = 0;
     worker->solved = worker->members == 0;
     begin(&solver);
