@@ -30,6 +30,9 @@ typedef struct pl_scd_worker {
     double spread;              /* |change|^2 in the metric */
     double visited, seconds;    /* non-zeros */
     bool solved;                /* the set is solved as well as was asked for */
+    double credit;              /* visits of non-zeros that were made, less those that filling the table cost */
+    double moved;               /* the intercept's way since the last model began */
+    uint64_t known;             /* slots of the table that the last model had */
 } pl_scd_worker;
 
 #define PL_SCD_NO_SLOT UINT32_MAX
@@ -42,21 +45,19 @@ typedef struct pl_scd_entry {
 /* Inner products of columns in working sets; arrays are by slot, the columns' order of coming. */
 typedef struct pl_scd_gram {
     uint64_t capacity, slots;
-    uint32_t *slot;         /* of a column, or none */
-    pl_scd_entry *list;     /* of a row, from where it begins in the data: its entries that have slots */
-    uint32_t *listed;       /* of a row: how many these are */
-    uint64_t nonzeros;      /* of all rows */
-    uint64_t *column;       /* of a slot */
-    float *table;           /* capacity x capacity */
-    double *norm2, *mass;   /* as of columns below */
-    double *slope, *ahead;  /* of the model, by w_j; scratch */
-    double *then, *change;  /* w when the last model began; slopes then, and how they changed */
-    double sum_then, moved; /* sum of all rows' slopes then; the intercept's way since */
-    uint64_t known;         /* slots for which these are */
-    double *curvature;      /* rows: q loss'' of which the table is */
-    double *sums;           /* scratch of the tasks that fill it */
-    double total;           /* sum q loss'' */
-    double credit;          /* visits of non-zeros that were made, less those that filling cost */
+    uint32_t *slot;        /* of a column, or none */
+    pl_scd_entry *list;    /* of a row, from where it begins in the data: its entries that have slots */
+    uint32_t *listed;      /* of a row: how many these are */
+    uint64_t nonzeros;     /* of all rows */
+    uint64_t *column;      /* of a slot */
+    float *table;          /* capacity x capacity */
+    double *norm2, *mass;  /* as of columns below */
+    double *slope, *ahead; /* of the model, by w_j; scratch */
+    double *then, *change; /* w when the last model began; slopes then, and how they changed */
+    double sum_then;       /* sum of all rows' slopes then */
+    double *curvature;     /* rows: q loss'' of which the table is */
+    double *sums;          /* scratch of the tasks that fill it */
+    double total;          /* sum q loss'' */
 } pl_scd_gram;
 
 typedef struct pl_scd {
@@ -128,10 +129,10 @@ void pl_scd_choose(pl_scd *scd, pl_scd_worker *worker);
 
 /* scd_gram.c: has the table ready for the worker's set, and slopes of the model at hand; false: it does not pay. */
 #define PL_SCD_GRAM_TASKS 16
-bool pl_scd_gram_prepare(pl_scd *scd, const pl_scd_worker *worker);
-void pl_scd_gram_empty(pl_scd *scd);
+bool pl_scd_gram_prepare(pl_scd *scd, pl_scd_worker *worker);
+void pl_scd_gram_empty(pl_scd *scd, pl_scd_worker *worker);
 /* Learns from how slopes changed since the last model, to which `moved` belongs; `sum` is that over the rows. */
-void pl_scd_gram_follow(pl_scd *scd, double sum);
+void pl_scd_gram_follow(pl_scd *scd, pl_scd_worker *worker, double sum);
 /* slope += a x row of the table. */
 void pl_scd_gram_move(const pl_scd_gram *gram, uint64_t slot, double a, double *slope);
 

@@ -100,12 +100,12 @@ static void run(const pl_scd *this, pl_task task, void *pass) {
     engine->type->run(engine, task, pass, TASKS);
 }
 
-void pl_scd_gram_empty(pl_scd *this) {
+void pl_scd_gram_empty(pl_scd *this, pl_scd_worker *worker) {
     pl_scd_gram *gram = &this->gram;
     for (uint64_t s = 0; s < gram->slots; s++)
         gram->slot[gram->column[s]] = PL_SCD_NO_SLOT;
     memset(gram->listed, 0, this->x->columns * sizeof *gram->listed);
-    gram->slots = gram->known = gram->nonzeros = 0;
+    gram->slots = gram->nonzeros = worker->known = 0;
 }
 
 /* Gives column j a slot, and its rows an entry each. */
@@ -152,7 +152,7 @@ static void enter(pl_scd *this, const pl_scd_worker *worker) {
     }
 }
 
-bool pl_scd_gram_prepare(pl_scd *this, const pl_scd_worker *worker) {
+bool pl_scd_gram_prepare(pl_scd *this, pl_scd_worker *worker) {
     pl_scd_gram *gram = &this->gram;
     uint64_t members = worker->members, fresh = 0, nonzeros = 0, slots;
     if (members == 0 || members > gram->capacity)
@@ -170,11 +170,11 @@ bool pl_scd_gram_prepare(pl_scd *this, const pl_scd_worker *worker) {
     }
     double row = (double)((anew ? 0 : gram->nonzeros) + nonzeros) / (double)this->x->columns;
     double cost = SCANNING * row * (double)nonzeros;
-    if ((double)members * (double)slots > WORTH * (double)worker->nonzeros || cost > gram->credit)
+    if ((double)members * (double)slots > WORTH * (double)worker->nonzeros || cost > worker->credit)
         return false;
-    gram->credit -= cost;
+    worker->credit -= cost;
     if (anew)
-        pl_scd_gram_empty(this);
+        pl_scd_gram_empty(this, worker);
     enter(this, worker);
     table_pass pass = {this, worker, NULL, 0};
     run(this, slope_task, &pass);
@@ -189,12 +189,12 @@ void pl_scd_gram_move(const pl_scd_gram *gram, uint64_t slot, double a, double *
 
 /* Makes the table agree with how the slopes changed since the last model (Broyden, Fletcher, Goldfarb, Shanno): it
  * follows the curvature along the path, and is made anew the less often. */
-static void learn(pl_scd *this, double sum) {
+static void learn(pl_scd *this, double sum, double moved) {
     pl_scd_gram *gram = &this->gram;
-    secant secant = {.gram = gram, .y = sum - gram->sum_then, .g = gram->total * gram->moved};
-    double along = secant.y * gram->moved, expected;
+    secant secant = {.gram = gram, .y = sum - gram->sum_then, .g = gram->total * moved};
+    double along = secant.y * moved, expected;
     for (uint64_t s = 0; s < gram->slots; s++)
-        gram->ahead[s] = gram->mass[s] * gram->moved;
+        gram->ahead[s] = gram->mass[s] * moved;
     for (uint64_t s = 0; s < gram->slots; s++) {
         double d = this->w[gram->column[s]] - gram->then[s];
         gram->change[s] = gram->slope[s] - gram->change[s];
@@ -203,7 +203,7 @@ static void learn(pl_scd *this, double sum) {
         if (d != 0)
             pl_scd_gram_move(gram, s, d, gram->ahead);
     }
-    expected = secant.g * gram->moved;
+    expected = secant.g * moved;
     for (uint64_t s = 0; s < gram->slots; s++)
         expected += (this->w[gram->column[s]] - gram->then[s]) * gram->ahead[s];
     if (!(along > LEAST_BEND * expected) || !(expected > 0))
@@ -214,14 +214,14 @@ static void learn(pl_scd *this, double sum) {
     gram->total += secant.a * secant.y * secant.y - secant.b * secant.g * secant.g;
 }
 
-void pl_scd_gram_follow(pl_scd *this, double sum) {
+void pl_scd_gram_follow(pl_scd *this, pl_scd_worker *worker, double sum) {
     pl_scd_gram *gram = &this->gram;
-    if (gram->known == gram->slots)
-        learn(this, sum);
+    if (worker->known == gram->slots)
+        learn(this, sum, worker->moved);
     for (uint64_t s = 0; s < gram->slots; s++) {
         gram->change[s] = gram->slope[s];
         gram->then[s] = this->w[gram->column[s]];
     }
     gram->sum_then = sum;
-    gram->known = gram->slots;
+    worker->known = gram->slots;
 }

@@ -141,8 +141,7 @@ static void step(solver *solver, uint64_t m, bool measure) {
     double h = solver->sigma * fmax(norm2 - mass * mass / solver->mass, LEAST_H * norm2);
     double g = solver->gram ? this->gram.slope[slot] : column_dot(solver, j, worker->slope);
     g += solver->shift * mass;
-    if (this->team->workers == 1)
-        this->gram.credit += (double)pl_scd_entries(this, j);
+    worker->credit += (double)pl_scd_entries(this, j);
     worker->visited += solver->gram ? 1.0 : (double)pl_scd_entries(this, j);
     see(&solver->gap, solver, -g, w);
     if (!(h > 0))
@@ -435,7 +434,7 @@ static bool run_model(solver *solver, unsigned number) {
     }
     double sum = solver->free ? sum_of(worker->slope, solver->x->columns) : 0.0;
     if (solver->gram && !this->quadratic) {
-        pl_scd_gram_follow(this, sum);
+        pl_scd_gram_follow(this, worker, sum);
         solver->mass = this->gram.total;
     }
     solver->shift = solver->free ? -sum / solver->mass : 0.0;
@@ -465,10 +464,9 @@ static bool run_model(solver *solver, unsigned number) {
         return true;
     double gamma = this->quadratic ? 1.0 : search(solver);
     take(solver, gamma, solver->shift);
-    if (this->team->workers == 1)
-        this->gram.moved = gamma * solver->shift;
+    worker->moved = gamma * solver->shift;
     if (gamma == 0 && solver->gram && !worker->solved) { /* the table misleads */
-        pl_scd_gram_empty(this);
+        pl_scd_gram_empty(this, worker);
         return false;
     }
     return this->quadratic || worker->solved || gamma == 0;
@@ -530,8 +528,7 @@ void pl_scd_solve(pl_scd *this, pl_scd_worker *worker, unsigned number) {
                      .free = this->glm->intercept == PL_FREE,
                      .left = pl_round_steps(this->round, (double)worker->count) *
                              (this->team->workers == 1 && !this->delayed ? LONE : 1)};
-    if (this->team->workers == 1) /* the table is a lone worker's */
-        this->gram.known = 0;
+    worker->known = 0;
     worker->visited = 0;
     worker->solved = worker->members == 0;
     begin(&solver);
