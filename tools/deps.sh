@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-build="gcc make cmake pkg-config libc6-dev libjansson-dev zlib1g-dev libzstd-dev liblapacke-dev python3 ca-certificates"
+build="gcc make cmake pkg-config libc6-dev libjansson-dev zlib1g-dev libzstd-dev python3 ca-certificates"
 check="libcmocka-dev clang clang-format libclang-rt-14-dev python3-venv liblinear-tools zstd gzip"
 bench="liblinear-tools python3-venv zstd r-cran-glmnet"
 check_python="numpy scipy scikit-learn safetensors"

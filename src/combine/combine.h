@@ -38,6 +38,7 @@ typedef struct pl_combine_type {
     uint64_t most_entries;                /* of v that it takes for several classes; 0: any number */
     bool whole;                           /* one owner must see all of v */
     bool searches;                        /* the workers follow the direction and are probed */
+    bool slopes_only;                     /* and trial steps are judged by slopes, not by values */
     bool diagonal;                        /* the update's second column is the diagonal of the curvature */
     uint64_t (*width)(const pl_glm *glm); /* columns of an update; NULL: 1 */
     /* The member of the same name for a problem of this shape; NULL: this one for all. */

@@ -10,18 +10,19 @@
  * the spread of the labels and falls whenever a whole step is taken: the dual points are feasible for the loss itself,
  * so that the certificate closes as mu goes to 0.
  *
- * The curvature is the dear part, so it is not always made of all rows. Far from the end, where a step is not exact
- * anyway, a sample of them has to do; when the next look is expected to be the last, and where the curvature is the
- * same everywhere, there is none at all, and a step that is made nevertheless takes the factor that is there. */
+ * The curvature is the dear part, so it is not made in every round. Between, the last factor stands in for it, mended
+ * by what the gradients have told since, as in BFGS: by the two-loop recursion on the pairs s = step, y = change of the
+ * gradient. It is made anew after some rounds, unless they help a lot as it is. Where it is the same everywhere it is
+ * made once; where the loss is softened, in every round. */
 #include <float.h>
-#include <lapacke.h>
 #include <math.h>
 #include <string.h>
 
-#include "combine/combine.h"
+#include "combine/search.h"
+#include "math/cholesky.h"
 
-#define ENOUGH 0.3 /* of the first slope */
-#define TRIALS 30
+#define ENOUGH 0.1             /* of the first slope that a step may leave */
+#define SOFTENED_ENOUGH 0.3    /* of a softened loss, which is not to be solved well until it is hard */
 #define FALL 0.5               /* of the softness, after a whole step */
 #define SMOOTH_ENOUGH 0.1      /* softness of a loss that is smooth itself which may as well be 0 */
 #define SOLVED 1e-6            /* of the first slope */
@@ -32,16 +33,25 @@
 #define SOFTENED_COLUMNS 2000  /* and up to here where the loss is softened, which the truncated form does not */
 #define FILLED 0.1
 
-#define NEAR 10.0 /* times the target that the next gap is expected to have, at most */
+#define NEAR 10.0    /* times the target that the next gap is expected to have, at most */
+#define AGE 2        /* rounds that a factor is good for without asking */
+#define GOOD 0.03    /* of the last first slope: a round that left no more was good */
+#define HISTORY 12   /* pairs, and so rounds of a factor, at most */
+#define CURVED 1e-14 /* of |s| |y| that s.y has at least */
 
 typedef struct newton {
     pl_combine base;
     const pl_glm *glm;
-    double *matrix; /* size x size */
-    unsigned trials;
+    double *matrix;        /* size x size: the factor */
+    double *steps, *bends; /* HISTORY pairs s and y since the factor was made */
+    double *v, *g;         /* of the last round: the point, and the gradient of P there */
+    unsigned pairs;
+    bool searching;
+    pl_search search;
     double softness, first_slope; /* the largest at this softness */
-    unsigned steps;               /* at this softness */
+    unsigned softness_rounds;     /* at this softness */
     bool curved;                  /* this round's update has the curvature */
+    unsigned age;                 /* of the factor, in rounds */
     double slope, gap;            /* of the last round */
     double target;                /* gap that ends the run */
 } newton;
@@ -63,12 +73,19 @@ static const pl_combine_type *variant(const pl_glm *glm) {
 
 static uint64_t width(const pl_glm *glm) { return 1 + glm->size; }
 
-static uint64_t bytes(const pl_setup *setup) { return setup->glm->size * setup->glm->size * sizeof(double); }
+static uint64_t bytes(const pl_setup *setup) {
+    return setup->glm->size * (setup->glm->size + 2 * HISTORY + 2) * sizeof(double);
+}
 
 static void close_newton(pl_combine *combine) {
     newton *this = (newton *)combine;
-    if (this)
-        pl_free(this->matrix);
+    if (!this)
+        return;
+    pl_free(this->matrix);
+    pl_free(this->steps);
+    pl_free(this->bends);
+    pl_free(this->v);
+    pl_free(this->g);
     pl_free(this);
 }
 
@@ -93,44 +110,97 @@ static parley_status open_newton(const pl_setup *setup, pl_combine **out, parley
     this->target = setup->target;
     this->curved = true;
     this->slope = INFINITY;
-    status =
-        pl_take(&this->matrix, setup->glm->size, setup->glm->size * sizeof *this->matrix, "newton's matrix", error);
-    if (status != PARLEY_OK)
-        close_newton(&this->base);
-    else
+    uint64_t size = setup->glm->size;
+    this->matrix = pl_alloc(size, size * sizeof *this->matrix);
+    this->steps = pl_alloc(HISTORY, size * sizeof *this->steps);
+    this->bends = pl_alloc(HISTORY, size * sizeof *this->bends);
+    this->v = pl_alloc(size, sizeof *this->v);
+    this->g = pl_alloc(size, sizeof *this->g);
+    if (this->matrix && this->steps && this->bends && this->v && this->g) {
         *out = &this->base;
-    return status;
+        return PARLEY_OK;
+    }
+    close_newton(&this->base);
+    return pl_fail_memory(error, "newton's matrix", bytes(setup));
 }
 
 /* Copies H + l2 I, adding `jitter` times its own diagonal, and factors it. */
 static bool factor(newton *this, const double *curvature, double jitter) {
-    lapack_int n = (lapack_int)this->glm->size;
-    memcpy(this->matrix, curvature, (uint64_t)n * (uint64_t)n * sizeof *this->matrix);
-    for (uint64_t j = 0; j < this->glm->size; j++) {
-        double *diagonal = &this->matrix[j * this->glm->size + j];
+    uint64_t size = this->glm->size;
+    memcpy(this->matrix, curvature, size * size * sizeof *this->matrix);
+    for (uint64_t j = 0; j < size; j++) {
+        double *diagonal = &this->matrix[j * size + j];
         *diagonal += pl_penalised(this->glm, j) ? this->glm->l2 : 0.0;
         *diagonal += jitter * (*diagonal > 0 ? *diagonal : 1.0);
     }
-    return LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', n, this->matrix, n) == 0;
+    return pl_cholesky(this->matrix, size);
+}
+
+static double dot(const double *x, const double *y, uint64_t size) {
+    double sum = 0;
+    for (uint64_t j = 0; j < size; j++)
+        sum += x[j] * y[j];
+    return sum;
+}
+
+static void add(double a, const double *x, uint64_t size, double *y) {
+    for (uint64_t j = 0; j < size; j++)
+        y[j] += a * x[j];
+}
+
+/* Keeps v and the gradient of P there; where the factor is an old one, the pair of these and the last as well. */
+static void remember(newton *this, const pl_slice *slice) {
+    uint64_t size = this->glm->size;
+    double *s = this->steps + this->pairs * size, *y = this->bends + this->pairs * size;
+    bool old = !this->curved && this->glm->loss != &pl_loss_squared;
+    for (uint64_t j = 0; j < size; j++) {
+        double g = slice->change[j] + (pl_penalised(this->glm, j) ? this->glm->l2 * slice->v[j] : 0.0);
+        if (old) {
+            s[j] = slice->v[j] - this->v[j];
+            y[j] = g - this->g[j];
+        }
+        this->v[j] = slice->v[j];
+        this->g[j] = g;
+    }
+    if (!old)
+        this->pairs = 0;
+    else if (dot(s, y, size) > CURVED * sqrt(dot(s, s, size) * dot(y, y, size)))
+        this->pairs++;
+}
+
+/* d = -(what stands for the curvature)^-1 g */
+static void find_direction(const newton *this, double *d) {
+    uint64_t size = this->glm->size;
+    double alpha[HISTORY], rho[HISTORY];
+    for (uint64_t j = 0; j < size; j++)
+        d[j] = -this->g[j];
+    for (unsigned k = this->pairs; k-- > 0;) {
+        const double *s = this->steps + k * size, *y = this->bends + k * size;
+        rho[k] = 1.0 / dot(s, y, size);
+        alpha[k] = rho[k] * dot(s, d, size);
+        add(-alpha[k], y, size, d);
+    }
+    pl_cholesky_solve(this->matrix, size, d);
+    for (unsigned k = 0; k < this->pairs; k++) {
+        const double *s = this->steps + k * size, *y = this->bends + k * size;
+        add(alpha[k] - rho[k] * dot(y, d, size), s, size, d);
+    }
 }
 
 static parley_status propose(pl_combine *combine, const pl_slice *slice, uint64_t round, parley_error *error) {
     newton *this = (newton *)combine;
-    uint64_t size = this->glm->size;
     (void)round;
-    this->trials = 0;
+    this->searching = false;
     if (slice->begin == slice->end)
         return PARLEY_OK;
     double jitter = 0;
-    for (unsigned i = 0; this->curved && !factor(this, slice->change + size, jitter); i++) {
+    for (unsigned i = 0; this->curved && !factor(this, slice->change + this->glm->size, jitter); i++) {
         if (i == JITTERS)
             return pl_fail(error, PARLEY_BROKEN, "Newton's matrix cannot be factored; use --preset gd");
         jitter = jitter > 0 ? 10 * jitter : 1e-14;
     }
-    for (uint64_t j = 0; j < size; j++)
-        slice->direction[j] = -(slice->change[j] + (pl_penalised(this->glm, j) ? this->glm->l2 * slice->v[j] : 0.0));
-    LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', (lapack_int)size, 1, this->matrix, (lapack_int)size, slice->direction,
-                        (lapack_int)size);
+    remember(this, slice);
+    find_direction(this, slice->direction);
     return PARLEY_OK;
 }
 
@@ -154,23 +224,25 @@ static void harden(newton *this, double slope, double norm2) {
     double bound = loss->smooth ? loss->width : 1.0, l2 = this->glm->l2;
     bool solved = l2 > 0 ? norm2 / l2 <= this->softness * bound * bound : slope <= SOLVED * this->first_slope;
     this->first_slope = fmax(this->first_slope, slope);
-    if (this->softness == 0 || (!solved && ++this->steps < MOST_STEPS))
+    if (this->softness == 0 || (!solved && ++this->softness_rounds < MOST_STEPS))
         return;
     this->first_slope = 0.0;
-    this->steps = 0;
+    this->softness_rounds = 0;
     this->softness *= FALL;
     if (loss->smooth && this->softness < SMOOTH_ENOUGH)
         this->softness = 0.0;
 }
 
 /* Is the curvature wanted in the next round? `slope` is the first one along the step just taken, about twice what was
- * left to gain, and with a penalty norm2 / (2 l2) is the gap where it began: both fall quadratically. */
+ * left to gain, and with a penalty norm2 / (2 l2) is the gap where it began: both fall faster and faster. */
 static void want_curvature(newton *this, double slope, double norm2) {
     const pl_glm *glm = this->glm;
-    double gap = glm->l2 > 0 ? norm2 / (2 * glm->l2) : INFINITY, fall = gap / this->gap;
-    bool near = this->curved && gap * fall * fall <= NEAR * this->target;
-    bool good = !this->curved && slope <= 0.1 * this->slope; /* the old factor still is */
-    this->curved = glm->loss->soften || !(glm->loss == &pl_loss_squared || near || good);
+    double gap = glm->l2 > 0 ? norm2 / (2 * glm->l2) : INFINITY;
+    bool near = gap * (gap / this->gap) <= NEAR * this->target;
+    bool good = slope <= GOOD * this->slope;
+    this->age = this->curved ? 1 : this->age + 1;
+    this->curved = glm->loss->soften ||
+                   (glm->loss != &pl_loss_squared && (this->age >= HISTORY || (this->age >= AGE && !near && !good)));
     this->slope = slope;
     this->gap = gap;
 }
@@ -178,13 +250,16 @@ static void want_curvature(newton *this, double slope, double norm2) {
 static bool judge(pl_combine *combine, const double *workers, const double *owners, double *gamma) {
     newton *this = (newton *)combine;
     double first = -owners[PL_OWN_SLOPE], slope = workers[PL_SUM_SLOPE] + owners[PL_OWN_PENALTY];
-    if (slope <= ENOUGH * first || !(first > 0) || ++this->trials >= TRIALS) {
-        harden(this, first, owners[PL_OWN_NORM]);
-        want_curvature(this, first, owners[PL_OWN_NORM]);
-        return true;
-    }
-    *gamma *= fmax(0.1, first / (first + slope)); /* where the chord of phi' crosses 0 */
-    return false;
+    bool softened = this->glm->loss->soften;
+    if (!this->searching)
+        this->search = pl_search_begin(0.0, -first);
+    this->searching = true;
+    if (first > 0 && !(softened && slope <= 0) &&
+        !pl_search_flat(&this->search, softened ? SOFTENED_ENOUGH : ENOUGH, slope, gamma))
+        return false;
+    harden(this, first, owners[PL_OWN_NORM]);
+    want_curvature(this, first, owners[PL_OWN_NORM]);
+    return true;
 }
 
 static bool curved(const pl_combine *combine) { return ((const newton *)combine)->curved; }
@@ -198,6 +273,7 @@ const pl_combine_type pl_combine_newton = {
     .most_entries = 2000,
     .whole = true,
     .searches = true,
+    .slopes_only = true,
     .width = width,
     .variant = variant,
     .bytes = bytes,

@@ -30,18 +30,16 @@ static double next_trial(const pl_search *search, double last, double last_slope
         return clip(crossing > gamma ? crossing : INFINITY, 1.5 * gamma, FURTHEST * gamma);
     }
     double width = search->high - search->low;
-    double crossing = search->high_slope > 0
-                          ? search->low - search->low_slope * width / (search->high_slope - search->low_slope)
-                          : search->low + 0.5 * width;
+    bool chord = search->high_slope > 0 && search->trials % 3 != 0; /* now and then halve: chords may creep */
+    double crossing = chord ? search->low - search->low_slope * width / (search->high_slope - search->low_slope)
+                            : search->low + 0.5 * width;
     return clip(crossing, search->low + MARGIN * width, search->high - MARGIN * width);
 }
 
-bool pl_search_judge(pl_search *search, double value, double slope, double *gamma) {
+/* Learns on which side of the trial step the right one is; true: there is no next one. */
+static bool narrow(pl_search *search, bool shorter, double slope, double *gamma) {
     double last = search->low, last_slope = search->low_slope;
-    bool lower = pl_search_below(value, search->value + PL_DECREASE * *gamma * search->slope, search->value);
-    if (lower && fabs(slope) <= PL_FLATTEN * fabs(search->slope))
-        return true;
-    if (lower && slope < 0) {
+    if (shorter) {
         search->low = *gamma;
         search->low_slope = slope;
     } else {
@@ -55,6 +53,17 @@ bool pl_search_judge(pl_search *search, double value, double slope, double *gamm
     }
     *gamma = next_trial(search, last, last_slope, *gamma, slope);
     return false;
+}
+
+bool pl_search_judge(pl_search *search, double value, double slope, double *gamma) {
+    bool lower = pl_search_below(value, search->value + PL_DECREASE * *gamma * search->slope, search->value);
+    if (lower && fabs(slope) <= PL_FLATTEN * fabs(search->slope))
+        return true;
+    return narrow(search, lower && slope < 0, slope, gamma);
+}
+
+bool pl_search_flat(pl_search *search, double flat, double slope, double *gamma) {
+    return fabs(slope) <= flat * fabs(search->slope) || narrow(search, slope < 0, slope, gamma);
 }
 
 void pl_search_measure(const pl_problem *problem, const pl_slice *slice, double gamma, double *scalars) {

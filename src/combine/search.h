@@ -20,6 +20,9 @@ pl_search pl_search_begin(double value, double slope);
 /* The trial step *gamma has this value and slope: true accepts it, else *gamma is the next to try. Accepted steps
  * satisfy the strong Wolfe conditions. */
 bool pl_search_judge(pl_search *search, double value, double slope, double *gamma);
+/* The same on slopes alone, which will do where phi is convex: accepts a step at which |phi'| is at most `flat` x
+ * |phi'(0)|. */
+bool pl_search_flat(pl_search *search, double flat, double slope, double *gamma);
 
 /* Adds, over the slice, the L2 penalty at v + gamma direction and its derivative by gamma. */
 void pl_search_measure(const pl_problem *problem, const pl_slice *slice, double gamma, double *scalars);

@@ -25,6 +25,7 @@ typedef struct gradient {
     double fraction, softness;
     uint64_t round, width;
     bool curved;            /* the curvature is wanted */
+    bool slopes_only;       /* of probes */
     double *z, *dz;         /* margins without intercept, at v and along the direction; an entry for each class */
     double *bend;           /* of each row: q loss''(z), for products */
     bool followed, stepped; /* dz is along the latest direction; v moved by `step` along it, and not otherwise */
@@ -46,39 +47,79 @@ static double *lane_sum(const gradient *this, unsigned task) {
     return this->sums + (uint64_t)task * this->width * this->glm->size;
 }
 
-static void add_row(gradient *this, unsigned task, uint64_t i, double z, double scale) {
+/* What the loss says of a stretch of rows. */
+typedef struct stretch {
+    double z[PL_STRETCH], y[PL_STRETCH], loss[PL_STRETCH], slope[PL_STRETCH], curvature[PL_STRETCH];
+} stretch;
+
+static void expand_stretch(const gradient *this, uint64_t begin, uint64_t count, bool slopes_only, stretch *rows) {
+    const pl_loss *loss = this->glm->loss;
+    for (uint64_t k = 0; k < count; k++)
+        rows->y[k] = pl_target(this->glm, begin + k);
+    pl_expand_rows(loss, rows->z, rows->y, count, slopes_only ? NULL : rows->loss, rows->slope, rows->curvature);
+    for (uint64_t k = 0; k<count &&this->softness> 0; k++)
+        loss->soften(loss, rows->z[k], rows->y[k], this->softness, &rows->slope[k], &rows->curvature[k]);
+}
+
+/* Columns of the update in this round. */
+static uint64_t columns_now(const gradient *this) { return this->curved || this->diagonal ? this->width : 1; }
+
+static void add_row(gradient *this, unsigned task, uint64_t i, double slope, double curvature) {
     const pl_glm *glm = this->glm;
     const pl_matrix *x = &glm->data->x;
     uint64_t begin = x->start[i], count = x->start[i + 1] - begin;
-    const float *value = x->value ? x->value + begin : NULL;
-    double q = scale * pl_share(glm, i), slope, curvature,
-           loss = glm->loss->expand(glm->loss, z, pl_target(glm, i), &slope, &curvature);
     double *sum = lane_sum(this, task);
-    bool soft = this->softness > 0;
-    if (soft)
-        glm->loss->soften(glm->loss, z, pl_target(glm, i), this->softness, &slope, &curvature);
-    if (this->t)
-        slope = -this->t[i];
     if (slope != 0) {
-        pl_plain_add(glm, i, q * slope, sum); /* scaled when all are added */
+        pl_plain_add(glm, i, slope, sum); /* scaled when all are added */
         if (glm->intercept != PL_NO_INTERCEPT)
-            sum[x->columns] += q * slope;
+            sum[x->columns] += slope;
     }
     if (this->bend)
-        this->bend[i] = q * curvature;
+        this->bend[i] = curvature;
     if (this->diagonal) {
-        pl_plain_add_squares(glm, i, q * curvature, sum + glm->size);
+        pl_plain_add_squares(glm, i, curvature, sum + glm->size);
         if (glm->intercept != PL_NO_INTERCEPT)
-            sum[glm->size + x->columns] += q * curvature;
+            sum[glm->size + x->columns] += curvature;
     } else if (this->curved && this->width > 1 && curvature > 0)
-        pl_outer_add(&this->outer[task], x->index + begin, value, count, q * curvature, sum + glm->size);
-    if (scale != 1.0)
-        return; /* a sample certifies nothing */
-    /* where t = -slope, loss*(-t) = slope z - loss, without a logarithm; hinge would lose digits and needs none */
-    double conjugate = glm->loss->smooth && !soft && !this->t
-                           ? slope * z - loss
-                           : glm->loss->conjugate(glm->loss, -slope, pl_target(glm, i));
-    pl_add_sides(glm, i, -slope, z - this->b[0], loss, conjugate, this->sides + (uint64_t)task * PL_ROW_SUMS);
+        pl_outer_add(&this->outer[task], x->index + begin, x->value ? x->value + begin : NULL, count, curvature,
+                     sum + glm->size);
+}
+
+/* The rows' part of the certificate. Where t = -slope, loss*(-t) = slope z - loss, without a logarithm; hinge would
+ * lose digits and needs none. Only a free intercept needs to know on which side of 0 t is. */
+static void add_sides(gradient *this, unsigned task, uint64_t begin, uint64_t count, const stretch *rows) {
+    const pl_glm *glm = this->glm;
+    const pl_loss *loss = glm->loss;
+    bool quick = loss->smooth && this->softness == 0 && !this->t;
+    double *sums = this->sides + (uint64_t)task * PL_ROW_SUMS, losses = 0, conjugates = 0;
+    for (uint64_t k = 0; k < count; k++) {
+        double slope = rows->slope[k],
+               conjugate = quick ? slope * rows->z[k] - rows->loss[k] : loss->conjugate(loss, -slope, rows->y[k]);
+        if (glm->intercept == PL_FREE)
+            pl_add_sides(glm, begin + k, -slope, rows->z[k] - this->b[0], rows->loss[k], conjugate, sums);
+        else {
+            double q = pl_share(glm, begin + k);
+            losses += q * rows->loss[k];
+            conjugates += q * conjugate;
+        }
+    }
+    sums[PL_SIDE_SUMS - 1] += conjugates;
+    sums[2 * PL_SIDE_SUMS] += losses;
+}
+
+/* Rows [begin, end), at most PL_STRETCH of them, at their margins. */
+static void add_stretch(gradient *this, unsigned task, uint64_t begin, uint64_t end) {
+    stretch rows;
+    for (uint64_t i = begin; i < end; i++)
+        rows.z[i - begin] = this->z[i] + this->b[0];
+    expand_stretch(this, begin, end - begin, false, &rows);
+    for (uint64_t i = begin; i < end && this->t; i++)
+        rows.slope[i - begin] = -this->t[i];
+    add_sides(this, task, begin, end - begin, &rows);
+    for (uint64_t i = begin; i < end; i++) {
+        double q = pl_share(this->glm, i);
+        add_row(this, task, i, q * rows.slope[i - begin], q * rows.curvature[i - begin]);
+    }
 }
 
 /* The same for several classes, at margins z without intercepts. */
@@ -93,7 +134,7 @@ static void add_classes(gradient *this, unsigned task, uint64_t i, const double 
     pl_plain_adds(glm, i, slope, sum); /* scaled when all are added */
     for (uint64_t c = 0; c < classes && glm->intercept != PL_NO_INTERCEPT; c++)
         sum[x->columns * classes + c] += slope[c];
-    if (this->width == 1)
+    if (this->width == 1 || !this->curved)
         return;
     double *curvature = this->curvature + task * classes * classes;
     pl_classes_curve(glm, i, z, this->b, curvature);
@@ -113,7 +154,7 @@ static void scale_sums(const gradient *this, double *sum) {
         pl_scale_columns(glm, sum + size);
         return;
     }
-    for (uint64_t c = 1; c < this->width; c++) { /* column c - 1 of the curvature */
+    for (uint64_t c = 1; c < columns_now(this); c++) { /* column c - 1 of the curvature */
         double *column = sum + c * size, own = pl_column_scale(glm, (c - 1) / glm->classes);
         for (uint64_t j = c - 1; j < size; j++)
             column[j] *= own * pl_column_scale(glm, j / glm->classes);
@@ -124,14 +165,15 @@ static void full_task(void *context, unsigned task) {
     gradient *this = context;
     const pl_part *part = &this->team->parts[task];
     double began = pl_engine_now(this->team->engine);
-    memset(lane_sum(this, task), 0, this->width * this->glm->size * sizeof *this->sums);
+    memset(lane_sum(this, task), 0, columns_now(this) * this->glm->size * sizeof *this->sums);
     memset(this->sides + task * this->sides_each, 0, this->sides_each * sizeof *this->sides);
-    for (uint64_t r = 0; r < part->count; r++)
-        for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++)
-            if (this->glm->classes > 1)
-                add_classes(this, task, i, this->z + i * this->glm->classes, 1.0);
-            else
-                add_row(this, task, i, this->z[i] + this->b[0], 1.0);
+    for (uint64_t r = 0; r < part->count; r++) {
+        pl_range range = part->ranges[r];
+        for (uint64_t i = range.begin; i<range.end &&this->glm->classes> 1; i++)
+            add_classes(this, task, i, this->z + i * this->glm->classes, 1.0);
+        for (uint64_t i = range.begin; i < range.end && this->glm->classes == 1; i += PL_STRETCH)
+            add_stretch(this, task, i, i + PL_STRETCH < range.end ? i + PL_STRETCH : range.end);
+    }
     if (this->outer && this->glm->classes == 1)
         pl_outer_flush(&this->outer[task], lane_sum(this, task) + this->glm->size);
     scale_sums(this, lane_sum(this, task));
@@ -139,12 +181,16 @@ static void full_task(void *context, unsigned task) {
 }
 
 static void sample_row(gradient *this, unsigned task, uint64_t i, double scale) {
-    double z[PL_MOST_CLASSES];
+    double z[PL_MOST_CLASSES], q = scale * pl_share(this->glm, i);
+    stretch row;
     if (this->glm->classes > 1) {
         pl_row_dots(this->glm, i, this->w, z);
         add_classes(this, task, i, z, scale);
-    } else
-        add_row(this, task, i, this->b[0] + pl_row_dot(this->glm, i, this->w), scale);
+        return;
+    }
+    row.z[0] = this->b[0] + pl_row_dot(this->glm, i, this->w);
+    expand_stretch(this, i, 1, true, &row);
+    add_row(this, task, i, q * row.slope[0], q * row.curvature[0]); /* a sample certifies nothing */
 }
 
 /* Visits each row with probability `fraction`, by drawing the gaps between visits. */
@@ -257,7 +303,7 @@ static parley_status visit_all(gradient *this, const double *v, pl_update *updat
     double centred = pl_engine_now(this->team->engine) - began;
     if (status == PARLEY_OK) {
         pl_team_run(this->team, full_task, this);
-        report(this, this->width, 1.0 + passes, centred, update);
+        report(this, columns_now(this), 1.0 + passes, centred, update);
         status = sum_sides(this, evaluation, error);
     }
     return status;
@@ -360,16 +406,21 @@ typedef struct trial {
     double gamma;
 } trial;
 
-static void probe_row(const void *context, uint64_t i, double *sums) {
+static void probe_stretch(const void *context, uint64_t begin, uint64_t end, double *sums) {
     const trial *trial = context;
     const gradient *this = trial->of;
-    const pl_loss *loss = this->glm->loss;
-    double dz = this->dz[i] + this->db[0], z = this->z[i] + this->b[0] + trial->gamma * dz;
-    double q = pl_share(this->glm, i), slope, curvature;
-    sums[0] += q * loss->expand(loss, z, pl_target(this->glm, i), &slope, &curvature);
-    if (this->softness > 0)
-        loss->soften(loss, z, pl_target(this->glm, i), this->softness, &slope, &curvature);
-    sums[1] += q * slope * dz;
+    stretch rows;
+    double losses = 0, along = 0;
+    for (uint64_t i = begin; i < end; i++)
+        rows.z[i - begin] = this->z[i] + this->b[0] + trial->gamma * (this->dz[i] + this->db[0]);
+    expand_stretch(this, begin, end - begin, this->slopes_only, &rows);
+    for (uint64_t i = begin; i < end; i++) {
+        double q = pl_share(this->glm, i);
+        losses += this->slopes_only ? 0.0 : q * rows.loss[i - begin];
+        along += q * rows.slope[i - begin] * (this->dz[i] + this->db[0]);
+    }
+    sums[0] += losses;
+    sums[1] += along;
 }
 
 static void probe_classes(const void *context, uint64_t i, double *sums) {
@@ -389,7 +440,10 @@ static void probe(pl_local *local, double gamma, pl_update *update) {
     gradient *this = (gradient *)local;
     trial trial = {this, gamma};
     double *sums = this->team->worker_sums;
-    pl_sum_rows(this->team, this->glm->classes > 1 ? probe_classes : probe_row, &trial, 2, sums);
+    if (this->glm->classes > 1)
+        pl_sum_rows(this->team, probe_classes, &trial, 2, sums);
+    else
+        pl_sum_stretches(this->team, probe_stretch, &trial, 2, sums);
     for (unsigned k = 0; k < this->team->hosted; k++) {
         update[k].scalars[PL_SUM_LOSS] = sums[2 * k];
         update[k].scalars[PL_SUM_SLOPE] = sums[2 * k + 1];
@@ -459,6 +513,7 @@ static parley_status open_gradient(const pl_setup *setup, pl_local **out, parley
     this->width = setup->width;
     this->z = pl_alloc(rows, sizeof *this->z);
     this->diagonal = setup->diagonal;
+    this->slopes_only = setup->slopes_only;
     this->bend = setup->asks ? pl_alloc(rows, sizeof *this->bend) : NULL;
     this->dz = setup->searches ? pl_alloc(rows, sizeof *this->dz) : NULL;
     this->sums = pl_alloc(lanes * setup->width * setup->glm->size, sizeof *this->sums);

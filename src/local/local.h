@@ -73,6 +73,7 @@ typedef struct pl_setup {
     const double *null;  /* the model without features: zeros, and the best intercept where it is free */
     double target;       /* the gap that ends the run */
     bool searches;       /* the combine will have directions followed and probed */
+    bool slopes_only;    /* for the slopes alone */
     bool asks;           /* and products with the curvature made */
     bool diagonal;       /* the second column is the diagonal of the curvature */
     bool accelerates;    /* the solver heeds momentum */

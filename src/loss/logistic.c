@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "loss/loss.h"
+#include "math/logistic.h"
 
 #define LEAST_P 1e-300 /* a logit of -690: below any margin that matters */
 #define STEPS 60       /* two or three are usual */
@@ -106,6 +107,7 @@ const pl_loss pl_loss_logistic = {
     .smooth = true,
     .curvature_bound = 0.25,
     .expand = expand,
+    .expand_rows = pl_logistic_rows,
     .conjugate = conjugate,
     .dual_step = dual_step,
     .flow = flow,

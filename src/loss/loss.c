@@ -21,3 +21,15 @@ const pl_loss *pl_loss_of(const char *parameter) {
             return pl_losses[i];
     return NULL;
 }
+
+void pl_expand_rows(const pl_loss *loss, const double *z, const double *y, uint64_t count, double *value, double *slope,
+                    double *curvature) {
+    if (loss->expand_rows)
+        loss->expand_rows(z, y, count, value, slope, curvature);
+    else
+        for (uint64_t i = 0; i < count; i++) {
+            double here = loss->expand(loss, z[i], y[i], &slope[i], &curvature[i]);
+            if (value)
+                value[i] = here;
+        }
+}

@@ -30,6 +30,9 @@ struct pl_loss {
     double width;           /* set in copies of the table's row only */
     /* Value, slope and curvature at z: together, because they share what is costly. */
     double (*expand)(const pl_loss *loss, double z, double y, double *slope, double *curvature);
+    /* See pl_expand_rows; NULL: one by one. */
+    void (*expand_rows)(const double *z, const double *y, uint64_t count, double *value, double *slope,
+                        double *curvature);
     double (*conjugate)(const pl_loss *loss, double t, double y); /* loss*(-t); infinite outside its domain */
     /* The t that minimises conjugate(t) + (t - t0) z + h (t - t0)^2 / 2; h > 0. May be inexact, never infeasible. */
     double (*dual_step)(const pl_loss *loss, double z, double y, double t0, double h);
@@ -53,5 +56,8 @@ extern const pl_loss *const pl_losses[]; /* those of all classes together are la
 extern const unsigned pl_losses_count;
 const pl_loss *pl_loss_find(const char *name);    /* or NULL */
 const pl_loss *pl_loss_of(const char *parameter); /* the loss that reads this setting, or NULL */
+/* Value, slope and curvature of `count` rows; `value` NULL: not asked for. */
+void pl_expand_rows(const pl_loss *loss, const double *z, const double *y, uint64_t count, double *value, double *slope,
+                    double *curvature);
 
 #endif

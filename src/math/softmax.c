@@ -15,7 +15,7 @@
 
 #include <math.h>
 
-#include "math/wide.h"
+#include "math/exponential.h"
 
 #define SMALL_H 3.0
 #define STEPS 4
@@ -34,33 +34,6 @@ typedef struct step {
 
 PL_INLINE double sum_of(const pl_wide *wide) { return ((*wide)[0] + (*wide)[1]) + ((*wide)[2] + (*wide)[3]); }
 
-/* exp(x) for x <= 0, to 2 units in the last place; what is below exp(-700) becomes that. */
-PL_INLINE void exponential(pl_wide *value) {
-    pl_wide x = *value;
-    x = PL_LARGER(x, PL_ALL(-700.0));
-    pl_wide shifted = x * 1.4426950408889634 + 0x1.8p52, n = shifted - 0x1.8p52;
-    pl_wide r = x - n * 0x1.62e42fefa38p-1 - n * 0x1.ef35793c7673p-45;
-    pl_wide sum = PL_ALL(1.0 / 6227020800.0);
-    sum = sum * r + 1.0 / 479001600.0;
-    sum = sum * r + 1.0 / 39916800.0;
-    sum = sum * r + 1.0 / 3628800.0;
-    sum = sum * r + 1.0 / 362880.0;
-    sum = sum * r + 1.0 / 40320.0;
-    sum = sum * r + 1.0 / 5040.0;
-    sum = sum * r + 1.0 / 720.0;
-    sum = sum * r + 1.0 / 120.0;
-    sum = sum * r + 1.0 / 24.0;
-    sum = sum * r + 1.0 / 6.0;
-    sum = sum * r + 0.5;
-    sum = sum * r + 1.0;
-    sum = sum * r + 1.0;
-    pl_wide_bits bits, power;
-    memcpy(&bits, &sum, sizeof bits);
-    memcpy(&power, &shifted, sizeof power);
-    bits += power << 52;
-    memcpy(value, &bits, sizeof bits);
-}
-
 PL_INLINE double largest(const pl_wide *x, uint64_t wides) {
     pl_wide most = x[0];
     for (uint64_t k = 1; k < wides; k++)
@@ -75,7 +48,7 @@ PL_INLINE double normalise(const pl_wide *a, uint64_t wides, pl_wide *p, double 
     *top = largest(a, wides);
     for (uint64_t k = 0; k < wides; k++) {
         p[k] = a[k] - *top;
-        exponential(&p[k]);
+        pl_exponential(&p[k]);
         sum += p[k];
     }
     double total = sum_of(&sum), inverse = 1.0 / total;

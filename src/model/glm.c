@@ -164,29 +164,43 @@ void pl_margins(const pl_glm *glm, const pl_team *team, const double *w, double 
 typedef struct sum_pass {
     const pl_team *team;
     pl_row_sum f;
+    pl_stretch_sum stretch; /* or NULL */
     const void *context;
-    unsigned count;
     double *sums; /* hosted x lanes x PL_ROW_SUMS */
 } sum_pass;
+
+static void sum_range(const sum_pass *pass, pl_range range, double *sums) {
+    for (uint64_t i = range.begin; i < range.end && !pass->stretch; i++)
+        pass->f(pass->context, i, sums);
+    for (uint64_t i = range.begin; i < range.end && pass->stretch; i += PL_STRETCH)
+        pass->stretch(pass->context, i, i + PL_STRETCH < range.end ? i + PL_STRETCH : range.end, sums);
+}
 
 static void sum_task(void *context, unsigned task) {
     const sum_pass *pass = context;
     const pl_part *part = &pass->team->parts[task];
     double sums[PL_ROW_SUMS] = {0};
     for (uint64_t r = 0; r < part->count; r++)
-        for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++)
-            pass->f(pass->context, i, sums);
+        sum_range(pass, part->ranges[r], sums);
     memcpy(pass->sums + (uint64_t)task * PL_ROW_SUMS, sums, sizeof sums);
 }
 
-void pl_sum_rows(const pl_team *team, pl_row_sum f, const void *context, unsigned count, double *sums) {
-    sum_pass pass = {team, f, context, count, team->lane_sums};
-    pl_team_run(team, sum_task, &pass);
+static void run_sums(sum_pass *pass, unsigned count, double *sums) {
+    const pl_team *team = pass->team;
+    pl_team_run(team, sum_task, pass);
     for (unsigned k = 0; k < team->hosted; k++) {
         double *lanes = team->lane_sums + (uint64_t)k * team->lanes * PL_ROW_SUMS;
         pl_tree_add(lanes, team->lanes, PL_ROW_SUMS, PL_ROW_SUMS);
         memcpy(sums + (uint64_t)k * count, lanes, count * sizeof *sums);
     }
+}
+
+void pl_sum_rows(const pl_team *team, pl_row_sum f, const void *context, unsigned count, double *sums) {
+    run_sums(&(sum_pass){.team = team, .f = f, .context = context, .sums = team->lane_sums}, count, sums);
+}
+
+void pl_sum_stretches(const pl_team *team, pl_stretch_sum f, const void *context, unsigned count, double *sums) {
+    run_sums(&(sum_pass){.team = team, .stretch = f, .context = context, .sums = team->lane_sums}, count, sums);
 }
 
 parley_status pl_total_rows(const pl_team *team, pl_row_sum f, const void *context, unsigned count, double *sums,
@@ -203,18 +217,28 @@ typedef struct rows {
 } rows;
 
 /* Slope, curvature and absolute slope of sum q loss(z + b) by b. */
-static void centre_row(const void *context, uint64_t i, double *sums) {
+static void centre_stretch(const void *context, uint64_t begin, uint64_t end, double *sums) {
     const rows *rows = context;
-    double q = pl_share(rows->glm, i), slope, curvature;
     const pl_loss *loss = rows->glm->loss;
-    double z = (rows->z ? rows->z[i] : 0.0) + rows->b, y = pl_target(rows->glm, i);
-    if (rows->softness > 0)
-        loss->soften(loss, z, y, rows->softness, &slope, &curvature);
-    else
-        loss->expand(loss, z, y, &slope, &curvature);
-    sums[0] += q * slope;
-    sums[1] += q * curvature;
-    sums[2] += q * fabs(slope);
+    double z[PL_STRETCH], y[PL_STRETCH], slope[PL_STRETCH], curvature[PL_STRETCH];
+    double first = 0, second = 0, absolute = 0;
+    for (uint64_t i = begin; i < end; i++) {
+        z[i - begin] = (rows->z ? rows->z[i] : 0.0) + rows->b;
+        y[i - begin] = pl_target(rows->glm, i);
+    }
+    if (rows->softness == 0)
+        pl_expand_rows(loss, z, y, end - begin, NULL, slope, curvature);
+    for (uint64_t k = 0; k < end - begin; k++) {
+        double q = pl_share(rows->glm, begin + k);
+        if (rows->softness > 0)
+            loss->soften(loss, z[k], y[k], rows->softness, &slope[k], &curvature[k]);
+        first += q * slope[k];
+        second += q * curvature[k];
+        absolute += q * fabs(slope[k]);
+    }
+    sums[0] += first;
+    sums[1] += second;
+    sums[2] += absolute;
 }
 
 parley_status pl_centre(const pl_glm *glm, const pl_team *team, const double *z, double tolerance, double *b,
@@ -227,7 +251,8 @@ parley_status pl_centre_soft(const pl_glm *glm, const pl_team *team, const doubl
     double low = -INFINITY, high = INFINITY, stride = 1.0, sums[3];
     rows rows = {.glm = glm, .z = z, .b = *b, .softness = softness};
     for (int i = 0; i < CENTRE_STEPS; i++) {
-        parley_status status = pl_total_rows(team, centre_row, &rows, 3, sums, error);
+        pl_sum_stretches(team, centre_stretch, &rows, 3, team->worker_sums);
+        parley_status status = pl_team_sum(team, team->worker_sums, 3, sums, error);
         if (status != PARLEY_OK)
             return status;
         *b = rows.b;

@@ -184,7 +184,11 @@ void pl_margins(const pl_glm *glm, const pl_team *team, const double *w,
 /* Sums over the rows of each hosted worker, `count` of them: sums[worker * count ...] (PL_ROW_SUMS at most). */
 typedef void (*pl_row_sum)(const void *context, uint64_t row, double *sums);
 void pl_sum_rows(const pl_team *team, pl_row_sum f, const void *context, unsigned count, double *sums);
-/* The same over all workers of all ranks. */
+/* The same by stretches of PL_STRETCH rows at most, for what is done faster for several at a time. */
+#define PL_STRETCH 64
+typedef void (*pl_stretch_sum)(const void *context, uint64_t begin, uint64_t end, double *sums);
+void pl_sum_stretches(const pl_team *team, pl_stretch_sum f, const void *context, unsigned count, double *sums);
+/* Over all workers of all ranks. */
 parley_status pl_total_rows(const pl_team *team, pl_row_sum f, const void *context, unsigned count, double *sums,
                             parley_error *error);
 /* Moves b to where sum_i q_i loss(z_i + b) is least, over all ranks: until its slope there is `tolerance` of the sum of

@@ -71,6 +71,8 @@ static parley_status reduce(pl_run *run, parley_error *error) {
     double total = run->method.local->by_columns ? (double)run->columns.all_rows : run->problem.total;
     for (unsigned k = 0; k < run->team.hosted; k++)
         run->share[k] = combine->share ? combine->share(run->combine, run->update[k].weight, total) : 1.0;
+    if (combine->curved && !combine->curved(run->combine)) /* the gradient is all there is */
+        return pl_exchange_reduce_first(run->exchange, run->update, run->share, run->change, error);
     return pl_exchange_reduce(run->exchange, run->update, run->share, run->change, error);
 }
 

@@ -209,6 +209,7 @@ static parley_status open_members(pl_run *run, parley_error *error) {
                             .diagonal = combine->diagonal,
                             .asks = combine->asks != NULL,
                             .searches = combine->searches,
+                            .slopes_only = combine->slopes_only,
                             .accelerates = local->accelerates && run->settings->updates == PL_IMMEDIATE,
                             .in_place = run->method.exchange->in_place};
     pl_exchange_slice(run->method.exchange, combine->whole, run->entries, run->engine->rank, run->engine->ranks,

@@ -346,6 +346,40 @@ static void probabilities_are_those_of_the_upper_label(void **state) {
     assert_null(pl_loss_hinge.probability);
 }
 
+static void rows_together_are_as_one_by_one(void **state) {
+    (void)state;
+    enum { ROWS = 67 };
+    double z[ROWS], y[ROWS], value[ROWS], slope[ROWS], curvature[ROWS], same[ROWS];
+    pl_loss all[20];
+    pl_stream stream = pl_stream_make(31, 0, 0);
+    unsigned count = all_losses(all);
+    for (unsigned l = 0; l < count; l++)
+        for (unsigned rows = 1; rows <= ROWS; rows++) {
+            for (unsigned i = 0; i < rows; i++) {
+                z[i] = exp(3.0 * pl_random_normal(&stream)) * (pl_random_below(&stream, 2) ? 1.0 : -1.0);
+                y[i] = random_target(&all[l], &stream);
+            }
+            pl_expand_rows(&all[l], z, y, rows, value, slope, curvature);
+            pl_expand_rows(&all[l], z, y, rows, NULL, same, curvature);
+            for (unsigned i = 0; i < rows; i++) {
+                double s, c, v = all[l].expand(&all[l], z[i], y[i], &s, &c);
+                assert_true(value[i] == v || fabs(value[i] - v) <= 2e-15 * fabs(v) + 1e-300);
+                assert_true(slope[i] == s || fabs(slope[i] - s) <= 2e-15 * fabs(s) + 1e-300);
+                assert_true(curvature[i] == c || fabs(curvature[i] - c) <= 2e-15 * fabs(c) + 1e-300);
+                assert_true(slope[i] == same[i]);
+            }
+        }
+}
+
+static void margins_that_are_lost_are_not_hidden(void **state) {
+    (void)state;
+    double z[] = {NAN, INFINITY, -INFINITY}, y[] = {1, 1, 1}, value[3], slope[3], curvature[3];
+    pl_expand_rows(&pl_loss_logistic, z, y, 3, value, slope, curvature);
+    assert_true(isnan(value[0]));
+    assert_true(value[1] < 1e-300 && fabs(slope[1]) < 1e-300);
+    assert_true(isinf(value[2]) && slope[2] == -1.0);
+}
+
 static void losses_are_found_by_name(void **state) {
     (void)state;
     for (unsigned l = 0; l < pl_losses_count; l++) {
@@ -373,6 +407,8 @@ int main(void) {
         cmocka_unit_test(logistic_residuals_are_right_near_the_optimum),
         cmocka_unit_test(softened_slopes_are_those_of_the_envelope),
         cmocka_unit_test(probabilities_are_those_of_the_upper_label),
+        cmocka_unit_test(rows_together_are_as_one_by_one),
+        cmocka_unit_test(margins_that_are_lost_are_not_hidden),
         cmocka_unit_test(losses_are_found_by_name),
     };
     return cmocka_run_group_tests_name("loss", tests, NULL, NULL);

@@ -142,6 +142,55 @@ static void follow_dense_bfgs(const char *words, unsigned history) {
     pl_combine_lbfgs.close(bench.combine);
 }
 
+/* Newton between two factors: -H g by the dense formula, from the H that was factored. */
+static void old_factors_are_mended_as_in_bfgs(void **state) {
+    (void)state;
+    enum { ROUNDS = 2 };
+    function f = random_function(8);
+    parley_data data = {.x = {.columns = SIZE}};
+    pl_glm glm = {.data = &data, .loss = &pl_loss_logistic, .classes = 1, .size = SIZE, .l2 = 0.1};
+    pl_setup setup = {.glm = &glm, .entries = SIZE, .end = SIZE};
+    double v[SIZE] = {0}, change[SIZE + SIZE * SIZE], d[SIZE], s[SIZE], y[SIZE], g[SIZE];
+    double gamma = 1.0, workers[PL_SCALARS] = {0}, owners[PL_OWN_SCALARS] = {0};
+    parley_error error = {0};
+    pl_combine *combine;
+    pl_slice slice = {.end = SIZE, .v = v, .change = change, .direction = d};
+    assert_done(pl_combine_newton.open(&setup, &combine, &error), &error);
+    for (unsigned i = 0; i < SIZE; i++)
+        for (unsigned j = 0; j < SIZE; j++)
+            change[SIZE + i * SIZE + j] = f.a[i][j];
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        assert_int_equal(pl_combine_newton.curved(combine), round == 0);
+        value_of(&f, v, change);
+        assert_done(pl_combine_newton.propose(combine, &slice, round + 1, &error), &error);
+        for (unsigned i = 0; i < SIZE; i++) {
+            s[i] = v[i] - (round ? s[i] : 0.0);
+            y[i] = change[i] + 0.1 * v[i] - (round ? g[i] : 0.0);
+            g[i] = change[i] + 0.1 * v[i];
+        }
+        if (round > 0)
+            continue;
+        for (unsigned i = 0; i < SIZE; i++) {
+            assert_close(dot(f.a[i], d) + 0.1 * d[i], -g[i], 1e-10); /* Newton's own equations */
+            s[i] = v[i];
+            v[i] += 0.7 * d[i];
+        }
+        owners[PL_OWN_SLOPE] = -1.0; /* a step that leaves no slope is taken */
+        assert_true(pl_combine_newton.judge(combine, workers, owners, &gamma));
+    }
+    /* B d = -g, with B = A - A s s' A / s'As + y y' / s'y: the same formula for the matrix itself */
+    double as[SIZE], sas = 0, sy = dot(s, y);
+    for (unsigned i = 0; i < SIZE; i++) {
+        as[i] = dot(f.a[i], s) + 0.1 * s[i];
+        sas += s[i] * as[i];
+    }
+    for (unsigned i = 0; i < SIZE; i++) {
+        double left = dot(f.a[i], d) + 0.1 * d[i] - as[i] * dot(as, d) / sas + y[i] * dot(y, d) / sy;
+        assert_true(fabs(left + g[i]) <= 1e-9 * (1.0 + fabs(g[i])));
+    }
+    pl_combine_newton.close(combine);
+}
+
 static void two_loops_are_the_dense_bfgs_formula(void **state) {
     (void)state;
     follow_dense_bfgs("history=20", 20);
@@ -191,6 +240,25 @@ static bool try_bent(bench *bench, const function *f, double *gamma, double *val
     bench->type->measure(bench->combine, &bench->slice, *gamma, owners);
     *value = workers[PL_SUM_LOSS] + owners[PL_OWN_PENALTY];
     return bench->type->judge(bench->combine, workers, owners, gamma);
+}
+
+static void steps_by_slopes_alone_are_flat(void **state) {
+    (void)state;
+    pl_stream stream = pl_stream_make(14, 0, 0);
+    for (unsigned draw = 0; draw < 300; draw++) {
+        double c[3] = {3.0 * pl_random_normal(&stream), exp(pl_random_normal(&stream)),
+                       exp(4.0 * pl_random_normal(&stream))};
+        double first, slope, gamma = 1.0;
+        line(c, 0.0, &first);
+        if (!(first < 0))
+            continue;
+        pl_search search = pl_search_begin(0.0, first);
+        for (line(c, gamma, &slope); !pl_search_flat(&search, 0.1, slope, &gamma);)
+            line(c, gamma, &slope);
+        line(c, gamma, &slope);
+        assert_false(search.failed);
+        assert_true(fabs(slope) <= 0.1 * fabs(first));
+    }
 }
 
 static void trials_with_l1_stay_in_an_orthant_and_lower_the_objective(void **state) {
@@ -302,6 +370,8 @@ static void truncated_steps_survive_a_flat_function(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_loops_are_the_dense_bfgs_formula),
+        cmocka_unit_test(old_factors_are_mended_as_in_bfgs),
+        cmocka_unit_test(steps_by_slopes_alone_are_flat),
         cmocka_unit_test(accepted_steps_satisfy_the_wolfe_conditions),
         cmocka_unit_test(trials_with_l1_stay_in_an_orthant_and_lower_the_objective),
         cmocka_unit_test(truncated_solves_leave_a_small_residual),
