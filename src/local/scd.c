@@ -23,6 +23,7 @@
 #define LEAST_PROGRESS 0.1 /* within these: the smaller they are the less it costs against the next look */
 #define GRAM_PROGRESS 1e-6 /* with steps by inner products that is next to nothing */
 #define TARGET_SHARE 0.5   /* but not beyond this part of what the run wants */
+#define MOST_PACE 2.0      /* as far as the last change of the penalty: beyond, a line says little */
 #define READING 0.4        /* a pass that only reads, against one that steps */
 
 static void solve_task(void *context, unsigned k) {
@@ -65,12 +66,23 @@ static parley_status agree(pl_scd *this, parley_error *error) {
     return status;
 }
 
+/* How far the next solution is along the line from the last but one to the last. */
+static void pace(pl_scd *this) {
+    double change = this->l1_then - this->l1_last;
+    if (!this->predicting)
+        return;
+    this->pace = this->l1_last > 0 && change < 0 ? fmin(MOST_PACE, (this->glm->l1 - this->l1_then) / change) : 0.0;
+    this->l1_last = this->l1_then;
+}
+
 static parley_status work(pl_local *local, const pl_round *round, double *v, pl_update *update,
                           pl_evaluation *evaluation, parley_error *error) {
     pl_scd *this = (pl_scd *)local;
     pl_engine *engine = this->team->engine;
     double began = pl_engine_now(engine), workers = this->team->workers;
-    double progress = this->gram.slots ? GRAM_PROGRESS : fmin(LEAST_PROGRESS, fmax(MOST_PROGRESS, this->share));
+    double progress = this->gram.slots     ? GRAM_PROGRESS
+                      : this->l1_then > 0 ? fmin(LEAST_PROGRESS, fmax(MOST_PROGRESS, this->share))
+                                          : LEAST_PROGRESS; /* the first set is a guess */
     bool look = !this->renewed && (this->columns_known || this->l1_then == 0);
     (void)evaluation;
     parley_status status = look ? pl_scd_look(this, v, error) : pl_scd_look_rows(this, v, error);
@@ -87,6 +99,7 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
         this->tolerance = fmax(progress * progress * this->gap, TARGET_SHARE * this->target) / workers;
     else
         this->tolerance *= LEAST_PROGRESS; /* nobody looked: go on with the same sets */
+    pace(this);
     double looked = pl_engine_now(engine) - began;
     if (this->team->hosted == 1)
         solve_task(this, 0); /* itself, so that it has the threads */
@@ -95,7 +108,7 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
     report(this, looked, update);
     if (this->choosing)
         this->l1_then = fmax(this->glm->l1, 1e-300);
-    this->rows_known = this->columns_known = this->penalty_known = this->renewed = false;
+    this->rows_known = this->columns_known = this->penalty_known = this->renewed = this->predicting = false;
     return agree(this, error);
 }
 
@@ -201,8 +214,8 @@ static parley_status start(pl_local *local, const double *w, double *v, parley_e
     }
     this->b = this->glm->intercept == PL_FREE ? w[x->rows] : 0.0;
     this->objective = INFINITY;
-    this->l1_then = this->l1_before = 0;
-    this->rows_known = this->columns_known = this->penalty_known = this->renewed = false;
+    this->l1_then = this->l1_before = this->l1_last = 0;
+    this->rows_known = this->columns_known = this->penalty_known = this->renewed = this->predicting = false;
     return PARLEY_OK;
 }
 
@@ -211,6 +224,7 @@ static parley_status renew(pl_local *local, double *v, parley_error *error) {
     pl_scd *this = (pl_scd *)local;
     (void)v, (void)error;
     this->renewed = this->l1_then > 0;
+    this->predicting = this->renewed && !this->quadratic;
     this->l1_before = this->l1_then;
     this->again = this->columns_known;
     this->columns_known = this->penalty_known = false;

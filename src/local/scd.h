@@ -78,6 +78,9 @@ typedef struct pl_scd {
     uint8_t *rests;
     unsigned chunks;              /* of each worker's columns, for passes over all of them */
     double *w;                    /* columns, and the intercept */
+    double *last;                 /* the same at the end of the penalty before the last */
+    double pace;                  /* of l1, against its last change; 0: not known */
+    bool predicting;              /* the penalty has changed, and no step was made since */
     double *u;                    /* likewise: -(gradient of the mean loss), at the last look */
     double *norm2;                /* of a column: sum q loss'' c^2; negative: not known yet */
     double *mass;                 /* sum q loss'' c */
@@ -103,6 +106,7 @@ typedef struct pl_scd {
     double largest;               /* |u_j| */
     pl_evaluation found, evaluation; /* over the rows, t not repaired; the same as the loop wants it */
     double l1_before;                /* l1 before it was made smaller; 0: it was not */
+    double l1_last;                  /* l1 of `last`; 0: none */
     double l1_then;                  /* l1 when the working sets were last chosen; 0: never */
     double curvature_squares;        /* sum q t^2 / loss'' */
     double sigma;                    /* of this round */
@@ -117,6 +121,19 @@ typedef struct pl_scd {
 /* The entries of column j, or of the column of ones. */
 static inline uint64_t pl_scd_entries(const pl_scd *scd, uint64_t j) {
     return j == scd->x->rows ? scd->x->columns : scd->x->start[j + 1] - scd->x->start[j];
+}
+
+/* The first entry of column j that is in row i or below. */
+static inline uint64_t pl_scd_entry_from(const pl_matrix *x, uint64_t j, uint64_t i) {
+    uint64_t low = x->start[j], high = x->start[j + 1];
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (x->index[middle] < i)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }
 
 /* scd_look.c: P, D and u at v, as far as they are not known already. Passes over rows and columns are shared out to

@@ -14,6 +14,7 @@
 #define MOST_DRIFT 0.3 /* of the curvatures, in the mean, before the table is made again */
 #define LEAST_BEND 0.1 /* of what the table says: less is noise */
 #define SCANNING 0.4   /* of an entry of a row that has a slot, against a visit of a step */
+#define EXPECTED 5     /* epochs to come, at least */
 #define WORTH 6.0      /* entries of a row of the table cost as much as a non-zero of a column */
 #define AHEAD 2        /* rows, of the one to fetch */
 #define TASKS PL_SCD_GRAM_TASKS
@@ -31,6 +32,22 @@ typedef struct secant {
     double a, b, y, g;
 } secant;
 
+/* Entries of the new slots in the lists of a part of the rows. */
+static void list_task(void *context, unsigned task) {
+    const table_pass *pass = context;
+    pl_scd_gram *gram = &pass->scd->gram;
+    const pl_matrix *x = pass->scd->x;
+    const uint64_t *start = pass->scd->glm->data->x.start;
+    uint64_t first = x->columns * task / TASKS, last = x->columns * (task + 1) / TASKS;
+    for (uint64_t s = pass->begin; s < gram->slots; s++) {
+        uint64_t j = gram->column[s], end = pl_scd_entry_from(x, j, last);
+        for (uint64_t e = pl_scd_entry_from(x, j, first); e < end; e++) {
+            uint32_t i = x->index[e];
+            gram->list[start[i] + gram->listed[i]++] = (pl_scd_entry){(uint32_t)s, x->value ? x->value[e] : 1.0f};
+        }
+    }
+}
+
 /* Rows of the table for the new slots. */
 static void fill_task(void *context, unsigned task) {
     const table_pass *pass = context;
@@ -41,7 +58,7 @@ static void fill_task(void *context, unsigned task) {
     for (uint64_t s = pass->begin + task; s < gram->slots; s += TASKS) {
         uint64_t j = gram->column[s];
         double mass = 0, scale = pl_column_scale(glm, j);
-        memset(sums, 0, gram->slots * sizeof *sums);
+        memset(sums, 0, (s + 1) * sizeof *sums);
         for (uint64_t e = x->start[j]; e < x->start[j + 1]; e++) {
             uint32_t i = x->index[e], count = gram->listed[i];
             const pl_scd_entry *list = gram->list + glm->data->x.start[i];
@@ -49,22 +66,22 @@ static void fill_task(void *context, unsigned task) {
             mass += a;
             if (e + AHEAD < x->start[j + 1])
                 pl_prefetch(gram->list + glm->data->x.start[x->index[e + AHEAD]]);
-            for (uint32_t f = 0; f < count; f++)
+            for (uint32_t f = 0; f < count && list[f].slot <= s; f++) /* in order; the table is symmetric */
                 sums[list[f].slot] += a * (double)list[f].value;
         }
         gram->mass[s] = scale * mass;
         gram->norm2[s] = scale * scale * sums[s];
-        for (uint64_t r = 0; r < gram->slots; r++)
+        for (uint64_t r = 0; r <= s; r++)
             gram->table[s * gram->capacity + r] = (float)(scale * pl_column_scale(glm, gram->column[r]) * sums[r]);
     }
 }
 
-/* And their columns, of the rows that are there. */
+/* And their columns. */
 static void mirror_task(void *context, unsigned task) {
     const table_pass *pass = context;
     pl_scd_gram *gram = &pass->scd->gram;
-    for (uint64_t r = task; r < pass->begin; r += TASKS)
-        for (uint64_t s = pass->begin; s < gram->slots; s++)
+    for (uint64_t r = task; r < gram->slots; r += TASKS)
+        for (uint64_t s = r < pass->begin ? pass->begin : r + 1; s < gram->slots; s++)
             gram->table[r * gram->capacity + s] = gram->table[s * gram->capacity + r];
 }
 
@@ -108,21 +125,6 @@ void pl_scd_gram_empty(pl_scd *this, pl_scd_worker *worker) {
     gram->slots = gram->nonzeros = worker->known = 0;
 }
 
-/* Gives column j a slot, and its rows an entry each. */
-static void add_slot(pl_scd *this, uint64_t j) {
-    pl_scd_gram *gram = &this->gram;
-    const pl_matrix *x = this->x;
-    uint32_t slot = (uint32_t)gram->slots++;
-    gram->slot[j] = slot;
-    gram->column[slot] = j;
-    gram->nonzeros += x->start[j + 1] - x->start[j];
-    for (uint64_t e = x->start[j]; e < x->start[j + 1]; e++) {
-        uint32_t i = x->index[e];
-        gram->list[this->glm->data->x.start[i] + gram->listed[i]++] =
-            (pl_scd_entry){slot, x->value ? x->value[e] : 1.0f};
-    }
-}
-
 static bool drifted(const pl_scd *this, const double *curvature) {
     double moved = 0, sum = 0;
     if (this->quadratic)
@@ -143,10 +145,16 @@ static void enter(pl_scd *this, const pl_scd_worker *worker) {
         for (uint64_t i = 0; i < this->x->columns; i++)
             gram->total += gram->curvature[i];
     }
-    for (uint64_t m = 0; m < worker->members; m++)
-        if (gram->slot[worker->set[m]] == PL_SCD_NO_SLOT)
-            add_slot(this, worker->set[m]);
+    for (uint64_t m = 0; m < worker->members; m++) {
+        uint64_t j = worker->set[m];
+        if (gram->slot[j] != PL_SCD_NO_SLOT)
+            continue;
+        gram->slot[j] = (uint32_t)gram->slots;
+        gram->column[gram->slots++] = j;
+        gram->nonzeros += this->x->start[j + 1] - this->x->start[j];
+    }
     if (gram->slots > pass.begin) {
+        run(this, list_task, &pass);
         run(this, fill_task, &pass);
         run(this, mirror_task, &pass);
     }
@@ -168,9 +176,10 @@ bool pl_scd_gram_prepare(pl_scd *this, pl_scd_worker *worker) {
         slots = members;
         nonzeros = worker->nonzeros;
     }
-    double row = (double)((anew ? 0 : gram->nonzeros) + nonzeros) / (double)this->x->columns;
+    double row = ((anew ? 0.0 : (double)gram->nonzeros) + 0.5 * (double)nonzeros) / (double)this->x->columns;
     double cost = SCANNING * row * (double)nonzeros;
-    if ((double)members * (double)slots > WORTH * (double)worker->nonzeros || cost > worker->credit)
+    if ((double)members * (double)slots > WORTH * (double)worker->nonzeros ||
+        cost > worker->credit + EXPECTED * (double)worker->nonzeros)
         return false;
     worker->credit -= cost;
     if (anew)

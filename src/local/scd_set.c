@@ -7,7 +7,8 @@
 
 #include "local/scd.h"
 
-#define FIRST_SET 128 /* members, at least */
+#define FIRST_SET 16  /* members: what is most like the mean label tells little of the rest */
+#define LEAST_SET 128 /* of the next sets */
 #define GROWTH 2      /* members for each column with w != 0 */
 #define BINS 2048     /* of |u| / l1, to find how large it must be */
 
@@ -32,12 +33,12 @@ static unsigned cut(const pl_scd *this, const pl_scd_worker *worker, double inve
 
 void pl_scd_choose(pl_scd *this, pl_scd_worker *worker) {
     double l1 = this->glm->l1, inverse = 1.0 / l1;
-    uint64_t wanted = GROWTH * worker->supported;
+    uint64_t wanted = GROWTH * worker->supported, few = this->l1_then > 0 ? LEAST_SET : FIRST_SET;
     unsigned least = 0;
     if (this->delayed)
         l1 = 0; /* steps on any column */
     if (l1 > 0) {
-        wanted = (wanted < FIRST_SET ? FIRST_SET : wanted) - worker->supported;
+        wanted = (wanted < few ? few : wanted) - worker->supported;
         least = cut(this, worker, inverse, wanted);
         if (this->l1_before > l1) {
             unsigned strong = bin_of(fmax(0.0, 2.0 * l1 - this->l1_before) * inverse);

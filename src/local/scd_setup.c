@@ -6,7 +6,7 @@
 
 #define CHUNKS 64   /* of all workers' columns, at least: tasks of a pass */
 #define BY_ROW 5    /* a worker's arrays by row */
-#define BY_COLUMN 6 /* arrays of all columns */
+#define BY_COLUMN 7 /* arrays of all columns */
 #define ALL_ROWS 5  /* and of all rows */
 #define SUMS 4      /* of a chunk */
 #define GRAM 3000   /* columns at most */
@@ -21,6 +21,7 @@ void pl_scd_close(pl_local *local) {
                      this->values,
                      this->rests,
                      this->w,
+                     this->last,
                      this->u,
                      this->norm2,
                      this->mass,
@@ -148,7 +149,7 @@ static bool take_arrays(pl_scd *this) {
     this->values = pl_alloc((2 + PL_SCD_PAST) * all, sizeof *this->values);
     this->rests = pl_alloc(all, 1);
     this->sums = pl_alloc((uint64_t)hosted * this->chunks * SUMS, sizeof *this->sums);
-    double **arrays[BY_COLUMN + ALL_ROWS] = {&this->w,      &this->u,        &this->norm2,    &this->mass,
+    double **arrays[BY_COLUMN + ALL_ROWS] = {&this->w, &this->last, &this->u,        &this->norm2,    &this->mass,
                                              &this->reach,  &this->anchor_u, &this->loss,     &this->slope,
                                              &this->metric, &this->qt,       &this->anchor_qt};
     bool all_there = this->workers && this->wide && this->lists && this->values && this->rests && this->sums;

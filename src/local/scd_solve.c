@@ -22,6 +22,7 @@
 #define GRAM_EPOCHS 200
 #define ORDER_EPOCHS (3 * PL_SCD_PAST)
 #define HALVINGS 40
+#define GUESSES 2 /* tries of a prediction, which need not go downhill */
 #define ROW_PARTS 16   /* of passes over rows, and */
 #define ADD_PARTS 4    /* over the rows of columns */
 #define LONE 64        /* times as long may a round of one worker be, for which nobody waits */
@@ -336,19 +337,6 @@ static double penalty_at(const solver *solver, double gamma) {
     return sum;
 }
 
-/* The first entry of column j that is in row i or below. */
-static uint64_t entry_from(const pl_matrix *x, uint64_t j, uint64_t i) {
-    uint64_t low = x->start[j], high = x->start[j + 1];
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        if (x->index[middle] < i)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static void add_part(void *context, unsigned part) {
     const row_pass *pass = context;
     const solver *solver = pass->solver;
@@ -362,8 +350,8 @@ static void add_part(void *context, unsigned part) {
         if (change == 0)
             continue;
         if (j < x->rows) {
-            uint64_t begin = entry_from(x, j, first);
-            pl_sparse_add(x->index + begin, x->value ? x->value + begin : NULL, entry_from(x, j, last) - begin,
+            uint64_t begin = pl_scd_entry_from(x, j, first);
+            pl_sparse_add(x->index + begin, x->value ? x->value + begin : NULL, pl_scd_entry_from(x, j, last) - begin,
                           change * pl_column_scale(solver->scd->glm, j), worker->step);
         } else {
             for (uint64_t i = first; i < last; i++)
@@ -399,9 +387,9 @@ static void take(solver *solver, double gamma, double shift) {
 }
 
 /* How far to go along the line that the model gave; leaves slopes and curvatures there. */
-static double search(solver *solver) {
+static double search(solver *solver, int tries) {
     double before = solver->loss / solver->sigma + penalty_at(solver, 0.0), gamma = 1.0;
-    for (int i = 0; i < HALVINGS; i++, gamma *= 0.5) {
+    for (int i = 0; i < tries; i++, gamma *= 0.5) {
         double loss = expand(solver, gamma, solver->shift);
         double after = loss / solver->sigma + penalty_at(solver, gamma);
         if (after <= before - ENOUGH * gamma * solver->decrease + ROUNDING * fabs(before)) {
@@ -418,6 +406,20 @@ static double sum_of(const double *a, uint64_t count) {
     for (uint64_t i = 0; i < count; i++)
         sum += a[i];
     return sum;
+}
+
+/* Slopes by the table are all there before the first step: they tell whether one is needed. */
+static bool seen_solved(solver *solver) {
+    pl_scd *this = solver->scd;
+    pl_scd_worker *worker = solver->worker;
+    gap_sums gap = {0};
+    for (uint64_t m = 0; m < worker->members; m++) {
+        uint64_t j = worker->set[m], slot = this->gram.slot[j];
+        double mass = solver->free ? this->gram.mass[slot] : 0.0;
+        see(&gap, solver, -(this->gram.slope[slot] + solver->shift * mass), this->w[j]);
+    }
+    worker->estimate = estimate(solver, &gap);
+    return worker->solved = worker->estimate <= this->tolerance;
 }
 
 /* Makes a model, solves it, and goes there. True: that was the last. */
@@ -438,6 +440,8 @@ static bool run_model(solver *solver, unsigned number) {
         solver->mass = this->gram.total;
     }
     solver->shift = solver->free ? -sum / solver->mass : 0.0;
+    if (solver->gram && seen_solved(solver))
+        return true;
     for (unsigned e = 0; (this->quadratic || e < epochs) && solver->left > 0; e++) {
         if (e % ORDER_EPOCHS == 0) { /* extrapolation wants a fixed order, descent another one now and then */
             pl_stream stream = pl_stream_make(this->team->seed, number, worker->epoch++);
@@ -462,7 +466,7 @@ static bool run_model(solver *solver, unsigned number) {
     }
     if (!add_up(solver))
         return true;
-    double gamma = this->quadratic ? 1.0 : search(solver);
+    double gamma = this->quadratic ? 1.0 : search(solver, HALVINGS);
     take(solver, gamma, solver->shift);
     worker->moved = gamma * solver->shift;
     if (gamma == 0 && solver->gram && !worker->solved) { /* the table misleads */
@@ -470,6 +474,22 @@ static bool run_model(solver *solver, unsigned number) {
         return false;
     }
     return this->quadratic || worker->solved || gamma == 0;
+}
+
+/* Goes on along the path of solutions, in a straight line, if that is downhill. */
+static void predict(solver *solver) {
+    pl_scd *this = solver->scd;
+    pl_scd_worker *worker = solver->worker;
+    for (uint64_t n = 0; n < worker->count; n++) {
+        uint64_t j = worker->column[n];
+        double w = this->w[j], next = w + this->pace * (w - this->last[j]);
+        this->last[j] = w;
+        if (w != 0)
+            this->w[j] = next * w > 0 ? next : 0.0;
+    }
+    solver->decrease = 0;
+    if (this->pace != 0 && add_up(solver))
+        take(solver, search(solver, GUESSES), 0.0);
 }
 
 /* Steps that do not see each other, on a random part of the columns. */
@@ -532,6 +552,8 @@ void pl_scd_solve(pl_scd *this, pl_scd_worker *worker, unsigned number) {
     worker->visited = 0;
     worker->solved = worker->members == 0;
     begin(&solver);
+    if (this->predicting)
+        predict(&solver);
     if (this->delayed)
         run_batch(&solver, number);
     else
