@@ -26,10 +26,10 @@ typedef struct table_pass {
     uint64_t begin; /* the first new slot */
 } table_pass;
 
-/* The change of the intercept's slope, as it was and by the table. */
+/* The change of the intercept, and of its slope, as it was and by the table. */
 typedef struct secant {
     pl_scd_gram *gram;
-    double a, b, y, g;
+    double moved, a, b, y, g;
 } secant;
 
 /* Entries of the new slots in the lists of a part of the rows. */
@@ -94,6 +94,21 @@ static void slope_task(void *context, unsigned task) {
         this->gram.slope[s] =
             pl_column_scale(this->glm, j) * pl_sparse_dot(x->index + begin, x->value ? x->value + begin : NULL,
                                                           x->start[j + 1] - begin, pass->worker->slope);
+    }
+}
+
+/* ahead = table x the change of w since the last model, which `then` has become. */
+static void product_task(void *context, unsigned task) {
+    const secant *secant = context;
+    pl_scd_gram *gram = secant->gram;
+    uint64_t first = gram->slots * task / TASKS, last = gram->slots * (task + 1) / TASKS;
+    for (uint64_t s = first; s < last; s++)
+        gram->ahead[s] = gram->mass[s] * secant->moved;
+    for (uint64_t s = 0; s < gram->slots; s++) {
+        const float *restrict row = gram->table + s * gram->capacity;
+        double d = gram->then[s];
+        for (uint64_t r = first; r < last && d != 0; r++)
+            gram->ahead[r] += d * (double)row[r];
     }
 }
 
@@ -200,21 +215,18 @@ void pl_scd_gram_move(const pl_scd_gram *gram, uint64_t slot, double a, double *
  * follows the curvature along the path, and is made anew the less often. */
 static void learn(pl_scd *this, double sum, double moved) {
     pl_scd_gram *gram = &this->gram;
-    secant secant = {.gram = gram, .y = sum - gram->sum_then, .g = gram->total * moved};
+    secant secant = {.gram = gram, .moved = moved, .y = sum - gram->sum_then, .g = gram->total * moved};
     double along = secant.y * moved, expected;
-    for (uint64_t s = 0; s < gram->slots; s++)
-        gram->ahead[s] = gram->mass[s] * moved;
     for (uint64_t s = 0; s < gram->slots; s++) {
-        double d = this->w[gram->column[s]] - gram->then[s];
+        double d = gram->then[s] = this->w[gram->column[s]] - gram->then[s];
         gram->change[s] = gram->slope[s] - gram->change[s];
         along += d * gram->change[s];
         secant.g += d * gram->mass[s];
-        if (d != 0)
-            pl_scd_gram_move(gram, s, d, gram->ahead);
     }
+    run(this, product_task, &secant);
     expected = secant.g * moved;
     for (uint64_t s = 0; s < gram->slots; s++)
-        expected += (this->w[gram->column[s]] - gram->then[s]) * gram->ahead[s];
+        expected += gram->then[s] * gram->ahead[s];
     if (!(along > LEAST_BEND * expected) || !(expected > 0))
         return;
     secant.a = 1.0 / along;

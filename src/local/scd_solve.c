@@ -282,8 +282,16 @@ typedef struct row_pass {
     solver *solver;
     double gamma, shift;
     unsigned parts;
-    double sums[ROW_PARTS][2]; /* loss and mass, of a part */
+    double sums[ROW_PARTS][2]; /* of a part */
 } row_pass;
+
+static void add_sums(const row_pass *pass, double *first, double *second) {
+    *first = *second = 0;
+    for (unsigned part = 0; part < pass->parts; part++) {
+        *first += pass->sums[part][0];
+        *second += pass->sums[part][1];
+    }
+}
 
 /* A worker that is alone has the threads of its rank; results do not depend on who computes which part. */
 static void run_parts(row_pass *pass, pl_task task, unsigned parts) {
@@ -317,13 +325,9 @@ static void expand_part(void *context, unsigned part) {
 /* Slopes and curvatures at z + gamma (sigma step + shift); returns the loss there. */
 static double expand(solver *solver, double gamma, double shift) {
     row_pass pass = {.solver = solver, .gamma = gamma, .shift = shift};
-    double sum = 0;
+    double sum;
     run_parts(&pass, expand_part, ROW_PARTS);
-    solver->mass = 0;
-    for (unsigned part = 0; part < ROW_PARTS; part++) {
-        sum += pass.sums[part][0];
-        solver->mass += pass.sums[part][1];
-    }
+    add_sums(&pass, &sum, &solver->mass);
     return sum;
 }
 
@@ -371,6 +375,16 @@ static bool add_up(solver *solver) {
     return false;
 }
 
+static void take_part(void *context, unsigned part) {
+    const row_pass *pass = context;
+    pl_scd_worker *worker = pass->solver->worker;
+    uint64_t rows = pass->solver->x->columns, end = rows * (part + 1) / pass->parts;
+    for (uint64_t i = rows * part / pass->parts; i < end; i++) {
+        worker->z[i] += pass->gamma * (pass->solver->sigma * worker->step[i] + pass->shift);
+        worker->change[i] += pass->gamma * worker->step[i];
+    }
+}
+
 /* Takes w, z and the change to gamma of what the model did. */
 static void take(solver *solver, double gamma, double shift) {
     pl_scd_worker *worker = solver->worker;
@@ -380,10 +394,8 @@ static void take(solver *solver, double gamma, double shift) {
             *w = gamma == 0 ? worker->base[m] : worker->base[m] + gamma * (*w - worker->base[m]);
         worker->base[m] = *w;
     }
-    for (uint64_t i = 0; i < solver->x->columns; i++) {
-        worker->z[i] += gamma * (solver->sigma * worker->step[i] + shift);
-        worker->change[i] += gamma * worker->step[i];
-    }
+    row_pass pass = {.solver = solver, .gamma = gamma, .shift = shift};
+    run_parts(&pass, take_part, ROW_PARTS);
 }
 
 /* How far to go along the line that the model gave; leaves slopes and curvatures there. */
@@ -505,37 +517,74 @@ static void run_batch(solver *solver, unsigned number) {
         take(solver, 1.0, 0.0);
 }
 
-static void begin(solver *solver) {
-    const pl_scd *this = solver->scd;
-    pl_scd_worker *worker = solver->worker;
-    for (uint64_t i = 0; i < solver->x->columns; i++) {
+static void begin_part(void *context, unsigned part) {
+    row_pass *pass = context;
+    const pl_scd *this = pass->solver->scd;
+    pl_scd_worker *worker = pass->solver->worker;
+    uint64_t rows = this->x->columns, end = rows * (part + 1) / pass->parts;
+    double loss = 0, mass = 0;
+    for (uint64_t i = rows * part / pass->parts; i < end; i++) {
         double q = pl_share(this->glm, i);
         worker->z[i] = this->v[i] + this->b;
         worker->slope[i] = q * this->slope[i];
         worker->curvature[i] = this->metric[i];
         worker->change[i] = 0;
-        solver->loss += q * this->loss[i];
-        solver->mass += this->metric[i];
+        loss += q * this->loss[i];
+        mass += this->metric[i];
     }
+    pass->sums[part][0] = loss;
+    pass->sums[part][1] = mass;
+}
+
+static void begin(solver *solver) {
+    const pl_scd *this = solver->scd;
+    pl_scd_worker *worker = solver->worker;
+    row_pass pass = {.solver = solver};
+    run_parts(&pass, begin_part, ROW_PARTS);
+    add_sums(&pass, &solver->loss, &solver->mass);
     for (uint64_t m = 0; m < worker->members; m++)
         worker->begun[m] = worker->base[m] = this->w[worker->set[m]];
 }
 
+static void mean_part(void *context, unsigned part) {
+    row_pass *pass = context;
+    const pl_scd *this = pass->solver->scd;
+    const double *change = pass->solver->worker->change;
+    uint64_t rows = this->x->columns, end = rows * (part + 1) / pass->parts;
+    double mean = 0, mass = 0;
+    for (uint64_t i = rows * part / pass->parts; i < end; i++) {
+        mean += this->metric[i] * change[i];
+        mass += this->metric[i];
+    }
+    pass->sums[part][0] = mean;
+    pass->sums[part][1] = mass;
+}
+
+static void spread_part(void *context, unsigned part) {
+    row_pass *pass = context;
+    const pl_scd *this = pass->solver->scd;
+    double *change = pass->solver->worker->change, spread = 0;
+    uint64_t rows = this->x->columns, end = rows * (part + 1) / pass->parts;
+    for (uint64_t i = rows * part / pass->parts; i < end; i++) {
+        change[i] -= pass->shift;
+        spread += this->metric[i] * change[i] * change[i];
+    }
+    pass->sums[part][0] = spread;
+}
+
 /* Where b is free, v counts up to a constant only: the change is sent without its mean. */
-static void finish(const solver *solver) {
-    const pl_scd *this = solver->scd;
+static void finish(solver *solver) {
     pl_scd_worker *worker = solver->worker;
-    double mean = 0, sum = 0;
-    worker->spread = 0;
-    for (uint64_t i = 0; i < solver->x->columns && solver->free; i++) {
-        mean += this->metric[i] * worker->change[i];
-        sum += this->metric[i];
+    row_pass pass = {.solver = solver};
+    double sum, mass;
+    if (solver->free) {
+        run_parts(&pass, mean_part, ROW_PARTS);
+        add_sums(&pass, &sum, &mass);
+        pass.shift = sum / mass;
     }
-    worker->pending = mean = solver->free ? mean / sum : 0.0;
-    for (uint64_t i = 0; i < solver->x->columns; i++) {
-        double change = worker->change[i] -= mean;
-        worker->spread += this->metric[i] * change * change;
-    }
+    worker->pending = pass.shift;
+    run_parts(&pass, spread_part, ROW_PARTS);
+    add_sums(&pass, &worker->spread, &mass);
 }
 
 void pl_scd_solve(pl_scd *this, pl_scd_worker *worker, unsigned number) {
