@@ -17,7 +17,7 @@
 typedef struct row_pass {
     pl_scd *scd;
     const double *v;
-    double scale[2]; /* of t on its negative and positive side */
+    double scale[2]; /* of t = -slope on its negative and positive side */
 } row_pass;
 
 static void run_rows(const pl_scd *this, pl_task task, void *context) {
@@ -34,11 +34,18 @@ static void expand_task(void *context, unsigned task) {
     const row_pass *pass = context;
     pl_scd *this = pass->scd;
     const pl_glm *glm = this->glm;
-    double least = PL_SCD_LEAST_CURVATURE * glm->loss->curvature_bound, curvature;
-    for (uint64_t i = (uint64_t)task * CHUNK_ROWS; i < chunk_end(this, task); i++) {
-        double z = pass->v[i] + this->b;
-        this->loss[i] = glm->loss->expand(glm->loss, z, pl_target(glm, i), &this->slope[i], &curvature);
-        this->metric[i] = pl_share(glm, i) * fmax(this->delayed ? glm->loss->curvature_bound : curvature, least);
+    double least = PL_SCD_LEAST_CURVATURE * glm->loss->curvature_bound, z[PL_STRETCH], y[PL_STRETCH];
+    for (uint64_t begin = (uint64_t)task * CHUNK_ROWS, end = chunk_end(this, task); begin < end; begin += PL_STRETCH) {
+        uint64_t count = end - begin < PL_STRETCH ? end - begin : PL_STRETCH;
+        double *curvature = this->metric + begin;
+        for (uint64_t i = 0; i < count; i++) {
+            z[i] = pass->v[begin + i] + this->b;
+            y[i] = pl_target(glm, begin + i);
+        }
+        pl_expand_rows(glm->loss, z, y, count, this->loss + begin, this->slope + begin, curvature);
+        for (uint64_t i = 0; i < count; i++)
+            curvature[i] =
+                pl_share(glm, begin + i) * fmax(this->delayed ? glm->loss->curvature_bound : curvature[i], least);
     }
 }
 
@@ -69,6 +76,14 @@ static void side_row(const void *context, uint64_t i, double *sums) {
     const pl_scd *this = pass->scd;
     double z = pass->v[i] + this->b, slope = this->slope[i];
     pl_add_sides(this->glm, i, -slope, pass->v[i], this->loss[i], slope * z - this->loss[i], sums);
+}
+
+/* loss* at the scaled t. */
+static void conjugate_row(const void *context, uint64_t i, double *sums) {
+    const row_pass *pass = context;
+    const pl_glm *glm = pass->scd->glm;
+    double t = -pass->scd->slope[i];
+    sums[0] += pl_share(glm, i) * glm->loss->conjugate(glm->loss, pass->scale[t > 0] * t, pl_target(glm, i));
 }
 
 static void square_row(const void *context, uint64_t i, double *sums) {
@@ -231,8 +246,11 @@ static parley_status judge(pl_scd *this, const double *sums, pl_evaluation *at, 
         at->penalty_conjugate = 0.5 * sums[SUM_CONJUGATE] / glm->l2;
         plain = -at->conjugate - at->penalty_conjugate;
     }
-    if (glm->l1 > 0 && scale < 1)
-        status = pl_conjugate_rows(glm, this->team, this->v, NULL, scale, &scaled, error);
+    if (glm->l1 > 0 && scale < 1) {
+        row_pass pass = {this, this->v, {scale, scale}};
+        pass.scale[at->heavy] *= 1.0 - at->tilt;
+        status = pl_total_rows(this->team, conjugate_row, &pass, 1, &scaled.conjugate, error);
+    }
     if ((glm->l1 > 0 || scale == 1) && -scaled.conjugate > plain) {
         at->conjugate = scaled.conjugate;
         at->penalty_conjugate = 0;

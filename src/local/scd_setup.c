@@ -15,38 +15,22 @@ void pl_scd_close(pl_local *local) {
     pl_scd *this = (pl_scd *)local;
     if (!this)
         return;
-    void *owned[] = {this->workers,
-                     this->wide,
-                     this->lists,
-                     this->values,
-                     this->rests,
-                     this->w,
-                     this->last,
-                     this->u,
-                     this->norm2,
-                     this->mass,
-                     this->loss,
-                     this->slope,
-                     this->metric,
-                     this->qt,
-                     this->sums,
-                     this->reach,
-                     this->anchor_u,
-                     this->anchor_qt,
-                     this->gram.slot,
-                     this->gram.list,
-                     this->gram.listed,
-                     this->gram.column,
-                     this->gram.table,
-                     this->gram.norm2,
-                     this->gram.mass,
-                     this->gram.slope,
-                     this->gram.ahead,
-                     this->gram.then,
-                     this->gram.change,
-                     this->gram.curvature,
-                     this->gram.sums,
-                     this};
+    void *owned[] = {this->workers,     this->wide,
+                     this->lists,       this->values,
+                     this->rests,       this->w,
+                     this->last,        this->u,
+                     this->norm2,       this->mass,
+                     this->loss,        this->slope,
+                     this->metric,      this->qt,
+                     this->sums,        this->reach,
+                     this->anchor_u,    this->anchor_qt,
+                     this->gram.slot,   this->gram.list,
+                     this->gram.listed, this->gram.column,
+                     this->gram.table,  this->gram.norm2,
+                     this->gram.mass,   this->gram.slope,
+                     this->gram.ahead,  this->gram.then,
+                     this->gram.change, this->gram.curvature,
+                     this->gram.sums,   this};
     for (unsigned i = 0; i < sizeof owned / sizeof *owned; i++)
         pl_free(owned[i]);
 }
@@ -149,9 +133,9 @@ static bool take_arrays(pl_scd *this) {
     this->values = pl_alloc((2 + PL_SCD_PAST) * all, sizeof *this->values);
     this->rests = pl_alloc(all, 1);
     this->sums = pl_alloc((uint64_t)hosted * this->chunks * SUMS, sizeof *this->sums);
-    double **arrays[BY_COLUMN + ALL_ROWS] = {&this->w, &this->last, &this->u,        &this->norm2,    &this->mass,
-                                             &this->reach,  &this->anchor_u, &this->loss,     &this->slope,
-                                             &this->metric, &this->qt,       &this->anchor_qt};
+    double **arrays[BY_COLUMN + ALL_ROWS] = {&this->w,     &this->last,   &this->u,        &this->norm2,
+                                             &this->mass,  &this->reach,  &this->anchor_u, &this->loss,
+                                             &this->slope, &this->metric, &this->qt,       &this->anchor_qt};
     bool all_there = this->workers && this->wide && this->lists && this->values && this->rests && this->sums;
     for (unsigned a = 0; a < sizeof arrays / sizeof *arrays && all_there; a++) {
         *arrays[a] = pl_alloc(a < BY_COLUMN ? columns : rows, sizeof(double));

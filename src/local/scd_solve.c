@@ -22,7 +22,7 @@
 #define GRAM_EPOCHS 200
 #define ORDER_EPOCHS (3 * PL_SCD_PAST)
 #define HALVINGS 40
-#define GUESSES 2 /* tries of a prediction, which need not go downhill */
+#define GUESSES 2      /* tries of a prediction, which need not go downhill */
 #define ROW_PARTS 16   /* of passes over rows, and */
 #define ADD_PARTS 4    /* over the rows of columns */
 #define LONE 64        /* times as long may a round of one worker be, for which nobody waits */
@@ -309,14 +309,24 @@ static void expand_part(void *context, unsigned part) {
     const solver *solver = pass->solver;
     const pl_glm *glm = solver->scd->glm;
     pl_scd_worker *worker = solver->worker;
-    uint64_t rows = solver->x->columns, end = rows * (part + 1) / pass->parts;
-    double sum = 0, mass = 0, slope, curvature, least = PL_SCD_LEAST_CURVATURE * glm->loss->curvature_bound;
-    for (uint64_t i = rows * part / pass->parts; i < end; i++) {
-        double q = pl_share(glm, i), z = worker->z[i] + pass->gamma * (solver->sigma * worker->step[i] + pass->shift);
-        sum += q * glm->loss->expand(glm->loss, z, pl_target(glm, i), &slope, &curvature);
-        worker->slope[i] = q * slope;
-        worker->curvature[i] = q * fmax(curvature, least);
-        mass += worker->curvature[i];
+    uint64_t rows = solver->x->columns, end = rows * (part + 1) / pass->parts, count;
+    double sum = 0, mass = 0, least = PL_SCD_LEAST_CURVATURE * glm->loss->curvature_bound;
+    double z[PL_STRETCH], y[PL_STRETCH], loss[PL_STRETCH];
+    for (uint64_t begin = rows * part / pass->parts; begin < end; begin += count) {
+        double *slope = worker->slope + begin, *curvature = worker->curvature + begin;
+        count = end - begin < PL_STRETCH ? end - begin : PL_STRETCH;
+        for (uint64_t i = 0; i < count; i++) {
+            z[i] = worker->z[begin + i] + pass->gamma * (solver->sigma * worker->step[begin + i] + pass->shift);
+            y[i] = pl_target(glm, begin + i);
+        }
+        pl_expand_rows(glm->loss, z, y, count, loss, slope, curvature);
+        for (uint64_t i = 0; i < count; i++) {
+            double q = pl_share(glm, begin + i);
+            sum += q * loss[i];
+            slope[i] *= q;
+            curvature[i] = q * fmax(curvature[i], least);
+            mass += curvature[i];
+        }
     }
     pass->sums[part][0] = sum;
     pass->sums[part][1] = mass;
