@@ -74,10 +74,11 @@ typedef struct pl_setup {
     double target;       /* the gap that ends the run */
     bool searches;       /* the combine will have directions followed and probed */
     bool slopes_only;    /* for the slopes alone */
-    bool asks;           /* and products with the curvature made */
-    bool diagonal;       /* the second column is the diagonal of the curvature */
-    bool accelerates;    /* the solver heeds momentum */
-    bool in_place;       /* v is the workers' common memory: they step in it and offer empty updates */
+    bool alone;       /* one worker, whose change is taken whole: it may step in v, and give v for its update's value */
+    bool asks;        /* and products with the curvature made */
+    bool diagonal;    /* the second column is the diagonal of the curvature */
+    bool accelerates; /* the solver heeds momentum */
+    bool in_place;    /* v is the workers' common memory: they step in it and offer empty updates */
 } pl_setup;
 
 typedef struct pl_local pl_local;

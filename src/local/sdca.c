@@ -160,7 +160,8 @@ static double first_u(const pl_sdca *this, const pl_sdca_worker *worker, uint64_
     return this->v[j] + this->momentum * ((this->v[j] - this->v_previous[j]) - this->sigma * worker->previous[e]);
 }
 
-/* A lane's copies when the round begins: of u, and of its rows' dual variables. */
+/* A lane's copies when the round begins: of u, and of its rows' dual variables. In place a round is never taken back,
+ * and a lane by itself needs no copy of u. */
 static void begin_task(void *context, unsigned task) {
     pl_sdca *this = context;
     const pl_part *part = &this->team->parts[task];
@@ -169,10 +170,12 @@ static void begin_task(void *context, unsigned task) {
     double began = pl_engine_now(this->team->engine);
     uint64_t classes = this->glm->classes;
     *lane = (pl_sdca_lane){.u = lane->u};
-    for (uint64_t r = 0; r < part->count; r++) {
+    for (uint64_t r = 0; r < part->count && !this->in_place; r++) {
         uint64_t begin = part->ranges[r].begin, rows = part->ranges[r].end - begin;
         memcpy(this->t_round + begin * classes, this->t + begin * classes, rows * classes * sizeof *this->t);
     }
+    if (lane->u == this->v || this->in_step)
+        return;
     if (!worker->support && this->momentum == 0)
         memcpy(lane->u, this->v, this->glm->size * sizeof *lane->u);
     else
@@ -181,7 +184,7 @@ static void begin_task(void *context, unsigned task) {
                 uint64_t j = (worker->support ? worker->support[s] : s) * classes + c;
                 lane->u[j] = first_u(this, worker, e, j);
             }
-    if (task % this->team->lanes == 0 && lane->u != worker->current)
+    if (task % this->team->lanes == 0 && lane->u != worker->current && !this->in_place)
         memcpy(worker->current, lane->u, this->glm->size * sizeof *lane->u);
     lane->seconds = pl_engine_now(this->team->engine) - began;
 }
@@ -201,6 +204,8 @@ static void end_task(void *context, unsigned k) {
     double began = pl_engine_now(this->team->engine), inverse = 1.0 / this->sigma;
     uint64_t classes = this->glm->classes;
     worker->spread = worker->squared = worker->turn = 0;
+    if (this->in_place)
+        return;
     if (!worker->previous) /* alone: nobody asks */
         for (uint64_t j = 0; j < worker->supported * classes; j++)
             worker->change[j] = (worker->current[j] - this->v[j]) * inverse;
@@ -267,6 +272,10 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
     if (this->glm->intercept != PL_NO_INTERCEPT && round->number % MULTIPLIER_ROUNDS == 0)
         for (uint64_t c = 0; c < this->glm->classes; c++)
             this->b0[c] = intercept(this, v, c);
+    if (this->in_place) {
+        this->workers->current = this->workers->change = v;
+        this->lanes->u = team->lanes == 1 ? v : this->lanes->u;
+    }
     pl_team_run(team, begin_task, this);
     set_steps(this, round);
     while (next_pieces(this)) {
@@ -274,6 +283,7 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
         if (team->lanes > 1)
             pl_lanes_meet(this);
     }
+    this->in_step = this->in_place; /* nobody else moves v but `start` */
     engine->type->run(engine, end_task, this, team->hosted);
     report(this, update);
     if (this->v_previous)

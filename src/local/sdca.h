@@ -45,8 +45,10 @@ typedef struct pl_sdca {
     double *b0; /* of each class */
     double *b;  /* the intercepts when they were last evaluated */
     double sigma, momentum;
-    bool delayed; /* steps see v only, and count as if each were made by a worker of its own */
-    double batch; /* steps of a worker in this round, then; else 1 */
+    bool in_step;  /* in place, and the lanes' copies are v */
+    bool in_place; /* a lone worker's u is v itself */
+    bool delayed;  /* steps see v only, and count as if each were made by a worker of its own */
+    double batch;  /* steps of a worker in this round, then; else 1 */
     const double *v;
     double *v_previous; /* v when the last round began; NULL as above */
 } pl_sdca;

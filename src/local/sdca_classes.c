@@ -22,9 +22,11 @@ void pl_sdca_step_classes(pl_sdca *this, pl_stepper *stepper, uint64_t i) {
     else
         pl_table_dot(x->index + begin, value, count, glm->scale, stepper->seen, classes, z);
     for (uint64_t c = 0; c < classes; c++) {
-        z[c] = z[c] * stepper->inverse + pl_sdca_intercept(this, stepper->seen, c);
+        z[c] *= stepper->inverse;
         t[c] = t0[c];
     }
+    for (uint64_t c = 0; c < classes && glm->intercept != PL_NO_INTERCEPT; c++)
+        z[c] += pl_sdca_intercept(this, stepper->seen, c);
     stepper->residual += q * pl_classes_step(glm, i, z, h, t);
     bool moved = memcmp(t, t0, classes * sizeof *t) != 0;
     pl_sdca_rest(this, i, moved);

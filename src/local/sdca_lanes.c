@@ -6,6 +6,7 @@
 
 #define SYNCS 2          /* meetings per epoch, at most */
 #define SYNC_COST 3      /* non-zeros that a lane visits for each entry that it brings in step, at least */
+#define CLASSES_COST 12  /* for each row of a table of several classes, of which a step takes four at a time */
 #define SYNC_LEAST 10000 /* non-zeros that it visits between two meetings, at least */
 #define STRIP 256        /* entries that are added at a time, in the first-level cache */
 
@@ -95,7 +96,8 @@ static void judge_lanes(pl_sdca *this, unsigned k) {
 }
 
 uint64_t pl_lane_syncs(const pl_sdca *this, double nonzeros) {
-    double least = fmax(SYNC_LEAST, SYNC_COST * (double)(this->glm->size / this->glm->classes));
+    double cost = this->glm->classes > 1 ? CLASSES_COST : SYNC_COST;
+    double least = fmax(SYNC_LEAST, cost * (double)(this->glm->size / this->glm->classes));
     double syncs = nonzeros / (least * (double)this->team->lanes);
     return this->team->lanes == 1 || syncs < 1 ? 1 : syncs > SYNCS ? SYNCS : (uint64_t)syncs;
 }

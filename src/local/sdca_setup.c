@@ -39,8 +39,12 @@ static parley_status open_buckets(pl_sdca *this, parley_error *error) {
     return status;
 }
 
-static uint64_t copies_of_u(const pl_team *team) {
-    return (uint64_t)team->hosted * (team->lanes + (team->lanes > 1 ? 1 : 0));
+static bool steps_in_place(const pl_setup *setup) { return setup->alone && setup->settings->updates != PL_DELAYED; }
+
+static uint64_t copies_of_u(const pl_setup *setup) {
+    const pl_team *team = setup->team;
+    uint64_t workers = steps_in_place(setup) ? 0 : 1, lanes = team->lanes > 1 ? team->lanes : 0;
+    return (uint64_t)team->hosted * (workers + lanes);
 }
 
 static void place_copies(pl_sdca *this) {
@@ -48,10 +52,11 @@ static void place_copies(pl_sdca *this) {
     double *next = this->copies.data;
     for (unsigned k = 0; k < team->hosted; k++) {
         pl_sdca_worker *worker = &this->workers[k];
-        worker->current = worker->change = next;
+        worker->current = worker->change = next; /* in place: see `work` */
         worker->supported = this->glm->size / this->glm->classes;
-        next += team->lanes > 1 ? this->glm->size : 0;
-        for (unsigned l = 0; l < team->lanes; l++, next += this->glm->size)
+        this->lanes[k * team->lanes].u = next;
+        next += this->in_place ? 0 : this->glm->size;
+        for (unsigned l = 0; l < team->lanes && team->lanes > 1; l++, next += this->glm->size)
             this->lanes[k * team->lanes + l].u = next;
     }
 }
@@ -92,7 +97,7 @@ static parley_status open_supports(pl_sdca *this, parley_error *error) {
 uint64_t pl_sdca_bytes(const pl_setup *setup) {
     uint64_t rows = setup->glm->data->x.rows;
     return rows * (4 * setup->glm->classes * sizeof(double) + 1) +
-           copies_of_u(setup->team) * setup->glm->size * sizeof(double);
+           copies_of_u(setup) * setup->glm->size * sizeof(double);
 }
 
 parley_status pl_sdca_open(const pl_setup *setup, pl_local **out, parley_error *error) {
@@ -107,6 +112,7 @@ parley_status pl_sdca_open(const pl_setup *setup, pl_local **out, parley_error *
     this->glm = setup->glm;
     this->team = team;
     this->delayed = setup->settings->updates == PL_DELAYED;
+    this->in_place = steps_in_place(setup);
     this->b0 = pl_alloc(classes, sizeof *this->b0);
     this->b = pl_alloc(classes, sizeof *this->b);
     this->t = pl_alloc(rows * classes, sizeof *this->t);
@@ -114,7 +120,7 @@ parley_status pl_sdca_open(const pl_setup *setup, pl_local **out, parley_error *
     this->t_piece = team->lanes > 1 ? pl_alloc(rows * classes, sizeof *this->t_piece) : NULL;
     this->rest = setup->glm->loss->rests ? pl_alloc(rows, 1) : NULL;
     this->z = pl_alloc(rows * classes, sizeof *this->z);
-    bool copies = pl_span_reserve(&this->copies, (copies_of_u(team) * size + 1) * sizeof(double));
+    bool copies = pl_span_reserve(&this->copies, (copies_of_u(setup) * size + 1) * sizeof(double));
     this->workers = pl_alloc(team->hosted, sizeof *this->workers);
     this->lanes = pl_alloc(lanes, sizeof *this->lanes);
     if (!this->b0 || !this->b || !this->t || !this->t_round || (team->lanes > 1 && !this->t_piece) ||

@@ -67,6 +67,7 @@ parley_status pl_sdca_start(pl_local *local, const double *w, double *v, parley_
     const pl_glm *glm = this->glm;
     starting starting = {.of = this, .a = this->t_round, .b = this->b};
     pl_evaluation at = {0};
+    this->in_step = false;
     pl_margins(glm, this->team, w, this->z);
     parley_status status = begin_intercepts(this, w, error);
     if (status != PARLEY_OK)

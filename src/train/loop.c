@@ -225,7 +225,8 @@ static void move_task(void *context, unsigned block) {
 
 static parley_status step_alone(pl_run *run, parley_error *error) {
     parley_status status = estimate_gap(run, error);
-    run->engine->type->run(run->engine, move_task, run, (unsigned)((run->entries + PL_BLOCK - 1) / PL_BLOCK));
+    if (run->update->value != run->v) /* else it has stepped in v */
+        run->engine->type->run(run->engine, move_task, run, (unsigned)((run->entries + PL_BLOCK - 1) / PL_BLOCK));
     run->gamma = run->share[0] = 1.0;
     run->method.local->commit(run->local, 0, 1.0);
     return status;

@@ -59,6 +59,7 @@ typedef struct pl_run {
     pl_combine *combine;
     pl_exchange *exchange;
     uint64_t entries;                   /* of v */
+    pl_span v_room;                     /* v's, on huge pages, because access is random */
     double *v, *direction, *change, *w; /* w: the model that v stands for, when it was last looked at */
     double *null;                       /* the model without features */
     pl_update *update;                  /* of each hosted worker */

@@ -11,6 +11,7 @@
 
 #define LANE_NONZEROS 100000 /* below this a lane's work is shorter than its meetings */
 #define LANE_ENTRIES 8       /* non-zeros of a lane for each entry of v, which it has to keep in step */
+#define LANE_ROWS 6          /* for each row of v, where it is a table of several classes */
 
 void pl_progress(const pl_run *run, parley_progress *progress) {
     *progress =
@@ -51,7 +52,7 @@ void pl_give_up_log(pl_run *run, const parley_error *why) {
 /* Lanes that pay: threads left over for each worker, as long as each lane has enough to do. */
 static uint64_t choose_lanes(const pl_run *run, uint64_t workers) {
     uint64_t lanes = run->engine->threads * (uint64_t)run->engine->ranks / workers;
-    uint64_t entries = LANE_ENTRIES * run->glm.size / run->glm.classes; /* classes share a row's non-zeros */
+    uint64_t classes = run->glm.classes, entries = run->glm.size / classes * (classes > 1 ? LANE_ROWS : LANE_ENTRIES);
     uint64_t each = LANE_NONZEROS > entries ? LANE_NONZEROS : entries;
     uint64_t most = pl_all_nonzeros(run->data) / workers / each;
     lanes = lanes < most ? lanes : most;
@@ -152,10 +153,11 @@ static void summarise(pl_run *run) {
 /* What a method's tables take: v, direction and change. */
 static parley_status open_tables(pl_run *run, uint64_t width, parley_error *error) {
     uint64_t entries = run->entries;
-    run->v = pl_alloc(entries, sizeof *run->v);
+    bool room = pl_span_reserve(&run->v_room, (entries + 1) * sizeof *run->v);
+    run->v = run->v_room.data;
     run->direction = pl_alloc(entries, sizeof *run->direction);
     run->change = pl_alloc(entries * width, sizeof *run->change);
-    if (!run->v || !run->direction || !run->change)
+    if (!room || !run->direction || !run->change)
         return pl_fail_memory(error, "the model", entries * (width + 2) * sizeof(double));
     return PARLEY_OK;
 }
@@ -210,6 +212,8 @@ static parley_status open_members(pl_run *run, parley_error *error) {
                             .asks = combine->asks != NULL,
                             .searches = combine->searches,
                             .slopes_only = combine->slopes_only,
+                            .alone = run->team.workers == 1 && run->engine->ranks == 1 &&
+                                     combine->propose == pl_propose_change && !run->method.exchange->pull,
                             .accelerates = local->accelerates && run->settings->updates == PL_IMMEDIATE,
                             .in_place = run->method.exchange->in_place};
     pl_exchange_slice(run->method.exchange, combine->whole, run->entries, run->engine->rank, run->engine->ranks,
@@ -313,7 +317,7 @@ static void close_members(pl_run *run) {
     run->local = NULL;
     run->combine = NULL;
     run->exchange = NULL;
-    pl_free(run->v);
+    pl_span_free(&run->v_room);
     pl_free(run->direction);
     pl_free(run->change);
     run->v = run->direction = run->change = NULL;
