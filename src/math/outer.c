@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "math/wide.h"
+
 #define DENSE_SHARE 4 /* a row with over size/DENSE_SHARE entries is treated as dense */
 
 parley_status pl_outer_open(pl_outer *outer, uint64_t size, bool intercept, parley_error *error) {
@@ -83,6 +85,27 @@ void pl_outer_blocks(const pl_outer *outer, const uint32_t *index, const float *
         add_block(outer, last, last, weight, curvature, classes, sum);
 }
 
+/* Adds the outer products of PL_OUTER_ROWS rows. */
+PL_INLINE void add_rows(const double *rows, const double *weight, uint64_t size, double *sum) {
+    const double *x0 = rows, *x1 = x0 + size, *x2 = x1 + size, *x3 = x2 + size;
+    const double *x4 = x3 + size, *x5 = x4 + size, *x6 = x5 + size, *x7 = x6 + size;
+    for (uint64_t j = 0; j < size; j++) {
+        double a[PL_OUTER_ROWS], *restrict column = sum + j * size;
+        for (unsigned r = 0; r < PL_OUTER_ROWS; r++)
+            a[r] = weight[r] * rows[r * size + j];
+        for (uint64_t i = j; i < size; i++)
+            column[i] += ((a[0] * x0[i] + a[1] * x1[i]) + (a[2] * x2[i] + a[3] * x3[i])) +
+                         ((a[4] * x4[i] + a[5] * x5[i]) + (a[6] * x6[i] + a[7] * x7[i]));
+    }
+}
+
+PL_AVX2 static void add_rows_avx2(const double *rows, const double *weight, uint64_t size, double *sum) {
+    add_rows(rows, weight, size, sum);
+}
+static void add_rows_any(const double *rows, const double *weight, uint64_t size, double *sum) {
+    add_rows(rows, weight, size, sum);
+}
+
 void pl_outer_flush(pl_outer *outer, double *sum) {
     uint64_t size = outer->size;
     if (outer->waiting == 0)
@@ -91,16 +114,7 @@ void pl_outer_flush(pl_outer *outer, double *sum) {
         memset(outer->rows + r * size, 0, size * sizeof *outer->rows);
         outer->weight[r] = 0;
     }
-    const double *x0 = outer->rows, *x1 = x0 + size, *x2 = x1 + size, *x3 = x2 + size;
-    const double *x4 = x3 + size, *x5 = x4 + size, *x6 = x5 + size, *x7 = x6 + size;
-    for (uint64_t j = 0; j < size; j++) {
-        double a[PL_OUTER_ROWS], *restrict column = sum + j * size;
-        for (unsigned r = 0; r < PL_OUTER_ROWS; r++)
-            a[r] = outer->weight[r] * outer->rows[r * size + j];
-        for (uint64_t i = j; i < size; i++)
-            column[i] += ((a[0] * x0[i] + a[1] * x1[i]) + (a[2] * x2[i] + a[3] * x3[i])) +
-                         ((a[4] * x4[i] + a[5] * x5[i]) + (a[6] * x6[i] + a[7] * x7[i]));
-    }
+    (PL_HAS_AVX2 ? add_rows_avx2 : add_rows_any)(outer->rows, outer->weight, size, sum);
     outer->waiting = 0;
 }
 
