@@ -276,16 +276,26 @@ static void carry_task(void *context, unsigned task) {
             this->z[e] += this->step * this->dz[e];
 }
 
-/* z at v: where the step to it was followed, without a look at the data. Returns the passes that it took. */
+static bool is_zero(const double *v, uint64_t size) {
+    uint64_t j = 0;
+    while (j < size && v[j] == 0)
+        j++;
+    return j == size;
+}
+
+/* z at v: where the step to it was followed, or v is 0, without a look at the data. Returns the passes that it took. */
 static double find_margins(gradient *this, const double *v) {
-    bool carry = this->stepped && this->carried < CARRIES;
+    const pl_glm *glm = this->glm;
+    bool carry = this->stepped && this->carried < CARRIES, zero = !carry && is_zero(v, glm->size);
     this->followed = this->stepped = false;
     this->carried = carry ? this->carried + 1 : 0;
     if (carry)
         pl_team_run(this->team, carry_task, this);
+    else if (zero)
+        memset(this->z, 0, glm->data->x.rows * glm->classes * sizeof *this->z);
     else
-        pl_margins(this->glm, this->team, v, this->z);
-    return carry ? 0.0 : 1.0;
+        pl_margins(glm, this->team, v, this->z);
+    return carry || zero ? 0.0 : 1.0;
 }
 
 /* Gradient and evaluation at v, over all rows. */
