@@ -33,11 +33,13 @@
 #define SOFTENED_COLUMNS 2000  /* and up to here where the loss is softened, which the truncated form does not */
 #define FILLED 0.1
 
-#define NEAR 10.0    /* times the target that the next gap is expected to have, at most */
-#define AGE 2        /* rounds that a factor is good for without asking */
-#define GOOD 0.03    /* of the last first slope: a round that left no more was good */
-#define HISTORY 12   /* pairs, and so rounds of a factor, at most */
-#define CURVED 1e-14 /* of |s| |y| that s.y has at least */
+#define NEAR 10.0     /* times the target that the next gap is expected to have, at most */
+#define AGE 2         /* rounds that a factor is good for without asking */
+#define GOOD 0.01     /* of the last first slope: a round that left no more was good */
+#define DEAR 32       /* entries in a row, from which the curvature costs a multiple of a gradient, and */
+#define DEAR_GOOD 0.1 /* rounds without it need not be as good */
+#define HISTORY 12    /* pairs, and so rounds of a factor, at most */
+#define CURVED 1e-14  /* of |s| |y| that s.y has at least */
 
 typedef struct newton {
     pl_combine base;
@@ -233,13 +235,19 @@ static void harden(newton *this, double slope, double norm2) {
         this->softness = 0.0;
 }
 
+/* How much of the first slope a good round may leave. */
+static double good_enough(const pl_glm *glm) {
+    double entries = (double)pl_all_nonzeros(glm->data) * (double)glm->classes;
+    return entries > DEAR * (double)pl_all_rows(glm->data) ? DEAR_GOOD : GOOD;
+}
+
 /* Is the curvature wanted in the next round? `slope` is the first one along the step just taken, about twice what was
  * left to gain, and with a penalty norm2 / (2 l2) is the gap where it began: both fall faster and faster. */
 static void want_curvature(newton *this, double slope, double norm2) {
     const pl_glm *glm = this->glm;
     double gap = glm->l2 > 0 ? norm2 / (2 * glm->l2) : INFINITY;
     bool near = gap * (gap / this->gap) <= NEAR * this->target;
-    bool good = slope <= GOOD * this->slope;
+    bool good = slope <= good_enough(glm) * this->slope;
     this->age = this->curved ? 1 : this->age + 1;
     this->curved = glm->loss->soften ||
                    (glm->loss != &pl_loss_squared && (this->age >= HISTORY || (this->age >= AGE && !near && !good)));

@@ -11,6 +11,7 @@
 
 #define TRIALS 40
 #define FURTHEST 10.0  /* times the last trial, when none was too long yet */
+#define CREEPING 6     /* trials, from which on every third halves the bracket: chords may creep */
 #define MARGIN 0.1     /* of a bracket, kept from its ends */
 #define ROUNDING 1e-13 /* of phi: differences below this are noise, and slopes decide alone */
 
@@ -30,7 +31,7 @@ static double next_trial(const pl_search *search, double last, double last_slope
         return clip(crossing > gamma ? crossing : INFINITY, 1.5 * gamma, FURTHEST * gamma);
     }
     double width = search->high - search->low;
-    bool chord = search->high_slope > 0 && search->trials % 3 != 0; /* now and then halve: chords may creep */
+    bool chord = search->high_slope > 0 && (search->trials < CREEPING || search->trials % 3 != 0);
     double crossing = chord ? search->low - search->low_slope * width / (search->high_slope - search->low_slope)
                             : search->low + 0.5 * width;
     return clip(crossing, search->low + MARGIN * width, search->high - MARGIN * width);
