@@ -49,15 +49,18 @@ static double *lane_sum(const gradient *this, unsigned task) {
 
 /* What the loss says of a stretch of rows. */
 typedef struct stretch {
-    double z[PL_STRETCH], y[PL_STRETCH], loss[PL_STRETCH], slope[PL_STRETCH], curvature[PL_STRETCH];
+    double z[PL_STRETCH], y[PL_STRETCH], q[PL_STRETCH], loss[PL_STRETCH], slope[PL_STRETCH], curvature[PL_STRETCH];
 } stretch;
 
 static void expand_stretch(const gradient *this, uint64_t begin, uint64_t count, bool slopes_only, stretch *rows) {
     const pl_loss *loss = this->glm->loss;
-    for (uint64_t k = 0; k < count; k++)
+    for (uint64_t k = 0; k < count; k++) {
         rows->y[k] = pl_target(this->glm, begin + k);
+        rows->q[k] = pl_share(this->glm, begin + k);
+    }
     pl_expand_rows(loss, rows->z, rows->y, count, slopes_only ? NULL : rows->loss, rows->slope, rows->curvature);
-    for (uint64_t k = 0; k<count &&this->softness> 0; k++)
+    bool soft = this->softness > 0;
+    for (uint64_t k = 0; k < count && soft; k++)
         loss->soften(loss, rows->z[k], rows->y[k], this->softness, &rows->slope[k], &rows->curvature[k]);
 }
 
@@ -98,9 +101,8 @@ static void add_sides(gradient *this, unsigned task, uint64_t begin, uint64_t co
         if (glm->intercept == PL_FREE)
             pl_add_sides(glm, begin + k, -slope, rows->z[k] - this->b[0], rows->loss[k], conjugate, sums);
         else {
-            double q = pl_share(glm, begin + k);
-            losses += q * rows->loss[k];
-            conjugates += q * conjugate;
+            losses += rows->q[k] * rows->loss[k];
+            conjugates += rows->q[k] * conjugate;
         }
     }
     sums[PL_SIDE_SUMS - 1] += conjugates;
@@ -117,8 +119,8 @@ static void add_stretch(gradient *this, unsigned task, uint64_t begin, uint64_t 
         rows.slope[i - begin] = -this->t[i];
     add_sides(this, task, begin, end - begin, &rows);
     for (uint64_t i = begin; i < end; i++) {
-        double q = pl_share(this->glm, i);
-        add_row(this, task, i, q * rows.slope[i - begin], q * rows.curvature[i - begin]);
+        uint64_t k = i - begin;
+        add_row(this, task, i, rows.q[k] * rows.slope[k], rows.q[k] * rows.curvature[k]);
     }
 }
 
@@ -425,9 +427,9 @@ static void probe_stretch(const void *context, uint64_t begin, uint64_t end, dou
         rows.z[i - begin] = this->z[i] + this->b[0] + trial->gamma * (this->dz[i] + this->db[0]);
     expand_stretch(this, begin, end - begin, this->slopes_only, &rows);
     for (uint64_t i = begin; i < end; i++) {
-        double q = pl_share(this->glm, i);
-        losses += this->slopes_only ? 0.0 : q * rows.loss[i - begin];
-        along += q * rows.slope[i - begin] * (this->dz[i] + this->db[0]);
+        uint64_t k = i - begin;
+        losses += this->slopes_only ? 0.0 : rows.q[k] * rows.loss[k];
+        along += rows.q[k] * rows.slope[k] * (this->dz[i] + this->db[0]);
     }
     sums[0] += losses;
     sums[1] += along;

@@ -182,7 +182,8 @@ static parley_status open_vectors(pl_run *run, parley_error *error) {
 static parley_status start_certificate(pl_run *run, parley_error *error) {
     pl_certificate *best = &run->best;
     parley_status status = run->problem.type->null(&run->problem, &run->team, best->w, &best->null, error);
-    memcpy(run->null, best->w, run->problem.size * sizeof *run->null);
+    uint64_t zeros = run->problem.penalised; /* it is all zeros there, as it was allocated */
+    memcpy(run->null + zeros, best->w + zeros, (run->problem.size - zeros) * sizeof *run->null);
     best->objective = best->loss = best->null;
     best->dual = 0;
     best->gradient = INFINITY;
