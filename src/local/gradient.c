@@ -169,11 +169,12 @@ static void full_task(void *context, unsigned task) {
     double began = pl_engine_now(this->team->engine);
     memset(lane_sum(this, task), 0, columns_now(this) * this->glm->size * sizeof *this->sums);
     memset(this->sides + task * this->sides_each, 0, this->sides_each * sizeof *this->sides);
+    bool several = this->glm->classes > 1;
     for (uint64_t r = 0; r < part->count; r++) {
         pl_range range = part->ranges[r];
-        for (uint64_t i = range.begin; i<range.end &&this->glm->classes> 1; i++)
+        for (uint64_t i = range.begin; i < range.end && several; i++)
             add_classes(this, task, i, this->z + i * this->glm->classes, 1.0);
-        for (uint64_t i = range.begin; i < range.end && this->glm->classes == 1; i += PL_STRETCH)
+        for (uint64_t i = range.begin; i < range.end && !several; i += PL_STRETCH)
             add_stretch(this, task, i, i + PL_STRETCH < range.end ? i + PL_STRETCH : range.end);
     }
     if (this->outer && this->glm->classes == 1)
