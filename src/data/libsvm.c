@@ -11,6 +11,7 @@
 
 #include "data/numeral.h"
 #include "data/quick.h"
+#include "data/row.h"
 
 /* Sentences get the word, then the column. */
 #define SAY_NUL "NUL byte; this is not LIBSVM text"
@@ -220,25 +221,9 @@ static void bound(pl_block *block) {
 }
 
 static void count(pl_block *block) {
-    enum { CHUNK = 192 }; /* so that the counts of a chunk fit in a byte, and the compiler's vectors are full */
-    const char *p = block->text;
-    uint64_t newlines = 0, colons = 0;
-    while (block->end - p >= CHUNK) {
-        uint8_t chunk_newlines = 0, chunk_colons = 0;
-        for (int i = 0; i < CHUNK; i++) {
-            chunk_newlines = (uint8_t)(chunk_newlines + (p[i] == '\n'));
-            chunk_colons = (uint8_t)(chunk_colons + (p[i] == ':'));
-        }
-        newlines += chunk_newlines;
-        colons += chunk_colons;
-        p += CHUNK;
-    }
-    for (; p < block->end; p++) {
-        newlines += *p == '\n';
-        colons += *p == ':';
-    }
-    block->rows = newlines + (block->end > block->text && block->end[-1] != '\n');
-    block->entries = colons;
+    pl_marks count = pl_count_marks(block->text, block->end, ':', ':', ':');
+    block->rows = count.newlines + (block->end > block->text && block->end[-1] != '\n');
+    block->entries = count.marks;
 }
 
 /* Does a word from `p` to `end` begin as an entry does: digits or qid, then a colon? */

@@ -264,25 +264,9 @@ static void bound(pl_block *block) {
 
 /* A feature stands behind a blank, or behind the value of one without a name. */
 static void count(pl_block *block) {
-    enum { CHUNK = 192 }; /* so that the counts of a chunk fit in a byte, and the compiler's vectors are full */
-    const char *p = block->text;
-    uint64_t newlines = 0, blanks = 0;
-    while (block->end - p >= CHUNK) {
-        uint8_t chunk_newlines = 0, chunk_blanks = 0;
-        for (int i = 0; i < CHUNK; i++) {
-            chunk_newlines = (uint8_t)(chunk_newlines + (p[i] == '\n'));
-            chunk_blanks = (uint8_t)(chunk_blanks + (p[i] == ' ') + (p[i] == '\t') + (p[i] == '\r'));
-        }
-        newlines += chunk_newlines;
-        blanks += chunk_blanks;
-        p += CHUNK;
-    }
-    for (; p < block->end; p++) {
-        newlines += *p == '\n';
-        blanks += blank(*p);
-    }
-    block->rows = newlines + (block->end > block->text && block->end[-1] != '\n');
-    block->entries = blanks;
+    pl_marks count = pl_count_marks(block->text, block->end, ' ', '\t', '\r');
+    block->rows = count.newlines + (block->end > block->text && block->end[-1] != '\n');
+    block->entries = count.marks;
 }
 
 /* Numbers, then perhaps a tag, then a bar. */
