@@ -79,8 +79,9 @@ static parley_status target_of(pl_online *online, const parley_data *batch, uint
         return PARLEY_OK;
     if (!binary_label(label))
         return pl_fail(error, PARLEY_BAD_INPUT,
-                       "%s: row %llu has the label %g; a stream's labels must be -1 and +1, or 0 and 1", batch->path,
-                       (unsigned long long)state->rows + 1, label);
+                       "%s: row %llu has the label %g; a stream's labels must be -1 and +1, or 0 and 1; for more "
+                       "classes use --preset gd",
+                       batch->path, (unsigned long long)state->rows + 1, label);
     if (label <= 0 && isnan(state->low))
         state->low = label;
     if (label <= 0 && label != state->low)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "train/nearest.h"
 #include "train/presets.h"
 
 static parley_status unknown(const char *kind, const char *what, const char *name, parley_error *error) {
@@ -81,18 +82,13 @@ static parley_status check_columns(const pl_method *method, const parley_setting
                                    parley_error *error) {
     unsigned needs = method->local->needs;
     const pl_loss *loss = glm ? glm->loss : pl_loss_find(settings->loss);
-    bool binary = loss && loss->labels == PL_LABELS_BINARY;
     if ((needs & PL_NEEDS_PENALTY) && settings->lambda == 0)
-        return pl_fail(error, PARLEY_BAD_USAGE,
-                       "--lambda 0 leaves no penalty, which local solver %s needs; use a small --lambda, or --preset "
-                       "newton or gd",
+        return pl_fail(error, PARLEY_BAD_USAGE, "--lambda 0 leaves no penalty, which local solver %s needs",
                        method->local->name);
     if ((needs & PL_NEEDS_BOUNDED) && !may_be_bounded(settings, glm))
         return pl_fail(error, PARLEY_BAD_USAGE,
-                       "local solver %s needs a smooth loss of bounded curvature, which %s is not; use --loss "
-                       "%s, or --local sdca%s",
-                       method->local->name, loss->name, binary ? "squared-hinge" : "squared",
-                       settings->l1_ratio >= 1 ? " with --l1-ratio 0.99" : "");
+                       "local solver %s needs a smooth loss of bounded curvature, which %s is not", method->local->name,
+                       loss->name);
     return PARLEY_OK;
 }
 
@@ -101,38 +97,29 @@ static parley_status check_pair(const pl_method *method, parley_error *error) {
     bool gradient = wanted & PL_NEEDS_GRADIENT;
     if (method->exchange->in_place && !method->local->steps_in_place)
         return pl_fail(error, PARLEY_BAD_USAGE,
-                       "exchange %s has workers step in one model, which local solver %s does not; use --local sgd or "
-                       "--exchange allreduce",
+                       "exchange %s has workers step in one model, which local solver %s does not",
                        method->exchange->name, method->local->name);
     if ((wanted & method->local->gives) == wanted)
         return PARLEY_OK;
-    return pl_fail(error, PARLEY_BAD_USAGE,
-                   "combine %s takes %s, which local solver %s does not give; use --combine %s or --local %s",
-                   method->combine->name, gradient ? "gradients" : "changes by coordinate steps", method->local->name,
-                   gradient ? "add" : "step", gradient ? "gradient" : "sdca");
+    return pl_fail(error, PARLEY_BAD_USAGE, "combine %s takes %s, which local solver %s does not give",
+                   method->combine->name, gradient ? "gradients" : "changes by coordinate steps", method->local->name);
 }
 
 static parley_status refuse_kinks(const pl_method *method, const pl_loss *loss, parley_error *error) {
     if (loss->soften && method->combine->softness)
-        return pl_fail(error, PARLEY_BAD_USAGE,
-                       "combine %s needs a smooth loss, or a penalty to soften %s by; use a small --lambda, or --loss "
-                       "huber",
+        return pl_fail(error, PARLEY_BAD_USAGE, "combine %s needs a smooth loss, or a penalty to soften %s by",
                        method->combine->name, loss->name);
-    return pl_fail(error, PARLEY_BAD_USAGE,
-                   "combine %s needs a smooth loss, which %s is not; use --loss %s, or --preset cocoa+",
-                   method->combine->name, loss->name, loss->soften ? "huber" : "squared-hinge");
+    return pl_fail(error, PARLEY_BAD_USAGE, "combine %s needs a smooth loss, which %s is not", method->combine->name,
+                   loss->name);
 }
 
 static parley_status check_classes(const pl_method *method, const parley_settings *settings, const pl_glm *glm,
                                    parley_error *error) {
     if (!method->local->classes && several_classes(settings, glm))
-        return pl_fail(error, PARLEY_BAD_USAGE,
-                       "local solver %s takes two classes only; for more use --local sdca%s, or --preset gd",
-                       method->local->name, settings->l1_ratio >= 1 ? " with --l1-ratio 0.99" : "");
+        return pl_fail(error, PARLEY_BAD_USAGE, "local solver %s takes two classes only", method->local->name);
     if (glm && glm->classes > 1 && method->combine->most_entries && glm->size > method->combine->most_entries)
         return pl_fail(error, PARLEY_BAD_USAGE,
-                       "combine %s would need a matrix of %llu x %llu for all classes, and takes %llu at most; use "
-                       "--preset cocoa+",
+                       "combine %s would need a matrix of %llu x %llu for all classes, and takes %llu at most",
                        method->combine->name, (unsigned long long)glm->size, (unsigned long long)glm->size,
                        (unsigned long long)method->combine->most_entries);
     return PARLEY_OK;
@@ -142,28 +129,17 @@ static parley_status check_needs(const pl_method *method, const parley_settings 
                                  parley_error *error) {
     unsigned needs = method->local->needs | method->combine->needs;
     if ((needs & PL_NEEDS_L2) && settings->l1_ratio >= 1)
-        return pl_fail(error, PARLEY_BAD_USAGE,
-                       "--l1-ratio 1 leaves no L2 penalty, which local solver %s needs; use --l1-ratio 0.99 or %s",
-                       method->local->name,
-                       may_be_bounded(settings, glm) && !several_classes(settings, glm) ? "--local scd"
-                                                                                        : "--preset gd");
+        return pl_fail(error, PARLEY_BAD_USAGE, "--l1-ratio 1 leaves no L2 penalty, which local solver %s needs",
+                       method->local->name);
     if ((needs & PL_NEEDS_L2) && settings->lambda == 0)
-        return pl_fail(error, PARLEY_BAD_USAGE,
-                       "--lambda 0 leaves no L2 penalty, which local solver %s needs; use a small --lambda, or "
-                       "--preset newton or gd",
+        return pl_fail(error, PARLEY_BAD_USAGE, "--lambda 0 leaves no L2 penalty, which local solver %s needs",
                        method->local->name);
     if ((needs & PL_NEEDS_NO_L1) && settings->l1_ratio > 0)
-        return pl_fail(error, PARLEY_BAD_USAGE, "combine %s takes no L1 penalty; use --l1-ratio 0, or --preset cocoa+",
-                       method->combine->name);
+        return pl_fail(error, PARLEY_BAD_USAGE, "combine %s takes no L1 penalty", method->combine->name);
     if ((needs & PL_NEEDS_SMOOTH) && !may_be_smooth(method, settings, glm))
         return refuse_kinks(method, glm ? glm->loss : pl_loss_find(settings->loss), error);
-    if (*settings->start && !method->local->start)
-        return pl_fail(error, PARLEY_BAD_USAGE, "--start: local solver %s begins at w = 0 only; use another --local",
-                       method->local->name);
     if ((needs & PL_NEEDS_FULL) && settings->batch_fraction < 1)
-        return pl_fail(error, PARLEY_BAD_USAGE,
-                       "combine %s needs all rows in every round; use --batch-fraction 1, or --combine step",
-                       method->combine->name);
+        return pl_fail(error, PARLEY_BAD_USAGE, "combine %s needs all rows in every round", method->combine->name);
     return PARLEY_OK;
 }
 
@@ -229,6 +205,9 @@ static parley_status check_effect(const pl_method *method, const parley_settings
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "--evaluate-every has no effect with %s x %s, which evaluates every round as it works",
                        method->local->name, method->combine->name);
+    if (*settings->start && !method->local->start)
+        return pl_fail(error, PARLEY_BAD_USAGE, "--start: local solver %s begins at w = 0 only; use another --local",
+                       method->local->name);
     bool validates = *settings->validation || settings->validation_fraction > 0;
     if (*settings->validation && settings->validation_fraction > 0)
         return pl_fail(error, PARLEY_BAD_USAGE,
@@ -301,9 +280,50 @@ static parley_status check_penalty(parley_settings *settings, parley_error *erro
     return PARLEY_OK;
 }
 
+/* Losses with kinks want an L2 penalty, or auto knows no method that comes to their optimum. */
+static parley_status check_kinks(const parley_settings *settings, parley_error *error) {
+    const pl_loss *loss = pl_loss_find(settings->loss);
+    bool named = strcmp(settings->local, "auto") != 0 || strcmp(settings->combine, "auto") != 0;
+    if (!loss || loss->smooth || named || (settings->lambda != 0 && settings->l1_ratio < 1))
+        return PARLEY_OK;
+    return pl_fail(error, PARLEY_BAD_USAGE,
+                   "auto knows no method that ends at the optimum of %s loss without L2 penalty", loss->name);
+}
+
+/* Do the members go together, and with the problem? */
+static parley_status check_members(const pl_method *method, const parley_settings *settings, const pl_glm *glm,
+                                   parley_error *error) {
+    parley_status status = check_pair(method, error);
+    if (status == PARLEY_OK)
+        status = check_needs(method, settings, glm, error);
+    if (status == PARLEY_OK)
+        status = check_columns(method, settings, glm, error);
+    return status == PARLEY_OK ? check_classes(method, settings, glm, error) : status;
+}
+
+static void forget(parley_settings *settings, const pl_setting *row) {
+    pl_setting_set(settings, 0, row->name, row->initial, NULL);
+    settings->given[row - pl_settings] = false;
+}
+
+static parley_status resolve(parley_settings *settings, const pl_glm *glm, pl_method *method, bool *unfit,
+                             parley_error *error);
+
+static parley_status resolve_next(const parley_settings *asked, const pl_glm *glm, const pl_method *first,
+                                  parley_settings *settings, pl_method *method, bool *unfit, parley_error *error) {
+    *settings = *asked;
+    snprintf(settings->preset, sizeof settings->preset, "%s", first->sequel->then);
+    for (unsigned i = 0; i < pl_settings_count; i++)
+        if (pl_settings[i].optional && has_effect(first, pl_settings[i].name))
+            forget(settings, &pl_settings[i]);
+    parley_status status = resolve(settings, glm, method, unfit, error);
+    method->preset = first->preset;
+    return status;
+}
+
 /* Would the method that follows be refused? */
 static parley_status check_next(const parley_settings *settings, const pl_glm *glm, const pl_method *method,
-                                parley_error *error) {
+                                bool *unfit, parley_error *error) {
     parley_settings *copy;
     pl_method next;
     if (strcmp(settings->local, "auto") != 0 || strcmp(settings->combine, "auto") != 0)
@@ -313,12 +333,14 @@ static parley_status check_next(const parley_settings *settings, const pl_glm *g
     parley_status status = pl_take(&copy, 1, sizeof *copy, "settings", error);
     if (status != PARLEY_OK)
         return status;
-    status = pl_method_next(settings, glm, method, copy, &next, error);
+    status = resolve_next(settings, glm, method, copy, &next, unfit, error);
     pl_free(copy);
     return status;
 }
 
-parley_status pl_method_resolve(parley_settings *settings, const pl_glm *glm, pl_method *method, parley_error *error) {
+/* `unfit`: refused because what was asked for does not go together. */
+static parley_status resolve(parley_settings *settings, const pl_glm *glm, pl_method *method, bool *unfit,
+                             parley_error *error) {
     const pl_preset *preset = pl_preset_find(settings->preset);
     if (!preset)
         return unknown("presets", "preset", settings->preset, error);
@@ -327,6 +349,10 @@ parley_status pl_method_resolve(parley_settings *settings, const pl_glm *glm, pl
         return status;
     if (settings->lambda == 0 && settings->l1_ratio > 0)
         return pl_fail(error, PARLEY_BAD_USAGE, "--l1-ratio has no effect with --lambda 0; leave one of them out");
+    if (!preset->local && check_kinks(settings, error) != PARLEY_OK) {
+        *unfit = true;
+        return PARLEY_BAD_USAGE;
+    }
     if (!preset->local && glm)
         preset = choose_fitting(settings, glm);
     status = find_members(settings, preset, glm, method, error);
@@ -340,36 +366,34 @@ parley_status pl_method_resolve(parley_settings *settings, const pl_glm *glm, pl
     status = apply_defaults(settings, preset, error);
     if (pl_setting_given(settings, "local_steps"))
         settings->local_epochs = NAN; /* follows the steps; both auto: moved while training */
-    if (status == PARLEY_OK)
-        status = check_pair(method, error);
-    if (status == PARLEY_OK)
-        status = check_needs(method, settings, glm, error);
-    if (status == PARLEY_OK)
-        status = check_columns(method, settings, glm, error);
-    if (status == PARLEY_OK)
-        status = check_classes(method, settings, glm, error);
+    if (status == PARLEY_OK) {
+        status = check_members(method, settings, glm, error);
+        *unfit = status != PARLEY_OK;
+    }
     if (status == PARLEY_OK)
         status = check_effect(method, settings, error);
     if (status == PARLEY_OK && method->local->check)
         status = method->local->check(settings, method->exchange->in_place, error);
-    return status == PARLEY_OK && method->sequel ? check_next(settings, glm, method, error) : status;
+    return status == PARLEY_OK && method->sequel ? check_next(settings, glm, method, unfit, error) : status;
 }
 
-static void forget(parley_settings *settings, const pl_setting *row) {
-    pl_setting_set(settings, 0, row->name, row->initial, NULL);
-    settings->given[row - pl_settings] = false;
+parley_status pl_method_resolve(parley_settings *settings, const pl_glm *glm, pl_method *method, parley_error *error) {
+    bool unfit = false;
+    parley_status status = resolve(settings, glm, method, &unfit, error);
+    if (!unfit || !error)
+        return status;
+    const pl_preset *preset = pl_preset_find(settings->preset);
+    for (const pl_pair *pair = preset->defaults; pair->key; pair++)
+        if (!pl_setting_given(settings, pair->key))
+            forget(settings, pl_setting_find(pair->key)); /* which another preset would not have */
+    pl_name_nearest(settings, glm, error);
+    return status;
 }
 
 parley_status pl_method_next(const parley_settings *asked, const pl_glm *glm, const pl_method *first,
                              parley_settings *settings, pl_method *method, parley_error *error) {
-    *settings = *asked;
-    snprintf(settings->preset, sizeof settings->preset, "%s", first->sequel->then);
-    for (unsigned i = 0; i < pl_settings_count; i++)
-        if (pl_settings[i].optional && has_effect(first, pl_settings[i].name))
-            forget(settings, &pl_settings[i]);
-    parley_status status = pl_method_resolve(settings, glm, method, error);
-    method->preset = first->preset;
-    return status;
+    bool unfit = false;
+    return resolve_next(asked, glm, first, settings, method, &unfit, error);
 }
 
 parley_status pl_train_check(const parley_settings *settings, parley_error *error) {

@@ -29,59 +29,60 @@ static const struct {
     {"exchange=mail", "--exchange mail: there is none of that name; it is one of allreduce, driver..."},
     {"engine=diesel", "--engine diesel: there is none of that name; it is one of threads..."},
     {"preset=gd local=sdca",
-     "combine step takes gradients, which local solver sdca does not give; use --combine add or "
-     "--local gradient"},
-    {"preset=cocoa combine=newton", "combine newton takes gradients, which local solver sdca does not give; use "
-                                    "--combine add or --local gradient"},
+     "combine step takes gradients, which local solver sdca does not give; use --preset cocoa+, or --local gradient"},
+    {"preset=cocoa combine=newton",
+     "combine newton takes gradients, which local solver sdca does not give; use --preset newton, or --preset lbfgs"},
     {"preset=cocoa+ local=gradient", "combine add takes changes by coordinate steps, which local solver gradient does "
-                                     "not give; use --combine step or --local sdca"},
+                                     "not give; use --local sdca, or --preset newton"},
     {"preset=gd combine=average", "combine average takes changes by coordinate steps, which local solver gradient does "
-                                  "not give; use --combine step or --local sdca"},
-    {"preset=cocoa+ local=sdca l1_ratio=1", "--l1-ratio 1 leaves no L2 penalty, which local solver sdca needs; use "
-                                            "--l1-ratio 0.99 or --local scd"},
-    {"preset=cocoa+ loss=hinge l1_ratio=1", "--l1-ratio 1 leaves no L2 penalty, which local solver sdca needs; use "
-                                            "--l1-ratio 0.99 or --preset gd"},
+                                  "not give; use --local sdca, or --preset cocoa+"},
+    {"preset=cocoa+ local=sdca l1_ratio=1",
+     "--l1-ratio 1 leaves no L2 penalty, which local solver sdca needs; use --l1-ratio 0.99, or --local scd"},
+    {"preset=cocoa+ loss=hinge l1_ratio=1",
+     "--l1-ratio 1 leaves no L2 penalty, which local solver sdca needs; use --l1-ratio 0.99, or --preset gd"},
     {"preset=cocoa+ local=scd loss=hinge", "local solver scd needs a smooth loss of bounded curvature, which hinge is "
                                            "not; use --loss squared-hinge, or --local sdca"},
-    {"preset=cocoa local=scd loss=hinge l1_ratio=1",
-     "local solver scd needs a smooth loss of bounded curvature, which hinge is not; use --loss squared-hinge, or "
-     "--local sdca with --l1-ratio 0.99"},
-    {"preset=cocoa+ local=scd lambda=0", "--lambda 0 leaves no penalty, which local solver scd needs; use a small "
-                                         "--lambda, or --preset newton or gd"},
-    {"preset=gd local=scd", "combine step takes gradients, which local solver scd does not give; use --combine add or "
-                            "--local gradient"},
-    {"preset=cocoa lambda=0", "--lambda 0 leaves no L2 penalty, which local solver sdca needs; use a small --lambda, "
-                              "or --preset newton or gd"},
+    {"preset=cocoa local=scd loss=hinge l1_ratio=1", "local solver scd needs a smooth loss of bounded curvature, which "
+                                                     "hinge is not; use --loss squared-hinge, or --local sgd"},
+    {"preset=cocoa+ local=scd lambda=0",
+     "--lambda 0 leaves no penalty, which local solver scd needs; use a small --lambda"},
+    {"preset=gd local=scd",
+     "combine step takes gradients, which local solver scd does not give; use --preset cocoa+, or --local gradient"},
+    {"preset=cocoa lambda=0",
+     "--lambda 0 leaves no L2 penalty, which local solver sdca needs; use a small --lambda, or --preset newton"},
     {"preset=newton l1_ratio=0.5", "combine newton takes no L1 penalty; use --l1-ratio 0, or --preset cocoa+"},
     {"preset=newton loss=hinge", "combine newton needs a smooth loss, which hinge is not; use --loss squared-hinge, or "
                                  "--preset cocoa+"},
-    {"preset=newton loss=epsilon-insensitive lambda=0",
-     "combine newton needs a smooth loss, or a penalty to soften epsilon-insensitive by; use a small --lambda, or "
-     "--loss huber"},
+    {"preset=newton loss=epsilon-insensitive lambda=0", "combine newton needs a smooth loss, or a penalty to soften "
+                                                        "epsilon-insensitive by; use a small --lambda, or --preset gd"},
+    {"loss=hinge lambda=0",
+     "auto knows no method that ends at the optimum of hinge loss without L2 penalty; use a small "
+     "--lambda, or --preset gd"},
+    {"loss=hinge l1_ratio=1", "auto knows no method that ends at the optimum of hinge loss without L2 penalty; use "
+                              "--l1-ratio 0.99, or --preset gd"},
     {"epsilon=0.5", "--epsilon has no effect with --loss auto; --loss epsilon-insensitive reads it"},
     {"loss=squared huber_width=2", "--huber-width has no effect with --loss squared; --loss huber reads it"},
     {"preset=gd loss=huber epsilon=2", "--epsilon has no effect with --loss huber; --loss epsilon-insensitive reads "
                                        "it"},
-    {"preset=cocoa+ loss=poisson l1_ratio=1", "--l1-ratio 1 leaves no L2 penalty, which local solver sdca needs; use "
-                                              "--l1-ratio 0.99 or --preset gd"},
+    {"preset=cocoa+ loss=poisson l1_ratio=1",
+     "--l1-ratio 1 leaves no L2 penalty, which local solver sdca needs; use --l1-ratio 0.99, or --preset lbfgs"},
     {"preset=newton loss=poisson l1_ratio=0.5", "combine newton takes no L1 penalty; use --l1-ratio 0, or --preset "
                                                 "cocoa+"},
-    {"preset=newton batch_fraction=0.5", "combine newton needs all rows in every round; use --batch-fraction 1, or "
-                                         "--combine step"},
+    {"preset=newton batch_fraction=0.5",
+     "combine newton needs all rows in every round; use --preset gd, or --batch-fraction 1"},
     {"preset=lbfgs loss=hinge", "combine lbfgs needs a smooth loss, which hinge is not; use --loss squared-hinge, or "
                                 "--preset cocoa+"},
     {"preset=newton combine=truncated l1_ratio=0.1",
-     "combine truncated takes no L1 penalty; use --l1-ratio 0, or --preset cocoa+"},
-    {"preset=hybrid combine=add", "combine add takes changes by coordinate steps, which local solver sgd does not "
-                                  "give; use --combine step or --local sdca"},
+     "combine truncated takes no L1 penalty; use --l1-ratio 0, or --combine step"},
+    {"preset=hybrid combine=add",
+     "combine add takes changes by coordinate steps, which local solver sgd does not give; use --preset cocoa+"},
     {"preset=lbfgs loss=epsilon-insensitive",
-     "combine lbfgs needs a smooth loss, which epsilon-insensitive is not; use --loss huber, or --preset cocoa+"},
+     "combine lbfgs needs a smooth loss, which epsilon-insensitive is not; use --loss huber, or --preset newton"},
     {"preset=hybrid local=sgd",
      "preset hybrid is two methods, for which one --local or --combine cannot stand; leave them out"},
-    {"preset=hybrid loss=hinge", "combine lbfgs needs a smooth loss, which hinge is not; use --loss squared-hinge, or "
-                                 "--preset cocoa+"},
-    {"preset=hybrid batch_fraction=0.5",
-     "combine lbfgs needs all rows in every round; use --batch-fraction 1, or --combine step"},
+    {"preset=hybrid loss=hinge",
+     "combine lbfgs needs a smooth loss, which hinge is not; use --preset cocoa+, or --preset gd"},
+    {"preset=hybrid batch_fraction=0.5", "combine lbfgs needs all rows in every round; use --preset gd"},
     {"preset=gd history=5", "--history has no effect with gradient x step; --combine lbfgs reads it"},
     {"preset=gd local_epochs=2",
      "--local-epochs has no effect with gradient x step; --local sdca or --local scd or --local sgd reads it"},
@@ -106,8 +107,8 @@ static const struct {
     {"preset=splash schedule=adagrad", "--reweight takes no adaptive schedule; leave one of them out"},
     {"preset=hogwild schedule=adagrad",
      "exchange shared takes no adaptive schedule; use --schedule constant, or --preset ma-sgd"},
-    {"preset=cocoa exchange=shared", "exchange shared has workers step in one model, which local solver sdca does not; "
-                                     "use --local sgd or --exchange allreduce"},
+    {"preset=cocoa exchange=shared",
+     "exchange shared has workers step in one model, which local solver sdca does not; use --exchange allreduce"},
     {"preset=newton schedule=inverse",
      "--schedule has no effect with gradient x newton; --local sgd or --preset online or --combine step reads it"},
     {"preset=cocoa batch_fraction=0.5", "--batch-fraction has no effect with sdca x average; --local gradient reads "

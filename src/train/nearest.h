@@ -1,0 +1,11 @@
+/* nearest.h: what to do about a refusal. */
+#ifndef PL_NEAREST_H
+#define PL_NEAREST_H
+
+#include "model/glm.h"
+
+/* Ends the sentence of a refusal with the nearest combinations that would be accepted: "; use A, or B". `asked` is what
+ * was refused, without the defaults of its preset. */
+void pl_name_nearest(const parley_settings *asked, const pl_glm *glm, parley_error *error);
+
+#endif
