@@ -12,7 +12,7 @@ from functools import lru_cache, partial
 import numpy as np
 import scipy.sparse as sparse
 from safetensors import safe_open
-from scipy.special import logsumexp, softmax
+from scipy.special import logsumexp, softmax, xlogy
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 
@@ -66,8 +66,12 @@ def softmax_dual(problem, z):
         if tau > 0:
             p = (1 - tau) * p + (wanted - (1 - tau) * mean)
     u = columns(problem).T @ (q[:, None] * (own - p))
-    entropy = (p * np.log(np.maximum(p, 1e-300))).sum(1)
-    return -(q @ entropy) - (soft(u, l1) ** 2).sum() / (2 * l2)
+    if problem.lam == 0:  # there is no dual; the gradient shows how sure it is
+        return q @ (logsumexp(z, axis=1) - (z * own).sum(1)) - np.abs(u).max()
+    if l2 == 0:  # only inside the ball
+        p = own + min(1.0, l1 / np.abs(u).max()) * (p - own)
+        return -(q @ xlogy(p, p).sum(1))
+    return -(q @ xlogy(p, p).sum(1)) - (soft(u, l1) ** 2).sum() / (2 * l2)
 
 
 def solve_softmax(problem):

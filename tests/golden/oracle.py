@@ -30,7 +30,7 @@ def columns(problem):
 
 def strength(problem):
     """LIBLINEAR's and scikit-learn's C."""
-    return 1.0 / (problem.lam * problem.sample_weights.sum())
+    return 1.0 / (problem.lam * problem.sample_weights.sum()) if problem.lam > 0 else np.inf
 
 
 def loss_slopes(loss, z, y, width):
@@ -200,7 +200,7 @@ def solve_hinge(problem):
 def solve_svc(problem):
     """A free intercept: LIBSVM, which gives the dual variables as well."""
     kept = problem.sample_weights > 0
-    svc = SVC(kernel="linear", C=strength(problem), tol=1e-10, cache_size=500)
+    svc = SVC(kernel="linear", C=strength(problem), tol=1e-10, cache_size=500, max_iter=500000)
     svc.fit(problem.x[kept], problem.y[kept], sample_weight=problem.sample_weights[kept])
     t = np.zeros(len(problem.y))
     at = np.flatnonzero(kept)[svc.support_]
@@ -214,7 +214,7 @@ def solve_sklearn(problem):
     """The estimator that solves exactly this problem, or None."""
     fit = {"sample_weight": problem.sample_weights}
     if problem.loss == "squared" and problem.rho == 0:
-        model = Ridge(alpha=1 / strength(problem), fit_intercept=problem.free, solver="svd")
+        model = Ridge(alpha=1.0 / strength(problem), fit_intercept=problem.free, solver="svd")
         return model.fit(columns(problem).toarray(), problem.y, **fit)
     elif problem.loss == "squared":
         model = ElasticNet(
@@ -227,7 +227,7 @@ def solve_sklearn(problem):
         )
     elif problem.loss == "logistic" and problem.rho == 0:
         model = LogisticRegression(C=strength(problem), fit_intercept=problem.free, solver="newton-cholesky", tol=1e-12)
-    elif problem.loss == "squared-hinge" and problem.rho == 0 and not problem.free:
+    elif problem.loss == "squared-hinge" and problem.rho == 0 and problem.lam > 0 and not problem.free:
         model = LinearSVC(C=strength(problem), fit_intercept=False, dual=False, tol=1e-11, max_iter=10000)
     elif problem.loss == "hinge" and problem.rho == 0 and not problem.free:
         model = LinearSVC(
@@ -254,6 +254,7 @@ def optimum(problem):
                 t = problem.y * hinge_dual(problem)[0]
     z = columns(problem) @ w + (b if problem.free else 0.0)
     upper = problem.share @ loss_values(problem.loss, z, problem.y, problem.width) + penalty(problem, w)
-    if problem.lam == 0:
-        return upper, upper  # there is no dual
+    if problem.lam == 0:  # there is no dual; the gradient shows how sure it is
+        slopes = problem.share * loss_slopes(problem.loss, z, problem.y, problem.width)
+        return upper, upper - np.abs(np.append(columns(problem).T @ slopes, slopes.sum() * problem.free)).max()
     return upper, dual_value(problem, -loss_slopes(problem.loss, z, problem.y, problem.width) if t is None else t)

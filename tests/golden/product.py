@@ -19,6 +19,10 @@ class Failed(AssertionError):
     """What a run did wrong, in one sentence."""
 
 
+class Skipped(Exception):
+    """Why a case could not run."""
+
+
 def demand(truth, sentence):
     if not truth:
         raise Failed(sentence)

@@ -27,10 +27,12 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_svmlight_fi
 from classes import class_cases
 from oracle import loss_slopes, optimum, solve_smooth
 from around import around_cases
+from matrix import listed, listed_losses, matrix_cases, write_rows
 from product import (
     CERTAIN,
     OPTIMAL,
     Failed,
+    Skipped,
     check_certificate,
     check_optimum,
     demand,
@@ -38,15 +40,12 @@ from product import (
     train,
     write_svm,
 )
+from refusals import refusal_cases
 from evaluate import REAL_LOSSES, Problem, null_objective, objective, read_liblinear
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 LOSSES = ("squared", "logistic", "hinge", "squared-hinge", "huber", "epsilon-insensitive", "poisson")
 KINKED = ("hinge", "epsilon-insensitive")
-
-
-class Skipped(Exception):
-    """Why a case could not run."""
 
 
 # Data: scikit-learn's own, and sparse ones with empty rows. Values are float32, as Parley stores them.
@@ -220,6 +219,8 @@ def grid_cases():
         problem.width = width_for(name, loss)
         words = f"{loss} {name} intercept {kind}{' weights' if weighted else ''}{' elastic net' if rho else ''}"
         for method, flags in methods(problem):
+            if name == "small" and method == "auto":
+                continue  # the matrix has it
             yield f"{words}: {method}", partial(reaches_the_oracles_optimum, problem=problem, flags=flags)
 
 
@@ -504,6 +505,8 @@ def main():
     parley, words = str(Path(sys.argv[1]).resolve()), sys.argv[2:]
     cases = [*around_cases(), *real_cases(), *identity_cases(), *special_cases(), *column_cases(), *grid_cases()]
     cases += class_cases(sparse_rows, draw_weights)
+    cases += matrix_cases(listed_losses(parley))
+    cases += refusal_cases(listed(parley, "presets"), listed_losses(parley), write_rows)
     cases = [case for case in cases if all(word in case[0] for word in words)]
     counts = {"passed": 0, "failed": 0, "skipped": 0}
     with tempfile.TemporaryDirectory() as root, multiprocessing.Pool(os.cpu_count()) as pool:
