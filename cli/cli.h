@@ -44,6 +44,8 @@ int cv_run(const arguments *arguments);
 parley_status fit_check(const parley_settings *settings, const char *data_path, parley_error *error);
 void fit_catch_signals(void); /* from here on signals ask the run to stop at its round */
 bool fit_interrupted(void);
+/* A callback for runs of many fits, with a progress_view or NULL: shows messages, and stops when a signal came. */
+int fit_tell(void *view, const parley_progress *progress, const char *message);
 
 /* help.c */
 #define PAGE_WIDTH 100

@@ -21,19 +21,6 @@ typedef struct run {
     double started, read_seconds;
 } run;
 
-static int on_message(void *user, const parley_progress *progress, const char *message) {
-    run *run = user;
-    (void)progress;
-    if (message)
-        progress_message(&run->view, message);
-    return 0;
-}
-
-static int on_fit(void *user, const parley_progress *progress, const char *message) {
-    (void)user, (void)progress, (void)message;
-    return fit_interrupted();
-}
-
 /* The model on all rows. */
 static parley_status fit(run *run, parley_error *error) {
     parley_settings *settings;
@@ -44,8 +31,7 @@ static parley_status fit(run *run, parley_error *error) {
     settings->given[pl_setting_find("metric") - pl_settings] = false;
     run->chosen = settings->choose == PL_CHOOSE_1SE ? run->cv->one_se : run->cv->best;
     settings->lambda = run->cv->lambdas[run->chosen];
-    fit_catch_signals();
-    status = parley_train(run->data, settings, on_fit, run, &run->model, &run->summary, error);
+    status = parley_train(run->data, settings, fit_tell, NULL, &run->model, &run->summary, error);
     if (status == PARLEY_OK)
         status = parley_model_save(run->model, settings->model, error);
     pl_free(settings);
@@ -76,8 +62,9 @@ static parley_status work(run *run, parley_error *error) {
     if (status == PARLEY_OK)
         status = read_data(run->data_path, settings, settings->quiet ? NULL : tell_error_output, &run->data, error);
     run->read_seconds = pl_now() - run->started;
+    fit_catch_signals();
     if (status == PARLEY_OK)
-        status = pl_cv_run(run->data, settings, on_message, run, &run->cv, error);
+        status = pl_cv_run(run->data, settings, fit_tell, &run->view, &run->cv, error);
     return status == PARLEY_OK ? fit(run, error) : status;
 }
 
@@ -146,7 +133,11 @@ int cv_run(const arguments *arguments) {
     parley_error error;
     progress_open(&run.view, run.settings);
     int code = EXIT_DONE;
-    if (work(&run, &error) != PARLEY_OK)
+    parley_status status = work(&run, &error);
+    if (status != PARLEY_OK && fit_interrupted()) {
+        fprintf(stderr, "interrupted: %s\n", error.sentence);
+        code = EXIT_INTERRUPTED;
+    } else if (status != PARLEY_OK)
         code = fail(run.command, &error);
     else if (run.settings->json)
         code = json_print(run.command, cv_json(&run));

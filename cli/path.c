@@ -19,14 +19,6 @@ typedef struct run {
     double started, read_seconds;
 } run;
 
-static int on_progress(void *user, const parley_progress *progress, const char *message) {
-    run *run = user;
-    (void)progress;
-    if (message)
-        progress_message(&run->view, message);
-    return fit_interrupted();
-}
-
 static parley_status walk(run *run, parley_error *error) {
     const parley_settings *settings = run->settings;
     pl_path_plan plan = {.all = settings->full_path};
@@ -35,7 +27,7 @@ static parley_status walk(run *run, parley_error *error) {
     if (status != PARLEY_OK)
         return status;
     fit_catch_signals();
-    status = pl_path_rank(engine, run->data, settings, &plan, on_progress, run, &run->path, error);
+    status = pl_path_rank(engine, run->data, settings, &plan, fit_tell, &run->view, &run->path, error);
     pl_engine_close(engine);
     return status;
 }

@@ -38,6 +38,13 @@ static void on_signal(int number) {
 
 bool fit_interrupted(void) { return interrupted != 0; }
 
+int fit_tell(void *view, const parley_progress *progress, const char *message) {
+    (void)progress;
+    if (message && view)
+        progress_message(view, message);
+    return interrupted;
+}
+
 void fit_catch_signals(void) {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);

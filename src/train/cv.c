@@ -5,6 +5,7 @@
 #include "train/cv.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -150,7 +151,31 @@ typedef struct crossing {
     pl_cv *cv;
     parley_status *status;
     parley_error *errors;
+    parley_callback callback; /* may be NULL */
+    void *user;
+    pthread_mutex_t mutex; /* of what follows: folds ask one at a time */
+    bool stopped;          /* by the callback: for all folds */
 } crossing;
+
+/* After every round of every fold. Messages are those of the path on all rows again. */
+static int ask(void *context, const parley_progress *progress, const char *message) {
+    crossing *crossing = context;
+    if (message || !crossing->callback)
+        return 0;
+    pthread_mutex_lock(&crossing->mutex);
+    if (!crossing->stopped)
+        crossing->stopped = crossing->callback(crossing->user, progress, NULL) != 0;
+    int stopped = crossing->stopped;
+    pthread_mutex_unlock(&crossing->mutex);
+    return stopped;
+}
+
+static bool is_stopped(crossing *crossing) {
+    pthread_mutex_lock(&crossing->mutex);
+    bool stopped = crossing->stopped;
+    pthread_mutex_unlock(&crossing->mutex);
+    return stopped;
+}
 
 /* The rows of fold f, or all others. */
 static parley_status copy_rows(const crossing *crossing, unsigned f, bool own, parley_data **out, parley_error *error) {
@@ -166,7 +191,14 @@ static parley_status copy_rows(const crossing *crossing, unsigned f, bool own, p
     return status;
 }
 
-static parley_status cross(const crossing *crossing, unsigned f, parley_error *error) {
+static parley_status refuse_part(crossing *crossing, unsigned f, uint64_t count, parley_error *error) {
+    if (is_stopped(crossing))
+        return pl_fail(error, PARLEY_BAD_USAGE, "stopped in the folds; nothing is chosen, and there is no model");
+    return pl_fail(error, PARLEY_BAD_USAGE, "--seconds: fold %u came to %llu of %llu lambdas in that time", f + 1,
+                   (unsigned long long)count, (unsigned long long)crossing->cv->count);
+}
+
+static parley_status cross(crossing *crossing, unsigned f, parley_error *error) {
     pl_cv *cv = crossing->cv;
     parley_data *others = NULL, *own = NULL;
     pl_engine *engine = NULL;
@@ -179,11 +211,10 @@ static parley_status cross(const crossing *crossing, unsigned f, parley_error *e
     if (status == PARLEY_OK) {
         pl_path_plan plan = {
             .lambdas = cv->lambdas, .count = cv->count, .all = true, .points_only = true, .score = own};
-        status = pl_path_rank(engine, others, crossing->settings, &plan, NULL, NULL, &path, error);
+        status = pl_path_rank(engine, others, crossing->settings, &plan, ask, crossing, &path, error);
     }
-    if (status == PARLEY_OK && path->count < cv->count)
-        status = pl_fail(error, PARLEY_BAD_USAGE, "--seconds: fold %u came to %llu of %llu lambdas in that time", f + 1,
-                         (unsigned long long)path->count, (unsigned long long)cv->count);
+    if (status == PARLEY_OK && (path->count < cv->count || is_stopped(crossing)))
+        status = refuse_part(crossing, f, path->count, error);
     for (uint64_t k = 0; k < cv->count && status == PARLEY_OK; k++)
         cv->value[f * cv->count + k] = path->points[k].metric;
     pl_path_free(path);
@@ -194,8 +225,9 @@ static parley_status cross(const crossing *crossing, unsigned f, parley_error *e
 }
 
 static void cross_task(void *context, unsigned f) {
-    const crossing *crossing = context;
-    crossing->status[f] = cross(crossing, f, &crossing->errors[f]);
+    crossing *crossing = context;
+    parley_error *error = &crossing->errors[f];
+    crossing->status[f] = is_stopped(crossing) ? refuse_part(crossing, f, 0, error) : cross(crossing, f, error);
 }
 
 /* All folds; the first failure, by number, is the one told. */
@@ -237,7 +269,8 @@ static parley_status walk_all(const parley_data *data, const parley_settings *se
         status = pl_path_rank(engine, data, settings, &plan, callback, user, &path, error);
     pl_engine_close(engine);
     if (status == PARLEY_OK && path->interrupted)
-        status = pl_fail(error, PARLEY_BAD_USAGE, "stopped on the path of all rows; nothing is chosen");
+        status = pl_fail(error, PARLEY_BAD_USAGE,
+                         "stopped on the path of all rows; nothing is chosen, and there is no model");
     if (status == PARLEY_OK)
         status = pl_take(&cv->lambdas, path->count, sizeof *cv->lambdas, "lambdas", error);
     if (status == PARLEY_OK) {
@@ -249,8 +282,8 @@ static parley_status walk_all(const parley_data *data, const parley_settings *se
     return status;
 }
 
-static parley_status run_folds(const parley_data *data, parley_settings *settings, pl_cv *cv, uint32_t *fold,
-                               parley_error *error) {
+static parley_status run_folds(const parley_data *data, parley_settings *settings, parley_callback callback, void *user,
+                               pl_cv *cv, uint32_t *fold, parley_error *error) {
     parley_status status = pl_take(&cv->value, cv->folds * cv->count, sizeof *cv->value, "cross-validation", error);
     if (status == PARLEY_OK)
         status = pl_take(&cv->mean, cv->count, sizeof *cv->mean, "cross-validation", error);
@@ -258,8 +291,15 @@ static parley_status run_folds(const parley_data *data, parley_settings *setting
         status = pl_take(&cv->error, cv->count, sizeof *cv->error, "cross-validation", error);
     if (status != PARLEY_OK)
         return status;
-    crossing crossing = {.data = data, .settings = settings, .fold = fold, .cv = cv};
+    crossing crossing = {.data = data,
+                         .settings = settings,
+                         .fold = fold,
+                         .cv = cv,
+                         .callback = callback,
+                         .user = user,
+                         .mutex = PTHREAD_MUTEX_INITIALIZER};
     status = cross_all(&crossing, (unsigned)settings->threads, error);
+    pthread_mutex_destroy(&crossing.mutex);
     if (status == PARLEY_OK)
         pl_cv_judge(cv, pl_score_of(settings)->larger);
     return status;
@@ -286,7 +326,7 @@ parley_status pl_cv_run(const parley_data *data, const parley_settings *settings
     if (status == PARLEY_OK)
         status = walk_all(data, copy, callback, user, cv, error);
     if (status == PARLEY_OK)
-        status = run_folds(data, copy, cv, fold, error);
+        status = run_folds(data, copy, callback, user, cv, fold, error);
     pl_free(fold);
     pl_free(copy);
     if (status == PARLEY_OK)

@@ -112,6 +112,41 @@ static void threads_change_nothing(void **state) {
     parley_data_free(data);
 }
 
+typedef struct patience {
+    unsigned rounds, most; /* asked so far, and how often the run may go on */
+} patience;
+
+static int until_patience_ends(void *user, const parley_progress *progress, const char *message) {
+    patience *patience = user;
+    (void)progress;
+    if (message)
+        return 0;
+    return ++patience->rounds > patience->most;
+}
+
+static void a_callback_stops_the_path_and_the_folds(void **state) {
+    (void)state;
+    parley_data *data = random_data(small);
+    for (unsigned threads = 1; threads <= 3; threads++) {
+        char words[120];
+        snprintf(words, sizeof words, "preset=gd lambdas=3 rounds=4 gap=0 folds=5 threads=%u full_path=true", threads);
+        parley_settings settings = settings_of(words);
+        parley_error error;
+        pl_cv *cv;
+        patience patience = {.most = 2};
+        assert_int_equal(pl_cv_run(data, &settings, until_patience_ends, &patience, &cv, &error), PARLEY_BAD_USAGE);
+        assert_null(cv);
+        assert_non_null(strstr(error.sentence, "stopped on the path of all rows"));
+        assert_int_equal(patience.rounds, 3);
+        patience = (struct patience){.most = 25}; /* 3 lambdas x (4 rounds and the look before them) on all rows: 15 */
+        assert_int_equal(pl_cv_run(data, &settings, until_patience_ends, &patience, &cv, &error), PARLEY_BAD_USAGE);
+        assert_null(cv);
+        assert_string_equal(error.sentence, "stopped in the folds; nothing is chosen, and there is no model");
+        assert_int_equal(patience.rounds, 26);
+    }
+    parley_data_free(data);
+}
+
 static void a_failing_fold_is_told(void **state) {
     (void)state;
     parley_data *data = data_of("1 1:1\n-1 1:2\n-1 2:1\n-1 3:1\n"); /* one fold has the only row of label 1 */
@@ -149,6 +184,7 @@ int main(void) {
         cmocka_unit_test(folds_may_come_from_a_file),
         cmocka_unit_test(one_standard_error_is_a_simpler_model_that_is_as_good),
         cmocka_unit_test(threads_change_nothing),
+        cmocka_unit_test(a_callback_stops_the_path_and_the_folds),
         cmocka_unit_test(a_failing_fold_is_told),
         cmocka_unit_test(failed_allocations_of_cv_end_with_a_sentence),
     };
