@@ -12,9 +12,9 @@
 #define ROWS_PER_TASK 1024
 
 /* In the order of the setting's choices. */
-static const pl_score scores[] = {{"loss", false},     {"accuracy", true}, {"auc", true}, {"log_loss", false},
-                                  {"hinge", false},    {"rmse", false},    {"r2", true},  {"mae", false},
-                                  {"deviance", false}, {"d2", true}};
+static const pl_score scores[] = {{"loss", false},     {"accuracy", true}, {"auc", true},     {"log_loss", false},
+                                  {"hinge", false},    {"rmse", false},    {"r2", true},      {"mae", false},
+                                  {"deviance", false}, {"d2", true},       {"macro_f1", true}};
 
 const pl_score *pl_score_of(const parley_settings *settings) { return &scores[settings->metric]; }
 
@@ -23,8 +23,9 @@ bool pl_score_better(const pl_score *score, double value, double than) {
 }
 
 static double pick(const pl_score *score, const pl_metrics *metrics) {
-    const double values[] = {NAN,           metrics->accuracy, metrics->auc, metrics->log_loss, metrics->hinge,
-                             metrics->rmse, metrics->r2,       metrics->mae, metrics->deviance, metrics->d2};
+    const double values[] = {
+        NAN,         metrics->accuracy, metrics->auc,      metrics->log_loss, metrics->hinge,   metrics->rmse,
+        metrics->r2, metrics->mae,      metrics->deviance, metrics->d2,       metrics->macro_f1};
     return values[score - scores];
 }
 

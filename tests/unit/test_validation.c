@@ -68,6 +68,17 @@ static void fractions_that_leave_nothing_are_refused(void **state) {
     parley_data_free(data);
 }
 
+static void several_classes_have_the_mean_of_their_f1(void **state) {
+    (void)state;
+    parley_data *data = class_data(small, false);
+    outcome done =
+        train_once(data, "preset=cocoa+ validation_fraction=0.3 metric=macro_f1 lambda=1e-3 rounds=20 gap=0");
+    assert_string_equal(done.summary[0].metric, "macro_f1");
+    assert_true(done.summary[0].validation > 0.3 && done.summary[0].validation <= 1.0);
+    free_models(&done);
+    parley_data_free(data);
+}
+
 static void the_model_returned_is_the_best_on_validation_rows(void **state) {
     (void)state;
     const char *const metrics[] = {"loss", "accuracy", "auc", "log_loss", "hinge"};
@@ -142,6 +153,7 @@ int main(void) {
         cmocka_unit_test(a_subset_has_the_rows_that_are_listed),
         cmocka_unit_test(a_fraction_splits_the_rows),
         cmocka_unit_test(fractions_that_leave_nothing_are_refused),
+        cmocka_unit_test(several_classes_have_the_mean_of_their_f1),
         cmocka_unit_test(the_model_returned_is_the_best_on_validation_rows),
         cmocka_unit_test(ranks_agree_on_when_to_stop),
         cmocka_unit_test(failed_allocations_end_with_a_sentence),
