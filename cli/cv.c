@@ -14,29 +14,11 @@ typedef struct run {
     const char *data_path;
     parley_data *data;
     pl_cv *cv;
-    uint64_t chosen; /* of the cv's lambdas */
     parley_model *model;
     parley_summary summary;
     progress_view view;
     double started, read_seconds;
 } run;
-
-/* The model on all rows. */
-static parley_status fit(run *run, parley_error *error) {
-    parley_settings *settings;
-    parley_status status = pl_take(&settings, 1, sizeof *settings, "settings", error);
-    if (status != PARLEY_OK)
-        return status;
-    *settings = *run->settings;
-    settings->given[pl_setting_find("metric") - pl_settings] = false;
-    run->chosen = settings->choose == PL_CHOOSE_1SE ? run->cv->one_se : run->cv->best;
-    settings->lambda = run->cv->lambdas[run->chosen];
-    status = parley_train(run->data, settings, fit_tell, NULL, &run->model, &run->summary, error);
-    if (status == PARLEY_OK)
-        status = parley_model_save(run->model, settings->model, error);
-    pl_free(settings);
-    return status;
-}
 
 /* The metric is used here without rows to validate on. */
 static parley_status check(const run *run, parley_error *error) {
@@ -64,8 +46,8 @@ static parley_status work(run *run, parley_error *error) {
     run->read_seconds = pl_now() - run->started;
     fit_catch_signals();
     if (status == PARLEY_OK)
-        status = pl_cv_run(run->data, settings, fit_tell, &run->view, &run->cv, error);
-    return status == PARLEY_OK ? fit(run, error) : status;
+        status = parley_cv(run->data, settings, fit_tell, &run->view, &run->cv, &run->model, &run->summary, error);
+    return status == PARLEY_OK ? parley_model_save(run->model, settings->model, error) : status;
 }
 
 static json_t *lambdas_json(const pl_cv *cv) {
@@ -118,7 +100,7 @@ static void print_cv(const run *run) {
         fprintf(file, "%12.6g %14.8g %14.4g%s%s\n", cv->lambdas[k], cv->mean[k], cv->error[k],
                 k == cv->best ? "  best" : "", k == cv->one_se ? "  1se" : "");
     print_field(file, "chosen", "lambda %.6g: %s %.6g +- %.2g over %u folds", summary->lambda, cv->metric,
-                cv->mean[run->chosen], cv->error[run->chosen], cv->folds);
+                cv->mean[cv->chosen], cv->error[cv->chosen], cv->folds);
     print_field(file, "objective", "%.10g", summary->objective);
     print_field(file, "gap", "%.3g, %.3g of the objective at w = 0", summary->gap, summary->relative_gap);
     print_field(file, "seconds", "%.3f in all, %.3f reading", pl_now() - run->started, run->read_seconds);
@@ -146,7 +128,7 @@ int cv_run(const arguments *arguments) {
     if (code == EXIT_DONE && run.summary.stop != PARLEY_CONVERGED)
         code = run.summary.stop == PARLEY_INTERRUPTED ? EXIT_INTERRUPTED : EXIT_EARLY;
     parley_model_free(run.model);
-    pl_cv_free(run.cv);
+    parley_cv_free(run.cv);
     parley_data_free(run.data);
     return code;
 }

@@ -19,19 +19,6 @@ typedef struct run {
     double started, read_seconds;
 } run;
 
-static parley_status walk(run *run, parley_error *error) {
-    const parley_settings *settings = run->settings;
-    pl_path_plan plan = {.all = settings->full_path};
-    pl_engine *engine;
-    parley_status status = pl_engine_find(settings->engine)->open(settings, &engine, error);
-    if (status != PARLEY_OK)
-        return status;
-    fit_catch_signals();
-    status = pl_path_rank(engine, run->data, settings, &plan, fit_tell, &run->view, &run->path, error);
-    pl_engine_close(engine);
-    return status;
-}
-
 static parley_status work(run *run, parley_error *error) {
     const parley_settings *settings = run->settings;
     parley_status status = pl_path_check(settings, error);
@@ -40,10 +27,11 @@ static parley_status work(run *run, parley_error *error) {
     if (status == PARLEY_OK)
         status = read_data(run->data_path, settings, settings->quiet ? NULL : tell_error_output, &run->data, error);
     run->read_seconds = pl_now() - run->started;
+    fit_catch_signals();
     if (status == PARLEY_OK)
-        status = walk(run, error);
+        status = parley_path(run->data, settings, fit_tell, &run->view, &run->path, NULL, error);
     if (status == PARLEY_OK)
-        status = pl_path_save(run->path, settings, settings->model, error);
+        status = parley_path_save(run->path, settings->model, error);
     return status;
 }
 
@@ -132,7 +120,7 @@ int path_run(const arguments *arguments) {
     }
     if (code == EXIT_DONE)
         code = exit_code(&run);
-    pl_path_free(run.path);
+    parley_path_free(run.path);
     parley_data_free(run.data);
     return code;
 }

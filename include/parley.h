@@ -115,6 +115,49 @@ PARLEY_API parley_status parley_train_stream(const char *path, const parley_sett
                                              parley_callback callback, void *user, parley_model **out,
                                              parley_summary *summary, parley_error *error);
 
+/* One lambda of a path. */
+typedef struct parley_point {
+    double lambda;
+    double objective, dual, gap, relative_gap;
+    double explained; /* share of the deviance: 1 - loss / loss at w = 0 */
+    double metric;    /* on validation rows; NaN: none */
+    uint64_t nonzeros, rounds;
+    parley_stop stop;
+} parley_point;
+
+/* Models for falling lambdas, each begun where the last one ended, as `lambdas`, `lambda_ratio`, `lambda_list` and
+ * `full_path` of the settings say. Stopped early, it has fewer points; `summary` is that of the last. */
+typedef struct parley_path_result parley_path_result;
+PARLEY_API parley_status parley_path(const parley_data *data, const parley_settings *settings, parley_callback callback,
+                                     void *user, parley_path_result **out, parley_summary *summary,
+                                     parley_error *error);
+PARLEY_API const parley_point *parley_path_points(const parley_path_result *path, uint64_t *count);
+/* The model of one point, from 0 on. */
+PARLEY_API parley_status parley_path_model(const parley_path_result *path, uint64_t point, parley_model **out,
+                                           parley_error *error);
+PARLEY_API parley_status parley_path_save(const parley_path_result *path, const char *file, parley_error *error);
+PARLEY_API void parley_path_free(parley_path_result *path);
+
+/* What cross-validation found, by lambda. */
+typedef struct parley_cv_result {
+    uint64_t count; /* of lambdas */
+    unsigned folds;
+    double *lambdas;       /* falling */
+    double *value;         /* folds x count: the metric */
+    double *mean, *error;  /* over folds, by lambda: mean and its standard error */
+    uint64_t best, one_se; /* lambdas: of the best mean; the largest within one standard error of that */
+    uint64_t chosen;       /* the one of them that the setting `choose` asks for */
+    const char *metric;
+} parley_cv_result;
+
+/* Cross-validates the lambdas of a path as `folds`, `fold_file` and `metric` of the settings say, then trains with the
+ * chosen one on all rows: `model` and `summary`. The callback may be called from other threads, one at a time; stopped
+ * by it before lambda is chosen, the call fails. */
+PARLEY_API parley_status parley_cv(const parley_data *data, const parley_settings *settings, parley_callback callback,
+                                   void *user, parley_cv_result **out, parley_model **model, parley_summary *summary,
+                                   parley_error *error);
+PARLEY_API void parley_cv_free(parley_cv_result *cv);
+
 PARLEY_API parley_status parley_model_save(const parley_model *model, const char *path, parley_error *error);
 PARLEY_API parley_status parley_model_load(const char *path, parley_model **out, parley_error *error);
 PARLEY_API void parley_model_shape(const parley_model *model, uint64_t *outputs, uint64_t *columns);

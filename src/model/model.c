@@ -23,7 +23,7 @@ static void free_pair(pl_pair pair) {
     pl_free((char *)pair.value);
 }
 
-static bool set_by_model(const char *key) {
+bool pl_model_sets(const char *key) {
     return strcmp(key, "format") == 0 || strcmp(key, "loss") == 0 || strcmp(key, "labels") == 0;
 }
 
@@ -413,20 +413,26 @@ double pl_model_loss(const parley_model *model, const double *decisions, double 
     return sum;
 }
 
+void pl_model_label_text(const parley_model *model, char *text, size_t size) {
+    char low[32], high[32];
+    *text = '\0';
+    if (model->loss->labels != PL_LABELS_BINARY || model->outputs > 1)
+        return;
+    pl_number_text(model->low, low, sizeof low);
+    pl_number_text(model->high, high, sizeof high);
+    snprintf(text, size, "%s %s", low, high);
+}
+
 parley_status parley_model_save(const parley_model *model, const char *path, parley_error *error) {
     pl_pair pairs[PL_MODEL_METAS + 3];
-    char low[32], high[32], labels[72] = "";
-    if (model->loss->labels == PL_LABELS_BINARY && model->outputs == 1) {
-        pl_number_text(model->low, low, sizeof low);
-        pl_number_text(model->high, high, sizeof high);
-        snprintf(labels, sizeof labels, "%s %s", low, high);
-    }
+    char labels[72];
+    pl_model_label_text(model, labels, sizeof labels);
     pairs[0] = (pl_pair){"format", FORMAT};
     pairs[1] = (pl_pair){"loss", model->loss->name};
     pairs[2] = (pl_pair){"labels", labels};
     unsigned count = 3;
     for (unsigned i = 0; i < model->metas; i++)
-        if (!set_by_model(model->meta[i].key))
+        if (!pl_model_sets(model->meta[i].key))
             pairs[count++] = model->meta[i];
     pl_tensor tensors[7] = {
         {"coef", PL_F64, 2, {model->outputs, model->columns}, model->coef},

@@ -29,6 +29,9 @@ parley_status pl_model_set_meta(parley_model *model, const char *key, const char
 const char *pl_model_meta(const parley_model *model, const char *key); /* or NULL */
 /* Copies the names of columns and classes from the data that the model was trained on, and how they were hashed. */
 parley_status pl_model_name(parley_model *model, const parley_data *data, parley_error *error);
+/* "-1 1": the labels that a model of one output tells apart; else empty. */
+void pl_model_label_text(const parley_model *model, char *text, size_t size);
+bool pl_model_sets(const char *key); /* in its file, by what it is: no meta says it */
 /* How data for this model are to be read: their columns are matched with its names. */
 void pl_model_reading(const parley_model *model, pl_reading *reading);
 /* The name of a column, or its number from 1 where it has none; in `text` if need be. */

@@ -217,7 +217,7 @@ static parley_status cross(crossing *crossing, unsigned f, parley_error *error) 
         status = refuse_part(crossing, f, path->count, error);
     for (uint64_t k = 0; k < cv->count && status == PARLEY_OK; k++)
         cv->value[f * cv->count + k] = path->points[k].metric;
-    pl_path_free(path);
+    parley_path_free(path);
     pl_engine_close(engine);
     parley_data_free(own);
     parley_data_free(others);
@@ -278,7 +278,7 @@ static parley_status walk_all(const parley_data *data, const parley_settings *se
         for (uint64_t k = 0; k < cv->count; k++)
             cv->lambdas[k] = path->points[k].lambda;
     }
-    pl_path_free(path);
+    parley_path_free(path);
     return status;
 }
 
@@ -300,8 +300,10 @@ static parley_status run_folds(const parley_data *data, parley_settings *setting
                          .mutex = PTHREAD_MUTEX_INITIALIZER};
     status = cross_all(&crossing, (unsigned)settings->threads, error);
     pthread_mutex_destroy(&crossing.mutex);
-    if (status == PARLEY_OK)
+    if (status == PARLEY_OK) {
         pl_cv_judge(cv, pl_score_of(settings)->larger);
+        cv->chosen = settings->choose == PL_CHOOSE_1SE ? cv->one_se : cv->best;
+    }
     return status;
 }
 
@@ -332,11 +334,41 @@ parley_status pl_cv_run(const parley_data *data, const parley_settings *settings
     if (status == PARLEY_OK)
         *out = cv;
     else
-        pl_cv_free(cv);
+        parley_cv_free(cv);
     return status;
 }
 
-void pl_cv_free(pl_cv *cv) {
+/* The model on all rows. Its messages were those of the path. */
+static parley_status fit(const parley_data *data, const parley_settings *settings, const pl_cv *cv, crossing *asking,
+                         parley_model **model, parley_summary *summary, parley_error *error) {
+    parley_settings *copy;
+    parley_status status = pl_take(&copy, 1, sizeof *copy, "settings", error);
+    if (status != PARLEY_OK)
+        return status;
+    *copy = *settings;
+    copy->given[pl_setting_find("metric") - pl_settings] = false;
+    copy->lambda = cv->lambdas[cv->chosen];
+    status = parley_train(data, copy, ask, asking, model, summary, error);
+    pl_free(copy);
+    return status;
+}
+
+parley_status parley_cv(const parley_data *data, const parley_settings *settings, parley_callback callback, void *user,
+                        parley_cv_result **out, parley_model **model, parley_summary *summary, parley_error *error) {
+    crossing asking = {.callback = callback, .user = user, .mutex = PTHREAD_MUTEX_INITIALIZER};
+    *model = NULL;
+    parley_status status = pl_cv_run(data, settings, callback, user, out, error);
+    if (status == PARLEY_OK)
+        status = fit(data, settings, *out, &asking, model, summary, error);
+    pthread_mutex_destroy(&asking.mutex);
+    if (status != PARLEY_OK) {
+        parley_cv_free(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+void parley_cv_free(parley_cv_result *cv) {
     if (!cv)
         return;
     pl_free(cv->lambdas);

@@ -4,7 +4,6 @@
  * there is none, and a ratio of 0.001 stands in. The others fall evenly in the logarithm. One run serves all: data,
  * shards and solver are set up once, and each lambda begins at the last one's solution. */
 #include "train/path.h"
-#include "model/classes.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -148,14 +147,8 @@ static parley_status open_path(const pl_run *run, const pl_path_plan *plan, uint
     if (status == PARLEY_OK && !plan->points_only)
         status = pl_take(&path->intercept, count * path->outputs, sizeof *path->intercept, "the path's models", error);
     if (status != PARLEY_OK) {
-        pl_path_free(path);
+        parley_path_free(path);
         return status;
-    }
-    if (glm->loss->labels == PL_LABELS_BINARY && glm->classes == 1) {
-        char low[32], high[32];
-        pl_number_text(glm->low, low, sizeof low);
-        pl_number_text(glm->high, high, sizeof high);
-        snprintf(path->labels, sizeof path->labels, "%s %s", low, high);
     }
     *out = path;
     return PARLEY_OK;
@@ -222,7 +215,7 @@ static parley_status walk(pl_run *run, const pl_path_plan *plan, const double *l
         path->interrupted = run->summary.stop == PARLEY_INTERRUPTED || run->summary.stop == PARLEY_SECONDS;
         path->ended = !plan->all && k + 1 < count && grown(path);
     }
-    return status;
+    return status == PARLEY_OK && !plan->points_only ? pl_run_model(run, &path->model, error) : status;
 }
 
 /* The rows to measure on, and room for their decisions; the loop itself does not look at them. */
@@ -281,7 +274,7 @@ parley_status pl_path_rank(pl_engine *engine, const parley_data *data, const par
     parley_status status = run_path(&run, settings, plan, out, &local_error);
     if (status != PARLEY_OK) {
         engine->type->fail(engine, &local_error);
-        pl_path_free(*out);
+        parley_path_free(*out);
         *out = NULL;
         if (error)
             *error = local_error;
@@ -290,13 +283,110 @@ parley_status pl_path_rank(pl_engine *engine, const parley_data *data, const par
     return status;
 }
 
-parley_status pl_path_save(const pl_path *path, const parley_settings *settings, const char *file,
-                           parley_error *error) {
-    enum { FIGURES = 5 };
+parley_status parley_path(const parley_data *data, const parley_settings *settings, parley_callback callback,
+                          void *user, parley_path_result **out, parley_summary *summary, parley_error *error) {
+    pl_engine *engine;
+    pl_path_plan plan = {.all = settings->full_path};
+    *out = NULL;
+    parley_status status = pl_path_check(settings, error);
+    if (status == PARLEY_OK)
+        status = pl_engine_find(settings->engine)->open(settings, &engine, error);
+    if (status != PARLEY_OK)
+        return status;
+    status = pl_path_rank(engine, data, settings, &plan, callback, user, out, error);
+    pl_engine_close(engine);
+    if (status == PARLEY_OK && summary)
+        *summary = (*out)->summary;
+    return status;
+}
+
+const parley_point *parley_path_points(const parley_path_result *path, uint64_t *count) {
+    *count = path->count;
+    return path->points;
+}
+
+/* What differs between the models of a path. */
+static bool is_of_one_lambda(const char *key) {
+    static const char *const keys[] = {"lambda", "objective", "dual", "gap"};
+    for (unsigned i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (strcmp(key, keys[i]) == 0)
+            return true;
+    return false;
+}
+
+static parley_status describe_point(const pl_point *point, parley_model *model, parley_error *error) {
+    const struct {
+        const char *key;
+        double value;
+    } figures[] = {
+        {"lambda", point->lambda}, {"objective", point->objective}, {"dual", point->dual}, {"gap", point->gap}};
+    parley_status status = PARLEY_OK;
+    for (unsigned i = 0; i < sizeof figures / sizeof *figures && status == PARLEY_OK; i++) {
+        char text[40] = "none";
+        if (isfinite(figures[i].value))
+            pl_number_text(figures[i].value, text, sizeof text);
+        status = pl_model_set_meta(model, figures[i].key, text, error);
+    }
+    return status;
+}
+
+parley_status parley_path_model(const parley_path_result *path, uint64_t point, parley_model **out,
+                                parley_error *error) {
+    const parley_model *last = path->model;
+    uint64_t outputs = path->outputs, size = outputs * path->columns;
+    parley_model *model;
+    *out = NULL;
+    if (point >= path->count)
+        return pl_fail(error, PARLEY_BAD_USAGE, "point %llu of a path of %llu; they are counted from 0",
+                       (unsigned long long)point, (unsigned long long)path->count);
+    parley_status status = pl_model_new(outputs, path->columns, last->loss, &model, error);
+    if (status != PARLEY_OK)
+        return status;
+    memcpy(model->coef, path->coef + point * size, size * sizeof *model->coef);
+    memcpy(model->intercept, path->intercept + point * outputs, outputs * sizeof *model->intercept);
+    if (outputs > 1)
+        memcpy(model->labels, last->labels, outputs * sizeof *model->labels);
+    model->low = last->low;
+    model->high = last->high;
+    model->fold_bits = last->fold_bits;
+    status = pl_names_copy(&last->names, &model->names, error);
+    if (status == PARLEY_OK)
+        status = pl_names_copy(&last->classes, &model->classes, error);
+    for (unsigned i = 0; i < last->metas && status == PARLEY_OK; i++)
+        status = pl_model_set_meta(model, last->meta[i].key, last->meta[i].value, error);
+    if (status == PARLEY_OK)
+        status = describe_point(&path->points[point], model, error);
+    if (status == PARLEY_OK)
+        *out = model;
+    else
+        parley_model_free(model);
+    return status;
+}
+
+enum { FIGURES = 5 };
+
+/* Those of the models, then the figures by lambda, then names; returns how many. */
+static unsigned put_tensors(const pl_path *path, const double *figures, pl_tensor *tensors) {
     static const char *const names[FIGURES] = {"lambda", "objective", "dual", "explained", "metric"};
+    const parley_model *model = path->model;
+    unsigned count = 0;
+    tensors[count++] = (pl_tensor){"coef", PL_F64, 2, {path->count * path->outputs, path->columns}, path->coef};
+    tensors[count++] = (pl_tensor){"intercept", PL_F64, 1, {path->count * path->outputs, 0}, path->intercept};
+    for (unsigned f = 0; f < (path->metric ? FIGURES : FIGURES - 1); f++)
+        tensors[count++] = (pl_tensor){names[f], PL_F64, 1, {path->count, 0}, figures + f * path->count};
+    if (path->outputs > 1)
+        tensors[count++] = (pl_tensor){"labels", PL_F64, 1, {path->outputs, 0}, model->labels};
+    pl_names_put_starts(&model->names, &model->classes, tensors, &count);
+    pl_names_put_texts(&model->names, &model->classes, tensors, &count);
+    return count;
+}
+
+parley_status parley_path_save(const parley_path_result *path, const char *file, parley_error *error) {
+    const parley_model *model = path->model;
     double *figures;
-    pl_tensor tensors[FIGURES + 2];
-    char ratio[40], seed[24];
+    pl_tensor tensors[FIGURES + 7];
+    pl_pair pairs[PL_MODEL_METAS + 4];
+    char labels[72];
     parley_status status = pl_take(&figures, FIGURES * path->count, sizeof *figures, "the path's figures", error);
     if (status != PARLEY_OK)
         return status;
@@ -306,33 +396,25 @@ parley_status pl_path_save(const pl_path *path, const parley_settings *settings,
         for (unsigned f = 0; f < FIGURES; f++)
             figures[f * path->count + k] = values[f];
     }
-    tensors[0] = (pl_tensor){"coef", PL_F64, 2, {path->count * path->outputs, path->columns}, path->coef};
-    tensors[1] = (pl_tensor){"intercept", PL_F64, 1, {path->count * path->outputs, 0}, path->intercept};
-    for (unsigned f = 0; f < FIGURES; f++)
-        tensors[f + 2] = (pl_tensor){names[f], PL_F64, 1, {path->count, 0}, figures + f * path->count};
-    pl_number_text(settings->l1_ratio, ratio, sizeof ratio);
-    snprintf(seed, sizeof seed, "%llu", (unsigned long long)settings->seed);
-    const pl_pair pairs[] = {{"format", "parley-path-1"},
-                             {"loss", path->summary.loss},
-                             {"labels", path->labels},
-                             {"l1_ratio", ratio},
-                             {"intercept", path->summary.intercept},
-                             {"standardise", settings->standardise ? "true" : "false"},
-                             {"class_weights", settings->class_weights},
-                             {"preset", path->summary.preset},
-                             {"seed", seed},
-                             {"metric", path->metric ? path->metric : ""}};
-    status = pl_container_write(file, tensors, path->metric ? FIGURES + 2 : FIGURES + 1, pairs,
-                                sizeof pairs / sizeof *pairs, error);
+    pl_model_label_text(model, labels, sizeof labels);
+    unsigned count = 0;
+    pairs[count++] = (pl_pair){"format", "parley-path-1"};
+    pairs[count++] = (pl_pair){"loss", model->loss->name};
+    pairs[count++] = (pl_pair){"labels", labels};
+    for (unsigned i = 0; i < model->metas; i++)
+        if (!is_of_one_lambda(model->meta[i].key) && !pl_model_sets(model->meta[i].key))
+            pairs[count++] = model->meta[i];
+    status = pl_container_write(file, tensors, put_tensors(path, figures, tensors), pairs, count, error);
     pl_free(figures);
     return status;
 }
 
-void pl_path_free(pl_path *path) {
+void parley_path_free(parley_path_result *path) {
     if (!path)
         return;
     pl_free(path->points);
     pl_free(path->coef);
     pl_free(path->intercept);
+    parley_model_free(path->model);
     pl_free(path);
 }

@@ -4,17 +4,10 @@
 
 #include "train/train.h"
 
-typedef struct pl_point {
-    double lambda;
-    double objective, dual, gap, relative_gap;
-    double explained; /* share of the deviance: 1 - loss / loss at w = 0 */
-    double metric;    /* on validation rows; NaN: none */
-    uint64_t nonzeros, rounds;
-    parley_stop stop;
-} pl_point;
+typedef parley_point pl_point;
 
 /* Every array has a row per lambda. */
-typedef struct pl_path {
+typedef struct parley_path_result {
     uint64_t count; /* of lambdas that were reached */
     uint64_t outputs, columns;
     pl_point *points;
@@ -24,7 +17,7 @@ typedef struct pl_path {
     bool interrupted;
     parley_summary summary; /* of the last lambda */
     const char *metric;     /* NULL: none */
-    char labels[72];        /* of the model's metadata */
+    parley_model *model;    /* of the last lambda: its labels, names and metadata are those of all; NULL as `coef` */
 } pl_path;
 
 /* What to do: lambdas, falling, or NULL: made from the settings and the data. */
@@ -44,8 +37,5 @@ parley_status pl_path_list(const parley_settings *settings, double **lambdas, ui
 parley_status pl_path_rank(pl_engine *engine, const parley_data *data, const parley_settings *settings,
                            const pl_path_plan *plan, parley_callback callback, void *user, pl_path **out,
                            parley_error *error);
-/* One safetensors file with all models; docs/formats.md. */
-parley_status pl_path_save(const pl_path *path, const parley_settings *settings, const char *file, parley_error *error);
-void pl_path_free(pl_path *path);
 
 #endif

@@ -106,6 +106,8 @@ parley_status pl_run_open(pl_run *run, const parley_settings *settings, parley_e
 /* Goes on under another lambda, from the model that was found. */
 parley_status pl_run_renew(pl_run *run, double lambda, parley_error *error);
 /* Rounds until something says stop, with their lines in the log, and the summary. */
+/* The best model found, with all that its metadata say. */
+parley_status pl_run_model(pl_run *run, parley_model **out, parley_error *error);
 parley_status pl_run_loop(pl_run *run, parley_error *error);
 void pl_run_close(pl_run *run);
 /* start.c: puts the run where a model is: that of --start, or w. */

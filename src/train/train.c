@@ -384,7 +384,7 @@ static void record_choices(pl_run *run) {
     settings->c = settings->alpha = NAN;
 }
 
-static parley_status make_model(pl_run *run, parley_model **out, parley_error *error) {
+parley_status pl_run_model(pl_run *run, parley_model **out, parley_error *error) {
     parley_model *model;
     parley_status status = run->problem.type->model(&run->problem, run->best.w, &model, error);
     if (status != PARLEY_OK)
@@ -536,7 +536,7 @@ parley_status pl_train_rank(pl_engine *engine, const parley_data *data, const pa
     if (status == PARLEY_OK)
         status = pl_run_loop(&run, &local_error);
     if (status == PARLEY_OK)
-        status = make_model(&run, out, &local_error);
+        status = pl_run_model(&run, out, &local_error);
     if (status != PARLEY_OK)
         engine->type->fail(engine, &local_error);
     if (status != PARLEY_OK && error)

@@ -188,6 +188,80 @@ static void failures_leave_null_and_a_sentence(void **state) {
     parley_data_free(data);
 }
 
+static parley_settings *settings_of(const char *const (*pairs)[2]) {
+    parley_settings *settings;
+    assert_int_equal(parley_settings_new(&settings, NULL), PARLEY_OK);
+    for (; (*pairs)[0]; pairs++)
+        assert_int_equal(parley_settings_set(settings, (*pairs)[0], (*pairs)[1], NULL), PARLEY_OK);
+    return settings;
+}
+
+static void a_path_has_a_model_for_every_lambda(void **state) {
+    (void)state;
+    parley_data *data = read_data();
+    parley_settings *settings = settings_of((const char *const[][2]){
+        {"l1_ratio", "0.5"}, {"lambdas", "4"}, {"lambda_ratio", "0.01"}, {"full_path", "true"}, {"gap", "1e-9"}, {0}});
+    parley_path_result *path;
+    parley_summary summary;
+    parley_error error = {0};
+    uint64_t count, outputs, columns;
+    assert_int_equal(parley_path(data, settings, NULL, NULL, &path, &summary, &error), PARLEY_OK);
+    const parley_point *points = parley_path_points(path, &count);
+    assert_int_equal(count, 4);
+    assert_true(summary.lambda == points[3].lambda);
+    for (uint64_t k = 0; k < count; k++) {
+        parley_model *model;
+        uint64_t nonzeros = 0;
+        assert_int_equal(parley_path_model(path, k, &model, &error), PARLEY_OK);
+        parley_model_shape(model, &outputs, &columns);
+        assert_int_equal(outputs, 1);
+        for (uint64_t j = 0; j < columns; j++)
+            nonzeros += parley_model_coef(model)[j] != 0;
+        assert_int_equal(nonzeros, points[k].nonzeros);
+        assert_true(k == 0 || points[k].lambda < points[k - 1].lambda);
+        assert_int_equal(parley_model_save(model, model_path, &error), PARLEY_OK);
+        parley_model_free(model);
+        assert_int_equal(parley_model_load(model_path, &model, &error), PARLEY_OK);
+        parley_model_free(model);
+    }
+    parley_model *model = (parley_model *)&error;
+    assert_int_equal(parley_path_model(path, 4, &model, &error), PARLEY_BAD_USAGE);
+    assert_null(model);
+    assert_int_equal(parley_path_save(path, model_path, &error), PARLEY_OK);
+    assert_int_equal(parley_model_load(model_path, &model, &error), PARLEY_BAD_INPUT); /* it is many */
+    parley_path_free(path);
+    parley_settings_free(settings);
+    parley_data_free(data);
+}
+
+static void cross_validation_chooses_a_lambda_and_trains_with_it(void **state) {
+    (void)state;
+    parley_data *data = read_data();
+    parley_settings *settings = settings_of((const char *const[][2]){
+        {"lambda_list", "1,0.1,0.01"}, {"folds", "2"}, {"metric", "accuracy"}, {"full_path", "true"}, {0}});
+    parley_cv_result *cv;
+    parley_model *model;
+    parley_summary summary;
+    parley_error error = {0};
+    assert_int_equal(parley_cv(data, settings, NULL, NULL, &cv, &model, &summary, &error), PARLEY_OK);
+    assert_int_equal(cv->count, 3);
+    assert_int_equal(cv->folds, 2);
+    assert_int_equal(cv->chosen, cv->best);
+    assert_string_equal(cv->metric, "accuracy");
+    assert_true(summary.lambda == cv->lambdas[cv->chosen]);
+    for (uint64_t k = 0; k < 3; k++)
+        assert_true(cv->mean[k] == (cv->value[k] + cv->value[3 + k]) / 2);
+    parley_model_free(model);
+    parley_cv_free(cv);
+    assert_int_equal(parley_settings_set(settings, "folds", "7", &error), PARLEY_OK);
+    assert_int_equal(parley_cv(data, settings, NULL, NULL, &cv, &model, NULL, &error), PARLEY_BAD_USAGE);
+    assert_null(cv);
+    assert_null(model);
+    assert_string_equal(error.sentence, "--folds 7: there are only 6 rows");
+    parley_settings_free(settings);
+    parley_data_free(data);
+}
+
 static void settings_are_checked_when_set(void **state) {
     (void)state;
     parley_settings *settings;
@@ -204,6 +278,8 @@ static void everything_frees_null(void **state) {
     parley_settings_free(NULL);
     parley_data_free(NULL);
     parley_model_free(NULL);
+    parley_path_free(NULL);
+    parley_cv_free(NULL);
     assert_true(strlen(parley_version()) >= 5);
     assert_string_equal(parley_status_text(PARLEY_NO_MEMORY), "out of memory");
 }
@@ -215,6 +291,8 @@ int main(void) {
         cmocka_unit_test(a_model_trains_saves_loads_and_decides),
         cmocka_unit_test(presets_agree),
         cmocka_unit_test(the_callback_hears_of_every_round),
+        cmocka_unit_test(a_path_has_a_model_for_every_lambda),
+        cmocka_unit_test(cross_validation_chooses_a_lambda_and_trains_with_it),
         cmocka_unit_test(failures_leave_null_and_a_sentence),
         cmocka_unit_test(settings_are_checked_when_set),
         cmocka_unit_test(everything_frees_null),

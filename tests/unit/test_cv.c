@@ -106,9 +106,9 @@ static void threads_change_nothing(void **state) {
         }
         assert_int_equal(cv->count, first->count);
         assert_memory_equal(cv->value, first->value, cv->folds * cv->count * sizeof *cv->value);
-        pl_cv_free(cv);
+        parley_cv_free(cv);
     }
-    pl_cv_free(first);
+    parley_cv_free(first);
     parley_data_free(data);
 }
 
@@ -173,7 +173,7 @@ static void failed_allocations_of_cv_end_with_a_sentence(void **state) {
         pl_memory_fail_after(-1);
         assert_true(status == PARLEY_OK || status == PARLEY_NO_MEMORY);
         assert_int_equal(cv != NULL, status == PARLEY_OK);
-        pl_cv_free(cv);
+        parley_cv_free(cv);
     }
     parley_data_free(data);
 }

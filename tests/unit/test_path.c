@@ -53,7 +53,7 @@ static void the_first_lambda_is_the_least_without_coefficients(void **state) {
             if (!intercept_first)
                 assert_true(k == 0 ? path->points[k].nonzeros == 0 : path->points[k].nonzeros > 0);
         assert_close(path->points[2].lambda, 0.98 * path->points[0].lambda, 1e-12);
-        pl_path_free(path);
+        parley_path_free(path);
     }
     parley_data_free(data);
 }
@@ -86,7 +86,7 @@ static void models_are_those_of_single_runs(void **state) {
             free_models(&one);
         }
         assert_true(path->points[0].explained < path->points[2].explained);
-        pl_path_free(path);
+        parley_path_free(path);
     }
     parley_data_free(data);
 }
@@ -101,8 +101,8 @@ static void a_path_ends_when_it_explains_no_more(void **state) {
     assert_true(path->ended && path->count > 5 && path->count < 60);
     double last = path->points[path->count - 1].explained, before = path->points[path->count - 2].explained;
     assert_true(last > 0.999 || last - before < 1e-5 * last);
-    pl_path_free(path);
-    pl_path_free(all);
+    parley_path_free(path);
+    parley_path_free(all);
     parley_data_free(data);
 }
 
@@ -120,9 +120,9 @@ static void a_path_is_the_same_on_any_ranks(void **state) {
         assert_done(status[r], &error[r]);
         assert_int_equal(more.path[r]->count, 4);
         assert_memory_equal(more.path[r]->coef, one.path[0]->coef, 4 * data->x.columns * sizeof(double));
-        pl_path_free(more.path[r]);
+        parley_path_free(more.path[r]);
     }
-    pl_path_free(one.path[0]);
+    parley_path_free(one.path[0]);
     parley_data_free(data);
 }
 
@@ -159,14 +159,41 @@ static void failed_allocations_of_a_path_end_with_a_sentence(void **state) {
             status = pl_path_rank(engine, data, &settings, &plan, NULL, NULL, &path, &error);
             assert_int_equal(path != NULL, status == PARLEY_OK);
             if (status == PARLEY_OK)
-                status = pl_path_save(path, &settings, file, &error);
+                status = parley_path_save(path, file, &error);
             pl_memory_fail_after(-1);
             assert_true(status == PARLEY_OK || status == PARLEY_NO_MEMORY);
-            pl_path_free(path);
+            parley_path_free(path);
             pl_engine_close(engine);
         }
         remove(file);
     }
+    parley_data_free(data);
+}
+
+static void a_file_keeps_the_labels_of_classes(void **state) {
+    (void)state;
+    parley_data *data = class_data(small, false);
+    pl_path *path = path_of(data, "preset=cocoa+ lambdas=3 gap=1e-4", true);
+    pl_container *container;
+    parley_model *model;
+    parley_error error;
+    char file[64];
+    snprintf(file, sizeof file, "labels-%d.safetensors", (int)getpid());
+    assert_true(path->outputs > 2);
+    assert_done(parley_path_save(path, file, &error), &error);
+    assert_done(pl_container_open(file, &container, &error), &error);
+    remove(file);
+    const pl_tensor *labels = pl_container_tensor(container, "labels");
+    assert_non_null(labels);
+    assert_int_equal(labels->shape[0], path->outputs);
+    assert_memory_equal(labels->data, path->model->labels, path->outputs * sizeof(double));
+    pl_container_close(container);
+    assert_done(parley_path_model(path, 1, &model, &error), &error);
+    assert_memory_equal(parley_model_labels(model), path->model->labels, path->outputs * sizeof(double));
+    assert_memory_equal(model->coef, path->coef + path->outputs * path->columns,
+                        path->outputs * path->columns * sizeof(double));
+    parley_model_free(model);
+    parley_path_free(path);
     parley_data_free(data);
 }
 
@@ -177,6 +204,7 @@ int main(void) {
         cmocka_unit_test(a_path_ends_when_it_explains_no_more),
         cmocka_unit_test(a_path_is_the_same_on_any_ranks),
         cmocka_unit_test(bad_lists_are_refused),
+        cmocka_unit_test(a_file_keeps_the_labels_of_classes),
         cmocka_unit_test(failed_allocations_of_a_path_end_with_a_sentence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
