@@ -73,6 +73,15 @@ static inline void assert_fault(const char *text, size_t bytes, const pl_reading
     }
 }
 
+typedef struct fault {
+    const char *text, *sentence;
+} fault;
+
+static inline void assert_faults(const fault *faults, size_t count, const pl_reading *reading) {
+    for (size_t i = 0; i < count; i++)
+        assert_fault(faults[i].text, strlen(faults[i].text), reading, faults[i].sentence);
+}
+
 /* Lets every allocation of reading this file fail once, whole and streamed; what succeeds is the same as ever. */
 static inline void assert_survives(const char *path, const pl_reading *reading) {
     parley_data *whole, *data;

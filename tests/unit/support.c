@@ -106,6 +106,23 @@ parley_data *class_data(sample_plan plan, bool weighted) {
     return data;
 }
 
+team_problem open_problem_on(parley_data *data, const parley_settings *settings) {
+    team_problem problem = {.data = data};
+    parley_error error = {0};
+    assert_done(pl_threads_open(&problem.engine, 1, 2, DEADLINE, &error), &error);
+    assert_done(pl_glm_open(&problem.glm, problem.engine, data, settings, &error), &error);
+    assert_done(pl_team_open(&problem.team, problem.engine, data, 3, 2, 1, &error), &error);
+    assert_done(pl_glm_measure(&problem.glm, &problem.team, &error), &error);
+    return problem;
+}
+
+void close_problem(team_problem *problem) {
+    pl_team_close(&problem->team);
+    pl_glm_close(&problem->glm);
+    pl_engine_close(problem->engine);
+    parley_data_free(problem->data);
+}
+
 double loss_of_classes(const pl_loss *loss, const double *z, unsigned y) {
     double sum = 0, most = z[0], slope, curvature;
     for (unsigned c = 1; c < CLASS_LABELS; c++)

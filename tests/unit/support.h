@@ -52,6 +52,16 @@ double objective_of(const parley_data *data, const parley_model *model, const pl
 /* Settings from "name=value" words separated by blanks. */
 parley_settings settings_of(const char *words);
 
+/* A problem that is set up on these data, which it then owns: a team of three workers with two lanes each. */
+typedef struct team_problem {
+    parley_data *data;
+    pl_engine *engine;
+    pl_team team;
+    pl_glm glm;
+} team_problem;
+team_problem open_problem_on(parley_data *data, const parley_settings *settings);
+void close_problem(team_problem *problem);
+
 /* Runs `body` once for each of `ranks` engines, each in a thread of its own, which may not assert; `status` and `error`
  * (`ranks` entries) get what it returned. */
 typedef parley_status (*rank_body)(pl_engine *engine, void *context, parley_error *error);

@@ -230,30 +230,9 @@ static void softmax_steps_stay_in_the_simplex_and_never_make_it_worse(void **sta
 
 static const sample_plan plan = {.seed = 9, .rows = ROWS, .columns = FEATURES, .density = 0.4};
 
-typedef struct problem {
-    parley_data *data;
-    pl_engine *engine;
-    pl_team team;
-    pl_glm glm;
-} problem;
-
-static problem open_problem(const char *words) {
-    problem problem;
-    parley_error error = {0};
+static team_problem open_problem(const char *words) {
     parley_settings settings = settings_of(words);
-    problem.data = class_data(plan, true);
-    assert_done(pl_threads_open(&problem.engine, 1, 2, 10.0, &error), &error);
-    assert_done(pl_glm_open(&problem.glm, problem.engine, problem.data, &settings, &error), &error);
-    assert_done(pl_team_open(&problem.team, problem.engine, problem.data, 3, 2, 1, &error), &error);
-    assert_done(pl_glm_measure(&problem.glm, &problem.team, &error), &error);
-    return problem;
-}
-
-static void close_problem(problem *problem) {
-    pl_team_close(&problem->team);
-    pl_glm_close(&problem->glm);
-    pl_engine_close(problem->engine);
-    parley_data_free(problem->data);
+    return open_problem_on(class_data(plan, true), &settings);
 }
 
 static const char *const forms[] = {
@@ -263,7 +242,7 @@ static const char *const forms[] = {
     "loss=squared-hinge lambda=0.1 intercept=free", "loss=squared-hinge lambda=0.1 intercept=penalised l1_ratio=0.2",
 };
 
-static double loss_at(const problem *problem, const double *z, const double *b) {
+static double loss_at(const team_problem *problem, const double *z, const double *b) {
     double sum = 0;
     for (uint64_t i = 0; i < ROWS; i++) {
         double at[CLASSES];
@@ -276,7 +255,7 @@ static double loss_at(const problem *problem, const double *z, const double *b) 
 
 static void classes_are_numbered_by_their_labels(void **state) {
     (void)state;
-    problem problem = open_problem(forms[0]);
+    team_problem problem = open_problem(forms[0]);
     const pl_glm *glm = &problem.glm;
     double sum = 0;
     assert_int_equal(glm->classes, CLASSES);
@@ -299,7 +278,7 @@ static void null_objectives_are_those_of_the_best_constants(void **state) {
     (void)state;
     const double zero[ROWS * CLASSES] = {0};
     for (unsigned f = 0; f < COUNT(forms); f++) {
-        problem problem = open_problem(forms[f]);
+        team_problem problem = open_problem(forms[f]);
         double b[CLASSES] = {0};
         bool free = problem.glm.intercept == PL_FREE;
         double objective = pl_classes_null(&problem.glm, free ? b : NULL);
@@ -319,7 +298,7 @@ static void centring_finds_the_best_intercepts(void **state) {
     (void)state;
     pl_stream stream = pl_stream_make(6, 0, 0);
     for (unsigned f = 0; f < COUNT(forms); f++) {
-        problem problem = open_problem(forms[f]);
+        team_problem problem = open_problem(forms[f]);
         for (double start = 0.0; start < 50.0 && problem.glm.loss->smooth; start += 24.0) {
             static double z[ROWS * CLASSES];
             double b[CLASSES] = {start, -start};
@@ -338,7 +317,7 @@ static void centring_finds_the_best_intercepts(void **state) {
     }
 }
 
-static void random_duals(const problem *problem, pl_stream *stream, double *t) {
+static void random_duals(const team_problem *problem, pl_stream *stream, double *t) {
     const pl_loss *loss = problem->glm.loss;
     for (uint64_t i = 0; i < ROWS; i++) {
         double p[CLASSES];
@@ -351,7 +330,7 @@ static void random_duals(const problem *problem, pl_stream *stream, double *t) {
 }
 
 /* t as an evaluation says that it was repaired. */
-static void repair(const problem *problem, const double *t, double *fixed) {
+static void repair(const team_problem *problem, const double *t, double *fixed) {
     const pl_repair *how = problem->glm.repair;
     for (uint64_t i = 0; i < ROWS; i++)
         for (unsigned c = 0; c < CLASSES; c++) {
@@ -361,7 +340,7 @@ static void repair(const problem *problem, const double *t, double *fixed) {
         }
 }
 
-static double conjugate_at(const problem *problem, uint64_t i, const double *t) {
+static double conjugate_at(const team_problem *problem, uint64_t i, const double *t) {
     const pl_loss *loss = problem->glm.loss;
     uint64_t y = problem->glm.class_of[i];
     double sum = 0;
@@ -377,7 +356,7 @@ static void repaired_dual_points_are_feasible_and_bound_the_objective(void **sta
     pl_stream stream = pl_stream_make(7, 0, 0);
     static double t[ROWS * CLASSES], fixed[ROWS * CLASSES], z[ROWS * CLASSES];
     for (unsigned f = 0; f < COUNT(forms); f++) {
-        problem problem = open_problem(forms[f]);
+        team_problem problem = open_problem(forms[f]);
         const pl_glm *glm = &problem.glm;
         for (unsigned n = 0; n < 20; n++) {
             double w[CLASSES * (FEATURES + 1)], u[CLASSES * (FEATURES + 1)] = {0}, none[CLASSES] = {0};

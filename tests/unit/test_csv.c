@@ -90,14 +90,12 @@ static void hashed_categories_follow_the_numbers(void **state) {
 
 static void every_fault_has_its_sentence(void **state) {
     (void)state;
-    static const struct {
-        const char *text, *sentence;
-    } faults[] = {
+    static const fault faults[] = {
         {"a,y\n1,2\n3\n", "t:3: fewer fields than the 2 of the first line"},
         {"a,y\n1,2\n3,4,5\n", "t:3: more fields than the 2 of the first line; put fields with separators in quotes"},
         {"a,y\n1,2\n\"3\n,4\n", "t:3: a quote that is never closed, at \"3\""},
         {"a,y\n1,2\n3\"5,4\n",
-         "t:3: a quote inside the field \"3?5\"; put the whole field in quotes and double those in it"},
+         "t:3: a quote inside the field \"3\"5\"; put the whole field in quotes and double those in it"},
         {"a,y\n\"1\"2,2\n", "t:2: text after the closing quote: \"2\"; double quotes that belong to a field"},
         {"a,y\n1,2\n1,\n", "t:3: the label, column y, is missing; every row needs one"},
         {"a,y\n1,1e999\n", "t:2: label \"1e999\" in column y is not a finite number as those above it"},
@@ -106,13 +104,7 @@ static void every_fault_has_its_sentence(void **state) {
         {"a,y\n", "t: no rows; each line is a row such as \"1,0.5,red\", the first may hold names"},
         {"", "t: no rows; each line is a row such as \"1,0.5,red\", the first may hold names"},
     };
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
-        char expected[256];
-        snprintf(expected, sizeof expected, "%s", faults[i].sentence);
-        for (char *c = expected; *c; c++)
-            *c = *c == '?' ? '"' : *c;
-        assert_fault(faults[i].text, strlen(faults[i].text), &csv, expected);
-    }
+    assert_faults(faults, sizeof faults / sizeof *faults, &csv);
     assert_fault("a,y\n1,1\n,0\n", 11, &(pl_reading){.format = &pl_format_csv, .refuse_missing = true},
                  "t:3: value of column a is missing; --missing absent takes it as 0");
     assert_fault("a,y\n1,1\n", 8, &(pl_reading){.format = &pl_format_csv, .label_column = "z"},

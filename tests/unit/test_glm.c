@@ -12,40 +12,19 @@
 #define COLUMNS 15
 #define DRAWS 30
 
-/* A problem that is set up: data with weights, a team of three workers with two lanes each. */
-typedef struct problem {
-    parley_data *data;
-    pl_engine *engine;
-    pl_team team;
-    pl_glm glm;
-} problem;
-
-static problem open_problem(const char *words) {
-    problem problem;
-    parley_error error = {0};
+static team_problem open_problem(const char *words) {
     parley_settings settings = settings_of(words);
     double weight[ROWS];
-    problem.data = random_data((sample_plan){.seed = 9,
-                                             .rows = ROWS,
-                                             .columns = COLUMNS,
-                                             .density = 0.3,
-                                             .real = pl_loss_find(settings.loss)->labels == PL_LABELS_REAL,
-                                             .counts = pl_loss_find(settings.loss)->counts});
+    parley_data *data = random_data((sample_plan){.seed = 9,
+                                                  .rows = ROWS,
+                                                  .columns = COLUMNS,
+                                                  .density = 0.3,
+                                                  .real = pl_loss_find(settings.loss)->labels == PL_LABELS_REAL,
+                                                  .counts = pl_loss_find(settings.loss)->counts});
     for (unsigned i = 0; i < ROWS; i++)
         weight[i] = (double)(i % 4) * 0.5;
-    set_weights(problem.data, weight);
-    assert_done(pl_threads_open(&problem.engine, 1, 2, 10.0, &error), &error);
-    assert_done(pl_glm_open(&problem.glm, problem.engine, problem.data, &settings, &error), &error);
-    assert_done(pl_team_open(&problem.team, problem.engine, problem.data, 3, 2, 1, &error), &error);
-    assert_done(pl_glm_measure(&problem.glm, &problem.team, &error), &error);
-    return problem;
-}
-
-static void close_problem(problem *problem) {
-    pl_team_close(&problem->team);
-    pl_glm_close(&problem->glm);
-    pl_engine_close(problem->engine);
-    parley_data_free(problem->data);
+    set_weights(data, weight);
+    return open_problem_on(data, &settings);
 }
 
 /* Every loss with every kind of intercept, with and without L1. */
@@ -72,7 +51,7 @@ static void random_vector(pl_stream *stream, double *w, uint64_t size) {
         w[j] = pl_random_normal(stream);
 }
 
-static double margin(const problem *problem, uint64_t i, const double *w) {
+static double margin(const team_problem *problem, uint64_t i, const double *w) {
     const pl_matrix *x = &problem->data->x;
     double sum = 0;
     for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++)
@@ -80,19 +59,19 @@ static double margin(const problem *problem, uint64_t i, const double *w) {
     return sum;
 }
 
-static double plain_share(const problem *problem, uint64_t i) {
+static double plain_share(const team_problem *problem, uint64_t i) {
     double total = 0;
     for (uint64_t k = 0; k < ROWS; k++)
         total += problem->data->weight[k];
     return problem->data->weight[i] / total;
 }
 
-static double loss_value(const problem *problem, uint64_t i, double z) {
+static double loss_value(const team_problem *problem, uint64_t i, double z) {
     double slope, curvature;
     return problem->glm.loss->expand(problem->glm.loss, z, pl_target(&problem->glm, i), &slope, &curvature);
 }
 
-static double plain_objective(const problem *problem, const double *w) {
+static double plain_objective(const team_problem *problem, const double *w) {
     const pl_glm *glm = &problem->glm;
     double b = glm->intercept == PL_NO_INTERCEPT ? 0.0 : w[COLUMNS], sum = 0;
     uint64_t penalised = glm->intercept == PL_PENALISED ? COLUMNS + 1 : COLUMNS;
@@ -105,7 +84,7 @@ static double plain_objective(const problem *problem, const double *w) {
 
 static void setting_up_measures_the_data(void **state) {
     (void)state;
-    problem problem = open_problem("loss=logistic intercept=free");
+    team_problem problem = open_problem("loss=logistic intercept=free");
     const pl_glm *glm = &problem.glm;
     double total = 0, norms = 0, upper = 0;
     for (uint64_t i = 0; i < ROWS; i++) {
@@ -190,7 +169,7 @@ static void penalties_are_as_defined(void **state) {
     (void)state;
     pl_stream stream = pl_stream_make(1, 0, 0);
     for (unsigned f = 0; f < COUNT(forms); f++) {
-        problem problem = open_problem(forms[f]);
+        team_problem problem = open_problem(forms[f]);
         const pl_glm *glm = &problem.glm;
         double w[COLUMNS + 1], largest = 0, sum = 0;
         random_vector(&stream, w, glm->size);
@@ -211,7 +190,7 @@ static void the_penaltys_conjugate_is_a_supremum(void **state) {
     (void)state;
     pl_stream stream = pl_stream_make(2, 0, 0);
     for (unsigned f = 0; f < COUNT(forms); f++) {
-        problem problem = open_problem(forms[f]);
+        team_problem problem = open_problem(forms[f]);
         const pl_glm *glm = &problem.glm;
         double u[COLUMNS + 1], w[COLUMNS + 1];
         random_vector(&stream, u, glm->size);
@@ -237,7 +216,7 @@ static void the_penaltys_conjugate_is_a_supremum(void **state) {
 
 static void without_l2_the_conjugate_is_zero_or_infinite(void **state) {
     (void)state;
-    problem problem = open_problem("loss=logistic lambda=0.5 l1_ratio=1 intercept=free");
+    team_problem problem = open_problem("loss=logistic lambda=0.5 l1_ratio=1 intercept=free");
     double u[COLUMNS + 1] = {0.5, -0.5, 0.2};
     u[COLUMNS] = 100.0; /* a free intercept has no penalty */
     assert_true(pl_penalty_conjugate(&problem.glm, u, 1.0, 0, COLUMNS + 1) == 0.0);
@@ -247,7 +226,7 @@ static void without_l2_the_conjugate_is_zero_or_infinite(void **state) {
 
 static void margins_are_products(void **state) {
     (void)state;
-    problem problem = open_problem(forms[0]);
+    team_problem problem = open_problem(forms[0]);
     pl_stream stream = pl_stream_make(3, 0, 0);
     double w[COLUMNS + 1], z[ROWS];
     random_vector(&stream, w, COLUMNS + 1);
@@ -257,7 +236,7 @@ static void margins_are_products(void **state) {
     close_problem(&problem);
 }
 
-static double loss_at(const problem *problem, const double *z, double b) {
+static double loss_at(const team_problem *problem, const double *z, double b) {
     double sum = 0;
     for (uint64_t i = 0; i < ROWS; i++)
         sum += plain_share(problem, i) * loss_value(problem, i, z[i] + b);
@@ -269,7 +248,7 @@ static void centring_finds_the_best_intercept(void **state) {
     pl_stream stream = pl_stream_make(4, 0, 0);
     const double starts[] = {0.0, 5.0, -300.0, 1e4};
     for (unsigned f = 0; f < COUNT(forms); f++) {
-        problem problem = open_problem(forms[f]);
+        team_problem problem = open_problem(forms[f]);
         for (unsigned s = 0; s < COUNT(starts); s++) {
             double z[ROWS], b = starts[s];
             parley_error error = {0};
@@ -289,7 +268,7 @@ static void centring_finds_the_best_intercept(void **state) {
 static void the_null_objective_is_the_best_constant(void **state) {
     (void)state;
     for (unsigned f = 0; f < COUNT(forms); f++) {
-        problem problem = open_problem(forms[f]);
+        team_problem problem = open_problem(forms[f]);
         double objective, b, zero[ROWS] = {0};
         parley_error error = {0};
         assert_done(pl_null_objective(&problem.glm, &problem.team, &objective, &b, &error), &error);
@@ -302,7 +281,7 @@ static void the_null_objective_is_the_best_constant(void **state) {
     }
 }
 
-static double random_dual(const problem *problem, uint64_t i, pl_stream *stream) {
+static double random_dual(const team_problem *problem, uint64_t i, pl_stream *stream) {
     const pl_loss *loss = problem->glm.loss;
     double y = pl_target(&problem->glm, i);
     if (loss == &pl_loss_squared)
@@ -315,7 +294,7 @@ static double random_dual(const problem *problem, uint64_t i, pl_stream *stream)
 }
 
 /* D at t, by the book. */
-static double plain_dual(const problem *problem, const double *t) {
+static double plain_dual(const team_problem *problem, const double *t) {
     const pl_matrix *x = &problem->data->x;
     double u[COLUMNS + 1] = {0}, conjugate = 0;
     for (uint64_t i = 0; i < ROWS; i++) {
@@ -338,7 +317,7 @@ static void repaired_dual_points_are_feasible_and_bound_the_objective(void **sta
     (void)state;
     pl_stream stream = pl_stream_make(5, 0, 0);
     for (unsigned f = 0; f < COUNT(forms); f++) {
-        problem problem = open_problem(forms[f]);
+        team_problem problem = open_problem(forms[f]);
         for (unsigned n = 0; n < DRAWS; n++) {
             double t[ROWS], fixed[ROWS], z[ROWS], w[COLUMNS + 1], sum = 0;
             pl_evaluation at;
@@ -375,7 +354,7 @@ static void pull_and_reach_bound_what_the_repair_takes_away(void **state) {
     (void)state;
     pl_stream stream = pl_stream_make(6, 0, 0);
     for (unsigned f = 0; f < COUNT(forms); f++) {
-        problem problem = open_problem(forms[f]);
+        team_problem problem = open_problem(forms[f]);
         double t[ROWS], z[ROWS], w[COLUMNS + 1], u[COLUMNS] = {0}, product = 0, norm2 = 0;
         const pl_matrix *x = &problem.data->x;
         pl_evaluation at;
@@ -404,7 +383,7 @@ static void scaled_conjugates_are_those_of_the_scaled_point(void **state) {
     (void)state;
     pl_stream stream = pl_stream_make(7, 0, 0);
     for (unsigned f = 0; f < COUNT(forms); f++) {
-        problem problem = open_problem(forms[f]);
+        team_problem problem = open_problem(forms[f]);
         double z[ROWS], expected = 0;
         pl_evaluation at = {.b = 0.3, .heavy = 1, .tilt = 0.25};
         parley_error error = {0};

@@ -1,7 +1,7 @@
 /* test_streams.c: inputs through pipes and decompressors and in pieces, text written, weights, and memory that runs
  * out. */
 #define _POSIX_C_SOURCE 200809L
-#include "data_helpers.h"
+#include "format_helpers.h"
 
 #include <fcntl.h>
 #include <zlib.h>
@@ -333,40 +333,8 @@ static void every_failed_allocation_is_survived(void **state) {
     write_compressed(in_folder("packed.svm"), gzip, text, 2);
     parley_data *whole = parse_text(text);
     static const char *const names[] = {"plain.svm", "packed.svm"};
-    for (int kind = 0; kind < 2; kind++) {
-        parley_status status = PARLEY_NO_MEMORY;
-        for (int64_t n = 0; status != PARLEY_OK && n < 200; n++) {
-            parley_data *data;
-            parley_error error = {0};
-            pl_memory_fail_after(n);
-            status = pl_data_read_blocks(in_folder(names[kind]), three, 100, NULL, NULL, &data, &error);
-            pl_memory_fail_after(-1);
-            if (status == PARLEY_OK) {
-                assert_same_data(whole, data);
-                parley_data_free(data);
-            } else {
-                assert_int_equal(status, PARLEY_NO_MEMORY);
-                assert_null(data);
-                assert_non_null(strstr(error.sentence, "out of memory"));
-            }
-        }
-        assert_int_equal(status, PARLEY_OK);
-        status = PARLEY_NO_MEMORY;
-        for (int64_t n = 0; status != PARLEY_OK && n < 200; n++) {
-            pl_reader *reader;
-            const parley_data *batch;
-            parley_error error = {0};
-            pl_memory_fail_after(n);
-            status = pl_reader_open_blocks(in_folder(names[kind]), three, 100, &reader, &error);
-            do
-                status = status == PARLEY_OK ? pl_reader_next(reader, &batch, &error) : status;
-            while (status == PARLEY_OK && batch);
-            pl_memory_fail_after(-1);
-            assert_true(status == PARLEY_OK || status == PARLEY_NO_MEMORY);
-            pl_reader_close(reader);
-        }
-        assert_int_equal(status, PARLEY_OK);
-    }
+    for (int kind = 0; kind < 2; kind++)
+        assert_survives(in_folder(names[kind]), &(pl_reading){0});
     parley_status status = PARLEY_NO_MEMORY;
     for (int64_t n = 0; status != PARLEY_OK && n < 200; n++) {
         parley_error error = {0};

@@ -69,9 +69,7 @@ static void the_first_name_of_a_column_is_kept(void **state) {
 
 static void every_fault_has_its_sentence(void **state) {
     (void)state;
-    static const struct {
-        const char *text, *sentence;
-    } faults[] = {
+    static const fault faults[] = {
         {"1 a b\n", "t:1: no | in the line; rows are written label |namespace feature:value ..."},
         {"1 | a\n| a\n", "t:2: label missing before the |; rows are written label |namespace feature:value ..."},
         {"1|f a\n", "t:1: \"1|f\" touches the |, which makes it a tag; put a blank between label and |"},
@@ -94,8 +92,7 @@ static void every_fault_has_its_sentence(void **state) {
          "t:1: the features of a row that share column 4 add up to more than a 32-bit float holds; scale them"},
         {"\n\n", "t: no rows; each line is a row such as \"1 |words good film:2\""},
     };
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
-        assert_fault(faults[i].text, strlen(faults[i].text), &vw, faults[i].sentence);
+    assert_faults(faults, sizeof faults / sizeof *faults, &vw);
     assert_fault("1 |f a\0b\n", 9, &vw, "t:1: NUL byte; this is not VW text");
 }
 
