@@ -250,6 +250,49 @@ static void standardised_steps_are_those_on_scaled_data(void **state) {
     parley_data_free(scaled);
 }
 
+/* What a worker does alone, from a v of its own, is its part of a round of all. */
+static void a_worker_alone_makes_the_steps_of_its_round(void **state) {
+    (void)state;
+    static const char *const forms[] = {"schedule=constant", "schedule=adagrad", "schedule=constant l1_ratio=0.5",
+                                        "schedule=inverse loss=hinge intercept=none"};
+    for (unsigned f = 0; f < COUNT(forms); f++) {
+        char words[160];
+        snprintf(words, sizeof words, "loss=logistic lambda=0.01 rate=0.1 %s", forms[f]);
+        parley_settings settings = settings_of(words);
+        team_problem problem = open_problem_on(random_data(small), &settings);
+        pl_problem shape = pl_glm_problem(&problem.glm);
+        double null[COLUMNS + 1] = {0}, v[COLUMNS + 1] = {0}, own[COLUMNS + 1], objective;
+        parley_error error = {0};
+        pl_local *together, *alone;
+        pl_update updates[3], update;
+        assert_done(shape.type->null(&shape, &problem.team, null, &objective, &error), &error);
+        pl_setup setup = {.problem = &shape,
+                          .glm = &problem.glm,
+                          .team = &problem.team,
+                          .settings = &settings,
+                          .entries = problem.glm.size,
+                          .width = 1,
+                          .null = null};
+        assert_done(pl_local_sgd.open(&setup, &together, &error), &error);
+        assert_done(pl_local_sgd.open(&setup, &alone, &error), &error);
+        pl_round round = {.number = 1, .sigma = 1, .epochs = 1};
+        assert_done(pl_local_sgd.work(together, &round, v, updates, NULL, &error), &error);
+        for (unsigned k = 3; k-- > 0;) { /* in any order */
+            memcpy(own, v, sizeof own);
+            assert_done(pl_local_sgd.work_alone(alone, k, &round, own, &update, &error), &error);
+            assert_memory_equal(own, v, sizeof own);
+            assert_true(update.shrink == updates[k].shrink && update.weight == updates[k].weight);
+            assert_true(update.passes == updates[k].passes && update.passes > 0.9);
+            assert_int_equal(update.count, updates[k].count);
+            assert_int_equal(update.index != NULL, updates[k].index != NULL);
+            assert_memory_equal(update.value, updates[k].value, update.count * sizeof *update.value);
+        }
+        pl_local_sgd.close(together);
+        pl_local_sgd.close(alone);
+        close_problem(&problem);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lazy_steps_are_the_plain_ones),
@@ -258,6 +301,7 @@ int main(void) {
         cmocka_unit_test(every_form_comes_near_the_optimum),
         cmocka_unit_test(running_means_close_the_gap_of_hinge),
         cmocka_unit_test(rates_too_large_are_taken_back),
+        cmocka_unit_test(a_worker_alone_makes_the_steps_of_its_round),
         cmocka_unit_test(the_unit_of_a_column_does_not_matter_to_normalised_rates),
         cmocka_unit_test(standardised_steps_are_those_on_scaled_data),
     };
