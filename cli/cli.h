@@ -68,6 +68,9 @@ json_t *json_count(uint64_t count);
 /* Sets a key; without memory frees the object and leaves NULL, which json_print reports. */
 void json_put(json_t **object, const char *key, json_t *value);
 void json_append(json_t **list, json_t *value); /* the same for a list */
+/* What was solved, and how well. */
+void json_problem(json_t **object, const parley_summary *summary);
+void json_certificate(json_t **object, const parley_summary *summary);
 /* Where a run's time went, since it was `started`. */
 json_t *json_seconds(const parley_summary *summary, double read, double started);
 int json_print(const command *command, json_t *object); /* prints and frees */

@@ -76,16 +76,8 @@ static json_t *cv_json(const run *run) {
     json_put(&object, "one_standard_error_lambda", json_number(cv->lambdas[cv->one_se]));
     json_put(&object, "status", json_string(parley_stop_text(summary->stop)));
     json_put(&object, "preset", json_string(summary->preset));
-    json_put(&object, "loss", json_string(summary->loss));
-    json_put(&object, "lambda", json_number(summary->lambda));
-    json_put(&object, "l1_ratio", json_number(summary->l1_ratio));
-    json_put(&object, "intercept", json_string(summary->intercept));
-    json_put(&object, "rows", json_count(summary->rows));
-    json_put(&object, "columns", json_count(summary->columns));
-    json_put(&object, "objective", json_number(summary->objective));
-    json_put(&object, "dual", json_number(summary->dual));
-    json_put(&object, "gap", json_number(summary->gap));
-    json_put(&object, "relative_gap", json_number(summary->relative_gap));
+    json_problem(&object, summary);
+    json_certificate(&object, summary);
     json_put(&object, "seconds", json_number(pl_now() - run->started));
     json_put(&object, "model", json_string(run->settings->model));
     return object;

@@ -68,6 +68,23 @@ void json_append(json_t **list, json_t *value) {
     *list = NULL;
 }
 
+void json_problem(json_t **object, const parley_summary *summary) {
+    json_put(object, "loss", json_string(summary->loss));
+    json_put(object, "lambda", json_number(summary->lambda));
+    json_put(object, "l1_ratio", json_number(summary->l1_ratio));
+    json_put(object, "intercept", json_string(summary->intercept));
+    json_put(object, "rows", json_count(summary->rows));
+    json_put(object, "columns", json_count(summary->columns));
+    json_put(object, "nonzeros", json_count(summary->nonzeros));
+}
+
+void json_certificate(json_t **object, const parley_summary *summary) {
+    json_put(object, "objective", json_number(summary->objective));
+    json_put(object, "dual", json_number(summary->dual));
+    json_put(object, "gap", json_number(summary->gap));
+    json_put(object, "relative_gap", json_number(summary->relative_gap));
+}
+
 json_t *json_seconds(const parley_summary *summary, double read, double started) {
     json_t *seconds = json_object();
     json_put(&seconds, "read", json_number(read));

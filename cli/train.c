@@ -121,13 +121,7 @@ static json_t *summary_json(const run *run) {
     json_put(&object, "combine", json_string(summary->combine));
     json_put(&object, "exchange", json_string(summary->exchange));
     json_put(&object, "engine", json_string(summary->engine));
-    json_put(&object, "loss", json_string(summary->loss));
-    json_put(&object, "lambda", json_number(summary->lambda));
-    json_put(&object, "l1_ratio", json_number(summary->l1_ratio));
-    json_put(&object, "intercept", json_string(summary->intercept));
-    json_put(&object, "rows", json_count(summary->rows));
-    json_put(&object, "columns", json_count(summary->columns));
-    json_put(&object, "nonzeros", json_count(summary->nonzeros));
+    json_problem(&object, summary);
     json_put(&object, "workers", json_count(summary->workers));
     json_put(&object, "lanes", json_count(summary->lanes));
     json_put(&object, "threads", json_count(summary->threads));
@@ -135,10 +129,7 @@ static json_t *summary_json(const run *run) {
     json_put(&object, "seed", json_count(summary->seed));
     json_put(&object, "rounds", json_count(summary->rounds));
     json_put(&object, "epochs", json_number(summary->epochs));
-    json_put(&object, "objective", json_number(summary->objective));
-    json_put(&object, "dual", json_number(summary->dual));
-    json_put(&object, "gap", json_number(summary->gap));
-    json_put(&object, "relative_gap", json_number(summary->relative_gap));
+    json_certificate(&object, summary);
     if (summary->metric) {
         json_t *validation = json_object();
         json_put(&validation, "metric", json_string(summary->metric));
