@@ -60,6 +60,9 @@ void help_values(const pl_setting *row, const char *separator, char *values, siz
 
 /* print.c */
 int fail(const command *command, const parley_error *error); /* prints the sentence, returns the exit code */
+/* There is nothing of that name: the sentence says what is near, or all there is. */
+parley_status fail_unknown(const char *what, const char *name, const char *const *names, unsigned count,
+                           parley_error *error);
 void print_field(FILE *file, const char *name, const char *format, ...); /* one aligned line: name, value */
 void print_text(FILE *file, const char *text);                           /* bytes that a terminal could obey as ? */
 void print_count(uint64_t count, char *text, size_t size);               /* 1,234,567 */

@@ -14,10 +14,7 @@ static parley_status find(const char *name, const pl_generator **out, parley_err
             return PARLEY_OK;
         }
     }
-    const char *near = pl_nearest(name, names, count);
-    return pl_fail(error, PARLEY_BAD_USAGE,
-                   near ? "there is no kind of data %s; did you mean %s?" : "there is no kind of data %s%.0s", name,
-                   near ? near : "");
+    return fail_unknown("kind of data", name, names, count, error);
 }
 
 int generate_run(const arguments *arguments) {

@@ -42,9 +42,7 @@ int list_run(const arguments *arguments) {
     }
     if (list_kind(arguments->operands[0]))
         return EXIT_DONE;
-    const char *near = pl_nearest(arguments->operands[0], kinds, count);
     parley_error error;
-    pl_fail(&error, PARLEY_BAD_USAGE, near ? "there is no kind %s; did you mean %s?" : "there is no kind %s%.0s",
-            arguments->operands[0], near ? near : "");
+    fail_unknown("kind", arguments->operands[0], kinds, count, &error);
     return fail(arguments->command, &error);
 }

@@ -23,6 +23,21 @@ int fail(const command *command, const parley_error *error) {
     return EXIT_USAGE;
 }
 
+parley_status fail_unknown(const char *what, const char *name, const char *const *names, unsigned count,
+                           parley_error *error) {
+    const char *near = pl_nearest(name, names, count);
+    char all[256] = "";
+    if (near)
+        return pl_fail(error, PARLEY_BAD_USAGE, "there is no %s %s; did you mean %s?", what, name, near);
+    for (unsigned i = 0; i < count; i++)
+        snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s",
+                 i == 0          ? ""
+                 : i + 1 < count ? ", "
+                                 : " and ",
+                 names[i]);
+    return pl_fail(error, PARLEY_BAD_USAGE, "there is no %s %s; there are %s", what, name, all);
+}
+
 void print_field(FILE *file, const char *name, const char *format, ...) {
     char value[8192];
     va_list values;

@@ -234,10 +234,12 @@ static unsigned find_column(const pl_csv *csv, const char *word, size_t length) 
 
 static parley_status no_column(const pl_csv *csv, const char *path, const char *flag, const char *word, size_t length,
                                parley_error *error) {
-    return pl_fail(error, PARLEY_BAD_USAGE, "%s %.*s: %s has no such column; its %u columns are %.40s%s%.40s%s", flag,
-                   (int)(length < 60 ? length : 60), word, path, csv->count, csv->columns[0].name,
-                   csv->count > 1 ? ", " : "", csv->count > 1 ? csv->columns[1].name : "",
-                   csv->count > 2 ? ", ..." : "");
+    enum { SHOWN = 8 };
+    char names[SHOWN * 44] = "";
+    for (unsigned j = 0; j < csv->count && j < SHOWN; j++)
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%.40s", j ? ", " : "", csv->columns[j].name);
+    return pl_fail(error, PARLEY_BAD_USAGE, "%s %.*s: %s has no such column; its %u columns are %s%s", flag,
+                   (int)(length < 60 ? length : 60), word, path, csv->count, names, csv->count > SHOWN ? ", ..." : "");
 }
 
 static bool named_as_label(const char *name, const char *wanted) {

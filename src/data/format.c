@@ -79,6 +79,16 @@ static parley_status read_first_line(pl_source *source, const char **text, uint6
     return status;
 }
 
+/* CSV takes what no other format does: at least it must be text. */
+static parley_status check_text(const char *text, uint64_t bytes, const char *path, parley_error *error) {
+    for (uint64_t i = 0; i < bytes; i++)
+        if ((unsigned char)text[i] < ' ' && !strchr("\t\n\v\f\r", text[i] ? text[i] : 'x'))
+            return pl_fail(error, PARLEY_BAD_INPUT,
+                           "%s: byte 0x%02x in its first line: neither text nor a form of data that Parley knows", path,
+                           (unsigned char)text[i]);
+    return PARLEY_OK;
+}
+
 parley_status pl_format_choose(const pl_reading *reading, pl_source *source, const pl_format **out,
                                parley_error *error) {
     const char *text;
@@ -90,6 +100,10 @@ parley_status pl_format_choose(const pl_reading *reading, pl_source *source, con
             return status;
         for (unsigned i = 0; !*out; i++)
             *out = asked[i]->sniff(text, bytes) ? asked[i] : NULL;
+        if (*out == &pl_format_csv)
+            status = check_text(text, bytes, pl_source_name(source), error);
+        if (status != PARLEY_OK)
+            return status;
     }
     return pl_format_check(reading, *out, pl_source_name(source), error);
 }

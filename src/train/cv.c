@@ -121,7 +121,7 @@ parley_status pl_cv_folds(const parley_data *data, const parley_settings *settin
                            : pl_fail(error, PARLEY_BAD_INPUT, "%s: all rows are in one fold", settings->fold_file);
     }
     if (settings->folds > data->x.rows)
-        return pl_fail(error, PARLEY_BAD_USAGE, "--folds %llu: there are only %llu rows",
+        return pl_fail(error, PARLEY_BAD_USAGE, "--folds %llu: more than there are rows, %llu",
                        (unsigned long long)settings->folds, (unsigned long long)data->x.rows);
     return deal(data, settings->seed, *folds, fold, error);
 }
@@ -323,8 +323,10 @@ parley_status pl_cv_run(const parley_data *data, const parley_settings *settings
         *copy->log = '\0';
         copy->given[pl_setting_find("metric") - pl_settings] = false; /* has an effect here */
         cv->metric = pl_score_of(settings)->name;
-        status = pl_cv_folds(data, settings, fold, &cv->folds, error);
+        status = pl_path_check(copy, error);
     }
+    if (status == PARLEY_OK)
+        status = pl_cv_folds(data, settings, fold, &cv->folds, error);
     if (status == PARLEY_OK)
         status = walk_all(data, copy, callback, user, cv, error);
     if (status == PARLEY_OK)

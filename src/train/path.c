@@ -12,6 +12,7 @@
 
 #include "model/classes.h"
 #include "train/run.h"
+#include "train/stream.h"
 
 #define LEAST_RATIO 1e-3 /* of L1, for the largest lambda */
 #define LEAST_POINTS 5   /* before a path may end early */
@@ -59,6 +60,10 @@ parley_status pl_path_check(const parley_settings *settings, parley_error *error
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "--lambda-list says every lambda; leave out --lambdas and "
                        "--lambda-ratio");
+    if (pl_streams(settings))
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "preset %s learns a stream once and walks no path; use --preset auto, or parley train",
+                       settings->preset);
     parley_status status = pl_path_list(settings, &lambdas, &count, error);
     pl_free(lambdas);
     return status == PARLEY_OK ? pl_train_check(settings, error) : status;
