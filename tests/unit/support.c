@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/random.h"
 #include "data/read.h"
 
@@ -240,4 +241,27 @@ outcome train_once(const parley_data *data, const char *words) {
         print_error("%s:\n", words);
     assert_done(outcome.status[0], &outcome.error[0]);
     return outcome;
+}
+
+void assert_survives_lost_memory(const parley_data *data, const char *words) {
+    parley_settings settings = settings_of(words);
+    parley_status status = PARLEY_NO_MEMORY;
+    int64_t n = 0;
+    for (; status != PARLEY_OK && n < 2000; n++) {
+        parley_error error = {0};
+        parley_model *model = (parley_model *)&error;
+        pl_memory_fail_after(n);
+        status = parley_train(data, &settings, NULL, NULL, &model, NULL, &error);
+        pl_memory_fail_after(-1);
+        if (status == PARLEY_OK) {
+            parley_model_free(model);
+            continue;
+        }
+        assert_int_equal(status, PARLEY_NO_MEMORY);
+        assert_int_equal(error.status, PARLEY_NO_MEMORY);
+        assert_non_null(strstr(error.sentence, "out of memory: "));
+        assert_null(model);
+    }
+    assert_int_equal(status, PARLEY_OK);
+    assert_true(n > 30);
 }

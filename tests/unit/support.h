@@ -89,4 +89,7 @@ void train(outcome *outcome, unsigned ranks, unsigned threads);
 outcome train_once(const parley_data *data, const char *words);
 void free_models(outcome *outcome);
 
+/* Trains with one allocation after the other failing, until none is left to: each has its sentence, and no model. */
+void assert_survives_lost_memory(const parley_data *data, const char *words);
+
 #endif

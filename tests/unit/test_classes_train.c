@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "support.h"
 
 #define ROWS 120
@@ -291,20 +290,8 @@ static void no_failed_allocation_breaks_a_run(void **state) {
     const char *const runs[] = {"loss=softmax preset=cocoa+ workers=3 lanes=2 rounds=2 gap=0",
                                 "loss=logistic preset=newton rounds=2 gap=0"};
     parley_data *data = class_data(plan, false);
-    for (unsigned f = 0; f < COUNT(runs); f++) {
-        static parley_settings settings;
-        settings = settings_of(runs[f]);
-        parley_status status = PARLEY_NO_MEMORY;
-        for (int64_t n = 0; status != PARLEY_OK; n++) {
-            parley_model *model = NULL;
-            parley_error error = {0};
-            pl_memory_fail_after(n);
-            status = parley_train(data, &settings, NULL, NULL, &model, NULL, &error);
-            pl_memory_fail_after(-1);
-            assert_true(status == PARLEY_OK || (status == PARLEY_NO_MEMORY && !model));
-            parley_model_free(model);
-        }
-    }
+    for (unsigned f = 0; f < COUNT(runs); f++)
+        assert_survives_lost_memory(data, runs[f]);
     parley_data_free(data);
 }
 

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/memory.h"
 #include "support.h"
 
 static char path[64];
@@ -130,18 +129,7 @@ static void failed_allocations_of_a_start_end_with_a_sentence(void **state) {
     for (unsigned p = 0; p < COUNT(presets); p++) {
         char words[160];
         snprintf(words, sizeof words, "preset=%s workers=2 threads=1 rounds=2 gap=0 start=%s", presets[p], path);
-        parley_settings settings = settings_of(words);
-        parley_status status = PARLEY_NO_MEMORY;
-        for (int64_t n = 0; status != PARLEY_OK; n++) {
-            parley_error error = {0};
-            parley_model *model = NULL;
-            assert_true(n < 2000);
-            pl_memory_fail_after(n);
-            status = parley_train(data, &settings, NULL, NULL, &model, NULL, &error);
-            pl_memory_fail_after(-1);
-            assert_true(status == PARLEY_OK || status == PARLEY_NO_MEMORY);
-            parley_model_free(model);
-        }
+        assert_survives_lost_memory(data, words);
     }
     free_models(&first);
     remove(path);

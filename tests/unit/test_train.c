@@ -268,30 +268,6 @@ static void the_summary_says_what_was_done(void **state) {
     parley_data_free(data);
 }
 
-/* Makes one allocation after the other fail until none is left to. */
-static void assert_every_failed_allocation_has_its_sentence(const parley_data *data, const char *words) {
-    parley_settings settings = settings_of(words);
-    parley_status status = PARLEY_NO_MEMORY;
-    int64_t n = 0;
-    for (; status != PARLEY_OK && n < 2000; n++) {
-        parley_error error = {0};
-        parley_model *model = (parley_model *)&error;
-        pl_memory_fail_after(n);
-        status = parley_train(data, &settings, NULL, NULL, &model, NULL, &error);
-        pl_memory_fail_after(-1);
-        if (status == PARLEY_OK) {
-            parley_model_free(model);
-            continue;
-        }
-        assert_int_equal(status, PARLEY_NO_MEMORY);
-        assert_int_equal(error.status, PARLEY_NO_MEMORY);
-        assert_int_equal(strncmp(error.sentence, "out of memory: ", 15), 0);
-        assert_null(model);
-    }
-    assert_int_equal(status, PARLEY_OK);
-    assert_true(n > 30);
-}
-
 static void every_failed_allocation_ends_the_run_with_a_sentence(void **state) {
     (void)state;
     const char *const extras[] = {"",           "lanes=2",           "exchange=driver",
@@ -306,10 +282,10 @@ static void every_failed_allocation_ends_the_run_with_a_sentence(void **state) {
             snprintf(words, sizeof words, "preset=%s workers=3 threads=1 rounds=2 gap=0 %s", pl_presets[p].name,
                      extras[e]);
             bool use_sparse = pl_presets[p].local == &pl_local_sdca;
-            assert_every_failed_allocation_has_its_sentence(use_sparse ? sparse : data, words);
+            assert_survives_lost_memory(use_sparse ? sparse : data, words);
         }
-    assert_every_failed_allocation_has_its_sentence(
-        sparse, "preset=cocoa+ local=scd l1_ratio=1 lambda=0.002 workers=3 threads=1 rounds=2 gap=0");
+    assert_survives_lost_memory(sparse,
+                                "preset=cocoa+ local=scd l1_ratio=1 lambda=0.002 workers=3 threads=1 rounds=2 gap=0");
     parley_data_free(data);
     parley_data_free(sparse);
 }

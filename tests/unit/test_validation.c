@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "support.h"
 
 static void a_subset_has_the_rows_that_are_listed(void **state) {
@@ -132,19 +131,8 @@ static void ranks_agree_on_when_to_stop(void **state) {
 static void failed_allocations_end_with_a_sentence(void **state) {
     (void)state;
     parley_data *data = random_data(small);
-    parley_settings settings =
-        settings_of("preset=cocoa+ workers=2 threads=1 rounds=3 gap=0 validation_fraction=0.3 metric=auc");
-    parley_status status = PARLEY_NO_MEMORY;
-    for (int64_t n = 0; status != PARLEY_OK; n++) {
-        parley_error error = {0};
-        parley_model *model = NULL;
-        assert_true(n < 2000);
-        pl_memory_fail_after(n);
-        status = parley_train(data, &settings, NULL, NULL, &model, NULL, &error);
-        pl_memory_fail_after(-1);
-        assert_true(status == PARLEY_OK || status == PARLEY_NO_MEMORY);
-        parley_model_free(model);
-    }
+    assert_survives_lost_memory(data,
+                                "preset=cocoa+ workers=2 threads=1 rounds=3 gap=0 validation_fraction=0.3 metric=auc");
     parley_data_free(data);
 }
 
