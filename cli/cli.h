@@ -6,8 +6,9 @@
 
 #include "arguments.h"
 #include "data/data.h"
+#include "engine/engine.h"
 
-enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_EARLY = 3, EXIT_INTERRUPTED = 130 };
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_EARLY = 3, EXIT_LOST = 4, EXIT_INTERRUPTED = 130 };
 
 #define NO_OPTIONS (1u << 31) /* in place of PL_FOR_*: a command without options */
 
@@ -42,6 +43,15 @@ int cv_run(const arguments *arguments);
 /* train.c: what path and cv share with it */
 /* Can the files that are to be written be written, and are they others than those that are read? */
 parley_status fit_check(const parley_settings *settings, const char *data_path, parley_error *error);
+/* The engine that the run is on, open: before data are read, since each rank may read its own. */
+parley_status fit_open(const parley_settings *settings, pl_engine **out, parley_error *error);
+/* Reports by `report`, on the first rank, or the failure, on the rank that speaks; closes the engine (NULL: it was not
+ * opened) and returns the exit code. */
+int fit_end(const command *command, pl_engine *engine, parley_status status, const parley_error *error,
+            int (*report)(const void *run), int (*code)(const void *run), const void *run);
+/* What the first rank writes; the others wait for it, and fail if it fails. */
+parley_status fit_save(pl_engine *engine, parley_status (*save)(const void *run, parley_error *error), const void *run,
+                       parley_error *error);
 void fit_catch_signals(void); /* from here on signals ask the run to stop at its round */
 bool fit_interrupted(void);
 /* A callback for runs of many fits, with a progress_view or NULL: shows messages, and stops when a signal came. */
@@ -59,6 +69,7 @@ void help_notes(const pl_setting *row, char *notes, size_t size);
 void help_values(const pl_setting *row, const char *separator, char *values, size_t size);
 
 /* print.c */
+int fail_code(const parley_error *error);                    /* its exit code */
 int fail(const command *command, const parley_error *error); /* prints the sentence, returns the exit code */
 /* There is nothing of that name: the sentence says what is near, or all there is. */
 parley_status fail_unknown(const char *what, const char *name, const char *const *names, unsigned count,

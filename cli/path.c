@@ -13,25 +13,34 @@ typedef struct run {
     const command *command;
     const parley_settings *settings;
     const char *data_path;
+    pl_engine *engine;
     parley_data *data;
     pl_path *path;
     progress_view view;
     double started, read_seconds;
 } run;
 
+static parley_status save(const void *user, parley_error *error) {
+    const run *run = user;
+    return parley_path_save(run->path, run->settings->model, error);
+}
+
 static parley_status work(run *run, parley_error *error) {
     const parley_settings *settings = run->settings;
+    const pl_path_plan plan = {.all = settings->full_path};
     parley_status status = pl_path_check(settings, error);
     if (status == PARLEY_OK)
         status = fit_check(settings, run->data_path, error);
+    if (status == PARLEY_OK)
+        status = fit_open(settings, &run->engine, error);
     if (status == PARLEY_OK)
         status = read_data(run->data_path, settings, settings->quiet ? NULL : tell_error_output, &run->data, error);
     run->read_seconds = pl_now() - run->started;
     fit_catch_signals();
     if (status == PARLEY_OK)
-        status = parley_path(run->data, settings, fit_tell, &run->view, &run->path, NULL, error);
+        status = pl_path_rank(run->engine, run->data, settings, &plan, fit_tell, &run->view, &run->path, error);
     if (status == PARLEY_OK)
-        status = parley_path_save(run->path, settings->model, error);
+        status = fit_save(run->engine, save, run, error);
     return status;
 }
 
@@ -93,13 +102,24 @@ static void print_path(const run *run) {
 }
 
 /* Did a lambda end before its gap was reached? */
-static int exit_code(const run *run) {
+static int exit_code(const void *user) {
+    const run *run = user;
     if (run->path->summary.stop == PARLEY_INTERRUPTED)
         return EXIT_INTERRUPTED;
     for (uint64_t k = 0; k < run->path->count; k++)
         if (run->path->points[k].stop != PARLEY_CONVERGED && run->settings->gap > 0)
             return EXIT_EARLY;
     return EXIT_DONE;
+}
+
+static int report(const void *user) {
+    const run *run = user;
+    if (run->settings->json) {
+        int printed = json_print(run->command, path_json(run));
+        return printed == EXIT_DONE ? exit_code(run) : printed;
+    }
+    print_path(run);
+    return exit_code(run);
 }
 
 int path_run(const arguments *arguments) {
@@ -109,17 +129,8 @@ int path_run(const arguments *arguments) {
                .started = pl_now()};
     parley_error error;
     progress_open(&run.view, run.settings);
-    int code;
-    if (work(&run, &error) != PARLEY_OK)
-        code = fail(run.command, &error);
-    else if (run.settings->json)
-        code = json_print(run.command, path_json(&run));
-    else {
-        print_path(&run);
-        code = EXIT_DONE;
-    }
-    if (code == EXIT_DONE)
-        code = exit_code(&run);
+    parley_status status = work(&run, &error);
+    int code = fit_end(run.command, run.engine, status, &error, report, exit_code, &run);
     parley_path_free(run.path);
     parley_data_free(run.data);
     return code;

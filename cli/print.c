@@ -11,16 +11,18 @@
 
 #define NAME_WIDTH 14
 
+int fail_code(const parley_error *error) {
+    return error->status == PARLEY_BAD_USAGE ? EXIT_USAGE : error->status == PARLEY_NO_PEER ? EXIT_LOST : EXIT_FAILED;
+}
+
 int fail(const command *command, const parley_error *error) {
     fflush(stdout);
     fputs("parley: ", stderr);
     print_text(stderr, error->sentence);
-    if (error->status != PARLEY_BAD_USAGE) {
-        fputc('\n', stderr);
-        return EXIT_FAILED;
-    }
-    fprintf(stderr, " (see parley %s%s--help)\n", command ? command->name : "", command ? " " : "");
-    return EXIT_USAGE;
+    if (error->status == PARLEY_BAD_USAGE)
+        fprintf(stderr, " (see parley %s%s--help)", command ? command->name : "", command ? " " : "");
+    fputc('\n', stderr);
+    return fail_code(error);
 }
 
 parley_status fail_unknown(const char *what, const char *name, const char *const *names, unsigned count,

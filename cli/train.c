@@ -9,6 +9,8 @@
 
 #include "base/clock.h"
 #include "cli.h"
+#include "engine/collective.h"
+#include "guard.h"
 #include "progress.h"
 #include "train/stream.h"
 
@@ -18,6 +20,7 @@ typedef struct run {
     const command *command;
     const parley_settings *settings;
     const char *data_path;
+    pl_engine *engine;
     parley_data *data;
     parley_model *model;
     parley_summary summary;
@@ -83,12 +86,45 @@ parley_status fit_check(const parley_settings *settings, const char *data_path, 
     return status == PARLEY_OK ? check_different(settings->model, settings->log, error) : status;
 }
 
+parley_status fit_open(const parley_settings *settings, pl_engine **out, parley_error *error) {
+    guard_start(settings->deadline);
+    parley_status status = pl_engine_open(settings, out, error);
+    if (status == PARLEY_OK)
+        guard_started();
+    return status;
+}
+
+parley_status fit_save(pl_engine *engine, parley_status (*save)(const void *run, parley_error *error), const void *run,
+                       parley_error *error) {
+    parley_status status = engine->rank == 0 ? save(run, error) : PARLEY_OK;
+    return status == PARLEY_OK ? pl_barrier(engine, error) : status;
+}
+
+int fit_end(const command *command, pl_engine *engine, parley_status status, const parley_error *error,
+            int (*report)(const void *run), int (*code)(const void *run), const void *run) {
+    bool first = !engine || engine->rank == 0;
+    if (status != PARLEY_OK && engine)
+        engine->type->fail(engine, error);
+    int exit_code = status == PARLEY_OK                          ? (first ? report : code)(run)
+                    : !engine || engine->rank == engine->speaker ? fail(command, error)
+                                                                 : fail_code(error);
+    fflush(NULL);
+    pl_engine_close(engine);
+    guard_ending(exit_code);
+    return exit_code;
+}
+
 /* A stream is not read first: it is learnt as it comes. */
 static parley_status work_stream(run *run, parley_error *error) {
     fit_catch_signals();
     parley_status status =
         parley_train_stream(run->data_path, run->settings, on_progress, run, &run->model, &run->summary, error);
     return status == PARLEY_OK ? parley_model_save(run->model, run->settings->model, error) : status;
+}
+
+static parley_status save(const void *user, parley_error *error) {
+    const run *run = user;
+    return parley_model_save(run->model, run->settings->model, error);
 }
 
 static parley_status work(run *run, parley_error *error) {
@@ -100,16 +136,17 @@ static parley_status work(run *run, parley_error *error) {
         return status;
     if (pl_streams(settings))
         return work_stream(run, error);
+    status = fit_open(settings, &run->engine, error);
+    if (status != PARLEY_OK)
+        return status;
     status = read_data(run->data_path, settings, settings->quiet ? NULL : tell_error_output, &run->data, error);
     run->read_seconds = pl_now() - run->started;
     if (status != PARLEY_OK)
         return status;
     fit_catch_signals();
-    status = parley_train(run->data, settings, on_progress, run, &run->model, &run->summary, error);
+    status = pl_train_rank(run->engine, run->data, settings, on_progress, run, &run->model, &run->summary, error);
     progress_close(&run->view);
-    if (status == PARLEY_OK)
-        status = parley_model_save(run->model, settings->model, error);
-    return status;
+    return status == PARLEY_OK ? fit_save(run->engine, save, run, error) : status;
 }
 
 static json_t *summary_json(const run *run) {
@@ -179,7 +216,8 @@ static void print_summary(const run *run) {
     print_field(file, "model", "%s", run->settings->model);
 }
 
-static int exit_code(const run *run) {
+static int exit_code(const void *user) {
+    const run *run = user;
     bool limit_asked_for = run->view.last.target == 0 || pl_streams(run->settings); /* a replay takes it from its log */
     switch (run->summary.stop) {
     case PARLEY_CONVERGED:
@@ -190,7 +228,8 @@ static int exit_code(const run *run) {
     }
 }
 
-static int report(const run *run) {
+static int report(const void *user) {
+    const run *run = user;
     if (run->summary.stop == PARLEY_INTERRUPTED)
         fprintf(stderr, "interrupted: the best model so far is in %s\n", run->settings->model);
     if (run->settings->json) {
@@ -214,7 +253,7 @@ int train_run(const arguments *arguments) {
     signal(SIGPIPE, SIG_IGN); /* whoever reads our progress may go away; the model must still be written */
     parley_status status = work(&run, &error);
     signal(SIGPIPE, SIG_DFL);
-    int code = status == PARLEY_OK ? report(&run) : fail(run.command, &error);
+    int code = fit_end(run.command, run.engine, status, &error, report, exit_code, &run);
     parley_model_free(run.model);
     parley_data_free(run.data);
     return code;

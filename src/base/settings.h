@@ -56,7 +56,7 @@ struct parley_settings {
     uint64_t rounds;
     double seconds;
     uint64_t evaluate_every;
-    double exchange_delay;
+    double exchange_delay, deadline;
     char validation[PL_TEXT];
     double validation_fraction;
     uint64_t metric; /* by its choices */

@@ -3,7 +3,9 @@
 
 #include <string.h>
 
-const pl_engine_type *const pl_engines[] = {&pl_engine_threads};
+#include "engine/launched.h"
+
+const pl_engine_type *const pl_engines[] = {&pl_engine_threads, &pl_engine_mpi};
 const unsigned pl_engines_count = sizeof pl_engines / sizeof *pl_engines;
 
 const pl_engine_type *pl_engine_find(const char *name) {
@@ -11,6 +13,13 @@ const pl_engine_type *pl_engine_find(const char *name) {
         if (strcmp(pl_engines[i]->name, name) == 0)
             return pl_engines[i];
     return NULL;
+}
+
+parley_status pl_engine_open(const parley_settings *settings, pl_engine **out, parley_error *error) {
+    const pl_engine_type *type = pl_engine_find(settings->engine);
+    if (!type)
+        type = pl_launched_module() ? &pl_engine_mpi : &pl_engine_threads;
+    return type->open(settings, out, error);
 }
 
 void pl_engine_close(pl_engine *engine) {

@@ -42,13 +42,16 @@ typedef struct pl_engine_type {
 struct pl_engine {
     const pl_engine_type *type;
     unsigned rank, ranks, threads;
-    double deadline; /* seconds that a take waits */
+    double deadline;  /* seconds that a take waits */
+    unsigned speaker; /* the rank that tells the user: 0, or after a failure the lowest that is left */
 };
 
-extern const pl_engine_type pl_engine_threads;
+extern const pl_engine_type pl_engine_threads, pl_engine_mpi;
 extern const pl_engine_type *const pl_engines[];
 extern const unsigned pl_engines_count;
 const pl_engine_type *pl_engine_find(const char *name); /* or NULL */
+/* The engine that the settings name; auto: mpi in a process that MPI started, else threads. */
+parley_status pl_engine_open(const parley_settings *settings, pl_engine **out, parley_error *error);
 
 /* One process, all its ranks inside: `out` gets `ranks` engines of `threads` threads each (0: all cores). */
 parley_status pl_threads_open(pl_engine **out, unsigned ranks, unsigned threads, double deadline, parley_error *error);

@@ -9,9 +9,8 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "engine/engine.h"
+#include "engine/converse.h"
 
-#define DEADLINE 60.0 /* seconds to wait for another rank */
 #define ANYBODY UINT_MAX
 
 typedef struct message {
@@ -32,39 +31,11 @@ typedef struct hub {
     unsigned ranks;
 } hub;
 
-/* Lets at most so many tasks of a conversation compute at a time. */
-typedef struct gate {
-    pthread_mutex_t mutex;
-    pthread_cond_t opened;
-    unsigned places;
-} gate;
-
 typedef struct threads_engine {
     pl_engine base;
     pl_pool *pool;
     hub *hub;
 } threads_engine;
-
-static _Thread_local gate *my_gate; /* of the conversation that this thread takes part in; NULL: none */
-
-static void enter(gate *gate) {
-    if (!gate)
-        return;
-    pthread_mutex_lock(&gate->mutex);
-    while (gate->places == 0)
-        pthread_cond_wait(&gate->opened, &gate->mutex);
-    gate->places--;
-    pthread_mutex_unlock(&gate->mutex);
-}
-
-static void leave(gate *gate) {
-    if (!gate)
-        return;
-    pthread_mutex_lock(&gate->mutex);
-    gate->places++;
-    pthread_cond_signal(&gate->opened);
-    pthread_mutex_unlock(&gate->mutex);
-}
 
 static parley_status post(pl_engine *engine, unsigned to, unsigned channel, const void *data, uint64_t bytes,
                           parley_error *error) {
@@ -113,7 +84,7 @@ static parley_status receive(pl_engine *engine, unsigned from, unsigned channel,
     pthread_mutex_lock(&hub->mutex);
     while (!hub->failed && !(got = find(&hub->inbox[engine->rank], from, channel)) && !late) {
         if (!left)
-            leave(my_gate);
+            pl_converse_leave();
         left = true;
         late = pthread_cond_timedwait(&hub->arrived, &hub->mutex, &limit) != 0;
     }
@@ -121,7 +92,7 @@ static parley_status receive(pl_engine *engine, unsigned from, unsigned channel,
     bool failed = hub->failed;
     pthread_mutex_unlock(&hub->mutex);
     if (left)
-        enter(my_gate);
+        pl_converse_enter();
     *out = got;
     if (failed)
         return pl_fail(error, failure.status, "%s", failure.sentence);
@@ -162,52 +133,6 @@ static parley_status take_any(pl_engine *engine, unsigned channel, unsigned *fro
 
 static void run(pl_engine *engine, pl_task task, void *context, unsigned tasks) {
     pl_pool_run(((threads_engine *)engine)->pool, task, context, tasks);
-}
-
-typedef struct speaker {
-    pthread_t thread;
-    gate *gate;
-    pl_task task;
-    void *context;
-    unsigned number;
-} speaker;
-
-static void idle(void *context, unsigned task) { (void)context, (void)task; }
-
-static void *speak(void *argument) {
-    speaker *speaker = argument;
-    my_gate = speaker->gate;
-    enter(my_gate);
-    speaker->task(speaker->context, speaker->number);
-    leave(my_gate);
-    return NULL;
-}
-
-static parley_status converse(pl_engine *engine, pl_task task, void *context, unsigned tasks, parley_error *error) {
-    gate gate = {.places = 0}; /* closed until all have begun, or none will */
-    speaker *speakers;
-    unsigned begun = 0;
-    parley_status status = pl_take(&speakers, tasks, sizeof *speakers, "tasks", error);
-    if (status != PARLEY_OK)
-        return status;
-    pthread_mutex_init(&gate.mutex, NULL);
-    pthread_cond_init(&gate.opened, NULL);
-    for (; begun < tasks && status == PARLEY_OK; begun += status == PARLEY_OK) {
-        speakers[begun] = (speaker){.gate = &gate, .task = task, .context = context, .number = begun};
-        if (pthread_create(&speakers[begun].thread, NULL, speak, &speakers[begun]) != 0)
-            status = pl_fail(error, PARLEY_NO_MEMORY, "cannot start thread %u of %u", begun + 1, tasks);
-    }
-    if (status != PARLEY_OK)
-        for (unsigned i = 0; i < begun; i++)
-            speakers[i].task = idle;
-    for (unsigned i = 0; i < engine->threads; i++)
-        leave(&gate);
-    for (unsigned i = 0; i < begun; i++)
-        pthread_join(speakers[i].thread, NULL);
-    pthread_cond_destroy(&gate.opened);
-    pthread_mutex_destroy(&gate.mutex);
-    pl_free(speakers);
-    return status;
 }
 
 static double now(pl_engine *engine) {
@@ -272,7 +197,7 @@ static parley_status open_rank(threads_engine **out, hub *hub, unsigned rank, un
         pl_free(this);
     if (status != PARLEY_OK)
         return status;
-    this->base = (pl_engine){&pl_engine_threads, rank, hub->ranks, pl_pool_threads(this->pool), deadline};
+    this->base = (pl_engine){&pl_engine_threads, rank, hub->ranks, pl_pool_threads(this->pool), deadline, 0};
     this->hub = hub;
     hub->open++;
     *out = this;
@@ -300,7 +225,7 @@ parley_status pl_threads_open(pl_engine **out, unsigned ranks, unsigned threads,
 }
 
 static parley_status open_engine(const parley_settings *settings, pl_engine **out, parley_error *error) {
-    return pl_threads_open(out, 1, (unsigned)settings->threads, DEADLINE, error);
+    return pl_threads_open(out, 1, (unsigned)settings->threads, settings->deadline, error);
 }
 
 const pl_engine_type pl_engine_threads = {
@@ -311,7 +236,7 @@ const pl_engine_type pl_engine_threads = {
     .take = take,
     .take_any = take_any,
     .run = run,
-    .converse = converse,
+    .converse = pl_converse,
     .now = now,
     .fail = fail,
     .close = close_engine,

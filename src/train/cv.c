@@ -16,7 +16,6 @@
 #define FOLD_STREAM 0x666f6c64u /* stream number of the folds, apart from any worker's */
 #define FOLD_WAVE_BYTES (1u << 20)
 #define MOST_FOLDS 1000
-#define DEADLINE 60.0
 
 typedef struct labelled {
     double label;
@@ -207,7 +206,7 @@ static parley_status cross(crossing *crossing, unsigned f, parley_error *error) 
     if (status == PARLEY_OK)
         status = copy_rows(crossing, f, true, &own, error);
     if (status == PARLEY_OK)
-        status = pl_threads_open(&engine, 1, 1, DEADLINE, error);
+        status = pl_threads_open(&engine, 1, 1, crossing->settings->deadline, error);
     if (status == PARLEY_OK) {
         pl_path_plan plan = {
             .lambdas = cv->lambdas, .count = cv->count, .all = true, .points_only = true, .score = own};
@@ -257,14 +256,10 @@ static parley_status cross_all(crossing *crossing, unsigned threads, parley_erro
 /* The lambdas: those that a path on all rows gets to. */
 static parley_status walk_all(const parley_data *data, const parley_settings *settings, parley_callback callback,
                               void *user, pl_cv *cv, parley_error *error) {
-    pl_engine *engine;
+    pl_engine *engine = NULL;
     pl_path *path = NULL;
     pl_path_plan plan = {.all = settings->full_path, .points_only = true};
-    parley_status status = pl_engine_find(settings->engine)->open(settings, &engine, error);
-    if (status != PARLEY_OK)
-        return status;
-    if (engine->ranks > 1)
-        status = pl_fail(error, PARLEY_BAD_USAGE, "cv runs in one process; start it without others");
+    parley_status status = pl_engine_threads.open(settings, &engine, error); /* folds are on threads, too */
     if (status == PARLEY_OK)
         status = pl_path_rank(engine, data, settings, &plan, callback, user, &path, error);
     pl_engine_close(engine);

@@ -49,8 +49,6 @@ static parley_status find_members(const parley_settings *settings, const pl_pres
         status = find("exchanges", "exchange", settings->exchange, &exchange, error);
     if (status == PARLEY_OK)
         status = find("engines", "engine", settings->engine, &engine, error);
-    if (status == PARLEY_OK && engine < 0)
-        status = unknown("engines", "engine", settings->engine, error);
     const pl_combine_type *named = combine < 0 ? preset->combine : pl_combines[combine];
     *method = (pl_method){preset->name,
                           local < 0 ? pl_preset_local(preset, settings, glm) : pl_locals[local],

@@ -553,7 +553,7 @@ parley_status parley_train(const parley_data *data, const parley_settings *setti
     *out = NULL;
     parley_status status = pl_train_check(settings, error);
     if (status == PARLEY_OK)
-        status = pl_engine_find(settings->engine)->open(settings, &engine, error);
+        status = pl_engine_open(settings, &engine, error);
     if (status != PARLEY_OK)
         return status;
     status = pl_train_rank(engine, data, settings, callback, user, out, summary, error);

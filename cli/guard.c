@@ -1,0 +1,147 @@
+/* guard.c: MPI's starters end all processes at once when one of them is killed, before any can say why. So a process
+ * that MPI started forks: the child does the work, and this one stays behind to see how it ends. The child's peers
+ * notice its death themselves (engine/watch.h) and tell the user; the guard only makes sure that nobody is left over:
+ * a child that is stopped, or does not come to an end, is killed when the deadline has passed. */
+#define _GNU_SOURCE /* pipe2 */
+#include "guard.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli.h"
+#include "engine/launched.h"
+
+#define TICK_MS 20
+#define FAREWELL_MS 5000 /* that the starter has to answer; it would not survive our going before that */
+#define GRACE 2.0        /* seconds: that peers have to tell the user, and MPI to end */
+
+static int words[2] = {-1, -1}; /* from the child: 's' it has started, a code: it is about to end with that */
+static volatile sig_atomic_t forwarded;
+static pid_t child;
+
+static void forward(int number) {
+    forwarded = number;
+    if (child > 0)
+        kill(child, number);
+}
+
+static void catch_signals(void) {
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+    struct sigaction action = {.sa_handler = forward};
+    sigemptyset(&action.sa_mask);
+    for (unsigned i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        sigaction(numbers[i], &action, NULL);
+}
+
+typedef struct watched {
+    double deadline, began, stopped, ending; /* when; negative: not */
+    bool started;
+    int code; /* that it is about to end with */
+} watched;
+
+static void listen_to(watched *this) {
+    unsigned char word[2];
+    struct pollfd polled = {words[0], POLLIN, 0};
+    if (poll(&polled, 1, TICK_MS) <= 0 || read(words[0], word, sizeof word) != sizeof word) {
+        if (polled.revents & POLLHUP)
+            pl_sleep(1e-3 * TICK_MS);
+        return;
+    }
+    this->started = this->started || word[0] == 's';
+    if (word[0] == 'e') {
+        this->ending = pl_now();
+        this->code = word[1];
+    }
+}
+
+/* Has the child had its time? */
+static bool overdue(const watched *this) {
+    double now = pl_now();
+    return (this->stopped >= 0 && now - this->stopped > this->deadline + GRACE) ||
+           (this->ending >= 0 && now - this->ending > GRACE) ||
+           (!this->started && this->ending < 0 && now - this->began > this->deadline + GRACE);
+}
+
+static int end_child(const watched *this) {
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    if (this->ending >= 0)
+        return this->code;
+    if (!this->started && pl_launched_rank() == 0)
+        fprintf(stderr, "parley: the ranks did not all get through MPI's start within %g seconds\n", this->deadline);
+    return EXIT_LOST;
+}
+
+/* MPICH's starter takes a process that ends without this for one that died, and kills the others before they have
+ * ended: so it is told in PMI-1's words that all is well, where MPI itself was left as it was. */
+static int leave(int code) {
+    static const char goodbye[] = "cmd=finalize\n";
+    int starter = pl_launched_starter();
+    char answer[64];
+    struct pollfd polled = {starter, POLLIN, 0};
+    signal(SIGPIPE, SIG_IGN);
+    if (code != EXIT_DONE && starter >= 0 && write(starter, goodbye, sizeof goodbye - 1) > 0 &&
+        poll(&polled, 1, FAREWELL_MS) > 0 && read(starter, answer, sizeof answer) < 0)
+        return code;
+    return code;
+}
+
+static int keep_guard(double deadline) {
+    watched this = {.deadline = deadline, .began = pl_now(), .stopped = -1, .ending = -1};
+    int status;
+    catch_signals();
+    prctl(PR_SET_NAME, "parley-guard");
+    for (;;) {
+        pid_t changed = waitpid(child, &status, WNOHANG | WUNTRACED | WCONTINUED);
+        if (changed == child && WIFEXITED(status))
+            return WEXITSTATUS(status);
+        if (changed == child && WIFSIGNALED(status))
+            break;
+        if (changed == child)
+            this.stopped = WIFSTOPPED(status) ? pl_now() : -1;
+        if (overdue(&this))
+            return end_child(&this);
+        listen_to(&this);
+    }
+    if (this.ending >= 0)
+        return this.code;
+    pl_sleep(GRACE); /* whoever ends first has all others killed */
+    return EXIT_LOST;
+}
+
+void guard_start(double deadline) {
+    const char *launched = pl_launched_module();
+    if (!launched || pl_launched_ranks() == 1 || pipe2(words, O_CLOEXEC) != 0)
+        return;
+    pid_t parent = getpid();
+    child = fork();
+    if (child > 0) {
+        close(words[1]);
+        _exit(leave(keep_guard(deadline)));
+    }
+    if (child < 0)
+        return; /* unguarded, then */
+    close(words[0]);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(EXIT_LOST);
+}
+
+static void tell(char word, int code) {
+    char text[2] = {word, (char)code};
+    if (words[1] >= 0 && write(words[1], text, sizeof text) < 0)
+        words[1] = -1;
+}
+
+void guard_started(void) { tell('s', 0); }
+
+void guard_ending(int code) { tell('e', code); }

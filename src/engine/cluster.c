@@ -1,0 +1,367 @@
+/* cluster.c: the engine `mpi`: processes that MPI started, on any number of machines. Messages go by MPI's non-blocking
+ * calls, with a polite wait; failures go by the watch (watch.h), because MPI notices none.
+ *
+ * A message is cut into pieces of PIECE bytes; the last is shorter, and may be empty. Channels are tags. */
+#define _GNU_SOURCE /* dladdr */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "engine/collective.h"
+#include "engine/converse.h"
+#include "engine/launched.h"
+#include "engine/mpi.h"
+#include "engine/watch.h"
+
+#define PIECE ((uint64_t)64 << 20)
+#define EAGER_SECONDS 2e-4 /* a wait spins for so long, */
+#define LEAST_NAP 2e-5     /* then sleeps, */
+#define MOST_NAP 5e-4      /* and ever longer */
+#define MOST_PATH 4096
+#define ADDRESS_TAG 32000
+
+/* A piece that is on its way. */
+typedef struct piece {
+    struct piece *next;
+    pl_mpi_request request;
+    char data[];
+} piece;
+
+typedef struct cluster {
+    pl_engine base;
+    pl_pool *pool;
+    const pl_mpi *mpi;
+    pl_watch *watch;
+    pthread_mutex_t mutex; /* around every call of MPI */
+    piece *sent;
+} cluster;
+
+static parley_status fail_mpi(const cluster *this, int code, const char *what, parley_error *error) {
+    char text[200];
+    this->mpi->text(code, text, sizeof text);
+    return pl_fail(error, PARLEY_NO_PEER, "%s cannot %s: %s", this->mpi->library, what, text);
+}
+
+/* Lets go of pieces that have arrived. The mutex is held. */
+static void reap(cluster *this) {
+    for (piece **at = &this->sent; *at;) {
+        piece *piece = *at;
+        int done = 0;
+        if (this->mpi->test(&piece->request, &done, NULL) == 0 && !done) {
+            at = &piece->next;
+            continue;
+        }
+        *at = piece->next;
+        pl_free(piece);
+    }
+}
+
+static parley_status post_piece(cluster *this, unsigned to, int tag, const char *data, uint64_t bytes,
+                                parley_error *error) {
+    piece *new = pl_alloc(1, sizeof *new + bytes);
+    if (!new)
+        return pl_fail_memory(error, "a message", bytes);
+    memcpy(new->data, data, bytes);
+    int code = this->mpi->send(new->data, (int)bytes, to, tag, &new->request);
+    if (code != 0) {
+        pl_free(new);
+        return fail_mpi(this, code, "send", error);
+    }
+    new->next = this->sent;
+    this->sent = new;
+    return PARLEY_OK;
+}
+
+static parley_status post(pl_engine *engine, unsigned to, unsigned channel, const void *data, uint64_t bytes,
+                          parley_error *error) {
+    cluster *this = (cluster *)engine;
+    parley_status status = PARLEY_OK;
+    pthread_mutex_lock(&this->mutex);
+    reap(this);
+    for (uint64_t done = 0; done <= bytes && status == PARLEY_OK; done += PIECE)
+        status = post_piece(this, to, (int)channel, (const char *)data + done,
+                            bytes - done < PIECE ? bytes - done : PIECE, error);
+    pthread_mutex_unlock(&this->mutex);
+    return status;
+}
+
+/* One turn of a wait that began at `began`: spins at first, then sleeps. */
+static void pause_for(double began, double *nap) {
+    if (pl_now() - began < EAGER_SECONDS)
+        sched_yield();
+    else {
+        pl_sleep(*nap);
+        *nap = *nap * 1.5 < MOST_NAP ? *nap * 1.5 : MOST_NAP;
+    }
+}
+
+/* Something to wait for: true when it is there, or when it failed with a code. */
+typedef bool (*condition)(cluster *this, void *context, int *code);
+
+static parley_status wait_until(cluster *this, condition there, void *context, unsigned from, parley_error *error) {
+    double began = pl_now(), nap = LEAST_NAP;
+    bool done = false, left = false;
+    int code = 0;
+    parley_error cause;
+    for (;;) {
+        pthread_mutex_lock(&this->mutex);
+        done = there(this, context, &code);
+        if (!done)
+            reap(this);
+        pthread_mutex_unlock(&this->mutex);
+        if (done || (this->watch && pl_watch_failed(this->watch, &cause)))
+            break;
+        if (!left) {
+            pl_converse_leave();
+            if (this->watch)
+                pl_watch_waits(this->watch, from);
+        }
+        left = true;
+        if (pl_now() - began > this->base.deadline) {
+            if (this->watch && from < this->base.ranks)
+                pl_watch_late(this->watch, from);
+            if (!this->watch || !pl_watch_failed(this->watch, &cause))
+                pl_fail(&cause, PARLEY_NO_PEER, "rank %u sent nothing for %g seconds", from, this->base.deadline);
+            break;
+        }
+        pause_for(began, &nap);
+    }
+    if (left) {
+        pl_converse_enter();
+        if (this->watch)
+            pl_watch_waits(this->watch, this->base.rank);
+    }
+    if (!done)
+        return pl_fail(error, cause.status, "%s", cause.sentence);
+    return code == 0 ? PARLEY_OK : fail_mpi(this, code, "receive", error);
+}
+
+typedef struct arrival {
+    pl_mpi_request request;
+    int tag, bytes;
+    unsigned from;
+} arrival;
+
+static bool received(cluster *this, void *context, int *code) {
+    arrival *arrival = context;
+    int done = 0;
+    *code = this->mpi->test(&arrival->request, &done, &arrival->bytes);
+    return done || *code != 0;
+}
+
+static bool found(cluster *this, void *context, int *code) {
+    arrival *arrival = context;
+    int there = 0;
+    *code = this->mpi->probe(arrival->tag, &there, &arrival->from, &arrival->bytes);
+    return there || *code != 0;
+}
+
+/* The next piece, of at most `bytes` bytes; `got`: of how many. */
+static parley_status take_piece(cluster *this, unsigned from, int tag, char *data, uint64_t bytes, uint64_t *got,
+                                parley_error *error) {
+    arrival arrival = {.from = from};
+    pthread_mutex_lock(&this->mutex);
+    int code = this->mpi->receive(data, (int)bytes, from, tag, &arrival.request);
+    pthread_mutex_unlock(&this->mutex);
+    if (code != 0)
+        return fail_mpi(this, code, "receive", error);
+    parley_status status = wait_until(this, received, &arrival, from, error);
+    *got = (uint64_t)arrival.bytes;
+    return status;
+}
+
+static parley_status take(pl_engine *engine, unsigned from, unsigned channel, void *data, uint64_t bytes,
+                          parley_error *error) {
+    cluster *this = (cluster *)engine;
+    parley_status status = PARLEY_OK;
+    for (uint64_t done = 0, got = 0; done <= bytes && status == PARLEY_OK; done += PIECE) {
+        uint64_t due = bytes - done < PIECE ? bytes - done : PIECE;
+        status = take_piece(this, from, (int)channel, (char *)data + done, due, &got, error);
+        if (status == PARLEY_OK && got != due)
+            status = pl_fail(error, PARLEY_BROKEN, "rank %u sent %llu bytes where %llu were due", from,
+                             (unsigned long long)(done + got), (unsigned long long)bytes);
+    }
+    return status;
+}
+
+static parley_status take_any(pl_engine *engine, unsigned channel, unsigned *from, pl_span *data, uint64_t *bytes,
+                              parley_error *error) {
+    cluster *this = (cluster *)engine;
+    arrival arrival = {.tag = (int)channel};
+    parley_status status = wait_until(this, found, &arrival, engine->ranks, error);
+    uint64_t got = (uint64_t)arrival.bytes, next = got;
+    *from = arrival.from;
+    *bytes = 0;
+    while (status == PARLEY_OK) {
+        if (!pl_span_reserve(data, *bytes + next + 1))
+            return pl_fail_memory(error, "a message", *bytes + next);
+        status = take_piece(this, *from, (int)channel, (char *)data->data + *bytes, next, &got, error);
+        *bytes += got;
+        if (got < PIECE)
+            break;
+        next = PIECE;
+    }
+    return status;
+}
+
+static void run(pl_engine *engine, pl_task task, void *context, unsigned tasks) {
+    pl_pool_run(((cluster *)engine)->pool, task, context, tasks);
+}
+
+static double now(pl_engine *engine) {
+    (void)engine;
+    return pl_now();
+}
+
+static void fail(pl_engine *engine, const parley_error *error) {
+    cluster *this = (cluster *)engine;
+    if (!this->watch)
+        return;
+    pl_watch_fail(this->watch, error);
+    engine->speaker = pl_watch_speaker(this->watch);
+}
+
+static bool all_arrived(cluster *this, void *context, int *code) {
+    (void)context, (void)code;
+    return this->sent == NULL;
+}
+
+static void close_engine(pl_engine *engine) {
+    cluster *this = (cluster *)engine;
+    parley_error ignored;
+    if (pl_barrier(engine, &ignored) != PARLEY_OK || /* nobody leaves while others still wait */
+        wait_until(this, all_arrived, NULL, engine->rank, &ignored) != PARLEY_OK) {
+        this->mpi->abandon();
+        if (this->watch)
+            pl_watch_part(this->watch);
+    }
+    pl_watch_close(this->watch);
+    pl_pool_close(this->pool);
+    pthread_mutex_destroy(&this->mutex);
+    pl_free(this);
+}
+
+static const pl_mpi *load(const char *folder, const char *below, const char *name, char why[MOST_PATH]) {
+    char path[MOST_PATH];
+    if (snprintf(path, sizeof path, "%s%s/%s", folder, below, name) >= (int)sizeof path)
+        return NULL;
+    void *module = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+    const pl_mpi *mpi = module ? dlsym(module, PL_MPI_SYMBOL) : NULL;
+    if (mpi && mpi->version == PL_MPI_CALLS)
+        return mpi;
+    const char *reason = module ? "it is of another version" : dlerror();
+    if (access(path, F_OK) == 0) /* else it is only not here */
+        snprintf(why, MOST_PATH, "%s", reason);
+    return NULL;
+}
+
+/* Beside this library or program, where it was built, or in lib/parley, where it was installed. */
+static parley_status find_module(const char *name, const pl_mpi **out, parley_error *error) {
+    static const char *const below[] = {"", "/parley", "/../lib/parley", "/../" PARLEY_LIBDIR "/parley"};
+    char program[MOST_PATH] = "", library[MOST_PATH] = "", why[MOST_PATH] = "it is not there";
+    Dl_info info;
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    program[length > 0 ? length : 0] = '\0';
+    if (dladdr(below, &info) && info.dli_fname)
+        snprintf(library, sizeof library, "%s", info.dli_fname);
+    const char *folders[] = {pl_launched_folder(), library, program};
+    *out = NULL;
+    for (unsigned f = 0; f < 3; f++) {
+        char folder[MOST_PATH];
+        snprintf(folder, sizeof folder, "%s", folders[f] ? folders[f] : "");
+        char *slash = strrchr(folder, '/');
+        if (f > 0 && slash)
+            *slash = '\0';
+        for (unsigned b = 0; b < sizeof below / sizeof *below && *folder && !*out; b++)
+            *out = load(folder, below[b], name, why);
+    }
+    if (*out)
+        return PARLEY_OK;
+    return pl_fail(error, PARLEY_NO_FILE,
+                   "this process was started by MPI, but the module %s cannot be opened: %.500s; install the MPI "
+                   "library's development package and build parley again",
+                   name, why);
+}
+
+/* All ranks but the first learn where the watch is by MPI. */
+static parley_status open_watch(cluster *this, parley_error *error) {
+    pl_engine *engine = &this->base;
+    char address[PL_WATCH_ADDRESS] = "";
+    parley_status status = PARLEY_OK;
+    if (engine->ranks == 1)
+        return status;
+    if (engine->rank > 0) {
+        status = take(engine, 0, ADDRESS_TAG, address, sizeof address, error);
+        return status == PARLEY_OK
+                   ? pl_watch_join(&this->watch, engine->rank, engine->ranks, engine->deadline, address, error)
+                   : status;
+    }
+    status = pl_watch_listen(&this->watch, engine->ranks, engine->deadline, address, error);
+    for (unsigned r = 1; r < engine->ranks && status == PARLEY_OK; r++)
+        status = post(engine, r, ADDRESS_TAG, address, sizeof address, error);
+    return status == PARLEY_OK ? pl_watch_gather(this->watch, error) : status;
+}
+
+static void give_up(cluster *this) {
+    pl_watch_close(this->watch);
+    pl_pool_close(this->pool);
+    pthread_mutex_destroy(&this->mutex);
+    pl_free(this);
+}
+
+/* Cores are shared out among the processes of a machine. */
+static unsigned threads_each(void) {
+    unsigned cores = pl_cores(), here = pl_launched_here();
+    return cores > here ? cores / here : 1;
+}
+
+static parley_status open_engine(const parley_settings *settings, pl_engine **out, parley_error *error) {
+    const char *module = pl_launched_module();
+    cluster *this;
+    *out = NULL;
+    if (!module)
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "--engine mpi: this process was not started by MPI; use mpiexec -n 4 parley ..., or parley "
+                       "launch -n 4 -- ...");
+    parley_status status = pl_take(&this, 1, sizeof *this, "an engine", error);
+    if (status != PARLEY_OK)
+        return status;
+    this->base = (pl_engine){.type = &pl_engine_mpi, .ranks = 1, .deadline = settings->deadline};
+    pthread_mutex_init(&this->mutex, NULL);
+    status = find_module(module, &this->mpi, error);
+    if (status == PARLEY_OK) {
+        int code = this->mpi->begin(&this->base.rank, &this->base.ranks);
+        if (code != 0)
+            status = fail_mpi(this, code, "begin", error);
+    }
+    if (status == PARLEY_OK)
+        status = pl_pool_open(&this->pool, settings->threads ? (unsigned)settings->threads : threads_each(), error);
+    if (status == PARLEY_OK) {
+        this->base.threads = pl_pool_threads(this->pool);
+        status = open_watch(this, error);
+    }
+    if (status != PARLEY_OK) {
+        give_up(this);
+        return status;
+    }
+    *out = &this->base;
+    return PARLEY_OK;
+}
+
+const pl_engine_type pl_engine_mpi = {
+    .name = "mpi",
+    .help = "workers in processes that MPI started, on one machine or many",
+    .open = open_engine,
+    .post = post,
+    .take = take,
+    .take_any = take_any,
+    .run = run,
+    .converse = pl_converse,
+    .now = now,
+    .fail = fail,
+    .close = close_engine,
+};

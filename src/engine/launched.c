@@ -1,0 +1,41 @@
+/* launched.c: MPICH's mpiexec, and everything that speaks its PMI-1 (`parley launch`, Slurm's pmi2), set PMI_*; Open
+ * MPI's mpiexec sets OMPI_*. */
+#include "engine/launched.h"
+
+#include <stdlib.h>
+
+static const char *const mpich[] = {"PMI_RANK", "PMI_ID", "PMI_FD", "PMI_PORT"};
+
+const char *pl_launched_module(void) {
+    if (getenv("OMPI_COMM_WORLD_SIZE"))
+        return "parley-openmpi.so";
+    for (unsigned i = 0; i < sizeof mpich / sizeof *mpich; i++)
+        if (getenv(mpich[i]))
+            return "parley-mpich.so";
+    return NULL;
+}
+
+/* The first of these that is set. */
+static int number(const char *const names[3], int otherwise) {
+    for (unsigned i = 0; i < 3; i++) {
+        const char *text = getenv(names[i]);
+        if (text && *text)
+            return atoi(text);
+    }
+    return otherwise;
+}
+
+int pl_launched_rank(void) { return number((const char *const[]){"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMI_ID"}, -1); }
+
+int pl_launched_ranks(void) {
+    return number((const char *const[]){"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PARLEY_RANKS"}, 1);
+}
+
+int pl_launched_starter(void) { return number((const char *const[]){"PMI_FD", "PMI_FD", "PMI_FD"}, -1); }
+
+unsigned pl_launched_here(void) {
+    int here = number((const char *const[]){"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "PARLEY_RANKS_HERE"}, 1);
+    return here > 1 ? (unsigned)here : 1;
+}
+
+const char *pl_launched_folder(void) { return getenv("PARLEY_MODULES"); }

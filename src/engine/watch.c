@@ -1,0 +1,497 @@
+/* watch.c: a star of TCP connections around rank 0. Frames are short and rare: a beat of each rank now and then, and a
+ * sentence when something went wrong. Rank 0 hears of every failure first, takes the first for the cause, and tells
+ * all; if rank 0 itself is lost, the others know without being told. */
+#define _GNU_SOURCE /* getifaddrs, accept4 */
+#include "engine/watch.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+
+#define MOST_BEAT 1.0 /* seconds between two beats, at most */
+#define BEATS 8       /* in a deadline, at least */
+#define PART_SECONDS 2.0
+#define CAUSE_SECONDS 2.0 /* that rank 0 has to tell the cause */
+#define CONNECT_SECONDS 5.0
+
+typedef enum kind { HELLO = 1, BEAT, FAILED, LATE, CAUSE, BYE } kind;
+
+/* What is sent. */
+typedef struct frame {
+    uint8_t kind, status;
+    uint16_t speaker;
+    uint32_t rank; /* who is late, or is waited for */
+    uint64_t token;
+    char text[sizeof((parley_error *)0)->sentence];
+} frame;
+
+/* The other end of a connection. */
+typedef struct peer {
+    int socket; /* -1: gone, or never there */
+    unsigned waits;
+    double heard;
+    uint64_t got; /* bytes of the frame that is coming in */
+    bool left;    /* in good order */
+    char host[PL_WATCH_HOST];
+    frame frame;
+} peer;
+
+struct pl_watch {
+    unsigned rank, ranks;
+    double deadline, beat;
+    uint64_t token;
+    int listener, wake[2];
+    peer *peers; /* of rank 0: all; of the others: only rank 0's is used */
+    char host[PL_WATCH_HOST];
+    pthread_t thread;
+    bool running;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    bool closing, parted; /* this rank ends; the speaker has spoken */
+    atomic_bool failed;
+    atomic_uint waits;
+    unsigned speaker;
+    parley_error cause;
+};
+
+static bool is_first(const pl_watch *watch) { return watch->rank == 0; }
+
+/* Frames are smaller than any socket's buffer; one that does not fit is for somebody who does not read. */
+static void send_frame(const peer *peer, const frame *frame) {
+    if (peer->socket >= 0 && send(peer->socket, frame, sizeof *frame, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+        return;
+}
+
+static void send_all(const pl_watch *watch, const frame *frame) {
+    for (unsigned r = 0; r < (is_first(watch) ? watch->ranks : 1); r++)
+        send_frame(&watch->peers[r], frame);
+}
+
+/* The mutex is held. */
+static void set_cause(pl_watch *watch, const parley_error *cause, unsigned speaker) {
+    if (atomic_load(&watch->failed))
+        return;
+    watch->cause = *cause;
+    watch->speaker = speaker;
+    atomic_store(&watch->failed, true);
+    pthread_cond_broadcast(&watch->changed);
+    frame frame = {.kind = CAUSE, .status = (uint8_t)cause->status, .speaker = (uint16_t)speaker};
+    snprintf(frame.text, sizeof frame.text, "%s", cause->sentence);
+    send_all(watch, &frame); /* to rank 0 as well, who may wake up again and wonder */
+}
+
+/* The mutex is held. */
+static void lose(pl_watch *watch, unsigned rank, const char *how) {
+    parley_error cause;
+    pl_fail(&cause, PARLEY_NO_PEER, "rank %u on %s %s", rank, watch->peers[rank].host, how);
+    set_cause(watch, &cause, rank == 0 ? 1 : 0);
+}
+
+static void lose_silent(pl_watch *watch, unsigned rank) {
+    char how[128];
+    snprintf(how, sizeof how, "was not heard of for %g seconds: it is stopped or cut off", watch->deadline);
+    lose(watch, rank, how);
+}
+
+/* Whoever is late may only be waiting for somebody else: the one at the end of that chain is named. */
+static void lose_late(pl_watch *watch, unsigned rank) {
+    char how[128];
+    for (unsigned i = 0; i < watch->ranks; i++) {
+        unsigned next = rank == watch->rank ? atomic_load(&watch->waits) : watch->peers[rank].waits;
+        if (next == rank || next >= watch->ranks)
+            break;
+        rank = next;
+    }
+    snprintf(how, sizeof how, "kept others waiting for %g seconds; --deadline allows more", watch->deadline);
+    lose(watch, rank, how);
+}
+
+static void read_frame(pl_watch *watch, unsigned from, const frame *frame) {
+    parley_error cause = {.status = (parley_status)frame->status};
+    memcpy(cause.sentence, frame->text, sizeof cause.sentence);
+    cause.sentence[sizeof cause.sentence - 1] = '\0';
+    switch (frame->kind) {
+    case BEAT: watch->peers[from].waits = frame->rank; break;
+    case FAILED: set_cause(watch, &cause, 0); break;
+    case LATE:
+        if (frame->rank < watch->ranks)
+            lose_late(watch, frame->rank);
+        break;
+    case CAUSE: set_cause(watch, &cause, frame->speaker); break;
+    case BYE:
+        watch->peers[from].left = true;
+        watch->parted = watch->parted || from == watch->speaker;
+        pthread_cond_broadcast(&watch->changed);
+        if (is_first(watch) && watch->parted)
+            send_all(watch, frame); /* rank 0 speaks, or passes it on */
+        break;
+    default: break;
+    }
+}
+
+/* Reads what has come; the mutex is held. */
+static void hear(pl_watch *watch, unsigned from) {
+    peer *peer = &watch->peers[from];
+    for (;;) {
+        ssize_t got =
+            recv(peer->socket, (char *)&peer->frame + peer->got, sizeof peer->frame - peer->got, MSG_DONTWAIT);
+        if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+            return;
+        if (got <= 0) {
+            close(peer->socket);
+            peer->socket = -1;
+            if (!peer->left && !watch->closing)
+                lose(watch, from, "was lost: its process ended");
+            return;
+        }
+        peer->heard = pl_now();
+        peer->got += (uint64_t)got;
+        if (peer->got < sizeof peer->frame)
+            continue;
+        peer->got = 0;
+        read_frame(watch, from, &peer->frame);
+    }
+}
+
+static void beat_and_listen(pl_watch *watch, struct pollfd *polled, unsigned count) {
+    double now = pl_now();
+    pthread_mutex_lock(&watch->mutex);
+    for (unsigned r = 0; r < count; r++)
+        if (polled[r].fd >= 0 && polled[r].revents)
+            hear(watch, r);
+    for (unsigned r = 0; r < count; r++)
+        if (watch->peers[r].socket >= 0 && !watch->peers[r].left && now - watch->peers[r].heard > watch->deadline)
+            lose_silent(watch, r);
+    pthread_mutex_unlock(&watch->mutex);
+}
+
+static void *keep_watch(void *argument) {
+    pl_watch *watch = argument;
+    unsigned count = is_first(watch) ? watch->ranks : 1;
+    struct pollfd *polled = pl_alloc(count + 1, sizeof *polled);
+    double next = 0;
+    bool closing = polled == NULL;
+    while (!closing) {
+        double now = pl_now();
+        if (now >= next) {
+            send_all(watch, &(frame){.kind = BEAT, .rank = atomic_load(&watch->waits)});
+            next = now + watch->beat;
+        }
+        for (unsigned r = 0; r < count; r++)
+            polled[r] = (struct pollfd){watch->peers[r].socket, POLLIN, 0};
+        polled[count] = (struct pollfd){watch->wake[0], POLLIN, 0};
+        int left = (int)(1e3 * (next - now)) + 1;
+        if (poll(polled, count + 1, left) < 0 && errno != EINTR)
+            break;
+        beat_and_listen(watch, polled, count);
+        pthread_mutex_lock(&watch->mutex);
+        closing = watch->closing;
+        pthread_mutex_unlock(&watch->mutex);
+    }
+    pl_free(polled);
+    return NULL;
+}
+
+static parley_status fail_network(parley_error *error, const char *what) {
+    return pl_fail(error, PARLEY_NO_PEER, "cannot %s: %s", what, strerror(errno));
+}
+
+static void set_up_socket(int socket) {
+    int yes = 1;
+    setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    fcntl(socket, F_SETFL, fcntl(socket, F_GETFL) | O_NONBLOCK);
+}
+
+static parley_status start(pl_watch *watch, parley_error *error) {
+    double now = pl_now();
+    for (unsigned r = 0; r < watch->ranks; r++)
+        watch->peers[r].heard = now;
+    if (pipe2(watch->wake, O_CLOEXEC | O_NONBLOCK) != 0)
+        return fail_network(error, "watch the other ranks");
+    if (pthread_create(&watch->thread, NULL, keep_watch, watch) != 0)
+        return pl_fail(error, PARLEY_NO_MEMORY, "cannot start a thread that watches the other ranks");
+    watch->running = true;
+    return PARLEY_OK;
+}
+
+static parley_status make(pl_watch **out, unsigned rank, unsigned ranks, double deadline, parley_error *error) {
+    pl_watch *watch;
+    parley_status status = pl_take(&watch, 1, sizeof *watch, "the watch", error);
+    if (status != PARLEY_OK)
+        return status;
+    *watch = (pl_watch){.rank = rank, .ranks = ranks, .deadline = deadline, .listener = -1, .wake = {-1, -1}};
+    watch->beat = deadline / BEATS < MOST_BEAT ? deadline / BEATS : MOST_BEAT;
+    atomic_store(&watch->waits, rank);
+    status = pl_take(&watch->peers, ranks, sizeof *watch->peers, "the watch", error);
+    if (status != PARLEY_OK) {
+        pl_free(watch);
+        return status;
+    }
+    pthread_mutex_init(&watch->mutex, NULL);
+    pthread_cond_init(&watch->changed, NULL);
+    if (gethostname(watch->host, sizeof watch->host - 1) != 0)
+        snprintf(watch->host, sizeof watch->host, "unknown");
+    for (unsigned r = 0; r < ranks; r++) {
+        watch->peers[r].socket = -1;
+        watch->peers[r].waits = r;
+        snprintf(watch->peers[r].host, PL_WATCH_HOST, "%s", r == rank ? watch->host : "unknown");
+    }
+    *out = watch;
+    return PARLEY_OK;
+}
+
+/* "host token port address address ..." */
+static void write_address(const pl_watch *watch, unsigned port, char address[PL_WATCH_ADDRESS]) {
+    struct ifaddrs *list = NULL;
+    int used = snprintf(address, PL_WATCH_ADDRESS, "%s %llx %u 127.0.0.1", watch->host,
+                        (unsigned long long)watch->token, port);
+    if (getifaddrs(&list) != 0)
+        return;
+    for (struct ifaddrs *at = list; at && used + INET_ADDRSTRLEN + 2 < PL_WATCH_ADDRESS; at = at->ifa_next) {
+        char text[INET_ADDRSTRLEN];
+        if (!at->ifa_addr || at->ifa_addr->sa_family != AF_INET)
+            continue;
+        const struct sockaddr_in *of = (const struct sockaddr_in *)(const void *)at->ifa_addr;
+        if (ntohl(of->sin_addr.s_addr) >> 24 == 127 || !inet_ntop(AF_INET, &of->sin_addr, text, sizeof text))
+            continue;
+        used += snprintf(address + used, PL_WATCH_ADDRESS - (size_t)used, " %s", text);
+    }
+    freeifaddrs(list);
+}
+
+parley_status pl_watch_listen(pl_watch **out, unsigned ranks, double deadline, char address[PL_WATCH_ADDRESS],
+                              parley_error *error) {
+    pl_watch *watch;
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY)};
+    socklen_t size = sizeof at;
+    *out = NULL;
+    parley_status status = make(&watch, 0, ranks, deadline, error);
+    if (status != PARLEY_OK)
+        return status;
+    watch->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (watch->listener < 0 || bind(watch->listener, (struct sockaddr *)&at, sizeof at) != 0 ||
+        listen(watch->listener, (int)ranks) != 0 || getsockname(watch->listener, (struct sockaddr *)&at, &size) != 0 ||
+        getrandom(&watch->token, sizeof watch->token, 0) != sizeof watch->token) {
+        status = fail_network(error, "listen for the other ranks");
+        pl_watch_close(watch);
+        return status;
+    }
+    write_address(watch, ntohs(at.sin_port), address);
+    *out = watch;
+    return PARLEY_OK;
+}
+
+/* Waits until the socket can be read, or written to; false: not in time. */
+static bool ready(int socket, short what, double until) {
+    struct pollfd polled = {socket, what, 0};
+    double left = until - pl_now();
+    return left > 0 && poll(&polled, 1, (int)(1e3 * left) + 1) > 0;
+}
+
+static bool read_whole(int socket, void *data, uint64_t bytes, double until) {
+    for (uint64_t done = 0; done < bytes;) {
+        ssize_t got = ready(socket, POLLIN, until) ? recv(socket, (char *)data + done, bytes - done, 0) : 0;
+        if (got <= 0)
+            return false;
+        done += (uint64_t)got;
+    }
+    return true;
+}
+
+parley_status pl_watch_gather(pl_watch *watch, parley_error *error) {
+    double until = pl_now() + watch->deadline;
+    for (unsigned here = 1; here < watch->ranks;) {
+        frame hello;
+        int socket = ready(watch->listener, POLLIN, until) ? accept4(watch->listener, NULL, NULL, SOCK_CLOEXEC) : -1;
+        if (socket < 0)
+            break;
+        if (!read_whole(socket, &hello, sizeof hello, pl_now() + CONNECT_SECONDS) || hello.kind != HELLO ||
+            hello.token != watch->token || hello.rank == 0 || hello.rank >= watch->ranks ||
+            watch->peers[hello.rank].socket >= 0) {
+            close(socket); /* a stranger */
+            continue;
+        }
+        peer *peer = &watch->peers[hello.rank];
+        set_up_socket(socket);
+        peer->socket = socket;
+        snprintf(peer->host, sizeof peer->host, "%.*s", PL_WATCH_HOST - 1, hello.text);
+        here++;
+    }
+    close(watch->listener);
+    watch->listener = -1;
+    for (unsigned r = 1; r < watch->ranks; r++)
+        if (watch->peers[r].socket < 0)
+            return pl_fail(error, PARLEY_NO_PEER, "rank %u did not come within %g seconds", r, watch->deadline);
+    return start(watch, error);
+}
+
+static int connect_to(const char *host, unsigned port, double until) {
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    int failure = 0, made = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    socklen_t size = sizeof failure;
+    if (made < 0 || inet_pton(AF_INET, host, &at.sin_addr) != 1)
+        failure = EINVAL;
+    else if (connect(made, (struct sockaddr *)&at, sizeof at) != 0 &&
+             (errno != EINPROGRESS || !ready(made, POLLOUT, until) ||
+              getsockopt(made, SOL_SOCKET, SO_ERROR, &failure, &size) != 0))
+        failure = ETIMEDOUT;
+    if (failure == 0)
+        return made;
+    if (made >= 0)
+        close(made);
+    return -1;
+}
+
+/* A listener that knows the token answers nothing, but a stranger's port would close: the first beat tells them apart.
+ */
+static bool greet(pl_watch *watch, int socket) {
+    frame hello = {.kind = HELLO, .rank = watch->rank, .token = watch->token};
+    snprintf(hello.text, sizeof hello.text, "%s", watch->host);
+    return send(socket, &hello, sizeof hello, MSG_NOSIGNAL) == sizeof hello;
+}
+
+parley_status pl_watch_join(pl_watch **out, unsigned rank, unsigned ranks, double deadline, const char *address,
+                            parley_error *error) {
+    pl_watch *watch;
+    char host[PL_WATCH_HOST], words[PL_WATCH_ADDRESS], *next = words, *word;
+    unsigned long long token;
+    unsigned port;
+    int used;
+    *out = NULL;
+    if (sscanf(address, "%63s %llx %u%n", host, &token, &port, &used) != 3)
+        return pl_fail(error, PARLEY_BROKEN, "rank 0 sent an address that makes no sense");
+    parley_status status = make(&watch, rank, ranks, deadline, error);
+    if (status != PARLEY_OK)
+        return status;
+    watch->token = token;
+    peer *first = &watch->peers[0];
+    snprintf(first->host, sizeof first->host, "%s", host);
+    snprintf(words, sizeof words, "%s", address + used);
+    bool local = strcmp(host, watch->host) == 0;
+    while (first->socket < 0 && (word = strtok_r(next, " ", &next))) {
+        if (strncmp(word, "127.", 4) == 0 && !local)
+            continue;
+        int socket = connect_to(word, port, pl_now() + (deadline < CONNECT_SECONDS ? deadline : CONNECT_SECONDS));
+        if (socket >= 0 && greet(watch, socket)) {
+            set_up_socket(socket);
+            first->socket = socket;
+        } else if (socket >= 0)
+            close(socket);
+    }
+    status = first->socket >= 0 ? start(watch, error)
+                                : pl_fail(error, PARLEY_NO_PEER,
+                                          "rank %u on %s cannot connect to rank 0 on %s, port %u: is there a firewall?",
+                                          rank, watch->host, host, port);
+    if (status != PARLEY_OK) {
+        pl_watch_close(watch);
+        return status;
+    }
+    *out = watch;
+    return PARLEY_OK;
+}
+
+bool pl_watch_failed(pl_watch *watch, parley_error *error) {
+    if (!atomic_load(&watch->failed))
+        return false;
+    pthread_mutex_lock(&watch->mutex);
+    *error = watch->cause;
+    pthread_mutex_unlock(&watch->mutex);
+    return true;
+}
+
+/* Waits until `flag`, for so many seconds; the mutex is held. */
+static void wait_for(pl_watch *watch, const bool *flag, const atomic_bool *other, double seconds) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    double whole = (double)until.tv_sec + 1e-9 * (double)until.tv_nsec + seconds;
+    until.tv_sec = (time_t)whole;
+    until.tv_nsec = (long)(1e9 * (whole - (double)until.tv_sec));
+    while (!(flag && *flag) && !(other && atomic_load(other)))
+        if (pthread_cond_timedwait(&watch->changed, &watch->mutex, &until) != 0)
+            return;
+}
+
+void pl_watch_fail(pl_watch *watch, const parley_error *error) {
+    pthread_mutex_lock(&watch->mutex);
+    if (is_first(watch))
+        set_cause(watch, error, 0);
+    else if (!atomic_load(&watch->failed)) {
+        frame frame = {.kind = FAILED, .status = (uint8_t)error->status};
+        snprintf(frame.text, sizeof frame.text, "%s", error->sentence);
+        send_frame(&watch->peers[0], &frame);
+        wait_for(watch, NULL, &watch->failed, CAUSE_SECONDS);
+        set_cause(watch, error, watch->rank); /* rank 0 does not answer */
+    }
+    pthread_mutex_unlock(&watch->mutex);
+}
+
+void pl_watch_late(pl_watch *watch, unsigned from) {
+    pthread_mutex_lock(&watch->mutex);
+    if (is_first(watch))
+        lose_late(watch, from);
+    else if (!atomic_load(&watch->failed)) {
+        send_frame(&watch->peers[0], &(frame){.kind = LATE, .rank = from});
+        wait_for(watch, NULL, &watch->failed, CAUSE_SECONDS);
+        if (!atomic_load(&watch->failed))
+            lose_silent(watch, 0);
+    }
+    pthread_mutex_unlock(&watch->mutex);
+}
+
+void pl_watch_waits(pl_watch *watch, unsigned from) { atomic_store(&watch->waits, from); }
+
+unsigned pl_watch_speaker(pl_watch *watch) {
+    pthread_mutex_lock(&watch->mutex);
+    unsigned speaker = watch->speaker;
+    pthread_mutex_unlock(&watch->mutex);
+    return speaker;
+}
+
+void pl_watch_part(pl_watch *watch) {
+    pthread_mutex_lock(&watch->mutex);
+    if (watch->speaker == watch->rank)
+        send_all(watch, &(frame){.kind = BYE});
+    else
+        wait_for(watch, &watch->parted, NULL, PART_SECONDS);
+    pthread_mutex_unlock(&watch->mutex);
+}
+
+void pl_watch_close(pl_watch *watch) {
+    if (!watch)
+        return;
+    if (watch->running) {
+        pthread_mutex_lock(&watch->mutex);
+        watch->closing = true;
+        send_all(watch, &(frame){.kind = BYE});
+        pthread_mutex_unlock(&watch->mutex);
+        if (write(watch->wake[1], "", 1) < 0)
+            watch->closing = true; /* it will see that at its next beat */
+        pthread_join(watch->thread, NULL);
+    }
+    for (unsigned r = 0; r < watch->ranks; r++)
+        if (watch->peers[r].socket >= 0)
+            close(watch->peers[r].socket);
+    int others[] = {watch->listener, watch->wake[0], watch->wake[1]};
+    for (unsigned i = 0; i < sizeof others / sizeof *others; i++)
+        if (others[i] >= 0)
+            close(others[i]);
+    pthread_cond_destroy(&watch->changed);
+    pthread_mutex_destroy(&watch->mutex);
+    pl_free(watch->peers);
+    pl_free(watch);
+}
