@@ -295,7 +295,7 @@ parley_status parley_path(const parley_data *data, const parley_settings *settin
     *out = NULL;
     parley_status status = pl_path_check(settings, error);
     if (status == PARLEY_OK)
-        status = pl_engine_find(settings->engine)->open(settings, &engine, error);
+        status = pl_engine_open(settings, &engine, error);
     if (status != PARLEY_OK)
         return status;
     status = pl_path_rank(engine, data, settings, &plan, callback, user, out, error);
