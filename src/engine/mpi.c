@@ -102,7 +102,7 @@ static void text(int code, char *text, unsigned size) {
 }
 
 extern const pl_mpi pl_mpi_calls; /* the module's one symbol */
-__attribute__((visibility("default"))) const pl_mpi pl_mpi_calls = {
+const pl_mpi pl_mpi_calls = {
     .version = PL_MPI_CALLS,
     .library = LIBRARY,
     .begin = begin,
