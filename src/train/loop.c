@@ -286,6 +286,7 @@ static bool reached(const pl_run *run) {
 /* One round. Solvers that certify as they work may find, before they step, that there is no need to. */
 static parley_status one_round(pl_run *run, parley_error *error) {
     pl_evaluation at = {0};
+    double books = run->round > 1 ? pl_engine_now(run->engine) - run->ended : 0; /* the log's and decisions' */
     memset(run->trace, 0, run->team.hosted * sizeof *run->trace);
     run->evaluated = false;
     parley_status status = work(run, &at, error);
@@ -308,6 +309,7 @@ static parley_status one_round(pl_run *run, parley_error *error) {
         status = alone ? step_alone(run, error) : step(run, &at, error);
     run->rest_seconds = pl_engine_now(run->engine) - began - looked;
     count_traffic(run, run->rest_seconds - run->probe_seconds);
+    run->rest_seconds += books;
     add_probes(run);
     add_evaluation(run, looked);
     if (status == PARLEY_OK && !run->evaluated && pl_evaluation_due(run)) {
@@ -317,6 +319,7 @@ static parley_status one_round(pl_run *run, parley_error *error) {
             status = pl_recover(run, error);
         add_evaluation(run, pl_engine_now(run->engine) - began);
     }
+    run->ended = pl_engine_now(run->engine);
     return status;
 }
 

@@ -21,10 +21,14 @@
 #define SLOPE_ROUNDS 3  /* of one H, before it is compared with others */
 #define BLOCK_POINTS 6  /* of a block, at least */
 #define BLOCK_ROUNDS 48 /* at most, unless too few of them were evaluated */
+#define BLOCK_EPOCHS 8  /* or if that is more: estimates of the gap from few rows are noisy */
 #define FEWEST_POINTS 3 /* that a slope is taken from */
 #define BLOCK_FALL 0.7  /* of the logarithm of the gap, that ends a block */
 #define MARGIN 1.1      /* that a trial has to be better by */
-#define STAY 0.5        /* of a factor of two: a smaller change of H is not worth it */
+#define STAY 0.5        /* of a factor of two: H does not move by less */
+#define WORTH 1.05      /* that a change of H has to be better by, as predicted */
+#define EARLY_WORTH 1.2 /* that a shorter H has to be better by in the first rounds, which are little evidence */
+#define SURE 1.5        /* standard errors that a trial has to be better by */
 #define MOST_WAIT 16    /* blocks between two trials */
 
 double pl_pacing_best(double epoch_seconds, double round_seconds, double reach) {
@@ -132,13 +136,25 @@ static double settling(const pl_pacing *pacing, double best) {
     return fmax(CAUTIOUS, fmin(best, fmax(1.0, alone)));
 }
 
+static double gain(const pl_pacing *pacing, double epochs) { return -expm1(-epochs / pacing->reach); }
+
+static double seconds_of(const pl_pacing *pacing, double epochs) {
+    return epochs * pacing->epoch_seconds + pacing->round_seconds;
+}
+
+/* Is the change predicted to gain enough more per second? */
+static bool is_worth(const pl_pacing *pacing, double from, double to) {
+    double more = pacing->rounds <= SETTLE && to < from ? EARLY_WORTH : WORTH;
+    return gain(pacing, to) * seconds_of(pacing, from) > more * gain(pacing, from) * seconds_of(pacing, to);
+}
+
 /* H follows the costs, in steps of sqrt 2, where the change is worth it: true if it moves. */
 static bool follow_costs(pl_pacing *pacing) {
     double best = pl_pacing_best(pacing->epoch_seconds, pacing->round_seconds, pacing->reach);
     if (pacing->rounds <= SETTLE)
         best = settling(pacing, best);
     double target = bounded(pacing, exp2(0.5 * round(2.0 * log2(best))));
-    if (fabs(log2(best / pacing->base)) <= STAY || target == pacing->base)
+    if (fabs(log2(best / pacing->base)) <= STAY || target == pacing->base || !is_worth(pacing, pacing->base, target))
         return false;
     pacing->base = target;
     begin_block(pacing, target, "costs");
@@ -155,17 +171,18 @@ static void note_gap(pl_block *block, double gap) {
     block->y += y;
     block->xx += x * x;
     block->xy += x * y;
+    block->yy += y * y;
 }
 
-/* Fall of the logarithm of the gap per round, by least squares; NaN: too few points. */
-static double fall_of(const pl_block *block) {
+/* Fall of the logarithm of the gap per round, by least squares, and its variance; NaN: too few points. */
+static pl_fall fall_of(const pl_block *block) {
     double n = (double)block->points;
-    return block->points < FEWEST_POINTS
-               ? NAN
-               : -(block->xy - block->x * block->y / n) / (block->xx - block->x * block->x / n);
+    if (block->points < FEWEST_POINTS)
+        return (pl_fall){NAN, NAN};
+    double xx = block->xx - block->x * block->x / n, xy = block->xy - block->x * block->y / n;
+    double left = block->yy - block->y * block->y / n - xy * xy / xx;
+    return (pl_fall){-xy / xx, fmax(0.0, left) / ((n - 2.0) * xx)};
 }
-
-static double gain(const pl_pacing *pacing, double epochs) { return -expm1(-epochs / pacing->reach); }
 
 static void try_another(pl_pacing *pacing) {
     double other = bounded(pacing, pacing->direction > 0 ? 2.0 * pacing->base : 0.5 * pacing->base);
@@ -180,9 +197,12 @@ static void try_another(pl_pacing *pacing) {
 }
 
 /* After a block at `base` that follows a trial: true if H moves. */
-static bool judge_trial(pl_pacing *pacing, double after) {
-    bool better = pacing->tried > 0 && pacing->tried > MARGIN * fmax(pacing->before, after);
-    pacing->tried = NAN;
+static bool judge_trial(pl_pacing *pacing, pl_fall after) {
+    pl_fall held = after.mean > pacing->before.mean ? after : pacing->before, tried = pacing->tried;
+    double longer = seconds_of(pacing, pacing->trial) / seconds_of(pacing, pacing->base); /* by one fit of the costs */
+    double doubt = sqrt(tried.variance + longer * longer * held.variance);
+    bool better = tried.mean > 0 && tried.mean - MARGIN * longer * held.mean > SURE * doubt;
+    pacing->tried.mean = NAN;
     if (better) {
         pacing->base = pacing->trial;
         pacing->reach = reach_of(pacing, pacing->trial);
@@ -196,19 +216,18 @@ static bool judge_trial(pl_pacing *pacing, double after) {
     return false;
 }
 
-static void end_block(pl_pacing *pacing, double fall) {
+static void end_block(pl_pacing *pacing, pl_fall fall) {
     fit_costs(pacing);
-    double rate = fall / (pacing->epochs * pacing->epoch_seconds + pacing->round_seconds);
     if (pacing->on_trial) {
         pacing->on_trial = false;
-        pacing->tried = rate;
+        pacing->tried = fall;
         begin_block(pacing, pacing->base, "compare");
         return;
     }
-    pacing->most_fall = fall / gain(pacing, pacing->base);
-    if ((isfinite(pacing->tried) && judge_trial(pacing, rate)) || follow_costs(pacing))
+    pacing->most_fall = fall.mean / gain(pacing, pacing->base);
+    if ((isfinite(pacing->tried.mean) && judge_trial(pacing, fall)) || follow_costs(pacing))
         return;
-    pacing->before = rate;
+    pacing->before = fall;
     if (pacing->wait == 0) {
         try_another(pacing);
         return;
@@ -228,8 +247,8 @@ void pl_pacing_open(pl_pacing *pacing, unsigned workers, double least) {
                           .most_fall = NAN,
                           .least = fmin(1.0, least),
                           .base = 1.0,
-                          .before = NAN,
-                          .tried = NAN,
+                          .before = {NAN, NAN},
+                          .tried = {NAN, NAN},
                           .direction = 1,
                           .alone = workers == 1};
 }
@@ -242,12 +261,13 @@ void pl_pacing_note(pl_pacing *pacing, double local, double rest, double gap) {
     pacing->local[at] = local;
     pacing->rest[at] = rest;
     note_gap(&pacing->block, gap);
-    double fall = fall_of(&pacing->block);
-    bool enough = pacing->block.points >= BLOCK_POINTS && fall * (double)pacing->block.rounds >= BLOCK_FALL;
+    pl_fall fall = fall_of(&pacing->block);
+    double rounds = (double)pacing->block.rounds, most = fmax(BLOCK_ROUNDS, BLOCK_EPOCHS / pacing->epochs);
+    bool enough = pacing->block.points >= BLOCK_POINTS && fall.mean * rounds >= BLOCK_FALL;
     if (pacing->rounds <= SETTLE) {
         fit_costs(pacing);
         follow_costs(pacing);
-    } else if (isfinite(fall) && (enough || pacing->block.rounds >= BLOCK_ROUNDS))
+    } else if (isfinite(fall.mean) && (enough || rounds >= most))
         end_block(pacing, fall);
     pacing->fall = pacing->most_fall * gain(pacing, pacing->epochs);
 }

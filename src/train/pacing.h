@@ -11,8 +11,13 @@
 /* What a block of rounds of one H showed. */
 typedef struct pl_block {
     uint64_t rounds, points; /* rounds since it began; those with a known gap */
-    double x, y, xx, xy;     /* sums over the points: round, logarithm of the gap */
+    double x, y, xx, xy, yy; /* sums over the points: round, logarithm of the gap */
 } pl_block;
+
+/* Of the logarithm of the gap in a round, as a block shows it. */
+typedef struct pl_fall {
+    double mean, variance;
+} pl_fall;
 
 typedef struct pl_pacing {
     /* the decision */
@@ -27,7 +32,7 @@ typedef struct pl_pacing {
     /* state */
     double least;            /* H of a single step */
     double base;             /* H that is held, while another may be on trial */
-    double before, tried;    /* falls of the logarithm of the gap per second, at base and on trial; NaN: none */
+    pl_fall before, tried;   /* at base and on trial; NaN: none */
     double trial;            /* the H of `tried` */
     int direction;           /* of the next trial: 1 longer, -1 shorter */
     unsigned failures, wait; /* trials that changed nothing; blocks until the next */

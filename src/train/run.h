@@ -73,7 +73,7 @@ typedef struct pl_run {
     parley_callback callback;
     void *user;
     parley_summary summary;
-    double began;                       /* when training did */
+    double began, ended;                /* when training did; when the latest round did */
     double sigma, gamma;                /* of the latest round */
     double probe_seconds;               /* of this round */
     double local_epochs;                /* H of the next round; NaN: the solver knows none */
