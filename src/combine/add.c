@@ -75,13 +75,18 @@ static void measure(pl_combine *combine, const pl_slice *slice, double gamma, do
 }
 
 /* Momentum close to 1 pays where rounds are exact, and outruns solvers that make few steps in a round. How much is best
- * shows only in the progress that was made: climb while it grows, turn when it falls. */
+ * shows only in the progress that was made: climb while it grows, turn when it falls, and begin anew far lower when
+ * there was none, because it swings around the optimum then. */
 static void adjust(pl_combine *combine, double rate) {
     add *this = (add *)combine;
     if (rate < this->rate || rate <= 0)
         this->climb = rate <= 0 ? -1 : -this->climb;
     this->rate = rate;
-    int level = this->level + this->climb;
+    int level = rate <= 0 ? this->level / 2 : this->level + this->climb;
+    if (rate <= 0) {
+        this->theta = 1.0;
+        this->momentum = 0.0;
+    }
     this->level = level < 0 ? 0 : level > MOST_LEVEL ? MOST_LEVEL : level;
 }
 

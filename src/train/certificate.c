@@ -11,7 +11,7 @@
 #define WORK_PER_EVALUATION 16.0 /* passes of work for each pass of evaluation */
 #define TRUST 5.0                /* times off, and estimates are not shown any more */
 #define WINDOW 300               /* rounds without progress that are a stall */
-#define TELL_ROUNDS 25           /* between two looks at how fast the gap falls */
+#define TELL_ROUNDS 12           /* between two looks at how fast the gap falls */
 #define NOISE 1e3                /* times the best P that sampled gradients may pass through */
 #define PROGRESS 1e-4            /* relative, over a window */
 
