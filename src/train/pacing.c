@@ -19,9 +19,10 @@
 #define SETTLE 5        /* rounds before blocks begin: the costs are being learnt, the first on cold memory */
 #define CAUTIOUS 0.25   /* least H until then: one hiccup must not decide too much */
 #define SLOPE_ROUNDS 3  /* of one H, before it is compared with others */
-#define BLOCK_POINTS 6  /* of a block, at least */
+#define BLOCK_POINTS 12 /* of a block, at least */
 #define BLOCK_ROUNDS 48 /* at most, unless too few of them were evaluated */
 #define BLOCK_EPOCHS 8  /* or if that is more: estimates of the gap from few rows are noisy */
+#define TRANSIENT 2     /* rounds of a block that do not count */
 #define FEWEST_POINTS 3 /* that a slope is taken from */
 #define BLOCK_FALL 0.7  /* of the logarithm of the gap, that ends a block */
 #define MARGIN 1.1      /* that a trial has to be better by */
@@ -29,6 +30,8 @@
 #define WORTH 1.05      /* that a change of H has to be better by, as predicted */
 #define EARLY_WORTH 1.2 /* that a shorter H has to be better by in the first rounds, which are little evidence */
 #define SURE 1.5        /* standard errors that a trial has to be better by */
+#define WINS 2          /* trials in turn that have to be better: rounds gain more and less as training goes on */
+#define FIRST_WAIT 3    /* blocks before the first trial: short runs would pay for what they do not use */
 #define MOST_WAIT 16    /* blocks between two trials */
 
 double pl_pacing_best(double epoch_seconds, double round_seconds, double reach) {
@@ -157,14 +160,15 @@ static bool follow_costs(pl_pacing *pacing) {
     if (fabs(log2(best / pacing->base)) <= STAY || target == pacing->base || !is_worth(pacing, pacing->base, target))
         return false;
     pacing->base = target;
+    pacing->wins = 0;
     begin_block(pacing, target, "costs");
     return true;
 }
 
-/* The first round of a block is left out: its gap is compared with one that another H left. */
+/* The first rounds of a block are left out: the gap that another H left falls, or rises, to where this one takes it. */
 static void note_gap(pl_block *block, double gap) {
     double x = (double)block->rounds++, y = log(gap);
-    if (x == 0 || !isfinite(y))
+    if (x < TRANSIENT || !isfinite(y))
         return;
     block->points++;
     block->x += x;
@@ -203,7 +207,13 @@ static bool judge_trial(pl_pacing *pacing, pl_fall after) {
     double doubt = sqrt(tried.variance + longer * longer * held.variance);
     bool better = tried.mean > 0 && tried.mean - MARGIN * longer * held.mean > SURE * doubt;
     pacing->tried.mean = NAN;
+    pacing->wins = better ? pacing->wins + 1 : 0;
+    if (better && pacing->wins < WINS) {
+        pacing->wait = 0;
+        return false;
+    }
     if (better) {
+        pacing->wins = 0;
         pacing->base = pacing->trial;
         pacing->reach = reach_of(pacing, pacing->trial);
         pacing->failures = pacing->wait = 0;
@@ -250,6 +260,7 @@ void pl_pacing_open(pl_pacing *pacing, unsigned workers, double least) {
                           .before = {NAN, NAN},
                           .tried = {NAN, NAN},
                           .direction = 1,
+                          .wait = FIRST_WAIT,
                           .alone = workers == 1};
 }
 

@@ -35,6 +35,7 @@ typedef struct pl_pacing {
     pl_fall before, tried;   /* at base and on trial; NaN: none */
     double trial;            /* the H of `tried` */
     int direction;           /* of the next trial: 1 longer, -1 shorter */
+    unsigned wins;           /* trials in turn that were better */
     unsigned failures, wait; /* trials that changed nothing; blocks until the next */
     bool on_trial, alone;
     uint64_t rounds;
