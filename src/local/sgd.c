@@ -108,10 +108,32 @@ static bool halve(pl_sgd *sgd, double factor) {
         return false;
     sgd->halved++;
     sgd->rate *= factor;
+    sgd->rose = false;
     sgd->since = 0;
     sgd->patience *= sgd->helped ? SLOWER : 1.0;
     sgd->age = (sgd->age + 1) / 2; /* old dual variables are further off than new ones */
     return true;
+}
+
+parley_status pl_sgd_look(pl_sgd *sgd, double *v, double *objective, parley_error *error) {
+    sgd->v = v;
+    sgd->team->engine->type->run(sgd->team->engine, sample_task, sgd, sgd->team->hosted);
+    parley_status status = pl_team_sum(sgd->team, sgd->team->worker_sums, 1, objective, error);
+    *objective += pl_penalty(sgd->glm, v, 0, sgd->glm->size);
+    return status;
+}
+
+/* A new least objective. Does it still fall fast? Then a larger rate may be better. */
+static void note_least(pl_sgd *sgd, const double *v, double found) {
+    bool first = !isfinite(sgd->least), decays = sgd->schedule == PL_INVERSE || sgd->schedule == PL_INVERSE_SQRT;
+    sgd->steady = !first && sgd->least - found <= STEADY * fabs(sgd->least);
+    sgd->rose = !first && !sgd->steady && sgd->may_rise && sgd->boost <= 1.0 && sgd->halved == 0 &&
+                !pl_sgd_adapts(sgd) && !decays;
+    sgd->rate *= sgd->rose ? FASTER : 1.0;
+    sgd->since = 0;
+    sgd->helped = sgd->helped || !first;
+    sgd->least = found;
+    memcpy(sgd->v_least, v, sgd->glm->size * sizeof *v);
 }
 
 /* How good v is, on a sample: decides on the rate, and whether to go back. */
@@ -119,24 +141,19 @@ static parley_status watch(pl_sgd *sgd, double *v, parley_error *error) {
     const pl_glm *glm = sgd->glm;
     bool decays = sgd->schedule == PL_INVERSE || sgd->schedule == PL_INVERSE_SQRT;
     double found;
-    sgd->team->engine->type->run(sgd->team->engine, sample_task, sgd, sgd->team->hosted);
-    parley_status status = pl_team_sum(sgd->team, sgd->team->worker_sums, 1, &found, error);
-    found += pl_penalty(glm, v, 0, glm->size);
+    parley_status status = pl_sgd_look(sgd, v, &found, error);
     if (status != PARLEY_OK)
         return status;
-    if (found < sgd->least) {
-        bool fell = isfinite(sgd->least) && sgd->least - found > STEADY * fabs(sgd->least);
-        if (fell && sgd->may_rise && sgd->halved == 0 && !pl_sgd_adapts(sgd) && !decays)
-            sgd->rate *= FASTER;
-        sgd->since = 0;
-        sgd->helped = sgd->helped || isfinite(sgd->least);
-        sgd->least = found;
-        memcpy(sgd->v_least, v, glm->size * sizeof *v);
-    } else if (!(found <= FAR * sgd->least)) {
+    if (found < sgd->least)
+        note_least(sgd, v, found);
+    else if (!(found <= FAR * sgd->least) || sgd->rose || !sgd->helped) {
         memcpy(v, sgd->v_least, glm->size * sizeof *v);
-        halve(sgd, BACK_OFF);
+        halve(sgd, sgd->rose ? 1.0 / FASTER : BACK_OFF);
     } else
         sgd->since++;
+    bool idle = sgd->boost > 1.0 && sgd->steady; /* what was good for the first steps has done its work */
+    sgd->boost *= idle ? 0.5 : 1.0;
+    sgd->rate *= idle ? 0.5 : 1.0;
     if (sgd->since >= sgd->patience && !decays)
         halve(sgd, 0.5);
     return status;

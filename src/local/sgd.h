@@ -42,8 +42,10 @@ typedef struct pl_sgd {
     pl_span copies; /* u, clock, mean or cells of all workers: on huge pages, because access is random */
     pl_schedule schedule;
     double rate;
+    double boost;      /* times the rate that suits one worker: what averaging allows at first */
     double importance; /* times that each row counts */
     bool may_rise;     /* the rate: no penalty, and none was given */
+    bool rose, steady; /* it was raised after the latest look; the objective fell little by then */
     bool uneven;       /* columns' values are of very different sizes */
     double ease;       /* of an intercept's steps: what its rate is multiplied by; sgd_step.c */
     bool average;      /* iterates */
@@ -82,6 +84,9 @@ void pl_sgd_place(pl_sgd *sgd, pl_schedule schedule); /* gives the workers their
 uint64_t pl_sgd_bytes(const pl_setup *setup);
 parley_status pl_sgd_open(const pl_setup *setup, pl_local **out, parley_error *error);
 void pl_sgd_close(pl_local *local);
+
+/* sgd.c: the objective at v, on the sample that rounds are watched by. */
+parley_status pl_sgd_look(pl_sgd *sgd, double *v, double *objective, parley_error *error);
 
 /* sgd_rate.c: settles schedule and rate, where the settings leave them to it. */
 parley_status pl_sgd_settle(pl_sgd *sgd, const pl_setup *setup, parley_error *error);

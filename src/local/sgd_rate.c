@@ -2,7 +2,11 @@
  * sample of rows is made at rates that are factors of two apart, and each outcome is judged on other rows (Bottou's
  * calibration). The first worker's rank does it and tells the others.
  *
- * Schedule auto is constant, unless columns are of very different sizes and normalised rates gain nearly as much. */
+ * Schedule auto is constant, unless columns are of very different sizes and normalised rates gain nearly as much.
+ *
+ * The mean of K copies is less noisy than one of them, and each has made a K-th of the steps, so that a larger rate may
+ * be better for it: K / 4 times as large and less are tried by half an epoch of all workers, averaged. The run begins
+ * at the best of these means. */
 #include <math.h>
 #include <string.h>
 
@@ -16,6 +20,8 @@
 #define LITTLE 1e-2 /* of the objective, to be gained on a sample that tells anything */
 #define MOST 0.7    /* of what plain rates gain on the sample: normalised ones gain more later */
 #define TRIAL_STREAM 0x747269616cULL
+#define BOOST 4        /* workers for each time that the mean's rate is larger, at most */
+#define MOST_ROWS 4000 /* of a worker, in such a trial */
 #define FIRST_RATE 0.5 /* of adaptive schedules, as in Vowpal Wabbit */
 
 static void forget(const pl_sgd *sgd, pl_sgd_worker *worker) {
@@ -117,11 +123,85 @@ static void settle_on_sample(pl_sgd *sgd, pl_schedule asked, bool may_adapt, dou
     pl_bucket_fill(sgd->team, 0, pl_bucket_rows(sgd->glm->data), worker->buckets);
 }
 
+/* The mean of the workers' copies. */
+static void add_copy(const void *context, const pl_part *part, double *sums) {
+    const pl_sgd *sgd = context;
+    const pl_team *team = sgd->team;
+    unsigned task = (unsigned)(part - team->parts);
+    if (task % team->lanes)
+        return;
+    const pl_sgd_worker *worker = &sgd->workers[task / team->lanes];
+    double share = team->weight[task / team->lanes] / sgd->glm->total;
+    for (uint64_t j = 0; j < sgd->glm->size; j++)
+        sums[j] = share * worker->shrink * sgd->null[j];
+    for (uint64_t e = 0; e < worker->supported; e++)
+        sums[worker->support ? worker->support[e] : e] += share * worker->change[e];
+}
+
+static void pass_task(void *context, unsigned k) {
+    pl_sgd *sgd = context;
+    pl_sgd_worker *worker = &sgd->workers[k];
+    uint64_t most = 1 + MOST_ROWS / pl_bucket_rows(sgd->glm->data), half = (worker->count + 1) / 2;
+    worker->v = sgd->null;
+    pl_sgd_begin(sgd, worker);
+    for (uint64_t n = 0; n < half && n < most; n++)
+        pl_sgd_visit(sgd, worker, worker->buckets[n], sgd->boost * sgd->rate);
+    worker->shrink = pl_sgd_end(sgd, worker);
+}
+
+/* Leaves the best multiple of the rate in sgd->boost, and where it came to in v_least. */
+static parley_status try_means(pl_sgd *sgd, double *mean, parley_error *error) {
+    const pl_team *team = sgd->team;
+    double least, found = INFINITY, last = INFINITY, best = 1.0;
+    parley_status status = pl_sgd_look(sgd, sgd->v_least, &least, error);
+    for (sgd->boost = team->workers / BOOST; status == PARLEY_OK && sgd->boost >= 1.0; sgd->boost *= 0.5) {
+        team->engine->type->run(team->engine, pass_task, sgd, team->hosted);
+        status = pl_sum_tables(team, sgd->glm->size, add_copy, sgd, mean, error);
+        if (status == PARLEY_OK)
+            status = pl_sgd_look(sgd, mean, &found, error);
+        if (status != PARLEY_OK || !(found < last || !isfinite(last)))
+            break;
+        last = found;
+        if (!(found < least))
+            continue;
+        least = found;
+        best = sgd->boost;
+        memcpy(sgd->v_least, mean, sgd->glm->size * sizeof *mean);
+    }
+    sgd->boost = best;
+    sgd->rate *= best;
+    return status;
+}
+
+static parley_status settle_on_means(pl_sgd *sgd, parley_error *error) {
+    const pl_team *team = sgd->team;
+    double *mean;
+    parley_status status = pl_take(&mean, sgd->glm->size, sizeof *mean, "a mean of models", error);
+    if (status != PARLEY_OK)
+        return status;
+    for (unsigned k = 0; k < team->hosted; k++) {
+        pl_stream stream = pl_stream_make(team->seed ^ TRIAL_STREAM, team->first + k, 1);
+        pl_shuffle(&stream, sgd->workers[k].buckets, sgd->workers[k].count);
+    }
+    status = try_means(sgd, mean, error);
+    for (unsigned k = 0; k < team->hosted; k++)
+        pl_bucket_fill(team, k, pl_bucket_rows(sgd->glm->data), sgd->workers[k].buckets);
+    pl_free(mean);
+    return status;
+}
+
+/* Longer rounds, and rows that count for more, have rates of their own. */
+static bool may_boost(const pl_sgd *sgd, const parley_settings *settings) {
+    return isnan(settings->rate) && sgd->team->workers >= 2 * BOOST && !sgd->in_place && !pl_sgd_adapts(sgd) &&
+           !settings->reweight && !(settings->local_epochs > 1.0);
+}
+
 parley_status pl_sgd_settle(pl_sgd *sgd, const pl_setup *setup, parley_error *error) {
     const pl_team *team = sgd->team;
     pl_schedule asked = (pl_schedule)setup->settings->schedule;
     double given = setup->settings->rate, *t = sgd->t, *sums = team->worker_sums, settled[2];
     sgd->null = setup->null;
+    sgd->boost = 1.0;
     sgd->may_rise = isnan(given) && sgd->glm->lambda == 0;
     memcpy(sgd->v_least, setup->null, sgd->glm->size * sizeof *sgd->v_least);
     sgd->v = sgd->v_least;
@@ -136,11 +216,13 @@ parley_status pl_sgd_settle(pl_sgd *sgd, const pl_setup *setup, parley_error *er
         sums[0] = sgd->rate;
         sums[1] = (double)sgd->schedule;
     }
-    sgd->t = t;
     parley_status status = pl_team_sum(team, sums, 2, settled, error);
     memcpy(sgd->v_least, setup->null, sgd->glm->size * sizeof *sgd->v_least);
     sgd->rate = settled[0];
     pl_sgd_place(sgd, (pl_schedule)settled[1]);
+    if (status == PARLEY_OK && may_boost(sgd, setup->settings))
+        status = settle_on_means(sgd, error);
+    sgd->t = t;
     for (unsigned k = 0; k < team->hosted; k++)
         sgd->workers[k].rows_seen = sgd->workers[k].norms = 0;
     return status;
