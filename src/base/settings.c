@@ -115,7 +115,7 @@ const pl_setting pl_settings[] = {
     {"batch_fraction", PL_REAL, PL_FOR_TRAIN, "1", 1e-9, 1, .value_name = "X", .optional = true, .in_model = true,
      .help = "share of its rows that a worker samples for one gradient; 1: all of them", AT(batch_fraction)},
     {"rate", PL_REAL, PL_FOR_TRAIN, "auto", 1e-300, 1e300, .value_name = "X", .may_be_auto = true, .optional = true,
-     .in_model = true, .help = "learning rate; auto: the largest that is safe for the data", AT(rate)},
+     .in_model = true, .help = "learning rate; auto: found on a sample of the data", AT(rate)},
     {"schedule", PL_CHOICE, PL_FOR_TRAIN, "auto", .choices = "auto|constant|inverse|inverse-sqrt|adagrad|normalised",
      .value_name = "KIND", .optional = true, .in_model = true,
      .help = "rate at round k: constant, rate/k, rate/sqrt k; each column's own by its gradients, and by its scale too",

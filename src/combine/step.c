@@ -2,11 +2,11 @@
  *
  *     v <- soft(v - eta (g + l2 v), eta l1)      eta = rate, rate / k or rate / sqrt k at round k
  *
- * rate auto: 1 / (bound of loss'' x mean |x|^2 + l2), which no data can make unstable. When rounds stop helping, a
- * constant rate is halved. */
+ * rate auto: step_rate.c; an intercept has its own then. When rounds stop helping, a rate is halved
+ * that is constant or was not given. */
 #include <math.h>
 
-#include "combine/combine.h"
+#include "combine/step.h"
 #include "math/sparse.h"
 
 #define HALVINGS 20
@@ -14,32 +14,33 @@
 typedef struct step {
     pl_combine base;
     const pl_problem *problem;
-    double rate;
+    uint64_t columns;  /* entries of v that are no intercept */
+    double rate, ease; /* of an intercept: what its rate is multiplied by */
     pl_schedule schedule;
+    bool given; /* the rate was */
     unsigned halved;
 } step;
-
-static double safe_rate(const pl_glm *glm) {
-    if (!glm)
-        return 1.0;
-    double norm2 = glm->mean_norm2 + (glm->intercept == PL_NO_INTERCEPT ? 0.0 : 1.0);
-    double bound = glm->loss->counts ? glm->mean_label : glm->loss->smooth ? glm->loss->curvature_bound : 1.0;
-    return 1.0 / (bound * norm2 + glm->l2);
-}
 
 static parley_status open_step(const pl_setup *setup, pl_combine **out, parley_error *error) {
     step *this;
     parley_status status = pl_take(&this, 1, sizeof *this, "step", error);
     if (status != PARLEY_OK)
         return status;
-    double rate = setup->settings->rate;
-    *this = (step){{&pl_combine_step},
-                   setup->problem,
-                   isnan(rate) ? safe_rate(setup->glm) : rate,
-                   (pl_schedule)setup->settings->schedule,
-                   0};
-    *out = &this->base;
-    return PARLEY_OK;
+    const pl_glm *glm = setup->glm;
+    *this = (step){.base = {&pl_combine_step},
+                   .problem = setup->problem,
+                   .columns = glm ? glm->data->x.columns * glm->classes : setup->entries,
+                   .rate = isnan(setup->settings->rate) ? 1.0 : setup->settings->rate,
+                   .ease = 1.0,
+                   .given = !isnan(setup->settings->rate),
+                   .schedule = (pl_schedule)setup->settings->schedule};
+    if (glm && isnan(setup->settings->rate))
+        status = pl_step_rate(setup, &this->rate, &this->ease, error);
+    if (status != PARLEY_OK)
+        pl_free(this);
+    else
+        *out = &this->base;
+    return status;
 }
 
 static double rate_at(const step *this, uint64_t round) {
@@ -50,10 +51,10 @@ static double rate_at(const step *this, uint64_t round) {
 static parley_status propose(pl_combine *combine, const pl_slice *slice, uint64_t round, parley_error *error) {
     const step *this = (step *)combine;
     const pl_problem *problem = this->problem;
-    double eta = rate_at(this, round);
+    double rate = rate_at(this, round);
     (void)error;
     for (uint64_t j = slice->begin; j < slice->end; j++) {
-        double v = slice->v[j];
+        double v = slice->v[j], eta = j < this->columns ? rate : rate * this->ease;
         double next = j < problem->penalised
                           ? pl_soft(v - eta * (slice->change[j] + problem->l2 * v), eta * problem->l1)
                           : v - eta * slice->change[j];
@@ -64,7 +65,7 @@ static parley_status propose(pl_combine *combine, const pl_slice *slice, uint64_
 
 static bool stalled(pl_combine *combine) {
     step *this = (step *)combine;
-    if (this->schedule > PL_CONSTANT || this->halved == HALVINGS)
+    if ((this->given && this->schedule > PL_CONSTANT) || this->halved == HALVINGS)
         return false;
     this->halved++;
     this->rate *= 0.5;

@@ -144,11 +144,13 @@ static parley_status watch(pl_sgd *sgd, double *v, parley_error *error) {
     parley_status status = pl_sgd_look(sgd, v, &found, error);
     if (status != PARLEY_OK)
         return status;
+    bool far = !(found <= FAR * sgd->least);
+    bool none = !sgd->helped && glm->l1 == 0; /* L1 penalises the noise of the last few rows, at any rate */
     if (found < sgd->least)
         note_least(sgd, v, found);
-    else if (!(found <= FAR * sgd->least) || sgd->rose || !sgd->helped) {
+    else if (far || sgd->rose || none) {
         memcpy(v, sgd->v_least, glm->size * sizeof *v);
-        halve(sgd, sgd->rose ? 1.0 / FASTER : BACK_OFF);
+        halve(sgd, far ? BACK_OFF : 0.5);
     } else
         sgd->since++;
     bool idle = sgd->boost > 1.0 && sgd->steady; /* what was good for the first steps has done its work */

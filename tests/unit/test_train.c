@@ -172,6 +172,31 @@ static void a_callback_can_stop_the_run_and_the_model_is_usable(void **state) {
     parley_data_free(data);
 }
 
+/* 1 / (bound of loss'' x mean |x|^2 + l2): safe for any data, and far from the best for sparse ones. */
+static double safest_rate(const parley_data *data, double lambda) {
+    double norm2 = 0;
+    for (uint64_t e = 0; e < data->x.start[data->x.rows]; e++)
+        norm2 += data->x.value ? (double)data->x.value[e] * (double)data->x.value[e] : 1.0;
+    return 1.0 / (0.25 * (norm2 / (double)data->x.rows + 1.0) + lambda);
+}
+
+static void steps_without_a_rate_are_as_long_as_the_data_allow(void **state) {
+    (void)state;
+    const char *const presets[] = {"gd", "minibatch-sgd"};
+    parley_data *data = random_data(wide);
+    for (unsigned p = 0; p < COUNT(presets); p++) {
+        char words[160];
+        snprintf(words, sizeof words, "preset=%s loss=logistic lambda=0.001 gap=0 rounds=30", presets[p]);
+        outcome found = train_once(data, words);
+        snprintf(words + strlen(words), sizeof words - strlen(words), " rate=%.17g", safest_rate(data, 0.001));
+        outcome safest = train_once(data, words);
+        assert_true(found.summary[0].objective < safest.summary[0].objective);
+        free_models(&found);
+        free_models(&safest);
+    }
+    parley_data_free(data);
+}
+
 static void limits_stop_the_run_and_are_told_apart(void **state) {
     (void)state;
     const struct {
@@ -286,6 +311,7 @@ static void every_failed_allocation_ends_the_run_with_a_sentence(void **state) {
         }
     assert_survives_lost_memory(sparse,
                                 "preset=cocoa+ local=scd l1_ratio=1 lambda=0.002 workers=3 threads=1 rounds=2 gap=0");
+    assert_survives_lost_memory(data, "preset=ma-sgd workers=8 threads=1 rounds=2 gap=0");
     parley_data_free(data);
     parley_data_free(sparse);
 }
@@ -364,6 +390,7 @@ int main(void) {
         cmocka_unit_test(training_twice_in_one_process_gives_the_same_model),
         cmocka_unit_test(the_seed_matters_to_the_path_and_not_to_the_optimum),
         cmocka_unit_test(a_callback_can_stop_the_run_and_the_model_is_usable),
+        cmocka_unit_test(steps_without_a_rate_are_as_long_as_the_data_allow),
         cmocka_unit_test(limits_stop_the_run_and_are_told_apart),
         cmocka_unit_test(a_preset_of_two_methods_goes_on_where_the_first_one_stopped),
         cmocka_unit_test(the_summary_says_what_was_done),

@@ -1,0 +1,144 @@
+/* step_rate.c: a rate for steps along gradients, without tuning: 1 / (bound of loss'' x L + l2), and twice that where it
+ * decays, which is stable from the second step on.
+ *
+ * L is the largest eigenvalue of the mean of x x', which power iterations find on a sample of the first worker's rows;
+ * mean |x|^2, which no data can make unstable, is up to hundreds of times as large. A gradient of m sampled rows is at
+ * most as curved as L + (1 - m / n) / m x the squared norm of a row (Gower et al. 2019, expected smoothness).
+ *
+ * A free intercept's 1 in every row would be the stiffest column of all. It counts as a column of sqrt L, so that its
+ * steps are multiplied by L. */
+#include <math.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "combine/step.h"
+#include "engine/collective.h"
+
+#define SAMPLE_ROWS 2000
+#define ITERATIONS 12
+#define SPARE 1.1 /* power iterations come from below */
+#define START_STREAM 0x65696765ULL
+
+typedef struct sample {
+    const pl_glm *glm;
+    uint64_t rows[SAMPLE_ROWS], count;
+    double weight; /* sum of the rows' shares */
+    double *from, *to;
+} sample;
+
+static void take_rows(sample *sample, const pl_team *team) {
+    uint64_t stride = team->rows[0] / SAMPLE_ROWS + 1, next = 0, seen = 0;
+    for (unsigned lane = 0; lane < team->lanes; lane++)
+        for (uint64_t r = 0; r < team->parts[lane].count; r++)
+            for (uint64_t i = team->parts[lane].ranges[r].begin; i < team->parts[lane].ranges[r].end; i++, seen++)
+                if (seen == next && sample->count < SAMPLE_ROWS) {
+                    next += stride;
+                    sample->rows[sample->count++] = i;
+                    sample->weight += pl_share(sample->glm, i);
+                }
+}
+
+/* to = mean of (x, a)(x, a)' from, where a stands for an intercept; returns |to|, for |from| = 1. */
+static double iterate(sample *sample, double a) {
+    const pl_glm *glm = sample->glm;
+    uint64_t columns = glm->data->x.columns;
+    double norm2 = 0, *from = sample->from, *to = sample->to;
+    memset(to, 0, (columns + 1) * sizeof *to);
+    for (uint64_t n = 0; n < sample->count; n++) {
+        uint64_t i = sample->rows[n];
+        double z = (pl_row_dot(glm, i, from) + a * from[columns]) * pl_share(glm, i) / sample->weight;
+        pl_row_add(glm, i, z, to);
+        to[columns] += a * z;
+    }
+    for (uint64_t j = 0; j <= columns; j++)
+        norm2 += to[j] * to[j];
+    double inverse = norm2 > 0 ? 1.0 / sqrt(norm2) : 0.0;
+    for (uint64_t j = 0; j <= columns; j++)
+        from[j] = to[j] * inverse;
+    return sqrt(norm2);
+}
+
+static double largest(sample *sample, double a) {
+    double found = 0;
+    for (unsigned i = 0; i < ITERATIONS; i++)
+        found = iterate(sample, a);
+    return found;
+}
+
+static void begin_anywhere(sample *sample, uint64_t seed) {
+    uint64_t columns = sample->glm->data->x.columns;
+    pl_stream stream = pl_stream_make(seed ^ START_STREAM, 0, 0);
+    double scale = 1.0 / sqrt((double)(columns + 1));
+    for (uint64_t j = 0; j <= columns; j++)
+        sample->from[j] = scale * (0.5 + pl_random_unit(&stream));
+}
+
+/* Squared norm of a row, each by its part in their sum. */
+static double usual_norm2(const sample *sample) {
+    double sum = 0, sum2 = 0;
+    for (uint64_t n = 0; n < sample->count; n++) {
+        double norm2 = sample->glm->norm2[sample->rows[n]], q = pl_share(sample->glm, sample->rows[n]);
+        sum += q * norm2;
+        sum2 += q * norm2 * norm2;
+    }
+    return sum > 0 ? sum2 / sum : 1.0;
+}
+
+static parley_status measure(const pl_setup *setup, double *found, parley_error *error) {
+    sample *sample;
+    uint64_t size = setup->glm->data->x.columns + 1;
+    parley_status status = pl_take(&sample, 1, sizeof *sample, "a sample of rows", error);
+    if (status != PARLEY_OK)
+        return status;
+    sample->glm = setup->glm;
+    take_rows(sample, setup->team);
+    sample->from = pl_alloc(size, sizeof(double));
+    sample->to = pl_alloc(size, sizeof(double));
+    if (!sample->from || !sample->to)
+        status = pl_fail_memory(error, "a rate", 2 * size * sizeof(double));
+    else {
+        begin_anywhere(sample, setup->team->seed);
+        double alone = largest(sample, 0.0);
+        bool intercept = setup->glm->intercept != PL_NO_INTERCEPT;
+        sample->from[size - 1] = 1.0;
+        found[0] = SPARE * (intercept ? largest(sample, sqrt(alone)) : alone);
+        found[1] = intercept ? alone : 0.0;
+        found[2] = usual_norm2(sample) + found[1];
+    }
+    pl_free(sample->from);
+    pl_free(sample->to);
+    pl_free(sample);
+    return status;
+}
+
+/* Where the curvature has no bound, that of the model without features counts, and rows one by one. */
+static double safe_rate(const pl_glm *glm) {
+    double norm2 = glm->mean_norm2 + (glm->intercept == PL_NO_INTERCEPT ? 0.0 : 1.0);
+    return 1.0 / (glm->mean_label * norm2 + glm->l2);
+}
+
+parley_status pl_step_rate(const pl_setup *setup, double *rate, double *ease, parley_error *error) {
+    const pl_glm *glm = setup->glm;
+    const pl_team *team = setup->team;
+    double *sums = team->worker_sums, found[3], fraction = setup->settings->batch_fraction;
+    parley_status status = PARLEY_OK;
+    *ease = 1.0;
+    *rate = glm->loss->counts ? safe_rate(glm) : 1.0;
+    if (glm->loss->counts)
+        return status;
+    memset(sums, 0, 3 * team->hosted * sizeof *sums);
+    if (team->hosted > 0 && team->first == 0)
+        status = measure(setup, sums, error);
+    if (status == PARLEY_OK)
+        status = pl_team_sum(team, sums, 3, found, error);
+    if (status != PARLEY_OK)
+        return status;
+    double rows = fmax(1.0, fraction * (double)team->all_rows);
+    double curvature = glm->loss->smooth ? glm->loss->curvature_bound : 1.0;
+    double whole = fmin(found[0], glm->mean_norm2 + found[1]); /* the sum of all eigenvalues */
+    double most = whole + (1.0 - fraction) / rows * found[2];
+    double steps = (pl_schedule)setup->settings->schedule > PL_CONSTANT ? 2.0 : 1.0;
+    *rate = most > 0 || glm->l2 > 0 ? steps / (curvature * most + glm->l2) : 1.0;
+    *ease = found[1] > 0 ? found[1] : 1.0;
+    return status;
+}
