@@ -127,8 +127,7 @@ parley_status pl_sgd_look(pl_sgd *sgd, double *v, double *objective, parley_erro
 static void note_least(pl_sgd *sgd, const double *v, double found) {
     bool first = !isfinite(sgd->least), decays = sgd->schedule == PL_INVERSE || sgd->schedule == PL_INVERSE_SQRT;
     sgd->steady = !first && sgd->least - found <= STEADY * fabs(sgd->least);
-    sgd->rose = !first && !sgd->steady && sgd->may_rise && sgd->boost <= 1.0 && sgd->halved == 0 &&
-                !pl_sgd_adapts(sgd) && !decays;
+    sgd->rose = !first && !sgd->steady && sgd->may_rise && sgd->halved == 0 && !pl_sgd_adapts(sgd) && !decays;
     sgd->rate *= sgd->rose ? FASTER : 1.0;
     sgd->since = 0;
     sgd->helped = sgd->helped || !first;

@@ -5,7 +5,7 @@
  * Schedule auto is constant, unless columns are of very different sizes and normalised rates gain nearly as much.
  *
  * The mean of K copies is less noisy than one of them, and each has made a K-th of the steps, so that a larger rate may
- * be better for it: K / 4 times as large and less are tried by half an epoch of all workers, averaged. The run begins
+ * be better for it: K / 8 times as large and less are tried by an epoch of all workers, averaged. The run begins
  * at the best of these means. */
 #include <math.h>
 #include <string.h>
@@ -20,8 +20,8 @@
 #define LITTLE 1e-2 /* of the objective, to be gained on a sample that tells anything */
 #define MOST 0.7    /* of what plain rates gain on the sample: normalised ones gain more later */
 #define TRIAL_STREAM 0x747269616cULL
-#define BOOST 4        /* workers for each time that the mean's rate is larger, at most */
-#define MOST_ROWS 4000 /* of a worker, in such a trial */
+#define BOOST 8        /* workers for each time that the mean's rate is larger, at most */
+#define MOST_ROWS 8000 /* of a worker, in such a trial */
 #define FIRST_RATE 0.5 /* of adaptive schedules, as in Vowpal Wabbit */
 
 static void forget(const pl_sgd *sgd, pl_sgd_worker *worker) {
@@ -141,10 +141,10 @@ static void add_copy(const void *context, const pl_part *part, double *sums) {
 static void pass_task(void *context, unsigned k) {
     pl_sgd *sgd = context;
     pl_sgd_worker *worker = &sgd->workers[k];
-    uint64_t most = 1 + MOST_ROWS / pl_bucket_rows(sgd->glm->data), half = (worker->count + 1) / 2;
+    uint64_t most = 1 + MOST_ROWS / pl_bucket_rows(sgd->glm->data);
     worker->v = sgd->null;
     pl_sgd_begin(sgd, worker);
-    for (uint64_t n = 0; n < half && n < most; n++)
+    for (uint64_t n = 0; n < worker->count && n < most; n++)
         pl_sgd_visit(sgd, worker, worker->buckets[n], sgd->boost * sgd->rate);
     worker->shrink = pl_sgd_end(sgd, worker);
 }

@@ -54,7 +54,7 @@ static bool streams(const pl_preset *preset) { return preset->local && preset->l
 
 static void every_preset_gives_the_same_bits_for_any_ranks_and_threads(void **state) {
     (void)state;
-    const unsigned workers[] = {4, 7, 12};
+    const unsigned workers[] = {4, 7, 17};
     parley_data *data = random_data(small);
     for (unsigned p = 0; p < pl_presets_count; p++)
         for (unsigned w = 0; w < COUNT(workers) && repeatable(&pl_presets[p]) && !streams(&pl_presets[p]); w++) {
@@ -311,7 +311,7 @@ static void every_failed_allocation_ends_the_run_with_a_sentence(void **state) {
         }
     assert_survives_lost_memory(sparse,
                                 "preset=cocoa+ local=scd l1_ratio=1 lambda=0.002 workers=3 threads=1 rounds=2 gap=0");
-    assert_survives_lost_memory(data, "preset=ma-sgd workers=8 threads=1 rounds=2 gap=0");
+    assert_survives_lost_memory(data, "preset=ma-sgd workers=16 threads=1 rounds=2 gap=0");
     parley_data_free(data);
     parley_data_free(sparse);
 }
