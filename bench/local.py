@@ -2,14 +2,24 @@
 
 import json
 import statistics
+from types import SimpleNamespace
 
 from harness import markdown, ratio, spread
-from peers import Parley
+from peers import Parley, clocked
 
 LOCAL_EPOCHS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
 DELAYS = {"none": 0, "10 ms a round": 0.01}
-LOCAL_SECONDS = 5  # after which a run is given up
-LOCAL_FAR = 5  # times as long as the best: measured once
+LOCAL_SECONDS = 4  # after which a run is given up
+LOCAL_FAR = 3  # times as long as the best: not measured again
+
+
+def local_data(bench):
+    """Two data sets that everybody has, and one that nothing was tuned for."""
+    made = SimpleNamespace(title="made", path=bench.folder / "local.svm")
+    if not made.path.exists():
+        flags = ["--rows", 60000, "--columns", 2000, "--nonzeros", 20, "--seed", 5, "--quiet"]
+        clocked([bench.parley, "generate", "text", made.path, *flags])
+    return [bench.data("imdb"), bench.data("a9a"), made]
 
 
 def local_work(bench, data, choice, delay):
@@ -24,16 +34,21 @@ def local_work(bench, data, choice, delay):
 
 
 def local_rows(bench, data, words, delay):
-    """One problem and exchange cost: its rows, and auto's time over that of the best fixed H."""
+    """One problem and exchange cost: its rows, and auto's time over that of the best fixed H in the same repetition."""
     choices = {f"{epochs:g}": ("--local-epochs", epochs) for epochs in LOCAL_EPOCHS}
     choices["auto"] = ("--local-steps", "auto")
-    known = {}
+    known = {name: [] for name in choices}
+
+    def is_far(name):
+        """Was it slow each time, and more than once unless very slow? Other programs may have slowed down one run."""
+        least = min((run[0] for runs in known.values() for run in runs if run), default=float("inf"))
+        ratios = [run[0] / least if run else float("inf") for run in known[name]]
+        return name != "auto" and ratios and min(ratios) > (LOCAL_FAR if len(ratios) > 1 else 4 * LOCAL_FAR)
 
     def solve(name):
-        least = min((run[0] for run in known.values() if run), default=float("inf"))
-        if name not in known or (known[name] and known[name][0] < LOCAL_FAR * least):
-            known[name] = local_work(bench, data, choices[name], delay)
-        return known[name]
+        if not is_far(name):
+            known[name].append(local_work(bench, data, choices[name], delay))
+        return known[name][-1]
 
     found = bench.repeat({name: lambda name=name: solve(name) for name in choices})
     done = {name: runs for name, runs in found.items() if all(runs)}
@@ -47,21 +62,21 @@ def local_rows(bench, data, words, delay):
         _, rounds, used = done[name][-1]
         label = f"auto: {used:.2g}" if name == "auto" else name
         rows.append([data.title, words, label, rounds, spread(times[name]), ratio(times[name], times[best])])
-    return rows, statistics.median(times["auto"]) / statistics.median(times[best])
+    return rows, statistics.median(auto / least for auto, least in zip(times["auto"], times[best]))
 
 
 def table_local(bench):
     """Local work H"""
     rows = []
-    for name in ("imdb", "a9a"):
+    for data in local_data(bench):
         for words, delay in DELAYS.items():
-            found, against_best = local_rows(bench, bench.data(name), words, delay)
+            found, against_best = local_rows(bench, data, words, delay)
             rows += found
-            what = f"{name} logistic, auto H against the best fixed H, delay {words}"
+            what = f"{data.title} logistic, auto H against the best fixed H, delay {words}"
             bench.aim(what, against_best, 1.1, at_least=False)
     text = (
         "Logistic loss, `cocoa+`, 8 workers on two threads: time to a relative gap of 1e-3 by H, the epochs of local work "
         "in a round, at two costs of an exchange (`--exchange-delay`). For auto, the median H of its last run is given. "
-        f"What took {LOCAL_FAR} times as long as the best was measured once.\n\n"
+        f"What took {LOCAL_FAR} times as long as the best was measured once or twice.\n\n"
     )
     return text + markdown(["data", "delay", "H", "rounds", "ms, median (range)", "against the best"], rows)

@@ -28,7 +28,7 @@
 #define MARGIN 1.1      /* that a trial has to be better by */
 #define STAY 0.5        /* of a factor of two: H does not move by less */
 #define WORTH 1.05      /* that a change of H has to be better by, as predicted */
-#define EARLY_WORTH 1.2 /* that a shorter H has to be better by in the first rounds, which are little evidence */
+#define EARLY_WORTH 1.2 /* the same in the first rounds, which are little evidence */
 #define SURE 1.5        /* standard errors that a trial has to be better by */
 #define WINS 2          /* trials in turn that have to be better: rounds gain more and less as training goes on */
 #define FIRST_WAIT 3    /* blocks before the first trial: short runs would pay for what they do not use */
@@ -147,7 +147,7 @@ static double seconds_of(const pl_pacing *pacing, double epochs) {
 
 /* Is the change predicted to gain enough more per second? */
 static bool is_worth(const pl_pacing *pacing, double from, double to) {
-    double more = pacing->rounds <= SETTLE && to < from ? EARLY_WORTH : WORTH;
+    double more = pacing->rounds <= SETTLE ? EARLY_WORTH : WORTH;
     return gain(pacing, to) * seconds_of(pacing, from) > more * gain(pacing, from) * seconds_of(pacing, to);
 }
 
