@@ -1,5 +1,5 @@
-/* step_rate.c: a rate for steps along gradients, without tuning: 1 / (bound of loss'' x L + l2), and twice that where it
- * decays, which is stable from the second step on.
+/* step_rate.c: a rate for steps along gradients, without tuning: 1 / (bound of loss'' x L + l2), and twice that where
+ * it decays, which is stable from the second step on.
  *
  * L is the largest eigenvalue of the mean of x x', which power iterations find on a sample of the first worker's rows;
  * mean |x|^2, which no data can make unstable, is up to hundreds of times as large. A gradient of m sampled rows is at
