@@ -78,8 +78,7 @@ parley_status check_different(const char *a, const char *b, parley_error *error)
     bool same = files && (strcmp(a, b) == 0 || (stat(a, &first) == 0 && stat(b, &second) == 0 &&
                                                 first.st_dev == second.st_dev && first.st_ino == second.st_ino));
     if (same && (stat(a, &first) != 0 || S_ISREG(first.st_mode)))
-        return pl_fail(error, PARLEY_BAD_USAGE,
-                       "%s and %s are the same file; name another for one of them", a, b);
+        return pl_fail(error, PARLEY_BAD_USAGE, "%s and %s are the same file; name another for one of them", a, b);
     return PARLEY_OK;
 }
 

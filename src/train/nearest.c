@@ -66,7 +66,7 @@ static bool is_open(const parley_settings *asked, const pl_glm *glm, const way *
     if (glm) {
         changed = *glm;
         changed.loss = pl_loss_find(settings->loss) ? pl_loss_find(settings->loss) : glm->loss;
-        changed.lambda = settings->lambda == asked->lambda ? glm->lambda : settings->lambda;
+        changed.lambda = asked->lambda == 0 ? settings->lambda : glm->lambda;
         changed.l1_ratio = settings->l1_ratio;
     }
     if (pl_method_resolve(settings, glm ? &changed : NULL, &method, NULL) != PARLEY_OK)
