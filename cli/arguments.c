@@ -66,8 +66,30 @@ static parley_status set_option(arguments *arguments, const char *word, words *w
     return pl_setting_set(&arguments->settings, command->options, name, value, error);
 }
 
+/* The option that has this letter in this command, or NULL. */
+static const pl_setting *find_letter(const command *command, const char *word) {
+    for (unsigned i = 0; i < pl_settings_count && word[0] && !word[1]; i++)
+        if (pl_settings[i].letter == word[0] && pl_settings[i].commands & command->options)
+            return &pl_settings[i];
+    return NULL;
+}
+
+/* All that follows is another command's. */
+static parley_status leave_rest(arguments *arguments, words *words) {
+    arguments->rest = words->words + words->next;
+    arguments->rest_count = (unsigned)(words->count - words->next);
+    arguments->count = arguments->rest_count ? 1 : 0;
+    words->next = words->count;
+    return PARLEY_OK;
+}
+
 static parley_status take_word(arguments *arguments, words *words, bool *operands_only, parley_error *error) {
     const char *word = words->words[words->next++];
+    const pl_setting *row;
+    if ((arguments->command->options & PL_FOR_LAUNCH) && (word[0] != '-' || strcmp(word, "--") == 0)) {
+        words->next -= word[0] != '-';
+        return leave_rest(arguments, words);
+    }
     if (*operands_only || word[0] != '-' || !word[1])
         return add_operand(arguments, word, error);
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
@@ -76,6 +98,8 @@ static parley_status take_word(arguments *arguments, words *words, bool *operand
         *operands_only = true;
     else if (word[1] == '-')
         return set_option(arguments, word + 2, words, error);
+    else if ((row = find_letter(arguments->command, word + 1)))
+        return set_option(arguments, row->name, words, error);
     else
         return pl_fail(error, PARLEY_BAD_USAGE, "there is no option %s; options start with --", word);
     return PARLEY_OK;

@@ -13,6 +13,8 @@ typedef struct arguments {
     parley_settings settings;
     const char *operands[MOST_OPERANDS];
     unsigned count; /* of operands */
+    char **rest;    /* words that are another command's */
+    unsigned rest_count;
     bool help;      /* --help was given; nothing else counts then */
 } arguments;
 

@@ -37,6 +37,7 @@ int list_run(const arguments *arguments);
 int help_run(const arguments *arguments);
 int document_run(const arguments *arguments);
 
+int launch_run(const arguments *arguments);
 int path_run(const arguments *arguments);
 int cv_run(const arguments *arguments);
 

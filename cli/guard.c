@@ -22,6 +22,7 @@
 
 #define TICK_MS 20
 #define FAREWELL_MS 5000 /* that the starter has to answer; it would not survive our going before that */
+#define START_GRACE 4.0  /* seconds more than the deadline that MPI's start may take */
 #define GRACE 2.0        /* seconds: that peers have to tell the user, and MPI to end */
 
 static int words[2] = {-1, -1}; /* from the child: 's' it has started, a code: it is about to end with that */
@@ -63,36 +64,58 @@ static void listen_to(watched *this) {
     }
 }
 
-/* Has the child had its time? */
+/* Has the child had its time? Before the start is through, its guard alone knows that it is stopped, and says so first.
+ */
 static bool overdue(const watched *this) {
     double now = pl_now();
-    return (this->stopped >= 0 && now - this->stopped > this->deadline + GRACE) ||
+    return (this->stopped >= 0 && now - this->stopped > this->deadline + (this->started ? GRACE : 0)) ||
            (this->ending >= 0 && now - this->ending > GRACE) ||
-           (!this->started && this->ending < 0 && now - this->began > this->deadline + GRACE);
+           (!this->started && this->ending < 0 && now - this->began > this->deadline + START_GRACE);
+}
+
+/* MPICH's starter takes a process that ends without a farewell for one that died, and kills the others before they have
+ * ended: so it is told in PMI-1's words that all is well, where MPI itself was left as it was; or that all is over. */
+static int leave(const char *farewell, int code) {
+    int starter = pl_launched_starter();
+    char answer[64];
+    struct pollfd polled = {starter, POLLIN, 0};
+    signal(SIGPIPE, SIG_IGN);
+    if (starter >= 0 && write(starter, farewell, strlen(farewell)) > 0 && poll(&polled, 1, FAREWELL_MS) > 0 &&
+        read(starter, answer, sizeof answer) < 0)
+        return code;
+    return code;
+}
+
+/* Nobody else can tell that this rank was lost: the ranks have not met yet. */
+static int lose(const char *how) {
+    char host[256] = "unknown";
+    if (gethostname(host, sizeof host - 1) != 0)
+        snprintf(host, sizeof host, "unknown");
+    if (!forwarded)
+        fprintf(stderr, "parley: rank %d on %s %s before all ranks had started\n", pl_launched_rank(), host, how);
+    return leave("cmd=abort exitcode=4\n", EXIT_LOST);
 }
 
 static int end_child(const watched *this) {
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
     if (this->ending >= 0)
-        return this->code;
-    if (!this->started && pl_launched_rank() == 0)
-        fprintf(stderr, "parley: the ranks did not all get through MPI's start within %g seconds\n", this->deadline);
-    return EXIT_LOST;
+        return leave("cmd=finalize\n", this->code);
+    if (!this->started)
+        return lose(this->stopped >= 0 ? "was stopped" : "waited in vain");
+    return leave("cmd=finalize\n", EXIT_LOST);
 }
 
-/* MPICH's starter takes a process that ends without this for one that died, and kills the others before they have
- * ended: so it is told in PMI-1's words that all is well, where MPI itself was left as it was. */
-static int leave(int code) {
-    static const char goodbye[] = "cmd=finalize\n";
-    int starter = pl_launched_starter();
-    char answer[64];
-    struct pollfd polled = {starter, POLLIN, 0};
-    signal(SIGPIPE, SIG_IGN);
-    if (code != EXIT_DONE && starter >= 0 && write(starter, goodbye, sizeof goodbye - 1) > 0 &&
-        poll(&polled, 1, FAREWELL_MS) > 0 && read(starter, answer, sizeof answer) < 0)
-        return code;
-    return code;
+static int end_with(const watched *this, int status) {
+    if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_DONE)
+        return EXIT_DONE;
+    if (WIFSIGNALED(status) && this->ending < 0 && !this->started)
+        return lose("was lost: its process ended");
+    if (WIFSIGNALED(status) && this->ending < 0)
+        pl_sleep(GRACE); /* its peers tell the user, and whoever ends first may have the others killed */
+    return leave("cmd=finalize\n", WIFEXITED(status)   ? WEXITSTATUS(status)
+                                   : this->ending >= 0 ? this->code
+                                                       : EXIT_LOST);
 }
 
 static int keep_guard(double deadline) {
@@ -102,20 +125,14 @@ static int keep_guard(double deadline) {
     prctl(PR_SET_NAME, "parley-guard");
     for (;;) {
         pid_t changed = waitpid(child, &status, WNOHANG | WUNTRACED | WCONTINUED);
-        if (changed == child && WIFEXITED(status))
-            return WEXITSTATUS(status);
-        if (changed == child && WIFSIGNALED(status))
-            break;
+        if (changed == child && (WIFEXITED(status) || WIFSIGNALED(status)))
+            return end_with(&this, status);
         if (changed == child)
             this.stopped = WIFSTOPPED(status) ? pl_now() : -1;
         if (overdue(&this))
             return end_child(&this);
         listen_to(&this);
     }
-    if (this.ending >= 0)
-        return this.code;
-    pl_sleep(GRACE); /* whoever ends first has all others killed */
-    return EXIT_LOST;
 }
 
 void guard_start(double deadline) {
@@ -126,12 +143,13 @@ void guard_start(double deadline) {
     child = fork();
     if (child > 0) {
         close(words[1]);
-        _exit(leave(keep_guard(deadline)));
+        _exit(keep_guard(deadline));
     }
     if (child < 0)
         return; /* unguarded, then */
     close(words[0]);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    setpgid(0, 0); /* a signal to the group comes by the guard, once */
     if (getppid() != parent)
         _exit(EXIT_LOST);
 }

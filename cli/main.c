@@ -23,6 +23,11 @@ const command commands[] = {
      "fold; then trains a model on all rows with the lambda that is chosen. Folds run in parallel, each on one thread "
      "and a copy of its rows. Prints the metric's mean and standard error for each lambda.",
      false, cv_run},
+    {"launch", "-- COMMAND ...", 1, 1, PL_FOR_LAUNCH, "run a command on many processes or machines",
+     "Starts the ranks of a run, on this machine or on those that --hosts names, by ssh, and waits for them: parley "
+     "launch -n 8 -- train DATA. The same as mpiexec -n 8 parley train DATA, but needs no MPI starter, and starts again "
+     "up to --restarts times when a rank was lost, from the last checkpoint where the command has --checkpoint.",
+     false, launch_run},
     {"predict", "MODEL DATA", 2, 2, PL_FOR_PREDICT, "print one prediction per row",
      "Prints one prediction per row of DATA on standard output. DATA may be larger than memory; - is standard input.",
      false, predict_run},

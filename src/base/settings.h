@@ -38,6 +38,9 @@ struct parley_settings {
     bool keep_names;
     char to[PL_TEXT];
     uint64_t top;
+    /* launching */
+    uint64_t ranks, restarts;
+    char hosts[PL_TEXT], shell[PL_TEXT], address[PL_TEXT];
     /* the method */
     char preset[PL_TEXT], local[PL_TEXT], combine[PL_TEXT], exchange[PL_TEXT], engine[PL_TEXT];
     uint64_t workers, lanes, threads, seed;
@@ -91,7 +94,8 @@ enum {
     PL_FOR_DUMP = 64,
     PL_FOR_ONE = 128,
     PL_FOR_PATH = 256,
-    PL_FOR_CV = 512
+    PL_FOR_CV = 512,
+    PL_FOR_LAUNCH = 1024
 };
 
 typedef enum pl_kind { PL_FLAG, PL_WHOLE, PL_REAL, PL_WORD, PL_CHOICE } pl_kind;
@@ -105,6 +109,7 @@ typedef struct pl_setting {
     const char *choices;    /* PL_CHOICE: "free|penalised|none", in the order of the enum */
     const char *list;       /* PL_WORD: the registry that names the values, as in `parley list NAME` */
     const char *value_name; /* in the help: N, X, FILE */
+    char letter;            /* short for the name: -n; 0: there is none */
     bool may_be_auto;
     bool optional; /* a member of the method must say that it reads this, else giving it is an error */
     bool in_model; /* decides the model: kept in its metadata */

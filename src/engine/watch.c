@@ -28,6 +28,7 @@
 #define PART_SECONDS 2.0
 #define CAUSE_SECONDS 2.0 /* that rank 0 has to tell the cause */
 #define CONNECT_SECONDS 5.0
+#define GATHER_SECONDS 3.5 /* more than the deadline: a rank that is stopped by then has been named already */
 
 typedef enum kind { HELLO = 1, BEAT, FAILED, LATE, CAUSE, BYE } kind;
 
@@ -314,7 +315,7 @@ static bool read_whole(int socket, void *data, uint64_t bytes, double until) {
 }
 
 parley_status pl_watch_gather(pl_watch *watch, parley_error *error) {
-    double until = pl_now() + watch->deadline;
+    double until = pl_now() + watch->deadline + GATHER_SECONDS;
     for (unsigned here = 1; here < watch->ranks;) {
         frame hello;
         int socket = ready(watch->listener, POLLIN, until) ? accept4(watch->listener, NULL, NULL, SOCK_CLOEXEC) : -1;
@@ -335,8 +336,12 @@ parley_status pl_watch_gather(pl_watch *watch, parley_error *error) {
     close(watch->listener);
     watch->listener = -1;
     for (unsigned r = 1; r < watch->ranks; r++)
-        if (watch->peers[r].socket < 0)
-            return pl_fail(error, PARLEY_NO_PEER, "rank %u did not come within %g seconds", r, watch->deadline);
+        if (watch->peers[r].socket < 0) {
+            parley_error cause;
+            pl_fail(&cause, PARLEY_NO_PEER, "rank %u did not come within %g seconds", r, watch->deadline);
+            set_cause(watch, &cause, 0);
+            return pl_fail(error, cause.status, "%s", cause.sentence);
+        }
     return start(watch, error);
 }
 

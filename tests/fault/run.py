@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+"""run.py PARLEY [TRIALS [SEED]]: kills or stops a rank at a random moment, again and again, under every starter there is.
+
+Each time: one sentence that names a rank, within the deadline and five seconds more; exit code 4; nobody left over; and
+the model file is either not there or the right one. A run that was over before it was hit must have ended well."""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+DEADLINE = 3
+RANKS = 3
+LATEST = 2.0  # seconds after the start that a signal comes, at most
+
+
+def starters(parley):
+    """Name, command, and whether a guard may be hit as well: MPI's starters end everybody if one is."""
+    found = [("launch", [parley, "launch", "-n", str(RANKS), "--"], True)]
+    if shutil.which("mpiexec.mpich"):
+        found.append(("mpich", ["mpiexec.mpich", "-n", str(RANKS), parley], False))
+    if shutil.which("mpiexec.openmpi"):
+        flags = ["--oversubscribe", "--bind-to", "none"]
+        flags += ["--allow-run-as-root"] if os.geteuid() == 0 else []
+        found.append(("openmpi", ["mpiexec.openmpi", *flags, "-n", str(RANKS), parley], False))
+    return found
+
+
+def processes():
+    """Parent and name of every process."""
+    found = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                text = Path("/proc", entry, "stat").read_text()
+            except OSError:
+                continue
+            name, rest = text[text.index("(") + 1 :].rsplit(")", 1)
+            found[int(entry)] = (int(rest.split()[1]), name, rest.split()[0])
+    return found
+
+
+def below(root, everyone):
+    """Processes that `root` started, and those that they started."""
+    family = {root}
+    grown = True
+    while grown:
+        grown = False
+        for pid, (parent, _, _) in everyone.items():
+            if parent in family and pid not in family:
+                family.add(pid)
+                grown = True
+    return family - {root}
+
+
+def targets(root, guards_too):
+    everyone = processes()
+    names = {"parley", "parley-guard"} if guards_too else {"parley"}
+    return [pid for pid in below(root, everyone) if everyone[pid][1] in names]
+
+
+def left_over(marker):
+    """Processes that still have the trial's folder in their command line."""
+    found = []
+    for pid, (_, _, state) in processes().items():
+        try:
+            words = Path("/proc", str(pid), "cmdline").read_bytes()
+        except OSError:
+            continue
+        if marker.encode() in words and state != "Z" and pid != os.getpid():
+            found.append(pid)
+    return found
+
+
+def wait_gone(marker, seconds):
+    end = time.monotonic() + seconds
+    while left_over(marker) and time.monotonic() < end:
+        time.sleep(0.05)
+    return not left_over(marker)
+
+
+class Trial:
+    def __init__(self, parley, folder, rounds):
+        self.parley, self.folder = parley, folder
+        self.data = folder / "data.svm"
+        self.model = folder / "model.safetensors"
+        self.train = ["train", str(self.data), "--preset", "cocoa", "--workers", str(2 * RANKS), "--lanes", "1"]
+        self.train += ["--rounds", str(rounds), "--gap", "1e-15", "--deadline", str(DEADLINE), "--quiet"]
+        self.train += ["--threads", "1", "--model", str(self.model)]
+
+    def reference(self):
+        subprocess.run([self.parley, *self.train], check=False, stdout=subprocess.DEVNULL, timeout=120)
+        wanted = self.model.read_bytes()
+        self.model.unlink()
+        return wanted
+
+    def run(self, command, guards_too, number, wait):
+        """Exit code, what was said on standard error, seconds from the hit to the end, was anybody hit."""
+        self.model.unlink(missing_ok=True)
+        with open(self.folder / "said", "w+") as said:
+            process = subprocess.Popen(
+                [*command, *self.train], stdout=subprocess.DEVNULL, stderr=said, stdin=subprocess.DEVNULL
+            )
+            time.sleep(wait)
+            pids = targets(process.pid, guards_too)
+            hit = None
+            if pids:
+                hit = random.choice(pids)
+                try:
+                    os.kill(hit, number)
+                except ProcessLookupError:
+                    hit = None
+            began = time.monotonic()
+            try:
+                code = process.wait(timeout=60)
+            except subprocess.TimeoutExpired:
+                code = None
+                process.kill()
+            seconds = time.monotonic() - began
+            said.seek(0)
+            return code, said.read(), seconds, hit
+
+
+def judge(trial, outcome, wanted):
+    """What is wrong, or None; and how it ended."""
+    code, said, seconds, hit = outcome
+    model = trial.model.read_bytes() if trial.model.exists() else None
+    if not wait_gone(str(trial.folder), 5):
+        return f"left over: {left_over(str(trial.folder))}", "hung"
+    if model is not None and model != wanted:
+        return "the model is wrong", "ended"
+    if code in (0, 3) and model == wanted:
+        return None, "over before" if hit else "not hit"
+    if code is None:
+        return "it did not end within 60 seconds", "hung"
+    lines = [line for line in said.splitlines() if line.startswith("parley: ")]
+    if seconds > DEADLINE + 5:
+        return f"it took {seconds:.1f} seconds", "late"
+    if len(lines) != 1 or "rank " not in lines[0]:
+        return f"it said {lines}", "ended"
+    return (None if code == 4 else f"its exit code was {code}"), "named"
+
+
+def main():
+    parley = str(Path(sys.argv[1]).resolve())
+    trials = int(sys.argv[2]) if len(sys.argv) > 2 else 20
+    random.seed(int(sys.argv[3]) if len(sys.argv) > 3 else 1)
+    passed = failed = hits = 0
+    with tempfile.TemporaryDirectory(prefix="parley-fault-") as name:
+        trial = Trial(parley, Path(name), rounds=4000)
+        flags = ["--rows", "6000", "--columns", "500", "--nonzeros", "20", "--quiet"]
+        subprocess.run([parley, "generate", "text", str(trial.data), *flags], check=True)
+        wanted = trial.reference()
+        for i in range(trials):
+            starter, command, guards_too = starters(parley)[i % len(starters(parley))]
+            number = (signal.SIGKILL, signal.SIGSTOP)[i // len(starters(parley)) % 2]
+            wait = random.uniform(0, LATEST)
+            outcome = trial.run(command, guards_too and number == signal.SIGKILL, number, wait)
+            fault, end = judge(trial, outcome, wanted)
+            hits += end == "named"
+            if fault:
+                failed += 1
+                print(f"FAILED {starter}, {number.name} after {wait:.2f} s: {fault}\n{outcome[1]}")
+            else:
+                passed += 1
+    print(f"{passed} passed, {failed} failed; {hits} named a rank")
+    sys.exit(1 if failed or hits < trials // 3 else 0)
+
+
+if __name__ == "__main__":
+    main()
