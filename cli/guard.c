@@ -23,7 +23,7 @@
 #define TICK_MS 20
 #define FAREWELL_MS 5000 /* that the starter has to answer; it would not survive our going before that */
 #define START_GRACE 4.0  /* seconds more than the deadline that MPI's start may take */
-#define GRACE 2.0        /* seconds: that peers have to tell the user, and MPI to end */
+#define GRACE 1.0        /* seconds: that peers have to tell the user, and MPI to end */
 
 static int words[2] = {-1, -1}; /* from the child: 's' it has started, a code: it is about to end with that */
 static volatile sig_atomic_t forwarded;

@@ -219,7 +219,7 @@ static void set_up_socket(int socket) {
 }
 
 static parley_status start(pl_watch *watch, parley_error *error) {
-    double now = pl_now();
+    double now = pl_now() + (is_first(watch) ? 0 : GATHER_SECONDS); /* rank 0 may still wait for others */
     for (unsigned r = 0; r < watch->ranks; r++)
         watch->peers[r].heard = now;
     if (pipe2(watch->wake, O_CLOEXEC | O_NONBLOCK) != 0)
