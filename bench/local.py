@@ -14,7 +14,7 @@ LOCAL_FAR = 3  # times as long as the best: not measured again
 
 
 def local_data(bench):
-    """Two data sets that everybody has, and one that nothing was tuned for."""
+    """Two data sets that everybody has, and one that is made."""
     made = SimpleNamespace(title="made", path=bench.folder / "local.svm")
     if not made.path.exists():
         flags = ["--rows", 60000, "--columns", 2000, "--nonzeros", 20, "--seed", 5, "--quiet"]
