@@ -118,6 +118,28 @@ typedef struct pl_scd {
     const double *v;
 } pl_scd;
 
+/* What an epoch saw of the gap, from when it visited each member. */
+typedef struct pl_scd_gap {
+    double largest, penalty, pull, excess; /* max |u|; sum l1 |w| + l2/2 w^2; sum u w; sum (|u| - l1)+^2 */
+} pl_scd_gap;
+
+/* A worker's round. */
+typedef struct pl_scd_solver {
+    pl_scd *scd;
+    pl_scd_worker *worker;
+    const pl_matrix *x;
+    double l1, l2, sigma;
+    bool free;       /* the intercept is eliminated */
+    bool gram;       /* steps are by inner products of columns */
+    double mass;     /* sum q loss'' */
+    double shift;    /* of the intercept under the model */
+    double loss;     /* sum q loss(z) */
+    double spread;   /* sum of |change|^2 over the steps */
+    double decrease; /* of the model, at least */
+    double left;     /* steps of this round */
+    pl_scd_gap gap;
+} pl_scd_solver;
+
 /* The entries of column j, or of the column of ones. */
 static inline uint64_t pl_scd_entries(const pl_scd *scd, uint64_t j) {
     return j == scd->x->rows ? scd->x->columns : scd->x->start[j + 1] - scd->x->start[j];
@@ -155,6 +177,15 @@ void pl_scd_gram_move(const pl_scd_gram *gram, uint64_t slot, double a, double *
 
 /* scd_ahead.c: the best affine combination of the past, in `ahead` (members entries); false: there is none. */
 bool pl_scd_extrapolate(const double *past, uint64_t members, double *ahead);
+
+/* scd_rows.c: passes over rows in a worker's round. Slopes and curvatures at z + gamma (sigma step + shift); returns
+ * the loss there. */
+double pl_scd_expand(pl_scd_solver *solver, double gamma, double shift);
+bool pl_scd_add_up(pl_scd_solver *solver); /* step = A x what the model changed; false: nothing */
+/* Takes w, z and the change to gamma of what the model did. */
+void pl_scd_take(pl_scd_solver *solver, double gamma, double shift);
+void pl_scd_begin(pl_scd_solver *solver);
+void pl_scd_finish(pl_scd_solver *solver);
 
 /* scd_solve.c: the worker's round: steps on its working set until that is solved well enough or H is used up. */
 void pl_scd_solve(pl_scd *scd, pl_scd_worker *worker, unsigned number);

@@ -23,36 +23,13 @@
 #define ORDER_EPOCHS (3 * PL_SCD_PAST)
 #define HALVINGS 40
 #define GUESSES 2      /* tries of a prediction, which need not go downhill */
-#define ROW_PARTS 16   /* of passes over rows, and */
-#define ADD_PARTS 4    /* over the rows of columns */
 #define LONE 64        /* times as long may a round of one worker be, for which nobody waits */
 #define ENOUGH 0.01    /* of the decrease that the model promised */
 #define ROUNDING 1e-13 /* of a sum over rows: what is less does not count as a rise */
 #define LEAST_H 1e-10  /* of a column's curvature, that eliminating b leaves at least */
 #define MOST_REST 3    /* levels of rest: 2^level - 1 epochs */
 
-/* What an epoch saw of the gap, from when it visited each member. */
-typedef struct gap_sums {
-    double largest, penalty, pull, excess; /* max |u|; sum l1 |w| + l2/2 w^2; sum u w; sum (|u| - l1)+^2 */
-} gap_sums;
-
-typedef struct solver {
-    pl_scd *scd;
-    pl_scd_worker *worker;
-    const pl_matrix *x;
-    double l1, l2, sigma;
-    bool free;       /* the intercept is eliminated */
-    bool gram;       /* steps are by inner products of columns */
-    double mass;     /* sum q loss'' */
-    double shift;    /* of the intercept under the model */
-    double loss;     /* sum q loss(z) */
-    double spread;   /* sum of |change|^2 over the steps */
-    double decrease; /* of the model, at least */
-    double left;     /* steps of this round */
-    gap_sums gap;
-} solver;
-
-static double column_dot(const solver *solver, uint64_t j, const double *a) {
+static double column_dot(const pl_scd_solver *solver, uint64_t j, const double *a) {
     const pl_matrix *x = solver->x;
     if (j < x->rows) {
         uint64_t begin = x->start[j];
@@ -65,7 +42,7 @@ static double column_dot(const solver *solver, uint64_t j, const double *a) {
     return sum;
 }
 
-static void column_add(const solver *solver, uint64_t j, double a, double *to) {
+static void column_add(const pl_scd_solver *solver, uint64_t j, double a, double *to) {
     const pl_matrix *x = solver->x;
     if (j < x->rows) {
         uint64_t begin = x->start[j];
@@ -78,7 +55,7 @@ static void column_add(const solver *solver, uint64_t j, double a, double *to) {
 }
 
 /* slope += a x curvature x column j. */
-static void move_slopes(const solver *solver, uint64_t j, double a, double *slope) {
+static void move_slopes(const pl_scd_solver *solver, uint64_t j, double a, double *slope) {
     const pl_matrix *x = solver->x;
     const double *curvature = solver->worker->curvature;
     if (solver->scd->even > 0) {
@@ -94,7 +71,7 @@ static void move_slopes(const solver *solver, uint64_t j, double a, double *slop
 }
 
 /* Curvature and mass of column j under the present model. */
-static void measure_column(const solver *solver, uint64_t j) {
+static void measure_column(const pl_scd_solver *solver, uint64_t j) {
     pl_scd *this = solver->scd;
     const pl_matrix *x = solver->x;
     if (j < x->rows) {
@@ -109,7 +86,7 @@ static void measure_column(const solver *solver, uint64_t j) {
     }
 }
 
-static void see(gap_sums *gap, const solver *solver, double u, double w) {
+static void see(pl_scd_gap *gap, const pl_scd_solver *solver, double u, double w) {
     double size = fabs(u), excess = size > solver->l1 ? size - solver->l1 : 0.0;
     gap->largest = size > gap->largest ? size : gap->largest;
     gap->penalty += fabs(w) * (solver->l1 + 0.5 * solver->l2 * fabs(w));
@@ -118,7 +95,7 @@ static void see(gap_sums *gap, const solver *solver, double u, double w) {
 }
 
 /* The gap over the set: at t, or at c t, at which sum q loss* grows in second order only. */
-static double estimate(const solver *solver, const gap_sums *gap) {
+static double estimate(const pl_scd_solver *solver, const pl_scd_gap *gap) {
     const pl_scd *this = solver->scd;
     double plain = INFINITY, scaled = INFINITY, c = gap->largest > solver->l1 ? solver->l1 / gap->largest : 1.0;
     if (solver->l2 > 0)
@@ -130,7 +107,7 @@ static double estimate(const solver *solver, const gap_sums *gap) {
 }
 
 /* A step on member m. Members that stay at 0 rest for a while. */
-static void step(solver *solver, uint64_t m, bool measure) {
+static void step(pl_scd_solver *solver, uint64_t m, bool measure) {
     pl_scd *this = solver->scd;
     pl_scd_worker *worker = solver->worker;
     uint64_t j = worker->set[m];
@@ -171,11 +148,11 @@ static void step(solver *solver, uint64_t m, bool measure) {
 }
 
 /* One visit of each member that does not rest; false: H was used up before the end. */
-static bool run_epoch(solver *solver, bool fresh) {
+static bool run_epoch(pl_scd_solver *solver, bool fresh) {
     pl_scd *this = solver->scd;
     pl_scd_worker *worker = solver->worker;
     const pl_matrix *x = solver->x;
-    solver->gap = (gap_sums){0};
+    solver->gap = (pl_scd_gap){0};
     for (uint64_t n = 0; n < worker->members; n++) {
         if (!(solver->left > 0))
             return false;
@@ -193,7 +170,7 @@ static bool run_epoch(solver *solver, bool fresh) {
 }
 
 /* The model's value, but for a constant, at slopes s and a shift of all of them. */
-static double model_value(const solver *solver, const double *slope, double shift, double penalty) {
+static double model_value(const pl_scd_solver *solver, const double *slope, double shift, double penalty) {
     const double *curvature = solver->worker->curvature;
     double sum = 0;
     for (uint64_t i = 0; i < solver->x->columns; i++)
@@ -204,10 +181,12 @@ static double model_value(const solver *solver, const double *slope, double shif
     return 0.5 * sum / solver->sigma + penalty;
 }
 
-static double penalty_of(const solver *solver, double w) { return fabs(w) * (solver->l1 + 0.5 * solver->l2 * fabs(w)); }
+static double penalty_of(const pl_scd_solver *solver, double w) {
+    return fabs(w) * (solver->l1 + 0.5 * solver->l2 * fabs(w));
+}
 
 /* Goes to the extrapolated w, if the model is smaller there. */
-static void jump(solver *solver, const double *ahead) {
+static void jump(pl_scd_solver *solver, const double *ahead) {
     pl_scd *this = solver->scd;
     pl_scd_worker *worker = solver->worker;
     double *slope = worker->step, shift = solver->shift, before = 0, after = 0;
@@ -236,7 +215,7 @@ static void jump(solver *solver, const double *ahead) {
 }
 
 /* The same by the table. Along a line the model is a parabola: its change is by the mean of the slopes at both ends. */
-static void jump_by_gram(solver *solver, const double *ahead) {
+static void jump_by_gram(pl_scd_solver *solver, const double *ahead) {
     pl_scd *this = solver->scd;
     pl_scd_worker *worker = solver->worker;
     pl_scd_gram *gram = &this->gram;
@@ -268,7 +247,7 @@ static void jump_by_gram(solver *solver, const double *ahead) {
 }
 
 /* Notes w after epoch e of a model; when there are enough, extrapolates. */
-static void remember(solver *solver, unsigned e) {
+static void remember(pl_scd_solver *solver, unsigned e) {
     pl_scd_worker *worker = solver->worker;
     double *last = worker->past + (e % PL_SCD_PAST) * worker->members;
     for (uint64_t m = 0; m < worker->members; m++)
@@ -277,71 +256,7 @@ static void remember(solver *solver, unsigned e) {
         (solver->gram ? jump_by_gram : jump)(solver, worker->past);
 }
 
-/* A part of the rows of a pass over all of them. */
-typedef struct row_pass {
-    solver *solver;
-    double gamma, shift;
-    unsigned parts;
-    double sums[ROW_PARTS][2]; /* of a part */
-} row_pass;
-
-static void add_sums(const row_pass *pass, double *first, double *second) {
-    *first = *second = 0;
-    for (unsigned part = 0; part < pass->parts; part++) {
-        *first += pass->sums[part][0];
-        *second += pass->sums[part][1];
-    }
-}
-
-/* A worker that is alone has the threads of its rank; results do not depend on who computes which part. */
-static void run_parts(row_pass *pass, pl_task task, unsigned parts) {
-    pl_engine *engine = pass->solver->scd->team->engine;
-    pass->parts = parts;
-    if (pass->solver->scd->team->hosted == 1)
-        engine->type->run(engine, task, pass, parts);
-    else
-        for (unsigned part = 0; part < parts; part++)
-            task(pass, part);
-}
-
-static void expand_part(void *context, unsigned part) {
-    row_pass *pass = context;
-    const solver *solver = pass->solver;
-    const pl_glm *glm = solver->scd->glm;
-    pl_scd_worker *worker = solver->worker;
-    uint64_t rows = solver->x->columns, end = rows * (part + 1) / pass->parts, count;
-    double sum = 0, mass = 0, least = PL_SCD_LEAST_CURVATURE * glm->loss->curvature_bound;
-    double z[PL_STRETCH], y[PL_STRETCH], loss[PL_STRETCH];
-    for (uint64_t begin = rows * part / pass->parts; begin < end; begin += count) {
-        double *slope = worker->slope + begin, *curvature = worker->curvature + begin;
-        count = end - begin < PL_STRETCH ? end - begin : PL_STRETCH;
-        for (uint64_t i = 0; i < count; i++) {
-            z[i] = worker->z[begin + i] + pass->gamma * (solver->sigma * worker->step[begin + i] + pass->shift);
-            y[i] = pl_target(glm, begin + i);
-        }
-        pl_expand_rows(glm->loss, z, y, count, loss, slope, curvature);
-        for (uint64_t i = 0; i < count; i++) {
-            double q = pl_share(glm, begin + i);
-            sum += q * loss[i];
-            slope[i] *= q;
-            curvature[i] = q * fmax(curvature[i], least);
-            mass += curvature[i];
-        }
-    }
-    pass->sums[part][0] = sum;
-    pass->sums[part][1] = mass;
-}
-
-/* Slopes and curvatures at z + gamma (sigma step + shift); returns the loss there. */
-static double expand(solver *solver, double gamma, double shift) {
-    row_pass pass = {.solver = solver, .gamma = gamma, .shift = shift};
-    double sum;
-    run_parts(&pass, expand_part, ROW_PARTS);
-    add_sums(&pass, &sum, &solver->mass);
-    return sum;
-}
-
-static double penalty_at(const solver *solver, double gamma) {
+static double penalty_at(const pl_scd_solver *solver, double gamma) {
     const pl_scd_worker *worker = solver->worker;
     double sum = 0;
     for (uint64_t m = 0; m < worker->members; m++) {
@@ -351,75 +266,18 @@ static double penalty_at(const solver *solver, double gamma) {
     return sum;
 }
 
-static void add_part(void *context, unsigned part) {
-    const row_pass *pass = context;
-    const solver *solver = pass->solver;
-    const pl_matrix *x = solver->x;
-    pl_scd_worker *worker = solver->worker;
-    uint64_t first = x->columns * part / pass->parts, last = x->columns * (part + 1) / pass->parts;
-    memset(worker->step + first, 0, (last - first) * sizeof *worker->step);
-    for (uint64_t m = 0; m < worker->members; m++) {
-        uint64_t j = worker->set[m];
-        double change = solver->scd->w[j] - worker->base[m];
-        if (change == 0)
-            continue;
-        if (j < x->rows) {
-            uint64_t begin = pl_scd_entry_from(x, j, first);
-            pl_sparse_add(x->index + begin, x->value ? x->value + begin : NULL, pl_scd_entry_from(x, j, last) - begin,
-                          change * pl_column_scale(solver->scd->glm, j), worker->step);
-        } else {
-            for (uint64_t i = first; i < last; i++)
-                worker->step[i] += change;
-        }
-    }
-}
-
-/* A x what the model changed; false: nothing. */
-static bool add_up(solver *solver) {
-    const pl_scd_worker *worker = solver->worker;
-    row_pass pass = {.solver = solver};
-    run_parts(&pass, add_part, solver->scd->team->hosted == 1 ? ADD_PARTS : 1);
-    for (uint64_t m = 0; m < worker->members; m++)
-        if (solver->scd->w[worker->set[m]] != worker->base[m])
-            return true;
-    return false;
-}
-
-static void take_part(void *context, unsigned part) {
-    const row_pass *pass = context;
-    pl_scd_worker *worker = pass->solver->worker;
-    uint64_t rows = pass->solver->x->columns, end = rows * (part + 1) / pass->parts;
-    for (uint64_t i = rows * part / pass->parts; i < end; i++) {
-        worker->z[i] += pass->gamma * (pass->solver->sigma * worker->step[i] + pass->shift);
-        worker->change[i] += pass->gamma * worker->step[i];
-    }
-}
-
-/* Takes w, z and the change to gamma of what the model did. */
-static void take(solver *solver, double gamma, double shift) {
-    pl_scd_worker *worker = solver->worker;
-    for (uint64_t m = 0; m < worker->members; m++) {
-        double *w = &solver->scd->w[worker->set[m]];
-        if (gamma != 1.0)
-            *w = gamma == 0 ? worker->base[m] : worker->base[m] + gamma * (*w - worker->base[m]);
-        worker->base[m] = *w;
-    }
-    row_pass pass = {.solver = solver, .gamma = gamma, .shift = shift};
-    run_parts(&pass, take_part, ROW_PARTS);
-}
-
 /* How far to go along the line that the model gave; leaves slopes and curvatures there. */
-static double search(solver *solver, int tries) {
+static double search(pl_scd_solver *solver, int tries) {
     double before = solver->loss / solver->sigma + penalty_at(solver, 0.0), gamma = 1.0;
     for (int i = 0; i < tries; i++, gamma *= 0.5) {
-        double loss = expand(solver, gamma, solver->shift);
+        double loss = pl_scd_expand(solver, gamma, solver->shift);
         double after = loss / solver->sigma + penalty_at(solver, gamma);
         if (after <= before - ENOUGH * gamma * solver->decrease + ROUNDING * fabs(before)) {
             solver->loss = loss;
             return gamma;
         }
     }
-    solver->loss = expand(solver, 0.0, 0.0);
+    solver->loss = pl_scd_expand(solver, 0.0, 0.0);
     return 0.0;
 }
 
@@ -431,10 +289,10 @@ static double sum_of(const double *a, uint64_t count) {
 }
 
 /* Slopes by the table are all there before the first step: they tell whether one is needed. */
-static bool seen_solved(solver *solver) {
+static bool seen_solved(pl_scd_solver *solver) {
     pl_scd *this = solver->scd;
     pl_scd_worker *worker = solver->worker;
-    gap_sums gap = {0};
+    pl_scd_gap gap = {0};
     for (uint64_t m = 0; m < worker->members; m++) {
         uint64_t j = worker->set[m], slot = this->gram.slot[j];
         double mass = solver->free ? this->gram.mass[slot] : 0.0;
@@ -445,7 +303,7 @@ static bool seen_solved(solver *solver) {
 }
 
 /* Makes a model, solves it, and goes there. True: that was the last. */
-static bool run_model(solver *solver, unsigned number) {
+static bool run_model(pl_scd_solver *solver, unsigned number) {
     pl_scd *this = solver->scd;
     pl_scd_worker *worker = solver->worker;
     double first = 0, enough = this->tolerance;
@@ -486,10 +344,10 @@ static bool run_model(solver *solver, unsigned number) {
         }
         remember(solver, e);
     }
-    if (!add_up(solver))
+    if (!pl_scd_add_up(solver))
         return true;
     double gamma = this->quadratic ? 1.0 : search(solver, HALVINGS);
-    take(solver, gamma, solver->shift);
+    pl_scd_take(solver, gamma, solver->shift);
     worker->moved = gamma * solver->shift;
     if (gamma == 0 && solver->gram && !worker->solved) { /* the table misleads */
         pl_scd_gram_empty(this, worker);
@@ -499,7 +357,7 @@ static bool run_model(solver *solver, unsigned number) {
 }
 
 /* Goes on along the path of solutions, in a straight line, if that is downhill. */
-static void predict(solver *solver) {
+static void predict(pl_scd_solver *solver) {
     pl_scd *this = solver->scd;
     pl_scd_worker *worker = solver->worker;
     for (uint64_t n = 0; n < worker->count; n++) {
@@ -510,12 +368,12 @@ static void predict(solver *solver) {
             this->w[j] = next * w > 0 ? next : 0.0;
     }
     solver->decrease = 0;
-    if (this->pace != 0 && add_up(solver))
-        take(solver, search(solver, GUESSES), 0.0);
+    if (this->pace != 0 && pl_scd_add_up(solver))
+        pl_scd_take(solver, search(solver, GUESSES), 0.0);
 }
 
 /* Steps that do not see each other, on a random part of the columns. */
-static void run_batch(solver *solver, unsigned number) {
+static void run_batch(pl_scd_solver *solver, unsigned number) {
     pl_scd *this = solver->scd;
     pl_scd_worker *worker = solver->worker;
     pl_stream stream = pl_stream_make(this->team->seed, number, worker->epoch++);
@@ -523,94 +381,24 @@ static void run_batch(solver *solver, unsigned number) {
     solver->shift = solver->free ? -sum_of(worker->slope, solver->x->columns) / solver->mass : 0.0;
     for (uint64_t n = 0; n < worker->members && solver->left > 0; n++, solver->left--)
         step(solver, worker->order[n], true);
-    if (add_up(solver))
-        take(solver, 1.0, 0.0);
-}
-
-static void begin_part(void *context, unsigned part) {
-    row_pass *pass = context;
-    const pl_scd *this = pass->solver->scd;
-    pl_scd_worker *worker = pass->solver->worker;
-    uint64_t rows = this->x->columns, end = rows * (part + 1) / pass->parts;
-    double loss = 0, mass = 0;
-    for (uint64_t i = rows * part / pass->parts; i < end; i++) {
-        double q = pl_share(this->glm, i);
-        worker->z[i] = this->v[i] + this->b;
-        worker->slope[i] = q * this->slope[i];
-        worker->curvature[i] = this->metric[i];
-        worker->change[i] = 0;
-        loss += q * this->loss[i];
-        mass += this->metric[i];
-    }
-    pass->sums[part][0] = loss;
-    pass->sums[part][1] = mass;
-}
-
-static void begin(solver *solver) {
-    const pl_scd *this = solver->scd;
-    pl_scd_worker *worker = solver->worker;
-    row_pass pass = {.solver = solver};
-    run_parts(&pass, begin_part, ROW_PARTS);
-    add_sums(&pass, &solver->loss, &solver->mass);
-    for (uint64_t m = 0; m < worker->members; m++)
-        worker->begun[m] = worker->base[m] = this->w[worker->set[m]];
-}
-
-static void mean_part(void *context, unsigned part) {
-    row_pass *pass = context;
-    const pl_scd *this = pass->solver->scd;
-    const double *change = pass->solver->worker->change;
-    uint64_t rows = this->x->columns, end = rows * (part + 1) / pass->parts;
-    double mean = 0, mass = 0;
-    for (uint64_t i = rows * part / pass->parts; i < end; i++) {
-        mean += this->metric[i] * change[i];
-        mass += this->metric[i];
-    }
-    pass->sums[part][0] = mean;
-    pass->sums[part][1] = mass;
-}
-
-static void spread_part(void *context, unsigned part) {
-    row_pass *pass = context;
-    const pl_scd *this = pass->solver->scd;
-    double *change = pass->solver->worker->change, spread = 0;
-    uint64_t rows = this->x->columns, end = rows * (part + 1) / pass->parts;
-    for (uint64_t i = rows * part / pass->parts; i < end; i++) {
-        change[i] -= pass->shift;
-        spread += this->metric[i] * change[i] * change[i];
-    }
-    pass->sums[part][0] = spread;
-}
-
-/* Where b is free, v counts up to a constant only: the change is sent without its mean. */
-static void finish(solver *solver) {
-    pl_scd_worker *worker = solver->worker;
-    row_pass pass = {.solver = solver};
-    double sum, mass;
-    if (solver->free) {
-        run_parts(&pass, mean_part, ROW_PARTS);
-        add_sums(&pass, &sum, &mass);
-        pass.shift = sum / mass;
-    }
-    worker->pending = pass.shift;
-    run_parts(&pass, spread_part, ROW_PARTS);
-    add_sums(&pass, &worker->spread, &mass);
+    if (pl_scd_add_up(solver))
+        pl_scd_take(solver, 1.0, 0.0);
 }
 
 void pl_scd_solve(pl_scd *this, pl_scd_worker *worker, unsigned number) {
-    solver solver = {.scd = this,
-                     .worker = worker,
-                     .x = this->x,
-                     .l1 = this->glm->l1,
-                     .l2 = this->glm->l2,
-                     .sigma = this->sigma,
-                     .free = this->glm->intercept == PL_FREE,
-                     .left = pl_round_steps(this->round, (double)worker->count) *
-                             (this->team->workers == 1 && !this->delayed ? LONE : 1)};
+    pl_scd_solver solver = {.scd = this,
+                            .worker = worker,
+                            .x = this->x,
+                            .l1 = this->glm->l1,
+                            .l2 = this->glm->l2,
+                            .sigma = this->sigma,
+                            .free = this->glm->intercept == PL_FREE,
+                            .left = pl_round_steps(this->round, (double)worker->count) *
+                                    (this->team->workers == 1 && !this->delayed ? LONE : 1)};
     worker->known = 0;
     worker->visited = 0;
     worker->solved = worker->members == 0;
-    begin(&solver);
+    pl_scd_begin(&solver);
     if (this->predicting)
         predict(&solver);
     if (this->delayed)
@@ -619,7 +407,7 @@ void pl_scd_solve(pl_scd *this, pl_scd_worker *worker, unsigned number) {
         while (solver.left > 0 && worker->members)
             if (run_model(&solver, number))
                 break;
-    finish(&solver);
+    pl_scd_finish(&solver);
     if (this->delayed)
         worker->spread = this->batch * solver.spread;
 }
