@@ -188,6 +188,15 @@ const pl_setting pl_settings[] = {
      .help = "write one JSON object per round here; - is standard output", AT(log)},
     {"replay", PL_WORD, PL_FOR_ONE, "", .value_name = "FILE",
      .help = "repeat the run that wrote this log, bit for bit, on the same data", AT(replay)},
+    {"checkpoint", PL_WORD, PL_FOR_ONE, "", .value_name = "DIR",
+     .help = "keep the whole state of the run in this folder, the last two, for --resume", AT(checkpoint)},
+    {"checkpoint_every", PL_WORD, PL_FOR_ONE, "60s", .value_name = "N",
+     .help = "how often: 50r is every 50 rounds, 60s every 60 seconds; and once at the end", AT(checkpoint_every)},
+    {"resume", PL_WORD, PL_FOR_ONE, "", .value_name = "DIR",
+     .help =
+         "go on from the newest checkpoint in this folder, bit for bit, with the same data; with other --workers or "
+         "another --preset begin at its model",
+     AT(resume)},
     {"output", PL_CHOICE, PL_FOR_PREDICT, "label", .choices = "label|decision|probability", .value_name = "KIND",
      .help = "what to print for each row; of several classes, decisions and probabilities in the order of labels",
      AT(output)},

@@ -66,6 +66,7 @@ struct parley_settings {
     uint64_t patience;
     /* files and printing */
     char model[PL_TEXT], log[PL_TEXT], replay[PL_TEXT];
+    char checkpoint[PL_TEXT], checkpoint_every[PL_TEXT], resume[PL_TEXT];
     bool json, quiet;
     uint64_t output; /* pl_output */
     /* generate */

@@ -117,6 +117,14 @@ static bool stalled(pl_combine *combine) {
     return true;
 }
 
+static void state(pl_combine *combine, pl_state *state) {
+    add *this = (add *)combine;
+    PL_STATE_VALUES(state, "add", PL_VALUE(this->sigma), PL_VALUE(this->theta), PL_VALUE(this->momentum),
+                    PL_VALUE(this->retreats), PL_VALUE(this->level), PL_VALUE(this->climb), PL_VALUE(this->rate),
+                    PL_VALUE(this->gamma));
+    pl_state_slice(state, "last", this->last + state->begin, 1);
+}
+
 const pl_combine_type pl_combine_add = {
     .name = "add",
     .help = "adds the workers' changes, as far as is safe, with momentum (CoCoA+)",
@@ -130,5 +138,6 @@ const pl_combine_type pl_combine_add = {
     .judge = judge,
     .adjust = adjust,
     .stalled = stalled,
+    .state = state,
     .close = close_add,
 };

@@ -17,6 +17,9 @@ static double share(const pl_combine *combine, double weight, double total) {
     return fmin(1.0, weight / total); /* rounding must not take a dual variable out of its domain */
 }
 
+/* Nothing is held from round to round. */
+static void state(pl_combine *combine, pl_state *state) { (void)combine, (void)state; }
+
 static void close_average(pl_combine *combine) { pl_free(combine); }
 
 const pl_combine_type pl_combine_average = {
@@ -26,5 +29,6 @@ const pl_combine_type pl_combine_average = {
     .open = open_average,
     .share = share,
     .propose = pl_propose_change,
+    .state = state,
     .close = close_average,
 };

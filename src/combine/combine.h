@@ -68,6 +68,7 @@ typedef struct pl_combine_type {
     /* Told now and then how fast the gap falls: its mean logarithmic decrease per round. NULL: does not care. */
     void (*adjust)(pl_combine *combine, double rate);
     bool (*stalled)(pl_combine *combine);
+    void (*state)(pl_combine *combine, pl_state *state); /* as in local.h */
     void (*close)(pl_combine *combine);
 } pl_combine_type;
 

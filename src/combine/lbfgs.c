@@ -286,6 +286,17 @@ static bool stalled(pl_combine *combine) {
     return true;
 }
 
+static void state(pl_combine *combine, pl_state *state) {
+    lbfgs *this = (lbfgs *)combine;
+    PL_STATE_VALUES(state, "lbfgs", PL_VALUE(this->pairs), PL_VALUE(this->newest), PL_VALUE(this->retreats),
+                    PL_VALUE(this->started), PL_VALUE(this->scale));
+    pl_state_array(state, "rho", this->rho, PL_F64, this->history);
+    pl_state_slice(state, "s", this->s, this->history);
+    pl_state_slice(state, "y", this->y, this->history);
+    pl_state_slice(state, "v", this->v, 1);
+    pl_state_slice(state, "g", this->g, 1);
+}
+
 static const char *const reads[] = {"history", NULL};
 
 const pl_combine_type pl_combine_lbfgs = {
@@ -302,5 +313,6 @@ const pl_combine_type pl_combine_lbfgs = {
     .measure = measure,
     .judge = judge,
     .stalled = stalled,
+    .state = state,
     .close = close_lbfgs,
 };

@@ -274,6 +274,22 @@ static bool curved(const pl_combine *combine) { return ((const newton *)combine)
 
 static double softness(const pl_combine *combine) { return ((const newton *)combine)->softness; }
 
+/* One owner has all of v, and with it the factor and the pairs. */
+static void state(pl_combine *combine, pl_state *state) {
+    newton *this = (newton *)combine;
+    uint64_t size = this->glm->size, pairs = this->pairs;
+    PL_STATE_VALUES(state, "newton", PL_VALUE(this->softness), PL_VALUE(this->first_slope),
+                    PL_VALUE(this->softness_rounds), PL_VALUE(this->curved), PL_VALUE(this->age), PL_VALUE(this->slope),
+                    PL_VALUE(this->gap));
+    pl_state_length(state, "pairs", &pairs, HISTORY);
+    this->pairs = (unsigned)pairs;
+    pl_state_slice(state, "matrix", this->matrix, size);
+    pl_state_slice(state, "steps", this->steps, pairs);
+    pl_state_slice(state, "bends", this->bends, pairs);
+    pl_state_slice(state, "v", this->v, 1);
+    pl_state_slice(state, "g", this->g, 1);
+}
+
 const pl_combine_type pl_combine_newton = {
     .name = "newton",
     .help = "Newton's method for a smooth loss: by Cholesky for few columns, else truncated",
@@ -291,5 +307,6 @@ const pl_combine_type pl_combine_newton = {
     .propose = propose,
     .measure = measure,
     .judge = judge,
+    .state = state,
     .close = close_newton,
 };

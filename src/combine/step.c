@@ -72,6 +72,11 @@ static bool stalled(pl_combine *combine) {
     return true;
 }
 
+static void state(pl_combine *combine, pl_state *state) {
+    step *this = (step *)combine;
+    PL_STATE_VALUES(state, "step", PL_VALUE(this->rate), PL_VALUE(this->halved));
+}
+
 static void close_step(pl_combine *combine) { pl_free(combine); }
 
 static const char *const reads[] = {"rate", "schedule", NULL};
@@ -84,5 +89,6 @@ const pl_combine_type pl_combine_step = {
     .open = open_step,
     .propose = propose,
     .stalled = stalled,
+    .state = state,
     .close = close_step,
 };

@@ -289,6 +289,14 @@ static bool judge(pl_combine *combine, const double *workers, const double *owne
     return accepted;
 }
 
+/* A solve that goes on in the next round starts from its last direction. */
+static void state(pl_combine *combine, pl_state *state) {
+    truncated *this = (truncated *)combine;
+    PL_STATE_VALUES(state, "newton", PL_VALUE(this->first), PL_VALUE(this->first_plain), PL_VALUE(this->rz),
+                    PL_VALUE(this->unfinished));
+    pl_state_slice(state, "p", this->p, 1);
+}
+
 const pl_combine_type pl_combine_truncated = {
     .name = "truncated",
     .help = "Newton's method by preconditioned conjugate gradients, for many columns and a smooth loss",
@@ -303,5 +311,6 @@ const pl_combine_type pl_combine_truncated = {
     .next = next,
     .measure = measure,
     .judge = judge,
+    .state = state,
     .close = close_truncated,
 };

@@ -475,6 +475,20 @@ static void commit(pl_local *local, unsigned worker, double gamma) {
     this->step = gamma;
 }
 
+/* Margins that are carried on depend on the way they took. Every worker keeps what all agree on, because a rank may
+ * have none. */
+static void state(pl_local *local, pl_state *state) {
+    gradient *this = (gradient *)local;
+    for (unsigned k = 0; k < this->team->hosted; k++) {
+        pl_state_of(state, "local", k);
+        PL_STATE_VALUES(state, "margins", PL_VALUE(this->stepped), PL_VALUE(this->step), PL_VALUE(this->carried));
+        if (!this->stepped || this->carried >= CARRIES)
+            continue;
+        pl_state_rows(state, this->team, "z", this->z, PL_F64, this->glm->classes);
+        pl_state_rows(state, this->team, "dz", this->dz, PL_F64, this->glm->classes);
+    }
+}
+
 static uint64_t bytes(const pl_setup *setup) {
     uint64_t lanes = (uint64_t)setup->team->hosted * setup->team->lanes;
     return (setup->glm->data->x.rows * setup->glm->classes * (1u + setup->searches + setup->asks) +
@@ -573,5 +587,6 @@ const pl_local_type pl_local_gradient = {
     .primal = primal,
     .start = start,
     .renew = renew,
+    .state = state,
     .close = close_gradient,
 };

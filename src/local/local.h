@@ -7,6 +7,7 @@
 #define PL_LOCAL_H
 
 #include "model/glm.h"
+#include "model/state.h"
 
 /* What a member cannot do without. Checked before data are read. */
 enum {
@@ -138,6 +139,8 @@ typedef struct pl_local_type {
     const double *(*metric)(const pl_local *local);
     /* The rounds stopped helping; true: something was changed that may help. NULL: nothing ever is. */
     bool (*stalled)(pl_local *local);
+    /* Lists what the solver holds between two rounds and cannot make again, to be saved or restored. */
+    void (*state)(pl_local *local, pl_state *state);
     void (*close)(pl_local *local);
 } pl_local_type;
 

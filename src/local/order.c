@@ -1,6 +1,7 @@
 /* order.c: buckets of rows, and supports. */
 #include "local/order.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define BUCKET_BYTES 16384      /* of a bucket of rows, where the data outgrow the caches */
@@ -29,6 +30,71 @@ void pl_bucket_fill(const pl_team *team, unsigned worker, uint64_t rows, uint64_
             for (uint64_t i = range.begin; i < range.end; i += rows)
                 *buckets++ = i << 8 | (range.end - i < rows ? range.end - i : rows);
         }
+}
+
+/* A range of a worker's rows, and the place of its first among them. */
+typedef struct stretch {
+    uint64_t row, place, rows;
+} stretch;
+
+static int by_row(const void *a, const void *b) {
+    uint64_t left = ((const stretch *)a)->row, right = ((const stretch *)b)->row;
+    return (left > right) - (left < right);
+}
+
+static parley_status take_stretches(const pl_team *team, unsigned worker, stretch **out, uint64_t *count,
+                                    parley_error *error) {
+    uint64_t ranges = 0, place = 0;
+    for (unsigned p = worker * team->lanes; p < (worker + 1) * team->lanes; p++)
+        ranges += team->parts[p].count;
+    *count = 0;
+    parley_status status = pl_take(out, ranges, sizeof **out, "the order of rows", error);
+    for (unsigned p = worker * team->lanes; p < (worker + 1) * team->lanes && status == PARLEY_OK; p++)
+        for (uint64_t r = 0; r < team->parts[p].count; r++) {
+            pl_range range = team->parts[p].ranges[r];
+            (*out)[(*count)++] = (stretch){range.begin, place, range.end - range.begin};
+            place += range.end - range.begin;
+        }
+    return status;
+}
+
+/* The place of a row, or with `back` the row at a place; UINT64_MAX: there is none. The stretches rise by what is
+ * looked for. */
+static uint64_t translate(const stretch *stretches, uint64_t count, uint64_t from, bool back) {
+    uint64_t low = 0, high = count;
+    while (high - low > 1) {
+        uint64_t middle = low + (high - low) / 2;
+        if ((back ? stretches[middle].place : stretches[middle].row) <= from)
+            low = middle;
+        else
+            high = middle;
+    }
+    const stretch *found = &stretches[low];
+    uint64_t begin = back ? found->place : found->row, to = back ? found->row : found->place;
+    return count == 0 || from < begin || from - begin >= found->rows ? UINT64_MAX : to + (from - begin);
+}
+
+void pl_bucket_state(pl_state *state, const pl_team *team, unsigned worker, uint64_t *buckets, uint64_t count) {
+    stretch *stretches = NULL;
+    uint64_t ranges, *kept = pl_state_room(state, "order", PL_U64, count);
+    if (!kept)
+        return;
+    parley_status status = take_stretches(team, worker, &stretches, &ranges, &state->error);
+    if (status != PARLEY_OK)
+        state->status = status;
+    else if (!state->restoring)
+        qsort(stretches, ranges, sizeof *stretches, by_row);
+    for (uint64_t n = 0; n < count && state->status == PARLEY_OK; n++) {
+        uint64_t from = state->restoring ? kept[n] : buckets[n],
+                 to = translate(stretches, ranges, pl_bucket_row(from), state->restoring), rows = from & 255;
+        if (to == UINT64_MAX)
+            pl_state_fail(state, PARLEY_BAD_INPUT, "the checkpoint's order of rows is not one of these data");
+        else if (state->restoring)
+            buckets[n] = to << 8 | rows;
+        else
+            kept[n] = to << 8 | rows;
+    }
+    pl_free(stretches);
 }
 
 /* Marks the entries of v that the worker's rows touch, and counts them. */

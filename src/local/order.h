@@ -17,6 +17,9 @@ uint64_t pl_bucket_rows(const parley_data *data);                              /
 uint64_t pl_bucket_count(const pl_team *team, unsigned worker, uint64_t rows); /* buckets of a hosted worker */
 void pl_bucket_fill(const pl_team *team, unsigned worker, uint64_t rows, uint64_t *buckets);
 
+/* Lists the order of a hosted worker's buckets; rows are kept by their place among the worker's. */
+void pl_bucket_state(pl_state *state, const pl_team *team, unsigned worker, uint64_t *buckets, uint64_t count);
+
 /* The rows of v, a table with an entry for each class in a row, that a hosted worker's rows touch, the intercept among
  * them, rising: `*support` is taken, unless all of v would cost no more to send; then it is NULL and `*count` all of
  * them. `touched` has a byte for each. */

@@ -256,5 +256,6 @@ const pl_local_type pl_local_scd = {
     .start = start,
     .renew = renew,
     .metric = metric,
+    .state = pl_scd_state,
     .close = pl_scd_close,
 };

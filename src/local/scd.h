@@ -190,6 +190,12 @@ void pl_scd_finish(pl_scd_solver *solver);
 /* scd_solve.c: the worker's round: steps on its working set until that is solved well enough or H is used up. */
 void pl_scd_solve(pl_scd *scd, pl_scd_worker *worker, unsigned number);
 
+/* Lists the columns of the slots by row again; false: there are no such columns. */
+bool pl_scd_gram_restore(pl_scd *scd, const pl_scd_worker *worker);
+
+/* scd_state.c */
+void pl_scd_state(pl_local *local, pl_state *state);
+
 /* scd_setup.c */
 uint64_t pl_scd_bytes(const pl_setup *setup);
 parley_status pl_scd_open(const pl_setup *setup, pl_local **out, parley_error *error);

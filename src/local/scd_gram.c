@@ -175,6 +175,18 @@ static void enter(pl_scd *this, const pl_scd_worker *worker) {
     }
 }
 
+bool pl_scd_gram_restore(pl_scd *this, const pl_scd_worker *worker) {
+    pl_scd_gram *gram = &this->gram;
+    table_pass pass = {this, worker, NULL, 0};
+    for (uint64_t s = 0; s < gram->slots; s++) {
+        if (gram->column[s] >= this->x->rows || gram->slot[gram->column[s]] != PL_SCD_NO_SLOT)
+            return false;
+        gram->slot[gram->column[s]] = (uint32_t)s;
+    }
+    run(this, list_task, &pass);
+    return true;
+}
+
 bool pl_scd_gram_prepare(pl_scd *this, pl_scd_worker *worker) {
     pl_scd_gram *gram = &this->gram;
     uint64_t members = worker->members, fresh = 0, nonzeros = 0, slots;

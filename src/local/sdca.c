@@ -375,5 +375,6 @@ const pl_local_type pl_local_sdca = {
     .start = pl_sdca_start,
     .renew = pl_sdca_renew,
     .stalled = stalled,
+    .state = pl_sdca_state,
     .close = pl_sdca_close,
 };

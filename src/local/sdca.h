@@ -88,6 +88,9 @@ uint64_t pl_lane_syncs(const pl_sdca *sdca, double nonzeros);
 parley_status pl_sdca_start(pl_local *local, const double *w, double *v, parley_error *error);
 parley_status pl_sdca_renew(pl_local *local, double *v, parley_error *error);
 
+/* sdca_state.c */
+void pl_sdca_state(pl_local *local, pl_state *state);
+
 /* sdca_setup.c */
 uint64_t pl_sdca_bytes(const pl_setup *setup);
 parley_status pl_sdca_open(const pl_setup *setup, pl_local **out, parley_error *error);

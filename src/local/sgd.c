@@ -256,6 +256,33 @@ static parley_status start(pl_local *local, const double *w, double *v, parley_e
 
 static bool stalled(pl_local *local) { return halve((pl_sgd *)local, 0.5); }
 
+static void state(pl_local *local, pl_state *state) {
+    pl_sgd *sgd = (pl_sgd *)local;
+    unsigned schedule = sgd->schedule;
+    PL_STATE_VALUES(state, "rates", PL_VALUE(sgd->rate), PL_VALUE(schedule), PL_VALUE(sgd->worked), PL_VALUE(sgd->age),
+                    PL_VALUE(sgd->least), PL_VALUE(sgd->since), PL_VALUE(sgd->patience), PL_VALUE(sgd->helped),
+                    PL_VALUE(sgd->halved), PL_VALUE(sgd->started), PL_VALUE(sgd->boost), PL_VALUE(sgd->rose),
+                    PL_VALUE(sgd->steady));
+    if (schedule != (unsigned)sgd->schedule)
+        pl_sgd_place(sgd, (pl_schedule)schedule);
+    pl_state_array(state, "v_least", sgd->v_least, PL_F64, sgd->glm->size);
+    for (unsigned k = 0; k < sgd->team->hosted; k++) {
+        pl_sgd_worker *worker = &sgd->workers[k];
+        pl_state_of(state, "local", k);
+        PL_STATE_VALUES(state, "worker", PL_VALUE(worker->cursor), PL_VALUE(worker->epoch), PL_VALUE(worker->rows_seen),
+                        PL_VALUE(worker->norms));
+        pl_bucket_state(state, sgd->team, k, worker->buckets, worker->count);
+        if (sgd->t)
+            pl_state_rows(state, sgd->team, "t", sgd->t, PL_F64, 1);
+        if (!worker->cells)
+            continue;
+        pl_state_items(state, "sums", &worker->cells->sum, PL_F32, 1, sizeof *worker->cells, worker->support,
+                       worker->supported);
+        pl_state_items(state, "scales", &worker->cells->scale, PL_F32, 1, sizeof *worker->cells, worker->support,
+                       worker->supported);
+    }
+}
+
 static parley_status check(const parley_settings *settings, bool in_place, parley_error *error) {
     bool adapts = settings->schedule >= PL_ADAGRAD;
     if (settings->average_iterates && (adapts || in_place || settings->l1_ratio > 0))
@@ -294,5 +321,6 @@ const pl_local_type pl_local_sgd = {
     .primal = primal,
     .start = start,
     .stalled = stalled,
+    .state = state,
     .close = pl_sgd_close,
 };

@@ -1,10 +1,12 @@
 /* log.c: JSON lines. Every line is flushed, so that a log can be followed and survives its run. */
+#define _POSIX_C_SOURCE 200809L /* ftruncate */
 #include "trace/log.h"
 
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 
@@ -26,8 +28,33 @@ static parley_status write_line(pl_log *log, json_t *line, parley_error *error) 
     return written ? PARLEY_OK : pl_fail_file(error, log->path, "write the log");
 }
 
-parley_status pl_log_open(const char *path, pl_log **out, parley_error *error) {
+/* Where the line of a round ends; 0: there is none. */
+static long find_round(FILE *file, uint64_t round) {
+    for (json_t *line; (line = json_loadf(file, JSON_DISABLE_EOF_CHECK, NULL)); json_decref(line)) {
+        const char *event = json_string_value(json_object_get(line, "event"));
+        json_int_t number = json_integer_value(json_object_get(line, "round"));
+        if (!event || strcmp(event, "round") != 0 || number != (json_int_t)round)
+            continue;
+        json_decref(line);
+        return fgetc(file) == '\n' ? ftell(file) : 0;
+    }
+    return 0;
+}
+
+/* Opens a log that goes on after `round`; NULL: there is no such log. */
+static FILE *open_after(const char *path, uint64_t round) {
+    FILE *file = fopen(path, "r+");
+    long end = file ? find_round(file, round) : 0;
+    if (end > 0 && fseek(file, end, SEEK_SET) == 0 && ftruncate(fileno(file), (off_t)end) == 0)
+        return file;
+    if (file)
+        fclose(file);
+    return NULL;
+}
+
+parley_status pl_log_open(const char *path, uint64_t round, pl_log **out, bool *goes_on, parley_error *error) {
     *out = NULL;
+    *goes_on = false;
     if (!*path)
         return PARLEY_OK;
     pl_log *log;
@@ -35,7 +62,12 @@ parley_status pl_log_open(const char *path, pl_log **out, parley_error *error) {
     if (status != PARLEY_OK)
         return status;
     snprintf(log->path, sizeof log->path, "%s", path);
-    log->file = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
+    if (strcmp(path, "-") == 0)
+        log->file = stdout;
+    else if (round > 0)
+        *goes_on = (log->file = open_after(path, round)) != NULL;
+    if (!log->file)
+        log->file = fopen(path, "w");
     if (!log->file) {
         pl_free(log);
         return pl_fail_file(error, path, "write the log");

@@ -36,7 +36,9 @@ typedef struct pl_round_trace {
     const pl_worker_trace *worker;
 } pl_round_trace;
 
-parley_status pl_log_open(const char *path, pl_log **out, parley_error *error); /* "" gives NULL; "-" standard output */
+/* "" gives NULL; "-" standard output. With `round` > 0 a log that has a line for it goes on after that, and `*goes_on`
+ * says so: what followed, which will be repeated, is cut off. */
+parley_status pl_log_open(const char *path, uint64_t round, pl_log **out, bool *goes_on, parley_error *error);
 parley_status pl_log_start(pl_log *log, const parley_settings *settings, const parley_summary *summary,
                            uint64_t fingerprint, parley_error *error);
 parley_status pl_log_round(pl_log *log, const pl_round_trace *round, parley_error *error);

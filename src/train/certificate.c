@@ -150,10 +150,10 @@ parley_status pl_evaluate(pl_run *run, parley_error *error) {
     return status;
 }
 
+bool pl_evaluation_forced(const pl_run *run) { return run->round == run->settings->rounds; }
+
 bool pl_evaluation_due(pl_run *run) {
     const parley_settings *settings = run->settings;
-    if (run->round == settings->rounds)
-        return true;
     if (settings->evaluate_every)
         return run->round % settings->evaluate_every == 0;
     if (run->pace.estimate >= 0 && run->pace.estimate <= run->pace.threshold)

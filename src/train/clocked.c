@@ -88,8 +88,9 @@ parley_status pl_clocked_decide(pl_run *run, double *flags, parley_error *error)
         return status;
     pl_progress(run, &progress);
     double gap = gap_after(run);
-    if (run->paced && run->round && !replay)
+    if (run->paced && run->round > run->noted && !replay)
         pl_pacing_note(&run->pacing, run->local_seconds, run->rest_seconds, gap);
+    run->noted = run->round;
     run->gap_seen = isfinite(gap) && run->round ? gap : run->gap_seen;
     flags[PL_BY_USER] = run->callback && run->callback(run->user, &progress, NULL) != 0;
     flags[PL_BY_SECONDS] = pl_engine_now(run->engine) - run->began >= run->settings->seconds;
@@ -97,7 +98,10 @@ parley_status pl_clocked_decide(pl_run *run, double *flags, parley_error *error)
     if (replay)
         take_decisions(run, flags);
     flags[PL_EPOCHS] = run->engine->rank == 0 ? flags[PL_EPOCHS] : 0;
+    pl_checkpoint_report(run, flags);
     status = pl_agree(run, flags, PL_DECISIONS, error);
+    if (status == PARLEY_OK)
+        pl_checkpoint_agreed(run, flags);
     if (run->paced && flags[PL_EPOCHS] > 0)
         run->local_epochs = flags[PL_EPOCHS];
     return status;

@@ -312,7 +312,10 @@ static parley_status one_round(pl_run *run, parley_error *error) {
     run->rest_seconds += books;
     add_probes(run);
     add_evaluation(run, looked);
-    if (status == PARLEY_OK && !run->evaluated && pl_evaluation_due(run)) {
+    bool due = !run->evaluated && pl_evaluation_due(run), forced = !run->evaluated && !due && pl_evaluation_forced(run);
+    if (status == PARLEY_OK && forced) /* a run with a later limit would not look here: it has to find what it left */
+        status = pl_checkpoint_last(run, error);
+    if (status == PARLEY_OK && (due || forced)) {
         began = pl_engine_now(run->engine);
         status = pl_evaluate(run, error);
         if (status == PARLEY_OK && run->diverged)
@@ -414,17 +417,22 @@ parley_status pl_loop(pl_run *run, parley_error *error) {
     bool stop = false;
     parley_status status = check_stop(run, &stop, error);
     while (status == PARLEY_OK && !stop) {
+        if (run->method.sequel && run->round > 0)
+            status = go_on_when_due(run, error);
+        if (status != PARLEY_OK)
+            break;
         run->round++;
         status = one_round(run, error);
         if (status != PARLEY_OK)
             break;
         log_round(run);
+        pl_checkpoint_round(run);
         status = check_stop(run, &stop, error);
-        if (status == PARLEY_OK && !stop && run->method.sequel)
-            status = go_on_when_due(run, error);
     }
     run->summary.rounds = run->round;
+    if (status == PARLEY_OK)
+        status = pl_checkpoint_last(run, error);
     if (status == PARLEY_OK && run->summary.stop != PARLEY_CONVERGED)
         status = look_again(run, error);
-    return status;
+    return status == PARLEY_OK ? pl_checkpoint_settle(run, error) : status;
 }

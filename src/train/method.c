@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "train/checkpoint.h"
 #include "train/nearest.h"
 #include "train/presets.h"
 
@@ -229,8 +230,8 @@ static parley_status check_effect(const pl_method *method, const parley_settings
 /* The preset's own defaults, where the user said nothing. */
 static parley_status apply_defaults(parley_settings *settings, const pl_preset *preset, parley_error *error) {
     parley_status status = PARLEY_OK;
-    if (*settings->replay)
-        return status; /* the log has them */
+    if (*settings->replay || *settings->resume)
+        return status; /* the log or the checkpoint has them */
     for (const pl_pair *pair = preset->defaults; pair->key && status == PARLEY_OK; pair++)
         if (!pl_setting_given(settings, pair->key)) {
             status = pl_setting_set(settings, PL_FOR_TRAIN, pair->key, pair->value, error);
@@ -336,6 +337,24 @@ static parley_status check_next(const parley_settings *settings, const pl_glm *g
     return status;
 }
 
+/* Checkpoints are of rounds. */
+static parley_status check_checkpoint(const parley_settings *settings, const pl_preset *preset, parley_error *error) {
+    const char *word = *settings->checkpoint ? "checkpoint" : *settings->resume ? "resume" : NULL;
+    uint64_t rounds;
+    double seconds;
+    if (word && preset->local && preset->local->streams)
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "--%s has no effect with --preset %s, which has no rounds; its model can be gone on from with "
+                       "--start",
+                       word, preset->name);
+    if (*settings->resume && *settings->replay)
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "--resume goes on with a run and --replay repeats one; leave one of them out");
+    if (!*settings->checkpoint && pl_setting_given(settings, "checkpoint_every"))
+        return pl_fail(error, PARLEY_BAD_USAGE, "--checkpoint-every has no effect without --checkpoint");
+    return pl_checkpoint_every(settings->checkpoint_every, &rounds, &seconds, error);
+}
+
 /* `unfit`: refused because what was asked for does not go together. */
 static parley_status resolve(parley_settings *settings, const pl_glm *glm, pl_method *method, bool *unfit,
                              parley_error *error) {
@@ -343,6 +362,8 @@ static parley_status resolve(parley_settings *settings, const pl_glm *glm, pl_me
     if (!preset)
         return unknown("presets", "preset", settings->preset, error);
     parley_status status = check_penalty(settings, error);
+    if (status == PARLEY_OK)
+        status = check_checkpoint(settings, preset, error);
     if (status != PARLEY_OK)
         return status;
     if (settings->lambda == 0 && settings->l1_ratio > 0)

@@ -64,6 +64,10 @@ parley_status pl_path_check(const parley_settings *settings, parley_error *error
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "preset %s learns a stream once and walks no path; use --preset auto, or parley train",
                        settings->preset);
+    if (*settings->checkpoint || *settings->resume)
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "a path has no checkpoints: --checkpoint and --resume are for one fit; train at the lambda you "
+                       "want, or cut the path with --lambda-list");
     parley_status status = pl_path_list(settings, &lambdas, &count, error);
     pl_free(lambdas);
     return status == PARLEY_OK ? pl_train_check(settings, error) : status;
@@ -240,6 +244,7 @@ static parley_status run_path(pl_run *run, const parley_settings *settings, cons
     double *lambdas = NULL;
     uint64_t count = plan->count;
     const parley_data *rows = NULL;
+    bool goes_on;
     parley_settings *copy;
     parley_status status = pl_take(&copy, 1, sizeof *copy, "settings", error);
     if (status != PARLEY_OK)
@@ -259,7 +264,7 @@ static parley_status run_path(pl_run *run, const parley_settings *settings, cons
     if (status == PARLEY_OK && *settings->log)
         status = pl_fingerprint(run->engine, run->given, &run->fingerprint, error);
     if (status == PARLEY_OK && run->engine->rank == 0)
-        status = pl_log_open(settings->log, &run->log, error);
+        status = pl_log_open(settings->log, 0, &run->log, &goes_on, error);
     if (status == PARLEY_OK)
         status = open_path(run, plan, count, out, error);
     if (status == PARLEY_OK)

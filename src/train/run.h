@@ -7,6 +7,7 @@
 #include "train/pacing.h"
 #include "train/presets.h"
 #include "train/replay.h"
+#include "train/resume.h"
 #include "train/validation.h"
 
 /* The best that is known: the model at the least P seen, and the largest D. Their distance is the certificate. */
@@ -37,7 +38,7 @@ typedef struct pl_pace {
 } pl_pace;
 
 /* What ranks agree on after every round. */
-enum { PL_BY_USER, PL_BY_SECONDS, PL_EPOCHS, PL_DECISIONS };
+enum { PL_BY_USER, PL_BY_SECONDS, PL_EPOCHS, PL_SAVE, PL_SAVED, PL_NOT_SAVED, PL_DECISIONS };
 
 typedef struct pl_run {
     pl_engine *engine;
@@ -81,8 +82,11 @@ typedef struct pl_run {
     double gap_seen;                    /* before this round: its fall is logged */
     bool paced;                         /* H is auto */
     pl_pacing pacing;
+    uint64_t noted; /* the round that it last noted */
     pl_replay replay;
-    uint64_t fingerprint; /* of the data; 0 unless there is a log */
+    pl_checkpoint checkpoint;
+    pl_resume resume;
+    uint64_t fingerprint; /* of the data; 0 unless there is a log or a checkpoint */
     uint64_t round;
     bool many;      /* lambdas: a path */
     bool evaluated; /* in this round */
@@ -98,8 +102,10 @@ parley_status pl_certify(pl_run *run, const pl_evaluation *evaluation, bool grad
 /* Evaluates v by passes over the data. */
 parley_status pl_evaluate(pl_run *run, parley_error *error);
 bool pl_evaluation_due(pl_run *run);
+bool pl_evaluation_forced(const pl_run *run); /* at the limit of rounds, there is a last one */
 /* From a diverged v: back to the best model, with smaller steps. */
 parley_status pl_recover(pl_run *run, parley_error *error);
+void pl_say(pl_run *run, const char *format, ...);         /* train.c: tells the user, on rank 0 */
 void pl_give_up_log(pl_run *run, const parley_error *why); /* train.c: the model is worth more than its log */
 /* train.c: a run from settings to where its loop can begin, and its end. What failed is told to all ranks. */
 parley_status pl_run_open(pl_run *run, const parley_settings *settings, parley_error *error);
@@ -115,6 +121,7 @@ parley_status pl_warm_start(pl_run *run, parley_error *error);
 parley_status pl_start_at(pl_run *run, const double *w, parley_error *error);
 /* train.c: closes the members and opens those of the method that follows, where the model is now. */
 parley_status pl_go_on(pl_run *run, parley_error *error);
+parley_status pl_open_next(pl_run *run, parley_error *error); /* the same, but for where the model is */
 void pl_progress(const pl_run *run, parley_progress *progress);
 parley_status pl_loop(pl_run *run, parley_error *error); /* loop.c: rounds until something says stop */
 /* No progress over a window of rounds, and nothing left to change? */
@@ -127,5 +134,19 @@ parley_status pl_clocked_decide(pl_run *run, double *flags, parley_error *error)
 parley_status pl_clocked_goes_on(const pl_run *run, parley_error *error);         /* or does a log to replay end? */
 void pl_clocked_trace(const pl_run *run, pl_pace_trace *trace);
 uint64_t pl_clocked_steps(const pl_run *run); /* H in steps of a worker; 0: the solver knows none */
+/* run_state.c: lists all that the run holds between two rounds. */
+void pl_run_state(pl_run *run, pl_state *state);
+/* checkpoint.c: saving. What fails there ends no run; the statuses are those of talking to other ranks. */
+parley_status pl_checkpoint_open(pl_run *run, parley_error *error);
+void pl_checkpoint_round(pl_run *run);                                /* a round is over: saves, if it is time */
+void pl_checkpoint_report(pl_run *run, double *flags);                /* PL_SAVE and on, before and */
+void pl_checkpoint_agreed(pl_run *run, const double *flags);          /* after they are added up */
+parley_status pl_checkpoint_last(pl_run *run, parley_error *error);   /* saves, if this round is not saved yet */
+parley_status pl_checkpoint_settle(pl_run *run, parley_error *error); /* waits for the disk */
+void pl_checkpoint_close(pl_checkpoint *checkpoint);
+/* resume.c: finds the checkpoint, and takes settings from it; compares the penalty; puts the run where it was. */
+parley_status pl_resume_open(pl_run *run, parley_error *error);
+parley_status pl_resume_check(const pl_run *run, parley_error *error);
+parley_status pl_resume_run(pl_run *run, parley_error *error);
 
 #endif

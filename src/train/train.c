@@ -43,6 +43,15 @@ static void tell(pl_run *run, const char *format, ...) {
     run->callback(run->user, &progress, text);
 }
 
+void pl_say(pl_run *run, const char *format, ...) {
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    tell(run, "%s", text);
+}
+
 void pl_give_up_log(pl_run *run, const parley_error *why) {
     tell(run, "warning: %s; training goes on without it", why->sentence);
     pl_log_close(run->log);
@@ -246,11 +255,11 @@ static parley_status open_members(pl_run *run, parley_error *error) {
 static parley_status open_replay(pl_run *run, parley_error *error) {
     parley_settings *settings = run->settings;
     parley_status status = PARLEY_OK;
-    if (*settings->log || *settings->replay)
+    if (*settings->log || *settings->replay || *settings->checkpoint || *settings->resume)
         status = pl_fingerprint(run->engine, run->data, &run->fingerprint, error);
     if (status == PARLEY_OK && *settings->replay)
         status = pl_replay_open(&run->replay, settings, run->data, run->fingerprint, error);
-    return status;
+    return status == PARLEY_OK ? pl_resume_open(run, error) : status;
 }
 
 /* Rows for validation, where they are asked for; then every round is looked at, unless the user says how often. */
@@ -299,6 +308,8 @@ static parley_status set_up(pl_run *run, parley_error *error) {
         status = choose_team(run, error);
     if (status == PARLEY_OK)
         status = pl_glm_measure(&run->glm, &run->team, error);
+    if (status == PARLEY_OK)
+        status = pl_resume_check(run, error);
     if (status != PARLEY_OK)
         return status;
     run->problem = pl_glm_problem(&run->glm);
@@ -306,7 +317,7 @@ static parley_status set_up(pl_run *run, parley_error *error) {
     status = open_members(run, error);
     if (status == PARLEY_OK)
         status = pl_validation_begin(&run->validation, run->problem.size, run->glm.classes, error);
-    return status == PARLEY_OK ? pl_warm_start(run, error) : status;
+    return status == PARLEY_OK && !run->resume.manifest ? pl_warm_start(run, error) : status;
 }
 
 static void close_members(pl_run *run) {
@@ -324,11 +335,9 @@ static void close_members(pl_run *run) {
     run->v = run->direction = run->change = NULL;
 }
 
-parley_status pl_go_on(pl_run *run, parley_error *error) {
+parley_status pl_open_next(pl_run *run, parley_error *error) {
     pl_method next;
-    parley_status status = run->method.local->primal(run->local, run->v, run->w, error);
-    if (status == PARLEY_OK)
-        status = pl_method_next(run->later, &run->glm, &run->method, run->later, &next, error);
+    parley_status status = pl_method_next(run->later, &run->glm, &run->method, run->later, &next, error);
     if (status != PARLEY_OK)
         return status;
     run->later->workers = run->settings->workers;
@@ -337,8 +346,14 @@ parley_status pl_go_on(pl_run *run, parley_error *error) {
     run->settings = run->later;
     run->method = next;
     run->pace.estimate = -1;
-    status = open_members(run, error);
-    return status == PARLEY_OK ? next.local->start(run->local, run->w, run->v, error) : status;
+    return open_members(run, error);
+}
+
+parley_status pl_go_on(pl_run *run, parley_error *error) {
+    parley_status status = run->method.local->primal(run->local, run->v, run->w, error);
+    if (status == PARLEY_OK)
+        status = pl_open_next(run, error);
+    return status == PARLEY_OK ? run->method.local->start(run->local, run->w, run->v, error) : status;
 }
 
 static parley_status put(parley_model *model, const char *key, double value, parley_error *error) {
@@ -408,6 +423,8 @@ void pl_run_close(pl_run *run) {
     pl_validation_close(&run->validation);
     pl_log_close(run->log);
     pl_replay_close(&run->replay);
+    pl_checkpoint_close(&run->checkpoint);
+    pl_resume_close(&run->resume);
     void *owned[] = {run->w,       run->best.w, run->null,     run->update, run->share,
                      run->scalars, run->trace,  run->recorded, run->later,  run->class_weight};
     for (unsigned i = 0; i < sizeof owned / sizeof *owned; i++)
@@ -416,8 +433,12 @@ void pl_run_close(pl_run *run) {
 
 static parley_status start_log(pl_run *run, parley_error *error) {
     parley_status status = PARLEY_OK;
+    uint64_t round = run->resume.exact ? run->resume.round : 0;
+    bool goes_on = false;
     if (run->engine->rank == 0)
-        status = pl_log_open(run->settings->log, &run->log, error);
+        status = pl_log_open(run->settings->log, round, &run->log, &goes_on, error);
+    if (goes_on)
+        return status;
     return status == PARLEY_OK ? pl_log_start(run->log, run->settings, &run->summary, run->fingerprint, error) : status;
 }
 
@@ -452,7 +473,9 @@ parley_status pl_run_open(pl_run *run, const parley_settings *settings, parley_e
         status = start_log(run, error);
     }
     run->summary.setup_seconds = pl_engine_now(run->engine) - run->began;
-    return status;
+    if (status == PARLEY_OK)
+        status = pl_checkpoint_open(run, error);
+    return status == PARLEY_OK ? pl_resume_run(run, error) : status;
 }
 
 parley_status pl_run_loop(pl_run *run, parley_error *error) {
@@ -493,7 +516,7 @@ parley_status pl_run_renew(pl_run *run, double lambda, parley_error *error) {
     run->problem = pl_glm_problem(&run->glm);
     run->best.exists = run->problem.dual;
     run->settings->lambda = run->summary.lambda = lambda;
-    run->round = 0;
+    run->round = run->noted = 0;
     run->gap_seen = run->best.null;
     combine->close(run->combine);
     run->combine = NULL;

@@ -1,0 +1,85 @@
+/* scd_state.c: what scd holds between two rounds: w, the working sets, what the last look saw, and the table of inner
+ * products. What only the next penalty of a path would ask for is left out. */
+#include "local/scd.h"
+
+static void list_evaluation(pl_state *state, const char *name, pl_evaluation *at) {
+    PL_STATE_VALUES(state, name, PL_VALUE(at->b), PL_VALUE(at->loss), PL_VALUE(at->conjugate), PL_VALUE(at->heavy),
+                    PL_VALUE(at->tilt), PL_VALUE(at->pull), PL_VALUE(at->reach), PL_VALUE(at->softened),
+                    PL_VALUE(at->penalised), PL_VALUE(at->penalty), PL_VALUE(at->penalty_conjugate));
+}
+
+static void list_look(pl_scd *this, pl_state *state) {
+    uint64_t rows = this->x->columns;
+    PL_STATE_VALUES(state, "look", PL_VALUE(this->b), PL_VALUE(this->rows_known), PL_VALUE(this->columns_known),
+                    PL_VALUE(this->penalty_known), PL_VALUE(this->again), PL_VALUE(this->l1_looked),
+                    PL_VALUE(this->objective), PL_VALUE(this->gap), PL_VALUE(this->largest), PL_VALUE(this->l1_before),
+                    PL_VALUE(this->l1_then), PL_VALUE(this->curvature_squares), PL_VALUE(this->caution),
+                    PL_VALUE(this->tolerance), PL_VALUE(this->share), PL_VALUE(this->solved), PL_VALUE(this->drift),
+                    PL_VALUE(this->all));
+    list_evaluation(state, "found", &this->found);
+    list_evaluation(state, "evaluation", &this->evaluation);
+    if (this->rows_known) {
+        pl_state_array(state, "loss", this->loss, PL_F64, rows);
+        pl_state_array(state, "slope", this->slope, PL_F64, rows);
+        pl_state_array(state, "metric", this->metric, PL_F64, rows);
+    }
+    pl_state_array(state, "qt", this->qt, PL_F64, rows);
+    pl_state_array(state, "anchor_qt", this->anchor_qt, PL_F64, rows);
+}
+
+static void list_columns(pl_scd *this, pl_state *state, pl_scd_worker *worker) {
+    const pl_team *columns = this->columns;
+    double *arrays[] = {this->w, this->u, this->anchor_u, this->reach};
+    static const char *const names[] = {"w", "u", "anchor_u", "reach"}, *const of_ones[] = {"w_ones", "u_ones",
+                                                                                            "anchor_u_ones",
+                                                                                            "reach_ones"};
+    bool ones = worker->count > columns->rows[worker - this->workers]; /* a penalised intercept is the first one's */
+    for (unsigned a = 0; a < sizeof arrays / sizeof *arrays; a++) {
+        pl_state_rows(state, columns, names[a], arrays[a], PL_F64, 1);
+        if (ones)
+            PL_STATE_VALUES(state, of_ones[a], PL_VALUE(arrays[a][this->x->rows]));
+    }
+    pl_state_length(state, "members", &worker->members, worker->count);
+    pl_state_array(state, "set", worker->set, PL_U64, worker->members);
+    pl_state_array(state, "order", worker->order, PL_U64, worker->members);
+    pl_state_array(state, "rest", worker->rest, PL_U8, worker->members);
+    for (uint64_t m = 0; m < worker->members && state->restoring && state->status == PARLEY_OK; m++)
+        if (worker->set[m] > this->x->rows || worker->order[m] >= worker->members)
+            pl_state_fail(state, PARLEY_BAD_INPUT, "the checkpoint's working sets are not of these data");
+    if (state->status != PARLEY_OK && state->restoring)
+        worker->members = 0;
+}
+
+/* Working sets name columns by number, which every rank has alike: it holds all of them. */
+static void list_gram(pl_scd *this, pl_state *state, pl_scd_worker *worker) {
+    pl_scd_gram *gram = &this->gram;
+    pl_state_length(state, "slots", &gram->slots, gram->capacity);
+    if (gram->slots == 0 || state->status != PARLEY_OK)
+        return;
+    pl_state_array(state, "columns", gram->column, PL_U64, gram->slots);
+    pl_state_items(state, "table", gram->table, PL_F32, gram->slots, gram->capacity * sizeof *gram->table, NULL,
+                   gram->slots);
+    pl_state_array(state, "norms", gram->norm2, PL_F64, gram->slots);
+    pl_state_array(state, "masses", gram->mass, PL_F64, gram->slots);
+    pl_state_array(state, "curvature", gram->curvature, PL_F64, this->x->columns);
+    PL_STATE_VALUES(state, "total", PL_VALUE(gram->total), PL_VALUE(gram->nonzeros));
+    if (state->restoring && !(state->status == PARLEY_OK && pl_scd_gram_restore(this, worker))) {
+        gram->slots = 0;
+        pl_state_fail(state, PARLEY_BAD_INPUT, "the checkpoint's inner products are not of these data");
+    }
+}
+
+void pl_scd_state(pl_local *local, pl_state *state) {
+    pl_scd *this = (pl_scd *)local;
+    list_look(this, state);
+    for (unsigned k = 0; k < this->team->hosted; k++) {
+        pl_scd_worker *worker = &this->workers[k];
+        pl_state_of(state, "local", k);
+        PL_STATE_VALUES(state, "worker", PL_VALUE(worker->nonzeros), PL_VALUE(worker->supported),
+                        PL_VALUE(worker->epoch), PL_VALUE(worker->offset), PL_VALUE(worker->estimate),
+                        PL_VALUE(worker->solved), PL_VALUE(worker->credit));
+        list_columns(this, state, worker);
+        if (this->gram.capacity > 0)
+            list_gram(this, state, worker);
+    }
+}

@@ -1,0 +1,24 @@
+/* sdca_state.c: what sdca holds between two rounds: dual variables, which rows rest, the order of this epoch, and the
+ * last changes, for momentum. */
+#include "local/sdca.h"
+
+void pl_sdca_state(pl_local *local, pl_state *state) {
+    pl_sdca *this = (pl_sdca *)local;
+    const pl_glm *glm = this->glm;
+    pl_state_array(state, "b0", this->b0, PL_F64, glm->classes);
+    pl_state_array(state, "b", this->b, PL_F64, glm->classes);
+    if (this->v_previous)
+        pl_state_array(state, "v_previous", this->v_previous, PL_F64, glm->size);
+    for (unsigned k = 0; k < this->team->hosted; k++) {
+        pl_sdca_worker *worker = &this->workers[k];
+        pl_state_of(state, "local", k);
+        PL_STATE_VALUES(state, "worker", PL_VALUE(worker->cursor), PL_VALUE(worker->epoch), PL_VALUE(worker->syncs),
+                        PL_VALUE(worker->lane_sigma));
+        pl_bucket_state(state, this->team, k, worker->buckets, worker->count);
+        pl_state_rows(state, this->team, "t", this->t, PL_F64, glm->classes);
+        if (this->rest)
+            pl_state_rows(state, this->team, "rest", this->rest, PL_U8, 1);
+        if (worker->previous)
+            pl_state_array(state, "previous", worker->previous, PL_F64, worker->supported * glm->classes);
+    }
+}

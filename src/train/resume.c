@@ -1,0 +1,293 @@
+/* resume.c: going on from a checkpoint: which one, does it belong to these data and settings, and putting the run where
+ * it was. Settings that are not given are the checkpoint's. Limits may be others; so may what the machine is. Another
+ * number of workers or another method cannot take over private state: such a run begins at the checkpoint's model. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/collective.h"
+#include "train/run.h"
+
+static bool is_one_of(const pl_setting *row, const char *const *names) {
+    for (; *names; names++)
+        if (strcmp(row->name, *names) == 0)
+            return true;
+    return false;
+}
+
+static const char *const limits[] = {"gap", "rounds", "seconds", "patience", "evaluate_every", NULL};
+static const char *const members[] = {"preset", "local", "combine", "exchange", NULL};
+static const char *const shares[] = {"workers", "lanes", NULL};
+static const char *const files[] = {"validation", "start", NULL};
+
+/* Does the setting decide what a run does? */
+static bool decides(const pl_setting *row) {
+    return (row->commands & (PL_FOR_TRAIN | PL_FOR_ONE)) &&
+           (row->in_model || is_one_of(row, limits) || is_one_of(row, files));
+}
+
+static const char *theirs(const pl_run *run, const pl_setting *row) {
+    char key[64];
+    snprintf(key, sizeof key, "settings.%s", row->name);
+    const char *text = pl_container_meta(run->resume.manifest, key);
+    return text ? text : row->initial; /* the checkpoint is older than the setting */
+}
+
+static bool is_same(const pl_run *run, const pl_setting *row) {
+    char ours[PL_TEXT];
+    pl_setting_text(run->settings, row, ours, sizeof ours);
+    return strcmp(ours, theirs(run, row)) == 0;
+}
+
+/* Given, and not what the checkpoint has? */
+static bool differs(const pl_run *run, const pl_setting *row) {
+    char ours[PL_TEXT];
+    pl_setting_text(run->settings, row, ours, sizeof ours);
+    return run->settings->given[row - pl_settings] && strcmp(ours, "auto") != 0 && !is_same(run, row);
+}
+
+static parley_status refuse(const pl_run *run, const pl_setting *row, parley_error *error) {
+    char ours[PL_TEXT], flag[48];
+    const char *was = theirs(run, row);
+    pl_setting_text(run->settings, row, ours, sizeof ours);
+    pl_setting_flag(row, flag, sizeof flag);
+    return pl_fail(
+        error, PARLEY_BAD_USAGE,
+        "--resume %s: %s is %.200s here and was %.200s in that run; leave it out, or begin anew with --start",
+        run->resume.folder, flag, *ours ? ours : "empty", *was ? was : "empty");
+}
+
+/* The penalty may be said in other words; then it is compared when the rows' weights are known. */
+static bool is_said_otherwise(const pl_run *run, const pl_setting *row) {
+    return strcmp(row->name, "lambda") == 0 && (!isnan(run->settings->c) || !isnan(run->settings->alpha));
+}
+
+static bool any_differs(const pl_run *run, const char *const *names) {
+    for (; *names; names++)
+        if (differs(run, pl_setting_find(*names)))
+            return true;
+    return false;
+}
+
+/* Which of the two ways to go on is it? Then settings that were not given become the checkpoint's, as far as they
+ * belong to what is gone on with. */
+static parley_status take_settings(pl_run *run, parley_error *error) {
+    parley_settings *settings = run->settings;
+    bool other_method = any_differs(run, members);
+    run->resume.exact = !other_method && !any_differs(run, shares);
+    parley_status status = PARLEY_OK;
+    for (unsigned i = 0; i < pl_settings_count && status == PARLEY_OK; i++) {
+        const pl_setting *row = &pl_settings[i];
+        bool of_method = is_one_of(row, members) || row->optional;
+        if (!decides(row) || is_said_otherwise(run, row) ||
+            (other_method && of_method && strcmp(row->name, "preset") != 0) ||
+            (!run->resume.exact && strcmp(row->name, "lanes") == 0))
+            continue;
+        if (!differs(run, row)) {
+            bool same = is_same(run, row), given = settings->given[i];
+            status = pl_setting_set(settings, PL_FOR_TRAIN | PL_FOR_ONE, row->name, theirs(run, row), error);
+            settings->given[i] = same && given;
+        } else if (!is_one_of(row, limits) && !is_one_of(row, members) && !is_one_of(row, shares))
+            status = refuse(run, row, error);
+    }
+    if (other_method)
+        *settings->resume = '\0'; /* presets have their own defaults again */
+    return status;
+}
+
+static parley_status check_data(const pl_run *run, parley_error *error) {
+    const char *const names[] = {"rows", "columns", "nonzeros"};
+    const uint64_t ours[] = {pl_all_rows(run->data), run->data->x.columns, pl_all_nonzeros(run->data)};
+    const char *hash = pl_container_meta(run->resume.manifest, "fingerprint");
+    char text[20];
+    for (unsigned i = 0; i < 3; i++) {
+        uint64_t was = pl_manifest_number(run->resume.manifest, names[i]);
+        if (was != ours[i])
+            return pl_fail(error, PARLEY_BAD_INPUT,
+                           "--resume %s: that run's data had %" PRIu64 " %s and these have %" PRIu64
+                           "; give the same data",
+                           run->resume.folder, was, i == 2 ? "non-zeros" : names[i], ours[i]);
+    }
+    snprintf(text, sizeof text, PL_FINGERPRINT, (unsigned long long)run->fingerprint);
+    if (!hash || strcmp(text, hash) != 0)
+        return pl_fail(error, PARLEY_BAD_INPUT,
+                       "--resume %s: that run's data had the same shape but other labels, weights or values (%s, and "
+                       "these %s); give the same data",
+                       run->resume.folder, hash ? hash : "none", text);
+    return PARLEY_OK;
+}
+
+/* Rank 0 looks into the folder, so that all see the same. */
+static parley_status list_rounds(pl_run *run, uint64_t *rounds, unsigned *count, parley_error *error) {
+    double mine[PL_RECENT] = {0}, all[PL_RECENT] = {0};
+    if (run->engine->rank == 0) {
+        unsigned found = pl_checkpoint_list(run->resume.folder, rounds);
+        for (unsigned i = 0; i < found; i++)
+            mine[i] = (double)rounds[i];
+    }
+    parley_status status = pl_sum_workers(run->engine, run->engine->ranks, mine, PL_RECENT, all, error);
+    for (*count = 0; *count < PL_RECENT && all[*count] > 0; ++*count)
+        rounds[*count] = (uint64_t)all[*count];
+    return status;
+}
+
+/* The newest checkpoint of which no file is damaged; each rank looks at some of them. */
+static parley_status choose(pl_run *run, const uint64_t *rounds, unsigned count, parley_error *error) {
+    pl_resume *resume = &run->resume;
+    const pl_engine *engine = run->engine;
+    char before[1024] = "";
+    for (unsigned i = 0; i < count; i++) {
+        parley_error damage = {0};
+        double bad = pl_checkpoint_verify(resume->folder, rounds[i], engine->rank, engine->ranks, &resume->manifest,
+                                          &damage) != PARLEY_OK,
+               memory = damage.status == PARLEY_NO_MEMORY, flags[2] = {bad, memory}, sums[2];
+        parley_status status = pl_sum_workers(run->engine, engine->ranks, flags, 2, sums, error);
+        if (status != PARLEY_OK)
+            return status;
+        if (memory > 0)
+            return pl_fail(error, PARLEY_NO_MEMORY, "%s", damage.sentence);
+        if (*before)
+            pl_say(run, "warning: %s; the checkpoint of round %" PRIu64 " is looked at in its place", before,
+                   rounds[i]);
+        if (sums[0] == 0) {
+            resume->round = rounds[i];
+            return PARLEY_OK;
+        }
+        pl_container_close(resume->manifest);
+        resume->manifest = NULL;
+        snprintf(before, sizeof before, "%s",
+                 bad > 0 ? damage.sentence : "a process found its part of the newest checkpoint damaged");
+    }
+    return pl_fail(error, PARLEY_BAD_INPUT, "--resume %s: no checkpoint there is whole: %.700s", resume->folder,
+                   before);
+}
+
+parley_status pl_resume_open(pl_run *run, parley_error *error) {
+    pl_resume *resume = &run->resume;
+    uint64_t rounds[PL_RECENT];
+    unsigned count;
+    const parley_settings *settings = run->settings;
+    if (!*settings->resume)
+        return PARLEY_OK;
+    snprintf(resume->folder, sizeof resume->folder, "%s", settings->resume);
+    parley_status status = list_rounds(run, rounds, &count, error);
+    if (status != PARLEY_OK)
+        return status;
+    if (count == 0 && strcmp(settings->checkpoint, settings->resume) == 0) {
+        pl_say(run, "resume: there is no checkpoint in %s yet; training begins", resume->folder);
+        *run->settings->resume = '\0';
+        return PARLEY_OK;
+    }
+    if (count == 0)
+        return pl_fail(error, PARLEY_NO_FILE, "--resume %s: there is no checkpoint in this folder", resume->folder);
+    status = choose(run, rounds, count, error);
+    if (status == PARLEY_OK)
+        status = check_data(run, error);
+    if (status == PARLEY_OK)
+        status = take_settings(run, error);
+    return status;
+}
+
+parley_status pl_resume_check(const pl_run *run, parley_error *error) {
+    const pl_setting *row = pl_setting_find("lambda");
+    char ours[40];
+    if (!run->resume.manifest)
+        return PARLEY_OK;
+    pl_number_text(run->glm.lambda, ours, sizeof ours);
+    if (strcmp(ours, theirs(run, row)) != 0)
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "--resume %s: --lambda is %s here and was %s in that run; leave it out, or begin anew with "
+                       "--start",
+                       run->resume.folder, ours, theirs(run, row));
+    return PARLEY_OK;
+}
+
+static parley_status open_parts(pl_run *run, parley_error *error) {
+    pl_resume *resume = &run->resume;
+    unsigned ranks = (unsigned)pl_manifest_number(resume->manifest, "ranks");
+    parley_status status = pl_parts_open(&resume->parts, resume->folder, resume->round, ranks, error);
+    for (unsigned r = 0; r < ranks && status == PARLEY_OK; r++)
+        pl_exchange_slice(run->method.exchange, run->method.combine->whole, run->entries, r, ranks,
+                          &resume->parts.bounds[r], &resume->parts.bounds[r + 1]);
+    return status;
+}
+
+/* The second method of a preset that has two may have been at work. */
+static parley_status catch_up(pl_run *run, parley_error *error) {
+    const char *local = pl_container_meta(run->resume.manifest, "local");
+    const char *combine = pl_container_meta(run->resume.manifest, "combine");
+    bool first = local && combine && strcmp(local, run->method.local->name) == 0 &&
+                 strcmp(combine, run->method.combine->name) == 0;
+    if (first)
+        return PARLEY_OK;
+    if (!run->method.sequel)
+        return pl_fail(error, PARLEY_BAD_INPUT, "--resume %s: the checkpoint is of %s x %s, and this run is not",
+                       run->resume.folder, local ? local : "none", combine ? combine : "none");
+    run->round = run->resume.round;
+    return pl_open_next(run, error);
+}
+
+/* Restores everything. */
+static parley_status restore(pl_run *run, parley_error *error) {
+    pl_state state = {.restoring = true, .team = &run->team, .parts = &run->resume.parts};
+    parley_status status = catch_up(run, error);
+    if (status == PARLEY_OK)
+        status = open_parts(run, error);
+    if (status != PARLEY_OK)
+        return status;
+    state.begin = pl_exchange_begin(run->exchange);
+    state.end = pl_exchange_end(run->exchange);
+    pl_run_state(run, &state);
+    if (state.status != PARLEY_OK && error)
+        *error = state.error;
+    if (strcmp(run->resume.folder, run->recorded->checkpoint) == 0)
+        run->checkpoint.kept = run->resume.round;
+    return state.status;
+}
+
+/* Begins at the model, as --start does. */
+static parley_status begin_at_model(pl_run *run, parley_error *error) {
+    pl_state state = {.restoring = true, .team = &run->team, .parts = &run->resume.parts};
+    double *w = NULL;
+    if (!run->method.local->start)
+        return pl_fail(error, PARLEY_BAD_USAGE, "--resume: local solver %s begins at w = 0 only; use another --local",
+                       run->method.local->name);
+    parley_status status = open_parts(run, error);
+    if (status == PARLEY_OK)
+        status = pl_take(&w, run->problem.size, sizeof *w, "the model to begin at", error);
+    if (status == PARLEY_OK) {
+        pl_state_of(&state, "run", PL_STATE_ALL);
+        pl_state_array(&state, "best_w", w, PL_F64, run->problem.size);
+        status = state.status;
+        if (status != PARLEY_OK && error)
+            *error = state.error;
+    }
+    if (status == PARLEY_OK)
+        status = pl_start_at(run, w, error);
+    pl_free(w);
+    return status;
+}
+
+parley_status pl_resume_run(pl_run *run, parley_error *error) {
+    pl_resume *resume = &run->resume;
+    if (!resume->manifest)
+        return PARLEY_OK;
+    const char *preset = theirs(run, pl_setting_find("preset")), *workers = theirs(run, pl_setting_find("workers"));
+    parley_status status = resume->exact ? restore(run, error) : begin_at_model(run, error);
+    if (status == PARLEY_OK && resume->exact)
+        pl_say(run, "resume: %s goes on after round %" PRIu64, resume->folder, resume->round);
+    else if (status == PARLEY_OK)
+        pl_say(run,
+               "resume: %s is of %s with %s worker%s, and this run is another: it begins at the model of round %" PRIu64
+               ", not in its state",
+               resume->folder, preset, workers, strcmp(workers, "1") == 0 ? "" : "s", resume->round);
+    pl_parts_close(&resume->parts);
+    return status;
+}
+
+void pl_resume_close(pl_resume *resume) {
+    pl_parts_close(&resume->parts);
+    pl_container_close(resume->manifest);
+    resume->manifest = NULL;
+}
