@@ -68,7 +68,7 @@ static bool await_run(pl_pool *pool, unsigned seen) {
     }
     pthread_mutex_lock(&pool->mutex);
     pool->sleeping++;
-    while (atomic_load(&pool->generation) == seen)
+    while (atomic_load(&pool->generation) == seen && !pool->stop) /* it may have closed after the last look */
         pthread_cond_wait(&pool->wake, &pool->mutex);
     pool->sleeping--;
     pthread_mutex_unlock(&pool->mutex);
