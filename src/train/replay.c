@@ -65,6 +65,39 @@ parley_status pl_fingerprint(pl_engine *engine, const parley_data *data, uint64_
     return status;
 }
 
+typedef struct order_pass {
+    const pl_team *team;
+    const parley_data *data;
+    uint64_t *parts; /* hosted x lanes */
+} order_pass;
+
+static void order_task(void *context, unsigned task) {
+    const order_pass *pass = context;
+    const pl_part *part = &pass->team->parts[task];
+    uint64_t hash = part->rows;
+    for (uint64_t r = 0; r < part->count; r++)
+        for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++)
+            hash = stir(hash, hash_row(pass->data, i));
+    pass->parts[task] = hash;
+}
+
+parley_status pl_order_hash(const pl_team *team, const parley_data *data, uint64_t **out, parley_error *error) {
+    order_pass pass = {team, data, NULL};
+    parley_status status =
+        pl_take(&pass.parts, (uint64_t)team->hosted * team->lanes, sizeof *pass.parts, "hashes of rows", error);
+    if (status != PARLEY_OK)
+        return status;
+    pl_team_run(team, order_task, &pass);
+    for (unsigned k = 0; k < team->hosted; k++) {
+        uint64_t hash = 0;
+        for (unsigned l = 0; l < team->lanes; l++)
+            hash = stir(hash, pass.parts[k * team->lanes + l]);
+        pass.parts[k] = hash;
+    }
+    *out = pass.parts;
+    return PARLEY_OK;
+}
+
 static const char *text_of(const json_t *object, const char *key) {
     const char *text = json_string_value(json_object_get(object, key));
     return text ? text : "";

@@ -86,6 +86,7 @@ typedef struct pl_run {
     pl_replay replay;
     pl_checkpoint checkpoint;
     pl_resume resume;
+    uint64_t *order;      /* of each hosted worker: the hash of its rows; NULL unless there is a checkpoint */
     uint64_t fingerprint; /* of the data; 0 unless there is a log or a checkpoint */
     uint64_t round;
     bool many;      /* lambdas: a path */

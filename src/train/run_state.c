@@ -58,7 +58,20 @@ static void list_progress(pl_run *run, pl_state *state) {
     }
 }
 
+/* The fingerprint of the data does not know their order. */
+static void list_order(pl_run *run, pl_state *state) {
+    for (unsigned k = 0; k < run->team.hosted; k++) {
+        uint64_t order = run->order[k];
+        pl_state_of(state, "run", k);
+        pl_state_array(state, "order", &order, PL_U64, 1);
+        if (order != run->order[k])
+            pl_state_fail(state, PARLEY_BAD_INPUT,
+                          "--resume: these data have the rows of that run's in another order; give them as they were");
+    }
+}
+
 void pl_run_state(pl_run *run, pl_state *state) {
+    list_order(run, state);
     pl_state_of(state, "run", PL_STATE_ALL);
     pl_state_array(state, "v", run->v, PL_F64, run->entries);
     list_certificate(run, state);

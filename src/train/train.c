@@ -425,8 +425,8 @@ void pl_run_close(pl_run *run) {
     pl_replay_close(&run->replay);
     pl_checkpoint_close(&run->checkpoint);
     pl_resume_close(&run->resume);
-    void *owned[] = {run->w,       run->best.w, run->null,     run->update, run->share,
-                     run->scalars, run->trace,  run->recorded, run->later,  run->class_weight};
+    void *owned[] = {run->w,     run->best.w,   run->null,  run->update,       run->share, run->scalars,
+                     run->trace, run->recorded, run->later, run->class_weight, run->order};
     for (unsigned i = 0; i < sizeof owned / sizeof *owned; i++)
         pl_free(owned[i]);
 }
@@ -473,6 +473,8 @@ parley_status pl_run_open(pl_run *run, const parley_settings *settings, parley_e
         status = start_log(run, error);
     }
     run->summary.setup_seconds = pl_engine_now(run->engine) - run->began;
+    if (status == PARLEY_OK && (*run->recorded->checkpoint || run->resume.exact))
+        status = pl_order_hash(&run->team, run->data, &run->order, error);
     if (status == PARLEY_OK)
         status = pl_checkpoint_open(run, error);
     return status == PARLEY_OK ? pl_resume_run(run, error) : status;

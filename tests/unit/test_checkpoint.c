@@ -309,6 +309,20 @@ static void checkpoints_of_other_data_or_settings_are_refused(void **state) {
     parley_data *other = random_data(plan);
     assert_refused(other, "", "that run's data had 160 rows and these have 150");
     parley_data_free(other);
+    static parley_settings settings;
+    settings = settings_of("preset=cocoa+ workers=2 gap=0 rounds=3");
+    snprintf(settings.checkpoint, sizeof settings.checkpoint, "%s", folder);
+    parley_data *rows = data_of("1 1:1\n-1 2:1\n1 1:2 2:1\n-1 1:1 2:3\n"),
+                *turned = data_of("-1 1:1 2:3\n1 1:2 2:1\n-1 2:1\n1 1:1\n");
+    outcome part = {.data = rows, .settings = &settings};
+    empty_folder();
+    train(&part, 1, 1);
+    assert_done(part.status[0], &part.error[0]);
+    free_models(&part);
+    assert_refused(turned, "", "the rows of that run's in another order");
+    parley_data_free(rows);
+    parley_data_free(turned);
+    leave_two_checkpoints(data);
     ((double *)data->label)[3] *= -1;
     assert_refused(data, "", "other labels, weights or values");
     parley_data_free(data);
