@@ -90,6 +90,10 @@ void json_certificate(json_t **object, const parley_summary *summary);
 json_t *json_seconds(const parley_summary *summary, double read, double started);
 int json_print(const command *command, json_t *object); /* prints and frees */
 
+/* info_checkpoint.c: a folder, or a file of a checkpoint? What is in it. */
+bool is_checkpoint(const char *path);
+int print_checkpoint(const arguments *arguments);
+
 /* files.c */
 /* Reads data whole, as the settings say, with weights where they name a file of them. */
 parley_status read_data(const char *path, const parley_settings *settings, pl_tell tell, parley_data **out,

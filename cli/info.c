@@ -1,4 +1,5 @@
-/* info.c: `parley info`: what is in a file, told apart by content: a model, a cache or text of some format. */
+/* info.c: `parley info`: what is in a file, told apart by content: a model, a checkpoint, a cache or text of some
+ * format. */
 #include <math.h>
 #include <string.h>
 
@@ -198,6 +199,8 @@ int info_run(const arguments *arguments) {
     parley_model *model = NULL;
     census census;
     parley_error error;
+    if (is_checkpoint(path))
+        return print_checkpoint(arguments);
     bool of_model = is_model(path);
     parley_status status =
         of_model ? parley_model_load(path, &model, &error) : take_census(path, &arguments->settings, &census, &error);

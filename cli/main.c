@@ -47,8 +47,9 @@ const command commands[] = {
     {"generate", "KIND OUT", 2, 2, PL_FOR_GENERATE, "make data to try things on",
      "Makes data and writes them to OUT, as `parley convert` does. The same settings make the same data everywhere.",
      false, generate_run},
-    {"info", "FILE", 1, 1, PL_FOR_INFO, "say what is in a data or model file",
-     "Prints shape, labels and size of data (text or cache), or shape, certificate and settings of a model.", false,
+    {"info", "FILE", 1, 1, PL_FOR_INFO, "say what is in data, a model or a checkpoint",
+     "Prints shape, labels and size of data (text or cache), shape, certificate and settings of a model, or what a "
+     "checkpoint is of, given its folder or one of its files.", false,
      info_run},
     {"dump", "MODEL", 1, 1, PL_FOR_DUMP, "print the weights of a model, with names",
      "Prints name, tab and weight for each column whose weight is not 0, the largest first, after a line for the "
