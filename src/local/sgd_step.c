@@ -191,7 +191,7 @@ void pl_sgd_begin(pl_sgd *sgd, pl_sgd_worker *worker) {
     worker->touched = 0;
     worker->s = worker->folded = 1.0;
     worker->elapsed = worker->tau = worker->shrunk = worker->b_sum = 0;
-    worker->b = glm->intercept == PL_FREE ? worker->v[glm->data->x.columns] : 0.0;
+    worker->b = glm->intercept == PL_FREE && !sgd->in_place ? worker->v[glm->data->x.columns] : 0.0;
     for (uint64_t e = 0; e < worker->supported && !sgd->in_place; e++) {
         uint64_t j = entry_of(worker, e);
         if (worker->cells)
