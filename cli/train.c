@@ -12,6 +12,7 @@
 #include "engine/collective.h"
 #include "guard.h"
 #include "progress.h"
+#include "train/checkpoint.h"
 #include "train/stream.h"
 
 static volatile sig_atomic_t interrupted;
@@ -75,6 +76,8 @@ parley_status fit_check(const parley_settings *settings, const char *data_path, 
         status = check_writable(settings->model, error);
     if (status == PARLEY_OK && *settings->log && strcmp(settings->log, "-") != 0)
         status = check_writable(settings->log, error);
+    if (status == PARLEY_OK)
+        status = pl_checkpoint_look(settings->checkpoint, settings->resume, error);
     const char *inputs[] = {data_path, settings->weights, settings->replay},
                *outputs[] = {settings->model, settings->log};
     if (status == PARLEY_OK && *settings->start) /* which is read whole, and may be replaced */

@@ -72,18 +72,6 @@ static parley_status agree_on_id(pl_run *run, parley_error *error) {
     return status;
 }
 
-/* What is there already is not lost to a run that knows nothing of it. */
-static parley_status check_folder(const pl_run *run, const char *folder, parley_error *error) {
-    uint64_t rounds[PL_RECENT];
-    parley_status status = pl_checkpoint_folder(folder, error);
-    if (status == PARLEY_OK && strcmp(run->resume.folder, folder) != 0 && pl_checkpoint_list(folder, rounds) > 0)
-        status = pl_fail(error, PARLEY_BAD_USAGE,
-                         "--checkpoint %s: it holds a checkpoint of round %" PRIu64
-                         " already; go on from there with --resume %s, or name another folder",
-                         folder, rounds[0], folder);
-    return status;
-}
-
 enum { NUMBER_RUN, NUMBER_RANKS, NUMBER_DATA, NUMBER_ROUND = NUMBER_DATA + 4, NUMBER_OBJECTIVE, NUMBER_GAP, NUMBERS };
 
 static void name_number(pl_checkpoint *this, unsigned number, const char *key, uint64_t value) {
@@ -114,7 +102,7 @@ parley_status pl_checkpoint_open(pl_run *run, parley_error *error) {
         return PARLEY_OK;
     parley_status status = pl_checkpoint_every(settings->checkpoint_every, &this->rounds, &this->seconds, error);
     if (status == PARLEY_OK && run->engine->rank == 0)
-        status = check_folder(run, settings->checkpoint, error);
+        status = pl_checkpoint_look(settings->checkpoint, run->resume.folder, error);
     if (status == PARLEY_OK)
         status = agree_on_id(run, error);
     if (status == PARLEY_OK)

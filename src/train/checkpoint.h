@@ -47,7 +47,10 @@ parley_status pl_checkpoint_every(const char *word, uint64_t *rounds, double *se
 void pl_manifest_path(char *path, size_t size, const char *folder, uint64_t round);
 /* The newest rounds that have a manifest, falling; returns how many, up to PL_RECENT. */
 unsigned pl_checkpoint_list(const char *folder, uint64_t *rounds);
-parley_status pl_checkpoint_folder(const char *folder, parley_error *error); /* makes it, if it is not there */
+bool pl_same_folder(const char *a, const char *b);
+/* Makes the folder for checkpoints, if it is not there, and refuses one with those of another run than `resume` names;
+ * refuses to go on where there is nothing to go on from, unless it is the same folder. "" are none. */
+parley_status pl_checkpoint_look(const char *folder, const char *resume, parley_error *error);
 /* Removes whatever belongs to other rounds than these two. */
 void pl_checkpoint_prune(const char *folder, uint64_t newest, uint64_t before);
 /* Opens the manifest of a round, and checks it and the files of every `step`-th rank from `first` on. */

@@ -52,13 +52,33 @@ unsigned pl_checkpoint_list(const char *folder, uint64_t *rounds) {
     return count;
 }
 
-parley_status pl_checkpoint_folder(const char *folder, parley_error *error) {
+bool pl_same_folder(const char *a, const char *b) {
+    struct stat first, second;
+    return strcmp(a, b) == 0 || (stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev &&
+                                 first.st_ino == second.st_ino);
+}
+
+static parley_status make_folder(const char *folder, parley_error *error) {
     struct stat there;
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
         return pl_fail_file(error, folder, "make the folder");
     if (stat(folder, &there) != 0 || !S_ISDIR(there.st_mode))
         return pl_fail(error, PARLEY_NO_FILE, "%s: it is not a folder; --checkpoint needs one", folder);
     return access(folder, W_OK | X_OK) == 0 ? PARLEY_OK : pl_fail_file(error, folder, "write to the folder");
+}
+
+parley_status pl_checkpoint_look(const char *folder, const char *resume, parley_error *error) {
+    uint64_t rounds[PL_RECENT];
+    parley_status status = *folder ? make_folder(folder, error) : PARLEY_OK;
+    bool same = *folder && pl_same_folder(folder, resume);
+    if (status == PARLEY_OK && *folder && !same && pl_checkpoint_list(folder, rounds) > 0)
+        status = pl_fail(error, PARLEY_BAD_USAGE,
+                         "--checkpoint %s: it holds a checkpoint of round %" PRIu64
+                         " already; go on from there with --resume %s, or name another folder",
+                         folder, rounds[0], folder);
+    if (status == PARLEY_OK && *resume && !same && pl_checkpoint_list(resume, rounds) == 0)
+        status = pl_fail(error, PARLEY_NO_FILE, "--resume %s: there is no checkpoint in this folder", resume);
+    return status;
 }
 
 void pl_checkpoint_prune(const char *folder, uint64_t newest, uint64_t before) {

@@ -174,7 +174,7 @@ parley_status pl_resume_open(pl_run *run, parley_error *error) {
     parley_status status = list_rounds(run, rounds, &count, error);
     if (status != PARLEY_OK)
         return status;
-    if (count == 0 && strcmp(settings->checkpoint, settings->resume) == 0) {
+    if (count == 0 && pl_same_folder(settings->checkpoint, settings->resume)) {
         pl_say(run, "resume: there is no checkpoint in %s yet; training begins", resume->folder);
         *run->settings->resume = '\0';
         return PARLEY_OK;
@@ -241,7 +241,7 @@ static parley_status restore(pl_run *run, parley_error *error) {
     pl_run_state(run, &state);
     if (state.status != PARLEY_OK && error)
         *error = state.error;
-    if (strcmp(run->resume.folder, run->recorded->checkpoint) == 0)
+    if (pl_same_folder(run->resume.folder, run->recorded->checkpoint))
         run->checkpoint.kept = run->resume.round;
     return state.status;
 }

@@ -12,6 +12,7 @@
 
 #include "base/memory.h"
 #include "support.h"
+#include "train/path.h"
 #include "train/presets.h"
 
 /* In memory where that can be: every file is synced. */
@@ -328,6 +329,15 @@ static void checkpoints_of_other_data_or_settings_are_refused(void **state) {
     parley_data_free(data);
 }
 
+static void paths_take_no_checkpoints(void **state) {
+    (void)state;
+    static parley_settings settings;
+    parley_error error = {0};
+    settings = settings_of("checkpoint=x");
+    assert_int_equal(pl_path_check(&settings, &error), PARLEY_BAD_USAGE);
+    assert_non_null(strstr(error.sentence, "a path has no checkpoints"));
+}
+
 static void other_workers_or_methods_begin_at_the_model(void **state) {
     (void)state;
     static saying saying;
@@ -530,6 +540,7 @@ int main(void) {
         cmocka_unit_test(an_interrupted_run_goes_on_where_it_was),
         cmocka_unit_test(the_last_two_checkpoints_are_kept),
         cmocka_unit_test(checkpoints_of_other_data_or_settings_are_refused),
+        cmocka_unit_test(paths_take_no_checkpoints),
         cmocka_unit_test(other_workers_or_methods_begin_at_the_model),
         cmocka_unit_test(a_damaged_checkpoint_is_told_of_and_the_one_before_is_used),
         cmocka_unit_test(a_new_run_does_not_write_over_the_checkpoints_of_another),

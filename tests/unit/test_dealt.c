@@ -1,5 +1,7 @@
 /* test_dealt.c: ranks that hold the rows of their own workers only, as when each read a part of the input: the same
  * models as when every rank holds all rows. */
+#define _POSIX_C_SOURCE 200809L /* mkdtemp */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -130,10 +132,63 @@ static void ranks_agree_on_labels_that_some_of_them_never_saw(void **state) {
     parley_data_free(data);
 }
 
+/* Half of a run on whole data, the other half on ranks that number their own rows; and the other way round. */
+static void assert_goes_on(const parley_data *data, const char *words, bool dealt_first, unsigned ranks) {
+    char folder[] = "/tmp/parley_dealt_XXXXXX", remove[64];
+    static parley_settings settings;
+    assert_non_null(mkdtemp(folder));
+    settings = settings_of(words);
+    outcome all = {.data = data, .settings = &settings}, half = all;
+    settings.rounds = 12;
+    train(&all, 1, 1);
+    assert_done(all.status[0], &all.error[0]);
+    for (unsigned i = 0; i < 2; i++) {
+        settings.rounds = i == 0 ? 7 : 12;
+        snprintf(settings.checkpoint, sizeof settings.checkpoint, "%s", folder);
+        snprintf(settings.resume, sizeof settings.resume, "%s", i == 0 ? "" : folder);
+        settings.given[pl_setting_find("rounds") - pl_settings] = true;
+        bool dealt = dealt_first == (i == 0);
+        memset(half.model, 0, sizeof half.model);
+        if (dealt)
+            run_ranks(ranks, 2, DEADLINE, body, &half, half.status, half.error);
+        else
+            train(&half, 1, 2);
+        for (unsigned r = 0; r < (dealt ? ranks : 1); r++) {
+            assert_done(half.status[r], &half.error[r]);
+            if (i == 1)
+                assert_memory_equal(half.model[r]->coef, all.model[0]->coef, data->x.columns * sizeof(double));
+        }
+        free_models(&half);
+    }
+    free_models(&all);
+    snprintf(remove, sizeof remove, "rm -r %s", folder);
+    assert_int_equal(system(remove), 0);
+}
+
+static void checkpoints_do_not_depend_on_who_holds_the_rows(void **state) {
+    (void)state;
+    parley_data *data = random_data(small);
+    double *weight = calloc(data->x.rows, sizeof *weight);
+    for (uint64_t i = 0; i < data->x.rows; i++)
+        weight[i] = 1.0 + (double)(i % 3);
+    set_weights(data, weight);
+    free(weight);
+    const char *const forms[] = {"workers=5 lanes=2 preset=cocoa+ gap=0 loss=hinge",
+                                 "workers=4 lanes=1 preset=ma-sgd gap=0 loss=hinge",
+                                 "workers=5 lanes=2 preset=lbfgs gap=0"};
+    for (unsigned f = 0; f < COUNT(forms); f++)
+        for (unsigned ranks = 1; ranks <= 3; ranks++) {
+            assert_goes_on(data, forms[f], false, ranks);
+            assert_goes_on(data, forms[f], true, ranks);
+        }
+    parley_data_free(data);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_preset_by_rows_trains_on_rows_that_only_their_rank_holds),
         cmocka_unit_test(ranks_agree_on_labels_that_some_of_them_never_saw),
+        cmocka_unit_test(checkpoints_do_not_depend_on_who_holds_the_rows),
     };
     return cmocka_run_group_tests_name("dealt", tests, NULL, NULL);
 }
