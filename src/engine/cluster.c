@@ -208,6 +208,16 @@ static parley_status take_any(pl_engine *engine, unsigned channel, unsigned *fro
     return status;
 }
 
+static bool all_arrived(cluster *this, void *context, int *code) {
+    (void)context, (void)code;
+    return this->sent == NULL;
+}
+
+/* Until all that was sent has gone: MPI moves nothing while nobody calls it. */
+static parley_status flush(cluster *this, parley_error *error) {
+    return wait_until(this, all_arrived, NULL, this->base.rank, error);
+}
+
 static void run(pl_engine *engine, pl_task task, void *context, unsigned tasks) {
     pl_pool_run(((cluster *)engine)->pool, task, context, tasks);
 }
@@ -225,16 +235,11 @@ static void fail(pl_engine *engine, const parley_error *error) {
     engine->speaker = pl_watch_speaker(this->watch);
 }
 
-static bool all_arrived(cluster *this, void *context, int *code) {
-    (void)context, (void)code;
-    return this->sent == NULL;
-}
-
 static void close_engine(pl_engine *engine) {
     cluster *this = (cluster *)engine;
     parley_error ignored;
     if (pl_barrier(engine, &ignored) != PARLEY_OK || /* nobody leaves while others still wait */
-        wait_until(this, all_arrived, NULL, engine->rank, &ignored) != PARLEY_OK) {
+        flush(this, &ignored) != PARLEY_OK) {
         this->mpi->abandon();
         if (this->watch)
             pl_watch_part(this->watch);
@@ -303,6 +308,8 @@ static parley_status open_watch(cluster *this, parley_error *error) {
     status = pl_watch_listen(&this->watch, engine->ranks, engine->deadline, address, error);
     for (unsigned r = 1; r < engine->ranks && status == PARLEY_OK; r++)
         status = post(engine, r, ADDRESS_TAG, address, sizeof address, error);
+    if (status == PARLEY_OK)
+        status = flush(this, error);
     return status == PARLEY_OK ? pl_watch_gather(this->watch, error) : status;
 }
 
