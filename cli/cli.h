@@ -70,8 +70,10 @@ void help_notes(const pl_setting *row, char *notes, size_t size);
 void help_values(const pl_setting *row, const char *separator, char *values, size_t size);
 
 /* print.c */
-int fail_code(const parley_error *error);                    /* its exit code */
-int fail(const command *command, const parley_error *error); /* prints the sentence, returns the exit code */
+int fail_code(const parley_error *error); /* its exit code */
+/* Prints the sentence, returns the exit code; `fail`: of many processes that MPI started only the first prints. */
+int fail_aloud(const command *command, const parley_error *error);
+int fail(const command *command, const parley_error *error);
 /* There is nothing of that name: the sentence says what is near, or all there is. */
 parley_status fail_unknown(const char *what, const char *name, const char *const *names, unsigned count,
                            parley_error *error);

@@ -22,6 +22,7 @@
 
 #define TICK_MS 20
 #define FAREWELL_MS 5000 /* that the starter has to answer; it would not survive our going before that */
+#define FAREWELL 0.2     /* seconds */
 #define START_GRACE 4.0  /* seconds more than the deadline that MPI's start may take */
 #define GRACE 1.0        /* seconds: that peers have to tell the user, and MPI to end */
 
@@ -81,8 +82,8 @@ static int leave(const char *farewell, int code) {
     struct pollfd polled = {starter, POLLIN, 0};
     signal(SIGPIPE, SIG_IGN);
     if (starter >= 0 && write(starter, farewell, strlen(farewell)) > 0 && poll(&polled, 1, FAREWELL_MS) > 0 &&
-        read(starter, answer, sizeof answer) < 0)
-        return code;
+        read(starter, answer, sizeof answer) > 0)
+        pl_sleep(FAREWELL); /* until all have said it: the first bad end ends those that have not */
     return code;
 }
 

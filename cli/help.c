@@ -162,8 +162,8 @@ void help_print(FILE *file) {
           "  parley train data.svm.zst --loss hinge --lambda 1e-4 --gap 1e-6 --model m.safetensors\n"
           "  parley predict m.safetensors new.svm\n"
           "  parley eval m.safetensors test.svm --json\n"
-          "\nExit codes: 0 done, 1 could not, 2 bad usage, 3 stopped before the target (model written), 130\n"
-          "interrupted (model written). `parley COMMAND --help` lists a command's options.\n",
+          "\nExit codes: 0 done, 1 could not, 2 bad usage, 3 stopped before the target (model written), 4 a rank was\n"
+          "lost, 130 interrupted (model written). `parley COMMAND --help` lists a command's options.\n",
           file);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "engine/launched.h"
 
 const command commands[] = {
     {"train", "DATA", 1, 1, PL_FOR_TRAIN | PL_FOR_ONE, "train a model and certify it",
@@ -25,7 +26,8 @@ const command commands[] = {
      false, cv_run},
     {"launch", "-- COMMAND ...", 1, 1, PL_FOR_LAUNCH, "run a command on many processes or machines",
      "Starts the ranks of a run, on this machine or on those that --hosts names, by ssh, and waits for them: parley "
-     "launch -n 8 -- train DATA. The same as mpiexec -n 8 parley train DATA, but needs no MPI starter, and starts again "
+     "launch -n 8 -- train DATA. The same as mpiexec -n 8 parley train DATA, but needs no MPI starter, and starts "
+     "again "
      "up to --restarts times when a rank was lost, from the last checkpoint where the command has --checkpoint.",
      false, launch_run},
     {"predict", "MODEL DATA", 2, 2, PL_FOR_PREDICT, "print one prediction per row",
@@ -98,6 +100,9 @@ static int run_command(const command *command, char **words, int count) {
     return EXIT_DONE;
 }
 
+/* May it be given to many processes at once? */
+static bool spreads(const command *command) { return command->run == train_run || command->run == path_run; }
+
 static int dispatch(int count, char **words) {
     if (count < 2) {
         help_print_short(stderr);
@@ -112,6 +117,12 @@ static int dispatch(int count, char **words) {
         return EXIT_DONE;
     }
     const command *command = command_find(words[1]);
+    if (command && pl_launched_ranks() > 1 && command->options != NO_OPTIONS && !spreads(command)) {
+        parley_error error;
+        pl_fail(&error, PARLEY_BAD_USAGE, "%s runs in one process, and there are %d; start it by itself", command->name,
+                pl_launched_ranks());
+        return fail(NULL, &error);
+    }
     return command ? run_command(command, words + 2, count - 2) : command_unknown(words[1]);
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "cli.h"
+#include "engine/launched.h"
 
 #define NAME_WIDTH 14
 
@@ -16,6 +17,10 @@ int fail_code(const parley_error *error) {
 }
 
 int fail(const command *command, const parley_error *error) {
+    return pl_launched_rank() > 0 ? fail_code(error) : fail_aloud(command, error);
+}
+
+int fail_aloud(const command *command, const parley_error *error) {
     fflush(stdout);
     fputs("parley: ", stderr);
     print_text(stderr, error->sentence);

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "cli.h"
 #include "engine/collective.h"
+#include "engine/launched.h"
 #include "guard.h"
 #include "progress.h"
 #include "train/checkpoint.h"
@@ -108,9 +109,10 @@ int fit_end(const command *command, pl_engine *engine, parley_status status, con
     bool first = !engine || engine->rank == 0;
     if (status != PARLEY_OK && engine)
         engine->type->fail(engine, error);
-    int exit_code = status == PARLEY_OK                          ? (first ? report : code)(run)
-                    : !engine || engine->rank == engine->speaker ? fail(command, error)
-                                                                 : fail_code(error);
+    int exit_code = status == PARLEY_OK               ? (first ? report : code)(run)
+                    : !engine                         ? fail(command, error)
+                    : engine->rank == engine->speaker ? fail_aloud(command, error)
+                                                      : fail_code(error);
     fflush(NULL);
     pl_engine_close(engine);
     guard_ending(exit_code);
@@ -119,6 +121,9 @@ int fit_end(const command *command, pl_engine *engine, parley_status status, con
 
 /* A stream is not read first: it is learnt as it comes. */
 static parley_status work_stream(run *run, parley_error *error) {
+    if (pl_launched_ranks() > 1)
+        return pl_fail(error, PARLEY_BAD_USAGE, "--preset online learns in one process, and there are %d",
+                       pl_launched_ranks());
     fit_catch_signals();
     parley_status status =
         parley_train_stream(run->data_path, run->settings, on_progress, run, &run->model, &run->summary, error);
