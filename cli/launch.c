@@ -240,7 +240,7 @@ static void serve(launch *this, pmi *pmi) {
 static int run_ranks(launch *this) {
     pmi *pmi = NULL;
     parley_error error;
-    parley_status status = pmi_open(&pmi, this->ranks, this->mapping, &error);
+    parley_status status = pmi_open(&pmi, this->ranks, !this->hosts, this->mapping, &error);
     if (status == PARLEY_OK)
         status = start_ranks(this, pmi, &error);
     if (status != PARLEY_OK) {

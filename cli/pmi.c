@@ -171,8 +171,8 @@ void pmi_serve(pmi *pmi, int milliseconds) {
 
 unsigned pmi_port(const pmi *pmi) { return pmi->port; }
 
-parley_status pmi_open(pmi **out, unsigned ranks, const char *mapping, parley_error *error) {
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY)};
+parley_status pmi_open(pmi **out, unsigned ranks, bool here, const char *mapping, parley_error *error) {
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(here ? INADDR_LOOPBACK : INADDR_ANY)};
     socklen_t size = sizeof at;
     pmi *new;
     parley_status status = pl_take(&new, 1, sizeof *new, "the ranks' meeting place", error);

@@ -305,7 +305,8 @@ static parley_status open_watch(cluster *this, parley_error *error) {
                    ? pl_watch_join(&this->watch, engine->rank, engine->ranks, engine->deadline, address, error)
                    : status;
     }
-    status = pl_watch_listen(&this->watch, engine->ranks, engine->deadline, address, error);
+    status = pl_watch_listen(&this->watch, engine->ranks, pl_launched_here() == engine->ranks, engine->deadline,
+                             address, error);
     for (unsigned r = 1; r < engine->ranks && status == PARLEY_OK; r++)
         status = post(engine, r, ADDRESS_TAG, address, sizeof address, error);
     if (status == PARLEY_OK)

@@ -275,10 +275,10 @@ static void write_address(const pl_watch *watch, unsigned port, char address[PL_
     freeifaddrs(list);
 }
 
-parley_status pl_watch_listen(pl_watch **out, unsigned ranks, double deadline, char address[PL_WATCH_ADDRESS],
-                              parley_error *error) {
+parley_status pl_watch_listen(pl_watch **out, unsigned ranks, bool here, double deadline,
+                              char address[PL_WATCH_ADDRESS], parley_error *error) {
     pl_watch *watch;
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY)};
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(here ? INADDR_LOOPBACK : INADDR_ANY)};
     socklen_t size = sizeof at;
     *out = NULL;
     parley_status status = make(&watch, 0, ranks, deadline, error);

@@ -13,10 +13,10 @@
 
 typedef struct pl_watch pl_watch;
 
-/* Rank 0 begins to listen, at the address that it leaves in `address`; the others join there; and rank 0 returns from
- * pl_watch_gather when all have come. */
-parley_status pl_watch_listen(pl_watch **out, unsigned ranks, double deadline, char address[PL_WATCH_ADDRESS],
-                              parley_error *error);
+/* Rank 0 begins to listen, at the address that it leaves in `address`, for this machine alone if all are `here`; the
+ * others join there; and rank 0 returns from pl_watch_gather when all have come. */
+parley_status pl_watch_listen(pl_watch **out, unsigned ranks, bool here, double deadline,
+                              char address[PL_WATCH_ADDRESS], parley_error *error);
 parley_status pl_watch_gather(pl_watch *watch, parley_error *error);
 parley_status pl_watch_join(pl_watch **out, unsigned rank, unsigned ranks, double deadline, const char *address,
                             parley_error *error);

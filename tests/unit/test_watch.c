@@ -1,0 +1,131 @@
+/* The watch: ranks of one process, each with a watch of its own, on loopback. */
+#include "engine/watch.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "support.h"
+
+#define MOST 4
+
+typedef struct circle {
+    unsigned ranks;
+    double deadline;
+    char address[PL_WATCH_ADDRESS];
+    pl_watch *watch[MOST];
+} circle;
+
+static void *gather(void *argument) {
+    circle *circle = argument;
+    parley_error error;
+    assert_done(pl_watch_gather(circle->watch[0], &error), &error);
+    return NULL;
+}
+
+static void open_circle(circle *circle, unsigned ranks, double deadline) {
+    parley_error error;
+    pthread_t thread;
+    circle->ranks = ranks;
+    circle->deadline = deadline;
+    assert_done(pl_watch_listen(&circle->watch[0], ranks, true, deadline, circle->address, &error), &error);
+    assert_int_equal(pthread_create(&thread, NULL, gather, circle), 0);
+    for (unsigned r = 1; r < ranks; r++)
+        assert_done(pl_watch_join(&circle->watch[r], r, ranks, deadline, circle->address, &error), &error);
+    pthread_join(thread, NULL);
+}
+
+static void close_circle(circle *circle) {
+    for (unsigned r = 0; r < circle->ranks; r++)
+        pl_watch_close(circle->watch[r]);
+}
+
+/* Waits for the cause that a rank is told. */
+static void expect_cause(pl_watch *watch, const char *words, unsigned speaker) {
+    parley_error cause = {0};
+    for (double end = pl_now() + 20; pl_now() < end && !pl_watch_failed(watch, &cause);)
+        pl_sleep(0.005);
+    if (!strstr(cause.sentence, words))
+        fail_msg("%s, not %s", cause.sentence, words);
+    assert_int_equal(pl_watch_speaker(watch), speaker);
+}
+
+static void ranks_that_leave_in_good_order_are_not_missed(void **state) {
+    circle circle = {0};
+    parley_error error;
+    (void)state;
+    open_circle(&circle, 3, 0.5);
+    pl_watch_close(circle.watch[2]);
+    circle.watch[2] = NULL;
+    pl_sleep(1.0); /* twice the deadline */
+    assert_false(pl_watch_failed(circle.watch[0], &error));
+    assert_false(pl_watch_failed(circle.watch[1], &error));
+    close_circle(&circle);
+}
+
+static void the_first_failure_is_what_all_are_told(void **state) {
+    circle circle = {0};
+    parley_error first = {PARLEY_BAD_INPUT, "data.svm:7: no such label"}, second = {PARLEY_BROKEN, "something else"};
+    (void)state;
+    open_circle(&circle, 4, 30);
+    pl_watch_fail(circle.watch[2], &first);
+    pl_watch_fail(circle.watch[1], &second);
+    for (unsigned r = 0; r < 4; r++)
+        expect_cause(circle.watch[r], "data.svm:7: no such label", 0);
+    close_circle(&circle);
+}
+
+/* 3 waits for 1, who waits for 2, who waits for nobody. */
+static void who_keeps_all_waiting_is_named(void **state) {
+    circle circle = {0};
+    (void)state;
+    open_circle(&circle, 4, 2);
+    pl_watch_waits(circle.watch[3], 1);
+    pl_watch_waits(circle.watch[1], 2);
+    pl_sleep(0.6); /* more than a beat */
+    pl_watch_late(circle.watch[3], 1);
+    for (unsigned r = 0; r < 4; r++)
+        expect_cause(circle.watch[r], "rank 2 on ", 0);
+    close_circle(&circle);
+}
+
+static void strangers_are_turned_away(void **state) {
+    circle circle = {.ranks = 2, .deadline = 30};
+    char wrong[PL_WATCH_ADDRESS], host[PL_WATCH_HOST], rest[PL_WATCH_ADDRESS];
+    unsigned long long token;
+    parley_error error;
+    pthread_t thread;
+    pl_watch *stranger;
+    (void)state;
+    assert_done(pl_watch_listen(&circle.watch[0], 2, true, 30, circle.address, &error), &error);
+    assert_int_equal(pthread_create(&thread, NULL, gather, &circle), 0);
+    assert_int_equal(sscanf(circle.address, "%63s %llx %511[^\n]", host, &token, rest), 3);
+    snprintf(wrong, sizeof wrong, "%.60s %llx %.400s", host, token + 1, rest);
+    assert_done(pl_watch_join(&stranger, 1, 2, 30, wrong, &error), &error); /* it will hear soon */
+    expect_cause(stranger, "rank 0 on ", 1);
+    assert_done(pl_watch_join(&circle.watch[1], 1, 2, 30, circle.address, &error), &error);
+    pthread_join(thread, NULL);
+    pl_watch_close(stranger);
+    close_circle(&circle);
+}
+
+static void an_address_that_makes_no_sense_is_refused(void **state) {
+    pl_watch *watch;
+    parley_error error;
+    (void)state;
+    assert_int_equal(pl_watch_join(&watch, 1, 2, 1, "nonsense", &error), PARLEY_BROKEN);
+    assert_null(watch);
+    assert_int_equal(pl_watch_join(&watch, 1, 2, 1, "elsewhere 1f 1 127.0.0.1", &error), PARLEY_NO_PEER);
+    assert_non_null(strstr(error.sentence, "cannot connect to rank 0 on elsewhere"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ranks_that_leave_in_good_order_are_not_missed),
+        cmocka_unit_test(the_first_failure_is_what_all_are_told),
+        cmocka_unit_test(who_keeps_all_waiting_is_named),
+        cmocka_unit_test(strangers_are_turned_away),
+        cmocka_unit_test(an_address_that_makes_no_sense_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
