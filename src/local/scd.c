@@ -22,7 +22,8 @@
 #define MOST_PROGRESS 0.01 /* working sets are solved to their share of the non-zeros as a part of the gap, but */
 #define LEAST_PROGRESS 0.1 /* within these: the smaller they are the less it costs against the next look */
 #define GRAM_PROGRESS 1e-6 /* with steps by inner products that is next to nothing */
-#define TARGET_SHARE 0.5   /* but not beyond this part of what the run wants */
+#define TARGET_SHARE 0.5   /* but not beyond this part of what the run wants, */
+#define SMALL_SET 5.0      /* or this times their share of the non-zeros: small sets cost next to nothing */
 #define MOST_PACE 2.0      /* as far as the last change of the penalty: beyond, a line says little */
 #define READING 0.4        /* a pass that only reads, against one that steps */
 
@@ -93,10 +94,11 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
     this->choosing = this->columns_known || this->renewed;
     this->batch = this->delayed ? pl_round_steps(round, (double)this->x->rows / workers) + 1 : 1.0;
     this->sigma = fmin(workers, round->sigma * this->caution) * this->batch;
+    double least = fmin(TARGET_SHARE, SMALL_SET * this->share) * this->target;
     if (this->columns_known)
-        this->tolerance = fmax(progress * this->gap, TARGET_SHARE * this->target) / workers;
+        this->tolerance = fmax(progress * this->gap, least) / workers;
     else if (this->renewed) /* where v stays: the strong rule is seldom wrong, so the set may well be the last */
-        this->tolerance = fmax(progress * progress * this->gap, TARGET_SHARE * this->target) / workers;
+        this->tolerance = fmax(progress * progress * this->gap, least) / workers;
     else
         this->tolerance *= LEAST_PROGRESS; /* nobody looked: go on with the same sets */
     pace(this);
