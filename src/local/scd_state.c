@@ -23,7 +23,6 @@ static void list_look(pl_scd *this, pl_state *state) {
         pl_state_array(state, "slope", this->slope, PL_F64, rows);
         pl_state_array(state, "metric", this->metric, PL_F64, rows);
     }
-    pl_state_array(state, "qt", this->qt, PL_F64, rows);
     pl_state_array(state, "anchor_qt", this->anchor_qt, PL_F64, rows);
 }
 

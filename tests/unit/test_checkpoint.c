@@ -147,7 +147,7 @@ static void every_form_of_a_method_goes_on_bit_for_bit(void **state) {
         "preset=cocoa+ workers=4 l1_ratio=1 lambda=0.01 gap=0",
         "preset=cocoa+ workers=4 l1_ratio=0.9 lambda=0.01 gap=0 local_epochs=0.4 intercept=penalised",
         "preset=cocoa workers=3 l1_ratio=1 lambda=0.003 loss=squared gap=0",
-        "preset=cocoa+ workers=3 l1_ratio=1 lambda=0.003 gap=0 local_epochs=0.3 evaluate_every=4",
+        "preset=cocoa+ workers=3 l1_ratio=1 lambda=0.003 gap=0 local_epochs=4 evaluate_every=5",
         "preset=cocoa+ workers=1 l1_ratio=1 lambda=0.003 gap=1e-15 local_epochs=0.01 evaluate_every=5",
         "preset=cocoa+ workers=1 l1_ratio=1 lambda=0.003 gap=1e-14 local_epochs=0.02",
         "preset=cocoa+ workers=1 l1_ratio=1 lambda=0.003 loss=squared gap=1e-15 local_epochs=0.01",
