@@ -51,8 +51,8 @@ const command commands[] = {
      false, generate_run},
     {"info", "FILE", 1, 1, PL_FOR_INFO, "say what is in data, a model or a checkpoint",
      "Prints shape, labels and size of data (text or cache), shape, certificate and settings of a model, or what a "
-     "checkpoint is of, given its folder or one of its files.", false,
-     info_run},
+     "checkpoint is of, given its folder or one of its files.",
+     false, info_run},
     {"dump", "MODEL", 1, 1, PL_FOR_DUMP, "print the weights of a model, with names",
      "Prints name, tab and weight for each column whose weight is not 0, the largest first, after a line for the "
      "intercept; one weight per class where there are several. A column without a name has its number, from 1.",
