@@ -2,7 +2,6 @@
  * MPICH's processes need nobody but a PMI-1 server (pmi.h) to find each other. Starts them again when one was lost. */
 #define _GNU_SOURCE /* getaddrinfo, prctl */
 #include <errno.h>
-#include <glob.h>
 #include <netdb.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 #include "base/memory.h"
 #include "cli.h"
 #include "pmi.h"
+#include "train/checkpoint.h"
 
 #define TICK_MS 20
 #define SETTLE 3.0 /* seconds that the others have when one has ended */
@@ -265,22 +265,16 @@ static const char *value_after(char *const *words, unsigned count, const char *n
     return NULL;
 }
 
-static bool has_checkpoint(const char *folder) {
-    char pattern[4096];
-    glob_t found = {0};
-    snprintf(pattern, sizeof pattern, "%s/round-*.safetensors", folder);
-    bool exists = glob(pattern, 0, NULL, &found) == 0;
-    globfree(&found);
-    return exists;
-}
-
 /* What the ranks are to do from now on: as they were told, but from the last checkpoint if there is one. */
 static bool resume(launch *this) {
     const arguments *arguments = this->arguments;
     const char *folder = value_after(arguments->rest, arguments->rest_count, "--checkpoint");
+    uint64_t rounds[PL_RECENT];
     this->words_count = arguments->rest_count + 1;
-    if (!folder || value_after(arguments->rest, arguments->rest_count, "--resume") || !has_checkpoint(folder))
+    if (!folder || pl_checkpoint_list(folder, rounds) == 0)
         return false;
+    if (value_after(arguments->rest, arguments->rest_count, "--resume"))
+        return true; /* as it was told */
     this->words[this->words_count++] = "--resume";
     this->words[this->words_count++] = folder;
     return true;

@@ -63,6 +63,7 @@ struct pl_watch {
     bool running;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
+    bool begun;           /* rank 0 was heard: all ranks are there */
     bool closing, parted; /* this rank ends; the speaker has spoken */
     atomic_bool failed;
     atomic_uint waits;
@@ -165,6 +166,9 @@ static void hear(pl_watch *watch, unsigned from) {
         if (peer->got < sizeof peer->frame)
             continue;
         peer->got = 0;
+        if (!watch->begun)
+            pthread_cond_broadcast(&watch->changed);
+        watch->begun = true;
         read_frame(watch, from, &peer->frame);
     }
 }
@@ -345,6 +349,18 @@ parley_status pl_watch_gather(pl_watch *watch, parley_error *error) {
     return start(watch, error);
 }
 
+/* Waits until `flag`, for so many seconds; the mutex is held. */
+static void wait_for(pl_watch *watch, const bool *flag, const atomic_bool *other, double seconds) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    double whole = (double)until.tv_sec + 1e-9 * (double)until.tv_nsec + seconds;
+    until.tv_sec = (time_t)whole;
+    until.tv_nsec = (long)(1e9 * (whole - (double)until.tv_sec));
+    while (!(flag && *flag) && !(other && atomic_load(other)))
+        if (pthread_cond_timedwait(&watch->changed, &watch->mutex, &until) != 0)
+            return;
+}
+
 static int connect_to(const char *host, unsigned port, double until) {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
     int failure = 0, made = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -368,6 +384,18 @@ static bool greet(pl_watch *watch, int socket) {
     frame hello = {.kind = HELLO, .rank = watch->rank, .token = watch->token};
     snprintf(hello.text, sizeof hello.text, "%s", watch->host);
     return send(socket, &hello, sizeof hello, MSG_NOSIGNAL) == sizeof hello;
+}
+
+/* Rank 0 says nothing until all have come. */
+static parley_status wait_for_all(pl_watch *watch, parley_error *error) {
+    double seconds = watch->deadline + GATHER_SECONDS + 1;
+    pthread_mutex_lock(&watch->mutex);
+    wait_for(watch, &watch->begun, &watch->failed, seconds);
+    bool begun = watch->begun || atomic_load(&watch->failed);
+    pthread_mutex_unlock(&watch->mutex);
+    return begun ? PARLEY_OK
+                 : pl_fail(error, PARLEY_NO_PEER, "rank 0 on %s did not find all ranks within %g seconds",
+                           watch->peers[0].host, seconds);
 }
 
 parley_status pl_watch_join(pl_watch **out, unsigned rank, unsigned ranks, double deadline, const char *address,
@@ -402,6 +430,8 @@ parley_status pl_watch_join(pl_watch **out, unsigned rank, unsigned ranks, doubl
                                 : pl_fail(error, PARLEY_NO_PEER,
                                           "rank %u on %s cannot connect to rank 0 on %s, port %u: is there a firewall?",
                                           rank, watch->host, host, port);
+    if (status == PARLEY_OK)
+        status = wait_for_all(watch, error);
     if (status != PARLEY_OK) {
         pl_watch_close(watch);
         return status;
@@ -417,18 +447,6 @@ bool pl_watch_failed(pl_watch *watch, parley_error *error) {
     *error = watch->cause;
     pthread_mutex_unlock(&watch->mutex);
     return true;
-}
-
-/* Waits until `flag`, for so many seconds; the mutex is held. */
-static void wait_for(pl_watch *watch, const bool *flag, const atomic_bool *other, double seconds) {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    double whole = (double)until.tv_sec + 1e-9 * (double)until.tv_nsec + seconds;
-    until.tv_sec = (time_t)whole;
-    until.tv_nsec = (long)(1e9 * (whole - (double)until.tv_sec));
-    while (!(flag && *flag) && !(other && atomic_load(other)))
-        if (pthread_cond_timedwait(&watch->changed, &watch->mutex, &until) != 0)
-            return;
 }
 
 void pl_watch_fail(pl_watch *watch, const parley_error *error) {

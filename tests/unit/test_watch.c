@@ -23,15 +23,36 @@ static void *gather(void *argument) {
     return NULL;
 }
 
+typedef struct joining_rank {
+    circle *circle;
+    unsigned rank;
+} joining_rank;
+
+/* Returns when all have come. */
+static void *join_circle(void *argument) {
+    const joining_rank *joining = argument;
+    circle *circle = joining->circle;
+    parley_error error;
+    assert_done(pl_watch_join(&circle->watch[joining->rank], joining->rank, circle->ranks, circle->deadline,
+                              circle->address, &error),
+                &error);
+    return NULL;
+}
+
 static void open_circle(circle *circle, unsigned ranks, double deadline) {
     parley_error error;
-    pthread_t thread;
+    pthread_t thread, threads[MOST];
+    joining_rank joining[MOST];
     circle->ranks = ranks;
     circle->deadline = deadline;
     assert_done(pl_watch_listen(&circle->watch[0], ranks, true, deadline, circle->address, &error), &error);
     assert_int_equal(pthread_create(&thread, NULL, gather, circle), 0);
+    for (unsigned r = 1; r < ranks; r++) {
+        joining[r] = (joining_rank){circle, r};
+        assert_int_equal(pthread_create(&threads[r], NULL, join_circle, &joining[r]), 0);
+    }
     for (unsigned r = 1; r < ranks; r++)
-        assert_done(pl_watch_join(&circle->watch[r], r, ranks, deadline, circle->address, &error), &error);
+        pthread_join(threads[r], NULL);
     pthread_join(thread, NULL);
 }
 
