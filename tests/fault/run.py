@@ -3,8 +3,8 @@
 
 Each time: one sentence that names a rank, within the deadline and five seconds more; exit code 4; nobody left over; and
 the model file is either not there or the right one. A run that was over before it was hit must have ended well. Every
-other run writes checkpoints, and is resumed after it was hit, by `parley launch --restarts` or by hand on another number of
-ranks: the model must be the right one then."""
+other run writes checkpoints, and is resumed after it was hit, on another number of ranks: the model must be the right one
+then."""
 
 import os
 import random
