@@ -15,7 +15,7 @@ typedef struct arguments {
     unsigned count; /* of operands */
     char **rest;    /* words that are another command's */
     unsigned rest_count;
-    bool help;      /* --help was given; nothing else counts then */
+    bool help; /* --help was given; nothing else counts then */
 } arguments;
 
 /* `words` are those after the command's name. */

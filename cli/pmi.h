@@ -8,7 +8,8 @@
 
 typedef struct pmi pmi;
 
-/* Listens for `ranks` processes, of this machine alone if all are `here`. `mapping`: which of them share a machine, in PMI's words. */
+/* Listens for `ranks` processes, of this machine alone if all are `here`. `mapping`: which of them share a machine, in
+ * PMI's words. */
 parley_status pmi_open(pmi **out, unsigned ranks, bool here, const char *mapping, parley_error *error);
 unsigned pmi_port(const pmi *pmi);
 /* Answers what has come, for at most so many milliseconds. */

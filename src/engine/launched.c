@@ -1,4 +1,4 @@
-/* launched.c: MPICH's mpiexec, and everything that speaks its PMI-1 (`parley launch`, Slurm's pmi2), set PMI_*; Open
+/* launched.c: MPICH's mpiexec, and everything that speaks its PMI-1 (`parley launch`), set PMI_*; Open
  * MPI's mpiexec sets OMPI_*. */
 #include "engine/launched.h"
 
