@@ -2,7 +2,7 @@
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 set(PARLEY_FUZZED libsvm csv vw idx cache model)
 # Tests that start no thread: running them under ThreadSanitizer would show nothing.
-set(PARLEY_SERIAL container loss memory outer pacing random second settings sparse)
+set(PARLEY_SERIAL container loss memory outer pacing packet random second settings sparse)
 
 if(PARLEY_TESTS)
   enable_testing()

@@ -28,7 +28,8 @@
 typedef struct piece {
     struct piece *next;
     pl_mpi_request request;
-    char data[];
+    unsigned to;
+    char data[]; /* nothing, of what was lent */
 } piece;
 
 typedef struct cluster {
@@ -38,6 +39,8 @@ typedef struct cluster {
     pl_watch *watch;
     pthread_mutex_t mutex; /* around every call of MPI */
     piece *sent;
+    piece *lent, **last_lent; /* oldest first */
+    piece *spare;             /* of lent pieces that have arrived */
 } cluster;
 
 static parley_status fail_mpi(const cluster *this, int code, const char *what, parley_error *error) {
@@ -60,6 +63,14 @@ static void reap(cluster *this) {
     }
 }
 
+/* After a failure MPI is not called any more: it might write where a receive was told to, long after that is gone. */
+static parley_status goes_on(const cluster *this, parley_error *error) {
+    parley_error cause;
+    if (this->watch && pl_watch_failed(this->watch, &cause))
+        return pl_fail(error, cause.status, "%s", cause.sentence);
+    return PARLEY_OK;
+}
+
 static parley_status post_piece(cluster *this, unsigned to, int tag, const char *data, uint64_t bytes,
                                 parley_error *error) {
     piece *new = pl_alloc(1, sizeof *new + bytes);
@@ -79,7 +90,10 @@ static parley_status post_piece(cluster *this, unsigned to, int tag, const char 
 static parley_status post(pl_engine *engine, unsigned to, unsigned channel, const void *data, uint64_t bytes,
                           parley_error *error) {
     cluster *this = (cluster *)engine;
-    parley_status status = PARLEY_OK;
+    parley_status status = goes_on(this, error);
+    if (status != PARLEY_OK)
+        return status;
+    atomic_fetch_add(&engine->bytes_sent, bytes);
     pthread_mutex_lock(&this->mutex);
     reap(this);
     for (uint64_t done = 0; done <= bytes && status == PARLEY_OK; done += PIECE)
@@ -87,6 +101,32 @@ static parley_status post(pl_engine *engine, unsigned to, unsigned channel, cons
                             bytes - done < PIECE ? bytes - done : PIECE, error);
     pthread_mutex_unlock(&this->mutex);
     return status;
+}
+
+static parley_status lend(pl_engine *engine, unsigned to, unsigned channel, const void *data, uint64_t bytes,
+                          parley_error *error) {
+    cluster *this = (cluster *)engine;
+    parley_status status = goes_on(this, error);
+    piece *new = this->spare;
+    if (status == PARLEY_OK && new)
+        this->spare = new->next;
+    else if (status == PARLEY_OK)
+        status = pl_take(&new, 1, sizeof *new, "a message", error);
+    if (status != PARLEY_OK)
+        return status;
+    atomic_fetch_add(&engine->bytes_sent, bytes);
+    pthread_mutex_lock(&this->mutex);
+    int code = this->mpi->send(data, (int)bytes, to, (int)channel, &new->request);
+    pthread_mutex_unlock(&this->mutex);
+    if (code != 0) {
+        pl_free(new);
+        return fail_mpi(this, code, "send", error);
+    }
+    new->next = NULL;
+    new->to = to;
+    *this->last_lent = new;
+    this->last_lent = &new->next;
+    return PARLEY_OK;
 }
 
 /* One turn of a wait that began at `began`: spins at first, then sleeps. */
@@ -107,6 +147,9 @@ static parley_status wait_until(cluster *this, condition there, void *context, u
     bool done = false, left = false;
     int code = 0;
     parley_error cause;
+    parley_status status = goes_on(this, error);
+    if (status != PARLEY_OK)
+        return status;
     for (;;) {
         pthread_mutex_lock(&this->mutex);
         done = there(this, context, &code);
@@ -164,13 +207,18 @@ static bool found(cluster *this, void *context, int *code) {
 static parley_status take_piece(cluster *this, unsigned from, int tag, char *data, uint64_t bytes, uint64_t *got,
                                 parley_error *error) {
     arrival arrival = {.from = from};
+    parley_status status = goes_on(this, error);
+    if (status != PARLEY_OK)
+        return status;
     pthread_mutex_lock(&this->mutex);
     int code = this->mpi->receive(data, (int)bytes, from, tag, &arrival.request);
     pthread_mutex_unlock(&this->mutex);
     if (code != 0)
         return fail_mpi(this, code, "receive", error);
-    parley_status status = wait_until(this, received, &arrival, from, error);
+    status = wait_until(this, received, &arrival, from, error);
     *got = (uint64_t)arrival.bytes;
+    if (status == PARLEY_OK)
+        atomic_fetch_add(&this->base.bytes_received, *got);
     return status;
 }
 
@@ -182,8 +230,7 @@ static parley_status take(pl_engine *engine, unsigned from, unsigned channel, vo
         uint64_t due = bytes - done < PIECE ? bytes - done : PIECE;
         status = take_piece(this, from, (int)channel, (char *)data + done, due, &got, error);
         if (status == PARLEY_OK && got != due)
-            status = pl_fail(error, PARLEY_BROKEN, "rank %u sent %llu bytes where %llu were due", from,
-                             (unsigned long long)(done + got), (unsigned long long)bytes);
+            status = pl_fail_length(from, done + got, bytes, error);
     }
     return status;
 }
@@ -218,6 +265,66 @@ static parley_status flush(cluster *this, parley_error *error) {
     return wait_until(this, all_arrived, NULL, this->base.rank, error);
 }
 
+static parley_status expect(pl_engine *engine, pl_ticket *ticket, parley_error *error) {
+    cluster *this = (cluster *)engine;
+    pl_mpi_request request;
+    parley_status status = goes_on(this, error);
+    if (status != PARLEY_OK)
+        return status;
+    pthread_mutex_lock(&this->mutex);
+    int code = this->mpi->receive(ticket->data, (int)ticket->most, ticket->from, (int)ticket->channel, &request);
+    pthread_mutex_unlock(&this->mutex);
+    ticket->word = request.word;
+    return code == 0 ? PARLEY_OK : fail_mpi(this, code, "receive", error);
+}
+
+static parley_status await(pl_engine *engine, pl_ticket *ticket, uint64_t *bytes, parley_error *error) {
+    cluster *this = (cluster *)engine;
+    arrival arrival = {.request = {ticket->word}, .from = ticket->from};
+    parley_status status = wait_until(this, received, &arrival, ticket->from, error);
+    *bytes = (uint64_t)arrival.bytes;
+    if (status == PARLEY_OK)
+        atomic_fetch_add(&engine->bytes_received, *bytes);
+    return status;
+}
+
+/* Drops lent pieces that have arrived, in order, up to the first that has not. The mutex is held. */
+static bool none_lent(cluster *this, void *context, int *code) {
+    (void)context;
+    while (this->lent) {
+        piece *first = this->lent;
+        int done = 0;
+        *code = this->mpi->test(&first->request, &done, NULL);
+        if (*code != 0 || !done)
+            return *code != 0;
+        this->lent = first->next;
+        first->next = this->spare;
+        this->spare = first;
+    }
+    this->last_lent = &this->lent;
+    return true;
+}
+
+static parley_status settle(pl_engine *engine, parley_error *error) {
+    cluster *this = (cluster *)engine;
+    return this->lent ? wait_until(this, none_lent, NULL, this->lent->to, error) : PARLEY_OK;
+}
+
+static void free_pieces(piece *first) {
+    for (piece *next; first; first = next) {
+        next = first->next;
+        pl_free(first);
+    }
+}
+
+/* MPI cannot take a message back; but it is not called any more, and what is lent goes with the process. */
+static void retract(pl_engine *engine) {
+    cluster *this = (cluster *)engine;
+    free_pieces(this->lent);
+    this->lent = NULL;
+    this->last_lent = &this->lent;
+}
+
 static void run(pl_engine *engine, pl_task task, void *context, unsigned tasks) {
     pl_pool_run(((cluster *)engine)->pool, task, context, tasks);
 }
@@ -235,6 +342,17 @@ static void fail(pl_engine *engine, const parley_error *error) {
     engine->speaker = pl_watch_speaker(this->watch);
 }
 
+static void release(cluster *this) {
+    pl_watch_close(this->watch);
+    pl_pool_close(this->pool);
+    free_pieces(this->lent);
+    free_pieces(this->spare);
+    pl_span_free(&this->base.room);
+    pl_free(this->base.host);
+    pthread_mutex_destroy(&this->mutex);
+    pl_free(this);
+}
+
 static void close_engine(pl_engine *engine) {
     cluster *this = (cluster *)engine;
     parley_error ignored;
@@ -244,10 +362,7 @@ static void close_engine(pl_engine *engine) {
         if (this->watch)
             pl_watch_part(this->watch);
     }
-    pl_watch_close(this->watch);
-    pl_pool_close(this->pool);
-    pthread_mutex_destroy(&this->mutex);
-    pl_free(this);
+    release(this);
 }
 
 static const pl_mpi *load(const char *folder, const char *below, const char *name, char why[MOST_PATH]) {
@@ -314,11 +429,37 @@ static parley_status open_watch(cluster *this, parley_error *error) {
     return status == PARLEY_OK ? pl_watch_gather(this->watch, error) : status;
 }
 
-static void give_up(cluster *this) {
-    pl_watch_close(this->watch);
-    pl_pool_close(this->pool);
-    pthread_mutex_destroy(&this->mutex);
-    pl_free(this);
+/* Numbers the hosts by their names, where they make a difference (engine.h). */
+static parley_status find_hosts(pl_engine *engine, parley_error *error) {
+    enum { NAME = PL_WATCH_HOST / sizeof(double) };
+    unsigned ranks = engine->ranks, last = 0;
+    if (ranks < 3)
+        return PARLEY_OK;
+    double *names = pl_alloc((uint64_t)ranks * NAME, sizeof *names);
+    uint64_t *bounds = pl_alloc(ranks + 1, sizeof *bounds);
+    unsigned *host = pl_alloc(ranks, sizeof *host);
+    parley_status status = names && bounds && host ? PARLEY_OK : pl_fail_memory(error, "names of hosts", ranks * 64);
+    for (unsigned r = 0; r <= ranks && status == PARLEY_OK; r++)
+        bounds[r] = (uint64_t)r * NAME;
+    if (status == PARLEY_OK) {
+        gethostname((char *)(names + (uint64_t)engine->rank * NAME), PL_WATCH_HOST - 1);
+        status = pl_all_gather(engine, names, bounds, error);
+    }
+    bool ordered = status == PARLEY_OK;
+    for (unsigned r = 1; r < ranks && ordered; r++) {
+        const double *name = names + (uint64_t)r * NAME;
+        bool same = memcmp(name, name - NAME, PL_WATCH_HOST) == 0;
+        host[r] = last += !same;
+        for (unsigned i = 0; i + 1 < r && !same; i++)
+            ordered = ordered && memcmp(name, names + (uint64_t)i * NAME, PL_WATCH_HOST) != 0;
+    }
+    bool matters = ordered && last > 0 && last + 1 < ranks;
+    engine->host = matters ? host : NULL;
+    if (!matters)
+        pl_free(host);
+    pl_free(bounds);
+    pl_free(names);
+    return status;
 }
 
 /* Cores are shared out among the processes of a machine. */
@@ -339,6 +480,7 @@ static parley_status open_engine(const parley_settings *settings, pl_engine **ou
     if (status != PARLEY_OK)
         return status;
     this->base = (pl_engine){.type = &pl_engine_mpi, .ranks = 1, .deadline = settings->deadline};
+    this->last_lent = &this->lent;
     pthread_mutex_init(&this->mutex, NULL);
     status = find_module(module, &this->mpi, error);
     if (status == PARLEY_OK) {
@@ -352,8 +494,10 @@ static parley_status open_engine(const parley_settings *settings, pl_engine **ou
         this->base.threads = pl_pool_threads(this->pool);
         status = open_watch(this, error);
     }
+    if (status == PARLEY_OK)
+        status = find_hosts(&this->base, error);
     if (status != PARLEY_OK) {
-        give_up(this);
+        release(this);
         return status;
     }
     *out = &this->base;
@@ -367,6 +511,11 @@ const pl_engine_type pl_engine_mpi = {
     .post = post,
     .take = take,
     .take_any = take_any,
+    .lend = lend,
+    .settle = settle,
+    .retract = retract,
+    .expect = expect,
+    .await = await,
     .run = run,
     .converse = pl_converse,
     .now = now,

@@ -1,12 +1,15 @@
-/* collective.c: all-to-all patterns over post and take. Each pair of ranks has one message per call, so nothing
- * deadlocks: post never waits. */
+/* collective.c: the canonical tree, and sums of few numbers: those are sent to all ranks, each of which adds them up.
+ * Nothing deadlocks: post never waits. */
 #include "engine/collective.h"
 
 #include <string.h>
 
 #include "base/memory.h"
 
-enum { CHANNEL_SUM = 1, CHANNEL_REDUCE, CHANNEL_GATHER };
+#define MOST_DIRECT 4   /* ranks that send to each other; more of them take turns */
+#define MOST_SMALL 1024 /* values that are few */
+
+enum { CHANNEL_SUM = 1 };
 
 unsigned pl_tree_split(unsigned begin, unsigned end) {
     unsigned half = 1;
@@ -49,38 +52,140 @@ void pl_tree_add(double *values, uint64_t leaves, uint64_t stride, uint64_t coun
     add(values, values + left * stride, count);
 }
 
-/* Adds what the ranks sent for the nodes they own: walks the tree, taking the next packet at each maximal node. */
-typedef struct walk {
-    unsigned workers, ranks;
-    double *packets; /* one after another, in the order of the tree */
-    uint64_t count;  /* values in each */
-    uint64_t used;
-} walk;
-
-static bool inside_one_rank(const walk *walk, pl_node node) {
-    for (unsigned r = 0; r < walk->ranks; r++)
-        if (node.begin >= pl_host_begin(walk->workers, walk->ranks, r) &&
-            node.end <= pl_host_begin(walk->workers, walk->ranks, r + 1))
-            return true;
-    return false;
-}
-
-static double *add_packets(walk *walk, pl_node node) {
-    if (inside_one_rank(walk, node))
-        return walk->packets + walk->count * walk->used++;
-    unsigned split = pl_tree_split(node.begin, node.end);
-    double *left = add_packets(walk, (pl_node){node.begin, split});
-    double *right = add_packets(walk, (pl_node){split, node.end});
-    add(left, right, walk->count);
-    return left;
-}
-
 /* One of `stride` interleaved values, added over leaves [begin, end). */
 static double tree_sum(const double *values, unsigned stride, unsigned begin, unsigned end) {
     if (end - begin == 1)
         return values[(uint64_t)begin * stride];
     unsigned split = pl_tree_split(begin, end);
     return tree_sum(values, stride, begin, split) + tree_sum(values, stride, split, end);
+}
+
+/* Sums `count` values over the workers of a node into `out`; values[0] is worker `here`'s. */
+static void sum_node(const double *values, unsigned here, pl_node node, unsigned count, double *out) {
+    for (unsigned c = 0; c < count; c++)
+        out[c] = tree_sum(values + c, count, node.begin - here, node.end - here);
+}
+
+/* Sums over workers, as they come together at one rank. */
+typedef struct gathered {
+    pl_engine *engine;
+    unsigned workers, count; /* values of each worker */
+    pl_node *nodes;          /* maximal nodes of all ranks, in order */
+    unsigned *first;         /* ranks + 1: of those, each rank's first */
+    double *sums;            /* of each node: `count` values */
+} gathered;
+
+static unsigned first_worker(const gathered *all, unsigned rank) {
+    return pl_host_begin(all->workers, all->engine->ranks, rank);
+}
+
+static uint64_t bytes_of(const gathered *all, unsigned rank) {
+    return (uint64_t)(all->first[rank + 1] - all->first[rank]) * all->count * sizeof *all->sums;
+}
+
+static double *sums_of(const gathered *all, unsigned rank) {
+    return all->sums + (uint64_t)all->first[rank] * all->count;
+}
+
+/* Lists the nodes of all ranks and adds up those of this one. */
+static parley_status begin_sums(gathered *all, const double *values, parley_error *error) {
+    pl_engine *engine = all->engine;
+    uint64_t most = all->workers < engine->ranks * PL_TREE_NODES ? all->workers : engine->ranks * PL_TREE_NODES;
+    uint64_t sums = most * all->count * sizeof *all->sums, nodes = most * sizeof *all->nodes;
+    uint64_t bytes = sums + nodes + (engine->ranks + 1) * sizeof *all->first;
+    if (!pl_span_reserve(&engine->room, bytes))
+        return pl_fail_memory(error, "sums over workers", bytes);
+    all->sums = engine->room.data;
+    all->nodes = (pl_node *)(void *)((char *)engine->room.data + sums);
+    all->first = (unsigned *)(void *)((char *)all->nodes + nodes);
+    for (unsigned r = 0, number = 0; r <= engine->ranks; r++) {
+        all->first[r] = number;
+        if (r < engine->ranks)
+            number += pl_tree_nodes(all->workers, first_worker(all, r), first_worker(all, r + 1), all->nodes + number);
+    }
+    unsigned here = first_worker(all, engine->rank);
+    for (unsigned n = all->first[engine->rank]; n < all->first[engine->rank + 1]; n++)
+        sum_node(values, here, all->nodes[n], all->count, all->sums + (uint64_t)n * all->count);
+    return PARLEY_OK;
+}
+
+/* Every rank to every other. */
+static parley_status share_directly(const gathered *all, parley_error *error) {
+    pl_engine *engine = all->engine;
+    unsigned rank = engine->rank, ranks = engine->ranks;
+    parley_status status = PARLEY_OK;
+    for (unsigned i = 1; i < ranks && status == PARLEY_OK; i++)
+        status =
+            engine->type->post(engine, (rank + i) % ranks, CHANNEL_SUM, sums_of(all, rank), bytes_of(all, rank), error);
+    for (unsigned r = 0; r < ranks && status == PARLEY_OK; r++)
+        if (r != rank)
+            status = engine->type->take(engine, r, CHANNEL_SUM, sums_of(all, r), bytes_of(all, r), error);
+    return status;
+}
+
+/* The sums of `count` ranks from `first` on, which may wrap around: to or from a rank, in at most two messages. */
+static parley_status pass(const gathered *all, unsigned peer, unsigned first, unsigned count, bool sends,
+                          parley_error *error) {
+    pl_engine *engine = all->engine;
+    parley_status status = PARLEY_OK;
+    for (unsigned done = 0, r = first, end; done < count && status == PARLEY_OK; done += end - r, r = 0) {
+        end = r + count - done < engine->ranks ? r + count - done : engine->ranks;
+        uint64_t bytes = (uint64_t)(all->first[end] - all->first[r]) * all->count * sizeof *all->sums;
+        status = sends ? engine->type->post(engine, peer, CHANNEL_SUM, sums_of(all, r), bytes, error)
+                       : engine->type->take(engine, peer, CHANNEL_SUM, sums_of(all, r), bytes, error);
+    }
+    return status;
+}
+
+/* What each rank has doubles with every step (Bruck): the logarithm of R messages in place of R. */
+static parley_status share_by_doubling(const gathered *all, parley_error *error) {
+    unsigned rank = all->engine->rank, ranks = all->engine->ranks;
+    parley_status status = PARLEY_OK;
+    for (unsigned step = 1; step < ranks && status == PARLEY_OK; step *= 2) {
+        unsigned count = step < ranks - step ? step : ranks - step, above = (rank + step) % ranks;
+        status = pass(all, (rank + ranks - step) % ranks, rank, count, true, error);
+        if (status == PARLEY_OK)
+            status = pass(all, above, above, count, false, error);
+    }
+    return status;
+}
+
+/* Adds up the listed nodes to one, from `*next` on; returns its sums. */
+static double *add_up(const gathered *all, pl_node node, unsigned *next) {
+    pl_node leaf = all->nodes[*next];
+    if (leaf.begin == node.begin && leaf.end == node.end)
+        return all->sums + (uint64_t)(*next)++ * all->count;
+    unsigned split = pl_tree_split(node.begin, node.end);
+    double *left = add_up(all, (pl_node){node.begin, split}, next);
+    add(left, add_up(all, (pl_node){split, node.end}, next), all->count);
+    return left;
+}
+
+/* Many values: each rank adds some of them. */
+static parley_status sum_tables(pl_engine *engine, unsigned workers, const double *values, unsigned count, double *sums,
+                                parley_error *error) {
+    pl_node nodes[PL_TREE_NODES];
+    pl_addend addends[PL_TREE_NODES];
+    unsigned here = pl_host_begin(workers, engine->ranks, engine->rank);
+    unsigned number = pl_tree_nodes(workers, here, pl_host_begin(workers, engine->ranks, engine->rank + 1), nodes);
+    uint64_t *bounds = pl_alloc(engine->ranks + 1, sizeof *bounds);
+    double *made = pl_alloc((uint64_t)number * count, sizeof *made);
+    parley_status status = bounds && made
+                               ? PARLEY_OK
+                               : pl_fail_memory(error, "sums over workers", (uint64_t)number * count * sizeof *made);
+    for (unsigned r = 0; r <= engine->ranks && status == PARLEY_OK; r++)
+        bounds[r] = (uint64_t)count * r / engine->ranks;
+    for (unsigned n = 0; n < number && status == PARLEY_OK; n++) {
+        addends[n] = (pl_addend){.values = made + (uint64_t)n * count};
+        sum_node(values, here, nodes[n], count, made + (uint64_t)n * count);
+    }
+    if (status == PARLEY_OK)
+        status = pl_reduce_scatter(engine, workers, addends, count, 1, bounds, sums, error);
+    if (status == PARLEY_OK)
+        status = pl_all_gather(engine, sums, bounds, error);
+    pl_free(bounds);
+    pl_free(made);
+    return status;
 }
 
 parley_status pl_sum_workers(pl_engine *engine, unsigned workers, const double *values, unsigned count, double *sums,
@@ -90,113 +195,15 @@ parley_status pl_sum_workers(pl_engine *engine, unsigned workers, const double *
             sums[c] = tree_sum(values + c, count, 0, workers);
         return PARLEY_OK;
     }
-    double *all;
-    parley_status status = pl_take(&all, (uint64_t)workers * count, sizeof *all, "sums over workers", error);
-    unsigned first = pl_host_begin(workers, engine->ranks, engine->rank);
-    unsigned hosted = pl_host_begin(workers, engine->ranks, engine->rank + 1) - first;
-    for (unsigned r = 0; r < engine->ranks && status == PARLEY_OK; r++)
-        if (r != engine->rank)
-            status =
-                engine->type->post(engine, r, CHANNEL_SUM, values, (uint64_t)hosted * count * sizeof *values, error);
-    for (unsigned r = 0; r < engine->ranks && status == PARLEY_OK; r++) {
-        unsigned begin = pl_host_begin(workers, engine->ranks, r), end = pl_host_begin(workers, engine->ranks, r + 1);
-        double *to = all + (uint64_t)begin * count;
-        uint64_t bytes = (uint64_t)(end - begin) * count * sizeof *to;
-        if (r == engine->rank)
-            memcpy(to, values, bytes);
-        else
-            status = engine->type->take(engine, r, CHANNEL_SUM, to, bytes, error);
-    }
-    if (status == PARLEY_OK) {
-        pl_tree_add(all, workers, count, count);
-        memcpy(sums, all, count * sizeof *sums);
-    }
-    pl_free(all);
-    return status;
-}
-
-/* Copies entries [begin, end) of every column of a node into `packet`. */
-static void pack(double *packet, const double *node, uint64_t size, uint64_t width, uint64_t begin, uint64_t end) {
-    for (uint64_t c = 0; c < width; c++)
-        memcpy(packet + c * (end - begin), node + c * size + begin, (end - begin) * sizeof *packet);
-}
-
-static parley_status post_nodes(pl_engine *engine, unsigned nodes, const double *sums, uint64_t size, uint64_t width,
-                                const uint64_t *bounds, double *packet, parley_error *error) {
-    for (unsigned r = 0; r < engine->ranks; r++) {
-        uint64_t begin = bounds[r], end = bounds[r + 1], bytes = (end - begin) * width * sizeof *packet;
-        for (unsigned n = 0; n < nodes && r != engine->rank && bytes; n++) {
-            pack(packet, sums + n * size * width, size, width, begin, end);
-            parley_status status = engine->type->post(engine, r, CHANNEL_REDUCE, packet, bytes, error);
-            if (status != PARLEY_OK)
-                return status;
-        }
-    }
-    return PARLEY_OK;
-}
-
-static parley_status take_nodes(pl_engine *engine, unsigned workers, const double *sums, uint64_t size, uint64_t width,
-                                const uint64_t *bounds, walk *walk, parley_error *error) {
-    uint64_t begin = bounds[engine->rank], end = bounds[engine->rank + 1], packets = 0;
-    pl_node nodes[PL_TREE_NODES];
-    for (unsigned r = 0; r < engine->ranks; r++) {
-        unsigned count = pl_tree_nodes(workers, pl_host_begin(workers, engine->ranks, r),
-                                       pl_host_begin(workers, engine->ranks, r + 1), nodes);
-        for (unsigned n = 0; n < count; n++, packets++) {
-            double *to = walk->packets + packets * walk->count;
-            parley_status status = PARLEY_OK;
-            if (r == engine->rank)
-                pack(to, sums + n * size * width, size, width, begin, end);
-            else
-                status = engine->type->take(engine, r, CHANNEL_REDUCE, to, walk->count * sizeof *to, error);
-            if (status != PARLEY_OK)
-                return status;
-        }
-    }
-    return PARLEY_OK;
-}
-
-parley_status pl_reduce_scatter(pl_engine *engine, unsigned workers, const double *sums, uint64_t size, uint64_t width,
-                                const uint64_t *bounds, double *out, parley_error *error) {
-    pl_node nodes[PL_TREE_NODES];
-    unsigned mine = pl_tree_nodes(workers, pl_host_begin(workers, engine->ranks, engine->rank),
-                                  pl_host_begin(workers, engine->ranks, engine->rank + 1), nodes);
-    uint64_t begin = bounds[engine->rank], end = bounds[engine->rank + 1], total = 0;
-    for (unsigned r = 0; r < engine->ranks; r++)
-        total += pl_tree_nodes(workers, pl_host_begin(workers, engine->ranks, r),
-                               pl_host_begin(workers, engine->ranks, r + 1), nodes);
-    double *packet = pl_alloc(size * width, sizeof *packet);
-    walk walk = {workers, engine->ranks, pl_alloc(total * (end - begin) * width, sizeof *packet), (end - begin) * width,
-                 0};
-    parley_status status = PARLEY_OK;
-    if (!packet || !walk.packets)
-        status = pl_fail_memory(error, "an exchange", (total * (end - begin) + size) * width * sizeof *packet);
+    if (count > MOST_SMALL)
+        return sum_tables(engine, workers, values, count, sums, error);
+    gathered all = {.engine = engine, .workers = workers, .count = count};
+    unsigned next = 0;
+    parley_status status = begin_sums(&all, values, error);
     if (status == PARLEY_OK)
-        status = post_nodes(engine, mine, sums, size, width, bounds, packet, error);
-    if (status == PARLEY_OK && end > begin)
-        status = take_nodes(engine, workers, sums, size, width, bounds, &walk, error);
-    if (status == PARLEY_OK && end > begin) {
-        const double *sum = add_packets(&walk, (pl_node){0, workers});
-        for (uint64_t c = 0; c < width; c++)
-            memcpy(out + c * size + begin, sum + c * (end - begin), (end - begin) * sizeof *out);
-    }
-    pl_free(walk.packets);
-    pl_free(packet);
-    return status;
-}
-
-parley_status pl_all_gather(pl_engine *engine, double *table, const uint64_t *bounds, parley_error *error) {
-    parley_status status = PARLEY_OK;
-    unsigned rank = engine->rank;
-    uint64_t mine = (bounds[rank + 1] - bounds[rank]) * sizeof *table;
-    for (unsigned r = 0; r < engine->ranks && status == PARLEY_OK; r++)
-        if (r != rank && mine)
-            status = engine->type->post(engine, r, CHANNEL_GATHER, table + bounds[rank], mine, error);
-    for (unsigned r = 0; r < engine->ranks && status == PARLEY_OK; r++) {
-        uint64_t bytes = (bounds[r + 1] - bounds[r]) * sizeof *table;
-        if (r != rank && bytes)
-            status = engine->type->take(engine, r, CHANNEL_GATHER, table + bounds[r], bytes, error);
-    }
+        status = engine->ranks <= MOST_DIRECT ? share_directly(&all, error) : share_by_doubling(&all, error);
+    if (status == PARLEY_OK)
+        memcpy(sums, add_up(&all, (pl_node){0, workers}, &next), count * sizeof *sums);
     return status;
 }
 

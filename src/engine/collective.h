@@ -7,6 +7,7 @@
 #define PL_COLLECTIVE_H
 
 #include "engine/engine.h"
+#include "engine/packet.h"
 
 #define PL_TREE_NODES 128 /* maximal nodes in a block never exceed twice the depth of the tree */
 
@@ -21,14 +22,14 @@ unsigned pl_tree_nodes(unsigned workers, unsigned begin, unsigned end, pl_node *
 /* Adds `count` values of each leaf: values[i * stride ...] for i in [0, leaves), in tree order, into values[0 ...]. */
 void pl_tree_add(double *values, uint64_t leaves, uint64_t stride, uint64_t count);
 
-/* Each rank's `count` values for every worker it hosts, to all ranks, and summed in tree order. */
+/* Each rank's `count` values for every worker it hosts, summed in tree order, to all ranks. */
 parley_status pl_sum_workers(pl_engine *engine, unsigned workers, const double *values, unsigned count, double *sums,
                              parley_error *error);
-/* Nodes of all ranks to the owners of slices: `nodes` holds this rank's maximal nodes, `size` x `width` values each
+/* Nodes of all ranks to the owners of slices: `nodes` are this rank's maximal nodes, `size` x `width` values each
  * (columns of `size` entries); the owner of [bounds[r], bounds[r+1]) gets the sum there, in `sum` (whole columns; only
  * its slice is written). */
-parley_status pl_reduce_scatter(pl_engine *engine, unsigned workers, const double *nodes, uint64_t size, uint64_t width,
-                                const uint64_t *bounds, double *sum, parley_error *error);
+parley_status pl_reduce_scatter(pl_engine *engine, unsigned workers, const pl_addend *nodes, uint64_t size,
+                                uint64_t width, const uint64_t *bounds, double *sum, parley_error *error);
 /* Every rank's slice of `table` to all. */
 parley_status pl_all_gather(pl_engine *engine, double *table, const uint64_t *bounds, parley_error *error);
 /* Returns when all ranks have arrived. */

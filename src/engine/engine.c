@@ -22,6 +22,11 @@ parley_status pl_engine_open(const parley_settings *settings, pl_engine **out, p
     return type->open(settings, out, error);
 }
 
+parley_status pl_fail_length(unsigned from, uint64_t got, uint64_t due, parley_error *error) {
+    return pl_fail(error, PARLEY_BROKEN, "rank %u sent %llu bytes where %llu were due", from, (unsigned long long)got,
+                   (unsigned long long)due);
+}
+
 void pl_engine_close(pl_engine *engine) {
     if (engine)
         engine->type->close(engine);

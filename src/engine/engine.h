@@ -5,13 +5,23 @@
 #ifndef PL_ENGINE_H
 #define PL_ENGINE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "base/memory.h"
 #include "base/pool.h"
 #include "base/settings.h"
 
+#define PL_MOST_LENT ((uint64_t)1 << 20) /* bytes of a message that is lent or expected */
+
 typedef struct pl_engine pl_engine;
+
+/* A message that is expected. */
+typedef struct pl_ticket {
+    unsigned from, channel;
+    void *data;
+    uint64_t most, word; /* bytes it may have; the engine's own */
+} pl_ticket;
 
 typedef struct pl_engine_type {
     const char *name, *help;
@@ -26,6 +36,17 @@ typedef struct pl_engine_type {
     /* Receives the next message on `channel`, whoever sent it and however long: grows `data` to hold it. */
     parley_status (*take_any)(pl_engine *engine, unsigned channel, unsigned *from, pl_span *data, uint64_t *bytes,
                               parley_error *error);
+    /* Sends like post, but the caller's own memory, which must stay as it is until settle has returned. */
+    parley_status (*lend)(pl_engine *engine, unsigned to, unsigned channel, const void *data, uint64_t bytes,
+                          parley_error *error);
+    /* Waits until all that was lent has been taken. */
+    parley_status (*settle)(pl_engine *engine, parley_error *error);
+    /* In place of settle where this rank cannot go on: nobody reads what was lent any more. */
+    void (*retract)(pl_engine *engine);
+    /* Says beforehand where the next message of a rank on a channel is to be put. Its `data` are the engine's until
+     * await has returned. Messages of one rank and channel are awaited in the order in which they were expected. */
+    parley_status (*expect)(pl_engine *engine, pl_ticket *ticket, parley_error *error);
+    parley_status (*await)(pl_engine *engine, pl_ticket *ticket, uint64_t *bytes, parley_error *error);
     /* Runs tasks on this rank's threads; see pool.h. They must not wait for each other. */
     void (*run)(pl_engine *engine, pl_task task, void *context, unsigned tasks);
     /* Runs tasks that may wait for each other in take: all of them are begun, at most `threads` compute at a time, and
@@ -44,6 +65,11 @@ struct pl_engine {
     unsigned rank, ranks, threads;
     double deadline;  /* seconds that a take waits */
     unsigned speaker; /* the rank that tells the user: 0, or after a failure the lowest that is left */
+    /* The host of each rank, where that makes a difference: there are several, some have several ranks, and ranks of
+     * one host follow each other. NULL: it makes none. */
+    unsigned *host;
+    _Atomic uint64_t bytes_sent, bytes_received; /* by whatever way, so far */
+    pl_span room;                                /* scratch of the collectives */
 };
 
 extern const pl_engine_type pl_engine_threads, pl_engine_mpi;
@@ -56,6 +82,8 @@ parley_status pl_engine_open(const parley_settings *settings, pl_engine **out, p
 /* One process, all its ranks inside: `out` gets `ranks` engines of `threads` threads each (0: all cores). */
 parley_status pl_threads_open(pl_engine **out, unsigned ranks, unsigned threads, double deadline, parley_error *error);
 void pl_engine_close(pl_engine *engine); /* NULL is welcome */
+/* The sentence for a message that is not of the length that was due. */
+parley_status pl_fail_length(unsigned from, uint64_t got, uint64_t due, parley_error *error);
 
 /* Seconds on the engine's clock, which may be a virtual one: whatever is measured in a run is measured by it. */
 static inline double pl_engine_now(pl_engine *engine) { return engine->type->now(engine); }

@@ -17,6 +17,7 @@ typedef struct message {
     struct message *next;
     unsigned from, channel;
     uint64_t bytes;
+    const void *lent; /* the sender's own memory; NULL: `data` */
     char data[];
 } message;
 
@@ -26,6 +27,7 @@ typedef struct hub {
     pthread_cond_t arrived;
     unsigned open;   /* engines not closed yet */
     message **inbox; /* one list per rank, oldest first */
+    unsigned *lent;  /* messages of each rank that others have yet to read */
     bool failed;
     parley_error failure;
     unsigned ranks;
@@ -37,22 +39,51 @@ typedef struct threads_engine {
     hub *hub;
 } threads_engine;
 
-static parley_status post(pl_engine *engine, unsigned to, unsigned channel, const void *data, uint64_t bytes,
-                          parley_error *error) {
+static void deliver(pl_engine *engine, unsigned to, message *new) {
     hub *hub = ((threads_engine *)engine)->hub;
-    message *new = pl_alloc(1, sizeof *new + bytes);
-    if (!new)
-        return pl_fail_memory(error, "a message", bytes);
-    *new = (message){.from = engine->rank, .channel = channel, .bytes = bytes};
-    memcpy(new->data, data, bytes);
+    atomic_fetch_add(&engine->bytes_sent, new->bytes);
     pthread_mutex_lock(&hub->mutex);
     message **last = &hub->inbox[to];
     while (*last)
         last = &(*last)->next;
     *last = new;
+    if (new->lent)
+        hub->lent[engine->rank]++;
     pthread_cond_broadcast(&hub->arrived);
     pthread_mutex_unlock(&hub->mutex);
+}
+
+static parley_status post(pl_engine *engine, unsigned to, unsigned channel, const void *data, uint64_t bytes,
+                          parley_error *error) {
+    message *new = pl_alloc(1, sizeof *new + bytes);
+    if (!new)
+        return pl_fail_memory(error, "a message", bytes);
+    *new = (message){.from = engine->rank, .channel = channel, .bytes = bytes};
+    memcpy(new->data, data, bytes);
+    deliver(engine, to, new);
     return PARLEY_OK;
+}
+
+static parley_status lend(pl_engine *engine, unsigned to, unsigned channel, const void *data, uint64_t bytes,
+                          parley_error *error) {
+    message *new;
+    parley_status status = pl_take(&new, 1, sizeof *new, "a message", error);
+    if (status != PARLEY_OK)
+        return status;
+    *new = (message){.from = engine->rank, .channel = channel, .bytes = bytes, .lent = data};
+    deliver(engine, to, new);
+    return status;
+}
+
+/* Lets go of a message that was read. */
+static void discard(hub *hub, message *message) {
+    if (message && message->lent) {
+        pthread_mutex_lock(&hub->mutex);
+        hub->lent[message->from]--;
+        pthread_cond_broadcast(&hub->arrived);
+        pthread_mutex_unlock(&hub->mutex);
+    }
+    pl_free(message);
 }
 
 /* The oldest message from `from`, or from anybody, on the channel. */
@@ -103,17 +134,24 @@ static parley_status receive(pl_engine *engine, unsigned from, unsigned channel,
     return PARLEY_OK;
 }
 
-static parley_status take(pl_engine *engine, unsigned from, unsigned channel, void *data, uint64_t bytes,
-                          parley_error *error) {
+/* Reads a message of at most `most` bytes. */
+static parley_status read_next(pl_engine *engine, unsigned from, unsigned channel, void *data, uint64_t most,
+                               uint64_t *bytes, parley_error *error) {
     message *got;
     parley_status status = receive(engine, from, channel, &got, error);
-    if (status == PARLEY_OK && got->bytes != bytes)
-        status = pl_fail(error, PARLEY_BROKEN, "rank %u sent %llu bytes where %llu were due", from,
-                         (unsigned long long)got->bytes, (unsigned long long)bytes);
-    else if (status == PARLEY_OK)
-        memcpy(data, got->data, bytes);
-    pl_free(got);
+    *bytes = status == PARLEY_OK ? got->bytes : 0;
+    if (*bytes > 0 && *bytes <= most)
+        memcpy(data, got->lent ? got->lent : got->data, *bytes);
+    atomic_fetch_add(&engine->bytes_received, *bytes);
+    discard(((threads_engine *)engine)->hub, got);
     return status;
+}
+
+static parley_status take(pl_engine *engine, unsigned from, unsigned channel, void *data, uint64_t bytes,
+                          parley_error *error) {
+    uint64_t got;
+    parley_status status = read_next(engine, from, channel, data, bytes, &got, error);
+    return status == PARLEY_OK && got != bytes ? pl_fail_length(from, got, bytes, error) : status;
 }
 
 static parley_status take_any(pl_engine *engine, unsigned channel, unsigned *from, pl_span *data, uint64_t *bytes,
@@ -125,10 +163,71 @@ static parley_status take_any(pl_engine *engine, unsigned channel, unsigned *fro
     if (status == PARLEY_OK) {
         *from = got->from;
         *bytes = got->bytes;
-        memcpy(data->data, got->data, got->bytes);
+        memcpy(data->data, got->lent ? got->lent : got->data, got->bytes);
+        atomic_fetch_add(&engine->bytes_received, got->bytes);
     }
-    pl_free(got);
+    discard(((threads_engine *)engine)->hub, got);
     return status;
+}
+
+static parley_status expect(pl_engine *engine, pl_ticket *ticket, parley_error *error) {
+    (void)engine, (void)ticket, (void)error; /* mail stays in the box until it is awaited */
+    return PARLEY_OK;
+}
+
+static parley_status await(pl_engine *engine, pl_ticket *ticket, uint64_t *bytes, parley_error *error) {
+    parley_status status = read_next(engine, ticket->from, ticket->channel, ticket->data, ticket->most, bytes, error);
+    return status == PARLEY_OK && *bytes > ticket->most ? pl_fail_length(ticket->from, *bytes, ticket->most, error)
+                                                        : status;
+}
+
+/* Takes back what this rank lent and nobody has begun to read. The mutex is held. */
+static void take_back(hub *hub, unsigned rank) {
+    for (unsigned r = 0; r < hub->ranks; r++)
+        for (message **at = &hub->inbox[r]; *at;) {
+            message *message = *at;
+            if (message->from != rank || !message->lent) {
+                at = &message->next;
+                continue;
+            }
+            *at = message->next;
+            pl_free(message);
+            hub->lent[rank]--;
+        }
+}
+
+static void retract(pl_engine *engine) {
+    hub *hub = ((threads_engine *)engine)->hub;
+    pthread_mutex_lock(&hub->mutex);
+    take_back(hub, engine->rank);
+    while (hub->lent[engine->rank])
+        pthread_cond_wait(&hub->arrived, &hub->mutex);
+    pthread_mutex_unlock(&hub->mutex);
+}
+
+static parley_status settle(pl_engine *engine, parley_error *error) {
+    hub *hub = ((threads_engine *)engine)->hub;
+    struct timespec limit = after(engine->deadline);
+    bool late = false, left = false;
+    pthread_mutex_lock(&hub->mutex);
+    while (hub->lent[engine->rank] && !hub->failed && !late) {
+        if (!left)
+            pl_converse_leave();
+        left = true;
+        late = pthread_cond_timedwait(&hub->arrived, &hub->mutex, &limit) != 0;
+    }
+    bool read = hub->lent[engine->rank] == 0;
+    parley_error failure = hub->failure;
+    bool failed = hub->failed;
+    pthread_mutex_unlock(&hub->mutex);
+    if (left)
+        pl_converse_enter();
+    if (read)
+        return PARLEY_OK;
+    retract(engine);
+    return failed ? pl_fail(error, failure.status, "%s", failure.sentence)
+                  : pl_fail(error, PARLEY_NO_PEER, "what rank %u sent was not taken for %g seconds", engine->rank,
+                            engine->deadline);
 }
 
 static void run(pl_engine *engine, pl_task task, void *context, unsigned tasks) {
@@ -159,6 +258,7 @@ static void free_hub(hub *hub) {
     pthread_cond_destroy(&hub->arrived);
     pthread_mutex_destroy(&hub->mutex);
     pl_free(hub->inbox);
+    pl_free(hub->lent);
     pl_free(hub);
 }
 
@@ -170,18 +270,22 @@ static void close_engine(pl_engine *engine) {
     if (last)
         free_hub(this->hub);
     pl_pool_close(this->pool);
+    pl_span_free(&engine->room);
     pl_free(this);
 }
 
 static parley_status open_hub(hub **out, unsigned ranks, parley_error *error) {
     hub *new = pl_alloc(1, sizeof *new);
     message **inbox = pl_alloc(ranks, sizeof *inbox);
-    if (!new || !inbox) {
+    unsigned *lent = pl_alloc(ranks, sizeof *lent);
+    if (!new || !inbox || !lent) {
         pl_free(new);
         pl_free(inbox);
+        pl_free(lent);
         return pl_fail_memory(error, "mailboxes", ranks * sizeof *inbox);
     }
     new->inbox = inbox;
+    new->lent = lent;
     new->ranks = ranks;
     pthread_mutex_init(&new->mutex, NULL);
     pthread_cond_init(&new->arrived, NULL);
@@ -197,7 +301,11 @@ static parley_status open_rank(threads_engine **out, hub *hub, unsigned rank, un
         pl_free(this);
     if (status != PARLEY_OK)
         return status;
-    this->base = (pl_engine){&pl_engine_threads, rank, hub->ranks, pl_pool_threads(this->pool), deadline, 0};
+    this->base = (pl_engine){.type = &pl_engine_threads,
+                             .rank = rank,
+                             .ranks = hub->ranks,
+                             .threads = pl_pool_threads(this->pool),
+                             .deadline = deadline};
     this->hub = hub;
     hub->open++;
     *out = this;
@@ -235,6 +343,11 @@ const pl_engine_type pl_engine_threads = {
     .post = post,
     .take = take,
     .take_any = take_any,
+    .lend = lend,
+    .settle = settle,
+    .retract = retract,
+    .expect = expect,
+    .await = await,
     .run = run,
     .converse = pl_converse,
     .now = now,

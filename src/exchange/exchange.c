@@ -91,22 +91,38 @@ static void strip_task(void *context, unsigned task) {
                  scratch);
 }
 
+/* A lone worker's update that can be sent as it is: no sum has to be made of it. */
+static bool is_ready(const pl_update *update, double share, uint64_t columns, pl_addend *addend) {
+    if (!update->index && share == 1.0)
+        *addend = (pl_addend){.values = update->value};
+    else if (update->index && update->row <= 1 && columns == 1)
+        *addend = (pl_addend){.index = update->index, .value = update->value, .count = update->count, .share = share};
+    else
+        return false;
+    return true;
+}
+
 static parley_status reduce_columns(pl_exchange *exchange, uint64_t columns, const pl_update *update,
                                     const double *share, double *change, parley_error *error) {
     const pl_team *team = exchange->team;
     pl_engine *engine = team->engine;
     uint64_t count = exchange->size * columns;
     pl_node nodes[PL_TREE_NODES];
+    pl_addend addends[PL_TREE_NODES];
     unsigned number = pl_tree_nodes(team->workers, team->first, team->first + team->hosted, nodes);
     for (unsigned n = 0; n < number; n++) {
         double *out = engine->ranks == 1 ? change : exchange->nodes + n * count;
+        unsigned k = nodes[n].begin - team->first;
+        if (engine->ranks > 1 && nodes[n].end - nodes[n].begin == 1 &&
+            is_ready(&update[k], share[k], columns, &addends[n]))
+            continue;
+        addends[n] = (pl_addend){.values = out};
         reduction reduction = {update, share, team->first, nodes[n], count, out};
         run_blocks(engine, strip_task, &reduction, count, nodes[n].end - nodes[n].begin);
     }
     if (engine->ranks == 1)
         return PARLEY_OK;
-    return pl_reduce_scatter(engine, team->workers, exchange->nodes, exchange->size, columns, exchange->bounds, change,
-                             error);
+    return pl_reduce_scatter(engine, team->workers, addends, exchange->size, columns, exchange->bounds, change, error);
 }
 
 parley_status pl_exchange_reduce(pl_exchange *exchange, const pl_update *update, const double *share, double *change,

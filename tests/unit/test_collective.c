@@ -131,8 +131,11 @@ static parley_status reduce_body(pl_engine *engine, void *context, parley_error 
     for (unsigned n = 0; n < count; n++)
         for (unsigned i = 0; i < WIDTH * SIZE; i++)
             sums[n * WIDTH * SIZE + i] = plain_sum(nodes[n].begin, nodes[n].end, i);
+    pl_addend addends[PL_TREE_NODES];
+    for (unsigned n = 0; n < count; n++)
+        addends[n] = (pl_addend){.values = sums + n * WIDTH * SIZE};
     parley_status status =
-        pl_reduce_scatter(engine, workers, sums, SIZE, WIDTH, meeting->bounds, meeting->change[rank], error);
+        pl_reduce_scatter(engine, workers, addends, SIZE, WIDTH, meeting->bounds, meeting->change[rank], error);
     free(sums);
     for (uint64_t j = meeting->bounds[rank]; j < meeting->bounds[rank + 1]; j++)
         meeting->table[rank][j] = meeting->change[rank][j];

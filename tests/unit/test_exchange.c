@@ -4,13 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/random.h"
 #include "engine/collective.h"
 #include "exchange/exchange.h"
 #include "support.h"
 
-#define MOST_WORKERS 9
-#define SIZE 9000 /* more than two blocks */
+#undef fail /* cmocka's: engines have a member of that name */
+
+#define MOST_WORKERS 12
+#define SIZE 9000        /* more than two blocks */
+#define LONG_SIZE 150000 /* more than two chunks for each of two owners */
 #define WIDTH 2
 
 static double dense[MOST_WORKERS][WIDTH * SIZE], packed[MOST_WORKERS][SIZE], share[MOST_WORKERS];
@@ -22,7 +26,7 @@ static int make_updates(void **state) {
     (void)state;
     pl_stream stream = pl_stream_make(41, 0, 0);
     for (unsigned k = 0; k < MOST_WORKERS; k++) {
-        share[k] = 0.1 + pl_random_unit(&stream);
+        share[k] = k % 3 == 0 ? 1.0 : 0.1 + pl_random_unit(&stream);
         for (uint32_t j = 0; j < SIZE; j++) {
             dense[k][SIZE + j] = pl_random_normal(&stream);
             if (pl_random_below(&stream, k + 2) != 0)
@@ -35,8 +39,14 @@ static int make_updates(void **state) {
     return 0;
 }
 
+/* Hosts of so many ranks that make a difference. */
+static unsigned hosts[][MOST_RANKS] = {{0, 0, 1},    {0, 1, 1},       {0, 0, 1, 1},    {0, 1, 1, 1},
+                                       {0, 0, 1, 2}, {0, 0, 1, 1, 2}, {0, 0, 0, 1, 1}, {0, 1, 1, 2, 2}};
+static const unsigned host_ranks[] = {3, 3, 4, 4, 4, 5, 5, 5};
+
 typedef struct trial {
     const pl_exchange_type *type;
+    unsigned *host;
     unsigned workers;
     uint64_t width;
     bool sparse, whole;
@@ -73,6 +83,7 @@ static parley_status exchange_body(pl_engine *engine, void *context, parley_erro
     pl_update updates[MOST_WORKERS];
     pl_exchange *exchange;
     unsigned r = engine->rank;
+    engine->host = trial->host;
     parley_status status = pl_exchange_open(trial->type, &team, SIZE, trial->width, trial->whole, &exchange, error);
     if (status != PARLEY_OK)
         return status;
@@ -132,14 +143,157 @@ static void assert_reduced(unsigned ranks) {
 static void sparse_and_dense_updates_reduce_to_the_same_bits_on_any_ranks(void **state) {
     (void)state;
     for (unsigned form = 0; form < 4; form++)
-        for (now.workers = 1; now.workers <= MOST_WORKERS; now.workers += 2)
-            for (unsigned ranks = 1; ranks <= 4; ranks++) {
+        for (now.workers = 1; now.workers <= MOST_WORKERS; now.workers += now.workers == 4 ? 3 : 1)
+            for (unsigned ranks = 1; ranks <= MOST_RANKS; ranks++) {
                 now.sparse = form & 1;
                 now.type = pl_exchanges[form / 2];
                 now.width = 1;
                 run_trial(&now, ranks, 1 + ranks % 2);
                 assert_reduced(ranks);
             }
+}
+
+static void ranks_that_add_up_by_hosts_get_the_same_bits(void **state) {
+    (void)state;
+    for (unsigned h = 0; h < sizeof hosts / sizeof *hosts; h++)
+        for (unsigned form = 0; form < 4; form++)
+            for (now.workers = 4; now.workers <= MOST_WORKERS; now.workers += now.workers == 4 ? 3 : 5) {
+                now.sparse = form & 1;
+                now.type = pl_exchanges[form / 2];
+                now.width = now.sparse ? 1 : WIDTH;
+                now.host = hosts[h];
+                run_trial(&now, host_ranks[h], 1);
+                assert_reduced(host_ranks[h]);
+            }
+    now.host = NULL;
+}
+
+/* Tables of several chunks, whose support is any part of them: what goes as sparse packets, and what as whole ones. */
+typedef struct long_trial {
+    const pl_exchange_type *type;
+    unsigned workers;
+    unsigned *host;
+    const uint32_t *index[MOST_WORKERS];
+    double *value[MOST_WORKERS];
+    uint64_t count[MOST_WORKERS];
+    bool loses_memory;
+    double *sum[MOST_RANKS];
+} long_trial;
+
+static parley_status long_body(pl_engine *engine, void *context, parley_error *error) {
+    long_trial *trial = context;
+    pl_team team = make_team(engine, trial->workers);
+    pl_update updates[MOST_WORKERS];
+    pl_exchange *exchange = NULL;
+    engine->host = trial->host;
+    for (unsigned k = 0; k < team.hosted; k++)
+        updates[k] = (pl_update){.count = trial->count[team.first + k],
+                                 .index = trial->index[team.first + k],
+                                 .value = trial->value[team.first + k]};
+    parley_status status = pl_exchange_open(trial->type, &team, LONG_SIZE, 1, false, &exchange, error);
+    if (status == PARLEY_OK)
+        status = pl_exchange_reduce(exchange, updates, share + team.first, trial->sum[engine->rank], error);
+    if (status == PARLEY_OK)
+        status = pl_exchange_spread(exchange, trial->sum[engine->rank], error);
+    if (status != PARLEY_OK && trial->loses_memory)
+        engine->type->fail(engine, error);
+    pl_exchange_close(exchange);
+    return status;
+}
+
+/* Worker k's update, of which so many percent are filled; above 30 it is whole. */
+static void make_long_update(long_trial *trial, unsigned k, double percent) {
+    pl_stream stream = pl_stream_make(77, k, (uint64_t)percent);
+    uint32_t *index = (uint32_t *)trial->index[k];
+    if (!trial->value[k])
+        trial->value[k] = malloc(LONG_SIZE * sizeof(double));
+    if (!index)
+        trial->index[k] = index = malloc(LONG_SIZE * sizeof *index);
+    trial->count[k] = 0;
+    for (uint32_t j = 0; j < LONG_SIZE; j++)
+        if (pl_random_unit(&stream) * 100.0 < percent) {
+            index[trial->count[k]] = j;
+            trial->value[k][trial->count[k]++] = pl_random_normal(&stream);
+        }
+}
+
+static void free_long(long_trial *trial) {
+    for (unsigned k = 0; k < MOST_WORKERS; k++) {
+        free((void *)trial->index[k]);
+        free(trial->value[k]);
+    }
+    for (unsigned r = 0; r < MOST_RANKS; r++)
+        free(trial->sum[r]);
+}
+
+static long_trial open_long(void) {
+    long_trial trial = {0};
+    for (unsigned r = 0; r < MOST_RANKS; r++)
+        trial.sum[r] = calloc(LONG_SIZE, sizeof(double));
+    return trial;
+}
+
+static void tables_of_many_chunks_have_the_same_bits_whatever_their_support(void **state) {
+    (void)state;
+    static const double percents[] = {0.01, 3, 24, 60, 100};
+    long_trial trial = open_long();
+    double *alone = malloc(LONG_SIZE * sizeof *alone);
+    parley_status status[MOST_RANKS];
+    parley_error error[MOST_RANKS];
+    for (unsigned p = 0; p < sizeof percents / sizeof *percents; p++)
+        for (unsigned ranks = 1; ranks <= MOST_RANKS; ranks++) {
+            trial.workers = p % 2 ? 7 : 4;
+            trial.host = ranks == 4 ? hosts[2] : ranks == 5 ? hosts[7] : NULL;
+            trial.type = (p + ranks) % 3 == 0 ? &pl_exchange_driver : &pl_exchange_allreduce;
+            for (unsigned k = 0; k < trial.workers; k++)
+                make_long_update(&trial, k, k == 2 ? 100.0 : percents[p]);
+            run_ranks(ranks, 1, DEADLINE, long_body, &trial, status, error);
+            for (unsigned r = 0; r < ranks; r++) {
+                assert_done(status[r], &error[r]);
+                if (ranks == 1)
+                    memcpy(alone, trial.sum[0], LONG_SIZE * sizeof *alone);
+                assert_memory_equal(trial.sum[r], alone, LONG_SIZE * sizeof *alone);
+            }
+        }
+    free(alone);
+    free_long(&trial);
+}
+
+static parley_status losing_body(pl_engine *engine, void *context, parley_error *error) {
+    long_trial *trial = context;
+    parley_status status = pl_barrier(engine, error); /* all are there; then memory runs out somewhere */
+    if (status == PARLEY_OK)
+        return long_body(engine, trial, error);
+    engine->type->fail(engine, error);
+    return status;
+}
+
+static void memory_that_runs_out_on_one_rank_ends_the_exchange_on_all(void **state) {
+    (void)state;
+    long_trial trial = open_long();
+    bool done = false;
+    trial.workers = 7;
+    trial.loses_memory = true;
+    for (unsigned k = 0; k < trial.workers; k++)
+        make_long_update(&trial, k, k % 2 ? 3.0 : 100.0);
+    for (int64_t n = 0; !done && n < 2000; n += 1 + n / 8) {
+        parley_status status[4];
+        parley_error error[4];
+        unsigned failed = 0;
+        trial.type = n % 2 ? &pl_exchange_driver : &pl_exchange_allreduce;
+        trial.host = n % 3 == 0 ? hosts[2] : NULL;
+        pl_memory_fail_after(30 + n); /* opening four engines takes fewer */
+        run_ranks(4, 1, DEADLINE, losing_body, &trial, status, error);
+        pl_memory_fail_after(-1);
+        for (unsigned r = 0; r < 4; r++) {
+            failed += status[r] != PARLEY_OK;
+            if (status[r] != PARLEY_OK)
+                assert_true(status[r] == PARLEY_NO_MEMORY && *error[r].sentence);
+        }
+        done = failed == 0;
+    }
+    assert_true(done);
+    free_long(&trial);
 }
 
 static void updates_of_several_columns_reduce_alike(void **state) {
@@ -281,6 +435,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_of_a_table_reduce_like_their_entries),
         cmocka_unit_test(sparse_and_dense_updates_reduce_to_the_same_bits_on_any_ranks),
+        cmocka_unit_test(ranks_that_add_up_by_hosts_get_the_same_bits),
+        cmocka_unit_test(tables_of_many_chunks_have_the_same_bits_whatever_their_support),
+        cmocka_unit_test(memory_that_runs_out_on_one_rank_ends_the_exchange_on_all),
         cmocka_unit_test(updates_of_several_columns_reduce_alike),
         cmocka_unit_test(sums_over_entries_have_the_same_bits_on_any_ranks),
         cmocka_unit_test(one_owner_has_all_entries),
