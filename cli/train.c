@@ -186,6 +186,7 @@ static json_t *summary_json(const run *run) {
         json_put(&object, "progressive_loss", json_number(summary->progressive_loss));
     json_put(&object, "seconds", json_seconds(summary, run->read_seconds, run->started));
     json_put(&object, "bytes_sent", json_count(summary->bytes_sent));
+    json_put(&object, "rank_bytes_sent", json_count(summary->rank_bytes_sent));
     json_put(&object, "peak_rss_bytes", json_count(pl_peak_bytes()));
     json_put(&object, "model", json_string(run->settings->model));
     return object;

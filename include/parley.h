@@ -58,7 +58,8 @@ typedef struct parley_summary {
     double epochs;
     double objective, dual, gap, relative_gap;
     double setup_seconds, compute_seconds, exchange_seconds, wait_seconds, evaluate_seconds;
-    uint64_t bytes_sent;
+    uint64_t bytes_sent;       /* what workers would send, were each on a machine of its own */
+    uint64_t rank_bytes_sent;  /* what processes really sent each other in exchanges */
     const char *metric;        /* on validation rows; NULL: there are none */
     double validation;         /* its value for the model returned */
     uint64_t validation_round; /* when that was */

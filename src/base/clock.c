@@ -6,11 +6,15 @@
 #include <math.h>
 #include <time.h>
 
-double pl_now(void) {
+static double read_clock(clockid_t clock) {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
+
+double pl_now(void) { return read_clock(CLOCK_MONOTONIC); }
+
+double pl_cpu_now(void) { return read_clock(CLOCK_PROCESS_CPUTIME_ID); }
 
 void pl_sleep(double seconds) {
     double whole = floor(seconds);

@@ -91,6 +91,19 @@ static void strip_task(void *context, unsigned task) {
                  scratch);
 }
 
+/* What the engine has sent and received so far. */
+typedef struct meter {
+    uint64_t sent, received;
+} meter;
+
+static meter read_meter(const pl_engine *engine) { return (meter){engine->bytes_sent, engine->bytes_received}; }
+
+static void count_bytes(pl_exchange *exchange, meter before) {
+    const pl_engine *engine = exchange->team->engine;
+    exchange->sent += engine->bytes_sent - before.sent;
+    exchange->received += engine->bytes_received - before.received;
+}
+
 /* A lone worker's update that can be sent as it is: no sum has to be made of it. */
 static bool is_ready(const pl_update *update, double share, uint64_t columns, pl_addend *addend) {
     if (!update->index && share == 1.0)
@@ -122,7 +135,11 @@ static parley_status reduce_columns(pl_exchange *exchange, uint64_t columns, con
     }
     if (engine->ranks == 1)
         return PARLEY_OK;
-    return pl_reduce_scatter(engine, team->workers, addends, exchange->size, columns, exchange->bounds, change, error);
+    meter meter = read_meter(engine);
+    parley_status status =
+        pl_reduce_scatter(engine, team->workers, addends, exchange->size, columns, exchange->bounds, change, error);
+    count_bytes(exchange, meter);
+    return status;
 }
 
 parley_status pl_exchange_reduce(pl_exchange *exchange, const pl_update *update, const double *share, double *change,
@@ -136,7 +153,10 @@ parley_status pl_exchange_reduce_first(pl_exchange *exchange, const pl_update *u
 }
 
 parley_status pl_exchange_spread(pl_exchange *exchange, double *table, parley_error *error) {
-    return pl_all_gather(exchange->team->engine, table, exchange->bounds, error);
+    meter meter = read_meter(exchange->team->engine);
+    parley_status status = pl_all_gather(exchange->team->engine, table, exchange->bounds, error);
+    count_bytes(exchange, meter);
+    return status;
 }
 
 typedef struct summation {

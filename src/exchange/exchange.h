@@ -37,6 +37,7 @@ struct pl_exchange {
     double *nodes;        /* more ranks than one: sums over this rank's maximal nodes of the tree */
     double *block_sums;   /* PL_OWN_SCALARS for each block of v */
     uint64_t *block_bounds;
+    uint64_t sent, received; /* bytes of tables, to and from other ranks; whoever reads them may set them to 0 */
 };
 
 extern const pl_exchange_type pl_exchange_allreduce, pl_exchange_driver, pl_exchange_shared;

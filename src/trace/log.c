@@ -77,10 +77,12 @@ parley_status pl_log_open(const char *path, uint64_t round, pl_log **out, bool *
 }
 
 parley_status pl_log_start(pl_log *log, const parley_settings *settings, const parley_summary *summary,
-                           uint64_t fingerprint, parley_error *error) {
+                           uint64_t fingerprint, unsigned cores, const unsigned *host, parley_error *error) {
     if (!log)
         return PARLEY_OK;
-    json_t *values = json_object();
+    json_t *values = json_object(), *hosts = json_array();
+    for (unsigned r = 0; r < summary->ranks; r++)
+        json_array_append_new(hosts, whole(host ? host[r] : 0));
     char hash[20];
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)fingerprint);
     for (unsigned i = 0; i < pl_settings_count; i++) {
@@ -91,13 +93,15 @@ parley_status pl_log_start(pl_log *log, const parley_settings *settings, const p
     }
     return write_line(
         log,
-        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:b, s:o}", "event",
-                  "start", "version", parley_version(), "preset", summary->preset, "local", summary->local, "combine",
-                  summary->combine, "exchange", summary->exchange, "engine", summary->engine, "loss", summary->loss,
-                  "lambda", real(summary->lambda), "rows", whole(summary->rows), "columns", whole(summary->columns),
-                  "nonzeros", whole(summary->nonzeros), "fingerprint", hash, "workers", whole(summary->workers),
-                  "lanes", whole(summary->lanes), "threads", whole(summary->threads), "repeatable", summary->repeatable,
-                  "settings", values),
+        json_pack(
+            "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}",
+            "event", "start", "version", parley_version(), "preset", summary->preset, "local", summary->local,
+            "combine", summary->combine, "exchange", summary->exchange, "engine", summary->engine, "loss",
+            summary->loss, "lambda", real(summary->lambda), "rows", whole(summary->rows), "columns",
+            whole(summary->columns), "nonzeros", whole(summary->nonzeros), "fingerprint", hash, "workers",
+            whole(summary->workers), "lanes", whole(summary->lanes), "threads", whole(summary->threads), "ranks",
+            whole(summary->ranks), "hosts", hosts, "cores", whole(cores), "repeatable", summary->repeatable, "settings",
+            values),
         error);
 }
 
@@ -105,6 +109,12 @@ static json_t *worker_line(unsigned number, const pl_worker_trace *worker) {
     return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "worker", (int)number, "compute", real(worker->compute),
                      "exchange", real(worker->exchange), "wait", real(worker->wait), "evaluate", real(worker->evaluate),
                      "bytes_sent", whole(worker->sent), "bytes_received", whole(worker->received));
+}
+
+static json_t *rank_line(unsigned number, const pl_rank_trace *rank) {
+    return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "rank", (int)number, "local", real(rank->local), "cpu",
+                     real(rank->cpu), "wait", real(rank->wait), "exchange", real(rank->exchange), "evaluate",
+                     real(rank->evaluate), "bytes_sent", whole(rank->sent), "bytes_received", whole(rank->received));
 }
 
 static json_t *pace_line(const pl_pace_trace *pace) {
@@ -119,31 +129,34 @@ static json_t *pace_line(const pl_pace_trace *pace) {
 parley_status pl_log_round(pl_log *log, const pl_round_trace *round, parley_error *error) {
     if (!log)
         return PARLEY_OK;
-    json_t *workers = json_array();
+    json_t *workers = json_array(), *ranks = json_array();
+    for (unsigned r = 0; r < round->ranks; r++)
+        json_array_append_new(ranks, rank_line(r, &round->rank[r]));
     for (unsigned k = 0; k < round->workers; k++)
         json_array_append_new(workers, worker_line(round->first + k, &round->worker[k]));
     json_t *line = json_pack(
-        "{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "event", "round", "round",
+        "{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "event", "round", "round",
         whole(round->round), "seconds", real(round->seconds), "epochs", real(round->epochs), "sigma",
         real(round->sigma), "gamma", real(round->gamma), "local_epochs", real(round->local_epochs), "local_steps",
         round->local_steps ? whole(round->local_steps) : json_null(), "pace", pace_line(round->pace), "evaluated",
         round->evaluated, "objective", real(round->objective), "dual", real(round->dual), "gap", real(round->gap),
-        "relative_gap", real(round->relative_gap), "workers", workers);
+        "relative_gap", real(round->relative_gap), "workers", workers, "ranks", ranks);
     if (line && !isnan(round->validation))
         json_object_set_new(line, "validation", real(round->validation));
     return write_line(log, line, error);
 }
 
-parley_status pl_log_stop(pl_log *log, const parley_summary *summary, parley_error *error) {
+parley_status pl_log_stop(pl_log *log, const parley_summary *summary, double seconds, parley_error *error) {
     if (!log)
         return PARLEY_OK;
-    json_t *line = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "event", "stop",
-                             "status", parley_stop_text(summary->stop), "rounds", whole(summary->rounds), "epochs",
-                             real(summary->epochs), "objective", real(summary->objective), "dual", real(summary->dual),
-                             "gap", real(summary->gap), "relative_gap", real(summary->relative_gap), "setup",
-                             real(summary->setup_seconds), "compute", real(summary->compute_seconds), "exchange",
-                             real(summary->exchange_seconds), "wait", real(summary->wait_seconds), "evaluate",
-                             real(summary->evaluate_seconds), "bytes_sent", whole(summary->bytes_sent));
+    json_t *line = json_pack(
+        "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "event", "stop", "status",
+        parley_stop_text(summary->stop), "rounds", whole(summary->rounds), "epochs", real(summary->epochs), "objective",
+        real(summary->objective), "dual", real(summary->dual), "gap", real(summary->gap), "relative_gap",
+        real(summary->relative_gap), "setup", real(summary->setup_seconds), "compute", real(summary->compute_seconds),
+        "exchange", real(summary->exchange_seconds), "wait", real(summary->wait_seconds), "evaluate",
+        real(summary->evaluate_seconds), "bytes_sent", whole(summary->bytes_sent), "rank_bytes_sent",
+        whole(summary->rank_bytes_sent), "seconds", real(seconds));
     if (line && summary->metric)
         json_object_set_new(line, "validation",
                             json_pack("{s:s, s:o, s:o}", "metric", summary->metric, "value", real(summary->validation),

@@ -14,6 +14,13 @@ typedef struct pl_worker_trace {
     uint64_t sent, received;
 } pl_worker_trace;
 
+/* What one rank did in a round; what it really sent and received are tables, to and from other ranks. */
+typedef struct pl_rank_trace {
+    double local, cpu; /* the phase of local work: seconds, and those of processors */
+    double wait, exchange, evaluate;
+    uint64_t sent, received;
+} pl_rank_trace;
+
 /* Why a round was as long as it was, where H is auto; NaN: not known. */
 typedef struct pl_pace_trace {
     const char *why;
@@ -34,15 +41,17 @@ typedef struct pl_round_trace {
     double validation;                         /* metric of the latest model on validation rows; NaN: no key */
     unsigned first, workers;                   /* numbers of the workers that follow */
     const pl_worker_trace *worker;
+    unsigned ranks;
+    const pl_rank_trace *rank;
 } pl_round_trace;
 
 /* "" gives NULL; "-" standard output. With `round` > 0 a log that has a line for it goes on after that, and `*goes_on`
  * says so: what followed, which will be repeated, is cut off. */
 parley_status pl_log_open(const char *path, uint64_t round, pl_log **out, bool *goes_on, parley_error *error);
 parley_status pl_log_start(pl_log *log, const parley_settings *settings, const parley_summary *summary,
-                           uint64_t fingerprint, parley_error *error);
+                           uint64_t fingerprint, unsigned cores, const unsigned *host, parley_error *error);
 parley_status pl_log_round(pl_log *log, const pl_round_trace *round, parley_error *error);
-parley_status pl_log_stop(pl_log *log, const parley_summary *summary, parley_error *error);
+parley_status pl_log_stop(pl_log *log, const parley_summary *summary, double seconds, parley_error *error);
 void pl_log_close(pl_log *log);
 
 #endif

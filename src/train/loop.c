@@ -17,6 +17,7 @@ static bool certifies(const pl_run *run) {
 
 static void add_evaluation(pl_run *run, double seconds) {
     run->summary.evaluate_seconds += seconds;
+    run->rank_trace.evaluate += seconds;
     for (unsigned k = 0; k < run->team.hosted; k++)
         run->trace[k].evaluate += seconds;
 }
@@ -33,7 +34,8 @@ static double share_of_data(const pl_run *run, unsigned k) {
                               : (double)team->rows[k] / (double)team->all_rows;
 }
 
-/* Local steps of all workers; the slowest one's time is the round's compute, the rest of the phase is waiting. */
+/* Local steps of all workers; the slowest one's time is the round's compute, the rest of the phase is waiting, and so
+ * is what passes until all ranks have done theirs. */
 static parley_status work(pl_run *run, pl_evaluation *at, parley_error *error) {
     const pl_combine_type *combine = run->method.combine;
     run->sigma = combine->sigma ? combine->sigma(run->combine) : 1.0;
@@ -44,22 +46,28 @@ static parley_status work(pl_run *run, pl_evaluation *at, parley_error *error) {
                       .steps = run->settings->local_steps,
                       .curved = !combine->curved || combine->curved(run->combine),
                       .softness = combine->softness ? combine->softness(run->combine) : 0.0};
-    double began = pl_engine_now(run->engine), slowest = 0, passes = 0;
+    double began = pl_engine_now(run->engine), cpu = pl_cpu_now(), slowest = 0, passes = 0;
     at->seconds = 0;
     parley_status status = run->method.local->work(run->local, &round, run->v, run->update, at, error);
     double phase = run->local_seconds = pl_engine_now(run->engine) - began - at->seconds;
+    run->rank_trace.local = phase;
+    run->rank_trace.cpu = fmax(0.0, pl_cpu_now() - cpu - at->seconds);
     for (unsigned k = 0; k < run->team.hosted; k++) {
         const pl_update *update = &run->update[k];
         double compute = fmin(update->seconds, phase);
         run->trace[k].compute = compute;
-        run->trace[k].wait = phase - compute;
         slowest = fmax(slowest, compute);
         run->team.worker_sums[k] = update->passes * share_of_data(run, k);
     }
+    double mine = slowest;
     if (status == PARLEY_OK) /* of all workers, because it decides when to evaluate */
-        status = pl_team_sum(&run->team, run->team.worker_sums, 1, &passes, error);
+        status = pl_traces_meet(run, &slowest, &passes, error);
+    double until = pl_engine_now(run->engine) - began - at->seconds;
+    for (unsigned k = 0; k < run->team.hosted; k++)
+        run->trace[k].wait = until - run->trace[k].compute;
+    run->rank_trace.wait = until - mine;
     run->summary.compute_seconds += slowest;
-    run->summary.wait_seconds += phase - slowest;
+    run->summary.wait_seconds += fmax(0.0, until - slowest);
     run->summary.epochs += passes;
     run->pace.passes += passes;
     add_evaluation(run, at->seconds);
@@ -266,14 +274,21 @@ static void count_traffic(pl_run *run, double exchange_seconds) {
         exchange->traffic(run->team.workers, run->team.first + k, bytes, table, &run->trace[k].sent,
                           &run->trace[k].received);
         run->trace[k].exchange = exchange_seconds;
-        run->summary.bytes_sent += run->trace[k].sent;
+        run->bytes_sent += run->trace[k].sent;
     }
     run->summary.exchange_seconds += exchange_seconds;
+    run->rank_trace.exchange = exchange_seconds;
+    run->rank_trace.sent = run->exchange->sent;
+    run->rank_trace.received = run->exchange->received;
+    run->rank_bytes_sent += run->exchange->sent;
+    run->exchange->sent = run->exchange->received = 0;
 }
 
 /* Following a direction and probing along it is the workers' work, in step with each other. */
 static void add_probes(pl_run *run) {
     run->summary.compute_seconds += run->probe_seconds;
+    run->rank_trace.local += run->probe_seconds;
+    run->rank_trace.cpu += run->probe_seconds;
     for (unsigned k = 0; k < run->team.hosted; k++)
         run->trace[k].compute += run->probe_seconds;
     run->probe_seconds = 0;
@@ -288,6 +303,7 @@ static parley_status one_round(pl_run *run, parley_error *error) {
     pl_evaluation at = {0};
     double books = run->round > 1 ? pl_engine_now(run->engine) - run->ended : 0; /* the log's and decisions' */
     memset(run->trace, 0, run->team.hosted * sizeof *run->trace);
+    run->rank_trace = (pl_rank_trace){0};
     run->evaluated = false;
     parley_status status = work(run, &at, error);
     double began = pl_engine_now(run->engine), looked = 0;
@@ -326,8 +342,11 @@ static parley_status one_round(pl_run *run, parley_error *error) {
     return status;
 }
 
-static void log_round(pl_run *run) {
+static parley_status log_round(pl_run *run, parley_error *error) {
     pl_pace_trace pace;
+    parley_status status = pl_traces_gather(run, error);
+    if (status != PARLEY_OK || !run->log)
+        return status;
     pl_clocked_trace(run, &pace);
     pl_round_trace trace = {.round = run->round,
                             .seconds = pl_engine_now(run->engine) - run->began,
@@ -343,12 +362,15 @@ static void log_round(pl_run *run) {
                             .gap = pl_gap(&run->best),
                             .relative_gap = pl_relative_gap(&run->best),
                             .validation = run->validation.rows ? run->validation.latest : NAN,
-                            .first = run->team.first,
-                            .workers = run->team.hosted,
-                            .worker = run->trace};
+                            .first = 0,
+                            .workers = run->team.workers,
+                            .worker = run->worker_traces,
+                            .ranks = run->engine->ranks,
+                            .rank = run->rank_traces};
     parley_error lost;
     if (pl_log_round(run->log, &trace, &lost) != PARLEY_OK)
         pl_give_up_log(run, &lost);
+    return status;
 }
 
 parley_status pl_agree(pl_run *run, double *flags, unsigned count, parley_error *error) {
@@ -425,7 +447,9 @@ parley_status pl_loop(pl_run *run, parley_error *error) {
         status = one_round(run, error);
         if (status != PARLEY_OK)
             break;
-        log_round(run);
+        status = log_round(run, error);
+        if (status != PARLEY_OK)
+            break;
         pl_checkpoint_round(run);
         status = check_stop(run, &stop, error);
     }
@@ -434,5 +458,7 @@ parley_status pl_loop(pl_run *run, parley_error *error) {
         status = pl_checkpoint_last(run, error);
     if (status == PARLEY_OK && run->summary.stop != PARLEY_CONVERGED)
         status = look_again(run, error);
+    if (status == PARLEY_OK)
+        status = pl_traces_total(run, error);
     return status == PARLEY_OK ? pl_checkpoint_settle(run, error) : status;
 }

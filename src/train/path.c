@@ -253,6 +253,7 @@ static parley_status run_path(pl_run *run, const parley_settings *settings, cons
     *copy->log = '\0'; /* it begins with the first lambda */
     if (!pl_setting_given(settings, "gap"))
         copy->gap = PATH_GAP;
+    run->logs = *settings->log;
     status = pl_run_open(run, copy, error);
     pl_free(copy);
     if (status == PARLEY_OK && !plan->lambdas)

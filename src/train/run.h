@@ -67,6 +67,12 @@ typedef struct pl_run {
     double *share;                      /* that its update counts for */
     double *scalars;                    /* hosted x PL_SCALARS */
     pl_worker_trace *trace;
+    pl_rank_trace rank_trace;       /* of this round, on this rank */
+    pl_worker_trace *worker_traces; /* of all ranks, at rank 0, where a log is kept */
+    pl_rank_trace *rank_traces;
+    double *phases;                       /* what ranks tell of their local work: hosted x (1 + ranks) */
+    uint64_t bytes_sent, rank_bytes_sent; /* of this rank, so far */
+    bool logs;                            /* rank 0 keeps a log */
     pl_certificate best;
     pl_pace pace;
     pl_validation validation;
@@ -125,6 +131,13 @@ parley_status pl_go_on(pl_run *run, parley_error *error);
 parley_status pl_open_next(pl_run *run, parley_error *error); /* the same, but for where the model is */
 void pl_progress(const pl_run *run, parley_progress *progress);
 parley_status pl_loop(pl_run *run, parley_error *error); /* loop.c: rounds until something says stop */
+/* traces.c: what workers and ranks did, told to rank 0 for its log. */
+parley_status pl_traces_open(pl_run *run, parley_error *error);
+parley_status pl_traces_gather(pl_run *run, parley_error *error);
+/* Sums of `passes` over workers; and the slowest worker's seconds of this round, of all ranks. */
+parley_status pl_traces_meet(pl_run *run, double *slowest, double *passes, parley_error *error);
+parley_status pl_traces_total(pl_run *run, parley_error *error); /* bytes of all ranks, into the summary */
+void pl_traces_close(pl_run *run);
 /* No progress over a window of rounds, and nothing left to change? */
 parley_status pl_stalls(pl_run *run, bool *stalls, parley_error *error);
 /* Adds up what the ranks say, so that what one of them decided holds for all. */

@@ -422,6 +422,7 @@ void pl_run_close(pl_run *run) {
     pl_glm_close(&run->glm);
     pl_validation_close(&run->validation);
     pl_log_close(run->log);
+    pl_traces_close(run);
     pl_replay_close(&run->replay);
     pl_checkpoint_close(&run->checkpoint);
     pl_resume_close(&run->resume);
@@ -432,14 +433,15 @@ void pl_run_close(pl_run *run) {
 }
 
 static parley_status start_log(pl_run *run, parley_error *error) {
-    parley_status status = PARLEY_OK;
     uint64_t round = run->resume.exact ? run->resume.round : 0;
     bool goes_on = false;
-    if (run->engine->rank == 0)
+    run->logs = run->logs || *run->settings->log;
+    parley_status status = pl_traces_open(run, error);
+    if (status == PARLEY_OK && run->engine->rank == 0)
         status = pl_log_open(run->settings->log, round, &run->log, &goes_on, error);
-    if (goes_on)
+    if (goes_on || status != PARLEY_OK)
         return status;
-    return status == PARLEY_OK ? pl_log_start(run->log, run->settings, &run->summary, run->fingerprint, error) : status;
+    return pl_log_start(run->log, run->settings, &run->summary, run->fingerprint, pl_cores(), run->engine->host, error);
 }
 
 static void finish_summary(pl_run *run) {
@@ -484,7 +486,8 @@ parley_status pl_run_loop(pl_run *run, parley_error *error) {
     parley_error lost;
     parley_status status = pl_loop(run, error);
     finish_summary(run);
-    if (status == PARLEY_OK && pl_log_stop(run->log, &run->summary, &lost) != PARLEY_OK)
+    if (status == PARLEY_OK &&
+        pl_log_stop(run->log, &run->summary, pl_engine_now(run->engine) - run->began, &lost) != PARLEY_OK)
         pl_give_up_log(run, &lost);
     return status;
 }
@@ -534,8 +537,8 @@ parley_status pl_run_renew(pl_run *run, double lambda, parley_error *error) {
         status = combine->open(&run->setup, &run->combine, error);
     if (status == PARLEY_OK && !(local->certifies && local->certifies(run->local)))
         status = pl_evaluate(run, error);
-    if (status == PARLEY_OK &&
-        pl_log_start(run->log, run->settings, &run->summary, run->fingerprint, &lost) != PARLEY_OK)
+    if (status == PARLEY_OK && pl_log_start(run->log, run->settings, &run->summary, run->fingerprint, pl_cores(),
+                                            run->engine->host, &lost) != PARLEY_OK)
         pl_give_up_log(run, &lost);
     return status;
 }

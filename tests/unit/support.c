@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "data/read.h"
+#include "engine/collective.h"
 
 void check_close(double a, double b, double tolerance, const char *file, int line) {
     if (fabs(a - b) <= tolerance * (1.0 + fabs(b)))
@@ -264,4 +265,20 @@ void assert_survives_lost_memory(const parley_data *data, const char *words) {
     }
     assert_int_equal(status, PARLEY_OK);
     assert_true(n > 30);
+}
+
+static unsigned nodes_of(unsigned workers, unsigned ranks, unsigned begin, unsigned end) {
+    pl_node nodes[PL_TREE_NODES];
+    return pl_tree_nodes(workers, pl_host_begin(workers, ranks, begin), pl_host_begin(workers, ranks, end), nodes);
+}
+
+uint64_t dense_bytes(const pl_exchange_type *exchange, unsigned workers, unsigned ranks, unsigned rank, uint64_t size) {
+    uint64_t begin, end, others = ranks - 1;
+    pl_exchange_slice(exchange, false, size, rank, ranks, &begin, &end);
+    if (!exchange->one_owner)
+        return 8 * (nodes_of(workers, ranks, rank, rank + 1) * (size - (end - begin)) + others * (end - begin));
+    unsigned children = 0, last = rank + 1; /* of the branch of the binomial tree */
+    for (unsigned bit = 1; rank + bit < ranks && !(rank & bit); bit *= 2, children++)
+        last = rank + 2 * bit < ranks ? rank + 2 * bit : ranks;
+    return 8 * size * ((rank ? nodes_of(workers, ranks, rank, last) : 0) + children);
 }

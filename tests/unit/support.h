@@ -10,6 +10,7 @@
 /* cmocka needs those first */
 #include <cmocka.h>
 
+#include "exchange/exchange.h"
 #include "train/train.h"
 
 #define MOST_RANKS 5
@@ -91,5 +92,8 @@ void free_models(outcome *outcome);
 
 /* Trains with one allocation after the other failing, until none is left to: each has its sentence, and no model. */
 void assert_survives_lost_memory(const parley_data *data, const char *words);
+
+/* Bytes that a rank sends in a reduce and a spread of `size` dense entries, by the formula of docs/exchange.md. */
+uint64_t dense_bytes(const pl_exchange_type *exchange, unsigned workers, unsigned ranks, unsigned rank, uint64_t size);
 
 #endif

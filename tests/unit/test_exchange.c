@@ -54,6 +54,7 @@ typedef struct trial {
     double spread[MOST_RANKS][SIZE];
     double sums[MOST_RANKS][PL_OWN_SCALARS], largest[MOST_RANKS];
     uint64_t begin[MOST_RANKS], end[MOST_RANKS];
+    uint64_t sent[MOST_RANKS], received[MOST_RANKS];
 } trial;
 
 static void add_entries(void *context, uint64_t begin, uint64_t end, double *sums) {
@@ -104,6 +105,8 @@ static parley_status exchange_body(pl_engine *engine, void *context, parley_erro
         status = pl_exchange_largest(exchange, largest_entry, trial->change[r], &trial->largest[r], error);
     if (status == PARLEY_OK)
         status = pl_exchange_spread(exchange, trial->spread[r], error);
+    trial->sent[r] = exchange->sent;
+    trial->received[r] = exchange->received;
     pl_exchange_close(exchange);
     return status;
 }
@@ -150,6 +153,58 @@ static void sparse_and_dense_updates_reduce_to_the_same_bits_on_any_ranks(void *
                 now.width = 1;
                 run_trial(&now, ranks, 1 + ranks % 2);
                 assert_reduced(ranks);
+            }
+}
+
+/* Bytes of the sums over some workers, in a rank's slice. */
+static uint64_t bytes_of_slice(pl_node workers, const uint64_t *bounds, unsigned rank) {
+    pl_cursor cursor = {.region = pl_region_of(SIZE, 1, bounds, rank)};
+    uint64_t begin, count, bytes = 0;
+    while (pl_cursor_next(&cursor, &begin, &count)) {
+        uint64_t filled = 0;
+        for (uint64_t j = begin; j < begin + count; j++)
+            filled += plain_sum(workers.begin, workers.end, j) != 0;
+        bytes += filled * 4 <= count ? filled * 10 : count * 8;
+    }
+    return bytes;
+}
+
+/* The formulas of docs/exchange.md. */
+static uint64_t bytes_by_formula(unsigned ranks, unsigned rank, const uint64_t *bounds) {
+    pl_node nodes[PL_TREE_NODES], all = {0, now.workers};
+    unsigned last = rank + 1, children = 0;
+    uint64_t bytes = 0;
+    for (unsigned bit = 1; now.type->one_owner && rank + bit < ranks && !(rank & bit); bit *= 2, children++)
+        last = rank + 2 * bit < ranks ? rank + 2 * bit : ranks;
+    unsigned count = pl_tree_nodes(now.workers, pl_host_begin(now.workers, ranks, rank),
+                                   pl_host_begin(now.workers, ranks, last), nodes);
+    for (unsigned s = 0; s < ranks; s++)
+        for (unsigned n = 0; n < count && s != rank; n++)
+            bytes += bytes_of_slice(nodes[n], bounds, s);
+    return bytes +
+           (now.type->one_owner ? children : ranks - 1) * bytes_of_slice(all, bounds, now.type->one_owner ? 0 : rank);
+}
+
+static void ranks_send_what_the_formulas_say(void **state) {
+    (void)state;
+    now = (trial){.width = 1};
+    for (unsigned form = 0; form < 4; form++)
+        for (now.workers = 4; now.workers <= MOST_WORKERS; now.workers += now.workers == 4 ? 3 : 5)
+            for (unsigned ranks = 2; ranks <= 4; ranks++) {
+                uint64_t bounds[MOST_RANKS + 1] = {0}, sent = 0, received = 0, all = 0;
+                now.sparse = form & 1;
+                now.type = pl_exchanges[form / 2];
+                run_trial(&now, ranks, 1);
+                for (unsigned r = 0; r < ranks; r++)
+                    bounds[r + 1] = now.end[r];
+                for (unsigned r = 0; r < ranks; r++) {
+                    assert_int_equal(now.sent[r], bytes_by_formula(ranks, r, bounds));
+                    sent += now.sent[r];
+                    received += now.received[r];
+                    all += dense_bytes(now.type, now.workers, ranks, r, SIZE);
+                }
+                assert_int_equal(sent, received);
+                assert_true(sent <= all);
             }
 }
 
@@ -435,6 +490,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_of_a_table_reduce_like_their_entries),
         cmocka_unit_test(sparse_and_dense_updates_reduce_to_the_same_bits_on_any_ranks),
+        cmocka_unit_test(ranks_send_what_the_formulas_say),
         cmocka_unit_test(ranks_that_add_up_by_hosts_get_the_same_bits),
         cmocka_unit_test(tables_of_many_chunks_have_the_same_bits_whatever_their_support),
         cmocka_unit_test(memory_that_runs_out_on_one_rank_ends_the_exchange_on_all),

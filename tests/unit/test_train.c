@@ -264,6 +264,30 @@ static void a_preset_of_two_methods_goes_on_where_the_first_one_stopped(void **s
     parley_data_free(data);
 }
 
+static void ranks_count_the_bytes_that_they_send(void **state) {
+    (void)state;
+    parley_data *data = random_data(real); /* dense sums: full gradients */
+    const char *const exchanges[] = {"allreduce", "driver"};
+    for (unsigned e = 0; e < 2; e++)
+        for (unsigned ranks = 2; ranks <= 4; ranks++) {
+            char words[128];
+            snprintf(words, sizeof words, "preset=gd workers=4 gap=0 rounds=5 loss=squared exchange=%s", exchanges[e]);
+            parley_settings settings = settings_of(words);
+            outcome outcome = {.data = data, .settings = &settings};
+            uint64_t bytes = 0, size = real.columns + 1;
+            train(&outcome, ranks, 1);
+            for (unsigned r = 0; r < ranks; r++)
+                bytes += 5 * dense_bytes(e ? &pl_exchange_driver : &pl_exchange_allreduce, 4, ranks, r, size);
+            for (unsigned r = 0; r < ranks; r++) {
+                assert_done(outcome.status[r], &outcome.error[r]);
+                assert_int_equal(outcome.summary[r].rank_bytes_sent, bytes);
+                assert_int_equal(outcome.summary[r].bytes_sent, 5 * 4 * (2 * size * 8 * 3 / 4));
+            }
+            free_models(&outcome);
+        }
+    parley_data_free(data);
+}
+
 static void the_summary_says_what_was_done(void **state) {
     (void)state;
     parley_data *data = random_data(small);
@@ -393,6 +417,7 @@ int main(void) {
         cmocka_unit_test(steps_without_a_rate_are_as_long_as_the_data_allow),
         cmocka_unit_test(limits_stop_the_run_and_are_told_apart),
         cmocka_unit_test(a_preset_of_two_methods_goes_on_where_the_first_one_stopped),
+        cmocka_unit_test(ranks_count_the_bytes_that_they_send),
         cmocka_unit_test(the_summary_says_what_was_done),
         cmocka_unit_test(every_failed_allocation_ends_the_run_with_a_sentence),
         cmocka_unit_test(a_failed_allocation_on_one_rank_ends_all),
