@@ -33,6 +33,7 @@ int convert_run(const arguments *arguments);
 int generate_run(const arguments *arguments);
 int info_run(const arguments *arguments);
 int dump_run(const arguments *arguments);
+int report_run(const arguments *arguments);
 int list_run(const arguments *arguments);
 int help_run(const arguments *arguments);
 int document_run(const arguments *arguments);

@@ -57,6 +57,11 @@ const command commands[] = {
      "Prints name, tab and weight for each column whose weight is not 0, the largest first, after a line for the "
      "intercept; one weight per class where there are several. A column without a name has its number, from 1.",
      false, dump_run},
+    {"report", "LOG", 1, 1, PL_FOR_REPORT, "say where the time of a run went",
+     "Reads the log that --log wrote and splits the run's time: the slowest worker's computing, waiting for it, "
+     "exchanging, evaluating, and the overhead, which is all but that computing; then the same for each worker and "
+     "each process. With --text as tables, with --json as one object.",
+     false, report_run},
     {"list", "[KIND]", 0, 1, NO_OPTIONS, "name the losses, solvers, presets and settings there are",
      "Prints every member of a KIND with one line about it; of all kinds when none is given.", false, list_run},
     {"help", "[COMMAND]", 0, 1, NO_OPTIONS, "explain parley or one command",

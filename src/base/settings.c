@@ -208,8 +208,10 @@ const pl_setting pl_settings[] = {
      AT(columns)},
     {"nonzeros", PL_REAL, PL_FOR_GENERATE, "50", 0, 2147483647.0, .value_name = "X",
      .help = "mean number of non-zeros in a row", AT(nonzeros)},
-    {"json", PL_FLAG, PL_FOR_TRAIN | PL_FOR_EVAL | PL_FOR_INFO | PL_FOR_DUMP, "false", .heading = "Printing",
-     .help = "print the result as one JSON object, and nothing else on standard output", AT(json)},
+    {"json", PL_FLAG, PL_FOR_TRAIN | PL_FOR_EVAL | PL_FOR_INFO | PL_FOR_DUMP | PL_FOR_REPORT, "false",
+     .heading = "Printing", .help = "print the result as one JSON object, and nothing else on standard output",
+     AT(json)},
+    {"text", PL_FLAG, PL_FOR_REPORT, "false", .help = "print tables", AT(text)},
     {"quiet", PL_FLAG, PL_FOR_TRAIN | PL_FOR_CONVERT | PL_FOR_GENERATE, "false", .help = "print no progress",
      AT(quiet)},
 };

@@ -67,7 +67,7 @@ struct parley_settings {
     /* files and printing */
     char model[PL_TEXT], log[PL_TEXT], replay[PL_TEXT];
     char checkpoint[PL_TEXT], checkpoint_every[PL_TEXT], resume[PL_TEXT];
-    bool json, quiet;
+    bool json, text, quiet;
     uint64_t output; /* pl_output */
     /* generate */
     uint64_t rows, columns;
@@ -96,7 +96,8 @@ enum {
     PL_FOR_ONE = 128,
     PL_FOR_PATH = 256,
     PL_FOR_CV = 512,
-    PL_FOR_LAUNCH = 1024
+    PL_FOR_LAUNCH = 1024,
+    PL_FOR_REPORT = 2048
 };
 
 typedef enum pl_kind { PL_FLAG, PL_WHOLE, PL_REAL, PL_WORD, PL_CHOICE } pl_kind;

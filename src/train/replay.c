@@ -1,14 +1,13 @@
 /* replay.c: reads a log back: its settings, the shape and hash of its data, and its rounds. */
 #include "train/replay.h"
 
-#include <ctype.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "engine/collective.h"
+#include "trace/lines.h"
 
 #define CHUNKS 64 /* of rows that are hashed at a time */
 
@@ -98,16 +97,6 @@ parley_status pl_order_hash(const pl_team *team, const parley_data *data, uint64
     return PARLEY_OK;
 }
 
-static const char *text_of(const json_t *object, const char *key) {
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
-
-static double number_of(const json_t *object, const char *key) {
-    const json_t *value = json_object_get(object, key);
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
 /* A setting that was given must be the log's; one that was not, or is auto, becomes it. */
 static parley_status take_setting(parley_settings *settings, const pl_setting *row, const json_t *log,
                                   parley_error *error) {
@@ -151,7 +140,7 @@ static parley_status check_data(const char *path, const json_t *start, const par
     const char *const names[] = {"rows", "columns", "nonzeros"};
     const uint64_t ours[] = {pl_all_rows(data), data->x.columns, pl_all_nonzeros(data)};
     for (unsigned i = 0; i < 3; i++) {
-        double theirs = number_of(start, names[i]);
+        double theirs = pl_line_number(start, names[i]);
         if (theirs != (double)ours[i])
             return pl_fail(error, PARLEY_BAD_INPUT,
                            "--replay %s: that run's data had %.0f %s and these have %" PRIu64 "; give the same data",
@@ -159,7 +148,7 @@ static parley_status check_data(const char *path, const json_t *start, const par
     }
     char text[20];
     snprintf(text, sizeof text, PL_FINGERPRINT, (unsigned long long)fingerprint);
-    if (strcmp(text, text_of(start, "fingerprint")) != 0)
+    if (strcmp(text, pl_line_text(start, "fingerprint")) != 0)
         return pl_fail(error, PARLEY_BAD_INPUT,
                        "--replay %s: that run's data had the same shape but other labels, weights or values; give the "
                        "same data",
@@ -169,7 +158,7 @@ static parley_status check_data(const char *path, const json_t *start, const par
 
 static parley_status add_round(pl_replay *replay, uint64_t *room, const json_t *line, const char *path,
                                parley_error *error) {
-    if (number_of(line, "round") != (double)(replay->rounds + 1))
+    if (pl_line_number(line, "round") != (double)(replay->rounds + 1))
         return pl_fail(error, PARLEY_BAD_INPUT, "--replay %s: the line after round %" PRIu64 " is not that of the next",
                        path, replay->rounds);
     if (replay->rounds == *room) {
@@ -182,24 +171,15 @@ static parley_status add_round(pl_replay *replay, uint64_t *room, const json_t *
         replay->objective = objective;
         *room = more;
     }
-    replay->epochs[replay->rounds] = number_of(line, "local_epochs");
-    replay->objective[replay->rounds++] = number_of(line, "objective");
+    replay->epochs[replay->rounds] = pl_line_number(line, "local_epochs");
+    replay->objective[replay->rounds++] = pl_line_number(line, "objective");
     return PARLEY_OK;
 }
 
-/* The next line: NULL at the end, or where the last line was cut short. */
 static json_t *next_line(FILE *file, const char *path, parley_status *status, parley_error *error) {
-    json_error_t fault;
-    int c;
-    while ((c = fgetc(file)) != EOF && isspace(c))
-        continue;
-    if (c == EOF)
-        return NULL;
-    ungetc(c, file);
-    json_t *line = json_loadf(file, JSON_DISABLE_EOF_CHECK, &fault);
-    if (!line && !feof(file))
-        *status = pl_fail(error, PARLEY_BAD_INPUT, "--replay %s: not a log of Parley: %s", path, fault.text);
-    return line;
+    char name[PL_TEXT + 16];
+    snprintf(name, sizeof name, "--replay %s", path);
+    return pl_next_line(file, name, status, error);
 }
 
 static parley_status read_rounds(pl_replay *replay, FILE *file, const char *path, parley_error *error) {
@@ -207,7 +187,7 @@ static parley_status read_rounds(pl_replay *replay, FILE *file, const char *path
     uint64_t room = 0;
     for (json_t *line; status == PARLEY_OK && !replay->ended && (line = next_line(file, path, &status, error));
          json_decref(line)) {
-        const char *event = text_of(line, "event"), *end = text_of(line, "status");
+        const char *event = pl_line_text(line, "event"), *end = pl_line_text(line, "status");
         if (strcmp(event, "round") == 0)
             status = add_round(replay, &room, line, path, error);
         else if (strcmp(event, "stop") == 0) {
@@ -228,7 +208,7 @@ parley_status pl_replay_open(pl_replay *replay, parley_settings *settings, const
     if (!file)
         return pl_fail_file(error, path, "open the log to replay");
     json_t *start = next_line(file, path, &status, error);
-    if (status == PARLEY_OK && strcmp(text_of(start, "event"), "start") != 0)
+    if (status == PARLEY_OK && strcmp(pl_line_text(start, "event"), "start") != 0)
         status =
             pl_fail(error, PARLEY_BAD_INPUT, "--replay %s: not a log of Parley: its first line is no start line", path);
     if (status == PARLEY_OK)

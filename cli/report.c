@@ -1,0 +1,153 @@
+/* report.c: `parley report`: where the time of a run went, as the papers split it. */
+#include "trace/report.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "cli.h"
+
+typedef struct part {
+    const char *name, *note;
+    double seconds;
+} part;
+
+enum { PARTS = 8 };
+
+static void parts_of(const pl_report *report, part parts[PARTS]) {
+    const part all[PARTS] = {{"total", "from the data in memory to the model", report->total},
+                             {"setup", "before the first round", report->setup},
+                             {"compute", "the slowest worker of each round", report->compute},
+                             {"wait", "for it, and for a free core", report->wait},
+                             {"exchange", "from the end of local work to the new v", report->exchange},
+                             {"evaluate", "objective and gap", report->evaluate},
+                             {"rest", "log, decisions", report->rest},
+                             {"overhead", "total less compute", report->overhead}};
+    for (unsigned i = 0; i < PARTS; i++)
+        parts[i] = all[i];
+}
+
+static double percent(const pl_report *report, double seconds) { return 100.0 * seconds / report->total; }
+
+static void print_split(const pl_report *report) {
+    part parts[PARTS];
+    parts_of(report, parts);
+    printf("\n%-12s %10s %8s\n", "", "seconds", "percent");
+    for (unsigned i = 0; i < PARTS; i++)
+        printf("%-12s %10.4f %8.1f   %s\n", parts[i].name, parts[i].seconds, percent(report, parts[i].seconds),
+               parts[i].note);
+    if (isnan(report->needed))
+        return;
+    double left = report->total - report->needed;
+    printf("%-12s %10.4f %8.1f   what computing needs on these cores: processor seconds, spread evenly\n", "needed",
+           report->needed, percent(report, report->needed));
+    printf("%-12s %10.4f %8.1f   total less needed\n", "overhead", left, percent(report, left));
+}
+
+static void print_workers(const pl_report *report) {
+    printf("\n%6s %10s %10s %10s %10s %8s %14s %14s\n", "worker", "compute", "wait", "exchange", "evaluate", "slowest",
+           "bytes sent", "received");
+    for (unsigned k = 0; k < report->workers; k++) {
+        const pl_report_worker *worker = &report->worker[k];
+        char sent[32], received[32];
+        print_count(worker->sent, sent, sizeof sent);
+        print_count(worker->received, received, sizeof received);
+        printf("%6u %10.4f %10.4f %10.4f %10.4f %8llu %14s %14s\n", k, worker->compute, worker->wait, worker->exchange,
+               worker->evaluate, (unsigned long long)worker->slowest, sent, received);
+    }
+}
+
+static void print_ranks(const pl_report *report) {
+    if (isnan(report->needed))
+        return;
+    printf("\n%6s %5s %10s %10s %10s %10s %10s %14s %14s\n", "rank", "host", "local", "cpu", "wait", "exchange",
+           "evaluate", "bytes sent", "received");
+    for (unsigned r = 0; r < report->ranks; r++) {
+        const pl_report_rank *rank = &report->rank[r];
+        char sent[32], received[32];
+        print_count(rank->sent, sent, sizeof sent);
+        print_count(rank->received, received, sizeof received);
+        printf("%6u %5u %10.4f %10.4f %10.4f %10.4f %10.4f %14s %14s\n", r, rank->host, rank->local, rank->cpu,
+               rank->wait, rank->exchange, rank->evaluate, sent, received);
+    }
+}
+
+static int print_report(const pl_report *report) {
+    printf("%s = %s x %s x %s on %s: %u worker%s, %u rank%s of %u thread%s, %u core%s a host\n", report->preset,
+           report->local, report->combine, report->exchange_name, report->engine, report->workers,
+           report->workers == 1 ? "" : "s", report->ranks, report->ranks == 1 ? "" : "s", report->threads,
+           report->threads == 1 ? "" : "s", report->cores, report->cores == 1 ? "" : "s");
+    printf("%s after %llu round%s\n", *report->status ? report->status : "no stop line",
+           (unsigned long long)report->rounds, report->rounds == 1 ? "" : "s");
+    print_split(report);
+    print_workers(report);
+    print_ranks(report);
+    return EXIT_DONE;
+}
+
+static json_t *worker_json(unsigned k, const pl_report_worker *worker) {
+    json_t *one = json_object();
+    json_put(&one, "worker", json_count(k));
+    json_put(&one, "compute", json_number(worker->compute));
+    json_put(&one, "wait", json_number(worker->wait));
+    json_put(&one, "exchange", json_number(worker->exchange));
+    json_put(&one, "evaluate", json_number(worker->evaluate));
+    json_put(&one, "slowest", json_count(worker->slowest));
+    json_put(&one, "bytes_sent", json_count(worker->sent));
+    json_put(&one, "bytes_received", json_count(worker->received));
+    return one;
+}
+
+static json_t *rank_json(unsigned r, const pl_report_rank *rank) {
+    json_t *one = json_object();
+    json_put(&one, "rank", json_count(r));
+    json_put(&one, "host", json_count(rank->host));
+    json_put(&one, "local", json_number(rank->local));
+    json_put(&one, "cpu", json_number(rank->cpu));
+    json_put(&one, "wait", json_number(rank->wait));
+    json_put(&one, "exchange", json_number(rank->exchange));
+    json_put(&one, "evaluate", json_number(rank->evaluate));
+    json_put(&one, "bytes_sent", json_count(rank->sent));
+    json_put(&one, "bytes_received", json_count(rank->received));
+    return one;
+}
+
+static int print_json(const command *command, const pl_report *report) {
+    json_t *object = json_object(), *seconds = json_object(), *percents = json_object(), *workers = json_array(),
+           *ranks = json_array();
+    part parts[PARTS];
+    parts_of(report, parts);
+    for (unsigned i = 0; i < PARTS; i++) {
+        json_put(&seconds, parts[i].name, json_number(parts[i].seconds));
+        json_put(&percents, parts[i].name, json_number(percent(report, parts[i].seconds)));
+    }
+    json_put(&seconds, "needed", json_number(report->needed));
+    json_put(&percents, "needed", json_number(percent(report, report->needed)));
+    for (unsigned k = 0; k < report->workers; k++)
+        json_append(&workers, worker_json(k, &report->worker[k]));
+    for (unsigned r = 0; r < report->ranks; r++)
+        json_append(&ranks, rank_json(r, &report->rank[r]));
+    json_put(&object, "preset", json_string(report->preset));
+    json_put(&object, "engine", json_string(report->engine));
+    json_put(&object, "status", *report->status ? json_string(report->status) : json_null());
+    json_put(&object, "rounds", json_count(report->rounds));
+    json_put(&object, "cores", json_count(report->cores));
+    json_put(&object, "seconds", seconds);
+    json_put(&object, "percent", percents);
+    json_put(&object, "workers", workers);
+    json_put(&object, "ranks", ranks);
+    return json_print(command, object);
+}
+
+int report_run(const arguments *arguments) {
+    const parley_settings *settings = &arguments->settings;
+    pl_report report;
+    parley_error error;
+    if (settings->text == settings->json)
+        pl_fail(&error, PARLEY_BAD_USAGE, "say how to report: --text for tables, or --json");
+    else if (pl_report_read(arguments->operands[0], &report, &error) == PARLEY_OK) {
+        int code = settings->json ? print_json(arguments->command, &report) : print_report(&report);
+        pl_report_free(&report);
+        return code;
+    }
+    return fail(arguments->command, &error);
+}

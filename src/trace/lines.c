@@ -1,0 +1,29 @@
+/* lines.c: see lines.h. */
+#include "trace/lines.h"
+
+#include <ctype.h>
+#include <math.h>
+
+json_t *pl_next_line(FILE *file, const char *name, parley_status *status, parley_error *error) {
+    json_error_t fault;
+    int c;
+    while ((c = fgetc(file)) != EOF && isspace(c))
+        continue;
+    if (c == EOF)
+        return NULL;
+    ungetc(c, file);
+    json_t *line = json_loadf(file, JSON_DISABLE_EOF_CHECK, &fault);
+    if (!line && !feof(file))
+        *status = pl_fail(error, PARLEY_BAD_INPUT, "%s: not a log of Parley: %s", name, fault.text);
+    return line;
+}
+
+const char *pl_line_text(const json_t *line, const char *key) {
+    const char *text = json_string_value(json_object_get(line, key));
+    return text ? text : "";
+}
+
+double pl_line_number(const json_t *line, const char *key) {
+    const json_t *value = json_object_get(line, key);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}

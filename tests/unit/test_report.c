@@ -1,0 +1,114 @@
+/* test_report.c: where the time of a run went, from its log: the parts add up, and each is who's it should be. */
+#define _POSIX_C_SOURCE 200809L /* mkstemp */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "support.h"
+#include "trace/report.h"
+
+static void the_parts_of_a_run_add_up(void **state) {
+    (void)state;
+    parley_data *data = random_data(small);
+    char path[] = "/tmp/parley-report-XXXXXX", words[256];
+    assert_true(close(mkstemp(path)) == 0);
+    for (unsigned ranks = 1; ranks <= 3; ranks++) {
+        snprintf(words, sizeof words, "preset=cocoa+ local=sdca workers=5 gap=0 rounds=6 log=%s", path);
+        parley_settings settings = settings_of(words);
+        outcome outcome = {.data = data, .settings = &settings};
+        pl_report report;
+        parley_error error;
+        double compute = 0;
+        uint64_t slowest = 0, sent = 0, logical = 0;
+        train(&outcome, ranks, 1);
+        assert_done(outcome.status[0], &outcome.error[0]);
+        assert_done(pl_report_read(path, &report, &error), &error);
+        assert_true(report.rounds == 6 && report.workers == 5 && report.ranks == ranks);
+        assert_close(report.total,
+                     report.setup + report.compute + report.wait + report.exchange + report.evaluate + report.rest,
+                     1e-9);
+        assert_close(report.overhead, report.total - report.compute, 1e-12);
+        assert_close(report.compute, outcome.summary[0].compute_seconds, 1e-9);
+        for (unsigned k = 0; k < report.workers; k++) {
+            compute = fmax(compute, report.worker[k].compute);
+            slowest += report.worker[k].slowest;
+            logical += report.worker[k].sent;
+            assert_true(report.worker[k].compute > 0);
+        }
+        for (unsigned r = 0; r < ranks; r++)
+            sent += report.rank[r].sent;
+        assert_true(compute <= report.compute && report.compute < report.total);
+        assert_int_equal(slowest, report.rounds);
+        assert_int_equal(sent, outcome.summary[0].rank_bytes_sent);
+        assert_int_equal(logical, outcome.summary[0].bytes_sent);
+        assert_true(ranks == 1 ? sent == 0 : sent > 0);
+        assert_true(report.needed > 0);
+        pl_report_free(&report);
+        free_models(&outcome);
+    }
+    unlink(path);
+    parley_data_free(data);
+}
+
+static void write_file(const char *path, const char *text) {
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static const char shared_cores[] =
+    "{\"event\":\"start\",\"workers\":3,\"ranks\":3,\"hosts\":[0,0,1],\"cores\":1,\"threads\":1}\n"
+    "{\"event\":\"round\",\"round\":1,\"seconds\":9,\"workers\":[{\"compute\":2,\"wait\":2},{\"compute\":3},{"
+    "\"compute\":"
+    "1}],\"ranks\":[{\"cpu\":1},{\"cpu\":1.5},{\"cpu\":2}]}\n"
+    "{\"event\":\"round\",\"round\":2,\"seconds\":10,\"workers\":[{\"compute\":1},{\"compute\":1},{\"compute\":4}],"
+    "\"ranks\":[{\"cpu\":0.5},{\"cpu\":0.5},{\"cpu\":3}]}\n";
+
+static void what_computing_needs_is_shared_out_over_the_cores_of_a_host(void **state) {
+    (void)state;
+    char path[] = "/tmp/parley-report-XXXXXX";
+    pl_report report;
+    parley_error error;
+    assert_true(close(mkstemp(path)) == 0);
+    write_file(path, shared_cores);
+    assert_done(pl_report_read(path, &report, &error), &error);
+    assert_close(report.needed, 2.5 + 3.0, 1e-12); /* host 0 in the first round, host 1 in the second */
+    assert_close(report.compute, 3.0 + 4.0, 1e-12);
+    assert_close(report.wait, 1.0, 1e-12);
+    assert_close(report.total, 10.0, 1e-12); /* no stop line: up to the last round */
+    assert_true(report.worker[1].slowest == 1 && report.worker[2].slowest == 1);
+    pl_report_free(&report);
+    unlink(path);
+}
+
+static void failed_allocations_are_told(void **state) {
+    (void)state;
+    char path[] = "/tmp/parley-report-XXXXXX";
+    parley_status status = PARLEY_NO_MEMORY;
+    assert_true(close(mkstemp(path)) == 0);
+    write_file(path, shared_cores);
+    for (int64_t n = 0; status != PARLEY_OK && n < 20; n++) {
+        pl_report report;
+        parley_error error = {0};
+        pl_memory_fail_after(n);
+        status = pl_report_read(path, &report, &error);
+        pl_memory_fail_after(-1);
+        assert_true(status == PARLEY_OK || (status == PARLEY_NO_MEMORY && *error.sentence));
+        pl_report_free(&report);
+    }
+    assert_int_equal(status, PARLEY_OK);
+    unlink(path);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_parts_of_a_run_add_up),
+        cmocka_unit_test(what_computing_needs_is_shared_out_over_the_cores_of_a_host),
+        cmocka_unit_test(failed_allocations_are_told),
+    };
+    return cmocka_run_group_tests_name("report", tests, NULL, NULL);
+}
