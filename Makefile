@@ -24,6 +24,7 @@ check:
 
 bench: build
 	@tools/deps.sh bench
+	@cmake --build $(BUILD) --parallel $(JOBS) --target bench_programs -- --no-print-directory -s
 	@$(BUILD)/venv/bin/python bench/run.py $(BUILD)/parley
 
 fuzz:

@@ -20,6 +20,7 @@ sys.dont_write_bytecode = True
 
 from averaging import table_averaging
 from classes import table_classes
+from exchange import table_exchange
 from fits import table_certificate, table_memory, table_model, table_read, table_solve, table_threads
 from harness import Bench, markdown
 from lassos import table_lasso, table_path
@@ -41,6 +42,7 @@ TABLES = {
     "online": table_online,
     "averaging": table_averaging,
     "local": table_local,
+    "exchange": table_exchange,
 }
 
 
