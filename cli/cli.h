@@ -49,7 +49,7 @@ parley_status fit_check(const parley_settings *settings, const char *data_path, 
 parley_status fit_open(const parley_settings *settings, pl_engine **out, parley_error *error);
 /* Reports by `report`, on the first rank, or the failure, on the rank that speaks; closes the engine (NULL: it was not
  * opened) and returns the exit code. */
-int fit_end(const command *command, pl_engine *engine, parley_status status, const parley_error *error,
+int fit_end(const command *command, pl_engine *engine, parley_status status, parley_error *error,
             int (*report)(const void *run), int (*code)(const void *run), const void *run);
 /* What the first rank writes; the others wait for it, and fail if it fails. */
 parley_status fit_save(pl_engine *engine, parley_status (*save)(const void *run, parley_error *error), const void *run,

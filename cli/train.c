@@ -104,7 +104,7 @@ parley_status fit_save(pl_engine *engine, parley_status (*save)(const void *run,
     return status == PARLEY_OK ? pl_barrier(engine, error) : status;
 }
 
-int fit_end(const command *command, pl_engine *engine, parley_status status, const parley_error *error,
+int fit_end(const command *command, pl_engine *engine, parley_status status, parley_error *error,
             int (*report)(const void *run), int (*code)(const void *run), const void *run) {
     bool first = !engine || engine->rank == 0;
     if (status != PARLEY_OK && engine)

@@ -334,11 +334,12 @@ static double now(pl_engine *engine) {
     return pl_now();
 }
 
-static void fail(pl_engine *engine, const parley_error *error) {
+static void fail(pl_engine *engine, parley_error *error) {
     cluster *this = (cluster *)engine;
     if (!this->watch)
         return;
     pl_watch_fail(this->watch, error);
+    pl_watch_failed(this->watch, error);
     engine->speaker = pl_watch_speaker(this->watch);
 }
 

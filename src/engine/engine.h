@@ -53,9 +53,9 @@ typedef struct pl_engine_type {
      * one that waits lets another in. */
     parley_status (*converse)(pl_engine *engine, pl_task task, void *context, unsigned tasks, parley_error *error);
     double (*now)(pl_engine *engine);
-    /* Tells all ranks that this one cannot go on: every take that waits, here and elsewhere, ends with this sentence.
-     */
-    void (*fail)(pl_engine *engine, const parley_error *error);
+    /* Tells all ranks that this one cannot go on: every take that waits, here and elsewhere, ends with this sentence;
+     * or with that of a failure which came first, which `error` becomes then. */
+    void (*fail)(pl_engine *engine, parley_error *error);
     void (*close)(pl_engine *engine);
 } pl_engine_type;
 

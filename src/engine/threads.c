@@ -239,11 +239,12 @@ static double now(pl_engine *engine) {
     return pl_now();
 }
 
-static void fail(pl_engine *engine, const parley_error *error) {
+static void fail(pl_engine *engine, parley_error *error) {
     hub *hub = ((threads_engine *)engine)->hub;
     pthread_mutex_lock(&hub->mutex);
     if (!hub->failed)
         hub->failure = *error;
+    *error = hub->failure;
     hub->failed = true;
     pthread_cond_broadcast(&hub->arrived);
     pthread_mutex_unlock(&hub->mutex);
