@@ -93,6 +93,12 @@ void pl_span_free(pl_span *span) {
     *span = (pl_span){0};
 }
 
+void pl_span_drop(const pl_span *span, uint64_t bytes) {
+    bytes = (bytes < span->bytes ? bytes : span->bytes) & ~(HUGE_PAGE - 1);
+    if (span->data && bytes > 0)
+        madvise(span->data, bytes, MADV_DONTNEED);
+}
+
 uint64_t pl_peak_bytes(void) {
     unsigned long long kilobytes = 0;
     char line[256];

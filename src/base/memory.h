@@ -28,6 +28,8 @@ typedef struct pl_span {
 bool pl_span_reserve(pl_span *span, uint64_t bytes); /* grows to at least `bytes`; false: out of memory */
 void pl_span_trim(pl_span *span, uint64_t bytes);    /* gives back all above `bytes` */
 void pl_span_free(pl_span *span);
+/* Gives back the pages that lie wholly below `bytes`; what was in them is lost. */
+void pl_span_drop(const pl_span *span, uint64_t bytes);
 
 /* Peak resident memory of this process so far. */
 uint64_t pl_peak_bytes(void);

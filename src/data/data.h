@@ -31,8 +31,29 @@ typedef struct pl_part {
 typedef struct pl_deal {
     uint64_t rows, nonzeros; /* of all ranks */
     unsigned workers, lanes;
-    pl_part *parts; /* of this rank: hosted workers x lanes, in numbers of its own rows */
+    pl_part *parts;   /* of this rank: hosted workers x lanes, in numbers of its own rows */
+    pl_range *ranges; /* what they point into; NULL: somebody else's */
+    /* Where all rows are, in the order of rows; none where nobody asks. */
+    struct pl_piece *pieces;
+    uint64_t count;
 } pl_deal;
+
+/* A run of rows that one rank read. */
+typedef struct pl_piece {
+    uint64_t begin, end; /* rows of the whole */
+    uint64_t first;      /* number of row `begin` among those that the rank holds */
+    uint64_t before;     /* rows and non-zeros of all rows before it */
+    unsigned rank;
+} pl_piece;
+
+/* How rows lie on the ranks that read them, while they have not been dealt. */
+typedef struct pl_spread {
+    unsigned rank;           /* this one */
+    uint64_t rows, nonzeros; /* of all ranks */
+    bool weighted, valued;   /* some rank has weights, or values other than 1 */
+    uint64_t count;
+    pl_piece *pieces; /* of all ranks, in the order of rows */
+} pl_spread;
 
 typedef struct pl_format pl_format;
 extern const pl_format *const pl_formats[];
@@ -43,7 +64,9 @@ struct parley_data {
     pl_matrix x;
     const double *label;  /* rows, as in the file */
     const double *weight; /* rows, or NULL: all 1 */
-    const pl_deal *deal;  /* each rank holds the rows of its own workers; NULL: every rank holds all rows */
+    const pl_deal *deal;  /* each rank holds the rows of its own workers */
+    pl_spread *spread;    /* or those that it read; both NULL: every rank holds all rows */
+    pl_deal *own_deal;    /* `deal`, where it is freed with the data */
     char *path;           /* for messages */
     uint64_t file_bytes;
     bool from_cache;
@@ -56,10 +79,18 @@ struct parley_data {
 };
 
 /* Rows and non-zeros of all ranks together. */
-static inline uint64_t pl_all_rows(const parley_data *data) { return data->deal ? data->deal->rows : data->x.rows; }
-static inline uint64_t pl_all_nonzeros(const parley_data *data) {
-    return data->deal ? data->deal->nonzeros : data->x.nonzeros;
+static inline uint64_t pl_all_rows(const parley_data *data) {
+    return data->deal ? data->deal->rows : data->spread ? data->spread->rows : data->x.rows;
 }
+static inline uint64_t pl_all_nonzeros(const parley_data *data) {
+    return data->deal ? data->deal->nonzeros : data->spread ? data->spread->nonzeros : data->x.nonzeros;
+}
+/* Are there rows that this rank does not hold? */
+static inline bool pl_is_parted(const parley_data *data) { return data->deal || data->spread; }
+/* The number in the whole of a row that this rank holds, while rows are not dealt. */
+uint64_t pl_whole_row(const parley_data *data, uint64_t row);
+void pl_spread_free(pl_spread *spread);
+void pl_deal_free(pl_deal *deal);
 
 /* How an input is to be read; zero-initialised: by its content and with the defaults of the settings. */
 typedef void (*pl_tell)(void *user, const char *sentence);

@@ -213,15 +213,43 @@ void parley_data_free(parley_data *data) {
     pl_names_free(&data->names);
     pl_names_free(&data->classes);
     pl_container_close(data->container);
+    pl_spread_free(data->spread);
+    pl_deal_free(data->own_deal);
     pl_free(data->path);
     pl_free(data);
+}
+
+void pl_spread_free(pl_spread *spread) {
+    if (spread)
+        pl_free(spread->pieces);
+    pl_free(spread);
+}
+
+void pl_deal_free(pl_deal *deal) {
+    if (!deal)
+        return;
+    pl_free(deal->parts);
+    pl_free(deal->ranges);
+    pl_free(deal->pieces);
+    pl_free(deal);
+}
+
+uint64_t pl_whole_row(const parley_data *data, uint64_t row) {
+    const pl_spread *spread = data->spread;
+    for (uint64_t p = 0; spread && p < spread->count; p++) {
+        const pl_piece *piece = &spread->pieces[p];
+        if (piece->rank == spread->rank && row >= piece->first && row - piece->first < piece->end - piece->begin)
+            return piece->begin + (row - piece->first);
+    }
+    return row;
 }
 
 uint64_t pl_data_bytes(const parley_data *data) {
     uint64_t rows = (data->x.rows + 1) * sizeof(uint64_t) + data->x.rows * sizeof(double);
     uint64_t weights = data->weight ? data->x.rows * sizeof(double) : 0;
     uint64_t names = data->names.count ? (data->names.count + 1) * 8 + data->names.start[data->names.count] : 0;
-    return rows + weights + names + data->x.nonzeros * (sizeof(uint32_t) + (data->x.value ? sizeof(float) : 0));
+    uint64_t entries = data->x.index ? data->x.nonzeros : 0;
+    return rows + weights + names + entries * (sizeof(uint32_t) + (data->x.value ? sizeof(float) : 0));
 }
 
 typedef struct weights {

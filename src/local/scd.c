@@ -26,6 +26,7 @@
 #define SMALL_SET 5.0      /* or this times their share of the non-zeros: small sets cost next to nothing */
 #define MOST_PACE 2.0      /* as far as the last change of the penalty: beyond, a line says little */
 #define READING 0.4        /* a pass that only reads, against one that steps */
+#define START_ROWS 4096    /* of all workers, that are added up at a time */
 
 static void solve_task(void *context, unsigned k) {
     pl_scd *this = context;
@@ -194,31 +195,60 @@ static double evaluate_passes(const pl_local *local) {
     return this->solved ? 0.0 : READING * this->share;
 }
 
+/* worker->change = A_k w_k. */
+static void multiply_task(void *context, unsigned k) {
+    pl_scd *this = context;
+    pl_scd_worker *worker = &this->workers[k];
+    const pl_matrix *x = this->x;
+    memset(worker->change, 0, x->columns * sizeof *worker->change);
+    for (uint64_t n = 0; n < worker->count; n++) {
+        uint64_t j = worker->column[n], begin = x->start[j];
+        if (j == x->rows || this->w[j] == 0)
+            continue;
+        pl_sparse_add(x->index + begin, x->value ? x->value + begin : NULL, x->start[j + 1] - begin,
+                      this->w[j] * pl_column_scale(this->glm, j), worker->change);
+    }
+}
+
+/* v = sum_k worker->change, in tree order. */
+static parley_status add_changes(const pl_scd *this, double *v, parley_error *error) {
+    uint64_t rows = this->x->columns, hosted = this->team->hosted;
+    double *part;
+    if (this->team->workers == 1 && this->team->engine->ranks == 1) {
+        memcpy(v, this->workers[0].change, rows * sizeof *v);
+        return PARLEY_OK;
+    }
+    parley_status status = pl_take(&part, hosted * START_ROWS, sizeof *part, "the start", error);
+    for (uint64_t i = 0; i < rows && status == PARLEY_OK; i += START_ROWS) {
+        uint64_t count = rows - i < START_ROWS ? rows - i : START_ROWS;
+        for (uint64_t k = 0; k < hosted; k++)
+            memcpy(part + k * count, this->workers[k].change + i, count * sizeof *part);
+        status = pl_team_sum(this->team, part, (unsigned)count, v + i, error);
+    }
+    pl_free(part);
+    return status;
+}
+
 static parley_status start(pl_local *local, const double *w, double *v, parley_error *error) {
     pl_scd *this = (pl_scd *)local;
     const pl_matrix *x = this->x;
-    (void)error;
-    memset(v, 0, x->columns * sizeof *v);
-    for (uint64_t j = 0; j < x->rows; j++)
-        if (w[j] != 0) {
-            uint64_t begin = x->start[j];
-            pl_sparse_add(x->index + begin, x->value ? x->value + begin : NULL, x->start[j + 1] - begin,
-                          w[j] * pl_column_scale(this->glm, j), v);
-        }
-    if (this->glm->intercept == PL_PENALISED)
-        for (uint64_t i = 0; i < x->columns; i++)
-            v[i] += w[x->rows];
+    pl_engine *engine = this->team->engine;
     for (unsigned k = 0; k < this->team->hosted; k++) {
         pl_scd_worker *worker = &this->workers[k];
         worker->offset = 0;
         for (uint64_t n = 0; n < worker->count; n++)
             this->w[worker->column[n]] = w[worker->column[n]];
     }
+    engine->type->run(engine, multiply_task, this, this->team->hosted);
+    parley_status status = add_changes(this, v, error);
+    if (this->glm->intercept == PL_PENALISED)
+        for (uint64_t i = 0; i < x->columns; i++)
+            v[i] += w[x->rows];
     this->b = this->glm->intercept == PL_FREE ? w[x->rows] : 0.0;
     this->objective = INFINITY;
     this->l1_then = this->l1_before = this->l1_last = 0;
     this->rows_known = this->columns_known = this->penalty_known = this->renewed = this->predicting = false;
-    return PARLEY_OK;
+    return status;
 }
 
 /* u does not depend on the penalty: no pass over the data is made before the next round. */

@@ -27,7 +27,7 @@ static parley_status balance(classes *classes, pl_engine *engine, const parley_d
     for (uint64_t i = 0; i < data->x.rows; i++)
         if (!data->weight || data->weight[i] > 0)
             rows[class_of(classes, data->label[i])]++;
-    if (data->deal) {
+    if (pl_is_parted(data)) {
         status = pl_sum_workers(engine, engine->ranks, rows, classes->count, sums, error);
         memcpy(rows, sums, sizeof rows);
     }

@@ -55,15 +55,21 @@ uint64_t pl_columns_bytes(const pl_matrix *x) {
     return (x->columns + 1) * sizeof(uint64_t) + x->nonzeros * (x->value ? 8 : 4);
 }
 
+parley_status pl_columns_check(uint64_t rows, parley_error *error) {
+    if (rows <= UINT32_MAX)
+        return PARLEY_OK;
+    return pl_fail(error, PARLEY_BAD_INPUT,
+                   "%llu rows are too many to work by columns; use a preset that works by rows",
+                   (unsigned long long)rows);
+}
+
 parley_status pl_columns_open(pl_columns *columns, pl_engine *engine, const pl_matrix *x, parley_error *error) {
     transposing of = {.x = x, .tasks = engine->threads < MOST_TASKS ? engine->threads : MOST_TASKS};
     *columns = (pl_columns){0};
-    if (x->rows > UINT32_MAX)
-        return pl_fail(error, PARLEY_BAD_INPUT,
-                       "%llu rows are too many to work by columns; use a preset that works "
-                       "by rows",
-                       (unsigned long long)x->rows);
-    parley_status status = pl_take(&of.next, of.tasks * x->columns, sizeof *of.next, "the matrix by columns", error);
+    parley_status status = pl_columns_check(x->rows, error);
+    if (status != PARLEY_OK)
+        return status;
+    status = pl_take(&of.next, of.tasks * x->columns, sizeof *of.next, "the matrix by columns", error);
     if (status != PARLEY_OK)
         return status;
     if (!pl_span_reserve(&columns->start, (x->columns + 1) * sizeof(uint64_t)) ||
@@ -79,6 +85,7 @@ parley_status pl_columns_open(pl_columns *columns, pl_engine *engine, const pl_m
     place(&of, columns->start.data);
     engine->type->run(engine, scatter_task, &of, of.tasks);
     columns->x = (pl_matrix){x->columns, x->rows, x->nonzeros, columns->start.data, of.index, of.value};
+    columns->shape = columns->x;
     pl_free(of.next);
     return PARLEY_OK;
 }
@@ -87,5 +94,6 @@ void pl_columns_close(pl_columns *columns) {
     pl_span_free(&columns->start);
     pl_span_free(&columns->index);
     pl_span_free(&columns->value);
+    pl_span_free(&columns->starts);
     *columns = (pl_columns){0};
 }

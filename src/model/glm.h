@@ -46,6 +46,9 @@ typedef struct pl_glm {
 /* Fills in what the labels decide: loss, classes and their labels, alike on all ranks (labels.c). */
 parley_status pl_glm_read_labels(pl_glm *glm, pl_engine *engine, const char *loss, parley_error *error);
 
+/* The rows are these now, in another order; the problem stays. */
+parley_status pl_glm_move(pl_glm *glm, const parley_data *data, parley_error *error);
+
 /* Fills in what the labels decide, alike on all ranks. */
 parley_status pl_glm_open(pl_glm *glm, pl_engine *engine, const parley_data *data, const parley_settings *settings,
                           parley_error *error);

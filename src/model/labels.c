@@ -6,6 +6,7 @@
 #include "engine/collective.h"
 #include "math/softmax.h"
 #include "model/glm.h"
+#include "model/spread.h"
 
 #define LABEL_KINDS                                                                                                    \
     PL_LABEL_KINDS /* more distinct labels than this are real numbers, unless the loss says otherwise                  \
@@ -86,27 +87,64 @@ static const pl_loss *choose_loss(const double *kinds, unsigned count) {
     return count <= 2 ? &pl_loss_logistic : &pl_loss_squared;
 }
 
-static parley_status keep_classes(pl_glm *glm, const double *kinds, unsigned count, parley_error *error) {
+static parley_status number_rows(pl_glm *glm, parley_error *error) {
     uint64_t rows = glm->data->x.rows;
+    parley_status status = pl_take(&glm->class_of, rows, sizeof *glm->class_of, "the rows' classes", error);
+    for (uint64_t i = 0; i < rows && status == PARLEY_OK; i++)
+        glm->class_of[i] = (uint16_t)place(glm->labels, (unsigned)glm->classes, glm->data->label[i]);
+    return status;
+}
+
+static parley_status keep_classes(pl_glm *glm, const double *kinds, unsigned count, parley_error *error) {
     parley_status status = pl_take(&glm->labels, count, sizeof *glm->labels, "the classes", error);
-    if (status == PARLEY_OK)
-        status = pl_take(&glm->class_of, rows, sizeof *glm->class_of, "the rows' classes", error);
     if (status != PARLEY_OK)
         return status;
     glm->classes = count;
     memcpy(glm->labels, kinds, count * sizeof *kinds);
-    for (uint64_t i = 0; i < rows; i++)
-        glm->class_of[i] = (uint16_t)place(kinds, count, glm->data->label[i]);
-    return PARLEY_OK;
+    return number_rows(glm, error);
 }
 
-static parley_status check_counts(const parley_data *data, const pl_loss *loss, parley_error *error) {
+parley_status pl_glm_move(pl_glm *glm, const parley_data *data, parley_error *error) {
+    bool numbered = glm->class_of != NULL;
+    pl_free(glm->class_of);
+    glm->class_of = NULL;
+    glm->data = data;
+    return numbered ? number_rows(glm, error) : PARLEY_OK;
+}
+
+/* Of the rows that the ranks found, each with its label, that which comes first. */
+static parley_status agree_first(pl_engine *engine, double found[2], parley_error *error) {
+    double *all;
+    uint64_t *bounds;
+    parley_status status = pl_take(&bounds, engine->ranks + 1, sizeof *bounds, "labels", error);
+    if (status != PARLEY_OK)
+        return status;
+    status = pl_gather_lists(engine, found, 2, &all, bounds, error);
+    for (unsigned r = 0; r < engine->ranks && status == PARLEY_OK; r++)
+        if (all[2 * r] < found[0])
+            memcpy(found, all + 2 * r, 2 * sizeof *found);
+    pl_free(all);
+    pl_free(bounds);
+    return status;
+}
+
+static parley_status check_counts(pl_engine *engine, const parley_data *data, const pl_loss *loss,
+                                  parley_error *error) {
+    double found[2] = {INFINITY, 0}; /* row and label */
+    parley_status status = PARLEY_OK;
     for (uint64_t i = 0; i < data->x.rows && loss->counts; i++)
-        if (data->label[i] < 0)
-            return pl_fail(error, PARLEY_BAD_INPUT,
-                           "%s: row %llu has label %.17g; loss %s takes labels from 0 up, --loss squared takes any",
-                           data->path, (unsigned long long)i + 1, data->label[i], loss->name);
-    return PARLEY_OK;
+        if (data->label[i] < 0) {
+            found[0] = (double)pl_whole_row(data, i);
+            found[1] = data->label[i];
+            break;
+        }
+    if (pl_is_parted(data) && loss->counts)
+        status = agree_first(engine, found, error);
+    if (status == PARLEY_OK && isfinite(found[0]))
+        return pl_fail(error, PARLEY_BAD_INPUT,
+                       "%s: row %llu has label %.17g; loss %s takes labels from 0 up, --loss squared takes any",
+                       data->path, (unsigned long long)found[0] + 1, found[1], loss->name);
+    return status;
 }
 
 parley_status pl_glm_read_labels(pl_glm *glm, pl_engine *engine, const char *loss, parley_error *error) {
@@ -118,7 +156,7 @@ parley_status pl_glm_read_labels(pl_glm *glm, pl_engine *engine, const char *los
         if (!glm->loss)
             return pl_fail(error, PARLEY_BAD_USAGE, "there is no loss %s", loss);
         if (glm->loss->labels == PL_LABELS_REAL)
-            return check_counts(data, glm->loss, error);
+            return check_counts(engine, data, glm->loss, error);
     }
     unsigned most = open ? LABEL_KINDS : PL_MOST_CLASSES;
     unsigned count = distinct_labels(data->label, data->x.rows, kinds, 0, most);

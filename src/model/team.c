@@ -1,80 +1,10 @@
-/* team.c: dealing rows. With one worker rows stay in order: solvers shuffle within a shard themselves. With more,
- * blocks of rows are shuffled first, because files sorted by label would give each worker one label only. */
+/* team.c: the workers of a run, and sums over what they hold. */
 #include "model/team.h"
 
 #include <string.h>
 
-#include "base/random.h"
 #include "engine/collective.h"
-
-#define BLOCKS_PER_WORKER 64
-#define DEAL_STREAM 0x6465616cu /* stream number of the deal, apart from any worker's */
-
-/* Blocks of rows in the order in which they are dealt. */
-typedef struct deck {
-    uint64_t block_rows, blocks;
-    uint64_t *order;
-} deck;
-
-static parley_status shuffle_deck(deck *deck, uint64_t rows, unsigned workers, uint64_t seed, parley_error *error) {
-    uint64_t blocks = workers == 1 ? 1 : (uint64_t)workers * BLOCKS_PER_WORKER;
-    deck->block_rows = (rows + blocks - 1) / blocks;
-    deck->blocks = (rows + deck->block_rows - 1) / deck->block_rows;
-    parley_status status = pl_take(&deck->order, deck->blocks, sizeof *deck->order, "shards", error);
-    if (status != PARLEY_OK)
-        return status;
-    for (uint64_t b = 0; b < deck->blocks; b++)
-        deck->order[b] = b;
-    pl_stream stream = pl_stream_make(seed, DEAL_STREAM, workers);
-    pl_shuffle(&stream, deck->order, deck->blocks);
-    return PARLEY_OK;
-}
-
-static pl_range block_range(const deck *deck, const pl_matrix *x, uint64_t b) {
-    uint64_t begin = deck->order[b] * deck->block_rows;
-    uint64_t end = begin + deck->block_rows;
-    return (pl_range){begin, end < x->rows ? end : x->rows};
-}
-
-/* First row of [begin, end) by which the dealt cost reaches `due`. A row costs its non-zeros plus one. */
-static uint64_t cut_row(const pl_matrix *x, pl_range range, uint64_t dealt, uint64_t due) {
-    uint64_t low = range.begin, high = range.end;
-    while (low < high) {
-        uint64_t mid = low + (high - low) / 2;
-        uint64_t cost = x->start[mid] - x->start[range.begin] + (mid - range.begin);
-        if (dealt + cost < due)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
-}
-
-/* Cuts the deck into `parts` consecutive parts of equal cost; keeps those in [first, first + kept). */
-static void cut_deck(const deck *deck, const pl_matrix *x, uint64_t parts, uint64_t first, uint64_t kept, pl_part *part,
-                     pl_range *ranges) {
-    uint64_t cost = x->nonzeros + x->rows, dealt = 0, p = 0;
-    for (uint64_t b = 0; b < deck->blocks; b++)
-        for (pl_range left = block_range(deck, x, b); left.begin < left.end;) {
-            uint64_t due = p + 1 == parts ? UINT64_MAX : (uint64_t)((double)cost * (double)(p + 1) / (double)parts);
-            uint64_t cut = cut_row(x, left, dealt, due);
-            if (cut > left.begin) {
-                if (p >= first && p < first + kept) {
-                    pl_part *mine = &part[p - first];
-                    if (mine->count == 0)
-                        mine->ranges = ranges;
-                    *ranges++ = (pl_range){left.begin, cut};
-                    mine->count++;
-                    mine->rows += cut - left.begin;
-                    mine->nonzeros += x->start[cut] - x->start[left.begin];
-                }
-                dealt += x->start[cut] - x->start[left.begin] + (cut - left.begin);
-            }
-            left.begin = cut;
-            if (left.begin < left.end || dealt >= due)
-                p++;
-        }
-}
+#include "model/deck.h"
 
 static void weigh(pl_team *team, const double *weight) {
     for (unsigned k = 0; k < team->hosted; k++)
@@ -107,16 +37,22 @@ static parley_status gather_team(pl_team *team, pl_engine *engine, unsigned work
 }
 
 static parley_status deal_rows(pl_team *team, const pl_matrix *x, parley_error *error) {
-    deck deck;
-    parley_status status = shuffle_deck(&deck, x->rows, team->workers, team->seed, error);
+    pl_deck deck;
+    uint64_t parts = (uint64_t)team->hosted * team->lanes;
+    parley_status status = pl_deck_open(&deck, x->rows, team->workers, team->lanes, team->seed, error);
     if (status != PARLEY_OK)
         return status;
-    uint64_t parts = (uint64_t)team->workers * team->lanes;
-    status = pl_take(&team->ranges, deck.blocks + parts, sizeof *team->ranges, "shards", error);
-    if (status == PARLEY_OK)
-        cut_deck(&deck, x, parts, (uint64_t)team->first * team->lanes, (uint64_t)team->hosted * team->lanes,
-                 team->parts, team->ranges);
-    pl_free(deck.order);
+    status = pl_take(&team->ranges, deck.blocks + deck.parts, sizeof *team->ranges, "shards", error);
+    if (status == PARLEY_OK) {
+        pl_deck_cut(&deck, x);
+        pl_deck_parts(&deck, (uint64_t)team->first * team->lanes, parts, team->parts, team->ranges);
+    }
+    for (uint64_t p = 0; p < parts && status == PARLEY_OK; p++)
+        for (uint64_t r = 0; r < team->parts[p].count; r++) {
+            pl_range range = team->parts[p].ranges[r];
+            team->parts[p].nonzeros += x->start[range.end] - x->start[range.begin];
+        }
+    pl_deck_close(&deck);
     return status;
 }
 

@@ -93,10 +93,13 @@ static void slope_row(const void *context, uint64_t i, double *sums) {
 
 /* The least lambda at which w = 0 is optimal. */
 static parley_status largest_lambda(pl_run *run, double *lambda, parley_error *error) {
-    const pl_glm *glm = &run->glm;
+    pl_glm rows = run->glm; /* on rows, also where the solver works by columns */
+    const pl_glm *glm = &rows;
+    const pl_team *team = run->all_rows ? &run->row_team : &run->team;
     uint64_t classes = glm->classes;
     slopes slopes = {.glm = glm};
     double *gradient = NULL, none;
+    rows.data = run->all_rows ? run->dealt : run->data;
     parley_status status = pl_take(&slopes.a, glm->data->x.rows * classes, sizeof(double), "the path", error);
     if (status == PARLEY_OK)
         status = pl_take(&slopes.z, 2 * classes, sizeof(double), "the path", error);
@@ -106,9 +109,9 @@ static parley_status largest_lambda(pl_run *run, double *lambda, parley_error *e
     if (status == PARLEY_OK)
         status = pl_take(&gradient, glm->size, sizeof *gradient, "the path", error);
     if (status == PARLEY_OK)
-        status = pl_total_rows(&run->team, slope_row, &slopes, 1, &none, error);
+        status = pl_total_rows(team, slope_row, &slopes, 1, &none, error);
     if (status == PARLEY_OK)
-        status = pl_weighted_rows(glm, &run->team, slopes.a, gradient, error);
+        status = pl_weighted_rows(glm, team, slopes.a, gradient, error);
     if (status == PARLEY_OK) {
         *lambda = pl_largest(glm, gradient, 0, glm->size) / fmax(glm->l1_ratio, LEAST_RATIO);
         if (!(*lambda > 0))

@@ -52,7 +52,7 @@ parley_status pl_fingerprint(pl_engine *engine, const parley_data *data, uint64_
     for (unsigned c = 0; c < CHUNKS; c++)
         sum += hashing.sums[c];
     *out = sum;
-    if (!data->deal) /* every rank sees all rows */
+    if (!pl_is_parted(data)) /* every rank sees all rows */
         return PARLEY_OK;
     double parts[4], sums[4] = {0}; /* 16 bits each, which doubles add exactly */
     for (unsigned p = 0; p < 4; p++)

@@ -46,6 +46,8 @@ typedef struct pl_run {
     const parley_data *data;   /* those to train on */
     parley_data weighted;      /* the same with class weights, where there are any */
     double *class_weight;      /* of each row, then */
+    parley_data *dealt;        /* rows of this rank's workers, where they lay on other ranks */
+    parley_data *all_rows;     /* by columns, then: every row but for its entries */
     parley_settings *settings; /* resolved */
     parley_settings *later;    /* of a method that follows: as they were asked for, and `settings` from then on */
     parley_settings *recorded; /* what the model is told: of the first method */
@@ -56,6 +58,7 @@ typedef struct pl_run {
     pl_team team;
     pl_columns by_column; /* and the deal of columns, where the solver asks for them */
     pl_team columns;
+    pl_team row_team; /* by columns: the team of `dealt` */
     pl_local *local;
     pl_combine *combine;
     pl_exchange *exchange;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/spread.h"
 #include "train/run.h"
 #include "train/stream.h"
 
@@ -68,18 +69,55 @@ static uint64_t choose_lanes(const pl_run *run, uint64_t workers) {
     return lanes < 1 ? 1 : lanes;
 }
 
+/* Rows that lie on the ranks that read them go to those that work on them. */
+static parley_status deal(pl_run *run, parley_error *error) {
+    const parley_settings *settings = run->settings;
+    parley_status status = pl_deal_rows(run->engine, run->data, (unsigned)settings->workers, (unsigned)settings->lanes,
+                                        settings->seed, &run->dealt, error);
+    if (status != PARLEY_OK)
+        return status;
+    run->data = run->dealt;
+    pl_free(run->class_weight); /* the rows took it with them */
+    run->class_weight = NULL;
+    return pl_glm_move(&run->glm, run->data, error);
+}
+
+/* The matrix by columns, and the deal of these. */
+static parley_status open_columns(pl_run *run, parley_error *error) {
+    unsigned workers = (unsigned)run->settings->workers, lanes = (unsigned)run->settings->lanes;
+    uint64_t seed = run->settings->seed;
+    parley_status status =
+        run->dealt ? pl_columns_collect(&run->by_column, run->engine, run->dealt, workers, lanes, seed, error)
+                   : pl_columns_open(&run->by_column, run->engine, &run->data->x, error);
+    return status == PARLEY_OK
+               ? pl_team_deal(&run->columns, run->engine, &run->by_column.shape, workers, lanes, seed, error)
+               : status;
+}
+
+/* Of dealt rows each rank gets the columns of its workers, and of every row what is not an entry: from here on rows are
+ * numbered as in the whole. The rows themselves stay, with a team of their own. */
+static parley_status turn_to_columns(pl_run *run, parley_error *error) {
+    double *norm2;
+    parley_status status = open_columns(run, error);
+    if (status == PARLEY_OK)
+        status = pl_columns_rows(run->engine, run->dealt, run->glm.norm2, &run->all_rows, &norm2, error);
+    if (status != PARLEY_OK)
+        return status;
+    pl_free(run->glm.norm2);
+    run->glm.norm2 = norm2;
+    run->data = run->glm.data = run->all_rows;
+    run->row_team = run->team;
+    run->team = (pl_team){0};
+    return pl_team_open(&run->team, run->engine, run->data, run->row_team.workers, run->row_team.lanes,
+                        run->row_team.seed, error);
+}
+
 static parley_status choose_team(pl_run *run, parley_error *error) {
     parley_settings *settings = run->settings;
     if (!settings->workers)
         settings->workers =
             (uint64_t)run->engine->ranks * (settings->worker_per == PL_PER_CORE ? run->engine->threads : 1);
     bool by_columns = run->method.local->by_columns;
-    if (by_columns && run->data->deal)
-        return pl_fail(
-            error, PARLEY_BAD_USAGE,
-            "local solver %s works by columns, for which every rank must hold all rows; use --local sdca, or "
-            "one process",
-            run->method.local->name);
     uint64_t items = by_columns ? run->data->x.columns : pl_all_rows(run->data);
     if (settings->workers > items)
         return pl_fail(error, PARLEY_BAD_USAGE, "--workers %llu: there are only %llu %s to deal out",
@@ -88,16 +126,16 @@ static parley_status choose_team(pl_run *run, parley_error *error) {
     if (!settings->lanes)
         settings->lanes = choose_lanes(run, settings->workers);
     unsigned workers = (unsigned)settings->workers, lanes = (unsigned)settings->lanes;
-    parley_status status = pl_team_open(&run->team, run->engine, run->data, workers, lanes, settings->seed, error);
-    if (status == PARLEY_OK && by_columns)
-        status = pl_columns_open(&run->by_column, run->engine, &run->data->x, error);
-    if (status == PARLEY_OK && by_columns)
-        status = pl_team_deal(&run->columns, run->engine, &run->by_column.x, workers, lanes, settings->seed, error);
+    parley_status status = run->data->spread ? deal(run, error) : PARLEY_OK;
+    if (status != PARLEY_OK)
+        return status;
+    status = pl_team_open(&run->team, run->engine, run->data, workers, lanes, settings->seed, error);
+    if (status == PARLEY_OK && by_columns && !run->dealt)
+        status = open_columns(run, error);
     return status;
 }
 
 static void describe(pl_run *run, uint64_t bytes) {
-    const pl_matrix *x = &run->data->x;
     const pl_method *method = &run->method;
     const parley_settings *settings = run->settings;
     bool automatic = strcmp(settings->preset, "auto") == 0, open_loss = strcmp(settings->loss, "auto") == 0;
@@ -106,8 +144,8 @@ static void describe(pl_run *run, uint64_t bytes) {
              method->exchange->name);
         return;
     }
-    tell(run, "data: %llu rows, %llu columns, %llu non-zeros", (unsigned long long)x->rows,
-         (unsigned long long)x->columns, (unsigned long long)x->nonzeros);
+    tell(run, "data: %llu rows, %llu columns, %llu non-zeros", (unsigned long long)pl_all_rows(run->data),
+         (unsigned long long)run->data->x.columns, (unsigned long long)pl_all_nonzeros(run->data));
     if (run->glm.classes > 1)
         tell(run, "classes: %llu, from %.10g to %.10g, %s", (unsigned long long)run->glm.classes, run->glm.labels[0],
              run->glm.labels[run->glm.classes - 1],
@@ -264,7 +302,7 @@ static parley_status open_replay(pl_run *run, parley_error *error) {
 
 /* Rows for validation, where they are asked for; then every round is looked at, unless the user says how often. */
 static parley_status set_aside(pl_run *run, parley_error *error) {
-    parley_status status = pl_validation_open(&run->validation, run->data, run->settings, error);
+    parley_status status = pl_validation_open(&run->validation, run->engine, run->data, run->settings, error);
     if (run->validation.kept)
         run->data = run->validation.kept;
     if (run->validation.rows && !run->settings->evaluate_every)
@@ -283,6 +321,8 @@ static parley_status weigh_classes(pl_run *run, parley_error *error) {
     parley_status status = pl_class_weights(run->engine, run->data, words, &run->class_weight, error);
     run->weighted = *run->data;
     run->weighted.weight = run->class_weight;
+    if (run->weighted.spread)
+        run->weighted.spread->weighted = true;
     run->data = run->glm.data = &run->weighted;
     return status;
 }
@@ -310,6 +350,8 @@ static parley_status set_up(pl_run *run, parley_error *error) {
         status = pl_glm_measure(&run->glm, &run->team, error);
     if (status == PARLEY_OK)
         status = pl_resume_check(run, error);
+    if (status == PARLEY_OK && run->method.local->by_columns && run->dealt)
+        status = turn_to_columns(run, error);
     if (status != PARLEY_OK)
         return status;
     run->problem = pl_glm_problem(&run->glm);
@@ -418,6 +460,9 @@ void pl_run_close(pl_run *run) {
     close_members(run);
     pl_team_close(&run->team);
     pl_team_close(&run->columns);
+    pl_team_close(&run->row_team);
+    parley_data_free(run->dealt);
+    parley_data_free(run->all_rows);
     pl_columns_close(&run->by_column);
     pl_glm_close(&run->glm);
     pl_validation_close(&run->validation);

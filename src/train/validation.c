@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "model/spread.h"
 
 #define SPLIT_STREAM 0x73706c69u /* stream number of the split, apart from any worker's */
 #define ROWS_PER_TASK 1024
@@ -80,10 +81,24 @@ static int by_number(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
+/* Of rows that lie on several ranks, every rank gets all that are set aside; the others stay where they are. */
+static parley_status split_spread(pl_validation *validation, pl_engine *engine, const parley_data *data,
+                                  const uint64_t *order, uint64_t aside, parley_error *error) {
+    parley_data *own;
+    uint64_t rows = pl_all_rows(data);
+    parley_status status = pl_spread_subset(engine, data, order, aside, &own, error);
+    if (status == PARLEY_OK)
+        status = pl_spread_to_all(engine, own, &validation->own, error);
+    parley_data_free(own);
+    if (status == PARLEY_OK)
+        status = pl_spread_subset(engine, data, order + aside, rows - aside, &validation->kept, error);
+    return status;
+}
+
 /* A seeded share of the rows is set aside; both parts keep the order of the data. */
-static parley_status split(pl_validation *validation, const parley_data *data, const parley_settings *settings,
-                           parley_error *error) {
-    uint64_t rows = data->x.rows, aside = (uint64_t)(settings->validation_fraction * (double)rows + 0.5), *order;
+static parley_status split(pl_validation *validation, pl_engine *engine, const parley_data *data,
+                           const parley_settings *settings, parley_error *error) {
+    uint64_t rows = pl_all_rows(data), aside = (uint64_t)(settings->validation_fraction * (double)rows + 0.5), *order;
     if (data->deal)
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "--validation-fraction needs all rows in every process; use --validation FILE");
@@ -99,9 +114,13 @@ static parley_status split(pl_validation *validation, const parley_data *data, c
     pl_shuffle(&stream, order, rows);
     qsort(order, aside, sizeof *order, by_number);
     qsort(order + aside, rows - aside, sizeof *order, by_number);
-    status = pl_data_subset(data, order, aside, &validation->own, error);
-    if (status == PARLEY_OK)
-        status = pl_data_subset(data, order + aside, rows - aside, &validation->kept, error);
+    if (data->spread)
+        status = split_spread(validation, engine, data, order, aside, error);
+    else {
+        status = pl_data_subset(data, order, aside, &validation->own, error);
+        if (status == PARLEY_OK)
+            status = pl_data_subset(data, order + aside, rows - aside, &validation->kept, error);
+    }
     pl_free(order);
     return status;
 }
@@ -126,14 +145,14 @@ static parley_status read_rows(pl_validation *validation, const parley_data *dat
     return status;
 }
 
-parley_status pl_validation_open(pl_validation *validation, const parley_data *data, const parley_settings *settings,
-                                 parley_error *error) {
+parley_status pl_validation_open(pl_validation *validation, pl_engine *engine, const parley_data *data,
+                                 const parley_settings *settings, parley_error *error) {
     *validation = (pl_validation){.score = pl_score_of(settings), .latest = NAN, .best = NAN};
     parley_status status = PARLEY_OK;
     if (*settings->validation)
         status = read_rows(validation, data, settings, error);
     else if (settings->validation_fraction > 0)
-        status = split(validation, data, settings, error);
+        status = split(validation, engine, data, settings, error);
     validation->rows = validation->own;
     return status;
 }

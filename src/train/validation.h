@@ -30,8 +30,8 @@ parley_status pl_score_model(const pl_score *score, pl_engine *engine, const par
                              const parley_data *rows, double *decisions, double *value, parley_error *error);
 
 /* Reads or splits off the rows that the settings ask for; none: nothing happens. */
-parley_status pl_validation_open(pl_validation *validation, const parley_data *data, const parley_settings *settings,
-                                 parley_error *error);
+parley_status pl_validation_open(pl_validation *validation, pl_engine *engine, const parley_data *data,
+                                 const parley_settings *settings, parley_error *error);
 /* Room for the best of models of `size` entries. */
 parley_status pl_validation_begin(pl_validation *validation, uint64_t size, uint64_t outputs, parley_error *error);
 /* Measures the model w, whose objective is known, and keeps it if it is the best. */

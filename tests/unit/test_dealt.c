@@ -5,82 +5,52 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/spread.h"
 #include "support.h"
 #include "train/presets.h"
 
-/* A rank's own copy of the rows that were dealt to it. */
-typedef struct holding {
-    parley_data data;
-    pl_deal deal;
-    pl_range *ranges;
-    uint64_t *start;
-    uint32_t *index;
-    float *value;
-    double *label, *weight;
-} holding;
+#define PIECES 7
 
-static void copy_row(holding *held, const parley_data *all, uint64_t i) {
-    uint64_t row = held->data.x.rows++, begin = all->x.start[i], count = all->x.start[i + 1] - begin;
-    memcpy(held->index + held->start[row], all->x.index + begin, count * sizeof *held->index);
-    memcpy(held->value + held->start[row], all->x.value + begin, count * sizeof *held->value);
-    held->start[row + 1] = held->start[row] + count;
-    held->label[row] = all->label[i];
-    held->weight[row] = all->weight[i];
-}
+/* Which rows each rank is to have read: pieces of uneven length, dealt round. */
+static uint64_t piece_begin(uint64_t rows, unsigned p) { return p == PIECES ? rows : rows * p * p / (PIECES * PIECES); }
 
-/* Copies the rows of the team's parts, one after the other; the parts' ranges become numbers of own rows. */
-static void hold(holding *held, const parley_data *all, const pl_team *team) {
-    unsigned parts = team->hosted * team->lanes;
-    uint64_t ranges = 0;
-    *held = (holding){.start = calloc(all->x.rows + 1, sizeof *held->start),
-                      .index = calloc(all->x.nonzeros + 1, sizeof *held->index),
-                      .value = calloc(all->x.nonzeros + 1, sizeof *held->value),
-                      .label = calloc(all->x.rows, sizeof *held->label),
-                      .weight = calloc(all->x.rows, sizeof *held->weight)};
-    for (unsigned p = 0; p < parts; p++)
-        ranges += team->parts[p].count;
-    held->ranges = calloc(ranges + 1, sizeof *held->ranges);
-    held->deal = (pl_deal){all->x.rows, all->x.nonzeros, team->workers, team->lanes,
-                           calloc(parts + 1, sizeof *held->deal.parts)};
-    pl_range *next = held->ranges;
-    for (unsigned p = 0; p < parts; p++) {
-        held->deal.parts[p] = team->parts[p];
-        held->deal.parts[p].ranges = next;
-        for (uint64_t r = 0; r < team->parts[p].count; r++, next++) {
-            next->begin = held->data.x.rows;
-            for (uint64_t i = team->parts[p].ranges[r].begin; i < team->parts[p].ranges[r].end; i++)
-                copy_row(held, all, i);
-            next->end = held->data.x.rows;
-        }
+/* This rank's part of the rows, as if it had read it. */
+static parley_status hold(pl_engine *engine, const parley_data *all, parley_data **out, parley_error *error) {
+    uint64_t rows = all->x.rows, *mine = calloc(rows, sizeof *mine), here = 0, held[MOST_RANKS] = {0};
+    pl_spread *spread;
+    *out = NULL;
+    parley_status status = pl_take(&spread, 1, sizeof *spread, "a test", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&spread->pieces, PIECES, sizeof *spread->pieces, "a test", error);
+    for (unsigned p = 0; p < PIECES && status == PARLEY_OK; p++) {
+        uint64_t begin = piece_begin(rows, p), end = piece_begin(rows, p + 1);
+        unsigned rank = (p * 3 + 1) % engine->ranks;
+        spread->pieces[p] = (pl_piece){begin, end, held[rank], 0, rank};
+        held[rank] += end - begin;
+        for (uint64_t i = begin; i < end && rank == engine->rank; i++)
+            mine[here++] = i;
     }
-    held->data = (parley_data){
-        .x = {held->data.x.rows, all->x.columns, held->start[held->data.x.rows], held->start, held->index, held->value},
-        .label = held->label,
-        .weight = held->weight,
-        .deal = &held->deal,
-        .path = all->path};
-}
-
-static void let_go(holding *held) {
-    void *owned[] = {held->start, held->index, held->value, held->label, held->weight, held->ranges, held->deal.parts};
-    for (unsigned i = 0; i < COUNT(owned); i++)
-        free(owned[i]);
+    if (status == PARLEY_OK) {
+        spread->count = PIECES;
+        status = pl_data_subset(all, mine, here, out, error);
+    }
+    free(mine);
+    if (status != PARLEY_OK) {
+        pl_spread_free(spread);
+        return status;
+    }
+    (*out)->spread = spread;
+    return pl_spread_measure(engine, *out, error);
 }
 
 static parley_status body(pl_engine *engine, void *context, parley_error *error) {
     outcome *outcome = context;
-    const parley_settings *settings = outcome->settings;
-    pl_team team;
-    holding held;
-    parley_status status = pl_team_open(&team, engine, outcome->data, (unsigned)settings->workers,
-                                        (unsigned)settings->lanes, settings->seed, error);
-    if (status != PARLEY_OK)
-        return status;
-    hold(&held, outcome->data, &team);
-    pl_team_close(&team);
-    status = pl_train_rank(engine, &held.data, settings, NULL, NULL, &outcome->model[engine->rank],
-                           &outcome->summary[engine->rank], error);
-    let_go(&held);
+    parley_data *held;
+    parley_status status = hold(engine, outcome->data, &held, error);
+    if (status == PARLEY_OK)
+        status = pl_train_rank(engine, held, outcome->settings, NULL, NULL, &outcome->model[engine->rank],
+                               &outcome->summary[engine->rank], error);
+    parley_data_free(held);
     return status;
 }
 
@@ -94,8 +64,9 @@ static void assert_dealt_rows_change_nothing(const parley_data *data, const char
         run_ranks(ranks, 2, DEADLINE, body, &dealt, dealt.status, dealt.error);
         for (unsigned r = 0; r < ranks; r++) {
             assert_done(dealt.status[r], &dealt.error[r]);
-            assert_memory_equal(dealt.model[r]->coef, all.model[0]->coef, data->x.columns * sizeof(double));
-            assert_memory_equal(dealt.model[r]->intercept, all.model[0]->intercept, sizeof(double));
+            uint64_t outputs = all.model[0]->outputs;
+            assert_memory_equal(dealt.model[r]->coef, all.model[0]->coef, outputs * data->x.columns * sizeof(double));
+            assert_memory_equal(dealt.model[r]->intercept, all.model[0]->intercept, outputs * sizeof(double));
             assert_true(dealt.summary[r].objective == all.summary[0].objective);
         }
         free_models(&dealt);
@@ -103,7 +74,8 @@ static void assert_dealt_rows_change_nothing(const parley_data *data, const char
     free_models(&all);
 }
 
-static void every_preset_by_rows_trains_on_rows_that_only_their_rank_holds(void **state) {
+/* Every preset whose exchange is repeatable, by rows and by columns. */
+static void every_preset_trains_on_rows_that_only_their_rank_holds(void **state) {
     (void)state;
     parley_data *data = random_data(small);
     double *weight = calloc(data->x.rows, sizeof *weight);
@@ -111,14 +83,45 @@ static void every_preset_by_rows_trains_on_rows_that_only_their_rank_holds(void 
         weight[i] = 1.0 + (double)(i % 3);
     set_weights(data, weight);
     free(weight);
-    const char *const presets[] = {"cocoa+ lanes=2", "cocoa lanes=1",     "gd lanes=1",
-                                   "newton lanes=2", "mllib-sgd lanes=2", "auto lanes=1"};
-    for (unsigned p = 0; p < COUNT(presets); p++) {
+    for (unsigned p = 0; p < pl_presets_count; p++) {
         char words[128];
-        snprintf(words, sizeof words, "workers=5 gap=0 rounds=6 seed=3 preset=%s", presets[p]);
+        if (strcmp(pl_presets[p].name, "online") == 0 || (pl_presets[p].exchange && pl_presets[p].exchange->in_place))
+            continue;
+        snprintf(words, sizeof words, "workers=5 gap=0 rounds=6 seed=3 lanes=%u preset=%s", 1 + p % 2,
+                 pl_presets[p].name);
         assert_dealt_rows_change_nothing(data, words);
     }
     parley_data_free(data);
+}
+
+static void columns_are_made_from_rows_of_all_ranks(void **state) {
+    (void)state;
+    const char *const runs[] = {
+        "workers=5 gap=1e-9 rounds=20 seed=3 preset=cocoa+ l1_ratio=1 lambda=0.01",
+        "workers=4 gap=1e-9 rounds=20 seed=1 preset=cocoa l1_ratio=0.9 lambda=0.02 intercept=penalised",
+        "workers=4 gap=1e-9 rounds=20 local=scd preset=cocoa+ l1_ratio=1 lambda=0.01 standardise=true lanes=2",
+        "workers=6 gap=1e-9 rounds=20 seed=2 preset=minibatch-cd local=scd l1_ratio=0.5 lambda=0.01 intercept=none",
+    };
+    parley_data *sets[] = {random_data(small), random_data(wide), random_data(real)};
+    for (unsigned d = 0; d < COUNT(sets); d++) {
+        for (unsigned r = 0; r < COUNT(runs); r++)
+            assert_dealt_rows_change_nothing(sets[d], runs[r]);
+        parley_data_free(sets[d]);
+    }
+}
+
+static void what_is_around_the_fit_sees_all_rows(void **state) {
+    (void)state;
+    parley_data *data = random_data(small), *classes = class_data(small, true);
+    assert_dealt_rows_change_nothing(data, "workers=4 rounds=5 gap=0 preset=cocoa+ standardise=true");
+    assert_dealt_rows_change_nothing(data, "workers=4 rounds=5 gap=0 preset=cocoa+ class_weights=balanced");
+    assert_dealt_rows_change_nothing(data, "workers=4 rounds=5 gap=0 preset=cocoa+ validation_fraction=0.3");
+    assert_dealt_rows_change_nothing(data, "workers=4 rounds=5 gap=0 preset=cocoa+ l1_ratio=1 lambda=0.01 "
+                                           "validation_fraction=0.2");
+    assert_dealt_rows_change_nothing(classes, "workers=4 rounds=5 gap=0 preset=cocoa+ loss=hinge");
+    assert_dealt_rows_change_nothing(classes, "workers=4 rounds=5 gap=0 preset=lbfgs class_weights=balanced");
+    parley_data_free(data);
+    parley_data_free(classes);
 }
 
 /* Each label is seen by one rank only, as in a file sorted by label. */
@@ -186,7 +189,9 @@ static void checkpoints_do_not_depend_on_who_holds_the_rows(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_preset_by_rows_trains_on_rows_that_only_their_rank_holds),
+        cmocka_unit_test(every_preset_trains_on_rows_that_only_their_rank_holds),
+        cmocka_unit_test(columns_are_made_from_rows_of_all_ranks),
+        cmocka_unit_test(what_is_around_the_fit_sees_all_rows),
         cmocka_unit_test(ranks_agree_on_labels_that_some_of_them_never_saw),
         cmocka_unit_test(checkpoints_do_not_depend_on_who_holds_the_rows),
     };
