@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/memory.h"
 #include "cli.h"
 
 typedef struct words {
@@ -113,6 +114,7 @@ parley_status arguments_parse(arguments *arguments, const command *command, char
     memset(arguments, 0, sizeof *arguments);
     arguments->command = command;
     pl_settings_defaults(&arguments->settings);
+    status = pl_take(&arguments->operands, (uint64_t)count + 1, sizeof *arguments->operands, "arguments", error);
     while (words.next < words.count && status == PARLEY_OK && !arguments->help)
         status = take_word(arguments, &words, &operands_only, error);
     if (status == PARLEY_OK && !arguments->help && arguments->count < command->least)
@@ -120,4 +122,9 @@ parley_status arguments_parse(arguments *arguments, const command *command, char
                        arguments->count + 1 < command->least ? "arguments are" : "an argument is", command->name,
                        command->operands);
     return status;
+}
+
+void arguments_close(arguments *arguments) {
+    pl_free(arguments->operands);
+    arguments->operands = NULL;
 }

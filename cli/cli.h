@@ -44,7 +44,7 @@ int cv_run(const arguments *arguments);
 
 /* train.c: what path and cv share with it */
 /* Can the files that are to be written be written, and are they others than those that are read? */
-parley_status fit_check(const parley_settings *settings, const char *data_path, parley_error *error);
+parley_status fit_check(const parley_settings *settings, const operands *data, parley_error *error);
 /* The engine that the run is on, open: before data are read, since each rank may read its own. */
 parley_status fit_open(const parley_settings *settings, pl_engine **out, parley_error *error);
 /* Reports by `report`, on the first rank, or the failure, on the rank that speaks; closes the engine (NULL: it was not
@@ -98,9 +98,10 @@ bool is_checkpoint(const char *path);
 int print_checkpoint(const arguments *arguments);
 
 /* files.c */
-/* Reads data whole, as the settings say, with weights where they name a file of them. */
-parley_status read_data(const char *path, const parley_settings *settings, pl_tell tell, parley_data **out,
-                        parley_error *error);
+/* Reads data whole, as the settings say, with weights where they name a file of them; on several ranks of an engine
+ * (NULL: there is none) each reads a part. */
+parley_status read_data(const operands *paths, const parley_settings *settings, pl_engine *engine, pl_tell tell,
+                        parley_data **out, parley_error *error);
 /* Can a file be made here? To be asked before the work that it is to hold. */
 parley_status check_writable(const char *path, parley_error *error);
 /* Refuses two names of one file, of which one is read and one is written. */

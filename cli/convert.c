@@ -5,10 +5,10 @@
 #include "cli.h"
 
 static parley_status check(const arguments *arguments, output *to, parley_error *error) {
-    const char *in = arguments->operands[0], *out = arguments->operands[1];
+    const char *out = arguments->operands[arguments->count - 1];
     parley_status status = find_output(out, arguments->settings.to, to, error);
-    if (status == PARLEY_OK)
-        status = check_different(in, out, error);
+    for (unsigned i = 0; i + 1 < arguments->count && status == PARLEY_OK; i++)
+        status = check_different(arguments->operands[i], out, error);
     if (status == PARLEY_OK && *arguments->settings.weights && to->format == pl_format_find("libsvm"))
         status = pl_fail(error, PARLEY_BAD_USAGE,
                          "--weights has no effect: LIBSVM text cannot hold weights; write a cache, CSV or VW text");
@@ -32,14 +32,15 @@ void report_written(const arguments *arguments, const parley_data *data, const c
 
 int convert_run(const arguments *arguments) {
     const parley_settings *settings = &arguments->settings;
-    const char *in = arguments->operands[0], *out = arguments->operands[1];
+    const operands in = {arguments->operands, arguments->count - 1};
+    const char *out = arguments->operands[arguments->count - 1];
     double started = pl_now();
     parley_data *data = NULL;
     parley_error error;
     output to;
     parley_status status = check(arguments, &to, &error);
     if (status == PARLEY_OK)
-        status = read_data(in, settings, settings->quiet ? NULL : tell_error_output, &data, &error);
+        status = read_data(&in, settings, NULL, settings->quiet ? NULL : tell_error_output, &data, &error);
     if (status == PARLEY_OK)
         status = write_data(data, out, to, &error);
     if (status == PARLEY_OK)

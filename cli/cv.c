@@ -11,7 +11,7 @@
 typedef struct run {
     const command *command;
     const parley_settings *settings;
-    const char *data_path;
+    operands inputs;
     parley_data *data;
     pl_cv *cv;
     parley_model *model;
@@ -33,7 +33,7 @@ static parley_status check(const run *run, parley_error *error) {
     if (status == PARLEY_OK)
         status = pl_path_check(copy, error);
     if (status == PARLEY_OK)
-        status = fit_check(copy, run->data_path, error);
+        status = fit_check(copy, &run->inputs, error);
     pl_free(copy);
     return status;
 }
@@ -42,7 +42,7 @@ static parley_status work(run *run, parley_error *error) {
     const parley_settings *settings = run->settings;
     parley_status status = check(run, error);
     if (status == PARLEY_OK)
-        status = read_data(run->data_path, settings, settings->quiet ? NULL : tell_error_output, &run->data, error);
+        status = read_data(&run->inputs, settings, NULL, settings->quiet ? NULL : tell_error_output, &run->data, error);
     run->read_seconds = pl_now() - run->started;
     fit_catch_signals();
     if (status == PARLEY_OK)
@@ -102,7 +102,7 @@ static void print_cv(const run *run) {
 int cv_run(const arguments *arguments) {
     run run = {.command = arguments->command,
                .settings = &arguments->settings,
-               .data_path = arguments->operands[0],
+               .inputs = {arguments->operands, arguments->count},
                .started = pl_now()};
     parley_error error;
     progress_open(&run.view, run.settings);

@@ -7,6 +7,7 @@
 
 #include "cli.h"
 #include "data/format.h"
+#include "model/ranks.h"
 
 static const char *const cache_endings[] = {".parley", ".safetensors", NULL};
 
@@ -32,8 +33,20 @@ void tell_error_output(void *user, const char *sentence) {
     fputc('\n', stderr);
 }
 
-parley_status read_data(const char *path, const parley_settings *settings, pl_tell tell, parley_data **out,
-                        parley_error *error) {
+static parley_status read_inputs(const operands *paths, pl_engine *engine, const pl_reading *reading, pl_pool *pool,
+                                 parley_data **out, parley_error *error) {
+    pl_inputs inputs;
+    if (engine && engine->ranks > 1)
+        return pl_ranks_read(engine, paths->words, paths->count, reading, pool, out, error);
+    parley_status status = pl_inputs_open(&inputs, paths->words, paths->count, error);
+    if (status == PARLEY_OK)
+        status = pl_data_read_all(&inputs, reading, pool, out, error);
+    pl_inputs_close(&inputs);
+    return status;
+}
+
+parley_status read_data(const operands *paths, const parley_settings *settings, pl_engine *engine, pl_tell tell,
+                        parley_data **out, parley_error *error) {
     pl_pool *pool;
     pl_reading reading;
     parley_data *data = NULL;
@@ -44,7 +57,7 @@ parley_status read_data(const char *path, const parley_settings *settings, pl_te
     if (status != PARLEY_OK)
         return status;
     reading.tell = tell;
-    status = pl_data_read_as(path, &reading, pool, &data, error);
+    status = read_inputs(paths, engine, &reading, pool, &data, error);
     pl_pool_close(pool);
     if (status == PARLEY_OK && *settings->weights)
         status = pl_data_read_weights(data, settings->weights, error);

@@ -1,5 +1,6 @@
 /* main.c: the commands, and what is done before and after one. */
 #define _POSIX_C_SOURCE 200809L /* signals */
+#include <limits.h>
 #include <signal.h>
 #include <string.h>
 
@@ -7,19 +8,19 @@
 #include "engine/launched.h"
 
 const command commands[] = {
-    {"train", "DATA", 1, 1, PL_FOR_TRAIN | PL_FOR_ONE, "train a model and certify it",
+    {"train", "DATA...", 1, UINT_MAX, PL_FOR_TRAIN | PL_FOR_ONE, "train a model and certify it",
      "Trains a linear model on DATA and writes it with a certificate: the duality gap bounds how far its objective is "
      "from the optimum. DATA is text of one of the formats that `parley list formats` names (plain, .gz or .zst; - is "
-     "standard input) or a cache that `parley convert` wrote. Ctrl-C stops at the round and writes the best model so "
-     "far.",
+     "standard input) or a cache that `parley convert` wrote; several of one form, and patterns such as 'part-*.svm', "
+     "are read one after the other. Ctrl-C stops at the round and writes the best model so far.",
      false, train_run},
-    {"path", "DATA", 1, 1, PL_FOR_TRAIN | PL_FOR_PATH, "train models for a falling row of lambdas",
+    {"path", "DATA...", 1, UINT_MAX, PL_FOR_TRAIN | PL_FOR_PATH, "train models for a falling row of lambdas",
      "Trains a model for each of many lambdas, from the least at which all coefficients are 0 downwards, each begun at "
      "the last one's solution, and writes them all to one file. --gap is 1e-6 here unless it is given. Prints a line "
      "for each: lambda, coefficients that are not 0, objective, gap, share of the deviance explained, rounds, and the "
      "metric where rows to validate on are given.",
      false, path_run},
-    {"cv", "DATA", 1, 1, PL_FOR_TRAIN | PL_FOR_CV, "choose lambda by cross-validation, then train",
+    {"cv", "DATA...", 1, UINT_MAX, PL_FOR_TRAIN | PL_FOR_CV, "choose lambda by cross-validation, then train",
      "Walks the path of `parley path` on all rows but a fold, for each fold in turn, and measures --metric on that "
      "fold; then trains a model on all rows with the lambda that is chosen. Folds run in parallel, each on one thread "
      "and a copy of its rows. Prints the metric's mean and standard error for each lambda.",
@@ -39,7 +40,7 @@ const command commands[] = {
      "than "
      "memory; - is standard input.",
      false, eval_run},
-    {"convert", "IN OUT", 2, 2, PL_FOR_CONVERT, "turn data of one format into another, or a cache",
+    {"convert", "IN... OUT", 2, UINT_MAX, PL_FOR_CONVERT, "turn data of one format into another, or a cache",
      "Reads IN and writes OUT: LIBSVM text when its name ends in .svm, .libsvm or .txt or is - for standard output, "
      "CSV "
      "for .csv or .tsv, VW text for .vw (then perhaps .gz or .zst); a cache, which loads at once, when it ends in "
@@ -97,12 +98,15 @@ int command_unknown(const char *name) {
 static int run_command(const command *command, char **words, int count) {
     static arguments arguments;
     parley_error error;
+    int code = EXIT_DONE;
     if (arguments_parse(&arguments, command, words, count, &error) != PARLEY_OK)
-        return fail(command, &error);
-    if (!arguments.help)
-        return command->run(&arguments);
-    help_print_command(stdout, command);
-    return EXIT_DONE;
+        code = fail(command, &error);
+    else if (!arguments.help)
+        code = command->run(&arguments);
+    else
+        help_print_command(stdout, command);
+    arguments_close(&arguments);
+    return code;
 }
 
 /* May it be given to many processes at once? */

@@ -12,7 +12,7 @@
 typedef struct run {
     const command *command;
     const parley_settings *settings;
-    const char *data_path;
+    operands inputs;
     pl_engine *engine;
     parley_data *data;
     pl_path *path;
@@ -30,11 +30,12 @@ static parley_status work(run *run, parley_error *error) {
     const pl_path_plan plan = {.all = settings->full_path};
     parley_status status = pl_path_check(settings, error);
     if (status == PARLEY_OK)
-        status = fit_check(settings, run->data_path, error);
+        status = fit_check(settings, &run->inputs, error);
     if (status == PARLEY_OK)
         status = fit_open(settings, &run->engine, error);
     if (status == PARLEY_OK)
-        status = read_data(run->data_path, settings, settings->quiet ? NULL : tell_error_output, &run->data, error);
+        status = read_data(&run->inputs, settings, run->engine, settings->quiet ? NULL : tell_error_output, &run->data,
+                           error);
     run->read_seconds = pl_now() - run->started;
     fit_catch_signals();
     if (status == PARLEY_OK)
@@ -125,7 +126,7 @@ static int report(const void *user) {
 int path_run(const arguments *arguments) {
     run run = {.command = arguments->command,
                .settings = &arguments->settings,
-               .data_path = arguments->operands[0],
+               .inputs = {arguments->operands, arguments->count},
                .started = pl_now()};
     parley_error error;
     progress_open(&run.view, run.settings);

@@ -21,7 +21,7 @@ static volatile sig_atomic_t interrupted;
 typedef struct run {
     const command *command;
     const parley_settings *settings;
-    const char *data_path;
+    operands inputs;
     pl_engine *engine;
     parley_data *data;
     parley_model *model;
@@ -67,7 +67,7 @@ static int on_progress(void *user, const parley_progress *progress, const char *
     return interrupted;
 }
 
-parley_status fit_check(const parley_settings *settings, const char *data_path, parley_error *error) {
+parley_status fit_check(const parley_settings *settings, const operands *data, parley_error *error) {
     parley_status status = PARLEY_OK;
     if (settings->json && strcmp(settings->log, "-") == 0)
         status = pl_fail(error, PARLEY_BAD_USAGE, "--json and --log - would both write to standard output");
@@ -79,13 +79,14 @@ parley_status fit_check(const parley_settings *settings, const char *data_path, 
         status = check_writable(settings->log, error);
     if (status == PARLEY_OK)
         status = pl_checkpoint_look(settings->checkpoint, settings->resume, error);
-    const char *inputs[] = {data_path, settings->weights, settings->replay},
-               *outputs[] = {settings->model, settings->log};
+    const char *inputs[] = {settings->weights, settings->replay}, *outputs[] = {settings->model, settings->log};
+    for (unsigned i = 0; i < 2 * data->count && status == PARLEY_OK; i++)
+        status = check_different(data->words[i / 2], outputs[i % 2], error);
     if (status == PARLEY_OK && *settings->start) /* which is read whole, and may be replaced */
         status = check_different(settings->start, settings->log, error);
     if (status == PARLEY_OK && *settings->validation)
         status = check_different(settings->validation, settings->model, error);
-    for (unsigned i = 0; i < 6 && status == PARLEY_OK; i++)
+    for (unsigned i = 0; i < 4 && status == PARLEY_OK; i++)
         status = check_different(inputs[i / 2], outputs[i % 2], error);
     return status == PARLEY_OK ? check_different(settings->model, settings->log, error) : status;
 }
@@ -124,9 +125,12 @@ static parley_status work_stream(run *run, parley_error *error) {
     if (pl_launched_ranks() > 1)
         return pl_fail(error, PARLEY_BAD_USAGE, "--preset online learns in one process, and there are %d",
                        pl_launched_ranks());
+    if (run->inputs.count > 1)
+        return pl_fail(error, PARLEY_BAD_USAGE, "preset %s reads one stream: DATA can be given once",
+                       run->settings->preset);
     fit_catch_signals();
     parley_status status =
-        parley_train_stream(run->data_path, run->settings, on_progress, run, &run->model, &run->summary, error);
+        parley_train_stream(run->inputs.words[0], run->settings, on_progress, run, &run->model, &run->summary, error);
     return status == PARLEY_OK ? parley_model_save(run->model, run->settings->model, error) : status;
 }
 
@@ -139,7 +143,7 @@ static parley_status work(run *run, parley_error *error) {
     const parley_settings *settings = run->settings;
     parley_status status = pl_train_check(settings, error);
     if (status == PARLEY_OK)
-        status = fit_check(settings, run->data_path, error);
+        status = fit_check(settings, &run->inputs, error);
     if (status != PARLEY_OK)
         return status;
     if (pl_streams(settings))
@@ -147,7 +151,8 @@ static parley_status work(run *run, parley_error *error) {
     status = fit_open(settings, &run->engine, error);
     if (status != PARLEY_OK)
         return status;
-    status = read_data(run->data_path, settings, settings->quiet ? NULL : tell_error_output, &run->data, error);
+    status =
+        read_data(&run->inputs, settings, run->engine, settings->quiet ? NULL : tell_error_output, &run->data, error);
     run->read_seconds = pl_now() - run->started;
     if (status != PARLEY_OK)
         return status;
@@ -255,7 +260,7 @@ static int report(const void *user) {
 int train_run(const arguments *arguments) {
     run run = {.command = arguments->command,
                .settings = &arguments->settings,
-               .data_path = arguments->operands[0],
+               .inputs = {arguments->operands, arguments->count},
                .started = pl_now()};
     parley_error error;
     progress_open(&run.view, run.settings);

@@ -161,13 +161,15 @@ static bool good_rows(const parley_data *data, uint64_t first, uint64_t end) {
 
 typedef struct check {
     const parley_data *data;
+    uint64_t first, end; /* rows */
     unsigned tasks;
     bool *good; /* by task */
 } check;
 
 static uint64_t task_row(const check *checked, unsigned task) {
-    uint64_t rows = checked->data->x.rows;
-    return rows / checked->tasks * task + (task < rows % checked->tasks ? task : rows % checked->tasks);
+    uint64_t rows = checked->end - checked->first;
+    return checked->first + rows / checked->tasks * task +
+           (task < rows % checked->tasks ? task : rows % checked->tasks);
 }
 
 static void check_task(void *context, unsigned task) {
@@ -186,13 +188,14 @@ static parley_status explain(const check *checked, unsigned task, parley_error *
                    fault ? fault : "it changed while it was read");
 }
 
-static parley_status check_rows(const parley_data *data, pl_pool *pool, parley_error *error) {
+parley_status pl_cache_check(const parley_data *data, uint64_t first, uint64_t end, pl_pool *pool,
+                             parley_error *error) {
     const pl_matrix *x = &data->x;
     if (x->start[0] != 0 || x->start[x->rows] != x->nonzeros)
         return bad(data->path, "its offsets do not run from 0 to the number of nonzeros", error);
-    uint64_t tasks = x->rows / TASK_ROWS + (uint64_t)pl_pool_threads(pool) * 4;
-    tasks = tasks < x->rows ? tasks : x->rows;
-    check checked = {data, (unsigned)(tasks < MOST_TASKS ? tasks : MOST_TASKS), NULL};
+    uint64_t rows = end - first, tasks = rows / TASK_ROWS + (uint64_t)pl_pool_threads(pool) * 4;
+    tasks = tasks < rows ? tasks : rows;
+    check checked = {data, first, end, (unsigned)(tasks < MOST_TASKS ? tasks : MOST_TASKS), NULL};
     parley_status status = pl_take(&checked.good, checked.tasks, sizeof *checked.good, "checking", error);
     if (status != PARLEY_OK)
         return status;
@@ -204,7 +207,7 @@ static parley_status check_rows(const parley_data *data, pl_pool *pool, parley_e
     return status;
 }
 
-/* Takes the container, also when it fails. */
+/* Takes the container, also when it fails. Without a pool rows are not looked at. */
 static parley_status adopt(pl_container *container, const char *path, uint64_t size, pl_pool *pool, parley_data **out,
                            parley_error *error) {
     parley_data *data;
@@ -217,8 +220,8 @@ static parley_status adopt(pl_container *container, const char *path, uint64_t s
     data->from_cache = true;
     data->file_bytes = size;
     status = attach(container, path, data, error);
-    if (status == PARLEY_OK)
-        status = check_rows(data, pool, error);
+    if (status == PARLEY_OK && pool)
+        status = pl_cache_check(data, 0, data->x.rows, pool, error);
     if (status == PARLEY_OK)
         *out = data;
     else

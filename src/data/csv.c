@@ -375,6 +375,7 @@ static void close_csv(void *closed) {
     pl_free(csv->scratch);
     pl_free(csv->columns);
     pl_free(csv->map);
+    pl_free(csv->heading);
     pl_dictionary_free(&csv->words);
     pl_kept_close(&csv->kept);
     pl_free(csv);
@@ -558,6 +559,7 @@ const pl_format pl_format_csv = {
     .settings = settings,
     .sniff = sniff,
     .open = open,
+    .next = pl_csv_next,
     .count = count,
     .bound = bound,
     .parse = parse,

@@ -40,6 +40,8 @@ typedef struct pl_csv {
      * the column in the end. */
     pl_dictionary words;
     uint32_t *map;
+    char *heading; /* the first line, where it has the names: other inputs may begin with it too */
+    uint64_t heading_bytes;
     unsigned blocks;
     pl_csv_scratch *scratch; /* by block */
     pl_kept kept;
@@ -61,6 +63,8 @@ bool pl_csv_numeral(const pl_field *field, char *copy, pl_numeral *numeral);
 
 /* Looks at the head of the input and settles what the columns are. */
 parley_status pl_csv_columns(pl_csv *csv, pl_waves *waves, const pl_reading *reading, parley_error *error);
+/* Finds where the rows of another input begin: behind the same first line, where it has that. */
+parley_status pl_csv_next(pl_waves *waves, parley_error *error);
 /* Matches the columns with those of a model; csv_match.c. */
 parley_status pl_csv_match(pl_csv *csv, const char *path, const pl_reading *reading, parley_error *error);
 

@@ -344,6 +344,31 @@ static parley_status set_hashes(pl_csv *csv, const pl_reading *reading, const ch
     return PARLEY_OK;
 }
 
+static parley_status keep_heading(pl_csv *csv, const char *text, uint64_t bytes, parley_error *error) {
+    parley_status status = pl_take(&csv->heading, bytes, 1, "names of columns", error);
+    if (status != PARLEY_OK)
+        return status;
+    memcpy(csv->heading, text, (size_t)bytes);
+    csv->heading_bytes = bytes;
+    return status;
+}
+
+parley_status pl_csv_next(pl_waves *waves, parley_error *error) {
+    const pl_csv *csv = waves->state;
+    const char *text;
+    uint64_t bytes, mark;
+    bool whole;
+    parley_status status = pl_source_head(waves->source, csv->heading_bytes + 3, &text, &bytes, &whole, error);
+    if (status != PARLEY_OK)
+        return status;
+    mark = bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    bool again = csv->heading && bytes >= mark + csv->heading_bytes &&
+                 memcmp(text + mark, csv->heading, (size_t)csv->heading_bytes) == 0;
+    waves->cut.skip = mark + (again ? csv->heading_bytes : 0);
+    waves->lines = again ? lines_in(csv->heading, csv->heading + csv->heading_bytes) : 0;
+    return PARLEY_OK;
+}
+
 parley_status pl_csv_columns(pl_csv *csv, pl_waves *waves, const pl_reading *reading, parley_error *error) {
     static const char separators[] = {[PL_COMMA] = ',', [PL_TAB] = '\t', [PL_SEMICOLON] = ';'};
     const char *path = pl_source_name(waves->source);
@@ -371,6 +396,8 @@ parley_status pl_csv_columns(pl_csv *csv, pl_waves *waves, const pl_reading *rea
     if (status == PARLEY_OK && !reading->model_columns)
         tell_columns(csv, reading, path);
     uint64_t skip = (uint64_t)(head.body - head.text);
+    if (status == PARLEY_OK && csv->header)
+        status = keep_heading(csv, head.text, skip, error);
     const char *text;
     bool whole;
     uint64_t bytes;

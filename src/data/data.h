@@ -113,6 +113,35 @@ typedef struct pl_reading {
 } pl_reading;
 parley_status pl_reading_of(const parley_settings *settings, pl_reading *out, parley_error *error);
 
+/* What there is to read. Several inputs are as good as one that holds the rows of all of them, in their order. */
+typedef struct pl_input {
+    char *path;
+    bool regular;         /* a file, which can be read more than once */
+    uint64_t bytes;       /* of the file; 0: not known */
+    uint64_t begin, end;  /* the bytes of plain text that are read, up to the ends of lines; both 0: all */
+    uint64_t rows, lines; /* that were found there */
+} pl_input;
+typedef struct pl_inputs {
+    pl_input *list;
+    unsigned count;
+    char *title; /* the name of the only one, or of the first "and 3 more" */
+} pl_inputs;
+/* Each word is a file, or "-", or a pattern with *, ? or [ that stands for the files which match it, sorted. */
+/* What an input is, by its first bytes. */
+typedef struct pl_look {
+    bool cache, mapped, empty; /* mapped: plain text in a file, that can be read from anywhere */
+    const pl_format *format;   /* NULL: a cache, or empty */
+} pl_look;
+parley_status pl_input_look(const pl_input *input, const pl_reading *reading, pl_look *out, parley_error *error);
+/* Inputs of two forms cannot be read together. */
+parley_status pl_inputs_fail(const pl_input *first, const pl_format *format, const pl_input *other,
+                             const pl_format *of_other, parley_error *error);
+parley_status pl_inputs_open(pl_inputs *inputs, const char *const *words, unsigned count, parley_error *error);
+void pl_inputs_close(pl_inputs *inputs);
+/* Reads all inputs whole: of one format, or all of them caches. */
+parley_status pl_data_read_all(const pl_inputs *inputs, const pl_reading *reading, pl_pool *pool, parley_data **out,
+                               parley_error *error);
+
 /* Reads a whole input: text of some format or a cache, told apart by content; `.gz` and `.zst` by content too; "-" is
  * standard input. `tell` (may be NULL) is called once before the large allocation with a sentence on the memory that
  * will be needed. */

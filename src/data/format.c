@@ -79,6 +79,14 @@ static parley_status read_first_line(pl_source *source, const char **text, uint6
     return status;
 }
 
+bool pl_source_is_empty(pl_source *source) {
+    const char *text, *line;
+    uint64_t bytes;
+    bool whole = false;
+    return pl_source_head(source, SNIFF_BYTES, &text, &bytes, &whole, NULL) == PARLEY_OK && whole &&
+           pl_first_line(text, bytes, &line) == 0;
+}
+
 /* CSV takes what no other format does: at least it must be text. */
 static parley_status check_text(const char *text, uint64_t bytes, const char *path, parley_error *error) {
     for (uint64_t i = 0; i < bytes; i++)

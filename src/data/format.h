@@ -46,6 +46,9 @@ struct pl_format {
     bool (*sniff)(const char *text, uint64_t bytes);
     /* Reads the head and sets what the waves need to know: `state`, where to cut, columns known. NULL: nothing. */
     parley_status (*open)(pl_waves *waves, const pl_reading *reading, parley_error *error);
+    /* Goes on with another input of the format, whose source is open: sets `cut` and `lines`. NULL: it has no state,
+     * or, where there is an `open`, it takes one input only. */
+    parley_status (*next)(pl_waves *waves, parley_error *error);
     /* Upper bounds of `rows` and `entries`: by a pass over the text, or by its size. */
     void (*count)(pl_block *block);
     void (*bound)(pl_block *block);
@@ -67,6 +70,8 @@ parley_status pl_format_choose(const pl_reading *reading, pl_source *source, con
 /* Refuses settings of the group Reading that `format` (NULL: a cache) does not read. */
 parley_status pl_format_check(const pl_reading *reading, const pl_format *format, const char *path,
                               parley_error *error);
+/* Does the source hold nothing but blanks and comments? Then it may be of any format. */
+bool pl_source_is_empty(pl_source *source);
 /* The sentence for a fault in line `line` of `path`. */
 parley_status pl_fault_fail(const pl_fault *fault, const char *path, uint64_t line, parley_error *error);
 /* Does `path` end in one of the endings? One of .gz and .zst may follow. */

@@ -29,11 +29,31 @@ parley_status pl_data_make(const char *path, parley_data **out, parley_error *er
     return PARLEY_OK;
 }
 
+/* Bytes of all inputs; 0: not known. */
+static uint64_t whole_bytes(const pl_waves *waves) {
+    uint64_t sum = 0;
+    if (waves->input_count == 1 && waves->inputs->end == 0)
+        return pl_source_size(waves->source);
+    for (unsigned i = 0; i < waves->input_count; i++) {
+        if (waves->inputs[i].bytes == 0)
+            return 0;
+        sum += waves->inputs[i].bytes;
+    }
+    return sum;
+}
+
+static uint64_t used_bytes(const pl_waves *waves) {
+    bool last = waves->input == waves->input_count;
+    return waves->used + pl_source_used(waves->source) - waves->inputs[waves->input - last].begin;
+}
+
+static const char *title(const pl_waves *waves) { return waves->title ? waves->title : pl_source_name(waves->source); }
+
 /* Says how much memory the input will need, and makes the room for it the next time there is too little. */
 static void expect(pl_waves *waves, pl_tell tell, void *user) {
     char sentence[SENTENCE];
-    const char *name = pl_source_name(waves->source);
-    double size = (double)pl_source_size(waves->source), used = (double)pl_source_used(waves->source);
+    const char *name = title(waves);
+    double size = (double)whole_bytes(waves), used = (double)used_bytes(waves);
     double bytes = (double)waves->rows * 16 + (double)waves->entries * (waves->ones ? 4 : 8);
     bool known = size > 0 && used > 0;
     double times = known ? size / used : 8;
@@ -57,7 +77,7 @@ static void hand_over(pl_waves *waves, parley_data *data) {
     data->x.rows = waves->rows;
     data->x.columns = waves->columns;
     data->x.nonzeros = waves->entries;
-    data->file_bytes = pl_source_size(waves->source);
+    data->file_bytes = waves->source ? whole_bytes(waves) : 0;
     pl_span_trim(&waves->start, (waves->rows + 1) * sizeof(uint64_t));
     pl_span_trim(&waves->label, waves->rows * sizeof(double));
     pl_span_trim(&waves->index, waves->entries * sizeof(uint32_t));
@@ -77,7 +97,7 @@ static void hand_over(pl_waves *waves, parley_data *data) {
 }
 
 parley_status pl_data_of_waves(pl_waves *waves, const pl_reading *reading, parley_data **out, parley_error *error) {
-    const char *name = pl_source_name(waves->source);
+    const char *name = title(waves);
     bool more = true, first = true;
     parley_status status = PARLEY_OK;
     while (status == PARLEY_OK && more) {
@@ -88,8 +108,14 @@ parley_status pl_data_of_waves(pl_waves *waves, const pl_reading *reading, parle
     }
     if (status == PARLEY_OK && waves->rows == 0)
         status = pl_fail(error, PARLEY_BAD_INPUT, "%s: no rows; %s", name, waves->format->no_rows);
-    if (status == PARLEY_OK)
-        status = pl_data_make(name, out, error);
+    return status == PARLEY_OK ? pl_data_take(waves, name, out, error) : status;
+}
+
+parley_status pl_data_take(pl_waves *waves, const char *name, parley_data **out, parley_error *error) {
+    *out = NULL;
+    if (!pl_span_reserve(&waves->start, sizeof(uint64_t)) || !pl_span_reserve(&waves->label, sizeof(double)))
+        return pl_fail_memory(error, "the rows of the data", sizeof(uint64_t));
+    parley_status status = pl_data_make(name, out, error);
     if (status != PARLEY_OK)
         return status;
     if (waves->format->finish)
@@ -256,7 +282,26 @@ typedef struct weights {
     const char *name; /* of the file */
     double *weight;
     uint64_t rows, count, line;
+    double total;
+    const pl_spread *spread; /* NULL: all rows are here */
+    uint64_t piece;          /* that the next row belongs to */
 } weights;
+
+static void put_weight(weights *to, double value) {
+    const pl_spread *spread = to->spread;
+    uint64_t row = to->count++, place = row;
+    bool here = row < to->rows;
+    if (here && spread) {
+        while (spread->pieces[to->piece].end <= row)
+            to->piece++;
+        const pl_piece *piece = &spread->pieces[to->piece];
+        here = piece->rank == spread->rank;
+        place = piece->first + (row - piece->begin);
+    }
+    if (here)
+        to->weight[place] = value;
+    to->total += value;
+}
 
 /* Reads the line at `p`; returns its end, or NULL: a fault. */
 static const char *read_weight(weights *to, const char *p, parley_error *error) {
@@ -277,16 +322,13 @@ static const char *read_weight(weights *to, const char *p, parley_error *error) 
         pl_fail(error, PARLEY_BAD_INPUT, "%s:%llu: %s", to->name, (unsigned long long)to->line, fault);
         return NULL;
     }
-    if (to->count < to->rows)
-        to->weight[to->count] = value;
-    to->count++;
+    put_weight(to, value);
     return end;
 }
 
 static parley_status read_weights(pl_source *source, weights *to, const char *data_path, parley_error *error) {
     const char *text;
     uint64_t bytes = 1;
-    double total = 0;
     while (bytes > 0) {
         parley_status status = pl_source_next(source, &text, &bytes, error);
         if (status != PARLEY_OK)
@@ -298,9 +340,7 @@ static parley_status read_weights(pl_source *source, weights *to, const char *da
     if (to->count != to->rows)
         return pl_fail(error, PARLEY_BAD_INPUT, "%s: %llu weights for the %llu rows of %s", to->name,
                        (unsigned long long)to->count, (unsigned long long)to->rows, data_path);
-    for (uint64_t i = 0; i < to->count; i++)
-        total += to->weight[i];
-    return total > 0 ? PARLEY_OK : pl_fail(error, PARLEY_BAD_INPUT, "%s: every weight is 0", to->name);
+    return to->total > 0 ? PARLEY_OK : pl_fail(error, PARLEY_BAD_INPUT, "%s: every weight is 0", to->name);
 }
 
 parley_status pl_data_read_weights(parley_data *data, const char *path, parley_error *error) {
@@ -314,7 +354,8 @@ parley_status pl_data_read_weights(parley_data *data, const char *path, parley_e
     else if (!pl_span_reserve(&span, data->x.rows * sizeof(double) + 1))
         status = pl_fail_memory(error, "weights", data->x.rows * sizeof(double));
     else {
-        weights to = {pl_source_name(source), span.data, data->x.rows, 0, 0};
+        weights to = {
+            .name = pl_source_name(source), .weight = span.data, .rows = pl_all_rows(data), .spread = data->spread};
         status = read_weights(source, &to, data->path, error);
     }
     pl_source_close(source);
@@ -325,5 +366,7 @@ parley_status pl_data_read_weights(parley_data *data, const char *path, parley_e
     pl_span_free(&data->spans[WEIGHT]);
     data->spans[WEIGHT] = span;
     data->weight = span.data;
+    if (data->spread)
+        data->spread->weighted = true;
     return PARLEY_OK;
 }

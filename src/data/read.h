@@ -21,6 +21,11 @@ struct pl_waves;
 /* All rows of waves that were opened. */
 parley_status pl_data_of_waves(struct pl_waves *waves, const pl_reading *reading, parley_data **out,
                                parley_error *error);
+/* The rows that the waves hold, few or many. */
+parley_status pl_data_take(struct pl_waves *waves, const char *name, parley_data **out, parley_error *error);
+/* The rows of several data sets, one after the other; of the same names. */
+parley_status pl_data_join(parley_data *const *parts, unsigned count, const char *title, parley_data **out,
+                           parley_error *error);
 /* An empty data set with a copy of `path`. */
 parley_status pl_data_make(const char *path, parley_data **out, parley_error *error);
 /* Opens the cache at `path`, as which `source` was recognised; refused when it is no file. */

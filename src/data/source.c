@@ -28,6 +28,7 @@ struct pl_source {
     /* mapped */
     char *map;
     uint64_t map_bytes, page, dropped; /* dropped: bytes given back */
+    uint64_t limit;                    /* where it is read up to; 0: to its end */
     /* streamed */
     pthread_t thread;
     bool streamed, threaded, taken; /* threaded: the thread runs; taken: the parsers have the buffer `turn` */
@@ -181,7 +182,7 @@ static void next_window(pl_source *source, const char **text, uint64_t *bytes) {
     if (passed > source->dropped)
         madvise(source->map + source->dropped, passed - source->dropped, MADV_DONTNEED);
     source->dropped = passed > source->dropped ? passed : source->dropped;
-    uint64_t left = source->size - source->used, wave = source->wave_bytes;
+    uint64_t left = (source->limit ? source->limit : source->size) - source->used, wave = source->wave_bytes;
     *text = source->map + source->used;
     *bytes = left;
     if (left > wave) {
@@ -313,6 +314,21 @@ void pl_source_cut(pl_source *source, pl_cut cut) {
         source->head.bytes = cut.skip;
     else
         source->used = cut.skip;
+}
+
+/* Where the first line begins that begins at `at` or behind. */
+static uint64_t line_from(const pl_source *source, uint64_t at) {
+    if (at == 0 || at >= source->size)
+        return at < source->size ? at : source->size;
+    const char *newline = memchr(source->map + at - 1, '\n', (size_t)(source->size - (at - 1)));
+    return newline ? (uint64_t)(newline + 1 - source->map) : source->size;
+}
+
+void pl_source_limit(pl_source *source, uint64_t begin, uint64_t end) {
+    uint64_t from = line_from(source, begin), to = line_from(source, end);
+    source->used = from > source->used ? from : source->used;
+    source->dropped = source->used & ~(source->page - 1);
+    source->limit = to > source->used ? to : source->used;
 }
 
 parley_status pl_source_next(pl_source *source, const char **text, uint64_t *bytes, parley_error *error) {

@@ -321,6 +321,12 @@ static parley_status open(pl_waves *waves, const pl_reading *reading, parley_err
     return status;
 }
 
+/* What is hashed needs no heading. */
+static parley_status next(pl_waves *waves, parley_error *error) {
+    (void)waves, (void)error;
+    return PARLEY_OK;
+}
+
 static parley_status settle(pl_waves *waves, pl_block *block, parley_error *error) {
     state *state = waves->state;
     return state->kept.known ? pl_kept_settle(&state->kept, block->number, error) : PARLEY_OK;
@@ -345,6 +351,7 @@ const pl_format pl_format_vw = {
     .settings = settings,
     .sniff = sniff,
     .open = open,
+    .next = next,
     .count = count,
     .bound = bound,
     .parse = parse,

@@ -110,6 +110,11 @@ static void settle_values(pl_waves *waves, uint64_t before, bool ones) {
     waves->ones &= ones;
 }
 
+static parley_status fail_at(pl_waves *waves, const pl_fault *fault, parley_error *error) {
+    waves->fault = *fault;
+    return pl_fault_fail(fault, waves->name ? waves->name : pl_source_name(waves->source), waves->lines, error);
+}
+
 static parley_status collect(pl_waves *waves, parley_error *error) {
     uint64_t before = waves->entries;
     bool ones = true;
@@ -118,7 +123,7 @@ static parley_status collect(pl_waves *waves, parley_error *error) {
         parley_status status = PARLEY_OK;
         waves->lines += block->lines;
         if (block->fault.format || block->fault.memory)
-            status = pl_fault_fail(&block->fault, pl_source_name(waves->source), waves->lines, error);
+            status = fail_at(waves, &block->fault, error);
         else if (waves->format->settle)
             status = waves->format->settle(waves, block, error);
         if (status != PARLEY_OK)
@@ -134,23 +139,73 @@ static parley_status collect(pl_waves *waves, parley_error *error) {
     return PARLEY_OK;
 }
 
-parley_status pl_waves_next(pl_waves *waves, bool *more, parley_error *error) {
-    const char *text;
-    uint64_t bytes;
-    parley_status status = pl_source_next(waves->source, &text, &bytes, error);
-    *more = status == PARLEY_OK && bytes > 0;
-    if (!*more)
-        return status;
+/* One wave of text. */
+static parley_status add_wave(pl_waves *waves, const char *text, uint64_t bytes, parley_error *error) {
     cut_wave(waves, text, bytes);
     if (waves->block_count == 1) /* nothing follows it that would need its exact size */
         waves->format->bound(&waves->blocks[0]);
     else
         pl_pool_run(waves->pool, count_block, waves, waves->block_count);
-    status = place_blocks(waves, error);
+    parley_status status = place_blocks(waves, error);
     if (status != PARLEY_OK)
         return status;
     pl_pool_run(waves->pool, parse_block, waves, waves->block_count);
     return collect(waves, error);
+}
+
+/* Opens the next input, which must be of the format that is read. */
+static parley_status open_next(pl_waves *waves, parley_error *error) {
+    pl_input *input = &waves->inputs[waves->input];
+    const pl_format *format = waves->format;
+    parley_status status = pl_source_open(input->path, waves->wave_bytes, &waves->source, error);
+    if (status != PARLEY_OK || pl_source_is_empty(waves->source))
+        return status;
+    if (pl_source_content(waves->source) == PL_CACHE)
+        format = NULL;
+    else
+        status = pl_format_choose(&(pl_reading){0}, waves->source, &format, error);
+    if (status == PARLEY_OK && format != waves->format && !waves->asked)
+        return pl_inputs_fail(&waves->inputs[0], waves->format, input, format, error);
+    if (status == PARLEY_OK && waves->format->next)
+        status = waves->format->next(waves, error);
+    if (status == PARLEY_OK)
+        pl_source_cut(waves->source, waves->cut);
+    if (status == PARLEY_OK && input->end > 0)
+        pl_source_limit(waves->source, input->begin, input->end);
+    return status;
+}
+
+/* The end of an input: what was found in it is noted, and the next one opened. */
+static parley_status turn(pl_waves *waves, parley_error *error) {
+    pl_input *input = &waves->inputs[waves->input];
+    input->rows = waves->rows - waves->rows_before;
+    input->lines = waves->lines;
+    waves->rows_before = waves->rows;
+    if (++waves->input == waves->input_count)
+        return PARLEY_OK;
+    waves->used += input->bytes;
+    waves->lines = 0;
+    pl_source_close(waves->source);
+    waves->source = NULL;
+    return open_next(waves, error);
+}
+
+parley_status pl_waves_next(pl_waves *waves, bool *more, parley_error *error) {
+    const char *text;
+    uint64_t bytes = 0;
+    parley_status status = PARLEY_OK;
+    while (status == PARLEY_OK && bytes == 0 && waves->input < waves->input_count) {
+        status = pl_source_next(waves->source, &text, &bytes, error);
+        if (status == PARLEY_OK && bytes == 0)
+            status = turn(waves, error);
+    }
+    *more = status == PARLEY_OK && bytes > 0;
+    return *more ? add_wave(waves, text, bytes, error) : status;
+}
+
+parley_status pl_waves_add(pl_waves *waves, const char *name, const char *text, uint64_t bytes, parley_error *error) {
+    waves->name = name;
+    return add_wave(waves, text, bytes, error);
 }
 
 void pl_waves_rewind(pl_waves *waves) {
@@ -173,26 +228,51 @@ static parley_status prepare(pl_pool *pool, uint64_t block_bytes, pl_waves *wave
 
 /* Chooses the format of an open source, and lets it look at the head. */
 static parley_status begin(pl_waves *waves, const pl_reading *reading, parley_error *error) {
+    waves->asked = reading->format != NULL;
     if (pl_source_content(waves->source) == PL_CACHE)
         return pl_format_check(reading, NULL, pl_source_name(waves->source), error);
     parley_status status = pl_format_choose(reading, waves->source, &waves->format, error);
     if (status == PARLEY_OK && waves->format->open)
         status = waves->format->open(waves, reading, error);
+    if (status == PARLEY_OK && waves->input_count > 1 && waves->format->open && !waves->format->next)
+        status = pl_fail(error, PARLEY_BAD_INPUT, "%s is %s, of which one is read at a time; convert each to a cache",
+                         pl_source_name(waves->source), waves->format->title);
     if (status == PARLEY_OK)
         pl_source_cut(waves->source, waves->cut);
+    if (status == PARLEY_OK && waves->inputs->end > 0)
+        pl_source_limit(waves->source, waves->inputs->begin, waves->inputs->end);
+    return status;
+}
+
+parley_status pl_waves_open_all(pl_input *inputs, unsigned count, const pl_reading *reading, pl_pool *pool,
+                                uint64_t block_bytes, pl_waves *waves, parley_error *error) {
+    uint64_t wave_bytes;
+    parley_status status = prepare(pool, block_bytes, waves, &wave_bytes, error);
+    waves->inputs = inputs;
+    waves->input_count = count;
+    waves->wave_bytes = wave_bytes;
+    if (status == PARLEY_OK)
+        status = pl_source_open(inputs->path, wave_bytes, &waves->source, error);
+    if (status == PARLEY_OK)
+        status = begin(waves, reading, error);
+    if (status != PARLEY_OK)
+        pl_waves_close(waves);
     return status;
 }
 
 parley_status pl_waves_open(const char *path, const pl_reading *reading, pl_pool *pool, uint64_t block_bytes,
                             pl_waves *waves, parley_error *error) {
+    pl_input input = {.path = (char *)path}; /* not needed any more when it is open */
+    parley_status status = pl_waves_open_all(&input, 1, reading, pool, block_bytes, waves, error);
+    waves->inputs = &waves->only;
+    return status;
+}
+
+parley_status pl_waves_open_empty(const pl_format *format, pl_pool *pool, pl_waves *waves, parley_error *error) {
     uint64_t wave_bytes;
-    parley_status status = prepare(pool, block_bytes, waves, &wave_bytes, error);
-    if (status == PARLEY_OK)
-        status = pl_source_open(path, wave_bytes, &waves->source, error);
-    if (status == PARLEY_OK)
-        status = begin(waves, reading, error);
-    if (status != PARLEY_OK)
-        pl_waves_close(waves);
+    parley_status status = prepare(pool, 0, waves, &wave_bytes, error);
+    waves->format = format;
+    waves->wave_bytes = wave_bytes;
     return status;
 }
 
@@ -202,6 +282,8 @@ parley_status pl_waves_memory(const void *text, uint64_t bytes, const char *name
     parley_status status = prepare(pool, block_bytes, waves, &wave_bytes, error);
     if (status == PARLEY_OK)
         status = pl_source_memory(text, bytes, name, wave_bytes, &waves->source, error);
+    waves->inputs = &waves->only;
+    waves->input_count = 1;
     if (status == PARLEY_OK)
         status = begin(waves, reading, error);
     if (status != PARLEY_OK)

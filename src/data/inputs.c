@@ -1,0 +1,240 @@
+/* inputs.c: several inputs as one. Text goes through one reader from file to file; caches, which are mapped, are copied
+ * together. */
+#define _POSIX_C_SOURCE 200809L
+#include <glob.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "data/read.h"
+#include "data/waves.h"
+
+#define LOOK_BYTES ((uint64_t)64 << 10)
+
+enum { START, LABEL, WEIGHT, INDEX, VALUE }; /* of parley_data's spans */
+
+static parley_status add_path(pl_inputs *inputs, const char *path, parley_error *error) {
+    struct stat facts;
+    bool standard = strcmp(path, "-") == 0;
+    for (unsigned i = 0; i < inputs->count && standard; i++)
+        if (strcmp(inputs->list[i].path, "-") == 0)
+            return pl_fail(error, PARLEY_BAD_USAGE, "standard input can be read once: give - once");
+    pl_input *list = pl_realloc(inputs->list, inputs->count + 1, sizeof *list);
+    if (!list)
+        return pl_fail_memory(error, "names of files", (inputs->count + 1) * sizeof *list);
+    inputs->list = list;
+    list[inputs->count] = (pl_input){.path = pl_strdup(path)};
+    if (!list[inputs->count].path)
+        return pl_fail_memory(error, "a file name", strlen(path));
+    if (!standard && stat(path, &facts) == 0 && S_ISREG(facts.st_mode)) {
+        list[inputs->count].regular = true;
+        list[inputs->count].bytes = (uint64_t)facts.st_size;
+    }
+    inputs->count++;
+    return PARLEY_OK;
+}
+
+static bool is_pattern(const char *word) {
+    return strpbrk(word, "*?[") && access(word, F_OK) != 0; /* a file may be named like this */
+}
+
+static parley_status add_matches(pl_inputs *inputs, const char *pattern, parley_error *error) {
+    glob_t found = {0};
+    parley_status status = PARLEY_OK;
+    int code = glob(pattern, 0, NULL, &found);
+    if (code == GLOB_NOSPACE)
+        status = pl_fail_memory(error, "names of files", strlen(pattern));
+    else if (code != 0 || found.gl_pathc == 0)
+        status = pl_fail(error, PARLEY_NO_FILE, "%s: no file matches", pattern);
+    for (size_t i = 0; i < found.gl_pathc && status == PARLEY_OK; i++)
+        status = add_path(inputs, found.gl_pathv[i], error);
+    globfree(&found);
+    return status;
+}
+
+parley_status pl_inputs_fail(const pl_input *first, const pl_format *format, const pl_input *other,
+                             const pl_format *of_other, parley_error *error) {
+    return pl_fail(error, PARLEY_BAD_INPUT, "%s is %s and %s is %s; what is read together must be of one form",
+                   first->path, format ? format->title : "a cache", other->path,
+                   of_other ? of_other->title : "a cache");
+}
+
+parley_status pl_input_look(const pl_input *input, const pl_reading *reading, pl_look *out, parley_error *error) {
+    pl_source *source;
+    *out = (pl_look){0};
+    parley_status status = pl_source_open(input->path, LOOK_BYTES, &source, error);
+    if (status != PARLEY_OK)
+        return status;
+    out->cache = pl_source_content(source) == PL_CACHE;
+    out->mapped = pl_source_content(source) == PL_PLAIN && pl_source_size(source) > 0;
+    out->empty = !out->cache && pl_source_is_empty(source);
+    if (out->cache)
+        status = pl_format_check(reading, NULL, pl_source_name(source), error);
+    else if (!out->empty)
+        status = pl_format_choose(reading, source, &out->format, error);
+    pl_source_close(source);
+    return status;
+}
+
+static parley_status make_title(pl_inputs *inputs, parley_error *error) {
+    const char *first = strcmp(inputs->list->path, "-") == 0 ? "standard input" : inputs->list->path;
+    size_t bytes = strlen(first) + 32;
+    parley_status status = pl_take(&inputs->title, bytes, 1, "a file name", error);
+    if (status == PARLEY_OK && inputs->count == 1)
+        snprintf(inputs->title, bytes, "%s", first);
+    else if (status == PARLEY_OK)
+        snprintf(inputs->title, bytes, "%s and %u more", first, inputs->count - 1);
+    return status;
+}
+
+parley_status pl_inputs_open(pl_inputs *inputs, const char *const *words, unsigned count, parley_error *error) {
+    parley_status status = PARLEY_OK;
+    *inputs = (pl_inputs){0};
+    for (unsigned i = 0; i < count && status == PARLEY_OK; i++)
+        status = is_pattern(words[i]) ? add_matches(inputs, words[i], error) : add_path(inputs, words[i], error);
+    if (status == PARLEY_OK)
+        status = make_title(inputs, error);
+    /* what is missing should show before the first of many files was read */
+    for (unsigned i = 0; i < inputs->count && inputs->count > 1 && status == PARLEY_OK; i++)
+        if (strcmp(inputs->list[i].path, "-") != 0 && access(inputs->list[i].path, R_OK) != 0)
+            status = pl_fail_file(error, inputs->list[i].path, "open");
+    if (status != PARLEY_OK)
+        pl_inputs_close(inputs);
+    return status;
+}
+
+void pl_inputs_close(pl_inputs *inputs) {
+    for (unsigned i = 0; i < inputs->count; i++)
+        pl_free(inputs->list[i].path);
+    pl_free(inputs->list);
+    pl_free(inputs->title);
+    *inputs = (pl_inputs){0};
+}
+
+static bool same_names(const pl_names *a, const pl_names *b) {
+    return a->count == b->count &&
+           (a->count == 0 || (memcmp(a->start, b->start, (a->count + 1) * sizeof *a->start) == 0 &&
+                              memcmp(a->text, b->text, (size_t)a->start[a->count]) == 0));
+}
+
+/* Numbers of columns are only of one kind where the names are. */
+static parley_status check_alike(const parley_data *first, const parley_data *other, parley_error *error) {
+    if (same_names(&first->names, &other->names) && same_names(&first->classes, &other->classes) &&
+        first->hash_bits == other->hash_bits)
+        return PARLEY_OK;
+    return pl_fail(
+        error, PARLEY_BAD_INPUT,
+        "%s and %s have different names of columns or classes; convert their sources together, into one cache",
+        first->path, other->path);
+}
+
+static parley_status reserve(parley_data *data, bool weighted, bool valued, parley_error *error) {
+    uint64_t rows = data->x.rows, entries = data->x.nonzeros;
+    if (pl_span_reserve(&data->spans[START], (rows + 1) * sizeof(uint64_t)) &&
+        pl_span_reserve(&data->spans[LABEL], (rows + 1) * sizeof(double)) &&
+        (!weighted || pl_span_reserve(&data->spans[WEIGHT], (rows + 1) * sizeof(double))) &&
+        pl_span_reserve(&data->spans[INDEX], (entries + 1) * sizeof(uint32_t)) &&
+        (!valued || pl_span_reserve(&data->spans[VALUE], (entries + 1) * sizeof(float))))
+        return PARLEY_OK;
+    return pl_fail_memory(error, "the rows of several caches", rows * 16 + entries * 8);
+}
+
+/* Copies the rows of `from` behind the first `rows` rows. */
+static void append(parley_data *data, const parley_data *from, uint64_t rows) {
+    uint64_t *start = (uint64_t *)data->spans[START].data + rows, before = from->x.start[0];
+    double *label = (double *)data->spans[LABEL].data + rows, *weight = data->spans[WEIGHT].data;
+    uint32_t *index = (uint32_t *)data->spans[INDEX].data + start[0];
+    float *value = data->spans[VALUE].data;
+    uint64_t count = from->x.start[from->x.rows] - before;
+    for (uint64_t i = 0; i < from->x.rows; i++) {
+        start[i + 1] = start[0] + (from->x.start[i + 1] - before);
+        label[i] = from->label[i];
+        if (weight)
+            weight[rows + i] = from->weight ? from->weight[i] : 1.0;
+    }
+    memcpy(index, from->x.index + before, (size_t)(count * sizeof *index));
+    for (uint64_t e = 0; e < count && value; e++)
+        value[start[0] + e] = from->x.value ? from->x.value[before + e] : 1.0F;
+}
+
+static parley_status copy_names(parley_data *data, const parley_data *from, parley_error *error) {
+    data->hash_bits = from->hash_bits;
+    parley_status status = pl_names_copy(&from->names, &data->names, error);
+    return status == PARLEY_OK ? pl_names_copy(&from->classes, &data->classes, error) : status;
+}
+
+parley_status pl_data_join(parley_data *const *parts, unsigned count, const char *title, parley_data **out,
+                           parley_error *error) {
+    bool weighted = false, valued = false;
+    uint64_t rows = 0;
+    parley_data *data;
+    parley_status status = pl_data_make(title, out, error);
+    if (status != PARLEY_OK)
+        return status;
+    data = *out;
+    for (unsigned p = 0; p < count && status == PARLEY_OK; p++) {
+        const pl_matrix *x = &parts[p]->x;
+        status = check_alike(parts[0], parts[p], error);
+        weighted |= parts[p]->weight != NULL;
+        valued |= x->value != NULL;
+        data->x.rows += x->rows;
+        data->x.nonzeros += x->start[x->rows] - x->start[0];
+        data->x.columns = x->columns > data->x.columns ? x->columns : data->x.columns;
+        data->file_bytes += parts[p]->file_bytes;
+    }
+    if (status == PARLEY_OK)
+        status = reserve(data, weighted, valued, error);
+    if (status == PARLEY_OK)
+        status = copy_names(data, parts[0], error);
+    for (unsigned p = 0; p < count && status == PARLEY_OK; rows += parts[p++]->x.rows)
+        append(data, parts[p], rows);
+    data->x.start = data->spans[START].data;
+    data->x.index = data->spans[INDEX].data;
+    data->x.value = valued ? data->spans[VALUE].data : NULL;
+    data->label = data->spans[LABEL].data;
+    data->weight = weighted ? data->spans[WEIGHT].data : NULL;
+    data->from_cache = true;
+    if (status != PARLEY_OK) {
+        parley_data_free(data);
+        *out = NULL;
+    }
+    return status;
+}
+
+static parley_status read_caches(const pl_inputs *inputs, const pl_reading *reading, pl_pool *pool, parley_data **out,
+                                 parley_error *error) {
+    parley_data **parts;
+    parley_status status = pl_take(&parts, inputs->count, sizeof(parley_data *), "caches", error);
+    if (status != PARLEY_OK)
+        return status;
+    for (unsigned i = 0; i < inputs->count && status == PARLEY_OK; i++) {
+        status = pl_data_read_as(inputs->list[i].path, reading, pool, &parts[i], error);
+        if (status == PARLEY_OK && !parts[i]->from_cache)
+            status = pl_inputs_fail(&inputs->list[0], NULL, &inputs->list[i], parts[i]->format, error);
+    }
+    if (status == PARLEY_OK)
+        status = pl_data_join(parts, inputs->count, inputs->title, out, error);
+    for (unsigned i = 0; i < inputs->count; i++)
+        parley_data_free(parts[i]);
+    pl_free(parts);
+    return status;
+}
+
+parley_status pl_data_read_all(const pl_inputs *inputs, const pl_reading *reading, pl_pool *pool, parley_data **out,
+                               parley_error *error) {
+    pl_waves waves;
+    *out = NULL;
+    if (inputs->count == 1)
+        return pl_data_read_as(inputs->list->path, reading, pool, out, error);
+    parley_status status = pl_waves_open_all(inputs->list, inputs->count, reading, pool, 0, &waves, error);
+    if (status != PARLEY_OK)
+        return status;
+    waves.title = inputs->title;
+    if (pl_source_content(waves.source) == PL_CACHE)
+        status = read_caches(inputs, reading, pool, out, error);
+    else
+        status = pl_data_of_waves(&waves, reading, out, error);
+    pl_waves_close(&waves);
+    return status;
+}
