@@ -285,8 +285,9 @@ static parley_status read_rows(pl_engine *engine, const pl_inputs *inputs, pl_po
                                parley_data **out, parley_error *error) {
     parley_status status = map_caches(inputs, caches, error);
     status = pl_ranks_agree(engine, status, caches->count, true, error);
-    if (status == PARLEY_OK)
-        status = share_out(caches, engine->ranks, error);
+    if (status != PARLEY_OK)
+        return status;
+    status = share_out(caches, engine->ranks, error);
     for (unsigned i = 0; i < caches->count && status == PARLEY_OK; i++) {
         pl_range rows = caches->shares[(uint64_t)i * engine->ranks + engine->rank];
         status = pl_cache_check(caches->list[i], rows.begin, rows.end, pool, error);

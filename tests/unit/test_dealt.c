@@ -47,7 +47,9 @@ static parley_status body(pl_engine *engine, void *context, parley_error *error)
     outcome *outcome = context;
     parley_data *held;
     parley_status status = hold(engine, outcome->data, &held, error);
-    if (status == PARLEY_OK)
+    if (status != PARLEY_OK)
+        (engine->type->fail)(engine, error);
+    else
         status = pl_train_rank(engine, held, outcome->settings, NULL, NULL, &outcome->model[engine->rank],
                                &outcome->summary[engine->rank], error);
     parley_data_free(held);
@@ -187,12 +189,41 @@ static void checkpoints_do_not_depend_on_who_holds_the_rows(void **state) {
     parley_data_free(data);
 }
 
+/* Whichever rank it is that loses it: all end, and nothing is leaked. */
+static void lost_memory_ends_all_ranks(void **state) {
+    (void)state;
+    const char *const runs[] = {"workers=4 rounds=1 gap=0 preset=cocoa+ validation_fraction=0.2",
+                                "workers=4 rounds=1 gap=0 preset=cocoa+ l1_ratio=1 lambda=0.01"};
+    parley_data *data = random_data(small);
+    for (unsigned w = 0; w < COUNT(runs); w++) {
+        static parley_settings settings;
+        bool lost = true;
+        settings = settings_of(runs[w]);
+        for (int64_t n = 40; lost && n < 8000; n += 5) { /* past the engines, which the test opens */
+            outcome dealt = {.data = data, .settings = &settings};
+            pl_memory_fail_after(n);
+            run_ranks(3, 1, DEADLINE, body, &dealt, dealt.status, dealt.error);
+            pl_memory_fail_after(-1);
+            lost = false;
+            for (unsigned r = 0; r < 3; r++) {
+                if (dealt.status[r] != PARLEY_OK)
+                    assert_int_equal(dealt.status[r], PARLEY_NO_MEMORY);
+                lost |= dealt.status[r] != PARLEY_OK;
+            }
+            free_models(&dealt);
+        }
+        assert_false(lost);
+    }
+    parley_data_free(data);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_preset_trains_on_rows_that_only_their_rank_holds),
         cmocka_unit_test(columns_are_made_from_rows_of_all_ranks),
         cmocka_unit_test(what_is_around_the_fit_sees_all_rows),
         cmocka_unit_test(ranks_agree_on_labels_that_some_of_them_never_saw),
+        cmocka_unit_test(lost_memory_ends_all_ranks),
         cmocka_unit_test(checkpoints_do_not_depend_on_who_holds_the_rows),
     };
     return cmocka_run_group_tests_name("dealt", tests, NULL, NULL);

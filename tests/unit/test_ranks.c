@@ -1,0 +1,295 @@
+/* test_ranks.c: reading on several ranks: together they hold what one process would read, and say what it would say. */
+#define _DEFAULT_SOURCE /* mkdtemp, strtok_r */
+#include "model/ranks.h"
+#include "support.h"
+/* after support.h, which declares what cmocka needs */
+#include "data/file.h"
+#include "data/format.h"
+#include "data_helpers.h"
+
+#define TEXT_BYTES 200000
+
+/* What all ranks read: files of the folder; rank `odd` is given other ones. */
+typedef struct task {
+    const char *names, *odd_names;
+    unsigned odd;
+    pl_reading reading;
+    parley_data *whole[MOST_RANKS]; /* of each rank: the rows of all */
+    uint64_t held[MOST_RANKS];
+    parley_status status[MOST_RANKS];
+    parley_error error[MOST_RANKS];
+} task;
+
+static parley_status body(pl_engine *engine, void *context, parley_error *error) {
+    task *task = context;
+    unsigned rank = engine->rank, count = 0;
+    char words[8][300], copy[200];
+    const char *list[8];
+    pl_pool *pool;
+    parley_data *data = NULL;
+    snprintf(copy, sizeof copy, "%s", task->odd_names && rank == task->odd ? task->odd_names : task->names);
+    for (char *rest = copy, *word; (word = strtok_r(rest, " ", &rest)); count++) {
+        snprintf(words[count], sizeof words[count], "%s/%s", folder, word);
+        list[count] = words[count];
+    }
+    parley_status status = pl_pool_open(&pool, 1 + rank % 2, error);
+    if (status != PARLEY_OK) {
+        (engine->type->fail)(engine, error);
+        return status;
+    }
+    task->whole[rank] = NULL;
+    status = pl_ranks_read(engine, list, count, &task->reading, pool, &data, error);
+    task->held[rank] = data ? data->x.rows : 0;
+    if (status == PARLEY_OK && engine->ranks > 1)
+        status = pl_spread_to_all(engine, data, &task->whole[rank], error);
+    if (status != PARLEY_OK)
+        (engine->type->fail)(engine, error);
+    if (engine->ranks == 1)
+        task->whole[0] = data;
+    else if (task->whole[rank]) { /* names stay with those who read them */
+        task->whole[rank]->names = data->names;
+        task->whole[rank]->classes = data->classes;
+        data->names = data->classes = (pl_names){0};
+    }
+    if (engine->ranks > 1)
+        parley_data_free(data);
+    pl_pool_close(pool);
+    return status;
+}
+
+static void free_all(task *task, unsigned ranks) {
+    for (unsigned r = 0; r < ranks; r++)
+        parley_data_free(task->whole[r]);
+}
+
+static void assert_alike(const parley_data *a, const parley_data *b) {
+    assert_int_equal(a->x.rows, b->x.rows);
+    assert_int_equal(a->x.columns, b->x.columns);
+    assert_int_equal(a->x.nonzeros, b->x.nonzeros);
+    assert_memory_equal(a->x.start, b->x.start, (b->x.rows + 1) * sizeof *b->x.start);
+    assert_memory_equal(a->x.index, b->x.index, b->x.nonzeros * sizeof *b->x.index);
+    assert_int_equal(a->x.value != NULL, b->x.value != NULL);
+    if (b->x.value)
+        assert_memory_equal(a->x.value, b->x.value, b->x.nonzeros * sizeof *b->x.value);
+    assert_memory_equal(a->label, b->label, b->x.rows * sizeof *b->label);
+    assert_int_equal(a->weight != NULL, b->weight != NULL);
+    if (b->weight)
+        assert_memory_equal(a->weight, b->weight, b->x.rows * sizeof *b->weight);
+    assert_int_equal(a->names.count, b->names.count);
+    assert_int_equal(a->classes.count, b->classes.count);
+    assert_int_equal(a->hash_bits, b->hash_bits);
+    for (uint64_t i = 0; i < b->names.count; i++)
+        assert_int_equal(pl_names_at(&a->names, i).bytes, pl_names_at(&b->names, i).bytes);
+}
+
+/* `balanced`: no rank holds more than it should by much. */
+static void assert_ranks_read(const char *names, pl_reading reading, bool balanced) {
+    task one = {.names = names, .reading = reading};
+    run_ranks(1, 2, DEADLINE, body, &one, one.status, one.error);
+    assert_done(one.status[0], &one.error[0]);
+    for (unsigned ranks = 2; ranks <= MOST_RANKS; ranks++) {
+        task many = {.names = names, .reading = reading};
+        run_ranks(ranks, 2, DEADLINE, body, &many, many.status, many.error);
+        for (unsigned r = 0; r < ranks; r++) {
+            assert_done(many.status[r], &many.error[r]);
+            assert_alike(many.whole[r], one.whole[0]);
+            if (balanced)
+                assert_true(many.held[r] * ranks < 2 * one.whole[0]->x.rows + 2 * ranks);
+        }
+        free_all(&many, ranks);
+    }
+    free_all(&one, 1);
+}
+
+/* All ranks say what one process says. */
+static void assert_ranks_refuse(const char *names, pl_reading reading) {
+    task one = {.names = names, .reading = reading};
+    run_ranks(1, 2, DEADLINE, body, &one, one.status, one.error);
+    assert_int_not_equal(one.status[0], PARLEY_OK);
+    for (unsigned ranks = 2; ranks <= MOST_RANKS; ranks++) {
+        task many = {.names = names, .reading = reading};
+        run_ranks(ranks, 2, DEADLINE, body, &many, many.status, many.error);
+        for (unsigned r = 0; r < ranks; r++) {
+            assert_int_equal(many.status[r], one.status[0]);
+            assert_string_equal(many.error[r].sentence, one.error[0].sentence);
+        }
+        free_all(&many, ranks);
+    }
+    free_all(&one, 1);
+}
+
+/* Lines that make several blocks of those that are dealt, perhaps with a bad one towards the end. */
+static bool write_long(const char *name, bool bad) {
+    static char line[64 << 10];
+    pl_file *file;
+    parley_error error;
+    parley_status status = pl_file_open(in_folder(name), PL_TO_GZIP, &file, &error);
+    size_t bytes = (size_t)snprintf(line, sizeof line, "1");
+    for (unsigned j = 1; j <= 6000; j++)
+        bytes += (size_t)snprintf(line + bytes, sizeof line - bytes, " %u:1", j);
+    line[bytes++] = '\n';
+    for (unsigned i = 0; i < 300 && status == PARLEY_OK; i++) {
+        line[0] = (char)('1' + i % 7);
+        line[1] = bad && i == 277 ? 'x' : ' ';
+        status = pl_file_write(file, line, bytes, &error);
+    }
+    return pl_file_close(file, status, &error) == PARLEY_OK;
+}
+
+static int prepare(void **state) {
+    static char text[TEXT_BYTES];
+    parley_error error;
+    parley_data *data = random_data((sample_plan){.seed = 9, .rows = 900, .columns = 40, .density = 0.2});
+    parley_data *ones = random_data((sample_plan){.seed = 2, .rows = 300, .columns = 50, .density = 0.2, .ones = true});
+    if (make_folder(state) != 0)
+        return -1;
+    bool written = write_long("long.gz", false) && write_long("bad.gz", true) &&
+                   pl_data_write_libsvm(data, in_folder("all.svm"), &error) == PARLEY_OK &&
+                   pl_data_write_libsvm(data, in_folder("all.svm.gz"), &error) == PARLEY_OK &&
+                   pl_data_write_libsvm(data, in_folder("all.svm.zst"), &error) == PARLEY_OK &&
+                   pl_data_write_libsvm(ones, in_folder("ones.svm"), &error) == PARLEY_OK &&
+                   pl_data_write_csv(data, in_folder("all.csv"), &error) == PARLEY_OK &&
+                   pl_data_write_vw(data, in_folder("all.vw"), &error) == PARLEY_OK &&
+                   pl_data_write_cache(data, in_folder("all.parley"), &error) == PARLEY_OK &&
+                   pl_data_write_cache(ones, in_folder("ones.parley"), &error) == PARLEY_OK;
+    parley_data_free(data);
+    parley_data_free(ones);
+    size_t bytes = 0;
+    for (unsigned i = 0; i < 500; i++)
+        bytes += (size_t)snprintf(text + bytes, sizeof text - bytes,
+                                  i == 333   ? "1 3:x\n"
+                                  : i == 400 ? "1 0:1\n"
+                                             : "1 %u:2\n",
+                                  1 + i % 7);
+    write_bytes(in_folder("bad.svm"), text, bytes);
+    write_bytes(in_folder("words.csv"), "y,a,b\nyes,1,red\nno,2,blue\nyes,3,red\n", 36);
+    write_bytes(in_folder("short.svm"), "1 2:1", 5);
+    write_bytes(in_folder("empty.svm"), "", 0);
+    write_bytes(in_folder("blank.svm"), "# nothing\n\n", 11);
+    return written ? 0 : -1;
+}
+
+static void text_is_cut_at_lines(void **state) {
+    (void)state;
+    assert_ranks_read("all.svm", (pl_reading){0}, true);
+    assert_ranks_read("all.svm ones.svm all.svm", (pl_reading){0}, true);
+    assert_ranks_read("ones.svm", (pl_reading){0}, true);
+    assert_ranks_read("short.svm", (pl_reading){0}, false); /* one line, many ranks */
+    assert_ranks_read("short.svm all.svm empty.svm short.svm", (pl_reading){0}, true);
+    assert_ranks_read("all.vw", (pl_reading){0}, true);
+}
+
+static void compressed_text_is_read_by_one_and_dealt(void **state) {
+    (void)state;
+    assert_ranks_read("all.svm.zst", (pl_reading){0}, false);
+    assert_ranks_read("long.gz", (pl_reading){0}, false);
+    assert_ranks_refuse("all.svm bad.gz", (pl_reading){0});
+    assert_ranks_read("all.svm.gz all.svm ones.svm", (pl_reading){0}, false);
+    assert_ranks_read("all.svm.gz all.svm.zst all.svm.gz all.svm.zst all.svm.gz all.svm.zst", (pl_reading){0}, false);
+}
+
+static void what_cannot_be_cut_is_read_by_the_first_rank(void **state) {
+    (void)state;
+    assert_ranks_read("all.csv", (pl_reading){0}, false);
+    assert_ranks_read("words.csv", (pl_reading){0}, false);
+    assert_ranks_read("all.vw", (pl_reading){.keep_names = true}, false);
+}
+
+static void caches_are_shared_out_by_rows(void **state) {
+    (void)state;
+    assert_ranks_read("all.parley", (pl_reading){0}, true);
+    assert_ranks_read("ones.parley all.parley ones.parley", (pl_reading){0}, true);
+}
+
+static void ranks_say_what_one_process_says(void **state) {
+    (void)state;
+    const char *const names[] = {"bad.svm",
+                                 "all.svm bad.svm",
+                                 "bad.svm bad.svm",
+                                 "missing.svm",
+                                 "all.svm missing.svm",
+                                 "none-*",
+                                 "all.svm all.csv",
+                                 "empty.svm",
+                                 "blank.svm",
+                                 "all.parley all.svm",
+                                 "all.svm all.parley",
+                                 "bad.svm all.svm.gz"};
+    for (unsigned i = 0; i < COUNT(names); i++)
+        assert_ranks_refuse(names[i], (pl_reading){0});
+    assert_ranks_refuse("all.csv", (pl_reading){.label_column = "nobody"});
+}
+
+static void a_file_that_one_rank_misses_is_named_with_the_rank(void **state) {
+    (void)state;
+    task many = {.names = "all.svm ones.svm", .odd_names = "all.svm gone.svm", .odd = 2};
+    run_ranks(4, 1, DEADLINE, body, &many, many.status, many.error);
+    for (unsigned r = 0; r < 4; r++) {
+        assert_int_equal(many.status[r], PARLEY_NO_FILE);
+        assert_non_null(
+            strstr(many.error[r].sentence, "gone.svm: cannot open: No such file or directory, on rank 2 ("));
+    }
+    many = (task){.names = "all.svm", .odd_names = "ones.svm", .odd = 1};
+    run_ranks(3, 1, DEADLINE, body, &many, many.status, many.error);
+    for (unsigned r = 0; r < 3; r++) {
+        assert_int_equal(many.status[r], PARLEY_BAD_INPUT);
+        assert_non_null(strstr(many.error[r].sentence, ", on rank 1 ("));
+    }
+}
+
+static void weights_go_to_the_rows_of_their_rank(void **state) {
+    (void)state;
+    parley_error error = {0};
+    double weight[6];
+    pl_piece pieces[] = {{0, 2, 0, 0, 0}, {2, 3, 0, 2, 1}, {3, 6, 2, 3, 0}};
+    pl_spread spread = {.rank = 0, .rows = 6, .count = 3, .pieces = pieces};
+    parley_data data = {.x = {.rows = 5}, .spread = &spread, .path = (char *)"x"};
+    write_bytes(in_folder("weights"), "1\n2\n3\n4\n5\n6\n", 12);
+    assert_done(pl_data_read_weights(&data, in_folder("weights"), &error), &error);
+    memcpy(weight, data.weight, 5 * sizeof *weight);
+    const double expected[] = {1, 2, 4, 5, 6};
+    assert_memory_equal(weight, expected, sizeof expected);
+    assert_true(spread.weighted);
+    pl_span_free(&data.spans[2]);
+    write_bytes(in_folder("weights"), "1\n2\n3\n", 6);
+    assert_int_equal(pl_data_read_weights(&data, in_folder("weights"), &error), PARLEY_BAD_INPUT);
+    assert_non_null(strstr(error.sentence, "3 weights for the 6 rows of x"));
+}
+
+/* Whoever is first to ask: some rank fails, and all end. */
+static void lost_memory_ends_all_ranks(void **state) {
+    (void)state;
+    const char *const names[] = {"all.svm ones.svm", "all.svm.gz", "words.csv", "all.parley ones.parley"};
+    for (unsigned w = 0; w < COUNT(names); w++) {
+        bool lost = true;
+        int64_t n = 0;
+        for (; lost && n < 3000; n += 7) {
+            task many = {.names = names[w]};
+            pl_memory_fail_after(60 + n); /* past the engines, which the test opens */
+            run_ranks(3, 1, DEADLINE, body, &many, many.status, many.error);
+            pl_memory_fail_after(-1);
+            lost = false;
+            for (unsigned r = 0; r < 3; r++) {
+                if (many.status[r] != PARLEY_OK)
+                    assert_int_equal(many.status[r], PARLEY_NO_MEMORY);
+                lost |= many.status[r] != PARLEY_OK;
+            }
+            free_all(&many, 3);
+        }
+        assert_false(lost);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(text_is_cut_at_lines),
+        cmocka_unit_test(compressed_text_is_read_by_one_and_dealt),
+        cmocka_unit_test(what_cannot_be_cut_is_read_by_the_first_rank),
+        cmocka_unit_test(caches_are_shared_out_by_rows),
+        cmocka_unit_test(ranks_say_what_one_process_says),
+        cmocka_unit_test(a_file_that_one_rank_misses_is_named_with_the_rank),
+        cmocka_unit_test(weights_go_to_the_rows_of_their_rank),
+        cmocka_unit_test(lost_memory_ends_all_ranks),
+    };
+    return cmocka_run_group_tests_name("ranks", tests, prepare, remove_folder);
+}
