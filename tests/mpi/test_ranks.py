@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+"""test_ranks.py PARLEY [all]: the same bytes on any number of processes, with MPICH and with Open MPI.
+
+Every preset whose exchange is repeatable is trained in one process and on R ranks: R = 1, 2, 3, 4, K = 4, 7, 12 workers,
+from one file and from four. Here each preset meets some of these, so that every R, K, library and split is met by
+several; `all` takes the whole product. Then what is read otherwise than as plain LIBSVM text, what is around the fit, and
+what ranks say when something is wrong."""
+import itertools
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+PARLEY = os.path.abspath(sys.argv[1])
+ALL = "all" in sys.argv[2:]
+RANKS, WORKERS, SPLITS = (1, 2, 3, 4), (4, 7, 12), ("one", "four")
+STARTERS = {
+    "mpich": ["mpiexec.mpich"],
+    "openmpi": ["mpiexec.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"],
+}
+LIBRARIES = [name for name, words in STARTERS.items() if shutil.which(words[0])]
+passed = failed = 0
+
+
+def run(words, ranks=0, library=None, text=None):
+    start = STARTERS[library] + ["-n", str(ranks)] if ranks else []
+    return subprocess.run(start + [PARLEY] + words, input=text, capture_output=True, timeout=120, check=False)
+
+
+def check(good, name, *shown):
+    global passed, failed
+    passed, failed = passed + bool(good), failed + (not good)
+    if not good:
+        print("FAILED", name)
+        for result in shown:
+            print((result.stdout + result.stderr).decode(errors="replace"))
+
+
+def parley(*words, text=None):
+    result = run(list(words), text=text)
+    if result.returncode not in (0, 3):
+        sys.exit("parley " + " ".join(words) + ": " + result.stderr.decode())
+    return result
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def make_data():
+    parley("generate", "text", "all.svm", "--rows", "1200", "--columns", "300", "--nonzeros", "12", "--quiet")
+    lines = read("all.svm").splitlines(True)
+    cuts = [0, 100, 101, 700, len(lines)]
+    for n, (begin, end) in enumerate(zip(cuts, cuts[1:])):
+        with open(f"part-{n}.svm", "wb") as file:
+            file.write(b"".join(lines[begin:end]))
+    for name in ("all.csv", "all.vw", "all.parley", "all.svm.gz", "all.svm.zst"):
+        parley("convert", "all.svm", name, "--quiet")
+    for n in range(4):
+        parley("convert", f"part-{n}.svm", f"part-{n}.parley", "--quiet")
+        parley("convert", f"part-{n}.svm", f"z-{n}.svm.{'gz' if n % 2 else 'zst'}", "--quiet")
+    with open("weights.txt", "w", encoding="ascii") as file:
+        file.writelines(f"{1 + n % 3}\n" for n in range(len(lines)))
+    with open("bad.svm", "wb") as file:
+        file.write(b"".join(lines[:900]) + b"1 3:x\n" + b"".join(lines[900:]) + b"1 0:1\n")
+    with open("people.csv", "w", encoding="ascii") as file:
+        file.write("label,size,colour\n")
+        file.writelines(f"{'yes' if n % 3 else 'no'},{n % 11},{'red blue green'.split()[n % 5 % 3]}\n" for n in range(60))
+
+
+def repeatable(preset):
+    """Is the preset for several processes, and its result the same every time? Its log says so."""
+    words = ["train", "all.svm", "--preset", preset, "--workers", "4", "--rounds", "1", "--quiet", "--log", "log"]
+    result = run(words + ["--model", "log.model"])
+    return result.returncode in (0, 3) and b'"repeatable":true' in read("log").splitlines()[0] and preset != "online"
+
+
+def presets():
+    listed = parley("list", "presets").stdout.decode().split("\n")
+    names = [line.split()[0] for line in listed if line.startswith("  ") and line.strip()]
+    return [name for name in names if repeatable(name)]
+
+
+def same(name, words, ranks, library, text=None):
+    """One process and many give the same model."""
+    words = words[:1] + words[1] + words[2:]
+    expected = run(words + ["--model", "one.model"], text=text)
+    found = run(words + ["--model", "many.model"], ranks, library, text)
+    good = expected.returncode in (0, 3) and found.returncode == expected.returncode
+    check(good and read("one.model") == read("many.model"), f"{name} on {ranks} ranks of {library}", found)
+
+
+def test_presets():
+    """The reference is one process that reads one file."""
+    names = presets()
+    check(len(names) >= 15, f"presets: {names}")
+    product = list(itertools.product(RANKS, WORKERS, SPLITS, LIBRARIES))
+    met = [set(), set(), set(), set()]
+    for n, preset in enumerate(names):
+        chosen = product if ALL else [product[(n * 19 + k * 29) % len(product)] for k in range(2)]
+        for cell, values in itertools.product(chosen, range(4)):
+            met[values].add(cell[values])
+        for workers in sorted({cell[1] for cell in chosen}):
+            words = ["--preset", preset, "--workers", str(workers), "--rounds", "3", "--gap", "0", "--quiet"]
+            parley("train", "all.svm", *words, "--model", "one.model")
+            for ranks, _, split, library in (cell for cell in chosen if cell[1] == workers):
+                data = ["all.svm"] if split == "one" else ["part-*.svm"]
+                found = run(["train"] + data + words + ["--model", "many.model"], ranks, library)
+                check(
+                    found.returncode in (0, 3) and read("one.model") == read("many.model"),
+                    f"{preset}, {workers} workers, {split} file(s), {ranks} ranks of {library}",
+                    found,
+                )
+    check(met == [set(RANKS), set(WORKERS), set(SPLITS), set(LIBRARIES)], f"every R, K, split and library: {met}")
+
+
+AROUND = [
+    ("by columns", ["all.svm"], ["--l1-ratio", "1", "--lambda", "0.01"]),
+    ("by columns from four", ["part-*.svm"], ["--l1-ratio", "0.9", "--lambda", "0.01", "--standardise"]),
+    ("a cache", ["all.parley"], []),
+    ("four caches", ["part-*.parley"], ["--lanes", "2"]),
+    ("zst", ["all.svm.zst"], []),
+    ("gz", ["all.svm.gz"], []),
+    ("four compressed", ["z-*"], []),
+    ("plain and compressed", ["part-0.svm", "all.svm.gz", "part-2.svm"], []),
+    ("csv", ["all.csv"], []),
+    ("csv with words", ["people.csv"], []),
+    ("vw", ["all.vw"], []),
+    ("vw with names", ["all.vw"], ["--keep-names"]),
+    ("weights", ["part-*.svm"], ["--weights", "weights.txt"]),
+    ("validation file", ["all.svm"], ["--validation", "part-0.svm"]),
+    ("validation fraction", ["part-*.svm"], ["--validation-fraction", "0.2"]),
+    ("class weights", ["all.svm"], ["--class-weights", "balanced"]),
+    ("standardised", ["all.svm"], ["--standardise"]),
+    ("a start", ["all.svm"], ["--start", "start.model"]),
+    ("a start by columns", ["all.svm"], ["--l1-ratio", "1", "--lambda", "0.01", "--start", "start.model"]),
+]
+
+
+def test_around():
+    parley("train", "all.svm", "--workers", "4", "--rounds", "2", "--gap", "0", "--quiet", "--model", "start.model")
+    for n, (name, data, words) in enumerate(AROUND):
+        cells = itertools.product(RANKS[1:], LIBRARIES)
+        for ranks, library in cells if ALL else [(2 + n % 3, LIBRARIES[n % len(LIBRARIES)])]:
+            rest = ["--preset", "cocoa+", "--workers", "7", "--rounds", "3", "--gap", "0", "--quiet"] + words
+            same(name, ["train", data] + rest, ranks, library)
+    library = LIBRARIES[0]
+    same("a path", ["path", ["all.svm"], "--workers", "4", "--l1-ratio", "1", "--lambdas", "8", "--quiet"], 3, library)
+    # MPICH's mpiexec gives up where more input comes than a process takes at once
+    same("standard input", ["train", ["-"], "--workers", "4", "--quiet"], 3, library, text=read("part-0.svm"))
+
+
+def test_fingerprint():
+    prints = set()
+    for ranks in (0, 2, 3):
+        words = ["train", "part-*.svm", "--rounds", "1", "--quiet", "--workers", "4", "--model", "x", "--log", "log"]
+        run(words, ranks, LIBRARIES[0])
+        prints.add(read("log").split(b'"fingerprint":"')[1].split(b'"')[0])
+    check(len(prints) == 1, f"fingerprints {prints}")
+
+
+WRONG = [["bad.svm"], ["part-0.svm", "bad.svm"], ["missing.svm"], ["none-*"], ["all.svm", "all.csv"],
+         ["all.svm", "--weights", "part-0.svm"], ["all.svm", "--loss", "poisson"]]
+
+
+def test_sentences():
+    """What one process says, once."""
+    for n, words in enumerate(WRONG):
+        words = ["train"] + words + ["--quiet", "--model", "x"]
+        library = LIBRARIES[n % len(LIBRARIES)]
+        one, many = run(words), run(words, 3, library)
+        said = [line for line in many.stderr.decode().splitlines() if line.startswith("parley: ")]
+        check(said == one.stderr.decode().splitlines(), f"sentence of {words[1:-3]} with {library}", one, many)
+
+
+def main():
+    if not LIBRARIES:
+        print("0 passed: skipped, because there is no mpiexec.mpich and no mpiexec.openmpi")
+        return 0
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        make_data()
+        test_presets()
+        test_around()
+        test_fingerprint()
+        test_sentences()
+        os.chdir("/")
+    missing = [name for name in STARTERS if name not in LIBRARIES]
+    print(f"{passed} passed, {failed} failed" + (f"; {', '.join(missing)} skipped: not installed" if missing else ""))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
