@@ -26,7 +26,8 @@
 #define START_GRACE 4.0  /* seconds more than the deadline that MPI's start may take */
 #define GRACE 1.0        /* seconds: that peers have to tell the user, and MPI to end */
 
-static int words[2] = {-1, -1}; /* from the child: 's' it has started, a code: it is about to end with that */
+static int words[2] = {-1,
+                       -1}; /* from the child: 's': its peers know it; 'e' and a code: it is about to end with that */
 static volatile sig_atomic_t forwarded;
 static pid_t child;
 
@@ -150,6 +151,9 @@ void guard_start(double deadline) {
         return; /* unguarded, then */
     close(words[0]);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    char descriptor[16];
+    snprintf(descriptor, sizeof descriptor, "%d", words[1]);
+    setenv("PARLEY_GUARD", descriptor, 1);
     setpgid(0, 0); /* a signal to the group comes by the guard, once */
     if (getppid() != parent)
         _exit(EXIT_LOST);
@@ -160,7 +164,5 @@ static void tell(char word, int code) {
     if (words[1] >= 0 && write(words[1], text, sizeof text) < 0)
         words[1] = -1;
 }
-
-void guard_started(void) { tell('s', 0); }
 
 void guard_ending(int code) { tell('e', code); }

@@ -4,7 +4,6 @@
 
 /* In a process that MPI started, with others: returns in a child of it, which is the one to do the work. */
 void guard_start(double deadline);
-void guard_started(void);    /* all ranks are there */
 void guard_ending(int code); /* nothing is left to do but to end */
 
 #endif

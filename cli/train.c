@@ -93,10 +93,7 @@ parley_status fit_check(const parley_settings *settings, const operands *data, p
 
 parley_status fit_open(const parley_settings *settings, pl_engine **out, parley_error *error) {
     guard_start(settings->deadline);
-    parley_status status = pl_engine_open(settings, out, error);
-    if (status == PARLEY_OK)
-        guard_started();
-    return status;
+    return pl_engine_open(settings, out, error);
 }
 
 parley_status fit_save(pl_engine *engine, parley_status (*save)(const void *run, parley_error *error), const void *run,

@@ -417,9 +417,10 @@ static parley_status open_watch(cluster *this, parley_error *error) {
         return status;
     if (engine->rank > 0) {
         status = take(engine, 0, ADDRESS_TAG, address, sizeof address, error);
-        return status == PARLEY_OK
-                   ? pl_watch_join(&this->watch, engine->rank, engine->ranks, engine->deadline, address, error)
-                   : status;
+        if (status != PARLEY_OK)
+            return status;
+        pl_launched_met();
+        return pl_watch_join(&this->watch, engine->rank, engine->ranks, engine->deadline, address, error);
     }
     status = pl_watch_listen(&this->watch, engine->ranks, pl_launched_here() == engine->ranks, engine->deadline,
                              address, error);
@@ -427,7 +428,10 @@ static parley_status open_watch(cluster *this, parley_error *error) {
         status = post(engine, r, ADDRESS_TAG, address, sizeof address, error);
     if (status == PARLEY_OK)
         status = flush(this, error);
-    return status == PARLEY_OK ? pl_watch_gather(this->watch, error) : status;
+    if (status == PARLEY_OK)
+        status = pl_watch_gather(this->watch, error);
+    pl_launched_met();
+    return status;
 }
 
 /* Numbers the hosts by their names, where they make a difference (engine.h). */

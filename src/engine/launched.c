@@ -1,8 +1,10 @@
 /* launched.c: MPICH's mpiexec, and everything that speaks its PMI-1 (`parley launch`), set PMI_*; Open
  * MPI's mpiexec sets OMPI_*. */
+#define _POSIX_C_SOURCE 200809L /* unsetenv */
 #include "engine/launched.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 static const char *const mpich[] = {"PMI_RANK", "PMI_ID", "PMI_FD", "PMI_PORT"};
 
@@ -36,6 +38,12 @@ int pl_launched_starter(void) { return number((const char *const[]){"PMI_FD", "P
 unsigned pl_launched_here(void) {
     int here = number((const char *const[]){"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "PARLEY_RANKS_HERE"}, 1);
     return here > 1 ? (unsigned)here : 1;
+}
+
+void pl_launched_met(void) {
+    int guard = number((const char *const[]){"PARLEY_GUARD", "PARLEY_GUARD", "PARLEY_GUARD"}, -1);
+    if (guard >= 0 && write(guard, "s", 2) != 2)
+        unsetenv("PARLEY_GUARD");
 }
 
 const char *pl_launched_folder(void) { return getenv("PARLEY_MODULES"); }
