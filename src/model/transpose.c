@@ -119,8 +119,8 @@ static void pack(collecting *of, bool fill) {
             }
             for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++) {
                 unsigned r = of->owner[x->index[e]];
-                char *box = (char *)of->boxes[r].data + of->held[r];
                 if (fill) {
+                    char *box = (char *)of->boxes[r].data + of->held[r];
                     memcpy(box, &x->index[e], sizeof(uint32_t));
                     if (of->valued)
                         memcpy(box + sizeof(uint32_t), &x->value[e], sizeof(float));
