@@ -95,11 +95,11 @@ static void slope_row(const void *context, uint64_t i, double *sums) {
 static parley_status largest_lambda(pl_run *run, double *lambda, parley_error *error) {
     pl_glm rows = run->glm; /* on rows, also where the solver works by columns */
     const pl_glm *glm = &rows;
-    const pl_team *team = run->all_rows ? &run->row_team : &run->team;
+    const pl_team *team = pl_row_team(run);
     uint64_t classes = glm->classes;
     slopes slopes = {.glm = glm};
     double *gradient = NULL, none;
-    rows.data = run->all_rows ? run->dealt : run->data;
+    rows.data = pl_rows(run);
     parley_status status = pl_take(&slopes.a, glm->data->x.rows * classes, sizeof(double), "the path", error);
     if (status == PARLEY_OK)
         status = pl_take(&slopes.z, 2 * classes, sizeof(double), "the path", error);
@@ -257,7 +257,10 @@ static parley_status run_path(pl_run *run, const parley_settings *settings, cons
     if (!pl_setting_given(settings, "gap"))
         copy->gap = PATH_GAP;
     run->logs = *settings->log;
-    status = pl_run_open(run, copy, error);
+    if (*settings->log) /* before rows go to other ranks */
+        status = pl_fingerprint(run->engine, run->data, &run->fingerprint, error);
+    if (status == PARLEY_OK)
+        status = pl_run_open(run, copy, error);
     pl_free(copy);
     if (status == PARLEY_OK && !plan->lambdas)
         status = make_lambdas(run, &lambdas, &count, error);
@@ -265,8 +268,6 @@ static parley_status run_path(pl_run *run, const parley_settings *settings, cons
         status = open_rows(run, plan, &rows, error);
     if (status == PARLEY_OK && !pl_setting_given(settings, "evaluate_every"))
         run->settings->evaluate_every = 0;
-    if (status == PARLEY_OK && *settings->log)
-        status = pl_fingerprint(run->engine, run->given, &run->fingerprint, error);
     if (status == PARLEY_OK && run->engine->rank == 0)
         status = pl_log_open(settings->log, 0, &run->log, &goes_on, error);
     if (status == PARLEY_OK)

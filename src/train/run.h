@@ -103,6 +103,11 @@ typedef struct pl_run {
     bool diverged;  /* P was not a number there */
 } pl_run;
 
+/* Rows with their entries, and the team that works on them: also where `data` have none, because the solver works by
+ * columns. */
+static inline const parley_data *pl_rows(const pl_run *run) { return run->all_rows ? run->dealt : run->data; }
+static inline const pl_team *pl_row_team(const pl_run *run) { return run->all_rows ? &run->row_team : &run->team; }
+
 double pl_gap(const pl_certificate *best);          /* NaN: no dual problem */
 double pl_relative_gap(const pl_certificate *best); /* what --gap is compared with */
 

@@ -521,7 +521,7 @@ parley_status pl_run_open(pl_run *run, const parley_settings *settings, parley_e
     }
     run->summary.setup_seconds = pl_engine_now(run->engine) - run->began;
     if (status == PARLEY_OK && (*run->recorded->checkpoint || run->resume.exact))
-        status = pl_order_hash(&run->team, run->data, &run->order, error);
+        status = pl_order_hash(pl_row_team(run), pl_rows(run), &run->order, error);
     if (status == PARLEY_OK)
         status = pl_checkpoint_open(run, error);
     return status == PARLEY_OK ? pl_resume_run(run, error) : status;

@@ -154,11 +154,24 @@ def test_around():
 
 def test_fingerprint():
     prints = set()
-    for ranks in (0, 2, 3):
-        words = ["train", "part-*.svm", "--rounds", "1", "--quiet", "--workers", "4", "--model", "x", "--log", "log"]
-        run(words, ranks, LIBRARIES[0])
+    for command, ranks in (("train", 0), ("train", 2), ("path", 3)):
+        words = [command, "part-*.svm", "--quiet", "--workers", "4", "--model", "x", "--log", "log"]
+        run(words + (["--lambdas", "2"] if command == "path" else []), ranks, LIBRARIES[0])
         prints.add(read("log").split(b'"fingerprint":"')[1].split(b'"')[0])
     check(len(prints) == 1, f"fingerprints {prints}")
+
+
+def test_checkpoints():
+    """One process goes on from a checkpoint of several, and several from one's, as if nobody had stopped."""
+    for n, penalty in enumerate((["--lambda", "0.01"], ["--lambda", "0.01", "--l1-ratio", "1"])):
+        words = ["train", "part-*.svm", "--preset", "cocoa+", "--workers", "4", "--gap", "0", "--quiet"] + penalty
+        parley(*words, "--rounds", "6", "--model", "one.model")
+        for first, second in ((0, 3), (3, 0)):
+            folder = f"state-{n}-{first}"
+            before = run(words + ["--rounds", "3", "--checkpoint", folder, "--model", "x"], first, LIBRARIES[0])
+            after = run(words + ["--rounds", "6", "--resume", folder, "--model", "many.model"], second, LIBRARIES[0])
+            good = after.returncode in (0, 3) and read("one.model") == read("many.model")
+            check(good, f"{penalty} from {first} to {second} ranks", before, after)
 
 
 WRONG = [["bad.svm"], ["part-0.svm", "bad.svm"], ["missing.svm"], ["none-*"], ["all.svm", "all.csv"],
@@ -185,6 +198,7 @@ def main():
         test_presets()
         test_around()
         test_fingerprint()
+        test_checkpoints()
         test_sentences()
         os.chdir("/")
     missing = [name for name in STARTERS if name not in LIBRARIES]
