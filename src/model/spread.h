@@ -6,7 +6,7 @@
 #include "engine/engine.h"
 
 /* Messages of reading and dealing; the collectives use lower channels. */
-enum { PL_CHANNEL_MOVE = 16, PL_CHANNEL_LIST, PL_CHANNEL_ERROR, PL_CHANNEL_TEXT, PL_CHANNEL_READY };
+enum { PL_CHANNEL_MOVE = 48, PL_CHANNEL_LIST, PL_CHANNEL_TEXT, PL_CHANNEL_READY };
 
 /* Every rank's list of numbers, one after the other: `*all` (to be freed) with rank r's from bounds[r] on (ranks + 1
  * of them). */

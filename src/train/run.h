@@ -108,6 +108,11 @@ typedef struct pl_run {
 static inline const parley_data *pl_rows(const pl_run *run) { return run->all_rows ? run->dealt : run->data; }
 static inline const pl_team *pl_row_team(const pl_run *run) { return run->all_rows ? &run->row_team : &run->team; }
 
+/* shares.c: workers and lanes, and the deal; then, for a solver by columns on rows that were dealt to ranks, and when
+ * they have been measured, these: each rank gets the columns of its workers. */
+parley_status pl_choose_team(pl_run *run, parley_error *error);
+parley_status pl_turn_to_columns(pl_run *run, parley_error *error);
+
 double pl_gap(const pl_certificate *best);          /* NaN: no dual problem */
 double pl_relative_gap(const pl_certificate *best); /* what --gap is compared with */
 

@@ -6,13 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/spread.h"
 #include "train/run.h"
 #include "train/stream.h"
-
-#define LANE_NONZEROS 100000 /* below this a lane's work is shorter than its meetings */
-#define LANE_ENTRIES 8       /* non-zeros of a lane for each entry of v, which it has to keep in step */
-#define LANE_ROWS 6          /* for each row of v, where it is a table of several classes */
 
 void pl_progress(const pl_run *run, parley_progress *progress) {
     *progress =
@@ -57,82 +52,6 @@ void pl_give_up_log(pl_run *run, const parley_error *why) {
     tell(run, "warning: %s; training goes on without it", why->sentence);
     pl_log_close(run->log);
     run->log = NULL;
-}
-
-/* Lanes that pay: threads left over for each worker, as long as each lane has enough to do. */
-static uint64_t choose_lanes(const pl_run *run, uint64_t workers) {
-    uint64_t lanes = run->engine->threads * (uint64_t)run->engine->ranks / workers;
-    uint64_t classes = run->glm.classes, entries = run->glm.size / classes * (classes > 1 ? LANE_ROWS : LANE_ENTRIES);
-    uint64_t each = LANE_NONZEROS > entries ? LANE_NONZEROS : entries;
-    uint64_t most = pl_all_nonzeros(run->data) / workers / each;
-    lanes = lanes < most ? lanes : most;
-    return lanes < 1 ? 1 : lanes;
-}
-
-/* Rows that lie on the ranks that read them go to those that work on them. */
-static parley_status deal(pl_run *run, parley_error *error) {
-    const parley_settings *settings = run->settings;
-    parley_status status = pl_deal_rows(run->engine, run->data, (unsigned)settings->workers, (unsigned)settings->lanes,
-                                        settings->seed, &run->dealt, error);
-    if (status != PARLEY_OK)
-        return status;
-    run->data = run->dealt;
-    pl_free(run->class_weight); /* the rows took it with them */
-    run->class_weight = NULL;
-    return pl_glm_move(&run->glm, run->data, error);
-}
-
-/* The matrix by columns, and the deal of these. */
-static parley_status open_columns(pl_run *run, parley_error *error) {
-    unsigned workers = (unsigned)run->settings->workers, lanes = (unsigned)run->settings->lanes;
-    uint64_t seed = run->settings->seed;
-    parley_status status =
-        run->dealt ? pl_columns_collect(&run->by_column, run->engine, run->dealt, workers, lanes, seed, error)
-                   : pl_columns_open(&run->by_column, run->engine, &run->data->x, error);
-    return status == PARLEY_OK
-               ? pl_team_deal(&run->columns, run->engine, &run->by_column.shape, workers, lanes, seed, error)
-               : status;
-}
-
-/* Of dealt rows each rank gets the columns of its workers, and of every row what is not an entry: from here on rows are
- * numbered as in the whole. The rows themselves stay, with a team of their own. */
-static parley_status turn_to_columns(pl_run *run, parley_error *error) {
-    double *norm2;
-    parley_status status = open_columns(run, error);
-    if (status == PARLEY_OK)
-        status = pl_columns_rows(run->engine, run->dealt, run->glm.norm2, &run->all_rows, &norm2, error);
-    if (status != PARLEY_OK)
-        return status;
-    pl_free(run->glm.norm2);
-    run->glm.norm2 = norm2;
-    run->data = run->glm.data = run->all_rows;
-    run->row_team = run->team;
-    run->team = (pl_team){0};
-    return pl_team_open(&run->team, run->engine, run->data, run->row_team.workers, run->row_team.lanes,
-                        run->row_team.seed, error);
-}
-
-static parley_status choose_team(pl_run *run, parley_error *error) {
-    parley_settings *settings = run->settings;
-    if (!settings->workers)
-        settings->workers =
-            (uint64_t)run->engine->ranks * (settings->worker_per == PL_PER_CORE ? run->engine->threads : 1);
-    bool by_columns = run->method.local->by_columns;
-    uint64_t items = by_columns ? run->data->x.columns : pl_all_rows(run->data);
-    if (settings->workers > items)
-        return pl_fail(error, PARLEY_BAD_USAGE, "--workers %llu: there are only %llu %s to deal out",
-                       (unsigned long long)settings->workers, (unsigned long long)items,
-                       by_columns ? "columns" : "rows");
-    if (!settings->lanes)
-        settings->lanes = choose_lanes(run, settings->workers);
-    unsigned workers = (unsigned)settings->workers, lanes = (unsigned)settings->lanes;
-    parley_status status = run->data->spread ? deal(run, error) : PARLEY_OK;
-    if (status != PARLEY_OK)
-        return status;
-    status = pl_team_open(&run->team, run->engine, run->data, workers, lanes, settings->seed, error);
-    if (status == PARLEY_OK && by_columns && !run->dealt)
-        status = open_columns(run, error);
-    return status;
 }
 
 static void describe(pl_run *run, uint64_t bytes) {
@@ -345,13 +264,13 @@ static parley_status set_up(pl_run *run, parley_error *error) {
     if (status == PARLEY_OK)
         status = pl_method_resolve(run->settings, &run->glm, &run->method, error);
     if (status == PARLEY_OK)
-        status = choose_team(run, error);
+        status = pl_choose_team(run, error);
     if (status == PARLEY_OK)
         status = pl_glm_measure(&run->glm, &run->team, error);
     if (status == PARLEY_OK)
         status = pl_resume_check(run, error);
     if (status == PARLEY_OK && run->method.local->by_columns && run->dealt)
-        status = turn_to_columns(run, error);
+        status = pl_turn_to_columns(run, error);
     if (status != PARLEY_OK)
         return status;
     run->problem = pl_glm_problem(&run->glm);
