@@ -34,6 +34,18 @@ static double share_of_data(const pl_run *run, unsigned k) {
                               : (double)team->rows[k] / (double)team->all_rows;
 }
 
+/* What worker k will send and receive, and the part that its update counts for. */
+static void weigh_update(pl_run *run, unsigned k) {
+    const pl_combine_type *combine = run->method.combine;
+    const pl_update *update = &run->update[k];
+    double total = run->method.local->by_columns ? (double)run->columns.all_rows : run->problem.total;
+    uint64_t rows = update->index ? update->count / (update->row ? update->row : 1) : 0;
+    uint64_t bytes = update->count * sizeof(double) + rows * sizeof(uint32_t);
+    run->share[k] = combine->share ? combine->share(run->combine, update->weight, total) : 1.0;
+    run->method.exchange->traffic(run->team.workers, run->team.first + k, bytes, run->entries * sizeof(double),
+                                  &run->trace[k].sent, &run->trace[k].received);
+}
+
 /* Local steps of all workers; the slowest one's time is the round's compute, the rest of the phase is waiting, and so
  * is what passes until all ranks have done theirs. */
 static parley_status work(pl_run *run, pl_evaluation *at, parley_error *error) {
@@ -46,10 +58,10 @@ static parley_status work(pl_run *run, pl_evaluation *at, parley_error *error) {
                       .steps = run->settings->local_steps,
                       .curved = !combine->curved || combine->curved(run->combine),
                       .softness = combine->softness ? combine->softness(run->combine) : 0.0};
-    double began = pl_engine_now(run->engine), cpu = pl_cpu_now(), slowest = 0, passes = 0;
+    double began = pl_engine_now(run->engine), cpu = pl_cpu_now(), slowest = 0;
     at->seconds = 0;
     parley_status status = run->method.local->work(run->local, &round, run->v, run->update, at, error);
-    double phase = run->local_seconds = pl_engine_now(run->engine) - began - at->seconds;
+    double phase = pl_engine_now(run->engine) - began - at->seconds;
     run->rank_trace.local = phase;
     run->rank_trace.cpu = fmax(0.0, pl_cpu_now() - cpu - at->seconds);
     for (unsigned k = 0; k < run->team.hosted; k++) {
@@ -58,40 +70,27 @@ static parley_status work(pl_run *run, pl_evaluation *at, parley_error *error) {
         run->trace[k].compute = compute;
         slowest = fmax(slowest, compute);
         run->team.worker_sums[k] = update->passes * share_of_data(run, k);
+        weigh_update(run, k);
     }
-    double mine = slowest;
-    if (status == PARLEY_OK) /* of all workers, because it decides when to evaluate */
-        status = pl_traces_meet(run, &slowest, &passes, error);
-    double until = pl_engine_now(run->engine) - began - at->seconds;
+    if (status == PARLEY_OK)
+        status = pl_traces_meet(run, slowest, error);
+    double until = run->local_seconds = pl_engine_now(run->engine) - began - at->seconds;
     for (unsigned k = 0; k < run->team.hosted; k++)
         run->trace[k].wait = until - run->trace[k].compute;
-    run->rank_trace.wait = until - mine;
-    run->summary.compute_seconds += slowest;
-    run->summary.wait_seconds += fmax(0.0, until - slowest);
-    run->summary.epochs += passes;
-    run->pace.passes += passes;
+    run->rank_trace.wait = until - slowest;
+    run->summary.compute_seconds += run->met.slowest;
+    run->summary.wait_seconds += fmax(0.0, until - run->met.slowest);
+    run->summary.epochs += run->met.passes;
+    run->pace.passes += run->met.passes;
     add_evaluation(run, at->seconds);
     return status;
 }
 
 static parley_status reduce(pl_run *run, parley_error *error) {
     const pl_combine_type *combine = run->method.combine;
-    double total = run->method.local->by_columns ? (double)run->columns.all_rows : run->problem.total;
-    for (unsigned k = 0; k < run->team.hosted; k++)
-        run->share[k] = combine->share ? combine->share(run->combine, run->update[k].weight, total) : 1.0;
     if (combine->curved && !combine->curved(run->combine)) /* the gradient is all there is */
         return pl_exchange_reduce_first(run->exchange, run->update, run->share, run->change, error);
     return pl_exchange_reduce(run->exchange, run->update, run->share, run->change, error);
-}
-
-/* What is left of v when every update has taken its share. */
-static parley_status total_shrink(pl_run *run, double *shrink, parley_error *error) {
-    double *terms = run->team.worker_sums;
-    for (unsigned k = 0; k < run->team.hosted; k++)
-        terms[k] = run->share[k] * (run->update[k].shrink - 1.0);
-    parley_status status = pl_team_sum(&run->team, terms, 1, shrink, error);
-    *shrink += 1.0;
-    return status;
 }
 
 typedef struct measurement {
@@ -178,17 +177,12 @@ static parley_status apply(pl_run *run, const pl_slice *slice, parley_error *err
 /* The workers' own estimate of the gap. Their residuals are from when they visited their rows, on average in the middle
  * of the round; by its end the gap has fallen further, and the last rounds tell how far. (On text and census data, four
  * losses: right within a third.) */
-static parley_status estimate_gap(pl_run *run, parley_error *error) {
-    double *terms = run->team.worker_sums;
+static void estimate_gap(pl_run *run) {
+    double residual = fmax(0.0, run->met.residual), last = run->pace.residual;
     if (!run->method.local->estimates)
-        return PARLEY_OK;
-    for (unsigned k = 0; k < run->team.hosted; k++)
-        terms[k] = run->update[k].scalars[PL_SUM_RESIDUAL];
-    double residual, last = run->pace.residual;
-    parley_status status = pl_team_sum(&run->team, terms, 1, &residual, error);
-    run->pace.residual = residual = fmax(0.0, residual);
+        return;
+    run->pace.residual = residual;
     run->pace.estimate = residual * (residual < last ? pow(residual / last, 0.75) : 1.0);
-    return status;
 }
 
 static parley_status sum_over_owners(const pl_slice *slice, pl_entry_sum f, void *context, double *sums,
@@ -231,13 +225,12 @@ static void move_task(void *context, unsigned block) {
         run->v[j] = update->shrink * run->v[j] + update->value[j];
 }
 
-static parley_status step_alone(pl_run *run, parley_error *error) {
-    parley_status status = estimate_gap(run, error);
+static void step_alone(pl_run *run) {
+    estimate_gap(run);
     if (run->update->value != run->v) /* else it has stepped in v */
         run->engine->type->run(run->engine, move_task, run, (unsigned)((run->entries + PL_BLOCK - 1) / PL_BLOCK));
     run->gamma = run->share[0] = 1.0;
     run->method.local->commit(run->local, 0, 1.0);
-    return status;
 }
 
 static parley_status step(pl_run *run, const pl_evaluation *at, parley_error *error) {
@@ -246,15 +239,13 @@ static parley_status step(pl_run *run, const pl_evaluation *at, parley_error *er
                       .v = run->v,
                       .change = run->change,
                       .direction = run->direction,
+                      .shrink = run->met.shrink,
                       .loss = at->loss,
                       .metric = run->method.local->metric ? run->method.local->metric(run->local) : NULL,
                       .sum = sum_over_owners,
                       .exchange = run->exchange};
-    parley_status status = total_shrink(run, &slice.shrink, error);
-    if (status == PARLEY_OK)
-        status = estimate_gap(run, error);
-    if (status == PARLEY_OK)
-        status = run->method.combine->propose(run->combine, &slice, run->round, error);
+    estimate_gap(run);
+    parley_status status = run->method.combine->propose(run->combine, &slice, run->round, error);
     if (status == PARLEY_OK)
         status = answer(run, &slice, error);
     if (status == PARLEY_OK)
@@ -264,20 +255,11 @@ static parley_status step(pl_run *run, const pl_evaluation *at, parley_error *er
     return status;
 }
 
-static void count_traffic(pl_run *run, double exchange_seconds) {
-    const pl_exchange_type *exchange = run->method.exchange;
-    uint64_t table = run->entries * sizeof(double);
-    for (unsigned k = 0; k < run->team.hosted; k++) {
-        const pl_update *update = &run->update[k];
-        uint64_t rows = update->index ? update->count / (update->row ? update->row : 1) : 0;
-        uint64_t bytes = update->count * sizeof(double) + rows * sizeof(uint32_t);
-        exchange->traffic(run->team.workers, run->team.first + k, bytes, table, &run->trace[k].sent,
-                          &run->trace[k].received);
-        run->trace[k].exchange = exchange_seconds;
-        run->bytes_sent += run->trace[k].sent;
-    }
-    run->summary.exchange_seconds += exchange_seconds;
-    run->rank_trace.exchange = exchange_seconds;
+static void count_exchange(pl_run *run, double seconds) {
+    for (unsigned k = 0; k < run->team.hosted; k++)
+        run->trace[k].exchange = seconds;
+    run->summary.exchange_seconds += seconds;
+    run->rank_trace.exchange = seconds;
     run->rank_trace.sent = run->exchange->sent;
     run->rank_trace.received = run->exchange->received;
     run->rank_bytes_sent += run->exchange->sent;
@@ -321,10 +303,14 @@ static parley_status one_round(pl_run *run, parley_error *error) {
     }
     if (status == PARLEY_OK && run->diverged)
         status = pl_recover(run, error);
-    else if (status == PARLEY_OK && !in_place && !reached(run))
-        status = alone ? step_alone(run, error) : step(run, &at, error);
+    else if (status == PARLEY_OK && !in_place && !reached(run)) {
+        if (alone)
+            step_alone(run);
+        else
+            status = step(run, &at, error);
+    }
     run->rest_seconds = pl_engine_now(run->engine) - began - looked;
-    count_traffic(run, run->rest_seconds - run->probe_seconds);
+    count_exchange(run, run->rest_seconds - run->probe_seconds);
     run->rest_seconds += books;
     add_probes(run);
     add_evaluation(run, looked);

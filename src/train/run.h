@@ -40,6 +40,14 @@ typedef struct pl_pace {
 /* What ranks agree on after every round. */
 enum { PL_BY_USER, PL_BY_SECONDS, PL_EPOCHS, PL_SAVE, PL_SAVED, PL_NOT_SAVED, PL_DECISIONS };
 
+/* What all ranks know of a round when its local work is done, by one message of each. */
+typedef struct pl_meeting {
+    double slowest;  /* worker's seconds */
+    double passes;   /* over the data */
+    double shrink;   /* what is left of v when every update has taken its share */
+    double residual; /* the workers' own estimate of the gap */
+} pl_meeting;
+
 typedef struct pl_run {
     pl_engine *engine;
     const parley_data *given;  /* all rows */
@@ -73,9 +81,10 @@ typedef struct pl_run {
     pl_rank_trace rank_trace;       /* of this round, on this rank */
     pl_worker_trace *worker_traces; /* of all ranks, at rank 0, where a log is kept */
     pl_rank_trace *rank_traces;
-    double *phases;                       /* what ranks tell of their local work: hosted x (1 + ranks) */
-    uint64_t bytes_sent, rank_bytes_sent; /* of this rank, so far */
-    bool logs;                            /* rank 0 keeps a log */
+    double *phases;           /* what ranks tell of their local work: a row for each worker, and one of sums */
+    uint64_t rank_bytes_sent; /* of this rank, that the summary does not know of yet */
+    pl_meeting met;
+    bool logs; /* rank 0 keeps a log */
     pl_certificate best;
     pl_pace pace;
     pl_validation validation;
@@ -147,9 +156,9 @@ parley_status pl_loop(pl_run *run, parley_error *error); /* loop.c: rounds until
 /* traces.c: what workers and ranks did, told to rank 0 for its log. */
 parley_status pl_traces_open(pl_run *run, parley_error *error);
 parley_status pl_traces_gather(pl_run *run, parley_error *error);
-/* Sums of `passes` over workers; and the slowest worker's seconds of this round, of all ranks. */
-parley_status pl_traces_meet(pl_run *run, double *slowest, double *passes, parley_error *error);
-parley_status pl_traces_total(pl_run *run, parley_error *error); /* bytes of all ranks, into the summary */
+/* Where the ranks meet after local work: fills run->met. `slowest`: seconds of this rank's slowest worker. */
+parley_status pl_traces_meet(pl_run *run, double slowest, parley_error *error);
+parley_status pl_traces_total(pl_run *run, parley_error *error); /* bytes of the last round, into the summary */
 void pl_traces_close(pl_run *run);
 /* No progress over a window of rounds, and nothing left to change? */
 parley_status pl_stalls(pl_run *run, bool *stalls, parley_error *error);

@@ -8,6 +8,9 @@
 
 #define CHANNEL_TRACE 40
 
+/* What a worker tells, and behind it a place for each rank, that adding up keeps apart. */
+enum { PASSES, SHRINK, RESIDUAL, SENT, RANK_SENT, SLOWEST };
+
 static unsigned hosted_by(const pl_run *run, unsigned rank) {
     return pl_host_begin(run->team.workers, run->engine->ranks, rank + 1) -
            pl_host_begin(run->team.workers, run->engine->ranks, rank);
@@ -15,13 +18,14 @@ static unsigned hosted_by(const pl_run *run, unsigned rank) {
 
 parley_status pl_traces_open(pl_run *run, parley_error *error) {
     uint64_t ranks = run->engine->ranks, hosted = run->team.hosted, workers = run->logs ? run->team.workers : 0;
-    run->phases = pl_alloc((hosted + 1) * (1 + ranks), sizeof *run->phases);
+    run->phases = pl_alloc((hosted + 1) * (SLOWEST + ranks), sizeof *run->phases);
     run->worker_traces = pl_alloc(workers, sizeof *run->worker_traces);
     run->rank_traces = pl_alloc(ranks, sizeof *run->rank_traces);
     if (run->phases && run->worker_traces && run->rank_traces)
         return PARLEY_OK;
     return pl_fail_memory(error, "the log",
-                          workers * sizeof *run->worker_traces + hosted * (1 + ranks) * sizeof *run->phases);
+                          workers * sizeof *run->worker_traces +
+                              (hosted + 1) * (SLOWEST + ranks) * sizeof *run->phases);
 }
 
 void pl_traces_close(pl_run *run) {
@@ -59,27 +63,41 @@ parley_status pl_traces_gather(pl_run *run, parley_error *error) {
     return status;
 }
 
-parley_status pl_traces_meet(pl_run *run, double *slowest, double *passes, parley_error *error) {
-    unsigned rank = run->engine->rank, count = 1 + run->engine->ranks, hosted = run->team.hosted;
+static void tell_of_worker(const pl_run *run, unsigned k, double *told) {
+    const pl_update *update = &run->update[k];
+    told[PASSES] = run->team.worker_sums[k];
+    told[SHRINK] = run->share[k] * (update->shrink - 1.0);
+    told[RESIDUAL] = run->method.local->estimates ? update->scalars[PL_SUM_RESIDUAL] : 0.0;
+    told[SENT] = (double)run->trace[k].sent;
+}
+
+parley_status pl_traces_meet(pl_run *run, double slowest, parley_error *error) {
+    unsigned count = SLOWEST + run->engine->ranks, hosted = run->team.hosted;
     double *sums = run->phases + (uint64_t)hosted * count;
     memset(run->phases, 0, (uint64_t)hosted * count * sizeof *run->phases);
     for (unsigned k = 0; k < hosted; k++)
-        run->phases[k * count] = run->team.worker_sums[k];
-    if (hosted)
-        run->phases[1 + rank] = *slowest; /* a place for each rank: adding up keeps them apart */
+        tell_of_worker(run, k, run->phases + (uint64_t)k * count);
+    if (hosted) {
+        run->phases[RANK_SENT] = (double)run->rank_bytes_sent;
+        run->phases[SLOWEST + run->engine->rank] = slowest;
+        run->rank_bytes_sent = 0;
+    }
     parley_status status = pl_team_sum(&run->team, run->phases, count, sums, error);
-    *passes = sums[0];
-    for (unsigned r = 0; r + 1 < count && status == PARLEY_OK; r++)
-        *slowest = fmax(*slowest, sums[1 + r]);
+    if (status != PARLEY_OK)
+        return status;
+    run->met = (pl_meeting){slowest, sums[PASSES], 1.0 + sums[SHRINK], sums[RESIDUAL]};
+    for (unsigned r = 0; r < run->engine->ranks; r++)
+        run->met.slowest = fmax(run->met.slowest, sums[SLOWEST + r]);
+    run->summary.bytes_sent += (uint64_t)sums[SENT];
+    run->summary.rank_bytes_sent += (uint64_t)sums[RANK_SENT];
     return status;
 }
 
 parley_status pl_traces_total(pl_run *run, parley_error *error) {
-    double mine[] = {(double)run->bytes_sent, (double)run->rank_bytes_sent}, all[2];
-    parley_status status = pl_sum_workers(run->engine, run->engine->ranks, mine, 2, all, error);
-    if (status == PARLEY_OK) {
-        run->summary.bytes_sent = (uint64_t)all[0];
-        run->summary.rank_bytes_sent = (uint64_t)all[1];
-    }
+    double mine = (double)run->rank_bytes_sent, all;
+    parley_status status = pl_sum_workers(run->engine, run->engine->ranks, &mine, 1, &all, error);
+    run->rank_bytes_sent = 0;
+    if (status == PARLEY_OK)
+        run->summary.rank_bytes_sent += (uint64_t)all;
     return status;
 }
