@@ -10,7 +10,10 @@ static uint64_t round_up(uint64_t bytes) { return (bytes + 63) & ~(uint64_t)63; 
 /* Every desk has room for an addition: slots, then scratch for each level of the tree. */
 #define ADDITION ((uint64_t)(SLOTS + 2 + DEPTH) * PL_CHUNK * sizeof(double))
 
-uint64_t pl_desk_of_packets(uint64_t entries, uint64_t packets) { return entries * sizeof(double) + packets * 64; }
+/* Of a whole addend only sparse packets are written, of at most a quarter of the entries; of a sparse one all are. */
+uint64_t pl_desk_of_packets(const pl_addend *addend, uint64_t entries, uint64_t packets) {
+    return (addend->values ? entries / PL_PACKET_SPARSE * PL_PACKET_ENTRY : entries * sizeof(double)) + packets * 128;
+}
 
 parley_status pl_desk_open(pl_desk *desk, pl_engine *engine, uint64_t bytes, parley_error *error) {
     if (!pl_span_reserve(&engine->room, ADDITION + bytes))

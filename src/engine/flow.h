@@ -34,8 +34,8 @@ typedef struct pl_addition {
     unsigned forward, forward_channel; /* to whom the roots go on at once; PL_NOBODY: they stay here */
 } pl_addition;
 
-/* Bytes of a desk that sending so many entries in so many packets may take. */
-uint64_t pl_desk_of_packets(uint64_t entries, uint64_t packets);
+/* Bytes of a desk that sending `entries` of an addend in so many packets may take. */
+uint64_t pl_desk_of_packets(const pl_addend *addend, uint64_t entries, uint64_t packets);
 /* A desk for one addition at a time, and `bytes` more. */
 parley_status pl_desk_open(pl_desk *desk, pl_engine *engine, uint64_t bytes, parley_error *error);
 void *pl_desk_take(pl_desk *desk, uint64_t bytes);

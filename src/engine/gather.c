@@ -141,8 +141,8 @@ parley_status pl_all_gather(pl_engine *engine, double *table, const uint64_t *bo
     if (engine->ranks == 1)
         return PARLEY_OK;
     parley_status status = pl_desk_open(&gathering.desk, engine,
-                                        pl_desk_of_packets(entries, packets) + packets * sizeof(delivery) +
-                                            2 * engine->ranks * sizeof(unsigned) + 256,
+                                        pl_desk_of_packets(&(pl_addend){.values = table}, entries, packets) +
+                                            packets * sizeof(delivery) + 2 * engine->ranks * sizeof(unsigned) + 256,
                                         error);
     if (status != PARLEY_OK)
         return status;

@@ -39,8 +39,6 @@ static pl_region region_of(const task *task, unsigned rank) {
     return pl_region_of(task->size, task->width, task->bounds, rank);
 }
 
-static uint64_t packets_of(uint64_t entries, uint64_t width) { return entries / PL_CHUNK + width; }
-
 /* What is sent to one rank of this host: slices of the owners for which it stands. */
 typedef struct outflow {
     unsigned to, owner;
@@ -133,19 +131,26 @@ static parley_status add_hosts(task *task, pl_source *sources, const pl_addend *
     return pl_add_region(&task->desk, &addition, region_of(task, engine->rank), error);
 }
 
+/* Room for the packets of this rank's nodes, and of so many roots that it passes on. */
+static uint64_t room_of_packets(const task *task, unsigned nodes, unsigned roots) {
+    uint64_t entries = task->size * task->width, bytes = 0;
+    uint64_t packets = (task->size / PL_CHUNK + task->engine->ranks) * task->width;
+    for (unsigned n = 0; n < nodes; n++)
+        bytes += pl_desk_of_packets(&task->nodes[n], entries, packets);
+    return bytes + roots * pl_desk_of_packets(&(pl_addend){.values = task->sum}, entries, packets);
+}
+
 static parley_status scatter(task *task, parley_error *error) {
     pl_engine *engine = task->engine;
     pl_ranks host = pl_ranks_here(engine, engine->rank);
     bool alone = host.end - host.first == engine->ranks; /* one host: its sums are all there is */
     pl_node nodes[PL_TREE_NODES];
-    uint64_t mine = nodes_of_ranks(task, engine->rank, engine->rank + 1, nodes),
-             roots = alone ? 0 : nodes_of_ranks(task, host.first, host.end, nodes),
-             entries = task->size * task->width * (mine + roots);
+    unsigned mine = nodes_of_ranks(task, engine->rank, engine->rank + 1, nodes),
+             roots = alone ? 0 : nodes_of_ranks(task, host.first, host.end, nodes);
     parley_status status =
         pl_desk_open(&task->desk, engine,
-                     pl_desk_of_packets(entries, packets_of(task->size, engine->ranks) * task->width * (mine + roots)) +
-                         engine->ranks * (sizeof(outflow) + 2 * sizeof(pl_source)) + roots * sizeof(pl_addend) +
-                         task->size * task->width * roots * sizeof(double) + 256,
+                     room_of_packets(task, mine, roots) + engine->ranks * (sizeof(outflow) + 2 * sizeof(pl_source)) +
+                         roots * (sizeof(pl_addend) + task->size * task->width * sizeof(double)) + 256,
                      error);
     if (status != PARLEY_OK)
         return status;
@@ -184,9 +189,8 @@ static parley_status climb(task *task, parley_error *error) {
     pl_node roots[PL_TREE_NODES];
     unsigned number = nodes_of_ranks(task, rank, pl_tree_end(engine, rank), roots);
     uint64_t entries = task->size * task->width, own = rank ? entries * number * sizeof(double) : 0;
-    parley_status status = pl_desk_open(
-        &task->desk, engine,
-        pl_desk_of_packets(entries * number, packets_of(task->size, 1) * task->width * number) + own + 64, error);
+    parley_status status =
+        pl_desk_open(&task->desk, engine, room_of_packets(task, count ? 0 : number, number) + own + 64, error);
     if (status != PARLEY_OK)
         return status;
     if (count == 0 && rank)

@@ -49,7 +49,7 @@ typedef struct trial {
     unsigned *host;
     unsigned workers;
     uint64_t width;
-    bool sparse, whole;
+    bool sparse, whole, full; /* full: the second column alone */
     double change[MOST_RANKS][WIDTH * SIZE];
     double spread[MOST_RANKS][SIZE];
     double sums[MOST_RANKS][PL_OWN_SCALARS], largest[MOST_RANKS];
@@ -92,7 +92,7 @@ static parley_status exchange_body(pl_engine *engine, void *context, parley_erro
         unsigned worker = team.first + k;
         updates[k] = trial->sparse
                          ? (pl_update){.count = supported[worker], .index = support[worker], .value = packed[worker]}
-                         : (pl_update){.count = trial->width * SIZE, .value = dense[worker]};
+                         : (pl_update){.count = trial->width * SIZE, .value = dense[worker] + (trial->full ? SIZE : 0)};
     }
     trial->begin[r] = pl_exchange_begin(exchange);
     trial->end[r] = pl_exchange_end(exchange);
@@ -206,6 +206,45 @@ static void ranks_send_what_the_formulas_say(void **state) {
                 assert_int_equal(sent, received);
                 assert_true(sent <= all);
             }
+}
+
+/* Entries of the slices for which a rank of host h stands, on other hosts or its own. */
+static uint64_t entries_for(const unsigned *host, unsigned ranks, unsigned rank, bool elsewhere) {
+    unsigned first = rank, here = 0;
+    while (first > 0 && host[first - 1] == host[rank])
+        first--;
+    for (unsigned r = 0; r < ranks; r++)
+        here += host[r] == host[rank];
+    uint64_t entries = 0;
+    for (unsigned owner = 0, number = 0; owner < ranks; owner++) {
+        number = owner > 0 && host[owner] == host[owner - 1] ? number + 1 : 0;
+        if (number % here == rank - first && (host[owner] != host[rank]) == elsewhere)
+            entries += now.end[owner] - now.begin[owner];
+    }
+    return entries;
+}
+
+static void what_leaves_a_host_is_one_sum(void **state) {
+    (void)state;
+    now = (trial){.type = &pl_exchange_allreduce, .width = 1, .full = true};
+    for (unsigned h = 0; h < sizeof hosts / sizeof *hosts; h++) {
+        unsigned ranks = host_ranks[h], last = hosts[h][ranks - 1];
+        now.workers = ranks;
+        now.host = hosts[h];
+        run_trial(&now, ranks, 1);
+        for (unsigned r = 0, begin = 0, end; r < ranks; r++) {
+            pl_node nodes[PL_TREE_NODES];
+            begin = r > 0 && hosts[h][r] == hosts[h][r - 1] ? begin : r;
+            for (end = r + 1; end < ranks && hosts[h][end] == hosts[h][r];)
+                end++;
+            uint64_t others = end - begin - 1, mine = now.end[r] - now.begin[r], near = 0;
+            uint64_t sums = pl_tree_nodes(ranks, begin, end, nodes), far = entries_for(hosts[h], ranks, r, true);
+            for (unsigned s = begin; s < end; s++)
+                near += s == r ? 0 : entries_for(hosts[h], ranks, s, true) + entries_for(hosts[h], ranks, s, false);
+            assert_int_equal(now.sent[r], 8 * (near + sums * far + mine * (others + last) + others * far));
+        }
+    }
+    now = (trial){0};
 }
 
 static void ranks_that_add_up_by_hosts_get_the_same_bits(void **state) {
@@ -491,6 +530,7 @@ int main(void) {
         cmocka_unit_test(rows_of_a_table_reduce_like_their_entries),
         cmocka_unit_test(sparse_and_dense_updates_reduce_to_the_same_bits_on_any_ranks),
         cmocka_unit_test(ranks_send_what_the_formulas_say),
+        cmocka_unit_test(what_leaves_a_host_is_one_sum),
         cmocka_unit_test(ranks_that_add_up_by_hosts_get_the_same_bits),
         cmocka_unit_test(tables_of_many_chunks_have_the_same_bits_whatever_their_support),
         cmocka_unit_test(memory_that_runs_out_on_one_rank_ends_the_exchange_on_all),
