@@ -2,6 +2,9 @@
  * expected ahead, in a ring of slots. */
 #include "engine/flow.h"
 
+_Static_assert(PL_CHUNK * sizeof(double) <= PL_MOST_LENT && PL_CHUNK <= 65536,
+               "a chunk can be lent, and its places told");
+
 #define SLOTS 4
 #define DEPTH 18 /* of a tree of 65536 workers, and one */
 
