@@ -124,6 +124,10 @@ static void stop(pl_report *report, const json_t *line) {
     report->total = isnan(seconds) ? report->total : seconds;
 }
 
+static parley_status fail_strange(const char *path, parley_error *error) {
+    return pl_fail(error, PARLEY_BAD_INPUT, "%s: not a log of Parley: its first line is no start line", path);
+}
+
 static parley_status read_lines(FILE *file, const char *path, pl_report *report, parley_error *error) {
     parley_status status = PARLEY_OK;
     for (json_t *line; status == PARLEY_OK && (line = pl_next_line(file, path, &status, error)); json_decref(line)) {
@@ -131,14 +135,14 @@ static parley_status read_lines(FILE *file, const char *path, pl_report *report,
         if (strcmp(event, "start") == 0)
             status = start(report, line, error);
         else if (!report->worker)
-            break;
+            status = fail_strange(path, error);
         else if (strcmp(event, "round") == 0)
             status = add_round(report, line, path, error);
         else if (strcmp(event, "stop") == 0)
             stop(report, line);
     }
     if (status == PARLEY_OK && !report->worker)
-        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: not a log of Parley: its first line is no start line", path);
+        status = fail_strange(path, error);
     if (status == PARLEY_OK && report->rounds == 0)
         status = pl_fail(error, PARLEY_BAD_INPUT, "%s: there is no round in it to report on", path);
     return status;
