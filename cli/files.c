@@ -47,18 +47,19 @@ static parley_status read_inputs(const operands *paths, pl_engine *engine, const
 
 parley_status read_data(const operands *paths, const parley_settings *settings, pl_engine *engine, pl_tell tell,
                         parley_data **out, parley_error *error) {
-    pl_pool *pool;
+    pl_pool *pool = engine ? engine->pool : NULL;
     pl_reading reading;
     parley_data *data = NULL;
     *out = NULL;
     parley_status status = pl_reading_of(settings, &reading, error);
-    if (status == PARLEY_OK)
+    if (status == PARLEY_OK && !engine)
         status = pl_pool_open(&pool, (unsigned)settings->threads, error);
     if (status != PARLEY_OK)
         return status;
     reading.tell = tell;
     status = read_inputs(paths, engine, &reading, pool, &data, error);
-    pl_pool_close(pool);
+    if (!engine)
+        pl_pool_close(pool);
     if (status == PARLEY_OK && *settings->weights)
         status = pl_data_read_weights(data, settings->weights, error);
     if (status == PARLEY_OK) {

@@ -34,7 +34,6 @@ typedef struct piece {
 
 typedef struct cluster {
     pl_engine base;
-    pl_pool *pool;
     const pl_mpi *mpi;
     pl_watch *watch;
     pthread_mutex_t mutex; /* around every call of MPI */
@@ -326,7 +325,7 @@ static void retract(pl_engine *engine) {
 }
 
 static void run(pl_engine *engine, pl_task task, void *context, unsigned tasks) {
-    pl_pool_run(((cluster *)engine)->pool, task, context, tasks);
+    pl_pool_run(engine->pool, task, context, tasks);
 }
 
 static double now(pl_engine *engine) {
@@ -345,7 +344,7 @@ static void fail(pl_engine *engine, parley_error *error) {
 
 static void release(cluster *this) {
     pl_watch_close(this->watch);
-    pl_pool_close(this->pool);
+    pl_pool_close(this->base.pool);
     free_pieces(this->lent);
     free_pieces(this->spare);
     pl_span_free(&this->base.room);
@@ -494,9 +493,10 @@ static parley_status open_engine(const parley_settings *settings, pl_engine **ou
             status = fail_mpi(this, code, "begin", error);
     }
     if (status == PARLEY_OK)
-        status = pl_pool_open(&this->pool, settings->threads ? (unsigned)settings->threads : threads_each(), error);
+        status =
+            pl_pool_open(&this->base.pool, settings->threads ? (unsigned)settings->threads : threads_each(), error);
     if (status == PARLEY_OK) {
-        this->base.threads = pl_pool_threads(this->pool);
+        this->base.threads = pl_pool_threads(this->base.pool);
         status = open_watch(this, error);
     }
     if (status == PARLEY_OK)

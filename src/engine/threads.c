@@ -35,7 +35,6 @@ typedef struct hub {
 
 typedef struct threads_engine {
     pl_engine base;
-    pl_pool *pool;
     hub *hub;
 } threads_engine;
 
@@ -231,7 +230,7 @@ static parley_status settle(pl_engine *engine, parley_error *error) {
 }
 
 static void run(pl_engine *engine, pl_task task, void *context, unsigned tasks) {
-    pl_pool_run(((threads_engine *)engine)->pool, task, context, tasks);
+    pl_pool_run(engine->pool, task, context, tasks);
 }
 
 static double now(pl_engine *engine) {
@@ -270,7 +269,7 @@ static void close_engine(pl_engine *engine) {
     pthread_mutex_unlock(&this->hub->mutex);
     if (last)
         free_hub(this->hub);
-    pl_pool_close(this->pool);
+    pl_pool_close(engine->pool);
     pl_span_free(&engine->room);
     pl_free(this);
 }
@@ -297,15 +296,17 @@ static parley_status open_hub(hub **out, unsigned ranks, parley_error *error) {
 static parley_status open_rank(threads_engine **out, hub *hub, unsigned rank, unsigned threads, double deadline,
                                parley_error *error) {
     threads_engine *this;
+    pl_pool *pool;
     parley_status status = pl_take(&this, 1, sizeof *this, "an engine", error);
-    if (status == PARLEY_OK && (status = pl_pool_open(&this->pool, threads, error)) != PARLEY_OK)
+    if (status == PARLEY_OK && (status = pl_pool_open(&pool, threads, error)) != PARLEY_OK)
         pl_free(this);
     if (status != PARLEY_OK)
         return status;
     this->base = (pl_engine){.type = &pl_engine_threads,
                              .rank = rank,
                              .ranks = hub->ranks,
-                             .threads = pl_pool_threads(this->pool),
+                             .threads = pl_pool_threads(pool),
+                             .pool = pool,
                              .deadline = deadline};
     this->hub = hub;
     hub->open++;

@@ -8,7 +8,7 @@
 
 #include "train/run.h"
 
-#define WORK_PER_EVALUATION 16.0 /* passes of work for each pass of evaluation */
+#define WORK_PER_EVALUATION 20.0 /* passes of work for each pass of evaluation */
 #define TRUST 5.0                /* times off, and estimates are not shown any more */
 #define WINDOW 300               /* rounds without progress that are a stall */
 #define TELL_ROUNDS 12           /* between two looks at how fast the gap falls */
