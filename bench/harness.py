@@ -39,7 +39,7 @@ class Bench:
                 found[name].append(calls[name]())
         return found
 
-    def race(self, key, problem, ours, peers, strict, most=None):
+    def race(self, key, problem, ours, peers, strict, most=None, warm=False):
         """All contestants on one problem: {name: (label, outcomes, worst sub-optimality)}; kept by `key`.
 
         `strict` are runs that say how low the objective can get; every peer is tuned to come within TARGET of that.
@@ -55,7 +55,7 @@ class Bench:
                 setting = tune(peer, reached)
                 labels[peer.name] = peer.label(setting)
                 calls[peer.name] = lambda peer=peer, setting=setting: peer.run(setting)
-            outcomes = self.repeat(calls, most=most)
+            outcomes = self.repeat(calls, warm, most)
             self.races[key] = {
                 name: (labels[name], runs, max(reached(run.w) for run in runs)) for name, runs in outcomes.items()
             }
