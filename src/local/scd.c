@@ -22,7 +22,7 @@
 #define MOST_PROGRESS 0.01 /* working sets are solved to their share of the non-zeros as a part of the gap, but */
 #define LEAST_PROGRESS 0.1 /* within these: the smaller they are the less it costs against the next look */
 #define GRAM_PROGRESS 1e-6 /* with steps by inner products that is next to nothing */
-#define TARGET_SHARE 0.5   /* but not beyond this part of what the run wants, */
+#define TARGET_SHARE 0.75   /* but not beyond this part of what the run wants, */
 #define SMALL_SET 5.0      /* or this times their share of the non-zeros: small sets cost next to nothing */
 #define MOST_PACE 2.0      /* as far as the last change of the penalty: beyond, a line says little */
 #define READING 0.4        /* a pass that only reads, against one that steps */
