@@ -22,7 +22,7 @@
 #define MOST_PROGRESS 0.01 /* working sets are solved to their share of the non-zeros as a part of the gap, but */
 #define LEAST_PROGRESS 0.1 /* within these: the smaller they are the less it costs against the next look */
 #define GRAM_PROGRESS 1e-6 /* with steps by inner products that is next to nothing */
-#define TARGET_SHARE 0.75   /* but not beyond this part of what the run wants, */
+#define TARGET_SHARE 0.75  /* but not beyond this part of what the run wants, */
 #define SMALL_SET 5.0      /* or this times their share of the non-zeros: small sets cost next to nothing */
 #define MOST_PACE 2.0      /* as far as the last change of the penalty: beyond, a line says little */
 #define READING 0.4        /* a pass that only reads, against one that steps */
@@ -77,6 +77,15 @@ static void pace(pl_scd *this) {
     this->l1_last = this->l1_then;
 }
 
+/* Sets that were solved, and still the gap is too large: their estimate is off, so they are solved further. */
+static double strictness(pl_scd *this) {
+    if (this->l1_then != fmax(this->glm->l1, 1e-300))
+        this->strict = 1.0; /* another penalty */
+    else if (this->columns_known && this->solved && this->gap > this->target)
+        this->strict *= 0.25;
+    return this->strict;
+}
+
 static parley_status work(pl_local *local, const pl_round *round, double *v, pl_update *update,
                           pl_evaluation *evaluation, parley_error *error) {
     pl_scd *this = (pl_scd *)local;
@@ -95,7 +104,7 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
     this->choosing = this->columns_known || this->renewed;
     this->batch = this->delayed ? pl_round_steps(round, (double)this->x->rows / workers) + 1 : 1.0;
     this->sigma = fmin(workers, round->sigma * this->caution) * this->batch;
-    double least = fmin(TARGET_SHARE, SMALL_SET * this->share) * this->target;
+    double least = strictness(this) * fmin(TARGET_SHARE, SMALL_SET * this->share) * this->target;
     if (this->columns_known)
         this->tolerance = fmax(progress * this->gap, least) / workers;
     else if (this->renewed) /* where v stays: the strong rule is seldom wrong, so the set may well be the last */

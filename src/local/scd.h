@@ -112,6 +112,7 @@ typedef struct pl_scd {
     double sigma;                    /* of this round */
     double caution;                  /* by which sigma is raised, because P rose; up to K */
     double tolerance;                /* to which working sets are solved: their part of the gap */
+    double strict;                   /* by which that is less than it might be: estimates proved wrong */
     double share;                    /* of the non-zeros in working sets, over all workers */
     bool solved;                     /* all working sets are */
     const pl_round *round;

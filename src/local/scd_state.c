@@ -14,8 +14,8 @@ static void list_look(pl_scd *this, pl_state *state) {
                     PL_VALUE(this->penalty_known), PL_VALUE(this->again), PL_VALUE(this->l1_looked),
                     PL_VALUE(this->objective), PL_VALUE(this->gap), PL_VALUE(this->largest), PL_VALUE(this->l1_before),
                     PL_VALUE(this->l1_then), PL_VALUE(this->curvature_squares), PL_VALUE(this->caution),
-                    PL_VALUE(this->tolerance), PL_VALUE(this->share), PL_VALUE(this->solved), PL_VALUE(this->drift),
-                    PL_VALUE(this->all));
+                    PL_VALUE(this->tolerance), PL_VALUE(this->strict), PL_VALUE(this->share), PL_VALUE(this->solved),
+                    PL_VALUE(this->drift), PL_VALUE(this->all));
     list_evaluation(state, "found", &this->found);
     list_evaluation(state, "evaluation", &this->evaluation);
     if (this->rows_known) {
