@@ -26,8 +26,8 @@
 #define START_GRACE 4.0  /* seconds more than the deadline that MPI's start may take */
 #define GRACE 1.0        /* seconds: that peers have to tell the user, and MPI to end */
 
-static int words[2] = {-1,
-                       -1}; /* from the child: 's': its peers know it; 'e' and a code: it is about to end with that */
+/* From the child: 's': its peers know it; 'e' and a code: it is about to end with that. */
+static int words[2] = {-1, -1};
 static volatile sig_atomic_t forwarded;
 static pid_t child;
 
@@ -159,10 +159,8 @@ void guard_start(double deadline) {
         _exit(EXIT_LOST);
 }
 
-static void tell(char word, int code) {
-    char text[2] = {word, (char)code};
+void guard_ending(int code) {
+    char text[2] = {'e', (char)code};
     if (words[1] >= 0 && write(words[1], text, sizeof text) < 0)
         words[1] = -1;
 }
-
-void guard_ending(int code) { tell('e', code); }

@@ -22,3 +22,8 @@ void pl_sleep(double seconds) {
     while (seconds > 0 && nanosleep(&left, &left) != 0 && errno == EINTR)
         continue;
 }
+
+struct timespec pl_after(double seconds) {
+    double when = read_clock(CLOCK_REALTIME) + seconds, whole = floor(when);
+    return (struct timespec){.tv_sec = (time_t)whole, .tv_nsec = (long)(1e9 * (when - whole))};
+}

@@ -152,6 +152,8 @@ parley_status pl_data_read(const char *path, pl_pool *pool, pl_tell tell, void *
                            parley_error *error);
 /* Reads one weight per line for every row of `data`. */
 parley_status pl_data_read_weights(parley_data *data, const char *path, parley_error *error);
+/* What data of `rows` of these rows begin with: no rows yet, and names and classes that stay the whole's. */
+parley_data pl_data_part(const parley_data *whole, uint64_t rows);
 /* A copy of the rows that are listed, in that order; the columns stay, and their names stay the whole's. */
 parley_status pl_data_subset(const parley_data *data, const uint64_t *rows, uint64_t count, parley_data **out,
                              parley_error *error);

@@ -6,6 +6,16 @@
 
 enum { START, LABEL, WEIGHT, INDEX, VALUE };
 
+parley_data pl_data_part(const parley_data *whole, uint64_t rows) {
+    parley_data part = {.x = {.rows = rows, .columns = whole->x.columns},
+                        .names = whole->names,
+                        .classes = whole->classes,
+                        .hash_bits = whole->hash_bits,
+                        .format = whole->format};
+    part.names.owned = part.classes.owned = NULL;
+    return part;
+}
+
 static parley_status reserve(parley_data *data, const parley_data *from, parley_error *error) {
     uint64_t rows = data->x.rows, entries = data->x.nonzeros;
     data->path = pl_strdup(from->path);
@@ -49,12 +59,7 @@ parley_status pl_data_subset(const parley_data *from, const uint64_t *rows, uint
     parley_status status = pl_take(&data, 1, sizeof *data, "a part of the rows", error);
     if (status != PARLEY_OK)
         return status;
-    data->x = (pl_matrix){.rows = count, .columns = from->x.columns};
-    data->names = from->names;
-    data->classes = from->classes;
-    data->names.owned = data->classes.owned = NULL; /* they stay the whole's */
-    data->hash_bits = from->hash_bits;
-    data->format = from->format;
+    *data = pl_data_part(from, count);
     for (uint64_t i = 0; i < count; i++)
         data->x.nonzeros += from->x.start[rows[i] + 1] - from->x.start[rows[i]];
     status = reserve(data, from, error);

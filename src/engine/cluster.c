@@ -324,15 +324,6 @@ static void retract(pl_engine *engine) {
     this->last_lent = &this->lent;
 }
 
-static void run(pl_engine *engine, pl_task task, void *context, unsigned tasks) {
-    pl_pool_run(engine->pool, task, context, tasks);
-}
-
-static double now(pl_engine *engine) {
-    (void)engine;
-    return pl_now();
-}
-
 static void fail(pl_engine *engine, parley_error *error) {
     cluster *this = (cluster *)engine;
     if (!this->watch)
@@ -521,9 +512,9 @@ const pl_engine_type pl_engine_mpi = {
     .retract = retract,
     .expect = expect,
     .await = await,
-    .run = run,
+    .run = pl_run_on_pool,
     .converse = pl_converse,
-    .now = now,
+    .now = pl_wall_clock,
     .fail = fail,
     .close = close_engine,
 };

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "engine/launched.h"
 
 const pl_engine_type *const pl_engines[] = {&pl_engine_threads, &pl_engine_mpi};
@@ -13,6 +14,15 @@ const pl_engine_type *pl_engine_find(const char *name) {
         if (strcmp(pl_engines[i]->name, name) == 0)
             return pl_engines[i];
     return NULL;
+}
+
+void pl_run_on_pool(pl_engine *engine, pl_task task, void *context, unsigned tasks) {
+    pl_pool_run(engine->pool, task, context, tasks);
+}
+
+double pl_wall_clock(pl_engine *engine) {
+    (void)engine;
+    return pl_now();
 }
 
 parley_status pl_engine_open(const parley_settings *settings, pl_engine **out, parley_error *error) {

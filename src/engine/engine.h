@@ -86,6 +86,10 @@ void pl_engine_close(pl_engine *engine); /* NULL is welcome */
 /* The sentence for a message that is not of the length that was due. */
 parley_status pl_fail_length(unsigned from, uint64_t got, uint64_t due, parley_error *error);
 
+/* `run` and `now` of engines with real threads and a real clock. */
+void pl_run_on_pool(pl_engine *engine, pl_task task, void *context, unsigned tasks);
+double pl_wall_clock(pl_engine *engine);
+
 /* Seconds on the engine's clock, which may be a virtual one: whatever is measured in a run is measured by it. */
 static inline double pl_engine_now(pl_engine *engine) { return engine->type->now(engine); }
 

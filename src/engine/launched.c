@@ -17,9 +17,11 @@ const char *pl_launched_module(void) {
     return NULL;
 }
 
-/* The first of these that is set. */
-static int number(const char *const names[3], int otherwise) {
-    for (unsigned i = 0; i < 3; i++) {
+#define MOST_NAMES 3
+
+/* The number in the first of these variables that is set. */
+static int number(const char *const names[MOST_NAMES], int otherwise) {
+    for (unsigned i = 0; i < MOST_NAMES && names[i]; i++) {
         const char *text = getenv(names[i]);
         if (text && *text)
             return atoi(text);
@@ -27,21 +29,30 @@ static int number(const char *const names[3], int otherwise) {
     return otherwise;
 }
 
-int pl_launched_rank(void) { return number((const char *const[]){"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMI_ID"}, -1); }
-
-int pl_launched_ranks(void) {
-    return number((const char *const[]){"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PARLEY_RANKS"}, 1);
+int pl_launched_rank(void) {
+    static const char *const names[MOST_NAMES] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMI_ID"};
+    return number(names, -1);
 }
 
-int pl_launched_starter(void) { return number((const char *const[]){"PMI_FD", "PMI_FD", "PMI_FD"}, -1); }
+int pl_launched_ranks(void) {
+    static const char *const names[MOST_NAMES] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PARLEY_RANKS"};
+    return number(names, 1);
+}
 
 unsigned pl_launched_here(void) {
-    int here = number((const char *const[]){"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "PARLEY_RANKS_HERE"}, 1);
+    static const char *const names[MOST_NAMES] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "PARLEY_RANKS_HERE"};
+    int here = number(names, 1);
     return here > 1 ? (unsigned)here : 1;
 }
 
+int pl_launched_starter(void) {
+    static const char *const names[MOST_NAMES] = {"PMI_FD"};
+    return number(names, -1);
+}
+
 void pl_launched_met(void) {
-    int guard = number((const char *const[]){"PARLEY_GUARD", "PARLEY_GUARD", "PARLEY_GUARD"}, -1);
+    static const char *const names[MOST_NAMES] = {"PARLEY_GUARD"};
+    int guard = number(names, -1);
     if (guard >= 0 && write(guard, "s", 2) != 2)
         unsetenv("PARLEY_GUARD");
 }

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "math/sparse.h"
+
 pl_region pl_region_of(uint64_t size, uint64_t width, const uint64_t *bounds, unsigned rank) {
     uint64_t begin = bounds[rank], length = bounds[rank + 1] - begin;
     if (length == size)
@@ -67,23 +69,11 @@ static const void *write_values(const double *values, uint64_t count, void *room
     return room;
 }
 
-/* First of the addend's entries at or after entry `at` of the table. */
-static uint64_t first_at(const pl_addend *addend, uint64_t at) {
-    uint64_t low = 0, high = addend->count;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        if (addend->index[middle] < at)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 const void *pl_packet_write(const pl_addend *addend, uint64_t begin, uint64_t count, void *room, uint64_t *bytes) {
     if (addend->values)
         return write_values(addend->values + begin, count, room, bytes);
-    uint64_t first = first_at(addend, begin), filled = first_at(addend, begin + count) - first;
+    uint64_t first = pl_sparse_first(addend->index, 0, addend->count, begin),
+             filled = pl_sparse_first(addend->index, first, addend->count, begin + count) - first;
     const uint32_t *index = addend->index + first;
     const double *from = addend->value + first;
     double *value = room;

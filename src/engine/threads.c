@@ -96,19 +96,10 @@ static message *find(message **list, unsigned from, unsigned channel) {
     return NULL;
 }
 
-static struct timespec after(double seconds) {
-    struct timespec when;
-    clock_gettime(CLOCK_REALTIME, &when);
-    double whole = (double)when.tv_sec + 1e-9 * (double)when.tv_nsec + seconds;
-    when.tv_sec = (time_t)whole;
-    when.tv_nsec = (long)(1e9 * (whole - (double)when.tv_sec));
-    return when;
-}
-
 /* Waits for a message; it is the caller's then. */
 static parley_status receive(pl_engine *engine, unsigned from, unsigned channel, message **out, parley_error *error) {
     hub *hub = ((threads_engine *)engine)->hub;
-    struct timespec limit = after(engine->deadline);
+    struct timespec limit = pl_after(engine->deadline);
     message *got = NULL;
     bool late = false, left = false;
     pthread_mutex_lock(&hub->mutex);
@@ -206,7 +197,7 @@ static void retract(pl_engine *engine) {
 
 static parley_status settle(pl_engine *engine, parley_error *error) {
     hub *hub = ((threads_engine *)engine)->hub;
-    struct timespec limit = after(engine->deadline);
+    struct timespec limit = pl_after(engine->deadline);
     bool late = false, left = false;
     pthread_mutex_lock(&hub->mutex);
     while (hub->lent[engine->rank] && !hub->failed && !late) {
@@ -227,15 +218,6 @@ static parley_status settle(pl_engine *engine, parley_error *error) {
     return failed ? pl_fail(error, failure.status, "%s", failure.sentence)
                   : pl_fail(error, PARLEY_NO_PEER, "what rank %u sent was not taken for %g seconds", engine->rank,
                             engine->deadline);
-}
-
-static void run(pl_engine *engine, pl_task task, void *context, unsigned tasks) {
-    pl_pool_run(engine->pool, task, context, tasks);
-}
-
-static double now(pl_engine *engine) {
-    (void)engine;
-    return pl_now();
 }
 
 static void fail(pl_engine *engine, parley_error *error) {
@@ -350,9 +332,9 @@ const pl_engine_type pl_engine_threads = {
     .retract = retract,
     .expect = expect,
     .await = await,
-    .run = run,
+    .run = pl_run_on_pool,
     .converse = pl_converse,
-    .now = now,
+    .now = pl_wall_clock,
     .fail = fail,
     .close = close_engine,
 };

@@ -351,11 +351,7 @@ parley_status pl_watch_gather(pl_watch *watch, parley_error *error) {
 
 /* Waits until `flag`, for so many seconds; the mutex is held. */
 static void wait_for(pl_watch *watch, const bool *flag, const atomic_bool *other, double seconds) {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    double whole = (double)until.tv_sec + 1e-9 * (double)until.tv_nsec + seconds;
-    until.tv_sec = (time_t)whole;
-    until.tv_nsec = (long)(1e9 * (whole - (double)until.tv_sec));
+    struct timespec until = pl_after(seconds);
     while (!(flag && *flag) && !(other && atomic_load(other)))
         if (pthread_cond_timedwait(&watch->changed, &watch->mutex, &until) != 0)
             return;

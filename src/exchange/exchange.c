@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/collective.h"
+#include "math/sparse.h"
 
 #define MANY_ENTRIES (1u << 18)
 #define STRIP 512     /* entries that one recursion adds at a time: its sums stay in the first-level cache */
@@ -27,19 +28,6 @@ static void run_blocks(pl_engine *engine, pl_task task, void *context, uint64_t 
             task(context, b);
 }
 
-/* First of the rows that a sparse update names that is at or after `row` of v. */
-static uint64_t first_at(const pl_update *update, uint64_t rows, uint64_t row) {
-    uint64_t low = 0, high = rows;
-    while (low < high) {
-        uint64_t mid = low + (high - low) / 2;
-        if (update->index[mid] < row)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
-}
-
 /* Entries [begin, end) of one worker's update, times its share. */
 static void leaf(const pl_update *update, double share, uint64_t begin, uint64_t end, double *out) {
     uint64_t width = update->row ? update->row : 1, rows = update->count / width;
@@ -49,7 +37,8 @@ static void leaf(const pl_update *update, double share, uint64_t begin, uint64_t
         return;
     }
     memset(out, 0, (end - begin) * sizeof *out);
-    for (uint64_t r = first_at(update, rows, begin / width); r < rows && update->index[r] * width < end; r++)
+    for (uint64_t r = pl_sparse_first(update->index, 0, rows, begin / width);
+         r < rows && update->index[r] * width < end; r++)
         for (uint64_t c = 0; c < width; c++) {
             uint64_t j = update->index[r] * width + c;
             if (j >= begin && j < end)

@@ -148,15 +148,7 @@ static inline uint64_t pl_scd_entries(const pl_scd *scd, uint64_t j) {
 
 /* The first entry of column j that is in row i or below. */
 static inline uint64_t pl_scd_entry_from(const pl_matrix *x, uint64_t j, uint64_t i) {
-    uint64_t low = x->start[j], high = x->start[j + 1];
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        if (x->index[middle] < i)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return pl_sparse_first(x->index, x->start[j], x->start[j + 1], i);
 }
 
 /* scd_look.c: P, D and u at v, as far as they are not known already. Passes over rows and columns are shared out to

@@ -103,6 +103,19 @@ static inline void pl_sparse_add_scaled(const uint32_t *index, const float *valu
     for (uint64_t e = 0; e < count; e++)
         w[index[e]] += a * (value ? (double)value[e] : 1.0) * scale[index[e]];
 }
+
+/* The first of the rising index[low .. high) that is at least `at`; high: none is. */
+static inline uint64_t pl_sparse_first(const uint32_t *index, uint64_t low, uint64_t high, uint64_t at) {
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (index[middle] < at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 static inline void pl_prefetch(const void *at) { __builtin_prefetch(at); }
 
 /* Asks for the first half kilobyte of the row that begins at entry `begin`; longer rows are fetched ahead by the

@@ -221,12 +221,7 @@ static parley_status make_data(const parley_data *from, uint64_t rows, parley_da
     if (status != PARLEY_OK)
         return status;
     parley_data *data = *out;
-    data->x = (pl_matrix){.rows = rows, .columns = from->x.columns};
-    data->names = from->names;
-    data->classes = from->classes;
-    data->names.owned = data->classes.owned = NULL; /* they stay the whole's */
-    data->hash_bits = from->hash_bits;
-    data->format = from->format;
+    *data = pl_data_part(from, rows);
     data->file_bytes = from->file_bytes;
     data->path = pl_strdup(from->path);
     return data->path ? PARLEY_OK : pl_fail_memory(error, "a file name", strlen(from->path));

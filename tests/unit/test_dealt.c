@@ -76,15 +76,20 @@ static void assert_dealt_rows_change_nothing(const parley_data *data, const char
     free_models(&all);
 }
 
-/* Every preset whose exchange is repeatable, by rows and by columns. */
-static void every_preset_trains_on_rows_that_only_their_rank_holds(void **state) {
-    (void)state;
+static parley_data *weighted_data(void) {
     parley_data *data = random_data(small);
     double *weight = calloc(data->x.rows, sizeof *weight);
     for (uint64_t i = 0; i < data->x.rows; i++)
         weight[i] = 1.0 + (double)(i % 3);
     set_weights(data, weight);
     free(weight);
+    return data;
+}
+
+/* Every preset whose exchange is repeatable, by rows and by columns. */
+static void every_preset_trains_on_rows_that_only_their_rank_holds(void **state) {
+    (void)state;
+    parley_data *data = weighted_data();
     for (unsigned p = 0; p < pl_presets_count; p++) {
         char words[128];
         if (strcmp(pl_presets[p].name, "online") == 0 || (pl_presets[p].exchange && pl_presets[p].exchange->in_place))
@@ -172,12 +177,7 @@ static void assert_goes_on(const parley_data *data, const char *words, bool deal
 
 static void checkpoints_do_not_depend_on_who_holds_the_rows(void **state) {
     (void)state;
-    parley_data *data = random_data(small);
-    double *weight = calloc(data->x.rows, sizeof *weight);
-    for (uint64_t i = 0; i < data->x.rows; i++)
-        weight[i] = 1.0 + (double)(i % 3);
-    set_weights(data, weight);
-    free(weight);
+    parley_data *data = weighted_data();
     const char *const forms[] = {"workers=5 lanes=2 preset=cocoa+ gap=0 loss=hinge",
                                  "workers=4 lanes=1 preset=ma-sgd gap=0 loss=hinge",
                                  "workers=5 lanes=2 preset=lbfgs gap=0"};
