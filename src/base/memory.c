@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #define HUGE_PAGE ((uint64_t)2 << 20)
+#define PAGE ((uint64_t)64 << 10) /* the largest that systems use without being asked */
 
 static atomic_int_fast64_t allocations;
 static atomic_int_fast64_t fail_at = -1;
@@ -97,6 +98,13 @@ void pl_span_drop(const pl_span *span, uint64_t bytes) {
     bytes = (bytes < span->bytes ? bytes : span->bytes) & ~(HUGE_PAGE - 1);
     if (span->data && bytes > 0)
         madvise(span->data, bytes, MADV_DONTNEED);
+}
+
+void pl_pages_drop(const void *begin, const void *end) {
+    uintptr_t low = ((uintptr_t)begin + PAGE - 1) & ~(uintptr_t)(PAGE - 1),
+              high = (uintptr_t)end & ~(uintptr_t)(PAGE - 1);
+    if (low < high)
+        madvise((void *)low, high - low, MADV_DONTNEED);
 }
 
 uint64_t pl_peak_bytes(void) {

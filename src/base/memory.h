@@ -30,6 +30,8 @@ void pl_span_trim(pl_span *span, uint64_t bytes);    /* gives back all above `by
 void pl_span_free(pl_span *span);
 /* Gives back the pages that lie wholly below `bytes`; what was in them is lost. */
 void pl_span_drop(const pl_span *span, uint64_t bytes);
+/* Likewise those of a mapped file that lie wholly in [begin, end): they are read again when they are looked at. */
+void pl_pages_drop(const void *begin, const void *end);
 
 /* Peak resident memory of this process so far. */
 uint64_t pl_peak_bytes(void);

@@ -140,7 +140,7 @@ static parley_status reserve(parley_data *data, bool weighted, bool valued, parl
     return pl_fail_memory(error, "the rows of several caches", rows * 16 + entries * 8);
 }
 
-/* Copies the rows of `from` behind the first `rows` rows. */
+/* Copies the rows of `from`, which is mapped, behind the first `rows` rows. */
 static void append(parley_data *data, const parley_data *from, uint64_t rows) {
     uint64_t *start = (uint64_t *)data->spans[START].data + rows, before = from->x.start[0];
     double *label = (double *)data->spans[LABEL].data + rows, *weight = data->spans[WEIGHT].data;
@@ -156,6 +156,9 @@ static void append(parley_data *data, const parley_data *from, uint64_t rows) {
     memcpy(index, from->x.index + before, (size_t)(count * sizeof *index));
     for (uint64_t e = 0; e < count && value; e++)
         value[start[0] + e] = from->x.value ? from->x.value[before + e] : 1.0F;
+    pl_pages_drop(from->x.index + before, from->x.index + before + count);
+    if (from->x.value)
+        pl_pages_drop(from->x.value + before, from->x.value + before + count);
 }
 
 static parley_status copy_names(parley_data *data, const parley_data *from, parley_error *error) {

@@ -15,8 +15,9 @@ typedef struct pl_columns {
 parley_status pl_columns_check(uint64_t rows, parley_error *error); /* are they too many? */
 uint64_t pl_columns_bytes(const pl_matrix *x);
 parley_status pl_columns_open(pl_columns *columns, pl_engine *engine, const pl_matrix *x, parley_error *error);
-/* The same of dealt rows, on all ranks together: each gets the columns of the workers that it hosts. */
-parley_status pl_columns_collect(pl_columns *columns, pl_engine *engine, const parley_data *data, unsigned workers,
+/* The same of dealt rows, on all ranks together: each gets the columns of the workers that it hosts. The rows give up
+ * their entries, so `data` has none afterwards. */
+parley_status pl_columns_collect(pl_columns *columns, pl_engine *engine, parley_data *data, unsigned workers,
                                  unsigned lanes, uint64_t seed, parley_error *error);
 /* All that is known of every row but its entries: start, label and weight in `*out`, and the rows' `norm2` likewise,
  * on every rank. */

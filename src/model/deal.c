@@ -183,10 +183,16 @@ static void store_entries(void *context, uint64_t row, uint64_t count, const cha
 static void drop_entries(void *context, uint64_t row) {
     const rows_moving *rows = context;
     const parley_data *from = rows->from;
+    uint64_t begin = from->x.start[0], end = from->x.start[row < from->x.rows ? row : from->x.rows];
     if (!rows->consume)
         return;
-    pl_span_drop(&from->spans[INDEX], from->x.start[row] * sizeof(uint32_t));
-    pl_span_drop(&from->spans[VALUE], from->x.start[row] * sizeof(float));
+    if (from->container) {
+        pl_pages_drop(from->x.index + begin, from->x.index + end);
+        if (from->x.value)
+            pl_pages_drop(from->x.value + begin, from->x.value + end);
+    }
+    pl_span_drop(&from->spans[INDEX], end * sizeof(uint32_t));
+    pl_span_drop(&from->spans[VALUE], end * sizeof(float));
 }
 
 static parley_status make_heads(parley_data *data, bool weighted, parley_error *error) {
@@ -230,7 +236,7 @@ static parley_status make_data(const parley_data *from, uint64_t rows, parley_da
 static parley_status move_rows(pl_engine *engine, rows_moving *rows, const pl_fragment *fragments, uint64_t count,
                                parley_error *error) {
     const pl_spread *spread = rows->from->spread;
-    uint64_t window = pl_window_rows(engine, spread->rows, spread->nonzeros);
+    uint64_t window = pl_window_rows(spread->rows, spread->nonzeros);
     const pl_cargo heads = {rows, head_bytes, load_heads, store_heads, NULL},
                    entries = {rows, entry_bytes, load_entries, store_entries, drop_entries};
     parley_status status = make_heads(rows->to, spread->weighted, error);

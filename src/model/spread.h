@@ -37,13 +37,13 @@ typedef struct pl_cargo {
     uint64_t (*bytes)(const void *context, bool arriving, uint64_t row, uint64_t count);
     void (*load)(const void *context, uint64_t row, uint64_t count, char *to);
     void (*store)(void *context, uint64_t row, uint64_t count, const char *from);
-    void (*passed)(void *context, uint64_t row); /* rows before this one have left; may be NULL */
+    void (*passed)(void *context, uint64_t row); /* rows before this one, or all, have left; may be NULL */
 } pl_cargo;
-/* Moves fragments, which rise, in windows of `window` rows of the whole, so that little is on its way at any time. */
+/* Moves fragments in windows of `window` rows of each rank, so that little is on its way at any time. */
 parley_status pl_move(pl_engine *engine, const pl_fragment *fragments, uint64_t count, uint64_t window,
                       const pl_cargo *cargo, parley_error *error);
-/* How many rows make a window of a few megabytes for each rank. */
-uint64_t pl_window_rows(const pl_engine *engine, uint64_t rows, uint64_t nonzeros);
+/* How many of these rows make a window of a few megabytes. */
+uint64_t pl_window_rows(uint64_t rows, uint64_t nonzeros);
 
 /* All rows of spread data, on every rank. */
 parley_status pl_spread_to_all(pl_engine *engine, const parley_data *data, parley_data **out, parley_error *error);

@@ -1,7 +1,8 @@
 /* transpose.c: the matrix by columns from rows that lie on several ranks: a counting sort in two passes. First all
  * ranks count the entries of every column, so that everyone knows who owns which columns and where an entry goes; then
  * they send the entries to their owners, a window of rows after the other. Owners go through a window by the numbers of
- * its rows, whoever sent them, so that what comes out does not depend on when it came. */
+ * its rows, whoever sent them, so that what comes out does not depend on when it came. Each owner gets its columns in
+ * turns, between which the rows close up over what has left: rows and columns are never there in full together. */
 #include <string.h>
 
 #include "engine/collective.h"
@@ -9,15 +10,19 @@
 #include "model/deck.h"
 #include "model/spread.h"
 
+#define TURNS 2
+
 enum { START, LABEL, WEIGHT, INDEX, VALUE }; /* of parley_data's spans */
 
 typedef struct collecting {
     pl_engine *engine;
-    const parley_data *data;
+    parley_data *data;
     const pl_piece *pieces;
+    unsigned turn;
     uint64_t low, high;  /* rows of this window */
     uint64_t begin, end; /* and its pieces */
     uint32_t *owner;     /* rank of each column */
+    uint8_t *turns;      /* and the turn in which it goes there */
     uint64_t *next;      /* where the next entry of a column goes */
     bool valued;
     pl_span *boxes; /* by rank: what goes to it, then what came from it */
@@ -62,6 +67,27 @@ static parley_status find_owners(collecting *of, unsigned workers, unsigned lane
     return status;
 }
 
+/* Where the entries of the columns that are here go, and in which turn those of all columns do: each owner's memory
+ * fills up from its beginning. */
+static parley_status share_turns(collecting *of, const double *counts, parley_error *error) {
+    uint64_t width = of->data->x.columns, *start = of->columns->start.data, rank = of->engine->rank, *all, *passed;
+    parley_status status = pl_take(&all, 2 * (uint64_t)of->engine->ranks, sizeof *all, "the matrix by columns", error);
+    if (status != PARLEY_OK)
+        return status;
+    passed = all + of->engine->ranks;
+    for (uint64_t j = 0; j < width; j++)
+        all[of->owner[j]] += (uint64_t)counts[j];
+    for (uint64_t j = 0; j < width; j++) {
+        unsigned r = of->owner[j];
+        of->turns[j] = (uint8_t)(passed[r] * TURNS / (all[r] + 1));
+        of->next[j] = start[j] = passed[rank];
+        passed[r] += (uint64_t)counts[j];
+        start[j + 1] = passed[rank];
+    }
+    pl_free(all);
+    return PARLEY_OK;
+}
+
 /* Starts of all columns, for the deal; then of those that are here, and room for their entries. */
 static parley_status place_columns(collecting *of, unsigned workers, unsigned lanes, uint64_t seed,
                                    parley_error *error) {
@@ -71,7 +97,7 @@ static parley_status place_columns(collecting *of, unsigned workers, unsigned la
     parley_status status = pl_take(&counts, x->columns, sizeof *counts, "the matrix by columns", error);
     if (status == PARLEY_OK)
         status = count_columns(of->engine, x, counts, error);
-    uint64_t bytes = (x->columns + 1) * sizeof(uint64_t), here = 0;
+    uint64_t bytes = (x->columns + 1) * sizeof(uint64_t);
     if (status == PARLEY_OK && (!pl_span_reserve(&columns->starts, bytes) || !pl_span_reserve(&columns->start, bytes)))
         status = pl_fail_memory(error, "the matrix by columns", 2 * bytes);
     uint64_t *starts = columns->starts.data, *start = columns->start.data;
@@ -80,12 +106,10 @@ static parley_status place_columns(collecting *of, unsigned workers, unsigned la
     columns->shape = (pl_matrix){x->columns, of->data->deal->rows, of->data->deal->nonzeros, starts, NULL, NULL};
     if (status == PARLEY_OK)
         status = find_owners(of, workers, lanes, seed, error);
-    for (uint64_t j = 0; j < x->columns && status == PARLEY_OK; j++) {
-        of->next[j] = start[j] = here;
-        here += of->owner[j] == of->engine->rank ? (uint64_t)counts[j] : 0;
-        start[j + 1] = here;
-    }
+    if (status == PARLEY_OK)
+        status = share_turns(of, counts, error);
     pl_free(counts);
+    uint64_t here = status == PARLEY_OK ? start[x->columns] : 0;
     if (status == PARLEY_OK && (!pl_span_reserve(&columns->index, (here + 1) * sizeof(uint32_t)) ||
                                 (of->valued && !pl_span_reserve(&columns->value, (here + 1) * sizeof(float)))))
         status = pl_fail_memory(error, "the matrix by columns", here * (of->valued ? 8 : 4));
@@ -102,8 +126,8 @@ static pl_piece clip(const collecting *of, uint64_t p) {
     return piece;
 }
 
-/* Goes over this rank's rows of the window: a row is in every box, as the number of its entries there and these. With
- * `fill` false only counts the bytes. */
+/* Goes over this rank's rows of the window: a row is in every box, as the number of its entries there that go in this
+ * turn, and these. With `fill` false only counts the bytes. */
 static void pack(collecting *of, bool fill) {
     const pl_matrix *x = &of->data->x;
     uint64_t size = sizeof(uint32_t) + (of->valued ? sizeof(float) : 0);
@@ -119,6 +143,8 @@ static void pack(collecting *of, bool fill) {
             }
             for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++) {
                 unsigned r = of->owner[x->index[e]];
+                if (of->turns[x->index[e]] != of->turn)
+                    continue;
                 if (fill) {
                     char *box = (char *)of->boxes[r].data + of->held[r];
                     memcpy(box, &x->index[e], sizeof(uint32_t));
@@ -191,30 +217,61 @@ static void unpack(collecting *of) {
     }
 }
 
+static parley_status move_window(collecting *of, parley_error *error) {
+    pack(of, false);
+    parley_status status = make_boxes(of, error);
+    if (status == PARLEY_OK) {
+        pack(of, true);
+        status = swap_boxes(of, error);
+    }
+    if (status == PARLEY_OK)
+        unpack(of);
+    return status;
+}
+
+/* The entries of one turn. */
 static parley_status move_entries(collecting *of, parley_error *error) {
     const pl_deal *deal = of->data->deal;
-    uint64_t window = pl_window_rows(of->engine, deal->rows, deal->nonzeros);
+    uint64_t window = of->engine->ranks * pl_window_rows(deal->rows, deal->nonzeros);
     parley_status status = PARLEY_OK;
-    for (; of->low < deal->rows && status == PARLEY_OK; of->low = of->high) {
+    of->begin = of->end = 0;
+    for (of->low = 0; of->low < deal->rows && status == PARLEY_OK; of->low = of->high) {
         of->high = deal->rows - of->low < window ? deal->rows : of->low + window;
         while (of->begin < deal->count && of->pieces[of->begin].end <= of->low)
             of->begin++;
         of->end = of->end > of->begin ? of->end : of->begin;
         while (of->end < deal->count && of->pieces[of->end].begin < of->high)
             of->end++;
-        pack(of, false);
-        status = make_boxes(of, error);
-        if (status == PARLEY_OK) {
-            pack(of, true);
-            status = swap_boxes(of, error);
-        }
-        if (status == PARLEY_OK)
-            unpack(of);
+        status = move_window(of, error);
     }
     return status;
 }
 
-parley_status pl_columns_collect(pl_columns *columns, pl_engine *engine, const parley_data *data, unsigned workers,
+/* Rows close up over the entries that have left. */
+static void close_up(collecting *of) {
+    parley_data *data = of->data;
+    uint64_t *start = data->spans[START].data, kept = 0, begin = start[0];
+    uint32_t *index = data->spans[INDEX].data;
+    float *value = data->spans[VALUE].data;
+    for (uint64_t i = 0; i < data->x.rows; i++) {
+        uint64_t end = start[i + 1];
+        start[i] = kept;
+        for (uint64_t e = begin; e < end; e++) {
+            if (of->turns[index[e]] <= of->turn)
+                continue;
+            index[kept] = index[e];
+            if (of->valued)
+                value[kept] = value[e];
+            kept++;
+        }
+        begin = end;
+    }
+    data->x.nonzeros = start[data->x.rows] = kept;
+    pl_span_trim(&data->spans[INDEX], kept * sizeof *index + 1);
+    pl_span_trim(&data->spans[VALUE], kept * sizeof *value + 1);
+}
+
+parley_status pl_columns_collect(pl_columns *columns, pl_engine *engine, parley_data *data, unsigned workers,
                                  unsigned lanes, uint64_t seed, parley_error *error) {
     uint64_t width = data->x.columns;
     collecting of = {.engine = engine,
@@ -223,18 +280,22 @@ parley_status pl_columns_collect(pl_columns *columns, pl_engine *engine, const p
                      .valued = data->x.value != NULL,
                      .columns = columns,
                      .owner = pl_alloc(width, sizeof *of.owner),
+                     .turns = pl_alloc(width, sizeof *of.turns),
                      .next = pl_alloc(width, sizeof *of.next),
                      .boxes = pl_alloc(engine->ranks, sizeof *of.boxes),
                      .held = pl_alloc(engine->ranks, sizeof *of.held),
                      .read = pl_alloc(engine->ranks, sizeof *of.read)};
     *columns = (pl_columns){0};
     parley_status status = pl_columns_check(data->deal->rows, error);
-    if (status == PARLEY_OK && (!of.owner || !of.next || !of.boxes || !of.held || !of.read))
-        status = pl_fail_memory(error, "the matrix by columns", width * 12);
+    if (status == PARLEY_OK && (!of.owner || !of.turns || !of.next || !of.boxes || !of.held || !of.read))
+        status = pl_fail_memory(error, "the matrix by columns", width * 13);
     if (status == PARLEY_OK)
         status = place_columns(&of, workers, lanes, seed, error);
-    if (status == PARLEY_OK)
+    for (; of.turn < TURNS && status == PARLEY_OK; of.turn++) {
         status = move_entries(&of, error);
+        if (status == PARLEY_OK)
+            close_up(&of);
+    }
     columns->x = (pl_matrix){width,
                              data->deal->rows,
                              data->deal->nonzeros,
@@ -243,7 +304,7 @@ parley_status pl_columns_collect(pl_columns *columns, pl_engine *engine, const p
                              of.valued ? columns->value.data : NULL};
     for (unsigned r = 0; r < engine->ranks && of.boxes; r++)
         pl_span_free(&of.boxes[r]);
-    void *owned[] = {of.owner, of.next, of.boxes, of.held, of.read};
+    void *owned[] = {of.owner, of.turns, of.next, of.boxes, of.held, of.read};
     for (unsigned i = 0; i < sizeof owned / sizeof *owned; i++)
         pl_free(owned[i]);
     if (status != PARLEY_OK)
@@ -333,7 +394,7 @@ parley_status pl_columns_rows(pl_engine *engine, const parley_data *data, const 
         fragments[p] = (pl_fragment){piece->begin, piece->end, piece->first, piece->begin, piece->rank, PL_EVERY_RANK};
     }
     if (status == PARLEY_OK)
-        status = pl_move(engine, fragments, deal->count, pl_window_rows(engine, deal->rows, deal->rows), &cargo, error);
+        status = pl_move(engine, fragments, deal->count, pl_window_rows(deal->rows, deal->rows), &cargo, error);
     pl_free(fragments);
     if (status != PARLEY_OK) {
         parley_data_free(heads.to);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "model/classes.h"
+#include "model/spread.h"
 #include "train/run.h"
 #include "train/stream.h"
 
@@ -91,15 +92,56 @@ static void slope_row(const void *context, uint64_t i, double *sums) {
         a[c] *= pl_share(glm, i);
 }
 
+/* The largest of |gradient| in columns that are penalised, by rows. */
+static parley_status largest_by_rows(const pl_run *run, slopes *slopes, double *largest, parley_error *error) {
+    const pl_glm *glm = &run->glm;
+    double *gradient, none;
+    parley_status status = pl_take(&gradient, glm->size, sizeof *gradient, "the path", error);
+    if (status == PARLEY_OK)
+        status = pl_total_rows(&run->team, slope_row, slopes, 1, &none, error);
+    if (status == PARLEY_OK)
+        status = pl_weighted_rows(glm, &run->team, slopes->a, gradient, error);
+    if (status == PARLEY_OK)
+        *largest = pl_largest(glm, gradient, 0, glm->size);
+    pl_free(gradient);
+    return status;
+}
+
+/* The same by columns, of which each rank has its own. */
+static parley_status largest_by_columns(const pl_run *run, slopes *slopes, double *largest, parley_error *error) {
+    const pl_glm *glm = &run->glm;
+    const pl_matrix *x = &run->by_column.x;
+    double sum = 0, *all;
+    uint64_t *bounds;
+    for (uint64_t i = 0; i < glm->data->x.rows; i++) {
+        slope_row(slopes, i, NULL);
+        sum += slopes->a[i];
+    }
+    *largest = glm->intercept == PL_PENALISED ? fabs(sum) : 0.0;
+    for (uint64_t j = 0; j < x->rows; j++) {
+        uint64_t begin = x->start[j];
+        double dot =
+            pl_sparse_dot(x->index + begin, x->value ? x->value + begin : NULL, x->start[j + 1] - begin, slopes->a);
+        *largest = fmax(*largest, fabs(dot) * pl_column_scale(glm, j));
+    }
+    if (run->engine->ranks == 1)
+        return PARLEY_OK;
+    parley_status status = pl_take(&bounds, (uint64_t)run->engine->ranks + 1, sizeof *bounds, "the path", error);
+    if (status != PARLEY_OK)
+        return status;
+    status = pl_gather_lists(run->engine, largest, 1, &all, bounds, error);
+    for (unsigned r = 0; r < run->engine->ranks && status == PARLEY_OK; r++)
+        *largest = fmax(*largest, all[r]);
+    pl_free(all);
+    pl_free(bounds);
+    return status;
+}
+
 /* The least lambda at which w = 0 is optimal. */
-static parley_status largest_lambda(pl_run *run, double *lambda, parley_error *error) {
-    pl_glm rows = run->glm; /* on rows, also where the solver works by columns */
-    const pl_glm *glm = &rows;
-    const pl_team *team = pl_row_team(run);
+static parley_status largest_lambda(const pl_run *run, double *lambda, parley_error *error) {
+    const pl_glm *glm = &run->glm;
     uint64_t classes = glm->classes;
     slopes slopes = {.glm = glm};
-    double *gradient = NULL, none;
-    rows.data = pl_rows(run);
     parley_status status = pl_take(&slopes.a, glm->data->x.rows * classes, sizeof(double), "the path", error);
     if (status == PARLEY_OK)
         status = pl_take(&slopes.z, 2 * classes, sizeof(double), "the path", error);
@@ -107,18 +149,14 @@ static parley_status largest_lambda(pl_run *run, double *lambda, parley_error *e
     if (status == PARLEY_OK && glm->intercept == PL_FREE)
         memcpy(slopes.b, run->best.w + glm->data->x.columns * classes, classes * sizeof *slopes.b);
     if (status == PARLEY_OK)
-        status = pl_take(&gradient, glm->size, sizeof *gradient, "the path", error);
-    if (status == PARLEY_OK)
-        status = pl_total_rows(team, slope_row, &slopes, 1, &none, error);
-    if (status == PARLEY_OK)
-        status = pl_weighted_rows(glm, team, slopes.a, gradient, error);
+        status = run->setup.by_column ? largest_by_columns(run, &slopes, lambda, error)
+                                      : largest_by_rows(run, &slopes, lambda, error);
     if (status == PARLEY_OK) {
-        *lambda = pl_largest(glm, gradient, 0, glm->size) / fmax(glm->l1_ratio, LEAST_RATIO);
+        *lambda /= fmax(glm->l1_ratio, LEAST_RATIO);
         if (!(*lambda > 0))
             status = pl_fail(error, PARLEY_BAD_INPUT, "%s: no column has to do with the labels; there is no path",
                              run->data->path);
     }
-    pl_free(gradient);
     pl_free(slopes.a);
     pl_free(slopes.z);
     return status;

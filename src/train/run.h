@@ -55,7 +55,7 @@ typedef struct pl_run {
     parley_data weighted;      /* the same with class weights, where there are any */
     double *class_weight;      /* of each row, then */
     parley_data *dealt;        /* rows of this rank's workers, where they lay on other ranks */
-    parley_data *all_rows;     /* by columns, then: every row but for its entries */
+    parley_data *all_rows;     /* by columns, in its place: every row but for its entries */
     parley_settings *settings; /* resolved */
     parley_settings *later;    /* of a method that follows: as they were asked for, and `settings` from then on */
     parley_settings *recorded; /* what the model is told: of the first method */
@@ -66,7 +66,6 @@ typedef struct pl_run {
     pl_team team;
     pl_columns by_column; /* and the deal of columns, where the solver asks for them */
     pl_team columns;
-    pl_team row_team; /* by columns: the team of `dealt` */
     pl_local *local;
     pl_combine *combine;
     pl_exchange *exchange;
@@ -111,11 +110,6 @@ typedef struct pl_run {
     bool evaluated; /* in this round */
     bool diverged;  /* P was not a number there */
 } pl_run;
-
-/* Rows with their entries, and the team that works on them: also where `data` have none, because the solver works by
- * columns. */
-static inline const parley_data *pl_rows(const pl_run *run) { return run->all_rows ? run->dealt : run->data; }
-static inline const pl_team *pl_row_team(const pl_run *run) { return run->all_rows ? &run->row_team : &run->team; }
 
 /* shares.c: workers and lanes, and the deal; then, for a solver by columns on rows that were dealt to ranks, and when
  * they have been measured, these: each rank gets the columns of its workers. */

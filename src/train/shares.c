@@ -41,22 +41,24 @@ static parley_status open_columns(pl_run *run, parley_error *error) {
                : status;
 }
 
-/* Of dealt rows each rank gets the columns of its workers, and of every row what is not an entry: from here on rows are
- * numbered as in the whole. The rows themselves stay, with a team of their own. */
+/* Of dealt rows each rank gets of every row what is not an entry, and then the columns of its workers: from here on
+ * rows are numbered as in the whole, and those that were dealt are gone. */
 parley_status pl_turn_to_columns(pl_run *run, parley_error *error) {
     double *norm2;
-    parley_status status = open_columns(run, error);
-    if (status == PARLEY_OK)
-        status = pl_columns_rows(run->engine, run->dealt, run->glm.norm2, &run->all_rows, &norm2, error);
+    const pl_team rows = run->team;
+    parley_status status = pl_columns_rows(run->engine, run->dealt, run->glm.norm2, &run->all_rows, &norm2, error);
     if (status != PARLEY_OK)
         return status;
     pl_free(run->glm.norm2);
     run->glm.norm2 = norm2;
     run->data = run->glm.data = run->all_rows;
-    run->row_team = run->team;
-    run->team = (pl_team){0};
-    return pl_team_open(&run->team, run->engine, run->data, run->row_team.workers, run->row_team.lanes,
-                        run->row_team.seed, error);
+    pl_team_close(&run->team);
+    status = open_columns(run, error);
+    parley_data_free(run->dealt);
+    run->dealt = NULL;
+    return status == PARLEY_OK
+               ? pl_team_open(&run->team, run->engine, run->data, rows.workers, rows.lanes, rows.seed, error)
+               : status;
 }
 
 /* Those that were not given follow from the cores of rank 0: other ranks may have more or fewer. */

@@ -269,6 +269,8 @@ static parley_status set_up(pl_run *run, parley_error *error) {
         status = pl_glm_measure(&run->glm, &run->team, error);
     if (status == PARLEY_OK)
         status = pl_resume_check(run, error);
+    if (status == PARLEY_OK && (*run->settings->checkpoint || run->resume.exact))
+        status = pl_order_hash(&run->team, run->data, &run->order, error);
     if (status == PARLEY_OK && run->method.local->by_columns && run->dealt)
         status = pl_turn_to_columns(run, error);
     if (status != PARLEY_OK)
@@ -379,7 +381,6 @@ void pl_run_close(pl_run *run) {
     close_members(run);
     pl_team_close(&run->team);
     pl_team_close(&run->columns);
-    pl_team_close(&run->row_team);
     parley_data_free(run->dealt);
     parley_data_free(run->all_rows);
     pl_columns_close(&run->by_column);
@@ -439,8 +440,6 @@ parley_status pl_run_open(pl_run *run, const parley_settings *settings, parley_e
         status = start_log(run, error);
     }
     run->summary.setup_seconds = pl_engine_now(run->engine) - run->began;
-    if (status == PARLEY_OK && (*run->recorded->checkpoint || run->resume.exact))
-        status = pl_order_hash(pl_row_team(run), pl_rows(run), &run->order, error);
     if (status == PARLEY_OK)
         status = pl_checkpoint_open(run, error);
     return status == PARLEY_OK ? pl_resume_run(run, error) : status;
