@@ -11,6 +11,7 @@
 #include "data/hash.h"
 #include "data/numeral.h"
 #include "data/quick.h"
+#include "data/words.h"
 
 #define FRESH 0x80000000u /* marks a number of the block's own dictionary */
 #define MOST_CLASSES 1000
@@ -425,6 +426,16 @@ static parley_status settle(pl_waves *waves, pl_block *block, parley_error *erro
     return status;
 }
 
+static parley_status tell(pl_waves *waves, pl_span *out, uint64_t *bytes, parley_error *error) {
+    pl_csv *csv = waves->state;
+    return pl_words_tell(&csv->words, &csv->kept, out, bytes, error);
+}
+
+static parley_status learn(pl_waves *waves, const char *packed, uint64_t bytes, parley_error *error) {
+    pl_csv *csv = waves->state;
+    return pl_words_learn(&csv->words, &csv->kept, packed, bytes, error);
+}
+
 typedef struct ranked {
     pl_name word;
     uint32_t kind, number;
@@ -564,6 +575,8 @@ const pl_format pl_format_csv = {
     .bound = bound,
     .parse = parse,
     .settle = settle,
+    .tell = tell,
+    .learn = learn,
     .finish = finish,
     .close = close_csv,
     .write = pl_data_write_csv,

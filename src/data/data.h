@@ -118,7 +118,6 @@ typedef struct pl_input {
     char *path;
     bool regular;         /* a file, which can be read more than once */
     uint64_t bytes;       /* of the file; 0: not known */
-    uint64_t begin, end;  /* the bytes of plain text that are read, up to the ends of lines; both 0: all */
     uint64_t rows, lines; /* that were found there */
 } pl_input;
 typedef struct pl_inputs {

@@ -56,6 +56,10 @@ struct pl_format {
     void (*parse)(pl_block *block);
     /* After a wave, for each block in order: numbers what is new. NULL: nothing is. */
     parley_status (*settle)(pl_waves *waves, pl_block *block, parley_error *error);
+    /* On ranks that read a part of the input each, before `finish`: what this one learned, as bytes for the others; and
+     * what each of them did, in the order of the input. NULL: nothing. */
+    parley_status (*tell)(pl_waves *waves, pl_span *out, uint64_t *bytes, parley_error *error);
+    parley_status (*learn)(pl_waves *waves, const char *packed, uint64_t bytes, parley_error *error);
     /* Before whole data are handed over, and at the end of streamed ones (`data` NULL). NULL: nothing to do. */
     parley_status (*finish)(pl_waves *waves, parley_data *data, parley_error *error);
     void (*close)(void *state);

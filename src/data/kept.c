@@ -18,17 +18,21 @@ bool pl_kept_note(pl_kept *kept, unsigned block, uint32_t hash, const char *name
     return pl_dictionary_add(&kept->fresh[block], hash, name, bytes, &number);
 }
 
+bool pl_kept_take(pl_kept *kept, uint32_t hash, pl_name name) {
+    uint32_t number;
+    if (!pl_kept_wants(kept, hash))
+        return true;
+    if (!pl_dictionary_add(&kept->names, hash, name.text, name.bytes, &number))
+        return false;
+    kept->known[hash / 64] |= (uint64_t)1 << hash % 64;
+    return true;
+}
+
 parley_status pl_kept_settle(pl_kept *kept, unsigned block, parley_error *error) {
     pl_dictionary *fresh = &kept->fresh[block];
-    for (uint32_t i = 0; i < fresh->count; i++) {
-        uint32_t hash = fresh->words[i].kind, number;
-        pl_name name = pl_dictionary_word(fresh, i);
-        if (!pl_kept_wants(kept, hash))
-            continue;
-        if (!pl_dictionary_add(&kept->names, hash, name.text, name.bytes, &number))
+    for (uint32_t i = 0; i < fresh->count; i++)
+        if (!pl_kept_take(kept, fresh->words[i].kind, pl_dictionary_word(fresh, i)))
             return pl_fail_memory(error, "names of columns", kept->names.text_bytes);
-        kept->known[hash / 64] |= (uint64_t)1 << hash % 64;
-    }
     if (fresh->count > 0)
         pl_dictionary_clear(fresh);
     return PARLEY_OK;

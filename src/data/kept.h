@@ -19,6 +19,8 @@ static inline bool pl_kept_wants(const pl_kept *kept, uint32_t hash) {
 }
 /* After a wave, for each block in order. */
 parley_status pl_kept_settle(pl_kept *kept, unsigned block, parley_error *error);
+/* Takes the name unless the hash has one; false: no memory. */
+bool pl_kept_take(pl_kept *kept, uint32_t hash, pl_name name);
 /* Names of `before` columns, then of the hashes. */
 parley_status pl_kept_names(const pl_kept *kept, const pl_names *before, pl_names *out, parley_error *error);
 void pl_kept_close(pl_kept *kept);

@@ -32,7 +32,7 @@ parley_status pl_data_make(const char *path, parley_data **out, parley_error *er
 /* Bytes of all inputs; 0: not known. */
 static uint64_t whole_bytes(const pl_waves *waves) {
     uint64_t sum = 0;
-    if (waves->input_count == 1 && waves->inputs->end == 0)
+    if (waves->input_count == 1)
         return pl_source_size(waves->source);
     for (unsigned i = 0; i < waves->input_count; i++) {
         if (waves->inputs[i].bytes == 0)
@@ -42,10 +42,7 @@ static uint64_t whole_bytes(const pl_waves *waves) {
     return sum;
 }
 
-static uint64_t used_bytes(const pl_waves *waves) {
-    bool last = waves->input == waves->input_count;
-    return waves->used + pl_source_used(waves->source) - waves->inputs[waves->input - last].begin;
-}
+static uint64_t used_bytes(const pl_waves *waves) { return waves->used + pl_source_used(waves->source); }
 
 static const char *title(const pl_waves *waves) { return waves->title ? waves->title : pl_source_name(waves->source); }
 

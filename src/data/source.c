@@ -317,15 +317,31 @@ void pl_source_cut(pl_source *source, pl_cut cut) {
 }
 
 /* Where the first line begins that begins at `at` or behind. */
-static uint64_t line_from(const pl_source *source, uint64_t at) {
+static uint64_t line_from(const pl_source *source, uint64_t at, bool inside) {
     if (at == 0 || at >= source->size)
         return at < source->size ? at : source->size;
-    const char *newline = memchr(source->map + at - 1, '\n', (size_t)(source->size - (at - 1)));
-    return newline ? (uint64_t)(newline + 1 - source->map) : source->size;
+    const char *p = source->map + at - 1, *end = source->map + source->size, *newline;
+    inside ^= source->cut.quotes && *p == '"'; /* as it was before that byte */
+    for (; (newline = memchr(p, '\n', (size_t)(end - p))); p = newline + 1) {
+        inside ^= source->cut.quotes && odd_quotes(p, newline);
+        if (!inside)
+            return (uint64_t)(newline + 1 - source->map);
+    }
+    return source->size;
 }
 
-void pl_source_limit(pl_source *source, uint64_t begin, uint64_t end) {
-    uint64_t from = line_from(source, begin), to = line_from(source, end);
+bool pl_source_odd_quotes(const pl_source *source, uint64_t begin, uint64_t end) {
+    bool odd = false;
+    for (uint64_t next; begin < end; begin = next) {
+        next = end - begin < source->wave_bytes ? end : begin + source->wave_bytes;
+        odd ^= odd_quotes(source->map + begin, source->map + next);
+        pl_pages_drop(source->map + begin, source->map + next);
+    }
+    return odd;
+}
+
+void pl_source_limit(pl_source *source, uint64_t begin, uint64_t end, const bool quoted[2]) {
+    uint64_t from = line_from(source, begin, quoted[0]), to = line_from(source, end, quoted[1]);
     source->used = from > source->used ? from : source->used;
     source->dropped = source->used & ~(source->page - 1);
     source->limit = to > source->used ? to : source->used;

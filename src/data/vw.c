@@ -12,6 +12,7 @@
 #include "data/quick.h"
 #include "data/row.h"
 #include "data/waves.h"
+#include "data/words.h"
 
 #define LONGEST_NAME 1024 /* of names that are kept; the rest is cut off */
 
@@ -332,6 +333,14 @@ static parley_status settle(pl_waves *waves, pl_block *block, parley_error *erro
     return state->kept.known ? pl_kept_settle(&state->kept, block->number, error) : PARLEY_OK;
 }
 
+static parley_status tell(pl_waves *waves, pl_span *out, uint64_t *bytes, parley_error *error) {
+    return pl_words_tell(&(pl_dictionary){0}, &((state *)waves->state)->kept, out, bytes, error);
+}
+
+static parley_status learn(pl_waves *waves, const char *packed, uint64_t bytes, parley_error *error) {
+    return pl_words_learn(&(pl_dictionary){0}, &((state *)waves->state)->kept, packed, bytes, error);
+}
+
 static parley_status finish(pl_waves *waves, parley_data *data, parley_error *error) {
     const state *state = waves->state;
     if (!data)
@@ -356,6 +365,8 @@ const pl_format pl_format_vw = {
     .bound = bound,
     .parse = parse,
     .settle = settle,
+    .tell = tell,
+    .learn = learn,
     .finish = finish,
     .close = close_state,
     .write = pl_data_write_vw,

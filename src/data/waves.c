@@ -170,8 +170,6 @@ static parley_status open_next(pl_waves *waves, parley_error *error) {
         status = waves->format->next(waves, error);
     if (status == PARLEY_OK)
         pl_source_cut(waves->source, waves->cut);
-    if (status == PARLEY_OK && input->end > 0)
-        pl_source_limit(waves->source, input->begin, input->end);
     return status;
 }
 
@@ -239,8 +237,6 @@ static parley_status begin(pl_waves *waves, const pl_reading *reading, parley_er
                          pl_source_name(waves->source), waves->format->title);
     if (status == PARLEY_OK)
         pl_source_cut(waves->source, waves->cut);
-    if (status == PARLEY_OK && waves->inputs->end > 0)
-        pl_source_limit(waves->source, waves->inputs->begin, waves->inputs->end);
     return status;
 }
 

@@ -61,9 +61,12 @@ parley_status pl_ranks_agree(pl_engine *engine, parley_status status, double key
     return error->status;
 }
 
-/* Can text of this format be cut anywhere between lines, with nothing to remember from one row to the next? */
-static bool cuts_anywhere(const pl_format *format, const pl_reading *reading) {
-    return format == &pl_format_libsvm || (format == &pl_format_vw && !reading->keep_names);
+/* Can text of this format be cut between lines? Names of hashes are the first that were met, so that the order of ranks
+ * must be that of the text: then all of it must be `plain`. `first`: the input that has the first rows; CSV takes the
+ * columns from the one that is named first. */
+static bool cuts_anywhere(const pl_format *format, const pl_reading *reading, bool plain, unsigned first) {
+    return format == &pl_format_libsvm ||
+           ((plain || !reading->keep_names) && (format == &pl_format_vw || (format == &pl_format_csv && first == 0)));
 }
 
 /* Rank 0 looks at every input. */
@@ -71,6 +74,7 @@ static parley_status look(const pl_inputs *inputs, const pl_reading *reading, bo
                           parley_error *error) {
     const pl_format *format = NULL;
     unsigned first = inputs->count;
+    bool plain = true;
     plan->inputs = inputs->count;
     for (unsigned i = 0; i < inputs->count; i++)
         plan->bytes += inputs->list[i].bytes;
@@ -88,11 +92,12 @@ static parley_status look(const pl_inputs *inputs, const pl_reading *reading, bo
         if (first < i && look.format != format)
             return pl_inputs_fail(&inputs->list[first], format, input, look.format, error);
         first = first < i ? first : i;
+        plain &= look.mapped;
         format = look.format;
     }
     if (first == inputs->count)
         return PARLEY_OK;
-    plan->way = !format ? BY_ROWS : cuts_anywhere(format, reading) ? BY_TEXT : BY_ITSELF;
+    plan->way = !format ? BY_ROWS : cuts_anywhere(format, reading, plain, first) ? BY_TEXT : BY_ITSELF;
     while (format && pl_formats[plan->format] != format)
         plan->format++;
     return PARLEY_OK;
@@ -341,7 +346,7 @@ parley_status pl_ranks_read(pl_engine *engine, const char *const *words, unsigne
         return status;
     }
     if (engine->rank > 0)
-        as.tell = NULL; /* one of them says it */
+        as.tell = as.warn = NULL; /* one of them says it */
     parley_status status = prepare(engine, words, count, reading, &inputs, &mapped, &plan, error);
     if (status == PARLEY_OK && plan.way != BY_ITSELF)
         announce(engine, &inputs, &plan, &as);

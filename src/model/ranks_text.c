@@ -22,10 +22,18 @@ typedef struct chunk {
 } chunk;
 #define CHUNK_VALUES (sizeof(chunk) / sizeof(double))
 
+/* What this rank reads of a plain file: the lines that begin in [begin, end). */
+typedef struct share {
+    uint64_t begin, end; /* both 0: none */
+    bool quoted[2];      /* whether they lie between quotes, where that matters */
+} share;
+
 typedef struct parsing {
     pl_engine *engine;
     const pl_inputs *inputs;
     pl_waves waves;
+    pl_cut first_cut; /* of the first input, which says what the columns are */
+    uint64_t first_lines;
     chunk *chunks;
     uint64_t count, room;
     parley_status status; /* of the first failure here; others may have had theirs in lines before */
@@ -58,6 +66,13 @@ static chunk *chunk_of(parsing *this, unsigned input, uint64_t number) {
     }
     this->chunks[this->count] = (chunk){.input = input, .number = (double)number};
     return &this->chunks[this->count++];
+}
+
+/* Begins a chunk that has the first rows of its input, with so many lines before them. */
+static void begin_chunk(parsing *this, unsigned input, uint64_t number, uint64_t lines) {
+    chunk *chunk = chunk_of(this, input, number);
+    if (chunk)
+        chunk->lines = (double)lines;
 }
 
 /* Room for what is still to come, by what came so far. */
@@ -124,21 +139,46 @@ static void parse_source(parsing *this, unsigned input, uint64_t number, pl_sour
     }
 }
 
-/* Bytes [begin, end) of a plain file, or all of one that is not. */
-static void parse_input(parsing *this, unsigned input, uint64_t begin, uint64_t end, uint64_t number) {
-    pl_source *source;
+/* Opens an input where its rows begin; `*lines` are before them. */
+static parley_status open_input(parsing *this, unsigned input, uint64_t wave_bytes, pl_source **source, uint64_t *lines,
+                                parley_error *error) {
+    pl_waves *waves = &this->waves;
+    const char *text;
+    uint64_t bytes;
+    bool whole;
+    parley_status status = pl_source_open(this->inputs->list[input].path, wave_bytes, source, error);
+    if (status != PARLEY_OK)
+        return status;
+    waves->source = *source;
+    waves->lines = this->first_lines;
+    waves->cut = this->first_cut;
+    if (waves->format->next && input > 0) {
+        waves->lines = 0;
+        status = waves->format->next(waves, error);
+    } else if (waves->cut.skip > 0)
+        status = pl_source_head(*source, waves->cut.skip, &text, &bytes, &whole, error);
+    pl_source_cut(*source, waves->cut);
+    *lines = waves->lines;
+    waves->source = NULL;
+    return status;
+}
+
+/* A share of a plain file, or all of an input (NULL). */
+static void parse_input(parsing *this, unsigned input, const share *share, uint64_t number) {
+    pl_source *source = NULL;
+    uint64_t lines;
     if (this->stopped)
         return;
-    parley_status status =
-        pl_source_open(this->inputs->list[input].path, this->waves.wave_bytes, &source, &this->error);
-    if (status != PARLEY_OK) {
+    parley_status status = open_input(this, input, this->waves.wave_bytes, &source, &lines, &this->error);
+    if (status != PARLEY_OK)
         fail_chunk(this, input, number, status);
-        return;
+    else {
+        if (share)
+            pl_source_limit(source, share->begin, share->end, share->quoted);
+        if (!share || share->begin == 0)
+            begin_chunk(this, input, number, lines);
+        parse_source(this, input, number, source);
     }
-    pl_source_cut(source, (pl_cut){0});
-    if (end > 0)
-        pl_source_limit(source, begin, end);
-    parse_source(this, input, number, source);
     pl_source_close(source);
 }
 
@@ -148,11 +188,13 @@ static parley_status deal_lines(parsing *this, unsigned input, parley_error *err
     const pl_engine_type *type = engine->type;
     pl_source *source = NULL;
     const char *text;
-    uint64_t bytes = 1, number = 0, *waiting;
+    uint64_t bytes = 1, number = 0, lines, *waiting;
     char ready;
     parley_status lost = pl_take(&waiting, engine->ranks, sizeof *waiting, "reading", error);
     parley_status status =
-        lost == PARLEY_OK ? pl_source_open(this->inputs->list[input].path, DEALT_BYTES, &source, &this->error) : lost;
+        lost == PARLEY_OK ? open_input(this, input, DEALT_BYTES, &source, &lines, &this->error) : lost;
+    if (status == PARLEY_OK && !this->stopped)
+        begin_chunk(this, input, 0, lines);
     while (status == PARLEY_OK && lost == PARLEY_OK && !this->stopped) {
         unsigned to = (unsigned)((input + number) % engine->ranks);
         status = pl_source_next(source, &text, &bytes, &this->error);
@@ -211,7 +253,7 @@ static parley_status take_lines(parsing *this, unsigned input, unsigned reader, 
 }
 
 /* This rank's bytes of the plain files, which count as one. */
-static void share_bytes(const parsing *this, const bool *mapped, pl_input *shares) {
+static void share_bytes(const parsing *this, const bool *mapped, share *shares) {
     uint64_t total = 0, before = 0, bounds[2];
     unsigned rank = this->engine->rank, ranks = this->engine->ranks;
     for (unsigned i = 0; i < this->inputs->count; i++)
@@ -227,14 +269,48 @@ static void share_bytes(const parsing *this, const bool *mapped, pl_input *share
     }
 }
 
+/* Whether shares begin and end between quotes: each rank counts those of its own, and so all know. */
+static parley_status count_quotes(const parsing *this, share *shares, parley_error *error) {
+    unsigned count = this->inputs->count, ranks = this->engine->ranks;
+    double *odd, *all = NULL;
+    uint64_t *bounds = NULL;
+    parley_status status = pl_take(&odd, count, sizeof *odd, "inputs", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&bounds, (uint64_t)ranks + 1, sizeof *bounds, "lists of ranks", error);
+    for (unsigned i = 0; i < count && status == PARLEY_OK; i++) {
+        pl_source *source;
+        if (shares[i].end == 0)
+            continue;
+        status = pl_source_open(this->inputs->list[i].path, this->waves.wave_bytes, &source, error);
+        if (status == PARLEY_OK)
+            odd[i] = pl_source_odd_quotes(source, shares[i].begin, shares[i].end);
+        if (status == PARLEY_OK)
+            pl_source_close(source);
+    }
+    if (status == PARLEY_OK)
+        status = pl_gather_lists(this->engine, odd, count, &all, bounds, error);
+    for (unsigned i = 0; i < count && status == PARLEY_OK; i++)
+        for (unsigned r = 0; r <= this->engine->rank; r++) {
+            bool more = all[bounds[r] + i] > 0;
+            shares[i].quoted[0] ^= more && r < this->engine->rank;
+            shares[i].quoted[1] ^= more;
+        }
+    pl_free(odd);
+    pl_free(bounds);
+    pl_free(all);
+    return status;
+}
+
 static parley_status parse_all(parsing *this, const bool *mapped, parley_error *error) {
     const pl_inputs *inputs = this->inputs;
     unsigned rank = this->engine->rank, ranks = this->engine->ranks, streams = 0;
-    pl_input *shares;
+    share *shares;
     parley_status status = pl_take(&shares, inputs->count, sizeof *shares, "inputs", error);
     if (status != PARLEY_OK)
         return status;
     share_bytes(this, mapped, shares);
+    if (this->waves.cut.quotes)
+        status = count_quotes(this, shares, error);
     for (unsigned i = 0; i < inputs->count; i++) {
         streams += !mapped[i] && inputs->list[i].bytes > 0;
         this->wanted += shares[i].end - shares[i].begin;
@@ -244,11 +320,11 @@ static parley_status parse_all(parsing *this, const bool *mapped, parley_error *
     for (unsigned i = 0; i < inputs->count && status == PARLEY_OK; i++) {
         unsigned reader = i % ranks;
         if (shares[i].end > 0)
-            parse_input(this, i, shares[i].begin, shares[i].end, rank);
+            parse_input(this, i, &shares[i], rank);
         else if (mapped[i] || inputs->list[i].bytes == 0)
             continue;
         else if (!deals && reader == rank)
-            parse_input(this, i, 0, 0, 0);
+            parse_input(this, i, NULL, 0);
         else if (deals)
             status = reader == rank ? deal_lines(this, i, error) : take_lines(this, i, reader, error);
     }
@@ -305,20 +381,20 @@ static parley_status gather_chunks(parsing *this, placed **out, uint64_t *count,
 
 /* The first failure in the order of the text, with the line counted from the file's beginning, on all ranks. */
 static parley_status agree(parsing *this, const placed *chunks, uint64_t count, parley_error *error) {
-    uint64_t first = 0, before = 0;
+    uint64_t first = 0, line = 0;
     while (first < count && !chunks[first].chunk.failed)
         first++;
     if (first == count) /* what failed without a chunk has no place in the order */
         return pl_ranks_agree(this->engine, this->status, this->engine->rank, false, &this->error) == PARLEY_OK
                    ? PARLEY_OK
                    : pl_fail(error, this->error.status, "%s", this->error.sentence);
-    for (uint64_t c = 0; c < first; c++)
+    for (uint64_t c = 0; c <= first; c++)
         if (chunks[c].chunk.input == chunks[first].chunk.input)
-            before += (uint64_t)chunks[c].chunk.lines;
+            line += (uint64_t)chunks[c].chunk.lines;
     bool mine = chunks[first].rank == this->engine->rank;
     if (mine && this->faulty)
-        pl_fail(&this->error, this->error.status, "%s:%llu: %s", this->waves.name,
-                (unsigned long long)(before + this->waves.lines), this->fault);
+        pl_fail(&this->error, this->error.status, "%s:%llu: %s", this->waves.name, (unsigned long long)line,
+                this->fault);
     parley_status status = pl_send_all(this->engine, chunks[first].rank, &this->error, sizeof this->error, error);
     return status == PARLEY_OK ? pl_fail(error, this->error.status, "%s", this->error.sentence) : status;
 }
@@ -351,12 +427,39 @@ static parley_status place_chunks(const parsing *this, const placed *chunks, uin
                : pl_fail(error, PARLEY_BAD_INPUT, "%s: no rows; %s", this->inputs->title, this->waves.format->no_rows);
 }
 
+/* What every rank learned while it read becomes known to all. */
+static parley_status share_words(parsing *this, parley_error *error) {
+    pl_engine *engine = this->engine;
+    const pl_format *format = this->waves.format;
+    pl_span mine = {0}, room = {0};
+    uint64_t bytes = 0;
+    if (!format->tell)
+        return PARLEY_OK;
+    parley_status status = format->tell(&this->waves, &mine, &bytes, error);
+    for (unsigned r = 0; r < engine->ranks && status == PARLEY_OK; r++) {
+        uint64_t count = bytes;
+        const pl_span *words = r == engine->rank ? &mine : &room;
+        status = pl_send_all(engine, r, &count, sizeof count, error);
+        if (status == PARLEY_OK && words == &room && !pl_span_reserve(&room, count))
+            status = pl_fail_memory(error, "names of columns", count);
+        if (status == PARLEY_OK)
+            status = pl_send_all(engine, r, words->data, count, error);
+        if (status == PARLEY_OK)
+            status = format->learn(&this->waves, words->data, count, error);
+    }
+    pl_span_free(&mine);
+    pl_span_free(&room);
+    return status;
+}
+
 static parley_status finish(parsing *this, parley_data **out, parley_error *error) {
     placed *chunks;
     uint64_t count;
     parley_status status = gather_chunks(this, &chunks, &count, error);
     if (status == PARLEY_OK)
         status = agree(this, chunks, count, error);
+    if (status == PARLEY_OK)
+        status = share_words(this, error);
     if (status == PARLEY_OK)
         status = pl_data_take(&this->waves, this->inputs->title, out, error);
     if (status == PARLEY_OK)
@@ -367,12 +470,27 @@ static parley_status finish(parsing *this, parley_data **out, parley_error *erro
     return status;
 }
 
+/* The format looks at the head of the first input, on every rank. */
+static parley_status open_format(parsing *this, const pl_reading *reading, parley_error *error) {
+    pl_waves *waves = &this->waves;
+    if (!waves->format->open)
+        return PARLEY_OK;
+    parley_status status = pl_source_open(this->inputs->list->path, waves->wave_bytes, &waves->source, error);
+    if (status == PARLEY_OK)
+        status = waves->format->open(waves, reading, error);
+    pl_source_close(waves->source);
+    waves->source = NULL;
+    this->first_cut = waves->cut;
+    this->first_lines = waves->lines;
+    return status;
+}
+
 parley_status pl_ranks_text(pl_engine *engine, const pl_inputs *inputs, const bool *mapped, const pl_reading *reading,
                             pl_pool *pool, parley_data **out, parley_error *error) {
     parsing this = {.engine = engine, .inputs = inputs};
     parley_status status = pl_waves_open_empty(reading->format, pool, &this.waves, error);
-    if (status == PARLEY_OK && reading->format->open)
-        status = reading->format->open(&this.waves, reading, error);
+    if (status == PARLEY_OK)
+        status = open_format(&this, reading, error);
     if (status == PARLEY_OK)
         status = parse_all(&this, mapped, error);
     if (status == PARLEY_OK)

@@ -62,6 +62,14 @@ static void free_all(task *task, unsigned ranks) {
         parley_data_free(task->whole[r]);
 }
 
+static void assert_same_names(const pl_names *a, const pl_names *b) {
+    for (uint64_t i = 0; i < b->count; i++) {
+        pl_name left = pl_names_at(a, i), right = pl_names_at(b, i);
+        assert_int_equal(left.bytes, right.bytes);
+        assert_memory_equal(left.text, right.text, right.bytes);
+    }
+}
+
 static void assert_alike(const parley_data *a, const parley_data *b) {
     assert_int_equal(a->x.rows, b->x.rows);
     assert_int_equal(a->x.columns, b->x.columns);
@@ -78,8 +86,8 @@ static void assert_alike(const parley_data *a, const parley_data *b) {
     assert_int_equal(a->names.count, b->names.count);
     assert_int_equal(a->classes.count, b->classes.count);
     assert_int_equal(a->hash_bits, b->hash_bits);
-    for (uint64_t i = 0; i < b->names.count; i++)
-        assert_int_equal(pl_names_at(&a->names, i).bytes, pl_names_at(&b->names, i).bytes);
+    assert_same_names(&a->names, &b->names);
+    assert_same_names(&a->classes, &b->classes);
 }
 
 /* `balanced`: no rank holds more than it should by much. */
@@ -105,6 +113,8 @@ static void assert_ranks_read(const char *names, pl_reading reading, bool balanc
 static void assert_ranks_refuse(const char *names, pl_reading reading) {
     task one = {.names = names, .reading = reading};
     run_ranks(1, 2, DEADLINE, body, &one, one.status, one.error);
+    if (one.status[0] == PARLEY_OK)
+        print_error("%s is read\n", names);
     assert_int_not_equal(one.status[0], PARLEY_OK);
     for (unsigned ranks = 2; ranks <= MOST_RANKS; ranks++) {
         task many = {.names = names, .reading = reading};
@@ -136,6 +146,39 @@ static bool write_long(const char *name, bool bad) {
     return pl_file_close(file, status, &error) == PARLEY_OK;
 }
 
+/* Rows of words and numbers, some of them in quotes with newlines, separators and quotes in them; line `bad` (from 0)
+ * holds `wrong`. The words of each part of the text are others, and few are in all of them. */
+static void write_words(const char *name, bool header, unsigned rows, unsigned bad, const char *wrong) {
+    static char text[TEXT_BYTES];
+    static const char *const classes[] = {"yes", "no", "\"may\nbe\""};
+    size_t bytes = header ? (size_t)snprintf(text, sizeof text, "y,size,\"the\ncolour\",place\n") : 0;
+    for (unsigned i = 0; i < rows; i++) {
+        unsigned tone = (i * 7919) % 31 + i / 40;
+        bytes += (size_t)snprintf(text + bytes, sizeof text - bytes, i == bad ? "%s\n" : "", wrong);
+        bytes += (size_t)snprintf(text + bytes, sizeof text - bytes,
+                                  i % 3 ? "%s,%u,tone %u,%s\n" : "%s,%u,\"tone,\n%u \"\"x\"\"\",%s\n",
+                                  classes[(i / 5 + i / 90) % 3], i % 13, tone,
+                                  i % 4   ? "here"
+                                  : i % 8 ? "\"\n\""
+                                          : "");
+    }
+    write_bytes(in_folder(name), text, bytes);
+}
+
+static bool compress(const char *from, const char *to) {
+    static char text[TEXT_BYTES];
+    pl_file *file;
+    parley_error error;
+    FILE *source = fopen(in_folder(from), "rb");
+    size_t bytes = source ? fread(text, 1, sizeof text, source) : 0;
+    if (source)
+        fclose(source);
+    parley_status status = pl_file_open(in_folder(to), PL_TO_GZIP, &file, &error);
+    if (status == PARLEY_OK)
+        status = pl_file_write(file, text, bytes, &error);
+    return pl_file_close(file, status, &error) == PARLEY_OK;
+}
+
 static int prepare(void **state) {
     static char text[TEXT_BYTES];
     parley_error error;
@@ -163,6 +206,22 @@ static int prepare(void **state) {
                                   1 + i % 7);
     write_bytes(in_folder("bad.svm"), text, bytes);
     write_bytes(in_folder("words.csv"), "y,a,b\nyes,1,red\nno,2,blue\nyes,3,red\n", 36);
+    write_words("many.csv", true, 700, 1000, "");
+    write_words("more.csv", true, 90, 1000, "");
+    write_words("rest.csv", false, 200, 1000, "");
+    write_words("few.csv", true, 700, 555, "yes,1,red");
+    write_words("value.csv", true, 700, 99, "yes,1e99,red,here");
+    write_words("stray.csv", true, 700, 410, "yes,1,5\" red,here");
+    write_words("open.csv", true, 700, 300, "yes,1,\"red,here");
+    write_words("last.csv", true, 700, 699, "yes,1,\"red\"x,here");
+    write_bytes(in_folder("head.csv"), "y,size,\"the\ncolour\",place\n", 26);
+    write_bytes(in_folder("twice.csv"), "y,a,a\n1,2,3\n", 12);
+    written = written && compress("many.csv", "many.csv.gz") && compress("value.csv", "value.csv.gz");
+    bytes = 0;
+    for (unsigned i = 0; i < 800; i++)
+        bytes += (size_t)snprintf(text + bytes, sizeof text - bytes, "%u |a word%u same:2 |b%u %u:3 of=%u\n", i % 2,
+                                  i * 31 % 97 + i / 50, i % 5, i % 70, i);
+    write_bytes(in_folder("names.vw"), text, bytes);
     write_bytes(in_folder("short.svm"), "1 2:1", 5);
     write_bytes(in_folder("empty.svm"), "", 0);
     write_bytes(in_folder("blank.svm"), "# nothing\n\n", 11);
@@ -188,11 +247,47 @@ static void compressed_text_is_read_by_one_and_dealt(void **state) {
     assert_ranks_read("all.svm.gz all.svm.zst all.svm.gz all.svm.zst all.svm.gz all.svm.zst", (pl_reading){0}, false);
 }
 
-static void what_cannot_be_cut_is_read_by_the_first_rank(void **state) {
+static void csv_is_cut_at_newlines_that_are_not_in_quotes(void **state) {
     (void)state;
-    assert_ranks_read("all.csv", (pl_reading){0}, false);
-    assert_ranks_read("words.csv", (pl_reading){0}, false);
-    assert_ranks_read("all.vw", (pl_reading){.keep_names = true}, false);
+    assert_ranks_read("all.csv", (pl_reading){0}, true);
+    assert_ranks_read("words.csv", (pl_reading){0}, false); /* the heading is more than some rank's share */
+    assert_ranks_read("many.csv", (pl_reading){0}, true);
+    assert_ranks_read("many.csv more.csv", (pl_reading){0}, true);
+    assert_ranks_read("more.csv rest.csv empty.svm many.csv head.csv", (pl_reading){0}, true);
+    assert_ranks_read("rest.csv", (pl_reading){.header = PL_NO_HEADER, .categorical = "2", .label_column = "1"}, true);
+    assert_ranks_read("many.csv", (pl_reading){.weight_column = "size"}, true);
+    assert_ranks_read("many.csv", (pl_reading){.hashed = true, .hash_bits = 6}, true);
+    assert_ranks_read("more.csv many.csv", (pl_reading){.hashed = true, .hash_bits = 6, .keep_names = true}, true);
+}
+
+static void names_are_those_that_come_first_in_the_text(void **state) {
+    (void)state;
+    assert_ranks_read("all.vw", (pl_reading){.keep_names = true}, true);
+    assert_ranks_read("names.vw", (pl_reading){.keep_names = true, .hash_bits = 5}, true);
+    assert_ranks_read("names.vw all.vw names.vw", (pl_reading){.keep_names = true, .hash_bits = 8}, true);
+}
+
+static void compressed_csv_is_dealt_or_read_by_the_first_rank(void **state) {
+    (void)state;
+    assert_ranks_read("many.csv.gz", (pl_reading){0}, false);
+    assert_ranks_read("many.csv.gz more.csv rest.csv many.csv.gz", (pl_reading){0}, false);
+    assert_ranks_read("more.csv many.csv.gz many.csv.gz many.csv.gz many.csv.gz", (pl_reading){0}, false);
+    assert_ranks_read("many.csv.gz rest.csv", (pl_reading){.hashed = true, .hash_bits = 6, .keep_names = true}, false);
+}
+
+/* Columns and classes of a model: words that it does not know are left out. */
+static void columns_of_a_model_are_found_on_every_rank(void **state) {
+    (void)state;
+    parley_error error = {0};
+    parley_data *known;
+    pl_pool *pool;
+    assert_done(pl_pool_open(&pool, 1, &error), &error);
+    assert_done(pl_data_read_as(in_folder("more.csv"), &(pl_reading){0}, pool, &known, &error), &error);
+    pl_reading reading = {.model_columns = known->x.columns, .names = &known->names, .classes = &known->classes};
+    assert_ranks_read("many.csv", reading, true);
+    assert_ranks_read("more.csv many.csv.gz", reading, false);
+    parley_data_free(known);
+    pl_pool_close(pool);
 }
 
 static void caches_are_shared_out_by_rows(void **state) {
@@ -218,6 +313,12 @@ static void ranks_say_what_one_process_says(void **state) {
     for (unsigned i = 0; i < COUNT(names); i++)
         assert_ranks_refuse(names[i], (pl_reading){0});
     assert_ranks_refuse("all.csv", (pl_reading){.label_column = "nobody"});
+    const char *const tables[] = {"few.csv",           "value.csv",        "stray.csv",    "open.csv",
+                                  "last.csv",          "twice.csv",        "head.csv",     "all.csv many.csv",
+                                  "many.csv open.csv", "open.csv few.csv", "value.csv.gz", "stray.csv value.csv.gz"};
+    for (unsigned i = 0; i < COUNT(tables); i++)
+        assert_ranks_refuse(tables[i], (pl_reading){0});
+    assert_ranks_refuse("many.csv", (pl_reading){.refuse_missing = true});
 }
 
 static void a_file_that_one_rank_misses_is_named_with_the_rank(void **state) {
@@ -259,12 +360,13 @@ static void weights_go_to_the_rows_of_their_rank(void **state) {
 /* Whoever is first to ask: some rank fails, and all end. */
 static void lost_memory_ends_all_ranks(void **state) {
     (void)state;
-    const char *const names[] = {"all.svm ones.svm", "all.svm.gz", "words.csv", "all.parley ones.parley"};
+    const char *const names[] = {"all.svm ones.svm",  "all.svm.gz", "words.csv",
+                                 "more.csv rest.csv", "names.vw",   "all.parley ones.parley"};
     for (unsigned w = 0; w < COUNT(names); w++) {
         bool lost = true;
         int64_t n = 0;
         for (; lost && n < 3000; n += 7) {
-            task many = {.names = names[w]};
+            task many = {.names = names[w], .reading = {.keep_names = w == 4}};
             pl_memory_fail_after(60 + n); /* past the engines, which the test opens */
             run_ranks(3, 1, DEADLINE, body, &many, many.status, many.error);
             pl_memory_fail_after(-1);
@@ -284,7 +386,10 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text_is_cut_at_lines),
         cmocka_unit_test(compressed_text_is_read_by_one_and_dealt),
-        cmocka_unit_test(what_cannot_be_cut_is_read_by_the_first_rank),
+        cmocka_unit_test(csv_is_cut_at_newlines_that_are_not_in_quotes),
+        cmocka_unit_test(names_are_those_that_come_first_in_the_text),
+        cmocka_unit_test(compressed_csv_is_dealt_or_read_by_the_first_rank),
+        cmocka_unit_test(columns_of_a_model_are_found_on_every_rank),
         cmocka_unit_test(caches_are_shared_out_by_rows),
         cmocka_unit_test(ranks_say_what_one_process_says),
         cmocka_unit_test(a_file_that_one_rank_misses_is_named_with_the_rank),
