@@ -24,6 +24,8 @@ typedef struct shape {
 
 typedef struct state {
     shape shape;
+    bool parted;    /* other ranks read rows too, */
+    uint64_t found; /* so many with those of this one */
     const double *label;
     pl_span labels;
 } state;
@@ -267,12 +269,30 @@ static parley_status open(pl_waves *waves, const pl_reading *reading, parley_err
     return find_labels(state, reading, path, error);
 }
 
+/* Only together do ranks know whether all rows are there. */
+static parley_status tell(pl_waves *waves, pl_span *out, uint64_t *bytes, parley_error *error) {
+    ((state *)waves->state)->parted = true;
+    *bytes = sizeof waves->rows;
+    if (!pl_span_reserve(out, *bytes))
+        return pl_fail_memory(error, "reading", *bytes);
+    memcpy(out->data, &waves->rows, sizeof waves->rows);
+    return PARLEY_OK;
+}
+
+static parley_status learn(pl_waves *waves, const char *packed, uint64_t bytes, parley_error *error) {
+    uint64_t rows;
+    (void)bytes, (void)error;
+    memcpy(&rows, packed, sizeof rows);
+    ((state *)waves->state)->found += rows;
+    return PARLEY_OK;
+}
+
 static parley_status finish(pl_waves *waves, parley_data *data, parley_error *error) {
     const state *state = waves->state;
-    (void)data;
-    if (waves->passed + waves->rows < state->shape.rows)
+    uint64_t rows = state->parted ? state->found : waves->passed + waves->rows;
+    if (rows < state->shape.rows)
         return pl_fail(error, PARLEY_BAD_INPUT, "%s: %llu rows, but its header says %llu; the file is cut off",
-                       pl_source_name(waves->source), (unsigned long long)(waves->passed + waves->rows),
+                       data ? data->path : pl_source_name(waves->source), (unsigned long long)rows,
                        (unsigned long long)state->shape.rows);
     return PARLEY_OK;
 }
@@ -291,6 +311,8 @@ const pl_format pl_format_idx = {
     .count = bound,
     .bound = bound,
     .parse = parse,
+    .tell = tell,
+    .learn = learn,
     .finish = finish,
     .close = close_state,
 };

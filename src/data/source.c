@@ -316,9 +316,12 @@ void pl_source_cut(pl_source *source, pl_cut cut) {
         source->used = cut.skip;
 }
 
-/* Where the first line begins that begins at `at` or behind. */
+/* Where the first line or record begins that begins at `at` or behind. */
 static uint64_t line_from(const pl_source *source, uint64_t at, bool inside) {
-    if (at == 0 || at >= source->size)
+    uint64_t skip = source->cut.skip, record = source->cut.record;
+    if (record > 0 && at > skip)
+        at = skip + (at - skip + record - 1) / record * record;
+    if (record > 0 || at == 0 || at >= source->size)
         return at < source->size ? at : source->size;
     const char *p = source->map + at - 1, *end = source->map + source->size, *newline;
     inside ^= source->cut.quotes && *p == '"'; /* as it was before that byte */

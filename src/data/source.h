@@ -28,8 +28,8 @@ parley_status pl_source_head(pl_source *source, uint64_t wanted, const char **te
                              parley_error *error);
 /* To be told before the first wave. `skip` must lie within a head that was asked for. */
 void pl_source_cut(pl_source *source, pl_cut cut);
-/* Reads the lines that begin in [begin, end) only; of a plain file, and after pl_source_cut. Where quotes matter,
- * `quoted` says whether `begin`, and whether `end`, lies between them. */
+/* Reads the lines or records that begin in [begin, end) only; of a plain file, and after pl_source_cut. Where quotes
+ * matter, `quoted` says whether `begin`, and whether `end`, lies between them. */
 void pl_source_limit(pl_source *source, uint64_t begin, uint64_t end, const bool quoted[2]);
 /* Are there oddly many quotes in [begin, end) of a plain file? */
 bool pl_source_odd_quotes(const pl_source *source, uint64_t begin, uint64_t end);

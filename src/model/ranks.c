@@ -61,12 +61,16 @@ parley_status pl_ranks_agree(pl_engine *engine, parley_status status, double key
     return error->status;
 }
 
-/* Can text of this format be cut between lines? Names of hashes are the first that were met, so that the order of ranks
- * must be that of the text: then all of it must be `plain`. `first`: the input that has the first rows; CSV takes the
- * columns from the one that is named first. */
-static bool cuts_anywhere(const pl_format *format, const pl_reading *reading, bool plain, unsigned first) {
-    return format == &pl_format_libsvm ||
-           ((plain || !reading->keep_names) && (format == &pl_format_vw || (format == &pl_format_csv && first == 0)));
+/* Can inputs of this format be cut between lines, or records? Names of hashes are the first that were met, so that the
+ * order of ranks must be that of the text, and records are numbered by their place: then all must be `plain`. `first`:
+ * the input that has the first rows; CSV takes the columns from the one that is named first. */
+static bool can_be_cut(const pl_format *format, const pl_reading *reading, const pl_inputs *inputs, bool plain,
+                       unsigned first) {
+    if (format == &pl_format_libsvm)
+        return true;
+    if (format == &pl_format_idx)
+        return plain && inputs->count == 1; /* of which one is read at a time */
+    return (plain || !reading->keep_names) && (format == &pl_format_vw || first == 0);
 }
 
 /* Rank 0 looks at every input. */
@@ -97,7 +101,7 @@ static parley_status look(const pl_inputs *inputs, const pl_reading *reading, bo
     }
     if (first == inputs->count)
         return PARLEY_OK;
-    plan->way = !format ? BY_ROWS : cuts_anywhere(format, reading, plain, first) ? BY_TEXT : BY_ITSELF;
+    plan->way = !format ? BY_ROWS : can_be_cut(format, reading, inputs, plain, first) ? BY_TEXT : BY_ITSELF;
     while (format && pl_formats[plan->format] != format)
         plan->format++;
     return PARLEY_OK;

@@ -175,6 +175,8 @@ static void parse_input(parsing *this, unsigned input, const share *share, uint6
     else {
         if (share)
             pl_source_limit(source, share->begin, share->end, share->quoted);
+        if (this->waves.cut.record > 0) /* where records are numbered by their place */
+            this->waves.passed = (pl_source_used(source) - this->waves.cut.skip) / this->waves.cut.record;
         if (!share || share->begin == 0)
             begin_chunk(this, input, number, lines);
         parse_source(this, input, number, source);
@@ -422,7 +424,14 @@ static parley_status place_chunks(const parsing *this, const placed *chunks, uin
         row += rows;
     }
     pl_free(held);
-    return row > 0
+    return PARLEY_OK;
+}
+
+static parley_status check_rows(const parsing *this, const placed *chunks, uint64_t count, parley_error *error) {
+    double rows = 0;
+    for (uint64_t c = 0; c < count; c++)
+        rows += chunks[c].chunk.rows;
+    return rows > 0
                ? PARLEY_OK
                : pl_fail(error, PARLEY_BAD_INPUT, "%s: no rows; %s", this->inputs->title, this->waves.format->no_rows);
 }
@@ -458,6 +467,8 @@ static parley_status finish(parsing *this, parley_data **out, parley_error *erro
     parley_status status = gather_chunks(this, &chunks, &count, error);
     if (status == PARLEY_OK)
         status = agree(this, chunks, count, error);
+    if (status == PARLEY_OK)
+        status = check_rows(this, chunks, count, error);
     if (status == PARLEY_OK)
         status = share_words(this, error);
     if (status == PARLEY_OK)

@@ -165,6 +165,26 @@ static void write_words(const char *name, bool header, unsigned rows, unsigned b
     write_bytes(in_folder(name), text, bytes);
 }
 
+/* Rows of seven values of a type, of which `there` bytes are written; the labels count up to nine. */
+static void write_records(const char *images, const char *labels, unsigned type, unsigned rows, size_t there) {
+    static unsigned char bytes[TEXT_BYTES];
+    unsigned width = type == 0x0D ? 4 : 1;
+    memset(bytes, 0, sizeof bytes);
+    memcpy(bytes,
+           (const unsigned char[]){0, 0, (unsigned char)type, 2, 0, 0, (unsigned char)(rows >> 8), (unsigned char)rows,
+                                   0, 0, 0, 7},
+           12);
+    for (unsigned i = 0; i < 7 * rows * width; i++)
+        bytes[12 + i] = width == 4 && i % 4 == 0 ? 0x40 : (unsigned char)(i * 37 % 11 < 6 ? 0 : i % 61);
+    if (width == 4)
+        memcpy(bytes + 12 + 4 * 1000, (const unsigned char[]){0x7f, 0x80, 0, 0}, 4); /* infinity */
+    write_bytes(in_folder(images), bytes, there);
+    memcpy(bytes, (const unsigned char[]){0, 0, 8, 1, 0, 0, (unsigned char)(rows >> 8), (unsigned char)rows}, 8);
+    for (unsigned i = 0; i < rows; i++)
+        bytes[8 + i] = (unsigned char)(i % 10);
+    write_bytes(in_folder(labels), bytes, 8 + rows);
+}
+
 static bool compress(const char *from, const char *to) {
     static char text[TEXT_BYTES];
     pl_file *file;
@@ -216,7 +236,14 @@ static int prepare(void **state) {
     write_words("last.csv", true, 700, 699, "yes,1,\"red\"x,here");
     write_bytes(in_folder("head.csv"), "y,size,\"the\ncolour\",place\n", 26);
     write_bytes(in_folder("twice.csv"), "y,a,a\n1,2,3\n", 12);
-    written = written && compress("many.csv", "many.csv.gz") && compress("value.csv", "value.csv.gz");
+    write_records("images", "labels", 8, 500, 12 + 7 * 500);
+    write_records("cut-images", "cut-labels", 8, 500, 12 + 7 * 499);
+    write_records("torn-images", "torn-labels", 8, 500, 12 + 7 * 444 + 3);
+    write_records("long-images", "long-labels", 8, 500, 12 + 7 * 520);
+    write_records("no-images", "no-labels", 8, 500, 12);
+    write_records("bad-images", "bad-labels", 0x0D, 500, 12 + 28 * 500);
+    written = written && compress("images", "images.gz") && compress("many.csv", "many.csv.gz") &&
+              compress("value.csv", "value.csv.gz");
     bytes = 0;
     for (unsigned i = 0; i < 800; i++)
         bytes += (size_t)snprintf(text + bytes, sizeof text - bytes, "%u |a word%u same:2 |b%u %u:3 of=%u\n", i % 2,
@@ -258,6 +285,17 @@ static void csv_is_cut_at_newlines_that_are_not_in_quotes(void **state) {
     assert_ranks_read("many.csv", (pl_reading){.weight_column = "size"}, true);
     assert_ranks_read("many.csv", (pl_reading){.hashed = true, .hash_bits = 6}, true);
     assert_ranks_read("more.csv many.csv", (pl_reading){.hashed = true, .hash_bits = 6, .keep_names = true}, true);
+}
+
+static void records_are_numbered_by_their_place(void **state) {
+    (void)state;
+    assert_ranks_read("images", (pl_reading){0}, true);
+    assert_ranks_read("images.gz", (pl_reading){.labels = in_folder("labels")}, false);
+    const char *const wrong[] = {"cut-images", "torn-images", "long-images",  "no-images",
+                                 "bad-images", "labels",      "images images"};
+    for (unsigned i = 0; i < COUNT(wrong); i++)
+        assert_ranks_refuse(wrong[i], (pl_reading){0});
+    assert_ranks_refuse("images", (pl_reading){.labels = in_folder("images")});
 }
 
 static void names_are_those_that_come_first_in_the_text(void **state) {
@@ -360,8 +398,9 @@ static void weights_go_to_the_rows_of_their_rank(void **state) {
 /* Whoever is first to ask: some rank fails, and all end. */
 static void lost_memory_ends_all_ranks(void **state) {
     (void)state;
-    const char *const names[] = {"all.svm ones.svm",  "all.svm.gz", "words.csv",
-                                 "more.csv rest.csv", "names.vw",   "all.parley ones.parley"};
+    const char *const names[] = {"all.svm ones.svm",      "all.svm.gz", "words.csv",
+                                 "more.csv rest.csv",     "names.vw",   "images",
+                                 "all.parley ones.parley"};
     for (unsigned w = 0; w < COUNT(names); w++) {
         bool lost = true;
         int64_t n = 0;
@@ -387,6 +426,7 @@ int main(void) {
         cmocka_unit_test(text_is_cut_at_lines),
         cmocka_unit_test(compressed_text_is_read_by_one_and_dealt),
         cmocka_unit_test(csv_is_cut_at_newlines_that_are_not_in_quotes),
+        cmocka_unit_test(records_are_numbered_by_their_place),
         cmocka_unit_test(names_are_those_that_come_first_in_the_text),
         cmocka_unit_test(compressed_csv_is_dealt_or_read_by_the_first_rank),
         cmocka_unit_test(columns_of_a_model_are_found_on_every_rank),
