@@ -56,7 +56,7 @@ def make_data():
     for n, (begin, end) in enumerate(zip(cuts, cuts[1:])):
         with open(f"part-{n}.svm", "wb") as file:
             file.write(b"".join(lines[begin:end]))
-    for name in ("all.csv", "all.vw", "all.parley", "all.svm.gz", "all.svm.zst"):
+    for name in ("all.csv", "all.vw", "all.parley", "all.svm.gz", "all.svm.zst", "all.csv.gz"):
         parley("convert", "all.svm", name, "--quiet")
     for n in range(4):
         parley("convert", f"part-{n}.svm", f"part-{n}.parley", "--quiet")
@@ -68,6 +68,19 @@ def make_data():
     with open("people.csv", "w", encoding="ascii") as file:
         file.write("label,size,colour\n")
         file.writelines(f"{'yes' if n % 3 else 'no'},{n % 11},{'red blue green'.split()[n % 5 % 3]}\n" for n in range(60))
+    for n in range(3):
+        with open(f"shop-{n}.csv", "w", encoding="ascii") as file:
+            file.write("label,size,\"the\ncolour\",where\n")
+            file.writelines(f'{"no may yes".split()[k % 7 % 3]},{k % 9},"tone,\n{k * k % (40 + 9 * n)}",at {k // 20}\n'
+                            for k in range(250))
+    for name, lost in (("bad.csv", 'yes,1,5" red,here\n'), ("open.csv", 'yes,1,"red,here\n'), ("few.csv", "yes,1\n")):
+        text = read("shop-0.csv").decode() + lost + read("shop-1.csv").decode().split("\n", 2)[2]
+        with open(name, "w", encoding="ascii") as file:
+            file.write(text)
+    for n, head in (("images", (8, 2, 0, 0, 2, 0, 0, 0, 0, 9)), ("labels", (8, 1, 0, 0, 2, 0))):
+        with open(f"{n}-idx", "wb") as file:
+            values = [k * 7 % 31 % 10 for k in range(512 * 9)] if n == "images" else [k % 2 for k in range(512)]
+            file.write(bytes((0, 0) + head) + bytes(values))
 
 
 def repeatable(preset):
@@ -127,8 +140,13 @@ AROUND = [
     ("plain and compressed", ["part-0.svm", "all.svm.gz", "part-2.svm"], []),
     ("csv", ["all.csv"], []),
     ("csv with words", ["people.csv"], []),
+    ("csv of three files", ["shop-*.csv"], []),
+    ("compressed csv", ["all.csv.gz"], []),
+    ("csv with hashes", ["shop-*.csv"], ["--categories", "hash", "--hash-bits", "7", "--keep-names"]),
+    ("csv to validate on", ["shop-0.csv", "shop-1.csv"], ["--validation", "shop-2.csv"]),
+    ("idx", ["images-idx"], []),
     ("vw", ["all.vw"], []),
-    ("vw with names", ["all.vw"], ["--keep-names"]),
+    ("vw with names", ["all.vw"], ["--keep-names", "--hash-bits", "7"]),
     ("weights", ["part-*.svm"], ["--weights", "weights.txt"]),
     ("validation file", ["all.svm"], ["--validation", "part-0.svm"]),
     ("validation fraction", ["part-*.svm"], ["--validation-fraction", "0.2"]),
@@ -175,6 +193,7 @@ def test_checkpoints():
 
 
 WRONG = [["bad.svm"], ["part-0.svm", "bad.svm"], ["missing.svm"], ["none-*"], ["all.svm", "all.csv"],
+         ["bad.csv"], ["open.csv"], ["shop-1.csv", "few.csv"], ["shop-0.csv", "--label-column", "price"],
          ["all.svm", "--weights", "part-0.svm"], ["all.svm", "--loss", "poisson"]]
 
 

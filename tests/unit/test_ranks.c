@@ -154,7 +154,8 @@ static void write_words(const char *name, bool header, unsigned rows, unsigned b
     size_t bytes = header ? (size_t)snprintf(text, sizeof text, "y,size,\"the\ncolour\",place\n") : 0;
     for (unsigned i = 0; i < rows; i++) {
         unsigned tone = (i * 7919) % 31 + i / 40;
-        bytes += (size_t)snprintf(text + bytes, sizeof text - bytes, i == bad ? "%s\n" : "", wrong);
+        if (i == bad)
+            bytes += (size_t)snprintf(text + bytes, sizeof text - bytes, "%s\n", wrong);
         bytes += (size_t)snprintf(text + bytes, sizeof text - bytes,
                                   i % 3 ? "%s,%u,tone %u,%s\n" : "%s,%u,\"tone,\n%u \"\"x\"\"\",%s\n",
                                   classes[(i / 5 + i / 90) % 3], i % 13, tone,
