@@ -1,7 +1,6 @@
 /* report.c: `parley report`: where the time of a run went, as the papers split it. */
 #include "trace/report.h"
 
-#include <math.h>
 #include <stdio.h>
 
 #include "cli.h"
@@ -16,31 +15,32 @@ enum { PARTS = 8 };
 static void parts_of(const pl_report *report, part parts[PARTS]) {
     const part all[PARTS] = {{"total", "from the data in memory to the model", report->total},
                              {"setup", "before the first round", report->setup},
+                             {"rounds", "the loop", report->rounds_seconds},
                              {"compute", "the slowest worker of each round", report->compute},
-                             {"wait", "for it, and for a free core", report->wait},
-                             {"exchange", "from the end of local work to the new v", report->exchange},
                              {"evaluate", "objective and gap", report->evaluate},
-                             {"rest", "log, decisions", report->rest},
-                             {"overhead", "total less compute", report->overhead}};
+                             {"overhead", "what is left of the rounds", report->overhead},
+                             {"exchange", "of it, from the end of local work to the new v", report->exchange},
+                             {"wait", "of it, for the slowest worker, for a free core, for the log", report->wait}};
     for (unsigned i = 0; i < PARTS; i++)
         parts[i] = all[i];
+    if (report->compute > report->slowest)
+        parts[3].note = "the slowest worker of each round, or what all need of the cores that they share";
 }
 
-static double percent(const pl_report *report, double seconds) { return 100.0 * seconds / report->total; }
+static double percent(const pl_report *report, double seconds) {
+    return report->rounds_seconds > 0 ? 100.0 * seconds / report->rounds_seconds : 0.0;
+}
 
 static void print_split(const pl_report *report) {
     part parts[PARTS];
     parts_of(report, parts);
     printf("\n%-12s %10s %8s\n", "", "seconds", "percent");
     for (unsigned i = 0; i < PARTS; i++)
-        printf("%-12s %10.4f %8.1f   %s\n", parts[i].name, parts[i].seconds, percent(report, parts[i].seconds),
-               parts[i].note);
-    if (isnan(report->needed))
-        return;
-    double left = report->total - report->needed;
-    printf("%-12s %10.4f %8.1f   what computing needs on these cores: processor seconds, spread evenly\n", "needed",
-           report->needed, percent(report, report->needed));
-    printf("%-12s %10.4f %8.1f   total less needed\n", "overhead", left, percent(report, left));
+        if (i < 2)
+            printf("%-12s %10.4f %8s   %s\n", parts[i].name, parts[i].seconds, "", parts[i].note);
+        else
+            printf("%-12s %10.4f %8.1f   %s\n", parts[i].name, parts[i].seconds, percent(report, parts[i].seconds),
+                   parts[i].note);
 }
 
 static void print_workers(const pl_report *report) {
@@ -57,8 +57,6 @@ static void print_workers(const pl_report *report) {
 }
 
 static void print_ranks(const pl_report *report) {
-    if (isnan(report->needed))
-        return;
     printf("\n%6s %5s %10s %10s %10s %10s %10s %14s %14s\n", "rank", "host", "local", "cpu", "wait", "exchange",
            "evaluate", "bytes sent", "received");
     for (unsigned r = 0; r < report->ranks; r++) {
@@ -120,8 +118,7 @@ static int print_json(const command *command, const pl_report *report) {
         json_put(&seconds, parts[i].name, json_number(parts[i].seconds));
         json_put(&percents, parts[i].name, json_number(percent(report, parts[i].seconds)));
     }
-    json_put(&seconds, "needed", json_number(report->needed));
-    json_put(&percents, "needed", json_number(percent(report, report->needed)));
+    json_put(&seconds, "slowest", json_number(report->slowest));
     for (unsigned k = 0; k < report->workers; k++)
         json_append(&workers, worker_json(k, &report->worker[k]));
     for (unsigned r = 0; r < report->ranks; r++)

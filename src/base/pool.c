@@ -16,7 +16,7 @@
 #define SPINS 20000
 
 struct pl_pool {
-    unsigned threads, started, spins;
+    unsigned threads, started, spins, cores;
     pthread_t *handles;
     pthread_mutex_t mutex;
     pthread_cond_t wake, idle;
@@ -143,6 +143,7 @@ static bool start_helper(pl_pool *pool, unsigned i) {
 }
 
 unsigned pl_pool_threads(const pl_pool *pool) { return pool->threads; }
+unsigned pl_pool_cores(const pl_pool *pool) { return pool->cores; }
 
 void pl_pool_run(pl_pool *pool, pl_task task, void *context, unsigned tasks) {
     if (inside_task || tasks <= 1 || pool->threads == 1) {
@@ -187,6 +188,7 @@ parley_status pl_pool_open(pl_pool **out, unsigned threads, parley_error *error)
         return pl_fail_memory(error, "threads", threads * sizeof *handles);
     }
     pool->threads = threads;
+    pool->cores = cores;
     pool->handles = handles;
     pool->spins = threads <= cores ? SPINS : 0;
     pool->allowed = allowed;

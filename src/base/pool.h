@@ -8,7 +8,8 @@
 typedef struct pl_pool pl_pool;
 typedef void (*pl_task)(void *context, unsigned task);
 
-unsigned pl_cores(void); /* that this process may use */
+unsigned pl_pool_cores(const pl_pool *pool); /* that it may use: its own threads may be bound to one each */
+unsigned pl_cores(void);                     /* that this process may use */
 /* `threads` 0: one per core that this process may use. */
 parley_status pl_pool_open(pl_pool **out, unsigned threads, parley_error *error);
 unsigned pl_pool_threads(const pl_pool *pool);

@@ -13,6 +13,7 @@
 typedef enum pl_intercept { PL_FREE, PL_PENALISED, PL_NO_INTERCEPT } pl_intercept;
 typedef enum pl_schedule { PL_ANY, PL_CONSTANT, PL_INVERSE, PL_INVERSE_SQRT, PL_ADAGRAD, PL_NORMALISED } pl_schedule;
 typedef enum pl_worker_per { PL_PER_PROCESS, PL_PER_CORE } pl_worker_per;
+typedef enum pl_between_ranks { PL_BY_MEMORY, PL_BY_MESSAGES } pl_between_ranks;
 typedef enum pl_choose { PL_CHOOSE_BEST, PL_CHOOSE_1SE } pl_choose;
 typedef enum pl_updates { PL_IMMEDIATE, PL_DELAYED } pl_updates;
 typedef enum pl_output { PL_LABEL, PL_DECISION, PL_PROBABILITY } pl_output;
@@ -44,10 +45,11 @@ struct parley_settings {
     /* the method */
     char preset[PL_TEXT], local[PL_TEXT], combine[PL_TEXT], exchange[PL_TEXT], engine[PL_TEXT];
     uint64_t workers, lanes, threads, seed;
-    uint64_t worker_per;  /* pl_worker_per */
-    double local_epochs;  /* NaN: by local_steps; and if that is 0, moved while training */
-    uint64_t local_steps; /* 0: by local_epochs */
-    uint64_t updates;     /* pl_updates */
+    uint64_t worker_per;    /* pl_worker_per */
+    uint64_t between_ranks; /* pl_between_ranks */
+    double local_epochs;    /* NaN: by local_steps; and if that is 0, moved while training */
+    uint64_t local_steps;   /* 0: by local_epochs */
+    uint64_t updates;       /* pl_updates */
     double batch_fraction, rate;
     uint64_t schedule; /* pl_schedule */
     uint64_t history;

@@ -63,15 +63,33 @@ static double sigma(const pl_combine *combine) { return ((const add *)combine)->
 
 static double momentum(const pl_combine *combine) { return ((const add *)combine)->momentum; }
 
+/* |ahead|^2 of entries [begin, end), and remembers the direction. */
+static double measure_part(add *this, const double *direction, uint64_t begin, uint64_t end, const double *metric) {
+    double back = this->momentum * this->gamma, sums[4] = {0}; /* four, so that no addition waits for the last */
+    for (uint64_t j = begin; j < end; j++) {
+        double ahead = direction[j] - back * this->last[j];
+        sums[j % 4] += (metric ? metric[j] : 1.0) * ahead * ahead;
+        this->last[j] = direction[j];
+    }
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
 static void measure(pl_combine *combine, const pl_slice *slice, double gamma, double *scalars) {
     add *this = (add *)combine;
+    const double *direction = slice->direction;
     (void)gamma;
-    for (uint64_t j = slice->begin; j < slice->end; j++) {
-        double ahead = slice->direction[j] - this->momentum * this->gamma * this->last[j];
-        double metric = slice->metric ? slice->metric[j] : pl_metric(this->glm, j);
-        scalars[PL_OWN_NORM] += metric * ahead * ahead;
-        this->last[j] = slice->direction[j];
+    if (slice->metric) {
+        scalars[PL_OWN_NORM] += measure_part(this, direction, slice->begin, slice->end, slice->metric);
+        return;
     }
+    uint64_t columns = this->glm->data->x.columns * this->glm->classes, j = slice->begin;
+    if (j < columns) { /* they have one metric */
+        uint64_t end = slice->end < columns ? slice->end : columns;
+        scalars[PL_OWN_NORM] += pl_metric(this->glm, j) * measure_part(this, direction, j, end, NULL);
+        j = end;
+    }
+    for (; j < slice->end; j++)
+        scalars[PL_OWN_NORM] += pl_metric(this->glm, j) * measure_part(this, direction, j, j + 1, NULL);
 }
 
 /* Momentum close to 1 pays where rounds are exact, and outruns solvers that make few steps in a round. How much is best

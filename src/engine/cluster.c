@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "engine/collective.h"
+#include "engine/common.h"
 #include "engine/converse.h"
 #include "engine/launched.h"
 #include "engine/mpi.h"
@@ -21,6 +21,9 @@
 #define EAGER_SECONDS 2e-4 /* a wait spins for so long, */
 #define LEAST_NAP 2e-5     /* then sleeps, */
 #define MOST_NAP 5e-4      /* and ever longer */
+#define LEAST_DOZE 1e-3    /* in a meeting: who comes last wakes the others, */
+#define MOST_DOZE 2e-2     /* but a failure has to be looked for */
+#define SPINS 2000         /* looks around before that, where each rank has a core to itself */
 #define MOST_PATH 4096
 #define ADDRESS_TAG 32000
 
@@ -40,6 +43,7 @@ typedef struct cluster {
     piece *sent;
     piece *lent, **last_lent; /* oldest first */
     piece *spare;             /* of lent pieces that have arrived */
+    unsigned spins;           /* looks around in a meeting before it sleeps */
 } cluster;
 
 static parley_status fail_mpi(const cluster *this, int code, const char *what, parley_error *error) {
@@ -129,8 +133,11 @@ static parley_status lend(pl_engine *engine, unsigned to, unsigned channel, cons
 }
 
 /* One turn of a wait that began at `began`: spins at first, then sleeps. */
-static void pause_for(double began, double *nap) {
-    if (pl_now() - began < EAGER_SECONDS)
+static void pause_for(const cluster *this, bool meets, double began, double *nap) {
+    if (meets) {
+        pl_common_doze(this->base.common, *nap);
+        *nap = *nap * 2 < MOST_DOZE ? *nap * 2 : MOST_DOZE;
+    } else if (pl_now() - began < EAGER_SECONDS)
         sched_yield();
     else {
         pl_sleep(*nap);
@@ -141,8 +148,15 @@ static void pause_for(double began, double *nap) {
 /* Something to wait for: true when it is there, or when it failed with a code. */
 typedef bool (*condition)(cluster *this, void *context, int *code);
 
-static parley_status wait_until(cluster *this, condition there, void *context, unsigned from, parley_error *error) {
-    double began = pl_now(), nap = LEAST_NAP;
+typedef struct wish {
+    condition there;
+    void *context;
+    unsigned from; /* whom one waits for; in a meeting, whoever is missing */
+    bool meets;
+} wish;
+
+static parley_status wait_until(cluster *this, wish wish, parley_error *error) {
+    double began = pl_now(), nap = wish.meets ? LEAST_DOZE : LEAST_NAP;
     bool done = false, left = false;
     int code = 0;
     parley_error cause;
@@ -151,26 +165,27 @@ static parley_status wait_until(cluster *this, condition there, void *context, u
         return status;
     for (;;) {
         pthread_mutex_lock(&this->mutex);
-        done = there(this, context, &code);
+        done = wish.there(this, wish.context, &code);
         if (!done)
             reap(this);
         pthread_mutex_unlock(&this->mutex);
         if (done || (this->watch && pl_watch_failed(this->watch, &cause)))
             break;
-        if (!left) {
+        if (!left)
             pl_converse_leave();
-            if (this->watch)
-                pl_watch_waits(this->watch, from);
-        }
+        unsigned missing = wish.meets ? pl_common_missing(this->base.common) : wish.from;
+        if (this->watch && (!left || missing != wish.from))
+            pl_watch_waits(this->watch, missing);
+        wish.from = missing;
         left = true;
         if (pl_now() - began > this->base.deadline) {
-            if (this->watch && from < this->base.ranks)
-                pl_watch_late(this->watch, from);
+            if (this->watch && wish.from < this->base.ranks)
+                pl_watch_late(this->watch, wish.from);
             if (!this->watch || !pl_watch_failed(this->watch, &cause))
-                pl_fail(&cause, PARLEY_NO_PEER, "rank %u sent nothing for %g seconds", from, this->base.deadline);
+                pl_fail(&cause, PARLEY_NO_PEER, "rank %u sent nothing for %g seconds", wish.from, this->base.deadline);
             break;
         }
-        pause_for(began, &nap);
+        pause_for(this, wish.meets, began, &nap);
     }
     if (left) {
         pl_converse_enter();
@@ -214,7 +229,7 @@ static parley_status take_piece(cluster *this, unsigned from, int tag, char *dat
     pthread_mutex_unlock(&this->mutex);
     if (code != 0)
         return fail_mpi(this, code, "receive", error);
-    status = wait_until(this, received, &arrival, from, error);
+    status = wait_until(this, (wish){received, &arrival, from, false}, error);
     *got = (uint64_t)arrival.bytes;
     if (status == PARLEY_OK)
         atomic_fetch_add(&this->base.bytes_received, *got);
@@ -238,7 +253,7 @@ static parley_status take_any(pl_engine *engine, unsigned channel, unsigned *fro
                               parley_error *error) {
     cluster *this = (cluster *)engine;
     arrival arrival = {.tag = (int)channel};
-    parley_status status = wait_until(this, found, &arrival, engine->ranks, error);
+    parley_status status = wait_until(this, (wish){found, &arrival, engine->ranks, false}, error);
     uint64_t got = (uint64_t)arrival.bytes, next = got;
     *from = arrival.from;
     *bytes = 0;
@@ -261,7 +276,7 @@ static bool all_arrived(cluster *this, void *context, int *code) {
 
 /* Until all that was sent has gone: MPI moves nothing while nobody calls it. */
 static parley_status flush(cluster *this, parley_error *error) {
-    return wait_until(this, all_arrived, NULL, this->base.rank, error);
+    return wait_until(this, (wish){all_arrived, NULL, this->base.rank, false}, error);
 }
 
 static parley_status expect(pl_engine *engine, pl_ticket *ticket, parley_error *error) {
@@ -280,7 +295,7 @@ static parley_status expect(pl_engine *engine, pl_ticket *ticket, parley_error *
 static parley_status await(pl_engine *engine, pl_ticket *ticket, uint64_t *bytes, parley_error *error) {
     cluster *this = (cluster *)engine;
     arrival arrival = {.request = {ticket->word}, .from = ticket->from};
-    parley_status status = wait_until(this, received, &arrival, ticket->from, error);
+    parley_status status = wait_until(this, (wish){received, &arrival, ticket->from, false}, error);
     *bytes = (uint64_t)arrival.bytes;
     if (status == PARLEY_OK)
         atomic_fetch_add(&engine->bytes_received, *bytes);
@@ -306,7 +321,24 @@ static bool none_lent(cluster *this, void *context, int *code) {
 
 static parley_status settle(pl_engine *engine, parley_error *error) {
     cluster *this = (cluster *)engine;
-    return this->lent ? wait_until(this, none_lent, NULL, this->lent->to, error) : PARLEY_OK;
+    return this->lent ? wait_until(this, (wish){none_lent, NULL, this->lent->to, false}, error) : PARLEY_OK;
+}
+
+static bool all_met(cluster *this, void *context, int *code) {
+    (void)context, (void)code;
+    return pl_common_met(this->base.common);
+}
+
+static parley_status meet(pl_engine *engine, parley_error *error) {
+    cluster *this = (cluster *)engine;
+    parley_status status = goes_on(this, error);
+    if (status != PARLEY_OK)
+        return status;
+    pl_common_come(engine->common);
+    for (unsigned i = 0; i < this->spins; i++)
+        if (pl_common_met(engine->common))
+            return PARLEY_OK;
+    return wait_until(this, (wish){all_met, NULL, engine->rank, true}, error);
 }
 
 static void free_pieces(piece *first) {
@@ -340,6 +372,7 @@ static void release(cluster *this) {
     free_pieces(this->spare);
     pl_span_free(&this->base.room);
     pl_free(this->base.host);
+    pl_common_close(this->base.common);
     pthread_mutex_destroy(&this->mutex);
     pl_free(this);
 }
@@ -424,22 +457,31 @@ static parley_status open_watch(cluster *this, parley_error *error) {
     return status;
 }
 
-/* Numbers the hosts by their names, where they make a difference (engine.h). */
-static parley_status find_hosts(pl_engine *engine, parley_error *error) {
-    enum { NAME = PL_WATCH_HOST / sizeof(double) };
-    unsigned ranks = engine->ranks, last = 0;
-    if (ranks < 3)
-        return PARLEY_OK;
-    double *names = pl_alloc((uint64_t)ranks * NAME, sizeof *names);
-    uint64_t *bounds = pl_alloc(ranks + 1, sizeof *bounds);
-    unsigned *host = pl_alloc(ranks, sizeof *host);
-    parley_status status = names && bounds && host ? PARLEY_OK : pl_fail_memory(error, "names of hosts", ranks * 64);
-    for (unsigned r = 0; r <= ranks && status == PARLEY_OK; r++)
+/* The names of the machines that ranks are on, NAME numbers each. */
+enum { NAME = PL_WATCH_HOST / sizeof(double) };
+
+static parley_status gather_names(pl_engine *engine, double *names, parley_error *error) {
+    uint64_t *bounds;
+    parley_status status = pl_take(&bounds, engine->ranks + 1, sizeof *bounds, "names of hosts", error);
+    for (unsigned r = 0; r <= engine->ranks && status == PARLEY_OK; r++)
         bounds[r] = (uint64_t)r * NAME;
     if (status == PARLEY_OK) {
         gethostname((char *)(names + (uint64_t)engine->rank * NAME), PL_WATCH_HOST - 1);
         status = pl_all_gather(engine, names, bounds, error);
     }
+    pl_free(bounds);
+    return status;
+}
+
+/* Numbers the hosts by their names, where they make a difference (engine.h), and tells how many there are. */
+static parley_status find_hosts(pl_engine *engine, unsigned *hosts, parley_error *error) {
+    unsigned ranks = engine->ranks, last = 0;
+    *hosts = 1;
+    double *names = pl_alloc((uint64_t)ranks * NAME, sizeof *names);
+    unsigned *host = pl_alloc(ranks, sizeof *host);
+    parley_status status = names && host ? PARLEY_OK : pl_fail_memory(error, "names of hosts", ranks * 64);
+    if (status == PARLEY_OK)
+        status = gather_names(engine, names, error);
     bool ordered = status == PARLEY_OK;
     for (unsigned r = 1; r < ranks && ordered; r++) {
         const double *name = names + (uint64_t)r * NAME;
@@ -449,10 +491,10 @@ static parley_status find_hosts(pl_engine *engine, parley_error *error) {
             ordered = ordered && memcmp(name, names + (uint64_t)i * NAME, PL_WATCH_HOST) != 0;
     }
     bool matters = ordered && last > 0 && last + 1 < ranks;
+    *hosts = last + 1;
     engine->host = matters ? host : NULL;
     if (!matters)
         pl_free(host);
-    pl_free(bounds);
     pl_free(names);
     return status;
 }
@@ -490,8 +532,12 @@ static parley_status open_engine(const parley_settings *settings, pl_engine **ou
         this->base.threads = pl_pool_threads(this->base.pool);
         status = open_watch(this, error);
     }
-    if (status == PARLEY_OK)
-        status = find_hosts(&this->base, error);
+    unsigned hosts = 1;
+    if (status == PARLEY_OK && this->base.ranks > 1)
+        status = find_hosts(&this->base, &hosts, error);
+    if (status == PARLEY_OK && this->base.ranks > 1 && hosts == 1 && settings->between_ranks == PL_BY_MEMORY)
+        status = pl_common_open(&this->base, error);
+    this->spins = pl_launched_here() * this->base.threads <= pl_cores() ? SPINS : 0;
     if (status != PARLEY_OK) {
         release(this);
         return status;
@@ -512,6 +558,7 @@ const pl_engine_type pl_engine_mpi = {
     .retract = retract,
     .expect = expect,
     .await = await,
+    .meet = meet,
     .run = pl_run_on_pool,
     .converse = pl_converse,
     .now = pl_wall_clock,

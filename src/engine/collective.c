@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "engine/common.h"
 
 #define MOST_DIRECT 4   /* ranks that send to each other; more of them take turns */
 #define MOST_SMALL 1024 /* values that are few */
@@ -123,6 +124,16 @@ static parley_status share_directly(const gathered *all, parley_error *error) {
     return status;
 }
 
+/* All to read what each says. */
+static parley_status share_commonly(const gathered *all, parley_error *error) {
+    pl_engine *engine = all->engine;
+    parley_status status = pl_common_tell(engine, sums_of(all, engine->rank), bytes_of(all, engine->rank), error);
+    for (unsigned r = 0; r < engine->ranks && status == PARLEY_OK; r++)
+        if (r != engine->rank)
+            status = pl_common_hear(engine, r, sums_of(all, r), bytes_of(all, r), error);
+    return status;
+}
+
 /* The sums of `count` ranks from `first` on, which may wrap around: to or from a rank, in at most two messages. */
 static parley_status pass(const gathered *all, unsigned peer, unsigned first, unsigned count, bool sends,
                           parley_error *error) {
@@ -200,7 +211,12 @@ parley_status pl_sum_workers(pl_engine *engine, unsigned workers, const double *
     gathered all = {.engine = engine, .workers = workers, .count = count};
     unsigned next = 0;
     parley_status status = begin_sums(&all, values, error);
-    if (status == PARLEY_OK)
+    uint64_t most = 0;
+    for (unsigned r = 0; r < engine->ranks && status == PARLEY_OK; r++)
+        most = bytes_of(&all, r) > most ? bytes_of(&all, r) : most;
+    if (status == PARLEY_OK && pl_common_holds(engine, most))
+        status = share_commonly(&all, error);
+    else if (status == PARLEY_OK)
         status = engine->ranks <= MOST_DIRECT ? share_directly(&all, error) : share_by_doubling(&all, error);
     if (status == PARLEY_OK)
         memcpy(sums, add_up(&all, (pl_node){0, workers}, &next), count * sizeof *sums);

@@ -15,6 +15,7 @@
 #define PL_MOST_LENT ((uint64_t)1 << 20) /* bytes of a message that is lent or expected */
 
 typedef struct pl_engine pl_engine;
+typedef struct pl_common pl_common; /* common.h */
 
 /* A message that is expected. */
 typedef struct pl_ticket {
@@ -47,6 +48,8 @@ typedef struct pl_engine_type {
      * await has returned. Messages of one rank and channel are awaited in the order in which they were expected. */
     parley_status (*expect)(pl_engine *engine, pl_ticket *ticket, parley_error *error);
     parley_status (*await)(pl_engine *engine, pl_ticket *ticket, uint64_t *bytes, parley_error *error);
+    /* Where there is common memory: returns when all ranks have come, and what each wrote before is seen by all. */
+    parley_status (*meet)(pl_engine *engine, parley_error *error);
     /* Runs tasks on this rank's threads; see pool.h. They must not wait for each other. */
     void (*run)(pl_engine *engine, pl_task task, void *context, unsigned tasks);
     /* Runs tasks that may wait for each other in take: all of them are begun, at most `threads` compute at a time, and
@@ -69,6 +72,7 @@ struct pl_engine {
     /* The host of each rank, where that makes a difference: there are several, some have several ranks, and ranks of
      * one host follow each other. NULL: it makes none. */
     unsigned *host;
+    pl_common *common;                           /* memory that all ranks see, being on one host; NULL: there is none */
     _Atomic uint64_t bytes_sent, bytes_received; /* by whatever way, so far */
     pl_span room;                                /* scratch of the collectives */
 };
@@ -82,6 +86,8 @@ parley_status pl_engine_open(const parley_settings *settings, pl_engine **out, p
 
 /* One process, all its ranks inside: `out` gets `ranks` engines of `threads` threads each (0: all cores). */
 parley_status pl_threads_open(pl_engine **out, unsigned ranks, unsigned threads, double deadline, parley_error *error);
+/* Gives them memory in common, which they use in place of messages. */
+parley_status pl_threads_share(pl_engine **engines, parley_error *error);
 void pl_engine_close(pl_engine *engine); /* NULL is welcome */
 /* The sentence for a message that is not of the length that was due. */
 parley_status pl_fail_length(unsigned from, uint64_t got, uint64_t due, parley_error *error);

@@ -74,6 +74,8 @@ typedef struct inflow {
     /* Of what is added now. */
     uint64_t begin, entries;
     unsigned own;      /* next of this rank's nodes */
+    unsigned laid;     /* next of the nodes that a rank has laid out */
+    unsigned layer;    /* which that is */
     double *packet[2]; /* of this rank's own, where they are sparse, in turn */
     double *scratch;
 } inflow;
@@ -127,6 +129,11 @@ static parley_status fetch(inflow *flow, const pl_source *source, pl_packet *pac
         pl_packet_read(data, bytes, flow->entries, packet);
         return PARLEY_OK;
     }
+    if (flow->addition->find) {
+        flow->laid = flow->layer == source->rank ? flow->laid + 1 : 0;
+        flow->layer = source->rank;
+        return flow->addition->find(flow->addition->context, source->rank, flow->laid, flow->entries, packet, error);
+    }
     slot *slot = &flow->slots[flow->first];
     parley_status status = flow->engine->type->await(flow->engine, &slot->ticket, &bytes, error);
     flow->first = (flow->first + 1) % SLOTS;
@@ -139,7 +146,7 @@ static parley_status fetch(inflow *flow, const pl_source *source, pl_packet *pac
 
 static parley_status drop(inflow *flow, parley_error *error) {
     flow->held = 0;
-    return expect_more(flow, error);
+    return flow->addition->find ? PARLEY_OK : expect_more(flow, error);
 }
 
 static void add_both(double *restrict out, const double *restrict a, const double *restrict b, uint64_t count) {
@@ -198,7 +205,7 @@ static parley_status sum_node(inflow *flow, pl_node node, double *out, bool *pla
     return drop(flow, error);
 }
 
-parley_status pl_add_region(pl_desk *desk, const pl_addition *addition, pl_region region, parley_error *error) {
+static inflow begin_flow(const pl_desk *desk, const pl_addition *addition, pl_region region) {
     inflow flow = {
         .engine = desk->engine, .addition = addition, .ahead = {.region = region}, .source = addition->count};
     double *work = (double *)(void *)desk->room;
@@ -207,19 +214,40 @@ parley_status pl_add_region(pl_desk *desk, const pl_addition *addition, pl_regio
     for (unsigned i = 0; i < 2; i++)
         flow.packet[i] = work + (uint64_t)(SLOTS + i) * PL_CHUNK;
     flow.scratch = work + (uint64_t)(SLOTS + 2) * PL_CHUNK;
-    pl_cursor now = {.region = region};
+    return flow;
+}
+
+/* Adds up one chunk, for each of the nodes that are asked for. */
+static parley_status add_chunk(inflow *flow, pl_desk *desk, parley_error *error) {
+    const pl_addition *addition = flow->addition;
+    parley_status status = PARLEY_OK;
     bool plain;
-    parley_status status = expect_more(&flow, error);
-    while (status == PARLEY_OK && pl_cursor_next(&now, &flow.begin, &flow.entries)) {
-        flow.own = 0;
-        for (unsigned n = 0; n < addition->number && status == PARLEY_OK; n++) {
-            double *out = addition->out + n * addition->distance;
-            pl_addend sum = {.values = out};
-            status = sum_node(&flow, addition->roots[n], out + flow.begin, &plain, 0, error);
-            if (status == PARLEY_OK && addition->forward != PL_NOBODY)
-                status = pl_send_chunk(desk, &addition->forward, 1, addition->forward_channel, &sum, flow.begin,
-                                       flow.entries, error);
-        }
+    flow->own = 0;
+    flow->layer = PL_NOBODY;
+    for (unsigned n = 0; n < addition->number && status == PARLEY_OK; n++) {
+        double *out = addition->out + n * addition->distance;
+        pl_addend sum = {.values = out};
+        status = sum_node(flow, addition->roots[n], out + flow->begin, &plain, 0, error);
+        if (status == PARLEY_OK && addition->forward != PL_NOBODY)
+            status = pl_send_chunk(desk, &addition->forward, 1, addition->forward_channel, &sum, flow->begin,
+                                   flow->entries, error);
     }
     return status;
+}
+
+parley_status pl_add_region(pl_desk *desk, const pl_addition *addition, pl_region region, parley_error *error) {
+    inflow flow = begin_flow(desk, addition, region);
+    pl_cursor now = {.region = region};
+    parley_status status = expect_more(&flow, error);
+    while (status == PARLEY_OK && pl_cursor_next(&now, &flow.begin, &flow.entries))
+        status = add_chunk(&flow, desk, error);
+    return status;
+}
+
+parley_status pl_add_chunk(pl_desk *desk, const pl_addition *addition, uint64_t begin, uint64_t entries,
+                           parley_error *error) {
+    inflow flow = begin_flow(desk, addition, (pl_region){0});
+    flow.begin = begin;
+    flow.entries = entries;
+    return add_chunk(&flow, desk, error);
 }

@@ -32,6 +32,10 @@ typedef struct pl_addition {
     double *out;          /* the roots, `distance` entries apart */
     uint64_t distance;
     unsigned forward, forward_channel; /* to whom the roots go on at once; PL_NOBODY: they stay here */
+    /* Finds a packet that another rank has laid out: its node `node`, counted from 0. NULL: packets are sent. */
+    parley_status (*find)(void *context, unsigned rank, unsigned node, uint64_t entries, pl_packet *packet,
+                          parley_error *error);
+    void *context;
 } pl_addition;
 
 /* Bytes of a desk that sending `entries` of an addend in so many packets may take. */
@@ -44,6 +48,9 @@ void *pl_desk_take(pl_desk *desk, uint64_t bytes);
 parley_status pl_send_chunk(pl_desk *desk, const unsigned *to, unsigned count, unsigned channel,
                             const pl_addend *addend, uint64_t begin, uint64_t entries, parley_error *error);
 parley_status pl_add_region(pl_desk *desk, const pl_addition *addition, pl_region region, parley_error *error);
+/* The same for a chunk of which all packets are laid out. */
+parley_status pl_add_chunk(pl_desk *desk, const pl_addition *addition, uint64_t begin, uint64_t entries,
+                           parley_error *error);
 /* What was lent on the way is done with; `status`: how the collective went, and whether it will be waited for. */
 parley_status pl_flow_end(pl_engine *engine, parley_status status, parley_error *error);
 

@@ -2,6 +2,7 @@
  * belongs, and passed on from there: by a deputy to the ranks of its host, down the tree to the children. */
 #include <string.h>
 
+#include "engine/common.h"
 #include "engine/flow.h"
 #include "engine/routes.h"
 
@@ -140,6 +141,8 @@ parley_status pl_all_gather(pl_engine *engine, double *table, const uint64_t *bo
     uint64_t entries = bounds[engine->ranks] - bounds[0], packets = entries / PL_CHUNK + engine->ranks;
     if (engine->ranks == 1)
         return PARLEY_OK;
+    if (engine->common)
+        return pl_common_gather(engine, table, bounds, error);
     parley_status status = pl_desk_open(&gathering.desk, engine,
                                         pl_desk_of_packets(&(pl_addend){.values = table}, entries, packets) +
                                             packets * sizeof(delivery) + 2 * engine->ranks * sizeof(unsigned) + 256,

@@ -22,9 +22,9 @@ bool pl_cursor_next(pl_cursor *cursor, uint64_t *begin, uint64_t *count) {
     }
     if (cursor->stretch >= region->stretches || region->length == 0)
         return false;
-    uint64_t left = region->length - cursor->at;
+    uint64_t left = region->length - cursor->at, most = cursor->most ? cursor->most : PL_CHUNK;
     *begin = region->begin + cursor->stretch * region->distance + cursor->at;
-    *count = left < PL_CHUNK ? left : PL_CHUNK;
+    *count = left < most ? left : most;
     cursor->at += *count;
     return true;
 }

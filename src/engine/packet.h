@@ -21,6 +21,7 @@ typedef struct pl_region {
 /* Where one is in a region. */
 typedef struct pl_cursor {
     pl_region region;
+    uint64_t most; /* entries of a chunk; 0: PL_CHUNK */
     uint64_t stretch, at;
 } pl_cursor;
 

@@ -7,6 +7,7 @@
  *
  * In all of them what is sent are maximal nodes of the canonical tree over workers, for ranges of workers that grow on
  * the way; so the order of addition is the same. */
+#include "engine/common.h"
 #include "engine/flow.h"
 #include "engine/routes.h"
 
@@ -221,6 +222,8 @@ parley_status pl_reduce_scatter(pl_engine *engine, unsigned workers, const pl_ad
                  .width = width,
                  .bounds = bounds,
                  .sum = sum};
+    if (engine->common)
+        return pl_common_reduce(engine, workers, nodes, size, width, bounds, sum, error);
     parley_status status = pl_first_owns_all(engine, bounds) ? climb(&task, error) : scatter(&task, error);
     return pl_flow_end(engine, status, error);
 }

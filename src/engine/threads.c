@@ -9,9 +9,11 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "engine/common.h"
 #include "engine/converse.h"
 
 #define ANYBODY UINT_MAX
+#define DOZE 1e-3 /* seconds that a rank sleeps in a meeting before it looks for failures */
 
 typedef struct message {
     struct message *next;
@@ -28,6 +30,7 @@ typedef struct hub {
     unsigned open;   /* engines not closed yet */
     message **inbox; /* one list per rank, oldest first */
     unsigned *lent;  /* messages of each rank that others have yet to read */
+    pl_span common;  /* memory that the ranks use in place of messages; empty: they do not */
     bool failed;
     parley_error failure;
     unsigned ranks;
@@ -220,6 +223,33 @@ static parley_status settle(pl_engine *engine, parley_error *error) {
                             engine->deadline);
 }
 
+/* Has a rank failed? Then `error` is its sentence. */
+static bool has_failed(hub *hub, parley_error *error) {
+    pthread_mutex_lock(&hub->mutex);
+    bool failed = hub->failed;
+    if (failed)
+        *error = hub->failure;
+    pthread_mutex_unlock(&hub->mutex);
+    return failed;
+}
+
+static parley_status meet(pl_engine *engine, parley_error *error) {
+    hub *hub = ((threads_engine *)engine)->hub;
+    double until = pl_now() + engine->deadline;
+    parley_error failure;
+    pl_common_come(engine->common);
+    for (;;) {
+        if (has_failed(hub, &failure))
+            return pl_fail(error, failure.status, "%s", failure.sentence);
+        if (pl_common_met(engine->common))
+            return PARLEY_OK;
+        if (pl_now() > until)
+            return pl_fail(error, PARLEY_NO_PEER, "rank %u sent nothing for %g seconds",
+                           pl_common_missing(engine->common), engine->deadline);
+        pl_common_doze(engine->common, DOZE);
+    }
+}
+
 static void fail(pl_engine *engine, parley_error *error) {
     hub *hub = ((threads_engine *)engine)->hub;
     pthread_mutex_lock(&hub->mutex);
@@ -241,6 +271,7 @@ static void free_hub(hub *hub) {
     pthread_mutex_destroy(&hub->mutex);
     pl_free(hub->inbox);
     pl_free(hub->lent);
+    pl_span_free(&hub->common);
     pl_free(hub);
 }
 
@@ -253,6 +284,7 @@ static void close_engine(pl_engine *engine) {
         free_hub(this->hub);
     pl_pool_close(engine->pool);
     pl_span_free(&engine->room);
+    pl_free(engine->common);
     pl_free(this);
 }
 
@@ -316,6 +348,20 @@ parley_status pl_threads_open(pl_engine **out, unsigned ranks, unsigned threads,
     return PARLEY_OK;
 }
 
+parley_status pl_threads_share(pl_engine **engines, parley_error *error) {
+    hub *hub = ((threads_engine *)engines[0])->hub;
+    uint64_t bytes = pl_common_bytes(hub->ranks);
+    if (!pl_span_reserve(&hub->common, bytes))
+        return pl_fail_memory(error, "common memory", bytes);
+    for (unsigned r = 0; r < hub->ranks; r++) {
+        parley_status status = pl_take(&engines[r]->common, 1, sizeof *engines[r]->common, "common memory", error);
+        if (status != PARLEY_OK)
+            return status;
+        *engines[r]->common = pl_common_of(hub->common.data, r, hub->ranks);
+    }
+    return PARLEY_OK;
+}
+
 static parley_status open_engine(const parley_settings *settings, pl_engine **out, parley_error *error) {
     return pl_threads_open(out, 1, (unsigned)settings->threads, settings->deadline, error);
 }
@@ -332,6 +378,7 @@ const pl_engine_type pl_engine_threads = {
     .retract = retract,
     .expect = expect,
     .await = await,
+    .meet = meet,
     .run = pl_run_on_pool,
     .converse = pl_converse,
     .now = pl_wall_clock,

@@ -8,7 +8,7 @@
 #include "engine/collective.h"
 #include "math/sparse.h"
 
-#define MANY_ENTRIES (1u << 18)
+#define MANY_ENTRIES (1u << 16)
 #define STRIP 512     /* entries that one recursion adds at a time: its sums stay in the first-level cache */
 #define TREE_DEPTH 18 /* of 65536 workers, and one */
 

@@ -1,5 +1,5 @@
-/* report.c: reads a log (docs/log.md) and adds up where the time went. Wait, exchange and evaluate are as rank 0 saw
- * them; the slowest worker is looked for on all ranks. */
+/* report.c: reads a log (docs/log.md) and adds up where the time went. Exchange and evaluate are as rank 0 saw them;
+ * the slowest worker is looked for on all ranks. */
 #include "trace/report.h"
 
 #include <math.h>
@@ -66,7 +66,7 @@ static double add_workers(pl_report *report, const json_t *workers) {
     return most;
 }
 
-/* Seconds that a host needs for what its ranks computed in a round. */
+/* Seconds that a host needs for what its ranks computed in a round; NaN: the log does not say. */
 static double needed_on(const pl_report *report, const json_t *ranks, unsigned host) {
     double all = 0, most = 0;
     for (unsigned r = 0; r < report->ranks; r++)
@@ -78,7 +78,8 @@ static double needed_on(const pl_report *report, const json_t *ranks, unsigned h
     return fmax(most, all / report->cores) + 0.0 * all; /* NaN stays NaN */
 }
 
-static void add_ranks(pl_report *report, const json_t *ranks) {
+/* Adds a round of the ranks; what the slowest host needs. */
+static double add_ranks(pl_report *report, const json_t *ranks) {
     double needed = 0;
     for (unsigned r = 0; r < report->ranks; r++) {
         const json_t *line = json_array_get(ranks, r);
@@ -90,12 +91,10 @@ static void add_ranks(pl_report *report, const json_t *ranks) {
         rank->evaluate += number_or_zero(line, "evaluate");
         rank->sent += (uint64_t)number_or_zero(line, "bytes_sent");
         rank->received += (uint64_t)number_or_zero(line, "bytes_received");
-        if (r == 0 || rank->host != report->rank[r - 1].host) {
-            double here = needed_on(report, ranks, rank->host);
-            needed = here > needed || isnan(here) ? here : needed;
-        }
+        if (r == 0 || rank->host != report->rank[r - 1].host)
+            needed = fmax(needed, needed_on(report, ranks, rank->host));
     }
-    report->needed += needed;
+    return needed;
 }
 
 static parley_status add_round(pl_report *report, const json_t *line, const char *path, parley_error *error) {
@@ -106,12 +105,11 @@ static parley_status add_round(pl_report *report, const json_t *line, const char
                        path, pl_line_number(line, "round"), json_array_size(workers), report->workers);
     double slowest = add_workers(report, workers);
     report->rounds++;
-    report->compute += slowest;
-    report->wait += fmax(0.0, number_or_zero(first, "compute") + number_or_zero(first, "wait") - slowest);
+    report->slowest += slowest;
+    report->compute += fmax(slowest, add_ranks(report, json_object_get(line, "ranks")));
     report->exchange += number_or_zero(first, "exchange");
     report->evaluate += number_or_zero(first, "evaluate");
     report->total = number_or_zero(line, "seconds");
-    add_ranks(report, json_object_get(line, "ranks"));
     return PARLEY_OK;
 }
 
@@ -161,8 +159,10 @@ parley_status pl_report_read(const char *path, pl_report *out, parley_error *err
         return pl_fail_file(error, path, "open the log");
     parley_status status = read_lines(file, path, out, error);
     fclose(file);
-    out->rest = out->total - out->setup - out->compute - out->wait - out->exchange - out->evaluate;
-    out->overhead = out->total - out->compute;
+    out->rounds_seconds = out->total - out->setup;
+    out->overhead = fmax(0.0, out->rounds_seconds - out->compute - out->evaluate);
+    out->exchange = fmin(out->exchange, out->overhead);
+    out->wait = out->overhead - out->exchange;
     if (status != PARLEY_OK)
         pl_report_free(out);
     return status;

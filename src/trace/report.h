@@ -21,19 +21,20 @@ typedef struct pl_report_rank {
     uint64_t sent, received; /* bytes, really */
 } pl_report_rank;
 
-/* The split: total = setup + compute + wait + exchange + evaluate + rest. */
+/* The split: total = setup + rounds, rounds = compute + evaluate + overhead, overhead = exchange + wait. */
 typedef struct pl_report {
     char preset[PL_REPORT_NAME], local[PL_REPORT_NAME], combine[PL_REPORT_NAME], exchange_name[PL_REPORT_NAME],
         engine[PL_REPORT_NAME], status[PL_REPORT_NAME]; /* status "": the run was killed, or goes on */
     uint64_t rounds;
     unsigned workers, ranks, threads, cores;
-    double total, setup, wait, exchange, evaluate, rest;
-    double compute;  /* of the slowest worker, added up over rounds */
-    double overhead; /* total - compute */
-    /* What computing must take where ranks share cores: in each round, on each host, the time that the ranks' processor
-     * seconds need, spread evenly over its cores, and at least that of the rank that has most to do. NaN: the log does
-     * not say. */
-    double needed;
+    double total, setup, rounds_seconds;
+    /* Of each round, the slowest worker's; but where ranks share cores, at least what they need of them: the processor
+     * seconds of a host's ranks, spread evenly over its cores, on the slowest host. */
+    double compute;
+    double slowest; /* worker of each round alone, by the clock */
+    double evaluate;
+    double overhead;       /* what is left of the rounds */
+    double exchange, wait; /* of it: as rank 0 saw it, but for what others computed meanwhile; and all else */
     pl_report_worker *worker;
     pl_report_rank *rank;
 } pl_report;

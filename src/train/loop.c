@@ -138,6 +138,17 @@ static parley_status probe(pl_run *run, const pl_slice *slice, parley_error *err
     return status;
 }
 
+/* The sums of the updates' scalars: those that met after the local work, unless a probe has changed them. */
+static parley_status sum_scalars(pl_run *run, double *sums, parley_error *error) {
+    if (!run->method.combine->searches) {
+        memcpy(sums, run->met.scalars, sizeof run->met.scalars);
+        return PARLEY_OK;
+    }
+    for (unsigned k = 0; k < run->team.hosted; k++)
+        memcpy(run->scalars + k * PL_SCALARS, run->update[k].scalars, sizeof run->update[k].scalars);
+    return pl_team_sum(&run->team, run->scalars, PL_SCALARS, sums, error);
+}
+
 /* Tries steps along the direction until the combine accepts one. */
 static parley_status search(pl_run *run, const pl_slice *slice, parley_error *error) {
     const pl_combine_type *combine = run->method.combine;
@@ -149,11 +160,9 @@ static parley_status search(pl_run *run, const pl_slice *slice, parley_error *er
     bool alone = run->team.workers == 1 && !combine->searches; /* a lone worker's change is taken whole */
     for (bool accepted = alone || !combine->judge; !accepted && status == PARLEY_OK;) {
         status = probe(run, slice, error);
-        for (unsigned k = 0; k < run->team.hosted; k++)
-            memcpy(run->scalars + k * PL_SCALARS, run->update[k].scalars, sizeof run->update[k].scalars);
         measurement measurement = {run, slice, run->gamma};
         if (status == PARLEY_OK)
-            status = pl_team_sum(&run->team, run->scalars, PL_SCALARS, workers, error);
+            status = sum_scalars(run, workers, error);
         if (status == PARLEY_OK)
             status = pl_exchange_sum(run->exchange, measure_entries, &measurement, owners, error);
         if (status == PARLEY_OK)

@@ -42,10 +42,11 @@ enum { PL_BY_USER, PL_BY_SECONDS, PL_EPOCHS, PL_SAVE, PL_SAVED, PL_NOT_SAVED, PL
 
 /* What all ranks know of a round when its local work is done, by one message of each. */
 typedef struct pl_meeting {
-    double slowest;  /* worker's seconds */
-    double passes;   /* over the data */
-    double shrink;   /* what is left of v when every update has taken its share */
-    double residual; /* the workers' own estimate of the gap */
+    double slowest;             /* worker's seconds */
+    double passes;              /* over the data */
+    double shrink;              /* what is left of v when every update has taken its share */
+    double residual;            /* the workers' own estimate of the gap */
+    double scalars[PL_SCALARS]; /* sums of the updates' */
 } pl_meeting;
 
 typedef struct pl_run {
@@ -80,6 +81,7 @@ typedef struct pl_run {
     pl_rank_trace rank_trace;       /* of this round, on this rank */
     pl_worker_trace *worker_traces; /* of all ranks, at rank 0, where a log is kept */
     pl_rank_trace *rank_traces;
+    char *told;               /* room for what one of them tells of a round */
     double *phases;           /* what ranks tell of their local work: a row for each worker, and one of sums */
     uint64_t rank_bytes_sent; /* of this rank, that the summary does not know of yet */
     pl_meeting met;

@@ -3,25 +3,29 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/collective.h"
+#include "engine/common.h"
 #include "train/run.h"
 
 #define CHANNEL_TRACE 40
 
 /* What a worker tells, and behind it a place for each rank, that adding up keeps apart. */
-enum { PASSES, SHRINK, RESIDUAL, SENT, RANK_SENT, SLOWEST };
+enum { PASSES, SHRINK, RESIDUAL, SENT, RANK_SENT, SCALARS, SLOWEST = SCALARS + PL_SCALARS };
 
 static unsigned hosted_by(const pl_run *run, unsigned rank) {
     return pl_host_begin(run->team.workers, run->engine->ranks, rank + 1) -
            pl_host_begin(run->team.workers, run->engine->ranks, rank);
 }
 
+/* What a rank tells the first of a round: of itself, then of its workers. */
+static uint64_t told_bytes(unsigned workers) { return sizeof(pl_rank_trace) + workers * sizeof(pl_worker_trace); }
+
 parley_status pl_traces_open(pl_run *run, parley_error *error) {
     uint64_t ranks = run->engine->ranks, hosted = run->team.hosted, workers = run->logs ? run->team.workers : 0;
     run->phases = pl_alloc((hosted + 1) * (SLOWEST + ranks), sizeof *run->phases);
     run->worker_traces = pl_alloc(workers, sizeof *run->worker_traces);
     run->rank_traces = pl_alloc(ranks, sizeof *run->rank_traces);
-    if (run->phases && run->worker_traces && run->rank_traces)
+    run->told = pl_alloc(1, told_bytes(run->team.workers / (unsigned)ranks + 1));
+    if (run->phases && run->worker_traces && run->rank_traces && run->told)
         return PARLEY_OK;
     return pl_fail_memory(error, "the log",
                           workers * sizeof *run->worker_traces +
@@ -32,34 +36,42 @@ void pl_traces_close(pl_run *run) {
     pl_free(run->phases);
     pl_free(run->worker_traces);
     pl_free(run->rank_traces);
+    pl_free(run->told);
 }
 
-static parley_status take_traces(pl_run *run, unsigned rank, parley_error *error) {
+/* By common memory, where there is some: messages that nobody waits for would still have to be carried. */
+static parley_status tell_first(pl_run *run, bool common, parley_error *error) {
     pl_engine *engine = run->engine;
-    unsigned first = pl_host_begin(run->team.workers, engine->ranks, rank);
-    parley_status status =
-        engine->type->take(engine, rank, CHANNEL_TRACE, &run->rank_traces[rank], sizeof *run->rank_traces, error);
-    if (status == PARLEY_OK)
-        status = engine->type->take(engine, rank, CHANNEL_TRACE, run->worker_traces + first,
-                                    hosted_by(run, rank) * sizeof *run->worker_traces, error);
+    uint64_t bytes = told_bytes(run->team.hosted);
+    memcpy(run->told, &run->rank_trace, sizeof run->rank_trace);
+    memcpy(run->told + sizeof run->rank_trace, run->trace, bytes - sizeof run->rank_trace);
+    if (common)
+        return pl_common_tell(engine, run->told, bytes, error);
+    return engine->rank ? engine->type->post(engine, 0, CHANNEL_TRACE, run->told, bytes, error) : PARLEY_OK;
+}
+
+static parley_status hear(pl_run *run, unsigned rank, bool common, parley_error *error) {
+    pl_engine *engine = run->engine;
+    uint64_t bytes = told_bytes(hosted_by(run, rank));
+    parley_status status = rank == engine->rank ? PARLEY_OK
+                           : common             ? pl_common_hear(engine, rank, run->told, bytes, error)
+                                    : engine->type->take(engine, rank, CHANNEL_TRACE, run->told, bytes, error);
+    if (status != PARLEY_OK)
+        return status;
+    memcpy(&run->rank_traces[rank], run->told, sizeof run->rank_trace);
+    memcpy(run->worker_traces + pl_host_begin(run->team.workers, engine->ranks, rank),
+           run->told + sizeof run->rank_trace, bytes - sizeof run->rank_trace);
     return status;
 }
 
 parley_status pl_traces_gather(pl_run *run, parley_error *error) {
     pl_engine *engine = run->engine;
-    uint64_t bytes = run->team.hosted * sizeof *run->trace;
+    bool common = pl_common_holds(engine, told_bytes(run->team.workers / engine->ranks + 1));
     if (!run->logs)
         return PARLEY_OK;
-    if (engine->rank > 0) {
-        parley_status status =
-            engine->type->post(engine, 0, CHANNEL_TRACE, &run->rank_trace, sizeof run->rank_trace, error);
-        return status == PARLEY_OK ? engine->type->post(engine, 0, CHANNEL_TRACE, run->trace, bytes, error) : status;
-    }
-    run->rank_traces[0] = run->rank_trace;
-    memcpy(run->worker_traces, run->trace, bytes);
-    parley_status status = PARLEY_OK;
-    for (unsigned r = 1; r < engine->ranks && status == PARLEY_OK; r++)
-        status = take_traces(run, r, error);
+    parley_status status = tell_first(run, common, error);
+    for (unsigned r = 0; r < engine->ranks && engine->rank == 0 && status == PARLEY_OK; r++)
+        status = hear(run, r, common, error);
     return status;
 }
 
@@ -69,6 +81,7 @@ static void tell_of_worker(const pl_run *run, unsigned k, double *told) {
     told[SHRINK] = run->share[k] * (update->shrink - 1.0);
     told[RESIDUAL] = run->method.local->estimates ? update->scalars[PL_SUM_RESIDUAL] : 0.0;
     told[SENT] = (double)run->trace[k].sent;
+    memcpy(told + SCALARS, update->scalars, sizeof update->scalars);
 }
 
 parley_status pl_traces_meet(pl_run *run, double slowest, parley_error *error) {
@@ -85,7 +98,8 @@ parley_status pl_traces_meet(pl_run *run, double slowest, parley_error *error) {
     parley_status status = pl_team_sum(&run->team, run->phases, count, sums, error);
     if (status != PARLEY_OK)
         return status;
-    run->met = (pl_meeting){slowest, sums[PASSES], 1.0 + sums[SHRINK], sums[RESIDUAL]};
+    run->met = (pl_meeting){slowest, sums[PASSES], 1.0 + sums[SHRINK], sums[RESIDUAL], {0}};
+    memcpy(run->met.scalars, sums + SCALARS, sizeof run->met.scalars);
     for (unsigned r = 0; r < run->engine->ranks; r++)
         run->met.slowest = fmax(run->met.slowest, sums[SLOWEST + r]);
     run->summary.bytes_sent += (uint64_t)sums[SENT];

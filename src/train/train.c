@@ -406,7 +406,8 @@ static parley_status start_log(pl_run *run, parley_error *error) {
         status = pl_log_open(run->settings->log, round, &run->log, &goes_on, error);
     if (goes_on || status != PARLEY_OK)
         return status;
-    return pl_log_start(run->log, run->settings, &run->summary, run->fingerprint, pl_cores(), run->engine->host, error);
+    return pl_log_start(run->log, run->settings, &run->summary, run->fingerprint, pl_pool_cores(run->engine->pool),
+                        run->engine->host, error);
 }
 
 static void finish_summary(pl_run *run) {
@@ -500,8 +501,8 @@ parley_status pl_run_renew(pl_run *run, double lambda, parley_error *error) {
         status = combine->open(&run->setup, &run->combine, error);
     if (status == PARLEY_OK && !(local->certifies && local->certifies(run->local)))
         status = pl_evaluate(run, error);
-    if (status == PARLEY_OK && pl_log_start(run->log, run->settings, &run->summary, run->fingerprint, pl_cores(),
-                                            run->engine->host, &lost) != PARLEY_OK)
+    if (status == PARLEY_OK && pl_log_start(run->log, run->settings, &run->summary, run->fingerprint,
+                                            pl_pool_cores(run->engine->pool), run->engine->host, &lost) != PARLEY_OK)
         pl_give_up_log(run, &lost);
     return status;
 }

@@ -3,7 +3,7 @@
 
 Every preset whose exchange is repeatable is trained in one process and on R ranks: R = 1, 2, 3, 4, K = 4, 7, 12 workers,
 from one file and from four. Here each preset meets some of these, so that every R, K, library and split is met by
-several; `all` takes the whole product. Then what is read otherwise than as plain LIBSVM text, what is around the fit, and
+several; `all` takes the whole product. Every other run exchanges by messages, the rest by memory that ranks share. Then what is read otherwise than as plain LIBSVM text, what is around the fit, and
 what ranks say when something is wrong."""
 import itertools
 import os
@@ -14,7 +14,7 @@ import tempfile
 
 PARLEY = os.path.abspath(sys.argv[1])
 ALL = "all" in sys.argv[2:]
-RANKS, WORKERS, SPLITS = (1, 2, 3, 4), (4, 7, 12), ("one", "four")
+RANKS, WORKERS, SPLITS, WAYS = (1, 2, 3, 4), (4, 7, 12), ("one", "four"), ("memory", "messages")
 STARTERS = {
     "mpich": ["mpiexec.mpich"],
     "openmpi": ["mpiexec.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"],
@@ -120,10 +120,11 @@ def test_presets():
             parley("train", "all.svm", *words, "--model", "one.model")
             for ranks, _, split, library in (cell for cell in chosen if cell[1] == workers):
                 data = ["all.svm"] if split == "one" else ["part-*.svm"]
-                found = run(["train"] + data + words + ["--model", "many.model"], ranks, library)
+                way = WAYS[passed % 2]
+                found = run(["train"] + data + words + ["--between-ranks", way, "--model", "many.model"], ranks, library)
                 check(
                     found.returncode in (0, 3) and read("one.model") == read("many.model"),
-                    f"{preset}, {workers} workers, {split} file(s), {ranks} ranks of {library}",
+                    f"{preset}, {workers} workers, {split} file(s), {ranks} ranks of {library}, by {way}",
                     found,
                 )
     check(met == [set(RANKS), set(WORKERS), set(SPLITS), set(LIBRARIES)], f"every R, K, split and library: {met}")

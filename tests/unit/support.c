@@ -188,6 +188,8 @@ static void *play_rank(void *argument) {
     return NULL;
 }
 
+bool ranks_share_memory;
+
 void run_ranks(unsigned ranks, unsigned threads, double deadline, rank_body body, void *context, parley_status *status,
                parley_error *error) {
     pl_engine *engines[MOST_RANKS];
@@ -196,6 +198,8 @@ void run_ranks(unsigned ranks, unsigned threads, double deadline, rank_body body
     parley_error failure = {0};
     assert_true(ranks <= MOST_RANKS);
     assert_done(pl_threads_open(engines, ranks, threads, deadline, &failure), &failure);
+    if (ranks_share_memory && ranks > 1)
+        assert_done(pl_threads_share(engines, &failure), &failure);
     for (unsigned r = 0; r < ranks; r++) {
         error[r] = (parley_error){0};
         calls[r] = (rank_call){engines[r], body, context, PARLEY_OK, &error[r]};

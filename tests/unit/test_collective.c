@@ -23,10 +23,17 @@ static double leaves[MOST_WORKERS][WIDTH * SIZE];
 
 static int fill_leaves(void **state) {
     (void)state;
+    ranks_share_memory = false;
     pl_stream stream = pl_stream_make(31, 0, 0);
     for (unsigned k = 0; k < MOST_WORKERS; k++)
         for (unsigned i = 0; i < WIDTH * SIZE; i++)
             leaves[k][i] = pl_random_normal(&stream) * pow(10.0, 8.0 * pl_random_unit(&stream));
+    return 0;
+}
+
+static int share_memory(void **state) {
+    (void)state;
+    ranks_share_memory = true;
     return 0;
 }
 
@@ -347,5 +354,6 @@ int main(void) {
         cmocka_unit_test(a_message_of_the_wrong_size_is_told),
         cmocka_unit_test(failed_allocations_of_engines_are_told),
     };
-    return cmocka_run_group_tests_name("collective", tests, fill_leaves, NULL);
+    int failed = cmocka_run_group_tests_name("collective, by messages", tests, fill_leaves, NULL);
+    return failed + cmocka_run_group_tests_name("collective, by common memory", tests, share_memory, NULL);
 }

@@ -1,0 +1,47 @@
+/* common.h: memory that all ranks see, where they are on one host: what would be sent is laid out there, and whoever
+ * needs it reads it there.
+ *
+ * Each rank has a board to lay things out on, in two copies that take turns: what is laid out before one meeting is
+ * read after it, and may be written over after the next. So an exchange takes one meeting for each time that the
+ * boards are filled. */
+#ifndef PL_COMMON_H
+#define PL_COMMON_H
+
+#include "engine/collective.h"
+
+#define PL_COMMON_RANKS 64 /* more of them send messages */
+
+/* One rank's view of it. */
+struct pl_common {
+    struct hall *hall; /* what is shared */
+    unsigned rank, ranks;
+    uint32_t meetings; /* that this rank has come to */
+};
+
+/* Bytes that the memory for so many ranks takes; they are to be 0 in the beginning. */
+uint64_t pl_common_bytes(unsigned ranks);
+pl_common pl_common_of(void *memory, unsigned rank, unsigned ranks);
+
+/* Gives ranks that are processes of one host such memory, where the machine lets them: engine->common. */
+parley_status pl_common_open(pl_engine *engine, parley_error *error);
+void pl_common_close(pl_common *common); /* NULL is welcome */
+
+/* A meeting, for engines to make their `meet` of: this rank has come; have all? */
+void pl_common_come(pl_common *common);
+bool pl_common_met(const pl_common *common);
+/* Sleeps until all have come, for at most so many seconds. */
+void pl_common_doze(const pl_common *common, double seconds);
+/* The first rank that has not come; any, if all have. */
+unsigned pl_common_missing(const pl_common *common);
+
+/* Few bytes of each rank to all: what this one has to say, after which it hears the others. */
+bool pl_common_holds(const pl_engine *engine, uint64_t bytes);
+parley_status pl_common_tell(pl_engine *engine, const void *data, uint64_t bytes, parley_error *error);
+parley_status pl_common_hear(pl_engine *engine, unsigned from, void *data, uint64_t bytes, parley_error *error);
+
+/* The collectives of that name (collective.h). */
+parley_status pl_common_reduce(pl_engine *engine, unsigned workers, const pl_addend *nodes, uint64_t size,
+                               uint64_t width, const uint64_t *bounds, double *sum, parley_error *error);
+parley_status pl_common_gather(pl_engine *engine, double *table, const uint64_t *bounds, parley_error *error);
+
+#endif
