@@ -77,7 +77,9 @@ class Network:
         model = self.folder / "network.safetensors"
         before = self.sent()
         launch = ["launch", "--hosts", self.hosts, "--shell", self.shell, "--address", "10.77.0.1", "--"]
+        # The hosts are one machine, whose memory the ranks would share.
         train = ["train", data, "--workers", HOSTS, "--lanes", 1, "--threads", 1, "--model", model, "--log", log]
+        train += ["--between-ranks", "messages"]
         run = subprocess.run(
             [str(w) for w in ["ip", "netns", "exec", host(0), self.parley, *launch, *train, *flags, "--json", "--quiet"]],
             capture_output=True,
