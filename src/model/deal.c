@@ -179,20 +179,29 @@ static void store_entries(void *context, uint64_t row, uint64_t count, const cha
         memcpy((float *)to->spans[VALUE].data + begin, from + entries * sizeof(uint32_t), entries * sizeof(float));
 }
 
+/* Gives back an array up to an item: the pages of text that was read, or those of a cache. */
+static void drop(const parley_data *data, unsigned span, const void *array, uint64_t begin, uint64_t end,
+                 uint64_t size) {
+    if (data->container && array)
+        pl_pages_drop((const char *)array + begin * size, (const char *)array + end * size);
+    pl_span_drop(&data->spans[span], end * size);
+}
+
 /* Entries that have left are not needed any more. */
 static void drop_entries(void *context, uint64_t row) {
     const rows_moving *rows = context;
-    const parley_data *from = rows->from;
-    uint64_t begin = from->x.start[0], end = from->x.start[row < from->x.rows ? row : from->x.rows];
+    const pl_matrix *x = &rows->from->x;
+    uint64_t begin = x->start[0], end = x->start[row < x->rows ? row : x->rows];
     if (!rows->consume)
         return;
-    if (from->container) {
-        pl_pages_drop(from->x.index + begin, from->x.index + end);
-        if (from->x.value)
-            pl_pages_drop(from->x.value + begin, from->x.value + end);
-    }
-    pl_span_drop(&from->spans[INDEX], end * sizeof(uint32_t));
-    pl_span_drop(&from->spans[VALUE], end * sizeof(float));
+    drop(rows->from, INDEX, x->index, begin, end, sizeof *x->index);
+    drop(rows->from, VALUE, x->value, begin, end, sizeof *x->value);
+}
+
+static void drop_heads(const parley_data *data) {
+    drop(data, START, data->x.start, 0, data->x.rows, sizeof *data->x.start);
+    drop(data, LABEL, data->label, 0, data->x.rows, sizeof *data->label);
+    drop(data, WEIGHT, NULL, 0, data->x.rows, sizeof *data->weight); /* a cache's may be somebody else's */
 }
 
 static parley_status make_heads(parley_data *data, bool weighted, parley_error *error) {
@@ -356,6 +365,8 @@ parley_status pl_deal_rows(pl_engine *engine, const parley_data *data, unsigned 
         status = make_data(data, dealing.rows, &rows.to, error);
     if (status == PARLEY_OK)
         status = move_rows(engine, &rows, dealing.fragments, dealing.count, error);
+    if (status == PARLEY_OK)
+        drop_heads(data);
     if (status == PARLEY_OK)
         status = keep_deal(rows.to, engine, dealing.parts, data->spread, workers, lanes, error);
     if (status == PARLEY_OK)
