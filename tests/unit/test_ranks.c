@@ -3,6 +3,7 @@
 #include "model/ranks.h"
 #include "support.h"
 /* after support.h, which declares what cmocka needs */
+#include "base/random.h"
 #include "data/file.h"
 #include "data/format.h"
 #include "data_helpers.h"
@@ -360,6 +361,39 @@ static void ranks_say_what_one_process_says(void **state) {
     assert_ranks_refuse("many.csv", (pl_reading){.refuse_missing = true});
 }
 
+/* Whatever one process makes of the files, rows or a sentence, ranks do too. */
+static void assert_ranks_agree(const char *names, pl_reading reading) {
+    task one = {.names = names, .reading = reading};
+    run_ranks(1, 2, DEADLINE, body, &one, one.status, one.error);
+    free_all(&one, 1);
+    if (one.status[0] == PARLEY_OK)
+        assert_ranks_read(names, reading, false);
+    else
+        assert_ranks_refuse(names, reading);
+}
+
+/* Rows of CSV in which some bytes are others. */
+static void damaged_csv_is_the_same_to_all(void **state) {
+    (void)state;
+    static const char *const rows[] = {"yes,1,red,\"at\"\n", "no,2,\"a\nb\",c\n", "no,,\"\"\"x,\",y\n", "\n",
+                                       " yes , 3,?,\"\"\n"};
+    static const char odd[] = "\"\"\"\"\n,, 7x";
+    pl_stream stream = pl_stream_make(4, 0, 0);
+    for (unsigned n = 0; n < 60; n++) {
+        char text[2][2000];
+        for (unsigned f = 0; f < 2; f++) {
+            size_t bytes = (size_t)snprintf(text[f], sizeof text[f], "y,n,\"t\nu\",w\n");
+            for (uint64_t r = pl_random_below(&stream, 40); r > 0; r--)
+                bytes += (size_t)snprintf(text[f] + bytes, sizeof text[f] - bytes, "%s",
+                                          rows[pl_random_below(&stream, COUNT(rows))]);
+            for (uint64_t k = pl_random_below(&stream, 3); k > 0 && n % 4; k--)
+                text[f][pl_random_below(&stream, bytes)] = odd[pl_random_below(&stream, sizeof odd - 1)];
+            write_bytes(in_folder(f ? "b.csv" : "a.csv"), text[f], bytes);
+        }
+        assert_ranks_agree(n % 2 ? "a.csv" : "a.csv b.csv", (pl_reading){.format = &pl_format_csv});
+    }
+}
+
 static void a_file_that_one_rank_misses_is_named_with_the_rank(void **state) {
     (void)state;
     task many = {.names = "all.svm ones.svm", .odd_names = "all.svm gone.svm", .odd = 2};
@@ -433,6 +467,7 @@ int main(void) {
         cmocka_unit_test(columns_of_a_model_are_found_on_every_rank),
         cmocka_unit_test(caches_are_shared_out_by_rows),
         cmocka_unit_test(ranks_say_what_one_process_says),
+        cmocka_unit_test(damaged_csv_is_the_same_to_all),
         cmocka_unit_test(a_file_that_one_rank_misses_is_named_with_the_rank),
         cmocka_unit_test(weights_go_to_the_rows_of_their_rank),
         cmocka_unit_test(lost_memory_ends_all_ranks),
