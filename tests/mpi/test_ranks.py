@@ -193,6 +193,40 @@ def test_checkpoints():
             check(good, f"{penalty} from {first} to {second} ranks", before, after)
 
 
+WATCH = """import os, resource, subprocess, sys
+code = subprocess.call(sys.argv[1:], close_fds=False)
+rank = os.environ.get("PMI_RANK", os.environ.get("OMPI_COMM_WORLD_RANK"))
+with open("peak-" + rank, "w") as file:
+    file.write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024))
+sys.exit(code)
+"""
+
+
+def peaks(words, ranks, library):
+    """Bytes that each rank had at most."""
+    start = STARTERS[library] + ["-n", str(ranks), sys.executable, "-c", WATCH, PARLEY]
+    result = subprocess.run(start + words, capture_output=True, timeout=120, check=False)
+    good = result.returncode in (0, 3)
+    check(good, f"{words} on {ranks} ranks of {library}", result)
+    return [int(read(f"peak-{r}")) if good else 0 for r in range(ranks)]
+
+
+def test_memory():
+    """Whatever it reads and whichever way it works, a rank holds at most twice its share of the data."""
+    ranks, library = 2, LIBRARIES[0]
+    words = ["--rows", "150000", "--columns", "30000", "--nonzeros", "100", "--quiet"]
+    parley("generate", "text", "large.parley", *words)
+    parley("convert", "large.parley", "large.svm", "--quiet")
+    parley("generate", "dense", "large.csv", "--rows", "50000", "--columns", "300", "--quiet")
+    share = os.path.getsize("large.parley") / ranks
+    for way, names in ([], ("large.parley", "large.csv")), (["--l1-ratio", "1"], ("large.parley", "large.svm")):
+        rest = ["--preset", "cocoa+", "--loss", "squared", "--rounds", "2", "--gap", "0", "--quiet", "--model", "x"] + way
+        tiny = peaks(["train", "all.svm"] + rest, ranks, library)
+        for name in names:
+            times = [(b - a) / share for a, b in zip(tiny, peaks(["train", name] + rest, ranks, library))]
+            check(all(0.5 < t < 2 for t in times), f"memory for {name} {way}: {times} times the share")
+
+
 WRONG = [["bad.svm"], ["part-0.svm", "bad.svm"], ["missing.svm"], ["none-*"], ["all.svm", "all.csv"],
          ["bad.csv"], ["open.csv"], ["shop-1.csv", "few.csv"], ["shop-0.csv", "--label-column", "price"],
          ["all.svm", "--weights", "part-0.svm"], ["all.svm", "--loss", "poisson"]]
@@ -220,6 +254,7 @@ def main():
         test_fingerprint()
         test_checkpoints()
         test_sentences()
+        test_memory()
         os.chdir("/")
     missing = [name for name in STARTERS if name not in LIBRARIES]
     print(f"{passed} passed, {failed} failed" + (f"; {', '.join(missing)} skipped: not installed" if missing else ""))
