@@ -135,6 +135,10 @@ parley_status pl_input_look(const pl_input *input, const pl_reading *reading, pl
 /* Inputs of two forms cannot be read together. */
 parley_status pl_inputs_fail(const pl_input *first, const pl_format *format, const pl_input *other,
                              const pl_format *of_other, parley_error *error);
+/* Looks at all files before any is read, since they must be of one form: that of `all`, which is empty if they are, and
+ * mapped if each that is not is (`mapped`, by input; may be NULL). `*first` is not empty. */
+parley_status pl_inputs_look(const pl_inputs *inputs, const pl_reading *reading, bool *mapped, pl_look *all,
+                             unsigned *first, parley_error *error);
 parley_status pl_inputs_open(pl_inputs *inputs, const char *const *words, unsigned count, parley_error *error);
 void pl_inputs_close(pl_inputs *inputs);
 /* Reads all inputs whole: of one format, or all of them caches. */

@@ -77,6 +77,30 @@ parley_status pl_input_look(const pl_input *input, const pl_reading *reading, pl
     return status;
 }
 
+parley_status pl_inputs_look(const pl_inputs *inputs, const pl_reading *reading, bool *mapped, pl_look *all,
+                             unsigned *first, parley_error *error) {
+    *all = (pl_look){.mapped = true, .empty = true};
+    *first = inputs->count;
+    for (unsigned i = 0; i < inputs->count; i++) {
+        const pl_input *input = &inputs->list[i];
+        pl_look look;
+        if (!input->regular)
+            continue; /* it can be read but once */
+        parley_status status = pl_input_look(input, reading, &look, error);
+        if (status != PARLEY_OK)
+            return status;
+        if (mapped)
+            mapped[i] = look.mapped;
+        if (look.empty)
+            continue;
+        if (!all->empty && look.format != all->format)
+            return pl_inputs_fail(&inputs->list[*first], all->format, input, look.format, error);
+        *first = all->empty ? i : *first;
+        *all = (pl_look){.cache = look.cache, .mapped = all->mapped && look.mapped, .format = look.format};
+    }
+    return PARLEY_OK;
+}
+
 static parley_status make_title(pl_inputs *inputs, parley_error *error) {
     const char *first = strcmp(inputs->list->path, "-") == 0 ? "standard input" : inputs->list->path;
     size_t bytes = strlen(first) + 32;
@@ -227,10 +251,14 @@ static parley_status read_caches(const pl_inputs *inputs, const pl_reading *read
 parley_status pl_data_read_all(const pl_inputs *inputs, const pl_reading *reading, pl_pool *pool, parley_data **out,
                                parley_error *error) {
     pl_waves waves;
+    pl_look all;
+    unsigned first;
     *out = NULL;
     if (inputs->count == 1)
         return pl_data_read_as(inputs->list->path, reading, pool, out, error);
-    parley_status status = pl_waves_open_all(inputs->list, inputs->count, reading, pool, 0, &waves, error);
+    parley_status status = pl_inputs_look(inputs, reading, NULL, &all, &first, error);
+    if (status == PARLEY_OK)
+        status = pl_waves_open_all(inputs->list, inputs->count, reading, pool, 0, &waves, error);
     if (status != PARLEY_OK)
         return status;
     waves.title = inputs->title;

@@ -76,33 +76,19 @@ static bool can_be_cut(const pl_format *format, const pl_reading *reading, const
 /* Rank 0 looks at every input. */
 static parley_status look(const pl_inputs *inputs, const pl_reading *reading, bool *mapped, plan *plan,
                           parley_error *error) {
-    const pl_format *format = NULL;
-    unsigned first = inputs->count;
-    bool plain = true;
+    pl_look all;
+    unsigned first;
+    bool regular = true;
     plan->inputs = inputs->count;
-    for (unsigned i = 0; i < inputs->count; i++)
-        plan->bytes += inputs->list[i].bytes;
     for (unsigned i = 0; i < inputs->count; i++) {
-        const pl_input *input = &inputs->list[i];
-        pl_look look;
-        if (!input->regular)
-            return PARLEY_OK; /* what is read once is read by one */
-        parley_status status = pl_input_look(input, reading, &look, error);
-        if (status != PARLEY_OK)
-            return status;
-        mapped[i] = look.mapped;
-        if (look.empty)
-            continue;
-        if (first < i && look.format != format)
-            return pl_inputs_fail(&inputs->list[first], format, input, look.format, error);
-        first = first < i ? first : i;
-        plain &= look.mapped;
-        format = look.format;
+        plan->bytes += inputs->list[i].bytes;
+        regular &= inputs->list[i].regular;
     }
-    if (first == inputs->count)
-        return PARLEY_OK;
-    plan->way = !format ? BY_ROWS : can_be_cut(format, reading, inputs, plain, first) ? BY_TEXT : BY_ITSELF;
-    while (format && pl_formats[plan->format] != format)
+    parley_status status = pl_inputs_look(inputs, reading, mapped, &all, &first, error);
+    if (status != PARLEY_OK || all.empty || !regular)
+        return status; /* what is read once is read by one */
+    plan->way = all.cache ? BY_ROWS : can_be_cut(all.format, reading, inputs, all.mapped, first) ? BY_TEXT : BY_ITSELF;
+    while (all.format && pl_formats[plan->format] != all.format)
         plan->format++;
     return PARLEY_OK;
 }
