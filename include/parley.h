@@ -95,12 +95,68 @@ PARLEY_API parley_status parley_settings_set(parley_settings *settings, const ch
                                              parley_error *error);
 PARLEY_API void parley_settings_free(parley_settings *settings);
 
+/* A row of the settings table. */
+typedef struct parley_setting {
+    const char *name;
+    const char *kind;    /* flag, whole, real, word or choice */
+    const char *initial; /* the value that it has until it is set */
+    const char *choices; /* of a choice: "free|penalised|none"; else NULL */
+    const char *list;    /* of a word: the kind of parley_list_at that names its values; NULL: none does */
+    const char *group;   /* the heading that it stands under */
+    const char *help;
+    double min, max;               /* of whole and real ones */
+    int may_be_auto;               /* "auto" is a value */
+    int trains, paths, cvs, reads; /* is it for training once, for a path, for cross-validation, for reading? */
+} parley_setting;
+/* Row `number` of the table, from 0 on; 0: there are no more. Strings are static. */
+PARLEY_API int parley_setting_at(unsigned number, parley_setting *out);
+/* A member of losses, presets, solvers, combines, exchanges, engines or formats, by its number: its name, or NULL from
+ * the last on and where there is no such kind. `help` may be NULL. */
+PARLEY_API const char *parley_list_at(const char *kind, unsigned number, const char **help);
+
 /* Data: LIBSVM text, CSV, VW text or IDX (plain, .gz, .zst, "-" for standard input), or a cache that parley wrote, told
  * apart by content. `threads` 0: all cores. */
 PARLEY_API parley_status parley_data_read(const char *path, unsigned threads, parley_data **out, parley_error *error);
 /* The same as the settings of the group Reading say, such as `format` and `label_column`; `threads` is one of them. */
 PARLEY_API parley_status parley_data_read_with(const char *path, const parley_settings *settings, parley_data **out,
                                                parley_error *error);
+
+/* Types of elements of the caller's arrays. */
+typedef enum parley_type { PARLEY_FLOAT32, PARLEY_FLOAT64, PARLEY_INT32, PARLEY_INT64 } parley_type;
+
+/* Data in the caller's arrays: compressed sparse rows. Row i holds entries start[i] .. start[i + 1], and start[0] is 0.
+ * What has the form of the core is not copied: float32 values and int32 indices that rise in each row, int64 offsets,
+ * labels and weights. Such arrays must stay as they are until parley_data_free. Others are converted once, on `threads`
+ * threads (0: all cores). Rows whose indices do not rise are sorted in a copy, and entries of one column added up.
+ * `value` NULL: all ones. `label` NULL: there are none, which is enough for parley_decide. `weight` NULL: all 1. An
+ * index that is negative or not below `columns`, a value, label or weight that is not finite (as a float32), a negative
+ * weight, offsets that fall: PARLEY_BAD_INPUT, and the sentence names the row. Rows and columns count from 0. */
+PARLEY_API parley_status parley_data_from_csr(uint64_t rows, uint64_t columns, const void *start,
+                                              parley_type start_type, const void *index, parley_type index_type,
+                                              const void *value, parley_type value_type, const double *label,
+                                              const double *weight, unsigned threads, parley_data **out,
+                                              parley_error *error);
+/* Likewise a dense table: element (i, j) is value[i * row_stride + j * column_stride]; strides count elements. Zeros
+ * are left out. Values of a row-major float32 table without zeros are not copied, labels and weights never are. */
+PARLEY_API parley_status parley_data_from_dense(uint64_t rows, uint64_t columns, const void *value, parley_type type,
+                                                int64_t row_stride, int64_t column_stride, const double *label,
+                                                const double *weight, unsigned threads, parley_data **out,
+                                                parley_error *error);
+
+/* What data hold: rows + 1 offsets, column ids and values of the entries, labels and weights of the rows. All stay
+ * valid until parley_data_free. */
+typedef struct parley_arrays {
+    const uint64_t *start;
+    const uint32_t *index;
+    const float *value;   /* NULL: every entry is 1 */
+    const double *label;  /* NULL: there are none */
+    const double *weight; /* NULL: all 1 */
+} parley_arrays;
+PARLEY_API void parley_data_arrays(const parley_data *data, parley_arrays *out);
+/* The name of a column, and the word that label 0, 1, ... stands for, with their lengths in bytes; length 0: there is
+ * none. Not terminated by 0. */
+PARLEY_API const char *parley_data_column_name(const parley_data *data, uint64_t column, uint64_t *bytes);
+PARLEY_API const char *parley_data_class_name(const parley_data *data, uint64_t label, uint64_t *bytes);
 PARLEY_API void parley_data_shape(const parley_data *data, uint64_t *rows, uint64_t *columns, uint64_t *nonzeros);
 PARLEY_API void parley_data_free(parley_data *data);
 

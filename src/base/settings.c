@@ -434,3 +434,28 @@ parley_status parley_settings_set(parley_settings *settings, const char *name, c
 }
 
 void parley_settings_free(parley_settings *settings) { pl_free(settings); }
+
+int parley_setting_at(unsigned number, parley_setting *out) {
+    static const char *const kinds[] = {"flag", "whole", "real", "word", "choice"};
+    *out = (parley_setting){0};
+    if (number >= pl_settings_count)
+        return 0;
+    const pl_setting *row = &pl_settings[number], *head = row;
+    while (!head->heading)
+        head--; /* the first row has one */
+    *out = (parley_setting){.name = row->name,
+                            .kind = kinds[row->kind],
+                            .initial = row->initial,
+                            .choices = row->choices,
+                            .list = row->list,
+                            .group = head->heading,
+                            .help = row->help,
+                            .min = row->min,
+                            .max = row->max,
+                            .may_be_auto = row->may_be_auto,
+                            .trains = (row->commands & (PL_FOR_TRAIN | PL_FOR_ONE)) != 0,
+                            .paths = (row->commands & (PL_FOR_TRAIN | PL_FOR_PATH)) != 0,
+                            .cvs = (row->commands & (PL_FOR_TRAIN | PL_FOR_CV)) != 0,
+                            .reads = strcmp(head->heading, "Reading") == 0 && (row->commands & FOR_READING) != 0};
+    return 1;
+}

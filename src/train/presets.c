@@ -213,3 +213,11 @@ unsigned pl_list(const char *kind, pl_entry *entries) {
             entries[i] = (pl_entry){pl_formats[i]->name, pl_formats[i]->help};
     return i;
 }
+
+const char *parley_list_at(const char *kind, unsigned number, const char **help) {
+    pl_entry entries[PL_ENTRIES];
+    bool is_one = number < pl_list(kind, entries);
+    if (help)
+        *help = is_one ? entries[number].help : NULL;
+    return is_one ? entries[number].name : NULL;
+}
