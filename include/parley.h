@@ -166,11 +166,35 @@ PARLEY_API parley_status parley_train(const parley_data *data, const parley_sett
                                       parley_callback callback, void *user, parley_model **out, parley_summary *summary,
                                       parley_error *error);
 
+/* parley_train begun at a model, of any lambda: of the same columns, outputs and labels. `start` NULL: as the setting
+ * `start` says. */
+PARLEY_API parley_status parley_train_from(const parley_data *data, const parley_settings *settings,
+                                           const parley_model *start, parley_callback callback, void *user,
+                                           parley_model **out, parley_summary *summary, parley_error *error);
+
 /* Learns from a file or standard input ("-") as it passes, without keeping it: preset online. `objective`, `dual` and
  * `gap` of the summary are NaN, `progressive_loss` is not. */
 PARLEY_API parley_status parley_train_stream(const char *path, const parley_settings *settings,
                                              parley_callback callback, void *user, parley_model **out,
                                              parley_summary *summary, parley_error *error);
+
+/* Learning batch by batch, as preset online does: settings are those of that preset, and it need not be named. Rates,
+ * the penalty's clock and the labels go on from batch to batch. */
+typedef struct parley_learner parley_learner;
+/* `labels`: the two labels of a loss of two classes, rising; NULL: -1 or 0, and 1, as the batches have them. */
+PARLEY_API parley_status parley_learner_new(const parley_settings *settings, const double *labels, parley_learner **out,
+                                            parley_error *error);
+/* One pass over the rows in their order. All batches have as many columns as the first; when it fails, nothing of the
+ * batch was learnt. */
+PARLEY_API parley_status parley_learner_learn(parley_learner *learner, const parley_data *batch, parley_error *error);
+/* The model so far; there is none before the first batch. Learning may go on. */
+PARLEY_API parley_status parley_learner_model(const parley_learner *learner, parley_model **out, parley_error *error);
+/* All that it is, as bytes for parley_bytes_free, and back: settings are among them. */
+PARLEY_API parley_status parley_learner_to_bytes(const parley_learner *learner, void **bytes, uint64_t *count,
+                                                 parley_error *error);
+PARLEY_API parley_status parley_learner_from_bytes(const void *bytes, uint64_t count, parley_learner **out,
+                                                   parley_error *error);
+PARLEY_API void parley_learner_free(parley_learner *learner);
 
 /* One lambda of a path. */
 typedef struct parley_point {
@@ -217,6 +241,18 @@ PARLEY_API void parley_cv_free(parley_cv_result *cv);
 
 PARLEY_API parley_status parley_model_save(const parley_model *model, const char *path, parley_error *error);
 PARLEY_API parley_status parley_model_load(const char *path, parley_model **out, parley_error *error);
+/* The bytes that parley_model_save would write, for parley_bytes_free; and a model from such bytes. */
+PARLEY_API parley_status parley_model_to_bytes(const parley_model *model, void **bytes, uint64_t *count,
+                                               parley_error *error);
+PARLEY_API parley_status parley_model_from_bytes(const void *bytes, uint64_t count, parley_model **out,
+                                                 parley_error *error);
+PARLEY_API void parley_bytes_free(void *bytes);
+/* A model from coefficients (outputs x columns), intercepts (NULL: 0) and labels: of several outputs one each, rising;
+ * of one output and a loss of two classes the two; NULL for others. The width of a loss that has one is the default of
+ * its setting. */
+PARLEY_API parley_status parley_model_new(const char *loss, uint64_t outputs, uint64_t columns, const double *coef,
+                                          const double *intercept, const double *labels, parley_model **out,
+                                          parley_error *error);
 PARLEY_API void parley_model_shape(const parley_model *model, uint64_t *outputs, uint64_t *columns);
 PARLEY_API const double *parley_model_coef(const parley_model *model);      /* outputs x columns */
 PARLEY_API const double *parley_model_intercept(const parley_model *model); /* outputs */
@@ -226,6 +262,11 @@ PARLEY_API void parley_model_free(parley_model *model);
 
 /* The labels of several outputs, rising; NULL where there is one. */
 PARLEY_API const double *parley_model_labels(const parley_model *model);
+/* The two labels that a model of one output tells apart, a decision value above 0 being the second; 0: it does not. */
+PARLEY_API int parley_model_two_labels(const parley_model *model, double labels[2]);
+/* What the model says of itself, by number from 0 on: the key, and the text under it; NULL from the last on. The first
+ * is `loss`. `value` may be NULL. */
+PARLEY_API const char *parley_model_meta(const parley_model *model, unsigned number, const char **value);
 /* Writes one decision value x.w + b per row and output: those of a row side by side. */
 PARLEY_API parley_status parley_decide(const parley_model *model, const parley_data *data, double *decisions,
                                        parley_error *error);

@@ -368,6 +368,15 @@ parley_status parley_data_from_csr(uint64_t rows, uint64_t columns, const void *
     return status;
 }
 
+parley_status pl_data_teaches(const parley_data *data, parley_error *error) {
+    if (pl_all_rows(data) == 0)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: there are no rows to learn from", data->path);
+    if (!data->label)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: there are no labels to learn from; give one for each row",
+                       data->path);
+    return PARLEY_OK;
+}
+
 void parley_data_arrays(const parley_data *data, parley_arrays *out) {
     *out = (parley_arrays){data->x.start, data->x.index, data->x.value, data->label, data->weight};
 }

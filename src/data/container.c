@@ -32,6 +32,7 @@ struct pl_container {
     const unsigned char *bytes;
     uint64_t size, first; /* of the file; where its tensors begin */
     void *map;            /* NULL: bytes in memory */
+    void *moved;          /* a copy of those, where they did not lie as their widest type must */
     json_t *header;       /* holds the names and texts */
     pl_tensor *tensors;
     unsigned tensor_count;
@@ -223,6 +224,14 @@ static parley_status map(pl_container *container, parley_error *error) {
     return status;
 }
 
+static parley_status move(pl_container *container, parley_error *error) {
+    parley_status status = pl_take(&container->moved, container->size, 1, "a copy of the bytes", error);
+    if (status == PARLEY_OK && container->size > 0)
+        memcpy(container->moved, container->bytes, container->size);
+    container->bytes = container->moved;
+    return status;
+}
+
 /* Opens `path`, or `bytes` where they are given. */
 static parley_status open_container(const char *path, const void *bytes, uint64_t size, pl_container **out,
                                     parley_error *error) {
@@ -236,6 +245,8 @@ static parley_status open_container(const char *path, const void *bytes, uint64_
     container->size = size;
     if (!bytes)
         status = map(container, error);
+    else if ((uintptr_t)bytes % sizeof(uint64_t) != 0)
+        status = move(container, error);
     if (status == PARLEY_OK)
         status = interpret(container, error);
     if (status == PARLEY_OK)
@@ -284,6 +295,7 @@ void pl_container_close(pl_container *container) {
     json_decref(container->header);
     if (container->map)
         munmap(container->map, (size_t)container->size);
+    pl_free(container->moved);
     pl_free(container->tensors);
     pl_free(container->metas);
     pl_free(container);
@@ -318,37 +330,77 @@ static json_t *describe(const pl_tensor *tensors, unsigned count, const pl_pair 
     return header;
 }
 
-/* Length, JSON and the spaces that align what follows. */
-static parley_status write_header(pl_file *file, const char *text, parley_error *error) {
+/* Length, JSON and the spaces that align what follows. NULL: not UTF-8, or no memory. */
+static char *make_header(const pl_tensor *tensors, unsigned count, const pl_pair *metas, unsigned meta_count,
+                         uint64_t *bytes, parley_status *status) {
+    json_t *header = describe(tensors, count, metas, meta_count);
+    char *text = header ? json_dumps(header, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
+    json_decref(header);
+    *status = PARLEY_BAD_INPUT;
+    if (!text)
+        return NULL;
     uint64_t length = strlen(text), padded = length;
     while ((LENGTH_BYTES + padded) % ALIGNMENT != 0)
         padded++;
-    unsigned char prefix[LENGTH_BYTES];
-    for (int i = 0; i < LENGTH_BYTES; i++)
-        prefix[i] = (unsigned char)(padded >> 8 * i);
-    char spaces[ALIGNMENT];
-    memset(spaces, ' ', sizeof spaces);
-    parley_status status = pl_file_write(file, prefix, sizeof prefix, error);
-    if (status == PARLEY_OK)
-        status = pl_file_write(file, text, length, error);
-    return status == PARLEY_OK ? pl_file_write(file, spaces, padded - length, error) : status;
+    char *made = pl_alloc(LENGTH_BYTES + padded, 1);
+    *status = made ? PARLEY_OK : PARLEY_NO_MEMORY;
+    *bytes = LENGTH_BYTES + padded;
+    for (int i = 0; made && i < LENGTH_BYTES; i++)
+        made[i] = (char)(unsigned char)(padded >> 8 * i);
+    if (made) {
+        memcpy(made + LENGTH_BYTES, text, length);
+        memset(made + LENGTH_BYTES + length, ' ', padded - length);
+    }
+    free(text);
+    return made;
+}
+
+static parley_status fail_header(parley_status status, const char *path, parley_error *error) {
+    if (status == PARLEY_NO_MEMORY)
+        return pl_fail_memory(error, "a file's header", 0);
+    return pl_fail(error, PARLEY_BAD_INPUT, "%s: cannot write: names and metadata must be UTF-8", path);
 }
 
 parley_status pl_container_write(const char *path, const pl_tensor *tensors, unsigned count, const pl_pair *metas,
                                  unsigned meta_count, parley_error *error) {
-    json_t *header = describe(tensors, count, metas, meta_count);
-    char *text = header ? json_dumps(header, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
-    json_decref(header);
-    if (!text)
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s: cannot write: names and metadata must be UTF-8", path);
+    uint64_t bytes;
+    parley_status status;
+    char *header = make_header(tensors, count, metas, meta_count, &bytes, &status);
+    if (!header)
+        return fail_header(status, path, error);
     pl_file *file = NULL;
-    parley_status status = pl_file_open(path, PL_NOT_COMPRESSED, &file, error);
+    status = pl_file_open(path, PL_NOT_COMPRESSED, &file, error);
     if (status == PARLEY_OK)
-        status = write_header(file, text, error);
+        status = pl_file_write(file, header, bytes, error);
     for (unsigned i = 0; i < count && status == PARLEY_OK; i++)
         status = pl_file_write(file, tensors[i].data, tensor_bytes(&tensors[i]), error);
-    free(text);
+    pl_free(header);
     return pl_file_close(file, status, error);
+}
+
+parley_status pl_container_pack(const pl_tensor *tensors, unsigned count, const pl_pair *metas, unsigned meta_count,
+                                void **out, uint64_t *size, parley_error *error) {
+    uint64_t bytes;
+    parley_status status;
+    char *header = make_header(tensors, count, metas, meta_count, &bytes, &status);
+    *out = NULL;
+    *size = 0;
+    if (!header)
+        return fail_header(status, "memory", error);
+    uint64_t all = bytes;
+    for (unsigned i = 0; i < count; i++)
+        all += tensor_bytes(&tensors[i]);
+    char *packed = pl_realloc(header, all, 1);
+    if (!packed) {
+        pl_free(header);
+        return pl_fail_memory(error, "the bytes of a file", all);
+    }
+    for (unsigned i = 0; i < count; bytes += tensor_bytes(&tensors[i]), i++)
+        if (tensor_bytes(&tensors[i]) > 0)
+            memcpy(packed + bytes, tensors[i].data, tensor_bytes(&tensors[i]));
+    *out = packed;
+    *size = all;
+    return PARLEY_OK;
 }
 
 void pl_names_put_starts(const pl_names *names, const pl_names *classes, pl_tensor *tensors, unsigned *count) {

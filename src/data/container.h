@@ -39,6 +39,10 @@ void pl_container_close(pl_container *container);
 parley_status pl_container_write(const char *path, const pl_tensor *tensors, unsigned count, const pl_pair *metas,
                                  unsigned meta_count, parley_error *error);
 
+/* The same bytes in memory, for pl_free. */
+parley_status pl_container_pack(const pl_tensor *tensors, unsigned count, const pl_pair *metas, unsigned meta_count,
+                                void **out, uint64_t *size, parley_error *error);
+
 /* Names lie in a container as two tensors, `name_start` (U64, count + 1) and `name` (U8); those of classes as
  * `class_start` and `class`. Both are left out where there are no names. */
 void pl_names_put_starts(const pl_names *names, const pl_names *classes, pl_tensor *tensors, unsigned *count);

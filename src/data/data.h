@@ -160,6 +160,8 @@ parley_data pl_data_part(const parley_data *whole, uint64_t rows);
 /* A copy of the rows that are listed, in that order; the columns stay, and their names stay the whole's. */
 parley_status pl_data_subset(const parley_data *data, const uint64_t *rows, uint64_t count, parley_data **out,
                              parley_error *error);
+/* There must be rows, and labels, to learn from. */
+parley_status pl_data_teaches(const parley_data *data, parley_error *error);
 /* Bytes that the arrays of the data take, in memory or in a cache file. */
 uint64_t pl_data_bytes(const parley_data *data);
 

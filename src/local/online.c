@@ -13,8 +13,11 @@
 #include "local/adaptive.h"
 #include "math/sparse.h"
 #include "model/fold.h"
+#include "model/state.h"
 
 #define FIRST_RATE 0.5
+#define CELL_WORDS (sizeof(pl_cell) / sizeof(uint32_t))
+#define NUMBERS 19 /* that a learner is */
 
 struct pl_online {
     pl_online_state state;
@@ -30,6 +33,7 @@ struct pl_online {
     uint32_t step;      /* rows so far: what `last` is compared with */
     double rows, norms; /* of normalised rates, weighted */
     double least, most; /* of 0 and the targets seen */
+    bool told;          /* binary losses: the labels were, beforehand */
     float *rates;       /* of a row's entries */
     uint32_t *folded;   /* its columns, where they are folded */
     uint64_t room;      /* of both */
@@ -77,6 +81,13 @@ static parley_status target_of(pl_online *online, const parley_data *batch, uint
                        batch->path, (unsigned long long)state->rows + 1, label, online->loss->name);
     if (online->loss->labels == PL_LABELS_REAL)
         return PARLEY_OK;
+    if (online->told && (label == state->low || label == state->high)) {
+        *y = label == state->high ? 1.0 : -1.0;
+        return PARLEY_OK;
+    }
+    if (online->told)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: row %llu has the label %.17g, which is neither %.17g nor %.17g",
+                       batch->path, (unsigned long long)i, label, state->low, state->high);
     if (!binary_label(label))
         return pl_fail(error, PARLEY_BAD_INPUT,
                        "%s: row %llu has the label %g; a stream's labels must be -1 and +1, or 0 and 1; for more "
@@ -186,6 +197,29 @@ static void look_ahead(const pl_online *online, const pl_matrix *x, uint64_t i) 
         pl_prefetch(cells + (online->bits ? pl_fold(x->index[e], online->bits) : x->index[e]));
 }
 
+parley_status pl_online_admit(pl_online *online, const parley_data *batch, parley_error *error) {
+    double low = online->state.low, y;
+    const pl_loss *loss = online->loss;
+    uint64_t longest = 0;
+    parley_status status = PARLEY_OK;
+    if (!online->loss)
+        choose_loss(online, batch);
+    for (uint64_t i = 0; i < batch->x.rows && status == PARLEY_OK; i++) {
+        uint64_t count = batch->x.start[i + 1] - batch->x.start[i];
+        longest = count > longest ? count : longest;
+        status = target_of(online, batch, i, &y, error);
+    }
+    if (status == PARLEY_OK)
+        status = grow_row(online, longest, error);
+    if (status == PARLEY_OK)
+        status = grow_table(online, batch->x.columns, error);
+    if (status != PARLEY_OK) {
+        online->loss = loss;
+        online->state.low = low;
+    }
+    return status;
+}
+
 parley_status pl_online_learn(pl_online *online, const parley_data *batch, uint64_t begin, uint64_t end,
                               parley_error *error) {
     if (!online->loss)
@@ -210,23 +244,102 @@ parley_status pl_online_learn(pl_online *online, const parley_data *batch, uint6
 
 const pl_online_state *pl_online_look(const pl_online *online) { return &online->state; }
 
-parley_status pl_online_model(pl_online *online, parley_model **out, parley_error *error) {
+parley_status pl_online_model(const pl_online *online, parley_model **out, parley_error *error) {
     const pl_online_state *state = &online->state;
     parley_status status = pl_model_new(1, online->size, online->loss, out, error);
     if (status != PARLEY_OK)
         return status;
     double eta = eta_of(online);
     for (uint64_t j = 0; j < online->size; j++) {
-        pl_cell *cell = &cells_of(online)[j];
+        pl_cell cell = cells_of(online)[j];
         if (online->l1 > 0 || online->l2 > 0)
-            penalise(online, cell, eta);
-        (*out)->coef[j] = (double)cell->w;
+            penalise(online, &cell, eta);
+        (*out)->coef[j] = (double)cell.w;
     }
     (*out)->intercept[0] = (double)online->constant.w;
     (*out)->fold_bits = online->bits;
     (*out)->low = isnan(state->low) ? -1.0 : state->low;
-    (*out)->high = 1.0;
+    (*out)->high = state->high;
     return status;
+}
+
+void pl_online_tell(pl_online *online, double low, double high) {
+    online->told = true;
+    online->state.low = low;
+    online->state.high = high;
+}
+
+/* All that it is, but for its table and what the settings say. */
+static void list(pl_online *online, pl_value values[NUMBERS]) {
+    pl_online_state *state = &online->state;
+    const pl_value all[NUMBERS] = {
+        PL_VALUE(online->size),      PL_VALUE(state->rows),      PL_VALUE(state->nonzeros), PL_VALUE(state->columns),
+        PL_VALUE(state->features),   PL_VALUE(state->hash_bits), PL_VALUE(online->step),    PL_VALUE(online->bits),
+        PL_VALUE(online->told),      PL_VALUE(state->weight),    PL_VALUE(state->loss),     PL_VALUE(state->label),
+        PL_VALUE(state->prediction), PL_VALUE(state->low),       PL_VALUE(state->high),     PL_VALUE(online->rows),
+        PL_VALUE(online->norms),     PL_VALUE(online->least),    PL_VALUE(online->most),
+    };
+    memcpy(values, all, sizeof all);
+}
+
+parley_status pl_online_pack(const pl_online *online, const pl_pair *metas, unsigned meta_count, void **bytes,
+                             uint64_t *count, parley_error *error) {
+    pl_online copy = *online; /* the list is of what may be written to as well */
+    pl_value values[NUMBERS];
+    double numbers[NUMBERS];
+    list(&copy, values);
+    for (unsigned i = 0; i < NUMBERS; i++)
+        numbers[i] = pl_value_get(&values[i]);
+    uint32_t constant[CELL_WORDS];
+    memcpy(constant, &online->constant, sizeof constant);
+    pl_tensor tensors[] = {{"numbers", PL_F64, 1, {NUMBERS, 0}, numbers},
+                           {"constant", PL_U32, 1, {CELL_WORDS, 0}, constant},
+                           {"cells", PL_U32, 2, {online->size, CELL_WORDS}, online->table.data}};
+    return pl_container_pack(tensors, online->size > 0 ? 3 : 2, metas, meta_count, bytes, count, error);
+}
+
+static const void *words_of(const pl_container *container, const char *name, pl_dtype type, uint64_t count) {
+    const pl_tensor *tensor = pl_container_tensor(container, name);
+    bool fits =
+        tensor && tensor->type == type && tensor->shape[0] * (tensor->dims == 2 ? tensor->shape[1] : 1) == count;
+    return fits ? tensor->data : NULL;
+}
+
+static bool restore_numbers(pl_online *online, const pl_container *container) {
+    const double *numbers = words_of(container, "numbers", PL_F64, NUMBERS);
+    pl_value values[NUMBERS];
+    list(online, values);
+    for (unsigned i = 0; numbers && i < NUMBERS; i++) {
+        double most = values[i].kind == PL_OF_WHOLE ? 9007199254740992.0 : UINT32_MAX;
+        if (values[i].kind != PL_OF_REAL && !(numbers[i] >= 0 && numbers[i] <= most))
+            return false;
+        pl_value_set(&values[i], numbers[i]);
+    }
+    return numbers && online->size <= UINT32_MAX && online->bits < 32 &&
+           (online->bits == 0 || online->size == (uint64_t)1 << online->bits);
+}
+
+parley_status pl_online_unpack(pl_online *online, const pl_container *container, const char *learns,
+                               parley_error *error) {
+    const void *cells = NULL, *constant = words_of(container, "constant", PL_U32, CELL_WORDS);
+    bool good = restore_numbers(online, container) && constant;
+    uint64_t size = online->size;
+    if (good && size > 0)
+        cells = words_of(container, "cells", PL_U32, size * CELL_WORDS);
+    if (!online->loss && *learns)
+        online->loss = pl_loss_find(learns);
+    if (!good || (size > 0 && !cells) || (!online->loss && online->state.rows > 0))
+        return pl_fail(error, PARLEY_BAD_INPUT, "the bytes of a learner are not whole");
+    online->state.learns = online->loss;
+    online->size = 0;
+    parley_status status = grow_table(online, size, error);
+    if (status != PARLEY_OK)
+        return status;
+    online->size = size;
+    memcpy(&online->constant, constant, sizeof online->constant);
+    if (size > 0)
+        memcpy(online->table.data, cells, size * sizeof(pl_cell));
+    return PARLEY_OK;
 }
 
 void pl_online_close(pl_online *online) {
@@ -263,8 +376,22 @@ parley_status pl_online_open(const parley_settings *settings, pl_online **out, p
 
 /* Settings that stand for rounds, shards or certificates, which a stream has not. */
 static parley_status check(const parley_settings *settings, bool in_place, parley_error *error) {
-    static const char *const not_read[] = {"gap", "rounds", "evaluate_every", "workers",  "worker_per", "weights",
-                                           "log", "engine", "combine",        "exchange", "seed"};
+    static const char *const not_read[] = {"gap",
+                                           "rounds",
+                                           "evaluate_every",
+                                           "workers",
+                                           "worker_per",
+                                           "weights",
+                                           "log",
+                                           "engine",
+                                           "combine",
+                                           "exchange",
+                                           "seed",
+                                           "C",
+                                           "alpha",
+                                           "class_weights",
+                                           "validation",
+                                           "validation_fraction"};
     (void)in_place;
     for (unsigned i = 0; i < sizeof not_read / sizeof *not_read; i++)
         if (pl_setting_given(settings, not_read[i])) {

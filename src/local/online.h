@@ -18,11 +18,20 @@ typedef struct pl_online_state {
 } pl_online_state;
 
 parley_status pl_online_open(const parley_settings *settings, pl_online **out, parley_error *error);
+/* The labels of a loss of two classes, before there are rows. */
+void pl_online_tell(pl_online *online, double low, double high);
 /* Learns rows [begin, end) of a batch. */
 parley_status pl_online_learn(pl_online *online, const parley_data *batch, uint64_t begin, uint64_t end,
                               parley_error *error);
+/* Sees whether all rows of a batch can be learnt, so that learning them cannot fail. */
+parley_status pl_online_admit(pl_online *online, const parley_data *batch, parley_error *error);
 const pl_online_state *pl_online_look(const pl_online *online);
-parley_status pl_online_model(pl_online *online, parley_model **out, parley_error *error);
+parley_status pl_online_model(const pl_online *online, parley_model **out, parley_error *error);
+/* All that it is as bytes, with the caller's metadata, for pl_free; and into one that the same settings opened. */
+parley_status pl_online_pack(const pl_online *online, const pl_pair *metas, unsigned meta_count, void **bytes,
+                             uint64_t *count, parley_error *error);
+parley_status pl_online_unpack(pl_online *online, const pl_container *container, const char *learns,
+                               parley_error *error);
 void pl_online_close(pl_online *online);
 
 #endif

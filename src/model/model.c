@@ -423,26 +423,27 @@ void pl_model_label_text(const parley_model *model, char *text, size_t size) {
     snprintf(text, size, "%s %s", low, high);
 }
 
-parley_status parley_model_save(const parley_model *model, const char *path, parley_error *error) {
-    pl_pair pairs[PL_MODEL_METAS + 3];
-    char labels[72];
-    pl_model_label_text(model, labels, sizeof labels);
-    pairs[0] = (pl_pair){"format", FORMAT};
-    pairs[1] = (pl_pair){"loss", model->loss->name};
-    pairs[2] = (pl_pair){"labels", labels};
-    unsigned count = 3;
+void pl_model_file(const parley_model *model, pl_model_parts *parts) {
+    pl_model_label_text(model, parts->labels, sizeof parts->labels);
+    parts->pairs[0] = (pl_pair){"format", FORMAT};
+    parts->pairs[1] = (pl_pair){"loss", model->loss->name};
+    parts->pairs[2] = (pl_pair){"labels", parts->labels};
+    parts->pair_count = 3;
     for (unsigned i = 0; i < model->metas; i++)
         if (!pl_model_sets(model->meta[i].key))
-            pairs[count++] = model->meta[i];
-    pl_tensor tensors[7] = {
-        {"coef", PL_F64, 2, {model->outputs, model->columns}, model->coef},
-        {"intercept", PL_F64, 1, {model->outputs, 0}, model->intercept},
-        {"labels", PL_F64, 1, {model->outputs, 0}, model->labels},
-    };
-    unsigned tensor_count = model->outputs > 1 ? 3 : 2;
-    pl_names_put_starts(&model->names, &model->classes, tensors, &tensor_count);
-    pl_names_put_texts(&model->names, &model->classes, tensors, &tensor_count);
-    return pl_container_write(path, tensors, tensor_count, pairs, count, error);
+            parts->pairs[parts->pair_count++] = model->meta[i];
+    parts->tensors[0] = (pl_tensor){"coef", PL_F64, 2, {model->outputs, model->columns}, model->coef};
+    parts->tensors[1] = (pl_tensor){"intercept", PL_F64, 1, {model->outputs, 0}, model->intercept};
+    parts->tensors[2] = (pl_tensor){"labels", PL_F64, 1, {model->outputs, 0}, model->labels};
+    parts->tensor_count = model->outputs > 1 ? 3 : 2;
+    pl_names_put_starts(&model->names, &model->classes, parts->tensors, &parts->tensor_count);
+    pl_names_put_texts(&model->names, &model->classes, parts->tensors, &parts->tensor_count);
+}
+
+parley_status parley_model_save(const parley_model *model, const char *path, parley_error *error) {
+    pl_model_parts parts;
+    pl_model_file(model, &parts);
+    return pl_container_write(path, parts.tensors, parts.tensor_count, parts.pairs, parts.pair_count, error);
 }
 
 parley_status parley_model_load(const char *path, parley_model **out, parley_error *error) {

@@ -40,6 +40,15 @@ pl_name pl_model_column(const parley_model *model, uint64_t column, char *text, 
 parley_status pl_model_parse(const void *bytes, uint64_t size, const char *path, parley_model **out,
                              parley_error *error);
 
+/* What its file holds. */
+typedef struct pl_model_parts {
+    pl_tensor tensors[7];
+    pl_pair pairs[PL_MODEL_METAS + 3];
+    unsigned tensor_count, pair_count;
+    char labels[72];
+} pl_model_parts;
+void pl_model_file(const parley_model *model, pl_model_parts *parts);
+
 /* x.w + b for row i, of the first output and of each; columns beyond the model's count for nothing. */
 double pl_model_decide(const parley_model *model, const pl_matrix *x, uint64_t row);
 void pl_model_decide_row(const parley_model *model, const pl_matrix *x, uint64_t row, double *decisions);

@@ -182,7 +182,7 @@ void pl_state_array(pl_state *state, const char *name, void *array, pl_dtype typ
         move(state, kept, array, count * type_bytes[type]);
 }
 
-static double get(const pl_value *value) {
+double pl_value_get(const pl_value *value) {
     switch (value->kind) {
     case PL_OF_WHOLE: return (double)*(const uint64_t *)value->at;
     case PL_OF_UNSIGNED: return *(const unsigned *)value->at;
@@ -192,7 +192,7 @@ static double get(const pl_value *value) {
     }
 }
 
-static void set(const pl_value *value, double number) {
+void pl_value_set(const pl_value *value, double number) {
     switch (value->kind) {
     case PL_OF_WHOLE: *(uint64_t *)value->at = (uint64_t)number; break;
     case PL_OF_UNSIGNED: *(unsigned *)value->at = (unsigned)number; break;
@@ -206,9 +206,9 @@ void pl_state_values(pl_state *state, const char *name, const pl_value *values, 
     double *kept = (double *)(void *)room_of(state, name, PL_F64, count);
     for (unsigned i = 0; kept && i < count; i++)
         if (state->restoring)
-            set(&values[i], kept[i]);
+            pl_value_set(&values[i], kept[i]);
         else
-            kept[i] = get(&values[i]);
+            kept[i] = pl_value_get(&values[i]);
 }
 
 void pl_state_length(pl_state *state, const char *name, uint64_t *length, uint64_t most) {

@@ -32,6 +32,9 @@ typedef struct pl_value {
                               : PL_OF_FLAG)                                                                            \
     }
 
+double pl_value_get(const pl_value *value);
+void pl_value_set(const pl_value *value, double number);
+
 typedef enum pl_field_kind { PL_FIELD_COMMON, PL_FIELD_WORKER, PL_FIELD_SLICE } pl_field_kind;
 
 typedef struct pl_field {

@@ -321,6 +321,8 @@ parley_status pl_cv_run(const parley_data *data, const parley_settings *settings
         status = pl_path_check(copy, error);
     }
     if (status == PARLEY_OK)
+        status = pl_data_teaches(data, error);
+    if (status == PARLEY_OK)
         status = pl_cv_folds(data, settings, fold, &cv->folds, error);
     if (status == PARLEY_OK)
         status = walk_all(data, copy, callback, user, cv, error);

@@ -343,6 +343,8 @@ parley_status parley_path(const parley_data *data, const parley_settings *settin
     *out = NULL;
     parley_status status = pl_path_check(settings, error);
     if (status == PARLEY_OK)
+        status = pl_data_teaches(data, error);
+    if (status == PARLEY_OK)
         status = pl_engine_open(settings, &engine, error);
     if (status != PARLEY_OK)
         return status;

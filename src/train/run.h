@@ -51,6 +51,7 @@ typedef struct pl_meeting {
 
 typedef struct pl_run {
     pl_engine *engine;
+    const parley_model *start; /* to begin at; NULL: as the settings say */
     const parley_data *given;  /* all rows */
     const parley_data *data;   /* those to train on */
     parley_data weighted;      /* the same with class weights, where there are any */
@@ -141,7 +142,7 @@ parley_status pl_run_renew(pl_run *run, double lambda, parley_error *error);
 parley_status pl_run_model(pl_run *run, parley_model **out, parley_error *error);
 parley_status pl_run_loop(pl_run *run, parley_error *error);
 void pl_run_close(pl_run *run);
-/* start.c: puts the run where a model is: that of --start, or w. */
+/* start.c: puts the run where a model is: the one given, or that of --start; or where w is. */
 parley_status pl_warm_start(pl_run *run, parley_error *error);
 parley_status pl_start_at(pl_run *run, const double *w, parley_error *error);
 /* train.c: closes the members and opens those of the method that follows, where the model is now. */

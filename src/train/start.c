@@ -1,29 +1,29 @@
-/* start.c: beginning at a model from a file: does it fit, and where are v and the certificate then? */
+/* start.c: beginning at a model, in memory or from a file: does it fit, and where are v and the certificate then? */
+#include <stdio.h>
 #include <string.h>
 
 #include "train/run.h"
 
 static parley_status check_model(const pl_run *run, const parley_model *model, parley_error *error) {
-    const char *path = run->settings->start;
+    char name[PL_TEXT + 32] = "the model to begin at";
     const pl_glm *glm = &run->glm;
+    if (!run->start)
+        snprintf(name, sizeof name, "--start %s: the model", run->settings->start);
     if (model->columns != glm->data->x.columns)
-        return pl_fail(error, PARLEY_BAD_INPUT, "--start %s: the model has %llu columns and the data have %llu", path,
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s has %llu columns and the data have %llu", name,
                        (unsigned long long)model->columns, (unsigned long long)glm->data->x.columns);
     if (model->outputs != glm->classes)
-        return pl_fail(error, PARLEY_BAD_INPUT, "--start %s: the model has %llu outputs, and this problem has %llu",
-                       path, (unsigned long long)model->outputs, (unsigned long long)glm->classes);
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s has %llu outputs, and this problem has %llu", name,
+                       (unsigned long long)model->outputs, (unsigned long long)glm->classes);
     if (model->loss->labels != glm->loss->labels)
-        return pl_fail(error, PARLEY_BAD_INPUT, "--start %s: the model's loss is %s, whose labels are not those of %s",
-                       path, model->loss->name, glm->loss->name);
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s has loss %s, whose labels are not those of %s", name,
+                       model->loss->name, glm->loss->name);
     if (glm->classes > 1 && memcmp(model->labels, glm->labels, glm->classes * sizeof *glm->labels) != 0)
-        return pl_fail(error, PARLEY_BAD_INPUT, "--start %s: the model's classes have other labels than the data's",
-                       path);
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s has classes of other labels than the data's", name);
     if (glm->classes == 1 && glm->loss->labels == PL_LABELS_BINARY &&
         (model->low != glm->low || model->high != glm->high))
-        return pl_fail(error, PARLEY_BAD_INPUT,
-                       "--start %s: the model's labels are %.17g and %.17g, the data's %.17g "
-                       "and %.17g",
-                       path, model->low, model->high, glm->low, glm->high);
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s has labels %.17g and %.17g, the data %.17g and %.17g", name,
+                       model->low, model->high, glm->low, glm->high);
     return PARLEY_OK;
 }
 
@@ -47,21 +47,29 @@ parley_status pl_start_at(pl_run *run, const double *w, parley_error *error) {
     return status;
 }
 
-parley_status pl_warm_start(pl_run *run, parley_error *error) {
-    parley_model *model = NULL;
-    double *w = NULL;
-    if (!*run->settings->start)
-        return PARLEY_OK;
-    parley_status status = parley_model_load(run->settings->start, &model, error);
-    if (status == PARLEY_OK)
-        status = check_model(run, model, error);
+/* Begins at the model, if it fits. */
+static parley_status start_at_model(pl_run *run, const parley_model *model, parley_error *error) {
+    double *w;
+    parley_status status = check_model(run, model, error);
     if (status == PARLEY_OK)
         status = pl_take(&w, run->problem.size, sizeof *w, "the model to begin at", error);
-    if (status == PARLEY_OK) {
-        lay_out(&run->glm, model, w);
-        status = pl_start_at(run, w, error);
-    }
+    if (status != PARLEY_OK)
+        return status;
+    lay_out(&run->glm, model, w);
+    status = pl_start_at(run, w, error);
     pl_free(w);
+    return status;
+}
+
+parley_status pl_warm_start(pl_run *run, parley_error *error) {
+    if (run->start)
+        return start_at_model(run, run->start, error);
+    if (!*run->settings->start)
+        return PARLEY_OK;
+    parley_model *model;
+    parley_status status = parley_model_load(run->settings->start, &model, error);
+    if (status == PARLEY_OK)
+        status = start_at_model(run, model, error);
     parley_model_free(model);
     return status;
 }

@@ -105,19 +105,25 @@ static parley_status pass(stream *stream, bool *stop, parley_error *error) {
     return status;
 }
 
-static parley_status describe_model(const stream *stream, parley_model *model, parley_error *error) {
+double pl_stream_loss(const pl_online *online) {
+    const pl_online_state *state = pl_online_look(online);
+    return state->weight > 0 ? state->loss / state->weight : NAN;
+}
+
+parley_status pl_stream_describe(const parley_settings *settings, const pl_online *online, parley_model *model,
+                                 parley_error *error) {
     parley_status status = PARLEY_OK;
     char text[PL_TEXT];
     for (unsigned i = 0; i < pl_settings_count && status == PARLEY_OK; i++) {
-        pl_setting_text(stream->settings, &pl_settings[i], text, sizeof text);
+        pl_setting_text(settings, &pl_settings[i], text, sizeof text);
         if (pl_settings[i].in_model)
             status = pl_model_set_meta(model, pl_settings[i].name, text, error);
     }
-    const pl_online_state *state = pl_online_look(stream->online);
+    const pl_online_state *state = pl_online_look(online);
     snprintf(text, sizeof text, "%u", state->hash_bits ? state->hash_bits : model->fold_bits);
     if (status == PARLEY_OK && (state->hash_bits || model->fold_bits))
         status = pl_model_set_meta(model, state->hash_bits ? "hash_bits" : "fold_bits", text, error);
-    pl_number_text(stream->summary->progressive_loss, text, sizeof text);
+    pl_number_text(pl_stream_loss(online), text, sizeof text);
     if (status == PARLEY_OK)
         status = pl_model_set_meta(model, "progressive_loss", text, error);
     const char *const none[] = {"objective", "dual", "gap"};
@@ -126,17 +132,22 @@ static parley_status describe_model(const stream *stream, parley_model *model, p
     return status;
 }
 
+void pl_stream_record(parley_settings *settings, const pl_method *method, const pl_online *online) {
+    const pl_online_state *state = pl_online_look(online);
+    settings->lambda = isnan(settings->lambda) ? 0.0 : settings->lambda;
+    settings->schedule = settings->schedule == PL_ANY ? PL_NORMALISED : settings->schedule;
+    if (state->learns)
+        snprintf(settings->loss, sizeof settings->loss, "%s", state->learns->name);
+    snprintf(settings->local, sizeof settings->local, "%s", method->local->name);
+    settings->workers = settings->lanes = 1;
+}
+
 /* What the settings left open, and what came of it. */
 static void summarise(stream *stream, unsigned threads) {
     static const char *const intercepts[] = {"free", "penalised", "none"};
     const pl_online_state *state = pl_online_look(stream->online);
     parley_settings *settings = stream->settings;
-    settings->lambda = isnan(settings->lambda) ? 0.0 : settings->lambda;
-    settings->schedule = settings->schedule == PL_ANY ? PL_NORMALISED : settings->schedule;
-    if (state->learns)
-        snprintf(settings->loss, sizeof settings->loss, "%s", state->learns->name);
-    snprintf(settings->local, sizeof settings->local, "%s", stream->method.local->name);
-    settings->workers = settings->lanes = 1;
+    pl_stream_record(settings, &stream->method, stream->online);
     parley_summary *summary = stream->summary;
     summary->preset = stream->method.preset;
     summary->local = stream->method.local->name;
@@ -155,7 +166,7 @@ static void summarise(stream *stream, unsigned threads) {
     summary->seed = settings->seed;
     summary->repeatable = 1;
     summary->rounds = stream->batches;
-    summary->progressive_loss = state->weight > 0 ? state->loss / state->weight : NAN;
+    summary->progressive_loss = pl_stream_loss(stream->online);
 }
 
 static parley_status run_passes(stream *stream, unsigned threads, parley_model **out, parley_error *error) {
@@ -175,7 +186,7 @@ static parley_status run_passes(stream *stream, unsigned threads, parley_model *
         return pl_fail(error, PARLEY_BAD_USAGE, "interrupted before the first row was learnt: there is no model");
     status = pl_online_model(stream->online, out, error);
     if (status == PARLEY_OK)
-        status = describe_model(stream, *out, error);
+        status = pl_stream_describe(stream->settings, stream->online, *out, error);
     if (status != PARLEY_OK) {
         parley_model_free(*out);
         *out = NULL;

@@ -3,6 +3,7 @@
 #ifndef PL_STREAM_H
 #define PL_STREAM_H
 
+#include "local/online.h"
 #include "train/train.h"
 
 /* Where batches come from. */
@@ -22,5 +23,12 @@ parley_status pl_stream_run(const pl_stream_source *source, const parley_setting
 parley_status pl_stream_data(const parley_data *data, const parley_settings *settings, unsigned threads,
                              parley_callback callback, void *user, parley_model **out, parley_summary *summary,
                              parley_error *error);
+
+/* The mean loss of predictions made before rows were learnt; NaN: there was no row. */
+double pl_stream_loss(const pl_online *online);
+/* Puts what was resolved where the settings said auto; then, writes it into the model. */
+void pl_stream_record(parley_settings *settings, const pl_method *method, const pl_online *online);
+parley_status pl_stream_describe(const parley_settings *settings, const pl_online *online, parley_model *model,
+                                 parley_error *error);
 
 #endif
