@@ -130,7 +130,7 @@ def check_lengths(path, text):
 
 def main():
     headers_and_sources = [
-        path for folder in ("include", "src", "cli", "tests") for path in sorted((ROOT / folder).rglob("*.[ch]"))
+        path for folder in ("include", "src", "cli", "tests", "examples") for path in sorted((ROOT / folder).rglob("*.[ch]"))
     ]
     for path in headers_and_sources:
         raw = path.read_text()

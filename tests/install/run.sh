@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # run.sh BUILD: installs BUILD into a temporary prefix and uses what is there as a stranger would.
 set -euo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
+examples=$(cd "$(dirname "$0")/../../examples" && pwd)
 build=$(cd "${1:?usage: $0 BUILD}" && pwd)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -37,9 +37,17 @@ for language in c c++; do
     compiler=cc
     [ $language = c ] || compiler=c++
     command -v $compiler > /dev/null || continue
-    $compiler -Wall -Wextra -Wpedantic -Werror -x $language "$here/program.c" -x none "${flags[@]}" -o "$scratch/program"
-    output=$("$scratch/program" "$scratch/data.svm")
-    [[ $output =~ ^converged\ at\ relative\ gap\ [0-9.e-]+$ ]] || { say "the program in $language printed: $output"; exit 1; }
+    for example in file arrays; do
+        $compiler -Wall -Wextra -Wpedantic -Werror -x $language "$examples/$example.c" -x none "${flags[@]}" \
+            -o "$scratch/$example"
+    done
+    output=$("$scratch/file" "$scratch/data.svm")
+    [[ $output =~ ^converged\ at\ relative\ gap\ [0-9.e-]+$ ]] || { say "file.c in $language printed: $output"; exit 1; }
+    held=$("$scratch/arrays" | sed 's/after [0-9]* rounds by [a-z+-]*/after N rounds by P/')
+    [ "$held" = "lambda 0.01: converged after N rounds by P, relative gap at most 1e-6: yes
+lambda 0.001: converged after N rounds by P, relative gap at most 1e-6: yes
+trained: more than nine tenths of the rows are right
+learnt in batches: more than nine tenths of the rows are right" ] || { say "arrays.c in $language printed: $held"; exit 1; }
 done
 [ "$("$prefix/bin/parley" --version)" = "parley $(pkg-config --modversion parley)" ] || {
     say "parley --version and parley.pc disagree"

@@ -1,4 +1,6 @@
-/* program.c: what a user of the installed library writes: train on a file, print how good the model is. */
+/* file.c: train on a file, print how good the model is.
+ *
+ *     cc file.c $(pkg-config --cflags --libs parley) -o file && ./file data.svm */
 #include <parley.h>
 #include <stdio.h>
 
