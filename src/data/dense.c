@@ -1,14 +1,18 @@
 /* dense.c: a table in the caller's memory, by rows or by columns, as sparse rows. Two passes over blocks of rows: the
- * first counts what is not 0, the second writes it. A table by columns is walked down its columns, so that memory is
- * read in order either way. */
+ * first counts what is not 0, the second writes it. Both see the table in tiles of float32 that lie by rows, so that
+ * memory is read in its own order and only one loop knows types and strides. */
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "data/arrays.h"
+#include "math/scan.h"
 
 #define BLOCK_CELLS ((uint64_t)1 << 17)
-#define MOST_BLOCK_ROWS 256
+#define TILE 1024      /* cells */
+#define TURNED_ROWS 64 /* of a tile, where the table lies by columns; else it has one */
+#define BLOCK_ROWS 256 /* at most */
 
 typedef struct dense {
     uint64_t rows, columns, block; /* rows in a block */
@@ -21,7 +25,14 @@ typedef struct dense {
     atomic_bool wrong;
 } dense;
 
-static inline float cell(const dense *dense, uint64_t i, uint64_t j) {
+/* Some rows and columns of the table; row i of it at cells + i x columns. */
+typedef struct tile {
+    uint64_t row, rows, column, columns;
+    const float *cells; /* the caller's, where they lie so */
+    float own[TILE];
+} tile;
+
+static float cell(const dense *dense, uint64_t i, uint64_t j) {
     int64_t at = (int64_t)i * dense->row_stride + (int64_t)j * dense->column_stride;
     return dense->narrow ? dense->narrow[at] : (float)dense->wide[at];
 }
@@ -30,59 +41,108 @@ static bool by_columns(const dense *dense) {
     return llabs((long long)dense->row_stride) < llabs((long long)dense->column_stride);
 }
 
-static uint64_t block_end(const dense *dense, uint64_t begin) {
-    return begin + dense->block < dense->rows ? begin + dense->block : dense->rows;
+/* to[k x to_stride] = cell of `count` in a line that begins at `from` and goes on by `stride`. */
+static void load_line(const dense *dense, int64_t from, int64_t stride, uint64_t count, float *to, uint64_t to_stride) {
+    const float *narrow = dense->narrow ? dense->narrow + from : NULL;
+    const double *wide = dense->wide ? dense->wide + from : NULL;
+    if (wide && stride == 1 && to_stride == 1)
+        for (uint64_t k = 0; k < count; k++)
+            to[k] = (float)wide[k];
+    else if (narrow)
+        for (uint64_t k = 0; k < count; k++)
+            to[k * to_stride] = narrow[(int64_t)k * stride];
+    else
+        for (uint64_t k = 0; k < count; k++)
+            to[k * to_stride] = (float)wide[(int64_t)k * stride];
 }
 
-static void count_task(void *context, unsigned task) {
-    dense *dense = context;
-    uint64_t begin = task * dense->block, end = block_end(dense, begin);
-    uint64_t *count = dense->start + 1;
-    float sum = 0; /* of cells times 0: 0, or NaN when one of them is not finite */
-    if (by_columns(dense))
-        for (uint64_t j = 0; j < dense->columns; j++)
-            for (uint64_t i = begin; i < end; i++) {
-                float x = cell(dense, i, j);
-                sum += x * 0.0F;
-                count[i] += x != 0;
-            }
-    else
-        for (uint64_t i = begin; i < end; i++) {
-            uint64_t here = 0;
-            for (uint64_t j = 0; j < dense->columns; j++) {
-                float x = cell(dense, i, j);
-                sum += x * 0.0F;
-                here += x != 0;
-            }
-            count[i] = here;
-        }
-    if (sum != 0)
+/* The cells of the tile that begins at (row, column), as far as it goes before row `end`. */
+static void load(const dense *dense, uint64_t row, uint64_t end, uint64_t column, tile *tile) {
+    bool turned = by_columns(dense);
+    uint64_t most = turned ? TILE / TURNED_ROWS : TILE, rows = turned ? TURNED_ROWS : 1;
+    tile->row = row;
+    tile->column = column;
+    tile->rows = end - row < rows ? end - row : rows;
+    tile->columns = dense->columns - column < most ? dense->columns - column : most;
+    int64_t from = (int64_t)row * dense->row_stride + (int64_t)column * dense->column_stride;
+    tile->cells = tile->own;
+    if (!turned && dense->narrow && dense->column_stride == 1)
+        tile->cells = dense->narrow + from;
+    else if (!turned)
+        load_line(dense, from, dense->column_stride, tile->columns, tile->own, 1);
+    for (uint64_t j = 0; turned && j < tile->columns; j++)
+        load_line(dense, from + (int64_t)j * dense->column_stride, dense->row_stride, tile->rows, tile->own + j,
+                  tile->columns);
+}
+
+static uint32_t count_line(const float *line, uint64_t count) {
+    uint32_t found = 0;
+    for (uint64_t k = 0; k < count; k++)
+        found += line[k] != 0;
+    return found;
+}
+
+static void count_tile(dense *dense, const tile *tile) {
+    for (uint64_t i = 0; i < tile->rows; i++)
+        dense->start[tile->row + i + 1] += count_line(tile->cells + i * tile->columns, tile->columns);
+    if (!pl_scan_finite(tile->cells, tile->rows * tile->columns))
         dense->wrong = true;
 }
 
-static inline void put(const dense *dense, uint64_t *at, uint64_t j, float x) {
-    if (x == 0)
-        return;
-    dense->index[*at] = (uint32_t)j;
+/* Appends what is not 0 in a row of a tile. Every cell is put in its place, and the place moves on if it is not 0. */
+static void put_line(const dense *dense, const float *line, uint64_t count, uint64_t column, uint64_t *at) {
+    uint32_t index[TILE], found = 0;
+    float value[TILE];
+    for (uint64_t k = 0; k < count; k++) {
+        index[found] = (uint32_t)(column + k);
+        value[found] = line[k];
+        found += line[k] != 0;
+    }
+    memcpy(dense->index + *at, index, found * sizeof *index);
     if (dense->value)
-        dense->value[*at] = x;
-    ++*at;
+        memcpy(dense->value + *at, value, found * sizeof *value);
+    *at += found;
 }
 
-static void fill_task(void *context, unsigned task) {
-    dense *dense = context;
-    uint64_t begin = task * dense->block, end = block_end(dense, begin), at[MOST_BLOCK_ROWS];
-    for (uint64_t i = begin; i < end; i++)
-        at[i - begin] = dense->start[i];
-    if (by_columns(dense))
-        for (uint64_t j = 0; j < dense->columns; j++)
-            for (uint64_t i = begin; i < end; i++)
-                put(dense, &at[i - begin], j, cell(dense, i, j));
-    else
-        for (uint64_t i = begin; i < end; i++)
-            for (uint64_t j = 0; j < dense->columns; j++)
-                put(dense, &at[i - begin], j, cell(dense, i, j));
+/* The same where all cells are not 0. */
+static void put_full_line(const dense *dense, const float *line, uint64_t count, uint64_t column, uint64_t *at) {
+    uint32_t *index = dense->index + *at;
+    for (uint64_t k = 0; k < count; k++)
+        index[k] = (uint32_t)(column + k);
+    if (dense->value)
+        memcpy(dense->value + *at, line, count * sizeof *line);
+    *at += count;
 }
+
+static void put_tile(const dense *dense, const tile *tile, uint64_t *at) {
+    for (uint64_t i = 0; i < tile->rows; i++) {
+        const float *line = tile->cells + i * tile->columns;
+        if (count_line(line, tile->columns) == tile->columns)
+            put_full_line(dense, line, tile->columns, tile->column, &at[i]);
+        else
+            put_line(dense, line, tile->columns, tile->column, &at[i]);
+    }
+}
+
+/* Walks through the tiles of a block; `fill` false: counts. */
+static void walk(dense *dense, unsigned task, bool fill) {
+    uint64_t begin = task * dense->block, at[BLOCK_ROWS];
+    uint64_t end = begin + dense->block < dense->rows ? begin + dense->block : dense->rows;
+    for (uint64_t i = begin; i < end && fill; i++)
+        at[i - begin] = dense->start[i];
+    tile tile = {.rows = 0};
+    for (uint64_t row = begin; row < end; row += tile.rows)
+        for (uint64_t column = 0; column < dense->columns; column += tile.columns) {
+            load(dense, row, end, column, &tile);
+            if (fill)
+                put_tile(dense, &tile, at + (row - begin));
+            else
+                count_tile(dense, &tile);
+        }
+}
+
+static void count_task(void *context, unsigned task) { walk(context, task, false); }
+static void fill_task(void *context, unsigned task) { walk(context, task, true); }
 
 static parley_status explain(const dense *dense, parley_error *error) {
     for (uint64_t i = 0; i < dense->rows; i++)
@@ -96,7 +156,7 @@ static parley_status explain(const dense *dense, parley_error *error) {
 
 static parley_status take(dense *dense, parley_data *data, pl_pool *pool, parley_error *error) {
     uint64_t rows = dense->rows, columns = dense->columns;
-    unsigned blocks = (unsigned)((rows + dense->block - 1) / dense->block);
+    unsigned blocks = columns > 0 ? (unsigned)((rows + dense->block - 1) / dense->block) : 0;
     parley_status status = pl_arrays_reserve(&data->spans[PL_SPAN_START], rows + 1, sizeof *dense->start, error);
     if (status != PARLEY_OK)
         return status;
@@ -141,7 +201,7 @@ parley_status parley_data_from_dense(uint64_t rows, uint64_t columns, const void
     if (status != PARLEY_OK)
         return status;
     uint64_t block = BLOCK_CELLS / (columns + 1) + 1;
-    dense.block = block < MOST_BLOCK_ROWS ? block : MOST_BLOCK_ROWS;
+    dense.block = block < BLOCK_ROWS ? block : BLOCK_ROWS;
     status = pl_pool_open(&pool, pl_arrays_threads(rows * (columns + 1), threads), error);
     if (status == PARLEY_OK) {
         status = take(&dense, data, pool, error);
