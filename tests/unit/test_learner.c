@@ -157,6 +157,35 @@ static void bytes_of_a_learner_go_on_as_it_would(void **state) {
     }
 }
 
+static void wrong_bytes_are_refused_or_do_no_harm(void **state) {
+    (void)state;
+    parley_data *data = random_data((sample_plan){1, 20, COLUMNS, 0.3, .real = false});
+    parley_learner *learner = learner_of("lambda=0.01 hash_bits=3", NULL);
+    void *bytes;
+    uint64_t count;
+    unsigned refused = 0;
+    learn(learner, data, 0, 20);
+    assert_int_equal(parley_learner_to_bytes(learner, &bytes, &count, NULL), PARLEY_OK);
+    parley_learner_free(learner);
+    for (uint64_t at = 0; at < 8 * count; at += 5) {
+        unsigned char *byte = (unsigned char *)bytes + at / 8;
+        parley_learner *other;
+        parley_model *model = NULL;
+        *byte ^= (unsigned char)(1 << at % 8);
+        if (parley_learner_from_bytes(bytes, count, &other, NULL) == PARLEY_OK) {
+            parley_learner_learn(other, data, NULL);
+            parley_learner_model(other, &model, NULL);
+        } else
+            refused++;
+        parley_model_free(model);
+        parley_learner_free(other);
+        *byte ^= (unsigned char)(1 << at % 8);
+    }
+    assert_true(refused > 100);
+    parley_bytes_free(bytes);
+    parley_data_free(data);
+}
+
 static void a_learner_that_saw_nothing_has_no_model_but_has_bytes(void **state) {
     (void)state;
     parley_learner *learner = learner_of("loss=hinge", NULL), *other;
@@ -246,6 +275,7 @@ int main(void) {
         cmocka_unit_test(labels_told_beforehand_may_come_one_at_a_time),
         cmocka_unit_test(a_batch_that_is_refused_leaves_no_trace),
         cmocka_unit_test(bytes_of_a_learner_go_on_as_it_would),
+        cmocka_unit_test(wrong_bytes_are_refused_or_do_no_harm),
         cmocka_unit_test(a_learner_that_saw_nothing_has_no_model_but_has_bytes),
         cmocka_unit_test(settings_without_effect_are_refused),
         cmocka_unit_test(failed_allocations_end_with_a_sentence),
