@@ -69,6 +69,7 @@ parley_status pl_arrays_open(uint64_t rows, uint64_t columns, const double *labe
     if (status != PARLEY_OK)
         return status;
     data->x = (pl_matrix){.rows = rows, .columns = columns, .index = &no_entry};
+    data->from_arrays = true;
     data->label = label;
     data->weight = weight;
     status = check_rows(data, error);

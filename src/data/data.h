@@ -69,7 +69,7 @@ struct parley_data {
     pl_deal *own_deal;    /* `deal`, where it is freed with the data */
     char *path;           /* for messages */
     uint64_t file_bytes;
-    bool from_cache;
+    bool from_cache, from_arrays;
     pl_names names;                 /* of columns; none where the format has none */
     pl_names classes;               /* of labels 0, 1, ..., where they were words */
     unsigned hash_bits;             /* the last 2^hash_bits columns are hashes; 0: none are */

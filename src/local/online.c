@@ -72,13 +72,14 @@ static void choose_loss(pl_online *online, const parley_data *batch) {
     online->loss = binary ? &pl_loss_logistic : &pl_loss_squared;
 }
 
-static parley_status target_of(pl_online *online, const parley_data *batch, uint64_t i, double *y,
+/* What row i stands for; messages call it `number`. */
+static parley_status target_of(pl_online *online, const parley_data *batch, uint64_t i, uint64_t number, double *y,
                                parley_error *error) {
     pl_online_state *state = &online->state;
     double label = *y = batch->label[i];
     if (online->loss->counts && !(label >= 0))
         return pl_fail(error, PARLEY_BAD_INPUT, "%s: row %llu has the label %g; loss %s takes labels from 0 up",
-                       batch->path, (unsigned long long)state->rows + 1, label, online->loss->name);
+                       batch->path, (unsigned long long)number, label, online->loss->name);
     if (online->loss->labels == PL_LABELS_REAL)
         return PARLEY_OK;
     if (online->told && (label == state->low || label == state->high)) {
@@ -87,17 +88,17 @@ static parley_status target_of(pl_online *online, const parley_data *batch, uint
     }
     if (online->told)
         return pl_fail(error, PARLEY_BAD_INPUT, "%s: row %llu has the label %.17g, which is neither %.17g nor %.17g",
-                       batch->path, (unsigned long long)i, label, state->low, state->high);
+                       batch->path, (unsigned long long)number, label, state->low, state->high);
     if (!binary_label(label))
         return pl_fail(error, PARLEY_BAD_INPUT,
                        "%s: row %llu has the label %g; a stream's labels must be -1 and +1, or 0 and 1; for more "
                        "classes use --preset gd",
-                       batch->path, (unsigned long long)state->rows + 1, label);
+                       batch->path, (unsigned long long)number, label);
     if (label <= 0 && isnan(state->low))
         state->low = label;
     if (label <= 0 && label != state->low)
         return pl_fail(error, PARLEY_BAD_INPUT, "%s: row %llu has the label %g after others of %g; use one of them",
-                       batch->path, (unsigned long long)state->rows + 1, label, state->low);
+                       batch->path, (unsigned long long)number, label, state->low);
     *y = label > 0 ? 1.0 : -1.0;
     return PARLEY_OK;
 }
@@ -166,7 +167,7 @@ static void step(pl_online *online, const pl_cell_row *row, double z, double y, 
 static parley_status learn_row(pl_online *online, const parley_data *batch, uint64_t i, parley_error *error) {
     pl_online_state *state = &online->state;
     double y, weight = batch->weight ? batch->weight[i] : 1.0, slope, curvature;
-    parley_status status = target_of(online, batch, i, &y, error);
+    parley_status status = target_of(online, batch, i, state->rows + 1, &y, error);
     if (status == PARLEY_OK)
         status = grow_row(online, batch->x.start[i + 1] - batch->x.start[i], error);
     if (status != PARLEY_OK)
@@ -207,7 +208,7 @@ parley_status pl_online_admit(pl_online *online, const parley_data *batch, parle
     for (uint64_t i = 0; i < batch->x.rows && status == PARLEY_OK; i++) {
         uint64_t count = batch->x.start[i + 1] - batch->x.start[i];
         longest = count > longest ? count : longest;
-        status = target_of(online, batch, i, &y, error);
+        status = target_of(online, batch, i, i + !batch->from_arrays, &y, error);
     }
     if (status == PARLEY_OK)
         status = grow_row(online, longest, error);

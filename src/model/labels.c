@@ -143,7 +143,7 @@ static parley_status check_counts(pl_engine *engine, const parley_data *data, co
     if (status == PARLEY_OK && isfinite(found[0]))
         return pl_fail(error, PARLEY_BAD_INPUT,
                        "%s: row %llu has label %.17g; loss %s takes labels from 0 up, --loss squared takes any",
-                       data->path, (unsigned long long)found[0] + 1, found[1], loss->name);
+                       data->path, (unsigned long long)found[0] + !data->from_arrays, found[1], loss->name);
     return status;
 }
 
