@@ -232,10 +232,21 @@ static parley_status take_entries(csr *csr, parley_data *data, pl_pool *pool, pa
     return csr->faults & (WRONG_ID | WRONG_VALUE) ? explain(csr, error) : PARLEY_OK;
 }
 
+/* Copies the entries [begin, end) that are the caller's to where they may be sorted. */
+static void copy_entries(const csr *csr, uint64_t begin, uint64_t end) {
+    if (csr->own_index != csr->index)
+        memcpy(csr->own_index + begin, csr->index + begin, (end - begin) * sizeof *csr->own_index);
+    if (csr->own_value != csr->value && csr->value)
+        memcpy(csr->own_value + begin, csr->value + begin, (end - begin) * sizeof *csr->own_value);
+    for (uint64_t e = begin; !csr->value && e < end; e++)
+        csr->own_value[e] = 1.0F;
+}
+
 static void sort_task(void *context, unsigned task) {
     csr *csr = context;
     uint64_t first = row_from(csr, task * BLOCK_ENTRIES), last = row_from(csr, (task + 1) * BLOCK_ENTRIES);
     pl_sorter sorter = {0};
+    copy_entries(csr, csr->start[first], csr->start[last]);
     for (uint64_t i = first; i < last; i++) {
         uint64_t begin = csr->start[i], count = csr->start[i + 1] - begin;
         csr->kept[i] = pl_row_sort(&sorter, csr->own_index + begin, csr->own_value + begin, count);
@@ -245,30 +256,6 @@ static void sort_task(void *context, unsigned task) {
             atomic_fetch_or(&csr->faults, WRONG_VALUE);
     }
     pl_sorter_free(&sorter);
-}
-
-/* Copies of ids and values that may be sorted. */
-static parley_status copy_entries(csr *csr, parley_data *data, parley_error *error) {
-    uint64_t entries = data->x.nonzeros;
-    parley_status status = PARLEY_OK;
-    if (!csr->own_index) {
-        status = pl_arrays_reserve(&data->spans[PL_SPAN_INDEX], entries, sizeof *csr->own_index, error);
-        if (status != PARLEY_OK)
-            return status;
-        csr->own_index = data->spans[PL_SPAN_INDEX].data;
-        memcpy(csr->own_index, csr->index, entries * sizeof *csr->own_index);
-    }
-    if (!csr->own_value) {
-        status = pl_arrays_reserve(&data->spans[PL_SPAN_VALUE], entries, sizeof *csr->own_value, error);
-        if (status != PARLEY_OK)
-            return status;
-        csr->own_value = data->spans[PL_SPAN_VALUE].data;
-        for (uint64_t e = 0; e < entries; e++)
-            csr->own_value[e] = csr->value ? csr->value[e] : 1.0F;
-    }
-    csr->index = csr->own_index;
-    csr->value = csr->own_value;
-    return status;
 }
 
 /* Closes the gaps that entries left which were added to others. */
@@ -293,14 +280,21 @@ static parley_status close_gaps(csr *csr, parley_data *data, parley_error *error
 }
 
 static parley_status sort_rows(csr *csr, parley_data *data, pl_pool *pool, parley_error *error) {
-    parley_status status = copy_entries(csr, data, error);
+    uint64_t entries = data->x.nonzeros;
+    parley_status status = pl_arrays_reserve(&data->spans[PL_SPAN_INDEX], entries, sizeof *csr->own_index, error);
+    if (status == PARLEY_OK)
+        status = pl_arrays_reserve(&data->spans[PL_SPAN_VALUE], entries, sizeof *csr->own_value, error);
+    csr->own_index = data->spans[PL_SPAN_INDEX].data;
+    csr->own_value = data->spans[PL_SPAN_VALUE].data;
     if (status == PARLEY_OK)
         status = pl_take(&csr->kept, csr->rows, sizeof *csr->kept, "sorting rows", error);
     if (status != PARLEY_OK)
         return status;
     pl_pool_run(pool, sort_task, csr, blocks_of(csr));
+    csr->index = csr->own_index;
+    csr->value = csr->own_value;
     if (csr->faults & NO_ROOM)
-        return pl_fail_memory(error, "sorting rows", data->x.nonzeros * 24 / blocks_of(csr));
+        return pl_fail_memory(error, "sorting rows", entries * 24 / blocks_of(csr));
     if (csr->faults & WRONG_VALUE)
         return pl_fail(error, PARLEY_BAD_INPUT, "data: entries of one column add up to more than a float32 holds");
     for (uint64_t i = 0; i < csr->rows; i++)

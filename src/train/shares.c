@@ -84,6 +84,10 @@ parley_status pl_choose_team(pl_run *run, parley_error *error) {
     parley_status status = choose(run, error);
     if (status != PARLEY_OK)
         return status;
+    if (items == 0)
+        return pl_fail(error, PARLEY_BAD_INPUT,
+                       "%s: there are no columns for local solver %s to work on; use another --local, or no --l1-ratio",
+                       run->data->path, run->method.local->name);
     if (settings->workers > items)
         return pl_fail(error, PARLEY_BAD_USAGE, "--workers %llu: there are only %llu %s to deal out",
                        (unsigned long long)settings->workers, (unsigned long long)items,

@@ -84,6 +84,28 @@ static void paths_and_folds_take_arrays_and_refuse_those_without_labels(void **s
     parley_data_free(from);
 }
 
+static void without_columns_there_is_an_intercept(void **state) {
+    (void)state;
+    const int64_t start[4] = {0};
+    const double label[3] = {1, 2, 6};
+    parley_data *data;
+    parley_model *model;
+    parley_error error = {0};
+    assert_done(parley_data_from_csr(3, 0, start, PARLEY_INT64, NULL, PARLEY_INT32, NULL, PARLEY_FLOAT32, label, NULL,
+                                     1, &data, &error),
+                &error);
+    parley_settings settings = settings_of("loss=squared gap=1e-9");
+    assert_done(parley_train(data, &settings, NULL, NULL, &model, NULL, &error), &error);
+    assert_close(parley_model_intercept(model)[0], 3.0, 1e-9);
+    parley_model_free(model);
+    settings = settings_of("loss=squared l1_ratio=1");
+    assert_int_equal(parley_train(data, &settings, NULL, NULL, &model, NULL, &error), PARLEY_BAD_INPUT);
+    assert_string_equal(
+        error.sentence,
+        "data: there are no columns for local solver scd to work on; use another --local, or no --l1-ratio");
+    parley_data_free(data);
+}
+
 static void a_model_of_given_numbers_decides_with_them(void **state) {
     (void)state;
     const double coef[] = {1, 2, 3, 4, 5, 6, 7, 8, 9}, b[] = {-1, 0, 1}, labels[] = {2, 4, 8};
@@ -387,6 +409,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_preset_trains_on_arrays_as_on_a_file),
         cmocka_unit_test(paths_and_folds_take_arrays_and_refuse_those_without_labels),
+        cmocka_unit_test(without_columns_there_is_an_intercept),
         cmocka_unit_test(a_model_of_given_numbers_decides_with_them),
         cmocka_unit_test(a_model_that_cannot_be_is_refused),
         cmocka_unit_test(bytes_are_those_of_the_file),
