@@ -83,7 +83,7 @@ fixed() {
     if setarch -R true 2> /dev/null; then setarch -R "$@"; else "$@"; fi
 }
 
-sources() { find include src cli tests -name '*.[ch]' | sort; }
+sources() { find include src cli tests examples -name '*.[ch]' | sort; }
 
 check_format() {
     local files
