@@ -93,8 +93,10 @@ static int lose(const char *how) {
     char host[256] = "unknown";
     if (gethostname(host, sizeof host - 1) != 0)
         snprintf(host, sizeof host, "unknown");
-    if (!forwarded)
+    if (!forwarded) {
         fprintf(stderr, "parley: rank %d on %s %s before all ranks had started\n", pl_launched_rank(), host, how);
+        pl_sleep(FAREWELL); /* the starter passes on what it was told before, if it has the time */
+    }
     return leave("cmd=abort exitcode=4\n", EXIT_LOST);
 }
 

@@ -24,6 +24,8 @@
 #define LEAST_DOZE 1e-3    /* in a meeting: who comes last wakes the others, */
 #define MOST_DOZE 2e-2     /* but a failure has to be looked for */
 #define SPINS 2000         /* looks around before that, where each rank has a core to itself */
+#define MEETING_SECONDS                                                                                                \
+    3.5 /* more than the deadline: if rank 0 is stopped before all have met, its guard says so first */
 #define MOST_PATH 4096
 #define ADDRESS_TAG 32000
 
@@ -439,7 +441,9 @@ static parley_status open_watch(cluster *this, parley_error *error) {
     if (engine->ranks == 1)
         return status;
     if (engine->rank > 0) {
+        engine->deadline += MEETING_SECONDS;
         status = take(engine, 0, ADDRESS_TAG, address, sizeof address, error);
+        engine->deadline -= MEETING_SECONDS;
         if (status != PARLEY_OK)
             return status;
         pl_launched_met();
@@ -505,6 +509,16 @@ static unsigned threads_each(void) {
     return cores > here ? cores / here : 1;
 }
 
+/* Who shares a machine with whom, and memory. */
+static parley_status find_neighbours(cluster *this, const parley_settings *settings, parley_error *error) {
+    unsigned hosts;
+    parley_status status = find_hosts(&this->base, &hosts, error);
+    if (status == PARLEY_OK && hosts == 1 && settings->between_ranks == PL_BY_MEMORY)
+        status = pl_common_open(&this->base, error);
+    this->spins = pl_launched_here() * this->base.threads <= pl_cores() ? SPINS : 0;
+    return status;
+}
+
 static parley_status open_engine(const parley_settings *settings, pl_engine **out, parley_error *error) {
     const char *module = pl_launched_module();
     cluster *this;
@@ -532,18 +546,12 @@ static parley_status open_engine(const parley_settings *settings, pl_engine **ou
         this->base.threads = pl_pool_threads(this->base.pool);
         status = open_watch(this, error);
     }
-    unsigned hosts = 1;
-    if (status == PARLEY_OK && this->base.ranks > 1)
-        status = find_hosts(&this->base, &hosts, error);
-    if (status == PARLEY_OK && this->base.ranks > 1 && hosts == 1 && settings->between_ranks == PL_BY_MEMORY)
-        status = pl_common_open(&this->base, error);
-    this->spins = pl_launched_here() * this->base.threads <= pl_cores() ? SPINS : 0;
     if (status != PARLEY_OK) {
         release(this);
         return status;
     }
     *out = &this->base;
-    return PARLEY_OK;
+    return this->base.ranks > 1 ? find_neighbours(this, settings, error) : PARLEY_OK;
 }
 
 const pl_engine_type pl_engine_mpi = {

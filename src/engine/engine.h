@@ -26,7 +26,8 @@ typedef struct pl_ticket {
 
 typedef struct pl_engine_type {
     const char *name, *help;
-    /* This process's rank, as the settings and the way it was started say. */
+    /* This process's rank, as the settings and the way it was started say. Ranks that have met tell a failure by the
+     * engine, which is there in `out` then, to be closed; else `out` is NULL. */
     parley_status (*open)(const parley_settings *settings, pl_engine **out, parley_error *error);
     /* Sends a copy of `bytes` bytes to rank `to` on `channel`. Never waits for the receiver. */
     parley_status (*post)(pl_engine *engine, unsigned to, unsigned channel, const void *data, uint64_t bytes,

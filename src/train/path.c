@@ -338,7 +338,7 @@ parley_status pl_path_rank(pl_engine *engine, const parley_data *data, const par
 
 parley_status parley_path(const parley_data *data, const parley_settings *settings, parley_callback callback,
                           void *user, parley_path_result **out, parley_summary *summary, parley_error *error) {
-    pl_engine *engine;
+    pl_engine *engine = NULL;
     pl_path_plan plan = {.all = settings->full_path};
     *out = NULL;
     parley_status status = pl_path_check(settings, error);
@@ -346,9 +346,8 @@ parley_status parley_path(const parley_data *data, const parley_settings *settin
         status = pl_data_teaches(data, error);
     if (status == PARLEY_OK)
         status = pl_engine_open(settings, &engine, error);
-    if (status != PARLEY_OK)
-        return status;
-    status = pl_path_rank(engine, data, settings, &plan, callback, user, out, error);
+    if (status == PARLEY_OK)
+        status = pl_path_rank(engine, data, settings, &plan, callback, user, out, error);
     pl_engine_close(engine);
     if (status == PARLEY_OK && summary)
         *summary = (*out)->summary;

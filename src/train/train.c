@@ -560,7 +560,7 @@ static parley_status check_start(const parley_settings *settings, parley_error *
 parley_status parley_train_from(const parley_data *data, const parley_settings *settings, const parley_model *start,
                                 parley_callback callback, void *user, parley_model **out, parley_summary *summary,
                                 parley_error *error) {
-    pl_engine *engine;
+    pl_engine *engine = NULL;
     *out = NULL;
     parley_status status = pl_train_check(settings, error);
     if (status == PARLEY_OK && start)
@@ -569,9 +569,8 @@ parley_status parley_train_from(const parley_data *data, const parley_settings *
         status = pl_data_teaches(data, error);
     if (status == PARLEY_OK)
         status = pl_engine_open(settings, &engine, error);
-    if (status != PARLEY_OK)
-        return status;
-    status = train_rank(engine, data, settings, start, callback, user, out, summary, error);
+    if (status == PARLEY_OK)
+        status = train_rank(engine, data, settings, start, callback, user, out, summary, error);
     pl_engine_close(engine);
     return status;
 }

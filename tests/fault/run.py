@@ -180,7 +180,7 @@ def main():
             hits += end == "named"
             if fault:
                 failed += 1
-                print(f"FAILED {starter}, {number.name} after {wait:.2f} s: {fault}\n{outcome[1]}")
+                print(f"FAILED {starter}, {number.name} after {wait:.2f} s: {fault}, exit code {outcome[0]}\n{outcome[1]}")
             else:
                 passed += 1
     print(f"{passed} passed, {failed} failed; {hits} named a rank, {resumed} resumed")
