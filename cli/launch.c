@@ -204,30 +204,44 @@ static void signal_all(const launch *this, int number) {
             kill(this->pids[r], number);
 }
 
+/* How ranks came to their end. */
+typedef struct ends {
+    double first; /* when; negative: all run */
+    int killed;   /* the first that was; negative: none */
+    bool by_itself;
+} ends;
+
 /* Notes who has ended; returns how many have not. */
-static unsigned reap(launch *this, bool *ended) {
+static unsigned reap(launch *this, ends *ends) {
     unsigned left = 0;
     for (unsigned r = 0; r < this->ranks; r++) {
         int status;
         if (this->pids[r] > 0 && waitpid(this->pids[r], &status, WNOHANG) == this->pids[r]) {
             this->codes[r] = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_LOST;
             this->pids[r] = 0;
-            *ended = true;
+            ends->first = ends->first < 0 ? pl_now() : ends->first;
+            ends->killed = WIFSIGNALED(status) && ends->killed < 0 ? (int)r : ends->killed;
+            ends->by_itself = ends->by_itself || WIFEXITED(status);
         }
         left += this->pids[r] > 0;
     }
     return left;
 }
 
+/* Ranks that know each other notice when one is killed, tell the user and end; before they do, nobody else can tell. */
+static void end_all(const launch *this, ends *ends) {
+    if (ends->killed >= 0 && !ends->by_itself && !asked)
+        fprintf(stderr, "parley: rank %d was lost: its process ended\n", ends->killed);
+    ends->by_itself = true; /* said once */
+    signal_all(this, SIGKILL);
+}
+
 static void serve(launch *this, pmi *pmi) {
-    double first_end = -1;
+    ends ends = {.first = -1, .killed = -1};
     int told = 0;
-    bool ended = false;
-    while (reap(this, &ended) > 0) {
-        if (ended && first_end < 0)
-            first_end = pl_now();
-        if (first_end >= 0 && pl_now() - first_end > SETTLE)
-            signal_all(this, SIGKILL);
+    while (reap(this, &ends) > 0) {
+        if (ends.first >= 0 && pl_now() - ends.first > SETTLE)
+            end_all(this, &ends);
         if (asked && !told) {
             told = asked;
             signal_all(this, told);
@@ -245,7 +259,7 @@ static int run_ranks(launch *this) {
         status = start_ranks(this, pmi, &error);
     if (status != PARLEY_OK) {
         signal_all(this, SIGKILL);
-        for (bool ended; reap(this, &ended) > 0;)
+        for (ends ends = {.first = -1, .killed = -1}; reap(this, &ends) > 0;)
             pl_sleep(1e-3 * TICK_MS);
         pmi_close(pmi);
         return fail(this->arguments->command, &error);
