@@ -27,3 +27,7 @@ install(CODE [[
     execute_process(COMMAND /sbin/ldconfig OUTPUT_QUIET ERROR_QUIET)
   endif()
 ]])
+
+# What the Python package holds besides Python: the library and its header, of which cffi makes the declarations.
+install(FILES $<TARGET_FILE:parley_library> DESTINATION parley RENAME libparley.so COMPONENT python EXCLUDE_FROM_ALL)
+install(FILES include/parley.h DESTINATION parley COMPONENT python EXCLUDE_FROM_ALL)

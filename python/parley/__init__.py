@@ -1,0 +1,20 @@
+"""Parley: linear models trained fast, with scikit-learn's estimators on the core's solvers.
+
+>>> from sklearn.datasets import load_breast_cancer
+>>> from parley import LogisticRegression
+>>> X, y = load_breast_cancer(return_X_y=True)
+>>> LogisticRegression(C=0.1).fit(X, y).score(X, y) > 0.9
+True
+"""
+
+from ._classifiers import LinearSVC, LogisticRegression
+from ._library import version as _version
+from ._model import Model, Path, load, path, save, train
+from ._read import Table, read
+from ._regressors import ElasticNet, HuberRegressor, Lasso, LinearSVR, PoissonRegressor, Ridge
+
+__version__ = _version()
+__all__ = [
+    "ElasticNet", "HuberRegressor", "Lasso", "LinearSVC", "LinearSVR", "LogisticRegression", "Model", "Path",
+    "PoissonRegressor", "Ridge", "Table", "load", "path", "read", "save", "train",
+]  # fmt: skip

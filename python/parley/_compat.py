@@ -1,0 +1,47 @@
+"""What differs between releases of scikit-learn, from 1.4 on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sklearn
+from sklearn.utils import compute_class_weight
+from sklearn.utils.fixes import parse_version
+
+RELEASE = parse_version(sklearn.__version__)
+
+try:
+    from sklearn.utils.validation import validate_data as _validate_data
+except ImportError:
+
+    def _validate_data(estimator: Any, X: Any = "no_validation", y: Any = "no_validation", **options: Any) -> Any:
+        return estimator._validate_data(X, y, **options)
+
+
+_FINITE = "ensure_all_finite" if RELEASE >= parse_version("1.6") else "force_all_finite"
+
+
+def validate(estimator: Any, X: Any, y: Any = "no_validation", *, finite: bool = True, **options: Any) -> Any:
+    """X (and y) checked as scikit-learn does, with names and number of features kept or compared."""
+    return _validate_data(estimator, X, y, **{_FINITE: finite}, **options)
+
+
+def class_weights(kind: Any, classes: Any, y: Any, sample_weight: Any) -> Any:
+    """The weight of each class; releases before 1.7 count rows for `balanced`, later ones add up their weights."""
+    options = {"sample_weight": sample_weight} if RELEASE >= parse_version("1.7") and sample_weight is not None else {}
+    return compute_class_weight(kind, classes=classes, y=y, **options)
+
+
+class Tagged:
+    """Tags in both of scikit-learn's forms: sparse data are welcome; `_positive`: labels are not negative."""
+
+    _positive = False
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.positive_only = self._positive
+        return tags
+
+    def _more_tags(self) -> dict[str, Any]:
+        return {"requires_positive_y": self._positive}

@@ -1,0 +1,317 @@
+"""What all estimators share: data in, one run of the core, attributes out. Estimators themselves are declarations."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import assert_all_finite, check_random_state
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from . import _run
+from ._compat import Tagged, class_weights, validate
+from ._data import centred, from_arrays
+
+FLOATS = (np.float64, np.float32)
+
+
+class Fit(NamedTuple):
+    """What one run of the core left; `caught`: the exception that ended it early, to be raised when all is kept."""
+
+    coef: np.ndarray
+    intercept: np.ndarray
+    summary: dict[str, Any]
+    log: np.ndarray
+    caught: BaseException | None = None
+
+
+def together(fits: list[Fit]) -> Fit:
+    """Fits of independent problems as one: their objectives and gaps add up."""
+    summary = dict(fits[0].summary)
+    for name in ("objective", "dual", "gap", "relative_gap"):
+        summary[name] = sum(fit.summary[name] for fit in fits)
+    summary["rounds"] = max(fit.summary["rounds"] for fit in fits)
+    summary["stop"] = next((f.summary["stop"] for f in fits if f.summary["stop"] != "converged"), "converged")
+    coef, intercept, log = (np.concatenate([fit[i] for fit in fits]) for i in (0, 1, 3))
+    return Fit(coef, intercept, summary, log, next((fit.caught for fit in fits if fit.caught), None))
+
+
+def checked_weight(sample_weight: Any, rows: int) -> np.ndarray | None:
+    """One weight per row as float64, or None where all are 1."""
+    if sample_weight is None:
+        return None
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.ndim == 0:
+        weight = np.full(rows, float(weight))
+    if weight.ndim != 1:
+        raise ValueError(f"sample_weight has {weight.ndim} dimensions; it must be 1D array or scalar: one weight per row")
+    if weight.shape[0] != rows:
+        raise ValueError(f"sample_weight.shape == {weight.shape}, expected {(rows,)}: one weight per row")
+    assert_all_finite(weight, input_name="sample_weight")
+    if (weight < 0).any():
+        raise ValueError("sample_weight has negative weights; they must be 0 or more")
+    if not weight.any():
+        raise ValueError("sample_weight is 0 in all rows; at least one must be above 0")
+    return weight
+
+
+def total(weight: np.ndarray | None, rows: int) -> float:
+    return float(rows) if weight is None else float(weight.sum())
+
+
+def seed(random_state: Any) -> int | None:
+    """The core's seed; None leaves it as it is, so that the same fit gives the same bytes."""
+    if random_state is None or isinstance(random_state, (int, np.integer)):
+        return random_state
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+class Linear(Tagged, BaseEstimator):
+    """Base of all estimators. `_only` names the parameters that take only some of scikit-learn's values, and why."""
+
+    _only: ClassVar[dict[str, tuple[tuple, str]]] = {}
+
+    def _keep(self, values: dict[str, Any]) -> None:
+        for name, value in values.items():
+            if name not in ("self", "__class__"):
+                setattr(self, name, value)
+
+    def _refuse(self) -> None:
+        for name, (accepted, why) in self._only.items():
+            value = getattr(self, name)
+            if not any(value is one or (type(value) is not str and not hasattr(value, "__len__") and value == one) or
+                       (isinstance(value, str) and value == one) for one in accepted):  # fmt: skip
+                words = " or ".join(map(repr, accepted))
+                raise ValueError(f"{type(self).__name__}: {name}={value!r} is refused: {why}; it can be {words}")
+
+    def _method(self) -> dict[str, Any]:
+        """Settings of the method, not of the problem."""
+        return {
+            "gap": self.tol, "rounds": getattr(self, "max_iter", None), "threads": _run.threads(self.n_jobs),
+            "seed": seed(getattr(self, "random_state", None)), "preset": self.preset, "workers": self.workers,
+            "local_steps": self.local_steps,
+        }  # fmt: skip
+
+    def _checked(self, X: Any, y: Any, **options: Any) -> tuple[Any, Any]:
+        """X and y by scikit-learn's checks. That values are finite is left to the core, which looks at them anyway."""
+        return validate(self, X, y, finite=False, accept_sparse="csr", dtype=FLOATS, **options)
+
+    def _data(self, X: Any, y: Any, weight: Any) -> Any:
+        try:
+            return from_arrays(X, y, weight, _run.threads(self.n_jobs) or 0)
+        except ValueError:
+            assert_all_finite(X.data if hasattr(X, "tocsr") else X, input_name="X")
+            raise
+
+    def _start(self, problem: dict, columns: int, shift: Any, outputs: int, labels: Any) -> Any:
+        """The model of the last fit to begin at, if there is one of the same shape."""
+        if not getattr(self, "warm_start", False) or not hasattr(self, "coef_"):
+            return _run.ffi.NULL
+        coef = np.atleast_2d(self.coef_)
+        if coef.shape != (outputs, columns):
+            return _run.ffi.NULL
+        intercept = np.broadcast_to(np.asarray(self.intercept_, float), (outputs,))
+        if shift is not None:
+            intercept = intercept + coef @ shift
+        return _run.model_of(problem["loss"], coef, intercept, labels)
+
+    def _solve(self, X: Any, y: Any, weight: Any, problem: dict, outputs: int = 1, labels: Any = None) -> Fit:
+        """One run of the core on checked arrays."""
+        shift = None
+        if problem["intercept"] == "free":
+            X, shift = centred(X)
+        start = self._start(problem, X.shape[1], shift, outputs, labels)
+        watch = _run.Watch(getattr(self, "verbose", 0))
+        model, summary, log = _run.train(self._data(X, y, weight), {**problem, **self._method()}, start, watch)
+        coef, intercept = _run.coefficients(model)
+        if shift is not None:
+            intercept -= coef @ shift
+        return Fit(coef, intercept, summary, log, watch.caught)
+
+    def _take(self, fit: Fit) -> None:
+        """Attributes of every fitted estimator, then what is to be told; an exception of the run comes last."""
+        self.objective_, self.gap_ = fit.summary["objective"], fit.summary["gap"]
+        self.run_ = fit.log
+        self.n_iter_ = max(1, fit.summary["rounds"])
+        if fit.caught is not None:
+            warnings.warn("The fit was stopped; the estimator has the model of the last round.", ConvergenceWarning, 3)
+            raise fit.caught
+        if fit.summary["stop"] not in ("converged", "passed", "patience"):
+            warnings.warn(
+                f"The run ended before its target: {fit.summary['stop']} after {fit.summary['rounds']} rounds at relative "
+                f"gap {fit.summary['relative_gap']:.2g}, asked for {self.tol}. Raise max_iter or tol, or scale the data.",
+                ConvergenceWarning, 3,
+            )  # fmt: skip
+
+    def _loss(self) -> str:
+        """The core's loss."""
+        classes = (len(self.classes_), 1.0) if hasattr(self, "classes_") else ()
+        return self._problem(1.0, *classes)["loss"]
+
+    def _model(self) -> Any:
+        """The fitted estimator as a model of the core."""
+        check_is_fitted(self)
+        coef = np.atleast_2d(self.coef_)
+        intercept = np.broadcast_to(np.asarray(self.intercept_, float), coef.shape[:1])
+        labels = None
+        if hasattr(self, "classes_"):
+            if self.classes_.dtype.kind not in "biuf":
+                raise ValueError("labels of classes are not numbers; a model's file has numbers")
+            labels = self.classes_.astype(float)
+        return _run.model_of(self._loss(), coef, intercept, labels)
+
+    def _decide(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        X = validate(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+        return safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+
+
+class Regressor(RegressorMixin, Linear):
+    """`_problem(total)` gives the core's settings of the problem, from the sum of weights."""
+
+    def _regress(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> Fit:
+        return self._solve(X, y, weight, self._problem(total(weight, X.shape[0])))
+
+    def _labels(self, y: np.ndarray) -> None:
+        """Raises ValueError for labels that the loss cannot have."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data. CSR and float32 are taken as they are; others are converted once.
+        y : array-like of shape (n_samples,)
+            Target values.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows; None: all 1.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        self._refuse()
+        X, y = self._checked(X, y, y_numeric=True)
+        self._labels(y)
+        fit = self._regress(X, y, checked_weight(sample_weight, X.shape[0]))
+        self.coef_, self.intercept_ = fit.coef[0], float(fit.intercept[0])
+        self._take(fit)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict with the linear model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            Predicted values.
+        """
+        return self._decide(X)
+
+
+class Classifier(ClassifierMixin, Linear):
+    """`_problem(total, classes, own)` gives the core's settings of the problem, from the sum of weights with those of
+    classes and the sum without. Classes are numbered in the order of `classes_` for the core."""
+
+    def _weigh(self, codes: np.ndarray, y: Any, weight: np.ndarray | None) -> np.ndarray | None:
+        """The weight of each class; None: all 1."""
+        kind = getattr(self, "class_weight", None)
+        return None if kind is None else class_weights(kind, self.classes_, y, weight)
+
+    def _classify(self, X: Any, codes: np.ndarray, weight: Any, by_class: Any) -> Fit:
+        """One run for all classes: rows weigh what their classes do."""
+        count = len(self.classes_)
+        own = total(weight, X.shape[0])
+        if by_class is not None:
+            weight = by_class[codes] if weight is None else weight * by_class[codes]
+        problem = self._problem(total(weight, X.shape[0]), count, own)
+        return self._solve(X, codes, weight, problem, 1 if count == 2 else count, np.arange(count, dtype=float))
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data. CSR and float32 are taken as they are; others are converted once.
+        y : array-like of shape (n_samples,)
+            Class labels: numbers or strings.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows; None: all 1.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        self._refuse()
+        X, y = self._checked(X, y)
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"y has one class, {self.classes_[0]!r}; a classifier needs at least 2 classes")
+        weight = checked_weight(sample_weight, X.shape[0])
+        fit = self._classify(X, codes, weight, self._weigh(codes, y, weight))
+        self.coef_, self.intercept_ = fit.coef, fit.intercept
+        self._take(fit)
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Decision values x.w + b.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        decisions : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            One for each class; of two classes only that of ``classes_[1]``, which is predicted above 0.
+        """
+        decisions = self._decide(X)
+        return decisions.ravel() if decisions.shape[1] == 1 else decisions
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict class labels.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            The class of each sample.
+        """
+        decisions = self.decision_function(X)
+        return self.classes_[(decisions > 0).astype(int) if decisions.ndim == 1 else decisions.argmax(axis=1)]
+
+
+class OneVersusRest(Classifier):
+    """Each class against the rest. As in scikit-learn a class's weight counts for its own rows only where there are more
+    than two, so that every class then has a problem, and a run, of its own."""
+
+    def _classify(self, X: Any, codes: np.ndarray, weight: Any, by_class: Any) -> Fit:
+        if by_class is None or len(self.classes_) == 2:
+            return super()._classify(X, codes, weight, by_class)
+        fits = []
+        for number, one in enumerate(by_class):
+            mine = codes == number
+            weighed = np.where(mine, one, 1.0) * (1.0 if weight is None else weight)
+            problem = self._problem(total(weighed, X.shape[0]), 2, total(weight, X.shape[0]))
+            fits.append(self._solve(X, mine, weighed, problem))
+        return together(fits)

@@ -1,0 +1,97 @@
+"""libparley by cffi in ABI mode. The declarations are those of parley.h itself, which is installed beside the library."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from cffi import FFI
+
+_FOLDER = Path(__file__).parent
+
+
+def _declarations(header: str) -> str:
+    """What cffi can read of parley.h: its one list of statuses written out, and no preprocessor."""
+    statuses = re.findall(r"row\((PARLEY_\w+),", header)
+    text = re.sub(r"#ifdef __cplusplus.*?#endif", "", header, flags=re.DOTALL)
+    text = re.sub(r"^#(?:.*\\\n)*.*$", "", text, flags=re.MULTILINE)
+    return text.replace("PARLEY_STATUSES(PARLEY_ROW)", ", ".join(statuses)).replace("PARLEY_API ", "")
+
+
+ffi = FFI()
+ffi.cdef(_declarations((_FOLDER / "parley.h").read_text(encoding="utf-8")))
+lib = ffi.dlopen(str(_FOLDER / "libparley.so"))
+
+_EXCEPTIONS = {
+    lib.PARLEY_NO_MEMORY: MemoryError,
+    lib.PARLEY_NO_FILE: OSError,
+    lib.PARLEY_NO_PEER: ConnectionError,
+    lib.PARLEY_BROKEN: RuntimeError,
+}
+
+
+def call(function: str, *arguments: Any) -> None:
+    """Calls a function whose last parameter is the error; a status other than PARLEY_OK becomes an exception."""
+    error = ffi.new("parley_error *")
+    status = getattr(lib, function)(*arguments, error)
+    if status != lib.PARLEY_OK:
+        raise _EXCEPTIONS.get(status, ValueError)(ffi.string(error.sentence).decode(errors="replace"))
+
+
+def make(kind: str, function: str, *arguments: Any, after: tuple = (), free: str = "") -> Any:
+    """The handle that `function` makes, freed with the last reference to it."""
+    out = ffi.new(f"parley_{kind} **")
+    call(function, *arguments, out, *after)
+    return ffi.gc(out[0], getattr(lib, free or f"parley_{kind}_free"))
+
+
+def text(value: Any) -> str:
+    """A setting's value as on the command line."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
+        return "true" if value else "false"
+    if isinstance(value, Iterable):
+        return ",".join(text(one) for one in value)
+    if isinstance(value, int) or float(value).is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    return repr(float(value))
+
+
+def settings(values: Mapping[str, Any]) -> Any:
+    """Settings by name; those that are None stay as they are. `lambda_` is `lambda`, a word that Python keeps."""
+    handle = make("settings", "parley_settings_new")
+    for name, value in values.items():
+        if value is not None:
+            call("parley_settings_set", handle, name.rstrip("_").encode(), text(value).encode())
+    return handle
+
+
+def string(pointer: Any) -> str | None:
+    return None if pointer == ffi.NULL else ffi.string(pointer).decode()
+
+
+def named(function: str, handle: Any, count: int) -> list[str] | None:
+    """Names of columns or classes; None: the first has none."""
+    size, names = ffi.new("uint64_t *"), []
+    for i in range(count):
+        pointer = getattr(lib, function)(handle, i, size)
+        if i == 0 and not size[0]:
+            return None
+        names.append(ffi.unpack(ffi.cast("const char *", pointer), size[0]).decode(errors="replace") if size[0] else "")
+    return names
+
+
+def structure(value: Any) -> dict[str, Any]:
+    """The C struct at a pointer as a dict, strings as text."""
+    fields = {}
+    for name, field in ffi.typeof(value[0]).fields:
+        one = getattr(value, name)
+        fields[name] = string(one) if field.type.kind == "pointer" else one
+    return fields
+
+
+def version() -> str:
+    return ffi.string(lib.parley_version()).decode()

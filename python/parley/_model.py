@@ -1,0 +1,434 @@
+"""Models: train, load, save, and apply them. Functions on the core as it is, with settings by the core's names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, softmax
+
+from . import _run
+from ._data import Data, centred, from_arrays, from_file
+from ._library import call, ffi, lib, make, named, string
+
+_BINARY = ("logistic", "hinge", "squared-hinge")
+
+
+class Model:
+    """A linear model, as `train`, `load` or a `Path` gives it.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (n_outputs, n_columns)
+        Coefficients.
+    intercept : ndarray of shape (n_outputs,)
+        Intercepts.
+    loss : str
+        The loss that it was trained with.
+    labels : ndarray or None
+        Labels of classes, rising; None for regressions.
+    meta : dict
+        What the model's file has as metadata, text by name.
+    summary : dict
+        How the run went; empty for a model from a file.
+    run : ndarray
+        The log, a row for each round; empty for a model from a file.
+
+    Examples
+    --------
+    >>> import parley
+    >>> model = parley.train([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], C=10.0)
+    >>> model.predict([[0.5], [2.5]])
+    array([-1.,  1.])
+    """
+
+    def __init__(self, handle: Any, summary: dict | None = None, run: np.ndarray | None = None):
+        self._handle = handle
+        self.coef, self.intercept = _run.coefficients(handle)
+        self.meta = _metadata(handle)
+        self.loss = self.meta["loss"]
+        self.summary = summary or {}
+        self.run = np.zeros(0, _run.ROW) if run is None else run
+        outputs = len(self.intercept)
+        labels = lib.parley_model_labels(handle)
+        if labels != ffi.NULL:
+            self.labels = np.frombuffer(ffi.buffer(labels, 8 * outputs), float).copy()
+        else:
+            self.labels = np.array(self.meta["labels"].split(), float) if self.loss in _BINARY else None
+
+    @property
+    def column_names(self) -> list[str] | None:
+        """Names of the columns, if the data had any."""
+        return named("parley_model_column_name", self._handle, self.coef.shape[1])
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Decision values x.w + b.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or path
+            Rows.
+
+        Returns
+        -------
+        decisions : ndarray of shape (n_rows,) or (n_rows, n_outputs)
+            One value for each output. Columns that the model does not know count for nothing.
+        """
+        data = _data_of(X)
+        decisions = np.empty((data.rows, len(self.intercept)))
+        call("parley_decide", self._handle, data.handle, ffi.cast("double *", decisions.ctypes.data))
+        return decisions.ravel() if decisions.shape[1] == 1 else decisions
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict labels of classes, values or expected counts.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or path
+            Rows.
+
+        Returns
+        -------
+        y : ndarray of shape (n_rows,)
+            Predictions.
+        """
+        decisions = self.decision_function(X)
+        if self.labels is not None:
+            return self.labels[decisions.argmax(axis=1) if decisions.ndim == 2 else (decisions > 0).astype(int)]
+        return np.exp(decisions) if self.loss == "poisson" else decisions
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the classes, of models with loss logistic or softmax.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or path
+            Rows.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_rows, n_classes)
+            In the order of ``labels``.
+        """
+        if self.loss not in ("logistic", "softmax"):
+            raise ValueError(f"the loss {self.loss} has no probabilities; logistic and softmax do")
+        decisions = self.decision_function(X)
+        if decisions.ndim == 1:
+            return np.column_stack([expit(-decisions), expit(decisions)])
+        if self.loss == "softmax":
+            return softmax(decisions, axis=1)
+        return expit(decisions) / expit(decisions).sum(axis=1, keepdims=True)
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write the model as a file that `parley predict` and safetensors read.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        """
+        call("parley_model_save", self._handle, os.fsencode(path))
+
+    def to_bytes(self) -> bytes:
+        """The bytes of the file that `save` writes.
+
+        Returns
+        -------
+        data : bytes
+            For `Model.from_bytes`.
+        """
+        out, count = ffi.new("void **"), ffi.new("uint64_t *")
+        call("parley_model_to_bytes", self._handle, out, count)
+        try:
+            return bytes(ffi.buffer(out[0], count[0]))
+        finally:
+            lib.parley_bytes_free(out[0])
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Model:
+        """The model that `to_bytes` wrote.
+
+        Parameters
+        ----------
+        data : bytes
+            What `to_bytes` gave.
+
+        Returns
+        -------
+        model : Model
+            The model.
+        """
+        return cls(make("model", "parley_model_from_bytes", ffi.from_buffer(data), len(data)))
+
+    def __reduce__(self) -> tuple:
+        return _unpickled, (self.to_bytes(), self.summary, self.run)
+
+    def __repr__(self) -> str:
+        outputs, columns = self.coef.shape
+        return f"<parley.Model: {self.loss}, {columns} columns, {outputs} output{'s' * (outputs > 1)}>"
+
+
+def _unpickled(data: bytes, summary: dict, run: np.ndarray) -> Model:
+    model = Model.from_bytes(data)
+    model.summary, model.run = summary, run
+    return model
+
+
+def _metadata(handle: Any) -> dict[str, str]:
+    value, meta = ffi.new("const char **"), {}
+    while (key := string(lib.parley_model_meta(handle, len(meta), value))) is not None:
+        meta[key] = string(value[0]) or ""
+    return meta
+
+
+def _data_of(X: Any, y: Any = None, weight: Any = None, threads: Any = None, reading: dict | None = None) -> Data:
+    """Data of arrays, or of a file by its name."""
+    if isinstance(X, Data):
+        return X
+    if isinstance(X, (str, os.PathLike)):
+        if y is not None or weight is not None:
+            raise ValueError("a file holds its labels and weights; give y and sample_weight with arrays only")
+        return from_file(X, threads=threads, **(reading or {}))
+    if not hasattr(X, "tocsr"):
+        X = np.asarray(X)
+        if X.ndim != 2:
+            raise ValueError(f"X has {X.ndim} dimensions; it must have 2: rows and columns")
+    rows = X.shape[0]
+    for name, array in (("y", y), ("sample_weight", weight)):
+        if array is not None and np.shape(array) != (rows,):
+            raise ValueError(f"{name} has the shape {np.shape(array)}; it must be {(rows,)}: one entry for each row of X")
+    return from_arrays(X, y, weight, 0 if threads in (None, "auto") else int(threads))
+
+
+def _reading() -> set[str]:
+    """Names of the settings of reading a file."""
+    row, number, names = ffi.new("parley_setting *"), 0, set()
+    while lib.parley_setting_at(number, row):
+        if string(row.group) == "Reading" and row.reads:
+            names.add(string(row.name))
+        number += 1
+    return names
+
+
+def _prepared(X: Any, y: Any, weight: Any, settings: dict) -> Data:
+    reading = {name: settings.pop(name) for name in list(settings) if name in _reading()}
+    if reading and not isinstance(X, (str, os.PathLike)):
+        raise ValueError(f"{next(iter(reading))} is about reading files, and X is not the name of one")
+    if y is None and not isinstance(X, (str, os.PathLike, Data)):
+        raise ValueError("y is missing: labels, one for each row of X")
+    return _data_of(X, y, weight, settings.get("threads"), reading)
+
+
+def train(
+    X: Any, y: Any = None, *, sample_weight: Any = None, start: Any = None, verbose: int = 0,
+    callback: Callable[[dict], Any] | None = None, **settings: Any,
+) -> Model:  # fmt: skip
+    """Train a model with the core's settings, as `parley train` does on the command line.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or path
+        Rows; or a file in any format that Parley reads, with its labels.
+    y : array-like of shape (n_rows,), default=None
+        Labels.
+    sample_weight : array-like of shape (n_rows,), default=None
+        Weights of the rows.
+    start : Model, path or None, default=None
+        A model to begin at.
+    verbose : int, default=0
+        Above 0: show progress.
+    callback : callable, default=None
+        Called after every round with a dict of the round, its objective and gap; what is true ends the run.
+    **settings
+        Any setting of training, by its name with `_` for `-`: ``loss``, ``lambda_``, ``C``, ``gap``, ``preset``, ...;
+        where X is a file those of reading too.
+
+    Returns
+    -------
+    model : Model
+        With the ``summary`` and the ``run`` (the log) of how it was made.
+
+    Examples
+    --------
+    >>> import numpy as np, parley
+    >>> X = np.random.default_rng(0).normal(size=(100, 3))
+    >>> model = parley.train(X, X @ [1.0, 2.0, 3.0], loss="squared", lambda_=1e-6, gap=1e-8)
+    >>> model.coef.round(3)
+    array([[1., 2., 3.]])
+    >>> model.summary["stop"]
+    'converged'
+    """
+    data = _prepared(X, y, sample_weight, settings)
+    if isinstance(start, (str, os.PathLike)):
+        start = load(start)
+    watch = _run.Watch(verbose, callback)
+    handle, summary, log = _run.train(data, settings, ffi.NULL if start is None else start._handle, watch)
+    model = Model(handle, summary, log)
+    if watch.caught is not None:
+        watch.caught.model = model
+        raise watch.caught
+    return model
+
+
+class Path:
+    """Models for falling lambdas, as `path` gives them.
+
+    Attributes
+    ----------
+    points : ndarray
+        A row for each lambda: lambda, objective, dual, gap, relative_gap, explained, metric, nonzeros, rounds.
+    lambdas : ndarray of shape (n_lambdas,)
+        Falling.
+    coefs : ndarray of shape (n_lambdas, n_outputs, n_columns)
+        Coefficients.
+    intercepts : ndarray of shape (n_lambdas, n_outputs)
+        Intercepts.
+    summary : dict
+        Of the last point.
+
+    Examples
+    --------
+    >>> import numpy as np, parley
+    >>> X = np.random.default_rng(0).normal(size=(50, 4))
+    >>> found = parley.path(X, X @ [1.0, 0.0, 0.0, 2.0], loss="squared", l1_ratio=1.0, lambdas=10)
+    >>> found.coefs.shape, int(found.points["nonzeros"][1])
+    ((10, 1, 4), 1)
+    """
+
+    _ROW = np.dtype([(name, float) for name in ("lambda", "objective", "dual", "gap", "relative_gap", "explained", "metric")]
+                    + [("nonzeros", np.int64), ("rounds", np.int64)])  # fmt: skip
+
+    def __init__(self, handle: Any, summary: dict, run: np.ndarray):
+        self._handle = handle
+        self.summary, self.run = summary, run
+        count = ffi.new("uint64_t *")
+        points = lib.parley_path_points(handle, count)
+        self.points = np.array([tuple(getattr(points[i], name) for name in self._ROW.names) for i in range(count[0])], self._ROW)
+        self.lambdas = self.points["lambda"].copy()
+        parts = [_run.coefficients(self._model(i)) for i in range(len(self))]
+        self.coefs, self.intercepts = np.array([part[0] for part in parts]), np.array([part[1] for part in parts])
+
+    def _model(self, point: int) -> Any:
+        return make("model", "parley_path_model", self._handle, point)
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def model(self, point: int) -> Model:
+        """The model of one lambda.
+
+        Parameters
+        ----------
+        point : int
+            From 0 on.
+
+        Returns
+        -------
+        model : Model
+            The model.
+        """
+        return Model(self._model(range(len(self))[point]))
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write all points as a file.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        """
+        call("parley_path_save", self._handle, os.fsencode(path))
+
+
+def path(
+    X: Any, y: Any = None, *, sample_weight: Any = None, verbose: int = 0, callback: Callable[[dict], Any] | None = None,
+    **settings: Any,
+) -> Path:  # fmt: skip
+    """Train models for falling lambdas, each begun where the last one ended.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or path
+        Rows; or a file in any format that Parley reads, with its labels.
+    y : array-like of shape (n_rows,), default=None
+        Labels.
+    sample_weight : array-like of shape (n_rows,), default=None
+        Weights of the rows.
+    verbose : int, default=0
+        Above 0: show progress.
+    callback : callable, default=None
+        As in `train`.
+    **settings
+        Any setting of a path, such as ``lambdas``, ``lambda_ratio`` and ``lambda_list``.
+
+    Returns
+    -------
+    path : Path
+        With ``lambdas``, ``coefs``, ``intercepts`` and the table ``points``.
+
+    Examples
+    --------
+    >>> import numpy as np, parley
+    >>> X = np.random.default_rng(0).normal(size=(50, 4))
+    >>> parley.path(X, X @ [1.0, 0.0, 0.0, 2.0], l1_ratio=1.0, lambda_list=[1.0, 0.5]).lambdas
+    array([1. , 0.5])
+    """
+    data = _prepared(X, y, sample_weight, settings)
+    watch = _run.Watch(verbose, callback)
+    found = Path(*_run.path(data, settings, watch))
+    if watch.caught is not None:
+        watch.caught.path = found
+        raise watch.caught
+    return found
+
+
+def load(path: str | os.PathLike) -> Model:
+    """Read a model that Parley wrote.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    model : Model
+        The model.
+
+    Examples
+    --------
+    >>> import parley, tempfile, os
+    >>> model = parley.train([[0.0], [1.0]], [0.0, 1.0], loss="squared")
+    >>> file = os.path.join(tempfile.mkdtemp(), "model.safetensors")
+    >>> parley.save(model, file)
+    >>> bool((parley.load(file).coef == model.coef).all())
+    True
+    """
+    return Model(make("model", "parley_model_load", os.fsencode(path)))
+
+
+def save(model: Any, path: str | os.PathLike) -> None:
+    """Write a model, or a fitted estimator as one, to a file that `load`, the command line and safetensors read.
+
+    Parameters
+    ----------
+    model : Model or estimator
+        What to write. Labels of an estimator's classes have to be numbers.
+    path : str or path
+        The file.
+
+    Examples
+    --------
+    >>> import parley, tempfile, os
+    >>> from sklearn.datasets import load_iris
+    >>> estimator = parley.LogisticRegression().fit(*load_iris(return_X_y=True))
+    >>> file = os.path.join(tempfile.mkdtemp(), "iris.safetensors")
+    >>> parley.save(estimator, file)
+    >>> parley.load(file).labels
+    array([0., 1., 2.])
+    """
+    if not isinstance(model, Model):
+        model = Model(model._model())
+    model.save(path)

@@ -1,0 +1,369 @@
+"""Regressions: LinearSVR, Ridge, Lasso, ElasticNet, PoissonRegressor and HuberRegressor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.optimize import brentq
+
+from sklearn.utils.extmath import safe_sparse_dot
+
+from . import _run
+from ._data import centred
+from ._documented import documented
+from ._estimator import Fit, Regressor
+
+_POSITIVE = {"positive": ((False,), "coefficients of one sign are not implemented")}
+_SCALING = {"intercept_scaling": ((1,), "the intercept is the coefficient of a column of ones")}
+
+
+class _Scales:
+    """Fits of the loss `huber` at given scales, each begun at the last; a call gives the objective's slope in the scale."""
+
+    def __init__(self, estimator: Any, X: Any, y: np.ndarray, weight: np.ndarray | None):
+        self.estimator, self.y = estimator, y
+        self.X, self.shift = centred(X) if estimator.fit_intercept else (X, None)
+        self.weight = np.ones(len(y)) if weight is None else weight
+        self.data = estimator._data(self.X, y, weight)
+        self.start = estimator._start({"loss": "huber"}, X.shape[1], self.shift, 1, None)
+        self.fits: list[Fit] = []
+        self.off = np.zeros(0)
+
+    def __call__(self, scale: float) -> float:
+        own, weights = self.estimator, self.weight.sum()
+        problem = {
+            "loss": "huber", "huber_width": own.epsilon * scale, "lambda": own.alpha * scale / weights,
+            "intercept": free(own.fit_intercept),
+        }  # fmt: skip
+        watch = _run.Watch(own.verbose)
+        self.start, summary, log = _run.train(self.data, {**problem, **own._method()}, self.start, watch)
+        coef, intercept = _run.coefficients(self.start)
+        self.fits.append(Fit(coef, intercept, summary, log, watch.caught))
+        self.off = np.abs(safe_sparse_dot(self.X, coef[0]) + intercept[0] - self.y)
+        if watch.caught is not None:
+            raise _Stopped
+        outside = self.off > own.epsilon * scale
+        return float(self.weight @ np.where(outside, 1 - own.epsilon**2, 1 - (self.off / scale) ** 2) / weights)
+
+    def best(self, scale: float) -> float:
+        """The best scale for the residuals of the last fit."""
+        for _ in range(100):
+            inside = self.off <= self.estimator.epsilon * scale
+            rest = self.weight.sum() - self.estimator.epsilon**2 * self.weight[~inside].sum()
+            if rest <= 0:
+                scale *= 2
+                continue
+            last, scale = scale, float(np.sqrt(self.weight[inside] @ self.off[inside] ** 2 / rest))
+            if abs(scale - last) <= 1e-6 * last:
+                break
+        return scale
+
+    def solve(self, scale: float, least: float) -> float:
+        """The scale at which the slope is 0, at least `least`."""
+        slope = self(scale)
+        guess = max(least, self.best(scale))
+        low, high = (scale, scale) if slope == 0 else (scale, np.inf) if slope < 0 else (0.0, scale)
+        step = 1.02
+        while np.isinf(high) or low == 0.0:
+            scale = min(max(guess, low / step if low else 0.0), high * step)
+            if low < scale < high:
+                slope = self(scale)
+            if slope < 0:
+                low, guess = scale, max(scale, self.best(scale)) * step
+            elif scale <= least:
+                return scale
+            else:
+                high, guess = scale, max(least, min(scale, self.best(scale)) / step)
+            step *= step
+        if low == high:
+            return low
+        return brentq(self, low, high, xtol=1e-9 * low, rtol=max(1e-3 * self.estimator.tol, 1e-12))
+
+
+class _Stopped(Exception):
+    """The last fit was stopped by its callback."""
+
+
+def _scaled(estimator: Any, X: Any, y: np.ndarray, weight: np.ndarray | None) -> tuple[Fit, float, np.ndarray]:
+    """The fit at the best scale, the scale, and how far off the rows are."""
+    scales = _Scales(estimator, X, y, weight)
+    spread = float(np.median(np.abs(y - np.median(y)))) or float(np.std(y)) or 1.0
+    least = 10 * np.finfo(float).eps * max(spread, float(np.abs(y).max()))
+    scale = max(least, getattr(estimator, "scale_", spread) if estimator.warm_start else spread)
+    try:
+        scale = scales.solve(scale, least)
+        scales(scale)
+    except _Stopped:
+        scale = scales.best(scale)
+    fit = scales.fits[-1]
+    summary = {**fit.summary, "rounds": sum(one.summary["rounds"] for one in scales.fits)}
+    log = np.concatenate([one.log for one in scales.fits])
+    intercept = fit.intercept if scales.shift is None else fit.intercept - fit.coef @ scales.shift
+    return Fit(fit.coef, intercept, summary, log, fit.caught), scale, scales.off
+
+
+def free(fit_intercept: bool) -> str:
+    return "free" if fit_intercept else "none"
+
+
+@documented
+class Ridge(Regressor):
+    """Linear regression with an L2 penalty: ``|y - X w - b|^2 + alpha |w|^2``.
+
+    {parameters}
+
+    {attributes}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from parley import Ridge
+    >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([1.0, 3.0, 5.0])
+    >>> Ridge(alpha=1.0, tol=1e-10).fit(X, y).coef_.round(4)
+    array([1.3333])
+    """
+
+    _only = {
+        **_POSITIVE,
+        "solver": (("auto", "svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga"), "it stands for another problem"),
+    }
+
+    def __init__(
+        self, alpha: float = 1.0, *, fit_intercept: bool = True, copy_X: bool = True, max_iter: int | None = None,
+        tol: float = 1e-4, solver: str = "auto", positive: bool = False, random_state: Any = None, warm_start: bool = False,
+        verbose: int = 0, n_jobs: int | None = None, preset: str = "auto", workers: int | None = None,
+        local_steps: int | str | None = None,
+    ) -> None:  # fmt: skip
+        self._keep(locals())
+
+    def _problem(self, weights: float) -> dict[str, Any]:
+        return {"loss": "squared", "lambda": self.alpha / weights, "intercept": free(self.fit_intercept)}
+
+
+class _Sparse(Regressor):
+    """Squared loss with an L1 part, scaled as ``|y - X w - b|^2 / (2 n) + alpha (l1_ratio |w|_1 + (1 - l1_ratio) / 2 |w|^2)``."""
+
+    _only = _POSITIVE
+
+    def _problem(self, weights: float) -> dict[str, Any]:
+        return {"loss": "squared", "lambda": self.alpha, "l1_ratio": self.l1_ratio, "intercept": free(self.fit_intercept)}
+
+    @property
+    def dual_gap_(self) -> float:
+        """scikit-learn's name for ``gap_``."""
+        return self.gap_
+
+    @property
+    def sparse_coef_(self) -> sp.csr_matrix:
+        """Sparse form of ``coef_``."""
+        return sp.csr_matrix(self.coef_)
+
+
+@documented
+class ElasticNet(_Sparse):
+    """Linear regression with an L1 and an L2 penalty.
+
+    The objective is ``|y - X w - b|^2 / (2 n) + alpha (l1_ratio |w|_1 + (1 - l1_ratio) / 2 |w|^2)``.
+
+    {parameters}
+
+    {attributes}
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_regression
+    >>> from parley import ElasticNet
+    >>> X, y = make_regression(n_features=2, random_state=0)
+    >>> ElasticNet(tol=1e-10).fit(X, y).coef_.round(3)
+    array([18.838, 64.559])
+    """
+
+    def __init__(
+        self, alpha: float = 1.0, *, l1_ratio: float = 0.5, fit_intercept: bool = True, precompute: bool = False,
+        max_iter: int | None = 10000, copy_X: bool = True, tol: float = 1e-4, warm_start: bool = False,
+        positive: bool = False, random_state: Any = None, selection: str = "cyclic", verbose: int = 0,
+        n_jobs: int | None = None, preset: str = "auto", workers: int | None = None, local_steps: int | str | None = None,
+    ) -> None:  # fmt: skip
+        self._keep(locals())
+
+
+@documented
+class Lasso(_Sparse):
+    """Linear regression with an L1 penalty: ``|y - X w - b|^2 / (2 n) + alpha |w|_1``.
+
+    {parameters}
+
+    {attributes}
+
+    Examples
+    --------
+    >>> from parley import Lasso
+    >>> model = Lasso(alpha=0.1).fit([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]], [0.0, 1.0, 2.0])
+    >>> model.coef_.sum().round(2)
+    0.85
+    """
+
+    l1_ratio = 1.0
+
+    def __init__(
+        self, alpha: float = 1.0, *, fit_intercept: bool = True, precompute: bool = False, copy_X: bool = True,
+        max_iter: int | None = 10000, tol: float = 1e-4, warm_start: bool = False, positive: bool = False,
+        random_state: Any = None, selection: str = "cyclic", verbose: int = 0, n_jobs: int | None = None,
+        preset: str = "auto", workers: int | None = None, local_steps: int | str | None = None,
+    ) -> None:  # fmt: skip
+        self._keep(locals())
+
+
+@documented
+class PoissonRegressor(Regressor):
+    """Poisson regression with a log link: the mean of half the deviance plus ``alpha / 2 |w|^2``.
+
+    {parameters}
+
+    {attributes}
+
+    Examples
+    --------
+    >>> from parley import PoissonRegressor
+    >>> model = PoissonRegressor(tol=1e-8).fit([[1, 2], [2, 3], [3, 4], [4, 3]], [12, 17, 22, 21])
+    >>> model.coef_.round(3), round(model.intercept_, 3)
+    (array([0.121, 0.158]), 2.089)
+    """
+
+    _positive = True
+    _only = {"solver": (("lbfgs", "newton-cholesky"), "it stands for another problem")}
+
+    def __init__(
+        self, *, alpha: float = 1.0, fit_intercept: bool = True, solver: str = "lbfgs", max_iter: int | None = 10000,
+        tol: float = 1e-4, warm_start: bool = False, verbose: int = 0, random_state: Any = None, n_jobs: int | None = None,
+        preset: str = "auto", workers: int | None = None, local_steps: int | str | None = None,
+    ) -> None:  # fmt: skip
+        self._keep(locals())
+
+    def _labels(self, y: np.ndarray) -> None:
+        if (y < 0).any() or not y.any():
+            raise ValueError("Some value(s) of y are out of the valid range of the loss: counts are 0 or more, not all 0")
+
+    def _problem(self, weights: float) -> dict[str, Any]:
+        return {"loss": "poisson", "lambda": self.alpha, "intercept": free(self.fit_intercept)}
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict expected counts.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            ``exp(x.w + b)``.
+        """
+        return np.exp(self._decide(X))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of the deviance explained, D^2.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Counts.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        score : float
+            1 for perfect predictions, 0 for the mean's.
+        """
+        from sklearn.metrics import d2_tweedie_score
+
+        return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1))
+
+
+@documented
+class LinearSVR(Regressor):
+    """Support vector regression: ``|w|^2 / 2 + C sum max(0, |y - x.w - b| - epsilon)``, the intercept penalised too.
+
+    {parameters}
+
+    {attributes}
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_regression
+    >>> from parley import LinearSVR
+    >>> X, y = make_regression(n_features=4, random_state=0)
+    >>> LinearSVR(C=10.0, tol=1e-8).fit(X, y).score(X, y) > 0.99
+    True
+    """
+
+    _only = {
+        **_SCALING,
+        "loss": (("epsilon_insensitive",), "the core has no squared epsilon-insensitive loss"),
+    }
+
+    def __init__(
+        self, *, epsilon: float = 0.0, tol: float = 1e-4, C: float = 1.0, loss: str = "epsilon_insensitive",
+        fit_intercept: bool = True, intercept_scaling: float = 1.0, dual: bool | str = "auto", verbose: int = 0,
+        random_state: Any = None, max_iter: int | None = 10000, n_jobs: int | None = None, preset: str = "auto",
+        workers: int | None = None, local_steps: int | str | None = None,
+    ) -> None:  # fmt: skip
+        self._keep(locals())
+
+    def _problem(self, weights: float) -> dict[str, Any]:
+        intercept = "penalised" if self.fit_intercept else "none"
+        return {"loss": "epsilon-insensitive", "epsilon": self.epsilon, "C": self.C, "intercept": intercept}
+
+
+@documented
+class HuberRegressor(Regressor):
+    """Regression by Huber's loss with a scale that is found along: rows far off count linearly.
+
+    The objective is ``sum (sigma + H((y - x.w - b) / sigma) sigma) + alpha |w|^2`` with ``H(z) = z^2`` up to `epsilon`
+    and ``2 epsilon |z| - epsilon^2`` beyond. At a given scale this is the core's loss `huber`; the scale is the root of
+    the objective's slope in it, which rises, and is found by bracketing.
+
+    {parameters}
+
+    {attributes}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from parley import HuberRegressor
+    >>> X = np.arange(20.0).reshape(-1, 1)
+    >>> y = 2 * X.ravel() + np.tile([-0.5, 0.5], 10)
+    >>> y[3] = 500.0
+    >>> model = HuberRegressor(tol=1e-9).fit(X, y)
+    >>> model.coef_.round(1), model.outliers_.nonzero()[0]
+    (array([2.]), array([3]))
+    """
+
+    _texts = {
+        "epsilon": "Beyond this many scales a row counts linearly; at least 1.",
+        "scale_": ("float", "The scale sigma."),
+        "outliers_": ("ndarray of shape (n_samples,)", "True in rows that are further off than ``epsilon * scale_``."),
+    }
+
+    def __init__(
+        self, *, epsilon: float = 1.35, max_iter: int | None = 10000, alpha: float = 0.0001, warm_start: bool = False,
+        fit_intercept: bool = True, tol: float = 1e-5, verbose: int = 0, random_state: Any = None,
+        n_jobs: int | None = None, preset: str = "auto", workers: int | None = None, local_steps: int | str | None = None,
+    ) -> None:  # fmt: skip
+        self._keep(locals())
+
+    def _loss(self) -> str:
+        return "huber"
+
+    def _regress(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> Fit:
+        if not self.epsilon >= 1.0:
+            raise ValueError(f"epsilon is {self.epsilon}; it must be at least 1")
+        fit, self.scale_, off = _scaled(self, X, y, weight)
+        self.outliers_ = off > self.epsilon * self.scale_
+        return fit

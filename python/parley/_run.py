@@ -1,0 +1,146 @@
+"""Runs of the core: the progress of one, its log, and what it leaves."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ._data import Data
+from ._library import ffi, lib, make, settings, string, structure
+
+#: A row of `run_`: the state after a round; the numbers of the objective are those of the latest evaluation.
+ROW = np.dtype([("round", np.int64), ("epochs", float), ("seconds", float), ("objective", float), ("dual", float),
+                ("gap", float), ("relative_gap", float)])  # fmt: skip
+
+
+def threads(n_jobs: int | None) -> int | None:
+    """Threads of the core: None is all cores, but what a parallel program around us leaves, as joblib says it."""
+    if n_jobs is None:
+        allowed = os.environ.get("OMP_NUM_THREADS", "")
+        return int(allowed) if allowed.isdigit() and int(allowed) > 0 else None
+    if n_jobs == 0:
+        raise ValueError("n_jobs is 0; give a number of threads, -1 or None for all cores")
+    return n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
+
+
+class _Lines:
+    """Progress without tqdm: a line for each evaluation."""
+
+    def __init__(self) -> None:
+        self.last = None
+
+    def show(self, row: tuple) -> None:
+        if row[3:] != self.last:
+            self.last = row[3:]
+            print(f"round {row[0]}: objective {row[3]:.6g}, relative gap {row[6]:.2e}", file=sys.stderr)
+
+    def tell(self, message: str) -> None:
+        print(message, file=sys.stderr)
+
+    def close(self) -> None: ...
+
+
+class _Bar:
+    """Progress by tqdm, in a terminal or a notebook."""
+
+    def __init__(self, tqdm: Any) -> None:
+        self.bar = tqdm(desc="parley", unit=" rounds")
+
+    def show(self, row: tuple) -> None:
+        self.bar.update(row[0] - self.bar.n)
+        self.bar.set_postfix(objective=f"{row[3]:.6g}", gap=f"{row[6]:.1e}", refresh=False)
+
+    def tell(self, message: str) -> None:
+        self.bar.write(message, file=sys.stderr)
+
+    def close(self) -> None:
+        self.bar.close()
+
+
+def _progress(verbose: int | bool) -> Any:
+    if not verbose:
+        return None
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        return _Lines()
+    return _Bar(tqdm)
+
+
+class Watch:
+    """The callback of a run: it keeps the log and shows progress. An exception in it, such as Ctrl-C, stops the run at
+    the round and is kept in `caught`, to be raised when the model is safe."""
+
+    def __init__(self, verbose: int | bool = 0, ask: Callable[[dict], Any] | None = None):
+        self.rows: list[tuple] = []
+        self.caught: BaseException | None = None
+        self.progress = _progress(verbose)
+        self.ask = ask
+        self.callback = ffi.callback("parley_callback", self._see, error=1, onerror=self._fail)
+
+    def _see(self, _user: Any, at: Any, message: Any) -> int:
+        if message != ffi.NULL:
+            if self.progress:
+                self.progress.tell(string(message))
+            return 0
+        row = (at.round, at.epochs, at.seconds, at.objective, at.dual, at.gap, at.relative_gap)
+        self.rows.append(row)
+        if self.progress:
+            self.progress.show(row)
+        return int(bool(self.ask(dict(zip(ROW.names, row))))) if self.ask else 0
+
+    def _fail(self, _kind: Any, exception: BaseException, _trace: Any) -> None:
+        self.caught = exception
+
+    def close(self) -> np.ndarray:
+        if self.progress:
+            self.progress.close()
+        return np.array(self.rows, dtype=ROW)
+
+
+def _summary(raw: Any) -> dict[str, Any]:
+    return {**structure(raw), "stop": string(lib.parley_stop_text(raw.stop)), "repeatable": bool(raw.repeatable)}
+
+
+def train(data: Data, values: Mapping[str, Any], start: Any = ffi.NULL, watch: Watch | None = None) -> tuple[Any, dict, np.ndarray]:
+    """The model's handle, the summary and the log of one run."""
+    watch = watch or Watch()
+    raw = ffi.new("parley_summary *")
+    try:
+        model = make("model", "parley_train_from", data.handle, settings(values), start, watch.callback, ffi.NULL, after=(raw,))
+    finally:
+        log = watch.close()
+    return model, _summary(raw), log
+
+
+def path(data: Data, values: Mapping[str, Any], watch: Watch | None = None) -> tuple[Any, dict, np.ndarray]:
+    """The path's handle, the summary of its last point and the log."""
+    watch = watch or Watch()
+    raw = ffi.new("parley_summary *")
+    try:
+        result = make("path_result", "parley_path", data.handle, settings(values), watch.callback, ffi.NULL, after=(raw,), free="parley_path_free")
+    finally:
+        log = watch.close()
+    return result, _summary(raw), log
+
+
+def coefficients(model: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Copies of coef (outputs x columns) and intercept (outputs)."""
+    shape = ffi.new("uint64_t[2]")
+    lib.parley_model_shape(model, shape, shape + 1)
+    outputs, columns = shape
+    coef = np.frombuffer(ffi.buffer(lib.parley_model_coef(model), 8 * outputs * columns), float) if columns else np.zeros(0)
+    intercept = np.frombuffer(ffi.buffer(lib.parley_model_intercept(model), 8 * outputs), float)
+    return coef.reshape(outputs, columns).copy(), intercept.copy()
+
+
+def model_of(loss: str, coef: np.ndarray, intercept: np.ndarray, labels: np.ndarray | None) -> Any:
+    """A model to begin at."""
+    coef, intercept = np.ascontiguousarray(coef, float), np.ascontiguousarray(intercept, float)
+    labels = None if labels is None else np.ascontiguousarray(labels, float)
+    pointers = [ffi.NULL if array is None else ffi.cast("double *", array.ctypes.data) for array in (coef, intercept, labels)]
+    return make("model", "parley_model_new", loss.encode(), *coef.shape, *pointers)
