@@ -8,13 +8,16 @@ True
 """
 
 from ._classifiers import LinearSVC, LogisticRegression
+from ._cv import ElasticNetCV, LassoCV, LogisticRegressionCV
 from ._library import version as _version
 from ._model import Model, Path, load, path, save, train
 from ._read import Table, read
 from ._regressors import ElasticNet, HuberRegressor, Lasso, LinearSVR, PoissonRegressor, Ridge
+from ._sgd import SGDClassifier, SGDRegressor
 
 __version__ = _version()
 __all__ = [
-    "ElasticNet", "HuberRegressor", "Lasso", "LinearSVC", "LinearSVR", "LogisticRegression", "Model", "Path",
-    "PoissonRegressor", "Ridge", "Table", "load", "path", "read", "save", "train",
+    "ElasticNet", "ElasticNetCV", "HuberRegressor", "Lasso", "LassoCV", "LinearSVC", "LinearSVR", "LogisticRegression",
+    "LogisticRegressionCV", "Model", "Path", "PoissonRegressor", "Ridge", "SGDClassifier", "SGDRegressor", "Table",
+    "load", "path", "read", "save", "train",
 ]  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ._library import call, ffi, lib, make, named, settings
+from ._library import ffi, lib, make, named, settings
 
 _TYPES = {"float32": lib.PARLEY_FLOAT32, "float64": lib.PARLEY_FLOAT64, "int32": lib.PARLEY_INT32, "int64": lib.PARLEY_INT64}
 

@@ -56,8 +56,15 @@ def checked_weight(sample_weight: Any, rows: int) -> np.ndarray | None:
     if (weight < 0).any():
         raise ValueError("sample_weight has negative weights; they must be 0 or more")
     if not weight.any():
-        raise ValueError("sample_weight is 0 in all rows; at least one must be above 0")
+        raise ValueError("the weights in sample_weight are all zero; at least one must be above 0")
     return weight
+
+
+def several(codes: np.ndarray, weight: np.ndarray | None) -> None:
+    """Refuses rows of one class."""
+    seen = codes if weight is None else codes[weight > 0]
+    if seen.min() == seen.max():
+        raise ValueError("there is only one class in the rows of weight above 0; a classifier needs at least 2 classes")
 
 
 def total(weight: np.ndarray | None, rows: int) -> float:
@@ -97,9 +104,9 @@ class Linear(Tagged, BaseEstimator):
             "local_steps": self.local_steps,
         }  # fmt: skip
 
-    def _checked(self, X: Any, y: Any, **options: Any) -> tuple[Any, Any]:
+    def _checked(self, X: Any, y: Any, finite: bool = False, **options: Any) -> tuple[Any, Any]:
         """X and y by scikit-learn's checks. That values are finite is left to the core, which looks at them anyway."""
-        return validate(self, X, y, finite=False, accept_sparse="csr", dtype=FLOATS, **options)
+        return validate(self, X, y, finite=finite, accept_sparse="csr", dtype=FLOATS, **options)
 
     def _data(self, X: Any, y: Any, weight: Any) -> Any:
         try:
@@ -260,9 +267,8 @@ class Classifier(ClassifierMixin, Linear):
         X, y = self._checked(X, y)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(f"y has one class, {self.classes_[0]!r}; a classifier needs at least 2 classes")
         weight = checked_weight(sample_weight, X.shape[0])
+        several(codes, weight)
         fit = self._classify(X, codes, weight, self._weigh(codes, y, weight))
         self.coef_, self.intercept_ = fit.coef, fit.intercept
         self._take(fit)

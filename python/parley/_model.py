@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from . import _run
-from ._data import Data, centred, from_arrays, from_file
+from ._data import Data, from_arrays, from_file
 from ._library import call, ffi, lib, make, named, string
 
 _BINARY = ("logistic", "hinge", "squared-hinge")

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import brentq
-
 from sklearn.utils.extmath import safe_sparse_dot
 
 from . import _run
@@ -61,25 +59,28 @@ class _Scales:
         return scale
 
     def solve(self, scale: float, least: float) -> float:
-        """The scale at which the slope is 0, at least `least`."""
-        slope = self(scale)
-        guess = max(least, self.best(scale))
-        low, high = (scale, scale) if slope == 0 else (scale, np.inf) if slope < 0 else (0.0, scale)
-        step = 1.02
-        while np.isinf(high) or low == 0.0:
-            scale = min(max(guess, low / step if low else 0.0), high * step)
-            if low < scale < high:
-                slope = self(scale)
-            if slope < 0:
-                low, guess = scale, max(scale, self.best(scale)) * step
-            elif scale <= least:
+        """The scale at which the slope is 0, at least `least`: bracketed first, then by the Illinois method."""
+        low, high, below, above, step, side = least, np.inf, -1.0, 1.0, 1.01, 0
+        close = max(1e-2 * self.estimator.tol, 1e-10)
+        for _ in range(100):
+            slope = self(scale)
+            if slope == 0 or (slope > 0 and scale <= least):
                 return scale
+            if slope < 0:
+                low, below, above = scale, slope, above / 2 if side < 0 else above
             else:
-                high, guess = scale, max(least, min(scale, self.best(scale)) / step)
-            step *= step
-        if low == high:
-            return low
-        return brentq(self, low, high, xtol=1e-9 * low, rtol=max(1e-3 * self.estimator.tol, 1e-12))
+                high, above, below = scale, slope, below / 2 if side > 0 else below
+            side = -1 if slope < 0 else 1
+            if high - low <= close * low:
+                break
+            if low > least and np.isfinite(high):
+                last, scale = scale, (low * above - high * below) / (above - below)
+                if abs(scale - last) <= close / 4 * last:  # step over the root, so that the bracket closes
+                    scale = min(max(scale - side * close / 2 * scale, low), high)
+            else:
+                scale = max(least, min(scale, self.best(scale)) / step if side > 0 else max(scale, self.best(scale)) * step)
+                step *= step
+        return scale
 
 
 class _Stopped(Exception):
@@ -94,7 +95,6 @@ def _scaled(estimator: Any, X: Any, y: np.ndarray, weight: np.ndarray | None) ->
     scale = max(least, getattr(estimator, "scale_", spread) if estimator.warm_start else spread)
     try:
         scale = scales.solve(scale, least)
-        scales(scale)
     except _Stopped:
         scale = scales.best(scale)
     fit = scales.fits[-1]
