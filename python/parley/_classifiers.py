@@ -77,8 +77,8 @@ class Probable(Classifier):
 class LogisticRegression(Probable):
     """Logistic regression, multinomial for more than two classes: ``sum log-loss + penalty / C``.
 
-    The penalty is ``l1_ratio |w|_1 + (1 - l1_ratio) / 2 |w|^2``; the intercept is free. ``solver='liblinear'`` stands for
-    the problem that LIBLINEAR solves: the intercept is penalised too, and more than two classes are refused.
+    The penalty is ``l1_ratio |w|_1 + (1 - l1_ratio) / 2 |w|^2``; the intercept is free. ``solver='liblinear'`` stands
+    for the problem that LIBLINEAR solves: the intercept is penalised too, and more than two classes are refused.
 
     {parameters}
 
@@ -104,11 +104,11 @@ class LogisticRegression(Probable):
     }
 
     def __init__(
-        self, penalty: str | None = "elasticnet", *, C: float = 1.0, l1_ratio: float | None = 0.0, dual: bool = False,
-        tol: float = 1e-4, fit_intercept: bool = True, intercept_scaling: float = 1, class_weight: Any = None,
-        random_state: Any = None, solver: str = "lbfgs", max_iter: int | None = 10000, verbose: int = 0,
-        warm_start: bool = False, n_jobs: int | None = None, preset: str = "auto", workers: int | None = None,
-        local_steps: int | str | None = None,
+        self, penalty: str | None = "elasticnet", *, C: float = 1.0, l1_ratio: float | None = 0.0, dual: bool
+        = False, tol: float = 1e-4, fit_intercept: bool = True, intercept_scaling: float = 1, class_weight:
+        Any = None, random_state: Any = None, solver: str = "lbfgs", max_iter: int | None = 10000, verbose:
+        int = 0, warm_start: bool = False, n_jobs: int | None = None, preset: str = "auto", workers: int |
+        None = None, local_steps: int | str | None = None,
     ) -> None:  # fmt: skip
         self._keep(locals())
 
@@ -151,10 +151,11 @@ class LinearSVC(OneVersusRest):
     }
 
     def __init__(
-        self, penalty: str = "l2", loss: str = "squared_hinge", *, dual: bool | str = "auto", tol: float = 1e-4,
-        C: float = 1.0, multi_class: str = "ovr", fit_intercept: bool = True, intercept_scaling: float = 1,
-        class_weight: Any = None, verbose: int = 0, random_state: Any = None, max_iter: int | None = 10000,
-        n_jobs: int | None = None, preset: str = "auto", workers: int | None = None, local_steps: int | str | None = None,
+        self, penalty: str = "l2", loss: str = "squared_hinge", *, dual: bool | str = "auto", tol: float =
+        1e-4, C: float = 1.0, multi_class: str = "ovr", fit_intercept: bool = True, intercept_scaling: float =
+        1, class_weight: Any = None, verbose: int = 0, random_state: Any = None, max_iter: int | None = 10000,
+        n_jobs: int | None = None, preset: str = "auto", workers: int | None = None, local_steps: int | str |
+        None = None,
     ) -> None:  # fmt: skip
         self._keep(locals())
 

@@ -24,7 +24,16 @@ def _rows(X: Any, y: Any, weight: Any, part: Any) -> tuple[Any, Any, Any]:
     return X[part], y[part], None if weight is None else weight[part]
 
 
-def _path(estimator: Linear, X: Any, y: Any, weight: Any, problem: dict, lambdas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _counted(cv: Any, X: Any, y: Any, weight: Any) -> tuple[Any, Any, Any]:
+    """Without rows of weight 0 where folds are made by their number, so that such rows are as if not there."""
+    if weight is None or weight.all() or not (cv is None or isinstance(cv, Integral)):
+        return X, y, weight
+    return _rows(X, y, weight, weight > 0)
+
+
+def _path(
+    estimator: Linear, X: Any, y: Any, weight: Any, problem: dict, lambdas: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Coefficients (lambdas x outputs x columns) and intercepts of falling lambdas."""
     shift = None
     if problem["intercept"] == "free":
@@ -58,7 +67,9 @@ class _PathCV(_Sparse):
         tiny = np.finfo(float).resolution
         return np.full(count, tiny) if largest <= tiny else np.geomspace(largest, largest * self.eps, num=count)
 
-    def _errors(self, X: Any, y: Any, weight: Any, train: Any, test: Any, l1_ratio: float, alphas: np.ndarray) -> np.ndarray:
+    def _errors(
+        self, X: Any, y: Any, weight: Any, train: Any, test: Any, l1_ratio: float, alphas: np.ndarray
+    ) -> np.ndarray:
         """The mean squared error on a fold's test rows, by alpha."""
         problem = {"loss": "squared", "l1_ratio": l1_ratio, "intercept": free(self.fit_intercept)}
         different, inverse = np.unique(-alphas, return_inverse=True)
@@ -70,13 +81,12 @@ class _PathCV(_Sparse):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         self._refuse()
         X, y = self._checked(X, y, finite=True, y_numeric=True)
-        weight = checked_weight(sample_weight, X.shape[0])
+        X, y, weight = _counted(self.cv, X, y, checked_weight(sample_weight, X.shape[0]))
         ratios = np.atleast_1d(self.l1_ratio).astype(float)
         grids = np.array([self._grid(X, y, weight, ratio) for ratio in ratios])
         folds = list(check_cv(self.cv).split(X, y))
-        errors = np.array([
-            [self._errors(X, y, weight, train, test, ratio, grid) for train, test in folds] for ratio, grid in zip(ratios, grids)
-        ])  # fmt: skip
+        tried = zip(ratios, grids)
+        errors = np.array([[self._errors(X, y, weight, *fold, *one) for fold in folds] for one in tried])
         self.mse_path_ = np.squeeze(np.moveaxis(errors, 2, 1))
         means = errors.mean(axis=1)
         which = int(means.min(axis=1).argmin())
@@ -85,8 +95,11 @@ class _PathCV(_Sparse):
         if np.ndim(self.l1_ratio) or "l1_ratio" in self.get_params():
             self.l1_ratio_ = float(ratios[which])
         problem = {
-            "loss": "squared", "lambda": self.alpha_, "l1_ratio": float(ratios[which]), "intercept": free(self.fit_intercept),
-        }  # fmt: skip
+            "loss": "squared",
+            "lambda": self.alpha_,
+            "l1_ratio": ratios[which],
+            "intercept": free(self.fit_intercept),
+        }
         fit = self._solve(X, y, weight, problem)
         self.coef_, self.intercept_ = fit.coef[0], float(fit.intercept[0])
         self._take(fit)
@@ -124,10 +137,11 @@ class LassoCV(_PathCV):
     _texts = _CV
 
     def __init__(
-        self, *, eps: float = 1e-3, n_alphas: int | None = None, alphas: Any = 100, fit_intercept: bool = True,
-        precompute: bool | str = "auto", max_iter: int | None = 10000, tol: float = 1e-4, copy_X: bool = True,
-        cv: Any = None, verbose: int = 0, n_jobs: int | None = None, positive: bool = False, random_state: Any = None,
-        selection: str = "cyclic", preset: str = "auto", workers: int | None = None, local_steps: int | str | None = None,
+        self, *, eps: float = 1e-3, n_alphas: int | None = None, alphas: Any = 100, fit_intercept: bool =
+        True, precompute: bool | str = "auto", max_iter: int | None = 10000, tol: float = 1e-4, copy_X: bool =
+        True, cv: Any = None, verbose: int = 0, n_jobs: int | None = None, positive: bool = False,
+        random_state: Any = None, selection: str = "cyclic", preset: str = "auto", workers: int | None = None,
+        local_steps: int | str | None = None,
     ) -> None:  # fmt: skip
         self._keep(locals())
 
@@ -158,10 +172,10 @@ class ElasticNetCV(_PathCV):
 
     def __init__(
         self, *, l1_ratio: Any = 0.5, eps: float = 1e-3, n_alphas: int | None = None, alphas: Any = 100,
-        fit_intercept: bool = True, precompute: bool | str = "auto", max_iter: int | None = 10000, tol: float = 1e-4,
-        cv: Any = None, copy_X: bool = True, verbose: int = 0, n_jobs: int | None = None, positive: bool = False,
-        random_state: Any = None, selection: str = "cyclic", preset: str = "auto", workers: int | None = None,
-        local_steps: int | str | None = None,
+        fit_intercept: bool = True, precompute: bool | str = "auto", max_iter: int | None = 10000, tol: float
+        = 1e-4, cv: Any = None, copy_X: bool = True, verbose: int = 0, n_jobs: int | None = None, positive:
+        bool = False, random_state: Any = None, selection: str = "cyclic", preset: str = "auto", workers: int
+        | None = None, local_steps: int | str | None = None,
     ) -> None:  # fmt: skip
         self._keep(locals())
 
@@ -195,11 +209,11 @@ class LogisticRegressionCV(Probable):
     _only = LogisticRegression._only
 
     def __init__(
-        self, *, Cs: Any = 10, l1_ratios: Any = None, fit_intercept: bool = True, cv: Any = None, dual: bool = False,
-        penalty: str = "l2", scoring: Any = None, solver: str = "lbfgs", tol: float = 1e-4, max_iter: int | None = 10000,
-        class_weight: Any = None, n_jobs: int | None = None, verbose: int = 0, refit: bool = True,
-        intercept_scaling: float = 1, random_state: Any = None, preset: str = "auto", workers: int | None = None,
-        local_steps: int | str | None = None,
+        self, *, Cs: Any = 10, l1_ratios: Any = None, fit_intercept: bool = True, cv: Any = None, dual: bool =
+        False, penalty: str = "l2", scoring: Any = None, solver: str = "lbfgs", tol: float = 1e-4, max_iter:
+        int | None = 10000, class_weight: Any = None, n_jobs: int | None = None, verbose: int = 0, refit: bool
+        = True, intercept_scaling: float = 1, random_state: Any = None, preset: str = "auto", workers: int |
+        None = None, local_steps: int | str | None = None,
     ) -> None:  # fmt: skip
         self._keep(locals())
 
@@ -225,7 +239,11 @@ class LogisticRegressionCV(Probable):
         X, y, weight = _rows(X, y, weight, test)
         model = self._one(1.0, ratio)
         model.classes_, model.n_features_in_ = self.classes_, X.shape[1]
-        score = get_scorer("accuracy" if self.scoring is None else self.scoring) if not callable(self.scoring) else self.scoring
+        score = (
+            get_scorer("accuracy" if self.scoring is None else self.scoring)
+            if not callable(self.scoring)
+            else self.scoring
+        )
         scores, given = np.empty(len(order)), {} if weight is None else {"sample_weight": weight}
         for at, model.coef_, model.intercept_ in zip(order, coefs, intercepts):
             scores[at] = score(model, X, y, **given)
@@ -236,8 +254,8 @@ class LogisticRegressionCV(Probable):
         self._refuse()
         X, y = self._checked(X, y, finite=True)
         check_classification_targets(y)
+        X, y, weight = _counted(self.cv, X, y, checked_weight(sample_weight, X.shape[0]))
         self.classes_, codes = np.unique(y, return_inverse=True)
-        weight = checked_weight(sample_weight, X.shape[0])
         several(codes, weight)
         by_class = self._weigh(codes, y, weight)
         self.Cs_ = np.logspace(-4, 4, self.Cs) if isinstance(self.Cs, Integral) else np.asarray(self.Cs, float)
@@ -246,7 +264,10 @@ class LogisticRegressionCV(Probable):
         ratios = self.l1_ratios if self.l1_ratios is not None else [l1_share(self.penalty, 0.0, "LogisticRegressionCV")]
         self.l1_ratios_ = np.array([0.0 if ratio is None else ratio for ratio in ratios], float)
         folds = list(check_cv(self.cv, y, classifier=True).split(X, y))
-        found = [[self._fold(X, y, weight, by_class, train, test, ratio) for ratio in self.l1_ratios_] for train, test in folds]
+        found = [
+            [self._fold(X, y, weight, by_class, train, test, ratio) for ratio in self.l1_ratios_]
+            for train, test in folds
+        ]
         self.scores_ = np.array([[one[0] for one in fold] for fold in found])
         ratio, best = np.unravel_index(self.scores_.mean(axis=0).argmax(), self.scores_.shape[1:])
         self.C_, self.l1_ratio_ = float(self.Cs_[best]), float(self.l1_ratios_[ratio])

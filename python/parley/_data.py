@@ -10,7 +10,12 @@ import scipy.sparse as sp
 
 from ._library import ffi, lib, make, named, settings
 
-_TYPES = {"float32": lib.PARLEY_FLOAT32, "float64": lib.PARLEY_FLOAT64, "int32": lib.PARLEY_INT32, "int64": lib.PARLEY_INT64}
+_TYPES = {
+    "float32": lib.PARLEY_FLOAT32,
+    "float64": lib.PARLEY_FLOAT64,
+    "int32": lib.PARLEY_INT32,
+    "int64": lib.PARLEY_INT64,
+}
 
 
 def _typed(array: np.ndarray, otherwise: str) -> np.ndarray:
@@ -56,7 +61,17 @@ def from_arrays(X: Any, y: Any = None, weight: Any = None, threads: int = 0) -> 
             X = np.ascontiguousarray(X)
         strides = [stride // X.itemsize for stride in X.strides]
         keep = (X,)
-        handle = make("data", "parley_data_from_dense", rows, columns, _pointer(X), _TYPES[X.dtype.name], *strides, *labels, threads)
+        handle = make(
+            "data",
+            "parley_data_from_dense",
+            rows,
+            columns,
+            _pointer(X),
+            _TYPES[X.dtype.name],
+            *strides,
+            *labels,
+            threads,
+        )
     return Data(handle, (*keep, label, weight))
 
 

@@ -49,7 +49,9 @@ def checked_weight(sample_weight: Any, rows: int) -> np.ndarray | None:
     if weight.ndim == 0:
         weight = np.full(rows, float(weight))
     if weight.ndim != 1:
-        raise ValueError(f"sample_weight has {weight.ndim} dimensions; it must be 1D array or scalar: one weight per row")
+        raise ValueError(
+            f"sample_weight has {weight.ndim} dimensions; it must be 1D array or scalar: one weight per row"
+        )
     if weight.shape[0] != rows:
         raise ValueError(f"sample_weight.shape == {weight.shape}, expected {(rows,)}: one weight per row")
     assert_all_finite(weight, input_name="sample_weight")
@@ -91,8 +93,7 @@ class Linear(Tagged, BaseEstimator):
     def _refuse(self) -> None:
         for name, (accepted, why) in self._only.items():
             value = getattr(self, name)
-            if not any(value is one or (type(value) is not str and not hasattr(value, "__len__") and value == one) or
-                       (isinstance(value, str) and value == one) for one in accepted):  # fmt: skip
+            if value not in accepted:
                 words = " or ".join(map(repr, accepted))
                 raise ValueError(f"{type(self).__name__}: {name}={value!r} is refused: {why}; it can be {words}")
 
@@ -149,11 +150,10 @@ class Linear(Tagged, BaseEstimator):
             warnings.warn("The fit was stopped; the estimator has the model of the last round.", ConvergenceWarning, 3)
             raise fit.caught
         if fit.summary["stop"] not in ("converged", "passed", "patience"):
-            warnings.warn(
-                f"The run ended before its target: {fit.summary['stop']} after {fit.summary['rounds']} rounds at relative "
-                f"gap {fit.summary['relative_gap']:.2g}, asked for {self.tol}. Raise max_iter or tol, or scale the data.",
-                ConvergenceWarning, 3,
-            )  # fmt: skip
+            reached = f"{fit.summary['relative_gap']:.2g} after {fit.summary['rounds']} rounds ({fit.summary['stop']})"
+            advice = "Raise max_iter or tol, or scale the data."
+            text = f"The run ended at a relative gap of {reached}; {self.tol} was asked for. {advice}"
+            warnings.warn(text, ConvergenceWarning, 3)
 
     def _loss(self) -> str:
         """The core's loss."""
@@ -308,8 +308,8 @@ class Classifier(ClassifierMixin, Linear):
 
 
 class OneVersusRest(Classifier):
-    """Each class against the rest. As in scikit-learn a class's weight counts for its own rows only where there are more
-    than two, so that every class then has a problem, and a run, of its own."""
+    """Each class against the rest. As in scikit-learn a class's weight counts for its own rows only where there are
+    more than two, so that every class then has a problem, and a run, of its own."""
 
     def _classify(self, X: Any, codes: np.ndarray, weight: Any, by_class: Any) -> Fit:
         if by_class is None or len(self.classes_) == 2:

@@ -1,4 +1,4 @@
-"""libparley by cffi in ABI mode. The declarations are those of parley.h itself, which is installed beside the library."""
+"""libparley by cffi in ABI mode. The declarations are those of parley.h itself, installed beside the library."""
 
 from __future__ import annotations
 

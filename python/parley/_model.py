@@ -198,7 +198,9 @@ def _data_of(X: Any, y: Any = None, weight: Any = None, threads: Any = None, rea
     rows = X.shape[0]
     for name, array in (("y", y), ("sample_weight", weight)):
         if array is not None and np.shape(array) != (rows,):
-            raise ValueError(f"{name} has the shape {np.shape(array)}; it must be {(rows,)}: one entry for each row of X")
+            raise ValueError(
+                f"{name} has the shape {np.shape(array)}; it must be {(rows,)}: one entry for each row of X"
+            )
     return from_arrays(X, y, weight, 0 if threads in (None, "auto") else int(threads))
 
 
@@ -297,15 +299,17 @@ class Path:
     ((10, 1, 4), 1)
     """
 
-    _ROW = np.dtype([(name, float) for name in ("lambda", "objective", "dual", "gap", "relative_gap", "explained", "metric")]
-                    + [("nonzeros", np.int64), ("rounds", np.int64)])  # fmt: skip
+    _REALS = ("lambda", "objective", "dual", "gap", "relative_gap", "explained", "metric")
+    _ROW = np.dtype([*((name, float) for name in _REALS), ("nonzeros", np.int64), ("rounds", np.int64)])
 
     def __init__(self, handle: Any, summary: dict, run: np.ndarray):
         self._handle = handle
         self.summary, self.run = summary, run
         count = ffi.new("uint64_t *")
         points = lib.parley_path_points(handle, count)
-        self.points = np.array([tuple(getattr(points[i], name) for name in self._ROW.names) for i in range(count[0])], self._ROW)
+        self.points = np.array(
+            [tuple(getattr(points[i], name) for name in self._ROW.names) for i in range(count[0])], self._ROW
+        )
         self.lambdas = self.points["lambda"].copy()
         parts = [_run.coefficients(self._model(i)) for i in range(len(self))]
         self.coefs, self.intercepts = np.array([part[0] for part in parts]), np.array([part[1] for part in parts])
@@ -343,8 +347,8 @@ class Path:
 
 
 def path(
-    X: Any, y: Any = None, *, sample_weight: Any = None, verbose: int = 0, callback: Callable[[dict], Any] | None = None,
-    **settings: Any,
+    X: Any, y: Any = None, *, sample_weight: Any = None, verbose: int = 0,
+    callback: Callable[[dict], Any] | None = None, **settings: Any,
 ) -> Path:  # fmt: skip
     """Train models for falling lambdas, each begun where the last one ended.
 

@@ -18,7 +18,7 @@ _SCALING = {"intercept_scaling": ((1,), "the intercept is the coefficient of a c
 
 
 class _Scales:
-    """Fits of the loss `huber` at given scales, each begun at the last; a call gives the objective's slope in the scale."""
+    """Fits of the loss `huber` at given scales, each begun at the last; a call gives the slope in the scale."""
 
     def __init__(self, estimator: Any, X: Any, y: np.ndarray, weight: np.ndarray | None):
         self.estimator, self.y = estimator, y
@@ -78,7 +78,9 @@ class _Scales:
                 if abs(scale - last) <= close / 4 * last:  # step over the root, so that the bracket closes
                     scale = min(max(scale - side * close / 2 * scale, low), high)
             else:
-                scale = max(least, min(scale, self.best(scale)) / step if side > 0 else max(scale, self.best(scale)) * step)
+                scale = max(
+                    least, min(scale, self.best(scale)) / step if side > 0 else max(scale, self.best(scale)) * step
+                )
                 step *= step
         return scale
 
@@ -131,10 +133,10 @@ class Ridge(Regressor):
     }
 
     def __init__(
-        self, alpha: float = 1.0, *, fit_intercept: bool = True, copy_X: bool = True, max_iter: int | None = None,
-        tol: float = 1e-4, solver: str = "auto", positive: bool = False, random_state: Any = None, warm_start: bool = False,
-        verbose: int = 0, n_jobs: int | None = None, preset: str = "auto", workers: int | None = None,
-        local_steps: int | str | None = None,
+        self, alpha: float = 1.0, *, fit_intercept: bool = True, copy_X: bool = True, max_iter: int | None =
+        None, tol: float = 1e-4, solver: str = "auto", positive: bool = False, random_state: Any = None,
+        warm_start: bool = False, verbose: int = 0, n_jobs: int | None = None, preset: str = "auto", workers:
+        int | None = None, local_steps: int | str | None = None,
     ) -> None:  # fmt: skip
         self._keep(locals())
 
@@ -143,12 +145,17 @@ class Ridge(Regressor):
 
 
 class _Sparse(Regressor):
-    """Squared loss with an L1 part, scaled as ``|y - X w - b|^2 / (2 n) + alpha (l1_ratio |w|_1 + (1 - l1_ratio) / 2 |w|^2)``."""
+    """Squared loss with an L1 part, on the mean over rows."""
 
     _only = _POSITIVE
 
     def _problem(self, weights: float) -> dict[str, Any]:
-        return {"loss": "squared", "lambda": self.alpha, "l1_ratio": self.l1_ratio, "intercept": free(self.fit_intercept)}
+        return {
+            "loss": "squared",
+            "lambda": self.alpha,
+            "l1_ratio": self.l1_ratio,
+            "intercept": free(self.fit_intercept),
+        }
 
     @property
     def dual_gap_(self) -> float:
@@ -181,10 +188,11 @@ class ElasticNet(_Sparse):
     """
 
     def __init__(
-        self, alpha: float = 1.0, *, l1_ratio: float = 0.5, fit_intercept: bool = True, precompute: bool = False,
-        max_iter: int | None = 10000, copy_X: bool = True, tol: float = 1e-4, warm_start: bool = False,
-        positive: bool = False, random_state: Any = None, selection: str = "cyclic", verbose: int = 0,
-        n_jobs: int | None = None, preset: str = "auto", workers: int | None = None, local_steps: int | str | None = None,
+        self, alpha: float = 1.0, *, l1_ratio: float = 0.5, fit_intercept: bool = True, precompute: bool =
+        False, max_iter: int | None = 10000, copy_X: bool = True, tol: float = 1e-4, warm_start: bool = False,
+        positive: bool = False, random_state: Any = None, selection: str = "cyclic", verbose: int = 0, n_jobs:
+        int | None = None, preset: str = "auto", workers: int | None = None, local_steps: int | str | None =
+        None,
     ) -> None:  # fmt: skip
         self._keep(locals())
 
@@ -208,10 +216,10 @@ class Lasso(_Sparse):
     l1_ratio = 1.0
 
     def __init__(
-        self, alpha: float = 1.0, *, fit_intercept: bool = True, precompute: bool = False, copy_X: bool = True,
-        max_iter: int | None = 10000, tol: float = 1e-4, warm_start: bool = False, positive: bool = False,
-        random_state: Any = None, selection: str = "cyclic", verbose: int = 0, n_jobs: int | None = None,
-        preset: str = "auto", workers: int | None = None, local_steps: int | str | None = None,
+        self, alpha: float = 1.0, *, fit_intercept: bool = True, precompute: bool = False, copy_X: bool =
+        True, max_iter: int | None = 10000, tol: float = 1e-4, warm_start: bool = False, positive: bool =
+        False, random_state: Any = None, selection: str = "cyclic", verbose: int = 0, n_jobs: int | None =
+        None, preset: str = "auto", workers: int | None = None, local_steps: int | str | None = None,
     ) -> None:  # fmt: skip
         self._keep(locals())
 
@@ -236,15 +244,18 @@ class PoissonRegressor(Regressor):
     _only = {"solver": (("lbfgs", "newton-cholesky"), "it stands for another problem")}
 
     def __init__(
-        self, *, alpha: float = 1.0, fit_intercept: bool = True, solver: str = "lbfgs", max_iter: int | None = 10000,
-        tol: float = 1e-4, warm_start: bool = False, verbose: int = 0, random_state: Any = None, n_jobs: int | None = None,
-        preset: str = "auto", workers: int | None = None, local_steps: int | str | None = None,
+        self, *, alpha: float = 1.0, fit_intercept: bool = True, solver: str = "lbfgs", max_iter: int | None =
+        10000, tol: float = 1e-4, warm_start: bool = False, verbose: int = 0, random_state: Any = None,
+        n_jobs: int | None = None, preset: str = "auto", workers: int | None = None, local_steps: int | str |
+        None = None,
     ) -> None:  # fmt: skip
         self._keep(locals())
 
     def _labels(self, y: np.ndarray) -> None:
         if (y < 0).any() or not y.any():
-            raise ValueError("Some value(s) of y are out of the valid range of the loss: counts are 0 or more, not all 0")
+            raise ValueError(
+                "Some value(s) of y are out of the valid range of the loss: counts are 0 or more, not all 0"
+            )
 
     def _problem(self, weights: float) -> dict[str, Any]:
         return {"loss": "poisson", "lambda": self.alpha, "intercept": free(self.fit_intercept)}
@@ -310,9 +321,9 @@ class LinearSVR(Regressor):
 
     def __init__(
         self, *, epsilon: float = 0.0, tol: float = 1e-4, C: float = 1.0, loss: str = "epsilon_insensitive",
-        fit_intercept: bool = True, intercept_scaling: float = 1.0, dual: bool | str = "auto", verbose: int = 0,
-        random_state: Any = None, max_iter: int | None = 10000, n_jobs: int | None = None, preset: str = "auto",
-        workers: int | None = None, local_steps: int | str | None = None,
+        fit_intercept: bool = True, intercept_scaling: float = 1.0, dual: bool | str = "auto", verbose: int =
+        0, random_state: Any = None, max_iter: int | None = 10000, n_jobs: int | None = None, preset: str =
+        "auto", workers: int | None = None, local_steps: int | str | None = None,
     ) -> None:  # fmt: skip
         self._keep(locals())
 
@@ -352,9 +363,10 @@ class HuberRegressor(Regressor):
     }
 
     def __init__(
-        self, *, epsilon: float = 1.35, max_iter: int | None = 10000, alpha: float = 0.0001, warm_start: bool = False,
-        fit_intercept: bool = True, tol: float = 1e-5, verbose: int = 0, random_state: Any = None,
-        n_jobs: int | None = None, preset: str = "auto", workers: int | None = None, local_steps: int | str | None = None,
+        self, *, epsilon: float = 1.35, max_iter: int | None = 10000, alpha: float = 0.0001, warm_start: bool
+        = False, fit_intercept: bool = True, tol: float = 1e-5, verbose: int = 0, random_state: Any = None,
+        n_jobs: int | None = None, preset: str = "auto", workers: int | None = None, local_steps: int | str |
+        None = None,
     ) -> None:  # fmt: skip
         self._keep(locals())
 

@@ -106,12 +106,16 @@ def _summary(raw: Any) -> dict[str, Any]:
     return {**structure(raw), "stop": string(lib.parley_stop_text(raw.stop)), "repeatable": bool(raw.repeatable)}
 
 
-def train(data: Data, values: Mapping[str, Any], start: Any = ffi.NULL, watch: Watch | None = None) -> tuple[Any, dict, np.ndarray]:
+def train(
+    data: Data, values: Mapping[str, Any], start: Any = ffi.NULL, watch: Watch | None = None
+) -> tuple[Any, dict, np.ndarray]:
     """The model's handle, the summary and the log of one run."""
     watch = watch or Watch()
     raw = ffi.new("parley_summary *")
     try:
-        model = make("model", "parley_train_from", data.handle, settings(values), start, watch.callback, ffi.NULL, after=(raw,))
+        model = make(
+            "model", "parley_train_from", data.handle, settings(values), start, watch.callback, ffi.NULL, after=(raw,)
+        )
     finally:
         log = watch.close()
     return model, _summary(raw), log
@@ -122,7 +126,16 @@ def path(data: Data, values: Mapping[str, Any], watch: Watch | None = None) -> t
     watch = watch or Watch()
     raw = ffi.new("parley_summary *")
     try:
-        result = make("path_result", "parley_path", data.handle, settings(values), watch.callback, ffi.NULL, after=(raw,), free="parley_path_free")
+        result = make(
+            "path_result",
+            "parley_path",
+            data.handle,
+            settings(values),
+            watch.callback,
+            ffi.NULL,
+            after=(raw,),
+            free="parley_path_free",
+        )
     finally:
         log = watch.close()
     return result, _summary(raw), log
@@ -133,7 +146,11 @@ def coefficients(model: Any) -> tuple[np.ndarray, np.ndarray]:
     shape = ffi.new("uint64_t[2]")
     lib.parley_model_shape(model, shape, shape + 1)
     outputs, columns = shape
-    coef = np.frombuffer(ffi.buffer(lib.parley_model_coef(model), 8 * outputs * columns), float) if columns else np.zeros(0)
+    coef = (
+        np.frombuffer(ffi.buffer(lib.parley_model_coef(model), 8 * outputs * columns), float)
+        if columns
+        else np.zeros(0)
+    )
     intercept = np.frombuffer(ffi.buffer(lib.parley_model_intercept(model), 8 * outputs), float)
     return coef.reshape(outputs, columns).copy(), intercept.copy()
 
@@ -142,5 +159,7 @@ def model_of(loss: str, coef: np.ndarray, intercept: np.ndarray, labels: np.ndar
     """A model to begin at."""
     coef, intercept = np.ascontiguousarray(coef, float), np.ascontiguousarray(intercept, float)
     labels = None if labels is None else np.ascontiguousarray(labels, float)
-    pointers = [ffi.NULL if array is None else ffi.cast("double *", array.ctypes.data) for array in (coef, intercept, labels)]
+    pointers = [
+        ffi.NULL if array is None else ffi.cast("double *", array.ctypes.data) for array in (coef, intercept, labels)
+    ]
     return make("model", "parley_model_new", loss.encode(), *coef.shape, *pointers)

@@ -28,7 +28,11 @@ class _Learning:
     def _stopping(self) -> dict[str, Any]:
         if not self.early_stopping:
             return {}
-        return {"validation_fraction": self.validation_fraction, "patience": self.n_iter_no_change, "metric": self._metric}
+        return {
+            "validation_fraction": self.validation_fraction,
+            "patience": self.n_iter_no_change,
+            "metric": self._metric,
+        }
 
     def _method(self) -> dict[str, Any]:
         return {**super()._method(), **self._stopping()}
@@ -62,7 +66,10 @@ class _Learning:
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if "_learners" in state:
-            self._learners = [make("learner", "parley_learner_from_bytes", ffi.from_buffer(one), len(one)) for one in state["_learners"]]
+            self._learners = [
+                make("learner", "parley_learner_from_bytes", ffi.from_buffer(one), len(one))
+                for one in state["_learners"]
+            ]
 
 
 def _packed(learner: Any) -> bytes:
@@ -89,8 +96,8 @@ def _only(learning_rate: str, power_t: float) -> dict[str, Any]:
 class SGDClassifier(_Learning, OneVersusRest):
     """Linear classifiers with scikit-learn's objective of this name: ``mean loss + alpha penalty``.
 
-    `fit` goes to the optimum that stochastic gradient descent would tend to; `partial_fit` learns rows as they come. A row of
-    weight 2 counts as two rows. More than two classes: each against the rest.
+    `fit` goes to the optimum that stochastic gradient descent would tend to; `partial_fit` learns rows as they come. A
+    row of weight 2 counts as two rows. More than two classes: each against the rest.
 
     {parameters}
 
@@ -121,12 +128,13 @@ class SGDClassifier(_Learning, OneVersusRest):
     }
 
     def __init__(
-        self, loss: str = "hinge", *, penalty: str | None = "l2", alpha: float = 0.0001, l1_ratio: float = 0.15,
-        fit_intercept: bool = True, max_iter: int | None = 10000, tol: float | None = 1e-3, shuffle: bool = True,
-        verbose: int = 0, epsilon: float = 0.1, n_jobs: int | None = None, random_state: Any = None,
-        learning_rate: str = "optimal", eta0: float = 0.01, power_t: float = 0.5, early_stopping: bool = False,
-        validation_fraction: float = 0.1, n_iter_no_change: int = 5, class_weight: Any = None, warm_start: bool = False,
-        average: bool = False, preset: str = "auto", workers: int | None = None, local_steps: int | str | None = None,
+        self, loss: str = "hinge", *, penalty: str | None = "l2", alpha: float = 0.0001, l1_ratio: float =
+        0.15, fit_intercept: bool = True, max_iter: int | None = 10000, tol: float | None = 1e-3, shuffle:
+        bool = True, verbose: int = 0, epsilon: float = 0.1, n_jobs: int | None = None, random_state: Any =
+        None, learning_rate: str = "optimal", eta0: float = 0.01, power_t: float = 0.5, early_stopping: bool =
+        False, validation_fraction: float = 0.1, n_iter_no_change: int = 5, class_weight: Any = None,
+        warm_start: bool = False, average: bool = False, preset: str = "auto", workers: int | None = None,
+        local_steps: int | str | None = None,
     ) -> None:  # fmt: skip
         self._keep(locals())
 
@@ -177,9 +185,13 @@ class SGDClassifier(_Learning, OneVersusRest):
             if len(self.classes_) < 2:
                 raise ValueError(f"there is one class, {self.classes_[0]!r}; a classifier needs at least 2 classes")
         elif classes is not None and not np.array_equal(self.classes_, np.unique(classes)):
-            raise ValueError(f"classes={classes!r} is not the same as on the last call to partial_fit: {self.classes_!r}")
+            raise ValueError(
+                f"classes={classes!r} is not the same as on the last call to partial_fit: {self.classes_!r}"
+            )
         if isinstance(self.class_weight, str):
-            raise ValueError("class_weight='balanced' is not for partial_fit, which does not see all rows; give weights by label")
+            raise ValueError(
+                "class_weight='balanced' is not for partial_fit, which does not see all rows; give weights by label"
+            )
         if not np.isin(y, self.classes_).all():
             raise ValueError(f"y has labels that are not among the classes {self.classes_!r}")
         if first:
@@ -212,8 +224,8 @@ class SGDClassifier(_Learning, OneVersusRest):
 class SGDRegressor(_Learning, Regressor):
     """Linear regressions with scikit-learn's objective of this name: ``mean loss + alpha penalty``.
 
-    `fit` goes to the optimum that stochastic gradient descent would tend to; `partial_fit` learns rows as they come. A row of
-    weight 2 counts as two rows.
+    `fit` goes to the optimum that stochastic gradient descent would tend to; `partial_fit` learns rows as they come. A
+    row of weight 2 counts as two rows.
 
     {parameters}
 
@@ -240,12 +252,13 @@ class SGDRegressor(_Learning, Regressor):
     }
 
     def __init__(
-        self, loss: str = "squared_error", *, penalty: str | None = "l2", alpha: float = 0.0001, l1_ratio: float = 0.15,
-        fit_intercept: bool = True, max_iter: int | None = 10000, tol: float | None = 1e-3, shuffle: bool = True,
-        verbose: int = 0, epsilon: float = 0.1, random_state: Any = None, learning_rate: str = "invscaling",
-        eta0: float = 0.01, power_t: float = 0.25, early_stopping: bool = False, validation_fraction: float = 0.1,
-        n_iter_no_change: int = 5, warm_start: bool = False, average: bool = False, n_jobs: int | None = None,
-        preset: str = "auto", workers: int | None = None, local_steps: int | str | None = None,
+        self, loss: str = "squared_error", *, penalty: str | None = "l2", alpha: float = 0.0001, l1_ratio:
+        float = 0.15, fit_intercept: bool = True, max_iter: int | None = 10000, tol: float | None = 1e-3,
+        shuffle: bool = True, verbose: int = 0, epsilon: float = 0.1, random_state: Any = None, learning_rate:
+        str = "invscaling", eta0: float = 0.01, power_t: float = 0.25, early_stopping: bool = False,
+        validation_fraction: float = 0.1, n_iter_no_change: int = 5, warm_start: bool = False, average: bool =
+        False, n_jobs: int | None = None, preset: str = "auto", workers: int | None = None, local_steps: int |
+        str | None = None,
     ) -> None:  # fmt: skip
         self._keep(locals())
 
