@@ -1,0 +1,26 @@
+"""Data that several tests use."""
+
+import numpy as np
+import pytest
+
+import parley
+
+ESTIMATORS = {
+    name: getattr(parley, name) for name in parley.__all__ if hasattr(getattr(parley, name), "get_params")
+}  # fmt: skip
+CLASSIFIERS = [name for name, kind in ESTIMATORS.items() if hasattr(kind, "decision_function")]
+
+
+@pytest.fixture(scope="session")
+def small():
+    """Rows, a target, and labels of three classes."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 6))
+    value = X @ rng.normal(size=6) + 0.3 * rng.normal(size=120)
+    return X, value, np.digitize(value, [-1.0, 1.0])
+
+
+def target(name, small):
+    """What an estimator can be fitted to."""
+    _, value, classes = small
+    return classes if name in CLASSIFIERS else np.exp(value / 4) if name == "PoissonRegressor" else value

@@ -1,0 +1,99 @@
+"""Coefficients are those of scikit-learn's estimators of the same names."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from conftest import CLASSIFIERS, target
+from sklearn import linear_model, svm
+
+import parley
+
+CASES = [
+    ("Ridge", {"alpha": 3.0}), ("Ridge", {"fit_intercept": False}), ("Lasso", {"alpha": 0.05}), ("ElasticNet", {"alpha": 0.1}),
+    ("ElasticNet", {"alpha": 0.1, "l1_ratio": 0.2, "fit_intercept": False}), ("PoissonRegressor", {"alpha": 0.1}),
+    ("LinearSVC", {"C": 0.5}), ("LinearSVC", {"class_weight": {0: 3.0, 1: 0.5}}), ("LinearSVC", {"penalty": "l1", "dual": False}),
+    ("LogisticRegression", {"C": 0.3}), ("LogisticRegression", {"class_weight": "balanced"}),
+    ("HuberRegressor", {"alpha": 0.1}), ("LassoCV", {"cv": 3}), ("ElasticNetCV", {"cv": 3, "l1_ratio": [0.3, 0.7]}),
+    ("LinearSVR", {"epsilon": 0.2, "C": 0.5}),
+]  # fmt: skip
+TIGHT = {"LinearSVC": 1e-12, "LinearSVR": 1e-10, "LogisticRegression": 1e-10, "PoissonRegressor": 1e-10}
+
+
+def theirs(name):
+    return getattr(linear_model, name, None) or getattr(svm, name)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("name, parameters", CASES)
+@pytest.mark.filterwarnings("ignore")
+def test_coefficients_agree(name, parameters, sparse, weighted, small):
+    X, y = small[0], target(name, small)
+    weight = {"sample_weight": np.random.default_rng(1).uniform(0.2, 3.0, len(y))} if weighted else {}
+    ours = getattr(parley, name)(tol=1e-12, **parameters)
+    other = theirs(name)(tol=TIGHT.get(name, 1e-12), max_iter=200000, **parameters)
+    given = sp.csr_matrix(X) if sparse else X
+    ours.fit(given, y, **weight)
+    other.fit(X, y, **weight)
+    close = {"rtol": 1e-5, "atol": 1e-5 * np.abs(other.coef_).max()}
+    np.testing.assert_allclose(ours.coef_, other.coef_, **close)
+    np.testing.assert_allclose(ours.intercept_, other.intercept_, **close)
+    assert ours.coef_.shape == other.coef_.shape and np.shape(ours.intercept_) == np.shape(other.intercept_)
+    np.testing.assert_allclose(ours.predict(given[:5]), other.predict(X[:5]), rtol=1e-4, atol=1e-4)
+    for attribute in ("alpha_", "l1_ratio_", "scale_", "mse_path_", "alphas_"):
+        if hasattr(other, attribute):
+            np.testing.assert_allclose(getattr(ours, attribute), getattr(other, attribute), rtol=1e-4)
+    if name in CLASSIFIERS and hasattr(other, "predict_proba"):
+        np.testing.assert_allclose(ours.predict_proba(given), other.predict_proba(X), atol=1e-5)
+
+
+def test_logistic_regression_takes_either_spelling_of_its_penalty(small):
+    X, _, y = small
+    old = parley.LogisticRegression(penalty="l1", tol=1e-10).fit(X, y)
+    new = parley.LogisticRegression(l1_ratio=1.0, tol=1e-10).fit(X, y)
+    assert np.array_equal(old.coef_, new.coef_)
+    free = parley.LogisticRegression(penalty=None, tol=1e-10).fit(X, y)
+    assert np.array_equal(free.coef_, parley.LogisticRegression(C=np.inf, tol=1e-10).fit(X, y).coef_)
+
+
+def test_liblinear_stands_for_a_penalised_intercept(small):
+    X, _, y = small
+    ours = parley.LogisticRegression(solver="liblinear", tol=1e-13).fit(X, y > 0)
+    other = linear_model.LogisticRegression(solver="liblinear", tol=1e-10, max_iter=100000).fit(X, y > 0)
+    np.testing.assert_allclose(ours.intercept_, other.intercept_, rtol=1e-5)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "log_loss", "squared_hinge"])
+@pytest.mark.parametrize("penalty", ["l2", "elasticnet"])
+def test_sgd_finds_the_optimum_of_its_objective(loss, penalty, small):
+    X, _, y = small
+    alpha, ratio = 0.05, 0.15 if penalty == "elasticnet" else 0.0
+    sign = np.where(y > 1, 1.0, -1.0)
+    losses = {
+        "hinge": lambda m: np.maximum(0, 1 - m), "log_loss": lambda m: np.logaddexp(0, -m),
+        "squared_hinge": lambda m: np.maximum(0, 1 - m) ** 2,
+    }  # fmt: skip
+
+    def objective(w, b):
+        return losses[loss](sign * (X @ w + b)).mean() + alpha * (ratio * np.abs(w).sum() + (1 - ratio) / 2 * w @ w)
+
+    model = parley.SGDClassifier(loss=loss, penalty=penalty, alpha=alpha, tol=1e-10).fit(X, y > 1)
+    w, b = model.coef_[0], model.intercept_[0]
+    best = objective(w, b)
+    assert best == pytest.approx(model.objective_, rel=1e-6)
+    rng = np.random.default_rng(0)
+    for step in (1e-2, 1e-3):
+        for _ in range(50):
+            assert objective(w + step * rng.normal(size=w.shape), b + step * rng.normal()) > best - 1e-9
+
+
+def test_columns_far_from_zero_keep_their_digits():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3)) + [0.0, 2e6, -5e4]
+    y = X @ [1.0, 2.0, -3.0]
+    ours = parley.Ridge(alpha=1e-3, tol=1e-12).fit(X, y)
+    other = linear_model.Ridge(alpha=1e-3).fit(X, y)
+    np.testing.assert_allclose(ours.coef_, other.coef_, rtol=1e-5)
+    np.testing.assert_allclose(ours.predict(X), y, atol=1e-2)
+    again = parley.Ridge(alpha=1e-3, tol=1e-12, warm_start=True).fit(X, y).fit(X, y)
+    np.testing.assert_allclose(again.coef_, other.coef_, rtol=1e-5)

@@ -1,0 +1,231 @@
+"""Runs from Python: stopping, threads, processes, logs, warm starts, memory."""
+
+import multiprocessing
+import os
+import pickle
+import signal
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+import parley
+from parley import _data, _run
+
+
+@pytest.fixture(scope="module")
+def large():
+    """A problem that takes rounds enough to be interrupted."""
+    rng = np.random.default_rng(0)
+    X = sp.random(20000, 3000, 0.01, format="csr", dtype=np.float32, random_state=0)
+    return X, np.sign(X @ rng.normal(size=3000) + 0.5 * rng.normal(size=20000)).astype(int)
+
+
+def slow(**options):
+    return parley.LinearSVC(loss="hinge", C=100.0, tol=0.0, max_iter=None, preset="cocoa+", workers=8, **options)
+
+
+def test_interrupt_stops_at_the_round_and_leaves_a_usable_estimator(large):
+    estimator = slow()
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt), pytest.warns(ConvergenceWarning, match="stopped"):
+        estimator.fit(*large)
+    timer.join()
+    assert estimator.n_iter_ == estimator.run_["round"][-1] > 0
+    assert estimator.score(*large) > 0.6
+
+
+def test_a_callback_stops_a_run_and_its_exception_comes_out(large):
+    seen = []
+    model = parley.train(*large, callback=lambda at: seen.append(at["round"]) or at["round"] >= 3, gap=0.0)
+    assert model.summary["stop"] == "interrupted" and seen == [0, 1, 2, 3]
+    with pytest.raises(ZeroDivisionError) as raised:
+        parley.train(*large, callback=lambda at: 1 // (2 - at["round"]), gap=0.0)
+    assert raised.value.model.summary["rounds"] == 2
+
+
+def test_other_threads_run_while_a_fit_does(large):
+    estimator, count = slow(n_jobs=1).set_params(max_iter=50), 0
+    fit = threading.Thread(target=estimator.fit, args=large)
+    began = time.perf_counter()
+    fit.start()
+    while fit.is_alive():
+        count += 1
+        time.sleep(0.001)
+    assert count > 20 * min(1.0, time.perf_counter() - began)
+
+
+def test_a_log_tells_of_every_round(large):
+    model = parley.LogisticRegression(tol=1e-6).fit(*large)
+    assert list(model.run_.dtype.names) == ["round", "epochs", "seconds", "objective", "dual", "gap", "relative_gap"]
+    assert model.run_["round"][0] == 0 and model.run_["round"][-1] == model.n_iter_
+    assert model.run_["gap"][-1] == model.gap_ and model.run_["relative_gap"][-1] <= 1e-6
+    assert model.objective_ - model.gap_ <= model.objective_
+
+
+def test_too_few_rounds_are_warned_of(large):
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        slow().set_params(max_iter=1).fit(*large)
+
+
+def test_warm_start_begins_where_the_last_fit_ended(large):
+    estimator = parley.LogisticRegression(warm_start=True, tol=1e-5).fit(*large)
+    first = estimator.n_iter_
+    assert first > 2 and estimator.set_params(C=0.99).fit(*large).n_iter_ < first
+    values = parley.Lasso(alpha=1e-4, warm_start=True).fit(large[0], large[1].astype(float))
+    assert values.fit(large[0], large[1].astype(float)).n_iter_ == 1
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, -1, None])
+def test_the_model_does_not_depend_on_threads(n_jobs, large):
+    model = parley.LogisticRegression(n_jobs=n_jobs, workers=3, preset="cocoa+").fit(*large)
+    same = parley.LogisticRegression(n_jobs=3, workers=3, preset="cocoa+").fit(*large)
+    assert np.array_equal(model.coef_, same.coef_)
+
+
+def test_threads_follow_what_joblib_leaves(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert _run.threads(None) == 3 and _run.threads(2) == 2 and _run.threads(-1) == os.cpu_count()
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    assert _run.threads(None) is None
+    with pytest.raises(ValueError, match="n_jobs is 0"):
+        _run.threads(0)
+
+
+def _fit(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(300, 20))
+    return parley.LogisticRegression(random_state=seed).fit(X, X[:, 0] > 0).coef_
+
+
+def test_forked_processes_fit(large):
+    parley.LogisticRegression().fit(*large)
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        found = pool.map_async(_fit, range(4)).get(timeout=60)
+    assert all(np.array_equal(found[seed], _fit(seed)) for seed in range(4))
+
+
+def test_joblib_fits_in_processes_and_threads():
+    from joblib import Parallel, delayed
+
+    for backend in ("loky", "threading"):
+        found = Parallel(2, backend=backend, timeout=60)(delayed(_fit)(seed) for seed in range(4))
+        assert all(np.array_equal(found[seed], _fit(seed)) for seed in range(4))
+
+
+def test_progress_is_shown(capsys, monkeypatch):
+    parley.Ridge(verbose=1).fit(np.eye(3), [1.0, 2.0, 3.0])
+    assert "round" in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    parley.Ridge(verbose=1).fit(np.eye(3), [1.0, 2.0, 3.0])
+    assert "relative gap" in capsys.readouterr().err
+    parley.Ridge().fit(np.eye(3), [1.0, 2.0, 3.0])
+    assert capsys.readouterr().err == ""
+
+
+def held(X, y=None):
+    """Addresses of the values and indices that the core looks at."""
+    data = _data.from_arrays(X, y)
+    arrays = _run.ffi.new("parley_arrays *")
+    _run.lib.parley_data_arrays(data.handle, arrays)
+    return [int(_run.ffi.cast("uintptr_t", pointer)) for pointer in (arrays.value, arrays.index)]
+
+
+def test_float32_is_not_copied(large):
+    X = large[0]
+    assert held(X) == [X.data.ctypes.data, X.indices.ctypes.data]
+    dense = np.ascontiguousarray(np.random.default_rng(0).uniform(1, 2, (50, 4)), np.float32)
+    assert held(dense)[0] == dense.ctypes.data
+
+
+def test_any_form_of_the_same_data_gives_the_same_model(large):
+    X, y = large[0][:500, :50].tocsr(), large[1][:500]
+    wide = X.copy()
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    backward = X.copy()
+    for i in range(backward.shape[0]):
+        part = slice(backward.indptr[i], backward.indptr[i + 1])
+        backward.indices[part], backward.data[part] = X.indices[part][::-1], X.data[part][::-1]
+    backward.has_sorted_indices = False
+    dense = X.toarray()
+    forms = [
+        wide,
+        backward,
+        X.tocsc(),
+        X.tocoo(),
+        sp.csr_array(X),
+        X.astype(np.float64),
+        dense,
+        np.asfortranarray(dense),
+        dense[:, ::1],
+    ]
+    want = parley.LinearSVC().fit(X, y).coef_
+    for form in forms:
+        np.testing.assert_allclose(parley.LinearSVC().fit(form, y).coef_, want, rtol=1e-6, atol=1e-9)
+
+
+def test_bad_numbers_are_refused_with_a_sentence():
+    X = np.eye(4)
+    X[2, 1] = np.nan
+    for form in (X, sp.csr_matrix(X)):
+        with pytest.raises(ValueError, match="NaN"):
+            parley.Ridge().fit(form, np.arange(4.0))
+    with pytest.raises(ValueError, match="float32"):
+        parley.Ridge().fit(np.eye(4) * 1e200, np.arange(4.0))
+    with pytest.raises(ValueError, match="negative"):
+        parley.Ridge().fit(np.eye(4), np.arange(4.0), sample_weight=[1, 1, 1, -1])
+
+
+@pytest.mark.parametrize("kind", [parley.SGDClassifier, parley.SGDRegressor])
+def test_partial_fit_goes_on_after_pickling(kind, small):
+    X, value, classes = small
+    y = classes if kind is parley.SGDClassifier else value
+    first = {"classes": [0, 1, 2]} if kind is parley.SGDClassifier else {}
+    one = kind().partial_fit(X[:60], y[:60], **first)
+    other = pickle.loads(pickle.dumps(one))
+    assert np.array_equal(one.partial_fit(X[60:], y[60:]).coef_, other.partial_fit(X[60:], y[60:]).coef_)
+    assert one.score(X, y) > 0.7
+    assert not hasattr(clone(one), "coef_")
+    assert one.fit(X, y).gap_ >= 0 and np.isnan(one.partial_fit(X, y).gap_)
+
+
+def test_partial_fit_of_batches_with_one_class(small):
+    X, _, y = small
+    order = np.argsort(y, kind="stable")
+    model = parley.SGDClassifier(loss="log_loss")
+    for part in np.array_split(order, 12):
+        model.partial_fit(X[part], y[part], classes=[0, 1, 2])
+    assert model.predict_proba(X).shape == (len(y), 3)
+    with pytest.raises(ValueError, match="not among the classes"):
+        model.partial_fit(X, y + 1)
+    with pytest.raises(ValueError, match="not the same"):
+        model.partial_fit(X, y, classes=[0, 1])
+
+
+def test_early_stopping_holds_rows_out(small):
+    X, _, y = small
+    model = parley.SGDClassifier(early_stopping=True, validation_fraction=0.3, alpha=0.1).fit(X, y)
+    assert model.score(X, y) > 0.6
+
+
+@pytest.mark.parametrize(
+    "estimator, word",
+    [
+        (parley.Lasso(positive=True), "positive"), (parley.LinearSVC(multi_class="crammer_singer"), "multi_class"),
+        (parley.LinearSVC(intercept_scaling=2.0), "intercept_scaling"), (parley.SGDClassifier(loss="perceptron"), "loss"),
+        (parley.SGDRegressor(learning_rate="constant"), "learning_rate"), (parley.SGDClassifier(average=True), "average"),
+        (parley.LinearSVR(loss="squared_epsilon_insensitive"), "loss"), (parley.LogisticRegression(solver="magic"), "solver"),
+        (parley.LogisticRegression("l3"), "penalty"), (parley.LogisticRegression(C=-1.0), "C is -1"),
+        (parley.HuberRegressor(epsilon=0.5), "epsilon"), (parley.ElasticNetCV(l1_ratio=0.0), "l1_ratio=0"),
+        (parley.LogisticRegressionCV(penalty="elasticnet"), "l1_ratios"),
+    ],
+)  # fmt: skip
+def test_what_is_refused_is_refused_with_a_sentence(estimator, word, small):
+    with pytest.raises(ValueError, match=word):
+        estimator.fit(small[0], small[2])

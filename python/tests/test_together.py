@@ -1,0 +1,144 @@
+"""Estimators among scikit-learn's own tools, and the functions on files and models."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from conftest import CLASSIFIERS, ESTIMATORS, target
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.feature_selection import SelectFromModel
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import parley
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_estimators_are_cloned_pickled_and_copied(name, small):
+    X, y = small[0], target(name, small)
+    estimator = ESTIMATORS[name](tol=1e-5).fit(X, y)
+    for same in (pickle.loads(pickle.dumps(estimator)), copy.deepcopy(estimator)):
+        assert np.array_equal(same.predict(X), estimator.predict(X))
+        assert np.array_equal(same.run_, estimator.run_)
+    assert clone(estimator).get_params() == estimator.get_params()
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_estimators_work_in_pipelines_and_searches(name, small):
+    X, y = small[0], target(name, small)
+    pipeline = make_pipeline(StandardScaler(), ESTIMATORS[name]()).set_output(transform="pandas")
+    assert np.isfinite(cross_val_score(pipeline, X, y, cv=3)).all()
+    search = GridSearchCV(ESTIMATORS[name](), {"tol": [1e-2, 1e-6], "fit_intercept": [True, False]}, cv=3).fit(X, y)
+    assert np.isfinite(search.best_score_)
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_classifiers_are_calibrated_and_wrapped(name, small):
+    X, _, y = small
+    assert CalibratedClassifierCV(ESTIMATORS[name](), cv=3).fit(X, y).score(X, y) > 0.6
+    assert OneVsRestClassifier(ESTIMATORS[name]()).fit(X, y).score(X, y) > 0.6
+
+
+def test_names_of_columns_are_kept_and_compared(small):
+    pandas = pytest.importorskip("pandas")
+    X = pandas.DataFrame(small[0], columns=list("abcdef"))
+    model = parley.Ridge().fit(X, small[1])
+    assert list(model.feature_names_in_) == list("abcdef")
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(X[list("fedcba")])
+
+
+def test_selection_by_coefficients(small):
+    chosen = SelectFromModel(parley.Lasso(alpha=0.5)).fit(small[0], small[1])
+    assert 0 < chosen.get_support().sum() < 6
+
+
+def test_labels_may_be_words(small):
+    X, _, y = small
+    words = np.array(["low", "middle", "high"])[y]
+    for name in CLASSIFIERS:
+        model = ESTIMATORS[name]().fit(X, words)
+        assert list(model.classes_) == ["high", "low", "middle"] and set(model.predict(X)) <= set(words)
+
+
+def test_logistic_regression_cv_finds_what_a_search_finds(small):
+    X, _, y = small
+    Cs = [0.01, 0.1, 1.0, 10.0]
+    search = GridSearchCV(parley.LogisticRegression(tol=1e-8), {"C": Cs}, cv=4).fit(X, y)
+    model = parley.LogisticRegressionCV(Cs=Cs, cv=4, tol=1e-8).fit(X, y)
+    np.testing.assert_allclose(model.scores_.mean(axis=0)[0], search.cv_results_["mean_test_score"])
+    assert model.C_ == search.best_params_["C"]
+    np.testing.assert_allclose(model.coef_, search.best_estimator_.coef_, rtol=1e-3, atol=1e-4)
+    loss = parley.LogisticRegressionCV(Cs=Cs[::-1], cv=4, scoring="neg_log_loss", l1_ratios=[0.0, 0.5], refit=False)
+    assert loss.fit(X, y).scores_.shape == (4, 2, 4) and loss.score(X, y) < 0
+
+
+def test_models_go_to_files_and_back(small, tmp_path):
+    X, value, y = small
+    model = parley.train(X, y, loss="softmax", gap=1e-6)
+    model.save(tmp_path / "model.safetensors")
+    same = parley.load(tmp_path / "model.safetensors")
+    for other in (same, pickle.loads(pickle.dumps(model)), parley.Model.from_bytes(model.to_bytes())):
+        assert np.array_equal(other.predict_proba(X), model.predict_proba(X)) and other.meta == model.meta
+    assert list(model.labels) == [0.0, 1.0, 2.0] and model.decision_function(X).shape == (120, 3)
+    estimator = parley.LogisticRegression(tol=1e-6).fit(X, y > 0)
+    parley.save(estimator, tmp_path / "two.safetensors")
+    two = parley.load(tmp_path / "two.safetensors")
+    np.testing.assert_allclose(two.predict_proba(X), estimator.predict_proba(X), atol=1e-6)
+    assert list(two.predict(X) == 1.0) == list(estimator.predict(X))
+    with pytest.raises(ValueError, match="not numbers"):
+        parley.save(parley.LogisticRegression().fit(X, np.where(y > 0, "a", "b")), tmp_path / "words")
+
+
+def test_training_begins_at_a_model(small):
+    X, value, _ = small
+    first = parley.train(X, value, loss="huber", gap=1e-9)
+    assert parley.train(X, value, loss="huber", gap=1e-9, start=first).summary["rounds"] < first.summary["rounds"]
+
+
+def test_paths_agree_with_single_runs(small):
+    X, value, _ = small
+    path = parley.path(X, value, loss="squared", l1_ratio=1.0, lambda_list=[0.5, 0.1, 0.01], full_path=True, gap=1e-10)
+    for i, strength in enumerate(path.lambdas):
+        alone = parley.train(X, value, loss="squared", l1_ratio=1.0, lambda_=strength, gap=1e-10)
+        np.testing.assert_allclose(path.coefs[i], alone.coef, atol=1e-5)
+        np.testing.assert_allclose(path.model(i).coef, path.coefs[i])
+    assert list(path.points["nonzeros"]) == [np.count_nonzero(coef) for coef in path.coefs]
+
+
+def test_files_are_read_as_arrays(small, tmp_path):
+    X = sp.random(200, 30, 0.2, format="csr", dtype=np.float32, random_state=0)
+    y = np.where(np.arange(200) % 3, 1.0, -1.0)
+    file = tmp_path / "data.svm"
+    lines = [
+        f"{label:g} " + " ".join(f"{j + 1}:{v!r}" for j, v in zip(row.indices, row.data.tolist()))
+        for label, row in zip(y, X)
+    ]
+    file.write_text("\n".join(lines) + "\n")
+    table = parley.read(file)
+    got, labels = table
+    assert (got != X).nnz == 0 and np.array_equal(labels, y) and table.sample_weight is None
+    assert table.feature_names is None and got.dtype == np.float32
+    del table
+    assert np.array_equal(parley.train(file, C=1.0).coef, parley.train(got, labels, C=1.0).coef)
+    again, _ = pickle.loads(pickle.dumps(parley.read(file)))
+    assert (again != X).nnz == 0
+
+
+def test_tables_have_names_words_and_weights(tmp_path):
+    file = tmp_path / "data.csv"
+    file.write_text("age,size,w,kind\n1,2,1,good\n3,4,2,bad\n5,6,1,good\n")
+    table = parley.read(file, label_column="kind", weight_column="w")
+    assert table.feature_names == ["age", "size"] and list(table.y) == ["good", "bad", "good"]
+    assert list(table.sample_weight) == [1.0, 2.0, 1.0]
+    with pytest.raises(ValueError, match="about reading files"):
+        parley.train(table.X, [1.0, 0.0, 1.0], label_column="kind")
+    with pytest.raises(ValueError, match="one entry for each row"):
+        parley.train(table.X, [1.0, 0.0])
+    with pytest.raises(ValueError, match="y is missing"):
+        parley.train(table.X)
