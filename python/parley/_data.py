@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -79,21 +79,49 @@ def from_file(path: str | os.PathLike, **reading: Any) -> Data:
     return Data(make("data", "parley_data_read_with", os.fsencode(path), settings(reading)))
 
 
-def centred(X: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-    """Dense float64 as float32 without the means of columns that would lose their digits: what is left, and the means.
+class Frame(NamedTuple):
+    """Rows and labels as the core sees them: X less `shift`, y less `level`, which a free intercept takes up."""
+
+    X: Any
+    y: Any
+    shift: np.ndarray | None = None
+    level: float = 0.0
+
+    def inside(self, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
+        """The intercept in this frame, of coefficients by outputs and columns."""
+        return intercept - self.level + (0.0 if self.shift is None else coef @ self.shift)
+
+    def outside(self, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
+        """The intercept for X and y as they were."""
+        return intercept + self.level - (0.0 if self.shift is None else coef @ self.shift)
+
+
+def _far(sample: np.ndarray) -> np.ndarray:
+    """The mean of each column that is far from 0 against its spread; 0 for others. A constant is itself."""
+    mean, spread = sample.mean(axis=0), sample.std(axis=0)
+    shift = np.where((sample == sample[0]).all(axis=0), sample[0], mean)
+    return np.where((np.abs(mean) > 8 * spread) & np.isfinite(shift), shift, 0.0)
+
+
+def framed(X: Any, y: np.ndarray, loss: str, intercept: str) -> Frame:
+    """Dense float64 as float32 without the means of columns that would lose their digits, and labels likewise.
 
     The core's values are float32. A column far from 0 against its spread, such as years, has few digits left there for
-    what distinguishes its rows; a free intercept takes up any shift, so a sample's mean is as good as the mean.
+    what distinguishes its rows. A sample's mean is as good as the mean; sparse data stay as they are.
     """
-    if sp.issparse(X) or X.dtype != np.float64 or X.shape[0] < 2:
-        return X, None
-    sample = X[:: max(1, X.shape[0] // 1000)]
-    mean, spread = sample.mean(axis=0), sample.std(axis=0)
-    far = (np.abs(mean) > 8 * spread) & np.isfinite(mean)
-    if not far.any():
-        return X, None
-    constant = far & (sample == sample[0]).all(axis=0)
-    shift = np.where(constant, sample[0], np.where(far, mean, 0.0))
-    rest = np.empty(X.shape, np.float32)
-    np.subtract(X, shift, out=rest, casting="same_kind")
-    return rest, shift
+    if intercept != "free" or X.shape[0] < 2:
+        return Frame(X, y)
+    step = max(1, X.shape[0] // 1000)
+    level = 0.0
+    if loss in ("squared", "huber", "epsilon-insensitive"):
+        level = float(_far(np.asarray(y[::step], float)[:, None])[0])
+        y = y - level if level else y
+    if sp.issparse(X) or X.dtype != np.float64:
+        return Frame(X, y, None, level)
+    with np.errstate(over="ignore", invalid="ignore"):
+        shift = _far(X[::step])
+        if not shift.any():
+            return Frame(X, y, None, level)
+        rest = np.empty(X.shape, np.float32)
+        np.subtract(X, shift, out=rest, casting="same_kind")
+    return Frame(rest, y, shift, level)

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _run
 from ._compat import Tagged, class_weights, validate
-from ._data import centred, from_arrays
+from ._data import Frame, framed, from_arrays
 
 FLOATS = (np.float64, np.float32)
 
@@ -116,30 +116,25 @@ class Linear(Tagged, BaseEstimator):
             assert_all_finite(X.data if hasattr(X, "tocsr") else X, input_name="X")
             raise
 
-    def _start(self, problem: dict, columns: int, shift: Any, outputs: int, labels: Any) -> Any:
+    def _start(self, loss: str, frame: Frame, outputs: int = 1, labels: Any = None) -> Any:
         """The model of the last fit to begin at, if there is one of the same shape."""
         if not getattr(self, "warm_start", False) or not hasattr(self, "coef_"):
             return _run.ffi.NULL
         coef = np.atleast_2d(self.coef_)
-        if coef.shape != (outputs, columns):
+        if coef.shape != (outputs, frame.X.shape[1]):
             return _run.ffi.NULL
         intercept = np.broadcast_to(np.asarray(self.intercept_, float), (outputs,))
-        if shift is not None:
-            intercept = intercept + coef @ shift
-        return _run.model_of(problem["loss"], coef, intercept, labels)
+        return _run.model_of(loss, coef, frame.inside(coef, intercept), labels)
 
     def _solve(self, X: Any, y: Any, weight: Any, problem: dict, outputs: int = 1, labels: Any = None) -> Fit:
         """One run of the core on checked arrays."""
-        shift = None
-        if problem["intercept"] == "free":
-            X, shift = centred(X)
-        start = self._start(problem, X.shape[1], shift, outputs, labels)
-        watch = _run.Watch(getattr(self, "verbose", 0))
-        model, summary, log = _run.train(self._data(X, y, weight), {**problem, **self._method()}, start, watch)
+        frame = framed(X, y, problem["loss"], problem["intercept"])
+        data = self._data(frame.X, frame.y, weight)
+        start = self._start(problem["loss"], frame, outputs, labels)
+        watch = _run.Watch(self.verbose)
+        model, summary, log = _run.train(data, {**problem, **self._method()}, start, watch)
         coef, intercept = _run.coefficients(model)
-        if shift is not None:
-            intercept -= coef @ shift
-        return Fit(coef, intercept, summary, log, watch.caught)
+        return Fit(coef, frame.outside(coef, intercept), summary, log, watch.caught)
 
     def _take(self, fit: Fit) -> None:
         """Attributes of every fitted estimator, then what is to be told; an exception of the run comes last."""
@@ -179,7 +174,10 @@ class Linear(Tagged, BaseEstimator):
 
 
 class Regressor(RegressorMixin, Linear):
-    """`_problem(total)` gives the core's settings of the problem, from the sum of weights."""
+    """`_problem(total)` gives the core's settings of the problem, from the sum of weights. `_array`: scikit-learn's
+    estimator of the name has an array of one intercept."""
+
+    _array = False
 
     def _regress(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> Fit:
         return self._solve(X, y, weight, self._problem(total(weight, X.shape[0])))
@@ -208,7 +206,7 @@ class Regressor(RegressorMixin, Linear):
         X, y = self._checked(X, y, y_numeric=True)
         self._labels(y)
         fit = self._regress(X, y, checked_weight(sample_weight, X.shape[0]))
-        self.coef_, self.intercept_ = fit.coef[0], float(fit.intercept[0])
+        self.coef_, self.intercept_ = fit.coef[0], fit.intercept if self._array else float(fit.intercept[0])
         self._take(fit)
         return self
 

@@ -13,8 +13,6 @@ from . import _run
 from ._data import Data, from_arrays, from_file
 from ._library import call, ffi, lib, make, named, string
 
-_BINARY = ("logistic", "hinge", "squared-hinge")
-
 
 class Model:
     """A linear model, as `train`, `load` or a `Path` gives it.
@@ -56,7 +54,8 @@ class Model:
         if labels != ffi.NULL:
             self.labels = np.frombuffer(ffi.buffer(labels, 8 * outputs), float).copy()
         else:
-            self.labels = np.array(self.meta["labels"].split(), float) if self.loss in _BINARY else None
+            two = ffi.new("double[2]")
+            self.labels = np.array(list(two)) if lib.parley_model_two_labels(handle, two) else None
 
     @property
     def column_names(self) -> list[str] | None:
@@ -294,7 +293,7 @@ class Path:
     --------
     >>> import numpy as np, parley
     >>> X = np.random.default_rng(0).normal(size=(50, 4))
-    >>> found = parley.path(X, X @ [1.0, 0.0, 0.0, 2.0], loss="squared", l1_ratio=1.0, lambdas=10)
+    >>> found = parley.path(X, X @ [1.0, 0.0, 0.0, 2.0], loss="squared", l1_ratio=1.0, lambdas=10, full_path=True)
     >>> found.coefs.shape, int(found.points["nonzeros"][1])
     ((10, 1, 4), 1)
     """

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.utils.extmath import safe_sparse_dot
 
 from . import _run
-from ._data import centred
+from ._data import framed
 from ._documented import documented
 from ._estimator import Fit, Regressor
 
@@ -21,11 +21,11 @@ class _Scales:
     """Fits of the loss `huber` at given scales, each begun at the last; a call gives the slope in the scale."""
 
     def __init__(self, estimator: Any, X: Any, y: np.ndarray, weight: np.ndarray | None):
-        self.estimator, self.y = estimator, y
-        self.X, self.shift = centred(X) if estimator.fit_intercept else (X, None)
+        self.estimator = estimator
+        self.frame = framed(X, y, "huber", free(estimator.fit_intercept))
         self.weight = np.ones(len(y)) if weight is None else weight
-        self.data = estimator._data(self.X, y, weight)
-        self.start = estimator._start({"loss": "huber"}, X.shape[1], self.shift, 1, None)
+        self.data = estimator._data(self.frame.X, self.frame.y, weight)
+        self.start = estimator._start("huber", self.frame)
         self.fits: list[Fit] = []
         self.off = np.zeros(0)
 
@@ -39,7 +39,7 @@ class _Scales:
         self.start, summary, log = _run.train(self.data, {**problem, **own._method()}, self.start, watch)
         coef, intercept = _run.coefficients(self.start)
         self.fits.append(Fit(coef, intercept, summary, log, watch.caught))
-        self.off = np.abs(safe_sparse_dot(self.X, coef[0]) + intercept[0] - self.y)
+        self.off = np.abs(safe_sparse_dot(self.frame.X, coef[0]) + intercept[0] - self.frame.y)
         if watch.caught is not None:
             raise _Stopped
         outside = self.off > own.epsilon * scale
@@ -102,7 +102,7 @@ def _scaled(estimator: Any, X: Any, y: np.ndarray, weight: np.ndarray | None) ->
     fit = scales.fits[-1]
     summary = {**fit.summary, "rounds": sum(one.summary["rounds"] for one in scales.fits)}
     log = np.concatenate([one.log for one in scales.fits])
-    intercept = fit.intercept if scales.shift is None else fit.intercept - fit.coef @ scales.shift
+    intercept = scales.frame.outside(fit.coef, fit.intercept)
     return Fit(fit.coef, intercept, summary, log, fit.caught), scale, scales.off
 
 
@@ -184,7 +184,7 @@ class ElasticNet(_Sparse):
     >>> from parley import ElasticNet
     >>> X, y = make_regression(n_features=2, random_state=0)
     >>> ElasticNet(tol=1e-10).fit(X, y).coef_.round(3)
-    array([18.838, 64.559])
+    array([18.838, 64.56 ])
     """
 
     def __init__(
@@ -209,7 +209,7 @@ class Lasso(_Sparse):
     --------
     >>> from parley import Lasso
     >>> model = Lasso(alpha=0.1).fit([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]], [0.0, 1.0, 2.0])
-    >>> model.coef_.sum().round(2)
+    >>> round(float(model.coef_.sum()), 2)
     0.85
     """
 
@@ -314,6 +314,7 @@ class LinearSVR(Regressor):
     True
     """
 
+    _array = True
     _only = {
         **_SCALING,
         "loss": (("epsilon_insensitive",), "the core has no squared epsilon-insensitive loss"),

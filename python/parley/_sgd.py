@@ -240,6 +240,7 @@ class SGDRegressor(_Learning, Regressor):
     True
     """
 
+    _array = True
     _metric = "r2"
     _losses = {"squared_error": "squared", "huber": "huber", "epsilon_insensitive": "epsilon-insensitive"}
     _texts = {
@@ -302,5 +303,5 @@ class SGDRegressor(_Learning, Regressor):
         if first:
             self._begin(1, None)
         self._learn(X, [y], [weight])
-        self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
+        self.coef_ = self.coef_[0]
         return self

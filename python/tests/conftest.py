@@ -1,9 +1,8 @@
 """Data that several tests use."""
 
 import numpy as np
-import pytest
-
 import parley
+import pytest
 
 ESTIMATORS = {
     name: getattr(parley, name) for name in parley.__all__ if hasattr(getattr(parley, name), "get_params")

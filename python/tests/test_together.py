@@ -4,6 +4,7 @@ import copy
 import pickle
 
 import numpy as np
+import parley
 import pytest
 import scipy.sparse as sp
 from conftest import CLASSIFIERS, ESTIMATORS, target
@@ -14,8 +15,6 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-
-import parley
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
