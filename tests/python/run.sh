@@ -50,7 +50,7 @@ tests old test_checks.py > "$folder/old.log" 2>&1 &
 old=$!
 environment current scikit-learn pandas pytest tqdm
 code=0
-tests current || code=$?
+tests current . || code=$?
 wait $old || code=$?
 cat "$folder/old.log"
 exit $code
