@@ -33,15 +33,18 @@ def class_weights(kind: Any, classes: Any, y: Any, sample_weight: Any) -> Any:
 
 
 class Tagged:
-    """Tags in both of scikit-learn's forms: sparse data are welcome; `_positive`: labels are not negative."""
+    """Tags in both of scikit-learn's forms: sparse data are welcome; `_positive`: labels are not negative; `_several`:
+    y may have several columns."""
 
     _positive = False
+    _several = False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.target_tags.positive_only = self._positive
+        tags.target_tags.multi_output = self._several
         return tags
 
     def _more_tags(self) -> dict[str, Any]:
-        return {"requires_positive_y": self._positive}
+        return {"requires_positive_y": self._positive, "multioutput": self._several}

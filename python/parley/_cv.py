@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from numbers import Integral
 from typing import Any
 
@@ -19,6 +22,8 @@ from ._estimator import Linear, Regressor, checked_weight, several, total
 from ._library import make
 from ._regressors import _Sparse, free
 
+_MOST = 128  # lambdas of one path: the text of a setting has its limits
+
 
 def _rows(X: Any, y: Any, weight: Any, part: Any) -> tuple[Any, Any, Any]:
     return X[part], y[part], None if weight is None else weight[part]
@@ -31,17 +36,32 @@ def _counted(cv: Any, X: Any, y: Any, weight: Any) -> tuple[Any, Any, Any]:
     return _rows(X, y, weight, weight > 0)
 
 
+def _each(estimator: Linear, work: Callable, parts: list[tuple]) -> list[Any]:
+    """`work` on all parts, as many at a time as there are threads. What ends it, such as Ctrl-C, stops them all."""
+    count = _run.threads(estimator.n_jobs) or _run.cores()
+    workers, stopped = min(count, len(parts)), threading.Event()
+    with ThreadPoolExecutor(workers) as pool:
+        watch = {"threads": max(1, count // workers), "ask": lambda _: stopped.is_set()}
+        found = [pool.submit(work, *part, **watch) for part in parts]
+        try:
+            return [one.result() for one in found]
+        except BaseException:
+            stopped.set()
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
 def _path(
-    estimator: Linear, X: Any, y: Any, weight: Any, problem: dict, lambdas: np.ndarray
+    estimator: Linear, rows: tuple, problem: dict, lambdas: np.ndarray, watch: dict[str, Any]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Coefficients (lambdas x outputs x columns) and intercepts of falling lambdas."""
+    X, y, weight = rows
     frame = framed(X, y, problem["loss"], problem["intercept"])
-    watch = _run.Watch(estimator.verbose)
-    values = {**problem, **estimator._method(), "lambda_list": lambdas, "full_path": True}
-    path, _, _ = _run.path(estimator._data(frame.X, frame.y, weight), values, watch)
-    if watch.caught is not None:
-        raise watch.caught
-    parts = [_run.coefficients(make("model", "parley_path_model", path, i)) for i in range(len(lambdas))]
+    values = {**problem, **estimator._method(), "threads": watch["threads"], "full_path": True}
+    data, parts = estimator._data(frame.X, frame.y, weight), []
+    for part in np.array_split(lambdas, -(-len(lambdas) // _MOST)):
+        path, _, _ = _run.path(data, {**values, "lambda_list": part}, _run.Watch(0, watch["ask"]))
+        parts += [_run.coefficients(make("model", "parley_path_model", path, i)) for i in range(len(part))]
     coefs, intercepts = np.array([part[0] for part in parts]), np.array([part[1] for part in parts])
     return coefs, frame.outside(coefs, intercepts)
 
@@ -65,14 +85,12 @@ class _PathCV(_Sparse):
         tiny = np.finfo(float).resolution
         return np.full(count, tiny) if largest <= tiny else np.geomspace(largest, largest * self.eps, num=count)
 
-    def _errors(
-        self, X: Any, y: Any, weight: Any, train: Any, test: Any, l1_ratio: float, alphas: np.ndarray
-    ) -> np.ndarray:
+    def _errors(self, rows: tuple, fold: tuple, l1_ratio: float, alphas: np.ndarray, **watch: Any) -> np.ndarray:
         """The mean squared error on a fold's test rows, by alpha."""
         problem = {"loss": "squared", "l1_ratio": l1_ratio, "intercept": free(self.fit_intercept)}
         different, inverse = np.unique(-alphas, return_inverse=True)
-        coefs, intercepts = _path(self, *_rows(X, y, weight, train), problem, -different)
-        X, y, weight = _rows(X, y, weight, test)
+        coefs, intercepts = _path(self, _rows(*rows, fold[0]), problem, -different, watch)
+        X, y, weight = _rows(*rows, fold[1])
         off = safe_sparse_dot(X, coefs[:, 0].T) + intercepts[:, 0] - y[:, None]
         return np.average(off**2, axis=0, weights=weight)[inverse]
 
@@ -83,8 +101,8 @@ class _PathCV(_Sparse):
         ratios = np.atleast_1d(self.l1_ratio).astype(float)
         grids = np.array([self._grid(X, y, weight, ratio) for ratio in ratios])
         folds = list(check_cv(self.cv).split(X, y))
-        tried = zip(ratios, grids)
-        errors = np.array([[self._errors(X, y, weight, *fold, *one) for fold in folds] for one in tried])
+        parts = [((X, y, weight), fold, *one) for one in zip(ratios, grids) for fold in folds]
+        errors = np.reshape(_each(self, self._errors, parts), (len(ratios), len(folds), -1))
         self.mse_path_ = np.squeeze(np.moveaxis(errors, 2, 1))
         means = errors.mean(axis=1)
         which = int(means.min(axis=1).argmin())
@@ -92,13 +110,8 @@ class _PathCV(_Sparse):
         self.alphas_ = grids[0] if len(ratios) == 1 or not isinstance(self.alphas, Integral) else grids
         if np.ndim(self.l1_ratio) or "l1_ratio" in self.get_params():
             self.l1_ratio_ = float(ratios[which])
-        problem = {
-            "loss": "squared",
-            "lambda": self.alpha_,
-            "l1_ratio": ratios[which],
-            "intercept": free(self.fit_intercept),
-        }
-        fit = self._solve(X, y, weight, problem)
+        problem = {"loss": "squared", "l1_ratio": ratios[which], "intercept": free(self.fit_intercept)}
+        fit = self._solve(X, y, weight, {**problem, "lambda": self.alpha_})
         self.coef_, self.intercept_ = fit.coef[0], float(fit.intercept[0])
         self._take(fit)
         return self
@@ -223,9 +236,9 @@ class LogisticRegressionCV(Probable):
     def _problem(self, weights: float, classes: int, own: float) -> dict[str, Any]:
         return self._one(getattr(self, "C_", 1.0), getattr(self, "l1_ratio_", 0.0))._problem(weights, classes, own)
 
-    def _fold(self, X: Any, y: Any, weight: Any, by_class: Any, train: Any, test: Any, ratio: float) -> tuple:
+    def _fold(self, rows: tuple, by_class: Any, fold: tuple, ratio: float, **watch: Any) -> tuple:
         """Scores on a fold's test rows, coefficients and intercepts, by C."""
-        Xt, yt, wt = _rows(X, y, weight, train)
+        Xt, yt, wt = _rows(*rows, fold[0])
         codes = np.searchsorted(self.classes_, yt)
         if by_class is not None:
             wt = by_class[codes] * (1.0 if wt is None else wt)
@@ -233,8 +246,8 @@ class LogisticRegressionCV(Probable):
         problem = self._one(1.0, ratio)._problem(weights, len(self.classes_), weights)
         problem.pop("lambda")
         order = np.argsort(self.Cs_)
-        coefs, intercepts = _path(self, Xt, codes, wt, problem, 1.0 / (self.Cs_[order] * weights))
-        X, y, weight = _rows(X, y, weight, test)
+        coefs, intercepts = _path(self, (Xt, codes, wt), problem, 1.0 / (self.Cs_[order] * weights), watch)
+        X, y, weight = _rows(*rows, fold[1])
         model = self._one(1.0, ratio)
         model.classes_, model.n_features_in_ = self.classes_, X.shape[1]
         score = (
@@ -262,18 +275,16 @@ class LogisticRegressionCV(Probable):
         ratios = self.l1_ratios if self.l1_ratios is not None else [l1_share(self.penalty, 0.0, "LogisticRegressionCV")]
         self.l1_ratios_ = np.array([0.0 if ratio is None else ratio for ratio in ratios], float)
         folds = list(check_cv(self.cv, y, classifier=True).split(X, y))
-        found = [
-            [self._fold(X, y, weight, by_class, train, test, ratio) for ratio in self.l1_ratios_]
-            for train, test in folds
-        ]
-        self.scores_ = np.array([[one[0] for one in fold] for fold in found])
+        parts = [((X, y, weight), by_class, fold, ratio) for fold in folds for ratio in self.l1_ratios_]
+        found = _each(self, self._fold, parts)
+        self.scores_ = np.reshape([one[0] for one in found], (len(folds), len(ratios), -1))
         ratio, best = np.unravel_index(self.scores_.mean(axis=0).argmax(), self.scores_.shape[1:])
         self.C_, self.l1_ratio_ = float(self.Cs_[best]), float(self.l1_ratios_[ratio])
         fit = self._classify(X, codes, weight, by_class)
         self.coef_, self.intercept_ = fit.coef, fit.intercept
         if not self.refit:
-            self.coef_ = np.mean([fold[ratio][1][best] for fold in found], axis=0)
-            self.intercept_ = np.mean([fold[ratio][2][best] for fold in found], axis=0)
+            of_best = found[ratio :: len(ratios)]
+            self.coef_, self.intercept_ = (np.mean([fold[i][best] for fold in of_best], axis=0) for i in (1, 2))
         self._take(fit)
         return self
 

@@ -193,7 +193,7 @@ class Regressor(RegressorMixin, Linear):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training data. CSR and float32 are taken as they are; others are converted once.
         y : array-like of shape (n_samples,)
-            Target values.
+            Target values; `Ridge`, `Lasso` and `ElasticNet` take several columns of them too.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows; None: all 1.
 
@@ -203,10 +203,15 @@ class Regressor(RegressorMixin, Linear):
             The fitted estimator.
         """
         self._refuse()
-        X, y = self._checked(X, y, y_numeric=True)
+        X, y = self._checked(X, y, y_numeric=True, multi_output=self._several)
         self._labels(y)
-        fit = self._regress(X, y, checked_weight(sample_weight, X.shape[0]))
-        self.coef_, self.intercept_ = fit.coef[0], fit.intercept if self._array else float(fit.intercept[0])
+        weight = checked_weight(sample_weight, X.shape[0])
+        if y.ndim == 2:
+            fit = together([self._regress(X, column, weight) for column in y.T])
+            self.coef_, self.intercept_ = fit.coef, fit.intercept
+        else:
+            fit = self._regress(X, y, weight)
+            self.coef_, self.intercept_ = fit.coef[0], fit.intercept if self._array else float(fit.intercept[0])
         self._take(fit)
         return self
 
@@ -220,7 +225,7 @@ class Regressor(RegressorMixin, Linear):
 
         Returns
         -------
-        y : ndarray of shape (n_samples,)
+        y : ndarray of shape (n_samples,) or (n_samples, n_targets)
             Predicted values.
         """
         return self._decide(X)

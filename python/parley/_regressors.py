@@ -127,6 +127,7 @@ class Ridge(Regressor):
     array([1.3333])
     """
 
+    _several = True
     _only = {
         **_POSITIVE,
         "solver": (("auto", "svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga"), "it stands for another problem"),
@@ -147,6 +148,7 @@ class Ridge(Regressor):
 class _Sparse(Regressor):
     """Squared loss with an L1 part, on the mean over rows."""
 
+    _several = True
     _only = _POSITIVE
 
     def _problem(self, weights: float) -> dict[str, Any]:

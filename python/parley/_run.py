@@ -17,6 +17,11 @@ ROW = np.dtype([("round", np.int64), ("epochs", float), ("seconds", float), ("ob
                 ("gap", float), ("relative_gap", float)])  # fmt: skip
 
 
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def threads(n_jobs: int | None) -> int | None:
     """Threads of the core: None is all cores, but what a parallel program around us leaves, as joblib says it."""
     if n_jobs is None:
@@ -24,7 +29,7 @@ def threads(n_jobs: int | None) -> int | None:
         return int(allowed) if allowed.isdigit() and int(allowed) > 0 else None
     if n_jobs == 0:
         raise ValueError("n_jobs is 0; give a number of threads, -1 or None for all cores")
-    return n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
+    return n_jobs if n_jobs > 0 else max(1, cores() + 1 + n_jobs)
 
 
 class _Lines:

@@ -9,7 +9,8 @@ from sklearn import linear_model, svm
 
 CASES = [
     ("Ridge", {"alpha": 3.0}), ("Ridge", {"fit_intercept": False}), ("Lasso", {"alpha": 0.05}),
-    ("ElasticNet", {"alpha": 0.1}), ("ElasticNet", {"alpha": 0.1, "l1_ratio": 0.2, "fit_intercept": False}), ("PoissonRegressor", {"alpha": 0.1}),
+    ("ElasticNet", {"alpha": 0.1}),
+    ("ElasticNet", {"alpha": 0.1, "l1_ratio": 0.2, "fit_intercept": False}), ("PoissonRegressor", {"alpha": 0.1}),
     ("LinearSVC", {"C": 0.5}), ("LinearSVC", {"class_weight": {0: 3.0, 1: 0.5}}),
     ("LinearSVC", {"penalty": "l1", "dual": False}),
     ("LogisticRegression", {"C": 0.3}), ("LogisticRegression", {"class_weight": "balanced"}),
@@ -85,6 +86,16 @@ def test_sgd_finds_the_optimum_of_its_objective(loss, penalty, small):
     for step in (1e-2, 1e-3):
         for _ in range(50):
             assert objective(w + step * rng.normal(size=w.shape), b + step * rng.normal()) > best - 1e-9
+
+
+@pytest.mark.parametrize("name", ["Ridge", "Lasso", "ElasticNet"])
+def test_several_columns_of_targets_are_fitted_one_by_one(name, small):
+    X, value, _ = small
+    y = np.column_stack([value, -value, X[:, 0]])
+    ours = getattr(parley, name)(alpha=0.1, tol=1e-12).fit(X, y)
+    other = theirs(name)(alpha=0.1, tol=1e-12).fit(X, y)
+    np.testing.assert_allclose(ours.coef_, other.coef_, atol=1e-6)
+    np.testing.assert_allclose(ours.predict(X), other.predict(X), atol=1e-5)
 
 
 def test_columns_far_from_zero_keep_their_digits():

@@ -1,6 +1,6 @@
 """scikit-learn's own checks. Each estimator has to pass them all with a small `tol`: the check that a weight of 2
-counts as two rows compares predictions to 1e-7, which is further than a relative gap of 1e-4 certifies. With their default
-`tol` those that the check is known to be too fine for are named here, and everything else has to pass."""
+counts as two rows compares predictions to 1e-7, which is more than a relative gap of 1e-4 certifies. With the default
+`tol` those for which the check is too fine are named here, and everything else has to pass."""
 
 import pytest
 import sklearn

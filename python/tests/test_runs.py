@@ -40,6 +40,15 @@ def test_interrupt_stops_at_the_round_and_leaves_a_usable_estimator(large):
     assert estimator.score(*large) > 0.6
 
 
+def test_interrupt_stops_cross_validation(large):
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        parley.LogisticRegressionCV(Cs=np.linspace(1e3, 2e3, 500), tol=1e-13, cv=20).fit(*large)
+    timer.join()
+    assert threading.active_count() == 1
+
+
 def test_a_callback_stops_a_run_and_its_exception_comes_out(large):
     seen = []
     model = parley.train(*large, callback=lambda at: seen.append(at["round"]) or at["round"] >= 3, gap=0.0)
@@ -90,7 +99,7 @@ def test_the_model_does_not_depend_on_threads(n_jobs, large):
 
 def test_threads_follow_what_joblib_leaves(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
-    assert _run.threads(None) == 3 and _run.threads(2) == 2 and _run.threads(-1) == os.cpu_count()
+    assert _run.threads(None) == 3 and _run.threads(2) == 2 and _run.threads(-1) == _run.cores()
     monkeypatch.delenv("OMP_NUM_THREADS")
     assert _run.threads(None) is None
     with pytest.raises(ValueError, match="n_jobs is 0"):

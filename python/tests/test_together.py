@@ -77,6 +77,13 @@ def test_logistic_regression_cv_finds_what_a_search_finds(small):
     assert loss.fit(X, y).scores_.shape == (4, 2, 4) and loss.score(X, y) < 0
 
 
+def test_any_number_of_alphas_is_tried(small):
+    X, value, _ = small
+    model = parley.LassoCV(alphas=300, cv=3, tol=1e-7).fit(X, value)
+    fewer = parley.LassoCV(alphas=model.alphas_[::23], cv=3, tol=1e-7).fit(X, value)
+    np.testing.assert_allclose(model.mse_path_[::23], fewer.mse_path_, rtol=1e-3)
+
+
 def test_models_go_to_files_and_back(small, tmp_path):
     X, value, y = small
     model = parley.train(X, y, loss="softmax", gap=1e-6)
