@@ -69,6 +69,8 @@ def _path(
 class _PathCV(_Sparse):
     """LassoCV and ElasticNetCV."""
 
+    _several = False
+
     def _grid(self, X: Any, y: np.ndarray, weight: np.ndarray | None, l1_ratio: float) -> np.ndarray:
         """The alphas of scikit-learn: evenly in the logarithm down from the least at which all coefficients are 0."""
         count = self.alphas if self.n_alphas is None else self.n_alphas
