@@ -95,6 +95,7 @@ class LogisticRegression(Probable):
     """
 
     _texts = {
+        "n_iter_": ("ndarray of shape (1,)", "Rounds of the run."),
         "penalty": "'l1', 'l2', 'elasticnet' or None. The default takes the L1 share from `l1_ratio`, which is 0: L2.",
         "C": "Inverse strength of the penalty: smaller is stronger. ``numpy.inf`` is no penalty.",
     }
@@ -111,6 +112,9 @@ class LogisticRegression(Probable):
         None = None, local_steps: int | str | None = None,
     ) -> None:  # fmt: skip
         self._keep(locals())
+
+    def _iterations(self, rounds: int) -> np.ndarray:
+        return np.array([rounds])
 
     def _problem(self, weights: float, classes: int, own: float) -> dict[str, Any]:
         if self.solver == "liblinear" and classes > 2:

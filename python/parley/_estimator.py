@@ -6,6 +6,7 @@ import warnings
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import assert_all_finite, check_random_state
@@ -73,6 +74,11 @@ def total(weight: np.ndarray | None, rows: int) -> float:
     return float(rows) if weight is None else float(weight.sum())
 
 
+def dense(coef: Any) -> np.ndarray:
+    """Coefficients by outputs and columns."""
+    return np.atleast_2d(coef.toarray() if sp.issparse(coef) else coef)
+
+
 def seed(random_state: Any) -> int | None:
     """The core's seed; None leaves it as it is, so that the same fit gives the same bytes."""
     if random_state is None or isinstance(random_state, (int, np.integer)):
@@ -120,7 +126,7 @@ class Linear(Tagged, BaseEstimator):
         """The model of the last fit to begin at, if there is one of the same shape."""
         if not getattr(self, "warm_start", False) or not hasattr(self, "coef_"):
             return _run.ffi.NULL
-        coef = np.atleast_2d(self.coef_)
+        coef = dense(self.coef_)
         if coef.shape != (outputs, frame.X.shape[1]):
             return _run.ffi.NULL
         intercept = np.broadcast_to(np.asarray(self.intercept_, float), (outputs,))
@@ -140,7 +146,7 @@ class Linear(Tagged, BaseEstimator):
         """Attributes of every fitted estimator, then what is to be told; an exception of the run comes last."""
         self.objective_, self.gap_ = fit.summary["objective"], fit.summary["gap"]
         self.run_ = fit.log
-        self.n_iter_ = max(1, fit.summary["rounds"])
+        self.n_iter_ = self._iterations(max(1, fit.summary["rounds"]))
         if fit.caught is not None:
             warnings.warn("The fit was stopped; the estimator has the model of the last round.", ConvergenceWarning, 3)
             raise fit.caught
@@ -150,6 +156,10 @@ class Linear(Tagged, BaseEstimator):
             text = f"The run ended at a relative gap of {reached}; {self.tol} was asked for. {advice}"
             warnings.warn(text, ConvergenceWarning, 3)
 
+    def _iterations(self, rounds: int) -> Any:
+        """`n_iter_` in the form that scikit-learn's estimator of the name has."""
+        return rounds
+
     def _loss(self) -> str:
         """The core's loss."""
         classes = (len(self.classes_), 1.0) if hasattr(self, "classes_") else ()
@@ -158,7 +168,7 @@ class Linear(Tagged, BaseEstimator):
     def _model(self) -> Any:
         """The fitted estimator as a model of the core."""
         check_is_fitted(self)
-        coef = np.atleast_2d(self.coef_)
+        coef = dense(self.coef_)
         intercept = np.broadcast_to(np.asarray(self.intercept_, float), coef.shape[:1])
         labels = None
         if hasattr(self, "classes_"):
@@ -308,6 +318,30 @@ class Classifier(ClassifierMixin, Linear):
         """
         decisions = self.decision_function(X)
         return self.classes_[(decisions > 0).astype(int) if decisions.ndim == 1 else decisions.argmax(axis=1)]
+
+    def sparsify(self) -> Any:
+        """Make ``coef_`` a sparse matrix, which is smaller where an L1 penalty left few coefficients.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        check_is_fitted(self)
+        self.coef_ = sp.csr_matrix(self.coef_)
+        return self
+
+    def densify(self) -> Any:
+        """Make ``coef_`` an array again.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        check_is_fitted(self)
+        self.coef_ = dense(self.coef_)
+        return self
 
 
 class OneVersusRest(Classifier):

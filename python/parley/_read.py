@@ -42,12 +42,12 @@ class Table(tuple):
 
 
 class _Owner:
-    """Lends the core's memory to numpy; the data live as long as an array looks at them."""
+    """Lends the core's memory to numpy, to read: a cache is mapped. The data live as long as an array looks at them."""
 
     def __init__(self, data: Data, pointer: Any, count: int, kind: str):
         self.data = data
         address = int(ffi.cast("uintptr_t", pointer))
-        self.__array_interface__ = {"shape": (count,), "typestr": kind, "data": (address, False), "version": 3}
+        self.__array_interface__ = {"shape": (count,), "typestr": kind, "data": (address, True), "version": 3}
 
 
 def _view(data: Data, pointer: Any, count: int, kind: str) -> np.ndarray:
@@ -69,7 +69,8 @@ def read(path: str | os.PathLike, *, threads: int | None = None, **reading: Any)
     Returns
     -------
     table : Table
-        Unpacks as ``X, y``; has ``sample_weight`` and ``feature_names`` too. The arrays are not copied from the core.
+        Unpacks as ``X, y``; has ``sample_weight`` and ``feature_names`` too. The arrays
+        look into the core's memory and cannot be written to; ``X.copy()`` can.
 
     Examples
     --------

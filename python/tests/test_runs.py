@@ -40,6 +40,23 @@ def test_interrupt_stops_at_the_round_and_leaves_a_usable_estimator(large):
     assert estimator.score(*large) > 0.6
 
 
+def test_interrupt_stops_the_search_for_a_scale(large, monkeypatch):
+    X, y = large[0].toarray()[:, :300], large[0] @ np.arange(3000.0)
+    seen, see = [], _run.Watch._see
+
+    def interrupted(self, *arguments):
+        seen.append(1)
+        if len(seen) == 20:
+            raise KeyboardInterrupt
+        return see(self, *arguments)
+
+    monkeypatch.setattr(_run.Watch, "_see", interrupted)
+    model = parley.HuberRegressor(tol=1e-9)
+    with pytest.raises(KeyboardInterrupt), pytest.warns(ConvergenceWarning):
+        model.fit(X, y)
+    assert model.scale_ > 0 and len(model.outliers_) == len(y) and model.score(X, y) > 0
+
+
 def test_interrupt_stops_cross_validation(large):
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()

@@ -57,6 +57,14 @@ def test_selection_by_coefficients(small):
     assert 0 < chosen.get_support().sum() < 6
 
 
+def test_coefficients_may_be_sparse(small):
+    X, _, y = small
+    model = parley.LogisticRegression(l1_ratio=1.0, C=0.1, warm_start=True).fit(X, y)
+    want = model.predict(X)
+    assert sp.issparse(model.sparsify().coef_) and np.array_equal(model.predict(X), want)
+    assert model.fit(X, y).n_iter_[0] == 1 and np.array_equal(model.densify().predict(X), want)
+
+
 def test_labels_may_be_words(small):
     X, _, y = small
     words = np.array(["low", "middle", "high"])[y]
@@ -131,6 +139,8 @@ def test_files_are_read_as_arrays(small, tmp_path):
     assert (got != X).nnz == 0 and np.array_equal(labels, y) and table.sample_weight is None
     assert table.feature_names is None and got.dtype == np.float32
     del table
+    with pytest.raises(ValueError, match="read-only"):
+        got.data[0] = 1.0
     assert np.array_equal(parley.train(file, C=1.0).coef, parley.train(got, labels, C=1.0).coef)
     again, _ = pickle.loads(pickle.dumps(parley.read(file)))
     assert (again != X).nnz == 0
