@@ -11,7 +11,7 @@ CASES = [
     ("Ridge", {"alpha": 3.0}), ("Ridge", {"fit_intercept": False}), ("Lasso", {"alpha": 0.05}),
     ("ElasticNet", {"alpha": 0.1}),
     ("ElasticNet", {"alpha": 0.1, "l1_ratio": 0.2, "fit_intercept": False}), ("PoissonRegressor", {"alpha": 0.1}),
-    ("LinearSVC", {"C": 0.5}), ("LinearSVC", {"class_weight": {0: 3.0, 1: 0.5}}),
+    ("LinearSVC", {"C": 0.5, "dual": False}), ("LinearSVC", {"class_weight": {0: 3.0, 1: 0.5}, "dual": False}),
     ("LinearSVC", {"penalty": "l1", "dual": False}),
     ("LogisticRegression", {"C": 0.3}), ("LogisticRegression", {"class_weight": "balanced"}),
     ("HuberRegressor", {"alpha": 0.1}), ("LassoCV", {"cv": 3}), ("ElasticNetCV", {"cv": 3, "l1_ratio": [0.3, 0.7]}),
