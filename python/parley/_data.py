@@ -98,16 +98,30 @@ class Frame(NamedTuple):
 
 def _far(sample: np.ndarray) -> np.ndarray:
     """The mean of each column that is far from 0 against its spread; 0 for others. A constant is itself."""
-    mean, spread = sample.mean(axis=0), sample.std(axis=0)
+    mean, spread = sample.mean(axis=0, dtype=float), sample.std(axis=0, dtype=float)
     shift = np.where((sample == sample[0]).all(axis=0), sample[0], mean)
     return np.where((np.abs(mean) > 8 * spread) & np.isfinite(shift), shift, 0.0)
 
 
+def _far_of_sparse(X: Any, step: int) -> np.ndarray | None:
+    """The same of a CSR matrix. Only a column with an entry in every row can be far from 0; it stays full."""
+    sample, columns = X[::step], X.shape[1]
+    full = np.flatnonzero(np.bincount(sample.indices, minlength=columns) == sample.shape[0])
+    if not len(full):
+        return None
+    shift = np.zeros(columns)
+    shift[full] = _far(sample[:, full].toarray())
+    if shift.any():
+        shift[np.bincount(X.indices, minlength=columns) != X.shape[0]] = 0.0
+    return shift
+
+
 def framed(X: Any, y: np.ndarray, loss: str, intercept: str) -> Frame:
-    """Dense float64 as float32 without the means of columns that would lose their digits, and labels likewise.
+    """Columns that would lose their digits less their means, as float32, and labels likewise.
 
     The core's values are float32. A column far from 0 against its spread, such as years, has few digits left there for
-    what distinguishes its rows. A sample's mean is as good as the mean; sparse data stay as they are.
+    what distinguishes its rows, and is nearly the intercept's. A sample's mean is as good as the mean, and other data
+    stay as they are.
     """
     if intercept != "free" or X.shape[0] < 2:
         return Frame(X, y)
@@ -116,12 +130,18 @@ def framed(X: Any, y: np.ndarray, loss: str, intercept: str) -> Frame:
     if loss in ("squared", "huber", "epsilon-insensitive"):
         level = float(_far(np.asarray(y[::step], float)[:, None])[0])
         y = y - level if level else y
-    if sp.issparse(X) or X.dtype != np.float64:
-        return Frame(X, y, None, level)
     with np.errstate(over="ignore", invalid="ignore"):
-        shift = _far(X[::step])
-        if not shift.any():
+        shift = _far_of_sparse(X, step) if sp.issparse(X) else _far(X[::step])
+        if shift is None or not shift.any():
             return Frame(X, y, None, level)
-        rest = np.empty(X.shape, np.float32)
-        np.subtract(X, shift, out=rest, casting="same_kind")
+        if sp.issparse(X) and not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+            return framed(X, y + level, loss, intercept)
+        rest = np.empty((X.data if sp.issparse(X) else X).shape, np.float32)
+        if sp.issparse(X):
+            np.subtract(X.data, shift[X.indices], out=rest, casting="same_kind")
+            rest = sp.csr_matrix((rest, X.indices, X.indptr), shape=X.shape)
+        else:
+            np.subtract(X, shift, out=rest, casting="same_kind")
     return Frame(rest, y, shift, level)

@@ -98,13 +98,22 @@ def test_several_columns_of_targets_are_fitted_one_by_one(name, small):
     np.testing.assert_allclose(ours.predict(X), other.predict(X), atol=1e-5)
 
 
-def test_columns_far_from_zero_keep_their_digits():
+def halves(X):
+    """Every entry twice, each half of it."""
+    X = sp.csr_matrix(X)
+    return sp.csr_matrix((np.repeat(X.data / 2, 2), np.repeat(X.indices, 2), X.indptr * 2), shape=X.shape)
+
+
+@pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, sp.csr_matrix, sp.csc_array, halves])
+@pytest.mark.parametrize("name, parameters", [("Ridge", {"alpha": 1e-3}), ("ElasticNet", {"alpha": 0.01})])
+def test_columns_far_from_zero_keep_their_digits(name, parameters, form):
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(200, 3)) + [0.0, 2e6, -5e4]
-    y = X @ [1.0, 2.0, -3.0]
-    ours = parley.Ridge(alpha=1e-3, tol=1e-12).fit(X, y)
-    other = linear_model.Ridge(alpha=1e-3).fit(X, y)
-    np.testing.assert_allclose(ours.coef_, other.coef_, rtol=1e-5)
-    np.testing.assert_allclose(ours.predict(X), y, atol=1e-2)
-    again = parley.Ridge(alpha=1e-3, tol=1e-12, warm_start=True).fit(X, y).fit(X, y)
-    np.testing.assert_allclose(again.coef_, other.coef_, rtol=1e-5)
+    X = rng.normal(size=(200, 4)) + [0.0, 2e6, -5e4, 0.0]
+    X[X[:, 3] < 1, 3] = 0.0
+    y = X @ [1.0, 2.0, -3.0, 1.0]
+    other = theirs(name)(tol=1e-12, **parameters).fit(X, y)
+    ours = getattr(parley, name)(tol=1e-12, warm_start=True, **parameters).fit(form(X), y)
+    for _ in range(2):
+        np.testing.assert_allclose(ours.coef_, other.coef_, rtol=1e-5)
+        np.testing.assert_allclose(ours.predict(form(X)), other.predict(X), atol=1e-2)
+        ours.fit(form(X), y)

@@ -178,9 +178,11 @@ def test_any_form_of_the_same_data_gives_the_same_model(large):
         part = slice(backward.indptr[i], backward.indptr[i + 1])
         backward.indices[part], backward.data[part] = X.indices[part][::-1], X.data[part][::-1]
     backward.has_sorted_indices = False
+    twice = sp.csr_matrix((np.repeat(X.data / 2, 2), np.repeat(X.indices, 2), X.indptr * 2), shape=X.shape)
     dense = X.toarray()
     forms = [
         wide,
+        twice,
         backward,
         X.tocsc(),
         X.tocoo(),
