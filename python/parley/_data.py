@@ -103,17 +103,20 @@ def _far(sample: np.ndarray) -> np.ndarray:
     return np.where((np.abs(mean) > 8 * spread) & np.isfinite(shift), shift, 0.0)
 
 
-def _far_of_sparse(X: Any, step: int) -> np.ndarray | None:
-    """The same of a CSR matrix. Only a column with an entry in every row can be far from 0; it stays full."""
+def _far_of_sparse(X: Any, step: int) -> tuple[Any, np.ndarray]:
+    """The same of a CSR matrix, which is given back with one entry a place if it is to be shifted. Only a column with an
+    entry in every row can be far from 0; it stays full."""
     sample, columns = X[::step], X.shape[1]
-    full = np.flatnonzero(np.bincount(sample.indices, minlength=columns) == sample.shape[0])
-    if not len(full):
-        return None
+    full = np.flatnonzero(np.bincount(sample.indices, minlength=columns) >= sample.shape[0])
     shift = np.zeros(columns)
-    shift[full] = _far(sample[:, full].toarray())
+    if len(full):
+        shift[full] = _far(sample[:, full].toarray())
     if shift.any():
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
         shift[np.bincount(X.indices, minlength=columns) != X.shape[0]] = 0.0
-    return shift
+    return X, shift
 
 
 def framed(X: Any, y: np.ndarray, loss: str, intercept: str) -> Frame:
@@ -131,13 +134,9 @@ def framed(X: Any, y: np.ndarray, loss: str, intercept: str) -> Frame:
         level = float(_far(np.asarray(y[::step], float)[:, None])[0])
         y = y - level if level else y
     with np.errstate(over="ignore", invalid="ignore"):
-        shift = _far_of_sparse(X, step) if sp.issparse(X) else _far(X[::step])
-        if shift is None or not shift.any():
+        X, shift = _far_of_sparse(X, step) if sp.issparse(X) else (X, _far(X[::step]))
+        if not shift.any():
             return Frame(X, y, None, level)
-        if sp.issparse(X) and not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-            return framed(X, y + level, loss, intercept)
         rest = np.empty((X.data if sp.issparse(X) else X).shape, np.float32)
         if sp.issparse(X):
             np.subtract(X.data, shift[X.indices], out=rest, casting="same_kind")
