@@ -104,8 +104,8 @@ def _far(sample: np.ndarray) -> np.ndarray:
 
 
 def _far_of_sparse(X: Any, step: int) -> tuple[Any, np.ndarray]:
-    """The same of a CSR matrix, given back with one entry a place if it is to be shifted. Only a column with an entry in
-    every row can be far from 0; it stays full."""
+    """The same of a CSR matrix, given back with one entry a place if it is to be shifted. Only a column with an entry
+    in every row can be far from 0; it stays full."""
     sample, columns = X[::step], X.shape[1]
     full = np.flatnonzero(np.bincount(sample.indices, minlength=columns) >= sample.shape[0])
     shift = np.zeros(columns)
