@@ -49,7 +49,8 @@ class _Learning:
 
     def _learn(self, X: Any, targets: list[np.ndarray], weights: list[Any]) -> None:
         for learner, y, weight in zip(self._learners, targets, weights, strict=True):
-            call("parley_learner_learn", learner, self._data(X, y, weight).handle)
+            data = self._data(X, y, weight)  # a name: it owns the arrays that the handle looks at
+            call("parley_learner_learn", learner, data.handle)
         models = [_run.coefficients(make("model", "parley_learner_model", learner)) for learner in self._learners]
         coef = np.concatenate([model[0] for model in models])
         self.coef_ = np.zeros((len(models), X.shape[1]))

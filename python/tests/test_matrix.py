@@ -295,3 +295,13 @@ def test_coefficients_are_the_oracles(number, form, dtype, weighted):
         for method in ("predict_proba", "decision_function") if hasattr(other, "classes_") else ("predict",):
             if hasattr(other, method):
                 np.testing.assert_allclose(getattr(model, method)(X), getattr(other, method)(X), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("rows", [20, 100, 500, 2000, 10000])
+def test_labels_live_as_long_as_a_batch_is_learnt(rows):
+    X = sp.csr_matrix(np.random.default_rng(0).normal(size=(rows, 2)))
+    y = (X[:, [0]].toarray().ravel() > 0).astype(int)  # the core gets a float64 array of its own, of that and of X
+    model = parley.SGDClassifier(loss="log_loss")
+    for _ in range(3):
+        model.partial_fit(X, y, classes=[0, 1])
+    assert model.score(X, y) > 0.7
