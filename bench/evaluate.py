@@ -36,7 +36,8 @@ class Problem:
         return self.intercept == "free"
 
 
-REAL_LOSSES = ("squared", "huber", "epsilon-insensitive", "poisson")
+WIDE = ("huber", "epsilon-insensitive", "squared-epsilon-insensitive")  # losses that have a width
+REAL_LOSSES = ("squared", *WIDE, "poisson")
 
 
 def loss_values(loss, z, y, width=0.0):
@@ -51,6 +52,8 @@ def loss_values(loss, z, y, width=0.0):
         return np.where(size <= width, 0.5 * size**2, width * (size - 0.5 * width))
     if loss == "epsilon-insensitive":
         return np.maximum(0.0, np.abs(z - y) - width)
+    if loss == "squared-epsilon-insensitive":
+        return np.maximum(0.0, np.abs(z - y) - width) ** 2
     if loss == "poisson":
         return np.exp(z) - y * z - y + xlogy(y, y)
     slack = np.maximum(0.0, 1.0 - y * z)
@@ -73,7 +76,7 @@ def null_objective(problem):
     q, y, b = problem.share, problem.y, 0.0
     if problem.loss == "softmax":
         return np.log(y.max() + 1)
-    if problem.free and problem.loss in ("huber", "epsilon-insensitive"):  # convex and piecewise: enough digits
+    if problem.free and problem.loss in WIDE:  # convex and piecewise: enough digits
         return minimize_scalar(
             lambda b: q @ loss_values(problem.loss, np.full(len(y), b), y, problem.width),
             bounds=(y.min(), y.max()),

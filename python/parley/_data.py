@@ -130,7 +130,7 @@ def framed(X: Any, y: np.ndarray, loss: str, intercept: str) -> Frame:
         return Frame(X, y)
     step = max(1, X.shape[0] // 1000)
     level = 0.0
-    if loss in ("squared", "huber", "epsilon-insensitive"):
+    if loss in ("squared", "huber", "epsilon-insensitive", "squared-epsilon-insensitive"):
         level = float(_far(np.asarray(y[::step], float)[:, None])[0])
         y = y - level if level else y
     with np.errstate(over="ignore", invalid="ignore"):

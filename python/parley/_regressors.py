@@ -303,6 +303,8 @@ class PoissonRegressor(Regressor):
 class LinearSVR(Regressor):
     """Support vector regression: ``|w|^2 / 2 + C sum max(0, |y - x.w - b| - epsilon)``, the intercept penalised too.
 
+    With ``loss='squared_epsilon_insensitive'`` the square of what a row is off beyond epsilon counts.
+
     {parameters}
 
     {attributes}
@@ -319,7 +321,7 @@ class LinearSVR(Regressor):
     _array = True
     _only = {
         **_SCALING,
-        "loss": (("epsilon_insensitive",), "the core has no squared epsilon-insensitive loss"),
+        "loss": (("epsilon_insensitive", "squared_epsilon_insensitive"), "the core's losses of this kind are these"),
     }
 
     def __init__(
@@ -332,7 +334,7 @@ class LinearSVR(Regressor):
 
     def _problem(self, weights: float) -> dict[str, Any]:
         intercept = "penalised" if self.fit_intercept else "none"
-        return {"loss": "epsilon-insensitive", "epsilon": self.epsilon, "C": self.C, "intercept": intercept}
+        return {"loss": self.loss.replace("_", "-"), "epsilon": self.epsilon, "C": self.C, "intercept": intercept}
 
 
 @documented

@@ -243,14 +243,17 @@ class SGDRegressor(_Learning, Regressor):
 
     _array = True
     _metric = "r2"
-    _losses = {"squared_error": "squared", "huber": "huber", "epsilon_insensitive": "epsilon-insensitive"}
+    _losses = {
+        "squared_error": "squared", "huber": "huber", "epsilon_insensitive": "epsilon-insensitive",
+        "squared_epsilon_insensitive": "squared-epsilon-insensitive",
+    }  # fmt: skip
     _texts = {
-        "loss": "'squared_error', 'huber' or 'epsilon_insensitive'.",
-        "epsilon": "How far off a row may be before it counts linearly (huber) or at all (epsilon_insensitive).",
+        "loss": "'squared_error', 'huber', 'epsilon_insensitive' or 'squared_epsilon_insensitive'.",
+        "epsilon": "How far off a row may be before it counts linearly (huber) or at all (the others).",
     }
     _only = {
         **_only("invscaling", 0.25),
-        "loss": (("squared_error", "huber", "epsilon_insensitive"), "the core has no such loss for values"),
+        "loss": (tuple(_losses), "the core has no such loss for values"),
     }
 
     def __init__(
@@ -268,8 +271,9 @@ class SGDRegressor(_Learning, Regressor):
         return self._losses[self.loss]
 
     def _extra(self) -> dict[str, Any]:
-        names = {"huber": "huber_width", "epsilon_insensitive": "epsilon"}
-        return {names[self.loss]: self.epsilon} if self.loss in names else {}
+        if self.loss == "squared_error":
+            return {}
+        return {"huber_width" if self.loss == "huber" else "epsilon": self.epsilon}
 
     def _problem(self, weights: float) -> dict[str, Any]:
         return {"loss": self._loss(), **self._penalty(), "intercept": free(self.fit_intercept), **self._extra()}

@@ -109,6 +109,14 @@ def huber(width):
     return loss
 
 
+def squared_tube(width):
+    def loss(z, y):
+        beyond = np.maximum(0.0, np.abs(z - y) - width)
+        return beyond**2, 2.0 * np.copysign(beyond, z - y)
+
+    return loss
+
+
 def hinge_elastic_net(X, sign, cost, alpha, ratio):
     """A quadratic program: w in two parts, the intercept, and slacks; by scipy."""
     n, d = X.shape
@@ -163,6 +171,8 @@ def sgd_regressor(X, y, weight, loss, alpha, penalty="l2", l1_ratio=0.15, epsilo
         return tight(linear_model.ElasticNet, X, y, weight, **how)
     if loss == "huber":
         return smooth(huber(epsilon), X, y, share, alpha, fit_intercept)
+    if loss == "squared_epsilon_insensitive":
+        return smooth(squared_tube(epsilon), X, y, share, alpha, fit_intercept)
     return tight(svm.SVR, X, y, share, kernel="linear", C=1.0 / alpha, epsilon=epsilon, tol=1e-12)
 
 
@@ -214,6 +224,7 @@ def grid(name, kind, shape="tall", **lists):
 
 BOTH = [True, False]
 HINGES = ["hinge", "squared_hinge"]
+TUBES = ["epsilon_insensitive", "squared_epsilon_insensitive"]
 CS = [(0.01, 0.1, 1.0, 10.0)]
 TWO, THREE = {"no": 3.0, "yes": 0.5}, {0: 3.0, 1: 0.5, 2: 1.5}
 CASES = [
@@ -228,7 +239,7 @@ CASES = [
     *grid("LinearSVC", "three", loss=HINGES, C=[0.5], class_weight=[None, "balanced", THREE]),
     *grid("LinearSVC", "two", penalty=["l1"], C=[0.5], fit_intercept=BOTH),
     *grid("LinearSVC", "two", "wide", loss=HINGES, C=[0.1]),
-    *grid("LinearSVR", "value", C=[0.1, 1.0], epsilon=[0.0, 0.5], fit_intercept=BOTH),
+    *grid("LinearSVR", "value", loss=TUBES, C=[0.1, 1.0], epsilon=[0.0, 0.5], fit_intercept=BOTH),
     *grid("Ridge", "value", alpha=[0.1, 10.0], fit_intercept=BOTH),
     *grid("Ridge", "value", "wide", alpha=[1.0], fit_intercept=BOTH),
     *grid("Lasso", "value", alpha=[0.01, 0.3], fit_intercept=BOTH),
@@ -244,7 +255,7 @@ CASES = [
     *grid("SGDClassifier", "three", loss=[*HINGES, "log_loss"], alpha=[0.05], class_weight=[None, THREE]),
     *grid("SGDRegressor", "value", loss=["squared_error", "huber"], alpha=[0.01, 0.5], fit_intercept=BOTH),
     *grid("SGDRegressor", "value", loss=["squared_error"], penalty=["l1", "elasticnet"], alpha=[0.1]),
-    *grid("SGDRegressor", "value", loss=["epsilon_insensitive"], alpha=[0.05], epsilon=[0.0, 0.5]),
+    *grid("SGDRegressor", "value", loss=TUBES, alpha=[0.05], epsilon=[0.0, 0.5]),
     *grid("LassoCV", "value", cv=[3], fit_intercept=BOTH),
     *grid("ElasticNetCV", "value", cv=[3], l1_ratio=[(0.3, 0.8)], fit_intercept=BOTH),
     *grid("LogisticRegressionCV", "two", cv=[3], Cs=CS, fit_intercept=BOTH, class_weight=[None, TWO]),

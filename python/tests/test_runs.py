@@ -249,7 +249,7 @@ def test_early_stopping_holds_rows_out(small):
         (parley.SGDClassifier(loss="perceptron"), "loss"),
         (parley.SGDRegressor(learning_rate="constant"), "learning_rate"),
         (parley.SGDClassifier(average=True), "average"),
-        (parley.LinearSVR(loss="squared_epsilon_insensitive"), "loss"),
+        (parley.LinearSVR(loss="huber"), "loss"),
         (parley.LogisticRegression(solver="magic"), "solver"),
         (parley.LogisticRegression("l3"), "penalty"), (parley.LogisticRegression(C=-1.0), "C is -1"),
         (parley.HuberRegressor(epsilon=0.5), "epsilon"), (parley.ElasticNetCV(l1_ratio=0.0), "l1_ratio=0"),

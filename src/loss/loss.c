@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-const pl_loss *const pl_losses[] = {&pl_loss_squared,       &pl_loss_logistic, &pl_loss_hinge,
-                                    &pl_loss_squared_hinge, &pl_loss_huber,    &pl_loss_epsilon_insensitive,
-                                    &pl_loss_poisson,       &pl_loss_softmax};
+const pl_loss *const pl_losses[] = {&pl_loss_squared,         &pl_loss_logistic, &pl_loss_hinge,
+                                    &pl_loss_squared_hinge,   &pl_loss_huber,    &pl_loss_epsilon_insensitive,
+                                    &pl_loss_squared_epsilon, &pl_loss_poisson,  &pl_loss_softmax};
 const unsigned pl_losses_count = sizeof pl_losses / sizeof *pl_losses;
 
 const pl_loss *pl_loss_find(const char *name) {
@@ -15,9 +15,13 @@ const pl_loss *pl_loss_find(const char *name) {
     return NULL;
 }
 
+bool pl_loss_reads(const pl_loss *loss, const char *parameter) {
+    return loss->parameter && strcmp(loss->parameter, parameter) == 0;
+}
+
 const pl_loss *pl_loss_of(const char *parameter) {
     for (unsigned i = 0; i < pl_losses_count; i++)
-        if (pl_losses[i]->parameter && strcmp(pl_losses[i]->parameter, parameter) == 0)
+        if (pl_loss_reads(pl_losses[i], parameter))
             return pl_losses[i];
     return NULL;
 }

@@ -50,12 +50,13 @@ struct pl_loss {
 };
 
 extern const pl_loss pl_loss_squared, pl_loss_logistic, pl_loss_hinge, pl_loss_squared_hinge, pl_loss_huber,
-    pl_loss_epsilon_insensitive, pl_loss_poisson, pl_loss_softmax;
+    pl_loss_epsilon_insensitive, pl_loss_squared_epsilon, pl_loss_poisson, pl_loss_softmax;
 
 extern const pl_loss *const pl_losses[]; /* those of all classes together are last */
 extern const unsigned pl_losses_count;
 const pl_loss *pl_loss_find(const char *name);    /* or NULL */
-const pl_loss *pl_loss_of(const char *parameter); /* the loss that reads this setting, or NULL */
+const pl_loss *pl_loss_of(const char *parameter); /* the first loss that reads this setting, or NULL */
+bool pl_loss_reads(const pl_loss *loss, const char *parameter);
 /* Value, slope and curvature of `count` rows; `value` NULL: not asked for. */
 void pl_expand_rows(const pl_loss *loss, const double *z, const double *y, uint64_t count, double *value, double *slope,
                     double *curvature);

@@ -164,10 +164,11 @@ static void readers(const char *name, char *text, size_t size) {
 
 /* A loss's parameter, given with another loss. auto chooses none that has one. */
 static parley_status check_parameters(const parley_settings *settings, parley_error *error) {
+    const pl_loss *loss = pl_loss_find(settings->loss);
     for (unsigned i = 0; i < pl_settings_count; i++) {
         const pl_loss *reader = pl_loss_of(pl_settings[i].name);
         char flag[48];
-        if (!reader || !settings->given[i] || strcmp(reader->name, settings->loss) == 0)
+        if (!reader || !settings->given[i] || (loss && pl_loss_reads(loss, pl_settings[i].name)))
             continue;
         pl_setting_flag(&pl_settings[i], flag, sizeof flag);
         return pl_fail(error, PARLEY_BAD_USAGE, "%s has no effect with --loss %s; --loss %s reads it", flag,

@@ -332,10 +332,10 @@ static parley_status describe_model(const pl_run *run, parley_model *model, parl
     parley_status status = PARLEY_OK;
     for (unsigned i = 0; i < pl_settings_count && status == PARLEY_OK; i++) {
         char text[PL_TEXT];
-        const pl_loss *reader = pl_loss_of(pl_settings[i].name);
+        const char *name = pl_settings[i].name;
         pl_setting_text(run->recorded, &pl_settings[i], text, sizeof text);
-        if (pl_settings[i].in_model && (!reader || strcmp(reader->name, run->glm.loss->name) == 0))
-            status = pl_model_set_meta(model, pl_settings[i].name, text, error);
+        if (pl_settings[i].in_model && (!pl_loss_of(name) || pl_loss_reads(run->glm.loss, name)))
+            status = pl_model_set_meta(model, name, text, error);
     }
     if (status == PARLEY_OK) /* `gap` is the certificate; what was asked for goes by another name */
         status = put(model, "target_gap", run->settings->gap, error);

@@ -21,9 +21,9 @@ from refusals import SEVERAL, explain
 from evaluate import REAL_LOSSES, Problem, null_objective, objective
 
 RATIOS = {"none": 0.0, "l2": 0.0, "l1": 1.0, "elastic net": 0.5}
-LAMBDAS = {"squared": 1.0, "huber": 1.0, "poisson": 0.1}  # others 0.01, as the slopes of their losses are
-WIDTHS = {"huber": 40.0, "epsilon-insensitive": 20.0}
-FLAGS = {"huber": "--huber-width", "epsilon-insensitive": "--epsilon"}
+LAMBDAS = {"squared": 1.0, "huber": 1.0, "squared-epsilon-insensitive": 1.0, "poisson": 0.1}  # others 0.01, as the slopes of their losses are
+WIDTHS = {"huber": 40.0, "epsilon-insensitive": 20.0, "squared-epsilon-insensitive": 20.0}
+FLAGS = {"huber": "--huber-width", "epsilon-insensitive": "--epsilon", "squared-epsilon-insensitive": "--epsilon"}
 INTERCEPTS = ("free", "penalised", "none")
 FAMILIES = {"squared": "gaussian", "logistic": "binomial", "poisson": "poisson", "softmax": "multinomial"}
 

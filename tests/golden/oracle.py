@@ -38,6 +38,8 @@ def loss_slopes(loss, z, y, width):
         return z - y
     if loss == "huber":
         return np.clip(z - y, -width, width)
+    if loss == "squared-epsilon-insensitive":
+        return 2.0 * np.sign(z - y) * np.maximum(0.0, np.abs(z - y) - width)
     if loss == "poisson":
         return np.exp(z) - y
     if loss == "logistic":
@@ -51,6 +53,8 @@ def conjugates(loss, t, y, width):
         return xlogy(y - t, y - t) - (y - t) + y - xlogy(y, y)
     if loss == "epsilon-insensitive":
         return width * np.abs(t) - t * y
+    if loss == "squared-epsilon-insensitive":
+        return width * np.abs(t) + 0.25 * t**2 - t * y
     if loss in ("squared", "huber"):
         return 0.5 * t**2 - t * y
     if loss == "hinge":

@@ -27,7 +27,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_svmlight_fi
 from classes import class_cases
 from oracle import loss_slopes, optimum, solve_smooth
 from around import around_cases
-from matrix import listed, listed_losses, matrix_cases, write_rows
+from matrix import FLAGS, WIDTHS, listed, listed_losses, matrix_cases, write_rows
 from product import (
     CERTAIN,
     OPTIMAL,
@@ -44,7 +44,7 @@ from refusals import refusal_cases
 from evaluate import REAL_LOSSES, Problem, null_objective, objective, read_liblinear
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
-LOSSES = ("squared", "logistic", "hinge", "squared-hinge", "huber", "epsilon-insensitive", "poisson")
+LOSSES = ("squared", "logistic", "hinge", "squared-hinge", "huber", "epsilon-insensitive", "squared-epsilon-insensitive", "poisson")
 KINKED = ("hinge", "epsilon-insensitive")
 
 
@@ -107,7 +107,7 @@ def data_for(name, loss):
 
 def width_for(name, loss):
     """In units of the labels: where about half of the rows are beyond it."""
-    return {"huber": 40.0, "epsilon-insensitive": 20.0}.get(loss, 0.0) * (1.0 if name == "small" else 0.01)
+    return WIDTHS.get(loss, 0.0) * (1.0 if name == "small" else 0.01)
 
 
 def draw_weights(count):
@@ -121,7 +121,7 @@ def write_problem(problem, folder):
     flags = ["--loss", problem.loss, "--lambda", repr(problem.lam), "--intercept", problem.intercept]
     flags += ["--l1-ratio", problem.rho]
     if problem.width:
-        flags += [{"huber": "--huber-width", "epsilon-insensitive": "--epsilon"}[problem.loss], problem.width]
+        flags += [FLAGS[problem.loss], problem.width]
     if problem.weights is not None:
         np.savetxt(folder / "weights.txt", problem.weights)
         flags += ["--weights", folder / "weights.txt"]

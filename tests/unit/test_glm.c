@@ -42,6 +42,7 @@ static const char *const forms[] = {
     "loss=huber lambda=0.1 intercept=penalised l1_ratio=0.4",
     "loss=epsilon-insensitive lambda=0.1 intercept=free",
     "loss=epsilon-insensitive epsilon=1 lambda=0.1 intercept=none l1_ratio=0.4",
+    "loss=squared-epsilon-insensitive epsilon=0.5 lambda=0.1 intercept=free",
     "loss=poisson lambda=0.1 intercept=free",
     "loss=poisson lambda=0.1 intercept=penalised l1_ratio=0.4",
 };
