@@ -21,7 +21,7 @@ from sklearn.datasets import load_svmlight_file
 ROOT = Path(__file__).resolve().parents[1]
 TIGHT = 1e-9  # how low Parley goes to say what the optimum is
 SEED = {"random_state": 0}
-FEW = "1e-2 3e-3 1e-3 3e-4 1e-4 3e-5 1e-5 3e-6 1e-6 1e-7 1e-8".split()
+FEW = "1e-1 3e-2 1e-2 3e-3 1e-3 3e-4 1e-4 3e-5 1e-5 3e-6 1e-6 1e-7 1e-8".split()
 SLOW = "1e-4 1e-5 3e-6 1e-6".split()  # where every rung takes seconds
 BELOW = 20  # the lasso's alpha is this part of the least at which the solution is zero
 GIGABYTE = 10**9

@@ -32,8 +32,8 @@ PARAMETERS = {
     "multi_class": ("str", "Only 'ovr': each class against the rest."),
     "random_state": (
         "int, RandomState or None",
-        "Seed of the core's random streams. The same seed gives the same model, bit "
-        "for bit, for any number of threads; so does None.",
+        "Seed of the core's random streams; None is always the same one. The same seed and number of threads give the "
+        "same model, bit for bit.",
     ),
     "solver": ("str", "Accepted for the problem that it stands for; how that is solved is up to `preset`."),
     "max_iter": ("int or None", "Rounds after which the run ends in any case; None: as the core has it."),
