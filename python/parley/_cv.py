@@ -18,7 +18,7 @@ from . import _run
 from ._classifiers import LogisticRegression, Probable, l1_share
 from ._data import framed
 from ._documented import documented
-from ._estimator import Linear, Regressor, checked_weight, several, total
+from ._estimator import Linear, Regressor, checked_weight, numbered, several, total
 from ._library import make
 from ._regressors import _Sparse, free
 
@@ -268,7 +268,7 @@ class LogisticRegressionCV(Probable):
         X, y = self._checked(X, y, finite=True)
         check_classification_targets(y)
         X, y, weight = _counted(self.cv, X, y, checked_weight(sample_weight, X.shape[0]))
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        self.classes_, codes = numbered(y)
         several(codes, weight)
         by_class = self._weigh(codes, y, weight)
         self.Cs_ = np.logspace(-4, 4, self.Cs) if isinstance(self.Cs, Integral) else np.asarray(self.Cs, float)

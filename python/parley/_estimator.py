@@ -63,6 +63,12 @@ def checked_weight(sample_weight: Any, rows: int) -> np.ndarray | None:
     return weight
 
 
+def numbered(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The labels that there are, rising, and the number of each row's; np.unique would sort the rows for that."""
+    classes = np.unique(y)
+    return classes, np.searchsorted(classes, y)
+
+
 def several(codes: np.ndarray, weight: np.ndarray | None) -> None:
     """Refuses rows of one class."""
     seen = codes if weight is None else codes[weight > 0]
@@ -279,7 +285,7 @@ class Classifier(ClassifierMixin, Linear):
         self._refuse()
         X, y = self._checked(X, y)
         check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        self.classes_, codes = numbered(y)
         weight = checked_weight(sample_weight, X.shape[0])
         several(codes, weight)
         fit = self._classify(X, codes, weight, self._weigh(codes, y, weight))
