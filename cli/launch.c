@@ -208,7 +208,7 @@ static void signal_all(const launch *this, int number) {
 typedef struct ends {
     double first; /* when; negative: all run */
     int killed;   /* the first that was; negative: none */
-    bool by_itself;
+    bool told;    /* that a rank was lost: by one that ended because of it */
 } ends;
 
 /* Notes who has ended; returns how many have not. */
@@ -221,33 +221,36 @@ static unsigned reap(launch *this, ends *ends) {
             this->pids[r] = 0;
             ends->first = ends->first < 0 ? pl_now() : ends->first;
             ends->killed = WIFSIGNALED(status) && ends->killed < 0 ? (int)r : ends->killed;
-            ends->by_itself = ends->by_itself || WIFEXITED(status);
+            ends->told = ends->told || (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_LOST);
         }
         left += this->pids[r] > 0;
     }
     return left;
 }
 
-/* Ranks that know each other notice when one is killed, tell the user and end; before they do, nobody else can tell. */
-static void end_all(const launch *this, ends *ends) {
-    if (ends->killed >= 0 && !ends->by_itself && !asked)
+/* Ranks that know each other notice when one is killed, tell the user and end. Before they do, and when they have done
+ * their work, nobody else can tell. */
+static void tell_of_killed(ends *ends) {
+    if (ends->killed >= 0 && !ends->told && !asked)
         fprintf(stderr, "parley: rank %d was lost: its process ended\n", ends->killed);
-    ends->by_itself = true; /* said once */
-    signal_all(this, SIGKILL);
+    ends->told = true;
 }
 
 static void serve(launch *this, pmi *pmi) {
     ends ends = {.first = -1, .killed = -1};
     int told = 0;
     while (reap(this, &ends) > 0) {
-        if (ends.first >= 0 && pl_now() - ends.first > SETTLE)
-            end_all(this, &ends);
+        if (ends.first >= 0 && pl_now() - ends.first > SETTLE) {
+            tell_of_killed(&ends);
+            signal_all(this, SIGKILL);
+        }
         if (asked && !told) {
             told = asked;
             signal_all(this, told);
         }
         pmi_serve(pmi, TICK_MS);
     }
+    tell_of_killed(&ends);
 }
 
 /* One go: rank 0 speaks for all, unless it was killed. */

@@ -58,6 +58,7 @@ typedef struct pl_scd_gram {
     double *curvature;     /* rows: q loss'' of which the table is */
     double *sums;          /* scratch of the tasks that fill it */
     double total;          /* sum q loss'' */
+    bool coarse;           /* columns are too far from 0 for floats: the table is not used */
 } pl_scd_gram;
 
 typedef struct pl_scd {

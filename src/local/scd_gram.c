@@ -17,6 +17,7 @@
 #define EXPECTED 5     /* epochs to come, at least */
 #define WORTH 6.0      /* entries of a row of the table cost as much as a non-zero of a column */
 #define AHEAD 2        /* rows, of the one to fetch */
+#define FLAT 1e-4      /* of a column's curvature, that eliminating b has to leave for floats to tell it */
 #define TASKS PL_SCD_GRAM_TASKS
 
 typedef struct table_pass {
@@ -151,6 +152,15 @@ static bool drifted(const pl_scd *this, const double *curvature) {
     return moved > MOST_DRIFT * sum;
 }
 
+/* Is there a column, such as one of years, whose mean is so large that its deviations are lost in floats? */
+static bool is_coarse(const pl_scd *this, uint64_t begin) {
+    const pl_scd_gram *gram = &this->gram;
+    bool coarse = false;
+    for (uint64_t s = begin; s < gram->slots && this->glm->intercept == PL_FREE; s++)
+        coarse = coarse || gram->norm2[s] - gram->mass[s] * gram->mass[s] / gram->total < FLAT * gram->norm2[s];
+    return coarse;
+}
+
 static void enter(pl_scd *this, const pl_scd_worker *worker) {
     pl_scd_gram *gram = &this->gram;
     table_pass pass = {this, worker, worker->curvature, gram->slots};
@@ -172,6 +182,7 @@ static void enter(pl_scd *this, const pl_scd_worker *worker) {
         run(this, list_task, &pass);
         run(this, fill_task, &pass);
         run(this, mirror_task, &pass);
+        gram->coarse = gram->coarse || is_coarse(this, pass.begin);
     }
 }
 
@@ -190,7 +201,7 @@ bool pl_scd_gram_restore(pl_scd *this, const pl_scd_worker *worker) {
 bool pl_scd_gram_prepare(pl_scd *this, pl_scd_worker *worker) {
     pl_scd_gram *gram = &this->gram;
     uint64_t members = worker->members, fresh = 0, nonzeros = 0, slots;
-    if (members == 0 || members > gram->capacity)
+    if (members == 0 || members > gram->capacity || gram->coarse)
         return false;
     for (uint64_t m = 0; m < members; m++)
         if (gram->slot[worker->set[m]] == PL_SCD_NO_SLOT) {
@@ -212,6 +223,10 @@ bool pl_scd_gram_prepare(pl_scd *this, pl_scd_worker *worker) {
     if (anew)
         pl_scd_gram_empty(this, worker);
     enter(this, worker);
+    if (gram->coarse) {
+        pl_scd_gram_empty(this, worker);
+        return false;
+    }
     table_pass pass = {this, worker, NULL, 0};
     run(this, slope_task, &pass);
     return true;

@@ -61,9 +61,11 @@ def below(root, everyone):
 
 
 def targets(root, guards_too):
+    """Ranks are what a guard looks after. Where MPI's own starter hits upon one that has none yet, it says what it says."""
     everyone = processes()
-    names = {"parley", "parley-guard"} if guards_too else {"parley"}
-    return [pid for pid in below(root, everyone) if everyone[pid][1] in names]
+    family = [pid for pid in below(root, everyone) if everyone[pid][1] in ("parley", "parley-guard")]
+    guards = [pid for pid in family if everyone[pid][1] == "parley-guard"]
+    return family if guards_too else [pid for pid in family if everyone[pid][0] in guards]
 
 
 def left_over(marker):

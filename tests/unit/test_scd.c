@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/random.h"
 #include "local/scd.h"
 #include "model/columns.h"
 #include "support.h"
@@ -65,6 +66,35 @@ static void rows_and_columns_come_to_the_same_optimum(void **state) {
     free_models(&rows);
     free_models(&columns);
     parley_data_free(data);
+}
+
+static void columns_far_from_0_are_told_apart(void **state) {
+    (void)state;
+    enum { ROWS = 200, COLUMNS = 6 };
+    static float values[ROWS * COLUMNS], near[ROWS * COLUMNS];
+    static double labels[ROWS];
+    pl_stream stream = pl_stream_make(23, 0, 0);
+    for (unsigned i = 0; i < ROWS; i++)
+        for (unsigned j = 0; j < COLUMNS; j++) {
+            values[i * COLUMNS + j] = (float)(4000.0 + pl_random_normal(&stream)); /* years, say */
+            near[i * COLUMNS + j] = values[i * COLUMNS + j] - 4000.0f;
+            labels[i] += (j + 1.0) * (double)near[i * COLUMNS + j];
+        }
+    const float *tables[] = {values, near};
+    double objective[2];
+    for (unsigned t = 0; t < 2; t++) {
+        parley_data *data;
+        parley_error error;
+        assert_done(parley_data_from_dense(ROWS, COLUMNS, tables[t], PARLEY_FLOAT32, COLUMNS, 1, labels, NULL, 1, &data,
+                                           &error),
+                    &error);
+        outcome outcome = train_once(data, "preset=cocoa+ local=scd loss=squared l1_ratio=1 lambda=0.001 gap=1e-6");
+        assert_int_equal(outcome.summary[0].stop, PARLEY_CONVERGED);
+        objective[t] = outcome.summary[0].objective;
+        free_models(&outcome);
+        parley_data_free(data);
+    }
+    assert_close(objective[0], objective[1], 1e-4);
 }
 
 static void many_coefficients_do_not_break_it_down(void **state) {
@@ -292,6 +322,7 @@ int main(void) {
         cmocka_unit_test(iterates_at_rest_are_not_extrapolated),
         cmocka_unit_test(every_smooth_loss_reaches_a_tight_gap),
         cmocka_unit_test(rows_and_columns_come_to_the_same_optimum),
+        cmocka_unit_test(columns_far_from_0_are_told_apart),
         cmocka_unit_test(many_coefficients_do_not_break_it_down),
         cmocka_unit_test(a_changed_penalty_goes_on_from_where_it_was),
         cmocka_unit_test(the_table_holds_inner_products),
