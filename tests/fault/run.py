@@ -18,6 +18,7 @@ from pathlib import Path
 
 DEADLINE = 3
 RANKS = 3
+STUCK = "the starter"
 LATEST = 2.0  # seconds after the start that a signal comes, at most
 
 
@@ -130,10 +131,11 @@ class Trial:
                     hit = None
             began = time.monotonic()
             try:
-                code = process.wait(timeout=60)
+                code = process.wait(timeout=30)
             except subprocess.TimeoutExpired:
-                code = None
+                code = None if targets(process.pid, True) else STUCK
                 process.kill()
+                process.wait()
             seconds = time.monotonic() - began
             said.seek(0)
             return code, said.read(), seconds, hit
@@ -150,12 +152,14 @@ def judge(trial, outcome, wanted):
     if code in (0, 3) and model == wanted:
         return None, "over before" if hit else "not hit"
     if code is None:
-        return "it did not end within 60 seconds", "hung"
+        return "it did not end within 30 seconds", "hung"
     lines = [line for line in said.splitlines() if line.startswith("parley: ")]
-    if seconds > DEADLINE + 5:
-        return f"it took {seconds:.1f} seconds", "late"
     if len(lines) != 1 or "rank " not in lines[0]:
         return f"it said {lines}", "ended"
+    if code == STUCK:  # Open MPI's, now and then, when a process dies while it gets in touch: ours have all ended well
+        return None, "stuck"
+    if seconds > DEADLINE + 5:
+        return f"it took {seconds:.1f} seconds", "late"
     return (None if code == 4 else f"its exit code was {code}"), "named"
 
 
@@ -163,7 +167,7 @@ def main():
     parley = str(Path(sys.argv[1]).resolve())
     trials = int(sys.argv[2]) if len(sys.argv) > 2 else 20
     random.seed(int(sys.argv[3]) if len(sys.argv) > 3 else 1)
-    passed = failed = hits = resumed = 0
+    passed = failed = hits = resumed = stuck = 0
     with tempfile.TemporaryDirectory(prefix="parley-fault-") as name:
         trial = Trial(parley, Path(name), rounds=4000)
         flags = ["--rows", "6000", "--columns", "500", "--nonzeros", "20", "--quiet"]
@@ -180,13 +184,14 @@ def main():
                 resumed += 1
                 fault = None if trial.resume(random.choice((1, 2, 4))) == wanted else "resumed, the model is wrong"
             hits += end == "named"
+            stuck += end == "stuck"
             if fault:
                 failed += 1
                 print(f"FAILED {starter}, {number.name} after {wait:.2f} s: {fault}, exit code {outcome[0]}\n{outcome[1]}")
             else:
                 passed += 1
-    print(f"{passed} passed, {failed} failed; {hits} named a rank, {resumed} resumed")
-    sys.exit(1 if failed or hits < trials // 3 else 0)
+    print(f"{passed} passed, {failed} failed; {hits} named a rank, {resumed} resumed, {stuck} times only MPI's starter stayed")
+    sys.exit(1 if failed or hits < trials // 3 or stuck > trials // 20 else 0)
 
 
 if __name__ == "__main__":
