@@ -24,7 +24,9 @@ const pl_setting pl_settings[] = {
      .help = "huber: how far off, in units of the label, a prediction costs its square; beyond that it costs linearly",
      AT(huber_width)},
     {"epsilon", PL_REAL, PL_FOR_TRAIN, "0.1", 0, 1e100, .value_name = "X", .optional = true, .in_model = true,
-     .help = "losses epsilon-insensitive and its square: how far off, in units of the label, a prediction costs nothing", AT(epsilon)},
+     .help =
+         "losses epsilon-insensitive and its square: how far off, in units of the label, a prediction costs nothing",
+     AT(epsilon)},
     {"lambda", PL_REAL, PL_FOR_ONE, "auto", 0, 1e300, .value_name = "X", .may_be_auto = true, .in_model = true,
      .help = "strength of the penalty on the mean loss; auto: 1 / sum of weights, which is C = 1 elsewhere",
      AT(lambda)},
