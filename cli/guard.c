@@ -82,6 +82,8 @@ static int leave(const char *farewell, int code) {
     char answer[64];
     struct pollfd polled = {starter, POLLIN, 0};
     signal(SIGPIPE, SIG_IGN);
+    if (starter < 0 && code == EXIT_LOST)
+        pl_sleep(FAREWELL); /* Open MPI's passes on what it was told, if it has the time */
     if (starter >= 0 && write(starter, farewell, strlen(farewell)) > 0 && poll(&polled, 1, FAREWELL_MS) > 0 &&
         read(starter, answer, sizeof answer) > 0)
         pl_sleep(FAREWELL); /* until all have said it: the first bad end ends those that have not */

@@ -18,7 +18,7 @@
 #include "train/checkpoint.h"
 
 #define TICK_MS 20
-#define SETTLE 3.0 /* seconds that the others have when one has ended */
+#define SETTLE 2.5 /* seconds that the others have when one has ended */
 #define MOST_HOSTS 4096
 #define MOST_HOST 256
 #define MOST_COMMAND 65536

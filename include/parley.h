@@ -143,6 +143,14 @@ PARLEY_API parley_status parley_data_from_dense(uint64_t rows, uint64_t columns,
                                                 const double *weight, unsigned threads, parley_data **out,
                                                 parley_error *error);
 
+/* All that least squares need to know of a dense table, in one pass over it: sums over rows of weight x z z', z being
+ * the row's values, its label and 1, the first two less `shift` (columns + 1 numbers: choose it near the means). `sums`
+ * gets (columns + 2)^2 numbers. Nothing is rounded to float32. At most 2048 columns. */
+PARLEY_API parley_status parley_moments(uint64_t rows, uint64_t columns, const void *value, parley_type type,
+                                        int64_t row_stride, int64_t column_stride, const double *label,
+                                        const double *weight, const double *shift, unsigned threads, double *sums,
+                                        parley_error *error);
+
 /* What data hold: rows + 1 offsets, column ids and values of the entries, labels and weights of the rows. All stay
  * valid until parley_data_free. */
 typedef struct parley_arrays {

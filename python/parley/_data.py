@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from ._library import ffi, lib, make, named, settings
+from ._library import call, ffi, lib, make, named, settings
 
 _TYPES = {
     "float32": lib.PARLEY_FLOAT32,
@@ -44,34 +44,42 @@ class Data:
         return named("parley_data_column_name", self.handle, self.columns)
 
 
+def _labels(label: np.ndarray | None, weight: np.ndarray | None) -> tuple[Any, Any]:
+    return ffi.cast("double *", _pointer(label)), ffi.cast("double *", _pointer(weight))
+
+
+def _table(X: Any) -> tuple[np.ndarray, list]:
+    """A dense table as the core may see it, and its pointer, type and strides."""
+    X = _typed(np.asarray(X), "float64")
+    if any(stride % X.itemsize for stride in X.strides):
+        X = np.ascontiguousarray(X)
+    return X, [_pointer(X), _TYPES[X.dtype.name], *(stride // X.itemsize for stride in X.strides)]
+
+
+def moments(X: np.ndarray, y: Any, weight: Any, shift: np.ndarray, threads: int = 0) -> np.ndarray:
+    """Sums over the rows of a dense table of weight z z', z = (x - shift, y - shift, 1)."""
+    X, cells = _table(X)
+    label, weight = _doubles(y), _doubles(weight)
+    sums = np.empty((X.shape[1] + 2,) * 2)
+    pointers = [ffi.cast("double *", _pointer(array)) for array in (shift, sums)]
+    call("parley_moments", *X.shape, *cells, *_labels(label, weight), pointers[0], threads, pointers[1])
+    return sums
+
+
 def from_arrays(X: Any, y: Any = None, weight: Any = None, threads: int = 0) -> Data:
     """Data of a CSR matrix (others that are sparse are made one) or of a dense array."""
     label, weight = _doubles(y), _doubles(weight)
-    labels = ffi.cast("double *", _pointer(label)), ffi.cast("double *", _pointer(weight))
-    rows, columns = X.shape
+    labels = _labels(label, weight)
     if sp.issparse(X):
         X = X.tocsr()
         start, index, value = _typed(X.indptr, "int64"), _typed(X.indices, "int64"), _typed(X.data, "float32")
         keep = tuple(np.ascontiguousarray(array) for array in (start, index, value))
         typed = [part for array in keep for part in (_pointer(array), _TYPES[array.dtype.name])]
-        handle = make("data", "parley_data_from_csr", rows, columns, *typed, *labels, threads)
+        handle = make("data", "parley_data_from_csr", *X.shape, *typed, *labels, threads)
     else:
-        X = _typed(np.asarray(X), "float64")
-        if any(stride % X.itemsize for stride in X.strides):
-            X = np.ascontiguousarray(X)
-        strides = [stride // X.itemsize for stride in X.strides]
+        X, cells = _table(X)
         keep = (X,)
-        handle = make(
-            "data",
-            "parley_data_from_dense",
-            rows,
-            columns,
-            _pointer(X),
-            _TYPES[X.dtype.name],
-            *strides,
-            *labels,
-            threads,
-        )
+        handle = make("data", "parley_data_from_dense", *X.shape, *cells, *labels, threads)
     return Data(handle, (*keep, label, weight))
 
 

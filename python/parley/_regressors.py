@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils import assert_all_finite
 from sklearn.utils.extmath import safe_sparse_dot
 
 from . import _run
 from ._data import framed
 from ._documented import documented
 from ._estimator import Fit, Regressor
+from ._moments import least_squares
 
 _POSITIVE = {"positive": ((False,), "coefficients of one sign are not implemented")}
 _SCALING = {"intercept_scaling": ((1,), "the intercept is the coefficient of a column of ones")}
@@ -143,6 +145,16 @@ class Ridge(Regressor):
 
     def _problem(self, weights: float) -> dict[str, Any]:
         return {"loss": "squared", "lambda": self.alpha / weights, "intercept": free(self.fit_intercept)}
+
+    def _regress(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> Fit:
+        if sp.issparse(X) or (self.preset, self.workers, self.local_steps) != ("auto", None, None):
+            return super()._regress(X, y, weight)
+        try:
+            found = least_squares(X, y, weight, self.alpha, self.fit_intercept, _run.threads(self.n_jobs) or 0)
+        except ValueError:
+            assert_all_finite(X, input_name="X")
+            raise
+        return Fit(*found) if found else super()._regress(X, y, weight)
 
 
 class _Sparse(Regressor):

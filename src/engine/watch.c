@@ -382,16 +382,20 @@ static bool greet(pl_watch *watch, int socket) {
     return send(socket, &hello, sizeof hello, MSG_NOSIGNAL) == sizeof hello;
 }
 
-/* Rank 0 says nothing until all have come. */
+/* Rank 0 says nothing until all have come. If it is lost before that, its guard tells the user, and nobody else. */
 static parley_status wait_for_all(pl_watch *watch, parley_error *error) {
     double seconds = watch->deadline + GATHER_SECONDS + 1;
     pthread_mutex_lock(&watch->mutex);
     wait_for(watch, &watch->begun, &watch->failed, seconds);
-    bool begun = watch->begun || atomic_load(&watch->failed);
+    bool begun = watch->begun;
     pthread_mutex_unlock(&watch->mutex);
-    return begun ? PARLEY_OK
-                 : pl_fail(error, PARLEY_NO_PEER, "rank 0 on %s did not find all ranks within %g seconds",
-                           watch->peers[0].host, seconds);
+    parley_error cause;
+    if (begun)
+        return PARLEY_OK;
+    if (pl_watch_failed(watch, &cause))
+        return pl_fail(error, cause.status, "%s", cause.sentence);
+    return pl_fail(error, PARLEY_NO_PEER, "rank 0 on %s did not find all ranks within %g seconds", watch->peers[0].host,
+                   seconds);
 }
 
 parley_status pl_watch_join(pl_watch **out, unsigned rank, unsigned ranks, double deadline, const char *address,

@@ -118,19 +118,23 @@ void pl_outer_flush(pl_outer *outer, double *sum) {
     outer->waiting = 0;
 }
 
+void pl_outer_push(pl_outer *outer, double weight, double *sum) {
+    outer->weight[outer->waiting++] = weight;
+    if (outer->waiting == PL_OUTER_ROWS)
+        pl_outer_flush(outer, sum);
+}
+
 void pl_outer_add(pl_outer *outer, const uint32_t *index, const float *value, uint64_t count, double weight,
                   double *sum) {
     if (count * DENSE_SHARE < outer->size) {
         add_sparse(outer, index, value, count, weight, sum);
         return;
     }
-    double *row = outer->rows + outer->waiting * outer->size;
+    double *row = pl_outer_row(outer);
     memset(row, 0, outer->size * sizeof *row);
     for (uint64_t e = 0; e < count; e++)
         row[index[e]] = entry(value, e);
     if (outer->intercept)
         row[outer->size - 1] = 1.0;
-    outer->weight[outer->waiting++] = weight;
-    if (outer->waiting == PL_OUTER_ROWS)
-        pl_outer_flush(outer, sum);
+    pl_outer_push(outer, weight, sum);
 }

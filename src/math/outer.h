@@ -21,6 +21,9 @@ typedef struct pl_outer {
 parley_status pl_outer_open(pl_outer *outer, uint64_t size, bool intercept, parley_error *error);
 void pl_outer_add(pl_outer *outer, const uint32_t *index, const float *value, uint64_t count, double weight,
                   double *sum);
+/* A dense row: where the next one is to be written whole, then its weight. */
+static inline double *pl_outer_row(const pl_outer *outer) { return outer->rows + outer->waiting * outer->size; }
+void pl_outer_push(pl_outer *outer, double weight, double *sum);
 /* Several classes: S += weight x curvature (x) x x', S a table of blocks of `classes` x `classes` for every pair of
  * columns; `curvature` is one block. Adds at once. */
 void pl_outer_blocks(const pl_outer *outer, const uint32_t *index, const float *value, uint64_t count, double weight,
