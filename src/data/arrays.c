@@ -10,6 +10,7 @@
 #include "data/read.h"
 #include "data/row.h"
 #include "math/scan.h"
+#include "math/sparse.h"
 
 #define BLOCK_ENTRIES ((uint64_t)1 << 17)
 #define BLOCK_ROWS ((uint64_t)1 << 16)
@@ -129,17 +130,7 @@ static parley_status take_start(csr *csr, parley_data *data, pl_pool *pool, parl
 }
 
 /* The first row that begins at this entry or after it. */
-static uint64_t row_from(const csr *csr, uint64_t entry) {
-    uint64_t low = 0, high = csr->rows;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        if (csr->start[middle] < entry)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
+static uint64_t row_from(const csr *csr, uint64_t entry) { return pl_rising_first(csr->start, csr->rows, entry); }
 
 static unsigned blocks_of(const csr *csr) {
     return (unsigned)((csr->start[csr->rows] + BLOCK_ENTRIES - 1) / BLOCK_ENTRIES);

@@ -12,10 +12,11 @@
 
 #include "engine/flow.h"
 
-#define LINE 64                          /* bytes of a line of the cache */
-#define MOST_BOARD ((uint64_t)1 << 20)   /* bytes of a board */
-#define MOST_BOARDS ((uint64_t)32 << 20) /* of one copy of all boards */
-#define FEWEST_ENTRIES 8                 /* that a place has to have */
+#define LINE 64                   /* bytes of a line of the cache */
+#define BOARD ((uint64_t)1 << 20) /* bytes of a board; only what is written takes memory */
+
+_Static_assert(BOARD >= (uint64_t)PL_TREE_NODES * PL_COMMON_RANKS * (sizeof(uint64_t) + LINE) + LINE,
+               "there is a place for each node and owner");
 
 /* A number with a line to itself, so that writing it disturbs nobody who reads another. */
 typedef struct tally {
@@ -30,12 +31,7 @@ struct hall {
 
 static uint64_t round_up(uint64_t bytes) { return (bytes + LINE - 1) / LINE * LINE; }
 
-static uint64_t board_bytes(unsigned ranks) {
-    uint64_t share = MOST_BOARDS / ranks / LINE * LINE;
-    return share < MOST_BOARD ? share : MOST_BOARD;
-}
-
-uint64_t pl_common_bytes(unsigned ranks) { return sizeof(struct hall) + 2 * ranks * board_bytes(ranks); }
+uint64_t pl_common_bytes(unsigned ranks) { return sizeof(struct hall) + 2 * ranks * BOARD; }
 
 pl_common pl_common_of(void *memory, unsigned rank, unsigned ranks) {
     return (pl_common){.hall = memory, .rank = rank, .ranks = ranks};
@@ -44,7 +40,7 @@ pl_common pl_common_of(void *memory, unsigned rank, unsigned ranks) {
 /* The board of a rank: that which this one writes before a meeting, or reads after it. */
 static char *board_of(const pl_common *common, unsigned rank, bool reads) {
     uint64_t turn = (common->meetings - reads) & 1;
-    return (char *)(common->hall + 1) + (turn * common->ranks + rank) * board_bytes(common->ranks);
+    return (char *)(common->hall + 1) + (turn * common->ranks + rank) * BOARD;
 }
 
 void pl_common_come(pl_common *common) {
@@ -80,8 +76,8 @@ typedef struct places {
     uint64_t bytes; /* of each */
 } places;
 
-static places cut_boards(unsigned ranks, uint64_t count) {
-    uint64_t rest = board_bytes(ranks) - round_up(count * sizeof(uint64_t));
+static places cut_boards(uint64_t count) {
+    uint64_t rest = BOARD - round_up(count * sizeof(uint64_t));
     return (places){(unsigned)count, rest / count / LINE * LINE};
 }
 
@@ -96,14 +92,12 @@ static uint64_t entries_of(places places) {
     return entries < PL_CHUNK ? entries : PL_CHUNK;
 }
 
-bool pl_common_holds(const pl_engine *engine, uint64_t bytes) {
-    return engine->common && bytes <= cut_boards(engine->ranks, 1).bytes;
-}
+bool pl_common_holds(const pl_engine *engine, uint64_t bytes) { return engine->common && bytes <= cut_boards(1).bytes; }
 
 parley_status pl_common_tell(pl_engine *engine, const void *data, uint64_t bytes, parley_error *error) {
     char *board = board_of(engine->common, engine->rank, false);
     *lengths_of(board) = bytes;
-    memcpy(place_of(board, cut_boards(engine->ranks, 1), 0), data, bytes);
+    memcpy(place_of(board, cut_boards(1), 0), data, bytes);
     engine->bytes_sent += bytes * (engine->ranks - 1);
     return engine->type->meet(engine, error);
 }
@@ -112,7 +106,7 @@ parley_status pl_common_hear(pl_engine *engine, unsigned from, void *data, uint6
     char *board = board_of(engine->common, from, true);
     if (*lengths_of(board) != bytes)
         return pl_fail_length(from, *lengths_of(board), bytes, error);
-    memcpy(data, place_of(board, cut_boards(engine->ranks, 1), 0), bytes);
+    memcpy(data, place_of(board, cut_boards(1), 0), bytes);
     engine->bytes_received += bytes;
     return PARLEY_OK;
 }
@@ -185,7 +179,7 @@ parley_status pl_common_reduce(pl_engine *engine, unsigned workers, const pl_add
         most = sources[r].nodes > most ? sources[r].nodes : most;
     }
     reduction.number = sources[engine->rank].nodes;
-    reduction.places = cut_boards(engine->ranks, (uint64_t)most * engine->ranks);
+    reduction.places = cut_boards((uint64_t)most * engine->ranks);
     for (unsigned r = 0; r < engine->ranks; r++)
         reduction.cursors[r] =
             (pl_cursor){.region = pl_region_of(size, width, bounds, r), .most = entries_of(reduction.places)};
@@ -233,8 +227,8 @@ static parley_status read_chunks(pl_engine *engine, double *table, places places
 }
 
 parley_status pl_common_gather(pl_engine *engine, double *table, const uint64_t *bounds, parley_error *error) {
-    uint64_t board = board_bytes(engine->ranks) - LINE, most = PL_CHUNK * sizeof *table, longest = 0, begin, entries;
-    places places = cut_boards(engine->ranks, board < most ? 1 : board / most);
+    uint64_t longest = 0, begin, entries;
+    places places = cut_boards((BOARD - LINE) / (PL_CHUNK * sizeof *table));
     pl_cursor cursors[PL_COMMON_RANKS];
     parley_status status = PARLEY_OK;
     for (unsigned r = 0; r < engine->ranks; r++) {

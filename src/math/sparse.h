@@ -116,6 +116,19 @@ static inline uint64_t pl_sparse_first(const uint32_t *index, uint64_t low, uint
     return low;
 }
 
+/* The same of `count` numbers of 64 bits, such as offsets of rows: how many of them are below `at`. */
+static inline uint64_t pl_rising_first(const uint64_t *rising, uint64_t count, uint64_t at) {
+    uint64_t low = 0, high = count;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (rising[middle] < at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 static inline void pl_prefetch(const void *at) { __builtin_prefetch(at); }
 
 /* Asks for the first half kilobyte of the row that begins at entry `begin`; longer rows are fetched ahead by the

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/collective.h"
+#include "math/sparse.h"
 
 #define SUM_AT_ONCE ((uint64_t)1 << 16) /* numbers, of each rank */
 
@@ -94,26 +95,13 @@ parley_status pl_spread_measure(pl_engine *engine, const parley_data *data, parl
     return status;
 }
 
-/* How many of `rows`, which rise, are below `row`. */
-static uint64_t count_below(const uint64_t *rows, uint64_t count, uint64_t row) {
-    uint64_t low = 0, high = count;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        if (rows[middle] < row)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* The pieces that are left of `from` when only `rows` stay; and which of this rank's rows these are. */
 static uint64_t keep_pieces(const pl_spread *from, const uint64_t *rows, uint64_t count, uint64_t *held, uint64_t *mine,
                             pl_spread *out) {
     uint64_t here = 0;
     for (uint64_t p = 0; p < from->count; p++) {
         const pl_piece *piece = &from->pieces[p];
-        uint64_t begin = count_below(rows, count, piece->begin), end = count_below(rows, count, piece->end);
+        uint64_t begin = pl_rising_first(rows, count, piece->begin), end = pl_rising_first(rows, count, piece->end);
         if (begin == end)
             continue;
         out->pieces[out->count++] = (pl_piece){begin, end, held[piece->rank], 0, piece->rank};
