@@ -1,10 +1,10 @@
 /* moments.c: sums of products of the columns of a dense table, in one pass over the caller's memory: all that least
  * squares need to know of it. Rows are added in a fixed number of blocks, so that the bits do not depend on threads. */
 #include <math.h>
-#include <string.h>
+#include <stdatomic.h>
 
 #include "data/arrays.h"
-#include "math/outer.h"
+#include "math/panels.h"
 
 #define MOST_BLOCKS 32
 #define BLOCK_ROWS 2048   /* at least */
@@ -12,45 +12,35 @@
 
 typedef struct moments {
     uint64_t rows, columns;
-    const float *narrow; /* one of them is NULL */
-    const double *wide;
-    int64_t row_stride, column_stride;
+    pl_table table;
     const double *label, *weight, *shift;
     unsigned blocks;
-    pl_outer *outer; /* of each block */
-    double *sums;
+    atomic_uint next;  /* block */
+    pl_panels *panels; /* of each thread */
+    double *sums;      /* of each block */
 } moments;
 
-/* x, y and 1 of a row, less the shift. */
-static void load_row(const moments *this, uint64_t i, double *row) {
-    uint64_t columns = this->columns;
-    int64_t stride = this->column_stride;
-    const float *narrow = this->narrow ? this->narrow + (int64_t)i * this->row_stride : NULL;
-    const double *wide = this->wide ? this->wide + (int64_t)i * this->row_stride : NULL;
-    if (narrow)
-        for (uint64_t j = 0; j < columns; j++)
-            row[j] = (double)narrow[(int64_t)j * stride] - this->shift[j];
-    else if (stride == 1)
-        for (uint64_t j = 0; j < columns; j++)
-            row[j] = wide[j] - this->shift[j];
-    else
-        for (uint64_t j = 0; j < columns; j++)
-            row[j] = wide[(int64_t)j * stride] - this->shift[j];
-    row[columns] = this->label[i] - this->shift[columns];
-    row[columns + 1] = 1.0;
+static void add_block(const moments *this, const pl_panels *panels, unsigned block) {
+    uint64_t columns = this->columns, begin = this->rows * block / this->blocks,
+             end = this->rows * (block + 1) / this->blocks;
+    double *sums = this->sums + block * panels->size * panels->size;
+    for (uint64_t first = begin, rows; first < end; first += rows) {
+        rows = end - first < PL_PANEL_ROWS ? end - first : PL_PANEL_ROWS;
+        pl_panels_load(panels, &this->table, first, rows, this->shift);
+        for (uint64_t r = 0; r < rows; r++)
+            *pl_panels_cell(panels, r, columns) = this->label[first + r] - this->shift[columns];
+        pl_panels_add(panels, rows, this->weight ? this->weight + first : NULL, sums);
+    }
 }
 
-static void block_task(void *context, unsigned block) {
-    const moments *this = context;
-    uint64_t size = this->columns + 2, begin = this->rows * block / this->blocks,
-             end = this->rows * (block + 1) / this->blocks;
-    pl_outer *outer = &this->outer[block];
-    double *sums = this->sums + block * size * size;
-    for (uint64_t i = begin; i < end; i++) {
-        load_row(this, i, pl_outer_row(outer));
-        pl_outer_push(outer, this->weight ? this->weight[i] : 1.0, sums);
-    }
-    pl_outer_flush(outer, sums);
+/* A row is x and y, less the shift, and 1. */
+static void thread_task(void *context, unsigned thread) {
+    moments *this = context;
+    const pl_panels *panels = &this->panels[thread];
+    for (uint64_t r = 0; r < PL_PANEL_ROWS; r++)
+        *pl_panels_cell(panels, r, this->columns + 1) = 1.0;
+    for (unsigned block; (block = atomic_fetch_add(&this->next, 1)) < this->blocks;)
+        add_block(this, panels, block);
 }
 
 /* Blocks two by two, then both halves of the table. */
@@ -76,22 +66,24 @@ static parley_status add_up(moments *this, unsigned threads, double *sums, parle
     uint64_t size = this->columns + 2;
     pl_pool *pool = NULL;
     unsigned opened = 0;
-    parley_status status = pl_take(&this->sums, this->blocks * size * size, sizeof *this->sums, "products", error);
+    parley_status status = pl_pool_open(&pool, pl_arrays_threads(this->rows * size, threads), error);
+    if (status != PARLEY_OK)
+        return status;
+    threads = pl_pool_threads(pool);
+    status = pl_take(&this->sums, this->blocks * size * size, sizeof *this->sums, "products", error);
     if (status == PARLEY_OK)
-        status = pl_take(&this->outer, this->blocks, sizeof *this->outer, "products", error);
-    for (; opened < this->blocks && status == PARLEY_OK; opened++)
-        status = pl_outer_open(&this->outer[opened], size, true, error);
-    if (status == PARLEY_OK)
-        status = pl_pool_open(&pool, pl_arrays_threads(this->rows * size, threads), error);
+        status = pl_take(&this->panels, threads, sizeof *this->panels, "products", error);
+    for (; opened < threads && status == PARLEY_OK; opened++)
+        status = pl_panels_open(&this->panels[opened], size, error);
     if (status == PARLEY_OK) {
-        pl_pool_run(pool, block_task, this, this->blocks);
+        pl_pool_run(pool, thread_task, this, threads);
         bring_together(this, sums);
         status = check_sums(sums, size, error);
     }
     pl_pool_close(pool);
     while (opened > 0)
-        pl_outer_close(&this->outer[--opened]);
-    pl_free(this->outer);
+        pl_panels_close(&this->panels[--opened]);
+    pl_free(this->panels);
     pl_free(this->sums);
     return status;
 }
@@ -101,10 +93,11 @@ parley_status parley_moments(uint64_t rows, uint64_t columns, const void *value,
                              unsigned threads, double *sums, parley_error *error) {
     moments this = {.rows = rows,
                     .columns = columns,
-                    .narrow = type == PARLEY_FLOAT32 ? value : NULL,
-                    .wide = type == PARLEY_FLOAT64 ? value : NULL,
-                    .row_stride = row_stride,
-                    .column_stride = column_stride,
+                    .table = {.columns = columns,
+                              .narrow = type == PARLEY_FLOAT32 ? value : NULL,
+                              .wide = type == PARLEY_FLOAT64 ? value : NULL,
+                              .row_stride = row_stride,
+                              .column_stride = column_stride},
                     .label = label,
                     .weight = weight,
                     .shift = shift};

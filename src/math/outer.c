@@ -1,18 +1,16 @@
-/* outer.c: the Gram kernel behind Newton's method. */
+/* outer.c: curvatures of Newton's method, row by row. */
 #include "math/outer.h"
 
 #include <string.h>
-
-#include "math/wide.h"
 
 #define DENSE_SHARE 4 /* a row with over size/DENSE_SHARE entries is treated as dense */
 
 parley_status pl_outer_open(pl_outer *outer, uint64_t size, bool intercept, parley_error *error) {
     *outer = (pl_outer){.size = size, .intercept = intercept};
-    return pl_take(&outer->rows, PL_OUTER_ROWS * size, sizeof *outer->rows, "curvature", error);
+    return pl_panels_open(&outer->panels, size, error);
 }
 
-void pl_outer_close(pl_outer *outer) { pl_free(outer->rows); }
+void pl_outer_close(pl_outer *outer) { pl_panels_close(&outer->panels); }
 
 static double entry(const float *value, uint64_t e) { return value ? (double)value[e] : 1.0; }
 
@@ -85,43 +83,10 @@ void pl_outer_blocks(const pl_outer *outer, const uint32_t *index, const float *
         add_block(outer, last, last, weight, curvature, classes, sum);
 }
 
-/* Adds the outer products of PL_OUTER_ROWS rows. */
-PL_INLINE void add_rows(const double *rows, const double *weight, uint64_t size, double *sum) {
-    const double *x0 = rows, *x1 = x0 + size, *x2 = x1 + size, *x3 = x2 + size;
-    const double *x4 = x3 + size, *x5 = x4 + size, *x6 = x5 + size, *x7 = x6 + size;
-    for (uint64_t j = 0; j < size; j++) {
-        double a[PL_OUTER_ROWS], *restrict column = sum + j * size;
-        for (unsigned r = 0; r < PL_OUTER_ROWS; r++)
-            a[r] = weight[r] * rows[r * size + j];
-        for (uint64_t i = j; i < size; i++)
-            column[i] += ((a[0] * x0[i] + a[1] * x1[i]) + (a[2] * x2[i] + a[3] * x3[i])) +
-                         ((a[4] * x4[i] + a[5] * x5[i]) + (a[6] * x6[i] + a[7] * x7[i]));
-    }
-}
-
-PL_AVX2 static void add_rows_avx2(const double *rows, const double *weight, uint64_t size, double *sum) {
-    add_rows(rows, weight, size, sum);
-}
-static void add_rows_any(const double *rows, const double *weight, uint64_t size, double *sum) {
-    add_rows(rows, weight, size, sum);
-}
-
 void pl_outer_flush(pl_outer *outer, double *sum) {
-    uint64_t size = outer->size;
-    if (outer->waiting == 0)
-        return;
-    for (unsigned r = outer->waiting; r < PL_OUTER_ROWS; r++) {
-        memset(outer->rows + r * size, 0, size * sizeof *outer->rows);
-        outer->weight[r] = 0;
-    }
-    (PL_HAS_AVX2 ? add_rows_avx2 : add_rows_any)(outer->rows, outer->weight, size, sum);
+    if (outer->waiting > 0)
+        pl_panels_add(&outer->panels, outer->waiting, outer->weight, sum);
     outer->waiting = 0;
-}
-
-void pl_outer_push(pl_outer *outer, double weight, double *sum) {
-    outer->weight[outer->waiting++] = weight;
-    if (outer->waiting == PL_OUTER_ROWS)
-        pl_outer_flush(outer, sum);
 }
 
 void pl_outer_add(pl_outer *outer, const uint32_t *index, const float *value, uint64_t count, double weight,
@@ -130,11 +95,15 @@ void pl_outer_add(pl_outer *outer, const uint32_t *index, const float *value, ui
         add_sparse(outer, index, value, count, weight, sum);
         return;
     }
-    double *row = pl_outer_row(outer);
-    memset(row, 0, outer->size * sizeof *row);
+    const pl_panels *panels = &outer->panels;
+    unsigned row = outer->waiting++;
+    outer->weight[row] = weight;
+    for (uint64_t j = 0; j < outer->size; j += PL_PANEL_COLUMNS)
+        memset(pl_panels_cell(panels, row, j), 0, PL_PANEL_COLUMNS * sizeof *panels->cells);
     for (uint64_t e = 0; e < count; e++)
-        row[index[e]] = entry(value, e);
+        *pl_panels_cell(panels, row, index[e]) = entry(value, e);
     if (outer->intercept)
-        row[outer->size - 1] = 1.0;
-    pl_outer_push(outer, weight, sum);
+        *pl_panels_cell(panels, row, outer->size - 1) = 1.0;
+    if (outer->waiting == PL_PANEL_ROWS)
+        pl_outer_flush(outer, sum);
 }

@@ -1,29 +1,25 @@
 /* outer.h: sums of weighted outer products, S += c x x', of sparse or dense rows; the lower triangle by columns of
- * `size` entries. Dense rows are gathered and added several at a time, so that S passes through the caches once for all
+ * `size` entries. Dense rows are gathered and added many at a time, so that S passes through the caches once for all
  * of them. */
 #ifndef PL_OUTER_H
 #define PL_OUTER_H
 
 #include <stdbool.h>
 
-#include "base/memory.h"
-
-#define PL_OUTER_ROWS 8
+#include "math/panels.h"
 
 typedef struct pl_outer {
     uint64_t size;
     bool intercept; /* the last entry of every row is 1 */
     unsigned waiting;
-    double *rows; /* PL_OUTER_ROWS dense rows */
-    double weight[PL_OUTER_ROWS];
+    pl_panels panels; /* dense rows */
+    double weight[PL_PANEL_ROWS];
+    char apart[64]; /* from the next one of an array, which another thread writes to */
 } pl_outer;
 
 parley_status pl_outer_open(pl_outer *outer, uint64_t size, bool intercept, parley_error *error);
 void pl_outer_add(pl_outer *outer, const uint32_t *index, const float *value, uint64_t count, double weight,
                   double *sum);
-/* A dense row: where the next one is to be written whole, then its weight. */
-static inline double *pl_outer_row(const pl_outer *outer) { return outer->rows + outer->waiting * outer->size; }
-void pl_outer_push(pl_outer *outer, double weight, double *sum);
 /* Several classes: S += weight x curvature (x) x x', S a table of blocks of `classes` x `classes` for every pair of
  * columns; `curvature` is one block. Adds at once. */
 void pl_outer_blocks(const pl_outer *outer, const uint32_t *index, const float *value, uint64_t count, double weight,
