@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from ._data import moments
 from ._run import ROW
@@ -17,7 +17,7 @@ _SOLVED = 1e-12  # residual of the normal equations, relative
 def least_squares(X: np.ndarray, y: np.ndarray, weight: Any, alpha: float, free: bool, threads: int) -> Any:
     """coef, intercept, summary and log as of a run of the core; None: it takes a run."""
     rows, columns = X.shape
-    if not 0 < columns <= min(MOST_COLUMNS, rows // 2) or not alpha > 0:
+    if not 0 < columns <= min(MOST_COLUMNS, rows // 2) or not 0 < alpha < np.inf:
         return None
     shift = np.zeros(columns + 1)
     if free:  # near the means, so that few digits are lost when they are taken off
@@ -29,17 +29,16 @@ def least_squares(X: np.ndarray, y: np.ndarray, weight: Any, alpha: float, free:
     mean = sums[-1, :-1] / total if free else np.zeros(columns + 1)
     centred = sums[:-1, :-1] - total * np.outer(mean, mean)
     products, target, null = centred[:-1, :-1], centred[:-1, -1], max(centred[-1, -1], 0.0) / (2 * total)
-    try:
-        factor = cho_factor(products + alpha * np.eye(columns), lower=True)
-    except LinAlgError:
+    factor, failed = dpotrf(products + alpha * np.eye(columns), lower=True)
+    if failed:
         return None
     coef = np.zeros(columns)
     for _ in range(2):  # the second time for the last digits
-        coef += cho_solve(factor, target - products @ coef - alpha * coef)
+        coef += dpotrs(factor, target - products @ coef - alpha * coef, lower=True)[0]
     left = target - products @ coef - alpha * coef
     if not np.linalg.norm(left) <= _SOLVED * (np.linalg.norm(target) + np.linalg.norm(products) * np.linalg.norm(coef)):
         return None
-    gap = max(0.0, float(left @ cho_solve(factor, left)) / (2 * total))
+    gap = max(0.0, float(left @ dpotrs(factor, left, lower=True)[0]) / (2 * total))
     objective = max(0.0, null + float(coef @ (products @ coef + alpha * coef - 2 * target)) / (2 * total))
     intercept = float(mean[-1] + shift[-1] - coef @ (mean[:-1] + shift[:-1])) if free else 0.0
     summary = {"stop": "converged", "rounds": 1, "objective": objective, "dual": objective - gap, "gap": gap}
