@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -172,6 +173,16 @@ unsigned pl_cores(void) {
     cpu_set_t allowed;
     bool known;
     return count_cores(&allowed, &known);
+}
+
+void pl_cores_list(uint64_t bits[PL_CORE_WORDS]) {
+    cpu_set_t allowed;
+    bool known;
+    count_cores(&allowed, &known);
+    memset(bits, 0, PL_CORE_WORDS * sizeof *bits);
+    for (unsigned core = 0; known && core < CPU_SETSIZE && core < PL_CORE_WORDS * 64; core++)
+        if (CPU_ISSET(core, &allowed))
+            bits[core / 64] |= (uint64_t)1 << core % 64;
 }
 
 parley_status pl_pool_open(pl_pool **out, unsigned threads, parley_error *error) {

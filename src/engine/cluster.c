@@ -23,7 +23,8 @@
 #define MOST_NAP 5e-4      /* and ever longer */
 #define LEAST_DOZE 1e-3    /* in a meeting: who comes last wakes the others, */
 #define MOST_DOZE 2e-2     /* but a failure has to be looked for */
-#define SPINS 2000         /* looks around before that, where each rank has a core to itself */
+#define SPINS 2000         /* looks around before that, where each rank has a core to itself; */
+#define YIELDS 30          /* where not, it first lets others run: to be woken takes longer */
 #define MEETING_SECONDS                                                                                                \
     3.5 /* more than the deadline: if rank 0 is stopped before all have met, its guard says so first */
 #define MOST_PATH 4096
@@ -340,6 +341,11 @@ static parley_status meet(pl_engine *engine, parley_error *error) {
     for (unsigned i = 0; i < this->spins; i++)
         if (pl_common_met(engine->common))
             return PARLEY_OK;
+    for (unsigned i = 0; i < YIELDS && this->spins == 0; i++) { /* to whom it shares a core with */
+        if (pl_common_met(engine->common))
+            return PARLEY_OK;
+        sched_yield();
+    }
     return wait_until(this, (wish){all_met, NULL, engine->rank, true}, error);
 }
 
@@ -461,62 +467,95 @@ static parley_status open_watch(cluster *this, parley_error *error) {
     return status;
 }
 
-/* The names of the machines that ranks are on, NAME numbers each. */
-enum { NAME = PL_WATCH_HOST / sizeof(double) };
+/* What ranks tell of themselves: the name of the machine they are on, and the cores that they may use there. */
+typedef struct card {
+    char host[PL_WATCH_HOST];
+    uint64_t cores[PL_CORE_WORDS];
+} card;
 
-static parley_status gather_names(pl_engine *engine, double *names, parley_error *error) {
+enum { CARD = sizeof(card) / sizeof(double) };
+
+static parley_status gather_cards(pl_engine *engine, card *cards, parley_error *error) {
     uint64_t *bounds;
     parley_status status = pl_take(&bounds, engine->ranks + 1, sizeof *bounds, "names of hosts", error);
     for (unsigned r = 0; r <= engine->ranks && status == PARLEY_OK; r++)
-        bounds[r] = (uint64_t)r * NAME;
+        bounds[r] = (uint64_t)r * CARD;
     if (status == PARLEY_OK) {
-        gethostname((char *)(names + (uint64_t)engine->rank * NAME), PL_WATCH_HOST - 1);
-        status = pl_all_gather(engine, names, bounds, error);
+        gethostname(cards[engine->rank].host, PL_WATCH_HOST - 1);
+        pl_cores_list(cards[engine->rank].cores);
+        status = pl_all_gather(engine, (double *)(void *)cards, bounds, error);
     }
     pl_free(bounds);
     return status;
 }
 
+static bool are_neighbours(const card *a, const card *b) { return memcmp(a->host, b->host, PL_WATCH_HOST) == 0; }
+
 /* Numbers the hosts by their names, where they make a difference (engine.h), and tells how many there are. */
-static parley_status find_hosts(pl_engine *engine, unsigned *hosts, parley_error *error) {
-    unsigned ranks = engine->ranks, last = 0;
-    *hosts = 1;
-    double *names = pl_alloc((uint64_t)ranks * NAME, sizeof *names);
-    unsigned *host = pl_alloc(ranks, sizeof *host);
-    parley_status status = names && host ? PARLEY_OK : pl_fail_memory(error, "names of hosts", ranks * 64);
-    if (status == PARLEY_OK)
-        status = gather_names(engine, names, error);
-    bool ordered = status == PARLEY_OK;
-    for (unsigned r = 1; r < ranks && ordered; r++) {
-        const double *name = names + (uint64_t)r * NAME;
-        bool same = memcmp(name, name - NAME, PL_WATCH_HOST) == 0;
+static unsigned number_hosts(pl_engine *engine, const card *cards, unsigned *host) {
+    unsigned last = 0;
+    bool ordered = true;
+    for (unsigned r = 1; r < engine->ranks && ordered; r++) {
+        bool same = are_neighbours(&cards[r], &cards[r - 1]);
         host[r] = last += !same;
         for (unsigned i = 0; i + 1 < r && !same; i++)
-            ordered = ordered && memcmp(name, names + (uint64_t)i * NAME, PL_WATCH_HOST) != 0;
+            ordered = ordered && !are_neighbours(&cards[r], &cards[i]);
     }
-    bool matters = ordered && last > 0 && last + 1 < ranks;
-    *hosts = last + 1;
-    engine->host = matters ? host : NULL;
-    if (!matters)
-        pl_free(host);
-    pl_free(names);
-    return status;
+    engine->host = ordered && last > 0 && last + 1 < engine->ranks ? host : NULL;
+    return last + 1;
 }
 
-/* Cores are shared out among the processes of a machine. */
-static unsigned threads_each(void) {
-    unsigned cores = pl_cores(), here = pl_launched_here();
-    return cores > here ? cores / here : 1;
+static unsigned count_bits(const uint64_t *words) {
+    unsigned count = 0;
+    for (unsigned i = 0; i < PL_CORE_WORDS; i++)
+        for (uint64_t left = words[i]; left; left &= left - 1)
+            count++;
+    return count;
 }
 
-/* Who shares a machine with whom, and memory. */
+/* The cores of this host, and how many threads a rank takes: those that it is bound to alone, or its part of all. */
+static unsigned share_cores(pl_engine *engine, const card *cards) {
+    uint64_t all[PL_CORE_WORDS] = {0};
+    unsigned here = 0, taken = 0, mine = pl_cores();
+    for (unsigned r = 0; r < engine->ranks; r++)
+        if (are_neighbours(&cards[r], &cards[engine->rank])) {
+            here++;
+            taken += count_bits(cards[r].cores);
+            for (unsigned i = 0; i < PL_CORE_WORDS; i++)
+                all[i] |= cards[r].cores[i];
+        }
+    unsigned known = count_bits(all);
+    engine->cores = known > mine ? known : mine;
+    if (known && taken <= known)
+        return mine;
+    return engine->cores > here ? engine->cores / here : 1;
+}
+
+/* Who shares a machine with whom: its cores, and memory. */
 static parley_status find_neighbours(cluster *this, const parley_settings *settings, parley_error *error) {
-    unsigned hosts;
-    parley_status status = find_hosts(&this->base, &hosts, error);
-    if (status == PARLEY_OK && hosts == 1 && settings->between_ranks == PL_BY_MEMORY)
-        status = pl_common_open(&this->base, error);
-    this->spins = pl_launched_here() * this->base.threads <= pl_cores() ? SPINS : 0;
-    return status;
+    pl_engine *engine = &this->base;
+    unsigned hosts = 1, threads = pl_cores();
+    card *cards = pl_alloc(engine->ranks, sizeof *cards);
+    unsigned *host = pl_alloc(engine->ranks, sizeof *host);
+    parley_status status =
+        cards && host ? PARLEY_OK : pl_fail_memory(error, "names of hosts", engine->ranks * sizeof *cards);
+    if (status == PARLEY_OK && engine->ranks > 1)
+        status = gather_cards(engine, cards, error);
+    if (status == PARLEY_OK) {
+        hosts = number_hosts(engine, cards, host);
+        threads = share_cores(engine, cards);
+    }
+    if (!engine->host)
+        pl_free(host);
+    pl_free(cards);
+    if (status == PARLEY_OK)
+        status = pl_pool_open(&engine->pool, settings->threads ? (unsigned)settings->threads : threads, error);
+    if (status != PARLEY_OK)
+        return status;
+    engine->threads = pl_pool_threads(engine->pool);
+    this->spins = pl_launched_here() * engine->threads <= engine->cores ? SPINS : 0;
+    return engine->ranks > 1 && hosts == 1 && settings->between_ranks == PL_BY_MEMORY ? pl_common_open(engine, error)
+                                                                                      : PARLEY_OK;
 }
 
 static parley_status open_engine(const parley_settings *settings, pl_engine **out, parley_error *error) {
@@ -540,18 +579,13 @@ static parley_status open_engine(const parley_settings *settings, pl_engine **ou
             status = fail_mpi(this, code, "begin", error);
     }
     if (status == PARLEY_OK)
-        status =
-            pl_pool_open(&this->base.pool, settings->threads ? (unsigned)settings->threads : threads_each(), error);
-    if (status == PARLEY_OK) {
-        this->base.threads = pl_pool_threads(this->base.pool);
         status = open_watch(this, error);
-    }
     if (status != PARLEY_OK) {
         release(this);
         return status;
     }
     *out = &this->base;
-    return this->base.ranks > 1 ? find_neighbours(this, settings, error) : PARLEY_OK;
+    return find_neighbours(this, settings, error);
 }
 
 const pl_engine_type pl_engine_mpi = {

@@ -30,6 +30,10 @@ parley_status pl_sum_workers(pl_engine *engine, unsigned workers, const double *
  * its slice is written). */
 parley_status pl_reduce_scatter(pl_engine *engine, unsigned workers, const pl_addend *nodes, uint64_t size,
                                 uint64_t width, const uint64_t *bounds, double *sum, parley_error *error);
+/* Lays out what a reduce-scatter of these nodes will need: if the ranks meet just once between them, in whatever other
+ * exchange, they need not meet for it. Where they have no memory in common it does nothing. */
+void pl_reduce_offer(pl_engine *engine, unsigned workers, const pl_addend *nodes, uint64_t size, uint64_t width,
+                     const uint64_t *bounds);
 /* Every rank's slice of `table` to all. */
 parley_status pl_all_gather(pl_engine *engine, double *table, const uint64_t *bounds, parley_error *error);
 /* Returns when all ranks have arrived. */

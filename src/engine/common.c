@@ -1,5 +1,7 @@
-/* common.c: see common.h. A board begins with the length of each packet that lies on it; the packets have places of
- * equal size behind that. */
+/* common.c: see common.h. In memory: the hall, the notes, the boards, the estates.
+ *
+ * A board is a list of what its rank keeps elsewhere, a place for what it tells, and the rest: the length of each
+ * packet that lies there, and places of equal size for them. */
 #define _GNU_SOURCE /* syscall */
 #include "engine/common.h"
 
@@ -14,8 +16,25 @@
 
 #define LINE 64                   /* bytes of a line of the cache */
 #define BOARD ((uint64_t)1 << 20) /* bytes of a board; only what is written takes memory */
+#define NOTE ((uint64_t)1 << 16)  /* and of what is noted or told */
 
-_Static_assert(BOARD >= (uint64_t)PL_TREE_NODES * PL_COMMON_RANKS * (sizeof(uint64_t) + LINE) + LINE,
+/* Where a rank keeps a node, in bytes from the hall on. */
+typedef struct whereabouts {
+    uint64_t values, index, value, count; /* `values` is 0: sparse */
+    double share;
+} whereabouts;
+
+typedef struct board {
+    uint64_t kept; /* are all nodes of its rank kept in its estate? */
+    whereabouts node[PL_TREE_NODES];
+    _Alignas(LINE) uint64_t told_bytes;
+    char told[NOTE];
+    _Alignas(LINE) char rest[];
+} board;
+
+#define REST (BOARD - sizeof(board))
+
+_Static_assert(REST >= (uint64_t)PL_TREE_NODES * PL_COMMON_RANKS * (sizeof(uint64_t) + LINE) + LINE,
                "there is a place for each node and owner");
 
 /* A number with a line to itself, so that writing it disturbs nobody who reads another. */
@@ -31,16 +50,99 @@ struct hall {
 
 static uint64_t round_up(uint64_t bytes) { return (bytes + LINE - 1) / LINE * LINE; }
 
-uint64_t pl_common_bytes(unsigned ranks) { return sizeof(struct hall) + 2 * ranks * BOARD; }
+static uint64_t first_estate(unsigned ranks) { return sizeof(struct hall) + ranks * (NOTE + 2 * BOARD); }
 
-pl_common pl_common_of(void *memory, unsigned rank, unsigned ranks) {
-    return (pl_common){.hall = memory, .rank = rank, .ranks = ranks};
+uint64_t pl_common_bytes(unsigned ranks, uint64_t estate) { return first_estate(ranks) + ranks * estate; }
+
+pl_common pl_common_of(void *memory, unsigned rank, unsigned ranks, uint64_t estate) {
+    return (pl_common){
+        .hall = memory, .rank = rank, .ranks = ranks, .estate = estate, .vacant = UINT32_MAX, .reduced = UINT32_MAX};
+}
+
+static char *notes_of(const pl_common *common) { return (char *)(common->hall + 1); }
+
+void *pl_common_note(const pl_engine *engine, unsigned rank, uint64_t bytes) {
+    return engine->common && bytes <= NOTE ? notes_of(engine->common) + rank * NOTE : NULL;
 }
 
 /* The board of a rank: that which this one writes before a meeting, or reads after it. */
-static char *board_of(const pl_common *common, unsigned rank, bool reads) {
+static board *board_of(const pl_common *common, unsigned rank, bool reads) {
     uint64_t turn = (common->meetings - reads) & 1;
-    return (char *)(common->hall + 1) + (turn * common->ranks + rank) * BOARD;
+    return (board *)(void *)(notes_of(common) + common->ranks * NOTE + (turn * common->ranks + rank) * BOARD);
+}
+
+static char *estate_of(const pl_common *common, unsigned rank) {
+    return (char *)common->hall + first_estate(common->ranks) + rank * common->estate;
+}
+
+bool pl_common_keeps(const pl_engine *engine, const void *memory) {
+    const pl_common *common = engine->common;
+    const char *byte = memory;
+    return common && byte >= estate_of(common, 0) && byte < estate_of(common, common->ranks);
+}
+
+static bool is_own(const pl_common *common, const void *memory) {
+    const char *byte = memory, *estate = estate_of(common, common->rank);
+    return byte >= estate && byte < estate + common->estate;
+}
+
+/* Has the estate so much left? Others may still read what was given back there, until they have met. */
+static bool has_left(const pl_common *common, uint64_t bytes) {
+    return bytes <= common->estate - common->taken && (common->taken || common->vacant != common->meetings);
+}
+
+void *pl_common_alloc(pl_engine *engine, uint64_t count, uint64_t size) {
+    pl_common *common = engine->common;
+    if (!common || count > common->estate / size || !has_left(common, round_up(count * size)))
+        return pl_alloc(count, size);
+    uint64_t bytes = round_up(count * size);
+    char *memory = estate_of(common, engine->rank) + common->taken;
+    if (common->taken < common->most)
+        memset(memory, 0, bytes < common->most - common->taken ? bytes : common->most - common->taken);
+    common->taken += bytes;
+    common->most = common->taken > common->most ? common->taken : common->most;
+    common->holdings++;
+    return memory;
+}
+
+parley_status pl_common_take(pl_engine *engine, void *out, uint64_t count, uint64_t size, const char *what,
+                             parley_error *error) {
+    void *memory = pl_common_alloc(engine, count, size);
+    memcpy(out, &memory, sizeof memory);
+    return memory ? PARLEY_OK : pl_fail_memory(error, what, count * size);
+}
+
+/* An estate is free again when all that was taken of it has been given back. */
+void pl_common_free(pl_engine *engine, void *memory) {
+    pl_common *common = engine->common;
+    if (!pl_common_keeps(engine, memory))
+        pl_free(memory);
+    else if (is_own(common, memory) && --common->holdings == 0) {
+        common->taken = 0;
+        common->vacant = common->meetings;
+    }
+}
+
+parley_status pl_common_table(pl_engine *engine, uint64_t bytes, void **table, parley_error *error) {
+    pl_common *common = engine->common;
+    double place = -1.0, all = 0;
+    *table = NULL;
+    if (!common)
+        return PARLEY_OK;
+    if (engine->rank == 0 && has_left(common, round_up(bytes))) {
+        *table = pl_common_alloc(engine, 1, bytes);
+        place = (double)((char *)*table - (char *)common->hall);
+    }
+    place = engine->rank == 0 ? place : 0.0;
+    parley_status status = pl_sum_workers(engine, engine->ranks, &place, 1, &all, error);
+    if (status == PARLEY_OK && all >= 0)
+        *table = (char *)common->hall + (uint64_t)all;
+    return status;
+}
+
+parley_status pl_common_settle(pl_engine *engine, parley_error *error) {
+    pl_common *common = engine->common;
+    return common && common->reduced == common->meetings ? engine->type->meet(engine, error) : PARLEY_OK;
 }
 
 void pl_common_come(pl_common *common) {
@@ -77,14 +179,14 @@ typedef struct places {
 } places;
 
 static places cut_boards(uint64_t count) {
-    uint64_t rest = BOARD - round_up(count * sizeof(uint64_t));
+    uint64_t rest = REST - round_up(count * sizeof(uint64_t));
     return (places){(unsigned)count, rest / count / LINE * LINE};
 }
 
-static uint64_t *lengths_of(char *board) { return (uint64_t *)(void *)board; }
+static uint64_t *lengths_of(board *board) { return (uint64_t *)(void *)board->rest; }
 
-static char *place_of(char *board, places places, unsigned number) {
-    return board + round_up(places.count * sizeof(uint64_t)) + number * places.bytes;
+static char *place_of(board *board, places places, unsigned number) {
+    return board->rest + round_up(places.count * sizeof(uint64_t)) + number * places.bytes;
 }
 
 static uint64_t entries_of(places places) {
@@ -92,27 +194,27 @@ static uint64_t entries_of(places places) {
     return entries < PL_CHUNK ? entries : PL_CHUNK;
 }
 
-bool pl_common_holds(const pl_engine *engine, uint64_t bytes) { return engine->common && bytes <= cut_boards(1).bytes; }
+bool pl_common_holds(const pl_engine *engine, uint64_t bytes) { return engine->common && bytes <= NOTE; }
 
 parley_status pl_common_tell(pl_engine *engine, const void *data, uint64_t bytes, parley_error *error) {
-    char *board = board_of(engine->common, engine->rank, false);
-    *lengths_of(board) = bytes;
-    memcpy(place_of(board, cut_boards(1), 0), data, bytes);
+    board *board = board_of(engine->common, engine->rank, false);
+    board->told_bytes = bytes;
+    memcpy(board->told, data, bytes);
     engine->bytes_sent += bytes * (engine->ranks - 1);
     return engine->type->meet(engine, error);
 }
 
 parley_status pl_common_hear(pl_engine *engine, unsigned from, void *data, uint64_t bytes, parley_error *error) {
-    char *board = board_of(engine->common, from, true);
-    if (*lengths_of(board) != bytes)
-        return pl_fail_length(from, *lengths_of(board), bytes, error);
-    memcpy(data, place_of(board, cut_boards(1), 0), bytes);
+    const board *board = board_of(engine->common, from, true);
+    if (board->told_bytes != bytes)
+        return pl_fail_length(from, board->told_bytes, bytes, error);
+    memcpy(data, board->told, bytes);
     engine->bytes_received += bytes;
     return PARLEY_OK;
 }
 
 /* Lays out a chunk of an addend; its bytes. */
-static uint64_t lay_out(char *board, places places, unsigned number, const pl_addend *addend, uint64_t begin,
+static uint64_t lay_out(board *board, places places, unsigned number, const pl_addend *addend, uint64_t begin,
                         uint64_t count) {
     char *place = place_of(board, places, number);
     uint64_t *bytes = &lengths_of(board)[number];
@@ -126,65 +228,124 @@ static uint64_t lay_out(char *board, places places, unsigned number, const pl_ad
 typedef struct reduction {
     pl_engine *engine;
     const pl_addend *nodes;
-    unsigned number; /* of them */
+    pl_source sources[PL_COMMON_RANKS]; /* by rank */
     places places;
     pl_cursor cursors[PL_COMMON_RANKS]; /* by owner */
+    uint64_t begin, entries;            /* of this owner's chunk */
 } reduction;
+
+static reduction begin_reduction(pl_engine *engine, unsigned workers, const pl_addend *nodes, uint64_t size,
+                                 uint64_t width, const uint64_t *bounds) {
+    reduction this = {.engine = engine, .nodes = nodes};
+    unsigned most = 1;
+    for (unsigned r = 0; r < engine->ranks; r++) {
+        this.sources[r] = pl_source_of(workers, r, pl_host_begin(workers, engine->ranks, r),
+                                       pl_host_begin(workers, engine->ranks, r + 1));
+        most = this.sources[r].nodes > most ? this.sources[r].nodes : most;
+    }
+    this.places = cut_boards((uint64_t)most * engine->ranks);
+    for (unsigned r = 0; r < engine->ranks; r++)
+        this.cursors[r] = (pl_cursor){.region = pl_region_of(size, width, bounds, r), .most = entries_of(this.places)};
+    return this;
+}
+
+static uint64_t way_to(const pl_common *common, const void *memory) {
+    return memory ? (uint64_t)((const char *)memory - (const char *)common->hall) : 0;
+}
+
+/* Says where the nodes are kept, if they all are in the estate. */
+static void say_where(const reduction *this, board *board) {
+    const pl_common *common = this->engine->common;
+    board->kept = 1;
+    for (unsigned n = 0; n < this->sources[common->rank].nodes; n++) {
+        const pl_addend *node = &this->nodes[n];
+        board->kept = board->kept && pl_common_keeps(this->engine, node->values ? node->values : node->value) &&
+                      (node->values || pl_common_keeps(this->engine, node->index));
+        board->node[n] = (whereabouts){way_to(common, node->values), way_to(common, node->index),
+                                       way_to(common, node->value), node->count, node->share};
+    }
+}
+
+static pl_addend go_there(const pl_common *common, const whereabouts *where) {
+    const void *hall = common->hall, *index = (const char *)hall + where->index;
+    const void *values = (const char *)hall + (where->values ? where->values : where->value);
+    if (where->values)
+        return (pl_addend){.values = values};
+    return (pl_addend){.index = index, .value = values, .count = where->count, .share = where->share};
+}
+
+static bool all_are_kept(const reduction *this) {
+    for (unsigned r = 0; r < this->engine->ranks; r++)
+        if (!board_of(this->engine->common, r, true)->kept)
+            return false;
+    return true;
+}
 
 static parley_status find_packet(void *context, unsigned rank, unsigned node, uint64_t entries, pl_packet *packet,
                                  parley_error *error) {
-    const reduction *reduction = context;
-    pl_engine *engine = reduction->engine;
-    char *board = board_of(engine->common, rank, true);
+    const reduction *this = context;
+    pl_engine *engine = this->engine;
+    board *board = board_of(engine->common, rank, true);
     unsigned number = node * engine->ranks + engine->rank;
+    if (board->kept) {
+        pl_addend addend = go_there(engine->common, &board->node[node]);
+        *packet = pl_packet_of(&addend, this->begin, entries);
+        engine->bytes_received += pl_packet_bytes(entries, packet->filled);
+        return PARLEY_OK;
+    }
     uint64_t bytes = lengths_of(board)[number];
     engine->bytes_received += bytes;
-    if (pl_packet_read(place_of(board, reduction->places, number), bytes, entries, packet))
+    if (pl_packet_read(place_of(board, this->places, number), bytes, entries, packet))
         return PARLEY_OK;
     return pl_fail_length(rank, bytes, entries * sizeof(double), error);
 }
 
-/* Lays out what the next chunk of each owner's slice needs, and tells this rank's own; false: there was none left. */
-static bool lay_chunks(reduction *reduction, uint64_t *begin, uint64_t *entries) {
-    pl_engine *engine = reduction->engine;
-    char *board = board_of(engine->common, engine->rank, false);
+/* Lays out a chunk of this rank's nodes for their owner; where they are kept, it is found there. */
+static void lay_chunk(const reduction *this, board *board, unsigned owner, uint64_t begin, uint64_t count) {
+    pl_engine *engine = this->engine;
+    for (unsigned n = 0; n < this->sources[engine->rank].nodes; n++)
+        engine->bytes_sent +=
+            board->kept ? pl_packet_bytes(count, pl_packet_of(&this->nodes[n], begin, count).filled)
+                        : lay_out(board, this->places, n * engine->ranks + owner, &this->nodes[n], begin, count);
+}
+
+/* Moves on to the next chunk of each owner's slice, and lays it out; false: there was none left. */
+static bool next_chunks(reduction *this, bool lays) {
+    pl_engine *engine = this->engine;
+    board *board = board_of(engine->common, engine->rank, false);
     bool more = false;
-    *entries = 0;
+    this->entries = 0;
+    if (lays)
+        say_where(this, board);
     for (unsigned i = 0; i < engine->ranks; i++) {
         unsigned owner = (engine->rank + i) % engine->ranks;
-        uint64_t from, count;
-        if (!pl_cursor_next(&reduction->cursors[owner], &from, &count))
+        uint64_t begin, count;
+        if (!pl_cursor_next(&this->cursors[owner], &begin, &count))
             continue;
         more = true;
-        for (unsigned n = 0; n < reduction->number && owner != engine->rank; n++)
-            engine->bytes_sent +=
-                lay_out(board, reduction->places, n * engine->ranks + owner, &reduction->nodes[n], from, count);
         if (owner == engine->rank) {
-            *begin = from;
-            *entries = count;
-        }
+            this->begin = begin;
+            this->entries = count;
+        } else if (lays)
+            lay_chunk(this, board, owner, begin, count);
     }
     return more;
 }
 
+void pl_common_offer(pl_engine *engine, unsigned workers, const pl_addend *nodes, uint64_t size, uint64_t width,
+                     const uint64_t *bounds) {
+    reduction this = begin_reduction(engine, workers, nodes, size, width, bounds);
+    next_chunks(&this, true);
+    engine->common->offer = nodes;
+    engine->common->offered = engine->common->meetings;
+}
+
 parley_status pl_common_reduce(pl_engine *engine, unsigned workers, const pl_addend *nodes, uint64_t size,
                                uint64_t width, const uint64_t *bounds, double *sum, parley_error *error) {
-    pl_source sources[PL_COMMON_RANKS] = {0};
     pl_node whole = {0, workers};
-    reduction reduction = {.engine = engine, .nodes = nodes};
-    unsigned most = 1;
-    for (unsigned r = 0; r < engine->ranks; r++) {
-        sources[r] = pl_source_of(workers, r, pl_host_begin(workers, engine->ranks, r),
-                                  pl_host_begin(workers, engine->ranks, r + 1));
-        most = sources[r].nodes > most ? sources[r].nodes : most;
-    }
-    reduction.number = sources[engine->rank].nodes;
-    reduction.places = cut_boards((uint64_t)most * engine->ranks);
-    for (unsigned r = 0; r < engine->ranks; r++)
-        reduction.cursors[r] =
-            (pl_cursor){.region = pl_region_of(size, width, bounds, r), .most = entries_of(reduction.places)};
+    reduction this = begin_reduction(engine, workers, nodes, size, width, bounds);
     pl_addition addition = {.workers = workers,
-                            .sources = sources,
+                            .sources = this.sources,
                             .count = engine->ranks,
                             .roots = &whole,
                             .number = 1,
@@ -193,15 +354,20 @@ parley_status pl_common_reduce(pl_engine *engine, unsigned workers, const pl_add
                             .distance = size * width,
                             .forward = PL_NOBODY,
                             .find = find_packet,
-                            .context = &reduction};
+                            .context = &this};
+    pl_common *common = engine->common;
+    bool laid = common->offer == nodes && common->offered + 1 == common->meetings, kept = false;
     pl_desk desk;
-    uint64_t begin = 0, entries;
     parley_status status = pl_desk_open(&desk, engine, 0, error);
-    while (status == PARLEY_OK && lay_chunks(&reduction, &begin, &entries)) {
-        status = engine->type->meet(engine, error);
-        if (status == PARLEY_OK && entries > 0)
-            status = pl_add_chunk(&desk, &addition, begin, entries, error);
+    for (; status == PARLEY_OK && next_chunks(&this, !laid); laid = false) {
+        if (!laid && !kept)
+            status = engine->type->meet(engine, error);
+        kept = kept || (status == PARLEY_OK && all_are_kept(&this)); /* then one meeting does for all chunks */
+        if (status == PARLEY_OK && this.entries > 0)
+            status = pl_add_chunk(&desk, &addition, this.begin, this.entries, error);
     }
+    common->offer = NULL;
+    common->reduced = common->meetings;
     return status;
 }
 
@@ -212,7 +378,7 @@ static parley_status read_chunks(pl_engine *engine, double *table, places places
     parley_status status = PARLEY_OK;
     for (unsigned i = 1; i < engine->ranks && status == PARLEY_OK; i++) {
         unsigned owner = (engine->rank + i) % engine->ranks;
-        char *board = board_of(engine->common, owner, true);
+        board *board = board_of(engine->common, owner, true);
         for (unsigned c = 0; c < places.count && pl_cursor_next(&cursors[owner], &begin, &entries); c++) {
             pl_packet packet;
             bool ignored;
@@ -226,9 +392,20 @@ static parley_status read_chunks(pl_engine *engine, double *table, places places
     return status;
 }
 
+/* Of a table that all see nothing has to be copied. */
+static parley_status gather_kept(pl_engine *engine, const uint64_t *bounds, parley_error *error) {
+    uint64_t mine = (bounds[engine->rank + 1] - bounds[engine->rank]) * sizeof(double),
+             all = (bounds[engine->ranks] - bounds[0]) * sizeof(double);
+    engine->bytes_sent += (engine->ranks - 1) * mine;
+    engine->bytes_received += all - mine;
+    return engine->type->meet(engine, error);
+}
+
 parley_status pl_common_gather(pl_engine *engine, double *table, const uint64_t *bounds, parley_error *error) {
+    if (pl_common_keeps(engine, table))
+        return gather_kept(engine, bounds, error);
     uint64_t longest = 0, begin, entries;
-    places places = cut_boards((BOARD - LINE) / (PL_CHUNK * sizeof *table));
+    places places = cut_boards((REST - LINE) / (PL_CHUNK * sizeof *table));
     pl_cursor cursors[PL_COMMON_RANKS];
     parley_status status = PARLEY_OK;
     for (unsigned r = 0; r < engine->ranks; r++) {

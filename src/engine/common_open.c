@@ -11,6 +11,7 @@
 #include "engine/common.h"
 
 #define CHANNEL_COMMON 20
+#define ESTATE ((uint64_t)1 << 30) /* bytes of each rank; only what is written takes memory */
 
 /* Where the others find it, and how they know that they found it. */
 typedef struct address {
@@ -20,7 +21,7 @@ typedef struct address {
 } address;
 
 static void *map(int file, uint64_t bytes) {
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
     return memory == MAP_FAILED ? NULL : memory;
 }
 
@@ -49,7 +50,7 @@ static void *find(int *file, uint64_t bytes, const address *address) {
 }
 
 static parley_status make_or_find(pl_engine *engine, int *file, void **memory, parley_error *error) {
-    uint64_t bytes = pl_common_bytes(engine->ranks);
+    uint64_t bytes = pl_common_bytes(engine->ranks, ESTATE);
     address address = {.file = -1};
     parley_status status = PARLEY_OK;
     if (engine->rank == 0)
@@ -78,18 +79,18 @@ parley_status pl_common_open(pl_engine *engine, parley_error *error) {
     if (file >= 0)
         close(file);
     if (status == PARLEY_OK && all == engine->ranks) {
-        *common = pl_common_of(memory, engine->rank, engine->ranks);
+        *common = pl_common_of(memory, engine->rank, engine->ranks, ESTATE);
         engine->common = common;
         return PARLEY_OK;
     }
     if (memory)
-        munmap(memory, pl_common_bytes(engine->ranks));
+        munmap(memory, pl_common_bytes(engine->ranks, ESTATE));
     pl_free(common);
     return status;
 }
 
 void pl_common_close(pl_common *common) {
     if (common)
-        munmap(common->hall, pl_common_bytes(common->ranks));
+        munmap(common->hall, pl_common_bytes(common->ranks, ESTATE));
     pl_free(common);
 }

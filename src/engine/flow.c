@@ -11,7 +11,7 @@ _Static_assert(PL_CHUNK * sizeof(double) <= PL_MOST_LENT && PL_CHUNK <= 65536,
 static uint64_t round_up(uint64_t bytes) { return (bytes + 63) & ~(uint64_t)63; }
 
 /* Every desk has room for an addition: slots, then scratch for each level of the tree. */
-#define ADDITION ((uint64_t)(SLOTS + 2 + DEPTH) * PL_CHUNK * sizeof(double))
+#define ADDITION ((uint64_t)(SLOTS + DEPTH) * PL_CHUNK * sizeof(double))
 
 /* Of a whole addend only sparse packets are written, of at most a quarter of the entries; of a sparse one all are. */
 uint64_t pl_desk_of_packets(const pl_addend *addend, uint64_t entries, uint64_t packets) {
@@ -73,10 +73,9 @@ typedef struct inflow {
     unsigned first, waiting, held; /* slots: the oldest that is waited for; how many; before it, those in use */
     /* Of what is added now. */
     uint64_t begin, entries;
-    unsigned own;      /* next of this rank's nodes */
-    unsigned laid;     /* next of the nodes that a rank has laid out */
-    unsigned layer;    /* which that is */
-    double *packet[2]; /* of this rank's own, where they are sparse, in turn */
+    unsigned own;   /* next of this rank's nodes */
+    unsigned laid;  /* next of the nodes that a rank has laid out */
+    unsigned layer; /* which that is */
     double *scratch;
 } inflow;
 
@@ -124,9 +123,7 @@ static const pl_source *source_of(const pl_addition *addition, pl_node node) {
 static parley_status fetch(inflow *flow, const pl_source *source, pl_packet *packet, parley_error *error) {
     uint64_t bytes;
     if (source->rank == flow->engine->rank) {
-        const pl_addend *own = &flow->addition->own[flow->own];
-        const void *data = pl_packet_write(own, flow->begin, flow->entries, flow->packet[flow->own++ % 2], &bytes);
-        pl_packet_read(data, bytes, flow->entries, packet);
+        *packet = pl_packet_of(&flow->addition->own[flow->own++], flow->begin, flow->entries);
         return PARLEY_OK;
     }
     if (flow->addition->find) {
@@ -163,7 +160,7 @@ static parley_status sum_leaves(inflow *flow, const pl_source *first, const pl_s
         status = fetch(flow, second, &b, error);
     if (status != PARLEY_OK)
         return status;
-    if (a.place || b.place) {
+    if (a.place || a.index || b.place || b.index) {
         pl_packet_put(&a, out, plain);
         pl_packet_add(&b, out, plain);
     } else {
@@ -196,7 +193,7 @@ static parley_status sum_node(inflow *flow, pl_node node, double *out, bool *pla
         return status;
     double *scratch = flow->scratch + (uint64_t)depth * PL_CHUNK;
     bool ignored;
-    packet = (pl_packet){flow->entries, flow->entries, scratch, NULL};
+    packet = (pl_packet){.entries = flow->entries, .filled = flow->entries, .values = scratch};
     status = second ? fetch(flow, second, &packet, error)
                     : sum_node(flow, (pl_node){split, node.end}, scratch, &ignored, depth + 1, error);
     if (status != PARLEY_OK)
@@ -211,9 +208,7 @@ static inflow begin_flow(const pl_desk *desk, const pl_addition *addition, pl_re
     double *work = (double *)(void *)desk->room;
     for (unsigned s = 0; s < SLOTS; s++)
         flow.slots[s].data = work + (uint64_t)s * PL_CHUNK;
-    for (unsigned i = 0; i < 2; i++)
-        flow.packet[i] = work + (uint64_t)(SLOTS + i) * PL_CHUNK;
-    flow.scratch = work + (uint64_t)(SLOTS + 2) * PL_CHUNK;
+    flow.scratch = work + (uint64_t)SLOTS * PL_CHUNK;
     return flow;
 }
 

@@ -69,11 +69,29 @@ static const void *write_values(const double *values, uint64_t count, void *room
     return room;
 }
 
+/* Entries of a sparse addend in [begin, begin + count): the first, and how many. */
+static uint64_t find_entries(const pl_addend *addend, uint64_t begin, uint64_t count, uint64_t *filled) {
+    uint64_t first = pl_sparse_first(addend->index, 0, addend->count, begin);
+    *filled = pl_sparse_first(addend->index, first, addend->count, begin + count) - first;
+    return first;
+}
+
+pl_packet pl_packet_of(const pl_addend *addend, uint64_t begin, uint64_t count) {
+    pl_packet packet = {.entries = count, .filled = count, .begin = begin, .share = addend->share};
+    if (addend->values)
+        packet.values = addend->values + begin;
+    else {
+        uint64_t first = find_entries(addend, begin, count, &packet.filled);
+        packet.values = addend->value + first;
+        packet.index = addend->index + first;
+    }
+    return packet;
+}
+
 const void *pl_packet_write(const pl_addend *addend, uint64_t begin, uint64_t count, void *room, uint64_t *bytes) {
     if (addend->values)
         return write_values(addend->values + begin, count, room, bytes);
-    uint64_t first = pl_sparse_first(addend->index, 0, addend->count, begin),
-             filled = pl_sparse_first(addend->index, first, addend->count, begin + count) - first;
+    uint64_t filled, first = find_entries(addend, begin, count, &filled);
     const uint32_t *index = addend->index + first;
     const double *from = addend->value + first;
     double *value = room;
@@ -92,7 +110,7 @@ const void *pl_packet_write(const pl_addend *addend, uint64_t begin, uint64_t co
 
 bool pl_packet_read(const void *data, uint64_t bytes, uint64_t count, pl_packet *packet) {
     uint64_t filled = bytes / PL_PACKET_ENTRY;
-    *packet = (pl_packet){count, count, data, NULL};
+    *packet = (pl_packet){.entries = count, .filled = count, .values = data};
     if (bytes == count * sizeof *packet->values)
         return true;
     if (bytes % PL_PACKET_ENTRY || !is_sparse(count, filled))
@@ -106,16 +124,23 @@ bool pl_packet_read(const void *data, uint64_t bytes, uint64_t count, pl_packet 
 }
 
 void pl_packet_put(const pl_packet *packet, double *out, bool *plain) {
-    *plain = packet->place != NULL;
-    if (!packet->place) {
+    uint64_t negative = 0; /* zeros */
+    *plain = packet->place || packet->index;
+    if (!*plain) {
         memcpy(out, packet->values, packet->entries * sizeof *out);
         return;
     }
     memset(out, 0, packet->entries * sizeof *out);
-    for (uint64_t i = 0; i < packet->filled; i++) {
+    for (uint64_t i = 0; i < packet->filled && packet->place; i++) {
         out[packet->place[i]] = packet->values[i];
-        *plain = *plain && bits(packet->values[i]) != bits(-0.0);
+        negative += bits(packet->values[i]) == bits(-0.0);
     }
+    for (uint64_t i = 0; i < packet->filled && packet->index; i++) {
+        double value = packet->share * packet->values[i];
+        out[packet->index[i] - packet->begin] = value;
+        negative += bits(value) == bits(-0.0);
+    }
+    *plain = negative == 0;
 }
 
 static void add_all(double *restrict out, const double *restrict values, uint64_t count) {
@@ -123,19 +148,34 @@ static void add_all(double *restrict out, const double *restrict values, uint64_
         out[i] += values[i];
 }
 
+static void add_filled(const pl_packet *packet, double *restrict out) {
+    const double *restrict values = packet->values;
+    for (uint64_t i = 0; i < packet->filled && packet->place; i++)
+        out[packet->place[i]] += values[i];
+    for (uint64_t i = 0; i < packet->filled && packet->index; i++)
+        out[packet->index[i] - packet->begin] += packet->share * values[i];
+}
+
+/* Adds 0 to the entries between those that are filled: one of them might be -0. */
+static void add_zeros(const pl_packet *packet, double *out) {
+    uint64_t at = 0;
+    for (uint64_t i = 0; i < packet->filled; i++) {
+        uint64_t next = packet->place ? packet->place[i] : packet->index[i] - packet->begin;
+        for (; at < next; at++)
+            out[at] += 0.0;
+        at = next + 1;
+    }
+    for (; at < packet->entries; at++)
+        out[at] += 0.0;
+}
+
 void pl_packet_add(const pl_packet *packet, double *out, bool *plain) {
-    if (!packet->place) {
+    if (!packet->place && !packet->index) {
         add_all(out, packet->values, packet->entries);
         *plain = false;
         return;
     }
-    uint64_t at = 0;
-    for (uint64_t i = 0; i < packet->filled; i++) {
-        for (; !*plain && at < packet->place[i]; at++)
-            out[at] += 0.0;
-        out[packet->place[i]] += packet->values[i];
-        at = (uint64_t)packet->place[i] + 1;
-    }
-    for (; !*plain && at < packet->entries; at++)
-        out[at] += 0.0;
+    add_filled(packet, out);
+    if (!*plain)
+        add_zeros(packet, out);
 }

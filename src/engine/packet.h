@@ -40,17 +40,21 @@ typedef struct pl_addend {
     double share; /* that the values of a sparse one are multiplied by */
 } pl_addend;
 
-/* A packet, as it lies in memory. */
+/* A packet, as it lies in memory; or, where all see that, the chunk of an addend itself. */
 typedef struct pl_packet {
     uint64_t entries, filled; /* of the chunk; of those in the packet */
     const double *values;
-    const uint16_t *place; /* NULL: all entries */
+    const uint16_t *place; /* in the chunk; NULL: all entries, unless there is an index */
+    const uint32_t *index; /* in the table, where the chunk begins at `begin`; the values count `share` times */
+    uint64_t begin;
+    double share;
 } pl_packet;
 
 /* Bytes of a packet of `count` entries of which so many are in it. */
 uint64_t pl_packet_bytes(uint64_t count, uint64_t filled);
 /* The packet for a chunk of an addend: its own memory, or what is written to `room` (8 bytes per entry). */
 const void *pl_packet_write(const pl_addend *addend, uint64_t begin, uint64_t count, void *room, uint64_t *bytes);
+pl_packet pl_packet_of(const pl_addend *addend, uint64_t begin, uint64_t count);          /* without writing anything */
 bool pl_packet_read(const void *data, uint64_t bytes, uint64_t count, pl_packet *packet); /* false: makes no sense */
 /* Writes or adds the chunk of a packet. `plain`: no entry of `out` is -0, to which an absent 0 need not be added. */
 void pl_packet_put(const pl_packet *packet, double *out, bool *plain);

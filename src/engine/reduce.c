@@ -213,6 +213,12 @@ static parley_status climb(task *task, parley_error *error) {
     return pl_add_region(&task->desk, &addition, region_of(task, 0), error);
 }
 
+void pl_reduce_offer(pl_engine *engine, unsigned workers, const pl_addend *nodes, uint64_t size, uint64_t width,
+                     const uint64_t *bounds) {
+    if (engine->common)
+        pl_common_offer(engine, workers, nodes, size, width, bounds);
+}
+
 parley_status pl_reduce_scatter(pl_engine *engine, unsigned workers, const pl_addend *nodes, uint64_t size,
                                 uint64_t width, const uint64_t *bounds, double *sum, parley_error *error) {
     task task = {.engine = engine,

@@ -13,7 +13,8 @@
 #include "engine/converse.h"
 
 #define ANYBODY UINT_MAX
-#define DOZE 1e-3 /* seconds that a rank sleeps in a meeting before it looks for failures */
+#define ESTATE ((uint64_t)1 << 22) /* bytes of common memory that a rank may keep things in */
+#define DOZE 1e-3                  /* seconds that a rank sleeps in a meeting before it looks for failures */
 
 typedef struct message {
     struct message *next;
@@ -321,6 +322,7 @@ static parley_status open_rank(threads_engine **out, hub *hub, unsigned rank, un
                              .ranks = hub->ranks,
                              .threads = pl_pool_threads(pool),
                              .pool = pool,
+                             .cores = pl_pool_cores(pool),
                              .deadline = deadline};
     this->hub = hub;
     hub->open++;
@@ -350,14 +352,14 @@ parley_status pl_threads_open(pl_engine **out, unsigned ranks, unsigned threads,
 
 parley_status pl_threads_share(pl_engine **engines, parley_error *error) {
     hub *hub = ((threads_engine *)engines[0])->hub;
-    uint64_t bytes = pl_common_bytes(hub->ranks);
+    uint64_t bytes = pl_common_bytes(hub->ranks, ESTATE);
     if (!pl_span_reserve(&hub->common, bytes))
         return pl_fail_memory(error, "common memory", bytes);
     for (unsigned r = 0; r < hub->ranks; r++) {
         parley_status status = pl_take(&engines[r]->common, 1, sizeof *engines[r]->common, "common memory", error);
         if (status != PARLEY_OK)
             return status;
-        *engines[r]->common = pl_common_of(hub->common.data, r, hub->ranks);
+        *engines[r]->common = pl_common_of(hub->common.data, r, hub->ranks, ESTATE);
     }
     return PARLEY_OK;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/collective.h"
+#include "engine/common.h"
 #include "math/sparse.h"
 
 #define MANY_ENTRIES (1u << 16)
@@ -104,29 +105,52 @@ static bool is_ready(const pl_update *update, double share, uint64_t columns, pl
     return true;
 }
 
-static parley_status reduce_columns(pl_exchange *exchange, uint64_t columns, const pl_update *update,
-                                    const double *share, double *change, parley_error *error) {
+/* Adds up the workers of each of this rank's nodes. */
+static void add_nodes(pl_exchange *exchange, uint64_t columns, const pl_update *update, const double *share,
+                      double *change) {
     const pl_team *team = exchange->team;
     pl_engine *engine = team->engine;
     uint64_t count = exchange->size * columns;
     pl_node nodes[PL_TREE_NODES];
-    pl_addend addends[PL_TREE_NODES];
     unsigned number = pl_tree_nodes(team->workers, team->first, team->first + team->hosted, nodes);
     for (unsigned n = 0; n < number; n++) {
         double *out = engine->ranks == 1 ? change : exchange->nodes + n * count;
         unsigned k = nodes[n].begin - team->first;
         if (engine->ranks > 1 && nodes[n].end - nodes[n].begin == 1 &&
-            is_ready(&update[k], share[k], columns, &addends[n]))
+            is_ready(&update[k], share[k], columns, &exchange->addends[n]))
             continue;
-        addends[n] = (pl_addend){.values = out};
+        if (engine->ranks > 1)
+            exchange->addends[n] = (pl_addend){.values = out};
         reduction reduction = {update, share, team->first, nodes[n], count, out};
         run_blocks(engine, strip_task, &reduction, count, nodes[n].end - nodes[n].begin);
     }
-    if (engine->ranks == 1)
-        return PARLEY_OK;
+}
+
+void pl_exchange_offer(pl_exchange *exchange, const pl_update *update, const double *share) {
+    const pl_team *team = exchange->team;
+    if (team->engine->ranks == 1)
+        return;
+    meter meter = read_meter(team->engine);
+    add_nodes(exchange, exchange->width, update, share, NULL);
+    pl_reduce_offer(team->engine, team->workers, exchange->addends, exchange->size, exchange->width, exchange->bounds);
+    exchange->offered = true;
+    count_bytes(exchange, meter);
+}
+
+static parley_status reduce_columns(pl_exchange *exchange, uint64_t columns, const pl_update *update,
+                                    const double *share, double *change, parley_error *error) {
+    const pl_team *team = exchange->team;
+    pl_engine *engine = team->engine;
+    bool offered = exchange->offered && columns == exchange->width;
+    exchange->offered = false;
+    parley_status status = offered ? PARLEY_OK : pl_common_settle(engine, error);
+    if (status == PARLEY_OK && !offered)
+        add_nodes(exchange, columns, update, share, change);
+    if (engine->ranks == 1 || status != PARLEY_OK)
+        return status;
     meter meter = read_meter(engine);
-    parley_status status =
-        pl_reduce_scatter(engine, team->workers, addends, exchange->size, columns, exchange->bounds, change, error);
+    status = pl_reduce_scatter(engine, team->workers, exchange->addends, exchange->size, columns, exchange->bounds,
+                               change, error);
     count_bytes(exchange, meter);
     return status;
 }
@@ -193,7 +217,8 @@ void pl_exchange_close(pl_exchange *exchange) {
     if (!exchange)
         return;
     pl_free(exchange->bounds);
-    pl_free(exchange->nodes);
+    pl_common_free(exchange->team->engine, exchange->nodes);
+    pl_free(exchange->addends);
     pl_free(exchange->block_sums);
     pl_free(exchange->block_bounds);
     pl_free(exchange);
@@ -236,9 +261,10 @@ parley_status pl_exchange_open(const pl_exchange_type *type, const pl_team *team
     uint64_t number = ranks == 1 ? 0 : pl_tree_nodes(team->workers, team->first, team->first + team->hosted, nodes);
     this->bounds = pl_alloc(ranks + 1, sizeof *this->bounds);
     this->block_bounds = pl_alloc(ranks + 1, sizeof *this->block_bounds);
-    this->nodes = pl_alloc(number * size * width, sizeof *this->nodes);
+    this->nodes = pl_common_alloc(team->engine, number * size * width, sizeof *this->nodes);
+    this->addends = pl_alloc(number, sizeof *this->addends);
     this->block_sums = pl_alloc((blocks + 1) * PL_OWN_SCALARS, sizeof *this->block_sums);
-    if (!this->bounds || !this->block_bounds || !this->nodes || !this->block_sums) {
+    if (!this->bounds || !this->block_bounds || !this->nodes || !this->addends || !this->block_sums) {
         pl_exchange_close(this);
         return pl_fail_memory(error, "an exchange", (number * width + 1) * size * sizeof *this->nodes);
     }

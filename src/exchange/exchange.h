@@ -3,6 +3,7 @@
 #define PL_EXCHANGE_H
 
 #include "combine/combine.h"
+#include "engine/packet.h"
 
 typedef struct pl_exchange pl_exchange;
 
@@ -35,6 +36,8 @@ struct pl_exchange {
     uint64_t size, width; /* entries of v; columns of an update */
     uint64_t *bounds;     /* ranks + 1: rank r owns entries [bounds[r], bounds[r + 1]) */
     double *nodes;        /* more ranks than one: sums over this rank's maximal nodes of the tree */
+    pl_addend *addends;   /* what is sent of each: those sums, or a lone worker's update */
+    bool offered;         /* are they there already? */
     double *block_sums;   /* PL_OWN_SCALARS for each block of v */
     uint64_t *block_bounds;
     uint64_t sent, received; /* bytes of tables, to and from other ranks; whoever reads them may set them to 0 */
@@ -47,6 +50,8 @@ extern const unsigned pl_exchanges_count;
 /* `whole`: one owner whatever the type says. */
 parley_status pl_exchange_open(const pl_exchange_type *type, const pl_team *team, uint64_t size, uint64_t width,
                                bool whole, pl_exchange **out, parley_error *error);
+/* Says what will be reduced next, before the ranks meet for something else. */
+void pl_exchange_offer(pl_exchange *exchange, const pl_update *update, const double *share);
 /* Adds share[k] x update[k] over all workers, in tree order, into `change` (`width` columns of `size` entries) at the
  * owners. */
 parley_status pl_exchange_reduce(pl_exchange *exchange, const pl_update *update, const double *share, double *change,

@@ -88,6 +88,7 @@ typedef struct pl_local_type {
     const char *name, *help;
     unsigned needs, gives;       /* PL_NEEDS_*; `gives` names what combines may need */
     bool estimates;              /* fills in PL_SUM_RESIDUAL */
+    bool reads_v;                /* and no more, in order: v may lie where several ranks have one */
     bool accelerates;            /* heeds the round's momentum */
     const char *const *settings; /* optional settings that it reads; ends with NULL */
     bool classes;                /* takes problems of several classes */

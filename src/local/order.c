@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/common.h"
+
 #define BUCKET_BYTES 16384      /* of a bucket of rows, where the data outgrow the caches */
 #define CACHED_BYTES (4u << 20) /* of a matrix that needs no buckets */
 
@@ -122,7 +124,7 @@ parley_status pl_support_take(const pl_glm *glm, const pl_team *team, unsigned w
     *count = rows;
     if (marked * (4 + 8 * glm->classes) > rows * 8 * glm->classes) /* ids and values cost more than all values do */
         return PARLEY_OK;
-    parley_status status = pl_take(support, marked, sizeof **support, "a sparse update", error);
+    parley_status status = pl_common_take(team->engine, support, marked, sizeof **support, "a sparse update", error);
     *count = marked;
     for (uint64_t j = 0, s = 0; status == PARLEY_OK && j < rows; j++)
         if (touched[j])

@@ -189,34 +189,43 @@ static void begin_task(void *context, unsigned task) {
     lane->seconds = pl_engine_now(this->team->engine) - began;
 }
 
-/* Measures the change of one entry against the others and the last round's. */
-static void measure_change(const pl_sdca *this, pl_sdca_worker *worker, uint64_t e, uint64_t j, double change) {
-    double metric = pl_metric(this->glm, j), last = worker->previous[e], ahead = change - this->momentum * last;
-    worker->spread += metric * ahead * ahead;
-    worker->squared += metric * change * change;
-    worker->turn += metric * change * last;
+/* Turns entries [begin, end) of u, rows of `classes` that have one metric, into the worker's change of them, and
+ * measures that against the others' and the last round's. */
+static void end_rows(const pl_sdca *this, pl_sdca_worker *worker, uint64_t begin, uint64_t end, double metric) {
+    double inverse = 1.0 / this->sigma, spread = worker->spread, squared = worker->squared, turn = worker->turn;
+    uint64_t classes = this->glm->classes;
+    for (uint64_t s = begin, e = begin * classes; s < end; s++)
+        for (uint64_t c = 0; c < classes; c++, e++) {
+            uint64_t j = (worker->support ? worker->support[s] : s) * classes + c;
+            double change = (worker->current[j] - first_u(this, worker, e, j)) * inverse, last = worker->previous[e];
+            double ahead = change - this->momentum * last;
+            worker->change[e] = change;
+            spread += metric * ahead * ahead;
+            squared += metric * change * change;
+            turn += metric * change * last;
+        }
+    worker->spread = spread;
+    worker->squared = squared;
+    worker->turn = turn;
 }
 
 /* Turns u as the worker sees it into its change of u. */
 static void end_task(void *context, unsigned k) {
     pl_sdca *this = context;
+    const pl_glm *glm = this->glm;
     pl_sdca_worker *worker = &this->workers[k];
     double began = pl_engine_now(this->team->engine), inverse = 1.0 / this->sigma;
-    uint64_t classes = this->glm->classes;
+    uint64_t all = worker->supported, columns = all - (glm->intercept != PL_NO_INTERCEPT);
     worker->spread = worker->squared = worker->turn = 0;
     if (this->in_place)
         return;
     if (!worker->previous) /* alone: nobody asks */
-        for (uint64_t j = 0; j < worker->supported * classes; j++)
+        for (uint64_t j = 0; j < all * glm->classes; j++)
             worker->change[j] = (worker->current[j] - this->v[j]) * inverse;
-    else
-        for (uint64_t s = 0, e = 0; s < worker->supported; s++)
-            for (uint64_t c = 0; c < classes; c++, e++) {
-                uint64_t j = (worker->support ? worker->support[s] : s) * classes + c;
-                double change = (worker->current[j] - first_u(this, worker, e, j)) * inverse;
-                worker->change[e] = change;
-                measure_change(this, worker, e, j, change);
-            }
+    else {
+        end_rows(this, worker, 0, columns, pl_metric(glm, 0));
+        end_rows(this, worker, columns, all, pl_metric(glm, glm->data->x.columns * glm->classes));
+    }
     this->lanes[k * this->team->lanes].seconds += pl_engine_now(this->team->engine) - began;
 }
 
@@ -331,8 +340,13 @@ static void commit(pl_local *local, unsigned k, double gamma) {
     pl_sdca *this = (pl_sdca *)local;
     pl_sdca_worker *worker = &this->workers[k];
     uint64_t classes = this->glm->classes;
-    for (uint64_t e = 0; worker->previous && e < worker->supported * classes; e++)
-        worker->previous[e] = gamma * worker->change[e];
+    if (gamma == 1.0 && worker->previous && worker->support) { /* the next change is written where the last was */
+        double *last = worker->previous;
+        worker->previous = worker->change;
+        worker->change = last;
+    } else
+        for (uint64_t e = 0; worker->previous && e < worker->supported * classes; e++)
+            worker->previous[e] = gamma * worker->change[e];
     if (gamma == 1.0)
         return;
     for (unsigned l = 0; l < this->team->lanes; l++) {
@@ -362,6 +376,7 @@ const pl_local_type pl_local_sdca = {
     .needs = PL_NEEDS_L2,
     .gives = PL_NEEDS_CHANGES | PL_NEEDS_SIGMA,
     .estimates = true,
+    .reads_v = true,
     .accelerates = true,
     .settings = reads,
     .classes = true,

@@ -1,6 +1,7 @@
 /* sdca_setup.c: what sdca allocates, and the order in which it visits rows. */
 #include <string.h>
 
+#include "engine/common.h"
 #include "local/sdca.h"
 
 void pl_sdca_close(pl_local *local) {
@@ -8,10 +9,10 @@ void pl_sdca_close(pl_local *local) {
     if (!this)
         return;
     for (unsigned k = 0; this->workers && k < this->team->hosted; k++) {
-        pl_free(this->workers[k].previous);
-        pl_free(this->workers[k].support);
+        pl_common_free(this->team->engine, this->workers[k].previous);
         if (this->workers[k].support)
-            pl_free(this->workers[k].change);
+            pl_common_free(this->team->engine, this->workers[k].change);
+        pl_common_free(this->team->engine, this->workers[k].support);
     }
     pl_free(this->v_previous);
     pl_span_free(&this->copies);
@@ -68,9 +69,8 @@ static parley_status open_support(pl_sdca *this, unsigned k, uint8_t *touched, p
         pl_support_take(this->glm, this->team, k, touched, &worker->support, &worker->supported, error);
     if (status != PARLEY_OK || !worker->support)
         return status;
-    worker->change = NULL; /* its own now, not `current` */
-    return pl_take(&worker->change, worker->supported * this->glm->classes, sizeof *worker->change, "a sparse update",
-                   error);
+    return pl_common_take(this->team->engine, &worker->change, worker->supported * this->glm->classes,
+                          sizeof *worker->change, "a sparse update", error); /* its own now, not `current` */
 }
 
 static parley_status open_supports(pl_sdca *this, parley_error *error) {
@@ -87,8 +87,8 @@ static parley_status open_supports(pl_sdca *this, parley_error *error) {
         if (this->team->lanes == 1)
             status = open_support(this, k, touched, error);
         if (status == PARLEY_OK)
-            status = pl_take(&worker->previous, worker->supported * this->glm->classes, sizeof *worker->previous,
-                             "momentum", error);
+            status = pl_common_take(this->team->engine, &worker->previous, worker->supported * this->glm->classes,
+                                    sizeof *worker->previous, "momentum", error);
     }
     pl_free(touched);
     return status;

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/collective.h"
+#include "engine/common.h"
 #include "local/gradient.h"
 #include "local/sgd.h"
 
@@ -15,8 +15,8 @@ void pl_sgd_close(pl_local *local) {
     if (!sgd)
         return;
     for (unsigned k = 0; sgd->workers && k < sgd->team->hosted; k++) {
-        pl_free(sgd->workers[k].support);
-        pl_free(sgd->workers[k].change);
+        pl_common_free(sgd->team->engine, sgd->workers[k].support);
+        pl_common_free(sgd->team->engine, sgd->workers[k].change);
         pl_free(sgd->workers[k].rate);
         pl_free(sgd->workers[k].scaled);
     }
@@ -98,7 +98,8 @@ static parley_status open_worker(pl_sgd *sgd, unsigned k, const pl_setup *setup,
     if (sgd->team->workers > 1 && !dense && !sgd->in_place)
         status = pl_support_take(sgd->glm, sgd->team, k, touched, &worker->support, &worker->supported, error);
     if (status == PARLEY_OK && !sgd->in_place)
-        status = pl_take(&worker->change, worker->supported, sizeof *worker->change, "an update", error);
+        status = pl_common_take(sgd->team->engine, &worker->change, worker->supported, sizeof *worker->change,
+                                "an update", error);
     if (status == PARLEY_OK && pl_sgd_may_adapt(setup))
         status = pl_take(&worker->rate, longest, sizeof *worker->rate, "rates", error);
     if (status == PARLEY_OK && pl_sgd_may_adapt(setup) && sgd->glm->scale)

@@ -188,7 +188,7 @@ parley_status pl_recover(pl_run *run, parley_error *error) {
     bool changed;
     parley_status status = change_something(run, &changed, error);
     if (status == PARLEY_OK && run->method.local->evaluates_gradient && run->method.local->start)
-        status = run->method.local->start(run->local, run->best.w, run->v, error);
+        status = pl_move_to(run, run->best.w, error);
     run->diverged = false;
     return status;
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "engine/collective.h"
+#include "engine/common.h"
 #include "train/run.h"
 
 /* Does `work` itself evaluate v? */
@@ -46,6 +46,26 @@ static void weigh_update(pl_run *run, unsigned k) {
                                   &run->trace[k].sent, &run->trace[k].received);
 }
 
+/* Is the gradient all there is to reduce? */
+static bool is_flat(const pl_run *run) {
+    return run->method.combine->curved && !run->method.combine->curved(run->combine);
+}
+
+/* A lone worker's change, taken whole, needs no reducing and no owner: one pass over v does for all of it. */
+static bool is_alone(const pl_run *run) {
+    const pl_update *update = run->update;
+    return run->team.workers == 1 && run->engine->ranks == 1 && run->method.combine->propose == pl_propose_change &&
+           !update->index && update->count == run->entries;
+}
+
+/* What will be reduced, where ranks that meet see it. */
+static void offer(pl_run *run) {
+    double began = pl_engine_now(run->engine);
+    if (!run->method.exchange->in_place && !is_flat(run))
+        pl_exchange_offer(run->exchange, run->update, run->share);
+    run->offer_seconds = pl_engine_now(run->engine) - began;
+}
+
 /* Local steps of all workers; the slowest one's time is the round's compute, the rest of the phase is waiting, and so
  * is what passes until all ranks have done theirs. */
 static parley_status work(pl_run *run, pl_evaluation *at, parley_error *error) {
@@ -58,9 +78,11 @@ static parley_status work(pl_run *run, pl_evaluation *at, parley_error *error) {
                       .steps = run->settings->local_steps,
                       .curved = !combine->curved || combine->curved(run->combine),
                       .softness = combine->softness ? combine->softness(run->combine) : 0.0};
+    parley_status status = pl_common_settle(run->engine, error);
     double began = pl_engine_now(run->engine), cpu = pl_cpu_now(), slowest = 0;
     at->seconds = 0;
-    parley_status status = run->method.local->work(run->local, &round, run->v, run->update, at, error);
+    if (status == PARLEY_OK)
+        status = run->method.local->work(run->local, &round, run->v, run->update, at, error);
     double phase = pl_engine_now(run->engine) - began - at->seconds;
     run->rank_trace.local = phase;
     run->rank_trace.cpu = fmax(0.0, pl_cpu_now() - cpu - at->seconds);
@@ -72,9 +94,11 @@ static parley_status work(pl_run *run, pl_evaluation *at, parley_error *error) {
         run->team.worker_sums[k] = update->passes * share_of_data(run, k);
         weigh_update(run, k);
     }
-    if (status == PARLEY_OK)
+    if (status == PARLEY_OK) {
+        offer(run);
         status = pl_traces_meet(run, slowest, error);
-    double until = run->local_seconds = pl_engine_now(run->engine) - began - at->seconds;
+    }
+    double until = run->local_seconds = pl_engine_now(run->engine) - began - at->seconds - run->offer_seconds;
     for (unsigned k = 0; k < run->team.hosted; k++)
         run->trace[k].wait = until - run->trace[k].compute;
     run->rank_trace.wait = until - slowest;
@@ -87,8 +111,7 @@ static parley_status work(pl_run *run, pl_evaluation *at, parley_error *error) {
 }
 
 static parley_status reduce(pl_run *run, parley_error *error) {
-    const pl_combine_type *combine = run->method.combine;
-    if (combine->curved && !combine->curved(run->combine)) /* the gradient is all there is */
+    if (is_flat(run))
         return pl_exchange_reduce_first(run->exchange, run->update, run->share, run->change, error);
     return pl_exchange_reduce(run->exchange, run->update, run->share, run->change, error);
 }
@@ -218,13 +241,6 @@ static parley_status answer(pl_run *run, const pl_slice *slice, parley_error *er
     return status;
 }
 
-/* A lone worker's change, taken whole, needs no reducing and no owner: one pass over v does for all of it. */
-static bool is_alone(const pl_run *run) {
-    const pl_update *update = run->update;
-    return run->team.workers == 1 && run->engine->ranks == 1 && run->method.combine->propose == pl_propose_change &&
-           !update->index && update->count == run->entries;
-}
-
 static void move_task(void *context, unsigned block) {
     const pl_run *run = context;
     const pl_update *update = run->update;
@@ -318,7 +334,7 @@ static parley_status one_round(pl_run *run, parley_error *error) {
         else
             status = step(run, &at, error);
     }
-    run->rest_seconds = pl_engine_now(run->engine) - began - looked;
+    run->rest_seconds = pl_engine_now(run->engine) - began - looked + run->offer_seconds;
     count_exchange(run, run->rest_seconds - run->probe_seconds);
     run->rest_seconds += books;
     add_probes(run);
@@ -337,20 +353,17 @@ static parley_status one_round(pl_run *run, parley_error *error) {
     return status;
 }
 
-static parley_status log_round(pl_run *run, parley_error *error) {
-    pl_pace_trace pace;
-    parley_status status = pl_traces_gather(run, error);
-    if (status != PARLEY_OK || !run->log)
-        return status;
-    pl_clocked_trace(run, &pace);
-    pl_round_trace trace = {.round = run->round,
+/* The line of this round, but for what the ranks tell of it. */
+static pl_round_trace trace_round(const pl_run *run, pl_pace_trace *pace) {
+    pl_clocked_trace(run, pace);
+    return (pl_round_trace){.round = run->round,
                             .seconds = pl_engine_now(run->engine) - run->began,
                             .epochs = run->summary.epochs,
                             .sigma = run->sigma,
                             .gamma = run->gamma,
                             .local_epochs = run->local_epochs,
                             .local_steps = pl_clocked_steps(run),
-                            .pace = run->paced ? &pace : NULL,
+                            .pace = run->paced ? pace : NULL,
                             .evaluated = run->evaluated,
                             .objective = run->best.objective,
                             .dual = run->best.exists ? run->best.dual : NAN,
@@ -362,8 +375,12 @@ static parley_status log_round(pl_run *run, parley_error *error) {
                             .worker = run->worker_traces,
                             .ranks = run->engine->ranks,
                             .rank = run->rank_traces};
+}
+
+static parley_status log_round(pl_run *run, const pl_round_trace *trace, parley_error *error) {
     parley_error lost;
-    if (pl_log_round(run->log, &trace, &lost) != PARLEY_OK)
+    parley_status status = pl_traces_hear(run, error);
+    if (status == PARLEY_OK && run->log && pl_log_round(run->log, trace, &lost) != PARLEY_OK)
         pl_give_up_log(run, &lost);
     return status;
 }
@@ -442,11 +459,15 @@ parley_status pl_loop(pl_run *run, parley_error *error) {
         status = one_round(run, error);
         if (status != PARLEY_OK)
             break;
-        status = log_round(run, error);
+        pl_pace_trace pace;
+        pl_round_trace trace = trace_round(run, &pace);
+        status = pl_traces_tell(run, error);
         if (status != PARLEY_OK)
             break;
         pl_checkpoint_round(run);
         status = check_stop(run, &stop, error);
+        if (status == PARLEY_OK)
+            status = log_round(run, &trace, error);
     }
     run->summary.rounds = run->round;
     if (status == PARLEY_OK)

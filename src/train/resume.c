@@ -243,7 +243,7 @@ static parley_status restore(pl_run *run, parley_error *error) {
         *error = state.error;
     if (pl_same_folder(run->resume.folder, run->recorded->checkpoint))
         run->checkpoint.kept = run->resume.round;
-    return state.status;
+    return state.status == PARLEY_OK ? pl_take_next_v(run, error) : state.status;
 }
 
 /* Begins at the model, as --start does. */

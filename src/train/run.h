@@ -97,6 +97,7 @@ typedef struct pl_run {
     double began, ended;                /* when training did; when the latest round did */
     double sigma, gamma;                /* of the latest round */
     double probe_seconds;               /* of this round */
+    double offer_seconds;               /* likewise, before the ranks met */
     double local_epochs;                /* H of the next round; NaN: the solver knows none */
     double local_seconds, rest_seconds; /* of this round: the phase of local work, and all else but evaluation */
     double gap_seen;                    /* before this round: its fall is logged */
@@ -142,9 +143,15 @@ parley_status pl_run_renew(pl_run *run, double lambda, parley_error *error);
 parley_status pl_run_model(pl_run *run, parley_model **out, parley_error *error);
 parley_status pl_run_loop(pl_run *run, parley_error *error);
 void pl_run_close(pl_run *run);
-/* start.c: puts the run where a model is: the one given, or that of --start; or where w is. */
+/* start.c: puts the run where a model is: the one given, or that of --start; or where w is, which is looked at then,
+ * or not. */
 parley_status pl_warm_start(pl_run *run, parley_error *error);
 parley_status pl_start_at(pl_run *run, const double *w, parley_error *error);
+parley_status pl_move_to(pl_run *run, const double *w, parley_error *error);
+/* A v that all ranks have in common is written by its owners: where each rank puts all of a new one, and has it taken.
+ */
+double *pl_next_v(pl_run *run);
+parley_status pl_take_next_v(pl_run *run, parley_error *error);
 /* train.c: closes the members and opens those of the method that follows, where the model is now. */
 parley_status pl_go_on(pl_run *run, parley_error *error);
 parley_status pl_open_next(pl_run *run, parley_error *error); /* the same, but for where the model is */
@@ -152,7 +159,8 @@ void pl_progress(const pl_run *run, parley_progress *progress);
 parley_status pl_loop(pl_run *run, parley_error *error); /* loop.c: rounds until something says stop */
 /* traces.c: what workers and ranks did, told to rank 0 for its log. */
 parley_status pl_traces_open(pl_run *run, parley_error *error);
-parley_status pl_traces_gather(pl_run *run, parley_error *error);
+parley_status pl_traces_tell(pl_run *run, parley_error *error); /* at the end of a round */
+parley_status pl_traces_hear(pl_run *run, parley_error *error); /* after the ranks have met, at rank 0 */
 /* Where the ranks meet after local work: fills run->met. `slowest`: seconds of this rank's slowest worker. */
 parley_status pl_traces_meet(pl_run *run, double slowest, parley_error *error);
 parley_status pl_traces_total(pl_run *run, parley_error *error); /* bytes of the last round, into the summary */

@@ -73,7 +73,7 @@ static void list_order(pl_run *run, pl_state *state) {
 void pl_run_state(pl_run *run, pl_state *state) {
     list_order(run, state);
     pl_state_of(state, "run", PL_STATE_ALL);
-    pl_state_array(state, "v", run->v, PL_F64, run->entries);
+    pl_state_array(state, "v", state->restoring ? pl_next_v(run) : run->v, PL_F64, run->entries);
     list_certificate(run, state);
     list_pace(&run->pace, state);
     list_validation(run, state);

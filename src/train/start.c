@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/common.h"
 #include "train/run.h"
 
 static parley_status check_model(const pl_run *run, const parley_model *model, parley_error *error) {
@@ -39,9 +40,24 @@ static void lay_out(const pl_glm *glm, const parley_model *model, double *w) {
     pl_unscale_columns(glm, w);
 }
 
+double *pl_next_v(pl_run *run) { return pl_common_keeps(run->engine, run->v) ? run->direction : run->v; }
+
+parley_status pl_take_next_v(pl_run *run, parley_error *error) {
+    uint64_t begin = pl_exchange_begin(run->exchange), end = pl_exchange_end(run->exchange);
+    if (pl_next_v(run) == run->v)
+        return PARLEY_OK;
+    memcpy(run->v + begin, pl_next_v(run) + begin, (end - begin) * sizeof *run->v);
+    return pl_exchange_spread(run->exchange, run->v, error);
+}
+
+parley_status pl_move_to(pl_run *run, const double *w, parley_error *error) {
+    parley_status status = run->method.local->start(run->local, w, pl_next_v(run), error);
+    return status == PARLEY_OK ? pl_take_next_v(run, error) : status;
+}
+
 parley_status pl_start_at(pl_run *run, const double *w, parley_error *error) {
     const pl_local_type *local = run->method.local;
-    parley_status status = local->start(run->local, w, run->v, error);
+    parley_status status = pl_move_to(run, w, error);
     if (status == PARLEY_OK && !(local->certifies && local->certifies(run->local)))
         status = pl_evaluate(run, error); /* others look at v as their first round begins */
     return status;

@@ -39,39 +39,46 @@ void pl_traces_close(pl_run *run) {
     pl_free(run->told);
 }
 
-/* By common memory, where there is some: messages that nobody waits for would still have to be carried. */
-static parley_status tell_first(pl_run *run, bool common, parley_error *error) {
-    pl_engine *engine = run->engine;
-    uint64_t bytes = told_bytes(run->team.hosted);
-    memcpy(run->told, &run->rank_trace, sizeof run->rank_trace);
-    memcpy(run->told + sizeof run->rank_trace, run->trace, bytes - sizeof run->rank_trace);
-    if (common)
-        return pl_common_tell(engine, run->told, bytes, error);
-    return engine->rank ? engine->type->post(engine, 0, CHANNEL_TRACE, run->told, bytes, error) : PARLEY_OK;
+/* Where a rank tells it: a note, if there is common memory for that, because messages that nobody waits for would
+ * still have to be carried. */
+static char *place_of(const pl_run *run, unsigned rank) {
+    char *note = pl_common_note(run->engine, rank, told_bytes(run->team.workers / run->engine->ranks + 1));
+    return note && rank ? note : run->told;
 }
 
-static parley_status hear(pl_run *run, unsigned rank, bool common, parley_error *error) {
+parley_status pl_traces_tell(pl_run *run, parley_error *error) {
+    pl_engine *engine = run->engine;
+    uint64_t bytes = told_bytes(run->team.hosted);
+    char *told = place_of(run, engine->rank);
+    if (!run->logs || engine->rank == 0)
+        return PARLEY_OK;
+    memcpy(told, &run->rank_trace, sizeof run->rank_trace);
+    memcpy(told + sizeof run->rank_trace, run->trace, bytes - sizeof run->rank_trace);
+    return told == run->told ? engine->type->post(engine, 0, CHANNEL_TRACE, told, bytes, error) : PARLEY_OK;
+}
+
+static parley_status hear(pl_run *run, unsigned rank, parley_error *error) {
     pl_engine *engine = run->engine;
     uint64_t bytes = told_bytes(hosted_by(run, rank));
-    parley_status status = rank == engine->rank ? PARLEY_OK
-                           : common             ? pl_common_hear(engine, rank, run->told, bytes, error)
-                                    : engine->type->take(engine, rank, CHANNEL_TRACE, run->told, bytes, error);
+    char *told = place_of(run, rank);
+    parley_status status =
+        told == run->told ? engine->type->take(engine, rank, CHANNEL_TRACE, told, bytes, error) : PARLEY_OK;
     if (status != PARLEY_OK)
         return status;
-    memcpy(&run->rank_traces[rank], run->told, sizeof run->rank_trace);
-    memcpy(run->worker_traces + pl_host_begin(run->team.workers, engine->ranks, rank),
-           run->told + sizeof run->rank_trace, bytes - sizeof run->rank_trace);
+    memcpy(&run->rank_traces[rank], told, sizeof run->rank_trace);
+    memcpy(run->worker_traces + pl_host_begin(run->team.workers, engine->ranks, rank), told + sizeof run->rank_trace,
+           bytes - sizeof run->rank_trace);
     return status;
 }
 
-parley_status pl_traces_gather(pl_run *run, parley_error *error) {
-    pl_engine *engine = run->engine;
-    bool common = pl_common_holds(engine, told_bytes(run->team.workers / engine->ranks + 1));
-    if (!run->logs)
-        return PARLEY_OK;
-    parley_status status = tell_first(run, common, error);
-    for (unsigned r = 0; r < engine->ranks && engine->rank == 0 && status == PARLEY_OK; r++)
-        status = hear(run, r, common, error);
+parley_status pl_traces_hear(pl_run *run, parley_error *error) {
+    parley_status status = PARLEY_OK;
+    if (!run->logs || run->engine->rank != 0)
+        return status;
+    run->rank_traces[0] = run->rank_trace;
+    memcpy(run->worker_traces, run->trace, run->team.hosted * sizeof *run->trace);
+    for (unsigned r = 1; r < run->engine->ranks && status == PARLEY_OK; r++)
+        status = hear(run, r, error);
     return status;
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/common.h"
 #include "train/run.h"
 #include "train/stream.h"
 
@@ -118,9 +119,15 @@ static void summarise(pl_run *run) {
 
 /* What a method's tables take: v, direction and change. */
 static parley_status open_tables(pl_run *run, uint64_t width, parley_error *error) {
-    uint64_t entries = run->entries;
-    bool room = pl_span_reserve(&run->v_room, (entries + 1) * sizeof *run->v);
-    run->v = run->v_room.data;
+    uint64_t entries = run->entries, bytes = (entries + 1) * sizeof *run->v;
+    void *v = NULL;
+    parley_status status = PARLEY_OK;
+    if (run->method.local->reads_v && !run->method.combine->searches) /* only owners write it, then */
+        status = pl_common_table(run->engine, bytes, &v, error);
+    if (status != PARLEY_OK)
+        return status;
+    bool room = v || pl_span_reserve(&run->v_room, bytes);
+    run->v = v ? v : run->v_room.data;
     run->direction = pl_alloc(entries, sizeof *run->direction);
     run->change = pl_alloc(entries * width, sizeof *run->change);
     if (!room || !run->direction || !run->change)
@@ -292,7 +299,10 @@ static void close_members(pl_run *run) {
     run->local = NULL;
     run->combine = NULL;
     run->exchange = NULL;
-    pl_span_free(&run->v_room);
+    if (run->v_room.data)
+        pl_span_free(&run->v_room);
+    else
+        pl_common_free(run->engine, run->v);
     pl_free(run->direction);
     pl_free(run->change);
     run->v = run->direction = run->change = NULL;
@@ -306,6 +316,9 @@ parley_status pl_open_next(pl_run *run, parley_error *error) {
     run->later->workers = run->settings->workers;
     run->later->lanes = run->settings->lanes;
     close_members(run);
+    status = pl_barrier(run->engine, error); /* nobody reads any more what was closed */
+    if (status != PARLEY_OK)
+        return status;
     run->settings = run->later;
     run->method = next;
     run->pace.estimate = -1;
@@ -316,7 +329,7 @@ parley_status pl_go_on(pl_run *run, parley_error *error) {
     parley_status status = run->method.local->primal(run->local, run->v, run->w, error);
     if (status == PARLEY_OK)
         status = pl_open_next(run, error);
-    return status == PARLEY_OK ? run->method.local->start(run->local, run->w, run->v, error) : status;
+    return status == PARLEY_OK ? pl_move_to(run, run->w, error) : status;
 }
 
 static parley_status put(parley_model *model, const char *key, double value, parley_error *error) {
@@ -406,8 +419,8 @@ static parley_status start_log(pl_run *run, parley_error *error) {
         status = pl_log_open(run->settings->log, round, &run->log, &goes_on, error);
     if (goes_on || status != PARLEY_OK)
         return status;
-    return pl_log_start(run->log, run->settings, &run->summary, run->fingerprint, pl_pool_cores(run->engine->pool),
-                        run->engine->host, error);
+    return pl_log_start(run->log, run->settings, &run->summary, run->fingerprint, run->engine->cores, run->engine->host,
+                        error);
 }
 
 static void finish_summary(pl_run *run) {
@@ -472,7 +485,7 @@ static parley_status reopen(pl_run *run, parley_error *error) {
     if (status == PARLEY_OK)
         status = local->open(&run->setup, &run->local, error);
     if (status == PARLEY_OK && local->start)
-        status = local->start(run->local, found, run->v, error);
+        status = pl_move_to(run, found, error);
     pl_free(found);
     return status;
 }
@@ -502,7 +515,7 @@ parley_status pl_run_renew(pl_run *run, double lambda, parley_error *error) {
     if (status == PARLEY_OK && !(local->certifies && local->certifies(run->local)))
         status = pl_evaluate(run, error);
     if (status == PARLEY_OK && pl_log_start(run->log, run->settings, &run->summary, run->fingerprint,
-                                            pl_pool_cores(run->engine->pool), run->engine->host, &lost) != PARLEY_OK)
+                                            run->engine->cores, run->engine->host, &lost) != PARLEY_OK)
         pl_give_up_log(run, &lost);
     return status;
 }

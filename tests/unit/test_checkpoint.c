@@ -82,6 +82,7 @@ static outcome train_part(const parley_data *data, const char *words, unsigned r
     if (resume)
         assert_done(pl_setting_set(&settings, 0, "resume", folder, NULL), NULL);
     outcome part = {.data = data, .settings = &settings};
+    ranks_share_memory = shape.threads == 2;
     train(&part, shape.ranks, shape.threads);
     for (unsigned r = 0; r < shape.ranks; r++) {
         if (part.status[r] != PARLEY_OK)

@@ -19,6 +19,7 @@ static uint64_t filled[WORKERS];
 typedef struct trip {
     uint64_t size, bounds[MOST_RANKS + 1];
     bool sparse;
+    bool kept, offered; /* in common memory; laid out before the ranks meet for something else */
     double *table[MOST_RANKS];
     uint64_t sent[MOST_RANKS], received[MOST_RANKS];
 } trip;
@@ -59,7 +60,33 @@ static uint64_t filled_below(unsigned k, uint64_t size) {
     return count;
 }
 
-/* Each rank hosts whole workers, as leaves of the tree; reduced, then gathered. */
+/* A copy where others may see it. */
+static void *keep(pl_engine *engine, const void *from, uint64_t count, uint64_t size) {
+    void *copy = pl_common_alloc(engine, count, size);
+    return memcpy(copy, from, count * size);
+}
+
+/* The reduction, and then the gathering, of a table that all see or of each rank's own. */
+static parley_status reduce_and_gather(pl_engine *engine, trip *trip, const pl_addend *addends, parley_error *error) {
+    double *table = trip->table[engine->rank];
+    void *common = NULL;
+    parley_status status = trip->kept ? pl_common_table(engine, trip->size * sizeof *table, &common, error) : PARLEY_OK;
+    if (status == PARLEY_OK && trip->offered) {
+        pl_reduce_offer(engine, WORKERS, addends, trip->size, 1, trip->bounds);
+        status = pl_barrier(engine, error);
+    }
+    double *out = common ? common : table;
+    if (status == PARLEY_OK)
+        status = pl_reduce_scatter(engine, WORKERS, addends, trip->size, 1, trip->bounds, out, error);
+    if (status == PARLEY_OK)
+        status = pl_all_gather(engine, out, trip->bounds, error);
+    if (common)
+        memcpy(table, common, trip->size * sizeof *table);
+    pl_common_free(engine, common);
+    return status;
+}
+
+/* Each rank hosts whole workers, as leaves of the tree. */
 static parley_status trip_body(pl_engine *engine, void *context, parley_error *error) {
     trip *trip = context;
     pl_node nodes[PL_TREE_NODES];
@@ -67,7 +94,9 @@ static parley_status trip_body(pl_engine *engine, void *context, parley_error *e
     unsigned first = pl_host_begin(WORKERS, engine->ranks, engine->rank);
     unsigned end = pl_host_begin(WORKERS, engine->ranks, engine->rank + 1);
     unsigned count = pl_tree_nodes(WORKERS, first, end, nodes);
-    double *made = malloc((count * trip->size + 1) * sizeof *made);
+    double *made = trip->kept ? pl_common_alloc(engine, count * trip->size + 1, sizeof *made)
+                              : calloc(count * trip->size + 1, sizeof *made);
+    void *copies[2 * PL_TREE_NODES] = {0};
     for (unsigned n = 0; n < count; n++) {
         unsigned k = nodes[n].begin;
         double *out = made + n * trip->size;
@@ -76,6 +105,10 @@ static parley_status trip_body(pl_engine *engine, void *context, parley_error *e
         if (nodes[n].end - k == 1 && k >= 3 && trip->sparse)
             addends[n] = (pl_addend){
                 .index = index_of[k], .value = value_of[k], .count = filled_below(k, trip->size), .share = 1.0};
+        if (addends[n].index && trip->kept) {
+            addends[n].index = copies[2 * n] = keep(engine, index_of[k], addends[n].count, sizeof(uint32_t));
+            addends[n].value = copies[2 * n + 1] = keep(engine, value_of[k], addends[n].count, sizeof(double));
+        }
         double leaves[WORKERS];
         for (uint64_t j = 0; j < trip->size && nodes[n].end - k > 1; j++) {
             for (unsigned i = k; i < nodes[n].end; i++)
@@ -84,13 +117,12 @@ static parley_status trip_body(pl_engine *engine, void *context, parley_error *e
             out[j] = leaves[0];
         }
     }
-    double *table = trip->table[engine->rank];
-    parley_status status = pl_reduce_scatter(engine, WORKERS, addends, trip->size, 1, trip->bounds, table, error);
-    if (status == PARLEY_OK)
-        status = pl_all_gather(engine, table, trip->bounds, error);
+    parley_status status = reduce_and_gather(engine, trip, addends, error);
     trip->sent[engine->rank] = engine->bytes_sent;
     trip->received[engine->rank] = engine->bytes_received;
-    free(made);
+    for (unsigned n = 0; n < 2 * count; n++)
+        pl_common_free(engine, copies[n]);
+    pl_common_free(engine, made);
     return status;
 }
 
@@ -115,11 +147,12 @@ static void tables_of_any_size_have_the_bits_that_messages_give_them(void **stat
     static const uint64_t sizes[] = {1, 5, 4096, 32768 * 3 + 1, MOST_SIZE};
     for (unsigned s = 0; s < sizeof sizes / sizeof *sizes; s++)
         for (unsigned ranks = 2; ranks <= MOST_RANKS; ranks++)
-            for (unsigned form = 0; form < 4; form++) {
-                trip commons = {.size = sizes[s], .sparse = form % 2}, messages;
+            for (unsigned form = 0; form < 16; form++) {
+                trip commons = {.size = sizes[s], .sparse = form & 1, .kept = form & 4, .offered = form & 8}, messages;
                 for (unsigned r = 0; r <= ranks; r++)
-                    commons.bounds[r] = form < 2 ? sizes[s] * r / ranks : r ? sizes[s] : 0;
+                    commons.bounds[r] = form & 2 ? (r ? sizes[s] : 0) : sizes[s] * r / ranks;
                 messages = commons;
+                messages.kept = messages.offered = false;
                 travel(&commons, ranks, true);
                 travel(&messages, ranks, false);
                 for (unsigned r = 0; r < ranks; r++)
@@ -152,6 +185,51 @@ static void as_many_bytes_are_counted_as_by_messages(void **state) {
     }
 }
 
+/* Leaves whether memory that was given back is in the estate before and after the next meeting, and what it holds. */
+typedef struct estate {
+    bool before[MOST_RANKS], after[MOST_RANKS], clean[MOST_RANKS], huge[MOST_RANKS];
+    double heard[MOST_RANKS];
+} estate;
+
+static parley_status estate_body(pl_engine *engine, void *context, parley_error *error) {
+    estate *estate = context;
+    unsigned rank = engine->rank, other = (rank + 1) % engine->ranks;
+    double *first = pl_common_alloc(engine, 1000, sizeof *first);
+    for (unsigned i = 0; i < 1000; i++)
+        first[i] = rank + 1.0;
+    memcpy(pl_common_note(engine, rank, sizeof *first), first, sizeof *first);
+    pl_common_free(engine, first);
+    double *second = pl_common_alloc(engine, 1000, sizeof *second);
+    parley_status status = pl_barrier(engine, error);
+    double *third = pl_common_alloc(engine, 1000, sizeof *third);
+    void *huge = pl_common_alloc(engine, 1u << 20, sizeof *third);
+    memcpy(&estate->heard[rank], pl_common_note(engine, other, sizeof *first), sizeof *first);
+    estate->before[rank] = pl_common_keeps(engine, second);
+    estate->after[rank] = pl_common_keeps(engine, third);
+    estate->huge[rank] = pl_common_keeps(engine, huge);
+    estate->clean[rank] = third[0] == 0 && third[999] == 0;
+    pl_common_free(engine, second);
+    pl_common_free(engine, third);
+    pl_common_free(engine, huge);
+    return status == PARLEY_OK ? pl_barrier(engine, error) : status;
+}
+
+static void an_estate_is_used_again_after_a_meeting(void **state) {
+    (void)state;
+    estate estate = {0};
+    parley_status status[3];
+    parley_error error[3];
+    ranks_share_memory = true;
+    run_ranks(3, 1, DEADLINE, estate_body, &estate, status, error);
+    for (unsigned r = 0; r < 3; r++) {
+        assert_done(status[r], &error[r]);
+        assert_false(estate.before[r]);
+        assert_true(estate.after[r] && estate.clean[r]);
+        assert_false(estate.huge[r]);
+        assert_true(estate.heard[r] == (r + 1) % 3 + 1.0);
+    }
+}
+
 static void sharing_memory_that_is_not_there_is_told(void **state) {
     (void)state;
     parley_status status = PARLEY_NO_MEMORY;
@@ -173,6 +251,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tables_of_any_size_have_the_bits_that_messages_give_them),
         cmocka_unit_test(as_many_bytes_are_counted_as_by_messages),
+        cmocka_unit_test(an_estate_is_used_again_after_a_meeting),
         cmocka_unit_test(sharing_memory_that_is_not_there_is_told),
     };
     return cmocka_run_group_tests_name("common", tests, make_tables, drop_tables);

@@ -63,6 +63,7 @@ static void assert_dealt_rows_change_nothing(const parley_data *data, const char
     train(&all, 1, 1);
     assert_done(all.status[0], &all.error[0]);
     for (unsigned ranks = 1; ranks <= 4; ranks++) {
+        ranks_share_memory = ranks % 2 == 0;
         run_ranks(ranks, 2, DEADLINE, body, &dealt, dealt.status, dealt.error);
         for (unsigned r = 0; r < ranks; r++) {
             assert_done(dealt.status[r], &dealt.error[r]);
@@ -158,6 +159,7 @@ static void assert_goes_on(const parley_data *data, const char *words, bool deal
         snprintf(settings.resume, sizeof settings.resume, "%s", i == 0 ? "" : folder);
         settings.given[pl_setting_find("rounds") - pl_settings] = true;
         bool dealt = dealt_first == (i == 0);
+        ranks_share_memory = dealt_first;
         memset(half.model, 0, sizeof half.model);
         if (dealt)
             run_ranks(ranks, 2, DEADLINE, body, &half, half.status, half.error);
@@ -201,6 +203,7 @@ static void lost_memory_ends_all_ranks(void **state) {
         settings = settings_of(runs[w]);
         for (int64_t n = 40; lost && n < 8000; n += 5) { /* past the engines, which the test opens */
             outcome dealt = {.data = data, .settings = &settings};
+            ranks_share_memory = n % 2;
             pl_memory_fail_after(n);
             run_ranks(3, 1, DEADLINE, body, &dealt, dealt.status, dealt.error);
             pl_memory_fail_after(-1);

@@ -115,6 +115,7 @@ static void a_path_is_the_same_on_any_ranks(void **state) {
     parley_error error[MOST_RANKS];
     run_ranks(1, 2, DEADLINE, walk_body, &one, status, error);
     assert_done(status[0], &error[0]);
+    ranks_share_memory = true;
     run_ranks(3, 1, DEADLINE, walk_body, &more, status, error);
     for (unsigned r = 0; r < 3; r++) {
         assert_done(status[r], &error[r]);
