@@ -10,6 +10,8 @@
 #define CENTRE_STEPS 100
 #define INTERCEPT_STIFFNESS 10.0 /* 1 triples the rounds on text, 100 doubles them on a9a */
 #define INTERCEPT_PACE 0.1       /* of the curvature of P in b: then a move of b0 leaves a tenth of the error at most */
+#define SHARED_STIFFNESS 4.0     /* times the workers, for several of them */
+#define SHARED_PACE 0.01         /* to which that goes, at most */
 
 /* Gives the loss its parameter: in a copy, because the table is for all runs. */
 static parley_status set_parameter(pl_glm *glm, const parley_settings *settings, parley_error *error) {
@@ -429,7 +431,10 @@ parley_status pl_glm_penalise(pl_glm *glm, double lambda, parley_error *error) {
     if (glm->l2 > 0 && !isfinite(1.0 / glm->l2))
         return pl_fail(error, PARLEY_BAD_USAGE, "--lambda %g is too small to divide by; use 0 or more than 1e-300",
                        lambda);
-    glm->mu = fmin(INTERCEPT_STIFFNESS * glm->l2 / glm->mean_norm2, INTERCEPT_PACE * constant_curvature(glm));
+    double curvature = constant_curvature(glm);
+    glm->mu = fmin(INTERCEPT_STIFFNESS * glm->l2 / glm->mean_norm2, INTERCEPT_PACE * curvature);
+    if (glm->workers > 1)
+        glm->mu = fmax(glm->mu, fmin(SHARED_STIFFNESS * glm->workers * glm->mu, SHARED_PACE * curvature));
     return PARLEY_OK;
 }
 
@@ -446,6 +451,7 @@ static double chosen_lambda(const pl_glm *glm) {
 }
 
 parley_status pl_glm_measure(pl_glm *glm, const pl_team *team, parley_error *error) {
+    glm->workers = team->workers;
     parley_status status = glm->standardise ? pl_standardise(glm, team, error) : PARLEY_OK;
     if (status == PARLEY_OK)
         status = measure_rows(glm, team, error);

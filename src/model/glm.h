@@ -29,6 +29,7 @@ typedef struct pl_glm {
     uint64_t size;                      /* of a model: rows x classes */
     double total;                       /* sum of weights */
     double mean_norm2;                  /* sum_i q_i |x_i|^2 */
+    unsigned workers;                   /* that share the rows */
     double mu;                          /* penalty of the free intercept's sub-problem; docs/mathematics.md */
     double upper;                       /* binary losses: share of the upper label */
     double mean_label, label_deviation; /* weighted */
