@@ -10,7 +10,7 @@ typedef struct part {
     double seconds;
 } part;
 
-enum { PARTS = 8 };
+enum { PARTS = 9 };
 
 static void parts_of(const pl_report *report, part parts[PARTS]) {
     const part all[PARTS] = {{"total", "from the data in memory to the model", report->total},
@@ -19,7 +19,8 @@ static void parts_of(const pl_report *report, part parts[PARTS]) {
                              {"compute", "the slowest worker of each round", report->compute},
                              {"evaluate", "objective and gap", report->evaluate},
                              {"overhead", "what is left of the rounds", report->overhead},
-                             {"exchange", "of it, from the end of local work to the new v", report->exchange},
+                             {"master", "of it, adding up updates and moving v", report->master},
+                             {"exchange", "of it, the rest from the end of local work to the new v", report->exchange},
                              {"wait", "of it, for the slowest worker, for a free core, for the log", report->wait}};
     for (unsigned i = 0; i < PARTS; i++)
         parts[i] = all[i];

@@ -76,6 +76,7 @@ struct pl_engine {
     unsigned *host;
     pl_common *common;                           /* memory that all ranks see, being on one host; NULL: there is none */
     _Atomic uint64_t bytes_sent, bytes_received; /* by whatever way, so far */
+    double adding;                               /* processor seconds of adding up tables; who reads it may set it */
     pl_span room;                                /* scratch of the collectives */
 };
 

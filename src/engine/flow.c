@@ -2,6 +2,8 @@
  * expected ahead, in a ring of slots. */
 #include "engine/flow.h"
 
+#include "base/clock.h"
+
 _Static_assert(PL_CHUNK * sizeof(double) <= PL_MOST_LENT && PL_CHUNK <= 65536,
                "a chunk can be lent, and its places told");
 
@@ -160,6 +162,7 @@ static parley_status sum_leaves(inflow *flow, const pl_source *first, const pl_s
         status = fetch(flow, second, &b, error);
     if (status != PARLEY_OK)
         return status;
+    double began = pl_cpu_now();
     if (a.place || a.index || b.place || b.index) {
         pl_packet_put(&a, out, plain);
         pl_packet_add(&b, out, plain);
@@ -167,6 +170,7 @@ static parley_status sum_leaves(inflow *flow, const pl_source *first, const pl_s
         add_both(out, a.values, b.values, flow->entries);
         *plain = false;
     }
+    flow->engine->adding += pl_cpu_now() - began;
     return drop(flow, error);
 }
 
@@ -198,7 +202,9 @@ static parley_status sum_node(inflow *flow, pl_node node, double *out, bool *pla
                     : sum_node(flow, (pl_node){split, node.end}, scratch, &ignored, depth + 1, error);
     if (status != PARLEY_OK)
         return status;
+    double began = pl_cpu_now();
     pl_packet_add(&packet, out, plain);
+    flow->engine->adding += pl_cpu_now() - began;
     return drop(flow, error);
 }
 

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "engine/collective.h"
 #include "engine/common.h"
 #include "math/sparse.h"
@@ -22,11 +23,13 @@ uint64_t pl_exchange_end(const pl_exchange *exchange) { return exchange->bounds[
 /* Runs a task for each block of `entries`; on this thread where all of them take less time than waking another. */
 static void run_blocks(pl_engine *engine, pl_task task, void *context, uint64_t entries, uint64_t cost) {
     unsigned blocks = (unsigned)((entries + PL_BLOCK - 1) / PL_BLOCK);
+    double began = pl_cpu_now();
     if (entries * cost >= MANY_ENTRIES)
         engine->type->run(engine, task, context, blocks);
     else
         for (unsigned b = 0; b < blocks; b++)
             task(context, b);
+    engine->adding += pl_cpu_now() - began;
 }
 
 /* Entries [begin, end) of one worker's update, times its share. */

@@ -112,9 +112,11 @@ static json_t *worker_line(unsigned number, const pl_worker_trace *worker) {
 }
 
 static json_t *rank_line(unsigned number, const pl_rank_trace *rank) {
-    return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "rank", (int)number, "local", real(rank->local), "cpu",
-                     real(rank->cpu), "wait", real(rank->wait), "exchange", real(rank->exchange), "evaluate",
-                     real(rank->evaluate), "bytes_sent", whole(rank->sent), "bytes_received", whole(rank->received));
+    return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "rank", (int)number, "local",
+                     real(rank->local), "cpu", real(rank->cpu), "wait", real(rank->wait), "exchange",
+                     real(rank->exchange), "master_cpu", real(rank->master_cpu), "evaluate", real(rank->evaluate),
+                     "evaluate_cpu", real(rank->evaluate_cpu), "bytes_sent", whole(rank->sent), "bytes_received",
+                     whole(rank->received));
 }
 
 static json_t *pace_line(const pl_pace_trace *pace) {

@@ -18,6 +18,7 @@ typedef struct pl_worker_trace {
 typedef struct pl_rank_trace {
     double local, cpu; /* the phase of local work: seconds, and those of processors */
     double wait, exchange, evaluate;
+    double master_cpu, evaluate_cpu; /* processor seconds: of adding up updates and moving v; of evaluating */
     uint64_t sent, received;
 } pl_rank_trace;
 

@@ -66,21 +66,22 @@ static double add_workers(pl_report *report, const json_t *workers) {
     return most;
 }
 
-/* Seconds that a host needs for what its ranks computed in a round; NaN: the log does not say. */
-static double needed_on(const pl_report *report, const json_t *ranks, unsigned host) {
-    double all = 0, most = 0;
-    for (unsigned r = 0; r < report->ranks; r++)
-        if (report->rank[r].host == host) {
-            double cpu = pl_line_number(json_array_get(ranks, r), "cpu");
-            all += cpu;
-            most = fmax(most, cpu / report->threads);
-        }
-    return fmax(most, all / report->cores) + 0.0 * all; /* NaN stays NaN */
+/* Processor seconds of the ranks in a round, spread evenly over the cores of their host: what the slowest host needs;
+ * NaN: the log does not say. */
+static double needed_for(const pl_report *report, const json_t *ranks, const char *key) {
+    double needed = 0, all = 0, most = 0;
+    for (unsigned r = 0; r < report->ranks; r++) {
+        double cpu = pl_line_number(json_array_get(ranks, r), key);
+        if (r == 0 || report->rank[r].host != report->rank[r - 1].host)
+            all = most = 0;
+        all += cpu;
+        most = fmax(most, cpu / report->threads);
+        needed = fmax(needed, fmax(most, all / report->cores) + 0.0 * all); /* NaN stays NaN */
+    }
+    return needed;
 }
 
-/* Adds a round of the ranks; what the slowest host needs. */
-static double add_ranks(pl_report *report, const json_t *ranks) {
-    double needed = 0;
+static void add_ranks(pl_report *report, const json_t *ranks) {
     for (unsigned r = 0; r < report->ranks; r++) {
         const json_t *line = json_array_get(ranks, r);
         pl_report_rank *rank = &report->rank[r];
@@ -89,12 +90,11 @@ static double add_ranks(pl_report *report, const json_t *ranks) {
         rank->wait += number_or_zero(line, "wait");
         rank->exchange += number_or_zero(line, "exchange");
         rank->evaluate += number_or_zero(line, "evaluate");
+        rank->master_cpu += number_or_zero(line, "master_cpu");
+        rank->evaluate_cpu += number_or_zero(line, "evaluate_cpu");
         rank->sent += (uint64_t)number_or_zero(line, "bytes_sent");
         rank->received += (uint64_t)number_or_zero(line, "bytes_received");
-        if (r == 0 || rank->host != report->rank[r - 1].host)
-            needed = fmax(needed, needed_on(report, ranks, rank->host));
     }
-    return needed;
 }
 
 static parley_status add_round(pl_report *report, const json_t *line, const char *path, parley_error *error) {
@@ -103,12 +103,15 @@ static parley_status add_round(pl_report *report, const json_t *line, const char
         return pl_fail(error, PARLEY_BAD_INPUT,
                        "%s: round %.0f tells of %zu workers, and there are %u; another version of Parley wrote it",
                        path, pl_line_number(line, "round"), json_array_size(workers), report->workers);
+    const json_t *ranks = json_object_get(line, "ranks");
     double slowest = add_workers(report, workers);
+    add_ranks(report, ranks);
     report->rounds++;
     report->slowest += slowest;
-    report->compute += fmax(slowest, add_ranks(report, json_object_get(line, "ranks")));
+    report->compute += fmax(slowest, needed_for(report, ranks, "cpu"));
     report->exchange += number_or_zero(first, "exchange");
-    report->evaluate += number_or_zero(first, "evaluate");
+    report->master += fmax(0.0, needed_for(report, ranks, "master_cpu"));
+    report->evaluate += fmax(number_or_zero(first, "evaluate"), needed_for(report, ranks, "evaluate_cpu"));
     report->total = number_or_zero(line, "seconds");
     return PARLEY_OK;
 }
@@ -161,8 +164,9 @@ parley_status pl_report_read(const char *path, pl_report *out, parley_error *err
     fclose(file);
     out->rounds_seconds = out->total - out->setup;
     out->overhead = fmax(0.0, out->rounds_seconds - out->compute - out->evaluate);
-    out->exchange = fmin(out->exchange, out->overhead);
-    out->wait = out->overhead - out->exchange;
+    out->master = fmin(out->master, out->overhead);
+    out->exchange = fmin(fmax(0.0, out->exchange - out->master), out->overhead - out->master);
+    out->wait = out->overhead - out->master - out->exchange;
     if (status != PARLEY_OK)
         pl_report_free(out);
     return status;

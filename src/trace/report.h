@@ -18,10 +18,11 @@ typedef struct pl_report_worker {
 typedef struct pl_report_rank {
     unsigned host;
     double local, cpu, wait, exchange, evaluate;
+    double master_cpu, evaluate_cpu;
     uint64_t sent, received; /* bytes, really */
 } pl_report_rank;
 
-/* The split: total = setup + rounds, rounds = compute + evaluate + overhead, overhead = exchange + wait. */
+/* The split: total = setup + rounds, rounds = compute + evaluate + overhead, overhead = master + exchange + wait. */
 typedef struct pl_report {
     char preset[PL_REPORT_NAME], local[PL_REPORT_NAME], combine[PL_REPORT_NAME], exchange_name[PL_REPORT_NAME],
         engine[PL_REPORT_NAME], status[PL_REPORT_NAME]; /* status "": the run was killed, or goes on */
@@ -31,10 +32,12 @@ typedef struct pl_report {
     /* Of each round, the slowest worker's; but where ranks share cores, at least what they need of them: the processor
      * seconds of a host's ranks, spread evenly over its cores, on the slowest host. */
     double compute;
-    double slowest; /* worker of each round alone, by the clock */
-    double evaluate;
-    double overhead;       /* what is left of the rounds */
-    double exchange, wait; /* of it: as rank 0 saw it, but for what others computed meanwhile; and all else */
+    double slowest;  /* worker of each round alone, by the clock */
+    double evaluate; /* as rank 0 saw it, or what all need likewise */
+    double overhead; /* what is left of the rounds */
+    double master;   /* of it: adding up updates and moving v, what all need for it */
+    double exchange; /* the rest of what rank 0 saw, but for what others computed meanwhile */
+    double wait;     /* all else */
     pl_report_worker *worker;
     pl_report_rank *rank;
 } pl_report;

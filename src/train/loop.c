@@ -15,9 +15,10 @@ static bool certifies(const pl_run *run) {
     return run->method.local->certifies && run->method.local->certifies(run->local);
 }
 
-static void add_evaluation(pl_run *run, double seconds) {
+static void add_evaluation(pl_run *run, double seconds, double cpu) {
     run->summary.evaluate_seconds += seconds;
     run->rank_trace.evaluate += seconds;
+    run->rank_trace.evaluate_cpu += cpu;
     for (unsigned k = 0; k < run->team.hosted; k++)
         run->trace[k].evaluate += seconds;
 }
@@ -106,7 +107,7 @@ static parley_status work(pl_run *run, pl_evaluation *at, parley_error *error) {
     run->summary.wait_seconds += fmax(0.0, until - run->met.slowest);
     run->summary.epochs += run->met.passes;
     run->pace.passes += run->met.passes;
-    add_evaluation(run, at->seconds);
+    add_evaluation(run, at->seconds, at->seconds);
     return status;
 }
 
@@ -198,9 +199,10 @@ static parley_status search(pl_run *run, const pl_slice *slice, parley_error *er
 static parley_status apply(pl_run *run, const pl_slice *slice, parley_error *error) {
     bool everywhere = run->method.combine->searches;
     uint64_t begin = everywhere ? 0 : slice->begin, end = everywhere ? run->entries : slice->end;
-    double gamma = bends(run) ? 1.0 : run->gamma;
+    double gamma = bends(run) ? 1.0 : run->gamma, cpu = pl_cpu_now();
     for (uint64_t j = begin; j < end; j++)
         run->v[j] += gamma * run->direction[j];
+    run->engine->adding += pl_cpu_now() - cpu;
     for (unsigned k = 0; k < run->team.hosted; k++)
         run->method.local->commit(run->local, k, gamma * run->share[k]);
     return everywhere ? PARLEY_OK : pl_exchange_spread(run->exchange, run->v, error);
@@ -270,7 +272,9 @@ static parley_status step(pl_run *run, const pl_evaluation *at, parley_error *er
                       .sum = sum_over_owners,
                       .exchange = run->exchange};
     estimate_gap(run);
+    double cpu = pl_cpu_now() - run->engine->adding; /* it may ask for sums, which are counted themselves */
     parley_status status = run->method.combine->propose(run->combine, &slice, run->round, error);
+    run->engine->adding = pl_cpu_now() - cpu;
     if (status == PARLEY_OK)
         status = answer(run, &slice, error);
     if (status == PARLEY_OK)
@@ -311,20 +315,22 @@ static parley_status one_round(pl_run *run, parley_error *error) {
     double books = run->round > 1 ? pl_engine_now(run->engine) - run->ended : 0; /* the log's and decisions' */
     memset(run->trace, 0, run->team.hosted * sizeof *run->trace);
     run->rank_trace = (pl_rank_trace){0};
+    run->engine->adding = 0;
     run->evaluated = false;
     parley_status status = work(run, &at, error);
-    double began = pl_engine_now(run->engine), looked = 0;
+    double began = pl_engine_now(run->engine), looked = 0, looked_cpu = 0;
     pl_sleep(run->settings->exchange_delay);
     bool in_place = run->method.exchange->in_place; /* the workers' steps are in v already */
     bool alone = status == PARLEY_OK && is_alone(run);
     if (status == PARLEY_OK && !in_place && !alone)
         status = reduce(run, error);
     if (status == PARLEY_OK && certifies(run)) {
-        double looking = pl_engine_now(run->engine);
+        double looking = pl_engine_now(run->engine), cpu = pl_cpu_now();
         status = run->method.local->primal(run->local, run->v, run->w, error);
         if (status == PARLEY_OK)
             status = pl_certify(run, &at, true, error);
         looked = pl_engine_now(run->engine) - looking;
+        looked_cpu = pl_cpu_now() - cpu;
     }
     if (status == PARLEY_OK && run->diverged)
         status = pl_recover(run, error);
@@ -338,16 +344,18 @@ static parley_status one_round(pl_run *run, parley_error *error) {
     count_exchange(run, run->rest_seconds - run->probe_seconds);
     run->rest_seconds += books;
     add_probes(run);
-    add_evaluation(run, looked);
+    run->rank_trace.master_cpu = run->engine->adding;
+    add_evaluation(run, looked, looked_cpu);
     bool due = !run->evaluated && pl_evaluation_due(run), forced = !run->evaluated && !due && pl_evaluation_forced(run);
     if (status == PARLEY_OK && forced) /* a run with a later limit would not look here: it has to find what it left */
         status = pl_checkpoint_last(run, error);
     if (status == PARLEY_OK && (due || forced)) {
+        double cpu = pl_cpu_now();
         began = pl_engine_now(run->engine);
         status = pl_evaluate(run, error);
         if (status == PARLEY_OK && run->diverged)
             status = pl_recover(run, error);
-        add_evaluation(run, pl_engine_now(run->engine) - began);
+        add_evaluation(run, pl_engine_now(run->engine) - began, pl_cpu_now() - cpu);
     }
     run->ended = pl_engine_now(run->engine);
     return status;

@@ -29,7 +29,8 @@ static void the_parts_of_a_run_add_up(void **state) {
         assert_true(report.rounds == 6 && report.workers == 5 && report.ranks == ranks);
         assert_close(report.total, report.setup + report.rounds_seconds, 1e-12);
         assert_true(report.overhead >= 0 && report.exchange >= 0 && report.wait >= 0);
-        assert_close(report.overhead, report.exchange + report.wait, 1e-12);
+        assert_close(report.overhead, report.master + report.exchange + report.wait, 1e-12);
+        assert_true(report.master > 0);
         assert_true(report.compute + report.evaluate + report.overhead >= report.rounds_seconds - 1e-12);
         assert_close(report.slowest, outcome.summary[0].compute_seconds, 1e-9);
         for (unsigned k = 0; k < report.workers; k++) {
