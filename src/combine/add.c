@@ -63,14 +63,25 @@ static double sigma(const pl_combine *combine) { return ((const add *)combine)->
 
 static double momentum(const pl_combine *combine) { return ((const add *)combine)->momentum; }
 
-/* |ahead|^2 of entries [begin, end), and remembers the direction. */
+/* |ahead|^2 of an entry, which is remembered as the last. */
+static inline double measure_entry(double direction, double back, double *last, double metric) {
+    double ahead = direction - back * *last;
+    *last = direction;
+    return metric * ahead * ahead;
+}
+
+/* The same of entries [begin, end). */
 static double measure_part(add *this, const double *direction, uint64_t begin, uint64_t end, const double *metric) {
     double back = this->momentum * this->gamma, sums[4] = {0}; /* four, so that no addition waits for the last */
-    for (uint64_t j = begin; j < end; j++) {
-        double ahead = direction[j] - back * this->last[j];
-        sums[j % 4] += (metric ? metric[j] : 1.0) * ahead * ahead;
-        this->last[j] = direction[j];
-    }
+    double *restrict last = this->last;
+    uint64_t j = begin;
+    for (; j < end && j % 4; j++)
+        sums[j % 4] += measure_entry(direction[j], back, &last[j], metric ? metric[j] : 1.0);
+    for (; j + 4 <= end; j += 4)
+        for (unsigned i = 0; i < 4; i++)
+            sums[i] += measure_entry(direction[j + i], back, &last[j + i], metric ? metric[j + i] : 1.0);
+    for (; j < end; j++)
+        sums[j % 4] += measure_entry(direction[j], back, &last[j], metric ? metric[j] : 1.0);
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 

@@ -260,7 +260,18 @@ static void step_alone(pl_run *run) {
     run->method.local->commit(run->local, 0, 1.0);
 }
 
+/* Where the reduced update is the direction as it is, it need not be copied. */
+static bool takes_change(pl_run *run) {
+    if (run->method.combine->propose != pl_propose_change || run->met.shrink != 1.0 || run->exchange->width != 1)
+        return false;
+    double *direction = run->change;
+    run->change = run->direction;
+    run->direction = direction;
+    return true;
+}
+
 static parley_status step(pl_run *run, const pl_evaluation *at, parley_error *error) {
+    bool taken = takes_change(run);
     pl_slice slice = {.begin = pl_exchange_begin(run->exchange),
                       .end = pl_exchange_end(run->exchange),
                       .v = run->v,
@@ -273,7 +284,7 @@ static parley_status step(pl_run *run, const pl_evaluation *at, parley_error *er
                       .exchange = run->exchange};
     estimate_gap(run);
     double cpu = pl_cpu_now() - run->engine->adding; /* it may ask for sums, which are counted themselves */
-    parley_status status = run->method.combine->propose(run->combine, &slice, run->round, error);
+    parley_status status = taken ? PARLEY_OK : run->method.combine->propose(run->combine, &slice, run->round, error);
     run->engine->adding = pl_cpu_now() - cpu;
     if (status == PARLEY_OK)
         status = answer(run, &slice, error);
