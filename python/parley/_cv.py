@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import closing, nullcontext
 from numbers import Integral
 from typing import Any
 
@@ -39,11 +40,15 @@ def _counted(cv: Any, X: Any, y: Any, weight: Any) -> tuple[Any, Any, Any]:
 def _each(estimator: Linear, work: Callable, parts: list[tuple]) -> list[Any]:
     """`work` on all parts, as many at a time as there are threads. What ends it, such as Ctrl-C, stops them all."""
     count = _run.threads(estimator.n_jobs) or _run.cores()
-    workers, stopped = min(count, len(parts)), threading.Event()
-    with ThreadPoolExecutor(workers) as pool:
+    workers, stopped, shown = min(count, len(parts)), threading.Event(), _run.progress(estimator.verbose)
+    with ThreadPoolExecutor(workers) as pool, closing(shown) if shown else nullcontext():
         watch = {"threads": max(1, count // workers), "ask": lambda _: stopped.is_set()}
         found = [pool.submit(work, *part, **watch) for part in parts]
         try:
+            for done, one in enumerate(as_completed(found), 1):
+                one.result()
+                if shown:
+                    shown.count(done, len(parts))
             return [one.result() for one in found]
         except BaseException:
             stopped.set()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -32,12 +34,23 @@ _EXCEPTIONS = {
 }
 
 
+_FILE_EXCEPTIONS = {errno.ENOENT: FileNotFoundError, errno.EACCES: PermissionError}
+
+
+def _exception(status: int, sentence: str) -> Exception:
+    if status == lib.PARLEY_NO_FILE:
+        for number, narrower in _FILE_EXCEPTIONS.items():
+            if os.strerror(number) in sentence:
+                return narrower(sentence)
+    return _EXCEPTIONS.get(status, ValueError)(sentence)
+
+
 def call(function: str, *arguments: Any) -> None:
     """Calls a function whose last parameter is the error; a status other than PARLEY_OK becomes an exception."""
     error = ffi.new("parley_error *")
     status = getattr(lib, function)(*arguments, error)
     if status != lib.PARLEY_OK:
-        raise _EXCEPTIONS.get(status, ValueError)(ffi.string(error.sentence).decode(errors="replace"))
+        raise _exception(status, ffi.string(error.sentence).decode(errors="replace"))
 
 
 def make(kind: str, function: str, *arguments: Any, after: tuple = (), free: str = "") -> Any:

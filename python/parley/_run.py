@@ -38,6 +38,9 @@ class _Lines:
     def __init__(self) -> None:
         self.last = None
 
+    def count(self, done: int, parts: int) -> None:
+        print(f"{done} of {parts} fits on folds are done", file=sys.stderr)
+
     def show(self, row: tuple) -> None:
         if row[3:] != self.last:
             self.last = row[3:]
@@ -55,6 +58,10 @@ class _Bar:
     def __init__(self, tqdm: Any) -> None:
         self.bar = tqdm(desc="parley", unit=" rounds")
 
+    def count(self, done: int, parts: int) -> None:
+        self.bar.unit, self.bar.total = " folds", parts
+        self.bar.update(done - self.bar.n)
+
     def show(self, row: tuple) -> None:
         self.bar.update(row[0] - self.bar.n)
         self.bar.set_postfix(objective=f"{row[3]:.6g}", gap=f"{row[6]:.1e}", refresh=False)
@@ -66,7 +73,8 @@ class _Bar:
         self.bar.close()
 
 
-def _progress(verbose: int | bool) -> Any:
+def progress(verbose: int | bool) -> Any:
+    """What shows it; None: nothing does."""
     if not verbose:
         return None
     try:
@@ -83,7 +91,7 @@ class Watch:
     def __init__(self, verbose: int | bool = 0, ask: Callable[[dict], Any] | None = None):
         self.rows: list[tuple] = []
         self.caught: BaseException | None = None
-        self.progress = _progress(verbose)
+        self.progress = progress(verbose)
         self.ask = ask
         self.callback = ffi.callback("parley_callback", self._see, error=1, onerror=self._fail)
 

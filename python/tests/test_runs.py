@@ -155,6 +155,15 @@ def test_progress_is_shown(capsys, monkeypatch):
     assert capsys.readouterr().err == ""
 
 
+def test_finished_folds_are_counted(capsys, monkeypatch):
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    parley.LassoCV(cv=3, alphas=5, verbose=1).fit(X, X[:, 0])
+    assert "3/3" in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    parley.LassoCV(cv=3, alphas=5, verbose=1).fit(X, X[:, 0])
+    assert "3 of 3 fits on folds" in capsys.readouterr().err
+
+
 def held(X, y=None):
     """Addresses of the values and indices that the core looks at."""
     data = _data.from_arrays(X, y)
