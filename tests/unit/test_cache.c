@@ -134,71 +134,31 @@ static void assert_refused(const spoiled *s, const char *what) {
 }
 
 #define WRONG "not a valid data cache: "
-#define SPOILED(change)                                                                                                \
-    spoiled s = sound;                                                                                                 \
-    change
+#define ASSERT_SPOILED(change, sentence)                                                                               \
+    do {                                                                                                               \
+        spoiled s = sound;                                                                                             \
+        change;                                                                                                        \
+        assert_refused(&s, sentence);                                                                                  \
+    } while (0)
 
 static void every_wrong_number_is_found(void **state) {
     (void)state;
     parley_error error = {0};
     assert_int_equal(open_spoiled(&sound, &error), PARLEY_OK);
-    static const char ends[] = WRONG "its offsets do not run from 0 to the number of nonzeros";
-    {
-        SPOILED(s.start[0] = 1);
-        assert_refused(&s, ends);
-    }
-    {
-        SPOILED(s.start[3] = 5);
-        assert_refused(&s, ends);
-    }
-    {
-        SPOILED(s.start[1] = 5);
-        assert_refused(&s, WRONG "row 1: its offsets do not rise");
-    }
-    {
-        SPOILED(s.start[2] = UINT64_MAX);
-        assert_refused(&s, WRONG "row 2: its offsets do not rise");
-    }
-    {
-        SPOILED(s.start[2] = 1);
-        assert_refused(&s, WRONG "row 2: its offsets do not rise");
-    }
-    {
-        SPOILED(s.index[3] = 10);
-        assert_refused(&s, WRONG "row 3: a column index is too large");
-    }
-    {
-        SPOILED(s.index[1] = 0);
-        assert_refused(&s, WRONG "row 1: its column indices do not rise");
-    }
-    {
-        SPOILED(s.index[2] = 9);
-        assert_refused(&s, WRONG "row 3: its column indices do not rise");
-    }
-    {
-        SPOILED(s.value[2] = NAN);
-        assert_refused(&s, WRONG "row 3: a value is not finite");
-    }
-    {
-        SPOILED(s.value[0] = -INFINITY);
-        assert_refused(&s, WRONG "row 1: a value is not finite");
-    }
-    {
-        SPOILED(s.label[1] = NAN);
-        assert_refused(&s, WRONG "row 2: its label is not finite");
-    }
-    {
-        SPOILED(s.label[1] = INFINITY);
-        assert_refused(&s, WRONG "row 2: its label is not finite");
-    }
-    {
-        SPOILED(s.weight[2] = -1);
-        assert_refused(&s, WRONG "row 3: its weight is negative or not finite");
-    }
-    {
-        SPOILED(s.weight[2] = NAN);
-        assert_refused(&s, WRONG "row 3: its weight is negative or not finite");
-    }
+    ASSERT_SPOILED(s.start[0] = 1, WRONG "its offsets do not run from 0 to the number of nonzeros");
+    ASSERT_SPOILED(s.start[3] = 5, WRONG "its offsets do not run from 0 to the number of nonzeros");
+    ASSERT_SPOILED(s.start[1] = 5, WRONG "row 1: its offsets do not rise");
+    ASSERT_SPOILED(s.start[2] = UINT64_MAX, WRONG "row 2: its offsets do not rise");
+    ASSERT_SPOILED(s.start[2] = 1, WRONG "row 2: its offsets do not rise");
+    ASSERT_SPOILED(s.index[3] = 10, WRONG "row 3: a column index is too large");
+    ASSERT_SPOILED(s.index[1] = 0, WRONG "row 1: its column indices do not rise");
+    ASSERT_SPOILED(s.index[2] = 9, WRONG "row 3: its column indices do not rise");
+    ASSERT_SPOILED(s.value[2] = NAN, WRONG "row 3: a value is not finite");
+    ASSERT_SPOILED(s.value[0] = -INFINITY, WRONG "row 1: a value is not finite");
+    ASSERT_SPOILED(s.label[1] = NAN, WRONG "row 2: its label is not finite");
+    ASSERT_SPOILED(s.label[1] = INFINITY, WRONG "row 2: its label is not finite");
+    ASSERT_SPOILED(s.weight[2] = -1, WRONG "row 3: its weight is negative or not finite");
+    ASSERT_SPOILED(s.weight[2] = NAN, WRONG "row 3: its weight is negative or not finite");
 }
 
 static void wrong_metadata_and_tensors_are_refused(void **state) {
@@ -206,50 +166,17 @@ static void wrong_metadata_and_tensors_are_refused(void **state) {
     static const char numbers[] = WRONG "its metadata have no proper rows, columns and nonzeros";
     static const char shapes[] =
         WRONG "its tensors are not start, label, weight, index, value and names of the right shape";
-    {
-        SPOILED(s.format = "other");
-        assert_refused(&s, "a safetensors file, but not a data cache; its format is not parley-data-1");
-    }
-    {
-        SPOILED(s.rows = "x");
-        assert_refused(&s, numbers);
-    }
-    {
-        SPOILED(s.rows = "");
-        assert_refused(&s, numbers);
-    }
-    {
-        SPOILED(s.rows = "18446744073709551616");
-        assert_refused(&s, numbers);
-    }
-    {
-        SPOILED(s.columns = "2147483648");
-        assert_refused(&s, numbers);
-    }
-    {
-        SPOILED(s.nonzeros = "-4");
-        assert_refused(&s, numbers);
-    }
-    {
-        SPOILED(s.rows = "0");
-        assert_refused(&s, WRONG "it has no rows");
-    }
-    {
-        SPOILED(s.rows = "4");
-        assert_refused(&s, shapes);
-    }
-    {
-        SPOILED(s.nonzeros = "3");
-        assert_refused(&s, shapes);
-    }
-    {
-        SPOILED(s.tensors = 3);
-        assert_refused(&s, shapes);
-    }
-    {
-        SPOILED(s.columns = "9");
-        assert_refused(&s, WRONG "row 3: a column index is too large");
-    }
+    ASSERT_SPOILED(s.format = "other", "a safetensors file, but not a data cache; its format is not parley-data-1");
+    ASSERT_SPOILED(s.rows = "x", numbers);
+    ASSERT_SPOILED(s.rows = "", numbers);
+    ASSERT_SPOILED(s.rows = "18446744073709551616", numbers);
+    ASSERT_SPOILED(s.columns = "2147483648", numbers);
+    ASSERT_SPOILED(s.nonzeros = "-4", numbers);
+    ASSERT_SPOILED(s.rows = "0", WRONG "it has no rows");
+    ASSERT_SPOILED(s.rows = "4", shapes);
+    ASSERT_SPOILED(s.nonzeros = "3", shapes);
+    ASSERT_SPOILED(s.tensors = 3, shapes);
+    ASSERT_SPOILED(s.columns = "9", WRONG "row 3: a column index is too large");
 }
 
 static void damage_anywhere_never_crashes(void **state) {

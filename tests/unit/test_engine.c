@@ -1,8 +1,11 @@
-/* test_engine.c: what the collectives do not use of an engine: messages from anybody, and tasks that wait for each
- * other. */
+/* test_engine.c: what the collectives do not use of an engine: messages from anybody, tasks that wait for each other,
+ * and who shares a machine's cores. */
+#define _GNU_SOURCE /* sched_setaffinity */
+#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 
+#include "engine/neighbours.h"
 #include "support.h"
 
 #define CHANNEL 5
@@ -93,11 +96,56 @@ static void tasks_that_wait_for_each_other_all_get_on(void **state) {
     }
 }
 
+/* What ranks find, on all cores or each on one of its own. */
+typedef struct neighbourhood {
+    bool bound;
+    unsigned hosts[MOST_RANKS], threads[MOST_RANKS], cores[MOST_RANKS];
+} neighbourhood;
+
+static void bind(unsigned rank) {
+    cpu_set_t allowed, one;
+    assert_int_equal(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+    CPU_ZERO(&one);
+    for (int core = 0, seen = 0; core < CPU_SETSIZE; core++)
+        if (CPU_ISSET(core, &allowed) && seen++ == (int)rank)
+            CPU_SET(core, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+}
+
+static parley_status look_around(pl_engine *engine, void *context, parley_error *error) {
+    neighbourhood *found = context;
+    unsigned r = engine->rank;
+    if (found->bound)
+        bind(r);
+    parley_status status = pl_find_neighbours(engine, &found->hosts[r], &found->threads[r], error);
+    found->cores[r] = engine->cores;
+    return status;
+}
+
+static void cores_are_shared_out_unless_ranks_are_bound_to_their_own(void **state) {
+    (void)state;
+    unsigned cores = pl_cores();
+    for (unsigned bound = 0; bound < 2; bound++)
+        for (unsigned ranks = 1; ranks <= MOST_RANKS && (!bound || ranks <= cores); ranks++) {
+            neighbourhood found = {.bound = bound};
+            parley_status status[MOST_RANKS];
+            parley_error error[MOST_RANKS];
+            run_ranks(ranks, 1, DEADLINE, look_around, &found, status, error);
+            for (unsigned r = 0; r < ranks; r++) {
+                assert_done(status[r], &error[r]);
+                assert_int_equal(found.hosts[r], 1);
+                assert_int_equal(found.cores[r], bound ? ranks : cores);
+                assert_int_equal(found.threads[r], bound || cores < ranks ? 1 : cores / ranks);
+            }
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(messages_from_anybody_say_who_sent_them_and_how_long_they_are),
         cmocka_unit_test(nobody_sending_ends_at_the_deadline),
         cmocka_unit_test(tasks_that_wait_for_each_other_all_get_on),
+        cmocka_unit_test(cores_are_shared_out_unless_ranks_are_bound_to_their_own),
     };
     return cmocka_run_group_tests_name("engine", tests, NULL, NULL);
 }
