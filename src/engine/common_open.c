@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,8 +26,16 @@ static void *map(int file, uint64_t bytes) {
     return memory == MAP_FAILED ? NULL : memory;
 }
 
+/* A file beyond the limit would end the process. */
+static bool may_be_so_large(uint64_t bytes) {
+    struct rlimit most;
+    return getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur == RLIM_INFINITY || most.rlim_cur >= bytes;
+}
+
 static void *make(int *file, uint64_t bytes, address *address) {
     struct stat state;
+    if (!may_be_so_large(bytes))
+        return NULL;
     *file = memfd_create("parley", MFD_CLOEXEC);
     if (*file < 0 || ftruncate(*file, (off_t)bytes) != 0 || fstat(*file, &state) != 0)
         return NULL;
