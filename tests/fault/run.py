@@ -95,8 +95,8 @@ class Trial:
         self.data = folder / "data.svm"
         self.model = folder / "model.safetensors"
         self.train = ["train", str(self.data), "--preset", "cocoa", "--workers", str(2 * RANKS), "--lanes", "1"]
-        self.train += ["--rounds", str(rounds), "--gap", "1e-15", "--deadline", str(DEADLINE), "--quiet"]
-        self.train += ["--threads", "1", "--model", str(self.model)]
+        self.train += ["--lambda", "1e-6", "--rounds", str(rounds), "--gap", "1e-15"]
+        self.train += ["--threads", "1", "--deadline", str(DEADLINE), "--quiet", "--model", str(self.model)]
 
     def reference(self):
         subprocess.run([self.parley, *self.train], check=False, stdout=subprocess.DEVNULL, timeout=120)
