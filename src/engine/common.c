@@ -55,8 +55,7 @@ static uint64_t first_estate(unsigned ranks) { return sizeof(struct hall) + rank
 uint64_t pl_common_bytes(unsigned ranks, uint64_t estate) { return first_estate(ranks) + ranks * estate; }
 
 pl_common pl_common_of(void *memory, unsigned rank, unsigned ranks, uint64_t estate) {
-    return (pl_common){
-        .hall = memory, .rank = rank, .ranks = ranks, .estate = estate, .vacant = UINT32_MAX, .reduced = UINT32_MAX};
+    return (pl_common){.hall = memory, .rank = rank, .ranks = ranks, .estate = estate, .reduced = UINT32_MAX};
 }
 
 static char *notes_of(const pl_common *common) { return (char *)(common->hall + 1); }
@@ -86,23 +85,31 @@ static bool is_own(const pl_common *common, const void *memory) {
     return byte >= estate && byte < estate + common->estate;
 }
 
+/* Stands before each thing that is kept: estates are stacks, and what is given back below others waits for them. */
+typedef struct holding {
+    _Alignas(LINE) struct holding *below;
+    bool given_back;
+} holding;
+
 /* Has the estate so much left? Others may still read what was given back there, until they have met. */
 static bool has_left(const pl_common *common, uint64_t bytes) {
-    return bytes <= common->estate - common->taken && (common->taken || common->vacant != common->meetings);
+    return sizeof(holding) + round_up(bytes) <= common->estate - common->taken &&
+           (common->taken == common->most || common->vacant != common->meetings);
 }
 
 void *pl_common_alloc(pl_engine *engine, uint64_t count, uint64_t size) {
     pl_common *common = engine->common;
-    if (!common || count > common->estate / size || !has_left(common, round_up(count * size)))
+    if (!common || count > common->estate / size || !has_left(common, count * size))
         return pl_alloc(count, size);
-    uint64_t bytes = round_up(count * size);
-    char *memory = estate_of(common, engine->rank) + common->taken;
-    if (common->taken < common->most)
-        memset(memory, 0, bytes < common->most - common->taken ? bytes : common->most - common->taken);
+    uint64_t bytes = sizeof(holding) + round_up(count * size), used = common->most - common->taken;
+    void *memory = estate_of(common, engine->rank) + common->taken;
+    memset(memory, 0, bytes < used ? bytes : used); /* the rest still is */
+    holding *new = memory;
+    new->below = common->last;
+    common->last = new;
     common->taken += bytes;
     common->most = common->taken > common->most ? common->taken : common->most;
-    common->holdings++;
-    return memory;
+    return new + 1;
 }
 
 parley_status pl_common_take(pl_engine *engine, void *out, uint64_t count, uint64_t size, const char *what,
@@ -112,13 +119,17 @@ parley_status pl_common_take(pl_engine *engine, void *out, uint64_t count, uint6
     return memory ? PARLEY_OK : pl_fail_memory(error, what, count * size);
 }
 
-/* An estate is free again when all that was taken of it has been given back. */
 void pl_common_free(pl_engine *engine, void *memory) {
     pl_common *common = engine->common;
-    if (!pl_common_keeps(engine, memory))
+    if (!pl_common_keeps(engine, memory)) {
         pl_free(memory);
-    else if (is_own(common, memory) && --common->holdings == 0) {
-        common->taken = 0;
+        return;
+    }
+    if (!is_own(common, memory))
+        return;
+    ((holding *)memory - 1)->given_back = true;
+    for (; common->last && common->last->given_back; common->last = common->last->below) {
+        common->taken = (uint64_t)((char *)common->last - estate_of(common, common->rank));
         common->vacant = common->meetings;
     }
 }
@@ -129,7 +140,7 @@ parley_status pl_common_table(pl_engine *engine, uint64_t bytes, void **table, p
     *table = NULL;
     if (!common)
         return PARLEY_OK;
-    if (engine->rank == 0 && has_left(common, round_up(bytes))) {
+    if (engine->rank == 0 && has_left(common, bytes)) {
         *table = pl_common_alloc(engine, 1, bytes);
         place = (double)((char *)*table - (char *)common->hall);
     }

@@ -21,8 +21,8 @@ struct pl_common {
     uint64_t estate;        /* bytes of each rank's */
     uint64_t taken;         /* of this rank's, now */
     uint64_t most;          /* and at most so far: what is behind is still 0 */
-    unsigned holdings;      /* that were taken and not given back */
-    uint32_t vacant;        /* meetings, when the last of them was */
+    struct holding *last;   /* that was taken; NULL: none is held */
+    uint32_t vacant;        /* meetings, when something was last given back */
     uint32_t meetings;      /* that this rank has come to */
     uint32_t reduced;       /* and of those, before the latest reduction */
     uint32_t offered;       /* or before something was offered, */

@@ -10,6 +10,7 @@
 
 #define WORKERS 6
 #define MOST_SIZE 400000
+#define TURNS 20
 
 static double *tables[WORKERS];
 static uint32_t *index_of[WORKERS];
@@ -230,6 +231,36 @@ static void an_estate_is_used_again_after_a_meeting(void **state) {
     }
 }
 
+/* Takes and gives back beside something that stays, far more often than there is room for. */
+static parley_status turnover_body(pl_engine *engine, void *context, parley_error *error) {
+    unsigned *kept = context;
+    parley_status status = PARLEY_OK;
+    void *below = pl_common_alloc(engine, 1000, 1), *stays = pl_common_alloc(engine, 1000, 1);
+    pl_common_free(engine, below);
+    for (unsigned i = 0; i < TURNS && status == PARLEY_OK; i++) {
+        void *first = pl_common_alloc(engine, 1u << 20, 1), *second = pl_common_alloc(engine, 1u << 20, 1);
+        kept[engine->rank] += pl_common_keeps(engine, first) && pl_common_keeps(engine, second);
+        pl_common_free(engine, i % 2 ? first : second);
+        pl_common_free(engine, i % 2 ? second : first);
+        status = pl_barrier(engine, error);
+    }
+    pl_common_free(engine, stays);
+    return status;
+}
+
+static void what_is_given_back_is_taken_again_while_other_things_stay(void **state) {
+    (void)state;
+    unsigned kept[3] = {0};
+    parley_status status[3];
+    parley_error error[3];
+    ranks_share_memory = true;
+    run_ranks(3, 1, DEADLINE, turnover_body, kept, status, error);
+    for (unsigned r = 0; r < 3; r++) {
+        assert_done(status[r], &error[r]);
+        assert_int_equal(kept[r], TURNS);
+    }
+}
+
 static void sharing_memory_that_is_not_there_is_told(void **state) {
     (void)state;
     parley_status status = PARLEY_NO_MEMORY;
@@ -252,6 +283,7 @@ int main(void) {
         cmocka_unit_test(tables_of_any_size_have_the_bits_that_messages_give_them),
         cmocka_unit_test(as_many_bytes_are_counted_as_by_messages),
         cmocka_unit_test(an_estate_is_used_again_after_a_meeting),
+        cmocka_unit_test(what_is_given_back_is_taken_again_while_other_things_stay),
         cmocka_unit_test(sharing_memory_that_is_not_there_is_told),
     };
     return cmocka_run_group_tests_name("common", tests, make_tables, drop_tables);
