@@ -9,6 +9,7 @@
  * the next round starts at t + m (t - last t). Momentum starts anew when it points against the step (O'Donoghue and
  * Candes 2015). On badly conditioned data this saves nine rounds in ten. */
 #include <math.h>
+#include <string.h>
 
 #include "combine/combine.h"
 
@@ -52,10 +53,12 @@ static parley_status open_add(const pl_setup *setup, pl_combine **out, parley_er
                   .level = FIRST_LEVEL,
                   .climb = -1};
     status = pl_take(&this->last, setup->entries, sizeof *this->last, "add", error);
-    if (status != PARLEY_OK)
+    if (status != PARLEY_OK) {
         close_add(&this->base);
-    else
-        *out = &this->base;
+        return status;
+    }
+    memset(this->last + setup->begin, 0, (setup->end - setup->begin) * sizeof *this->last); /* faults in its pages */
+    *out = &this->base;
     return status;
 }
 

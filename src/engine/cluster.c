@@ -45,9 +45,10 @@ typedef struct cluster {
     pl_watch *watch;
     pthread_mutex_t mutex; /* around every call of MPI */
     piece *sent;
-    piece *lent, **last_lent; /* oldest first */
-    piece *spare;             /* of lent pieces that have arrived */
-    unsigned spins;           /* looks around in a meeting before it sleeps */
+    piece *lent, **last_lent;      /* oldest first */
+    piece *spare;                  /* of lent pieces that have arrived */
+    unsigned spins;                /* looks around in a meeting before it sleeps */
+    uint64_t cores[PL_CORE_WORDS]; /* that it might use, where it keeps to one of them */
 } cluster;
 
 static parley_status fail_mpi(const cluster *this, int code, const char *what, parley_error *error) {
@@ -375,6 +376,8 @@ static void fail(pl_engine *engine, parley_error *error) {
 }
 
 static void release(cluster *this) {
+    if (this->base.kept)
+        pl_cores_keep_to(this->cores);
     pl_watch_close(this->watch);
     pl_pool_close(this->base.pool);
     free_pieces(this->lent);
@@ -471,16 +474,25 @@ static parley_status open_watch(cluster *this, parley_error *error) {
 /* Who shares a machine with whom: its cores, and memory. */
 static parley_status find_neighbours(cluster *this, const parley_settings *settings, parley_error *error) {
     pl_engine *engine = &this->base;
-    unsigned hosts, threads;
-    parley_status status = pl_find_neighbours(engine, &hosts, &threads, error);
+    pl_neighbourhood found;
+    pl_cores_list(this->cores);
+    parley_status status = pl_find_neighbours(engine, &found, error);
+    unsigned threads = settings->threads ? (unsigned)settings->threads : found.threads;
     if (status == PARLEY_OK)
-        status = pl_pool_open(&engine->pool, settings->threads ? (unsigned)settings->threads : threads, error);
+        status = pl_pool_open(&engine->pool, threads, error);
+    if (status == PARLEY_OK && found.core && threads == 1) {
+        uint64_t one[PL_CORE_WORDS] = {0};
+        engine->kept = found.core;
+        one[(found.core - 1) / 64] = (uint64_t)1 << (found.core - 1) % 64;
+        pl_cores_keep_to(one);
+    }
     if (status != PARLEY_OK)
         return status;
     engine->threads = pl_pool_threads(engine->pool);
     this->spins = pl_launched_here() * engine->threads <= engine->cores ? SPINS : 0;
-    return engine->ranks > 1 && hosts == 1 && settings->between_ranks == PL_BY_MEMORY ? pl_common_open(engine, error)
-                                                                                      : PARLEY_OK;
+    return engine->ranks > 1 && found.hosts == 1 && settings->between_ranks == PL_BY_MEMORY
+               ? pl_common_open(engine, error)
+               : PARLEY_OK;
 }
 
 static parley_status open_engine(const parley_settings *settings, pl_engine **out, parley_error *error) {

@@ -36,6 +36,9 @@ void pl_reduce_offer(pl_engine *engine, unsigned workers, const pl_addend *nodes
                      const uint64_t *bounds);
 /* Every rank's slice of `table` to all. */
 parley_status pl_all_gather(pl_engine *engine, double *table, const uint64_t *bounds, parley_error *error);
+/* Says that this rank's slice of `table` will be written before the ranks meet next, in whatever other exchange: then
+ * they need not meet for gathering it. Where they have no memory in common it does nothing. */
+void pl_gather_offer(pl_engine *engine, const double *table);
 /* Returns when all ranks have arrived. */
 parley_status pl_barrier(pl_engine *engine, parley_error *error);
 

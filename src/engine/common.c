@@ -403,18 +403,26 @@ static parley_status read_chunks(pl_engine *engine, double *table, places places
     return status;
 }
 
+void pl_common_write(pl_engine *engine, const double *table) {
+    engine->common->table = table;
+    engine->common->written = engine->common->meetings;
+}
+
 /* Of a table that all see nothing has to be copied. */
-static parley_status gather_kept(pl_engine *engine, const uint64_t *bounds, parley_error *error) {
+static parley_status gather_kept(pl_engine *engine, const double *table, const uint64_t *bounds, parley_error *error) {
+    pl_common *common = engine->common;
     uint64_t mine = (bounds[engine->rank + 1] - bounds[engine->rank]) * sizeof(double),
              all = (bounds[engine->ranks] - bounds[0]) * sizeof(double);
     engine->bytes_sent += (engine->ranks - 1) * mine;
     engine->bytes_received += all - mine;
-    return engine->type->meet(engine, error);
+    bool met = common->table == table && common->written != common->meetings;
+    common->table = NULL;
+    return met ? PARLEY_OK : engine->type->meet(engine, error);
 }
 
 parley_status pl_common_gather(pl_engine *engine, double *table, const uint64_t *bounds, parley_error *error) {
     if (pl_common_keeps(engine, table))
-        return gather_kept(engine, bounds, error);
+        return gather_kept(engine, table, bounds, error);
     uint64_t longest = 0, begin, entries;
     places places = cut_boards((REST - LINE) / (PL_CHUNK * sizeof *table));
     pl_cursor cursors[PL_COMMON_RANKS];

@@ -27,6 +27,8 @@ struct pl_common {
     uint32_t reduced;       /* and of those, before the latest reduction */
     uint32_t offered;       /* or before something was offered, */
     const pl_addend *offer; /* these nodes */
+    const double *table;    /* or this table, for which all will */
+    uint32_t written;       /* have met when they have come to more than so many */
 };
 
 /* Bytes that the memory for so many ranks takes; they are to be 0 in the beginning. */
@@ -70,6 +72,7 @@ void pl_common_offer(pl_engine *engine, unsigned workers, const pl_addend *nodes
                      const uint64_t *bounds);
 parley_status pl_common_reduce(pl_engine *engine, unsigned workers, const pl_addend *nodes, uint64_t size,
                                uint64_t width, const uint64_t *bounds, double *sum, parley_error *error);
+void pl_common_write(pl_engine *engine, const double *table);
 parley_status pl_common_gather(pl_engine *engine, double *table, const uint64_t *bounds, parley_error *error);
 
 #endif

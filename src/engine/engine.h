@@ -69,6 +69,7 @@ struct pl_engine {
     unsigned rank, ranks, threads;
     pl_pool *pool;    /* the threads: for what is done before workers are */
     unsigned cores;   /* that the ranks of this one's host may use, together */
+    unsigned kept;    /* 1 + the core that this one keeps to; 0: to none */
     double deadline;  /* seconds that a take waits */
     unsigned speaker; /* the rank that tells the user: 0, or after a failure the lowest that is left */
     /* The host of each rank, where that makes a difference: there are several, some have several ranks, and ranks of

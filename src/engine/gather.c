@@ -135,6 +135,11 @@ static parley_status receive_all(gathering *gathering, bool passed_on, parley_er
     return status;
 }
 
+void pl_gather_offer(pl_engine *engine, const double *table) {
+    if (engine->common)
+        pl_common_write(engine, table);
+}
+
 parley_status pl_all_gather(pl_engine *engine, double *table, const uint64_t *bounds, parley_error *error) {
     gathering gathering = {
         .engine = engine, .table = table, .bounds = bounds, .tree = pl_first_owns_all(engine, bounds)};

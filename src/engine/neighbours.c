@@ -54,34 +54,48 @@ static unsigned count_bits(const uint64_t *words) {
     return count;
 }
 
-/* The cores of this host, and how many threads a rank takes: those that it is bound to alone, or its part of all. */
-static unsigned share_cores(pl_engine *engine, const card *cards) {
+/* The core of a list that has so many before it, which there is. */
+static unsigned find_core(const uint64_t *words, unsigned before) {
+    unsigned core = 0;
+    for (;; core++)
+        if ((words[core / 64] >> core % 64 & 1) && before-- == 0)
+            return core;
+}
+
+/* The cores of this host, and how many threads a rank takes: those that it is bound to alone, or its part of all.
+ * Several ranks for each core that all may use: one that waits would often be behind two others while a core is idle,
+ * so they are shared out too. */
+static void share_cores(pl_engine *engine, const card *cards, pl_neighbourhood *out) {
+    const card *own = &cards[engine->rank];
     uint64_t all[PL_CORE_WORDS] = {0};
-    unsigned here = 0, taken = 0, mine = pl_cores();
+    unsigned here = 0, before = 0, taken = 0, alike = 0, mine = pl_cores();
     for (unsigned r = 0; r < engine->ranks; r++)
-        if (are_neighbours(&cards[r], &cards[engine->rank])) {
+        if (are_neighbours(&cards[r], own)) {
+            before += r < engine->rank;
             here++;
             taken += count_bits(cards[r].cores);
+            alike += memcmp(cards[r].cores, own->cores, sizeof own->cores) == 0;
             for (unsigned i = 0; i < PL_CORE_WORDS; i++)
                 all[i] |= cards[r].cores[i];
         }
     unsigned known = count_bits(all);
     engine->cores = known > mine ? known : mine;
-    if (known && taken <= known)
-        return mine;
-    return engine->cores > here ? engine->cores / here : 1;
+    out->threads = known && taken <= known ? mine : engine->cores > here ? engine->cores / here : 1;
+    if (known && alike == here && here > known && here % known == 0)
+        out->core = 1 + find_core(all, before % known);
 }
 
-parley_status pl_find_neighbours(pl_engine *engine, unsigned *hosts, unsigned *threads, parley_error *error) {
+parley_status pl_find_neighbours(pl_engine *engine, pl_neighbourhood *out, parley_error *error) {
     card *cards = pl_alloc(engine->ranks, sizeof *cards);
     unsigned *host = pl_alloc(engine->ranks, sizeof *host);
     parley_status status =
         cards && host ? PARLEY_OK : pl_fail_memory(error, "names of hosts", engine->ranks * sizeof *cards);
+    *out = (pl_neighbourhood){.hosts = 1, .threads = 1};
     if (status == PARLEY_OK && engine->ranks > 1)
         status = gather_cards(engine, cards, error);
     if (status == PARLEY_OK) {
-        *hosts = number_hosts(engine, cards, host);
-        *threads = share_cores(engine, cards);
+        out->hosts = number_hosts(engine, cards, host);
+        share_cores(engine, cards, out);
     }
     if (!engine->host)
         pl_free(host);

@@ -4,8 +4,13 @@
 
 #include "engine/engine.h"
 
-/* Fills in engine->host and engine->cores; tells how many hosts there are, and how many threads this rank should have.
- */
-parley_status pl_find_neighbours(pl_engine *engine, unsigned *hosts, unsigned *threads, parley_error *error);
+typedef struct pl_neighbourhood {
+    unsigned hosts;   /* that there are */
+    unsigned threads; /* that this rank should have */
+    unsigned core;    /* 1 + the one that it should keep to; 0: any */
+} pl_neighbourhood;
+
+/* Fills in engine->host and engine->cores too. */
+parley_status pl_find_neighbours(pl_engine *engine, pl_neighbourhood *out, parley_error *error);
 
 #endif

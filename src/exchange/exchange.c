@@ -35,7 +35,7 @@ static void run_blocks(pl_engine *engine, pl_task task, void *context, uint64_t 
 /* Entries [begin, end) of one worker's update, times its share. */
 static void leaf(const pl_update *update, double share, uint64_t begin, uint64_t end, double *out) {
     uint64_t width = update->row ? update->row : 1, rows = update->count / width;
-    if (!update->index) {
+    if (!update->index || update->wide) {
         for (uint64_t j = begin; j < end; j++)
             out[j - begin] = share * update->value[j];
         return;
@@ -99,9 +99,9 @@ static void count_bytes(pl_exchange *exchange, meter before) {
 
 /* A lone worker's update that can be sent as it is: no sum has to be made of it. */
 static bool is_ready(const pl_update *update, double share, uint64_t columns, pl_addend *addend) {
-    if (!update->index && share == 1.0)
+    if ((!update->index || update->wide) && share == 1.0)
         *addend = (pl_addend){.values = update->value};
-    else if (update->index && update->row <= 1 && columns == 1)
+    else if (update->index && !update->wide && update->row <= 1 && columns == 1)
         *addend = (pl_addend){.index = update->index, .value = update->value, .count = update->count, .share = share};
     else
         return false;

@@ -37,6 +37,7 @@ typedef struct pl_update {
     double shrink, weight;
     uint64_t count;        /* entries of value */
     const uint32_t *index; /* rows of v that they belong to, rising; NULL: all of them */
+    bool wide;             /* value has a place for all of v, though: 0 in other rows */
     uint64_t row;          /* entries in a row of v, which is a table laid out by rows; 0 means 1 */
     double *value;
     double scalars[PL_SCALARS];

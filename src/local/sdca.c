@@ -152,7 +152,7 @@ static bool next_pieces(pl_sdca *this) {
     return more;
 }
 
-/* Entry j of v, number e of the worker's, as it sees it when the round begins. With momentum m the round starts at t +
+/* Entry j of v, whose place is e, as the worker sees it when the round begins. With momentum m the round starts at t +
  * m (t - last t): u is ahead for all workers, and the worker's own part of that is in its sub-problem sigma times. */
 static double first_u(const pl_sdca *this, const pl_sdca_worker *worker, uint64_t e, uint64_t j) {
     if (this->momentum == 0)
@@ -182,7 +182,7 @@ static void begin_task(void *context, unsigned task) {
         for (uint64_t s = 0, e = 0; s < worker->supported; s++)
             for (uint64_t c = 0; c < classes; c++, e++) {
                 uint64_t j = (worker->support ? worker->support[s] : s) * classes + c;
-                lane->u[j] = first_u(this, worker, e, j);
+                lane->u[j] = first_u(this, worker, worker->wide ? j : e, j);
             }
     if (task % this->team->lanes == 0 && lane->u != worker->current && !this->in_place)
         memcpy(worker->current, lane->u, this->glm->size * sizeof *lane->u);
@@ -194,9 +194,9 @@ static void begin_task(void *context, unsigned task) {
 static void end_rows(const pl_sdca *this, pl_sdca_worker *worker, uint64_t begin, uint64_t end, double metric) {
     double inverse = 1.0 / this->sigma, spread = worker->spread, squared = worker->squared, turn = worker->turn;
     uint64_t classes = this->glm->classes;
-    for (uint64_t s = begin, e = begin * classes; s < end; s++)
-        for (uint64_t c = 0; c < classes; c++, e++) {
-            uint64_t j = (worker->support ? worker->support[s] : s) * classes + c;
+    for (uint64_t s = begin, number = begin * classes; s < end; s++)
+        for (uint64_t c = 0; c < classes; c++, number++) {
+            uint64_t j = (worker->support ? worker->support[s] : s) * classes + c, e = worker->wide ? j : number;
             double change = (worker->current[j] - first_u(this, worker, e, j)) * inverse, last = worker->previous[e];
             double ahead = change - this->momentum * last;
             worker->change[e] = change;
@@ -258,6 +258,7 @@ static void report(pl_sdca *this, pl_update *update) {
         update[k].count = worker->supported * this->glm->classes;
         update[k].row = this->glm->classes;
         update[k].index = worker->support;
+        update[k].wide = worker->wide;
         update[k].value = worker->change;
         update[k].seconds = seconds;
         update[k].passes = team->nonzeros[k] ? stepped / (double)team->nonzeros[k] : worker->share;
@@ -340,12 +341,12 @@ static void commit(pl_local *local, unsigned k, double gamma) {
     pl_sdca *this = (pl_sdca *)local;
     pl_sdca_worker *worker = &this->workers[k];
     uint64_t classes = this->glm->classes;
-    if (gamma == 1.0 && worker->previous && worker->support) { /* the next change is written where the last was */
+    if (gamma == 1.0 && worker->previous && worker->apart) { /* the next change is written where the last was */
         double *last = worker->previous;
         worker->previous = worker->change;
         worker->change = last;
     } else
-        for (uint64_t e = 0; worker->previous && e < worker->supported * classes; e++)
+        for (uint64_t e = 0; worker->previous && e < pl_sdca_places(this, worker); e++)
             worker->previous[e] = gamma * worker->change[e];
     if (gamma == 1.0)
         return;

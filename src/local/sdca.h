@@ -17,7 +17,9 @@ typedef struct pl_sdca_worker {
     double *current;    /* u as this worker sees it: v + sigma D */
     uint32_t *support;  /* rows of v, which is a table by rows, that its rows touch; NULL: take all */
     uint64_t supported; /* how many */
-    double *change;     /* what the update points at: `current` where support is NULL */
+    bool wide;          /* do `change` and `previous` have places for all of v? */
+    bool apart;         /* does `change` have a place of its own, not that of `current`? */
+    double *change;     /* what the update points at */
     double *previous;   /* its change of the last round, as it was taken; NULL: one worker needs no momentum */
     double spread, squared, turn; /* see PL_SUM_SPREAD, PL_SUM_CHANGE, PL_SUM_TURN */
 } pl_sdca_worker;
@@ -52,6 +54,11 @@ typedef struct pl_sdca {
     const double *v;
     double *v_previous; /* v when the last round began; NULL as above */
 } pl_sdca;
+
+/* Entries of a worker's `change` and `previous`. */
+static inline uint64_t pl_sdca_places(const pl_sdca *this, const pl_sdca_worker *worker) {
+    return worker->wide ? this->glm->size : worker->supported * this->glm->classes;
+}
 
 /* The buckets of lane `l` in the worker's current piece. */
 static inline uint64_t pl_lane_begin(const pl_sdca_worker *worker, unsigned l, unsigned lanes) {

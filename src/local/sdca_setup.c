@@ -4,13 +4,15 @@
 #include "engine/common.h"
 #include "local/sdca.h"
 
+#define WIDE 4 /* times the entries that a worker's rows touch are more than all */
+
 void pl_sdca_close(pl_local *local) {
     pl_sdca *this = (pl_sdca *)local;
     if (!this)
         return;
     for (unsigned k = 0; this->workers && k < this->team->hosted; k++) {
         pl_common_free(this->team->engine, this->workers[k].previous);
-        if (this->workers[k].support)
+        if (this->workers[k].apart)
             pl_common_free(this->team->engine, this->workers[k].change);
         pl_common_free(this->team->engine, this->workers[k].support);
     }
@@ -62,15 +64,21 @@ static void place_copies(pl_sdca *this) {
     }
 }
 
-/* A worker whose rows touch few columns sends only those. */
+/* A worker whose rows touch few columns sends only those; places for all of them are faster to add up, and are taken
+ * unless most would be 0. */
 static parley_status open_support(pl_sdca *this, unsigned k, uint8_t *touched, parley_error *error) {
     pl_sdca_worker *worker = &this->workers[k];
+    pl_engine *engine = this->team->engine;
     parley_status status =
         pl_support_take(this->glm, this->team, k, touched, &worker->support, &worker->supported, error);
-    if (status != PARLEY_OK || !worker->support)
+    worker->wide = worker->supported * this->glm->classes * WIDE > this->glm->size;
+    if (status != PARLEY_OK || (!worker->support && engine->ranks == 1))
         return status;
-    return pl_common_take(this->team->engine, &worker->change, worker->supported * this->glm->classes,
-                          sizeof *worker->change, "a sparse update", error); /* its own now, not `current` */
+    double *change;
+    status = pl_common_take(engine, &change, pl_sdca_places(this, worker), sizeof *change, "updates", error);
+    worker->apart = status == PARLEY_OK;
+    worker->change = worker->apart ? change : worker->change;
+    return status;
 }
 
 static parley_status open_supports(pl_sdca *this, parley_error *error) {
@@ -87,11 +95,30 @@ static parley_status open_supports(pl_sdca *this, parley_error *error) {
         if (this->team->lanes == 1)
             status = open_support(this, k, touched, error);
         if (status == PARLEY_OK)
-            status = pl_common_take(this->team->engine, &worker->previous, worker->supported * this->glm->classes,
+            status = pl_common_take(this->team->engine, &worker->previous, pl_sdca_places(this, worker),
                                     sizeof *worker->previous, "momentum", error);
     }
     pl_free(touched);
     return status;
+}
+
+/* Page faults belong to setting up, not to the first round. */
+static void touch(pl_sdca *this) {
+    uint64_t dual = this->glm->data->x.rows * this->glm->classes * sizeof *this->t;
+    memset(this->z, 0, dual);
+    memset(this->t, 0, dual);
+    memset(this->t_round, 0, dual);
+    memset(this->copies.data, 0, this->copies.bytes);
+    if (this->v_previous)
+        memset(this->v_previous, 0, this->glm->size * sizeof *this->v_previous);
+    for (unsigned k = 0; k < this->team->hosted; k++) {
+        pl_sdca_worker *worker = &this->workers[k];
+        uint64_t bytes = pl_sdca_places(this, worker) * sizeof *worker->change;
+        if (worker->apart)
+            memset(worker->change, 0, bytes);
+        if (worker->previous)
+            memset(worker->previous, 0, bytes);
+    }
 }
 
 uint64_t pl_sdca_bytes(const pl_setup *setup) {
@@ -127,7 +154,6 @@ parley_status pl_sdca_open(const pl_setup *setup, pl_local **out, parley_error *
         (setup->glm->loss->rests && !this->rest) || !this->z || !copies || !this->workers || !this->lanes)
         status = pl_fail_memory(error, "sdca", pl_sdca_bytes(setup));
     if (status == PARLEY_OK) {
-        memset(this->z, 0, rows * classes * sizeof *this->z); /* page faults belong to setting up */
         if (setup->glm->intercept != PL_NO_INTERCEPT)
             memcpy(this->b0, setup->null + setup->glm->data->x.columns * classes, classes * sizeof *this->b0);
         memcpy(this->b, this->b0, classes * sizeof *this->b);
@@ -141,6 +167,7 @@ parley_status pl_sdca_open(const pl_setup *setup, pl_local **out, parley_error *
         pl_sdca_close(&this->base);
         return status;
     }
+    touch(this);
     *out = &this->base;
     return PARLEY_OK;
 }

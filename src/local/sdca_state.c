@@ -18,6 +18,6 @@ void pl_sdca_state(pl_local *local, pl_state *state) {
         if (this->rest)
             pl_state_rows(state, this->team, "rest", this->rest, PL_U8, 1);
         if (worker->previous)
-            pl_state_array(state, "previous", worker->previous, PL_F64, worker->supported * glm->classes);
+            pl_state_array(state, "previous", worker->previous, PL_F64, pl_sdca_places(this, worker));
     }
 }

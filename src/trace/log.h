@@ -20,6 +20,7 @@ typedef struct pl_rank_trace {
     double wait, exchange, evaluate;
     double master_cpu, evaluate_cpu; /* processor seconds: of adding up updates and moving v; of evaluating */
     uint64_t sent, received;
+    unsigned kept; /* 1 + the core that it keeps to; 0: to none */
 } pl_rank_trace;
 
 /* Why a round was as long as it was, where H is auto; NaN: not known. */

@@ -66,17 +66,28 @@ static double add_workers(pl_report *report, const json_t *workers) {
     return most;
 }
 
-/* Processor seconds of the ranks in a round, spread evenly over the cores of their host: what the slowest host needs;
- * NaN: the log does not say. */
+/* Ranks of one host, which follow each other: from the first to behind the last. */
+static unsigned host_end(const pl_report *report, unsigned first) {
+    unsigned end = first + 1;
+    while (end < report->ranks && report->rank[end].host == report->rank[first].host)
+        end++;
+    return end;
+}
+
+/* Processor seconds of the ranks in a round: what the slowest core needs, by the ranks that keep to it; others spread
+ * evenly over the cores of their host. NaN: the log does not say. */
 static double needed_for(const pl_report *report, const json_t *ranks, const char *key) {
-    double needed = 0, all = 0, most = 0;
-    for (unsigned r = 0; r < report->ranks; r++) {
-        double cpu = pl_line_number(json_array_get(ranks, r), key);
-        if (r == 0 || report->rank[r].host != report->rank[r - 1].host)
-            all = most = 0;
-        all += cpu;
-        most = fmax(most, cpu / report->threads);
-        needed = fmax(needed, fmax(most, all / report->cores) + 0.0 * all); /* NaN stays NaN */
+    double needed = 0;
+    for (unsigned first = 0, end; first < report->ranks; first = end) {
+        double spread = 0;
+        end = host_end(report, first);
+        for (unsigned r = first; r < end; r++) {
+            double cpu = pl_line_number(json_array_get(ranks, r), key), kept = cpu, core = report->rank[r].core;
+            for (unsigned q = first; q < r && !isnan(core); q++)
+                kept += report->rank[q].core == core ? pl_line_number(json_array_get(ranks, q), key) : 0.0;
+            spread += isnan(core) ? cpu / report->cores : 0.0;
+            needed = fmax(needed, isnan(core) ? fmax(cpu / report->threads, spread) : kept) + 0.0 * cpu; /* NaN stays */
+        }
     }
     return needed;
 }
@@ -85,6 +96,7 @@ static void add_ranks(pl_report *report, const json_t *ranks) {
     for (unsigned r = 0; r < report->ranks; r++) {
         const json_t *line = json_array_get(ranks, r);
         pl_report_rank *rank = &report->rank[r];
+        rank->core = pl_line_number(line, "core");
         rank->local += number_or_zero(line, "local");
         rank->cpu += number_or_zero(line, "cpu");
         rank->wait += number_or_zero(line, "wait");

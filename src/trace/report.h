@@ -17,6 +17,7 @@ typedef struct pl_report_worker {
 
 typedef struct pl_report_rank {
     unsigned host;
+    double core; /* that it keeps to; NaN: to none */
     double local, cpu, wait, exchange, evaluate;
     double master_cpu, evaluate_cpu;
     uint64_t sent, received; /* bytes, really */

@@ -98,8 +98,11 @@ parley_status pl_clocked_decide(pl_run *run, double *flags, parley_error *error)
     if (replay)
         take_decisions(run, flags);
     flags[PL_EPOCHS] = run->engine->rank == 0 ? flags[PL_EPOCHS] : 0;
+    flags[PL_SENT] = (double)run->rank_bytes_sent;
+    run->rank_bytes_sent = 0;
     pl_checkpoint_report(run, flags);
     status = pl_agree(run, flags, PL_DECISIONS, error);
+    run->summary.rank_bytes_sent += (uint64_t)flags[PL_SENT];
     if (status == PARLEY_OK)
         pl_checkpoint_agreed(run, flags);
     if (run->paced && flags[PL_EPOCHS] > 0)

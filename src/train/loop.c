@@ -148,8 +148,6 @@ static bool bends(const pl_run *run) { return run->method.combine->bends && run-
 static parley_status probe(pl_run *run, const pl_slice *slice, parley_error *error) {
     const pl_combine_type *combine = run->method.combine;
     parley_status status = PARLEY_OK;
-    if (!combine->searches)
-        return status;
     if (bends(run)) {
         status = combine->bend(run->combine, slice, run->gamma, error);
         if (status == PARLEY_OK)
@@ -162,27 +160,32 @@ static parley_status probe(pl_run *run, const pl_slice *slice, parley_error *err
     return status;
 }
 
-/* The sums of the updates' scalars: those that met after the local work, unless a probe has changed them. */
+/* The sums of the updates' scalars, which a probe has changed. */
 static parley_status sum_scalars(pl_run *run, double *sums, parley_error *error) {
-    if (!run->method.combine->searches) {
-        memcpy(sums, run->met.scalars, sizeof run->met.scalars);
-        return PARLEY_OK;
-    }
     for (unsigned k = 0; k < run->team.hosted; k++)
         memcpy(run->scalars + k * PL_SCALARS, run->update[k].scalars, sizeof run->update[k].scalars);
     return pl_team_sum(&run->team, run->scalars, PL_SCALARS, sums, error);
 }
 
-/* Tries steps along the direction until the combine accepts one. */
+static void move_v(const pl_run *run, double gamma, uint64_t begin, uint64_t end) {
+    for (uint64_t j = begin; j < end; j++)
+        run->v[j] += gamma * run->direction[j];
+}
+
+static void commit(pl_run *run, double gamma) {
+    for (unsigned k = 0; k < run->team.hosted; k++)
+        run->method.local->commit(run->local, k, gamma * run->share[k]);
+}
+
+/* Tries steps along the direction until the combine accepts one, by which v moves: everywhere, because the direction
+ * was spread. */
 static parley_status search(pl_run *run, const pl_slice *slice, parley_error *error) {
     const pl_combine_type *combine = run->method.combine;
     double workers[PL_SCALARS], owners[PL_OWN_SCALARS];
     parley_status status = PARLEY_OK;
-    run->gamma = 1.0;
-    if (combine->searches && !bends(run))
+    if (!bends(run))
         status = follow(run, error);
-    bool alone = run->team.workers == 1 && !combine->searches; /* a lone worker's change is taken whole */
-    for (bool accepted = alone || !combine->judge; !accepted && status == PARLEY_OK;) {
+    for (bool accepted = false; !accepted && status == PARLEY_OK;) {
         status = probe(run, slice, error);
         measurement measurement = {run, slice, run->gamma};
         if (status == PARLEY_OK)
@@ -192,20 +195,46 @@ static parley_status search(pl_run *run, const pl_slice *slice, parley_error *er
         if (status == PARLEY_OK)
             accepted = combine->judge(run->combine, workers, owners, &run->gamma);
     }
+    if (status != PARLEY_OK)
+        return status;
+    double gamma = bends(run) ? 1.0 : run->gamma, cpu = pl_cpu_now();
+    move_v(run, gamma, 0, run->entries);
+    run->engine->adding += pl_cpu_now() - cpu;
+    commit(run, gamma);
     return status;
 }
 
-/* Moves v by the accepted step: where the direction was spread, everywhere; else at the owners, who then spread v. */
-static parley_status apply(pl_run *run, const pl_slice *slice, parley_error *error) {
-    bool everywhere = run->method.combine->searches;
-    uint64_t begin = everywhere ? 0 : slice->begin, end = everywhere ? run->entries : slice->end;
-    double gamma = bends(run) ? 1.0 : run->gamma, cpu = pl_cpu_now();
-    for (uint64_t j = begin; j < end; j++)
-        run->v[j] += gamma * run->direction[j];
-    run->engine->adding += pl_cpu_now() - cpu;
-    for (unsigned k = 0; k < run->team.hosted; k++)
-        run->method.local->commit(run->local, k, gamma * run->share[k]);
-    return everywhere ? PARLEY_OK : pl_exchange_spread(run->exchange, run->v, error);
+static void leap_entries(void *context, uint64_t begin, uint64_t end, double *sums) {
+    const measurement *measurement = context;
+    measure_entries(context, begin, end, sums);
+    move_v(measurement->run, 1.0, begin, end);
+}
+
+/* Without a search: v moves by the whole direction at its owners, who measure that on the way, and then spread v. Where
+ * it turns out to be too far, which is rare, they take the rest of the step back first. */
+static parley_status leap(pl_run *run, const pl_slice *slice, parley_error *error) {
+    const pl_combine_type *combine = run->method.combine;
+    measurement measurement = {run, slice, 1.0};
+    double owners[PL_OWN_SCALARS];
+    bool judged = combine->judge && run->team.workers > 1; /* a lone worker's change is taken whole */
+    parley_status status = PARLEY_OK;
+    pl_gather_offer(run->engine, run->v);
+    if (judged)
+        status = pl_exchange_sum(run->exchange, leap_entries, &measurement, owners, error);
+    if (status != PARLEY_OK)
+        return status;
+    double rest = judged ? 0.0 : 1.0, cpu = pl_cpu_now();
+    if (judged) {
+        combine->judge(run->combine, run->met.scalars, owners, &run->gamma);
+        rest = run->gamma - 1.0;
+    }
+    if (rest != 0) {
+        pl_gather_offer(run->engine, run->v);
+        move_v(run, rest, slice->begin, slice->end);
+        run->engine->adding += pl_cpu_now() - cpu;
+    }
+    commit(run, run->gamma);
+    return pl_exchange_spread(run->exchange, run->v, error);
 }
 
 /* The workers' own estimate of the gap. Their residuals are from when they visited their rows, on average in the middle
@@ -288,11 +317,10 @@ static parley_status step(pl_run *run, const pl_evaluation *at, parley_error *er
     run->engine->adding = pl_cpu_now() - cpu;
     if (status == PARLEY_OK)
         status = answer(run, &slice, error);
-    if (status == PARLEY_OK)
-        status = search(run, &slice, error);
-    if (status == PARLEY_OK)
-        status = apply(run, &slice, error);
-    return status;
+    run->gamma = 1.0;
+    if (status != PARLEY_OK)
+        return status;
+    return run->method.combine->searches ? search(run, &slice, error) : leap(run, &slice, error);
 }
 
 static void count_exchange(pl_run *run, double seconds) {
@@ -325,7 +353,7 @@ static parley_status one_round(pl_run *run, parley_error *error) {
     pl_evaluation at = {0};
     double books = run->round > 1 ? pl_engine_now(run->engine) - run->ended : 0; /* the log's and decisions' */
     memset(run->trace, 0, run->team.hosted * sizeof *run->trace);
-    run->rank_trace = (pl_rank_trace){0};
+    run->rank_trace = (pl_rank_trace){.kept = run->engine->kept};
     run->engine->adding = 0;
     run->evaluated = false;
     parley_status status = work(run, &at, error);
@@ -493,7 +521,5 @@ parley_status pl_loop(pl_run *run, parley_error *error) {
         status = pl_checkpoint_last(run, error);
     if (status == PARLEY_OK && run->summary.stop != PARLEY_CONVERGED)
         status = look_again(run, error);
-    if (status == PARLEY_OK)
-        status = pl_traces_total(run, error);
     return status == PARLEY_OK ? pl_checkpoint_settle(run, error) : status;
 }

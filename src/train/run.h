@@ -38,7 +38,7 @@ typedef struct pl_pace {
 } pl_pace;
 
 /* What ranks agree on after every round. */
-enum { PL_BY_USER, PL_BY_SECONDS, PL_EPOCHS, PL_SAVE, PL_SAVED, PL_NOT_SAVED, PL_DECISIONS };
+enum { PL_BY_USER, PL_BY_SECONDS, PL_EPOCHS, PL_SAVE, PL_SAVED, PL_NOT_SAVED, PL_SENT, PL_DECISIONS };
 
 /* What all ranks know of a round when its local work is done, by one message of each. */
 typedef struct pl_meeting {
@@ -163,7 +163,6 @@ parley_status pl_traces_tell(pl_run *run, parley_error *error); /* at the end of
 parley_status pl_traces_hear(pl_run *run, parley_error *error); /* after the ranks have met, at rank 0 */
 /* Where the ranks meet after local work: fills run->met. `slowest`: seconds of this rank's slowest worker. */
 parley_status pl_traces_meet(pl_run *run, double slowest, parley_error *error);
-parley_status pl_traces_total(pl_run *run, parley_error *error); /* bytes of the last round, into the summary */
 void pl_traces_close(pl_run *run);
 /* No progress over a window of rounds, and nothing left to change? */
 parley_status pl_stalls(pl_run *run, bool *stalls, parley_error *error);

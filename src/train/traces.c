@@ -9,7 +9,7 @@
 #define CHANNEL_TRACE 40
 
 /* What a worker tells, and behind it a place for each rank, that adding up keeps apart. */
-enum { PASSES, SHRINK, RESIDUAL, SENT, RANK_SENT, SCALARS, SLOWEST = SCALARS + PL_SCALARS };
+enum { PASSES, SHRINK, RESIDUAL, SENT, SCALARS, SLOWEST = SCALARS + PL_SCALARS };
 
 static unsigned hosted_by(const pl_run *run, unsigned rank) {
     return pl_host_begin(run->team.workers, run->engine->ranks, rank + 1) -
@@ -97,11 +97,8 @@ parley_status pl_traces_meet(pl_run *run, double slowest, parley_error *error) {
     memset(run->phases, 0, (uint64_t)hosted * count * sizeof *run->phases);
     for (unsigned k = 0; k < hosted; k++)
         tell_of_worker(run, k, run->phases + (uint64_t)k * count);
-    if (hosted) {
-        run->phases[RANK_SENT] = (double)run->rank_bytes_sent;
+    if (hosted)
         run->phases[SLOWEST + run->engine->rank] = slowest;
-        run->rank_bytes_sent = 0;
-    }
     parley_status status = pl_team_sum(&run->team, run->phases, count, sums, error);
     if (status != PARLEY_OK)
         return status;
@@ -110,15 +107,5 @@ parley_status pl_traces_meet(pl_run *run, double slowest, parley_error *error) {
     for (unsigned r = 0; r < run->engine->ranks; r++)
         run->met.slowest = fmax(run->met.slowest, sums[SLOWEST + r]);
     run->summary.bytes_sent += (uint64_t)sums[SENT];
-    run->summary.rank_bytes_sent += (uint64_t)sums[RANK_SENT];
-    return status;
-}
-
-parley_status pl_traces_total(pl_run *run, parley_error *error) {
-    double mine = (double)run->rank_bytes_sent, all;
-    parley_status status = pl_sum_workers(run->engine, run->engine->ranks, &mine, 1, &all, error);
-    run->rank_bytes_sent = 0;
-    if (status == PARLEY_OK)
-        run->summary.rank_bytes_sent += (uint64_t)all;
     return status;
 }

@@ -132,6 +132,9 @@ static parley_status open_tables(pl_run *run, uint64_t width, parley_error *erro
     run->change = pl_alloc(entries * width, sizeof *run->change);
     if (!room || !run->direction || !run->change)
         return pl_fail_memory(error, "the model", entries * (width + 2) * sizeof(double));
+    uint64_t begin = run->setup.begin, bytes_owned = (run->setup.end - begin) * sizeof *run->v;
+    memset(run->direction + begin, 0, bytes_owned); /* page faults belong to setting up */
+    memset(run->change + begin, 0, bytes_owned);
     return PARLEY_OK;
 }
 

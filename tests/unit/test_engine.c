@@ -99,7 +99,8 @@ static void tasks_that_wait_for_each_other_all_get_on(void **state) {
 /* What ranks find, on all cores or each on one of its own. */
 typedef struct neighbourhood {
     bool bound;
-    unsigned hosts[MOST_RANKS], threads[MOST_RANKS], cores[MOST_RANKS];
+    pl_neighbourhood found[MOST_RANKS];
+    unsigned cores[MOST_RANKS];
 } neighbourhood;
 
 static void bind(unsigned rank) {
@@ -117,9 +118,21 @@ static parley_status look_around(pl_engine *engine, void *context, parley_error 
     unsigned r = engine->rank;
     if (found->bound)
         bind(r);
-    parley_status status = pl_find_neighbours(engine, &found->hosts[r], &found->threads[r], error);
+    parley_status status = pl_find_neighbours(engine, &found->found[r], error);
     found->cores[r] = engine->cores;
     return status;
+}
+
+static void assert_settled(const pl_neighbourhood *found, unsigned ranks, unsigned cores) {
+    unsigned taken = 0;
+    for (unsigned core = 0; core < PL_CORE_WORDS * 64; core++) {
+        unsigned keep = 0;
+        for (unsigned r = 0; r < ranks; r++)
+            keep += found[r].core == core + 1;
+        assert_true(keep == 0 || keep == ranks / cores);
+        taken += keep > 0;
+    }
+    assert_int_equal(taken, cores);
 }
 
 static void cores_are_shared_out_unless_ranks_are_bound_to_their_own(void **state) {
@@ -133,10 +146,13 @@ static void cores_are_shared_out_unless_ranks_are_bound_to_their_own(void **stat
             run_ranks(ranks, 1, DEADLINE, look_around, &found, status, error);
             for (unsigned r = 0; r < ranks; r++) {
                 assert_done(status[r], &error[r]);
-                assert_int_equal(found.hosts[r], 1);
+                assert_int_equal(found.found[r].hosts, 1);
                 assert_int_equal(found.cores[r], bound ? ranks : cores);
-                assert_int_equal(found.threads[r], bound || cores < ranks ? 1 : cores / ranks);
+                assert_int_equal(found.found[r].threads, bound || cores < ranks ? 1 : cores / ranks);
+                assert_int_equal(found.found[r].core > 0, !bound && ranks > cores && ranks % cores == 0);
             }
+            if (!bound && ranks > cores && ranks % cores == 0)
+                assert_settled(found.found, ranks, cores);
         }
 }
 
