@@ -59,8 +59,9 @@ const command commands[] = {
      "intercept; one weight per class where there are several. A column without a name has its number, from 1.",
      false, dump_run},
     {"report", "LOG", 1, 1, PL_FOR_REPORT, "say where the time of a run went",
-     "Reads the log that --log wrote and splits the run's time: the slowest worker's computing, waiting for it, "
-     "exchanging, evaluating, and the overhead, which is all but that computing; then the same for each worker and "
+     "Reads the log that --log wrote and splits the run's time: the slowest worker's computing, evaluating, the "
+     "master's "
+     "adding up, and the overhead, which is all else: exchanging and waiting; then the same for each worker and "
      "each process. With --text as tables, with --json as one object.",
      false, report_run},
     {"list", "[KIND]", 0, 1, NO_OPTIONS, "name the losses, solvers, presets and settings there are",

@@ -24,8 +24,9 @@
 #define MOST_NAP 5e-4      /* and ever longer */
 #define LEAST_DOZE 1e-3    /* in a meeting: who comes last wakes the others, */
 #define MOST_DOZE 2e-2     /* but a failure has to be looked for */
-#define SPINS 2000         /* looks around before that, where each rank has a core to itself; */
-#define YIELDS 30          /* where not, it first lets others run: to be woken takes longer */
+#define SPINS 2000         /* looks around before that, where nobody else wants the core; */
+#define YIELDS 30          /* where somebody might, it first lets others run: to be woken takes longer; */
+#define KEPT_YIELDS 3      /* where somebody does, they may as well wake it */
 #define MEETING_SECONDS                                                                                                \
     3.5 /* more than the deadline: if rank 0 is stopped before all have met, its guard says so first */
 #define MOST_PATH 4096
@@ -47,7 +48,7 @@ typedef struct cluster {
     piece *sent;
     piece *lent, **last_lent;      /* oldest first */
     piece *spare;                  /* of lent pieces that have arrived */
-    unsigned spins;                /* looks around in a meeting before it sleeps */
+    bool uncrowded;                /* each rank has cores to itself */
     uint64_t cores[PL_CORE_WORDS]; /* that it might use, where it keeps to one of them */
 } cluster;
 
@@ -340,13 +341,14 @@ static parley_status meet(pl_engine *engine, parley_error *error) {
     if (status != PARLEY_OK)
         return status;
     pl_common_come(engine->common);
-    for (unsigned i = 0; i < this->spins; i++)
+    unsigned most = engine->kept ? KEPT_YIELDS : YIELDS;
+    for (unsigned i = 0, yields = 0; i < SPINS && yields < most; i++) {
         if (pl_common_met(engine->common))
             return PARLEY_OK;
-    for (unsigned i = 0; i < YIELDS && this->spins == 0; i++) { /* to whom it shares a core with */
-        if (pl_common_met(engine->common))
-            return PARLEY_OK;
-        sched_yield();
+        if (!this->uncrowded && (!engine->kept || pl_common_crowded(engine->common))) {
+            sched_yield();
+            yields++;
+        }
     }
     return wait_until(this, (wish){all_met, NULL, engine->rank, true}, error);
 }
@@ -489,7 +491,7 @@ static parley_status find_neighbours(cluster *this, const parley_settings *setti
     if (status != PARLEY_OK)
         return status;
     engine->threads = pl_pool_threads(engine->pool);
-    this->spins = pl_launched_here() * engine->threads <= engine->cores ? SPINS : 0;
+    this->uncrowded = pl_launched_here() * engine->threads <= engine->cores;
     return engine->ranks > 1 && found.hosts == 1 && settings->between_ranks == PL_BY_MEMORY
                ? pl_common_open(engine, error)
                : PARLEY_OK;

@@ -43,9 +43,10 @@ typedef struct tally {
 } tally;
 
 struct hall {
-    tally here;                  /* ranks that have come to the meeting which is being held */
-    tally held;                  /* meetings that were held; who waits for one sleeps on this */
-    tally come[PL_COMMON_RANKS]; /* meetings that each rank has come to */
+    tally here;                     /* ranks that have come to the meeting which is being held */
+    tally held;                     /* meetings that were held; who waits for one sleeps on this */
+    tally come[PL_COMMON_RANKS];    /* meetings that each rank has come to */
+    unsigned kept[PL_COMMON_RANKS]; /* 1 + the core that it keeps to; 0: to none */
 };
 
 static uint64_t round_up(uint64_t bytes) { return (bytes + LINE - 1) / LINE * LINE; }
@@ -175,6 +176,17 @@ void pl_common_doze(const pl_common *common, double seconds) {
     struct timespec most = {(time_t)seconds, (long)(1e9 * (seconds - (double)(time_t)seconds))};
     syscall(SYS_futex, &common->hall->held.number, FUTEX_WAIT, common->meetings - 1, &most, NULL, 0);
 }
+
+bool pl_common_crowded(const pl_common *common) {
+    const struct hall *hall = common->hall;
+    for (unsigned r = 0; r < common->ranks; r++)
+        if (hall->kept[r] == hall->kept[common->rank] &&
+            atomic_load_explicit(&hall->come[r].number, memory_order_relaxed) != common->meetings)
+            return true;
+    return false;
+}
+
+void pl_common_keep(pl_common *common, unsigned kept) { common->hall->kept[common->rank] = kept; }
 
 unsigned pl_common_missing(const pl_common *common) {
     for (unsigned r = 0; r < common->ranks; r++)

@@ -42,6 +42,10 @@ void pl_common_close(pl_common *common); /* NULL is welcome */
 /* A meeting, for engines to make their `meet` of: this rank has come; have all? */
 void pl_common_come(pl_common *common);
 bool pl_common_met(const pl_common *common);
+/* Does this rank keep to a core, and which? All are to know that before they meet; then, is there one that keeps to the
+ * same and has not come yet? */
+void pl_common_keep(pl_common *common, unsigned kept);
+bool pl_common_crowded(const pl_common *common);
 /* Sleeps until all have come, for at most so many seconds. */
 void pl_common_doze(const pl_common *common, double seconds);
 /* The first rank that has not come; any, if all have. */

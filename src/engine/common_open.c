@@ -80,6 +80,8 @@ parley_status pl_common_open(pl_engine *engine, parley_error *error) {
     if (engine->ranks > PL_COMMON_RANKS)
         return PARLEY_OK;
     parley_status status = make_or_find(engine, &file, &memory, error);
+    if (memory)
+        pl_common_keep(&(pl_common){.hall = memory, .rank = engine->rank}, engine->kept);
     double here = memory != NULL, all = 0;
     if (status == PARLEY_OK) /* one that cannot see it, and nobody uses it */
         status = pl_sum_workers(engine, engine->ranks, &here, 1, &all, error);

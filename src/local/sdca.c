@@ -161,12 +161,14 @@ static double first_u(const pl_sdca *this, const pl_sdca_worker *worker, uint64_
 }
 
 /* A lane's copies when the round begins: of u, and of its rows' dual variables. In place a round is never taken back,
- * and a lane by itself needs no copy of u. */
+ * and a lane by itself needs no copy of u. One of several workers keeps u as it began where its change will be: v is
+ * not read again, so that its owners find it in no other core's cache. */
 static void begin_task(void *context, unsigned task) {
     pl_sdca *this = context;
     const pl_part *part = &this->team->parts[task];
     const pl_sdca_worker *worker = &this->workers[task / this->team->lanes];
     pl_sdca_lane *lane = &this->lanes[task];
+    bool first = task % this->team->lanes == 0, keeps = first && worker->previous;
     double began = pl_engine_now(this->team->engine);
     uint64_t classes = this->glm->classes;
     *lane = (pl_sdca_lane){.u = lane->u};
@@ -176,15 +178,19 @@ static void begin_task(void *context, unsigned task) {
     }
     if (lane->u == this->v || this->in_step)
         return;
-    if (!worker->support && this->momentum == 0)
+    if (!worker->support && this->momentum == 0) {
         memcpy(lane->u, this->v, this->glm->size * sizeof *lane->u);
-    else
-        for (uint64_t s = 0, e = 0; s < worker->supported; s++)
-            for (uint64_t c = 0; c < classes; c++, e++) {
-                uint64_t j = (worker->support ? worker->support[s] : s) * classes + c;
-                lane->u[j] = first_u(this, worker, worker->wide ? j : e, j);
+        if (keeps)
+            memcpy(worker->change, this->v, this->glm->size * sizeof *lane->u);
+    } else
+        for (uint64_t s = 0, number = 0; s < worker->supported; s++)
+            for (uint64_t c = 0; c < classes; c++, number++) {
+                uint64_t j = (worker->support ? worker->support[s] : s) * classes + c, e = worker->wide ? j : number;
+                lane->u[j] = first_u(this, worker, e, j);
+                if (keeps)
+                    worker->change[e] = lane->u[j];
             }
-    if (task % this->team->lanes == 0 && lane->u != worker->current && !this->in_place)
+    if (first && lane->u != worker->current && !this->in_place)
         memcpy(worker->current, lane->u, this->glm->size * sizeof *lane->u);
     lane->seconds = pl_engine_now(this->team->engine) - began;
 }
@@ -197,7 +203,7 @@ static void end_rows(const pl_sdca *this, pl_sdca_worker *worker, uint64_t begin
     for (uint64_t s = begin, number = begin * classes; s < end; s++)
         for (uint64_t c = 0; c < classes; c++, number++) {
             uint64_t j = (worker->support ? worker->support[s] : s) * classes + c, e = worker->wide ? j : number;
-            double change = (worker->current[j] - first_u(this, worker, e, j)) * inverse, last = worker->previous[e];
+            double change = (worker->current[j] - worker->change[e]) * inverse, last = worker->previous[e];
             double ahead = change - this->momentum * last;
             worker->change[e] = change;
             spread += metric * ahead * ahead;
@@ -287,6 +293,8 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
         this->lanes->u = team->lanes == 1 ? v : this->lanes->u;
     }
     pl_team_run(team, begin_task, this);
+    if (this->v_previous)
+        memcpy(this->v_previous, v, this->glm->size * sizeof *v);
     set_steps(this, round);
     while (next_pieces(this)) {
         pl_team_run(team, lane_task, this);
@@ -296,8 +304,6 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
     this->in_step = this->in_place; /* nobody else moves v but `start` */
     engine->type->run(engine, end_task, this, team->hosted);
     report(this, update);
-    if (this->v_previous)
-        memcpy(this->v_previous, v, this->glm->size * sizeof *v);
     return PARLEY_OK;
 }
 
@@ -341,7 +347,7 @@ static void commit(pl_local *local, unsigned k, double gamma) {
     pl_sdca *this = (pl_sdca *)local;
     pl_sdca_worker *worker = &this->workers[k];
     uint64_t classes = this->glm->classes;
-    if (gamma == 1.0 && worker->previous && worker->apart) { /* the next change is written where the last was */
+    if (gamma == 1.0 && worker->previous) { /* the next change is written where the last was */
         double *last = worker->previous;
         worker->previous = worker->change;
         worker->change = last;

@@ -18,9 +18,9 @@ typedef struct pl_sdca_worker {
     uint32_t *support;  /* rows of v, which is a table by rows, that its rows touch; NULL: take all */
     uint64_t supported; /* how many */
     bool wide;          /* do `change` and `previous` have places for all of v? */
-    bool apart;         /* does `change` have a place of its own, not that of `current`? */
-    double *change;     /* what the update points at */
-    double *previous;   /* its change of the last round, as it was taken; NULL: one worker needs no momentum */
+    double *change;     /* what the update points at; before the round ends, u as it began */
+    double *previous; /* its change of the last round, as it was taken; NULL: one worker needs no momentum, and has its
+                         change where `current` is */
     double spread, squared, turn; /* see PL_SUM_SPREAD, PL_SUM_CHANGE, PL_SUM_TURN */
 } pl_sdca_worker;
 

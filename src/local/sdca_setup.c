@@ -12,7 +12,7 @@ void pl_sdca_close(pl_local *local) {
         return;
     for (unsigned k = 0; this->workers && k < this->team->hosted; k++) {
         pl_common_free(this->team->engine, this->workers[k].previous);
-        if (this->workers[k].apart)
+        if (this->team->workers > 1)
             pl_common_free(this->team->engine, this->workers[k].change);
         pl_common_free(this->team->engine, this->workers[k].support);
     }
@@ -55,7 +55,8 @@ static void place_copies(pl_sdca *this) {
     double *next = this->copies.data;
     for (unsigned k = 0; k < team->hosted; k++) {
         pl_sdca_worker *worker = &this->workers[k];
-        worker->current = worker->change = next; /* in place: see `work` */
+        worker->current = next; /* in place: see `work` */
+        worker->change = team->workers == 1 ? next : NULL;
         worker->supported = this->glm->size / this->glm->classes;
         this->lanes[k * team->lanes].u = next;
         next += this->in_place ? 0 : this->glm->size;
@@ -66,22 +67,22 @@ static void place_copies(pl_sdca *this) {
 
 /* A worker whose rows touch few columns sends only those; places for all of them are faster to add up, and are taken
  * unless most would be 0. */
-static parley_status open_support(pl_sdca *this, unsigned k, uint8_t *touched, parley_error *error) {
+static parley_status open_change(pl_sdca *this, unsigned k, uint8_t *touched, parley_error *error) {
     pl_sdca_worker *worker = &this->workers[k];
     pl_engine *engine = this->team->engine;
-    parley_status status =
-        pl_support_take(this->glm, this->team, k, touched, &worker->support, &worker->supported, error);
+    parley_status status = PARLEY_OK;
+    if (this->team->lanes == 1)
+        status = pl_support_take(this->glm, this->team, k, touched, &worker->support, &worker->supported, error);
     worker->wide = worker->supported * this->glm->classes * WIDE > this->glm->size;
-    if (status != PARLEY_OK || (!worker->support && engine->ranks == 1))
-        return status;
-    double *change;
-    status = pl_common_take(engine, &change, pl_sdca_places(this, worker), sizeof *change, "updates", error);
-    worker->apart = status == PARLEY_OK;
-    worker->change = worker->apart ? change : worker->change;
+    uint64_t places = pl_sdca_places(this, worker);
+    if (status == PARLEY_OK)
+        status = pl_common_take(engine, &worker->change, places, sizeof *worker->change, "changes", error);
+    if (status == PARLEY_OK)
+        status = pl_common_take(engine, &worker->previous, places, sizeof *worker->previous, "momentum", error);
     return status;
 }
 
-static parley_status open_supports(pl_sdca *this, parley_error *error) {
+static parley_status open_changes(pl_sdca *this, parley_error *error) {
     uint8_t *touched;
     if (this->team->workers == 1)
         return PARLEY_OK;
@@ -90,14 +91,8 @@ static parley_status open_supports(pl_sdca *this, parley_error *error) {
         status = pl_take(&touched, this->glm->size, 1, "sparse updates", error);
     if (status != PARLEY_OK)
         return status;
-    for (unsigned k = 0; k < this->team->hosted && status == PARLEY_OK; k++) {
-        pl_sdca_worker *worker = &this->workers[k];
-        if (this->team->lanes == 1)
-            status = open_support(this, k, touched, error);
-        if (status == PARLEY_OK)
-            status = pl_common_take(this->team->engine, &worker->previous, pl_sdca_places(this, worker),
-                                    sizeof *worker->previous, "momentum", error);
-    }
+    for (unsigned k = 0; k < this->team->hosted && status == PARLEY_OK; k++)
+        status = open_change(this, k, touched, error);
     pl_free(touched);
     return status;
 }
@@ -114,17 +109,18 @@ static void touch(pl_sdca *this) {
     for (unsigned k = 0; k < this->team->hosted; k++) {
         pl_sdca_worker *worker = &this->workers[k];
         uint64_t bytes = pl_sdca_places(this, worker) * sizeof *worker->change;
-        if (worker->apart)
+        if (worker->previous) {
             memset(worker->change, 0, bytes);
-        if (worker->previous)
             memset(worker->previous, 0, bytes);
+        }
     }
 }
 
 uint64_t pl_sdca_bytes(const pl_setup *setup) {
     uint64_t rows = setup->glm->data->x.rows;
+    uint64_t changes = setup->team->workers > 1 ? 2u * setup->team->hosted + 1u : 0; /* at most; and the last v */
     return rows * (4 * setup->glm->classes * sizeof(double) + 1) +
-           copies_of_u(setup) * setup->glm->size * sizeof(double);
+           (copies_of_u(setup) + changes) * setup->glm->size * sizeof(double);
 }
 
 parley_status pl_sdca_open(const pl_setup *setup, pl_local **out, parley_error *error) {
@@ -161,7 +157,7 @@ parley_status pl_sdca_open(const pl_setup *setup, pl_local **out, parley_error *
     }
     if (status == PARLEY_OK) {
         place_copies(this);
-        status = open_supports(this, error);
+        status = open_changes(this, error);
     }
     if (status != PARLEY_OK) {
         pl_sdca_close(&this->base);

@@ -175,10 +175,11 @@ parley_status pl_report_read(const char *path, pl_report *out, parley_error *err
     parley_status status = read_lines(file, path, out, error);
     fclose(file);
     out->rounds_seconds = out->total - out->setup;
-    out->overhead = fmax(0.0, out->rounds_seconds - out->compute - out->evaluate);
-    out->master = fmin(out->master, out->overhead);
-    out->exchange = fmin(fmax(0.0, out->exchange - out->master), out->overhead - out->master);
-    out->wait = out->overhead - out->master - out->exchange;
+    double rest = fmax(0.0, out->rounds_seconds - out->compute - out->evaluate);
+    out->master = fmin(out->master, rest);
+    out->overhead = rest - out->master;
+    out->exchange = fmin(fmax(0.0, out->exchange - out->master), out->overhead);
+    out->wait = out->overhead - out->exchange;
     if (status != PARLEY_OK)
         pl_report_free(out);
     return status;

@@ -23,7 +23,7 @@ typedef struct pl_report_rank {
     uint64_t sent, received; /* bytes, really */
 } pl_report_rank;
 
-/* The split: total = setup + rounds, rounds = compute + evaluate + overhead, overhead = master + exchange + wait. */
+/* The split: total = setup + rounds, rounds = compute + evaluate + master + overhead, overhead = exchange + wait. */
 typedef struct pl_report {
     char preset[PL_REPORT_NAME], local[PL_REPORT_NAME], combine[PL_REPORT_NAME], exchange_name[PL_REPORT_NAME],
         engine[PL_REPORT_NAME], status[PL_REPORT_NAME]; /* status "": the run was killed, or goes on */
@@ -31,13 +31,13 @@ typedef struct pl_report {
     unsigned workers, ranks, threads, cores;
     double total, setup, rounds_seconds;
     /* Of each round, the slowest worker's; but where ranks share cores, at least what they need of them: the processor
-     * seconds of a host's ranks, spread evenly over its cores, on the slowest host. */
+     * seconds of those that keep to a core; of others, spread evenly over the cores of their host. */
     double compute;
     double slowest;  /* worker of each round alone, by the clock */
     double evaluate; /* as rank 0 saw it, or what all need likewise */
+    double master;   /* adding up updates and moving v: what all need likewise */
     double overhead; /* what is left of the rounds */
-    double master;   /* of it: adding up updates and moving v, what all need for it */
-    double exchange; /* the rest of what rank 0 saw, but for what others computed meanwhile */
+    double exchange; /* of it, what rank 0 saw, but for the master's part and what others computed meanwhile */
     double wait;     /* all else */
     pl_report_worker *worker;
     pl_report_rank *rank;

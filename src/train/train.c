@@ -132,9 +132,9 @@ static parley_status open_tables(pl_run *run, uint64_t width, parley_error *erro
     run->change = pl_alloc(entries * width, sizeof *run->change);
     if (!room || !run->direction || !run->change)
         return pl_fail_memory(error, "the model", entries * (width + 2) * sizeof(double));
-    uint64_t begin = run->setup.begin, bytes_owned = (run->setup.end - begin) * sizeof *run->v;
-    memset(run->direction + begin, 0, bytes_owned); /* page faults belong to setting up */
-    memset(run->change + begin, 0, bytes_owned);
+    uint64_t begin = run->setup.begin, owned = (run->setup.end - begin) * sizeof *run->v;
+    memset(run->direction + begin, 0, owned); /* page faults belong to setting up */
+    memset(run->change + begin, 0, owned);
     return PARLEY_OK;
 }
 
@@ -469,7 +469,8 @@ parley_status pl_run_loop(pl_run *run, parley_error *error) {
     if (status == PARLEY_OK &&
         pl_log_stop(run->log, &run->summary, pl_engine_now(run->engine) - run->began, &lost) != PARLEY_OK)
         pl_give_up_log(run, &lost);
-    return status;
+    return status == PARLEY_OK ? pl_barrier(run->engine, error)
+                               : status; /* rank 0's last line comes before clearing up */
 }
 
 /* A solver that cannot follow a change of penalty is opened anew, at the model that was found. */
