@@ -9,6 +9,7 @@
 #include "train/run.h"
 
 #define WORK_PER_EVALUATION 20.0 /* passes of work for each pass of evaluation */
+#define SOONEST 4.0              /* times the cost of an evaluation: work before the next */
 #define TRUST 5.0                /* times off, and estimates are not shown any more */
 #define WINDOW 300               /* rounds without progress that are a stall */
 #define TELL_ROUNDS 12           /* between two looks at how fast the gap falls */
@@ -133,6 +134,16 @@ parley_status pl_certify(pl_run *run, const pl_evaluation *at, bool gradient, pa
     return gradient && glm->l1 > 0 ? certify_scaled(run, &point, *at, error) : PARLEY_OK;
 }
 
+/* When the gap will be at the target, if it goes on falling as it did. */
+static void look_ahead(pl_run *run, double gap, double target) {
+    pl_pace *pace = &run->pace;
+    double fall = log(pace->seen_gap / gap), epochs = run->summary.epochs - pace->seen_epochs;
+    double soonest = SOONEST * run->method.local->evaluate_passes(run->local);
+    pace->look_after = fall > 0 ? fmax(soonest, epochs * log(gap / target) / fall) : INFINITY;
+    pace->seen_gap = gap;
+    pace->seen_epochs = run->summary.epochs;
+}
+
 parley_status pl_evaluate(pl_run *run, parley_error *error) {
     pl_evaluation at;
     bool gradient = run->method.local->evaluates_gradient;
@@ -147,6 +158,8 @@ parley_status pl_evaluate(pl_run *run, parley_error *error) {
     run->pace.trusted = run->pace.trusted && gap <= TRUST * fmax(run->pace.estimate, target);
     if (status == PARLEY_OK && run->pace.estimate > 0 && gap > target) /* the estimate was too low by this factor */
         run->pace.threshold = 0.9 * run->pace.estimate * fmin(1.0, target / gap);
+    if (status == PARLEY_OK && gap > target)
+        look_ahead(run, gap, target);
     return status;
 }
 
@@ -158,7 +171,8 @@ bool pl_evaluation_due(pl_run *run) {
         return run->round % settings->evaluate_every == 0;
     if (run->pace.estimate >= 0 && run->pace.estimate <= run->pace.threshold)
         return true;
-    return run->pace.passes >= WORK_PER_EVALUATION * run->method.local->evaluate_passes(run->local);
+    double most = WORK_PER_EVALUATION * run->method.local->evaluate_passes(run->local);
+    return run->pace.passes >= fmin(most, run->pace.look_after);
 }
 
 /* Halves rates, wakes rows: whatever the members can change, on any rank. */

@@ -28,6 +28,8 @@ typedef struct pl_pace {
     double threshold;             /* an estimated gap below this is worth an evaluation */
     double estimate;              /* of the gap, the latest; negative: none */
     bool trusted;                 /* evaluations agreed with it so far */
+    double seen_gap, seen_epochs; /* when it was last evaluated */
+    double look_after;            /* passes from then on, by how fast it fell */
     double residual;              /* of the workers, the latest */
     double watched;               /* the gap (or gradient) when the current window began */
     double watched_objective;     /* likewise, P */

@@ -10,7 +10,8 @@ static void list_certificate(pl_run *run, pl_state *state) {
 
 static void list_pace(pl_pace *pace, pl_state *state) {
     PL_STATE_VALUES(state, "pace", PL_VALUE(pace->passes), PL_VALUE(pace->threshold), PL_VALUE(pace->estimate),
-                    PL_VALUE(pace->trusted), PL_VALUE(pace->residual), PL_VALUE(pace->watched),
+                    PL_VALUE(pace->trusted), PL_VALUE(pace->seen_gap), PL_VALUE(pace->seen_epochs),
+                    PL_VALUE(pace->look_after), PL_VALUE(pace->residual), PL_VALUE(pace->watched),
                     PL_VALUE(pace->watched_objective), PL_VALUE(pace->window), PL_VALUE(pace->slow_gap),
                     PL_VALUE(pace->slow_epochs), PL_VALUE(pace->last_gap), PL_VALUE(pace->told));
 }

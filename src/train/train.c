@@ -166,6 +166,8 @@ static parley_status start_certificate(pl_run *run, parley_error *error) {
     run->pace = (pl_pace){.threshold = run->settings->gap * best->null,
                           .estimate = -1,
                           .trusted = true,
+                          .seen_gap = best->null,
+                          .look_after = INFINITY,
                           .watched = best->exists ? best->null : INFINITY,
                           .watched_objective = best->null,
                           .last_gap = best->null};
