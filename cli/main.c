@@ -60,9 +60,8 @@ const command commands[] = {
      false, dump_run},
     {"report", "LOG", 1, 1, PL_FOR_REPORT, "say where the time of a run went",
      "Reads the log that --log wrote and splits the run's time: the slowest worker's computing, evaluating, the "
-     "master's "
-     "adding up, and the overhead, which is all else: exchanging and waiting; then the same for each worker and "
-     "each process. With --text as tables, with --json as one object.",
+     "master's adding up, and the overhead, which is all else: exchanging and waiting; then the same for each worker "
+     "and each process. With --text as tables, with --json as one object.",
      false, report_run},
     {"list", "[KIND]", 0, 1, NO_OPTIONS, "name the losses, solvers, presets and settings there are",
      "Prints every member of a KIND with one line about it; of all kinds when none is given.", false, list_run},

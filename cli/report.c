@@ -20,7 +20,7 @@ static void parts_of(const pl_report *report, part parts[PARTS]) {
                              {"evaluate", "objective and gap", report->evaluate},
                              {"master", "adding up updates and moving v", report->master},
                              {"overhead", "what is left of the rounds", report->overhead},
-                             {"exchange", "of it, from the end of local work to the new v, but for the master", report->exchange},
+                             {"exchange", "of it, from local work to the new v, but for the master", report->exchange},
                              {"wait", "of it, for the slowest worker, for a free core, for the log", report->wait}};
     for (unsigned i = 0; i < PARTS; i++)
         parts[i] = all[i];

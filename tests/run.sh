@@ -2,7 +2,7 @@
 # run.sh [SUITE ...]: what `make check` runs: every build and every test, one line each; all of them, or those whose name
 # begins with one of the words given. What a suite printed is kept in build/check/NAME.log and shown if it failed.
 #
-# Builds: build (release), build/clang, build/asan (clang, address and undefined behaviour), build/tsan (gcc, threads).
+# Builds: build (release, gcc), build/asan (clang, address and undefined behaviour), build/tsan (gcc, threads).
 set -u
 cd "$(dirname "$0")/.."
 unset CC CFLAGS LDFLAGS MAKEFLAGS MAKELEVEL
@@ -107,7 +107,6 @@ suite fault build python3 tests/fault/run.py build/parley 20
 suite network build python3 tests/network/run.py build/parley
 suite layers none python3 tests/layers.py
 suite format none bash -c check_format
-suite clang none bash -c 'build build/clang -DCMAKE_C_COMPILER=clang'
 suite asan none bash -c 'build build/asan -DCMAKE_C_COMPILER=clang -DPARLEY_SANITIZE=address,undefined'
 suite asan-unit asan bash -c 'unit build/asan unit'
 suite asan-replay asan bash -c 'unit build/asan replay'

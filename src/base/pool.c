@@ -185,13 +185,13 @@ void pl_cores_list(uint64_t bits[PL_CORE_WORDS]) {
             bits[core / 64] |= (uint64_t)1 << core % 64;
 }
 
-void pl_cores_keep_to(const uint64_t bits[PL_CORE_WORDS]) {
+bool pl_cores_keep_to(const uint64_t bits[PL_CORE_WORDS]) {
     cpu_set_t cores;
     CPU_ZERO(&cores);
     for (unsigned core = 0; core < CPU_SETSIZE && core < PL_CORE_WORDS * 64; core++)
         if (bits[core / 64] >> core % 64 & 1)
             CPU_SET(core, &cores);
-    sched_setaffinity(0, sizeof cores, &cores);
+    return sched_setaffinity(0, sizeof cores, &cores) == 0;
 }
 
 parley_status pl_pool_open(pl_pool **out, unsigned threads, parley_error *error) {

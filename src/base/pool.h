@@ -3,6 +3,8 @@
 #ifndef PL_POOL_H
 #define PL_POOL_H
 
+#include <stdbool.h>
+
 #include "base/status.h"
 
 typedef struct pl_pool pl_pool;
@@ -13,8 +15,8 @@ unsigned pl_cores(void);                     /* that this process may use */
 /* Which they are, a bit for each; all 0: not known. */
 #define PL_CORE_WORDS 16
 void pl_cores_list(uint64_t bits[PL_CORE_WORDS]);
-/* Binds this thread, and those that it will start. */
-void pl_cores_keep_to(const uint64_t bits[PL_CORE_WORDS]);
+/* Binds this thread, and those that it will start; false: it cannot be. */
+bool pl_cores_keep_to(const uint64_t bits[PL_CORE_WORDS]);
 /* `threads` 0: one per core that this process may use. */
 parley_status pl_pool_open(pl_pool **out, unsigned threads, parley_error *error);
 unsigned pl_pool_threads(const pl_pool *pool);

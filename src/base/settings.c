@@ -173,7 +173,7 @@ const pl_setting pl_settings[] = {
      .help = "stop after this many seconds of training", AT(seconds)},
     {"evaluate_every", PL_WHOLE, PL_FOR_TRAIN, "auto", 1, MANY, .value_name = "N", .may_be_auto = true,
      .in_model = true,
-     .help = "rounds between two evaluations of the gap; auto: so that they cost under a tenth of the work",
+     .help = "rounds between two evaluations of the gap; auto: when the target should be reached, and every so often",
      AT(evaluate_every)},
     {"exchange_delay", PL_REAL, PL_FOR_TRAIN, "0", 0, 3600, .value_name = "SECONDS",
      .help = "make each round's exchange last this much longer: to study a slower network on one machine",

@@ -63,7 +63,8 @@ typedef struct pl_combine_type {
     /* This owner's scalars at step gamma; NULL: none. */
     void (*measure)(pl_combine *combine, const pl_slice *slice, double gamma, double *scalars);
     /* Looks at the sums over workers and owners for step *gamma: true accepts it, else *gamma is the next to try.
-     * NULL: a step of 1 is always accepted. */
+     * Without a search it is asked once, of step 1, and leaves the step to take. NULL: a step of 1 is always accepted.
+     */
     bool (*judge)(pl_combine *combine, const double *workers, const double *owners, double *gamma);
     /* Told now and then how fast the gap falls: its mean logarithmic decrease per round. NULL: does not care. */
     void (*adjust)(pl_combine *combine, double rate);

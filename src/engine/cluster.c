@@ -476,23 +476,22 @@ static parley_status open_watch(cluster *this, parley_error *error) {
 /* Who shares a machine with whom: its cores, and memory. */
 static parley_status find_neighbours(cluster *this, const parley_settings *settings, parley_error *error) {
     pl_engine *engine = &this->base;
-    pl_neighbourhood found;
+    pl_neighbourhood around;
     pl_cores_list(this->cores);
-    parley_status status = pl_find_neighbours(engine, &found, error);
-    unsigned threads = settings->threads ? (unsigned)settings->threads : found.threads;
+    parley_status status = pl_find_neighbours(engine, &around, error);
+    unsigned threads = settings->threads ? (unsigned)settings->threads : around.threads;
     if (status == PARLEY_OK)
         status = pl_pool_open(&engine->pool, threads, error);
-    if (status == PARLEY_OK && found.core && threads == 1) {
+    if (status == PARLEY_OK && around.core && threads == 1) {
         uint64_t one[PL_CORE_WORDS] = {0};
-        engine->kept = found.core;
-        one[(found.core - 1) / 64] = (uint64_t)1 << (found.core - 1) % 64;
-        pl_cores_keep_to(one);
+        one[(around.core - 1) / 64] = (uint64_t)1 << (around.core - 1) % 64;
+        engine->kept = pl_cores_keep_to(one) ? around.core : 0;
     }
     if (status != PARLEY_OK)
         return status;
     engine->threads = pl_pool_threads(engine->pool);
-    this->uncrowded = pl_launched_here() * engine->threads <= engine->cores;
-    return engine->ranks > 1 && found.hosts == 1 && settings->between_ranks == PL_BY_MEMORY
+    this->uncrowded = !engine->kept && pl_launched_here() * engine->threads <= engine->cores;
+    return engine->ranks > 1 && around.hosts == 1 && settings->between_ranks == PL_BY_MEMORY
                ? pl_common_open(engine, error)
                : PARLEY_OK;
 }

@@ -76,7 +76,7 @@ void pl_common_offer(pl_engine *engine, unsigned workers, const pl_addend *nodes
                      const uint64_t *bounds);
 parley_status pl_common_reduce(pl_engine *engine, unsigned workers, const pl_addend *nodes, uint64_t size,
                                uint64_t width, const uint64_t *bounds, double *sum, parley_error *error);
-void pl_common_write(pl_engine *engine, const double *table);
+void pl_common_write(pl_engine *engine, const double *table); /* pl_gather_offer */
 parley_status pl_common_gather(pl_engine *engine, double *table, const uint64_t *bounds, parley_error *error);
 
 #endif

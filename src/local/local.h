@@ -35,9 +35,9 @@ typedef enum pl_scalar {
 
 typedef struct pl_update {
     double shrink, weight;
-    uint64_t count;        /* entries of value */
+    uint64_t count;        /* entries that may not be 0 */
     const uint32_t *index; /* rows of v that they belong to, rising; NULL: all of them */
-    bool wide;             /* value has a place for all of v, though: 0 in other rows */
+    bool wide;             /* value has a place for every entry of v; else for those alone */
     uint64_t row;          /* entries in a row of v, which is a table laid out by rows; 0 means 1 */
     double *value;
     double scalars[PL_SCALARS];

@@ -4,7 +4,9 @@
 #include "engine/common.h"
 #include "local/sdca.h"
 
-#define WIDE 4 /* times the entries that a worker's rows touch are more than all */
+#define WIDE                                                                                                           \
+    4 /* an update has places for all of v if the worker's rows touch more than one in so many: others would be        \
+       * sent as sparse packets */
 
 void pl_sdca_close(pl_local *local) {
     pl_sdca *this = (pl_sdca *)local;
@@ -97,23 +99,34 @@ static parley_status open_changes(pl_sdca *this, parley_error *error) {
     return status;
 }
 
+/* A lane's rows and copy of u, on the thread that will work on them. */
+static void touch_lane(void *context, unsigned task) {
+    pl_sdca *this = context;
+    const pl_part *part = &this->team->parts[task];
+    const pl_sdca_worker *worker = &this->workers[task / this->team->lanes];
+    uint64_t row = this->glm->classes * sizeof *this->t, u = this->glm->size * sizeof *worker->current;
+    for (uint64_t r = 0; r < part->count; r++) {
+        uint64_t begin = part->ranges[r].begin, bytes = (part->ranges[r].end - begin) * row;
+        memset(this->t + begin * this->glm->classes, 0, bytes);
+        memset(this->z + begin * this->glm->classes, 0, bytes);
+        if (!this->in_place)
+            memset(this->t_round + begin * this->glm->classes, 0, bytes);
+    }
+    if (!this->in_place || this->team->lanes > 1)
+        memset(this->lanes[task].u, 0, u);
+    if (task % this->team->lanes != 0 || !worker->previous)
+        return;
+    if (this->team->lanes > 1)
+        memset(worker->current, 0, u);
+    memset(worker->change, 0, pl_sdca_places(this, worker) * sizeof *worker->change);
+    memset(worker->previous, 0, pl_sdca_places(this, worker) * sizeof *worker->previous);
+}
+
 /* Page faults belong to setting up, not to the first round. */
 static void touch(pl_sdca *this) {
-    uint64_t dual = this->glm->data->x.rows * this->glm->classes * sizeof *this->t;
-    memset(this->z, 0, dual);
-    memset(this->t, 0, dual);
-    memset(this->t_round, 0, dual);
-    memset(this->copies.data, 0, this->copies.bytes);
+    pl_team_run(this->team, touch_lane, this);
     if (this->v_previous)
         memset(this->v_previous, 0, this->glm->size * sizeof *this->v_previous);
-    for (unsigned k = 0; k < this->team->hosted; k++) {
-        pl_sdca_worker *worker = &this->workers[k];
-        uint64_t bytes = pl_sdca_places(this, worker) * sizeof *worker->change;
-        if (worker->previous) {
-            memset(worker->change, 0, bytes);
-            memset(worker->previous, 0, bytes);
-        }
-    }
 }
 
 uint64_t pl_sdca_bytes(const pl_setup *setup) {

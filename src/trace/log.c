@@ -31,9 +31,9 @@ static parley_status end_line(pl_log *log, parley_error *error) {
 static parley_status write_line(pl_log *log, json_t *line, parley_error *error) {
     if (!line)
         return pl_fail_memory(error, "a line of the log", 1024);
-    json_dumpf(line, log->file, JSON_COMPACT);
+    bool dumped = json_dumpf(line, log->file, JSON_COMPACT) == 0;
     json_decref(line);
-    return end_line(log, error);
+    return dumped ? end_line(log, error) : pl_fail_file(error, log->path, "write the log");
 }
 
 /* Where the line of a round ends; 0: there is none. */

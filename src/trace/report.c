@@ -86,7 +86,9 @@ static double needed_for(const pl_report *report, const json_t *ranks, const cha
             for (unsigned q = first; q < r && !isnan(core); q++)
                 kept += report->rank[q].core == core ? pl_line_number(json_array_get(ranks, q), key) : 0.0;
             spread += isnan(core) ? cpu / report->cores : 0.0;
-            needed = fmax(needed, isnan(core) ? fmax(cpu / report->threads, spread) : kept) + 0.0 * cpu; /* NaN stays */
+            if (isnan(cpu))
+                return NAN;
+            needed = fmax(needed, isnan(core) ? fmax(cpu / report->threads, spread) : kept);
         }
     }
     return needed;

@@ -1,8 +1,8 @@
 /* certificate.c: how good the model is, for any method: P at the model, D at a dual point, and when to look.
  *
  * An evaluation costs a pass over the data or two. Solvers that make those passes anyway certify every round; for the
- * others an evaluation is made when the solver's own estimate of the gap says that the target is reached, or when its
- * cost is a small part of the work since the last. */
+ * others an evaluation is made when the target should be reached, by the solver's own estimate of the gap or by how
+ * fast it fell, or when the cost is a small part of the work since the last. */
 #include <math.h>
 #include <string.h>
 
@@ -139,7 +139,7 @@ static void look_ahead(pl_run *run, double gap, double target) {
     pl_pace *pace = &run->pace;
     double fall = log(pace->seen_gap / gap), epochs = run->summary.epochs - pace->seen_epochs;
     double soonest = SOONEST * run->method.local->evaluate_passes(run->local);
-    pace->look_after = fall > 0 ? fmax(soonest, epochs * log(gap / target) / fall) : INFINITY;
+    pace->look_after = fall > 0 && epochs > 0 ? fmax(soonest, epochs * log(gap / target) / fall) : INFINITY;
     pace->seen_gap = gap;
     pace->seen_epochs = run->summary.epochs;
 }
@@ -158,7 +158,7 @@ parley_status pl_evaluate(pl_run *run, parley_error *error) {
     run->pace.trusted = run->pace.trusted && gap <= TRUST * fmax(run->pace.estimate, target);
     if (status == PARLEY_OK && run->pace.estimate > 0 && gap > target) /* the estimate was too low by this factor */
         run->pace.threshold = 0.9 * run->pace.estimate * fmin(1.0, target / gap);
-    if (status == PARLEY_OK && gap > target)
+    if (status == PARLEY_OK && gap > target && !run->method.local->by_columns) /* else it is a step of the method too */
         look_ahead(run, gap, target);
     return status;
 }

@@ -218,18 +218,17 @@ static parley_status leap(pl_run *run, const pl_slice *slice, parley_error *erro
     double owners[PL_OWN_SCALARS];
     bool judged = combine->judge && run->team.workers > 1; /* a lone worker's change is taken whole */
     parley_status status = PARLEY_OK;
-    pl_gather_offer(run->engine, run->v);
-    if (judged)
+    if (judged) {
+        pl_gather_offer(run->engine, run->v);
         status = pl_exchange_sum(run->exchange, leap_entries, &measurement, owners, error);
+    }
     if (status != PARLEY_OK)
         return status;
-    double rest = judged ? 0.0 : 1.0, cpu = pl_cpu_now();
-    if (judged) {
+    if (judged)
         combine->judge(run->combine, run->met.scalars, owners, &run->gamma);
-        rest = run->gamma - 1.0;
-    }
+    double rest = judged ? run->gamma - 1.0 : 1.0, cpu = pl_cpu_now();
     if (rest != 0) {
-        pl_gather_offer(run->engine, run->v);
+        pl_gather_offer(run->engine, run->v); /* again: it is not as the ranks met for it */
         move_v(run, rest, slice->begin, slice->end);
         run->engine->adding += pl_cpu_now() - cpu;
     }

@@ -167,6 +167,7 @@ static parley_status start_certificate(pl_run *run, parley_error *error) {
                           .estimate = -1,
                           .trusted = true,
                           .seen_gap = best->null,
+                          .seen_epochs = run->summary.epochs,
                           .look_after = INFINITY,
                           .watched = best->exists ? best->null : INFINITY,
                           .watched_objective = best->null,
@@ -471,8 +472,9 @@ parley_status pl_run_loop(pl_run *run, parley_error *error) {
     if (status == PARLEY_OK &&
         pl_log_stop(run->log, &run->summary, pl_engine_now(run->engine) - run->began, &lost) != PARLEY_OK)
         pl_give_up_log(run, &lost);
-    return status == PARLEY_OK ? pl_barrier(run->engine, error)
-                               : status; /* rank 0's last line comes before clearing up */
+    if (status == PARLEY_OK) /* the others clear up when that is written; who is lost by now does not matter */
+        pl_barrier(run->engine, &lost);
+    return status;
 }
 
 /* A solver that cannot follow a change of penalty is opened anew, at the model that was found. */

@@ -49,7 +49,7 @@ typedef struct trial {
     unsigned *host;
     unsigned workers;
     uint64_t width;
-    bool sparse, whole, full; /* full: the second column alone */
+    bool sparse, wide, whole, full; /* wide: sparse, but with all places; full: the second column alone */
     double change[MOST_RANKS][WIDTH * SIZE];
     double spread[MOST_RANKS][SIZE];
     double sums[MOST_RANKS][PL_OWN_SCALARS], largest[MOST_RANKS];
@@ -90,7 +90,11 @@ static parley_status exchange_body(pl_engine *engine, void *context, parley_erro
         return status;
     for (unsigned k = 0; k < team.hosted; k++) {
         unsigned worker = team.first + k;
-        updates[k] = trial->sparse
+        updates[k] = trial->wide ? (pl_update){.count = supported[worker],
+                                               .index = support[worker],
+                                               .value = dense[worker],
+                                               .wide = true}
+                     : trial->sparse
                          ? (pl_update){.count = supported[worker], .index = support[worker], .value = packed[worker]}
                          : (pl_update){.count = trial->width * SIZE, .value = dense[worker] + (trial->full ? SIZE : 0)};
     }
@@ -145,11 +149,12 @@ static void assert_reduced(unsigned ranks) {
 
 static void sparse_and_dense_updates_reduce_to_the_same_bits_on_any_ranks(void **state) {
     (void)state;
-    for (unsigned form = 0; form < 4; form++)
+    for (unsigned form = 0; form < 6; form++)
         for (now.workers = 1; now.workers <= MOST_WORKERS; now.workers += now.workers == 4 ? 3 : 1)
             for (unsigned ranks = 1; ranks <= MOST_RANKS; ranks++) {
-                now.sparse = form & 1;
-                now.type = pl_exchanges[form / 2];
+                now.sparse = form % 3 == 1;
+                now.wide = form % 3 == 2;
+                now.type = pl_exchanges[form / 3];
                 now.width = 1;
                 run_trial(&now, ranks, 1 + ranks % 2);
                 assert_reduced(ranks);
@@ -188,12 +193,13 @@ static uint64_t bytes_by_formula(unsigned ranks, unsigned rank, const uint64_t *
 static void ranks_send_what_the_formulas_say(void **state) {
     (void)state;
     now = (trial){.width = 1};
-    for (unsigned form = 0; form < 4; form++)
+    for (unsigned form = 0; form < 6; form++)
         for (now.workers = 4; now.workers <= MOST_WORKERS; now.workers += now.workers == 4 ? 3 : 5)
             for (unsigned ranks = 2; ranks <= 4; ranks++) {
                 uint64_t bounds[MOST_RANKS + 1] = {0}, sent = 0, received = 0, all = 0;
-                now.sparse = form & 1;
-                now.type = pl_exchanges[form / 2];
+                now.sparse = form % 3 == 1;
+                now.wide = form % 3 == 2;
+                now.type = pl_exchanges[form / 3];
                 run_trial(&now, ranks, 1);
                 for (unsigned r = 0; r < ranks; r++)
                     bounds[r + 1] = now.end[r];
@@ -253,6 +259,7 @@ static void ranks_that_add_up_by_hosts_get_the_same_bits(void **state) {
         for (unsigned form = 0; form < 4; form++)
             for (now.workers = 4; now.workers <= MOST_WORKERS; now.workers += now.workers == 4 ? 3 : 5) {
                 now.sparse = form & 1;
+                now.wide = false;
                 now.type = pl_exchanges[form / 2];
                 now.width = now.sparse ? 1 : WIDTH;
                 now.host = hosts[h];
@@ -392,7 +399,7 @@ static void memory_that_runs_out_on_one_rank_ends_the_exchange_on_all(void **sta
 
 static void updates_of_several_columns_reduce_alike(void **state) {
     (void)state;
-    now.sparse = false;
+    now.sparse = now.wide = false;
     now.width = WIDTH;
     for (unsigned form = 0; form < 2; form++)
         for (unsigned ranks = 1; ranks <= 4; ranks++) {

@@ -1,0 +1,111 @@
+/* test_log.c: lines of the log are JSON whatever the numbers are, and say what they were. */
+#define _POSIX_C_SOURCE 200809L /* mkstemp */
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "support.h"
+#include "trace/lines.h"
+#include "trace/log.h"
+
+/* Seconds are told to the nanosecond, up to a billion of them; beyond, and what is no number, as reals. */
+static const double seconds[] = {
+    0,    1e-10, 4.9e-10,   5.1e-10, 0.1,   0.9999999996, 1.9999999999, 59.999999999, -2e-7,    -1e-12,
+    -3.5, 1e6,   999999999, 1e9,     1e300, DBL_MIN,      NAN,          INFINITY,     -INFINITY};
+static const double reals[] = {0, 1, -1, 0.1, 1e-300, 1.7976931348623157e308, 123456789012345678, NAN, INFINITY};
+
+enum { SECONDS = sizeof seconds / sizeof *seconds, REALS = sizeof reals / sizeof *reals };
+
+static void assert_told(const json_t *line, const char *key, double value, double off) {
+    double told = pl_line_number(line, key);
+    if (isfinite(value))
+        assert_true(fabs(told - value) <= off);
+    else
+        assert_true(json_is_null(json_object_get(line, key)) && isnan(told));
+}
+
+static void numbers_are_told_as_they_are(void **state) {
+    (void)state;
+    char path[] = "/tmp/parley-log-XXXXXX";
+    parley_error error;
+    parley_status status = PARLEY_OK;
+    pl_log *log;
+    bool goes_on;
+    assert_true(close(mkstemp(path)) == 0);
+    assert_done(pl_log_open(path, 0, &log, &goes_on, &error), &error);
+    for (unsigned i = 0; i < SECONDS; i++) {
+        double real = reals[i % REALS];
+        pl_worker_trace workers[2] = {{.compute = seconds[i], .sent = UINT64_MAX / 2}, {.wait = seconds[i]}};
+        pl_rank_trace ranks[2] = {{.cpu = seconds[i]}, {.kept = 4, .master_cpu = seconds[i], .received = 7}};
+        pl_pace_trace pace = {.why = "first", .seconds = seconds[i], .fall = real};
+        pl_round_trace round = {.round = i + 1,
+                                .seconds = seconds[i],
+                                .objective = real,
+                                .pace = i % 2 ? &pace : NULL,
+                                .local_steps = i % 3,
+                                .validation = real,
+                                .workers = 2,
+                                .worker = workers,
+                                .ranks = 2,
+                                .rank = ranks};
+        assert_done(pl_log_round(log, &round, &error), &error);
+    }
+    pl_log_close(log);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    for (unsigned i = 0; i < SECONDS; i++) {
+        json_t *line = pl_next_line(file, path, &status, &error);
+        assert_non_null(line);
+        const json_t *workers = json_object_get(line, "workers"), *ranks = json_object_get(line, "ranks");
+        const json_t *pace = json_object_get(line, "pace");
+        double real = reals[i % REALS], off = fabs(seconds[i]) < 1e9 ? 0.51e-9 + 1e-16 * fabs(seconds[i]) : 0;
+        assert_int_equal(json_integer_value(json_object_get(line, "round")), i + 1);
+        assert_told(line, "seconds", seconds[i], off);
+        assert_told(json_array_get(workers, 0), "compute", seconds[i], off);
+        assert_told(json_array_get(workers, 1), "wait", seconds[i], off);
+        assert_told(json_array_get(ranks, 0), "cpu", seconds[i], off);
+        assert_told(json_array_get(ranks, 1), "master_cpu", seconds[i], off);
+        assert_told(line, "objective", real, 0);
+        assert_told(line, "local_steps", i % 3 ? i % 3 : NAN, 0);
+        assert_int_equal(json_integer_value(json_object_get(json_array_get(workers, 0), "bytes_sent")), UINT64_MAX / 2);
+        assert_int_equal(json_integer_value(json_object_get(json_array_get(ranks, 1), "core")), 3);
+        assert_null(json_object_get(json_array_get(ranks, 0), "core"));
+        assert_true(i % 2 ? json_is_object(pace) : json_is_null(pace));
+        if (i % 2) {
+            assert_told(pace, "seconds", seconds[i], off);
+            assert_told(pace, "fall", real, 0);
+        }
+        if (isnan(real))
+            assert_null(json_object_get(line, "validation"));
+        else
+            assert_told(line, "validation", real, 0);
+        json_decref(line);
+    }
+    assert_null(pl_next_line(file, path, &status, &error));
+    assert_done(status, &error);
+    fclose(file);
+    unlink(path);
+}
+
+static void a_full_disk_is_told(void **state) {
+    (void)state;
+    parley_error error = {0};
+    pl_log *log;
+    bool goes_on;
+    if (access("/dev/full", W_OK) != 0)
+        skip();
+    assert_done(pl_log_open("/dev/full", 0, &log, &goes_on, &error), &error);
+    assert_int_equal(pl_log_round(log, &(pl_round_trace){.round = 1}, &error), PARLEY_NO_FILE);
+    assert_non_null(strstr(error.sentence, "/dev/full"));
+    pl_log_close(log);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_are_told_as_they_are),
+        cmocka_unit_test(a_full_disk_is_told),
+    };
+    return cmocka_run_group_tests_name("log", tests, NULL, NULL);
+}
