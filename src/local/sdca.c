@@ -161,8 +161,8 @@ static double first_u(const pl_sdca *this, const pl_sdca_worker *worker, uint64_
 }
 
 /* A lane's copies when the round begins: of u, and of its rows' dual variables. In place a round is never taken back,
- * and a lane by itself needs no copy of u. One of several workers keeps u as it began where its change will be: v is
- * not read again, so that its owners find it in no other core's cache. */
+ * and a lane by itself needs no copy of u. One of several workers keeps u as it began where its change will be, and
+ * does not read v again. */
 static void begin_task(void *context, unsigned task) {
     pl_sdca *this = context;
     const pl_part *part = &this->team->parts[task];

@@ -4,9 +4,7 @@
 #include "engine/common.h"
 #include "local/sdca.h"
 
-#define WIDE                                                                                                           \
-    4 /* an update has places for all of v if the worker's rows touch more than one in so many: others would be        \
-       * sent as sparse packets */
+#define WIDE 4 /* touching more than one entry of v in so many, an update has places for all of them */
 
 void pl_sdca_close(pl_local *local) {
     pl_sdca *this = (pl_sdca *)local;
