@@ -472,8 +472,8 @@ parley_status pl_run_loop(pl_run *run, parley_error *error) {
     if (status == PARLEY_OK &&
         pl_log_stop(run->log, &run->summary, pl_engine_now(run->engine) - run->began, &lost) != PARLEY_OK)
         pl_give_up_log(run, &lost);
-    if (status == PARLEY_OK) /* the others clear up when that is written; who is lost by now does not matter */
-        pl_barrier(run->engine, &lost);
+    if (status == PARLEY_OK) /* the others clear up when that is written */
+        status = pl_barrier(run->engine, error);
     return status;
 }
 
