@@ -14,7 +14,7 @@
 static const double seconds[] = {
     0,    1e-10, 4.9e-10,   5.1e-10, 0.1,   0.9999999996, 1.9999999999, 59.999999999, -2e-7,    -1e-12,
     -3.5, 1e6,   999999999, 1e9,     1e300, DBL_MIN,      NAN,          INFINITY,     -INFINITY};
-static const double reals[] = {0, 1, -1, 0.1, 1e-300, 1.7976931348623157e308, 123456789012345678, NAN, INFINITY};
+static const double reals[] = {0, 1, -1, 0.1, 1e-300, 1.7976931348623157e308, 1.2345678901234567e17, NAN, INFINITY};
 
 enum { SECONDS = sizeof seconds / sizeof *seconds, REALS = sizeof reals / sizeof *reals };
 
