@@ -14,7 +14,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 binary=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 [ -x "$binary" ] || { echo "$0: $1: no such program" >&2; exit 2; }
 shift
-scratch=$(mktemp -d)
+scratch=$(mktemp -d) || exit 2 # with none, all below would be done at the root
 trap 'rm -rf "$scratch"' EXIT
 mkdir "$scratch/bin"
 ln -s "$binary" "$scratch/bin/parley"
