@@ -2,14 +2,15 @@
 # run.sh [SUITE ...]: what `make check` runs: every build and every test, one line each; all of them, or those whose name
 # begins with one of the words given. What a suite printed is kept in build/check/NAME.log and shown if it failed.
 #
-# Builds: build (release, gcc), build/asan (clang, address and undefined behaviour), build/tsan (gcc, threads).
+# Builds: build (release), build/clang, build/asan (clang, address and undefined behaviour), build/tsan (gcc, threads).
 set -u
 cd "$(dirname "$0")/.."
 unset CC CFLAGS LDFLAGS MAKEFLAGS MAKELEVEL
 jobs=$(nproc 2> /dev/null || echo 2)
 logs=$PWD/build/check
-mkdir -p "$logs/tmp"
-export TMPDIR=$logs/tmp LC_ALL=C.UTF-8
+mkdir -p "$logs"
+TMPDIR=$(mktemp -d "$logs/tmp.XXXXXX") || exit 2
+export TMPDIR LC_ALL=C.UTF-8
 export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1
 passed=0 failed=0 child=
 declare -A broken=()
@@ -20,7 +21,7 @@ stop() {
     exit 130
 }
 trap stop INT TERM
-trap 'rm -rf "$logs/tmp"' EXIT
+trap 'rm -rf "$TMPDIR"' EXIT
 
 is_wanted() {
     [ ${#wanted[@]} -eq 0 ] && return 0
@@ -107,6 +108,7 @@ suite fault build python3 tests/fault/run.py build/parley 20
 suite network build python3 tests/network/run.py build/parley
 suite layers none python3 tests/layers.py
 suite format none bash -c check_format
+suite clang none bash -c 'build build/clang -DCMAKE_C_COMPILER=clang'
 suite asan none bash -c 'build build/asan -DCMAKE_C_COMPILER=clang -DPARLEY_SANITIZE=address,undefined'
 suite asan-unit asan bash -c 'unit build/asan unit'
 suite asan-replay asan bash -c 'unit build/asan replay'

@@ -185,15 +185,6 @@ void pl_cores_list(uint64_t bits[PL_CORE_WORDS]) {
             bits[core / 64] |= (uint64_t)1 << core % 64;
 }
 
-bool pl_cores_keep_to(const uint64_t bits[PL_CORE_WORDS]) {
-    cpu_set_t cores;
-    CPU_ZERO(&cores);
-    for (unsigned core = 0; core < CPU_SETSIZE && core < PL_CORE_WORDS * 64; core++)
-        if (bits[core / 64] >> core % 64 & 1)
-            CPU_SET(core, &cores);
-    return sched_setaffinity(0, sizeof cores, &cores) == 0;
-}
-
 parley_status pl_pool_open(pl_pool **out, unsigned threads, parley_error *error) {
     cpu_set_t allowed;
     bool known;
@@ -228,6 +219,16 @@ parley_status pl_pool_open(pl_pool **out, unsigned threads, parley_error *error)
     }
     *out = pool;
     return PARLEY_OK;
+}
+
+bool pl_pool_keep_to(pl_pool *pool, unsigned core) {
+    cpu_set_t one;
+    if (pool->threads > 1)
+        return false;
+    CPU_ZERO(&one);
+    CPU_SET(core, &one);
+    pool->pinned = sched_setaffinity(0, sizeof one, &one) == 0;
+    return pool->pinned;
 }
 
 void pl_pool_close(pl_pool *pool) {

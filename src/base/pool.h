@@ -15,11 +15,11 @@ unsigned pl_cores(void);                     /* that this process may use */
 /* Which they are, a bit for each; all 0: not known. */
 #define PL_CORE_WORDS 16
 void pl_cores_list(uint64_t bits[PL_CORE_WORDS]);
-/* Binds this thread, and those that it will start; false: it cannot be. */
-bool pl_cores_keep_to(const uint64_t bits[PL_CORE_WORDS]);
 /* `threads` 0: one per core that this process may use. */
 parley_status pl_pool_open(pl_pool **out, unsigned threads, parley_error *error);
 unsigned pl_pool_threads(const pl_pool *pool);
+/* Binds its only thread to a core until it is closed; false: there are more, or it cannot be. */
+bool pl_pool_keep_to(pl_pool *pool, unsigned core);
 void pl_pool_run(pl_pool *pool, pl_task task, void *context, unsigned tasks); /* returns when all are done */
 void pl_pool_close(pl_pool *pool);
 

@@ -46,10 +46,9 @@ typedef struct cluster {
     pl_watch *watch;
     pthread_mutex_t mutex; /* around every call of MPI */
     piece *sent;
-    piece *lent, **last_lent;      /* oldest first */
-    piece *spare;                  /* of lent pieces that have arrived */
-    bool uncrowded;                /* each rank has cores to itself */
-    uint64_t cores[PL_CORE_WORDS]; /* that it might use, where it keeps to one of them */
+    piece *lent, **last_lent; /* oldest first */
+    piece *spare;             /* of lent pieces that have arrived */
+    bool uncrowded;           /* each rank has cores to itself */
 } cluster;
 
 static parley_status fail_mpi(const cluster *this, int code, const char *what, parley_error *error) {
@@ -378,8 +377,6 @@ static void fail(pl_engine *engine, parley_error *error) {
 }
 
 static void release(cluster *this) {
-    if (this->base.kept)
-        pl_cores_keep_to(this->cores);
     pl_watch_close(this->watch);
     pl_pool_close(this->base.pool);
     free_pieces(this->lent);
@@ -477,18 +474,12 @@ static parley_status open_watch(cluster *this, parley_error *error) {
 static parley_status find_neighbours(cluster *this, const parley_settings *settings, parley_error *error) {
     pl_engine *engine = &this->base;
     pl_neighbourhood around;
-    pl_cores_list(this->cores);
     parley_status status = pl_find_neighbours(engine, &around, error);
-    unsigned threads = settings->threads ? (unsigned)settings->threads : around.threads;
     if (status == PARLEY_OK)
-        status = pl_pool_open(&engine->pool, threads, error);
-    if (status == PARLEY_OK && around.core && threads == 1) {
-        uint64_t one[PL_CORE_WORDS] = {0};
-        one[(around.core - 1) / 64] = (uint64_t)1 << (around.core - 1) % 64;
-        engine->kept = pl_cores_keep_to(one) ? around.core : 0;
-    }
+        status = pl_pool_open(&engine->pool, settings->threads ? (unsigned)settings->threads : around.threads, error);
     if (status != PARLEY_OK)
         return status;
+    engine->kept = around.core && pl_pool_keep_to(engine->pool, around.core - 1) ? around.core : 0;
     engine->threads = pl_pool_threads(engine->pool);
     this->uncrowded = !engine->kept && pl_launched_here() * engine->threads <= engine->cores;
     return engine->ranks > 1 && around.hosts == 1 && settings->between_ranks == PL_BY_MEMORY

@@ -127,13 +127,13 @@ static void put_real(FILE *file, const char *name, double value) {
 
 /* To the nanosecond: clocks tell no more, and it takes a fifth of the time. */
 static void put_seconds(FILE *file, const char *name, double seconds) {
-    double whole;
+    double units;
     if (!(fabs(seconds) < MOST_SECONDS)) {
         put_real(file, name, seconds);
         return;
     }
-    uint64_t nano = (uint64_t)(1e9 * modf(fabs(seconds), &whole) + 0.5);
-    uint64_t first = (uint64_t)whole + nano / BILLION;
+    uint64_t nano = (uint64_t)(1e9 * modf(fabs(seconds), &units) + 0.5);
+    uint64_t first = (uint64_t)units + nano / BILLION;
     fprintf(file, ",\"%s\":%s%" PRIu64 ".%09" PRIu64, name, seconds < 0 ? "-" : "", first, nano % BILLION);
 }
 

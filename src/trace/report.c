@@ -66,30 +66,22 @@ static double add_workers(pl_report *report, const json_t *workers) {
     return most;
 }
 
-/* Ranks of one host, which follow each other: from the first to behind the last. */
-static unsigned host_end(const pl_report *report, unsigned first) {
-    unsigned end = first + 1;
-    while (end < report->ranks && report->rank[end].host == report->rank[first].host)
-        end++;
-    return end;
-}
-
 /* Processor seconds of the ranks in a round: what the slowest core needs, by the ranks that keep to it; others spread
  * evenly over the cores of their host. NaN: the log does not say. */
 static double needed_for(const pl_report *report, const json_t *ranks, const char *key) {
-    double needed = 0;
-    for (unsigned first = 0, end; first < report->ranks; first = end) {
-        double spread = 0;
-        end = host_end(report, first);
-        for (unsigned r = first; r < end; r++) {
-            double cpu = pl_line_number(json_array_get(ranks, r), key), kept = cpu, core = report->rank[r].core;
-            for (unsigned q = first; q < r && !isnan(core); q++)
-                kept += report->rank[q].core == core ? pl_line_number(json_array_get(ranks, q), key) : 0.0;
-            spread += isnan(core) ? cpu / report->cores : 0.0;
-            if (isnan(cpu))
-                return NAN;
-            needed = fmax(needed, isnan(core) ? fmax(cpu / report->threads, spread) : kept);
+    double needed = 0, spread = 0;
+    for (unsigned r = 0, first = 0; r < report->ranks; r++) {
+        double cpu = pl_line_number(json_array_get(ranks, r), key), kept = cpu, core = report->rank[r].core;
+        if (isnan(cpu))
+            return NAN;
+        if (report->rank[r].host != report->rank[first].host) { /* those of one host follow each other */
+            first = r;
+            spread = 0;
         }
+        for (unsigned q = first; q < r && !isnan(core); q++)
+            kept += report->rank[q].core == core ? pl_line_number(json_array_get(ranks, q), key) : 0.0;
+        spread += isnan(core) ? cpu / report->cores : 0.0;
+        needed = fmax(needed, isnan(core) ? fmax(cpu / report->threads, spread) : kept);
     }
     return needed;
 }

@@ -141,6 +141,28 @@ static void pools_open_and_close_unused(void **state) {
     pl_pool_close(NULL);
 }
 
+static void a_thread_keeps_to_a_core_until_its_pool_is_closed(void **state) {
+    (void)state;
+    uint64_t before[PL_CORE_WORDS], after[PL_CORE_WORDS], one[PL_CORE_WORDS] = {0};
+    unsigned core = 0;
+    pl_cores_list(before);
+    while (core < PL_CORE_WORDS * 64 && !(before[core / 64] >> core % 64 & 1))
+        core++;
+    if (core == PL_CORE_WORDS * 64) /* cores are not known here */
+        skip();
+    one[core / 64] = (uint64_t)1 << core % 64;
+    for (unsigned threads = 1; threads <= 2; threads++) {
+        pl_pool *pool = open_pool(threads);
+        assert_int_equal(pl_pool_keep_to(pool, core), threads == 1);
+        pl_cores_list(after);
+        if (threads == 1)
+            assert_memory_equal(after, one, sizeof one);
+        pl_pool_close(pool);
+        pl_cores_list(after);
+        assert_memory_equal(after, before, sizeof before);
+    }
+}
+
 static void failed_allocations_are_told(void **state) {
     (void)state;
     for (int64_t n = 0; n < 2; n++) {
@@ -162,6 +184,7 @@ int main(void) {
         cmocka_unit_test(a_pool_inside_a_task_works),
         cmocka_unit_test(pools_of_different_threads_do_not_mix),
         cmocka_unit_test(pools_open_and_close_unused),
+        cmocka_unit_test(a_thread_keeps_to_a_core_until_its_pool_is_closed),
         cmocka_unit_test(failed_allocations_are_told),
     };
     return cmocka_run_group_tests_name("pool", tests, NULL, NULL);

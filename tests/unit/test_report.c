@@ -61,6 +61,18 @@ static void write_file(const char *path, const char *text) {
     assert_int_equal(fclose(file), 0);
 }
 
+/* The report of a log with these lines. */
+static pl_report report_of(const char *text) {
+    char path[] = "/tmp/parley-report-XXXXXX";
+    pl_report report;
+    parley_error error;
+    assert_true(close(mkstemp(path)) == 0);
+    write_file(path, text);
+    assert_done(pl_report_read(path, &report, &error), &error);
+    unlink(path);
+    return report;
+}
+
 static const char shared_cores[] =
     "{\"event\":\"start\",\"workers\":3,\"ranks\":3,\"hosts\":[0,0,1],\"cores\":1,\"threads\":1}\n"
     "{\"event\":\"round\",\"round\":1,\"seconds\":9,\"workers\":[{\"compute\":2,\"exchange\":2},{\"compute\":"
@@ -70,12 +82,7 @@ static const char shared_cores[] =
 
 static void what_computing_needs_is_shared_out_over_the_cores_of_a_host(void **state) {
     (void)state;
-    char path[] = "/tmp/parley-report-XXXXXX";
-    pl_report report;
-    parley_error error;
-    assert_true(close(mkstemp(path)) == 0);
-    write_file(path, shared_cores);
-    assert_done(pl_report_read(path, &report, &error), &error);
+    pl_report report = report_of(shared_cores);
     assert_close(report.slowest, 2.5 + 4.0, 1e-12);
     assert_close(report.compute, 3.0 + 4.0, 1e-12); /* in the first round host 0 needs more for two ranks on its core */
     assert_close(report.exchange, 2.0, 1e-12);
@@ -83,7 +90,6 @@ static void what_computing_needs_is_shared_out_over_the_cores_of_a_host(void **s
     assert_close(report.total, 10.0, 1e-12); /* no stop line: up to the last round */
     assert_true(report.worker[1].slowest == 1 && report.worker[2].slowest == 1);
     pl_report_free(&report);
-    unlink(path);
 }
 
 static const char kept_cores[] =
@@ -94,17 +100,11 @@ static const char kept_cores[] =
 
 static void ranks_that_keep_to_a_core_need_what_they_need_together(void **state) {
     (void)state;
-    char path[] = "/tmp/parley-report-XXXXXX";
-    pl_report report;
-    parley_error error;
-    assert_true(close(mkstemp(path)) == 0);
-    write_file(path, kept_cores);
-    assert_done(pl_report_read(path, &report, &error), &error);
+    pl_report report = report_of(kept_cores);
     assert_close(report.compute, 2.0 + 3.0, 1e-12);
     assert_close(report.master, 0.5 + 0.5, 1e-12);
     assert_close(report.overhead, 9.0 - 5.0 - 1.0, 1e-12);
     pl_report_free(&report);
-    unlink(path);
 }
 
 static void failed_allocations_are_told(void **state) {
