@@ -45,12 +45,15 @@ typedef struct pl_scd_entry {
 /* Inner products of columns in working sets; arrays are by slot, the columns' order of coming. */
 typedef struct pl_scd_gram {
     uint64_t capacity, slots;
-    uint32_t *slot;        /* of a column, or none */
-    pl_scd_entry *list;    /* of a row, from where it begins in the data: its entries that have slots */
-    uint32_t *listed;      /* of a row: how many these are */
-    uint64_t nonzeros;     /* of all rows */
-    uint64_t *column;      /* of a slot */
-    float *table;          /* capacity x capacity */
+    uint32_t *slot;     /* of a column, or none */
+    pl_scd_entry *list; /* by row: its entries that have slots, and room for more */
+    uint64_t *begin;    /* of a row's list, and behind the last one's room */
+    uint32_t *listed;   /* of a row: how many these are, */
+    uint32_t *listing;  /* and will be */
+    uint64_t nonzeros;  /* of all rows */
+    uint64_t *column;   /* of a slot */
+    float *table;       /* slots x slots, in rows of `stride`: it lies close, so that it takes few pages */
+    uint64_t stride;
     double *norm2, *mass;  /* as of columns below */
     double *slope, *ahead; /* of the model, by w_j; scratch */
     double *then, *change; /* w when the last model began; slopes then, and how they changed */
@@ -184,6 +187,8 @@ void pl_scd_finish(pl_scd_solver *solver);
 /* scd_solve.c: the worker's round: steps on its working set until that is solved well enough or H is used up. */
 void pl_scd_solve(pl_scd *scd, pl_scd_worker *worker, unsigned number);
 
+/* Makes room in the table for so many slots. */
+void pl_scd_gram_widen(pl_scd_gram *gram, uint64_t slots);
 /* Lists the columns of the slots by row again; false: there are no such columns. */
 bool pl_scd_gram_restore(pl_scd *scd, const pl_scd_worker *worker);
 

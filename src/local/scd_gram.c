@@ -17,6 +17,7 @@
 #define EXPECTED 5     /* epochs to come, at least */
 #define WORTH 6.0      /* entries of a row of the table cost as much as a non-zero of a column */
 #define AHEAD 2        /* rows, of the one to fetch */
+#define MORE_ROOM 8    /* in a list, for slots to come */
 #define FLAT 1e-4      /* of a column's curvature, that eliminating b has to leave for floats to tell it */
 #define TASKS PL_SCD_GRAM_TASKS
 
@@ -33,18 +34,31 @@ typedef struct secant {
     double moved, a, b, y, g;
 } secant;
 
-/* Entries of the new slots in the lists of a part of the rows. */
+/* How long the lists of a part of the rows will be. */
+static void count_task(void *context, unsigned task) {
+    const table_pass *pass = context;
+    pl_scd_gram *gram = &pass->scd->gram;
+    const pl_matrix *x = pass->scd->x;
+    uint64_t first = x->columns * task / TASKS, last = x->columns * (task + 1) / TASKS;
+    memcpy(gram->listing + first, gram->listed + first, (last - first) * sizeof *gram->listing);
+    for (uint64_t s = pass->begin; s < gram->slots; s++) {
+        uint64_t j = gram->column[s], end = pl_scd_entry_from(x, j, last);
+        for (uint64_t e = pl_scd_entry_from(x, j, first); e < end; e++)
+            gram->listing[x->index[e]]++;
+    }
+}
+
+/* Entries of the new slots in these lists. */
 static void list_task(void *context, unsigned task) {
     const table_pass *pass = context;
     pl_scd_gram *gram = &pass->scd->gram;
     const pl_matrix *x = pass->scd->x;
-    const uint64_t *start = pass->scd->glm->data->x.start;
     uint64_t first = x->columns * task / TASKS, last = x->columns * (task + 1) / TASKS;
     for (uint64_t s = pass->begin; s < gram->slots; s++) {
         uint64_t j = gram->column[s], end = pl_scd_entry_from(x, j, last);
         for (uint64_t e = pl_scd_entry_from(x, j, first); e < end; e++) {
             uint32_t i = x->index[e];
-            gram->list[start[i] + gram->listed[i]++] = (pl_scd_entry){(uint32_t)s, x->value ? x->value[e] : 1.0f};
+            gram->list[gram->begin[i] + gram->listed[i]++] = (pl_scd_entry){(uint32_t)s, x->value ? x->value[e] : 1.0f};
         }
     }
 }
@@ -62,18 +76,18 @@ static void fill_task(void *context, unsigned task) {
         memset(sums, 0, (s + 1) * sizeof *sums);
         for (uint64_t e = x->start[j]; e < x->start[j + 1]; e++) {
             uint32_t i = x->index[e], count = gram->listed[i];
-            const pl_scd_entry *list = gram->list + glm->data->x.start[i];
+            const pl_scd_entry *list = gram->list + gram->begin[i];
             double a = pass->curvature[i] * (x->value ? (double)x->value[e] : 1.0);
             mass += a;
             if (e + AHEAD < x->start[j + 1])
-                pl_prefetch(gram->list + glm->data->x.start[x->index[e + AHEAD]]);
+                pl_prefetch(gram->list + gram->begin[x->index[e + AHEAD]]);
             for (uint32_t f = 0; f < count && list[f].slot <= s; f++) /* in order; the table is symmetric */
                 sums[list[f].slot] += a * (double)list[f].value;
         }
         gram->mass[s] = scale * mass;
         gram->norm2[s] = scale * scale * sums[s];
         for (uint64_t r = 0; r <= s; r++)
-            gram->table[s * gram->capacity + r] = (float)(scale * pl_column_scale(glm, gram->column[r]) * sums[r]);
+            gram->table[s * gram->stride + r] = (float)(scale * pl_column_scale(glm, gram->column[r]) * sums[r]);
     }
 }
 
@@ -83,7 +97,7 @@ static void mirror_task(void *context, unsigned task) {
     pl_scd_gram *gram = &pass->scd->gram;
     for (uint64_t r = task; r < gram->slots; r += TASKS)
         for (uint64_t s = r < pass->begin ? pass->begin : r + 1; s < gram->slots; s++)
-            gram->table[r * gram->capacity + s] = gram->table[s * gram->capacity + r];
+            gram->table[r * gram->stride + s] = gram->table[s * gram->stride + r];
 }
 
 static void slope_task(void *context, unsigned task) {
@@ -106,7 +120,7 @@ static void product_task(void *context, unsigned task) {
     for (uint64_t s = first; s < last; s++)
         gram->ahead[s] = gram->mass[s] * secant->moved;
     for (uint64_t s = 0; s < gram->slots; s++) {
-        const float *restrict row = gram->table + s * gram->capacity;
+        const float *restrict row = gram->table + s * gram->stride;
         double d = gram->then[s];
         for (uint64_t r = first; r < last && d != 0; r++)
             gram->ahead[r] += d * (double)row[r];
@@ -119,7 +133,7 @@ static void secant_task(void *context, unsigned task) {
     pl_scd_gram *gram = secant->gram;
     const double *restrict y = gram->change, *restrict g = gram->ahead;
     for (uint64_t s = task; s < gram->slots; s += TASKS) {
-        float *restrict row = gram->table + s * gram->capacity;
+        float *restrict row = gram->table + s * gram->stride;
         double a = y[s] * secant->a, b = g[s] * secant->b;
         for (uint64_t r = 0; r < gram->slots; r++)
             row[r] += (float)(a * y[r] - b * g[r]);
@@ -131,6 +145,56 @@ static void secant_task(void *context, unsigned task) {
 static void run(const pl_scd *this, pl_task task, void *pass) {
     pl_engine *engine = this->team->engine;
     engine->type->run(engine, task, pass, TASKS);
+}
+
+static uint64_t room_of(const pl_scd_gram *gram, uint64_t row) { return gram->begin[row + 1] - gram->begin[row]; }
+
+static bool overflow(const pl_scd *this) {
+    const pl_scd_gram *gram = &this->gram;
+    bool any = false;
+    for (uint64_t i = 0; i < this->x->columns; i++)
+        any = any || gram->listing[i] > room_of(gram, i);
+    return any;
+}
+
+/* What a list gets, so that it can take twice what it will have, and some more. It is never longer than its row. */
+static uint64_t room_to_add(const pl_scd *this, uint64_t row) {
+    const uint64_t *start = this->glm->data->x.start;
+    uint64_t room = room_of(&this->gram, row), length = start[row + 1] - start[row],
+             wanted = 2 * this->gram.listing[row] + MORE_ROOM;
+    wanted = wanted < length ? wanted : length;
+    return room < wanted ? wanted - room : 0;
+}
+
+/* Moves lists to where they have room: the last one first. */
+static void lengthen_lists(pl_scd *this) {
+    pl_scd_gram *gram = &this->gram;
+    uint64_t added = 0;
+    for (uint64_t i = 0; i < this->x->columns; i++)
+        added += room_to_add(this, i);
+    for (uint64_t i = this->x->columns; i-- > 0 && added > 0;) {
+        uint64_t here = room_to_add(this, i);
+        gram->begin[i + 1] += added;
+        added -= here;
+        memmove(gram->list + gram->begin[i] + added, gram->list + gram->begin[i], gram->listed[i] * sizeof *gram->list);
+    }
+}
+
+static void list_rows(pl_scd *this, table_pass *pass) {
+    run(this, count_task, pass);
+    if (overflow(this))
+        lengthen_lists(this);
+    run(this, list_task, pass);
+}
+
+void pl_scd_gram_widen(pl_scd_gram *gram, uint64_t slots) {
+    uint64_t stride = gram->stride;
+    while (stride < slots) /* an odd number of lines of the cache: not all of a column belongs in one place there */
+        stride = stride ? 2 * stride + 16 : 144;
+    stride = stride < gram->capacity ? stride : gram->capacity;
+    for (uint64_t s = gram->slots; s-- > 1 && stride > gram->stride;)
+        memmove(gram->table + s * stride, gram->table + s * gram->stride, gram->slots * sizeof *gram->table);
+    gram->stride = stride;
 }
 
 void pl_scd_gram_empty(pl_scd *this, pl_scd_worker *worker) {
@@ -179,7 +243,7 @@ static void enter(pl_scd *this, const pl_scd_worker *worker) {
         gram->nonzeros += this->x->start[j + 1] - this->x->start[j];
     }
     if (gram->slots > pass.begin) {
-        run(this, list_task, &pass);
+        list_rows(this, &pass);
         run(this, fill_task, &pass);
         run(this, mirror_task, &pass);
         gram->coarse = gram->coarse || is_coarse(this, pass.begin);
@@ -194,7 +258,7 @@ bool pl_scd_gram_restore(pl_scd *this, const pl_scd_worker *worker) {
             return false;
         gram->slot[gram->column[s]] = (uint32_t)s;
     }
-    run(this, list_task, &pass);
+    list_rows(this, &pass);
     return true;
 }
 
@@ -222,6 +286,7 @@ bool pl_scd_gram_prepare(pl_scd *this, pl_scd_worker *worker) {
     worker->credit -= cost;
     if (anew)
         pl_scd_gram_empty(this, worker);
+    pl_scd_gram_widen(gram, slots);
     enter(this, worker);
     if (gram->coarse) {
         pl_scd_gram_empty(this, worker);
@@ -233,7 +298,7 @@ bool pl_scd_gram_prepare(pl_scd *this, pl_scd_worker *worker) {
 }
 
 void pl_scd_gram_move(const pl_scd_gram *gram, uint64_t slot, double a, double *slope) {
-    const float *restrict row = gram->table + slot * gram->capacity;
+    const float *restrict row = gram->table + slot * gram->stride;
     for (uint64_t s = 0; s < gram->slots; s++)
         slope[s] += a * (double)row[s];
 }

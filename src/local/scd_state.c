@@ -55,8 +55,9 @@ static void list_gram(pl_scd *this, pl_state *state, pl_scd_worker *worker) {
     pl_state_length(state, "slots", &gram->slots, gram->capacity);
     if (gram->slots == 0 || state->status != PARLEY_OK)
         return;
+    pl_scd_gram_widen(gram, gram->slots);
     pl_state_array(state, "columns", gram->column, PL_U64, gram->slots);
-    pl_state_items(state, "table", gram->table, PL_F32, gram->slots, gram->capacity * sizeof *gram->table, NULL,
+    pl_state_items(state, "table", gram->table, PL_F32, gram->slots, gram->stride * sizeof *gram->table, NULL,
                    gram->slots);
     pl_state_array(state, "norms", gram->norm2, PL_F64, gram->slots);
     pl_state_array(state, "masses", gram->mass, PL_F64, gram->slots);
