@@ -41,7 +41,8 @@ typedef struct pl_update {
     uint64_t row;          /* entries in a row of v, which is a table laid out by rows; 0 means 1 */
     double *value;
     double scalars[PL_SCALARS];
-    double seconds; /* of computing */
+    double seconds; /* of computing, */
+    double fixed;   /* and of them those that are by the round, however long it is; 0: not known */
     double passes;  /* over the worker's shard that this took */
 } pl_update;
 

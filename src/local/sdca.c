@@ -192,7 +192,7 @@ static void begin_task(void *context, unsigned task) {
             }
     if (first && lane->u != worker->current && !this->in_place)
         memcpy(worker->current, lane->u, this->glm->size * sizeof *lane->u);
-    lane->seconds = pl_engine_now(this->team->engine) - began;
+    lane->seconds = lane->fixed = pl_engine_now(this->team->engine) - began;
 }
 
 /* Turns entries [begin, end) of u, rows of `classes` that have one metric, into the worker's change of them, and
@@ -232,7 +232,9 @@ static void end_task(void *context, unsigned k) {
         end_rows(this, worker, 0, columns, pl_metric(glm, 0));
         end_rows(this, worker, columns, all, pl_metric(glm, glm->data->x.columns * glm->classes));
     }
-    this->lanes[k * this->team->lanes].seconds += pl_engine_now(this->team->engine) - began;
+    double ended = pl_engine_now(this->team->engine);
+    this->lanes[k * this->team->lanes].seconds += ended - began;
+    this->lanes[k * this->team->lanes].fixed += ended - began;
 }
 
 static void set_steps(pl_sdca *this, const pl_round *round) {
@@ -267,6 +269,7 @@ static void report(pl_sdca *this, pl_update *update) {
         update[k].wide = worker->wide;
         update[k].value = worker->change;
         update[k].seconds = seconds;
+        update[k].fixed = first->fixed;
         update[k].passes = team->nonzeros[k] ? stepped / (double)team->nonzeros[k] : worker->share;
         update[k].scalars[PL_SUM_RESIDUAL] = worker->share > 0 ? residual / worker->share : 0;
         update[k].scalars[PL_SUM_SPREAD] = this->delayed ? this->batch * spread : worker->spread;

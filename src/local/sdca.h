@@ -26,9 +26,10 @@ typedef struct pl_sdca_worker {
 
 typedef struct pl_sdca_lane {
     double *u; /* its copy; where there is one lane, the worker's `current` */
-    double residual, spread, sum_spread, seconds;
-    double step_spread; /* sum of |change|^2 over its steps */
-    uint64_t stepped;   /* non-zeros of the rows that did not rest */
+    double residual, spread, sum_spread;
+    double seconds, fixed; /* of computing; of them, copies of u */
+    double step_spread;    /* sum of |change|^2 over its steps */
+    uint64_t stepped;      /* non-zeros of the rows that did not rest */
 } pl_sdca_lane;
 
 typedef struct pl_sdca {

@@ -80,7 +80,7 @@ static parley_status work(pl_run *run, pl_evaluation *at, parley_error *error) {
                       .curved = !combine->curved || combine->curved(run->combine),
                       .softness = combine->softness ? combine->softness(run->combine) : 0.0};
     parley_status status = pl_common_settle(run->engine, error);
-    double began = pl_engine_now(run->engine), cpu = pl_cpu_now(), slowest = 0;
+    double began = pl_engine_now(run->engine), cpu = pl_cpu_now(), slowest = 0, computed = 0, fixed = 0;
     at->seconds = 0;
     if (status == PARLEY_OK)
         status = run->method.local->work(run->local, &round, run->v, run->update, at, error);
@@ -92,6 +92,8 @@ static parley_status work(pl_run *run, pl_evaluation *at, parley_error *error) {
         double compute = fmin(update->seconds, phase);
         run->trace[k].compute = compute;
         slowest = fmax(slowest, compute);
+        computed += compute;
+        fixed += fmin(update->fixed, compute);
         run->team.worker_sums[k] = update->passes * share_of_data(run, k);
         weigh_update(run, k);
     }
@@ -99,7 +101,9 @@ static parley_status work(pl_run *run, pl_evaluation *at, parley_error *error) {
         offer(run);
         status = pl_traces_meet(run, slowest, error);
     }
-    double until = run->local_seconds = pl_engine_now(run->engine) - began - at->seconds - run->offer_seconds;
+    double until = pl_engine_now(run->engine) - began - at->seconds - run->offer_seconds;
+    run->fixed_seconds = computed > 0 ? fixed / computed * until : 0.0;
+    run->local_seconds = until - run->fixed_seconds;
     for (unsigned k = 0; k < run->team.hosted; k++)
         run->trace[k].wait = until - run->trace[k].compute;
     run->rank_trace.wait = until - slowest;
@@ -380,7 +384,7 @@ static parley_status one_round(pl_run *run, parley_error *error) {
     }
     run->rest_seconds = pl_engine_now(run->engine) - began - looked + run->offer_seconds;
     count_exchange(run, run->rest_seconds - run->probe_seconds);
-    run->rest_seconds += books;
+    run->rest_seconds += books + run->fixed_seconds;
     add_probes(run);
     run->rank_trace.master_cpu = run->engine->adding;
     add_evaluation(run, looked, looked_cpu);

@@ -129,7 +129,7 @@ static void begin_block(pl_pacing *pacing, double epochs, const char *why) {
     pacing->block = (pl_block){0};
 }
 
-/* While little is known: at least CAUTIOUS, and more than 1 only if the exchange alone is worth it. */
+/* While little is known: at least CAUTIOUS, and more than 1 only if what was timed by the round is worth it. */
 static double settling(const pl_pacing *pacing, double best) {
     double rest[PL_PACING_ROUNDS];
     unsigned count = (unsigned)pacing->rounds - 1;

@@ -47,7 +47,8 @@ typedef struct pl_pacing {
 /* `least` is the H of a single step. With one worker H stays 1: there is nobody to talk to. */
 void pl_pacing_open(pl_pacing *pacing, unsigned workers, double least);
 /* A round of pacing->epochs took `local` seconds of local work and `rest` seconds of everything else but evaluation,
- * and left this gap or an estimate of it (NaN: not known). Decides the next round's H. */
+ * such local work as is known to be by the round included, and left this gap or an estimate of it (NaN: not known).
+ * Decides the next round's H. */
 void pl_pacing_note(pl_pacing *pacing, double local, double rest, double gap);
 /* The H that gains most per second, by the model: a round gains in proportion to 1 - exp(-H / reach). */
 double pl_pacing_best(double epoch_seconds, double round_seconds, double reach);

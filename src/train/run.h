@@ -101,7 +101,8 @@ typedef struct pl_run {
     double probe_seconds;               /* of this round */
     double offer_seconds;               /* likewise, before the ranks met */
     double local_epochs;                /* H of the next round; NaN: the solver knows none */
-    double local_seconds, rest_seconds; /* of this round: the phase of local work, and all else but evaluation */
+    double local_seconds, rest_seconds; /* of this round: local work by the step, and all else but evaluation */
+    double fixed_seconds;               /* of the rest, local work by the round */
     double gap_seen;                    /* before this round: its fall is logged */
     bool paced;                         /* H is auto */
     pl_pacing pacing;
