@@ -305,6 +305,8 @@ static void close_members(pl_run *run) {
     run->local = NULL;
     run->combine = NULL;
     run->exchange = NULL;
+    if (run->update) /* they point at what was the solver's */
+        memset(run->update, 0, run->team.hosted * sizeof *run->update);
     if (run->v_room.data)
         pl_span_free(&run->v_room);
     else
