@@ -171,6 +171,10 @@ void pl_scd_gram_empty(pl_scd *scd, pl_scd_worker *worker);
 void pl_scd_gram_follow(pl_scd *scd, pl_scd_worker *worker, double sum);
 /* slope += a x row of the table. */
 void pl_scd_gram_move(const pl_scd_gram *gram, uint64_t slot, double a, double *slope);
+/* Makes room in the table for so many slots. */
+void pl_scd_gram_widen(pl_scd_gram *gram, uint64_t slots);
+/* Lists the columns of the slots by row again; false: there are no such columns. */
+bool pl_scd_gram_restore(pl_scd *scd, const pl_scd_worker *worker);
 
 /* scd_ahead.c: the best affine combination of the past, in `ahead` (members entries); false: there is none. */
 bool pl_scd_extrapolate(const double *past, uint64_t members, double *ahead);
@@ -186,11 +190,6 @@ void pl_scd_finish(pl_scd_solver *solver);
 
 /* scd_solve.c: the worker's round: steps on its working set until that is solved well enough or H is used up. */
 void pl_scd_solve(pl_scd *scd, pl_scd_worker *worker, unsigned number);
-
-/* Makes room in the table for so many slots. */
-void pl_scd_gram_widen(pl_scd_gram *gram, uint64_t slots);
-/* Lists the columns of the slots by row again; false: there are no such columns. */
-bool pl_scd_gram_restore(pl_scd *scd, const pl_scd_worker *worker);
 
 /* scd_state.c */
 void pl_scd_state(pl_local *local, pl_state *state);

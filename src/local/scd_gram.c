@@ -18,6 +18,7 @@
 #define WORTH 6.0      /* entries of a row of the table cost as much as a non-zero of a column */
 #define AHEAD 2        /* rows, of the one to fetch */
 #define MORE_ROOM 8    /* in a list, for slots to come */
+#define LINE 16        /* floats in a line of the cache */
 #define FLAT 1e-4      /* of a column's curvature, that eliminating b has to leave for floats to tell it */
 #define TASKS PL_SCD_GRAM_TASKS
 
@@ -189,8 +190,8 @@ static void list_rows(pl_scd *this, table_pass *pass) {
 
 void pl_scd_gram_widen(pl_scd_gram *gram, uint64_t slots) {
     uint64_t stride = gram->stride;
-    while (stride < slots) /* an odd number of lines of the cache: not all of a column belongs in one place there */
-        stride = stride ? 2 * stride + 16 : 144;
+    while (stride < slots) /* an odd number of lines: not all of a column belongs in one place of the cache */
+        stride = stride ? 2 * stride + LINE : 9 * LINE;
     stride = stride < gram->capacity ? stride : gram->capacity;
     for (uint64_t s = gram->slots; s-- > 1 && stride > gram->stride;)
         memmove(gram->table + s * stride, gram->table + s * gram->stride, gram->slots * sizeof *gram->table);
