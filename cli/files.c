@@ -7,7 +7,7 @@
 
 #include "cli.h"
 #include "data/format.h"
-#include "model/ranks.h"
+#include "shard/parallel_read.h"
 
 static const char *const cache_endings[] = {".parley", ".safetensors", NULL};
 

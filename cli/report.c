@@ -1,5 +1,5 @@
 /* report.c: `parley report`: where the time of a run went, as the papers split it. */
-#include "trace/report.h"
+#include "trace/report_numbers.h"
 
 #include <stdio.h>
 

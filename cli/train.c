@@ -14,7 +14,7 @@
 #include "guard.h"
 #include "progress.h"
 #include "train/checkpoint.h"
-#include "train/stream.h"
+#include "train/linear_stream.h"
 
 static volatile sig_atomic_t interrupted;
 

@@ -23,11 +23,11 @@ if(PARLEY_TESTS)
       set_tests_properties(${name} PROPERTIES LABELS "unit;threads" TIMEOUT 300)
     endif()
   endforeach()
-  foreach(name test_train test_common test_ranks test_checkpoint test_dealt) # the longest, first
+  foreach(name test_train test_shared_memory test_ranks test_checkpoint test_dealt) # the longest, first
     set_tests_properties(${name} PROPERTIES COST 1)
   endforeach()
   foreach(name ${PARLEY_FUZZED})
-    add_executable(replay_${name} tests/fuzz/replay.c tests/fuzz/fuzz_${name}.c)
+    add_executable(replay_${name} tests/fuzz/replay_corpus.c tests/fuzz/fuzz_${name}.c)
     target_link_libraries(replay_${name} PRIVATE parley_objects)
     set_target_properties(replay_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
     add_test(NAME replay_${name} COMMAND replay_${name} ${CMAKE_SOURCE_DIR}/tests/fuzz/corpus/${name})

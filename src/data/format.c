@@ -8,9 +8,6 @@
 #define SHOWN 40 /* bytes of a word that a sentence shows */
 #define SNIFF_BYTES ((uint64_t)64 << 10)
 
-const pl_format *const pl_formats[] = {&pl_format_libsvm, &pl_format_csv, &pl_format_vw, &pl_format_idx};
-const unsigned pl_formats_count = sizeof pl_formats / sizeof *pl_formats;
-
 /* In this order each is asked; the last takes what nobody knows. */
 static const pl_format *const asked[] = {&pl_format_idx, &pl_format_vw, &pl_format_libsvm, &pl_format_csv};
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "engine/common.h"
+#include "engine/shared_memory.h"
 
 #define MOST_DIRECT 4   /* ranks that send to each other; more of them take turns */
 #define MOST_SMALL 1024 /* values that are few */

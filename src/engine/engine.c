@@ -6,9 +6,6 @@
 #include "base/clock.h"
 #include "engine/launched.h"
 
-const pl_engine_type *const pl_engines[] = {&pl_engine_threads, &pl_engine_mpi};
-const unsigned pl_engines_count = sizeof pl_engines / sizeof *pl_engines;
-
 const pl_engine_type *pl_engine_find(const char *name) {
     for (unsigned i = 0; i < pl_engines_count; i++)
         if (strcmp(pl_engines[i]->name, name) == 0)

@@ -2,9 +2,9 @@
  * belongs, and passed on from there: by a deputy to the ranks of its host, down the tree to the children. */
 #include <string.h>
 
-#include "engine/common.h"
 #include "engine/flow.h"
 #include "engine/routes.h"
+#include "engine/shared_memory.h"
 
 enum { CHANNEL_GATHER = 18, CHANNEL_GATHER_ON };
 

@@ -1,115 +1,538 @@
-/* mpi.c: the table of calls, for the MPI library that this is compiled with. The only file that knows one. */
-#include <mpi.h>
-
-#include "engine/mpi.h"
-
-#include <stdbool.h>
-#include <stdlib.h>
+/* mpi.c: the engine `mpi`: processes that MPI started, on any number of machines. Messages go by MPI's non-blocking
+ * calls, with a polite wait; failures go by the watch (watch.h), because MPI notices none.
+ *
+ * A message is cut into pieces of PIECE bytes; the last is shorter, and may be empty. Channels are tags. */
+#define _GNU_SOURCE /* dladdr */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-#ifdef OPEN_MPI
-#define LIBRARY "Open MPI"
-#else
-#define LIBRARY "MPICH"
-#endif
+#include "base/clock.h"
+#include "engine/blocking_tasks.h"
+#include "engine/launched.h"
+#include "engine/mpi_calls.h"
+#include "engine/neighbours.h"
+#include "engine/shared_memory.h"
+#include "engine/watch.h"
 
-_Static_assert(sizeof(MPI_Request) <= sizeof(pl_mpi_request), "a request fits");
+#define PIECE ((uint64_t)64 << 20)
+#define EAGER_SECONDS 2e-4 /* a wait spins for so long, */
+#define LEAST_NAP 2e-5     /* then sleeps, */
+#define MOST_NAP 5e-4      /* and ever longer */
+#define LEAST_DOZE 1e-3    /* in a meeting: who comes last wakes the others, */
+#define MOST_DOZE 2e-2     /* but a failure has to be looked for */
+#define SPINS 2000         /* looks around before that, where nobody else wants the core; */
+#define YIELDS 30          /* where somebody might, it first lets others run: to be woken takes longer; */
+#define KEPT_YIELDS 3      /* where somebody does, they may as well wake it */
+#define MEETING_SECONDS                                                                                                \
+    3.5 /* more than the deadline: if rank 0 is stopped before all have met, its guard says so first */
+#define MOST_PATH 4096
+#define ADDRESS_TAG 32000
 
-static MPI_Request load(const pl_mpi_request *from) {
-    MPI_Request request;
-    memcpy(&request, from, sizeof request);
-    return request;
+/* A piece that is on its way. */
+typedef struct piece {
+    struct piece *next;
+    pl_mpi_request request;
+    unsigned to;
+    char data[]; /* nothing, of what was lent */
+} piece;
+
+typedef struct cluster {
+    pl_engine base;
+    const pl_mpi *mpi;
+    pl_watch *watch;
+    pthread_mutex_t mutex; /* around every call of MPI */
+    piece *sent;
+    piece *lent, **last_lent; /* oldest first */
+    piece *spare;             /* of lent pieces that have arrived */
+    bool uncrowded;           /* each rank has cores to itself */
+} cluster;
+
+static parley_status fail_mpi(const cluster *this, int code, const char *what, parley_error *error) {
+    char text[200];
+    this->mpi->text(code, text, sizeof text);
+    return pl_fail(error, PARLEY_NO_PEER, "%s cannot %s: %s", this->mpi->library, what, text);
 }
 
-static void store(MPI_Request request, pl_mpi_request *to) { memcpy(to, &request, sizeof request); }
-
-static bool abandoned;
-
-static void finish(void) {
-    if (!abandoned)
-        MPI_Finalize();
-}
-
-static int start(void) {
-    int given, code = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &given);
-    if (code == MPI_SUCCESS && atexit(finish) != 0)
-        code = MPI_ERR_OTHER;
-    return code;
-}
-
-/* Calls come from one thread at a time. */
-static int begin(unsigned *rank, unsigned *ranks) {
-    int begun = 0, mine, all, code = MPI_Initialized(&begun);
-    if (code == MPI_SUCCESS && !begun)
-        code = start();
-    if (code == MPI_SUCCESS)
-        code = MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    if (code == MPI_SUCCESS)
-        code = MPI_Comm_rank(MPI_COMM_WORLD, &mine);
-    if (code == MPI_SUCCESS)
-        code = MPI_Comm_size(MPI_COMM_WORLD, &all);
-    if (code == MPI_SUCCESS) {
-        *rank = (unsigned)mine;
-        *ranks = (unsigned)all;
+/* Lets go of pieces that have arrived. The mutex is held. */
+static void reap(cluster *this) {
+    for (piece **at = &this->sent; *at;) {
+        piece *piece = *at;
+        int done = 0;
+        if (this->mpi->test(&piece->request, &done, NULL) == 0 && !done) {
+            at = &piece->next;
+            continue;
+        }
+        *at = piece->next;
+        pl_free(piece);
     }
-    return code;
 }
 
-static int send(const void *data, int bytes, unsigned to, int tag, pl_mpi_request *out) {
-    MPI_Request request = MPI_REQUEST_NULL;
-    int code = MPI_Isend(data, bytes, MPI_BYTE, (int)to, tag, MPI_COMM_WORLD, &request);
-    store(request, out);
-    return code;
+/* After a failure MPI is not called any more: it might write where a receive was told to, long after that is gone. */
+static parley_status goes_on(const cluster *this, parley_error *error) {
+    parley_error cause;
+    if (this->watch && pl_watch_failed(this->watch, &cause))
+        return pl_fail(error, cause.status, "%s", cause.sentence);
+    return PARLEY_OK;
 }
 
-static int receive(void *data, int bytes, unsigned from, int tag, pl_mpi_request *out) {
-    MPI_Request request = MPI_REQUEST_NULL;
-    int code = MPI_Irecv(data, bytes, MPI_BYTE, (int)from, tag, MPI_COMM_WORLD, &request);
-    store(request, out);
-    return code;
+static parley_status post_piece(cluster *this, unsigned to, int tag, const char *data, uint64_t bytes,
+                                parley_error *error) {
+    piece *new = pl_alloc(1, sizeof *new + bytes);
+    if (!new)
+        return pl_fail_memory(error, "a message", bytes);
+    memcpy(new->data, data, bytes);
+    int code = this->mpi->send(new->data, (int)bytes, to, tag, &new->request);
+    if (code != 0) {
+        pl_free(new);
+        return fail_mpi(this, code, "send", error);
+    }
+    new->next = this->sent;
+    this->sent = new;
+    return PARLEY_OK;
 }
 
-static int test(pl_mpi_request *of, int *done, int *bytes) {
-    MPI_Request request = load(of);
-    MPI_Status status;
-    int code = MPI_Test(&request, done, &status);
-    store(request, of);
-    if (code == MPI_SUCCESS && *done && bytes)
-        code = MPI_Get_count(&status, MPI_BYTE, bytes);
-    return code;
+static parley_status post(pl_engine *engine, unsigned to, unsigned channel, const void *data, uint64_t bytes,
+                          parley_error *error) {
+    cluster *this = (cluster *)engine;
+    parley_status status = goes_on(this, error);
+    if (status != PARLEY_OK)
+        return status;
+    atomic_fetch_add(&engine->bytes_sent, bytes);
+    pthread_mutex_lock(&this->mutex);
+    reap(this);
+    for (uint64_t done = 0; done <= bytes && status == PARLEY_OK; done += PIECE)
+        status = post_piece(this, to, (int)channel, (const char *)data + done,
+                            bytes - done < PIECE ? bytes - done : PIECE, error);
+    pthread_mutex_unlock(&this->mutex);
+    return status;
 }
 
-static int probe(int tag, int *found, unsigned *from, int *bytes) {
-    MPI_Status status;
-    int code = MPI_Iprobe(MPI_ANY_SOURCE, tag, MPI_COMM_WORLD, found, &status);
-    if (code != MPI_SUCCESS || !*found)
-        return code;
-    *from = (unsigned)status.MPI_SOURCE;
-    return MPI_Get_count(&status, MPI_BYTE, bytes);
+static parley_status lend(pl_engine *engine, unsigned to, unsigned channel, const void *data, uint64_t bytes,
+                          parley_error *error) {
+    cluster *this = (cluster *)engine;
+    parley_status status = goes_on(this, error);
+    piece *new = this->spare;
+    if (status == PARLEY_OK && new)
+        this->spare = new->next;
+    else if (status == PARLEY_OK)
+        status = pl_take(&new, 1, sizeof *new, "a message", error);
+    if (status != PARLEY_OK)
+        return status;
+    atomic_fetch_add(&engine->bytes_sent, bytes);
+    pthread_mutex_lock(&this->mutex);
+    int code = this->mpi->send(data, (int)bytes, to, (int)channel, &new->request);
+    pthread_mutex_unlock(&this->mutex);
+    if (code != 0) {
+        pl_free(new);
+        return fail_mpi(this, code, "send", error);
+    }
+    new->next = NULL;
+    new->to = to;
+    *this->last_lent = new;
+    this->last_lent = &new->next;
+    return PARLEY_OK;
 }
 
-static void abandon(void) { abandoned = true; }
-
-static void text(int code, char *text, unsigned size) {
-    char words[MPI_MAX_ERROR_STRING + 1] = "";
-    int length = 0;
-    if (MPI_Error_string(code, words, &length) != MPI_SUCCESS)
-        length = 0;
-    if ((unsigned)length >= size)
-        length = (int)size - 1;
-    memcpy(text, words, (size_t)length);
-    text[length] = '\0';
+/* One turn of a wait that began at `began`: spins at first, then sleeps. */
+static void pause_for(const cluster *this, bool meets, double began, double *nap) {
+    if (meets) {
+        pl_common_doze(this->base.common, *nap);
+        *nap = *nap * 2 < MOST_DOZE ? *nap * 2 : MOST_DOZE;
+    } else if (pl_now() - began < EAGER_SECONDS)
+        sched_yield();
+    else {
+        pl_sleep(*nap);
+        *nap = *nap * 1.5 < MOST_NAP ? *nap * 1.5 : MOST_NAP;
+    }
 }
 
-extern const pl_mpi pl_mpi_calls; /* the module's one symbol */
-const pl_mpi pl_mpi_calls = {
-    .version = PL_MPI_CALLS,
-    .library = LIBRARY,
-    .begin = begin,
-    .send = send,
-    .receive = receive,
-    .test = test,
-    .probe = probe,
-    .abandon = abandon,
-    .text = text,
+/* Something to wait for: true when it is there, or when it failed with a code. */
+typedef bool (*condition)(cluster *this, void *context, int *code);
+
+typedef struct wish {
+    condition there;
+    void *context;
+    unsigned from; /* whom one waits for; in a meeting, whoever is missing */
+    bool meets;
+} wish;
+
+static parley_status wait_until(cluster *this, wish wish, parley_error *error) {
+    double began = pl_now(), nap = wish.meets ? LEAST_DOZE : LEAST_NAP;
+    bool done = false, left = false;
+    int code = 0;
+    parley_error cause;
+    parley_status status = goes_on(this, error);
+    if (status != PARLEY_OK)
+        return status;
+    for (;;) {
+        pthread_mutex_lock(&this->mutex);
+        done = wish.there(this, wish.context, &code);
+        if (!done)
+            reap(this);
+        pthread_mutex_unlock(&this->mutex);
+        if (done || (this->watch && pl_watch_failed(this->watch, &cause)))
+            break;
+        if (!left)
+            pl_converse_leave();
+        unsigned missing = wish.meets ? pl_common_missing(this->base.common) : wish.from;
+        if (this->watch && (!left || missing != wish.from))
+            pl_watch_waits(this->watch, missing);
+        wish.from = missing;
+        left = true;
+        if (pl_now() - began > this->base.deadline) {
+            if (this->watch && wish.from < this->base.ranks)
+                pl_watch_late(this->watch, wish.from);
+            if (!this->watch || !pl_watch_failed(this->watch, &cause))
+                pl_fail(&cause, PARLEY_NO_PEER, "rank %u sent nothing for %g seconds", wish.from, this->base.deadline);
+            break;
+        }
+        pause_for(this, wish.meets, began, &nap);
+    }
+    if (left) {
+        pl_converse_enter();
+        if (this->watch)
+            pl_watch_waits(this->watch, this->base.rank);
+    }
+    if (!done)
+        return pl_fail(error, cause.status, "%s", cause.sentence);
+    return code == 0 ? PARLEY_OK : fail_mpi(this, code, "receive", error);
+}
+
+typedef struct arrival {
+    pl_mpi_request request;
+    int tag, bytes;
+    unsigned from;
+} arrival;
+
+static bool received(cluster *this, void *context, int *code) {
+    arrival *arrival = context;
+    int done = 0;
+    *code = this->mpi->test(&arrival->request, &done, &arrival->bytes);
+    return done || *code != 0;
+}
+
+static bool found(cluster *this, void *context, int *code) {
+    arrival *arrival = context;
+    int there = 0;
+    *code = this->mpi->probe(arrival->tag, &there, &arrival->from, &arrival->bytes);
+    return there || *code != 0;
+}
+
+/* The next piece, of at most `bytes` bytes; `got`: of how many. */
+static parley_status take_piece(cluster *this, unsigned from, int tag, char *data, uint64_t bytes, uint64_t *got,
+                                parley_error *error) {
+    arrival arrival = {.from = from};
+    parley_status status = goes_on(this, error);
+    if (status != PARLEY_OK)
+        return status;
+    pthread_mutex_lock(&this->mutex);
+    int code = this->mpi->receive(data, (int)bytes, from, tag, &arrival.request);
+    pthread_mutex_unlock(&this->mutex);
+    if (code != 0)
+        return fail_mpi(this, code, "receive", error);
+    status = wait_until(this, (wish){received, &arrival, from, false}, error);
+    *got = (uint64_t)arrival.bytes;
+    if (status == PARLEY_OK)
+        atomic_fetch_add(&this->base.bytes_received, *got);
+    return status;
+}
+
+static parley_status take(pl_engine *engine, unsigned from, unsigned channel, void *data, uint64_t bytes,
+                          parley_error *error) {
+    cluster *this = (cluster *)engine;
+    parley_status status = PARLEY_OK;
+    for (uint64_t done = 0, got = 0; done <= bytes && status == PARLEY_OK; done += PIECE) {
+        uint64_t due = bytes - done < PIECE ? bytes - done : PIECE;
+        status = take_piece(this, from, (int)channel, (char *)data + done, due, &got, error);
+        if (status == PARLEY_OK && got != due)
+            status = pl_fail_length(from, done + got, bytes, error);
+    }
+    return status;
+}
+
+static parley_status take_any(pl_engine *engine, unsigned channel, unsigned *from, pl_span *data, uint64_t *bytes,
+                              parley_error *error) {
+    cluster *this = (cluster *)engine;
+    arrival arrival = {.tag = (int)channel};
+    parley_status status = wait_until(this, (wish){found, &arrival, engine->ranks, false}, error);
+    uint64_t got = (uint64_t)arrival.bytes, next = got;
+    *from = arrival.from;
+    *bytes = 0;
+    while (status == PARLEY_OK) {
+        if (!pl_span_reserve(data, *bytes + next + 1))
+            return pl_fail_memory(error, "a message", *bytes + next);
+        status = take_piece(this, *from, (int)channel, (char *)data->data + *bytes, next, &got, error);
+        *bytes += got;
+        if (got < PIECE)
+            break;
+        next = PIECE;
+    }
+    return status;
+}
+
+static bool all_arrived(cluster *this, void *context, int *code) {
+    (void)context, (void)code;
+    return this->sent == NULL;
+}
+
+/* Until all that was sent has gone: MPI moves nothing while nobody calls it. */
+static parley_status flush(cluster *this, parley_error *error) {
+    return wait_until(this, (wish){all_arrived, NULL, this->base.rank, false}, error);
+}
+
+static parley_status expect(pl_engine *engine, pl_ticket *ticket, parley_error *error) {
+    cluster *this = (cluster *)engine;
+    pl_mpi_request request;
+    parley_status status = goes_on(this, error);
+    if (status != PARLEY_OK)
+        return status;
+    pthread_mutex_lock(&this->mutex);
+    int code = this->mpi->receive(ticket->data, (int)ticket->most, ticket->from, (int)ticket->channel, &request);
+    pthread_mutex_unlock(&this->mutex);
+    ticket->word = request.word;
+    return code == 0 ? PARLEY_OK : fail_mpi(this, code, "receive", error);
+}
+
+static parley_status await(pl_engine *engine, pl_ticket *ticket, uint64_t *bytes, parley_error *error) {
+    cluster *this = (cluster *)engine;
+    arrival arrival = {.request = {ticket->word}, .from = ticket->from};
+    parley_status status = wait_until(this, (wish){received, &arrival, ticket->from, false}, error);
+    *bytes = (uint64_t)arrival.bytes;
+    if (status == PARLEY_OK)
+        atomic_fetch_add(&engine->bytes_received, *bytes);
+    return status;
+}
+
+/* Drops lent pieces that have arrived, in order, up to the first that has not. The mutex is held. */
+static bool none_lent(cluster *this, void *context, int *code) {
+    (void)context;
+    while (this->lent) {
+        piece *first = this->lent;
+        int done = 0;
+        *code = this->mpi->test(&first->request, &done, NULL);
+        if (*code != 0 || !done)
+            return *code != 0;
+        this->lent = first->next;
+        first->next = this->spare;
+        this->spare = first;
+    }
+    this->last_lent = &this->lent;
+    return true;
+}
+
+static parley_status settle(pl_engine *engine, parley_error *error) {
+    cluster *this = (cluster *)engine;
+    return this->lent ? wait_until(this, (wish){none_lent, NULL, this->lent->to, false}, error) : PARLEY_OK;
+}
+
+static bool all_met(cluster *this, void *context, int *code) {
+    (void)context, (void)code;
+    return pl_common_met(this->base.common);
+}
+
+static parley_status meet(pl_engine *engine, parley_error *error) {
+    cluster *this = (cluster *)engine;
+    parley_status status = goes_on(this, error);
+    if (status != PARLEY_OK)
+        return status;
+    pl_common_come(engine->common);
+    unsigned most = engine->kept ? KEPT_YIELDS : YIELDS;
+    for (unsigned i = 0, yields = 0; i < SPINS && yields < most; i++) {
+        if (pl_common_met(engine->common))
+            return PARLEY_OK;
+        if (!this->uncrowded && (!engine->kept || pl_common_crowded(engine->common))) {
+            sched_yield();
+            yields++;
+        }
+    }
+    return wait_until(this, (wish){all_met, NULL, engine->rank, true}, error);
+}
+
+static void free_pieces(piece *first) {
+    for (piece *next; first; first = next) {
+        next = first->next;
+        pl_free(first);
+    }
+}
+
+/* MPI cannot take a message back; but it is not called any more, and what is lent goes with the process. */
+static void retract(pl_engine *engine) {
+    cluster *this = (cluster *)engine;
+    free_pieces(this->lent);
+    this->lent = NULL;
+    this->last_lent = &this->lent;
+}
+
+static void fail(pl_engine *engine, parley_error *error) {
+    cluster *this = (cluster *)engine;
+    if (!this->watch)
+        return;
+    pl_watch_fail(this->watch, error);
+    pl_watch_failed(this->watch, error);
+    engine->speaker = pl_watch_speaker(this->watch);
+}
+
+static void release(cluster *this) {
+    pl_watch_close(this->watch);
+    pl_pool_close(this->base.pool);
+    free_pieces(this->lent);
+    free_pieces(this->spare);
+    pl_span_free(&this->base.room);
+    pl_free(this->base.host);
+    pl_common_close(this->base.common);
+    pthread_mutex_destroy(&this->mutex);
+    pl_free(this);
+}
+
+static void close_engine(pl_engine *engine) {
+    cluster *this = (cluster *)engine;
+    parley_error ignored;
+    if (pl_barrier(engine, &ignored) != PARLEY_OK || /* nobody leaves while others still wait */
+        flush(this, &ignored) != PARLEY_OK) {
+        this->mpi->abandon();
+        if (this->watch)
+            pl_watch_part(this->watch);
+    }
+    release(this);
+}
+
+static const pl_mpi *load(const char *folder, const char *below, const char *name, char why[MOST_PATH]) {
+    char path[MOST_PATH];
+    if (snprintf(path, sizeof path, "%s%s/%s", folder, below, name) >= (int)sizeof path)
+        return NULL;
+    void *module = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+    const pl_mpi *mpi = module ? dlsym(module, PL_MPI_SYMBOL) : NULL;
+    if (mpi && mpi->version == PL_MPI_CALLS)
+        return mpi;
+    const char *reason = module ? "it is of another version" : dlerror();
+    if (access(path, F_OK) == 0) /* else it is only not here */
+        snprintf(why, MOST_PATH, "%s", reason);
+    return NULL;
+}
+
+/* Beside this library or program, where it was built, or in lib/parley, where it was installed. */
+static parley_status find_module(const char *name, const pl_mpi **out, parley_error *error) {
+    static const char *const below[] = {"", "/parley", "/../lib/parley", "/../" PARLEY_LIBDIR "/parley"};
+    char program[MOST_PATH] = "", library[MOST_PATH] = "", why[MOST_PATH] = "it is not there";
+    Dl_info info;
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    program[length > 0 ? length : 0] = '\0';
+    if (dladdr(below, &info) && info.dli_fname)
+        snprintf(library, sizeof library, "%s", info.dli_fname);
+    const char *folders[] = {pl_launched_folder(), library, program};
+    *out = NULL;
+    for (unsigned f = 0; f < 3; f++) {
+        char folder[MOST_PATH];
+        snprintf(folder, sizeof folder, "%s", folders[f] ? folders[f] : "");
+        char *slash = strrchr(folder, '/');
+        if (f > 0 && slash)
+            *slash = '\0';
+        for (unsigned b = 0; b < sizeof below / sizeof *below && *folder && !*out; b++)
+            *out = load(folder, below[b], name, why);
+    }
+    if (*out)
+        return PARLEY_OK;
+    return pl_fail(error, PARLEY_NO_FILE,
+                   "this process was started by MPI, but the module %s cannot be opened: %.500s; install the MPI "
+                   "library's development package and build parley again",
+                   name, why);
+}
+
+/* All ranks but the first learn where the watch is by MPI. */
+static parley_status open_watch(cluster *this, parley_error *error) {
+    pl_engine *engine = &this->base;
+    char address[PL_WATCH_ADDRESS] = "";
+    parley_status status = PARLEY_OK;
+    if (engine->ranks == 1)
+        return status;
+    if (engine->rank > 0) {
+        engine->deadline += MEETING_SECONDS;
+        status = take(engine, 0, ADDRESS_TAG, address, sizeof address, error);
+        engine->deadline -= MEETING_SECONDS;
+        if (status != PARLEY_OK)
+            return status;
+        pl_launched_met();
+        return pl_watch_join(&this->watch, engine->rank, engine->ranks, engine->deadline, address, error);
+    }
+    status = pl_watch_listen(&this->watch, engine->ranks, pl_launched_here() == engine->ranks, engine->deadline,
+                             address, error);
+    for (unsigned r = 1; r < engine->ranks && status == PARLEY_OK; r++)
+        status = post(engine, r, ADDRESS_TAG, address, sizeof address, error);
+    if (status == PARLEY_OK)
+        status = flush(this, error);
+    if (status == PARLEY_OK)
+        status = pl_watch_gather(this->watch, error);
+    pl_launched_met();
+    return status;
+}
+
+/* Who shares a machine with whom: its cores, and memory. */
+static parley_status find_neighbours(cluster *this, const parley_settings *settings, parley_error *error) {
+    pl_engine *engine = &this->base;
+    pl_neighbourhood around;
+    parley_status status = pl_find_neighbours(engine, &around, error);
+    if (status == PARLEY_OK)
+        status = pl_pool_open(&engine->pool, settings->threads ? (unsigned)settings->threads : around.threads, error);
+    if (status != PARLEY_OK)
+        return status;
+    engine->kept = around.core && pl_pool_keep_to(engine->pool, around.core - 1) ? around.core : 0;
+    engine->threads = pl_pool_threads(engine->pool);
+    this->uncrowded = !engine->kept && pl_launched_here() * engine->threads <= engine->cores;
+    return engine->ranks > 1 && around.hosts == 1 && settings->between_ranks == PL_BY_MEMORY
+               ? pl_common_open(engine, error)
+               : PARLEY_OK;
+}
+
+static parley_status open_engine(const parley_settings *settings, pl_engine **out, parley_error *error) {
+    const char *module = pl_launched_module();
+    cluster *this;
+    *out = NULL;
+    if (!module)
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "--engine mpi: this process was not started by MPI; use mpiexec -n 4 parley ..., or parley "
+                       "launch -n 4 -- ...");
+    parley_status status = pl_take(&this, 1, sizeof *this, "an engine", error);
+    if (status != PARLEY_OK)
+        return status;
+    this->base = (pl_engine){.type = &pl_engine_mpi, .ranks = 1, .deadline = settings->deadline};
+    this->last_lent = &this->lent;
+    pthread_mutex_init(&this->mutex, NULL);
+    status = find_module(module, &this->mpi, error);
+    if (status == PARLEY_OK) {
+        int code = this->mpi->begin(&this->base.rank, &this->base.ranks);
+        if (code != 0)
+            status = fail_mpi(this, code, "begin", error);
+    }
+    if (status == PARLEY_OK)
+        status = open_watch(this, error);
+    if (status != PARLEY_OK) {
+        release(this);
+        return status;
+    }
+    *out = &this->base;
+    return find_neighbours(this, settings, error);
+}
+
+const pl_engine_type pl_engine_mpi = {
+    .name = "mpi",
+    .help = "workers in processes that MPI started, on one machine or many",
+    .open = open_engine,
+    .post = post,
+    .take = take,
+    .take_any = take_any,
+    .lend = lend,
+    .settle = settle,
+    .retract = retract,
+    .expect = expect,
+    .await = await,
+    .meet = meet,
+    .run = pl_run_on_pool,
+    .converse = pl_converse,
+    .now = pl_wall_clock,
+    .fail = fail,
+    .close = close_engine,
 };

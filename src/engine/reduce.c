@@ -7,9 +7,9 @@
  *
  * In all of them what is sent are maximal nodes of the canonical tree over workers, for ranges of workers that grow on
  * the way; so the order of addition is the same. */
-#include "engine/common.h"
 #include "engine/flow.h"
 #include "engine/routes.h"
+#include "engine/shared_memory.h"
 
 enum { CHANNEL_REDUCE = 16, CHANNEL_REDUCE_HOSTS };
 

@@ -9,8 +9,8 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "engine/common.h"
-#include "engine/converse.h"
+#include "engine/blocking_tasks.h"
+#include "engine/shared_memory.h"
 
 #define ANYBODY UINT_MAX
 #define ESTATE ((uint64_t)1 << 22) /* bytes of common memory that a rank may keep things in */

@@ -7,15 +7,12 @@
 
 #include "base/clock.h"
 #include "engine/collective.h"
-#include "engine/common.h"
+#include "engine/shared_memory.h"
 #include "math/sparse.h"
 
 #define MANY_ENTRIES (1u << 16)
 #define STRIP 512     /* entries that one recursion adds at a time: its sums stay in the first-level cache */
 #define TREE_DEPTH 18 /* of 65536 workers, and one */
-
-const pl_exchange_type *const pl_exchanges[] = {&pl_exchange_allreduce, &pl_exchange_driver, &pl_exchange_shared};
-const unsigned pl_exchanges_count = sizeof pl_exchanges / sizeof *pl_exchanges;
 
 uint64_t pl_exchange_begin(const pl_exchange *exchange) { return exchange->bounds[exchange->team->engine->rank]; }
 uint64_t pl_exchange_end(const pl_exchange *exchange) { return exchange->bounds[exchange->team->engine->rank + 1]; }

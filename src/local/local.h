@@ -7,7 +7,7 @@
 #define PL_LOCAL_H
 
 #include "model/glm.h"
-#include "model/state.h"
+#include "shard/saved_state.h"
 
 /* What a member cannot do without. Checked before data are read. */
 enum {

@@ -13,7 +13,7 @@
 #include "local/adaptive.h"
 #include "math/sparse.h"
 #include "model/fold.h"
-#include "model/state.h"
+#include "shard/saved_state.h"
 
 #define FIRST_RATE 0.5
 #define CELL_WORDS (sizeof(pl_cell) / sizeof(uint32_t))

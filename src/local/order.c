@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/common.h"
+#include "engine/shared_memory.h"
 
 #define BUCKET_BYTES 16384      /* of a bucket of rows, where the data outgrow the caches */
 #define CACHED_BYTES (4u << 20) /* of a matrix that needs no buckets */

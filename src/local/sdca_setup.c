@@ -1,7 +1,7 @@
 /* sdca_setup.c: what sdca allocates, and the order in which it visits rows. */
 #include <string.h>
 
-#include "engine/common.h"
+#include "engine/shared_memory.h"
 #include "local/sdca.h"
 
 #define WIDE 4 /* touching more than one entry of v in so many, an update has places for all of them */

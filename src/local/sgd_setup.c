@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/common.h"
+#include "engine/shared_memory.h"
 #include "local/gradient.h"
 #include "local/sgd.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "loss/loss.h"
-#include "math/logistic.h"
+#include "math/logistic_kernel.h"
 
 #define LEAST_P 1e-300 /* a logit of -690: below any margin that matters */
 #define STEPS 60       /* two or three are usual */

@@ -1,12 +1,7 @@
-/* loss.c: every loss there is. */
+/* loss.c: looking losses up, and evaluating them for many rows. */
 #include "loss/loss.h"
 
 #include <string.h>
-
-const pl_loss *const pl_losses[] = {&pl_loss_squared,         &pl_loss_logistic, &pl_loss_hinge,
-                                    &pl_loss_squared_hinge,   &pl_loss_huber,    &pl_loss_epsilon_insensitive,
-                                    &pl_loss_squared_epsilon, &pl_loss_poisson,  &pl_loss_softmax};
-const unsigned pl_losses_count = sizeof pl_losses / sizeof *pl_losses;
 
 const pl_loss *pl_loss_find(const char *name) {
     for (unsigned i = 0; i < pl_losses_count; i++)

@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 #include "loss/loss.h"
-#include "math/softmax.h"
+#include "math/softmax_kernel.h"
 
 #define ROUNDING 1e-9 /* that p may be outside the simplex by */
 

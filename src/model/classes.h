@@ -6,7 +6,7 @@
 #ifndef PL_CLASSES_H
 #define PL_CLASSES_H
 
-#include "math/softmax.h"
+#include "math/softmax_kernel.h"
 #include "model/glm.h"
 
 #define PL_CENTRE_CLASSES 64 /* up to so many, softmax intercepts are centred by Newton's method */

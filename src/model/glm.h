@@ -15,7 +15,7 @@
 #include "math/sparse.h"
 #include "math/table.h"
 #include "model/problem.h"
-#include "model/team.h"
+#include "shard/team.h"
 
 typedef struct pl_glm {
     const parley_data *data;

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "engine/collective.h"
-#include "math/softmax.h"
+#include "math/softmax_kernel.h"
 #include "model/glm.h"
-#include "model/spread.h"
+#include "shard/distributed.h"
 
 #define LABEL_KINDS                                                                                                    \
     PL_LABEL_KINDS /* more distinct labels than this are real numbers, unless the loss says otherwise                  \

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "data/numeral.h"
-#include "math/softmax.h"
+#include "math/softmax_kernel.h"
 #include "model/fold.h"
 
 #define FORMAT "parley-model-1"

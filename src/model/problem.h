@@ -4,7 +4,7 @@
 #define PL_PROBLEM_H
 
 #include "model/model.h"
-#include "model/team.h"
+#include "shard/team.h"
 
 typedef struct pl_problem pl_problem;
 

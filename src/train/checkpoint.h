@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "model/state.h"
+#include "shard/saved_state.h"
 
 #define PL_MANIFEST_METAS (PL_MOST_SETTINGS + 16)
 #define PL_RECENT 8 /* checkpoints in a folder that are looked at, from the newest on */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "engine/common.h"
+#include "engine/shared_memory.h"
 #include "train/run.h"
 
 /* Does `work` itself evaluate v? */

@@ -126,7 +126,7 @@ static double bounded(const pl_pacing *pacing, double epochs) { return fmin(LARG
 static void begin_block(pl_pacing *pacing, double epochs, const char *why) {
     pacing->epochs = epochs;
     pacing->why = why;
-    pacing->block = (pl_block){0};
+    pacing->block = (pl_pacing_block){0};
 }
 
 /* While little is known: at least CAUTIOUS, and more than 1 only if what was timed by the round is worth it. */
@@ -166,7 +166,7 @@ static bool follow_costs(pl_pacing *pacing) {
 }
 
 /* The first rounds of a block are left out: the gap that another H left falls, or rises, to where this one takes it. */
-static void note_gap(pl_block *block, double gap) {
+static void note_gap(pl_pacing_block *block, double gap) {
     double x = (double)block->rounds++, y = log(gap);
     if (x < TRANSIENT || !isfinite(y))
         return;
@@ -179,7 +179,7 @@ static void note_gap(pl_block *block, double gap) {
 }
 
 /* Fall of the logarithm of the gap per round, by least squares, and its variance; NaN: too few points. */
-static pl_fall fall_of(const pl_block *block) {
+static pl_fall fall_of(const pl_pacing_block *block) {
     double n = (double)block->points;
     if (block->points < FEWEST_POINTS)
         return (pl_fall){NAN, NAN};

@@ -9,10 +9,10 @@
 #define PL_PACING_ROUNDS 32 /* the latest, that costs are taken from */
 
 /* What a block of rounds of one H showed. */
-typedef struct pl_block {
+typedef struct pl_pacing_block {
     uint64_t rounds, points; /* rounds since it began; those with a known gap */
     double x, y, xx, xy, yy; /* sums over the points: round, logarithm of the gap */
-} pl_block;
+} pl_pacing_block;
 
 /* Of the logarithm of the gap in a round, as a block shows it. */
 typedef struct pl_fall {
@@ -39,7 +39,7 @@ typedef struct pl_pacing {
     unsigned failures, wait; /* trials that changed nothing; blocks until the next */
     bool on_trial, alone;
     uint64_t rounds;
-    pl_block block;
+    pl_pacing_block block;
     /* the latest rounds, in a ring: H, seconds of local work, seconds of the rest */
     double work[PL_PACING_ROUNDS], local[PL_PACING_ROUNDS], rest[PL_PACING_ROUNDS];
 } pl_pacing;

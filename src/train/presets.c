@@ -1,114 +1,14 @@
-/* presets.c: the presets table, the rule behind `auto`, and the lists of all members. */
+/* presets.c: the rule behind `auto`, and looking presets up. */
 #include "train/presets.h"
 
 #include <math.h>
 #include <string.h>
-
-#include "data/format.h"
 
 #define MANY_COUNTS 2000        /* columns, up to which Newton's method is for counts whatever their share */
 #define MOSTLY_L1 0.75          /* share of the penalty from which columns are faster than rows, whatever the shape */
 #define WIDE 2.0                /* l1_ratio x columns for each row, likewise */
 #define CLASS_ENTRIES 200       /* of a model of several classes, where Newton beats dual ascent */
 #define DENSE_CLASS_ENTRIES 600 /* where it is safer on dense data */
-
-const pl_preset pl_presets[] = {
-    {.name = "auto", .help = "the method for the data's shape and the loss"},
-    {"cocoa",
-     "coordinate steps on shards of rows or columns, averaged",
-     &pl_local_sdca,
-     &pl_combine_average,
-     &pl_exchange_allreduce,
-     {{0}}},
-    {"cocoa+",
-     "coordinate steps on shards of rows or columns, added as far as is safe",
-     &pl_local_sdca,
-     &pl_combine_add,
-     &pl_exchange_allreduce,
-     {{0}}},
-    {"cocoa-newton",
-     "cocoa+, and where that is slow newton from there on",
-     &pl_local_sdca,
-     &pl_combine_add,
-     &pl_exchange_allreduce,
-     {{0}}},
-    {"minibatch-cd",
-     "coordinate steps that do not see each other, added as far as is safe",
-     &pl_local_sdca,
-     &pl_combine_add,
-     &pl_exchange_allreduce,
-     {{"updates", "delayed"}}},
-    {"gd", "gradient descent", &pl_local_gradient, &pl_combine_step, &pl_exchange_allreduce, {{0}}},
-    {"newton",
-     "Newton's method: by Cholesky for few columns, else truncated",
-     &pl_local_gradient,
-     &pl_combine_newton,
-     &pl_exchange_allreduce,
-     {{0}}},
-    {"lbfgs",
-     "L-BFGS; with an L1 penalty OWL-QN",
-     &pl_local_gradient,
-     &pl_combine_lbfgs,
-     &pl_exchange_allreduce,
-     {{0}}},
-    {"spark-ml",
-     "the same through a driver, as Spark's ml does",
-     &pl_local_gradient,
-     &pl_combine_lbfgs,
-     &pl_exchange_driver,
-     {{0}}},
-    {"minibatch-sgd",
-     "gradients of a tenth of the rows, allreduce",
-     &pl_local_gradient,
-     &pl_combine_step,
-     &pl_exchange_allreduce,
-     {{"batch_fraction", "0.1"}, {"schedule", "inverse-sqrt"}}},
-    {"mllib-sgd",
-     "the same through a driver, as Spark's MLlib does",
-     &pl_local_gradient,
-     &pl_combine_step,
-     &pl_exchange_driver,
-     {{"batch_fraction", "0.1"}, {"schedule", "inverse-sqrt"}}},
-    {"hybrid", "one epoch of ma-sgd, then lbfgs", &pl_local_sgd, &pl_combine_average, &pl_exchange_allreduce, {{0}}},
-    {"ma-sgd",
-     "sgd on shards, averaged after each epoch",
-     &pl_local_sgd,
-     &pl_combine_average,
-     &pl_exchange_allreduce,
-     {{0}}},
-    {"mllib-ma", "the same through a driver", &pl_local_sgd, &pl_combine_average, &pl_exchange_driver, {{0}}},
-    {"splash",
-     "the same with rows that count as often as there are workers",
-     &pl_local_sgd,
-     &pl_combine_average,
-     &pl_exchange_allreduce,
-     {{"reweight", "true"}}},
-    {"oneshot",
-     "sgd on shards, averaged once at the end",
-     &pl_local_sgd,
-     &pl_combine_average,
-     &pl_exchange_allreduce,
-     {{"rounds", "1"}, {"local_epochs", "20"}, {"gap", "0"}}},
-    {"replicas",
-     "ma-sgd with a worker for each core",
-     &pl_local_sgd,
-     &pl_combine_average,
-     &pl_exchange_allreduce,
-     {{"worker_per", "core"}}},
-    {"online",
-     "one pass over a stream, a step for each row, as Vowpal Wabbit does",
-     &pl_local_online,
-     &pl_combine_average,
-     &pl_exchange_allreduce,
-     {{"gap", "0"}}},
-    {"hogwild",
-     "sgd of all workers on one model in memory, without locks",
-     &pl_local_sgd,
-     &pl_combine_average,
-     &pl_exchange_shared,
-     {{0}}},
-};
-const unsigned pl_presets_count = sizeof pl_presets / sizeof *pl_presets;
 
 static const pl_sequel sequels[] = {{"hybrid", "lbfgs", 1.0, false}, {"cocoa-newton", "newton", 12.0, true}};
 
@@ -183,41 +83,4 @@ const pl_preset *pl_preset_choose(const pl_glm *glm) {
     while (!rules[i].holds(glm))
         i++;
     return pl_preset_find(rules[i].preset);
-}
-
-const char *const pl_list_kinds[] = {"losses",  "solvers", "combines", "exchanges",
-                                     "engines", "presets", "formats",  NULL};
-
-unsigned pl_list(const char *kind, pl_entry *entries) {
-    unsigned i = 0;
-    if (strcmp(kind, "losses") == 0)
-        for (; i < pl_losses_count; i++)
-            entries[i] = (pl_entry){pl_losses[i]->name, pl_losses[i]->help};
-    else if (strcmp(kind, "solvers") == 0)
-        for (; i < pl_locals_count; i++)
-            entries[i] = (pl_entry){pl_locals[i]->name, pl_locals[i]->help};
-    else if (strcmp(kind, "combines") == 0)
-        for (; i < pl_combines_count; i++)
-            entries[i] = (pl_entry){pl_combines[i]->name, pl_combines[i]->help};
-    else if (strcmp(kind, "exchanges") == 0)
-        for (; i < pl_exchanges_count; i++)
-            entries[i] = (pl_entry){pl_exchanges[i]->name, pl_exchanges[i]->help};
-    else if (strcmp(kind, "engines") == 0)
-        for (; i < pl_engines_count; i++)
-            entries[i] = (pl_entry){pl_engines[i]->name, pl_engines[i]->help};
-    else if (strcmp(kind, "presets") == 0)
-        for (; i < pl_presets_count; i++)
-            entries[i] = (pl_entry){pl_presets[i].name, pl_presets[i].help};
-    else if (strcmp(kind, "formats") == 0)
-        for (; i < pl_formats_count; i++)
-            entries[i] = (pl_entry){pl_formats[i]->name, pl_formats[i]->help};
-    return i;
-}
-
-const char *parley_list_at(const char *kind, unsigned number, const char **help) {
-    pl_entry entries[PL_ENTRIES];
-    bool is_one = number < pl_list(kind, entries);
-    if (help)
-        *help = is_one ? entries[number].help : NULL;
-    return is_one ? entries[number].name : NULL;
 }

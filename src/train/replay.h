@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "data/data.h"
-#include "model/team.h"
+#include "shard/team.h"
 
 typedef struct pl_replay {
     uint64_t rounds;           /* that the log has */

@@ -2,7 +2,7 @@
 #ifndef PL_RUN_H
 #define PL_RUN_H
 
-#include "model/columns.h"
+#include "shard/columns.h"
 #include "trace/log.h"
 #include "train/pacing.h"
 #include "train/presets.h"

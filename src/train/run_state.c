@@ -27,7 +27,7 @@ static void list_validation(pl_run *run, pl_state *state) {
 
 /* H where it is auto. Why it is what it is, is a word for the log. */
 static void list_pacing(pl_pacing *pacing, pl_state *state) {
-    pl_block *block = &pacing->block;
+    pl_pacing_block *block = &pacing->block;
     PL_STATE_VALUES(state, "pacing", PL_VALUE(pacing->epochs), PL_VALUE(pacing->fall), PL_VALUE(pacing->epoch_seconds),
                     PL_VALUE(pacing->round_seconds), PL_VALUE(pacing->fixed_seconds), PL_VALUE(pacing->reach),
                     PL_VALUE(pacing->most_fall), PL_VALUE(pacing->base), PL_VALUE(pacing->before.mean),

@@ -1,5 +1,5 @@
 /* shares.c: who works on what: workers and lanes, the rows or columns that each has, and how these get to its rank. */
-#include "model/spread.h"
+#include "shard/distributed.h"
 #include "train/run.h"
 
 #define LANE_NONZEROS 100000 /* below this a lane's work is shorter than its meetings */

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/common.h"
+#include "engine/shared_memory.h"
 #include "train/run.h"
 
 static parley_status check_model(const pl_run *run, const parley_model *model, parley_error *error) {

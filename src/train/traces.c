@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/common.h"
+#include "engine/shared_memory.h"
 #include "train/run.h"
 
 #define CHANNEL_TRACE 40

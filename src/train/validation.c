@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "model/spread.h"
+#include "shard/distributed.h"
 
 #define SPLIT_STREAM 0x73706c69u /* stream number of the split, apart from any worker's */
 #define ROWS_PER_TASK 1024

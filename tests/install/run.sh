@@ -42,12 +42,12 @@ for language in c c++; do
             -o "$scratch/$example"
     done
     output=$("$scratch/file" "$scratch/data.svm")
-    [[ $output =~ ^converged\ at\ relative\ gap\ [0-9.e-]+$ ]] || { say "file.c in $language printed: $output"; exit 1; }
+    [[ $output =~ ^converged\ at\ relative\ gap\ [0-9.e-]+$ ]] || { say "train_file.c in $language printed: $output"; exit 1; }
     held=$("$scratch/arrays" | sed 's/after [0-9]* rounds by [a-z+-]*/after N rounds by P/')
     [ "$held" = "lambda 0.01: converged after N rounds by P, relative gap at most 1e-6: yes
 lambda 0.001: converged after N rounds by P, relative gap at most 1e-6: yes
 trained: more than nine tenths of the rows are right
-learnt in batches: more than nine tenths of the rows are right" ] || { say "arrays.c in $language printed: $held"; exit 1; }
+learnt in batches: more than nine tenths of the rows are right" ] || { say "train_arrays.c in $language printed: $held"; exit 1; }
 done
 [ "$("$prefix/bin/parley" --version)" = "parley $(pkg-config --modversion parley)" ] || {
     say "parley --version and parley.pc disagree"

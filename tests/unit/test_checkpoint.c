@@ -12,7 +12,7 @@
 
 #include "base/memory.h"
 #include "support.h"
-#include "train/path.h"
+#include "train/linear_path.h"
 #include "train/presets.h"
 
 /* In memory where that can be: every file is synced. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/spread.h"
+#include "shard/distributed.h"
 #include "support.h"
 #include "train/presets.h"
 

@@ -1,5 +1,5 @@
 /* test_path.c: where a path begins, what its models are, and when it ends. */
-#include "train/path.h"
+#include "train/linear_path.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* test_ranks.c: reading on several ranks: together they hold what one process would read, and say what it would say. */
 #define _DEFAULT_SOURCE /* mkdtemp, strtok_r */
-#include "model/ranks.h"
+#include "shard/parallel_read.h"
 #include "support.h"
 /* after support.h, which declares what cmocka needs */
 #include "base/random.h"

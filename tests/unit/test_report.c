@@ -8,7 +8,7 @@
 
 #include "base/memory.h"
 #include "support.h"
-#include "trace/report.h"
+#include "trace/report_numbers.h"
 
 static void the_parts_of_a_run_add_up(void **state) {
     (void)state;

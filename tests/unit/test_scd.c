@@ -6,7 +6,7 @@
 
 #include "base/random.h"
 #include "local/scd.h"
-#include "model/columns.h"
+#include "shard/columns.h"
 #include "support.h"
 
 static void a_linear_map_is_extrapolated_to_its_limit(void **state) {

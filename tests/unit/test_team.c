@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "engine/collective.h"
-#include "model/team.h"
+#include "shard/team.h"
 #include "support.h"
 
 static parley_data *data;

@@ -1,0 +1,126 @@
+/* linear_cv_command.c: `parley cv`: check, read, cross-validate, train with the lambda that was chosen, report both. */
+#include "train/linear_cv.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "cli.h"
+#include "progress.h"
+
+typedef struct run {
+    const command *command;
+    const parley_settings *settings;
+    operands inputs;
+    parley_data *data;
+    pl_cv *cv;
+    parley_model *model;
+    parley_summary summary;
+    progress_view view;
+    double started, read_seconds;
+} run;
+
+/* The metric is used here without rows to validate on. */
+static parley_status check(const run *run, parley_error *error) {
+    parley_settings *copy;
+    parley_status status = pl_take(&copy, 1, sizeof *copy, "settings", error);
+    if (status != PARLEY_OK)
+        return status;
+    *copy = *run->settings;
+    copy->given[pl_setting_find("metric") - pl_settings] = false;
+    if (*copy->fold_file && pl_setting_given(copy, "folds"))
+        status = pl_fail(error, PARLEY_BAD_USAGE, "--fold-file says how many folds there are; leave out --folds");
+    if (status == PARLEY_OK)
+        status = pl_path_check(copy, error);
+    if (status == PARLEY_OK)
+        status = fit_check(copy, &run->inputs, error);
+    pl_free(copy);
+    return status;
+}
+
+static parley_status work(run *run, parley_error *error) {
+    const parley_settings *settings = run->settings;
+    parley_status status = check(run, error);
+    if (status == PARLEY_OK)
+        status = read_data(&run->inputs, settings, NULL, settings->quiet ? NULL : tell_error_output, &run->data, error);
+    run->read_seconds = pl_now() - run->started;
+    fit_catch_signals();
+    if (status == PARLEY_OK)
+        status = parley_cv(run->data, settings, fit_tell, &run->view, &run->cv, &run->model, &run->summary, error);
+    return status == PARLEY_OK ? parley_model_save(run->model, settings->model, error) : status;
+}
+
+static json_t *lambdas_json(const pl_cv *cv) {
+    json_t *list = json_array();
+    for (uint64_t k = 0; k < cv->count; k++) {
+        json_t *point = json_object(), *values = json_array();
+        for (unsigned f = 0; f < cv->folds; f++)
+            json_append(&values, json_number(cv->value[f * cv->count + k]));
+        json_put(&point, "lambda", json_number(cv->lambdas[k]));
+        json_put(&point, "mean", json_number(cv->mean[k]));
+        json_put(&point, "standard_error", json_number(cv->error[k]));
+        json_put(&point, "folds", values);
+        json_append(&list, point);
+    }
+    return list;
+}
+
+static json_t *cv_json(const run *run) {
+    const pl_cv *cv = run->cv;
+    const parley_summary *summary = &run->summary;
+    json_t *object = json_object();
+    json_put(&object, "metric", json_string(cv->metric));
+    json_put(&object, "folds", json_count(cv->folds));
+    json_put(&object, "lambdas", lambdas_json(cv));
+    json_put(&object, "best_lambda", json_number(cv->lambdas[cv->best]));
+    json_put(&object, "one_standard_error_lambda", json_number(cv->lambdas[cv->one_se]));
+    json_put(&object, "status", json_string(parley_stop_text(summary->stop)));
+    json_put(&object, "preset", json_string(summary->preset));
+    json_problem(&object, summary);
+    json_certificate(&object, summary);
+    json_put(&object, "seconds", json_number(pl_now() - run->started));
+    json_put(&object, "model", json_string(run->settings->model));
+    return object;
+}
+
+static void print_cv(const run *run) {
+    FILE *file = strcmp(run->settings->log, "-") == 0 ? stderr : stdout;
+    const pl_cv *cv = run->cv;
+    const parley_summary *summary = &run->summary;
+    fprintf(file, "%12s %14s %14s\n", "lambda", cv->metric, "standard error");
+    for (uint64_t k = 0; k < cv->count; k++)
+        fprintf(file, "%12.6g %14.8g %14.4g%s%s\n", cv->lambdas[k], cv->mean[k], cv->error[k],
+                k == cv->best ? "  best" : "", k == cv->one_se ? "  1se" : "");
+    print_field(file, "chosen", "lambda %.6g: %s %.6g +- %.2g over %u folds", summary->lambda, cv->metric,
+                cv->mean[cv->chosen], cv->error[cv->chosen], cv->folds);
+    print_field(file, "objective", "%.10g", summary->objective);
+    print_field(file, "gap", "%.3g, %.3g of the objective at w = 0", summary->gap, summary->relative_gap);
+    print_field(file, "seconds", "%.3f in all, %.3f reading", pl_now() - run->started, run->read_seconds);
+    print_field(file, "model", "%s", run->settings->model);
+}
+
+int cv_run(const arguments *arguments) {
+    run run = {.command = arguments->command,
+               .settings = &arguments->settings,
+               .inputs = {arguments->operands, arguments->count},
+               .started = pl_now()};
+    parley_error error;
+    progress_open(&run.view, run.settings);
+    int code = EXIT_DONE;
+    parley_status status = work(&run, &error);
+    if (status != PARLEY_OK && fit_interrupted()) {
+        fprintf(stderr, "interrupted: %s\n", error.sentence);
+        code = EXIT_INTERRUPTED;
+    } else if (status != PARLEY_OK)
+        code = fail(run.command, &error);
+    else if (run.settings->json)
+        code = json_print(run.command, cv_json(&run));
+    else
+        print_cv(&run);
+    if (code == EXIT_DONE && run.summary.stop != PARLEY_CONVERGED)
+        code = run.summary.stop == PARLEY_INTERRUPTED ? EXIT_INTERRUPTED : EXIT_EARLY;
+    parley_model_free(run.model);
+    parley_cv_free(run.cv);
+    parley_data_free(run.data);
+    return code;
+}

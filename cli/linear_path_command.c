@@ -1,0 +1,138 @@
+/* linear_path_command.c: `parley path`: check, read, walk the path, save, print a line for each lambda. */
+#include "train/linear_path.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "cli.h"
+#include "progress.h"
+
+typedef struct run {
+    const command *command;
+    const parley_settings *settings;
+    operands inputs;
+    pl_engine *engine;
+    parley_data *data;
+    pl_path *path;
+    progress_view view;
+    double started, read_seconds;
+} run;
+
+static parley_status save(const void *user, parley_error *error) {
+    const run *run = user;
+    return parley_path_save(run->path, run->settings->model, error);
+}
+
+static parley_status work(run *run, parley_error *error) {
+    const parley_settings *settings = run->settings;
+    const pl_path_plan plan = {.all = settings->full_path};
+    parley_status status = pl_path_check(settings, error);
+    if (status == PARLEY_OK)
+        status = fit_check(settings, &run->inputs, error);
+    if (status == PARLEY_OK)
+        status = fit_open(settings, &run->engine, error);
+    if (status == PARLEY_OK)
+        status = read_data(&run->inputs, settings, run->engine, settings->quiet ? NULL : tell_error_output, &run->data,
+                           error);
+    run->read_seconds = pl_now() - run->started;
+    fit_catch_signals();
+    if (status == PARLEY_OK)
+        status = pl_path_rank(run->engine, run->data, settings, &plan, fit_tell, &run->view, &run->path, error);
+    if (status == PARLEY_OK)
+        status = fit_save(run->engine, save, run, error);
+    return status;
+}
+
+static json_t *point_json(const pl_point *point, bool measured) {
+    json_t *object = json_object();
+    json_put(&object, "lambda", json_number(point->lambda));
+    json_put(&object, "nonzeros", json_count(point->nonzeros));
+    json_put(&object, "objective", json_number(point->objective));
+    json_put(&object, "dual", json_number(point->dual));
+    json_put(&object, "gap", json_number(point->gap));
+    json_put(&object, "relative_gap", json_number(point->relative_gap));
+    json_put(&object, "explained", json_number(point->explained));
+    json_put(&object, "rounds", json_count(point->rounds));
+    json_put(&object, "status", json_string(parley_stop_text(point->stop)));
+    if (measured)
+        json_put(&object, "metric", json_number(point->metric));
+    return object;
+}
+
+static json_t *path_json(const run *run) {
+    const pl_path *path = run->path;
+    const parley_summary *summary = &path->summary;
+    json_t *object = json_object(), *points = json_array();
+    for (uint64_t k = 0; k < path->count; k++)
+        json_append(&points, point_json(&path->points[k], path->metric != NULL));
+    json_put(&object, "preset", json_string(summary->preset));
+    json_put(&object, "loss", json_string(summary->loss));
+    json_put(&object, "l1_ratio", json_number(summary->l1_ratio));
+    json_put(&object, "intercept", json_string(summary->intercept));
+    json_put(&object, "rows", json_count(summary->rows));
+    json_put(&object, "columns", json_count(summary->columns));
+    json_put(&object, "nonzeros", json_count(summary->nonzeros));
+    json_put(&object, "metric", path->metric ? json_string(path->metric) : json_null());
+    json_put(&object, "ended_early", json_boolean(path->ended));
+    json_put(&object, "epochs", json_number(summary->epochs));
+    json_put(&object, "path", points);
+    json_put(&object, "seconds", json_seconds(summary, run->read_seconds, run->started));
+    json_put(&object, "model", json_string(run->settings->model));
+    return object;
+}
+
+static void print_path(const run *run) {
+    FILE *file = strcmp(run->settings->log, "-") == 0 ? stderr : stdout;
+    const pl_path *path = run->path;
+    fprintf(file, "%12s %9s %14s %9s %9s %7s%s%s\n", "lambda", "nonzeros", "objective", "gap", "explained", "rounds",
+            path->metric ? "  " : "", path->metric ? path->metric : "");
+    for (uint64_t k = 0; k < path->count; k++) {
+        const pl_point *point = &path->points[k];
+        fprintf(file, "%12.6g %9" PRIu64 " %14.8g %9.1e %9.5f %7" PRIu64, point->lambda, point->nonzeros,
+                point->objective, point->gap, point->explained, point->rounds);
+        if (path->metric)
+            fprintf(file, "  %.6g", point->metric);
+        fputc('\n', file);
+    }
+    if (path->ended)
+        print_field(file, "ended", "the share explained no longer grows; --full-path goes on");
+    print_field(file, "seconds", "%.3f in all, %.3f reading", pl_now() - run->started, run->read_seconds);
+    print_field(file, "model", "%s", run->settings->model);
+}
+
+/* Did a lambda end before its gap was reached? */
+static int exit_code(const void *user) {
+    const run *run = user;
+    if (run->path->summary.stop == PARLEY_INTERRUPTED)
+        return EXIT_INTERRUPTED;
+    for (uint64_t k = 0; k < run->path->count; k++)
+        if (run->path->points[k].stop != PARLEY_CONVERGED && run->settings->gap > 0)
+            return EXIT_EARLY;
+    return EXIT_DONE;
+}
+
+static int report(const void *user) {
+    const run *run = user;
+    if (run->settings->json) {
+        int printed = json_print(run->command, path_json(run));
+        return printed == EXIT_DONE ? exit_code(run) : printed;
+    }
+    print_path(run);
+    return exit_code(run);
+}
+
+int path_run(const arguments *arguments) {
+    run run = {.command = arguments->command,
+               .settings = &arguments->settings,
+               .inputs = {arguments->operands, arguments->count},
+               .started = pl_now()};
+    parley_error error;
+    progress_open(&run.view, run.settings);
+    parley_status status = work(&run, &error);
+    int code = fit_end(run.command, run.engine, status, &error, report, exit_code, &run);
+    parley_path_free(run.path);
+    parley_data_free(run.data);
+    return code;
+}

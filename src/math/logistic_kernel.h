@@ -1,0 +1,12 @@
+/* logistic_kernel.h: the logistic loss of many rows. */
+#ifndef PL_LOGISTIC_KERNEL_H
+#define PL_LOGISTIC_KERNEL_H
+
+#include <stdint.h>
+
+/* Value, slope and curvature of log(1 + exp(-y z)) by z, for each of `count` rows; y is -1 or +1. `value` NULL: not
+ * asked for. */
+void pl_logistic_rows(const double *z, const double *y, uint64_t count, double *value, double *slope,
+                      double *curvature);
+
+#endif

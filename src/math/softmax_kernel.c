@@ -1,0 +1,206 @@
+/* softmax_kernel.c: with s = softmax(z), p the point now and p0 where the row was, the step asks for
+ *
+ *     ln p_c - z_c + h (p_c - p0_c) = nu for all c,    sum p = 1.
+ *
+ * Newton's method in a = ln p: r_c = a_c - z_c + h (p_c - p0_c), da_c = (nu - r_c) / (1 + h p_c) with nu such that sum
+ * p da = 0; then p is made anew from a, so that it stays inside the simplex. It starts at s where h is small (no
+ * logarithm is needed there: a = z), else at p0 + (s - p0) / (1 + h). Two or three steps are usual. Where they go
+ * astray, which takes a large h far from the end, nu is found by Newton's method from above, which is monotone: with y
+ * = h p, ln y + y = L is the Lambert function y = W(exp L), and the sum of all p is convex and rising in nu.
+ *
+ * The function is (1 + h)-strongly convex, so with d = p - p0 and g = sum d (ln p - z + h d), its slope along d, it
+ * fell if g <= (1 + h) |d|^2 / 2. That is how a step is judged, without its value. And p0 + (s - p0) / (1 + h) never
+ * fails: Pinsker's inequality. */
+#include "math/softmax_kernel.h"
+
+#include <math.h>
+
+#include "math/exponential.h"
+
+#define SMALL_H 3.0
+#define STEPS 4
+#define SUM_STEPS 40
+#define SUM_ENOUGH 1e-6 /* that the sum of all p may be off before it is made 1 */
+#define ENOUGH 0.05     /* of (1 + h) |d|^2 that may be left in the slope; the next visit of the row does the rest */
+#define SAFE 0.4        /* the same, when the steps have run out */
+#define NOTHING -1e4    /* a margin that is far below all others */
+
+typedef struct step {
+    uint64_t wides;
+    double h;
+    pl_wide z[PL_MOST_CLASSES / 4 + 1], a[PL_MOST_CLASSES / 4 + 1], p[PL_MOST_CLASSES / 4 + 1],
+        p0[PL_MOST_CLASSES / 4 + 1], s[PL_MOST_CLASSES / 4 + 1];
+} step;
+
+PL_INLINE double sum_of(const pl_wide *wide) { return ((*wide)[0] + (*wide)[1]) + ((*wide)[2] + (*wide)[3]); }
+
+PL_INLINE double largest(const pl_wide *x, uint64_t wides) {
+    pl_wide most = x[0];
+    for (uint64_t k = 1; k < wides; k++)
+        most = PL_LARGER(x[k], most);
+    double low = most[0] > most[1] ? most[0] : most[1], high = most[2] > most[3] ? most[2] : most[3];
+    return low > high ? low : high;
+}
+
+/* p = exp(a) / sum exp(a); returns the sum relative to exp(max a), which goes to `top`. */
+PL_INLINE double normalise(const pl_wide *a, uint64_t wides, pl_wide *p, double *top) {
+    pl_wide sum = PL_ALL(0.0);
+    *top = largest(a, wides);
+    for (uint64_t k = 0; k < wides; k++) {
+        p[k] = a[k] - *top;
+        pl_exponential(&p[k]);
+        sum += p[k];
+    }
+    double total = sum_of(&sum), inverse = 1.0 / total;
+    for (uint64_t k = 0; k < wides; k++)
+        p[k] *= inverse;
+    return total;
+}
+
+PL_INLINE uint64_t spread(const double *from, uint64_t count, double rest, pl_wide *to) {
+    uint64_t wides = (count + 3) / 4;
+    to[wides - 1] = PL_ALL(rest);
+    memcpy(to, from, count * sizeof *from);
+    return wides;
+}
+
+/* Where Newton's method begins. */
+PL_INLINE void begin(step *this) {
+    double share = 1.0 / (1.0 + this->h);
+    for (uint64_t k = 0; k < this->wides; k++) {
+        this->a[k] = this->z[k];
+        this->p[k] = this->s[k];
+        if (this->h <= SMALL_H)
+            continue;
+        this->p[k] = this->p0[k] + (this->s[k] - this->p0[k]) * share;
+        for (unsigned l = 0; l < 4; l++)
+            this->a[k][l] = log(this->p[k][l] > 1e-300 ? this->p[k][l] : 1e-300);
+    }
+}
+
+PL_INLINE void newton(step *this) {
+    pl_wide top = PL_ALL(0.0), bottom = PL_ALL(0.0), r[PL_MOST_CLASSES / 4 + 1];
+    double most;
+    for (uint64_t k = 0; k < this->wides; k++) {
+        pl_wide p = this->p[k], inverse = 1.0 / (1.0 + this->h * p);
+        r[k] = this->a[k] - this->z[k] + this->h * (p - this->p0[k]);
+        top += p * r[k] * inverse;
+        bottom += p * inverse;
+    }
+    double nu = sum_of(&top) / sum_of(&bottom);
+    for (uint64_t k = 0; k < this->wides; k++)
+        this->a[k] += (nu - r[k]) / (1.0 + this->h * this->p[k]);
+    normalise(this->a, this->wides, this->p, &most);
+}
+
+/* The slope along d = p - p0, and |d|^2 in `square`. */
+PL_INLINE double slope(const step *this, double *square) {
+    pl_wide sum = PL_ALL(0.0), squares = PL_ALL(0.0);
+    for (uint64_t k = 0; k < this->wides; k++) {
+        pl_wide d = this->p[k] - this->p0[k];
+        sum += d * (this->a[k] - this->z[k] + this->h * d);
+        squares += d * d;
+    }
+    *square = sum_of(&squares);
+    return sum_of(&sum);
+}
+
+/* sum p0 ln(p0 / s), to second order. */
+PL_INLINE double distance(const step *this) {
+    pl_wide sum = PL_ALL(0.0);
+    for (uint64_t k = 0; k < this->wides; k++) {
+        pl_wide d = this->p0[k] - this->s[k];
+        sum += d * d / (this->p0[k] + this->s[k] + 1e-300);
+    }
+    return sum_of(&sum);
+}
+
+/* The y with ln y + y = l: Newton's method from below, which never leaves y > 0. */
+static double lambert(double l) {
+    if (l < -40.0)
+        return exp(l);
+    double x = l < 1.0 ? exp(l) : 0.0, y = l < 1.0 ? x / (1.0 + x) : l - log(l);
+    for (unsigned i = 0; i < 3; i++)
+        y *= (1.0 + l - log(y)) / (1.0 + y);
+    return y;
+}
+
+static void solve(step *this, uint64_t classes) {
+    double *z = (double *)this->z, *p0 = (double *)this->p0, *p = (double *)this->p, *a = (double *)this->a;
+    double h = this->h, log_h = log(h), most = z[0] + h * p0[0], excess = 0;
+    for (uint64_t c = 1; c < classes; c++)
+        most = fmax(most, z[c] + h * p0[c]);
+    double nu = h - most;
+    for (unsigned i = 0; i < SUM_STEPS; i++) {
+        double slope = 0;
+        excess = -1.0;
+        for (uint64_t c = 0; c < classes; c++) {
+            double l = z[c] + h * p0[c] + nu, y = lambert(l + log_h);
+            p[c] = y / h;
+            a[c] = l - y;
+            excess += p[c];
+            slope += p[c] / (1.0 + y);
+        }
+        if (fabs(excess) <= SUM_ENOUGH)
+            break;
+        nu -= excess / slope;
+    }
+    for (uint64_t c = 0; c < classes; c++)
+        p[c] /= 1.0 + excess;
+}
+
+PL_INLINE double move(const double *z, uint64_t classes, double h, double *p) {
+    step this;
+    double most, square, left = INFINITY;
+    this.h = h;
+    this.wides = spread(z, classes, NOTHING, this.z);
+    spread(p, classes, 0.0, this.p0);
+    most = largest(this.z, this.wides);
+    for (uint64_t k = 0; k < this.wides; k++)
+        this.z[k] -= most;
+    normalise(this.z, this.wides, this.s, &most);
+    begin(&this);
+    for (unsigned i = 0; i < STEPS; i++) {
+        newton(&this);
+        left = slope(&this, &square);
+        if (fabs(left) <= ENOUGH * (1.0 + h) * square)
+            break;
+    }
+    if (!(fabs(left) <= SAFE * (1.0 + h) * square)) {
+        solve(&this, classes);
+        left = slope(&this, &square);
+    }
+    if (!(left <= SAFE * (1.0 + h) * square))
+        for (uint64_t k = 0; k < this.wides; k++)
+            this.p[k] = this.p0[k] + (this.s[k] - this.p0[k]) * (1.0 / (1.0 + h));
+    memcpy(p, this.p, classes * sizeof *p);
+    return distance(&this);
+}
+
+PL_INLINE double probabilities(const double *z, uint64_t classes, double *p) {
+    pl_wide a[PL_MOST_CLASSES / 4 + 1];
+    double top = z[0];
+    for (uint64_t c = 1; c < classes; c++)
+        top = z[c] > top ? z[c] : top;
+    uint64_t wides = spread(z, classes, top + NOTHING, a);
+    double total = normalise(a, wides, a, &top);
+    memcpy(p, a, classes * sizeof *p);
+    return top + log(total);
+}
+
+PL_AVX2 static double move_avx2(const double *z, uint64_t classes, double h, double *p) {
+    return move(z, classes, h, p);
+}
+static double move_any(const double *z, uint64_t classes, double h, double *p) { return move(z, classes, h, p); }
+PL_AVX2 static double probabilities_avx2(const double *z, uint64_t classes, double *p) {
+    return probabilities(z, classes, p);
+}
+static double probabilities_any(const double *z, uint64_t classes, double *p) { return probabilities(z, classes, p); }
+
+double pl_softmax(const double *z, uint64_t classes, double *p) {
+    return PL_HAS_AVX2 ? probabilities_avx2(z, classes, p) : probabilities_any(z, classes, p);
+}
+
+double pl_softmax_step(const double *z, uint64_t classes, double h, double *p) {
+    return PL_HAS_AVX2 ? move_avx2(z, classes, h, p) : move_any(z, classes, h, p);
+}

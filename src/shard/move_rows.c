@@ -1,0 +1,178 @@
+/* move_rows.c: rows from rank to rank. All ranks know all fragments, so that everyone knows what comes from whom:
+ * messages have no heads. In every step each rank sends a window of the rows that it holds, in their order there, so
+ * that all become lighter while they are loaded. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "shard/distributed.h"
+
+#define WINDOW_ENTRIES ((uint64_t)1 << 18) /* of each rank */
+
+typedef struct moving {
+    pl_engine *engine;
+    pl_fragment *fragments; /* by rank that sends them, then by source */
+    pl_range *parts;        /* by rank: its fragments of the window */
+    uint64_t *ends;         /* by rank: behind its last fragment */
+    uint64_t low, high;     /* rows of the window, as each rank numbers its own */
+    const pl_cargo *cargo;
+    pl_span room;
+} moving;
+
+/* The part of a fragment that lies in the window. */
+static pl_fragment clip(const moving *moving, uint64_t f) {
+    pl_fragment piece = moving->fragments[f];
+    uint64_t ahead = piece.source < moving->low ? moving->low - piece.source : 0;
+    piece.begin += ahead;
+    piece.source += ahead;
+    piece.place += ahead;
+    if (piece.source + (piece.end - piece.begin) > moving->high)
+        piece.end = piece.begin + (moving->high - piece.source);
+    return piece;
+}
+
+static bool goes(const pl_fragment *piece, unsigned to) { return piece->to == to || piece->to == PL_EVERY_RANK; }
+
+/* Bytes of the window from one rank, of which one is this, to another. */
+static uint64_t window_bytes(const moving *moving, unsigned from, unsigned to) {
+    const pl_cargo *cargo = moving->cargo;
+    bool arriving = from != moving->engine->rank;
+    uint64_t sum = 0;
+    for (uint64_t f = moving->parts[from].begin; f < moving->parts[from].end; f++) {
+        pl_fragment piece = clip(moving, f);
+        if (goes(&piece, to))
+            sum +=
+                cargo->bytes(cargo->context, arriving, arriving ? piece.place : piece.source, piece.end - piece.begin);
+    }
+    return sum;
+}
+
+static void load(const moving *moving, unsigned to) {
+    const pl_cargo *cargo = moving->cargo;
+    const pl_range *part = &moving->parts[moving->engine->rank];
+    char *next = moving->room.data;
+    for (uint64_t f = part->begin; f < part->end; f++) {
+        pl_fragment piece = clip(moving, f);
+        if (!goes(&piece, to))
+            continue;
+        cargo->load(cargo->context, piece.source, piece.end - piece.begin, next);
+        next += cargo->bytes(cargo->context, false, piece.source, piece.end - piece.begin);
+    }
+}
+
+static void store(const moving *moving, unsigned from) {
+    const pl_cargo *cargo = moving->cargo;
+    const char *next = moving->room.data;
+    for (uint64_t f = moving->parts[from].begin; f < moving->parts[from].end; f++) {
+        pl_fragment piece = clip(moving, f);
+        if (!goes(&piece, moving->engine->rank))
+            continue;
+        cargo->store(cargo->context, piece.place, piece.end - piece.begin, next);
+        next += cargo->bytes(cargo->context, true, piece.place, piece.end - piece.begin);
+    }
+}
+
+static parley_status make_room(moving *moving, uint64_t bytes, parley_error *error) {
+    return pl_span_reserve(&moving->room, bytes + 1) ? PARLEY_OK : pl_fail_memory(error, "rows on their way", bytes);
+}
+
+static parley_status send_window(moving *moving, unsigned to, parley_error *error) {
+    pl_engine *engine = moving->engine;
+    uint64_t bytes = window_bytes(moving, engine->rank, to);
+    parley_status status = bytes > 0 ? make_room(moving, bytes, error) : PARLEY_OK;
+    if (bytes == 0 || status != PARLEY_OK)
+        return status;
+    load(moving, to);
+    if (to != engine->rank)
+        return engine->type->post(engine, to, PL_CHANNEL_MOVE, moving->room.data, bytes, error);
+    store(moving, to);
+    return PARLEY_OK;
+}
+
+static parley_status take_window(moving *moving, unsigned from, parley_error *error) {
+    pl_engine *engine = moving->engine;
+    uint64_t bytes = window_bytes(moving, from, engine->rank);
+    parley_status status = bytes > 0 ? make_room(moving, bytes, error) : PARLEY_OK;
+    if (bytes == 0 || status != PARLEY_OK)
+        return status;
+    status = engine->type->take(engine, from, PL_CHANNEL_MOVE, moving->room.data, bytes, error);
+    if (status == PARLEY_OK)
+        store(moving, from);
+    return status;
+}
+
+static parley_status move_window(moving *moving, parley_error *error) {
+    pl_engine *engine = moving->engine;
+    parley_status status = PARLEY_OK;
+    /* each begins with its neighbour, so that not all send to one at a time */
+    for (unsigned r = 0; r < engine->ranks && status == PARLEY_OK; r++)
+        status = send_window(moving, (engine->rank + r) % engine->ranks, error);
+    for (unsigned r = 1; r < engine->ranks && status == PARLEY_OK; r++)
+        status = take_window(moving, (engine->rank + engine->ranks - r) % engine->ranks, error);
+    if (moving->cargo->passed)
+        moving->cargo->passed(moving->cargo->context, moving->high);
+    return status;
+}
+
+static int by_source(const void *a, const void *b) {
+    const pl_fragment *left = a, *right = b;
+    return left->from != right->from ? (left->from > right->from) - (left->from < right->from)
+                                     : (left->source > right->source) - (left->source < right->source);
+}
+
+static uint64_t source_end(const pl_fragment *fragment) { return fragment->source + (fragment->end - fragment->begin); }
+
+/* Sorts a copy of the fragments; `*rows` gets the most that any rank holds. */
+static parley_status sort(moving *moving, const pl_fragment *fragments, uint64_t count, uint64_t *rows,
+                          parley_error *error) {
+    unsigned ranks = moving->engine->ranks;
+    moving->fragments = pl_alloc(count, sizeof *moving->fragments);
+    moving->parts = pl_alloc(ranks, sizeof *moving->parts);
+    moving->ends = pl_alloc(ranks, sizeof *moving->ends);
+    if (!moving->fragments || !moving->parts || !moving->ends)
+        return pl_fail_memory(error, "the rows' ways", count * sizeof *fragments);
+    if (count > 0)
+        memcpy(moving->fragments, fragments, count * sizeof *fragments);
+    qsort(moving->fragments, count, sizeof *fragments, by_source);
+    for (uint64_t f = 0, r = 0; r < ranks; r++) {
+        moving->parts[r] = (pl_range){f, f};
+        for (; f < count && moving->fragments[f].from == r; f++)
+            *rows = source_end(&moving->fragments[f]) > *rows ? source_end(&moving->fragments[f]) : *rows;
+        moving->ends[r] = f;
+    }
+    return PARLEY_OK;
+}
+
+/* Finds each rank's fragments of the window. */
+static void turn_to(moving *moving, uint64_t low, uint64_t high) {
+    moving->low = low;
+    moving->high = high;
+    for (unsigned r = 0; r < moving->engine->ranks; r++) {
+        pl_range *part = &moving->parts[r];
+        while (part->begin < moving->ends[r] && source_end(&moving->fragments[part->begin]) <= low)
+            part->begin++;
+        part->end = part->end > part->begin ? part->end : part->begin;
+        while (part->end < moving->ends[r] && moving->fragments[part->end].source < high)
+            part->end++;
+    }
+}
+
+parley_status pl_move(pl_engine *engine, const pl_fragment *fragments, uint64_t count, uint64_t window,
+                      const pl_cargo *cargo, parley_error *error) {
+    moving moving = {.engine = engine, .cargo = cargo};
+    uint64_t rows = 0;
+    parley_status status = sort(&moving, fragments, count, &rows, error);
+    for (uint64_t low = 0; status == PARLEY_OK && low < rows; low += window) {
+        turn_to(&moving, low, rows - low < window ? rows : low + window);
+        status = move_window(&moving, error);
+    }
+    pl_free(moving.fragments);
+    pl_free(moving.parts);
+    pl_free(moving.ends);
+    pl_span_free(&moving.room);
+    return status;
+}
+
+uint64_t pl_window_rows(uint64_t rows, uint64_t nonzeros) {
+    double each = (double)nonzeros / (double)rows + 2, wanted = (double)WINDOW_ENTRIES / each;
+    return wanted < 1 ? 1 : wanted > (double)rows ? rows : (uint64_t)wanted;
+}

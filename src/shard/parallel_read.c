@@ -1,0 +1,358 @@
+/* parallel_read.c: who reads what. Rank 0 looks at the inputs and says how they are read: text by bytes or by blocks of
+ * lines (ranks_text.c), caches by rows, and what cannot be cut by itself alone. */
+#define _POSIX_C_SOURCE 200809L
+#include "shard/parallel_read.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "data/cache.h"
+#include "data/format.h"
+#include "data/read.h"
+#include "shard/partition.h"
+
+#define HOST_NAME 64
+
+typedef enum way { BY_ITSELF, BY_TEXT, BY_ROWS } way;
+
+/* What rank 0 says. */
+typedef struct plan {
+    way way;
+    unsigned inputs, format;
+    uint64_t bytes;
+} plan;
+
+parley_status pl_ranks_agree(pl_engine *engine, parley_status status, double key, bool named, parley_error *error) {
+    double *all, mine = status == PARLEY_OK ? INFINITY : key, least = INFINITY;
+    uint64_t *bounds;
+    unsigned first = 0, failed = 0;
+    parley_error cause = {0}, lost;
+    if (status != PARLEY_OK)
+        cause = *error;
+    parley_status gathered = pl_take(&bounds, (uint64_t)engine->ranks + 1, sizeof *bounds, "lists of ranks", &lost);
+    if (gathered == PARLEY_OK)
+        gathered = pl_gather_lists(engine, &mine, 1, &all, bounds, &lost);
+    pl_free(bounds);
+    if (gathered != PARLEY_OK) {
+        *error = status == PARLEY_OK ? lost : cause;
+        return error->status;
+    }
+    for (unsigned r = 0; r < engine->ranks; r++) {
+        first = all[r] < least ? r : first;
+        least = fmin(least, all[r]);
+    }
+    for (unsigned r = 0; r < engine->ranks; r++)
+        failed += all[r] == least;
+    pl_free(all);
+    if (isinf(least))
+        return PARLEY_OK;
+    if (named && failed < engine->ranks && first == engine->rank) {
+        char host[HOST_NAME] = "", sentence[sizeof cause.sentence];
+        gethostname(host, sizeof host - 1);
+        snprintf(sentence, sizeof sentence, "%.*s, on rank %u (%s) only; every rank must see the same files",
+                 (int)(sizeof sentence - HOST_NAME - 80), cause.sentence, engine->rank, host);
+        memcpy(cause.sentence, sentence, sizeof sentence);
+    }
+    status = pl_send_all(engine, first, &cause, sizeof cause, error);
+    if (status == PARLEY_OK)
+        *error = cause;
+    return error->status;
+}
+
+/* Can inputs of this format be cut between lines, or records? Names of hashes are the first that were met, so that the
+ * order of ranks must be that of the text, and records are numbered by their place: then all must be `plain`. `first`:
+ * the input that has the first rows; CSV takes the columns from the one that is named first. */
+static bool can_be_cut(const pl_format *format, const pl_reading *reading, const pl_inputs *inputs, bool plain,
+                       unsigned first) {
+    if (format == &pl_format_libsvm)
+        return true;
+    if (format == &pl_format_idx)
+        return plain && inputs->count == 1; /* of which one is read at a time */
+    return (plain || !reading->keep_names) && (format == &pl_format_vw || first == 0);
+}
+
+/* Rank 0 looks at every input. */
+static parley_status look(const pl_inputs *inputs, const pl_reading *reading, bool *mapped, plan *plan,
+                          parley_error *error) {
+    pl_look all;
+    unsigned first;
+    bool regular = true;
+    plan->inputs = inputs->count;
+    for (unsigned i = 0; i < inputs->count; i++) {
+        plan->bytes += inputs->list[i].bytes;
+        regular &= inputs->list[i].regular;
+    }
+    parley_status status = pl_inputs_look(inputs, reading, mapped, &all, &first, error);
+    if (status != PARLEY_OK || all.empty || !regular)
+        return status; /* what is read once is read by one */
+    plan->way = all.cache ? BY_ROWS : can_be_cut(all.format, reading, inputs, all.mapped, first) ? BY_TEXT : BY_ITSELF;
+    while (all.format && pl_formats[plan->format] != all.format)
+        plan->format++;
+    return PARLEY_OK;
+}
+
+/* Do this rank's files look like rank 0's? */
+static parley_status check_files(const pl_inputs *inputs, const plan *plan, unsigned *which, parley_error *error) {
+    uint64_t bytes = 0;
+    for (unsigned i = 0; i < inputs->count; i++) {
+        *which = i;
+        bytes += inputs->list[i].bytes;
+        if (strcmp(inputs->list[i].path, "-") != 0 && access(inputs->list[i].path, R_OK) != 0)
+            return pl_fail_file(error, inputs->list[i].path, "open");
+    }
+    *which = inputs->count;
+    if (plan && (plan->inputs != inputs->count || plan->bytes != bytes))
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: %u files of %llu bytes, and on rank 0 %u of %llu", inputs->title,
+                       inputs->count, (unsigned long long)bytes, plan->inputs, (unsigned long long)plan->bytes);
+    return PARLEY_OK;
+}
+
+/* Opens the inputs on all ranks, and says what to do with them. */
+static parley_status prepare(pl_engine *engine, const char *const *words, unsigned count, const pl_reading *reading,
+                             pl_inputs *inputs, bool **mapped, plan *plan, parley_error *error) {
+    unsigned which = 0;
+    parley_status status = pl_inputs_open(inputs, words, count, error);
+    if (status == PARLEY_OK)
+        status = check_files(inputs, NULL, &which, error);
+    status = pl_ranks_agree(engine, status, which, true, error);
+    if (status != PARLEY_OK)
+        return status;
+    status = pl_take(mapped, inputs->count, sizeof **mapped, "inputs", error);
+    if (status == PARLEY_OK && engine->rank == 0)
+        status = look(inputs, reading, *mapped, plan, error);
+    status = pl_ranks_agree(engine, status, 0, false, error);
+    if (status == PARLEY_OK)
+        status = pl_send_all(engine, 0, plan, sizeof *plan, error);
+    if (status != PARLEY_OK)
+        return status;
+    status = pl_ranks_agree(engine, check_files(inputs, plan, &which, error), which, true, error);
+    return status == PARLEY_OK ? pl_send_all(engine, 0, *mapped, inputs->count * sizeof **mapped, error) : status;
+}
+
+/* Names that rank 0 has, on all ranks. */
+static parley_status send_names(pl_engine *engine, pl_names *names, parley_error *error) {
+    uint64_t sizes[2] = {names->count, names->count ? names->start[names->count] : 0};
+    parley_status status = pl_send_all(engine, 0, sizes, sizeof sizes, error);
+    if (status != PARLEY_OK || sizes[0] == 0)
+        return status;
+    if (engine->rank != 0)
+        status = pl_names_make(sizes[0], sizes[1], names, error);
+    if (status == PARLEY_OK)
+        status = pl_send_all(engine, 0, (void *)names->start, (sizes[0] + 1) * sizeof *names->start, error);
+    return status == PARLEY_OK ? pl_send_all(engine, 0, (void *)names->text, sizes[1], error) : status;
+}
+
+/* Rows of no rank but the first. */
+static parley_status make_nothing(const char *title, parley_data **out, parley_error *error) {
+    parley_status status = pl_data_make(title, out, error);
+    if (status != PARLEY_OK)
+        return status;
+    parley_data *data = *out;
+    if (!pl_span_reserve(&data->spans[0], sizeof(uint64_t)) || !pl_span_reserve(&data->spans[1], sizeof(double)) ||
+        !pl_span_reserve(&data->spans[3], sizeof(uint32_t)))
+        return pl_fail_memory(error, "no rows", sizeof(uint64_t));
+    data->x.start = data->spans[0].data;
+    data->label = data->spans[1].data;
+    data->x.index = data->spans[3].data;
+    return PARLEY_OK;
+}
+
+/* Data of `count` pieces, to be filled in. */
+static parley_status make_spread(parley_data *data, uint64_t count, parley_error *error) {
+    parley_status status = pl_take(&data->spread, 1, sizeof *data->spread, "the ranks' rows", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&data->spread->pieces, count, sizeof *data->spread->pieces, "the ranks' rows", error);
+    if (status == PARLEY_OK)
+        data->spread->count = count;
+    return status;
+}
+
+static parley_status read_by_itself(pl_engine *engine, const pl_inputs *inputs, const pl_reading *reading,
+                                    pl_pool *pool, parley_data **out, parley_error *error) {
+    uint64_t shape[3] = {0};
+    parley_status status = engine->rank == 0 ? pl_data_read_all(inputs, reading, pool, out, error)
+                                             : make_nothing(inputs->title, out, error);
+    status = pl_ranks_agree(engine, status, engine->rank, false, error);
+    if (status != PARLEY_OK)
+        return status;
+    parley_data *data = *out;
+    if (engine->rank == 0)
+        memcpy(shape, (uint64_t[3]){data->x.rows, data->x.columns, data->hash_bits}, sizeof shape);
+    status = pl_send_all(engine, 0, shape, sizeof shape, error);
+    data->x.columns = shape[1];
+    data->hash_bits = (unsigned)shape[2];
+    if (status == PARLEY_OK)
+        status = send_names(engine, &data->names, error);
+    if (status == PARLEY_OK)
+        status = send_names(engine, &data->classes, error);
+    if (status == PARLEY_OK)
+        status = make_spread(data, 1, error);
+    if (status == PARLEY_OK)
+        data->spread->pieces[0] = (pl_piece){0, shape[0], 0, 0, 0};
+    return status;
+}
+
+/* Caches one after the other, each with the cost of those before it. */
+typedef struct caches {
+    unsigned count;
+    parley_data **list;
+    uint64_t cost, columns;
+    pl_range *shares; /* by cache and rank */
+} caches;
+
+static parley_status map_caches(const pl_inputs *inputs, caches *caches, parley_error *error) {
+    parley_status status = pl_take(&caches->list, inputs->count, sizeof *caches->list, "caches", error);
+    for (unsigned i = 0; i < inputs->count && status == PARLEY_OK; i++) {
+        status = pl_cache_open(inputs->list[i].path, PL_UNCHECKED, &caches->list[i], error);
+        if (status != PARLEY_OK)
+            break;
+        const pl_matrix *x = &caches->list[i]->x;
+        caches->count++;
+        caches->cost += x->rows + x->nonzeros;
+        caches->columns = x->columns > caches->columns ? x->columns : caches->columns;
+    }
+    return status;
+}
+
+static void close_caches(caches *caches) {
+    for (unsigned i = 0; i < caches->count; i++)
+        parley_data_free(caches->list[i]);
+    pl_free(caches->list);
+    pl_free(caches->shares);
+}
+
+/* The rows of cache i that belong to a rank: those at which the cost of all rows before falls into its share. */
+static pl_range share_of(const caches *caches, unsigned i, unsigned rank, unsigned ranks) {
+    uint64_t before = 0, bounds[2];
+    const pl_matrix *x = &caches->list[i]->x;
+    for (unsigned c = 0; c < i; c++)
+        before += caches->list[c]->x.rows + caches->list[c]->x.nonzeros;
+    for (unsigned b = 0; b < 2; b++) {
+        uint64_t due = (uint64_t)((double)caches->cost * (double)(rank + b) / (double)ranks);
+        bounds[b] = rank + b == ranks ? x->rows : pl_cost_row(x->start, 0, x->rows, before, due);
+    }
+    return (pl_range){bounds[0], bounds[1] > bounds[0] ? bounds[1] : bounds[0]};
+}
+
+/* Narrows a mapped cache down to some of its rows. */
+static void narrow(parley_data *data, pl_range rows) {
+    data->x.start += rows.begin;
+    data->x.rows = rows.end - rows.begin;
+    data->x.nonzeros = data->x.start[data->x.rows] - data->x.start[0];
+    data->label += rows.begin;
+    data->weight = data->weight ? data->weight + rows.begin : NULL;
+}
+
+static parley_status share_out(caches *caches, unsigned ranks, parley_error *error) {
+    parley_status status =
+        pl_take(&caches->shares, (uint64_t)caches->count * ranks, sizeof *caches->shares, "the ranks' rows", error);
+    for (unsigned i = 0; i < caches->count && status == PARLEY_OK; i++)
+        for (unsigned r = 0; r < ranks; r++)
+            caches->shares[(uint64_t)i * ranks + r] = share_of(caches, i, r, ranks);
+    return status;
+}
+
+/* The shares of all ranks, as pieces of the whole. */
+static parley_status list_shares(const caches *caches, unsigned count, unsigned ranks, parley_data *data,
+                                 parley_error *error) {
+    uint64_t *held, row = 0, pieces = 0;
+    parley_status status = make_spread(data, (uint64_t)count * ranks, error);
+    if (status != PARLEY_OK)
+        return status;
+    status = pl_take(&held, ranks, sizeof *held, "the ranks' rows", error);
+    for (uint64_t s = 0; s < (uint64_t)count * ranks && status == PARLEY_OK; s++) {
+        uint64_t rows = caches->shares[s].end - caches->shares[s].begin;
+        unsigned rank = (unsigned)(s % ranks);
+        if (rows == 0)
+            continue;
+        data->spread->pieces[pieces++] = (pl_piece){row, row + rows, held[rank], 0, rank};
+        held[rank] += rows;
+        row += rows;
+    }
+    data->spread->count = pieces;
+    pl_free(held);
+    return status;
+}
+
+static parley_status read_rows(pl_engine *engine, const pl_inputs *inputs, pl_pool *pool, caches *caches,
+                               parley_data **out, parley_error *error) {
+    parley_status status = map_caches(inputs, caches, error);
+    status = pl_ranks_agree(engine, status, caches->count, true, error);
+    if (status != PARLEY_OK)
+        return status;
+    status = share_out(caches, engine->ranks, error);
+    for (unsigned i = 0; i < caches->count && status == PARLEY_OK; i++) {
+        pl_range rows = caches->shares[(uint64_t)i * engine->ranks + engine->rank];
+        status = pl_cache_check(caches->list[i], rows.begin, rows.end, pool, error);
+    }
+    status = pl_ranks_agree(engine, status, engine->rank, false, error);
+    if (status != PARLEY_OK)
+        return status;
+    for (unsigned i = 0; i < caches->count; i++)
+        narrow(caches->list[i], caches->shares[(uint64_t)i * engine->ranks + engine->rank]);
+    if (caches->count > 1)
+        status = pl_data_join(caches->list, caches->count, inputs->title, out, error);
+    else {
+        *out = caches->list[0];
+        caches->count = 0;
+    }
+    if (status == PARLEY_OK)
+        status = list_shares(caches, inputs->count, engine->ranks, *out, error);
+    if (status == PARLEY_OK)
+        (*out)->x.columns = caches->columns;
+    return status;
+}
+
+static parley_status read_caches(pl_engine *engine, const pl_inputs *inputs, pl_pool *pool, parley_data **out,
+                                 parley_error *error) {
+    caches caches = {0};
+    parley_status status = read_rows(engine, inputs, pool, &caches, out, error);
+    close_caches(&caches);
+    return status;
+}
+
+static void announce(const pl_engine *engine, const pl_inputs *inputs, const plan *plan, const pl_reading *reading) {
+    char sentence[512];
+    snprintf(sentence, sizeof sentence, "reading %s: %.1f MB, a part on each of %u ranks", inputs->title,
+             (double)plan->bytes / 1e6, engine->ranks);
+    if (reading->tell)
+        reading->tell(reading->user, sentence);
+}
+
+parley_status pl_ranks_read(pl_engine *engine, const char *const *words, unsigned count, const pl_reading *reading,
+                            pl_pool *pool, parley_data **out, parley_error *error) {
+    pl_inputs inputs = {0};
+    bool *mapped = NULL;
+    plan plan = {0};
+    pl_reading as = *reading;
+    *out = NULL;
+    if (engine->ranks == 1) {
+        parley_status status = pl_inputs_open(&inputs, words, count, error);
+        if (status == PARLEY_OK)
+            status = pl_data_read_all(&inputs, reading, pool, out, error);
+        pl_inputs_close(&inputs);
+        return status;
+    }
+    if (engine->rank > 0)
+        as.tell = as.warn = NULL; /* one of them says it */
+    parley_status status = prepare(engine, words, count, reading, &inputs, &mapped, &plan, error);
+    if (status == PARLEY_OK && plan.way != BY_ITSELF)
+        announce(engine, &inputs, &plan, &as);
+    if (status == PARLEY_OK && plan.way == BY_TEXT)
+        as.format = pl_formats[plan.format];
+    if (status == PARLEY_OK)
+        status = plan.way == BY_TEXT   ? pl_ranks_text(engine, &inputs, mapped, &as, pool, out, error)
+                 : plan.way == BY_ROWS ? read_caches(engine, &inputs, pool, out, error)
+                                       : read_by_itself(engine, &inputs, &as, pool, out, error);
+    if (status == PARLEY_OK)
+        status = pl_spread_measure(engine, *out, error);
+    pl_free(mapped);
+    pl_inputs_close(&inputs);
+    if (status != PARLEY_OK) {
+        parley_data_free(*out);
+        *out = NULL;
+    }
+    return status;
+}

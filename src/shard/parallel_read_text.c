@@ -1,0 +1,513 @@
+/* parallel_read_text.c: text on many ranks. Of plain files each rank takes the lines that begin in its share of the
+ * bytes. What is compressed can only be read from its beginning: rank f mod R reads file f, and where there are fewer
+ * such files than ranks it deals blocks of lines to all. Every block is a chunk, and chunks have their order: so the
+ * rows of all ranks have theirs, and so have the lines, which whoever finds a fault only counts from its chunk's first.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/format.h"
+#include "data/read.h"
+#include "data/waves.h"
+#include "shard/parallel_read.h"
+
+#define DEALT_BYTES ((uint64_t)4 << 20) /* of a block of lines, and a line */
+#define AHEAD 2                         /* blocks that a rank may have waiting */
+
+/* Lines of one input that one rank parsed. */
+typedef struct chunk {
+    double input, number; /* chunks of an input go by number */
+    double rows, lines;
+    double failed; /* in line `lines` */
+} chunk;
+#define CHUNK_VALUES (sizeof(chunk) / sizeof(double))
+
+/* What this rank reads of a plain file: the lines that begin in [begin, end). */
+typedef struct share {
+    uint64_t begin, end; /* both 0: none */
+    bool quoted[2];      /* whether they lie between quotes, where that matters */
+} share;
+
+typedef struct parsing {
+    pl_engine *engine;
+    const pl_inputs *inputs;
+    pl_waves waves;
+    pl_cut first_cut; /* of the first input, which says what the columns are */
+    uint64_t first_lines;
+    chunk *chunks;
+    uint64_t count, room;
+    parley_status status; /* of the first failure here; others may have had theirs in lines before */
+    parley_error error;
+    bool stopped; /* after it nothing more is parsed */
+    bool faulty;  /* a line was wrong */
+    char fault[sizeof((parley_error *)0)->sentence];
+    uint64_t wanted, done; /* bytes of this rank's own reading, as far as they are known */
+} parsing;
+
+static void stop(parsing *this, parley_status status) {
+    this->status = status;
+    this->stopped = true;
+}
+
+/* Begins a chunk, or goes on with the last one. */
+static chunk *chunk_of(parsing *this, unsigned input, uint64_t number) {
+    chunk *last = this->count ? &this->chunks[this->count - 1] : NULL;
+    if (last && last->input == input && last->number == (double)number)
+        return last;
+    if (this->count == this->room) {
+        uint64_t room = this->room * 2 + 16;
+        chunk *chunks = pl_realloc(this->chunks, room, sizeof *chunks);
+        if (!chunks) {
+            stop(this, pl_fail_memory(&this->error, "reading", room * sizeof *chunks));
+            return NULL;
+        }
+        this->chunks = chunks;
+        this->room = room;
+    }
+    this->chunks[this->count] = (chunk){.input = input, .number = (double)number};
+    return &this->chunks[this->count++];
+}
+
+/* Begins a chunk that has the first rows of its input, with so many lines before them. */
+static void begin_chunk(parsing *this, unsigned input, uint64_t number, uint64_t lines) {
+    chunk *chunk = chunk_of(this, input, number);
+    if (chunk)
+        chunk->lines = (double)lines;
+}
+
+/* Room for what is still to come, by what came so far. */
+static void expect(parsing *this, uint64_t bytes) {
+    this->done += bytes;
+    if (this->wanted > this->done) {
+        double times = (double)this->wanted / (double)this->done * 1.02;
+        this->waves.expected_rows = (uint64_t)((double)this->waves.rows * times) + 1;
+        this->waves.expected_entries = (uint64_t)((double)this->waves.entries * times) + 1;
+    }
+}
+
+/* What is wrong in the line, without its number, which is not known yet. */
+static void keep_fault(parsing *this) {
+    parley_error numbered;
+    const pl_fault *fault = &this->waves.fault;
+    this->faulty = fault->format || fault->memory;
+    if (!this->faulty)
+        return;
+    pl_fault_fail(fault, "", 0, &numbered);
+    snprintf(this->fault, sizeof this->fault, "%s", numbered.sentence + strlen(":0: "));
+}
+
+/* Parses lines of an input; a failure is kept for later. */
+static void parse(parsing *this, unsigned input, uint64_t number, const char *text, uint64_t bytes) {
+    chunk *chunk = this->stopped ? NULL : chunk_of(this, input, number);
+    if (!chunk)
+        return;
+    uint64_t rows = this->waves.rows;
+    this->waves.lines = (uint64_t)chunk->lines;
+    parley_status status = pl_waves_add(&this->waves, this->inputs->list[input].path, text, bytes, &this->error);
+    chunk->rows += (double)(this->waves.rows - rows);
+    chunk->lines = (double)this->waves.lines;
+    chunk->failed = status != PARLEY_OK;
+    if (status == PARLEY_OK)
+        expect(this, bytes);
+    else {
+        keep_fault(this);
+        stop(this, status);
+    }
+}
+
+/* A source that failed, or could not be opened, is a chunk that did. */
+static void fail_chunk(parsing *this, unsigned input, uint64_t number, parley_status status) {
+    chunk *chunk = this->stopped ? NULL : chunk_of(this, input, number);
+    if (chunk)
+        chunk->failed = 1;
+    if (!this->stopped)
+        stop(this, status);
+}
+
+/* Every wave of an open source. */
+static void parse_source(parsing *this, unsigned input, uint64_t number, pl_source *source) {
+    const char *text;
+    uint64_t bytes = 1;
+    while (bytes > 0 && !this->stopped) {
+        parley_status status = pl_source_next(source, &text, &bytes, &this->error);
+        if (status != PARLEY_OK)
+            fail_chunk(this, input, number, status);
+        else if (bytes > 0)
+            parse(this, input, number, text, bytes);
+        else
+            chunk_of(this, input, number);
+    }
+}
+
+/* Opens an input where its rows begin; `*lines` are before them. */
+static parley_status open_input(parsing *this, unsigned input, uint64_t wave_bytes, pl_source **source, uint64_t *lines,
+                                parley_error *error) {
+    pl_waves *waves = &this->waves;
+    const char *text;
+    uint64_t bytes;
+    bool whole;
+    parley_status status = pl_source_open(this->inputs->list[input].path, wave_bytes, source, error);
+    if (status != PARLEY_OK)
+        return status;
+    waves->source = *source;
+    waves->lines = this->first_lines;
+    waves->cut = this->first_cut;
+    if (waves->format->next && input > 0) {
+        waves->lines = 0;
+        status = waves->format->next(waves, error);
+    } else if (waves->cut.skip > 0)
+        status = pl_source_head(*source, waves->cut.skip, &text, &bytes, &whole, error);
+    pl_source_cut(*source, waves->cut);
+    *lines = waves->lines;
+    waves->source = NULL;
+    return status;
+}
+
+/* A share of a plain file, or all of an input (NULL). */
+static void parse_input(parsing *this, unsigned input, const share *share, uint64_t number) {
+    pl_source *source = NULL;
+    uint64_t lines;
+    if (this->stopped)
+        return;
+    parley_status status = open_input(this, input, this->waves.wave_bytes, &source, &lines, &this->error);
+    if (status != PARLEY_OK)
+        fail_chunk(this, input, number, status);
+    else {
+        if (share)
+            pl_source_limit(source, share->begin, share->end, share->quoted);
+        if (this->waves.cut.record > 0) /* where records are numbered by their place */
+            this->waves.passed = (pl_source_used(source) - this->waves.cut.skip) / this->waves.cut.record;
+        if (!share || share->begin == 0)
+            begin_chunk(this, input, number, lines);
+        parse_source(this, input, number, source);
+    }
+    pl_source_close(source);
+}
+
+/* The reader's side: blocks of lines go round; an empty one is the end. */
+static parley_status deal_lines(parsing *this, unsigned input, parley_error *error) {
+    pl_engine *engine = this->engine;
+    const pl_engine_type *type = engine->type;
+    pl_source *source = NULL;
+    const char *text;
+    uint64_t bytes = 1, number = 0, lines, *waiting;
+    char ready;
+    parley_status lost = pl_take(&waiting, engine->ranks, sizeof *waiting, "reading", error);
+    parley_status status =
+        lost == PARLEY_OK ? open_input(this, input, DEALT_BYTES, &source, &lines, &this->error) : lost;
+    if (status == PARLEY_OK && !this->stopped)
+        begin_chunk(this, input, 0, lines);
+    while (status == PARLEY_OK && lost == PARLEY_OK && !this->stopped) {
+        unsigned to = (unsigned)((input + number) % engine->ranks);
+        status = pl_source_next(source, &text, &bytes, &this->error);
+        if (status != PARLEY_OK || bytes == 0)
+            break;
+        if (to == engine->rank)
+            parse(this, input, number, text, bytes);
+        else {
+            if (waiting[to] == AHEAD)
+                lost = type->take(engine, to, PL_CHANNEL_READY, &ready, 1, error);
+            else
+                waiting[to]++;
+            if (lost == PARLEY_OK)
+                lost = type->post(engine, to, PL_CHANNEL_TEXT, &bytes, sizeof bytes, error);
+            if (lost == PARLEY_OK)
+                lost = type->post(engine, to, PL_CHANNEL_TEXT, text, bytes, error);
+        }
+        number++;
+    }
+    if (status != PARLEY_OK)
+        fail_chunk(this, input, number, status);
+    pl_source_close(source);
+    bytes = 0;
+    for (unsigned r = 0; r < engine->ranks && lost == PARLEY_OK; r++) {
+        for (; lost == PARLEY_OK && waiting[r] > 0; waiting[r]--)
+            lost = type->take(engine, r, PL_CHANNEL_READY, &ready, 1, error);
+        if (lost == PARLEY_OK && r != engine->rank)
+            lost = type->post(engine, r, PL_CHANNEL_TEXT, &bytes, sizeof bytes, error);
+    }
+    pl_free(waiting);
+    return lost;
+}
+
+static parley_status take_lines(parsing *this, unsigned input, unsigned reader, parley_error *error) {
+    pl_engine *engine = this->engine;
+    unsigned ranks = engine->ranks;
+    pl_span room = {0};
+    uint64_t bytes = 1, number = (engine->rank + ranks - input % ranks) % ranks;
+    parley_status status = PARLEY_OK;
+    for (; status == PARLEY_OK; number += ranks) {
+        status = engine->type->take(engine, reader, PL_CHANNEL_TEXT, &bytes, sizeof bytes, error);
+        if (status != PARLEY_OK || bytes == 0)
+            break;
+        if (!pl_span_reserve(&room, bytes + PL_TEXT_MARGIN))
+            status = pl_fail_memory(error, "a block of lines", bytes);
+        if (status == PARLEY_OK)
+            status = engine->type->take(engine, reader, PL_CHANNEL_TEXT, room.data, bytes, error);
+        if (status != PARLEY_OK)
+            break;
+        memset((char *)room.data + bytes, 0, PL_TEXT_MARGIN);
+        parse(this, input, number, room.data, bytes);
+        status = engine->type->post(engine, reader, PL_CHANNEL_READY, "", 1, error);
+    }
+    pl_span_free(&room);
+    return status;
+}
+
+/* This rank's bytes of the plain files, which count as one. */
+static void share_bytes(const parsing *this, const bool *mapped, share *shares) {
+    uint64_t total = 0, before = 0, bounds[2];
+    unsigned rank = this->engine->rank, ranks = this->engine->ranks;
+    for (unsigned i = 0; i < this->inputs->count; i++)
+        total += mapped[i] ? this->inputs->list[i].bytes : 0;
+    for (unsigned b = 0; b < 2; b++)
+        bounds[b] = rank + b == ranks ? total : (uint64_t)((double)total * (double)(rank + b) / (double)ranks);
+    for (unsigned i = 0; i < this->inputs->count; i++) {
+        uint64_t bytes = mapped[i] ? this->inputs->list[i].bytes : 0, end = before + bytes;
+        uint64_t from = bounds[0] > before ? bounds[0] : before, to = bounds[1] < end ? bounds[1] : end;
+        shares[i].begin = from < to ? from - before : 0;
+        shares[i].end = from < to ? to - before : 0;
+        before = end;
+    }
+}
+
+/* Whether shares begin and end between quotes: each rank counts those of its own, and so all know. */
+static parley_status count_quotes(const parsing *this, share *shares, parley_error *error) {
+    unsigned count = this->inputs->count, ranks = this->engine->ranks;
+    double *odd, *all = NULL;
+    uint64_t *bounds = NULL;
+    parley_status status = pl_take(&odd, count, sizeof *odd, "inputs", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&bounds, (uint64_t)ranks + 1, sizeof *bounds, "lists of ranks", error);
+    for (unsigned i = 0; i < count && status == PARLEY_OK; i++) {
+        pl_source *source;
+        if (shares[i].end == 0)
+            continue;
+        status = pl_source_open(this->inputs->list[i].path, this->waves.wave_bytes, &source, error);
+        if (status == PARLEY_OK)
+            odd[i] = pl_source_odd_quotes(source, shares[i].begin, shares[i].end);
+        if (status == PARLEY_OK)
+            pl_source_close(source);
+    }
+    if (status == PARLEY_OK)
+        status = pl_gather_lists(this->engine, odd, count, &all, bounds, error);
+    for (unsigned i = 0; i < count && status == PARLEY_OK; i++)
+        for (unsigned r = 0; r <= this->engine->rank; r++) {
+            bool more = all[bounds[r] + i] > 0;
+            shares[i].quoted[0] ^= more && r < this->engine->rank;
+            shares[i].quoted[1] ^= more;
+        }
+    pl_free(odd);
+    pl_free(bounds);
+    pl_free(all);
+    return status;
+}
+
+static parley_status parse_all(parsing *this, const bool *mapped, parley_error *error) {
+    const pl_inputs *inputs = this->inputs;
+    unsigned rank = this->engine->rank, ranks = this->engine->ranks, streams = 0;
+    share *shares;
+    parley_status status = pl_take(&shares, inputs->count, sizeof *shares, "inputs", error);
+    if (status != PARLEY_OK)
+        return status;
+    share_bytes(this, mapped, shares);
+    if (this->waves.cut.quotes)
+        status = count_quotes(this, shares, error);
+    for (unsigned i = 0; i < inputs->count; i++) {
+        streams += !mapped[i] && inputs->list[i].bytes > 0;
+        this->wanted += shares[i].end - shares[i].begin;
+    }
+    bool deals = streams < ranks;
+    this->wanted = streams > 0 ? 0 : this->wanted; /* nobody knows how much text there is */
+    for (unsigned i = 0; i < inputs->count && status == PARLEY_OK; i++) {
+        unsigned reader = i % ranks;
+        if (shares[i].end > 0)
+            parse_input(this, i, &shares[i], rank);
+        else if (mapped[i] || inputs->list[i].bytes == 0)
+            continue;
+        else if (!deals && reader == rank)
+            parse_input(this, i, NULL, 0);
+        else if (deals)
+            status = reader == rank ? deal_lines(this, i, error) : take_lines(this, i, reader, error);
+    }
+    pl_free(shares);
+    return status;
+}
+
+/* A chunk of some rank. */
+typedef struct placed {
+    chunk chunk;
+    unsigned rank;
+} placed;
+
+static int by_order(const void *a, const void *b) {
+    const placed *left = a, *right = b;
+    double before = left->chunk.input - right->chunk.input, number = left->chunk.number - right->chunk.number;
+    return before != 0 ? (before > 0) - (before < 0) : (number > 0) - (number < 0);
+}
+
+/* The chunks of all ranks, in order; and the largest number of columns. */
+static parley_status gather_chunks(parsing *this, placed **out, uint64_t *count, parley_error *error) {
+    unsigned ranks = this->engine->ranks;
+    double *mine, *all = NULL;
+    uint64_t *bounds = NULL, values = 1 + this->count * CHUNK_VALUES;
+    *out = NULL;
+    *count = 0;
+    parley_status status = pl_take(&mine, values, sizeof *mine, "lists of ranks", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&bounds, (uint64_t)ranks + 1, sizeof *bounds, "lists of ranks", error);
+    if (status == PARLEY_OK) {
+        mine[0] = (double)this->waves.columns;
+        if (this->count > 0)
+            memcpy(mine + 1, this->chunks, this->count * sizeof *this->chunks);
+        status = pl_gather_lists(this->engine, mine, values, &all, bounds, error);
+    }
+    if (status == PARLEY_OK)
+        status = pl_take(out, bounds[ranks] / CHUNK_VALUES + 1, sizeof **out, "lists of ranks", error);
+    for (unsigned r = 0; r < ranks && status == PARLEY_OK; r++) {
+        uint64_t columns = (uint64_t)all[bounds[r]];
+        this->waves.columns = columns > this->waves.columns ? columns : this->waves.columns;
+        for (uint64_t at = bounds[r] + 1; at < bounds[r + 1]; at += CHUNK_VALUES) {
+            placed *next = &(*out)[(*count)++];
+            memcpy(&next->chunk, all + at, sizeof next->chunk);
+            next->rank = r;
+        }
+    }
+    if (status == PARLEY_OK && *count > 0)
+        qsort(*out, *count, sizeof **out, by_order);
+    pl_free(mine);
+    pl_free(bounds);
+    pl_free(all);
+    return status;
+}
+
+/* The first failure in the order of the text, with the line counted from the file's beginning, on all ranks. */
+static parley_status agree(parsing *this, const placed *chunks, uint64_t count, parley_error *error) {
+    uint64_t first = 0, line = 0;
+    while (first < count && !chunks[first].chunk.failed)
+        first++;
+    if (first == count) /* what failed without a chunk has no place in the order */
+        return pl_ranks_agree(this->engine, this->status, this->engine->rank, false, &this->error) == PARLEY_OK
+                   ? PARLEY_OK
+                   : pl_fail(error, this->error.status, "%s", this->error.sentence);
+    for (uint64_t c = 0; c <= first; c++)
+        if (chunks[c].chunk.input == chunks[first].chunk.input)
+            line += (uint64_t)chunks[c].chunk.lines;
+    bool mine = chunks[first].rank == this->engine->rank;
+    if (mine && this->faulty)
+        pl_fail(&this->error, this->error.status, "%s:%llu: %s", this->waves.name, (unsigned long long)line,
+                this->fault);
+    parley_status status = pl_send_all(this->engine, chunks[first].rank, &this->error, sizeof this->error, error);
+    return status == PARLEY_OK ? pl_fail(error, this->error.status, "%s", this->error.sentence) : status;
+}
+
+static parley_status place_chunks(const parsing *this, const placed *chunks, uint64_t count, parley_data *data,
+                                  parley_error *error) {
+    uint64_t *held, row = 0;
+    pl_spread *spread;
+    parley_status status = pl_take(&data->spread, 1, sizeof *data->spread, "the ranks' rows", error);
+    if (status != PARLEY_OK)
+        return status;
+    spread = data->spread;
+    status = pl_take(&spread->pieces, count, sizeof *spread->pieces, "the ranks' rows", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&held, this->engine->ranks, sizeof *held, "the ranks' rows", error);
+    if (status != PARLEY_OK)
+        return status;
+    for (uint64_t c = 0; c < count; c++) {
+        uint64_t rows = (uint64_t)chunks[c].chunk.rows;
+        unsigned rank = chunks[c].rank;
+        if (rows == 0)
+            continue;
+        spread->pieces[spread->count++] = (pl_piece){row, row + rows, held[rank], 0, rank};
+        held[rank] += rows;
+        row += rows;
+    }
+    pl_free(held);
+    return PARLEY_OK;
+}
+
+static parley_status check_rows(const parsing *this, const placed *chunks, uint64_t count, parley_error *error) {
+    double rows = 0;
+    for (uint64_t c = 0; c < count; c++)
+        rows += chunks[c].chunk.rows;
+    return rows > 0
+               ? PARLEY_OK
+               : pl_fail(error, PARLEY_BAD_INPUT, "%s: no rows; %s", this->inputs->title, this->waves.format->no_rows);
+}
+
+/* What every rank learned while it read becomes known to all. */
+static parley_status share_words(parsing *this, parley_error *error) {
+    pl_engine *engine = this->engine;
+    const pl_format *format = this->waves.format;
+    pl_span mine = {0}, room = {0};
+    uint64_t bytes = 0;
+    if (!format->tell)
+        return PARLEY_OK;
+    parley_status status = format->tell(&this->waves, &mine, &bytes, error);
+    for (unsigned r = 0; r < engine->ranks && status == PARLEY_OK; r++) {
+        uint64_t count = bytes;
+        const pl_span *words = r == engine->rank ? &mine : &room;
+        status = pl_send_all(engine, r, &count, sizeof count, error);
+        if (status == PARLEY_OK && words == &room && !pl_span_reserve(&room, count))
+            status = pl_fail_memory(error, "names of columns", count);
+        if (status == PARLEY_OK)
+            status = pl_send_all(engine, r, words->data, count, error);
+        if (status == PARLEY_OK)
+            status = format->learn(&this->waves, words->data, count, error);
+    }
+    pl_span_free(&mine);
+    pl_span_free(&room);
+    return status;
+}
+
+static parley_status finish(parsing *this, parley_data **out, parley_error *error) {
+    placed *chunks;
+    uint64_t count;
+    parley_status status = gather_chunks(this, &chunks, &count, error);
+    if (status == PARLEY_OK)
+        status = agree(this, chunks, count, error);
+    if (status == PARLEY_OK)
+        status = check_rows(this, chunks, count, error);
+    if (status == PARLEY_OK)
+        status = share_words(this, error);
+    if (status == PARLEY_OK)
+        status = pl_data_take(&this->waves, this->inputs->title, out, error);
+    if (status == PARLEY_OK)
+        status = place_chunks(this, chunks, count, *out, error);
+    for (unsigned i = 0; i < this->inputs->count && status == PARLEY_OK; i++)
+        (*out)->file_bytes += this->inputs->list[i].bytes;
+    pl_free(chunks);
+    return status;
+}
+
+/* The format looks at the head of the first input, on every rank. */
+static parley_status open_format(parsing *this, const pl_reading *reading, parley_error *error) {
+    pl_waves *waves = &this->waves;
+    if (!waves->format->open)
+        return PARLEY_OK;
+    parley_status status = pl_source_open(this->inputs->list->path, waves->wave_bytes, &waves->source, error);
+    if (status == PARLEY_OK)
+        status = waves->format->open(waves, reading, error);
+    pl_source_close(waves->source);
+    waves->source = NULL;
+    this->first_cut = waves->cut;
+    this->first_lines = waves->lines;
+    return status;
+}
+
+parley_status pl_ranks_text(pl_engine *engine, const pl_inputs *inputs, const bool *mapped, const pl_reading *reading,
+                            pl_pool *pool, parley_data **out, parley_error *error) {
+    parsing this = {.engine = engine, .inputs = inputs};
+    parley_status status = pl_waves_open_empty(reading->format, pool, &this.waves, error);
+    if (status == PARLEY_OK)
+        status = open_format(&this, reading, error);
+    if (status == PARLEY_OK)
+        status = parse_all(&this, mapped, error);
+    if (status == PARLEY_OK)
+        status = finish(&this, out, error);
+    pl_waves_close(&this.waves);
+    pl_free(this.chunks);
+    return status;
+}

@@ -1,0 +1,381 @@
+/* redistribute.c: rows to the ranks that host their workers. The cuts of the partition are found by the ranks that hold
+ * the rows there; then every rank knows every row's way. Lengths, labels and weights go first, so that whoever gets the
+ * entries knows where they belong. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/collective.h"
+#include "shard/distributed.h"
+#include "shard/partition.h"
+
+enum { START, LABEL, WEIGHT, INDEX, VALUE }; /* of parley_data's spans */
+
+static uint64_t piece_end_cost(const pl_spread *spread, uint64_t p) {
+    return p + 1 < spread->count ? spread->pieces[p + 1].before : spread->rows + spread->nonzeros;
+}
+
+static const uint64_t *piece_start(const parley_data *data, const pl_piece *piece) {
+    return data->x.start + piece->first;
+}
+
+/* The marks that this rank can tell; the others are 0. */
+static void mark_pieces(const pl_partition *partition, const parley_data *data, double *mark) {
+    const pl_spread *spread = data->spread;
+    for (uint64_t p = 0; p < spread->count; p++) {
+        const pl_piece *piece = &spread->pieces[p];
+        const uint64_t *start = piece_start(data, piece);
+        uint64_t b = (piece->begin + partition->block_rows - 1) / partition->block_rows;
+        for (; piece->rank == spread->rank && b < partition->blocks && b * partition->block_rows < piece->end; b++) {
+            uint64_t row = b * partition->block_rows - piece->begin;
+            mark[b] = (double)(piece->before + (start[row] - start[0]) + row);
+        }
+    }
+}
+
+/* Likewise the cuts: whoever holds the row before which the cost reaches the target. */
+static void cut_pieces(const pl_partition *partition, const parley_data *data, double *cut) {
+    const pl_spread *spread = data->spread;
+    for (uint64_t t = 0; t + 1 < partition->parts; t++) {
+        uint64_t block = partition->order[partition->place[t]], target = partition->target[t];
+        if (target <= partition->mark[block]) {
+            cut[t] = spread->rank == 0 ? (double)(block * partition->block_rows) : 0.0;
+            continue;
+        }
+        for (uint64_t p = 0; p < spread->count; p++) {
+            const pl_piece *piece = &spread->pieces[p];
+            if (piece->rank == spread->rank && piece->before < target && target <= piece_end_cost(spread, p))
+                cut[t] = (double)pl_cost_row(piece_start(data, piece), piece->begin, piece->end, piece->before, target);
+        }
+    }
+}
+
+static parley_status cut_partition(pl_engine *engine, const parley_data *data, pl_partition *partition,
+                                   parley_error *error) {
+    uint64_t most = partition->blocks > partition->parts ? partition->blocks : partition->parts;
+    double *values;
+    parley_status status = pl_take(&values, most, sizeof *values, "shards", error);
+    if (status != PARLEY_OK)
+        return status;
+    mark_pieces(partition, data, values);
+    status = pl_sum_ranks(engine, values, partition->blocks, error);
+    for (uint64_t b = 0; b < partition->blocks; b++)
+        partition->mark[b] = (uint64_t)values[b];
+    partition->mark[partition->blocks] = data->spread->rows + data->spread->nonzeros;
+    if (status == PARLEY_OK) {
+        pl_partition_aim(partition);
+        memset(values, 0, most * sizeof *values);
+        cut_pieces(partition, data, values);
+        status = pl_sum_ranks(engine, values, partition->parts - 1, error);
+    }
+    for (uint64_t p = 0; p + 1 < partition->parts; p++)
+        partition->cut[p] = (uint64_t)values[p];
+    pl_free(values);
+    return status;
+}
+
+static int by_begin(const void *a, const void *b) {
+    uint64_t left = ((const pl_fragment *)a)->begin, right = ((const pl_fragment *)b)->begin;
+    return (left > right) - (left < right);
+}
+
+/* Where each part's ranges go: one after the other on the rank that hosts its worker. `to` gets a fragment for each;
+ * its `from` and `source` are not known yet. */
+static uint64_t address(const pl_engine *engine, const pl_partition *partition, unsigned lanes, const pl_part *parts,
+                        pl_fragment *to) {
+    unsigned workers = (unsigned)(partition->parts / lanes);
+    uint64_t count = 0;
+    for (unsigned rank = 0; rank < engine->ranks; rank++) {
+        uint64_t place = 0, end = (uint64_t)pl_host_begin(workers, engine->ranks, rank + 1) * lanes;
+        for (uint64_t p = (uint64_t)pl_host_begin(workers, engine->ranks, rank) * lanes; p < end; p++)
+            for (uint64_t r = 0; r < parts[p].count; r++) {
+                pl_range range = parts[p].ranges[r];
+                to[count++] = (pl_fragment){.begin = range.begin, .end = range.end, .place = place, .to = rank};
+                place += range.end - range.begin;
+            }
+    }
+    qsort(to, count, sizeof *to, by_begin);
+    return count;
+}
+
+/* Cuts what goes to one place where it comes from several pieces. */
+static uint64_t cross(const pl_spread *spread, const pl_fragment *to, uint64_t count, pl_fragment *out) {
+    uint64_t made = 0, p = 0;
+    for (uint64_t f = 0; f < count; f++)
+        for (uint64_t row = to[f].begin; row < to[f].end;) {
+            while (spread->pieces[p].end <= row)
+                p++;
+            const pl_piece *piece = &spread->pieces[p];
+            uint64_t end = piece->end < to[f].end ? piece->end : to[f].end;
+            out[made++] = (pl_fragment){
+                row,         end,     piece->first + (row - piece->begin), to[f].place + (row - to[f].begin),
+                piece->rank, to[f].to};
+            row = end;
+        }
+    return made;
+}
+
+/* A row without its entries. */
+typedef struct row_head {
+    uint64_t length;
+    double label, weight;
+} row_head;
+
+typedef struct rows_moving {
+    const parley_data *from;
+    parley_data *to;
+    bool consume;
+} rows_moving;
+
+static uint64_t head_bytes(const void *context, bool arriving, uint64_t row, uint64_t count) {
+    (void)context, (void)arriving, (void)row;
+    return count * sizeof(row_head);
+}
+
+static void load_heads(const void *context, uint64_t row, uint64_t count, char *to) {
+    const parley_data *from = ((const rows_moving *)context)->from;
+    for (uint64_t i = row; i < row + count; i++, to += sizeof(row_head)) {
+        row_head head = {from->x.start[i + 1] - from->x.start[i], from->label[i], from->weight ? from->weight[i] : 1.0};
+        memcpy(to, &head, sizeof head);
+    }
+}
+
+static void store_heads(void *context, uint64_t row, uint64_t count, const char *from) {
+    parley_data *to = ((rows_moving *)context)->to;
+    uint64_t *start = to->spans[START].data;
+    double *label = to->spans[LABEL].data, *weight = to->spans[WEIGHT].data;
+    for (uint64_t i = row; i < row + count; i++, from += sizeof(row_head)) {
+        row_head head;
+        memcpy(&head, from, sizeof head);
+        start[i + 1] = head.length;
+        label[i] = head.label;
+        if (weight)
+            weight[i] = head.weight;
+    }
+}
+
+static uint64_t entry_bytes(const void *context, bool arriving, uint64_t row, uint64_t count) {
+    const rows_moving *rows = context;
+    const uint64_t *start = arriving ? rows->to->x.start : rows->from->x.start;
+    return (start[row + count] - start[row]) *
+           (rows->to->x.value ? sizeof(uint32_t) + sizeof(float) : sizeof(uint32_t));
+}
+
+static void load_entries(const void *context, uint64_t row, uint64_t count, char *to) {
+    const rows_moving *rows = context;
+    const pl_matrix *x = &rows->from->x;
+    uint64_t begin = x->start[row], entries = x->start[row + count] - begin;
+    memcpy(to, x->index + begin, entries * sizeof *x->index);
+    to += entries * sizeof *x->index;
+    if (rows->to->x.value && x->value)
+        memcpy(to, x->value + begin, entries * sizeof *x->value);
+    for (uint64_t e = 0; e < entries && rows->to->x.value && !x->value; e++)
+        memcpy(to + e * sizeof(float), &(float){1.0f}, sizeof(float));
+}
+
+static void store_entries(void *context, uint64_t row, uint64_t count, const char *from) {
+    parley_data *to = ((rows_moving *)context)->to;
+    uint64_t begin = to->x.start[row], entries = to->x.start[row + count] - begin;
+    memcpy((uint32_t *)to->spans[INDEX].data + begin, from, entries * sizeof(uint32_t));
+    if (to->x.value)
+        memcpy((float *)to->spans[VALUE].data + begin, from + entries * sizeof(uint32_t), entries * sizeof(float));
+}
+
+/* Gives back an array up to an item: the pages of text that was read, or those of a cache. */
+static void drop(const parley_data *data, unsigned span, const void *array, uint64_t begin, uint64_t end,
+                 uint64_t size) {
+    if (data->container && array)
+        pl_pages_drop((const char *)array + begin * size, (const char *)array + end * size);
+    pl_span_drop(&data->spans[span], end * size);
+}
+
+/* Entries that have left are not needed any more. */
+static void drop_entries(void *context, uint64_t row) {
+    const rows_moving *rows = context;
+    const pl_matrix *x = &rows->from->x;
+    uint64_t begin = x->start[0], end = x->start[row < x->rows ? row : x->rows];
+    if (!rows->consume)
+        return;
+    drop(rows->from, INDEX, x->index, begin, end, sizeof *x->index);
+    drop(rows->from, VALUE, x->value, begin, end, sizeof *x->value);
+}
+
+static void drop_heads(const parley_data *data) {
+    drop(data, START, data->x.start, 0, data->x.rows, sizeof *data->x.start);
+    drop(data, LABEL, data->label, 0, data->x.rows, sizeof *data->label);
+    drop(data, WEIGHT, NULL, 0, data->x.rows, sizeof *data->weight); /* a cache's may be somebody else's */
+}
+
+static parley_status make_heads(parley_data *data, bool weighted, parley_error *error) {
+    uint64_t rows = data->x.rows;
+    if (!pl_span_reserve(&data->spans[START], (rows + 1) * sizeof(uint64_t)) ||
+        !pl_span_reserve(&data->spans[LABEL], (rows + 1) * sizeof(double)) ||
+        (weighted && !pl_span_reserve(&data->spans[WEIGHT], (rows + 1) * sizeof(double))))
+        return pl_fail_memory(error, "the rows of this rank", rows * 16);
+    data->x.start = data->spans[START].data;
+    data->label = data->spans[LABEL].data;
+    data->weight = weighted ? data->spans[WEIGHT].data : NULL;
+    return PARLEY_OK;
+}
+
+/* Turns lengths into offsets, and makes room for the entries. */
+static parley_status make_entries(parley_data *data, bool valued, parley_error *error) {
+    uint64_t *start = data->spans[START].data, entries;
+    for (uint64_t i = 0; i < data->x.rows; i++)
+        start[i + 1] += start[i];
+    data->x.nonzeros = entries = start[data->x.rows];
+    if (!pl_span_reserve(&data->spans[INDEX], (entries + 1) * sizeof(uint32_t)) ||
+        (valued && !pl_span_reserve(&data->spans[VALUE], (entries + 1) * sizeof(float))))
+        return pl_fail_memory(error, "the rows of this rank", entries * (valued ? 8 : 4));
+    data->x.index = data->spans[INDEX].data;
+    data->x.value = valued ? data->spans[VALUE].data : NULL;
+    return PARLEY_OK;
+}
+
+/* The data that the rows of `from` are moved to. */
+static parley_status make_data(const parley_data *from, uint64_t rows, parley_data **out, parley_error *error) {
+    parley_status status = pl_take(out, 1, sizeof **out, "the rows of this rank", error);
+    if (status != PARLEY_OK)
+        return status;
+    parley_data *data = *out;
+    *data = pl_data_part(from, rows);
+    data->file_bytes = from->file_bytes;
+    data->path = pl_strdup(from->path);
+    return data->path ? PARLEY_OK : pl_fail_memory(error, "a file name", strlen(from->path));
+}
+
+static parley_status move_rows(pl_engine *engine, rows_moving *rows, const pl_fragment *fragments, uint64_t count,
+                               parley_error *error) {
+    const pl_spread *spread = rows->from->spread;
+    uint64_t window = pl_window_rows(spread->rows, spread->nonzeros);
+    const pl_cargo heads = {rows, head_bytes, load_heads, store_heads, NULL},
+                   entries = {rows, entry_bytes, load_entries, store_entries, drop_entries};
+    parley_status status = make_heads(rows->to, spread->weighted, error);
+    if (status == PARLEY_OK)
+        status = pl_move(engine, fragments, count, window, &heads, error);
+    if (status == PARLEY_OK)
+        status = make_entries(rows->to, spread->valued, error);
+    return status == PARLEY_OK ? pl_move(engine, fragments, count, window, &entries, error) : status;
+}
+
+static parley_status finish(parley_status status, parley_data *data, parley_data **out) {
+    *out = status == PARLEY_OK ? data : NULL;
+    if (status != PARLEY_OK)
+        parley_data_free(data);
+    return status;
+}
+
+parley_status pl_spread_to_all(pl_engine *engine, const parley_data *data, parley_data **out, parley_error *error) {
+    const pl_spread *spread = data->spread;
+    pl_fragment *fragments = NULL;
+    rows_moving rows = {.from = data};
+    parley_status status = make_data(data, spread->rows, &rows.to, error);
+    if (status == PARLEY_OK)
+        status = pl_take(&fragments, spread->count + 1, sizeof *fragments, "the rows' ways", error);
+    for (uint64_t p = 0; p < spread->count && status == PARLEY_OK; p++) {
+        const pl_piece *piece = &spread->pieces[p];
+        fragments[p] = (pl_fragment){piece->begin, piece->end, piece->first, piece->begin, piece->rank, PL_EVERY_RANK};
+    }
+    if (status == PARLEY_OK)
+        status = move_rows(engine, &rows, fragments, spread->count, error);
+    pl_free(fragments);
+    return finish(status, rows.to, out);
+}
+
+/* The deal of the parts that this rank hosts, in numbers of its own rows. */
+static parley_status keep_deal(parley_data *data, const pl_engine *engine, const pl_part *parts,
+                               const pl_spread *spread, unsigned workers, unsigned lanes, parley_error *error) {
+    unsigned first = pl_host_begin(workers, engine->ranks, engine->rank);
+    uint64_t count = (uint64_t)(pl_host_begin(workers, engine->ranks, engine->rank + 1) - first) * lanes, ranges = 0;
+    pl_deal *deal = data->own_deal = pl_alloc(1, sizeof *deal);
+    data->deal = deal;
+    parts += (uint64_t)first * lanes;
+    for (uint64_t p = 0; p < count; p++)
+        ranges += parts[p].count;
+    if (deal) {
+        *deal = (pl_deal){.rows = spread->rows, .nonzeros = spread->nonzeros, .workers = workers, .lanes = lanes};
+        deal->parts = pl_alloc(count, sizeof *deal->parts);
+        deal->ranges = pl_alloc(ranges, sizeof *deal->ranges);
+    }
+    if (!deal || !deal->parts || !deal->ranges)
+        return pl_fail_memory(error, "shards", ranges * sizeof *deal->ranges);
+    pl_range *next = deal->ranges;
+    uint64_t row = 0;
+    for (uint64_t p = 0; p < count; p++) {
+        deal->parts[p] = (pl_part){next, parts[p].count, parts[p].rows, 0};
+        uint64_t begin = row;
+        for (uint64_t r = 0; r < parts[p].count; r++, next++) {
+            uint64_t rows = parts[p].ranges[r].end - parts[p].ranges[r].begin;
+            *next = (pl_range){row, row + rows};
+            row += rows;
+        }
+        deal->parts[p].nonzeros = data->x.start[row] - data->x.start[begin];
+    }
+    return PARLEY_OK;
+}
+
+/* Where all rows are now. */
+static parley_status keep_places(pl_deal *deal, const pl_fragment *addressed, uint64_t count, parley_error *error) {
+    parley_status status = pl_take(&deal->pieces, count, sizeof *deal->pieces, "shards", error);
+    for (uint64_t f = 0; f < count && status == PARLEY_OK; f++)
+        deal->pieces[f] = (pl_piece){addressed[f].begin, addressed[f].end, addressed[f].place, 0, addressed[f].to};
+    deal->count = status == PARLEY_OK ? count : 0;
+    return status;
+}
+
+typedef struct dealing {
+    pl_partition partition;
+    pl_part *parts;
+    pl_range *ranges;
+    pl_fragment *addressed, *fragments;
+    uint64_t rows; /* of this rank */
+    uint64_t places, count;
+} dealing;
+
+/* Finds the way of every row. */
+static parley_status plan(dealing *dealing, pl_engine *engine, const parley_data *data, unsigned lanes,
+                          parley_error *error) {
+    const pl_partition *partition = &dealing->partition;
+    uint64_t ranges = partition->blocks + partition->parts;
+    parley_status status = cut_partition(engine, data, &dealing->partition, error);
+    if (status != PARLEY_OK)
+        return status;
+    dealing->parts = pl_alloc(partition->parts, sizeof *dealing->parts);
+    dealing->ranges = pl_alloc(ranges, sizeof *dealing->ranges);
+    dealing->addressed = pl_alloc(ranges, sizeof *dealing->addressed);
+    dealing->fragments = pl_alloc(ranges + data->spread->count, sizeof *dealing->fragments);
+    if (!dealing->parts || !dealing->ranges || !dealing->addressed || !dealing->fragments)
+        return pl_fail_memory(error, "the rows' ways", (2 * ranges + data->spread->count) * sizeof *dealing->fragments);
+    pl_partition_parts(partition, 0, partition->parts, dealing->parts, dealing->ranges);
+    uint64_t count = dealing->places = address(engine, partition, lanes, dealing->parts, dealing->addressed);
+    for (uint64_t f = 0; f < count; f++)
+        if (dealing->addressed[f].to == engine->rank)
+            dealing->rows += dealing->addressed[f].end - dealing->addressed[f].begin;
+    dealing->count = cross(data->spread, dealing->addressed, count, dealing->fragments);
+    return PARLEY_OK;
+}
+
+parley_status pl_deal_rows(pl_engine *engine, const parley_data *data, unsigned workers, unsigned lanes, uint64_t seed,
+                           parley_data **out, parley_error *error) {
+    dealing dealing = {0};
+    rows_moving rows = {.from = data, .consume = true};
+    *out = NULL;
+    parley_status status = pl_partition_open(&dealing.partition, data->spread->rows, workers, lanes, seed, error);
+    if (status == PARLEY_OK)
+        status = plan(&dealing, engine, data, lanes, error);
+    if (status == PARLEY_OK)
+        status = make_data(data, dealing.rows, &rows.to, error);
+    if (status == PARLEY_OK)
+        status = move_rows(engine, &rows, dealing.fragments, dealing.count, error);
+    if (status == PARLEY_OK)
+        drop_heads(data);
+    if (status == PARLEY_OK)
+        status = keep_deal(rows.to, engine, dealing.parts, data->spread, workers, lanes, error);
+    if (status == PARLEY_OK)
+        status = keep_places(rows.to->own_deal, dealing.addressed, dealing.places, error);
+    pl_partition_close(&dealing.partition);
+    pl_free(dealing.parts);
+    pl_free(dealing.ranges);
+    pl_free(dealing.addressed);
+    pl_free(dealing.fragments);
+    return finish(status, rows.to, out);
+}

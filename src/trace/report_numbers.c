@@ -1,0 +1,180 @@
+/* report_numbers.c: reads a log (docs/log.md) and adds up where the time went. Exchange and evaluate are as rank 0 saw
+ * them; the slowest worker is looked for on all ranks. */
+#include "trace/report_numbers.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "trace/lines.h"
+
+#define MOST_MEMBERS (1u << 20)
+
+static double number_or_zero(const json_t *object, const char *key) {
+    double value = pl_line_number(object, key);
+    return value >= 0 ? value : 0.0;
+}
+
+static void copy_name(char to[PL_REPORT_NAME], const json_t *line, const char *key) {
+    snprintf(to, PL_REPORT_NAME, "%s", pl_line_text(line, key));
+}
+
+/* A count of workers or ranks; a log that does not say has one. */
+static unsigned count_of(const json_t *line, const char *key) {
+    double count = pl_line_number(line, key);
+    return count >= 1 && count <= MOST_MEMBERS ? (unsigned)count : 1;
+}
+
+static parley_status start(pl_report *report, const json_t *line, parley_error *error) {
+    if (report->worker) /* of a path: it goes on */
+        return PARLEY_OK;
+    copy_name(report->preset, line, "preset");
+    copy_name(report->local, line, "local");
+    copy_name(report->combine, line, "combine");
+    copy_name(report->exchange_name, line, "exchange");
+    copy_name(report->engine, line, "engine");
+    report->workers = count_of(line, "workers");
+    report->ranks = count_of(line, "ranks");
+    report->threads = count_of(line, "threads");
+    report->cores = count_of(line, "cores");
+    parley_status status = pl_take(&report->worker, report->workers, sizeof *report->worker, "the report", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&report->rank, report->ranks, sizeof *report->rank, "the report", error);
+    for (unsigned r = 0; r < report->ranks && status == PARLEY_OK; r++)
+        report->rank[r].host = (unsigned)json_integer_value(json_array_get(json_object_get(line, "hosts"), r));
+    return status;
+}
+
+/* Adds a round of the workers; the slowest one's seconds. */
+static double add_workers(pl_report *report, const json_t *workers) {
+    double most = 0;
+    unsigned slowest = 0;
+    for (unsigned k = 0; k < report->workers; k++) {
+        const json_t *line = json_array_get(workers, k);
+        pl_report_worker *worker = &report->worker[k];
+        double compute = number_or_zero(line, "compute");
+        worker->compute += compute;
+        worker->wait += number_or_zero(line, "wait");
+        worker->exchange += number_or_zero(line, "exchange");
+        worker->evaluate += number_or_zero(line, "evaluate");
+        worker->sent += (uint64_t)number_or_zero(line, "bytes_sent");
+        worker->received += (uint64_t)number_or_zero(line, "bytes_received");
+        slowest = compute > most ? k : slowest;
+        most = fmax(most, compute);
+    }
+    report->worker[slowest].slowest++;
+    return most;
+}
+
+/* Processor seconds of the ranks in a round: what the slowest core needs, by the ranks that keep to it; others spread
+ * evenly over the cores of their host. NaN: the log does not say. */
+static double needed_for(const pl_report *report, const json_t *ranks, const char *key) {
+    double needed = 0, spread = 0;
+    for (unsigned r = 0, first = 0; r < report->ranks; r++) {
+        double cpu = pl_line_number(json_array_get(ranks, r), key), kept = cpu, core = report->rank[r].core;
+        if (isnan(cpu))
+            return NAN;
+        if (report->rank[r].host != report->rank[first].host) { /* those of one host follow each other */
+            first = r;
+            spread = 0;
+        }
+        for (unsigned q = first; q < r && !isnan(core); q++)
+            kept += report->rank[q].core == core ? pl_line_number(json_array_get(ranks, q), key) : 0.0;
+        spread += isnan(core) ? cpu / report->cores : 0.0;
+        needed = fmax(needed, isnan(core) ? fmax(cpu / report->threads, spread) : kept);
+    }
+    return needed;
+}
+
+static void add_ranks(pl_report *report, const json_t *ranks) {
+    for (unsigned r = 0; r < report->ranks; r++) {
+        const json_t *line = json_array_get(ranks, r);
+        pl_report_rank *rank = &report->rank[r];
+        rank->core = pl_line_number(line, "core");
+        rank->local += number_or_zero(line, "local");
+        rank->cpu += number_or_zero(line, "cpu");
+        rank->wait += number_or_zero(line, "wait");
+        rank->exchange += number_or_zero(line, "exchange");
+        rank->evaluate += number_or_zero(line, "evaluate");
+        rank->master_cpu += number_or_zero(line, "master_cpu");
+        rank->evaluate_cpu += number_or_zero(line, "evaluate_cpu");
+        rank->sent += (uint64_t)number_or_zero(line, "bytes_sent");
+        rank->received += (uint64_t)number_or_zero(line, "bytes_received");
+    }
+}
+
+static parley_status add_round(pl_report *report, const json_t *line, const char *path, parley_error *error) {
+    const json_t *workers = json_object_get(line, "workers"), *first = json_array_get(workers, 0);
+    if (json_array_size(workers) != report->workers)
+        return pl_fail(error, PARLEY_BAD_INPUT,
+                       "%s: round %.0f tells of %zu workers, and there are %u; another version of Parley wrote it",
+                       path, pl_line_number(line, "round"), json_array_size(workers), report->workers);
+    const json_t *ranks = json_object_get(line, "ranks");
+    double slowest = add_workers(report, workers);
+    add_ranks(report, ranks);
+    report->rounds++;
+    report->slowest += slowest;
+    report->compute += fmax(slowest, needed_for(report, ranks, "cpu"));
+    report->exchange += number_or_zero(first, "exchange");
+    report->master += fmax(0.0, needed_for(report, ranks, "master_cpu"));
+    report->evaluate += fmax(number_or_zero(first, "evaluate"), needed_for(report, ranks, "evaluate_cpu"));
+    report->total = number_or_zero(line, "seconds");
+    return PARLEY_OK;
+}
+
+/* Evaluating went on after the last round, perhaps; and the setup is known. */
+static void stop(pl_report *report, const json_t *line) {
+    double seconds = pl_line_number(line, "seconds");
+    copy_name(report->status, line, "status");
+    report->setup = number_or_zero(line, "setup");
+    report->evaluate = fmax(report->evaluate, number_or_zero(line, "evaluate"));
+    report->total = isnan(seconds) ? report->total : seconds;
+}
+
+static parley_status fail_strange(const char *path, parley_error *error) {
+    return pl_fail(error, PARLEY_BAD_INPUT, "%s: not a log of Parley: its first line is no start line", path);
+}
+
+static parley_status read_lines(FILE *file, const char *path, pl_report *report, parley_error *error) {
+    parley_status status = PARLEY_OK;
+    for (json_t *line; status == PARLEY_OK && (line = pl_next_line(file, path, &status, error)); json_decref(line)) {
+        const char *event = pl_line_text(line, "event");
+        if (strcmp(event, "start") == 0)
+            status = start(report, line, error);
+        else if (!report->worker)
+            status = fail_strange(path, error);
+        else if (strcmp(event, "round") == 0)
+            status = add_round(report, line, path, error);
+        else if (strcmp(event, "stop") == 0)
+            stop(report, line);
+    }
+    if (status == PARLEY_OK && !report->worker)
+        status = fail_strange(path, error);
+    if (status == PARLEY_OK && report->rounds == 0)
+        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: there is no round in it to report on", path);
+    return status;
+}
+
+void pl_report_free(pl_report *report) {
+    pl_free(report->worker);
+    pl_free(report->rank);
+    *report = (pl_report){0};
+}
+
+parley_status pl_report_read(const char *path, pl_report *out, parley_error *error) {
+    *out = (pl_report){0};
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return pl_fail_file(error, path, "open the log");
+    parley_status status = read_lines(file, path, out, error);
+    fclose(file);
+    out->rounds_seconds = out->total - out->setup;
+    double rest = fmax(0.0, out->rounds_seconds - out->compute - out->evaluate);
+    out->master = fmin(out->master, rest);
+    out->overhead = rest - out->master;
+    out->exchange = fmin(fmax(0.0, out->exchange - out->master), out->overhead);
+    out->wait = out->overhead - out->exchange;
+    if (status != PARLEY_OK)
+        pl_report_free(out);
+    return status;
+}

@@ -1,0 +1,378 @@
+/* linear_cv.c: folds x path. The lambdas are those of a path on all rows. A fold is then one task: it copies the rows
+ * of the other folds, walks the path on them with one thread of its own, and measures every model on its own rows. A
+ * copy costs memory, for as many folds as there are threads at a time, but training pays nothing for rows left out, and
+ * no result depends on the number of threads. */
+#include "train/linear_cv.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "data/source.h"
+#include "train/validation.h"
+
+#define FOLD_STREAM 0x666f6c64u /* stream number of the folds, apart from any worker's */
+#define FOLD_WAVE_BYTES (1u << 20)
+#define MOST_FOLDS 1000
+
+typedef struct labelled {
+    double label;
+    uint64_t place, row; /* where the shuffle put it */
+} labelled;
+
+static int by_label(const void *a, const void *b) {
+    const labelled *left = a, *right = b;
+    if (left->label != right->label)
+        return left->label > right->label ? 1 : -1;
+    return (left->place > right->place) - (left->place < right->place);
+}
+
+/* Rows in shuffled order, sorted by label, are dealt in turn: so every fold gets its part of each label. For real
+ * labels that makes folds alike, too. */
+static parley_status deal(const parley_data *data, uint64_t seed, unsigned folds, uint32_t *fold, parley_error *error) {
+    uint64_t rows = data->x.rows, *order;
+    labelled *items = NULL;
+    parley_status status = pl_take(&order, rows, sizeof *order, "folds", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&items, rows, sizeof *items, "folds", error);
+    if (status == PARLEY_OK) {
+        for (uint64_t i = 0; i < rows; i++)
+            order[i] = i;
+        pl_stream stream = pl_stream_make(seed, FOLD_STREAM, folds);
+        pl_shuffle(&stream, order, rows);
+        for (uint64_t i = 0; i < rows; i++)
+            items[i] = (labelled){data->label[order[i]], i, order[i]};
+        qsort(items, rows, sizeof *items, by_label);
+        for (uint64_t i = 0; i < rows; i++)
+            fold[items[i].row] = (uint32_t)(i % folds);
+    }
+    pl_free(items);
+    pl_free(order);
+    return status;
+}
+
+/* One number a line; `count` is how many there were so far. */
+static parley_status read_lines(const char *name, const char *text, const char *end, uint32_t *fold, uint64_t rows,
+                                uint64_t *count, parley_error *error) {
+    while (text < end) {
+        uint64_t number = 0;
+        const char *digit = text;
+        for (; digit < end && *digit >= '0' && *digit <= '9' && number < MOST_FOLDS; digit++)
+            number = 10 * number + (uint64_t)(*digit - '0');
+        const char *rest = digit;
+        while (rest < end && (*rest == ' ' || *rest == '\r' || *rest == '\t'))
+            rest++;
+        if (digit == text || number >= MOST_FOLDS || (rest < end && *rest != '\n'))
+            return pl_fail(error, PARLEY_BAD_INPUT, "%s:%llu: a fold is a whole number below %d, one a line", name,
+                           (unsigned long long)*count + 1, MOST_FOLDS);
+        if (*count < rows)
+            fold[*count] = (uint32_t)number;
+        ++*count;
+        text = rest < end ? rest + 1 : end;
+    }
+    return PARLEY_OK;
+}
+
+static parley_status read_folds(const parley_data *data, const char *path, uint32_t *fold, parley_error *error) {
+    pl_source *source;
+    const char *text;
+    uint64_t bytes = 1, count = 0;
+    parley_status status = pl_source_open(path, FOLD_WAVE_BYTES, &source, error);
+    if (status != PARLEY_OK)
+        return status;
+    while (bytes > 0 && status == PARLEY_OK) {
+        status = pl_source_next(source, &text, &bytes, error);
+        if (status == PARLEY_OK)
+            status = read_lines(pl_source_name(source), text, text + bytes, fold, data->x.rows, &count, error);
+    }
+    pl_source_close(source);
+    if (status == PARLEY_OK && count != data->x.rows)
+        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: %llu folds for the %llu rows of %s", path,
+                         (unsigned long long)count, (unsigned long long)data->x.rows, data->path);
+    return status;
+}
+
+/* Numbers the folds that occur from 0 on, in their order. */
+static unsigned number_folds(uint32_t *fold, uint64_t rows) {
+    uint32_t number[MOST_FOLDS] = {0};
+    unsigned folds = 0;
+    for (uint64_t i = 0; i < rows; i++)
+        number[fold[i]] = 1;
+    for (unsigned f = 0; f < MOST_FOLDS; f++)
+        if (number[f])
+            number[f] = folds++;
+    for (uint64_t i = 0; i < rows; i++)
+        fold[i] = number[fold[i]];
+    return folds;
+}
+
+parley_status pl_cv_folds(const parley_data *data, const parley_settings *settings, uint32_t *fold, unsigned *folds,
+                          parley_error *error) {
+    *folds = (unsigned)settings->folds;
+    if (*settings->fold_file) {
+        parley_status status = read_folds(data, settings->fold_file, fold, error);
+        if (status != PARLEY_OK)
+            return status;
+        *folds = number_folds(fold, data->x.rows);
+        return *folds >= 2 ? PARLEY_OK
+                           : pl_fail(error, PARLEY_BAD_INPUT, "%s: all rows are in one fold", settings->fold_file);
+    }
+    if (settings->folds > data->x.rows)
+        return pl_fail(error, PARLEY_BAD_USAGE, "--folds %llu: more than there are rows, %llu",
+                       (unsigned long long)settings->folds, (unsigned long long)data->x.rows);
+    return deal(data, settings->seed, *folds, fold, error);
+}
+
+void pl_cv_judge(pl_cv *cv, bool larger) {
+    double sign = larger ? -1.0 : 1.0; /* sign x metric is to be small */
+    cv->best = cv->one_se = 0;
+    for (uint64_t k = 0; k < cv->count; k++) {
+        double sum = 0, squares = 0, folds = cv->folds;
+        for (unsigned f = 0; f < cv->folds; f++)
+            sum += cv->value[f * cv->count + k];
+        cv->mean[k] = sum / folds;
+        for (unsigned f = 0; f < cv->folds; f++)
+            squares += pow(cv->value[f * cv->count + k] - cv->mean[k], 2.0);
+        cv->error[k] = sqrt(squares / (folds - 1.0) / folds);
+        if (sign * cv->mean[k] < sign * cv->mean[cv->best])
+            cv->best = k;
+    }
+    while (sign * cv->mean[cv->one_se] > sign * cv->mean[cv->best] + cv->error[cv->best])
+        cv->one_se++;
+}
+
+typedef struct crossing {
+    const parley_data *data;
+    const parley_settings *settings; /* of a fold */
+    const uint32_t *fold;
+    pl_cv *cv;
+    parley_status *status;
+    parley_error *errors;
+    parley_callback callback; /* may be NULL */
+    void *user;
+    pthread_mutex_t mutex; /* of what follows: folds ask one at a time */
+    bool stopped;          /* by the callback: for all folds */
+} crossing;
+
+/* After every round of every fold. Messages are those of the path on all rows again. */
+static int ask(void *context, const parley_progress *progress, const char *message) {
+    crossing *crossing = context;
+    if (message || !crossing->callback)
+        return 0;
+    pthread_mutex_lock(&crossing->mutex);
+    if (!crossing->stopped)
+        crossing->stopped = crossing->callback(crossing->user, progress, NULL) != 0;
+    int stopped = crossing->stopped;
+    pthread_mutex_unlock(&crossing->mutex);
+    return stopped;
+}
+
+static bool is_stopped(crossing *crossing) {
+    pthread_mutex_lock(&crossing->mutex);
+    bool stopped = crossing->stopped;
+    pthread_mutex_unlock(&crossing->mutex);
+    return stopped;
+}
+
+/* The rows of fold f, or all others. */
+static parley_status copy_rows(const crossing *crossing, unsigned f, bool own, parley_data **out, parley_error *error) {
+    uint64_t *rows, count = 0;
+    parley_status status = pl_take(&rows, crossing->data->x.rows, sizeof *rows, "a fold", error);
+    if (status != PARLEY_OK)
+        return status;
+    for (uint64_t i = 0; i < crossing->data->x.rows; i++)
+        if ((crossing->fold[i] == f) == own)
+            rows[count++] = i;
+    status = pl_data_subset(crossing->data, rows, count, out, error);
+    pl_free(rows);
+    return status;
+}
+
+static parley_status refuse_part(crossing *crossing, unsigned f, uint64_t count, parley_error *error) {
+    if (is_stopped(crossing))
+        return pl_fail(error, PARLEY_BAD_USAGE, "stopped in the folds; nothing is chosen, and there is no model");
+    return pl_fail(error, PARLEY_BAD_USAGE, "--seconds: fold %u came to %llu of %llu lambdas in that time", f + 1,
+                   (unsigned long long)count, (unsigned long long)crossing->cv->count);
+}
+
+static parley_status cross(crossing *crossing, unsigned f, parley_error *error) {
+    pl_cv *cv = crossing->cv;
+    parley_data *others = NULL, *own = NULL;
+    pl_engine *engine = NULL;
+    pl_path *path = NULL;
+    parley_status status = copy_rows(crossing, f, false, &others, error);
+    if (status == PARLEY_OK)
+        status = copy_rows(crossing, f, true, &own, error);
+    if (status == PARLEY_OK)
+        status = pl_threads_open(&engine, 1, 1, crossing->settings->deadline, error);
+    if (status == PARLEY_OK) {
+        pl_path_plan plan = {
+            .lambdas = cv->lambdas, .count = cv->count, .all = true, .points_only = true, .score = own};
+        status = pl_path_rank(engine, others, crossing->settings, &plan, ask, crossing, &path, error);
+    }
+    if (status == PARLEY_OK && (path->count < cv->count || is_stopped(crossing)))
+        status = refuse_part(crossing, f, path->count, error);
+    for (uint64_t k = 0; k < cv->count && status == PARLEY_OK; k++)
+        cv->value[f * cv->count + k] = path->points[k].metric;
+    parley_path_free(path);
+    pl_engine_close(engine);
+    parley_data_free(own);
+    parley_data_free(others);
+    return status;
+}
+
+static void cross_task(void *context, unsigned f) {
+    crossing *crossing = context;
+    parley_error *error = &crossing->errors[f];
+    crossing->status[f] = is_stopped(crossing) ? refuse_part(crossing, f, 0, error) : cross(crossing, f, error);
+}
+
+/* All folds; the first failure, by number, is the one told. */
+static parley_status cross_all(crossing *crossing, unsigned threads, parley_error *error) {
+    unsigned folds = crossing->cv->folds;
+    pl_pool *pool = NULL;
+    parley_status status = pl_take(&crossing->status, folds, sizeof *crossing->status, "folds", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&crossing->errors, folds, sizeof *crossing->errors, "folds", error);
+    if (status == PARLEY_OK)
+        status = pl_pool_open(&pool, threads, error);
+    if (status == PARLEY_OK) {
+        pl_pool_run(pool, cross_task, crossing, folds);
+        pl_pool_close(pool);
+    }
+    for (unsigned f = 0; f < folds && status == PARLEY_OK; f++)
+        if (crossing->status[f] != PARLEY_OK) {
+            status = crossing->status[f];
+            if (error)
+                *error = crossing->errors[f];
+        }
+    pl_free(crossing->status);
+    pl_free(crossing->errors);
+    return status;
+}
+
+/* The lambdas: those that a path on all rows gets to. */
+static parley_status walk_all(const parley_data *data, const parley_settings *settings, parley_callback callback,
+                              void *user, pl_cv *cv, parley_error *error) {
+    pl_engine *engine = NULL;
+    pl_path *path = NULL;
+    pl_path_plan plan = {.all = settings->full_path, .points_only = true};
+    parley_status status = pl_engine_threads.open(settings, &engine, error); /* folds are on threads, too */
+    if (status == PARLEY_OK)
+        status = pl_path_rank(engine, data, settings, &plan, callback, user, &path, error);
+    pl_engine_close(engine);
+    if (status == PARLEY_OK && path->interrupted)
+        status = pl_fail(error, PARLEY_BAD_USAGE,
+                         "stopped on the path of all rows; nothing is chosen, and there is no model");
+    if (status == PARLEY_OK)
+        status = pl_take(&cv->lambdas, path->count, sizeof *cv->lambdas, "lambdas", error);
+    if (status == PARLEY_OK) {
+        cv->count = path->count;
+        for (uint64_t k = 0; k < cv->count; k++)
+            cv->lambdas[k] = path->points[k].lambda;
+    }
+    parley_path_free(path);
+    return status;
+}
+
+static parley_status run_folds(const parley_data *data, parley_settings *settings, parley_callback callback, void *user,
+                               pl_cv *cv, uint32_t *fold, parley_error *error) {
+    parley_status status = pl_take(&cv->value, cv->folds * cv->count, sizeof *cv->value, "cross-validation", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&cv->mean, cv->count, sizeof *cv->mean, "cross-validation", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&cv->error, cv->count, sizeof *cv->error, "cross-validation", error);
+    if (status != PARLEY_OK)
+        return status;
+    crossing crossing = {.data = data,
+                         .settings = settings,
+                         .fold = fold,
+                         .cv = cv,
+                         .callback = callback,
+                         .user = user,
+                         .mutex = PTHREAD_MUTEX_INITIALIZER};
+    status = cross_all(&crossing, (unsigned)settings->threads, error);
+    pthread_mutex_destroy(&crossing.mutex);
+    if (status == PARLEY_OK) {
+        pl_cv_judge(cv, pl_score_of(settings)->larger);
+        cv->chosen = settings->choose == PL_CHOOSE_1SE ? cv->one_se : cv->best;
+    }
+    return status;
+}
+
+parley_status pl_cv_run(const parley_data *data, const parley_settings *settings, parley_callback callback, void *user,
+                        pl_cv **out, parley_error *error) {
+    pl_cv *cv = NULL;
+    parley_settings *copy = NULL;
+    uint32_t *fold = NULL;
+    *out = NULL;
+    parley_status status = pl_take(&cv, 1, sizeof *cv, "cross-validation", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&copy, 1, sizeof *copy, "settings", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&fold, data->x.rows, sizeof *fold, "folds", error);
+    if (status == PARLEY_OK) {
+        *copy = *settings;
+        *copy->log = '\0';
+        copy->given[pl_setting_find("metric") - pl_settings] = false; /* has an effect here */
+        cv->metric = pl_score_of(settings)->name;
+        status = pl_path_check(copy, error);
+    }
+    if (status == PARLEY_OK)
+        status = pl_data_teaches(data, error);
+    if (status == PARLEY_OK)
+        status = pl_cv_folds(data, settings, fold, &cv->folds, error);
+    if (status == PARLEY_OK)
+        status = walk_all(data, copy, callback, user, cv, error);
+    if (status == PARLEY_OK)
+        status = run_folds(data, copy, callback, user, cv, fold, error);
+    pl_free(fold);
+    pl_free(copy);
+    if (status == PARLEY_OK)
+        *out = cv;
+    else
+        parley_cv_free(cv);
+    return status;
+}
+
+/* The model on all rows. Its messages were those of the path. */
+static parley_status fit(const parley_data *data, const parley_settings *settings, const pl_cv *cv, crossing *asking,
+                         parley_model **model, parley_summary *summary, parley_error *error) {
+    parley_settings *copy;
+    parley_status status = pl_take(&copy, 1, sizeof *copy, "settings", error);
+    if (status != PARLEY_OK)
+        return status;
+    *copy = *settings;
+    copy->given[pl_setting_find("metric") - pl_settings] = false;
+    copy->lambda = cv->lambdas[cv->chosen];
+    status = parley_train(data, copy, ask, asking, model, summary, error);
+    pl_free(copy);
+    return status;
+}
+
+parley_status parley_cv(const parley_data *data, const parley_settings *settings, parley_callback callback, void *user,
+                        parley_cv_result **out, parley_model **model, parley_summary *summary, parley_error *error) {
+    crossing asking = {.callback = callback, .user = user, .mutex = PTHREAD_MUTEX_INITIALIZER};
+    *model = NULL;
+    parley_status status = pl_cv_run(data, settings, callback, user, out, error);
+    if (status == PARLEY_OK)
+        status = fit(data, settings, *out, &asking, model, summary, error);
+    pthread_mutex_destroy(&asking.mutex);
+    if (status != PARLEY_OK) {
+        parley_cv_free(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+void parley_cv_free(parley_cv_result *cv) {
+    if (!cv)
+        return;
+    pl_free(cv->lambdas);
+    pl_free(cv->value);
+    pl_free(cv->mean);
+    pl_free(cv->error);
+    pl_free(cv);
+}

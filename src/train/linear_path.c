@@ -1,0 +1,474 @@
+/* linear_path.c: a path of lambdas, as glmnet walks it (Friedman, Hastie and Tibshirani 2010).
+ *
+ * The largest lambda is the least at which w = 0 is optimal, max_j |sum_i q_i loss'(b) x_ij| / l1_ratio; without L1
+ * there is none, and a ratio of 0.001 stands in. The others fall evenly in the logarithm. One run serves all: data,
+ * shards and solver are set up once, and each lambda begins at the last one's solution. */
+#include "train/linear_path.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/classes.h"
+#include "shard/distributed.h"
+#include "train/linear_stream.h"
+#include "train/run.h"
+
+#define LEAST_RATIO 1e-3 /* of L1, for the largest lambda */
+#define LEAST_POINTS 5   /* before a path may end early */
+#define GROWTH 1e-5      /* of the share explained, below which a path ends */
+#define ENOUGH 0.999     /* share explained at which it ends */
+#define PATH_GAP 1e-6    /* unless the user says: neighbours on a path are closer than train's default */
+#define MOST_LIST 10000
+
+static int falling(const void *a, const void *b) {
+    double left = *(const double *)a, right = *(const double *)b;
+    return (left < right) - (left > right);
+}
+
+parley_status pl_path_list(const parley_settings *settings, double **lambdas, uint64_t *count, parley_error *error) {
+    const char *word = settings->lambda_list;
+    *lambdas = NULL;
+    *count = 0;
+    if (!*word)
+        return PARLEY_OK;
+    parley_status status = pl_take(lambdas, MOST_LIST, sizeof **lambdas, "lambdas", error);
+    while (status == PARLEY_OK && *word) {
+        char *end;
+        double lambda = strtod(word, &end);
+        if (end == word || (*end && *end != ',') || !(lambda > 0) || !isfinite(lambda) || *count == MOST_LIST)
+            status = pl_fail(error, PARLEY_BAD_USAGE,
+                             "--lambda-list: %.40s: it is a list of at most %d numbers above 0, such as 0.1,0.01", word,
+                             MOST_LIST);
+        else
+            (*lambdas)[(*count)++] = lambda;
+        word = *end ? end + 1 : end;
+    }
+    if (status != PARLEY_OK) {
+        pl_free(*lambdas);
+        *lambdas = NULL;
+        return status;
+    }
+    qsort(*lambdas, *count, sizeof **lambdas, falling);
+    return PARLEY_OK;
+}
+
+parley_status pl_path_check(const parley_settings *settings, parley_error *error) {
+    double *lambdas;
+    uint64_t count;
+    if (*settings->lambda_list && (pl_setting_given(settings, "lambdas") || pl_setting_given(settings, "lambda_ratio")))
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "--lambda-list says every lambda; leave out --lambdas and "
+                       "--lambda-ratio");
+    if (pl_streams(settings))
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "preset %s learns a stream once and walks no path; use --preset auto, or parley train",
+                       settings->preset);
+    if (*settings->checkpoint || *settings->resume)
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "a path has no checkpoints: --checkpoint and --resume are for one fit; train at the lambda you "
+                       "want, or cut the path with --lambda-list");
+    parley_status status = pl_path_list(settings, &lambdas, &count, error);
+    pl_free(lambdas);
+    return status == PARLEY_OK ? pl_train_check(settings, error) : status;
+}
+
+typedef struct slopes {
+    const pl_glm *glm;
+    double *b, *z, *a; /* intercepts; margins without them, 0; q slope by row */
+} slopes;
+
+static void slope_row(const void *context, uint64_t i, double *sums) {
+    const slopes *slopes = context;
+    const pl_glm *glm = slopes->glm;
+    double curvature, *a = slopes->a + i * glm->classes;
+    (void)sums;
+    if (glm->classes > 1)
+        pl_classes_visit(glm, i, slopes->z, slopes->b, a, NULL);
+    else
+        glm->loss->expand(glm->loss, *slopes->b, pl_target(glm, i), a, &curvature);
+    for (uint64_t c = 0; c < glm->classes; c++)
+        a[c] *= pl_share(glm, i);
+}
+
+/* The largest of |gradient| in columns that are penalised, by rows. */
+static parley_status largest_by_rows(const pl_run *run, slopes *slopes, double *largest, parley_error *error) {
+    const pl_glm *glm = &run->glm;
+    double *gradient, none;
+    parley_status status = pl_take(&gradient, glm->size, sizeof *gradient, "the path", error);
+    if (status == PARLEY_OK)
+        status = pl_total_rows(&run->team, slope_row, slopes, 1, &none, error);
+    if (status == PARLEY_OK)
+        status = pl_weighted_rows(glm, &run->team, slopes->a, gradient, error);
+    if (status == PARLEY_OK)
+        *largest = pl_largest(glm, gradient, 0, glm->size);
+    pl_free(gradient);
+    return status;
+}
+
+/* The same by columns, of which each rank has its own. */
+static parley_status largest_by_columns(const pl_run *run, slopes *slopes, double *largest, parley_error *error) {
+    const pl_glm *glm = &run->glm;
+    const pl_matrix *x = &run->by_column.x;
+    double sum = 0, *all;
+    uint64_t *bounds;
+    for (uint64_t i = 0; i < glm->data->x.rows; i++) {
+        slope_row(slopes, i, NULL);
+        sum += slopes->a[i];
+    }
+    *largest = glm->intercept == PL_PENALISED ? fabs(sum) : 0.0;
+    for (uint64_t j = 0; j < x->rows; j++) {
+        uint64_t begin = x->start[j];
+        double dot =
+            pl_sparse_dot(x->index + begin, x->value ? x->value + begin : NULL, x->start[j + 1] - begin, slopes->a);
+        *largest = fmax(*largest, fabs(dot) * pl_column_scale(glm, j));
+    }
+    if (run->engine->ranks == 1)
+        return PARLEY_OK;
+    parley_status status = pl_take(&bounds, (uint64_t)run->engine->ranks + 1, sizeof *bounds, "the path", error);
+    if (status != PARLEY_OK)
+        return status;
+    status = pl_gather_lists(run->engine, largest, 1, &all, bounds, error);
+    for (unsigned r = 0; r < run->engine->ranks && status == PARLEY_OK; r++)
+        *largest = fmax(*largest, all[r]);
+    pl_free(all);
+    pl_free(bounds);
+    return status;
+}
+
+/* The least lambda at which w = 0 is optimal. */
+static parley_status largest_lambda(const pl_run *run, double *lambda, parley_error *error) {
+    const pl_glm *glm = &run->glm;
+    uint64_t classes = glm->classes;
+    slopes slopes = {.glm = glm};
+    parley_status status = pl_take(&slopes.a, glm->data->x.rows * classes, sizeof(double), "the path", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&slopes.z, 2 * classes, sizeof(double), "the path", error);
+    slopes.b = slopes.z ? slopes.z + classes : NULL;
+    if (status == PARLEY_OK && glm->intercept == PL_FREE)
+        memcpy(slopes.b, run->best.w + glm->data->x.columns * classes, classes * sizeof *slopes.b);
+    if (status == PARLEY_OK)
+        status = run->setup.by_column ? largest_by_columns(run, &slopes, lambda, error)
+                                      : largest_by_rows(run, &slopes, lambda, error);
+    if (status == PARLEY_OK) {
+        *lambda /= fmax(glm->l1_ratio, LEAST_RATIO);
+        if (!(*lambda > 0))
+            status = pl_fail(error, PARLEY_BAD_INPUT, "%s: no column has to do with the labels; there is no path",
+                             run->data->path);
+    }
+    pl_free(slopes.a);
+    pl_free(slopes.z);
+    return status;
+}
+
+static parley_status make_lambdas(pl_run *run, double **lambdas, uint64_t *count, parley_error *error) {
+    const parley_settings *settings = run->settings;
+    double first, ratio = settings->lambda_ratio;
+    parley_status status = pl_path_list(settings, lambdas, count, error);
+    if (status != PARLEY_OK || *count > 0)
+        return status;
+    status = largest_lambda(run, &first, error);
+    if (status == PARLEY_OK)
+        status = pl_take(lambdas, settings->lambdas, sizeof **lambdas, "lambdas", error);
+    if (status != PARLEY_OK)
+        return status;
+    if (isnan(ratio))
+        ratio = pl_all_rows(run->data) < run->data->x.columns ? 1e-2 : 1e-4;
+    *count = settings->lambdas;
+    for (uint64_t k = 0; k < *count; k++)
+        (*lambdas)[k] = first * pow(ratio, *count > 1 ? (double)k / (double)(*count - 1) : 0.0);
+    return PARLEY_OK;
+}
+
+static parley_status open_path(const pl_run *run, const pl_path_plan *plan, uint64_t count, pl_path **out,
+                               parley_error *error) {
+    const pl_glm *glm = &run->glm;
+    pl_path *path;
+    parley_status status = pl_take(&path, 1, sizeof *path, "the path", error);
+    if (status != PARLEY_OK)
+        return status;
+    path->outputs = glm->classes;
+    path->columns = glm->data->x.columns;
+    status = pl_take(&path->points, count, sizeof *path->points, "the path", error);
+    if (status == PARLEY_OK && !plan->points_only)
+        status =
+            pl_take(&path->coef, count * path->outputs * path->columns, sizeof *path->coef, "the path's models", error);
+    if (status == PARLEY_OK && !plan->points_only)
+        status = pl_take(&path->intercept, count * path->outputs, sizeof *path->intercept, "the path's models", error);
+    if (status != PARLEY_OK) {
+        parley_path_free(path);
+        return status;
+    }
+    *out = path;
+    return PARLEY_OK;
+}
+
+/* Keeps the model that the run has found, and what there is to say about it. */
+static parley_status keep_point(pl_run *run, const parley_data *rows, pl_path *path, parley_error *error) {
+    const parley_summary *summary = &run->summary;
+    pl_point *point = &path->points[path->count];
+    parley_model *model;
+    *point = (pl_point){.lambda = run->glm.lambda,
+                        .objective = summary->objective,
+                        .dual = summary->dual,
+                        .gap = summary->gap,
+                        .relative_gap = summary->relative_gap,
+                        .explained = run->best.null > 0 ? 1.0 - run->best.loss / run->best.null : 0.0,
+                        .metric = NAN,
+                        .rounds = summary->rounds,
+                        .stop = summary->stop};
+    parley_status status = run->problem.type->model(&run->problem, run->best.w, &model, error);
+    if (status != PARLEY_OK)
+        return status;
+    uint64_t size = path->outputs * path->columns;
+    double *coef = path->coef ? path->coef + path->count * size : NULL;
+    for (uint64_t j = 0; j < size; j++)
+        if (model->coef[j] != 0) {
+            point->nonzeros++;
+            if (coef)
+                coef[j] = model->coef[j]; /* pages of zeros are never touched */
+        }
+    if (coef) {
+        memcpy(path->intercept + path->count * path->outputs, model->intercept, path->outputs * sizeof(double));
+    }
+    if (rows)
+        status = pl_score_model(run->validation.score, run->engine, model, rows, run->validation.decisions,
+                                &point->metric, error);
+    parley_model_free(model);
+    path->count++;
+    path->summary = *summary;
+    return status;
+}
+
+/* Does the path explain next to nothing more? A lambda at which the last model was good enough says nothing of that. */
+static bool grown(const pl_path *path) {
+    if (path->count < LEAST_POINTS || path->points[path->count - 1].rounds == 0)
+        return false;
+    double now = path->points[path->count - 1].explained, before = path->points[path->count - 2].explained;
+    return now > ENOUGH || now - before < GROWTH * now;
+}
+
+static parley_status walk(pl_run *run, const pl_path_plan *plan, const double *lambdas, uint64_t count,
+                          const parley_data *rows, pl_path *path, parley_error *error) {
+    parley_status status = PARLEY_OK;
+    for (uint64_t k = 0; k < count && status == PARLEY_OK && !path->ended && !path->interrupted; k++) {
+        double began = pl_engine_now(run->engine);
+        status = pl_run_renew(run, lambdas[k], error);
+        run->summary.evaluate_seconds += pl_engine_now(run->engine) - began;
+        if (status == PARLEY_OK)
+            status = pl_run_loop(run, error);
+        began = pl_engine_now(run->engine);
+        if (status == PARLEY_OK)
+            status = keep_point(run, rows, path, error);
+        path->summary.evaluate_seconds = run->summary.evaluate_seconds += pl_engine_now(run->engine) - began;
+        path->interrupted = run->summary.stop == PARLEY_INTERRUPTED || run->summary.stop == PARLEY_SECONDS;
+        path->ended = !plan->all && k + 1 < count && grown(path);
+    }
+    return status == PARLEY_OK && !plan->points_only ? pl_run_model(run, &path->model, error) : status;
+}
+
+/* The rows to measure on, and room for their decisions; the loop itself does not look at them. */
+static parley_status open_rows(pl_run *run, const pl_path_plan *plan, const parley_data **rows, parley_error *error) {
+    pl_validation *validation = &run->validation;
+    *rows = plan->score ? plan->score : validation->rows;
+    validation->rows = NULL;
+    if (!*rows)
+        return PARLEY_OK;
+    pl_free(validation->decisions);
+    validation->decisions = NULL;
+    return pl_take(&validation->decisions, run->glm.classes * (*rows)->x.rows, sizeof(double), "decisions", error);
+}
+
+static parley_status run_path(pl_run *run, const parley_settings *settings, const pl_path_plan *plan, pl_path **out,
+                              parley_error *error) {
+    double *lambdas = NULL;
+    uint64_t count = plan->count;
+    const parley_data *rows = NULL;
+    bool goes_on;
+    parley_settings *copy;
+    parley_status status = pl_take(&copy, 1, sizeof *copy, "settings", error);
+    if (status != PARLEY_OK)
+        return status;
+    *copy = *settings;
+    *copy->log = '\0'; /* it begins with the first lambda */
+    if (!pl_setting_given(settings, "gap"))
+        copy->gap = PATH_GAP;
+    run->logs = *settings->log;
+    if (*settings->log) /* before rows go to other ranks */
+        status = pl_fingerprint(run->engine, run->data, &run->fingerprint, error);
+    if (status == PARLEY_OK)
+        status = pl_run_open(run, copy, error);
+    pl_free(copy);
+    if (status == PARLEY_OK && !plan->lambdas)
+        status = make_lambdas(run, &lambdas, &count, error);
+    if (status == PARLEY_OK)
+        status = open_rows(run, plan, &rows, error);
+    if (status == PARLEY_OK && !pl_setting_given(settings, "evaluate_every"))
+        run->settings->evaluate_every = 0;
+    if (status == PARLEY_OK && run->engine->rank == 0)
+        status = pl_log_open(settings->log, 0, &run->log, &goes_on, error);
+    if (status == PARLEY_OK)
+        status = open_path(run, plan, count, out, error);
+    if (status == PARLEY_OK)
+        status = walk(run, plan, plan->lambdas ? plan->lambdas : lambdas, count, rows, *out, error);
+    if (status == PARLEY_OK && rows)
+        (*out)->metric = run->validation.score->name;
+    pl_free(lambdas);
+    return status;
+}
+
+parley_status pl_path_rank(pl_engine *engine, const parley_data *data, const parley_settings *settings,
+                           const pl_path_plan *plan, parley_callback callback, void *user, pl_path **out,
+                           parley_error *error) {
+    pl_run run = {.engine = engine, .data = data, .callback = callback, .user = user, .many = true};
+    parley_error local_error = {0};
+    *out = NULL;
+    parley_status status = run_path(&run, settings, plan, out, &local_error);
+    if (status != PARLEY_OK) {
+        engine->type->fail(engine, &local_error);
+        parley_path_free(*out);
+        *out = NULL;
+        if (error)
+            *error = local_error;
+    }
+    pl_run_close(&run);
+    return status;
+}
+
+parley_status parley_path(const parley_data *data, const parley_settings *settings, parley_callback callback,
+                          void *user, parley_path_result **out, parley_summary *summary, parley_error *error) {
+    pl_engine *engine = NULL;
+    pl_path_plan plan = {.all = settings->full_path};
+    *out = NULL;
+    parley_status status = pl_path_check(settings, error);
+    if (status == PARLEY_OK)
+        status = pl_data_teaches(data, error);
+    if (status == PARLEY_OK)
+        status = pl_engine_open(settings, &engine, error);
+    if (status == PARLEY_OK)
+        status = pl_path_rank(engine, data, settings, &plan, callback, user, out, error);
+    pl_engine_close(engine);
+    if (status == PARLEY_OK && summary)
+        *summary = (*out)->summary;
+    return status;
+}
+
+const parley_point *parley_path_points(const parley_path_result *path, uint64_t *count) {
+    *count = path->count;
+    return path->points;
+}
+
+/* What differs between the models of a path. */
+static bool is_of_one_lambda(const char *key) {
+    static const char *const keys[] = {"lambda", "objective", "dual", "gap"};
+    for (unsigned i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (strcmp(key, keys[i]) == 0)
+            return true;
+    return false;
+}
+
+static parley_status describe_point(const pl_point *point, parley_model *model, parley_error *error) {
+    const struct {
+        const char *key;
+        double value;
+    } figures[] = {
+        {"lambda", point->lambda}, {"objective", point->objective}, {"dual", point->dual}, {"gap", point->gap}};
+    parley_status status = PARLEY_OK;
+    for (unsigned i = 0; i < sizeof figures / sizeof *figures && status == PARLEY_OK; i++) {
+        char text[40] = "none";
+        if (isfinite(figures[i].value))
+            pl_number_text(figures[i].value, text, sizeof text);
+        status = pl_model_set_meta(model, figures[i].key, text, error);
+    }
+    return status;
+}
+
+parley_status parley_path_model(const parley_path_result *path, uint64_t point, parley_model **out,
+                                parley_error *error) {
+    const parley_model *last = path->model;
+    uint64_t outputs = path->outputs, size = outputs * path->columns;
+    parley_model *model;
+    *out = NULL;
+    if (point >= path->count)
+        return pl_fail(error, PARLEY_BAD_USAGE, "point %llu of a path of %llu; they are counted from 0",
+                       (unsigned long long)point, (unsigned long long)path->count);
+    parley_status status = pl_model_new(outputs, path->columns, last->loss, &model, error);
+    if (status != PARLEY_OK)
+        return status;
+    memcpy(model->coef, path->coef + point * size, size * sizeof *model->coef);
+    memcpy(model->intercept, path->intercept + point * outputs, outputs * sizeof *model->intercept);
+    if (outputs > 1)
+        memcpy(model->labels, last->labels, outputs * sizeof *model->labels);
+    model->low = last->low;
+    model->high = last->high;
+    model->fold_bits = last->fold_bits;
+    status = pl_names_copy(&last->names, &model->names, error);
+    if (status == PARLEY_OK)
+        status = pl_names_copy(&last->classes, &model->classes, error);
+    for (unsigned i = 0; i < last->metas && status == PARLEY_OK; i++)
+        status = pl_model_set_meta(model, last->meta[i].key, last->meta[i].value, error);
+    if (status == PARLEY_OK)
+        status = describe_point(&path->points[point], model, error);
+    if (status == PARLEY_OK)
+        *out = model;
+    else
+        parley_model_free(model);
+    return status;
+}
+
+enum { FIGURES = 5 };
+
+/* Those of the models, then the figures by lambda, then names; returns how many. */
+static unsigned put_tensors(const pl_path *path, const double *figures, pl_tensor *tensors) {
+    static const char *const names[FIGURES] = {"lambda", "objective", "dual", "explained", "metric"};
+    const parley_model *model = path->model;
+    unsigned count = 0;
+    tensors[count++] = (pl_tensor){"coef", PL_F64, 2, {path->count * path->outputs, path->columns}, path->coef};
+    tensors[count++] = (pl_tensor){"intercept", PL_F64, 1, {path->count * path->outputs, 0}, path->intercept};
+    for (unsigned f = 0; f < (path->metric ? FIGURES : FIGURES - 1); f++)
+        tensors[count++] = (pl_tensor){names[f], PL_F64, 1, {path->count, 0}, figures + f * path->count};
+    if (path->outputs > 1)
+        tensors[count++] = (pl_tensor){"labels", PL_F64, 1, {path->outputs, 0}, model->labels};
+    pl_names_put_starts(&model->names, &model->classes, tensors, &count);
+    pl_names_put_texts(&model->names, &model->classes, tensors, &count);
+    return count;
+}
+
+parley_status parley_path_save(const parley_path_result *path, const char *file, parley_error *error) {
+    const parley_model *model = path->model;
+    double *figures;
+    pl_tensor tensors[FIGURES + 7];
+    pl_pair pairs[PL_MODEL_METAS + 4];
+    char labels[72];
+    parley_status status = pl_take(&figures, FIGURES * path->count, sizeof *figures, "the path's figures", error);
+    if (status != PARLEY_OK)
+        return status;
+    for (uint64_t k = 0; k < path->count; k++) {
+        const pl_point *point = &path->points[k];
+        const double values[FIGURES] = {point->lambda, point->objective, point->dual, point->explained, point->metric};
+        for (unsigned f = 0; f < FIGURES; f++)
+            figures[f * path->count + k] = values[f];
+    }
+    pl_model_label_text(model, labels, sizeof labels);
+    unsigned count = 0;
+    pairs[count++] = (pl_pair){"format", "parley-path-1"};
+    pairs[count++] = (pl_pair){"loss", model->loss->name};
+    pairs[count++] = (pl_pair){"labels", labels};
+    for (unsigned i = 0; i < model->metas; i++)
+        if (!is_of_one_lambda(model->meta[i].key) && !pl_model_sets(model->meta[i].key))
+            pairs[count++] = model->meta[i];
+    status = pl_container_write(file, tensors, put_tensors(path, figures, tensors), pairs, count, error);
+    pl_free(figures);
+    return status;
+}
+
+void parley_path_free(parley_path_result *path) {
+    if (!path)
+        return;
+    pl_free(path->points);
+    pl_free(path->coef);
+    pl_free(path->intercept);
+    parley_model_free(path->model);
+    pl_free(path);
+}
