@@ -20,6 +20,7 @@ parley_status pl_pool_open(pl_pool **out, unsigned threads, parley_error *error)
 unsigned pl_pool_threads(const pl_pool *pool);
 /* Binds its only thread to a core until it is closed; false: there are more, or it cannot be. */
 bool pl_pool_keep_to(pl_pool *pool, unsigned core);
+double pl_pool_cpu(const pl_pool *pool); /* processor seconds of its threads, without the caller's */
 void pl_pool_run(pl_pool *pool, pl_task task, void *context, unsigned tasks); /* returns when all are done */
 void pl_pool_close(pl_pool *pool);
 
