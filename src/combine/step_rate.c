@@ -86,11 +86,11 @@ static double usual_norm2(const sample *sample) {
 
 static parley_status measure(const pl_setup *setup, double *found, parley_error *error) {
     sample *sample;
-    uint64_t size = setup->glm->data->x.columns + 1;
+    uint64_t size = pl_glm_of(setup->problem)->data->x.columns + 1;
     parley_status status = pl_take(&sample, 1, sizeof *sample, "a sample of rows", error);
     if (status != PARLEY_OK)
         return status;
-    sample->glm = setup->glm;
+    sample->glm = pl_glm_of(setup->problem);
     take_rows(sample, setup->team);
     sample->from = pl_alloc(size, sizeof(double));
     sample->to = pl_alloc(size, sizeof(double));
@@ -99,7 +99,7 @@ static parley_status measure(const pl_setup *setup, double *found, parley_error 
     else {
         begin_anywhere(sample, setup->team->seed);
         double alone = largest(sample, 0.0);
-        bool intercept = setup->glm->intercept != PL_NO_INTERCEPT;
+        bool intercept = pl_glm_of(setup->problem)->intercept != PL_NO_INTERCEPT;
         sample->from[size - 1] = 1.0;
         found[0] = SPARE * (intercept ? largest(sample, sqrt(alone)) : alone);
         found[1] = intercept ? alone : 0.0;
@@ -118,7 +118,7 @@ static double safe_rate(const pl_glm *glm) {
 }
 
 parley_status pl_step_rate(const pl_setup *setup, double *rate, double *ease, parley_error *error) {
-    const pl_glm *glm = setup->glm;
+    const pl_glm *glm = pl_glm_of(setup->problem);
     const pl_team *team = setup->team;
     double *sums = team->worker_sums, found[3], fraction = setup->settings->batch_fraction;
     parley_status status = PARLEY_OK;

@@ -376,7 +376,7 @@ parley_status pl_online_open(const parley_settings *settings, pl_online **out, p
 }
 
 /* Settings that stand for rounds, shards or certificates, which a stream has not. */
-static parley_status check(const parley_settings *settings, bool in_place, parley_error *error) {
+parley_status pl_online_check(const parley_settings *settings, parley_error *error) {
     static const char *const not_read[] = {"gap",
                                            "rounds",
                                            "evaluate_every",
@@ -393,13 +393,15 @@ static parley_status check(const parley_settings *settings, bool in_place, parle
                                            "class_weights",
                                            "validation",
                                            "validation_fraction"};
-    (void)in_place;
     for (unsigned i = 0; i < sizeof not_read / sizeof *not_read; i++)
         if (pl_setting_given(settings, not_read[i])) {
             char flag[48];
             pl_setting_flag(pl_setting_find(not_read[i]), flag, sizeof flag);
             return pl_fail(error, PARLEY_BAD_USAGE, "%s has no effect with --preset online; leave it out", flag);
         }
+    const pl_loss *loss = pl_loss_find(settings->loss);
+    if (loss && loss->together)
+        return pl_fail(error, PARLEY_BAD_USAGE, "--preset online takes two classes at most; use --preset gd");
     if (settings->standardise)
         return pl_fail(
             error, PARLEY_BAD_USAGE,
@@ -410,13 +412,4 @@ static parley_status check(const parley_settings *settings, bool in_place, parle
     return PARLEY_OK;
 }
 
-static const char *const reads[] = {"rate", "schedule", "passes", NULL};
-
-const pl_local_type pl_local_online = {
-    .name = "online",
-    .help = "a step for each row of a stream, in order",
-    .gives = PL_NEEDS_CHANGES,
-    .settings = reads,
-    .streams = true,
-    .check = check,
-};
+const char *const pl_online_settings[] = {"rate", "schedule", "passes", NULL};

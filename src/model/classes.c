@@ -184,7 +184,7 @@ static void fill_sides(const pl_glm *glm, const double *sums, pl_evaluation *out
 }
 
 void pl_classes_fill(const pl_glm *glm, const double *sums, pl_evaluation *out) {
-    *out = (pl_evaluation){.loss = sums[SUM_LOSS]};
+    *out = (pl_evaluation){.value = sums[SUM_LOSS]};
     glm->repair->tilt = 0;
     if (!glm->loss->together) {
         fill_sides(glm, sums, out);

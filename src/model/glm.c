@@ -301,7 +301,7 @@ static void conjugate_row(const void *context, uint64_t i, double *sums) {
 }
 
 void pl_evaluation_fill(const pl_glm *glm, const double *sums, double b, pl_evaluation *out) {
-    *out = (pl_evaluation){.b = b, .loss = sums[2 * PL_SIDE_SUMS], .conjugate = sums[3] + sums[PL_SIDE_SUMS + 3]};
+    *out = (pl_evaluation){.b = b, .value = sums[2 * PL_SIDE_SUMS], .conjugate = sums[3] + sums[PL_SIDE_SUMS + 3]};
     if (glm->intercept != PL_FREE)
         return;
     unsigned heavy = sums[PL_SIDE_SUMS] > sums[0];
@@ -458,56 +458,4 @@ parley_status pl_glm_measure(pl_glm *glm, const pl_team *team, parley_error *err
     if (status == PARLEY_OK && glm->classes > 1)
         status = pl_classes_measure(glm, team, error);
     return status == PARLEY_OK ? pl_glm_penalise(glm, chosen_lambda(glm), error) : status;
-}
-
-static parley_status null_model(const pl_problem *problem, const pl_team *team, double *w, double *objective,
-                                parley_error *error) {
-    const pl_glm *glm = problem->of;
-    double b, *intercepts = w + glm->data->x.columns * glm->classes;
-    if (glm->classes > 1) {
-        *objective = pl_classes_null(glm, glm->intercept == PL_FREE ? intercepts : NULL);
-        return PARLEY_OK;
-    }
-    parley_status status = pl_null_objective(glm, team, objective, &b, error);
-    if (status == PARLEY_OK && !isfinite(*objective))
-        status =
-            pl_fail(error, PARLEY_BAD_INPUT, "%s: labels are too large to square; scale them down", glm->data->path);
-    if (glm->intercept == PL_FREE)
-        *intercepts = b;
-    return status;
-}
-
-static parley_status keep_model(const pl_problem *problem, const double *w, parley_model **out, parley_error *error) {
-    const pl_glm *glm = problem->of;
-    uint64_t columns = glm->data->x.columns, classes = glm->classes;
-    parley_status status = pl_model_new(classes, columns, glm->loss, out, error);
-    if (status != PARLEY_OK)
-        return status;
-    parley_model *model = *out;
-    for (uint64_t c = 0; c < classes; c++) {
-        for (uint64_t j = 0; j < columns; j++) /* on the columns as they are */
-            model->coef[c * columns + j] = pl_column_scale(glm, j) * w[j * classes + c];
-        model->intercept[c] = glm->intercept == PL_NO_INTERCEPT ? 0.0 : w[columns * classes + c];
-    }
-    if (classes > 1)
-        memcpy(model->labels, glm->labels, classes * sizeof *model->labels);
-    if (glm->loss->together && glm->intercept == PL_FREE)
-        pl_classes_level(classes, model->intercept);
-    model->low = glm->low;
-    model->high = glm->high;
-    return status;
-}
-
-static const pl_problem_type type = {.name = "generalised linear model", .null = null_model, .model = keep_model};
-
-pl_problem pl_glm_problem(const pl_glm *glm) {
-    uint64_t rows = glm->data->x.columns + (glm->intercept == PL_PENALISED ? 1 : 0);
-    return (pl_problem){.type = &type,
-                        .of = glm,
-                        .size = glm->size,
-                        .total = glm->total,
-                        .l1 = glm->l1,
-                        .l2 = glm->l2,
-                        .penalised = rows * glm->classes,
-                        .dual = glm->lambda > 0};
 }

@@ -212,7 +212,8 @@ static void elastic_nets_satisfy_their_conditions_and_have_zeros(void **state) {
         unsigned zeros = 0;
         snprintf(words, sizeof words, "loss=squared lambda=0.4 gap=1e-9 %s", methods[m]);
         outcome outcome = train_once(data, words);
-        double ratio = outcome.summary[0].l1_ratio, l1 = 0.4 * ratio, l2 = 0.4 * (1 - ratio);
+        double ratio = parley_summary_fact(&outcome.summary[0], "l1_ratio")->number, l1 = 0.4 * ratio,
+               l2 = 0.4 * (1 - ratio);
         plain_gradient(data, outcome.model[0], &pl_loss_squared, gradient);
         assert_close(gradient[data->x.columns], 0.0, 1e-4);
         for (uint64_t j = 0; j < data->x.columns; j++) {
@@ -262,7 +263,7 @@ static bool converges_fast(const pl_preset *preset) {
 static void train_all(const char *text, const char *words) {
     parley_data *data = data_of(text);
     for (unsigned p = 0; p < pl_presets_count; p++)
-        for (unsigned i = 0; i < 3 && !(pl_presets[p].local && pl_presets[p].local->streams); i++) {
+        for (unsigned i = 0; i < 3 && !pl_presets[p].stream; i++) {
             static const char *const intercepts[] = {"free", "penalised", "none"};
             char all[256];
             snprintf(all, sizeof all, "preset=%s intercept=%s rounds=300 gap=1e-6 %s", pl_presets[p].name,

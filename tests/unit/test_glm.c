@@ -328,7 +328,7 @@ static void repaired_dual_points_are_feasible_and_bound_the_objective(void **sta
                 t[i] = random_dual(&problem, i, &stream);
             pl_margins(&problem.glm, &problem.team, w, z);
             assert_done(pl_evaluate_rows(&problem.glm, &problem.team, z, w[COLUMNS], t, &at, &error), &error);
-            assert_close(at.loss, loss_at(&problem, z, w[COLUMNS]), 1e-12);
+            assert_close(at.value, loss_at(&problem, z, w[COLUMNS]), 1e-12);
             assert_true(at.tilt >= 0.0 && at.tilt <= 1.0);
             repair(&at, t, fixed);
             double conjugate = 0;
