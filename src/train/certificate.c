@@ -96,7 +96,7 @@ static parley_status measure_gradient(pl_run *run, dual_point *point, bool softe
 /* Where curvature has no bound no rate is safe: P that rises says that the rate is too large. */
 static bool too_far(const pl_run *run, double objective) {
     const pl_loss *loss = run->glm.loss;
-    return loss->smooth && isinf(loss->curvature_bound) &&
+    return loss->smooth && !pl_loss_bounded(loss) &&
            objective > run->best.objective * (run->settings->batch_fraction < 1 ? NOISE : 1.0 + 1e-10);
 }
 

@@ -64,17 +64,18 @@ static parley_status find_members(const parley_settings *settings, const pl_pres
 static bool may_be_smooth(const pl_method *method, const parley_settings *settings, const pl_glm *glm) {
     const pl_loss *loss = glm ? glm->loss : pl_loss_find(settings->loss);
     bool dual = (glm ? glm->lambda : settings->lambda) != 0; /* without it nothing tells when softening is over */
-    return !loss || loss->smooth || (loss->soften && dual && method->combine->softness);
+    return !loss || pl_loss_curves(loss, dual && method->combine->softness);
 }
 
 /* More classes than two? Known from the loss, or when the labels have been read. */
 static bool several_classes(const parley_settings *settings, const pl_glm *glm) {
-    return glm ? glm->classes > 1 : strcmp(settings->loss, pl_loss_softmax.name) == 0;
+    const pl_loss *loss = pl_loss_find(settings->loss);
+    return glm ? glm->classes > 1 : loss && loss->together;
 }
 
 static bool may_be_bounded(const parley_settings *settings, const pl_glm *glm) {
     const pl_loss *loss = glm ? glm->loss : pl_loss_find(settings->loss);
-    return !loss || (loss->smooth && isfinite(loss->curvature_bound));
+    return !loss || pl_loss_bounded(loss);
 }
 
 static parley_status check_columns(const pl_method *method, const parley_settings *settings, const pl_glm *glm,

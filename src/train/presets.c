@@ -1,7 +1,6 @@
 /* presets.c: the rule behind `auto`, and looking presets up. */
 #include "train/presets.h"
 
-#include <math.h>
 #include <string.h>
 
 #define MANY_COUNTS 2000        /* columns, up to which Newton's method is for counts whatever their share */
@@ -27,7 +26,7 @@ const pl_sequel *pl_sequel_find(const char *name) {
 }
 
 /* Can scd take it? */
-static bool bounded(const pl_loss *loss) { return loss->smooth && isfinite(loss->curvature_bound) && !loss->together; }
+static bool bounded(const pl_loss *loss) { return pl_loss_bounded(loss) && !loss->together; }
 
 const pl_local_type *pl_preset_local(const pl_preset *preset, const parley_settings *settings, const pl_glm *glm) {
     const pl_loss *loss = glm ? glm->loss : pl_loss_find(settings->loss);
@@ -41,7 +40,7 @@ const pl_local_type *pl_preset_local(const pl_preset *preset, const parley_setti
 /* Newton's method: smooth losses, and those that can be softened. Large counts are stiff: 1e3 / lambda. */
 static bool few_or_filled(const pl_glm *glm) {
     const pl_loss *loss = glm->loss;
-    if (glm->l1_ratio > 0 || (!loss->smooth && !(loss->soften && glm->lambda != 0)))
+    if (glm->l1_ratio > 0 || !pl_loss_curves(loss, glm->lambda != 0))
         return false;
     if (glm->classes > 1)
         return glm->size <= (pl_is_filled(glm) ? DENSE_CLASS_ENTRIES : CLASS_ENTRIES);

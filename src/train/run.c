@@ -74,7 +74,7 @@ static void describe(pl_run *run, uint64_t bytes) {
                                                       : "all together");
     char width[40] = "", lambda[40] = "falling";
     if (run->glm.loss->parameter)
-        snprintf(width, sizeof width, " of width %.6g", run->glm.loss->width);
+        snprintf(width, sizeof width, " of %s %.6g", run->glm.loss->parameter_noun, run->glm.loss->parameter_value);
     if (!run->many)
         snprintf(lambda, sizeof lambda, "%.6g", run->glm.lambda);
     tell(run, "problem: loss %s%s, lambda %s, l1-ratio %.6g, intercept %s, seed %llu", run->glm.loss->name, width,

@@ -192,7 +192,7 @@ static void without_a_penalty_the_gradient_vanishes(void **state) {
                         (unsigned long long)outcome.summary[0].rounds);
         assert_int_equal(outcome.summary[0].stop, PARLEY_CONVERGED);
         assert_true(isnan(outcome.summary[0].gap) && isnan(outcome.summary[0].dual));
-        plain_gradient(data, outcome.model[0], &pl_loss_squared, gradient);
+        plain_gradient(data, outcome.model[0], pl_loss_find("squared"), gradient);
         for (uint64_t j = 0; j <= data->x.columns; j++)
             assert_close(gradient[j], 0.0, 1e-6);
         free_models(&outcome);
@@ -213,7 +213,7 @@ static void elastic_nets_satisfy_their_conditions_and_have_zeros(void **state) {
         snprintf(words, sizeof words, "loss=squared lambda=0.4 gap=1e-9 %s", methods[m]);
         outcome outcome = train_once(data, words);
         double ratio = outcome.summary[0].l1_ratio, l1 = 0.4 * ratio, l2 = 0.4 * (1 - ratio);
-        plain_gradient(data, outcome.model[0], &pl_loss_squared, gradient);
+        plain_gradient(data, outcome.model[0], pl_loss_find("squared"), gradient);
         assert_close(gradient[data->x.columns], 0.0, 1e-4);
         for (uint64_t j = 0; j < data->x.columns; j++) {
             double w = outcome.model[0]->coef[j];
