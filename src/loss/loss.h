@@ -57,12 +57,10 @@ struct pl_loss {
     const pl_class_loss *together;   /* in place of the functions above, where margins cannot be taken one by one */
 };
 
-extern const pl_loss pl_loss_squared, pl_loss_logistic, pl_loss_hinge, pl_loss_squared_hinge, pl_loss_huber,
-    pl_loss_epsilon_insensitive, pl_loss_squared_epsilon, pl_loss_poisson, pl_loss_softmax;
-
 /* Of each kind of labels the first is what `auto` takes; those of all classes together are last. */
 extern const pl_loss *const pl_losses[];
 extern const unsigned pl_losses_count;
+extern const pl_loss pl_loss_logistic, pl_loss_hinge; /* metrics of models of other losses, too */
 
 const pl_loss *pl_loss_find(const char *name);    /* or NULL */
 const pl_loss *pl_loss_for(pl_labels labels);     /* what `auto` takes */
