@@ -31,6 +31,10 @@ const pl_loss *pl_loss_of(const char *parameter) {
     return NULL;
 }
 
+bool pl_loss_concerned(const pl_loss *loss, const char *setting) {
+    return !pl_loss_of(setting) || pl_loss_reads(loss, setting);
+}
+
 const pl_loss *pl_loss_tuned(const pl_loss *loss, const parley_settings *settings, pl_loss *copy) {
     if (!loss->parameter)
         return loss;

@@ -66,6 +66,8 @@ const pl_loss *pl_loss_find(const char *name);    /* or NULL */
 const pl_loss *pl_loss_for(pl_labels labels);     /* what `auto` takes */
 const pl_loss *pl_loss_of(const char *parameter); /* the first loss that reads this setting, or NULL */
 bool pl_loss_reads(const pl_loss *loss, const char *parameter);
+/* May the setting decide a model of this loss? All may but the parameters of other losses. */
+bool pl_loss_concerned(const pl_loss *loss, const char *setting);
 /* The loss with its parameter as the settings have it: in `copy`, because the table is for all runs. */
 const pl_loss *pl_loss_tuned(const pl_loss *loss, const parley_settings *settings, pl_loss *copy);
 

@@ -355,7 +355,7 @@ static parley_status describe_model(const pl_run *run, parley_model *model, parl
         char text[PL_TEXT];
         const char *name = pl_settings[i].name;
         pl_setting_text(run->recorded, &pl_settings[i], text, sizeof text);
-        if (pl_settings[i].in_model && (!pl_loss_of(name) || pl_loss_reads(run->glm.loss, name)))
+        if (pl_settings[i].in_model && pl_loss_concerned(run->glm.loss, name))
             status = pl_model_set_meta(model, name, text, error);
     }
     if (status == PARLEY_OK) /* `gap` is the certificate; what was asked for goes by another name */

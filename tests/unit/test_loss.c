@@ -411,6 +411,9 @@ static void losses_are_found_by_name(void **state) {
     assert_null(pl_loss_find("logit"));
     assert_null(pl_loss_find(""));
     assert_null(pl_loss_of("lambda"));
+    assert_true(pl_loss_concerned(pl_loss_find("huber"), "huber_width"));
+    assert_true(pl_loss_concerned(pl_loss_find("huber"), "lambda"));
+    assert_false(pl_loss_concerned(pl_loss_find("huber"), "epsilon"));
 }
 
 int main(void) {
