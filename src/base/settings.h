@@ -27,7 +27,7 @@ enum { PL_MISSING_ABSENT, PL_MISSING_REFUSED };
 struct parley_settings {
     /* the problem */
     char loss[PL_TEXT];
-    double huber_width, epsilon;
+    double huber_width, epsilon, quantile;
     double lambda, c, alpha, l1_ratio; /* the first three say one thing */
     uint64_t intercept;                /* pl_intercept */
     bool standardise;

@@ -43,6 +43,9 @@ static const char *const forms[] = {
     "loss=epsilon-insensitive lambda=0.1 intercept=free",
     "loss=epsilon-insensitive epsilon=1 lambda=0.1 intercept=none l1_ratio=0.4",
     "loss=squared-epsilon-insensitive epsilon=0.5 lambda=0.1 intercept=free",
+    "loss=quantile lambda=0.1 intercept=free",
+    "loss=quantile quantile=0.9 lambda=0.1 intercept=free l1_ratio=0.4",
+    "loss=quantile quantile=0.2 lambda=0.1 intercept=penalised",
     "loss=poisson lambda=0.1 intercept=free",
     "loss=poisson lambda=0.1 intercept=penalised l1_ratio=0.4",
 };
