@@ -28,6 +28,8 @@ const pl_setting pl_settings[] = {
      .help =
          "losses epsilon-insensitive and its square: how far off, in units of the label, a prediction costs nothing",
      AT(epsilon)},
+    {"quantile", PL_REAL, PL_FOR_LINEAR, "0.5", 1e-6, 1 - 1e-6, .value_name = "X", .optional = true, .in_model = true,
+     .help = "loss quantile: the share of labels that the prediction is to be above; 0.5: the median", AT(quantile)},
     {"lambda", PL_REAL, PL_FOR_LINEAR_ONE, "auto", 0, 1e300, .value_name = "X", .may_be_auto = true, .in_model = true,
      .help = "strength of the penalty on the mean loss; auto: 1 / sum of weights, which is C = 1 elsewhere",
      AT(lambda)},

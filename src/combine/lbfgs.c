@@ -61,12 +61,6 @@ static void close_lbfgs(pl_combine *combine) {
     pl_free(this);
 }
 
-static double safe_rate(const pl_glm *glm) {
-    double norm2 = glm->mean_norm2 + (glm->intercept == PL_NO_INTERCEPT ? 0.0 : 1.0);
-    double bound = glm->loss->counts ? glm->mean_label : glm->loss->curvature_bound;
-    return 1.0 / (bound * norm2 + glm->l2);
-}
-
 static parley_status open_lbfgs(const pl_setup *setup, pl_combine **out, parley_error *error) {
     uint64_t count = setup->end - setup->begin, history = setup->settings->history;
     lbfgs *this;
@@ -78,7 +72,7 @@ static parley_status open_lbfgs(const pl_setup *setup, pl_combine **out, parley_
                     .begin = setup->begin,
                     .count = count,
                     .history = (unsigned)history,
-                    .rate = setup->problem->facts & PL_FACT_SMOOTH ? safe_rate(pl_glm_of(setup->problem)) : 1.0};
+                    .rate = pl_glm_of(setup->problem) ? pl_safe_rate(pl_glm_of(setup->problem)) : 1.0};
     this->s = pl_alloc(history * count, sizeof *this->s);
     this->y = pl_alloc(history * count, sizeof *this->y);
     this->rho = pl_alloc(history, sizeof *this->rho);

@@ -85,8 +85,8 @@ static double first_softness(const pl_glm *glm) {
     if (!loss->soften)
         return 0.0;
     double spread = glm->label_deviation + fabs(glm->intercept == PL_FREE ? 0.0 : glm->mean_label);
-    double softness = loss->smooth ? spread / loss->width - 1.0 : fmax(spread, DBL_MIN);
-    return loss->smooth && softness < SMOOTH_ENOUGH ? 0.0 : softness;
+    double softness = spread / pl_loss_steepest(loss) - 1.0 / loss->curvature_bound;
+    return !loss->smooth ? fmax(softness, DBL_MIN) : softness < SMOOTH_ENOUGH ? 0.0 : softness;
 }
 
 static parley_status open_newton(const pl_setup *setup, pl_combine **out, parley_error *error) {
@@ -142,7 +142,7 @@ static void add(double a, const double *x, uint64_t size, double *y) {
 static void remember(newton *this, const pl_slice *slice) {
     uint64_t size = this->glm->size;
     double *s = this->steps + this->pairs * size, *y = this->bends + this->pairs * size;
-    bool old = !this->curved && this->glm->loss != &pl_loss_squared;
+    bool old = !this->curved && !this->glm->loss->quadratic;
     for (uint64_t j = 0; j < size; j++) {
         double g = slice->change[j] + (pl_penalised(this->glm, j) ? this->glm->l2 * slice->v[j] : 0.0);
         if (old) {
@@ -211,7 +211,7 @@ static void measure(pl_combine *combine, const pl_slice *slice, double gamma, do
  * Newton step, twice what is left to gain, has to fall far enough. */
 static void harden(newton *this, double slope, double norm2) {
     const pl_loss *loss = this->glm->loss;
-    double bound = loss->smooth ? loss->width : 1.0, l2 = this->glm->l2;
+    double bound = this->softness > 0 ? pl_loss_steepest(loss) : 0.0, l2 = this->glm->l2;
     bool solved = l2 > 0 ? norm2 / l2 <= this->softness * bound * bound : slope <= SOLVED * this->first_slope;
     this->first_slope = fmax(this->first_slope, slope);
     if (this->softness == 0 || (!solved && ++this->softness_rounds < MOST_STEPS))
@@ -237,8 +237,8 @@ static void want_curvature(newton *this, double slope, double norm2) {
     bool near = gap * (gap / this->gap) <= NEAR * this->target;
     bool good = slope <= good_enough(glm) * this->slope;
     this->age = this->curved ? 1 : this->age + 1;
-    this->curved = glm->loss->soften ||
-                   (glm->loss != &pl_loss_squared && (this->age >= HISTORY || (this->age >= AGE && !near && !good)));
+    this->curved =
+        glm->loss->soften || (!glm->loss->quadratic && (this->age >= HISTORY || (this->age >= AGE && !near && !good)));
     this->slope = slope;
     this->gap = gap;
 }

@@ -72,7 +72,7 @@ static parley_status open_truncated(const pl_setup *setup, pl_combine **out, par
         return status;
     *this = (truncated){.base = {&pl_combine_truncated},
                         .problem = setup->problem,
-                        .quadratic = pl_glm_of(setup->problem) && pl_glm_of(setup->problem)->loss == &pl_loss_squared,
+                        .quadratic = pl_glm_of(setup->problem) && pl_glm_of(setup->problem)->loss->quadratic,
                         .gap = setup->settings->gap,
                         .target = setup->target,
                         .eliminates = setup->problem->penalised + 1 == setup->problem->size,

@@ -88,16 +88,16 @@ static void add_row(gradient *this, unsigned task, uint64_t i, double slope, dou
                      sum + glm->size);
 }
 
-/* The rows' part of the certificate. Where t = -slope, loss*(-t) = slope z - loss, without a logarithm; hinge would
- * lose digits and needs none. Only a free intercept needs to know on which side of 0 t is. */
+/* The rows' part of the certificate. Only a free intercept needs to know on which side of 0 t is. */
 static void add_sides(gradient *this, unsigned task, uint64_t begin, uint64_t count, const stretch *rows) {
     const pl_glm *glm = this->glm;
     const pl_loss *loss = glm->loss;
-    bool quick = loss->smooth && this->softness == 0 && !this->t;
+    bool own = this->softness == 0 && !this->t; /* the slope is that of the loss itself at z */
     double *sums = this->sides + (uint64_t)task * PL_ROW_SUMS, losses = 0, conjugates = 0;
     for (uint64_t k = 0; k < count; k++) {
         double slope = rows->slope[k],
-               conjugate = quick ? slope * rows->z[k] - rows->loss[k] : loss->conjugate(loss, -slope, rows->y[k]);
+               conjugate = own ? pl_loss_conjugate_at(loss, rows->z[k], rows->y[k], rows->loss[k], slope)
+                               : loss->conjugate(loss, -slope, rows->y[k]);
         if (glm->intercept == PL_FREE)
             pl_add_sides(glm, begin + k, -slope, rows->z[k] - this->b[0], rows->loss[k], conjugate, sums);
         else {
@@ -310,7 +310,7 @@ static parley_status visit_all(gradient *this, const double *v, pl_update *updat
     memset(this->seconds, 0, (uint64_t)this->team->hosted * this->team->lanes * sizeof *this->seconds);
     double passes = find_margins(this, v);
     take_intercepts(this, v, this->b);
-    if (glm->intercept == PL_FREE && (glm->loss->smooth || this->softness > 0))
+    if (pl_centres(glm) || (glm->intercept == PL_FREE && this->softness > 0))
         status = glm->classes > 1 ? pl_classes_centre(glm, this->team, this->z, 1e-14, this->b, error)
                                   : pl_centre_soft(glm, this->team, this->z, this->softness, 1e-14, this->b, error);
     double centred = pl_engine_now(this->team->engine) - began;

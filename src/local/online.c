@@ -69,7 +69,7 @@ static void choose_loss(pl_online *online, const parley_data *batch) {
     bool binary = true;
     for (uint64_t i = 0; i < batch->x.rows && binary; i++)
         binary = binary_label(batch->label[i]);
-    online->loss = binary ? &pl_loss_logistic : &pl_loss_squared;
+    online->loss = pl_loss_for(binary ? PL_LABELS_BINARY : PL_LABELS_REAL);
 }
 
 /* What row i stands for; messages call it `number`. */
@@ -77,7 +77,7 @@ static parley_status target_of(pl_online *online, const parley_data *batch, uint
                                parley_error *error) {
     pl_online_state *state = &online->state;
     double label = *y = batch->label[i];
-    if (online->loss->counts && !(label >= 0))
+    if (!pl_loss_takes(online->loss, label))
         return pl_fail(error, PARLEY_BAD_INPUT, "%s: row %llu has the label %g; loss %s takes labels from 0 up",
                        batch->path, (unsigned long long)number, label, online->loss->name);
     if (online->loss->labels == PL_LABELS_REAL)
@@ -359,11 +359,8 @@ parley_status pl_online_open(const parley_settings *settings, pl_online **out, p
     pl_online *online = *out;
     double lambda = isnan(settings->lambda) ? 0.0 : settings->lambda;
     online->loss = pl_loss_find(settings->loss);
-    if (online->loss && online->loss->parameter) {
-        online->own_loss = *online->loss;
-        online->own_loss.width = pl_setting_real(settings, online->loss->parameter);
-        online->loss = &online->own_loss;
-    }
+    if (online->loss)
+        online->loss = pl_loss_tuned(online->loss, settings, &online->own_loss);
     online->normalised = (pl_schedule)settings->schedule != PL_ADAGRAD;
     online->intercept = (pl_intercept)settings->intercept;
     online->rate = isnan(settings->rate) ? FIRST_RATE : settings->rate;

@@ -161,7 +161,7 @@ parley_status pl_scd_open(const pl_setup *setup, pl_local **out, parley_error *e
                      .columns = setup->columns,
                      .x = setup->by_column,
                      .delayed = setup->settings->updates == PL_DELAYED,
-                     .quadratic = glm->loss == &pl_loss_squared,
+                     .quadratic = glm->loss->quadratic,
                      .objective = INFINITY,
                      .drift = -1,
                      .caution = 1};

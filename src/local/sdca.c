@@ -333,7 +333,7 @@ static parley_status evaluate(pl_local *local, const double *v, double *w, pl_up
     if (glm->classes > 1)
         return pl_sdca_evaluate_classes(this, w, evaluation, error);
     double b = intercept(this, v, 0);
-    if (glm->intercept == PL_FREE && glm->loss->smooth)
+    if (pl_centres(glm))
         status = pl_centre(glm, this->team, this->z, PL_SDCA_CENTRED, &b, error);
     if (glm->intercept != PL_NO_INTERCEPT)
         w[glm->data->x.columns] = this->b[0] = b;

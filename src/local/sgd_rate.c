@@ -78,8 +78,7 @@ static bool go_on(pl_sgd *sgd, pl_sgd_worker *worker, uint64_t count, double fac
 static double safe_rate(const pl_sgd *sgd) {
     const pl_glm *glm = sgd->glm;
     double norm2 = glm->mean_norm2 + sgd->ease;
-    double curvature = isfinite(glm->loss->curvature_bound) ? glm->loss->curvature_bound : 1.0;
-    return pl_sgd_adapts(sgd) ? FIRST_RATE : 1.0 / (curvature * norm2 + glm->l2);
+    return pl_sgd_adapts(sgd) ? FIRST_RATE : 1.0 / (pl_loss_step_curvature(glm->loss) * norm2 + glm->l2);
 }
 
 /* Leaves the best rate for the schedule in sgd->rate; returns what it came to. A rate that was given stays. */

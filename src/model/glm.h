@@ -72,8 +72,7 @@ parley_status pl_class_weights(pl_engine *engine, const parley_data *data, const
                                parley_error *error);
 
 static inline double pl_target(const pl_glm *glm, uint64_t row) {
-    double label = glm->data->label[row];
-    return glm->loss->labels == PL_LABELS_REAL ? label : label == glm->high ? 1.0 : -1.0;
+    return pl_loss_target(glm->loss, glm->data->label[row], glm->high);
 }
 
 static inline double pl_share(const pl_glm *glm, uint64_t row) {
@@ -84,6 +83,9 @@ static inline double pl_share(const pl_glm *glm, uint64_t row) {
 static inline bool pl_penalised(const pl_glm *glm, uint64_t j) {
     return j < glm->data->x.columns * glm->classes || glm->intercept == PL_PENALISED;
 }
+
+/* Does an evaluation move the free intercept to its best value? With kinks it would take many passes: pl_centre. */
+static inline bool pl_centres(const pl_glm *glm) { return glm->intercept == PL_FREE && glm->loss->smooth; }
 
 /* x_i . w, intercept left out, and w += a x_i, with columns as they are. Passes that scale w before, or the sum
  * afterwards, use these. */
@@ -180,6 +182,9 @@ static inline double pl_metric(const pl_glm *glm, uint64_t j) {
 /* P at w = 0 and the best intercept: the scale of a relative gap. */
 parley_status pl_null_objective(const pl_glm *glm, const pl_team *team, double *objective, double *b,
                                 parley_error *error);
+/* A rate of gradient steps that is stable on most data: of a curvature without a bound, that of the best constant
+ * counts. */
+double pl_safe_rate(const pl_glm *glm);
 /* The b at which share x loss(b, 1) + (1 - share) x loss(b, -1) is least. */
 double pl_best_constant(const pl_loss *loss, double share);
 /* Puts what members of a method may know into `base`: to be called when the problem has changed. */

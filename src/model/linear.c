@@ -10,7 +10,7 @@
 void pl_glm_publish(pl_glm *glm) {
     uint64_t rows = glm->data->x.columns + (glm->intercept == PL_PENALISED ? 1 : 0);
     const pl_loss *loss = glm->loss;
-    bool smooth = loss->smooth, bounded = smooth && isfinite(loss->curvature_bound);
+    bool smooth = loss->smooth, bounded = pl_loss_bounded(loss);
     unsigned facts = (glm->l2 > 0 ? PL_FACT_L2 : 0) | (glm->l1 == 0 ? PL_FACT_NO_L1 : 0) |
                      (glm->lambda > 0 ? PL_FACT_PENALTY | PL_FACT_DUAL : 0) | (smooth ? PL_FACT_SMOOTH : 0) |
                      (loss->soften && glm->lambda > 0 ? PL_FACT_SOFTENS : 0) | (bounded ? PL_FACT_BOUNDED : 0) |
@@ -182,7 +182,7 @@ static void record(const pl_problem *problem, parley_settings *settings) {
 
 /* The parameter of another loss does not. */
 static bool applies(const pl_problem *problem, const char *setting) {
-    return !pl_loss_of(setting) || pl_loss_reads(pl_glm_of(problem)->loss, setting);
+    return pl_loss_concerned(pl_glm_of(problem)->loss, setting);
 }
 
 static void describe_classes(const pl_glm *glm, const parley_settings *settings, pl_description *out) {
@@ -210,7 +210,7 @@ static void describe(const pl_problem *problem, const parley_settings *settings,
     if (glm->classes > 1)
         describe_classes(glm, settings, out);
     if (glm->loss->parameter)
-        snprintf(width, sizeof width, " of width %.6g", glm->loss->width);
+        snprintf(width, sizeof width, " of %s %.6g", glm->loss->parameter_noun, glm->loss->parameter_value);
     if (!out->many)
         snprintf(lambda, sizeof lambda, "%.6g", glm->lambda);
     pl_describe_line(out, "problem: loss %s%s, lambda %s, l1-ratio %.6g, intercept %s, seed %llu", glm->loss->name,

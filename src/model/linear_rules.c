@@ -25,7 +25,7 @@ bool pl_is_filled(const pl_glm *glm) {
 
 bool pl_few_columns(const pl_glm *glm) {
     uint64_t columns = glm->data->x.columns;
-    uint64_t most = glm->loss->soften ? SOFTENED_COLUMNS : glm->loss == &pl_loss_squared ? ONE_MATRIX_COLUMNS : 0;
+    uint64_t most = glm->loss->soften ? SOFTENED_COLUMNS : glm->loss->quadratic ? ONE_MATRIX_COLUMNS : 0;
     return columns <= FEW_COLUMNS || (columns <= most && pl_is_filled(glm));
 }
 
@@ -45,10 +45,8 @@ static pl_glm as_asked(const pl_problem *problem, const parley_settings *setting
     return glm;
 }
 
-static bool is_bounded(const pl_loss *loss) { return loss->smooth && isfinite(loss->curvature_bound); }
-
 /* Can coordinate descent by columns take it? */
-static bool fits_columns(const pl_loss *loss) { return is_bounded(loss) && !loss->together; }
+static bool fits_columns(const pl_loss *loss) { return pl_loss_bounded(loss) && !loss->together; }
 
 /* One way to say how strong the penalty is; an alpha of 0 is a lambda of 0 whatever the rows weigh. */
 static parley_status check_penalty(parley_settings *settings, parley_error *error) {
@@ -95,7 +93,7 @@ static parley_status check(parley_settings *settings, parley_error *error) {
 /* Newton's method: smooth losses, and those that can be softened. Large counts are stiff: 1e3 / lambda. */
 static bool few_or_filled(const pl_glm *glm) {
     const pl_loss *loss = glm->loss;
-    if (glm->l1_ratio > 0 || (!loss->smooth && !(loss->soften && glm->lambda != 0)))
+    if (glm->l1_ratio > 0 || !pl_loss_curves(loss, glm->lambda != 0))
         return false;
     if (glm->classes > 1)
         return glm->size <= (pl_is_filled(glm) ? DENSE_CLASS_ENTRIES : CLASS_ENTRIES);
@@ -169,7 +167,7 @@ static unsigned facts(const pl_problem *problem, const parley_settings *settings
     found |= settings->l1_ratio > 0 ? 0 : PL_FACT_NO_L1;
     found |= !loss || loss->smooth ? PL_FACT_SMOOTH : 0;
     found |= loss && loss->soften && penalty ? PL_FACT_SOFTENS : 0;
-    found |= !loss || is_bounded(loss) ? PL_FACT_BOUNDED : 0;
+    found |= !loss || pl_loss_bounded(loss) ? PL_FACT_BOUNDED : 0;
     return found | (several ? 0 : PL_FACT_ONE_OUTPUT);
 }
 

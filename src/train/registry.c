@@ -1,5 +1,5 @@
 /* registry.c: every member of every kind, in the order in which `parley list` shows them. A new member is a file of its
- * own, its declaration in the header of its kind, and its row here. */
+ * own and its row here, which declares a loss; members of other kinds are declared in the header of their kind. */
 #include <string.h>
 
 #include "data/format.h"
@@ -18,9 +18,22 @@
 const pl_format *const pl_formats[] = {&pl_format_libsvm, &pl_format_csv, &pl_format_vw, &pl_format_idx};
 const unsigned pl_formats_count = sizeof pl_formats / sizeof *pl_formats;
 
-const pl_loss *const pl_losses[] = {&pl_loss_squared,         &pl_loss_logistic, &pl_loss_hinge,
-                                    &pl_loss_squared_hinge,   &pl_loss_huber,    &pl_loss_epsilon_insensitive,
-                                    &pl_loss_squared_epsilon, &pl_loss_poisson,  &pl_loss_softmax};
+/* Of each kind of labels the first is what `auto` takes; those of all classes together are last. */
+#define LOSSES(ROW)                                                                                                    \
+    ROW(pl_loss_squared)                                                                                               \
+    ROW(pl_loss_logistic)                                                                                              \
+    ROW(pl_loss_hinge)                                                                                                 \
+    ROW(pl_loss_squared_hinge)                                                                                         \
+    ROW(pl_loss_huber)                                                                                                 \
+    ROW(pl_loss_epsilon_insensitive)                                                                                   \
+    ROW(pl_loss_squared_epsilon)                                                                                       \
+    ROW(pl_loss_quantile)                                                                                              \
+    ROW(pl_loss_poisson)                                                                                               \
+    ROW(pl_loss_softmax)
+#define DECLARATION(loss) extern const pl_loss loss;
+#define ADDRESS(loss) &(loss),
+LOSSES(DECLARATION)
+const pl_loss *const pl_losses[] = {LOSSES(ADDRESS)};
 const unsigned pl_losses_count = sizeof pl_losses / sizeof *pl_losses;
 
 const pl_engine_type *const pl_engines[] = {&pl_engine_threads, &pl_engine_mpi};

@@ -137,7 +137,7 @@ static void probabilities_are_exponentials_over_their_sum(void **state) {
 
 static void softmax_slopes_are_derivatives_and_fenchel_and_young_hold(void **state) {
     (void)state;
-    const pl_class_loss *loss = pl_loss_softmax.together;
+    const pl_class_loss *loss = pl_loss_find("softmax")->together;
     pl_stream stream = pl_stream_make(4, 0, 0);
     for (unsigned n = 0; n < DRAWS; n++) {
         unsigned classes = widths[n % COUNT(widths)], y = (unsigned)pl_random_below(&stream, classes);
