@@ -146,6 +146,10 @@ parley_status pl_run_renew(pl_run *run, double lambda, parley_error *error);
 parley_status pl_run_model(pl_run *run, parley_model **out, parley_error *error);
 parley_status pl_run_loop(pl_run *run, parley_error *error);
 void pl_run_close(pl_run *run);
+/* pl_train_rank from a model to begin at; NULL: as the settings say. */
+parley_status pl_train_rank_from(pl_engine *engine, const parley_data *data, const parley_settings *settings,
+                                 const parley_model *start, parley_callback callback, void *user, parley_model **out,
+                                 parley_summary *summary, parley_error *error);
 /* start.c: puts the run where a model is: the one given, or that of --start; or where w is, which is looked at then,
  * or not. */
 parley_status pl_warm_start(pl_run *run, parley_error *error);
