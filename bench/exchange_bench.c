@@ -150,21 +150,25 @@ static void compete(pl_engine *engine, uint64_t bytes, unsigned repetitions, dou
     free(contest.sum);
 }
 
+static parley_status compete_all(pl_engine *engine, void *context, parley_error *error) {
+    char **arguments = context;
+    (void)error;
+    for (unsigned i = 3; arguments[i]; i++)
+        compete(engine, strtoull(arguments[i], NULL, 10), (unsigned)atoi(arguments[1]), atof(arguments[2]));
+    return PARLEY_OK;
+}
+
 int main(int count, char **arguments) {
     parley_settings settings;
-    pl_engine *engine;
     parley_error error = {0};
     if (count < 4) {
         fprintf(stderr, "usage: mpiexec -n 4 %s REPETITIONS SUPPORT BYTES ...\n", arguments[0]);
         return 2;
     }
     pl_settings_defaults(&settings);
-    if (pl_engine_open(&settings, &engine, &error) != PARLEY_OK) {
+    if (pl_launch(&settings, (pl_job){compete_all, NULL, arguments}, &error) != PARLEY_OK) {
         fprintf(stderr, "bench_exchange: %s\n", error.sentence);
         return 1;
     }
-    for (int i = 3; i < count; i++)
-        compete(engine, strtoull(arguments[i], NULL, 10), (unsigned)atoi(arguments[1]), atof(arguments[2]));
-    pl_engine_close(engine);
     return 0;
 }

@@ -43,23 +43,6 @@ int launch_run(const arguments *arguments);
 int path_run(const arguments *arguments);
 int cv_run(const arguments *arguments);
 
-/* train.c: what path and cv share with it */
-/* Can the files that are to be written be written, and are they others than those that are read? */
-parley_status fit_check(const parley_settings *settings, const operands *data, parley_error *error);
-/* The engine that the run is on, open: before data are read, since each rank may read its own. */
-parley_status fit_open(const parley_settings *settings, pl_engine **out, parley_error *error);
-/* Reports by `report`, on the first rank, or the failure, on the rank that speaks; closes the engine (NULL: it was not
- * opened) and returns the exit code. */
-int fit_end(const command *command, pl_engine *engine, parley_status status, parley_error *error,
-            int (*report)(const void *run), int (*code)(const void *run), const void *run);
-/* What the first rank writes; the others wait for it, and fail if it fails. */
-parley_status fit_save(pl_engine *engine, parley_status (*save)(const void *run, parley_error *error), const void *run,
-                       parley_error *error);
-void fit_catch_signals(void); /* from here on signals ask the run to stop at its round */
-bool fit_interrupted(void);
-/* A callback for runs of many fits, with a progress_view or NULL: shows messages, and stops when a signal came. */
-int fit_tell(void *view, const parley_progress *progress, const char *message);
-
 /* help.c */
 #define PAGE_WIDTH 100
 #define NOTES 1024

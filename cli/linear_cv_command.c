@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "cli.h"
+#include "fit.h"
 #include "progress.h"
 
 typedef struct run {

@@ -6,42 +6,56 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "cli.h"
+#include "fit.h"
 #include "progress.h"
 
 typedef struct run {
     const command *command;
     const parley_settings *settings;
     operands inputs;
-    pl_engine *engine;
-    parley_data *data;
     pl_path *path;
     progress_view view;
     double started, read_seconds;
 } run;
 
-static parley_status save(const void *user, parley_error *error) {
+static parley_status check(const void *user, parley_error *error) {
     const run *run = user;
-    return parley_path_save(run->path, run->settings->model, error);
+    parley_status status = pl_path_check(run->settings, error);
+    return status == PARLEY_OK ? fit_check(run->settings, &run->inputs, error) : status;
 }
 
-static parley_status work(run *run, parley_error *error) {
+/* What rank 0 saves. */
+typedef struct result {
+    const char *file;
+    const pl_path *path;
+} result;
+
+static parley_status save(const void *user, parley_error *error) {
+    const result *result = user;
+    return parley_path_save(result->path, result->file, error);
+}
+
+static parley_status work(pl_engine *engine, void *user, parley_error *error) {
+    run *run = user;
     const parley_settings *settings = run->settings;
     const pl_path_plan plan = {.all = settings->full_path};
-    parley_status status = pl_path_check(settings, error);
-    if (status == PARLEY_OK)
-        status = fit_check(settings, &run->inputs, error);
-    if (status == PARLEY_OK)
-        status = fit_open(settings, &run->engine, error);
-    if (status == PARLEY_OK)
-        status = read_data(&run->inputs, settings, run->engine, settings->quiet ? NULL : tell_error_output, &run->data,
-                           error);
-    run->read_seconds = pl_now() - run->started;
+    bool first = engine->here == 0; /* what it finds is reported */
+    parley_data *data = NULL;
+    pl_path *path = NULL;
+    parley_status status =
+        read_data(&run->inputs, settings, engine, settings->quiet ? NULL : tell_error_output, &data, error);
+    if (first)
+        run->read_seconds = pl_now() - run->started;
     fit_catch_signals();
     if (status == PARLEY_OK)
-        status = pl_path_rank(run->engine, run->data, settings, &plan, fit_tell, &run->view, &run->path, error);
+        status = pl_path_rank(engine, data, settings, &plan, first ? fit_tell : NULL, &run->view, &path, error);
     if (status == PARLEY_OK)
-        status = fit_save(run->engine, save, run, error);
+        status = fit_save(engine, save, &(result){settings->model, path}, error);
+    if (first)
+        run->path = path;
+    else
+        parley_path_free(path);
+    parley_data_free(data);
     return status;
 }
 
@@ -128,11 +142,8 @@ int path_run(const arguments *arguments) {
                .settings = &arguments->settings,
                .inputs = {arguments->operands, arguments->count},
                .started = pl_now()};
-    parley_error error;
     progress_open(&run.view, run.settings);
-    parley_status status = work(&run, &error);
-    int code = fit_end(run.command, run.engine, status, &error, report, exit_code, &run);
+    int code = fit_run(&(fit){run.command, run.settings, check, work, report, exit_code, &run});
     parley_path_free(run.path);
-    parley_data_free(run.data);
     return code;
 }

@@ -1,62 +1,24 @@
 /* train.c: `parley train`: check, read, train, save, report. */
-#define _POSIX_C_SOURCE 200809L /* sigaction */
 #include "train/train.h"
 
 #include <math.h>
 #include <signal.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
-#include "cli.h"
-#include "engine/collective.h"
 #include "engine/launched.h"
-#include "guard.h"
+#include "fit.h"
 #include "progress.h"
-#include "train/checkpoint.h"
 #include "train/linear_stream.h"
-
-static volatile sig_atomic_t interrupted;
 
 typedef struct run {
     const command *command;
     const parley_settings *settings;
     operands inputs;
-    pl_engine *engine;
-    parley_data *data;
-    parley_model *model;
     parley_summary summary;
     progress_view view;
     double started, read_seconds;
 } run;
-
-/* The first signal asks the run to stop at its round; the second finds the default and kills. */
-static void on_signal(int number) {
-    static const char text[] = "\nstopping when this round ends; once more stops at once, without a model\n";
-    interrupted = 1;
-    ssize_t written = number == SIGINT ? write(STDERR_FILENO, text, sizeof text - 1) : 0;
-    (void)written;
-    signal(SIGINT, SIG_DFL);
-    signal(SIGTERM, SIG_DFL);
-    signal(SIGHUP, SIG_DFL);
-}
-
-bool fit_interrupted(void) { return interrupted != 0; }
-
-int fit_tell(void *view, const parley_progress *progress, const char *message) {
-    (void)progress;
-    if (message && view)
-        progress_message(view, message);
-    return interrupted;
-}
-
-void fit_catch_signals(void) {
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGHUP, &action, NULL); /* a closed terminal is no reason to lose the model */
-}
 
 static int on_progress(void *user, const parley_progress *progress, const char *message) {
     run *run = user;
@@ -64,61 +26,17 @@ static int on_progress(void *user, const parley_progress *progress, const char *
         progress_message(&run->view, message);
     else if (!pl_streams(run->settings))
         progress_round(&run->view, progress);
-    return interrupted;
+    return fit_interrupted();
 }
 
-parley_status fit_check(const parley_settings *settings, const operands *data, parley_error *error) {
-    parley_status status = PARLEY_OK;
-    if (settings->json && strcmp(settings->log, "-") == 0)
-        status = pl_fail(error, PARLEY_BAD_USAGE, "--json and --log - would both write to standard output");
-    if (status == PARLEY_OK && strcmp(settings->model, "-") == 0)
-        status = pl_fail(error, PARLEY_BAD_USAGE, "--model -: a model can only be written to a file");
-    if (status == PARLEY_OK)
-        status = check_writable(settings->model, error);
-    if (status == PARLEY_OK && *settings->log && strcmp(settings->log, "-") != 0)
-        status = check_writable(settings->log, error);
-    if (status == PARLEY_OK)
-        status = pl_checkpoint_look(settings->checkpoint, settings->resume, error);
-    const char *inputs[] = {settings->weights, settings->replay}, *outputs[] = {settings->model, settings->log};
-    for (unsigned i = 0; i < 2 * data->count && status == PARLEY_OK; i++)
-        status = check_different(data->words[i / 2], outputs[i % 2], error);
-    if (status == PARLEY_OK && *settings->start) /* which is read whole, and may be replaced */
-        status = check_different(settings->start, settings->log, error);
-    if (status == PARLEY_OK && *settings->validation)
-        status = check_different(settings->validation, settings->model, error);
-    for (unsigned i = 0; i < 4 && status == PARLEY_OK; i++)
-        status = check_different(inputs[i / 2], outputs[i % 2], error);
-    return status == PARLEY_OK ? check_different(settings->model, settings->log, error) : status;
-}
-
-parley_status fit_open(const parley_settings *settings, pl_engine **out, parley_error *error) {
-    guard_start(settings->deadline);
-    return pl_engine_open(settings, out, error);
-}
-
-parley_status fit_save(pl_engine *engine, parley_status (*save)(const void *run, parley_error *error), const void *run,
-                       parley_error *error) {
-    parley_status status = engine->rank == 0 ? save(run, error) : PARLEY_OK;
-    return status == PARLEY_OK ? pl_barrier(engine, error) : status;
-}
-
-int fit_end(const command *command, pl_engine *engine, parley_status status, parley_error *error,
-            int (*report)(const void *run), int (*code)(const void *run), const void *run) {
-    bool first = !engine || engine->rank == 0;
-    if (status != PARLEY_OK && engine)
-        engine->type->fail(engine, error);
-    int exit_code = status == PARLEY_OK               ? (first ? report : code)(run)
-                    : !engine                         ? fail(command, error)
-                    : engine->rank == engine->speaker ? fail_aloud(command, error)
-                                                      : fail_code(error);
-    fflush(NULL);
-    pl_engine_close(engine);
-    guard_ending(exit_code);
-    return exit_code;
+static parley_status check(const void *user, parley_error *error) {
+    const run *run = user;
+    parley_status status = pl_train_check(run->settings, error);
+    return status == PARLEY_OK ? fit_check(run->settings, &run->inputs, error) : status;
 }
 
 /* A stream is not read first: it is learnt as it comes. */
-static parley_status work_stream(run *run, parley_error *error) {
+static parley_status learn_stream(run *run, parley_error *error) {
     if (pl_launched_ranks() > 1)
         return pl_fail(error, PARLEY_BAD_USAGE, "--preset online learns in one process, and there are %d",
                        pl_launched_ranks());
@@ -126,37 +44,50 @@ static parley_status work_stream(run *run, parley_error *error) {
         return pl_fail(error, PARLEY_BAD_USAGE, "preset %s reads one stream: DATA can be given once",
                        run->settings->preset);
     fit_catch_signals();
+    parley_model *model = NULL;
     parley_status status =
-        parley_train_stream(run->inputs.words[0], run->settings, on_progress, run, &run->model, &run->summary, error);
-    return status == PARLEY_OK ? parley_model_save(run->model, run->settings->model, error) : status;
+        parley_train_stream(run->inputs.words[0], run->settings, on_progress, run, &model, &run->summary, error);
+    if (status == PARLEY_OK)
+        status = parley_model_save(model, run->settings->model, error);
+    parley_model_free(model);
+    return status;
 }
+
+/* What rank 0 saves. */
+typedef struct result {
+    const char *path;
+    const parley_model *model;
+} result;
 
 static parley_status save(const void *user, parley_error *error) {
-    const run *run = user;
-    return parley_model_save(run->model, run->settings->model, error);
+    const result *result = user;
+    return parley_model_save(result->model, result->path, error);
 }
 
-static parley_status work(run *run, parley_error *error) {
+static parley_status work(pl_engine *engine, void *user, parley_error *error) {
+    run *run = user;
     const parley_settings *settings = run->settings;
-    parley_status status = pl_train_check(settings, error);
+    bool first = engine->here == 0; /* what it finds is reported */
+    parley_data *data = NULL;
+    parley_model *model = NULL;
+    parley_summary summary = {0};
+    parley_status status =
+        read_data(&run->inputs, settings, engine, settings->quiet ? NULL : tell_error_output, &data, error);
+    if (first)
+        run->read_seconds = pl_now() - run->started;
+    if (status == PARLEY_OK) {
+        fit_catch_signals();
+        status = pl_train_rank(engine, data, settings, first ? on_progress : NULL, run, &model, &summary, error);
+    }
+    if (first) {
+        progress_close(&run->view);
+        run->summary = summary;
+    }
     if (status == PARLEY_OK)
-        status = fit_check(settings, &run->inputs, error);
-    if (status != PARLEY_OK)
-        return status;
-    if (pl_streams(settings))
-        return work_stream(run, error);
-    status = fit_open(settings, &run->engine, error);
-    if (status != PARLEY_OK)
-        return status;
-    status =
-        read_data(&run->inputs, settings, run->engine, settings->quiet ? NULL : tell_error_output, &run->data, error);
-    run->read_seconds = pl_now() - run->started;
-    if (status != PARLEY_OK)
-        return status;
-    fit_catch_signals();
-    status = pl_train_rank(run->engine, run->data, settings, on_progress, run, &run->model, &run->summary, error);
-    progress_close(&run->view);
-    return status == PARLEY_OK ? fit_save(run->engine, save, run, error) : status;
+        status = fit_save(engine, save, &(result){settings->model, model}, error);
+    parley_model_free(model);
+    parley_data_free(data);
+    return status;
 }
 
 static json_t *summary_json(const run *run) {
@@ -254,18 +185,22 @@ static int report(const void *user) {
     return exit_code(run);
 }
 
+static int stream_run(run *run) {
+    parley_error error;
+    signal(SIGPIPE, SIG_IGN);
+    parley_status status = check(run, &error);
+    if (status == PARLEY_OK)
+        status = learn_stream(run, &error);
+    signal(SIGPIPE, SIG_DFL);
+    return status == PARLEY_OK ? report(run) : fail(run->command, &error);
+}
+
 int train_run(const arguments *arguments) {
     run run = {.command = arguments->command,
                .settings = &arguments->settings,
                .inputs = {arguments->operands, arguments->count},
                .started = pl_now()};
-    parley_error error;
     progress_open(&run.view, run.settings);
-    signal(SIGPIPE, SIG_IGN); /* whoever reads our progress may go away; the model must still be written */
-    parley_status status = work(&run, &error);
-    signal(SIGPIPE, SIG_DFL);
-    int code = fit_end(run.command, run.engine, status, &error, report, exit_code, &run);
-    parley_model_free(run.model);
-    parley_data_free(run.data);
-    return code;
+    return pl_streams(run.settings) ? stream_run(&run)
+                                    : fit_run(&(fit){run.command, run.settings, check, work, report, exit_code, &run});
 }

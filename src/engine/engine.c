@@ -1,4 +1,4 @@
-/* engine.c: every engine there is. */
+/* engine.c: finds the engine of a run, and runs jobs on its ranks. */
 #include "engine/engine.h"
 
 #include <string.h>
@@ -27,19 +27,29 @@ void pl_wall_sleep(pl_engine *engine, double seconds) {
     pl_sleep(seconds);
 }
 
-parley_status pl_engine_open(const parley_settings *settings, pl_engine **out, parley_error *error) {
+parley_status pl_job_run(pl_engine *engine, parley_status opened, const pl_job *job, parley_error *error) {
+    parley_status status = opened == PARLEY_OK ? job->body(engine, job->context, error) : opened;
+    if (status != PARLEY_OK) {
+        engine->type->fail(engine, error);
+        status = error->status;
+    }
+    if (job->report)
+        job->report(engine, job->context, status == PARLEY_OK ? NULL : error);
+    return status;
+}
+
+parley_status pl_launch(const parley_settings *settings, pl_job job, parley_error *error) {
     const pl_engine_type *type = pl_engine_find(settings->engine);
+    parley_error failure = {0};
     if (!type)
         type = pl_launched_module() ? &pl_engine_mpi : &pl_engine_threads;
-    return type->open(settings, out, error);
+    parley_status status = type->launch(settings, &job, &failure);
+    if (status != PARLEY_OK && error)
+        *error = failure;
+    return status;
 }
 
 parley_status pl_fail_length(unsigned from, uint64_t got, uint64_t due, parley_error *error) {
     return pl_fail(error, PARLEY_BROKEN, "rank %u sent %llu bytes where %llu were due", from, (unsigned long long)got,
                    (unsigned long long)due);
-}
-
-void pl_engine_close(pl_engine *engine) {
-    if (engine)
-        engine->type->close(engine);
 }

@@ -25,11 +25,23 @@ typedef struct pl_request {
     uint64_t most, word; /* bytes that the message may have; the engine's own */
 } pl_request;
 
+/* What a rank runs. It opens no engine: it reads, trains and saves on the one that it is given. Ranks of one process
+ * share the context; the first of them (engine->here is 0) leaves the results there. */
+typedef parley_status (*pl_body)(pl_engine *engine, void *context, parley_error *error);
+
+/* A body, and what is called at its end on every rank, while the engine is still open: `failure` is NULL, or the first
+ * cause, the same on all ranks. */
+typedef struct pl_job {
+    pl_body body;
+    void (*report)(pl_engine *engine, void *context, const parley_error *failure); /* NULL: nothing */
+    void *context;
+} pl_job;
+
 typedef struct pl_engine_type {
     const char *name, *help;
-    /* This process's rank, as the settings and the way it was started say. Ranks that have met tell a failure by the
-     * engine, which is there in `out` then, to be closed; else `out` is NULL. */
-    parley_status (*open)(const parley_settings *settings, pl_engine **out, parley_error *error);
+    /* Opens the engine as the settings and the way this process was started say, runs the job as every rank that this
+     * process has (pl_job_run), and closes it. Fails with the first cause, or where the engine cannot be opened. */
+    parley_status (*launch)(const parley_settings *settings, const pl_job *job, parley_error *error);
     /* Sends a copy of `bytes` bytes to rank `to` on `channel`. Never waits for the receiver. */
     parley_status (*post)(pl_engine *engine, unsigned to, unsigned channel, const void *data, uint64_t bytes,
                           parley_error *error);
@@ -66,13 +78,13 @@ typedef struct pl_engine_type {
     /* Tells all ranks that this one cannot go on: every take that waits, here and elsewhere, ends with this sentence;
      * or with that of a failure which came first, which `error` becomes then. */
     void (*fail)(pl_engine *engine, parley_error *error);
-    void (*close)(pl_engine *engine);
 } pl_engine_type;
 
 /* Every engine embeds this first. */
 struct pl_engine {
     const pl_engine_type *type;
     unsigned rank, ranks, threads;
+    unsigned here;    /* the number of this rank among those of this process */
     pl_pool *pool;    /* the threads: for what is done before workers are */
     unsigned cores;   /* that all ranks of this host may use together */
     unsigned pinned;  /* 1 + the core that this rank is pinned to; 0: to none */
@@ -91,14 +103,21 @@ extern const pl_engine_type pl_engine_threads, pl_engine_mpi;
 extern const pl_engine_type *const pl_engines[];
 extern const unsigned pl_engines_count;
 const pl_engine_type *pl_engine_find(const char *name); /* or NULL */
-/* The engine that the settings name; auto: mpi in a process that MPI started, else threads. */
-parley_status pl_engine_open(const parley_settings *settings, pl_engine **out, parley_error *error);
+/* Runs a job on the engine that the settings name; auto: mpi in a process that MPI started, else threads. The one way
+ * in for command line, library and tests. */
+parley_status pl_launch(const parley_settings *settings, pl_job job, parley_error *error);
+/* The same on `ranks` threads of this process, which use shared memory unless the settings say messages. */
+parley_status pl_threads_launch(const parley_settings *settings, unsigned ranks, const pl_job *job,
+                                parley_error *error);
+/* For engines: runs the job as this rank, unless opening it already failed; tells all ranks of a failure, which `error`
+ * becomes, and reports. */
+parley_status pl_job_run(pl_engine *engine, parley_status opened, const pl_job *job, parley_error *error);
 
-/* One process, all its ranks inside: `out` gets `ranks` engines of `threads` threads each (0: all cores). */
+/* Engines without a job: `out` gets `ranks` engines of this process, of `threads` threads each (0: all cores). */
 parley_status pl_threads_open(pl_engine **out, unsigned ranks, unsigned threads, double deadline, parley_error *error);
 /* Gives them shared memory, which the collectives use in place of messages. */
 parley_status pl_threads_share(pl_engine **engines, parley_error *error);
-void pl_engine_close(pl_engine *engine); /* NULL is welcome */
+void pl_engine_close(pl_engine *engine); /* one of those; NULL is welcome */
 /* The sentence for a message that is not of the length that was due. */
 parley_status pl_fail_length(unsigned from, uint64_t got, uint64_t due, parley_error *error);
 

@@ -493,6 +493,7 @@ static parley_status find_neighbours(cluster *this, const parley_settings *setti
                : PARLEY_OK;
 }
 
+/* `out` is NULL where the ranks have not found each other; from there on a failure is told by the engine. */
 static parley_status open_engine(const parley_settings *settings, pl_engine **out, parley_error *error) {
     const char *module = pl_launched_module();
     cluster *this;
@@ -523,10 +524,20 @@ static parley_status open_engine(const parley_settings *settings, pl_engine **ou
     return find_neighbours(this, settings, error);
 }
 
+static parley_status launch(const parley_settings *settings, const pl_job *job, parley_error *error) {
+    pl_engine *engine;
+    parley_status status = open_engine(settings, &engine, error);
+    if (!engine)
+        return status;
+    status = pl_job_run(engine, status, job, error);
+    close_engine(engine);
+    return status;
+}
+
 const pl_engine_type pl_engine_mpi = {
     .name = "mpi",
     .help = "workers in processes that MPI started, on one machine or many",
-    .open = open_engine,
+    .launch = launch,
     .post = post,
     .take = take,
     .take_any = take_any,
@@ -542,5 +553,4 @@ const pl_engine_type pl_engine_mpi = {
     .cpu = cpu,
     .spend = pl_wall_sleep,
     .fail = fail,
-    .close = close_engine,
 };

@@ -284,8 +284,10 @@ static void free_hub(hub *hub) {
     pl_free(hub);
 }
 
-static void close_engine(pl_engine *engine) {
+void pl_engine_close(pl_engine *engine) {
     threads_engine *this = (threads_engine *)engine;
+    if (!engine)
+        return;
     pthread_mutex_lock(&this->hub->mutex);
     bool last = --this->hub->open == 0;
     pthread_mutex_unlock(&this->hub->mutex);
@@ -327,6 +329,7 @@ static parley_status open_rank(threads_engine **out, hub *hub, unsigned rank, un
         return status;
     this->base = (pl_engine){.type = &pl_engine_threads,
                              .rank = rank,
+                             .here = rank,
                              .ranks = hub->ranks,
                              .threads = pl_pool_threads(pool),
                              .pool = pool,
@@ -350,7 +353,7 @@ parley_status pl_threads_open(pl_engine **out, unsigned ranks, unsigned threads,
             if (r == 0)
                 free_hub(hub);
             while (r > 0)
-                close_engine(out[--r]);
+                pl_engine_close(out[--r]);
             return status;
         }
         out[r] = &engine->base;
@@ -372,14 +375,80 @@ parley_status pl_threads_share(pl_engine **engines, parley_error *error) {
     return PARLEY_OK;
 }
 
-static parley_status open_engine(const parley_settings *settings, pl_engine **out, parley_error *error) {
-    return pl_threads_open(out, 1, (unsigned)settings->threads, settings->deadline, error);
+/* A rank and the thread that drives it. */
+typedef struct driver {
+    pthread_t thread;
+    pl_engine *engine;
+    const pl_job *job;
+    parley_status status;
+    parley_error error;
+} driver;
+
+static void *drive(void *argument) {
+    driver *this = argument;
+    this->status = pl_job_run(this->engine, PARLEY_OK, this->job, &this->error);
+    return NULL;
+}
+
+/* Runs the job on a thread for each rank; the failure of one is that of all. */
+static parley_status drive_all(pl_engine *const *engines, driver *drivers, const pl_job *job, parley_error *error) {
+    unsigned ranks = engines[0]->ranks, started = 0;
+    parley_status status = PARLEY_OK;
+    for (; started < ranks && status == PARLEY_OK; started += status == PARLEY_OK) {
+        drivers[started] = (driver){.engine = engines[started], .job = job};
+        if (pthread_create(&drivers[started].thread, NULL, drive, &drivers[started]) != 0) {
+            status = pl_fail(error, PARLEY_NO_MEMORY, "cannot start rank %u of %u as a thread", started, ranks);
+            fail(engines[started], error);
+        }
+    }
+    for (unsigned r = 0; r < started; r++)
+        pthread_join(drivers[r].thread, NULL);
+    for (unsigned r = 0; r < started && status == PARLEY_OK; r++)
+        if (drivers[r].status != PARLEY_OK) {
+            status = drivers[r].status;
+            *error = drivers[r].error;
+        }
+    return status;
+}
+
+/* One rank runs on the thread of the caller. */
+static parley_status launch_one(const parley_settings *settings, const pl_job *job, parley_error *error) {
+    pl_engine *engine;
+    parley_status status = pl_threads_open(&engine, 1, (unsigned)settings->threads, settings->deadline, error);
+    if (status != PARLEY_OK)
+        return status;
+    status = pl_job_run(engine, PARLEY_OK, job, error);
+    pl_engine_close(engine);
+    return status;
+}
+
+parley_status pl_threads_launch(const parley_settings *settings, unsigned ranks, const pl_job *job,
+                                parley_error *error) {
+    if (ranks == 1)
+        return launch_one(settings, job, error);
+    pl_engine **engines = pl_alloc(ranks, sizeof *engines);
+    driver *drivers = pl_alloc(ranks, sizeof *drivers);
+    bool open = false;
+    parley_status status = engines && drivers ? PARLEY_OK : pl_fail_memory(error, "ranks", ranks * sizeof *drivers);
+    if (status == PARLEY_OK) {
+        status = pl_threads_open(engines, ranks, (unsigned)settings->threads, settings->deadline, error);
+        open = status == PARLEY_OK;
+    }
+    if (status == PARLEY_OK && settings->between_ranks == PL_BY_MEMORY && ranks <= PL_SHARED_RANKS)
+        status = pl_threads_share(engines, error);
+    if (status == PARLEY_OK)
+        status = drive_all(engines, drivers, job, error);
+    for (unsigned r = 0; r < ranks && open; r++)
+        pl_engine_close(engines[r]);
+    pl_free(engines);
+    pl_free(drivers);
+    return status;
 }
 
 const pl_engine_type pl_engine_threads = {
     .name = "threads",
     .help = "workers on the threads of one process",
-    .open = open_engine,
+    .launch = launch_one,
     .post = post,
     .take = take,
     .take_any = take_any,
@@ -395,5 +464,4 @@ const pl_engine_type pl_engine_threads = {
     .cpu = cpu,
     .spend = pl_wall_sleep,
     .fail = fail,
-    .close = close_engine,
 };

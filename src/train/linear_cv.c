@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -145,7 +146,8 @@ void pl_cv_judge(pl_cv *cv, bool larger) {
 
 typedef struct crossing {
     const parley_data *data;
-    const parley_settings *settings; /* of a fold */
+    const parley_settings *settings; /* of a fold, */
+    const parley_settings *machine;  /* and of its engine */
     const uint32_t *fold;
     pl_cv *cv;
     parley_status *status;
@@ -200,24 +202,20 @@ static parley_status refuse_part(crossing *crossing, unsigned f, uint64_t count,
 static parley_status cross(crossing *crossing, unsigned f, parley_error *error) {
     pl_cv *cv = crossing->cv;
     parley_data *others = NULL, *own = NULL;
-    pl_engine *engine = NULL;
     pl_path *path = NULL;
     parley_status status = copy_rows(crossing, f, false, &others, error);
     if (status == PARLEY_OK)
         status = copy_rows(crossing, f, true, &own, error);
-    if (status == PARLEY_OK)
-        status = pl_threads_open(&engine, 1, 1, crossing->settings->deadline, error);
     if (status == PARLEY_OK) {
         pl_path_plan plan = {
             .lambdas = cv->lambdas, .count = cv->count, .all = true, .points_only = true, .score = own};
-        status = pl_path_rank(engine, others, crossing->settings, &plan, ask, crossing, &path, error);
+        status = pl_path_run(crossing->machine, others, crossing->settings, &plan, ask, crossing, &path, error);
     }
     if (status == PARLEY_OK && (path->count < cv->count || is_stopped(crossing)))
         status = refuse_part(crossing, f, path->count, error);
     for (uint64_t k = 0; k < cv->count && status == PARLEY_OK; k++)
         cv->value[f * cv->count + k] = path->points[k].metric;
     parley_path_free(path);
-    pl_engine_close(engine);
     parley_data_free(own);
     parley_data_free(others);
     return status;
@@ -256,13 +254,9 @@ static parley_status cross_all(crossing *crossing, unsigned threads, parley_erro
 /* The lambdas: those that a path on all rows gets to. */
 static parley_status walk_all(const parley_data *data, const parley_settings *settings, parley_callback callback,
                               void *user, pl_cv *cv, parley_error *error) {
-    pl_engine *engine = NULL;
     pl_path *path = NULL;
     pl_path_plan plan = {.all = settings->full_path, .points_only = true};
-    parley_status status = pl_engine_threads.open(settings, &engine, error); /* folds are on threads, too */
-    if (status == PARLEY_OK)
-        status = pl_path_rank(engine, data, settings, &plan, callback, user, &path, error);
-    pl_engine_close(engine);
+    parley_status status = pl_path_run(settings, data, settings, &plan, callback, user, &path, error);
     if (status == PARLEY_OK && path->interrupted)
         status = pl_fail(error, PARLEY_BAD_USAGE,
                          "stopped on the path of all rows; nothing is chosen, and there is no model");
@@ -286,8 +280,15 @@ static parley_status run_folds(const parley_data *data, parley_settings *setting
         status = pl_take(&cv->error, cv->count, sizeof *cv->error, "cross-validation", error);
     if (status != PARLEY_OK)
         return status;
+    parley_settings *machine;
+    status = pl_take(&machine, 1, sizeof *machine, "settings", error);
+    if (status != PARLEY_OK)
+        return status;
+    *machine = *settings;
+    machine->threads = 1; /* folds are tasks of several threads, each an engine by itself */
     crossing crossing = {.data = data,
                          .settings = settings,
+                         .machine = machine,
                          .fold = fold,
                          .cv = cv,
                          .callback = callback,
@@ -295,6 +296,7 @@ static parley_status run_folds(const parley_data *data, parley_settings *setting
                          .mutex = PTHREAD_MUTEX_INITIALIZER};
     status = cross_all(&crossing, (unsigned)settings->threads, error);
     pthread_mutex_destroy(&crossing.mutex);
+    pl_free(machine);
     if (status == PARLEY_OK) {
         pl_cv_judge(cv, pl_score_of(settings)->larger);
         cv->chosen = settings->choose == PL_CHOOSE_1SE ? cv->one_se : cv->best;
@@ -324,8 +326,10 @@ parley_status pl_cv_run(const parley_data *data, const parley_settings *settings
         status = pl_data_teaches(data, error);
     if (status == PARLEY_OK)
         status = pl_cv_folds(data, settings, fold, &cv->folds, error);
-    if (status == PARLEY_OK)
+    if (status == PARLEY_OK) {
+        snprintf(copy->engine, sizeof copy->engine, "%s", pl_engine_threads.name); /* folds are in this process */
         status = walk_all(data, copy, callback, user, cv, error);
+    }
     if (status == PARLEY_OK)
         status = run_folds(data, copy, callback, user, cv, fold, error);
     pl_free(fold);

@@ -334,33 +334,59 @@ parley_status pl_path_rank(pl_engine *engine, const parley_data *data, const par
                            const pl_path_plan *plan, parley_callback callback, void *user, pl_path **out,
                            parley_error *error) {
     pl_run run = {.engine = engine, .callback = callback, .user = user, .many = true};
-    parley_error local_error = {0};
     *out = NULL;
-    parley_status status = run_path(&run, data, settings, plan, out, &local_error);
+    parley_status status = run_path(&run, data, settings, plan, out, error);
     if (status != PARLEY_OK) {
-        engine->type->fail(engine, &local_error);
         parley_path_free(*out);
         *out = NULL;
-        if (error)
-            *error = local_error;
     }
     pl_run_close(&run);
     return status;
 }
 
+/* A call of pl_path_run; the path is that of this process's first rank. */
+typedef struct call {
+    const parley_data *data;
+    const parley_settings *settings;
+    const pl_path_plan *plan;
+    parley_callback callback;
+    void *user;
+    pl_path **out;
+} call;
+
+static parley_status path_body(pl_engine *engine, void *context, parley_error *error) {
+    const call *call = context;
+    if (engine->here == 0)
+        return pl_path_rank(engine, call->data, call->settings, call->plan, call->callback, call->user, call->out,
+                            error);
+    pl_path *path;
+    parley_status status = pl_path_rank(engine, call->data, call->settings, call->plan, NULL, NULL, &path, error);
+    parley_path_free(path);
+    return status;
+}
+
+parley_status pl_path_run(const parley_settings *machine, const parley_data *data, const parley_settings *settings,
+                          const pl_path_plan *plan, parley_callback callback, void *user, pl_path **out,
+                          parley_error *error) {
+    call call = {data, settings, plan, callback, user, out};
+    *out = NULL;
+    parley_status status = pl_launch(machine, (pl_job){path_body, NULL, &call}, error);
+    if (status != PARLEY_OK) {
+        parley_path_free(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
 parley_status parley_path(const parley_data *data, const parley_settings *settings, parley_callback callback,
                           void *user, parley_path_result **out, parley_summary *summary, parley_error *error) {
-    pl_engine *engine = NULL;
     pl_path_plan plan = {.all = settings->full_path};
     *out = NULL;
     parley_status status = pl_path_check(settings, error);
     if (status == PARLEY_OK)
         status = pl_data_teaches(data, error);
     if (status == PARLEY_OK)
-        status = pl_engine_open(settings, &engine, error);
-    if (status == PARLEY_OK)
-        status = pl_path_rank(engine, data, settings, &plan, callback, user, out, error);
-    pl_engine_close(engine);
+        status = pl_path_run(settings, data, settings, &plan, callback, user, out, error);
     if (status == PARLEY_OK && summary)
         *summary = (*out)->summary;
     return status;

@@ -33,9 +33,13 @@ typedef struct pl_path_plan {
 parley_status pl_path_check(const parley_settings *settings, parley_error *error);
 /* The lambdas of --lambda-list, falling, or none: `*count` is 0. */
 parley_status pl_path_list(const parley_settings *settings, double **lambdas, uint64_t *count, parley_error *error);
-/* On one rank; like pl_train_rank. */
+/* One rank's part, like pl_train_rank. */
 parley_status pl_path_rank(pl_engine *engine, const parley_data *data, const parley_settings *settings,
                            const pl_path_plan *plan, parley_callback callback, void *user, pl_path **out,
                            parley_error *error);
+/* On all ranks of the engine that the settings `machine` name. */
+parley_status pl_path_run(const parley_settings *machine, const parley_data *data, const parley_settings *settings,
+                          const pl_path_plan *plan, parley_callback callback, void *user, pl_path **out,
+                          parley_error *error);
 
 #endif

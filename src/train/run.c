@@ -277,23 +277,18 @@ static parley_status train_stream(pl_engine *engine, const parley_data *data, co
     return pl_fail(error, PARLEY_BAD_USAGE, "--preset online learns in one process, and there are %u", engine->ranks);
 }
 
-static parley_status train_rank(pl_engine *engine, const parley_data *data, const parley_settings *settings,
-                                const parley_model *start, parley_callback callback, void *user, parley_model **out,
-                                parley_summary *summary, parley_error *error) {
+parley_status pl_train_rank_from(pl_engine *engine, const parley_data *data, const parley_settings *settings,
+                                 const parley_model *start, parley_callback callback, void *user, parley_model **out,
+                                 parley_summary *summary, parley_error *error) {
     if (pl_streams(settings))
         return train_stream(engine, data, settings, callback, user, out, summary, error);
     pl_run run = {.engine = engine, .start = start, .callback = callback, .user = user};
-    parley_error local_error = {0};
     *out = NULL;
-    parley_status status = pl_run_open(&run, data, settings, &local_error);
+    parley_status status = pl_run_open(&run, data, settings, error);
     if (status == PARLEY_OK)
-        status = pl_run_loop(&run, &local_error);
+        status = pl_run_loop(&run, error);
     if (status == PARLEY_OK)
-        status = pl_run_model(&run, out, &local_error);
-    if (status != PARLEY_OK)
-        engine->type->fail(engine, &local_error);
-    if (status != PARLEY_OK && error)
-        *error = local_error;
+        status = pl_run_model(&run, out, error);
     if (summary)
         *summary = run.summary;
     pl_run_close(&run);
@@ -303,40 +298,5 @@ static parley_status train_rank(pl_engine *engine, const parley_data *data, cons
 parley_status pl_train_rank(pl_engine *engine, const parley_data *data, const parley_settings *settings,
                             parley_callback callback, void *user, parley_model **out, parley_summary *summary,
                             parley_error *error) {
-    return train_rank(engine, data, settings, NULL, callback, user, out, summary, error);
-}
-
-static parley_status check_start(const parley_settings *settings, parley_error *error) {
-    const char *other = *settings->start ? "start" : *settings->resume ? "resume" : *settings->replay ? "replay" : NULL;
-    if (other)
-        return pl_fail(error, PARLEY_BAD_USAGE,
-                       "a model to begin at is given, and the setting %s says another; leave one of them out", other);
-    return pl_streams(settings) ? pl_fail(error, PARLEY_BAD_USAGE,
-                                          "preset %s begins without a model; go on with a learner, or take another "
-                                          "preset",
-                                          settings->preset)
-                                : PARLEY_OK;
-}
-
-parley_status parley_train_from(const parley_data *data, const parley_settings *settings, const parley_model *start,
-                                parley_callback callback, void *user, parley_model **out, parley_summary *summary,
-                                parley_error *error) {
-    pl_engine *engine = NULL;
-    *out = NULL;
-    parley_status status = pl_train_check(settings, error);
-    if (status == PARLEY_OK && start)
-        status = check_start(settings, error);
-    if (status == PARLEY_OK)
-        status = pl_data_teaches(data, error);
-    if (status == PARLEY_OK)
-        status = pl_engine_open(settings, &engine, error);
-    if (status == PARLEY_OK)
-        status = train_rank(engine, data, settings, start, callback, user, out, summary, error);
-    pl_engine_close(engine);
-    return status;
-}
-
-parley_status parley_train(const parley_data *data, const parley_settings *settings, parley_callback callback,
-                           void *user, parley_model **out, parley_summary *summary, parley_error *error) {
-    return parley_train_from(data, settings, NULL, callback, user, out, summary, error);
+    return pl_train_rank_from(engine, data, settings, NULL, callback, user, out, summary, error);
 }

@@ -156,6 +156,10 @@ parley_status pl_run_model(pl_run *run, parley_model **out, parley_error *error)
 /* Goes on with the problem, whose penalty is another one now, from the model that was found. */
 parley_status pl_run_renew(pl_run *run, parley_error *error);
 void pl_run_close(pl_run *run);
+/* pl_train_rank from a model to begin at; NULL: as the settings say. */
+parley_status pl_train_rank_from(pl_engine *engine, const parley_data *data, const parley_settings *settings,
+                                 const parley_model *start, parley_callback callback, void *user, parley_model **out,
+                                 parley_summary *summary, parley_error *error);
 parley_status pl_log_begin(pl_run *run, parley_error *error); /* the log's start line */
 
 /* members.c: opens and closes the members of the method, and what they work on. */

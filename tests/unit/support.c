@@ -3,7 +3,6 @@
 #include "support.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -178,42 +177,40 @@ parley_settings settings_of(const char *words) {
 }
 
 typedef struct rank_call {
-    pl_engine *engine;
-    rank_body body;
+    pl_body body;
     void *context;
-    parley_status status;
+    parley_status *status;
     parley_error *error;
 } rank_call;
 
-static void *play_rank(void *argument) {
-    rank_call *call = argument;
-    call->status = call->body(call->engine, call->context, call->error);
-    return NULL;
+static parley_status call_body(pl_engine *engine, void *context, parley_error *error) {
+    const rank_call *call = context;
+    return call->body(engine, call->context, error);
+}
+
+static void note_end(pl_engine *engine, void *context, const parley_error *failure) {
+    const rank_call *call = context;
+    call->error[engine->rank] = failure ? *failure : (parley_error){0};
+    call->status[engine->rank] = call->error[engine->rank].status;
 }
 
 bool ranks_share_memory;
 
-void run_ranks(unsigned ranks, unsigned threads, double deadline, rank_body body, void *context, parley_status *status,
+void run_ranks(unsigned ranks, unsigned threads, double deadline, pl_body body, void *context, parley_status *status,
                parley_error *error) {
-    pl_engine *engines[MOST_RANKS];
-    pthread_t handles[MOST_RANKS];
-    rank_call calls[MOST_RANKS];
+    parley_settings settings = {
+        .threads = threads, .deadline = deadline, .between_ranks = ranks_share_memory ? PL_BY_MEMORY : PL_BY_MESSAGES};
+    rank_call call = {body, context, status, error};
     parley_error failure = {0};
     assert_true(ranks <= MOST_RANKS);
-    assert_done(pl_threads_open(engines, ranks, threads, deadline, &failure), &failure);
-    if (ranks_share_memory && ranks > 1)
-        assert_done(pl_threads_share(engines, &failure), &failure);
     for (unsigned r = 0; r < ranks; r++) {
+        status[r] = PARLEY_BROKEN; /* until the rank has ended */
         error[r] = (parley_error){0};
-        calls[r] = (rank_call){engines[r], body, context, PARLEY_OK, &error[r]};
-        assert_int_equal(pthread_create(&handles[r], NULL, play_rank, &calls[r]), 0);
     }
+    parley_status ended = pl_threads_launch(&settings, ranks, &(pl_job){call_body, note_end, &call}, &failure);
     for (unsigned r = 0; r < ranks; r++)
-        assert_int_equal(pthread_join(handles[r], NULL), 0);
-    for (unsigned r = 0; r < ranks; r++) {
-        status[r] = calls[r].status;
-        pl_engine_close(engines[r]);
-    }
+        if (status[r] != error[r].status) /* it never began */
+            assert_done(ended, &failure);
 }
 
 const sample_plan small = {.seed = 5, .rows = 160, .columns = 12, .density = 0.3};

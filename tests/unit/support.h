@@ -71,11 +71,10 @@ typedef struct team_problem {
 team_problem open_problem_on(parley_data *data, const parley_settings *settings);
 void close_problem(team_problem *problem);
 
-/* Runs `body` once for each of `ranks` engines, each in a thread of its own, which may not assert; `status` and `error`
- * (`ranks` entries) get what it returned. */
-typedef parley_status (*rank_body)(pl_engine *engine, void *context, parley_error *error);
+/* Runs `body` on `ranks` ranks, each in a thread of its own where there are several, which may not assert; `status` and
+ * `error` (`ranks` entries) get how it ended: after a failure, with the first cause, on every rank that it reached. */
 extern bool ranks_share_memory; /* so that exchanges go by shared memory (false at first: by messages) */
-void run_ranks(unsigned ranks, unsigned threads, double deadline, rank_body body, void *context, parley_status *status,
+void run_ranks(unsigned ranks, unsigned threads, double deadline, pl_body body, void *context, parley_status *status,
                parley_error *error);
 
 /* Data sets that many tests train on. */

@@ -149,7 +149,7 @@ static parley_status reduce_body(pl_engine *engine, void *context, parley_error 
     return status == PARLEY_OK ? pl_all_gather(engine, meeting->table[rank], meeting->bounds, error) : status;
 }
 
-static void meet(unsigned ranks, meeting *meeting, rank_body body) {
+static void meet(unsigned ranks, meeting *meeting, pl_body body) {
     parley_status status[MOST_RANKS];
     parley_error error[MOST_RANKS];
     run_ranks(ranks, 1, DEADLINE, body, meeting, status, error);
@@ -248,11 +248,8 @@ static void nobody_leaves_a_barrier_before_the_last_arrives(void **state) {
 
 static parley_status failing_body(pl_engine *engine, void *context, parley_error *error) {
     (void)context;
-    if (engine->rank == 1) {
-        pl_fail(error, PARLEY_BAD_INPUT, "part.svm:17: column index 0");
-        engine->type->fail(engine, error);
-        return error->status;
-    }
+    if (engine->rank == 1)
+        return pl_fail(error, PARLEY_BAD_INPUT, "part.svm:17: column index 0");
     return pl_barrier(engine, error);
 }
 
@@ -319,7 +316,9 @@ static void a_message_of_the_wrong_size_is_told(void **state) {
     parley_error error[2];
     run_ranks(2, 1, DEADLINE, mismatched_body, NULL, status, error);
     assert_int_equal(status[0], PARLEY_BROKEN);
-    assert_string_equal(error[0].sentence, "rank 1 sent 16 bytes where 8 were due");
+    assert_string_equal(error[0].sentence, error[1].sentence);
+    assert_true(strcmp(error[0].sentence, "rank 1 sent 16 bytes where 8 were due") == 0 ||
+                strcmp(error[0].sentence, "rank 0 sent 8 bytes where 16 were due") == 0);
 }
 
 static void failed_allocations_of_engines_are_told(void **state) {

@@ -1,11 +1,13 @@
 /* test_engine.c: what the collectives do not use of an engine: messages from anybody, tasks that block on each
  * other, the clock, and who shares a machine's cores. */
 #define _GNU_SOURCE /* sched_setaffinity */
+#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/memory.h"
 #include "engine/collective.h"
 #include "engine/neighbours.h"
 #include "support.h"
@@ -163,6 +165,73 @@ static void spending_advances_the_clock(void **state) {
     pl_engine_close(engine);
 }
 
+/* How the ranks of a job ended. */
+typedef struct endings {
+    pthread_t thread[MOST_RANKS];
+    unsigned here[MOST_RANKS];
+    parley_error error[MOST_RANKS];
+    unsigned failing; /* rank; MOST_RANKS: none */
+} endings;
+
+static parley_status ending_body(pl_engine *engine, void *context, parley_error *error) {
+    endings *endings = context;
+    endings->thread[engine->rank] = pthread_self();
+    endings->here[engine->rank] = engine->here;
+    if (engine->rank == endings->failing)
+        return pl_fail(error, PARLEY_BAD_INPUT, "rank %u cannot go on", engine->rank);
+    return pl_barrier(engine, error);
+}
+
+static void note_report(pl_engine *engine, void *context, const parley_error *failure) {
+    endings *endings = context;
+    endings->error[engine->rank] = failure ? *failure : (parley_error){0};
+}
+
+static void a_job_runs_on_every_rank(void **state) {
+    (void)state;
+    parley_settings settings = settings_of("threads=1 engine=threads");
+    parley_error error = {0};
+    endings one = {.failing = MOST_RANKS}, many = {.failing = MOST_RANKS};
+    assert_done(pl_launch(&settings, (pl_job){ending_body, note_report, &one}, &error), &error);
+    assert_true(pthread_equal(one.thread[0], pthread_self()));
+    assert_done(pl_threads_launch(&settings, 3, &(pl_job){ending_body, NULL, &many}, &error), &error);
+    for (unsigned r = 0; r < 3; r++)
+        assert_int_equal(many.here[r], r);
+    assert_false(pthread_equal(many.thread[0], many.thread[1]));
+}
+
+static void the_failure_of_a_rank_is_reported_by_all(void **state) {
+    (void)state;
+    parley_settings settings = settings_of("threads=1 engine=threads");
+    for (unsigned ranks = 1; ranks <= MOST_RANKS; ranks++)
+        for (unsigned form = 0; form < 2; form++) {
+            parley_error error = {0};
+            endings endings = {.failing = ranks - 1};
+            settings.between_ranks = form ? PL_BY_MESSAGES : PL_BY_MEMORY;
+            pl_job job = {ending_body, note_report, &endings};
+            assert_int_equal(pl_threads_launch(&settings, ranks, &job, &error), PARLEY_BAD_INPUT);
+            for (unsigned r = 0; r < ranks; r++) {
+                assert_int_equal(endings.error[r].status, PARLEY_BAD_INPUT);
+                assert_string_equal(endings.error[r].sentence, error.sentence);
+            }
+        }
+}
+
+static void a_launch_that_lacks_memory_says_so(void **state) {
+    (void)state;
+    parley_settings settings = settings_of("threads=2 engine=threads");
+    parley_status status = PARLEY_NO_MEMORY;
+    for (int64_t n = 0; status != PARLEY_OK; n++) {
+        parley_error error = {0};
+        endings endings = {.failing = MOST_RANKS};
+        assert_true(n < 200);
+        pl_memory_fail_after(n);
+        status = pl_threads_launch(&settings, 3, &(pl_job){ending_body, NULL, &endings}, &error);
+        pl_memory_fail_after(-1);
+        assert_true(status == PARLEY_OK || (status == PARLEY_NO_MEMORY && *error.sentence));
+    }
+}
+
 /* What ranks find, on all cores or each on one of its own. */
 typedef struct neighbourhood {
     bool bound;
@@ -183,10 +252,13 @@ static void bind(unsigned rank) {
 static parley_status look_around(pl_engine *engine, void *context, parley_error *error) {
     neighbourhood *found = context;
     unsigned r = engine->rank;
+    cpu_set_t allowed;
+    sched_getaffinity(0, sizeof allowed, &allowed);
     if (found->bound)
         bind(r);
     parley_status status = pl_find_neighbours(engine, &found->found[r], error);
     found->cores[r] = engine->cores;
+    sched_setaffinity(0, sizeof allowed, &allowed); /* one rank is this very thread */
     return status;
 }
 
@@ -231,6 +303,9 @@ int main(void) {
         cmocka_unit_test(a_rank_counts_its_own_processor_seconds),
         cmocka_unit_test(threads_of_a_rank_are_counted),
         cmocka_unit_test(spending_advances_the_clock),
+        cmocka_unit_test(a_job_runs_on_every_rank),
+        cmocka_unit_test(the_failure_of_a_rank_is_reported_by_all),
+        cmocka_unit_test(a_launch_that_lacks_memory_says_so),
         cmocka_unit_test(cores_are_shared_out_unless_ranks_are_bound_to_their_own),
     };
     return cmocka_run_group_tests_name("engine", tests, NULL, NULL);

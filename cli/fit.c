@@ -1,0 +1,116 @@
+/* fit.c: what `train`, `path` and `cv` share: checks, signals, and the one place where a command becomes the ranks of
+ * an engine and their end becomes a report and an exit code. */
+#define _POSIX_C_SOURCE 200809L /* sigaction */
+#include "fit.h"
+
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/collective.h"
+#include "guard.h"
+#include "progress.h"
+#include "train/checkpoint.h"
+
+static volatile sig_atomic_t interrupted;
+
+/* The first signal asks the run to stop at its round; the second finds the default and kills. */
+static void on_signal(int number) {
+    static const char text[] = "\nstopping when this round ends; once more stops at once, without a model\n";
+    interrupted = 1;
+    ssize_t written = number == SIGINT ? write(STDERR_FILENO, text, sizeof text - 1) : 0;
+    (void)written;
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    signal(SIGHUP, SIG_DFL);
+}
+
+bool fit_interrupted(void) { return interrupted != 0; }
+
+int fit_tell(void *view, const parley_progress *progress, const char *message) {
+    (void)progress;
+    if (message && view)
+        progress_message(view, message);
+    return interrupted;
+}
+
+void fit_catch_signals(void) {
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL); /* a closed terminal is no reason to lose the model */
+}
+
+parley_status fit_check(const parley_settings *settings, const operands *data, parley_error *error) {
+    parley_status status = PARLEY_OK;
+    if (settings->json && strcmp(settings->log, "-") == 0)
+        status = pl_fail(error, PARLEY_BAD_USAGE, "--json and --log - would both write to standard output");
+    if (status == PARLEY_OK && strcmp(settings->model, "-") == 0)
+        status = pl_fail(error, PARLEY_BAD_USAGE, "--model -: a model can only be written to a file");
+    if (status == PARLEY_OK)
+        status = check_writable(settings->model, error);
+    if (status == PARLEY_OK && *settings->log && strcmp(settings->log, "-") != 0)
+        status = check_writable(settings->log, error);
+    if (status == PARLEY_OK)
+        status = pl_checkpoint_look(settings->checkpoint, settings->resume, error);
+    const char *inputs[] = {settings->weights, settings->replay}, *outputs[] = {settings->model, settings->log};
+    for (unsigned i = 0; i < 2 * data->count && status == PARLEY_OK; i++)
+        status = check_different(data->words[i / 2], outputs[i % 2], error);
+    if (status == PARLEY_OK && *settings->start) /* which is read whole, and may be replaced */
+        status = check_different(settings->start, settings->log, error);
+    if (status == PARLEY_OK && *settings->validation)
+        status = check_different(settings->validation, settings->model, error);
+    for (unsigned i = 0; i < 4 && status == PARLEY_OK; i++)
+        status = check_different(inputs[i / 2], outputs[i % 2], error);
+    return status == PARLEY_OK ? check_different(settings->model, settings->log, error) : status;
+}
+
+parley_status fit_save(pl_engine *engine, parley_status (*save)(const void *run, parley_error *error), const void *run,
+                       parley_error *error) {
+    parley_status status = engine->rank == 0 ? save(run, error) : PARLEY_OK;
+    return status == PARLEY_OK ? pl_barrier(engine, error) : status;
+}
+
+/* A fit that runs, and the exit code of this process. */
+typedef struct running {
+    const fit *fit;
+    bool reported;
+    int code;
+} running;
+
+static parley_status run_work(pl_engine *engine, void *context, parley_error *error) {
+    const running *running = context;
+    return running->fit->work(engine, running->fit->run, error);
+}
+
+/* Rank 0 reports; of a failure the rank that speaks does. Other ranks wait for it when they close the engine. */
+static void report_end(pl_engine *engine, void *context, const parley_error *failure) {
+    running *running = context;
+    const fit *fit = running->fit;
+    if (engine->here > 0)
+        return; /* the first rank of a process has its exit code */
+    signal(SIGPIPE, SIG_DFL);
+    running->code = failure == NULL                   ? (engine->rank == 0 ? fit->report : fit->code)(fit->run)
+                    : engine->rank == engine->speaker ? fail_aloud(fit->command, failure)
+                                                      : fail_code(failure);
+    running->reported = true;
+    fflush(NULL);
+}
+
+int fit_run(const fit *fit) {
+    running running = {.fit = fit};
+    parley_error error;
+    parley_status status = fit->check(fit->run, &error);
+    if (status == PARLEY_OK) {
+        guard_start(fit->settings->deadline);
+        signal(SIGPIPE, SIG_IGN); /* whoever reads our progress may go away; the model must still be written */
+        status = pl_launch(fit->settings, (pl_job){run_work, report_end, &running}, &error);
+        signal(SIGPIPE, SIG_DFL);
+    }
+    if (!running.reported) /* there was no engine, or no rank found the others */
+        running.code = fail(fit->command, &error);
+    fflush(NULL);
+    guard_ending(running.code);
+    return running.code;
+}
