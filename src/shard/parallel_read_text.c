@@ -1,8 +1,8 @@
-/* parallel_read_text.c: text on many ranks. Of plain files each rank takes the lines that begin in its share of the
- * bytes. What is compressed can only be read from its beginning: rank f mod R reads file f, and where there are fewer
- * such files than ranks it deals blocks of lines to all. Every block is a chunk, and chunks have their order: so the
- * rows of all ranks have theirs, and so have the lines, which whoever finds a fault only counts from its chunk's first.
- */
+/* parallel_read_text.c: reads text on several ranks. Of an uncompressed file, each rank reads the lines that begin in
+ * its share of the bytes. A compressed file can only be read from its beginning: rank f mod R reads file f, and if
+ * there are fewer such files than ranks, it sends blocks of lines to all ranks in turn. Every share and block is a
+ * chunk. The order of the chunks gives the order of rows over all ranks, and lets a rank that knows only the line
+ * within its chunk report the line within the file. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,37 +12,37 @@
 #include "data/waves.h"
 #include "shard/parallel_read.h"
 
-#define DEALT_BYTES ((uint64_t)4 << 20) /* of a block of lines, and a line */
-#define AHEAD 2                         /* blocks that a rank may have waiting */
+#define DEALT_BYTES ((uint64_t)4 << 20) /* in a block, which also ends at a line end */
+#define AHEAD 2                         /* blocks that a rank may have in flight */
 
-/* Lines of one input that one rank parsed. */
+/* Consecutive lines of one input that one rank parsed. */
 typedef struct chunk {
-    double input, number; /* chunks of an input go by number */
+    double input, number; /* the number orders the chunks of an input */
     double rows, lines;
-    double failed; /* in line `lines` */
+    double failed; /* an error in line `lines` */
 } chunk;
 #define CHUNK_VALUES (sizeof(chunk) / sizeof(double))
 
-/* What this rank reads of a plain file: the lines that begin in [begin, end). */
+/* This rank's share of an uncompressed file: the lines that begin in [begin, end). */
 typedef struct share {
-    uint64_t begin, end; /* both 0: none */
-    bool quoted[2];      /* whether they lie between quotes, where that matters */
+    uint64_t begin, end; /* both 0: no share */
+    bool quoted[2];      /* whether `begin` and `end` lie between quotes, if the format has quotes */
 } share;
 
 typedef struct parsing {
     pl_engine *engine;
     const pl_inputs *inputs;
     pl_waves waves;
-    pl_cut first_cut; /* of the first input, which says what the columns are */
+    pl_cut first_cut; /* of the first input, which defines the columns */
     uint64_t first_lines;
     chunk *chunks;
     uint64_t count, room;
-    parley_status status; /* of the first failure here; others may have had theirs in lines before */
+    parley_status status; /* of the first failure on this rank; another rank may fail on an earlier line */
     parley_error error;
-    bool stopped; /* after it nothing more is parsed */
-    bool faulty;  /* a line was wrong */
+    bool stopped; /* this rank ignores all further text */
+    bool faulty;  /* a line was invalid */
     char fault[sizeof((parley_error *)0)->sentence];
-    uint64_t wanted, done; /* bytes of this rank's own reading, as far as they are known */
+    uint64_t wanted, done; /* bytes that this rank will read (0 if unknown) and has read */
 } parsing;
 
 static void stop(parsing *this, parley_status status) {
@@ -50,7 +50,7 @@ static void stop(parsing *this, parley_status status) {
     this->stopped = true;
 }
 
-/* Begins a chunk, or goes on with the last one. */
+/* Returns the last chunk if it is this one, else adds a chunk. */
 static chunk *chunk_of(parsing *this, unsigned input, uint64_t number) {
     chunk *last = this->count ? &this->chunks[this->count - 1] : NULL;
     if (last && last->input == input && last->number == (double)number)
@@ -69,14 +69,14 @@ static chunk *chunk_of(parsing *this, unsigned input, uint64_t number) {
     return &this->chunks[this->count++];
 }
 
-/* Begins a chunk that has the first rows of its input, with so many lines before them. */
+/* Adds the chunk with the first rows of its input, which follow `lines` lines. */
 static void begin_chunk(parsing *this, unsigned input, uint64_t number, uint64_t lines) {
     chunk *chunk = chunk_of(this, input, number);
     if (chunk)
         chunk->lines = (double)lines;
 }
 
-/* Room for what is still to come, by what came so far. */
+/* Estimates the final number of rows and entries from the part read so far. */
 static void expect(parsing *this, uint64_t bytes) {
     this->done += bytes;
     if (this->wanted > this->done) {
@@ -86,8 +86,8 @@ static void expect(parsing *this, uint64_t bytes) {
     }
 }
 
-/* What is wrong in the line, without its number, which is not known yet. */
-static void keep_fault(parsing *this) {
+/* Keeps the error message without the line number, which is not known yet. */
+static void keep_message(parsing *this) {
     parley_error numbered;
     const pl_fault *fault = &this->waves.fault;
     this->faulty = fault->format || fault->memory;
@@ -97,7 +97,7 @@ static void keep_fault(parsing *this) {
     snprintf(this->fault, sizeof this->fault, "%s", numbered.sentence + strlen(":0: "));
 }
 
-/* Parses lines of an input; a failure is kept for later. */
+/* Parses lines of an input. An error is kept until all ranks are done. */
 static void parse(parsing *this, unsigned input, uint64_t number, const char *text, uint64_t bytes) {
     chunk *chunk = this->stopped ? NULL : chunk_of(this, input, number);
     if (!chunk)
@@ -111,12 +111,12 @@ static void parse(parsing *this, unsigned input, uint64_t number, const char *te
     if (status == PARLEY_OK)
         expect(this, bytes);
     else {
-        keep_fault(this);
+        keep_message(this);
         stop(this, status);
     }
 }
 
-/* A source that failed, or could not be opened, is a chunk that did. */
+/* Records that an input could not be opened or read. */
 static void fail_chunk(parsing *this, unsigned input, uint64_t number, parley_status status) {
     chunk *chunk = this->stopped ? NULL : chunk_of(this, input, number);
     if (chunk)
@@ -125,7 +125,7 @@ static void fail_chunk(parsing *this, unsigned input, uint64_t number, parley_st
         stop(this, status);
 }
 
-/* Every wave of an open source. */
+/* Parses everything that an open source holds. */
 static void parse_source(parsing *this, unsigned input, uint64_t number, pl_source *source) {
     const char *text;
     uint64_t bytes = 1;
@@ -140,7 +140,7 @@ static void parse_source(parsing *this, unsigned input, uint64_t number, pl_sour
     }
 }
 
-/* Opens an input where its rows begin; `*lines` are before them. */
+/* Opens an input at its first row, which follows `*lines` lines. */
 static parley_status open_input(parsing *this, unsigned input, uint64_t wave_bytes, pl_source **source, uint64_t *lines,
                                 parley_error *error) {
     pl_waves *waves = &this->waves;
@@ -164,7 +164,7 @@ static parley_status open_input(parsing *this, unsigned input, uint64_t wave_byt
     return status;
 }
 
-/* A share of a plain file, or all of an input (NULL). */
+/* Parses a share of an uncompressed file or, if `share` is NULL, a whole input. */
 static void parse_input(parsing *this, unsigned input, const share *share, uint64_t number) {
     pl_source *source = NULL;
     uint64_t lines;
@@ -176,7 +176,7 @@ static void parse_input(parsing *this, unsigned input, const share *share, uint6
     else {
         if (share)
             pl_source_limit(source, share->begin, share->end, share->quoted);
-        if (this->waves.cut.record > 0) /* where records are numbered by their place */
+        if (this->waves.cut.record > 0) /* such records are numbered by their position */
             this->waves.passed = (pl_source_used(source) - this->waves.cut.skip) / this->waves.cut.record;
         if (!share || share->begin == 0)
             begin_chunk(this, input, number, lines);
@@ -185,7 +185,7 @@ static void parse_input(parsing *this, unsigned input, const share *share, uint6
     pl_source_close(source);
 }
 
-/* The reader's side: blocks of lines go round; an empty one is the end. */
+/* Runs on the rank that reads the file: sends blocks of lines to the ranks in turn, then an empty block. */
 static parley_status deal_lines(parsing *this, unsigned input, parley_error *error) {
     pl_engine *engine = this->engine;
     const pl_engine_type *type = engine->type;
@@ -255,7 +255,7 @@ static parley_status take_lines(parsing *this, unsigned input, unsigned reader, 
     return status;
 }
 
-/* This rank's bytes of the plain files, which count as one. */
+/* Divides the bytes of all uncompressed files, taken as one text, among the ranks. */
 static void share_bytes(const parsing *this, const bool *mapped, share *shares) {
     uint64_t total = 0, before = 0, bounds[2];
     unsigned rank = this->engine->rank, ranks = this->engine->ranks;
@@ -272,14 +272,14 @@ static void share_bytes(const parsing *this, const bool *mapped, share *shares) 
     }
 }
 
-/* Whether shares begin and end between quotes: each rank counts those of its own, and so all know. */
+/* Finds out whether each share begins and ends between quotes. Each rank counts the quotes in its own shares. */
 static parley_status count_quotes(const parsing *this, share *shares, parley_error *error) {
     unsigned count = this->inputs->count, ranks = this->engine->ranks;
     double *odd, *all = NULL;
     uint64_t *bounds = NULL;
     parley_status status = pl_take(&odd, count, sizeof *odd, "inputs", error);
     if (status == PARLEY_OK)
-        status = pl_take(&bounds, (uint64_t)ranks + 1, sizeof *bounds, "lists of ranks", error);
+        status = pl_take(&bounds, (uint64_t)ranks + 1, sizeof *bounds, "gathered lists", error);
     for (unsigned i = 0; i < count && status == PARLEY_OK; i++) {
         pl_source *source;
         if (shares[i].end == 0)
@@ -319,7 +319,7 @@ static parley_status parse_all(parsing *this, const bool *mapped, parley_error *
         this->wanted += shares[i].end - shares[i].begin;
     }
     bool deals = streams < ranks;
-    this->wanted = streams > 0 ? 0 : this->wanted; /* nobody knows how much text there is */
+    this->wanted = streams > 0 ? 0 : this->wanted; /* the amount of compressed text is not known */
     for (unsigned i = 0; i < inputs->count && status == PARLEY_OK; i++) {
         unsigned reader = i % ranks;
         if (shares[i].end > 0)
@@ -335,28 +335,28 @@ static parley_status parse_all(parsing *this, const bool *mapped, parley_error *
     return status;
 }
 
-/* A chunk of some rank. */
-typedef struct placed {
+/* A chunk and the rank that holds its rows. */
+typedef struct ranked_chunk {
     chunk chunk;
     unsigned rank;
-} placed;
+} ranked_chunk;
 
 static int by_order(const void *a, const void *b) {
-    const placed *left = a, *right = b;
+    const ranked_chunk *left = a, *right = b;
     double before = left->chunk.input - right->chunk.input, number = left->chunk.number - right->chunk.number;
     return before != 0 ? (before > 0) - (before < 0) : (number > 0) - (number < 0);
 }
 
-/* The chunks of all ranks, in order; and the largest number of columns. */
-static parley_status gather_chunks(parsing *this, placed **out, uint64_t *count, parley_error *error) {
+/* Gathers the chunks of all ranks in order, and the largest number of columns. */
+static parley_status gather_chunks(parsing *this, ranked_chunk **out, uint64_t *count, parley_error *error) {
     unsigned ranks = this->engine->ranks;
     double *mine, *all = NULL;
     uint64_t *bounds = NULL, values = 1 + this->count * CHUNK_VALUES;
     *out = NULL;
     *count = 0;
-    parley_status status = pl_take(&mine, values, sizeof *mine, "lists of ranks", error);
+    parley_status status = pl_take(&mine, values, sizeof *mine, "gathered lists", error);
     if (status == PARLEY_OK)
-        status = pl_take(&bounds, (uint64_t)ranks + 1, sizeof *bounds, "lists of ranks", error);
+        status = pl_take(&bounds, (uint64_t)ranks + 1, sizeof *bounds, "gathered lists", error);
     if (status == PARLEY_OK) {
         mine[0] = (double)this->waves.columns;
         if (this->count > 0)
@@ -364,12 +364,12 @@ static parley_status gather_chunks(parsing *this, placed **out, uint64_t *count,
         status = pl_gather_lists(this->engine, mine, values, &all, bounds, error);
     }
     if (status == PARLEY_OK)
-        status = pl_take(out, bounds[ranks] / CHUNK_VALUES + 1, sizeof **out, "lists of ranks", error);
+        status = pl_take(out, bounds[ranks] / CHUNK_VALUES + 1, sizeof **out, "gathered lists", error);
     for (unsigned r = 0; r < ranks && status == PARLEY_OK; r++) {
         uint64_t columns = (uint64_t)all[bounds[r]];
         this->waves.columns = columns > this->waves.columns ? columns : this->waves.columns;
         for (uint64_t at = bounds[r] + 1; at < bounds[r + 1]; at += CHUNK_VALUES) {
-            placed *next = &(*out)[(*count)++];
+            ranked_chunk *next = &(*out)[(*count)++];
             memcpy(&next->chunk, all + at, sizeof next->chunk);
             next->rank = r;
         }
@@ -382,12 +382,12 @@ static parley_status gather_chunks(parsing *this, placed **out, uint64_t *count,
     return status;
 }
 
-/* The first failure in the order of the text, with the line counted from the file's beginning, on all ranks. */
-static parley_status agree(parsing *this, const placed *chunks, uint64_t count, parley_error *error) {
+/* Makes all ranks report the first error in the order of the text, with its line number in the file. */
+static parley_status agree(parsing *this, const ranked_chunk *chunks, uint64_t count, parley_error *error) {
     uint64_t first = 0, line = 0;
     while (first < count && !chunks[first].chunk.failed)
         first++;
-    if (first == count) /* what failed without a chunk has no place in the order */
+    if (first == count) /* failures without a chunk have no position in the text */
         return pl_ranks_agree(this->engine, this->status, this->engine->rank, false, &this->error) == PARLEY_OK
                    ? PARLEY_OK
                    : pl_fail(error, this->error.status, "%s", this->error.sentence);
@@ -398,21 +398,21 @@ static parley_status agree(parsing *this, const placed *chunks, uint64_t count, 
     if (mine && this->faulty)
         pl_fail(&this->error, this->error.status, "%s:%llu: %s", this->waves.name, (unsigned long long)line,
                 this->fault);
-    parley_status status = pl_send_all(this->engine, chunks[first].rank, &this->error, sizeof this->error, error);
+    parley_status status = pl_broadcast(this->engine, chunks[first].rank, &this->error, sizeof this->error, error);
     return status == PARLEY_OK ? pl_fail(error, this->error.status, "%s", this->error.sentence) : status;
 }
 
-static parley_status place_chunks(const parsing *this, const placed *chunks, uint64_t count, parley_data *data,
+static parley_status place_chunks(const parsing *this, const ranked_chunk *chunks, uint64_t count, parley_data *data,
                                   parley_error *error) {
     uint64_t *held, row = 0;
     pl_spread *spread;
-    parley_status status = pl_take(&data->spread, 1, sizeof *data->spread, "the ranks' rows", error);
+    parley_status status = pl_take(&data->spread, 1, sizeof *data->spread, "the table of distributed rows", error);
     if (status != PARLEY_OK)
         return status;
     spread = data->spread;
-    status = pl_take(&spread->pieces, count, sizeof *spread->pieces, "the ranks' rows", error);
+    status = pl_take(&spread->pieces, count, sizeof *spread->pieces, "the table of distributed rows", error);
     if (status == PARLEY_OK)
-        status = pl_take(&held, this->engine->ranks, sizeof *held, "the ranks' rows", error);
+        status = pl_take(&held, this->engine->ranks, sizeof *held, "the table of distributed rows", error);
     if (status != PARLEY_OK)
         return status;
     for (uint64_t c = 0; c < count; c++) {
@@ -428,7 +428,7 @@ static parley_status place_chunks(const parsing *this, const placed *chunks, uin
     return PARLEY_OK;
 }
 
-static parley_status check_rows(const parsing *this, const placed *chunks, uint64_t count, parley_error *error) {
+static parley_status check_rows(const parsing *this, const ranked_chunk *chunks, uint64_t count, parley_error *error) {
     double rows = 0;
     for (uint64_t c = 0; c < count; c++)
         rows += chunks[c].chunk.rows;
@@ -437,8 +437,8 @@ static parley_status check_rows(const parsing *this, const placed *chunks, uint6
                : pl_fail(error, PARLEY_BAD_INPUT, "%s: no rows; %s", this->inputs->title, this->waves.format->no_rows);
 }
 
-/* What every rank learned while it read becomes known to all. */
-static parley_status share_words(parsing *this, parley_error *error) {
+/* Exchanges the words that each rank found, such as categories. */
+static parley_status exchange_words(parsing *this, parley_error *error) {
     pl_engine *engine = this->engine;
     const pl_format *format = this->waves.format;
     pl_span mine = {0}, room = {0};
@@ -449,11 +449,11 @@ static parley_status share_words(parsing *this, parley_error *error) {
     for (unsigned r = 0; r < engine->ranks && status == PARLEY_OK; r++) {
         uint64_t count = bytes;
         const pl_span *words = r == engine->rank ? &mine : &room;
-        status = pl_send_all(engine, r, &count, sizeof count, error);
+        status = pl_broadcast(engine, r, &count, sizeof count, error);
         if (status == PARLEY_OK && words == &room && !pl_span_reserve(&room, count))
             status = pl_fail_memory(error, "names of columns", count);
         if (status == PARLEY_OK)
-            status = pl_send_all(engine, r, words->data, count, error);
+            status = pl_broadcast(engine, r, words->data, count, error);
         if (status == PARLEY_OK)
             status = format->learn(&this->waves, words->data, count, error);
     }
@@ -463,7 +463,7 @@ static parley_status share_words(parsing *this, parley_error *error) {
 }
 
 static parley_status finish(parsing *this, parley_data **out, parley_error *error) {
-    placed *chunks;
+    ranked_chunk *chunks;
     uint64_t count;
     parley_status status = gather_chunks(this, &chunks, &count, error);
     if (status == PARLEY_OK)
@@ -471,7 +471,7 @@ static parley_status finish(parsing *this, parley_data **out, parley_error *erro
     if (status == PARLEY_OK)
         status = check_rows(this, chunks, count, error);
     if (status == PARLEY_OK)
-        status = share_words(this, error);
+        status = exchange_words(this, error);
     if (status == PARLEY_OK)
         status = pl_data_take(&this->waves, this->inputs->title, out, error);
     if (status == PARLEY_OK)
@@ -482,7 +482,7 @@ static parley_status finish(parsing *this, parley_data **out, parley_error *erro
     return status;
 }
 
-/* The format looks at the head of the first input, on every rank. */
+/* Lets the format inspect the head of the first input, on every rank. */
 static parley_status open_format(parsing *this, const pl_reading *reading, parley_error *error) {
     pl_waves *waves = &this->waves;
     if (!waves->format->open)

@@ -1,4 +1,4 @@
-/* team.c: the workers of a run, and sums over what they hold. */
+/* team.c: the workers of a run, and sums over their rows. */
 #include "shard/team.h"
 
 #include <string.h>
@@ -56,10 +56,10 @@ static parley_status deal_rows(pl_team *team, const pl_matrix *x, parley_error *
     return status;
 }
 
-/* The deal that was made while the rows were read. */
+/* Uses the assignment that was made when the rows were moved to their ranks. */
 static parley_status take_deal(pl_team *team, const pl_deal *deal, parley_error *error) {
     if (deal->workers != team->workers || deal->lanes != team->lanes)
-        return pl_fail(error, PARLEY_BROKEN, "rows were dealt to %u workers of %u lanes, not to %u of %u",
+        return pl_fail(error, PARLEY_BROKEN, "rows were assigned to %u workers with %u lanes, not to %u with %u",
                        deal->workers, deal->lanes, team->workers, team->lanes);
     memcpy(team->parts, deal->parts, (size_t)team->hosted * team->lanes * sizeof *team->parts);
     return PARLEY_OK;
