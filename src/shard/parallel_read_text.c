@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "data/format.h"
+#include "data/parser.h"
 #include "data/read.h"
-#include "data/waves.h"
 #include "shard/parallel_read.h"
 
 #define DEALT_BYTES ((uint64_t)4 << 20) /* in a block, which also ends at a line end */
@@ -32,7 +32,7 @@ typedef struct share {
 typedef struct parsing {
     pl_engine *engine;
     const pl_inputs *inputs;
-    pl_waves waves;
+    pl_parser parser;
     pl_cut first_cut; /* of the first input, which defines the columns */
     uint64_t first_lines;
     chunk *chunks;
@@ -81,15 +81,15 @@ static void expect(parsing *this, uint64_t bytes) {
     this->done += bytes;
     if (this->wanted > this->done) {
         double times = (double)this->wanted / (double)this->done * 1.02;
-        this->waves.expected_rows = (uint64_t)((double)this->waves.rows * times) + 1;
-        this->waves.expected_entries = (uint64_t)((double)this->waves.entries * times) + 1;
+        this->parser.expected_rows = (uint64_t)((double)this->parser.rows * times) + 1;
+        this->parser.expected_entries = (uint64_t)((double)this->parser.entries * times) + 1;
     }
 }
 
 /* Keeps the error message without the line number, which is not known yet. */
 static void keep_message(parsing *this) {
     parley_error numbered;
-    const pl_fault *fault = &this->waves.fault;
+    const pl_fault *fault = &this->parser.fault;
     this->faulty = fault->format || fault->memory;
     if (!this->faulty)
         return;
@@ -102,11 +102,11 @@ static void parse(parsing *this, unsigned input, uint64_t number, const char *te
     chunk *chunk = this->stopped ? NULL : chunk_of(this, input, number);
     if (!chunk)
         return;
-    uint64_t rows = this->waves.rows;
-    this->waves.lines = (uint64_t)chunk->lines;
-    parley_status status = pl_waves_add(&this->waves, this->inputs->list[input].path, text, bytes, &this->error);
-    chunk->rows += (double)(this->waves.rows - rows);
-    chunk->lines = (double)this->waves.lines;
+    uint64_t rows = this->parser.rows;
+    this->parser.lines = (uint64_t)chunk->lines;
+    parley_status status = pl_parser_add(&this->parser, this->inputs->list[input].path, text, bytes, &this->error);
+    chunk->rows += (double)(this->parser.rows - rows);
+    chunk->lines = (double)this->parser.lines;
     chunk->failed = status != PARLEY_OK;
     if (status == PARLEY_OK)
         expect(this, bytes);
@@ -141,26 +141,26 @@ static void parse_source(parsing *this, unsigned input, uint64_t number, pl_sour
 }
 
 /* Opens an input at its first row, which follows `*lines` lines. */
-static parley_status open_input(parsing *this, unsigned input, uint64_t wave_bytes, pl_source **source, uint64_t *lines,
-                                parley_error *error) {
-    pl_waves *waves = &this->waves;
+static parley_status open_input(parsing *this, unsigned input, uint64_t window_bytes, pl_source **source,
+                                uint64_t *lines, parley_error *error) {
+    pl_parser *parser = &this->parser;
     const char *text;
     uint64_t bytes;
     bool whole;
-    parley_status status = pl_source_open(this->inputs->list[input].path, wave_bytes, source, error);
+    parley_status status = pl_source_open(this->inputs->list[input].path, window_bytes, source, error);
     if (status != PARLEY_OK)
         return status;
-    waves->source = *source;
-    waves->lines = this->first_lines;
-    waves->cut = this->first_cut;
-    if (waves->format->next && input > 0) {
-        waves->lines = 0;
-        status = waves->format->next(waves, error);
-    } else if (waves->cut.skip > 0)
-        status = pl_source_head(*source, waves->cut.skip, &text, &bytes, &whole, error);
-    pl_source_cut(*source, waves->cut);
-    *lines = waves->lines;
-    waves->source = NULL;
+    parser->source = *source;
+    parser->lines = this->first_lines;
+    parser->cut = this->first_cut;
+    if (parser->format->next && input > 0) {
+        parser->lines = 0;
+        status = parser->format->next(parser, error);
+    } else if (parser->cut.skip > 0)
+        status = pl_source_head(*source, parser->cut.skip, &text, &bytes, &whole, error);
+    pl_source_cut(*source, parser->cut);
+    *lines = parser->lines;
+    parser->source = NULL;
     return status;
 }
 
@@ -170,14 +170,14 @@ static void parse_input(parsing *this, unsigned input, const share *share, uint6
     uint64_t lines;
     if (this->stopped)
         return;
-    parley_status status = open_input(this, input, this->waves.wave_bytes, &source, &lines, &this->error);
+    parley_status status = open_input(this, input, this->parser.window_bytes, &source, &lines, &this->error);
     if (status != PARLEY_OK)
         fail_chunk(this, input, number, status);
     else {
         if (share)
             pl_source_limit(source, share->begin, share->end, share->quoted);
-        if (this->waves.cut.record > 0) /* such records are numbered by their position */
-            this->waves.passed = (pl_source_used(source) - this->waves.cut.skip) / this->waves.cut.record;
+        if (this->parser.cut.record > 0) /* such records are numbered by their position */
+            this->parser.passed = (pl_source_used(source) - this->parser.cut.skip) / this->parser.cut.record;
         if (!share || share->begin == 0)
             begin_chunk(this, input, number, lines);
         parse_source(this, input, number, source);
@@ -284,7 +284,7 @@ static parley_status count_quotes(const parsing *this, share *shares, parley_err
         pl_source *source;
         if (shares[i].end == 0)
             continue;
-        status = pl_source_open(this->inputs->list[i].path, this->waves.wave_bytes, &source, error);
+        status = pl_source_open(this->inputs->list[i].path, this->parser.window_bytes, &source, error);
         if (status == PARLEY_OK)
             odd[i] = pl_source_odd_quotes(source, shares[i].begin, shares[i].end);
         if (status == PARLEY_OK)
@@ -312,7 +312,7 @@ static parley_status parse_all(parsing *this, const bool *mapped, parley_error *
     if (status != PARLEY_OK)
         return status;
     share_bytes(this, mapped, shares);
-    if (this->waves.cut.quotes)
+    if (this->parser.cut.quotes)
         status = count_quotes(this, shares, error);
     for (unsigned i = 0; i < inputs->count; i++) {
         streams += !mapped[i] && inputs->list[i].bytes > 0;
@@ -358,7 +358,7 @@ static parley_status gather_chunks(parsing *this, ranked_chunk **out, uint64_t *
     if (status == PARLEY_OK)
         status = pl_take(&bounds, (uint64_t)ranks + 1, sizeof *bounds, "gathered lists", error);
     if (status == PARLEY_OK) {
-        mine[0] = (double)this->waves.columns;
+        mine[0] = (double)this->parser.columns;
         if (this->count > 0)
             memcpy(mine + 1, this->chunks, this->count * sizeof *this->chunks);
         status = pl_gather_lists(this->engine, mine, values, &all, bounds, error);
@@ -367,7 +367,7 @@ static parley_status gather_chunks(parsing *this, ranked_chunk **out, uint64_t *
         status = pl_take(out, bounds[ranks] / CHUNK_VALUES + 1, sizeof **out, "gathered lists", error);
     for (unsigned r = 0; r < ranks && status == PARLEY_OK; r++) {
         uint64_t columns = (uint64_t)all[bounds[r]];
-        this->waves.columns = columns > this->waves.columns ? columns : this->waves.columns;
+        this->parser.columns = columns > this->parser.columns ? columns : this->parser.columns;
         for (uint64_t at = bounds[r] + 1; at < bounds[r + 1]; at += CHUNK_VALUES) {
             ranked_chunk *next = &(*out)[(*count)++];
             memcpy(&next->chunk, all + at, sizeof next->chunk);
@@ -396,7 +396,7 @@ static parley_status agree(parsing *this, const ranked_chunk *chunks, uint64_t c
             line += (uint64_t)chunks[c].chunk.lines;
     bool mine = chunks[first].rank == this->engine->rank;
     if (mine && this->faulty)
-        pl_fail(&this->error, this->error.status, "%s:%llu: %s", this->waves.name, (unsigned long long)line,
+        pl_fail(&this->error, this->error.status, "%s:%llu: %s", this->parser.name, (unsigned long long)line,
                 this->fault);
     parley_status status = pl_broadcast(this->engine, chunks[first].rank, &this->error, sizeof this->error, error);
     return status == PARLEY_OK ? pl_fail(error, this->error.status, "%s", this->error.sentence) : status;
@@ -434,18 +434,18 @@ static parley_status check_rows(const parsing *this, const ranked_chunk *chunks,
         rows += chunks[c].chunk.rows;
     return rows > 0
                ? PARLEY_OK
-               : pl_fail(error, PARLEY_BAD_INPUT, "%s: no rows; %s", this->inputs->title, this->waves.format->no_rows);
+               : pl_fail(error, PARLEY_BAD_INPUT, "%s: no rows; %s", this->inputs->title, this->parser.format->no_rows);
 }
 
 /* Exchanges the words that each rank found, such as categories. */
 static parley_status exchange_words(parsing *this, parley_error *error) {
     pl_engine *engine = this->engine;
-    const pl_format *format = this->waves.format;
+    const pl_format *format = this->parser.format;
     pl_span mine = {0}, room = {0};
     uint64_t bytes = 0;
-    if (!format->tell)
+    if (!format->pack)
         return PARLEY_OK;
-    parley_status status = format->tell(&this->waves, &mine, &bytes, error);
+    parley_status status = format->pack(&this->parser, &mine, &bytes, error);
     for (unsigned r = 0; r < engine->ranks && status == PARLEY_OK; r++) {
         uint64_t count = bytes;
         const pl_span *words = r == engine->rank ? &mine : &room;
@@ -455,7 +455,7 @@ static parley_status exchange_words(parsing *this, parley_error *error) {
         if (status == PARLEY_OK)
             status = pl_broadcast(engine, r, words->data, count, error);
         if (status == PARLEY_OK)
-            status = format->learn(&this->waves, words->data, count, error);
+            status = format->unpack(&this->parser, words->data, count, error);
     }
     pl_span_free(&mine);
     pl_span_free(&room);
@@ -473,7 +473,7 @@ static parley_status finish(parsing *this, parley_data **out, parley_error *erro
     if (status == PARLEY_OK)
         status = exchange_words(this, error);
     if (status == PARLEY_OK)
-        status = pl_data_take(&this->waves, this->inputs->title, out, error);
+        status = pl_data_take(&this->parser, this->inputs->title, out, error);
     if (status == PARLEY_OK)
         status = place_chunks(this, chunks, count, *out, error);
     for (unsigned i = 0; i < this->inputs->count && status == PARLEY_OK; i++)
@@ -484,30 +484,30 @@ static parley_status finish(parsing *this, parley_data **out, parley_error *erro
 
 /* Lets the format inspect the head of the first input, on every rank. */
 static parley_status open_format(parsing *this, const pl_reading *reading, parley_error *error) {
-    pl_waves *waves = &this->waves;
-    if (!waves->format->open)
+    pl_parser *parser = &this->parser;
+    if (!parser->format->open)
         return PARLEY_OK;
-    parley_status status = pl_source_open(this->inputs->list->path, waves->wave_bytes, &waves->source, error);
+    parley_status status = pl_source_open(this->inputs->list->path, parser->window_bytes, &parser->source, error);
     if (status == PARLEY_OK)
-        status = waves->format->open(waves, reading, error);
-    pl_source_close(waves->source);
-    waves->source = NULL;
-    this->first_cut = waves->cut;
-    this->first_lines = waves->lines;
+        status = parser->format->open(parser, reading, error);
+    pl_source_close(parser->source);
+    parser->source = NULL;
+    this->first_cut = parser->cut;
+    this->first_lines = parser->lines;
     return status;
 }
 
 parley_status pl_ranks_text(pl_engine *engine, const pl_inputs *inputs, const bool *mapped, const pl_reading *reading,
                             pl_pool *pool, parley_data **out, parley_error *error) {
     parsing this = {.engine = engine, .inputs = inputs};
-    parley_status status = pl_waves_open_empty(reading->format, pool, &this.waves, error);
+    parley_status status = pl_parser_open_empty(reading->format, pool, &this.parser, error);
     if (status == PARLEY_OK)
         status = open_format(&this, reading, error);
     if (status == PARLEY_OK)
         status = parse_all(&this, mapped, error);
     if (status == PARLEY_OK)
         status = finish(&this, out, error);
-    pl_waves_close(&this.waves);
+    pl_parser_close(&this.parser);
     pl_free(this.chunks);
     return status;
 }
