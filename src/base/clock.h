@@ -1,14 +1,14 @@
-/* clock.h: seconds on a clock that never goes back. */
+/* clock.h: the monotonic clock, in seconds. */
 #ifndef PL_CLOCK_H
 #define PL_CLOCK_H
 
 #include <time.h>
 
 double pl_now(void);
-/* Seconds of processors that this process has used, with all its threads. */
+/* CPU seconds used by all threads of this process. */
 double pl_cpu_now(void);
 void pl_sleep(double seconds);
-/* So many seconds from now, on the clock that pthread_cond_timedwait goes by. */
+/* The time `seconds` from now, on the clock that pthread_cond_timedwait uses. */
 struct timespec pl_after(double seconds);
 
 #endif
