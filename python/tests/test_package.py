@@ -100,7 +100,7 @@ def test_values_of_settings_are_written_as_on_the_command_line():
 def test_sentences_of_the_core_become_exceptions(tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere"):
         parley.read(tmp_path / "nowhere.svm")
-    with pytest.raises(OSError, match="not a file"):
+    with pytest.raises(OSError, match="not a regular file"):
         parley.load(tmp_path)
     with pytest.raises(ValueError, match="no_such"):
         parley.train(np.eye(3), [1.0, 2.0, 3.0], no_such=1)

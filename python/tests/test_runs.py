@@ -33,7 +33,7 @@ def test_interrupt_stops_at_the_round_and_leaves_a_usable_estimator(large):
     estimator = slow()
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
-    with pytest.raises(KeyboardInterrupt), pytest.warns(ConvergenceWarning, match="stopped"):
+    with pytest.raises(KeyboardInterrupt), pytest.warns(ConvergenceWarning, match="interrupted"):
         estimator.fit(*large)
     timer.join()
     assert 0 < estimator.n_iter_ <= estimator.run_["round"][-1] + 1
