@@ -15,7 +15,7 @@ from parley import _documented, _library
 from parley._library import ffi, lib, string
 
 OWN = {"preset", "workers", "local_steps", "n_jobs"}
-# Of scikit-learn's parameters: not there, because what they ask for is gone in its next releases.
+# Parameters of scikit-learn that are left out because later releases remove them.
 DEPARTING = {"use_legacy_attributes"}
 
 
@@ -80,7 +80,7 @@ MODULES = [f"parley.{one.name}" for one in pkgutil.iter_modules(parley.__path__)
 
 @pytest.mark.parametrize("module", ["parley", *MODULES])
 def test_examples_in_docstrings_run(module):
-    # scalars of numpy 2 print their type, so the examples have none
+    # scalars of numpy 2 print their type, so the examples avoid them
     result = doctest.testmod(importlib.import_module(module), optionflags=doctest.NORMALIZE_WHITESPACE)
     assert result.failed == 0
 

@@ -1,4 +1,4 @@
-"""Estimators among scikit-learn's own tools, and the functions on files and models."""
+"""Estimators used with scikit-learn's tools, and the functions for files and models."""
 
 import copy
 import pickle
