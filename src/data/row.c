@@ -64,7 +64,7 @@ static void scatter(const uint64_t *from, uint64_t *to, uint64_t count, unsigned
 
 /* Distributes the entries to about as many buckets as entries, then sorts what is nearly in order. Returns false if
  * they are uneven or memory runs out. */
-static bool deal(pl_sorter *sorter, uint32_t *index, float *value, uint64_t count) {
+static bool bucket_sort(pl_sorter *sorter, uint32_t *index, float *value, uint64_t count) {
     uint16_t at[MIDDLE_ROW + 1] = {0};
     uint32_t all = 0, shift = 0, buckets = 32, sum = 0, fullest = 0;
     for (uint64_t i = 0; i < count; i++)
@@ -95,7 +95,7 @@ static bool deal(pl_sorter *sorter, uint32_t *index, float *value, uint64_t coun
     return true;
 }
 
-static bool radix(pl_sorter *sorter, uint32_t *index, float *value, uint64_t count) {
+static bool radix_sort(pl_sorter *sorter, uint32_t *index, float *value, uint64_t count) {
     if (count > UINT32_MAX || !reserve(sorter, count))
         return false;
     uint32_t largest = 0;
@@ -133,7 +133,8 @@ uint64_t pl_row_sort(pl_sorter *sorter, uint32_t *index, float *value, uint64_t 
         return count;
     if (count <= SHORT_ROW)
         insert(index, value, count);
-    else if (!(count <= MIDDLE_ROW && deal(sorter, index, value, count)) && !radix(sorter, index, value, count))
+    else if (!(count <= MIDDLE_ROW && bucket_sort(sorter, index, value, count)) &&
+             !radix_sort(sorter, index, value, count))
         return UINT64_MAX;
     return merge(index, value, count);
 }

@@ -12,7 +12,7 @@
 #include "data/read.h"
 #include "shard/parallel_read.h"
 
-#define DEALT_BYTES ((uint64_t)4 << 20) /* in a block, which also ends at a line end */
+#define BLOCK_BYTES ((uint64_t)4 << 20) /* in a block, which also ends at a line end */
 #define AHEAD 2                         /* blocks that a rank may have in flight */
 
 /* Consecutive lines of one input that one rank parsed. */
@@ -186,7 +186,7 @@ static void parse_input(parsing *this, unsigned input, const share *share, uint6
 }
 
 /* Runs on the rank that reads the file: sends blocks of lines to the ranks in turn, then an empty block. */
-static parley_status deal_lines(parsing *this, unsigned input, parley_error *error) {
+static parley_status send_lines(parsing *this, unsigned input, parley_error *error) {
     pl_engine *engine = this->engine;
     const pl_engine_type *type = engine->type;
     pl_source *source = NULL;
@@ -195,7 +195,7 @@ static parley_status deal_lines(parsing *this, unsigned input, parley_error *err
     char ready;
     parley_status lost = pl_take(&waiting, engine->ranks, sizeof *waiting, "reading", error);
     parley_status status =
-        lost == PARLEY_OK ? open_input(this, input, DEALT_BYTES, &source, &lines, &this->error) : lost;
+        lost == PARLEY_OK ? open_input(this, input, BLOCK_BYTES, &source, &lines, &this->error) : lost;
     if (status == PARLEY_OK && !this->stopped)
         begin_chunk(this, input, 0, lines);
     while (status == PARLEY_OK && lost == PARLEY_OK && !this->stopped) {
@@ -231,7 +231,7 @@ static parley_status deal_lines(parsing *this, unsigned input, parley_error *err
     return lost;
 }
 
-static parley_status take_lines(parsing *this, unsigned input, unsigned reader, parley_error *error) {
+static parley_status receive_lines(parsing *this, unsigned input, unsigned reader, parley_error *error) {
     pl_engine *engine = this->engine;
     unsigned ranks = engine->ranks;
     pl_span room = {0};
@@ -318,7 +318,7 @@ static parley_status parse_all(parsing *this, const bool *mapped, parley_error *
         streams += !mapped[i] && inputs->list[i].bytes > 0;
         this->wanted += shares[i].end - shares[i].begin;
     }
-    bool deals = streams < ranks;
+    bool sends_blocks = streams < ranks;
     this->wanted = streams > 0 ? 0 : this->wanted; /* the amount of compressed text is not known */
     for (unsigned i = 0; i < inputs->count && status == PARLEY_OK; i++) {
         unsigned reader = i % ranks;
@@ -326,10 +326,10 @@ static parley_status parse_all(parsing *this, const bool *mapped, parley_error *
             parse_input(this, i, &shares[i], rank);
         else if (mapped[i] || inputs->list[i].bytes == 0)
             continue;
-        else if (!deals && reader == rank)
+        else if (!sends_blocks && reader == rank)
             parse_input(this, i, NULL, 0);
-        else if (deals)
-            status = reader == rank ? deal_lines(this, i, error) : take_lines(this, i, reader, error);
+        else if (sends_blocks)
+            status = reader == rank ? send_lines(this, i, error) : receive_lines(this, i, reader, error);
     }
     pl_free(shares);
     return status;
