@@ -16,6 +16,11 @@ double pl_now(void) { return read_clock(CLOCK_MONOTONIC); }
 
 double pl_cpu_now(void) { return read_clock(CLOCK_PROCESS_CPUTIME_ID); }
 
+double pl_cpu_of_thread(pthread_t thread) {
+    clockid_t clock;
+    return pthread_getcpuclockid(thread, &clock) == 0 ? read_clock(clock) : 0.0;
+}
+
 void pl_sleep(double seconds) {
     double whole = floor(seconds);
     struct timespec left = {.tv_sec = (time_t)whole, .tv_nsec = (long)(1e9 * (seconds - whole))};

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 
 #define SPINS 20000
@@ -146,6 +147,13 @@ static bool start_helper(pl_pool *pool, unsigned i) {
 
 unsigned pl_pool_threads(const pl_pool *pool) { return pool->threads; }
 unsigned pl_pool_cores(const pl_pool *pool) { return pool->cores; }
+
+double pl_pool_cpu(const pl_pool *pool) {
+    double seconds = 0;
+    for (unsigned i = 0; i < pool->started; i++)
+        seconds += pl_cpu_of_thread(pool->handles[i]);
+    return seconds;
+}
 
 void pl_pool_run(pl_pool *pool, pl_task task, void *context, unsigned tasks) {
     if (inside_task || tasks <= 1 || pool->threads == 1) {

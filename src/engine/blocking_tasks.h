@@ -1,13 +1,12 @@
-/* blocking_tasks.h: tasks that may wait for each other, for engines whose ranks are driven by threads of one process.
- */
+/* blocking_tasks.h: tasks that may block on each other, for engines whose tasks are threads of one process. */
 #ifndef PL_BLOCKING_TASKS_H
 #define PL_BLOCKING_TASKS_H
 
 #include "engine/engine.h"
 
-parley_status pl_converse(pl_engine *engine, pl_task task, void *context, unsigned tasks, parley_error *error);
-/* Around a wait: lets another task of the conversation, if there is one, compute meanwhile. */
-void pl_converse_leave(void);
-void pl_converse_enter(void);
+parley_status pl_run_blocking(pl_engine *engine, pl_task task, void *context, unsigned tasks, parley_error *error);
+/* A task calls these before and after it blocks, so that another one can compute meanwhile. */
+void pl_blocking_leave(void);
+void pl_blocking_enter(void);
 
 #endif

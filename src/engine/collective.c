@@ -124,13 +124,13 @@ static parley_status share_directly(const gathered *all, parley_error *error) {
     return status;
 }
 
-/* All to read what each says. */
-static parley_status share_commonly(const gathered *all, parley_error *error) {
+/* By shared memory. */
+static parley_status share_by_memory(const gathered *all, parley_error *error) {
     pl_engine *engine = all->engine;
-    parley_status status = pl_common_tell(engine, sums_of(all, engine->rank), bytes_of(all, engine->rank), error);
+    parley_status status = pl_shared_send(engine, sums_of(all, engine->rank), bytes_of(all, engine->rank), error);
     for (unsigned r = 0; r < engine->ranks && status == PARLEY_OK; r++)
         if (r != engine->rank)
-            status = pl_common_hear(engine, r, sums_of(all, r), bytes_of(all, r), error);
+            status = pl_shared_receive(engine, r, sums_of(all, r), bytes_of(all, r), error);
     return status;
 }
 
@@ -214,8 +214,8 @@ parley_status pl_sum_workers(pl_engine *engine, unsigned workers, const double *
     uint64_t most = 0;
     for (unsigned r = 0; r < engine->ranks && status == PARLEY_OK; r++)
         most = bytes_of(&all, r) > most ? bytes_of(&all, r) : most;
-    if (status == PARLEY_OK && pl_common_holds(engine, most))
-        status = share_commonly(&all, error);
+    if (status == PARLEY_OK && pl_shared_fits(engine, most))
+        status = share_by_memory(&all, error);
     else if (status == PARLEY_OK)
         status = engine->ranks <= MOST_DIRECT ? share_directly(&all, error) : share_by_doubling(&all, error);
     if (status == PARLEY_OK)

@@ -30,14 +30,14 @@ parley_status pl_sum_workers(pl_engine *engine, unsigned workers, const double *
  * its slice is written). */
 parley_status pl_reduce_scatter(pl_engine *engine, unsigned workers, const pl_addend *nodes, uint64_t size,
                                 uint64_t width, const uint64_t *bounds, double *sum, parley_error *error);
-/* Lays out what a reduce-scatter of these nodes will need: if the ranks meet just once between them, in whatever other
- * exchange, they need not meet for it. Where they have no memory in common it does nothing. */
+/* Publishes in shared memory what a reduce-scatter of these nodes will need: if exactly one barrier comes between the
+ * two, in whatever other exchange, the reduce-scatter needs none. Without shared memory it does nothing. */
 void pl_reduce_offer(pl_engine *engine, unsigned workers, const pl_addend *nodes, uint64_t size, uint64_t width,
                      const uint64_t *bounds);
 /* Every rank's slice of `table` to all. */
 parley_status pl_all_gather(pl_engine *engine, double *table, const uint64_t *bounds, parley_error *error);
-/* Says that this rank's slice of `table` will be written before the ranks meet next, in whatever other exchange: then
- * they need not meet for gathering it. Where they have no memory in common it does nothing. */
+/* Says that this rank's slice of `table` will be written before the next barrier, in whatever other exchange: then
+ * gathering it needs none. Without shared memory it does nothing. */
 void pl_gather_offer(pl_engine *engine, const double *table);
 /* Returns when all ranks have arrived. */
 parley_status pl_barrier(pl_engine *engine, parley_error *error);

@@ -22,6 +22,11 @@ double pl_wall_clock(pl_engine *engine) {
     return pl_now();
 }
 
+void pl_wall_sleep(pl_engine *engine, double seconds) {
+    (void)engine;
+    pl_sleep(seconds);
+}
+
 parley_status pl_engine_open(const parley_settings *settings, pl_engine **out, parley_error *error) {
     const pl_engine_type *type = pl_engine_find(settings->engine);
     if (!type)

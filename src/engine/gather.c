@@ -2,7 +2,7 @@
  * belongs, and passed on from there: by a deputy to the ranks of its host, down the tree to the children. */
 #include <string.h>
 
-#include "engine/flow.h"
+#include "engine/chunks.h"
 #include "engine/routes.h"
 #include "engine/shared_memory.h"
 
@@ -15,7 +15,7 @@ typedef struct route {
 } route;
 
 typedef struct delivery {
-    pl_ticket ticket;
+    pl_request request;
     uint64_t begin, count;
     unsigned owner;
 } delivery;
@@ -29,7 +29,7 @@ typedef struct gathering {
     unsigned *next, nexts;   /* to whom it passes on what it gets */
     delivery *deliveries;
     uint64_t number;
-    pl_desk desk;
+    pl_scratch scratch;
 } gathering;
 
 static route route_of(const gathering *gathering, unsigned owner) {
@@ -77,14 +77,14 @@ static parley_status expect_all(gathering *gathering, parley_error *error) {
         route route = route_of(gathering, owner);
         while (owner != engine->rank && status == PARLEY_OK && pl_cursor_next(&cursor, &begin, &count)) {
             delivery *delivery = &gathering->deliveries[gathering->number++];
-            delivery->ticket = (pl_ticket){.from = route.from,
-                                           .channel = route.channel,
-                                           .data = gathering->table + begin,
-                                           .most = count * sizeof *gathering->table};
+            delivery->request = (pl_request){.from = route.from,
+                                             .channel = route.channel,
+                                             .data = gathering->table + begin,
+                                             .most = count * sizeof *gathering->table};
             delivery->begin = begin;
             delivery->count = count;
             delivery->owner = owner;
-            status = engine->type->expect(engine, &delivery->ticket, error);
+            status = engine->type->expect(engine, &delivery->request, error);
         }
     }
     return status;
@@ -95,7 +95,7 @@ static parley_status send_slice(gathering *gathering, parley_error *error) {
     uint64_t begin, count;
     parley_status status = PARLEY_OK;
     while (status == PARLEY_OK && pl_cursor_next(&cursor, &begin, &count))
-        status = pl_send_chunk(&gathering->desk, gathering->firsts, gathering->first, CHANNEL_GATHER,
+        status = pl_send_chunk(&gathering->scratch, gathering->firsts, gathering->first, CHANNEL_GATHER,
                                &(pl_addend){.values = gathering->table}, begin, count, error);
     return status;
 }
@@ -104,16 +104,16 @@ static parley_status send_slice(gathering *gathering, parley_error *error) {
 static parley_status receive_chunk(gathering *gathering, delivery *delivery, parley_error *error) {
     pl_engine *engine = gathering->engine;
     double *place = gathering->table + delivery->begin;
-    void *aside = gathering->desk.room;
+    void *aside = gathering->scratch.room;
     uint64_t bytes;
-    parley_status status = engine->type->await(engine, &delivery->ticket, &bytes, error);
+    parley_status status = engine->type->await(engine, &delivery->request, &bytes, error);
     if (status != PARLEY_OK || bytes == delivery->count * sizeof *place)
         return status;
     pl_packet packet;
     bool ignored;
     memcpy(aside, place, bytes);
     if (!pl_packet_read(aside, bytes, delivery->count, &packet))
-        return pl_fail_length(delivery->ticket.from, bytes, delivery->count * sizeof *place, error);
+        return pl_fail_length(delivery->request.from, bytes, delivery->count * sizeof *place, error);
     pl_packet_put(&packet, place, &ignored);
     return PARLEY_OK;
 }
@@ -128,7 +128,7 @@ static parley_status receive_all(gathering *gathering, bool passed_on, parley_er
             continue;
         status = receive_chunk(gathering, delivery, error);
         if (status == PARLEY_OK && route.passes_on)
-            status = pl_send_chunk(&gathering->desk, gathering->next, gathering->nexts,
+            status = pl_send_chunk(&gathering->scratch, gathering->next, gathering->nexts,
                                    gathering->tree ? CHANNEL_GATHER : CHANNEL_GATHER_ON,
                                    &(pl_addend){.values = gathering->table}, delivery->begin, delivery->count, error);
     }
@@ -136,8 +136,8 @@ static parley_status receive_all(gathering *gathering, bool passed_on, parley_er
 }
 
 void pl_gather_offer(pl_engine *engine, const double *table) {
-    if (engine->common)
-        pl_common_write(engine, table);
+    if (engine->shared)
+        pl_shared_gather_offer(engine, table);
 }
 
 parley_status pl_all_gather(pl_engine *engine, double *table, const uint64_t *bounds, parley_error *error) {
@@ -146,17 +146,17 @@ parley_status pl_all_gather(pl_engine *engine, double *table, const uint64_t *bo
     uint64_t entries = bounds[engine->ranks] - bounds[0], packets = entries / PL_CHUNK + engine->ranks;
     if (engine->ranks == 1)
         return PARLEY_OK;
-    if (engine->common)
-        return pl_common_gather(engine, table, bounds, error);
-    parley_status status = pl_desk_open(&gathering.desk, engine,
-                                        pl_desk_of_packets(&(pl_addend){.values = table}, entries, packets) +
-                                            packets * sizeof(delivery) + 2 * engine->ranks * sizeof(unsigned) + 256,
-                                        error);
+    if (engine->shared)
+        return pl_shared_gather(engine, table, bounds, error);
+    parley_status status = pl_scratch_open(&gathering.scratch, engine,
+                                           pl_scratch_for_packets(&(pl_addend){.values = table}, entries, packets) +
+                                               packets * sizeof(delivery) + 2 * engine->ranks * sizeof(unsigned) + 256,
+                                           error);
     if (status != PARLEY_OK)
         return status;
-    gathering.deliveries = pl_desk_take(&gathering.desk, packets * sizeof(delivery));
-    gathering.firsts = pl_desk_take(&gathering.desk, engine->ranks * sizeof(unsigned));
-    gathering.next = pl_desk_take(&gathering.desk, engine->ranks * sizeof(unsigned));
+    gathering.deliveries = pl_scratch_take(&gathering.scratch, packets * sizeof(delivery));
+    gathering.firsts = pl_scratch_take(&gathering.scratch, engine->ranks * sizeof(unsigned));
+    gathering.next = pl_scratch_take(&gathering.scratch, engine->ranks * sizeof(unsigned));
     find_ways(&gathering);
     status = expect_all(&gathering, error);
     if (status == PARLEY_OK)
@@ -165,5 +165,5 @@ parley_status pl_all_gather(pl_engine *engine, double *table, const uint64_t *bo
         status = receive_all(&gathering, false, error);
     if (status == PARLEY_OK)
         status = receive_all(&gathering, true, error);
-    return pl_flow_end(engine, status, error);
+    return pl_chunks_end(engine, status, error);
 }

@@ -22,13 +22,13 @@
 #define EAGER_SECONDS 2e-4 /* a wait spins for so long, */
 #define LEAST_NAP 2e-5     /* then sleeps, */
 #define MOST_NAP 5e-4      /* and ever longer */
-#define LEAST_DOZE 1e-3    /* in a meeting: who comes last wakes the others, */
-#define MOST_DOZE 2e-2     /* but a failure has to be looked for */
-#define SPINS 2000         /* looks around before that, where nobody else wants the core; */
-#define YIELDS 30          /* where somebody might, it first lets others run: to be woken takes longer; */
-#define KEPT_YIELDS 3      /* where somebody does, they may as well wake it */
-#define MEETING_SECONDS                                                                                                \
-    3.5 /* more than the deadline: if rank 0 is stopped before all have met, its guard says so first */
+#define LEAST_SLEEP 1e-3   /* in a barrier: the last rank wakes the others, */
+#define MOST_SLEEP 2e-2    /* but a failure has to be looked for */
+#define SPINS 2000         /* that a barrier makes first, where nobody else wants the core; */
+#define YIELDS 30          /* where another rank might, it yields so often: being woken takes longer; */
+#define PINNED_YIELDS 3    /* where another rank does, that rank may as well wake it */
+/* Rank 0's address may take so much longer than the deadline: if that rank is stopped, its guard says so first. */
+#define START_SECONDS 3.5
 #define MOST_PATH 4096
 #define ADDRESS_TAG 32000
 
@@ -37,7 +37,7 @@ typedef struct piece {
     struct piece *next;
     pl_mpi_request request;
     unsigned to;
-    char data[]; /* nothing, of what was lent */
+    char data[]; /* empty in a zero-copy send */
 } piece;
 
 typedef struct cluster {
@@ -46,9 +46,9 @@ typedef struct cluster {
     pl_watch *watch;
     pthread_mutex_t mutex; /* around every call of MPI */
     piece *sent;
-    piece *lent, **last_lent; /* oldest first */
-    piece *spare;             /* of lent pieces that have arrived */
-    bool uncrowded;           /* each rank has cores to itself */
+    piece *unsent, **last_unsent; /* zero-copy sends that are not complete, oldest first */
+    piece *spare;                 /* records of complete ones */
+    bool own_cores;               /* each rank has cores to itself */
 } cluster;
 
 static parley_status fail_mpi(const cluster *this, int code, const char *what, parley_error *error) {
@@ -111,8 +111,8 @@ static parley_status post(pl_engine *engine, unsigned to, unsigned channel, cons
     return status;
 }
 
-static parley_status lend(pl_engine *engine, unsigned to, unsigned channel, const void *data, uint64_t bytes,
-                          parley_error *error) {
+static parley_status post_zero_copy(pl_engine *engine, unsigned to, unsigned channel, const void *data, uint64_t bytes,
+                                    parley_error *error) {
     cluster *this = (cluster *)engine;
     parley_status status = goes_on(this, error);
     piece *new = this->spare;
@@ -132,16 +132,16 @@ static parley_status lend(pl_engine *engine, unsigned to, unsigned channel, cons
     }
     new->next = NULL;
     new->to = to;
-    *this->last_lent = new;
-    this->last_lent = &new->next;
+    *this->last_unsent = new;
+    this->last_unsent = &new->next;
     return PARLEY_OK;
 }
 
 /* One turn of a wait that began at `began`: spins at first, then sleeps. */
-static void pause_for(const cluster *this, bool meets, double began, double *nap) {
-    if (meets) {
-        pl_common_doze(this->base.common, *nap);
-        *nap = *nap * 2 < MOST_DOZE ? *nap * 2 : MOST_DOZE;
+static void pause_for(const cluster *this, bool barrier, double began, double *nap) {
+    if (barrier) {
+        pl_shared_sleep(this->base.shared, *nap);
+        *nap = *nap * 2 < MOST_SLEEP ? *nap * 2 : MOST_SLEEP;
     } else if (pl_now() - began < EAGER_SECONDS)
         sched_yield();
     else {
@@ -156,12 +156,12 @@ typedef bool (*condition)(cluster *this, void *context, int *code);
 typedef struct wish {
     condition there;
     void *context;
-    unsigned from; /* whom one waits for; in a meeting, whoever is missing */
-    bool meets;
+    unsigned from; /* the rank that is waited for; in a barrier, the first that is missing */
+    bool barrier;
 } wish;
 
 static parley_status wait_until(cluster *this, wish wish, parley_error *error) {
-    double began = pl_now(), nap = wish.meets ? LEAST_DOZE : LEAST_NAP;
+    double began = pl_now(), nap = wish.barrier ? LEAST_SLEEP : LEAST_NAP;
     bool done = false, left = false;
     int code = 0;
     parley_error cause;
@@ -177,8 +177,8 @@ static parley_status wait_until(cluster *this, wish wish, parley_error *error) {
         if (done || (this->watch && pl_watch_failed(this->watch, &cause)))
             break;
         if (!left)
-            pl_converse_leave();
-        unsigned missing = wish.meets ? pl_common_missing(this->base.common) : wish.from;
+            pl_blocking_leave();
+        unsigned missing = wish.barrier ? pl_shared_missing(this->base.shared) : wish.from;
         if (this->watch && (!left || missing != wish.from))
             pl_watch_waits(this->watch, missing);
         wish.from = missing;
@@ -190,10 +190,10 @@ static parley_status wait_until(cluster *this, wish wish, parley_error *error) {
                 pl_fail(&cause, PARLEY_NO_PEER, "rank %u sent nothing for %g seconds", wish.from, this->base.deadline);
             break;
         }
-        pause_for(this, wish.meets, began, &nap);
+        pause_for(this, wish.barrier, began, &nap);
     }
     if (left) {
-        pl_converse_enter();
+        pl_blocking_enter();
         if (this->watch)
             pl_watch_waits(this->watch, this->base.rank);
     }
@@ -284,72 +284,78 @@ static parley_status flush(cluster *this, parley_error *error) {
     return wait_until(this, (wish){all_arrived, NULL, this->base.rank, false}, error);
 }
 
-static parley_status expect(pl_engine *engine, pl_ticket *ticket, parley_error *error) {
+static parley_status expect(pl_engine *engine, pl_request *request, parley_error *error) {
     cluster *this = (cluster *)engine;
-    pl_mpi_request request;
+    pl_mpi_request handle;
     parley_status status = goes_on(this, error);
     if (status != PARLEY_OK)
         return status;
     pthread_mutex_lock(&this->mutex);
-    int code = this->mpi->receive(ticket->data, (int)ticket->most, ticket->from, (int)ticket->channel, &request);
+    int code = this->mpi->receive(request->data, (int)request->most, request->from, (int)request->channel, &handle);
     pthread_mutex_unlock(&this->mutex);
-    ticket->word = request.word;
+    request->word = handle.word;
     return code == 0 ? PARLEY_OK : fail_mpi(this, code, "receive", error);
 }
 
-static parley_status await(pl_engine *engine, pl_ticket *ticket, uint64_t *bytes, parley_error *error) {
+static parley_status await(pl_engine *engine, pl_request *request, uint64_t *bytes, parley_error *error) {
     cluster *this = (cluster *)engine;
-    arrival arrival = {.request = {ticket->word}, .from = ticket->from};
-    parley_status status = wait_until(this, (wish){received, &arrival, ticket->from, false}, error);
+    arrival arrival = {.request = {request->word}, .from = request->from};
+    parley_status status = wait_until(this, (wish){received, &arrival, request->from, false}, error);
     *bytes = (uint64_t)arrival.bytes;
     if (status == PARLEY_OK)
         atomic_fetch_add(&engine->bytes_received, *bytes);
     return status;
 }
 
-/* Drops lent pieces that have arrived, in order, up to the first that has not. The mutex is held. */
-static bool none_lent(cluster *this, void *context, int *code) {
+/* Drops zero-copy sends that are complete, in order, up to the first that is not. The mutex is held. */
+static bool all_sent(cluster *this, void *context, int *code) {
     (void)context;
-    while (this->lent) {
-        piece *first = this->lent;
+    while (this->unsent) {
+        piece *first = this->unsent;
         int done = 0;
         *code = this->mpi->test(&first->request, &done, NULL);
         if (*code != 0 || !done)
             return *code != 0;
-        this->lent = first->next;
+        this->unsent = first->next;
         first->next = this->spare;
         this->spare = first;
     }
-    this->last_lent = &this->lent;
+    this->last_unsent = &this->unsent;
     return true;
 }
 
-static parley_status settle(pl_engine *engine, parley_error *error) {
+static parley_status wait_sent(pl_engine *engine, parley_error *error) {
     cluster *this = (cluster *)engine;
-    return this->lent ? wait_until(this, (wish){none_lent, NULL, this->lent->to, false}, error) : PARLEY_OK;
+    return this->unsent ? wait_until(this, (wish){all_sent, NULL, this->unsent->to, false}, error) : PARLEY_OK;
 }
 
-static bool all_met(cluster *this, void *context, int *code) {
+static bool barrier_passed(cluster *this, void *context, int *code) {
     (void)context, (void)code;
-    return pl_common_met(this->base.common);
+    return pl_shared_all_arrived(this->base.shared);
 }
 
-static parley_status meet(pl_engine *engine, parley_error *error) {
+static parley_status barrier(pl_engine *engine, parley_error *error) {
     cluster *this = (cluster *)engine;
     parley_status status = goes_on(this, error);
     if (status != PARLEY_OK)
         return status;
-    pl_common_come(engine->common);
-    unsigned most = engine->kept ? KEPT_YIELDS : YIELDS;
+    pl_shared_arrive(engine->shared);
+    unsigned most = engine->pinned ? PINNED_YIELDS : YIELDS;
     for (unsigned i = 0, yields = 0; i < SPINS && yields < most; i++) {
-        if (pl_common_met(engine->common))
+        if (pl_shared_all_arrived(engine->shared))
             return PARLEY_OK;
-        if (!this->uncrowded && (!engine->kept || pl_common_crowded(engine->common))) {
+        if (!this->own_cores && (!engine->pinned || pl_shared_core_wanted(engine->shared))) {
             sched_yield();
             yields++;
         }
     }
-    return wait_until(this, (wish){all_met, NULL, engine->rank, true}, error);
+    return wait_until(this, (wish){barrier_passed, NULL, engine->rank, true}, error);
+}
+
+/* A rank is a process. */
+static double cpu(pl_engine *engine) {
+    (void)engine;
+    return pl_cpu_now();
 }
 
 static void free_pieces(piece *first) {
@@ -359,12 +365,12 @@ static void free_pieces(piece *first) {
     }
 }
 
-/* MPI cannot take a message back; but it is not called any more, and what is lent goes with the process. */
-static void retract(pl_engine *engine) {
+/* MPI cannot cancel a send; but it is not called any more, and the data are freed with the process. */
+static void cancel_sent(pl_engine *engine) {
     cluster *this = (cluster *)engine;
-    free_pieces(this->lent);
-    this->lent = NULL;
-    this->last_lent = &this->lent;
+    free_pieces(this->unsent);
+    this->unsent = NULL;
+    this->last_unsent = &this->unsent;
 }
 
 static void fail(pl_engine *engine, parley_error *error) {
@@ -379,11 +385,11 @@ static void fail(pl_engine *engine, parley_error *error) {
 static void release(cluster *this) {
     pl_watch_close(this->watch);
     pl_pool_close(this->base.pool);
-    free_pieces(this->lent);
+    free_pieces(this->unsent);
     free_pieces(this->spare);
     pl_span_free(&this->base.room);
     pl_free(this->base.host);
-    pl_common_close(this->base.common);
+    pl_shared_close(this->base.shared);
     pthread_mutex_destroy(&this->mutex);
     pl_free(this);
 }
@@ -450,9 +456,9 @@ static parley_status open_watch(cluster *this, parley_error *error) {
     if (engine->ranks == 1)
         return status;
     if (engine->rank > 0) {
-        engine->deadline += MEETING_SECONDS;
+        engine->deadline += START_SECONDS;
         status = take(engine, 0, ADDRESS_TAG, address, sizeof address, error);
-        engine->deadline -= MEETING_SECONDS;
+        engine->deadline -= START_SECONDS;
         if (status != PARLEY_OK)
             return status;
         pl_launched_met();
@@ -479,11 +485,11 @@ static parley_status find_neighbours(cluster *this, const parley_settings *setti
         status = pl_pool_open(&engine->pool, settings->threads ? (unsigned)settings->threads : around.threads, error);
     if (status != PARLEY_OK)
         return status;
-    engine->kept = around.core && pl_pool_keep_to(engine->pool, around.core - 1) ? around.core : 0;
+    engine->pinned = around.core && pl_pool_keep_to(engine->pool, around.core - 1) ? around.core : 0;
     engine->threads = pl_pool_threads(engine->pool);
-    this->uncrowded = !engine->kept && pl_launched_here() * engine->threads <= engine->cores;
+    this->own_cores = !engine->pinned && pl_launched_here() * engine->threads <= engine->cores;
     return engine->ranks > 1 && around.hosts == 1 && settings->between_ranks == PL_BY_MEMORY
-               ? pl_common_open(engine, error)
+               ? pl_shared_open(engine, error)
                : PARLEY_OK;
 }
 
@@ -499,7 +505,7 @@ static parley_status open_engine(const parley_settings *settings, pl_engine **ou
     if (status != PARLEY_OK)
         return status;
     this->base = (pl_engine){.type = &pl_engine_mpi, .ranks = 1, .deadline = settings->deadline};
-    this->last_lent = &this->lent;
+    this->last_unsent = &this->unsent;
     pthread_mutex_init(&this->mutex, NULL);
     status = find_module(module, &this->mpi, error);
     if (status == PARLEY_OK) {
@@ -524,15 +530,17 @@ const pl_engine_type pl_engine_mpi = {
     .post = post,
     .take = take,
     .take_any = take_any,
-    .lend = lend,
-    .settle = settle,
-    .retract = retract,
+    .post_zero_copy = post_zero_copy,
+    .wait_sent = wait_sent,
+    .cancel_sent = cancel_sent,
     .expect = expect,
     .await = await,
-    .meet = meet,
+    .barrier = barrier,
     .run = pl_run_on_pool,
-    .converse = pl_converse,
+    .run_blocking = pl_run_blocking,
     .now = pl_wall_clock,
+    .cpu = cpu,
+    .spend = pl_wall_sleep,
     .fail = fail,
     .close = close_engine,
 };

@@ -7,7 +7,7 @@
  *
  * In all of them what is sent are maximal nodes of the canonical tree over workers, for ranges of workers that grow on
  * the way; so the order of addition is the same. */
-#include "engine/flow.h"
+#include "engine/chunks.h"
 #include "engine/routes.h"
 #include "engine/shared_memory.h"
 
@@ -21,7 +21,7 @@ typedef struct task {
     uint64_t size, width;
     const uint64_t *bounds;
     double *sum;
-    pl_desk desk;
+    pl_scratch scratch;
 } task;
 
 static unsigned first_worker(const task *task, unsigned rank) {
@@ -41,13 +41,13 @@ static pl_region region_of(const task *task, unsigned rank) {
 }
 
 /* What is sent to one rank of this host: slices of the owners for which it stands. */
-typedef struct outflow {
+typedef struct outgoing {
     unsigned to, owner;
     pl_cursor cursor;
-} outflow;
+} outgoing;
 
-/* The next chunk for outflow->to; false: there is none. */
-static bool next_chunk(const task *task, outflow *flow, uint64_t *begin, uint64_t *count) {
+/* The next chunk for flow->to; false: there is none. */
+static bool next_chunk(const task *task, outgoing *flow, uint64_t *begin, uint64_t *count) {
     pl_engine *engine = task->engine;
     pl_ranks host = pl_ranks_here(engine, engine->rank);
     while (!pl_cursor_next(&flow->cursor, begin, count)) {
@@ -62,7 +62,7 @@ static bool next_chunk(const task *task, outflow *flow, uint64_t *begin, uint64_
 }
 
 /* This rank's nodes to the ranks of its host, a chunk for each in turn. */
-static parley_status send_nodes(task *task, outflow *flows, parley_error *error) {
+static parley_status send_nodes(task *task, outgoing *flows, parley_error *error) {
     pl_engine *engine = task->engine;
     pl_ranks host = pl_ranks_here(engine, engine->rank);
     pl_node nodes[PL_TREE_NODES];
@@ -70,7 +70,7 @@ static parley_status send_nodes(task *task, outflow *flows, parley_error *error)
     uint64_t begin, entries;
     parley_status status = PARLEY_OK;
     for (unsigned i = 1; i < here; i++)
-        flows[i] = (outflow){.to = host.first + (engine->rank - host.first + i) % here, .owner = UINT32_MAX};
+        flows[i] = (outgoing){.to = host.first + (engine->rank - host.first + i) % here, .owner = UINT32_MAX};
     for (bool more = count > 0; more && status == PARLEY_OK;) {
         more = false;
         for (unsigned i = 1; i < here && status == PARLEY_OK; i++) {
@@ -78,8 +78,8 @@ static parley_status send_nodes(task *task, outflow *flows, parley_error *error)
                 continue;
             more = true;
             for (unsigned n = 0; n < count && status == PARLEY_OK; n++)
-                status =
-                    pl_send_chunk(&task->desk, &flows[i].to, 1, CHANNEL_REDUCE, &task->nodes[n], begin, entries, error);
+                status = pl_send_chunk(&task->scratch, &flows[i].to, 1, CHANNEL_REDUCE, &task->nodes[n], begin, entries,
+                                       error);
         }
     }
     return status;
@@ -106,7 +106,7 @@ static parley_status add_here(task *task, const pl_source *sources, double *out,
                                 .distance = task->size * task->width,
                                 .forward = owner == engine->rank ? PL_NOBODY : owner,
                                 .forward_channel = CHANNEL_REDUCE_HOSTS};
-        status = pl_add_region(&task->desk, &addition, region_of(task, owner), error);
+        status = pl_add_region(&task->scratch, &addition, region_of(task, owner), error);
     }
     return status;
 }
@@ -129,7 +129,7 @@ static parley_status add_hosts(task *task, pl_source *sources, const pl_addend *
         if (host.end == engine->ranks)
             break;
     }
-    return pl_add_region(&task->desk, &addition, region_of(task, engine->rank), error);
+    return pl_add_region(&task->scratch, &addition, region_of(task, engine->rank), error);
 }
 
 /* Room for the packets of this rank's nodes, and of so many roots that it passes on. */
@@ -137,8 +137,8 @@ static uint64_t room_of_packets(const task *task, unsigned nodes, unsigned roots
     uint64_t entries = task->size * task->width, bytes = 0;
     uint64_t packets = (task->size / PL_CHUNK + task->engine->ranks) * task->width;
     for (unsigned n = 0; n < nodes; n++)
-        bytes += pl_desk_of_packets(&task->nodes[n], entries, packets);
-    return bytes + roots * pl_desk_of_packets(&(pl_addend){.values = task->sum}, entries, packets);
+        bytes += pl_scratch_for_packets(&task->nodes[n], entries, packets);
+    return bytes + roots * pl_scratch_for_packets(&(pl_addend){.values = task->sum}, entries, packets);
 }
 
 static parley_status scatter(task *task, parley_error *error) {
@@ -148,17 +148,17 @@ static parley_status scatter(task *task, parley_error *error) {
     pl_node nodes[PL_TREE_NODES];
     unsigned mine = nodes_of_ranks(task, engine->rank, engine->rank + 1, nodes),
              roots = alone ? 0 : nodes_of_ranks(task, host.first, host.end, nodes);
-    parley_status status =
-        pl_desk_open(&task->desk, engine,
-                     room_of_packets(task, mine, roots) + engine->ranks * (sizeof(outflow) + 2 * sizeof(pl_source)) +
-                         roots * (sizeof(pl_addend) + task->size * task->width * sizeof(double)) + 256,
-                     error);
+    parley_status status = pl_scratch_open(
+        &task->scratch, engine,
+        room_of_packets(task, mine, roots) + engine->ranks * (sizeof(outgoing) + 2 * sizeof(pl_source)) +
+            roots * (sizeof(pl_addend) + task->size * task->width * sizeof(double)) + 256,
+        error);
     if (status != PARLEY_OK)
         return status;
-    outflow *flows = pl_desk_take(&task->desk, engine->ranks * sizeof *flows);
-    pl_source *sources = pl_desk_take(&task->desk, engine->ranks * sizeof *sources);
-    double *sums = alone ? task->sum : pl_desk_take(&task->desk, task->size * task->width * roots * sizeof *sums);
-    pl_addend *own = pl_desk_take(&task->desk, roots * sizeof *own);
+    outgoing *flows = pl_scratch_take(&task->scratch, engine->ranks * sizeof *flows);
+    pl_source *sources = pl_scratch_take(&task->scratch, engine->ranks * sizeof *sources);
+    double *sums = alone ? task->sum : pl_scratch_take(&task->scratch, task->size * task->width * roots * sizeof *sums);
+    pl_addend *own = pl_scratch_take(&task->scratch, roots * sizeof *own);
     for (unsigned n = 0; n < roots; n++)
         own[n] = (pl_addend){.values = sums + n * task->size * task->width};
     for (unsigned r = host.first; r < host.end; r++)
@@ -179,7 +179,7 @@ static parley_status send_up(task *task, unsigned number, parley_error *error) {
     parley_status status = PARLEY_OK;
     while (status == PARLEY_OK && pl_cursor_next(&cursor, &begin, &count))
         for (unsigned n = 0; n < number && status == PARLEY_OK; n++)
-            status = pl_send_chunk(&task->desk, &parent, 1, CHANNEL_REDUCE, &task->nodes[n], begin, count, error);
+            status = pl_send_chunk(&task->scratch, &parent, 1, CHANNEL_REDUCE, &task->nodes[n], begin, count, error);
     return status;
 }
 
@@ -191,7 +191,7 @@ static parley_status climb(task *task, parley_error *error) {
     unsigned number = nodes_of_ranks(task, rank, pl_tree_end(engine, rank), roots);
     uint64_t entries = task->size * task->width, own = rank ? entries * number * sizeof(double) : 0;
     parley_status status =
-        pl_desk_open(&task->desk, engine, room_of_packets(task, count ? 0 : number, number) + own + 64, error);
+        pl_scratch_open(&task->scratch, engine, room_of_packets(task, count ? 0 : number, number) + own + 64, error);
     if (status != PARLEY_OK)
         return status;
     if (count == 0 && rank)
@@ -206,17 +206,17 @@ static parley_status climb(task *task, parley_error *error) {
                             .roots = roots,
                             .number = number,
                             .own = task->nodes,
-                            .out = rank ? pl_desk_take(&task->desk, own) : task->sum,
+                            .out = rank ? pl_scratch_take(&task->scratch, own) : task->sum,
                             .distance = entries,
                             .forward = rank ? pl_tree_parent(rank) : PL_NOBODY,
                             .forward_channel = CHANNEL_REDUCE};
-    return pl_add_region(&task->desk, &addition, region_of(task, 0), error);
+    return pl_add_region(&task->scratch, &addition, region_of(task, 0), error);
 }
 
 void pl_reduce_offer(pl_engine *engine, unsigned workers, const pl_addend *nodes, uint64_t size, uint64_t width,
                      const uint64_t *bounds) {
-    if (engine->common)
-        pl_common_offer(engine, workers, nodes, size, width, bounds);
+    if (engine->shared)
+        pl_shared_reduce_offer(engine, workers, nodes, size, width, bounds);
 }
 
 parley_status pl_reduce_scatter(pl_engine *engine, unsigned workers, const pl_addend *nodes, uint64_t size,
@@ -228,8 +228,8 @@ parley_status pl_reduce_scatter(pl_engine *engine, unsigned workers, const pl_ad
                  .width = width,
                  .bounds = bounds,
                  .sum = sum};
-    if (engine->common)
-        return pl_common_reduce(engine, workers, nodes, size, width, bounds, sum, error);
+    if (engine->shared)
+        return pl_shared_reduce(engine, workers, nodes, size, width, bounds, sum, error);
     parley_status status = pl_first_owns_all(engine, bounds) ? climb(&task, error) : scatter(&task, error);
-    return pl_flow_end(engine, status, error);
+    return pl_chunks_end(engine, status, error);
 }

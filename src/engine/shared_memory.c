@@ -1,7 +1,7 @@
-/* shared_memory.c: see common.h. In memory: the hall, the notes, the boards, the estates.
+/* shared_memory.c: see shared_memory.h. The memory holds the header, the slots, the send buffers and the arenas.
  *
- * A board is a list of what its rank keeps elsewhere, a place for what it tells, and the rest: the length of each
- * packet that lies there, and places of equal size for them. */
+ * A send buffer has the places of nodes that are in its rank's arena, room for one short message, and the rest: the
+ * lengths of packets, then places of equal size for the packets. */
 #define _GNU_SOURCE /* syscall */
 #include "engine/shared_memory.h"
 
@@ -12,204 +12,204 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "engine/flow.h"
+#include "engine/chunks.h"
 
-#define LINE 64                   /* bytes of a line of the cache */
-#define BOARD ((uint64_t)1 << 20) /* bytes of a board; only what is written takes memory */
-#define NOTE ((uint64_t)1 << 16)  /* and of what is noted or told */
+#define LINE 64                    /* bytes of a cache line */
+#define BUFFER ((uint64_t)1 << 20) /* bytes of a send buffer; only what is written takes memory */
+#define SLOT ((uint64_t)1 << 16)   /* bytes of a slot, and of a short message */
 
-/* Where a rank keeps a node, in bytes from the hall on. */
-typedef struct whereabouts {
+/* Where a node is in its rank's arena, as offsets from the header. */
+typedef struct node_place {
     uint64_t values, index, value, count; /* `values` is 0: sparse */
     double share;
-} whereabouts;
+} node_place;
 
-typedef struct board {
-    uint64_t kept; /* are all nodes of its rank kept in its estate? */
-    whereabouts node[PL_TREE_NODES];
-    _Alignas(LINE) uint64_t told_bytes;
-    char told[NOTE];
+typedef struct buffer {
+    uint64_t in_arena; /* are all nodes of its rank in an arena? */
+    node_place node[PL_TREE_NODES];
+    _Alignas(LINE) uint64_t message_bytes;
+    char message[SLOT];
     _Alignas(LINE) char rest[];
-} board;
+} buffer;
 
-#define REST (BOARD - sizeof(board))
+#define REST (BUFFER - sizeof(buffer))
 
-_Static_assert(REST >= (uint64_t)PL_TREE_NODES * PL_COMMON_RANKS * (sizeof(uint64_t) + LINE) + LINE,
+_Static_assert(REST >= (uint64_t)PL_TREE_NODES * PL_SHARED_RANKS * (sizeof(uint64_t) + LINE) + LINE,
                "there is a place for each node and owner");
 
-/* A number with a line to itself, so that writing it disturbs nobody who reads another. */
-typedef struct tally {
+/* A counter with a cache line to itself, so that writing it disturbs no reader of another. */
+typedef struct counter {
     _Alignas(LINE) _Atomic uint32_t number;
-} tally;
+} counter;
 
-struct hall {
-    tally here;                     /* ranks that have come to the meeting which is being held */
-    tally held;                     /* meetings that were held; who waits for one sleeps on this */
-    tally come[PL_COMMON_RANKS];    /* meetings that each rank has come to */
-    unsigned kept[PL_COMMON_RANKS]; /* 1 + the core that it keeps to; 0: to none */
+struct pl_shared_header {
+    counter arrived;                  /* ranks that have entered the current barrier */
+    counter passed;                   /* barriers that all ranks have entered; waiting ranks sleep on this */
+    counter entered[PL_SHARED_RANKS]; /* barriers that each rank has entered */
+    unsigned pinned[PL_SHARED_RANKS]; /* 1 + the core that each rank is pinned to; 0: to none */
 };
 
 static uint64_t round_up(uint64_t bytes) { return (bytes + LINE - 1) / LINE * LINE; }
 
-static uint64_t first_estate(unsigned ranks) { return sizeof(struct hall) + ranks * (NOTE + 2 * BOARD); }
+static uint64_t first_arena(unsigned ranks) { return sizeof(struct pl_shared_header) + ranks * (SLOT + 2 * BUFFER); }
 
-uint64_t pl_common_bytes(unsigned ranks, uint64_t estate) { return first_estate(ranks) + ranks * estate; }
+uint64_t pl_shared_bytes(unsigned ranks, uint64_t arena) { return first_arena(ranks) + ranks * arena; }
 
-pl_common pl_common_of(void *memory, unsigned rank, unsigned ranks, uint64_t estate) {
-    return (pl_common){.hall = memory, .rank = rank, .ranks = ranks, .estate = estate, .reduced = UINT32_MAX};
+pl_shared pl_shared_of(void *memory, unsigned rank, unsigned ranks, uint64_t arena) {
+    return (pl_shared){.header = memory, .rank = rank, .ranks = ranks, .arena = arena, .reduced = UINT32_MAX};
 }
 
-static char *notes_of(const pl_common *common) { return (char *)(common->hall + 1); }
+static char *slots_of(const pl_shared *shared) { return (char *)(shared->header + 1); }
 
-void *pl_common_note(const pl_engine *engine, unsigned rank, uint64_t bytes) {
-    return engine->common && bytes <= NOTE ? notes_of(engine->common) + rank * NOTE : NULL;
+void *pl_shared_slot(const pl_engine *engine, unsigned rank, uint64_t bytes) {
+    return engine->shared && bytes <= SLOT ? slots_of(engine->shared) + rank * SLOT : NULL;
 }
 
-/* The board of a rank: that which this one writes before a meeting, or reads after it. */
-static board *board_of(const pl_common *common, unsigned rank, bool reads) {
-    uint64_t turn = (common->meetings - reads) & 1;
-    return (board *)(void *)(notes_of(common) + common->ranks * NOTE + (turn * common->ranks + rank) * BOARD);
+/* The send buffer of a rank: the copy that is written before a barrier, or the one that is read after it. */
+static buffer *buffer_of(const pl_shared *shared, unsigned rank, bool reads) {
+    uint64_t turn = (shared->barriers - reads) & 1;
+    return (buffer *)(void *)(slots_of(shared) + shared->ranks * SLOT + (turn * shared->ranks + rank) * BUFFER);
 }
 
-static char *estate_of(const pl_common *common, unsigned rank) {
-    return (char *)common->hall + first_estate(common->ranks) + rank * common->estate;
+static char *arena_of(const pl_shared *shared, unsigned rank) {
+    return (char *)shared->header + first_arena(shared->ranks) + rank * shared->arena;
 }
 
-bool pl_common_keeps(const pl_engine *engine, const void *memory) {
-    const pl_common *common = engine->common;
+bool pl_shared_contains(const pl_engine *engine, const void *memory) {
+    const pl_shared *shared = engine->shared;
     const char *byte = memory;
-    return common && byte >= estate_of(common, 0) && byte < estate_of(common, common->ranks);
+    return shared && byte >= arena_of(shared, 0) && byte < arena_of(shared, shared->ranks);
 }
 
-static bool is_own(const pl_common *common, const void *memory) {
-    const char *byte = memory, *estate = estate_of(common, common->rank);
-    return byte >= estate && byte < estate + common->estate;
+static bool is_own(const pl_shared *shared, const void *memory) {
+    const char *byte = memory, *arena = arena_of(shared, shared->rank);
+    return byte >= arena && byte < arena + shared->arena;
 }
 
-/* Stands before each thing that is kept: estates are stacks, and what is given back below others waits for them. */
-typedef struct holding {
-    _Alignas(LINE) struct holding *below;
-    bool given_back;
-} holding;
+/* The head of each block of an arena. Arenas are stacks: a block that is freed below others is reused after them. */
+typedef struct arena_block {
+    _Alignas(LINE) struct arena_block *below;
+    bool freed;
+} arena_block;
 
-/* Has the estate so much left? Others may still read what was given back there, until they have met. */
-static bool has_left(const pl_common *common, uint64_t bytes) {
-    return sizeof(holding) + round_up(bytes) <= common->estate - common->taken &&
-           (common->taken == common->most || common->vacant != common->meetings);
+/* Has the arena so many bytes left? Others may still read freed blocks until the next barrier. */
+static bool has_left(const pl_shared *shared, uint64_t bytes) {
+    return sizeof(arena_block) + round_up(bytes) <= shared->arena - shared->used &&
+           (shared->used == shared->most || shared->freed_at != shared->barriers);
 }
 
-void *pl_common_alloc(pl_engine *engine, uint64_t count, uint64_t size) {
-    pl_common *common = engine->common;
-    if (!common || count > common->estate / size || !has_left(common, count * size))
+void *pl_shared_alloc(pl_engine *engine, uint64_t count, uint64_t size) {
+    pl_shared *shared = engine->shared;
+    if (!shared || count > shared->arena / size || !has_left(shared, count * size))
         return pl_alloc(count, size);
-    uint64_t bytes = sizeof(holding) + round_up(count * size), used = common->most - common->taken;
-    void *memory = estate_of(common, engine->rank) + common->taken;
-    memset(memory, 0, bytes < used ? bytes : used); /* the rest still is */
-    holding *new = memory;
-    new->below = common->last;
-    common->last = new;
-    common->taken += bytes;
-    common->most = common->taken > common->most ? common->taken : common->most;
+    uint64_t bytes = sizeof(arena_block) + round_up(count * size), written = shared->most - shared->used;
+    void *memory = arena_of(shared, engine->rank) + shared->used;
+    memset(memory, 0, bytes < written ? bytes : written); /* the rest still is 0 */
+    arena_block *new = memory;
+    new->below = shared->last;
+    shared->last = new;
+    shared->used += bytes;
+    shared->most = shared->used > shared->most ? shared->used : shared->most;
     return new + 1;
 }
 
-parley_status pl_common_take(pl_engine *engine, void *out, uint64_t count, uint64_t size, const char *what,
+parley_status pl_shared_take(pl_engine *engine, void *out, uint64_t count, uint64_t size, const char *what,
                              parley_error *error) {
-    void *memory = pl_common_alloc(engine, count, size);
+    void *memory = pl_shared_alloc(engine, count, size);
     memcpy(out, &memory, sizeof memory);
     return memory ? PARLEY_OK : pl_fail_memory(error, what, count * size);
 }
 
-void pl_common_free(pl_engine *engine, void *memory) {
-    pl_common *common = engine->common;
-    if (!pl_common_keeps(engine, memory)) {
+void pl_shared_free(pl_engine *engine, void *memory) {
+    pl_shared *shared = engine->shared;
+    if (!pl_shared_contains(engine, memory)) {
         pl_free(memory);
         return;
     }
-    if (!is_own(common, memory))
+    if (!is_own(shared, memory))
         return;
-    ((holding *)memory - 1)->given_back = true;
-    for (; common->last && common->last->given_back; common->last = common->last->below) {
-        common->taken = (uint64_t)((char *)common->last - estate_of(common, common->rank));
-        common->vacant = common->meetings;
+    ((arena_block *)memory - 1)->freed = true;
+    for (; shared->last && shared->last->freed; shared->last = shared->last->below) {
+        shared->used = (uint64_t)((char *)shared->last - arena_of(shared, shared->rank));
+        shared->freed_at = shared->barriers;
     }
 }
 
-parley_status pl_common_table(pl_engine *engine, uint64_t bytes, void **table, parley_error *error) {
-    pl_common *common = engine->common;
+parley_status pl_shared_table(pl_engine *engine, uint64_t bytes, void **table, parley_error *error) {
+    pl_shared *shared = engine->shared;
     double place = -1.0, all = 0;
     *table = NULL;
-    if (!common)
+    if (!shared)
         return PARLEY_OK;
-    if (engine->rank == 0 && has_left(common, bytes)) {
-        *table = pl_common_alloc(engine, 1, bytes);
-        place = (double)((char *)*table - (char *)common->hall);
+    if (engine->rank == 0 && has_left(shared, bytes)) {
+        *table = pl_shared_alloc(engine, 1, bytes);
+        place = (double)((char *)*table - (char *)shared->header);
     }
     place = engine->rank == 0 ? place : 0.0;
     parley_status status = pl_sum_workers(engine, engine->ranks, &place, 1, &all, error);
     if (status == PARLEY_OK && all >= 0)
-        *table = (char *)common->hall + (uint64_t)all;
+        *table = (char *)shared->header + (uint64_t)all;
     return status;
 }
 
-parley_status pl_common_settle(pl_engine *engine, parley_error *error) {
-    pl_common *common = engine->common;
-    return common && common->reduced == common->meetings ? engine->type->meet(engine, error) : PARLEY_OK;
+parley_status pl_shared_wait_read(pl_engine *engine, parley_error *error) {
+    pl_shared *shared = engine->shared;
+    return shared && shared->reduced == shared->barriers ? engine->type->barrier(engine, error) : PARLEY_OK;
 }
 
-void pl_common_come(pl_common *common) {
-    struct hall *hall = common->hall;
-    common->meetings++;
-    atomic_store_explicit(&hall->come[common->rank].number, common->meetings, memory_order_relaxed);
-    if (atomic_fetch_add_explicit(&hall->here.number, 1, memory_order_acq_rel) + 1 < common->ranks)
+void pl_shared_arrive(pl_shared *shared) {
+    struct pl_shared_header *header = shared->header;
+    shared->barriers++;
+    atomic_store_explicit(&header->entered[shared->rank].number, shared->barriers, memory_order_relaxed);
+    if (atomic_fetch_add_explicit(&header->arrived.number, 1, memory_order_acq_rel) + 1 < shared->ranks)
         return;
-    atomic_store_explicit(&hall->here.number, 0, memory_order_relaxed);
-    atomic_store_explicit(&hall->held.number, common->meetings, memory_order_release);
-    syscall(SYS_futex, &hall->held.number, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+    atomic_store_explicit(&header->arrived.number, 0, memory_order_relaxed);
+    atomic_store_explicit(&header->passed.number, shared->barriers, memory_order_release);
+    syscall(SYS_futex, &header->passed.number, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
-bool pl_common_met(const pl_common *common) {
-    return atomic_load_explicit(&common->hall->held.number, memory_order_acquire) == common->meetings;
+bool pl_shared_all_arrived(const pl_shared *shared) {
+    return atomic_load_explicit(&shared->header->passed.number, memory_order_acquire) == shared->barriers;
 }
 
-void pl_common_doze(const pl_common *common, double seconds) {
+void pl_shared_sleep(const pl_shared *shared, double seconds) {
     struct timespec most = {(time_t)seconds, (long)(1e9 * (seconds - (double)(time_t)seconds))};
-    syscall(SYS_futex, &common->hall->held.number, FUTEX_WAIT, common->meetings - 1, &most, NULL, 0);
+    syscall(SYS_futex, &shared->header->passed.number, FUTEX_WAIT, shared->barriers - 1, &most, NULL, 0);
 }
 
-bool pl_common_crowded(const pl_common *common) {
-    const struct hall *hall = common->hall;
-    for (unsigned r = 0; r < common->ranks; r++)
-        if (hall->kept[r] == hall->kept[common->rank] &&
-            atomic_load_explicit(&hall->come[r].number, memory_order_relaxed) != common->meetings)
+bool pl_shared_core_wanted(const pl_shared *shared) {
+    const struct pl_shared_header *header = shared->header;
+    for (unsigned r = 0; r < shared->ranks; r++)
+        if (header->pinned[r] == header->pinned[shared->rank] &&
+            atomic_load_explicit(&header->entered[r].number, memory_order_relaxed) != shared->barriers)
             return true;
     return false;
 }
 
-void pl_common_keep(pl_common *common, unsigned kept) { common->hall->kept[common->rank] = kept; }
+void pl_shared_pin(pl_shared *shared, unsigned pinned) { shared->header->pinned[shared->rank] = pinned; }
 
-unsigned pl_common_missing(const pl_common *common) {
-    for (unsigned r = 0; r < common->ranks; r++)
-        if (atomic_load_explicit(&common->hall->come[r].number, memory_order_relaxed) != common->meetings)
+unsigned pl_shared_missing(const pl_shared *shared) {
+    for (unsigned r = 0; r < shared->ranks; r++)
+        if (atomic_load_explicit(&shared->header->entered[r].number, memory_order_relaxed) != shared->barriers)
             return r;
-    return common->rank;
+    return shared->rank;
 }
 
-/* Boards that are cut into places. */
+/* Send buffers that are cut into places. */
 typedef struct places {
     unsigned count;
     uint64_t bytes; /* of each */
 } places;
 
-static places cut_boards(uint64_t count) {
+static places cut_buffers(uint64_t count) {
     uint64_t rest = REST - round_up(count * sizeof(uint64_t));
     return (places){(unsigned)count, rest / count / LINE * LINE};
 }
 
-static uint64_t *lengths_of(board *board) { return (uint64_t *)(void *)board->rest; }
+static uint64_t *lengths_of(buffer *buffer) { return (uint64_t *)(void *)buffer->rest; }
 
-static char *place_of(board *board, places places, unsigned number) {
-    return board->rest + round_up(places.count * sizeof(uint64_t)) + number * places.bytes;
+static char *place_of(buffer *buffer, places places, unsigned number) {
+    return buffer->rest + round_up(places.count * sizeof(uint64_t)) + number * places.bytes;
 }
 
 static uint64_t entries_of(places places) {
@@ -217,43 +217,43 @@ static uint64_t entries_of(places places) {
     return entries < PL_CHUNK ? entries : PL_CHUNK;
 }
 
-bool pl_common_holds(const pl_engine *engine, uint64_t bytes) { return engine->common && bytes <= NOTE; }
+bool pl_shared_fits(const pl_engine *engine, uint64_t bytes) { return engine->shared && bytes <= SLOT; }
 
-parley_status pl_common_tell(pl_engine *engine, const void *data, uint64_t bytes, parley_error *error) {
-    board *board = board_of(engine->common, engine->rank, false);
-    board->told_bytes = bytes;
-    memcpy(board->told, data, bytes);
+parley_status pl_shared_send(pl_engine *engine, const void *data, uint64_t bytes, parley_error *error) {
+    buffer *buffer = buffer_of(engine->shared, engine->rank, false);
+    buffer->message_bytes = bytes;
+    memcpy(buffer->message, data, bytes);
     engine->bytes_sent += bytes * (engine->ranks - 1);
-    return engine->type->meet(engine, error);
+    return engine->type->barrier(engine, error);
 }
 
-parley_status pl_common_hear(pl_engine *engine, unsigned from, void *data, uint64_t bytes, parley_error *error) {
-    const board *board = board_of(engine->common, from, true);
-    if (board->told_bytes != bytes)
-        return pl_fail_length(from, board->told_bytes, bytes, error);
-    memcpy(data, board->told, bytes);
+parley_status pl_shared_receive(pl_engine *engine, unsigned from, void *data, uint64_t bytes, parley_error *error) {
+    const buffer *buffer = buffer_of(engine->shared, from, true);
+    if (buffer->message_bytes != bytes)
+        return pl_fail_length(from, buffer->message_bytes, bytes, error);
+    memcpy(data, buffer->message, bytes);
     engine->bytes_received += bytes;
     return PARLEY_OK;
 }
 
-/* Lays out a chunk of an addend; its bytes. */
-static uint64_t lay_out(board *board, places places, unsigned number, const pl_addend *addend, uint64_t begin,
-                        uint64_t count) {
-    char *place = place_of(board, places, number);
-    uint64_t *bytes = &lengths_of(board)[number];
+/* Writes a chunk of an addend to a send buffer; returns its bytes. */
+static uint64_t write_chunk(buffer *buffer, places places, unsigned number, const pl_addend *addend, uint64_t begin,
+                            uint64_t count) {
+    char *place = place_of(buffer, places, number);
+    uint64_t *bytes = &lengths_of(buffer)[number];
     const void *packet = pl_packet_write(addend, begin, count, place, bytes);
     if (packet != place)
         memcpy(place, packet, *bytes);
     return *bytes;
 }
 
-/* A reduction: place n R + o of a board is node n of its rank, for owner o. */
+/* A reduction: place n R + o of a send buffer is node n of its rank, for owner o. */
 typedef struct reduction {
     pl_engine *engine;
     const pl_addend *nodes;
-    pl_source sources[PL_COMMON_RANKS]; /* by rank */
+    pl_source sources[PL_SHARED_RANKS]; /* by rank */
     places places;
-    pl_cursor cursors[PL_COMMON_RANKS]; /* by owner */
+    pl_cursor cursors[PL_SHARED_RANKS]; /* by owner */
     uint64_t begin, entries;            /* of this owner's chunk */
 } reduction;
 
@@ -266,40 +266,41 @@ static reduction begin_reduction(pl_engine *engine, unsigned workers, const pl_a
                                        pl_host_begin(workers, engine->ranks, r + 1));
         most = this.sources[r].nodes > most ? this.sources[r].nodes : most;
     }
-    this.places = cut_boards((uint64_t)most * engine->ranks);
+    this.places = cut_buffers((uint64_t)most * engine->ranks);
     for (unsigned r = 0; r < engine->ranks; r++)
         this.cursors[r] = (pl_cursor){.region = pl_region_of(size, width, bounds, r), .most = entries_of(this.places)};
     return this;
 }
 
-static uint64_t way_to(const pl_common *common, const void *memory) {
-    return memory ? (uint64_t)((const char *)memory - (const char *)common->hall) : 0;
+static uint64_t offset_of(const pl_shared *shared, const void *memory) {
+    return memory ? (uint64_t)((const char *)memory - (const char *)shared->header) : 0;
 }
 
-/* Says where the nodes are kept, if they all are in the estate. */
-static void say_where(const reduction *this, board *board) {
-    const pl_common *common = this->engine->common;
-    board->kept = 1;
-    for (unsigned n = 0; n < this->sources[common->rank].nodes; n++) {
+/* Tells where the nodes are, if they all are in the arena. */
+static void publish_nodes(const reduction *this, buffer *buffer) {
+    const pl_shared *shared = this->engine->shared;
+    buffer->in_arena = 1;
+    for (unsigned n = 0; n < this->sources[shared->rank].nodes; n++) {
         const pl_addend *node = &this->nodes[n];
-        board->kept = board->kept && pl_common_keeps(this->engine, node->values ? node->values : node->value) &&
-                      (node->values || pl_common_keeps(this->engine, node->index));
-        board->node[n] = (whereabouts){way_to(common, node->values), way_to(common, node->index),
-                                       way_to(common, node->value), node->count, node->share};
+        buffer->in_arena = buffer->in_arena &&
+                           pl_shared_contains(this->engine, node->values ? node->values : node->value) &&
+                           (node->values || pl_shared_contains(this->engine, node->index));
+        buffer->node[n] = (node_place){offset_of(shared, node->values), offset_of(shared, node->index),
+                                       offset_of(shared, node->value), node->count, node->share};
     }
 }
 
-static pl_addend go_there(const pl_common *common, const whereabouts *where) {
-    const void *hall = common->hall, *index = (const char *)hall + where->index;
-    const void *values = (const char *)hall + (where->values ? where->values : where->value);
+static pl_addend addend_at(const pl_shared *shared, const node_place *where) {
+    const void *header = shared->header, *index = (const char *)header + where->index;
+    const void *values = (const char *)header + (where->values ? where->values : where->value);
     if (where->values)
         return (pl_addend){.values = values};
     return (pl_addend){.index = index, .value = values, .count = where->count, .share = where->share};
 }
 
-static bool all_are_kept(const reduction *this) {
+static bool all_in_arenas(const reduction *this) {
     for (unsigned r = 0; r < this->engine->ranks; r++)
-        if (!board_of(this->engine->common, r, true)->kept)
+        if (!buffer_of(this->engine->shared, r, true)->in_arena)
             return false;
     return true;
 }
@@ -308,38 +309,39 @@ static parley_status find_packet(void *context, unsigned rank, unsigned node, ui
                                  parley_error *error) {
     const reduction *this = context;
     pl_engine *engine = this->engine;
-    board *board = board_of(engine->common, rank, true);
+    buffer *buffer = buffer_of(engine->shared, rank, true);
     unsigned number = node * engine->ranks + engine->rank;
-    if (board->kept) {
-        pl_addend addend = go_there(engine->common, &board->node[node]);
+    if (buffer->in_arena) {
+        pl_addend addend = addend_at(engine->shared, &buffer->node[node]);
         *packet = pl_packet_of(&addend, this->begin, entries);
         engine->bytes_received += pl_packet_bytes(entries, packet->filled);
         return PARLEY_OK;
     }
-    uint64_t bytes = lengths_of(board)[number];
+    uint64_t bytes = lengths_of(buffer)[number];
     engine->bytes_received += bytes;
-    if (pl_packet_read(place_of(board, this->places, number), bytes, entries, packet))
+    if (pl_packet_read(place_of(buffer, this->places, number), bytes, entries, packet))
         return PARLEY_OK;
     return pl_fail_length(rank, bytes, entries * sizeof(double), error);
 }
 
-/* Lays out a chunk of this rank's nodes for their owner; where they are kept, it is found there. */
-static void lay_chunk(const reduction *this, board *board, unsigned owner, uint64_t begin, uint64_t count) {
+/* Writes a chunk of this rank's nodes for their owner, unless it is found in the arena. */
+static void write_chunks(const reduction *this, buffer *buffer, unsigned owner, uint64_t begin, uint64_t count) {
     pl_engine *engine = this->engine;
     for (unsigned n = 0; n < this->sources[engine->rank].nodes; n++)
         engine->bytes_sent +=
-            board->kept ? pl_packet_bytes(count, pl_packet_of(&this->nodes[n], begin, count).filled)
-                        : lay_out(board, this->places, n * engine->ranks + owner, &this->nodes[n], begin, count);
+            buffer->in_arena
+                ? pl_packet_bytes(count, pl_packet_of(&this->nodes[n], begin, count).filled)
+                : write_chunk(buffer, this->places, n * engine->ranks + owner, &this->nodes[n], begin, count);
 }
 
-/* Moves on to the next chunk of each owner's slice, and lays it out; false: there was none left. */
-static bool next_chunks(reduction *this, bool lays) {
+/* Moves on to the next chunk of each owner's slice, and writes it to the send buffer; false: none was left. */
+static bool next_chunks(reduction *this, bool writes) {
     pl_engine *engine = this->engine;
-    board *board = board_of(engine->common, engine->rank, false);
+    buffer *buffer = buffer_of(engine->shared, engine->rank, false);
     bool more = false;
     this->entries = 0;
-    if (lays)
-        say_where(this, board);
+    if (writes)
+        publish_nodes(this, buffer);
     for (unsigned i = 0; i < engine->ranks; i++) {
         unsigned owner = (engine->rank + i) % engine->ranks;
         uint64_t begin, count;
@@ -349,21 +351,21 @@ static bool next_chunks(reduction *this, bool lays) {
         if (owner == engine->rank) {
             this->begin = begin;
             this->entries = count;
-        } else if (lays)
-            lay_chunk(this, board, owner, begin, count);
+        } else if (writes)
+            write_chunks(this, buffer, owner, begin, count);
     }
     return more;
 }
 
-void pl_common_offer(pl_engine *engine, unsigned workers, const pl_addend *nodes, uint64_t size, uint64_t width,
-                     const uint64_t *bounds) {
+void pl_shared_reduce_offer(pl_engine *engine, unsigned workers, const pl_addend *nodes, uint64_t size, uint64_t width,
+                            const uint64_t *bounds) {
     reduction this = begin_reduction(engine, workers, nodes, size, width, bounds);
     next_chunks(&this, true);
-    engine->common->offer = nodes;
-    engine->common->offered = engine->common->meetings;
+    engine->shared->offer = nodes;
+    engine->shared->offered = engine->shared->barriers;
 }
 
-parley_status pl_common_reduce(pl_engine *engine, unsigned workers, const pl_addend *nodes, uint64_t size,
+parley_status pl_shared_reduce(pl_engine *engine, unsigned workers, const pl_addend *nodes, uint64_t size,
                                uint64_t width, const uint64_t *bounds, double *sum, parley_error *error) {
     pl_node whole = {0, workers};
     reduction this = begin_reduction(engine, workers, nodes, size, width, bounds);
@@ -378,36 +380,36 @@ parley_status pl_common_reduce(pl_engine *engine, unsigned workers, const pl_add
                             .forward = PL_NOBODY,
                             .find = find_packet,
                             .context = &this};
-    pl_common *common = engine->common;
-    bool laid = common->offer == nodes && common->offered + 1 == common->meetings, kept = false;
-    pl_desk desk;
-    parley_status status = pl_desk_open(&desk, engine, 0, error);
-    for (; status == PARLEY_OK && next_chunks(&this, !laid); laid = false) {
-        if (!laid && !kept)
-            status = engine->type->meet(engine, error);
-        kept = kept || (status == PARLEY_OK && all_are_kept(&this)); /* then one meeting does for all chunks */
+    pl_shared *shared = engine->shared;
+    bool offered = shared->offer == nodes && shared->offered + 1 == shared->barriers, in_arenas = false;
+    pl_scratch scratch;
+    parley_status status = pl_scratch_open(&scratch, engine, 0, error);
+    for (; status == PARLEY_OK && next_chunks(&this, !offered); offered = false) {
+        if (!offered && !in_arenas)
+            status = engine->type->barrier(engine, error);
+        in_arenas = in_arenas || (status == PARLEY_OK && all_in_arenas(&this)); /* then one barrier is enough */
         if (status == PARLEY_OK && this.entries > 0)
-            status = pl_add_chunk(&desk, &addition, this.begin, this.entries, error);
+            status = pl_add_chunk(&scratch, &addition, this.begin, this.entries, error);
     }
-    common->offer = NULL;
-    common->reduced = common->meetings;
+    shared->offer = NULL;
+    shared->reduced = shared->barriers;
     return status;
 }
 
-/* The next chunk of every other rank's slice, from its board to the table. */
+/* The next chunk of every other rank's slice, from its send buffer to the table. */
 static parley_status read_chunks(pl_engine *engine, double *table, places places, pl_cursor *cursors,
                                  parley_error *error) {
     uint64_t begin, entries;
     parley_status status = PARLEY_OK;
     for (unsigned i = 1; i < engine->ranks && status == PARLEY_OK; i++) {
         unsigned owner = (engine->rank + i) % engine->ranks;
-        board *board = board_of(engine->common, owner, true);
+        buffer *buffer = buffer_of(engine->shared, owner, true);
         for (unsigned c = 0; c < places.count && pl_cursor_next(&cursors[owner], &begin, &entries); c++) {
             pl_packet packet;
             bool ignored;
-            uint64_t bytes = lengths_of(board)[c];
+            uint64_t bytes = lengths_of(buffer)[c];
             engine->bytes_received += bytes;
-            if (!pl_packet_read(place_of(board, places, c), bytes, entries, &packet))
+            if (!pl_packet_read(place_of(buffer, places, c), bytes, entries, &packet))
                 return pl_fail_length(owner, bytes, entries * sizeof *table, error);
             pl_packet_put(&packet, table + begin, &ignored);
         }
@@ -415,29 +417,30 @@ static parley_status read_chunks(pl_engine *engine, double *table, places places
     return status;
 }
 
-void pl_common_write(pl_engine *engine, const double *table) {
-    engine->common->table = table;
-    engine->common->written = engine->common->meetings;
+void pl_shared_gather_offer(pl_engine *engine, const double *table) {
+    engine->shared->table = table;
+    engine->shared->written = engine->shared->barriers;
 }
 
-/* Of a table that all see nothing has to be copied. */
-static parley_status gather_kept(pl_engine *engine, const double *table, const uint64_t *bounds, parley_error *error) {
-    pl_common *common = engine->common;
+/* A table in an arena is not copied. */
+static parley_status gather_in_arena(pl_engine *engine, const double *table, const uint64_t *bounds,
+                                     parley_error *error) {
+    pl_shared *shared = engine->shared;
     uint64_t mine = (bounds[engine->rank + 1] - bounds[engine->rank]) * sizeof(double),
              all = (bounds[engine->ranks] - bounds[0]) * sizeof(double);
     engine->bytes_sent += (engine->ranks - 1) * mine;
     engine->bytes_received += all - mine;
-    bool met = common->table == table && common->written != common->meetings;
-    common->table = NULL;
-    return met ? PARLEY_OK : engine->type->meet(engine, error);
+    bool passed = shared->table == table && shared->written != shared->barriers;
+    shared->table = NULL;
+    return passed ? PARLEY_OK : engine->type->barrier(engine, error);
 }
 
-parley_status pl_common_gather(pl_engine *engine, double *table, const uint64_t *bounds, parley_error *error) {
-    if (pl_common_keeps(engine, table))
-        return gather_kept(engine, table, bounds, error);
+parley_status pl_shared_gather(pl_engine *engine, double *table, const uint64_t *bounds, parley_error *error) {
+    if (pl_shared_contains(engine, table))
+        return gather_in_arena(engine, table, bounds, error);
     uint64_t longest = 0, begin, entries;
-    places places = cut_boards((REST - LINE) / (PL_CHUNK * sizeof *table));
-    pl_cursor cursors[PL_COMMON_RANKS];
+    places places = cut_buffers((REST - LINE) / (PL_CHUNK * sizeof *table));
+    pl_cursor cursors[PL_SHARED_RANKS];
     parley_status status = PARLEY_OK;
     for (unsigned r = 0; r < engine->ranks; r++) {
         uint64_t length = bounds[r + 1] - bounds[r];
@@ -447,9 +450,10 @@ parley_status pl_common_gather(pl_engine *engine, double *table, const uint64_t 
     pl_cursor *mine = &cursors[engine->rank];
     for (uint64_t done = 0; done < longest && status == PARLEY_OK; done += places.count * entries_of(places)) {
         for (unsigned c = 0; c < places.count && pl_cursor_next(mine, &begin, &entries); c++)
-            engine->bytes_sent += (engine->ranks - 1) * lay_out(board_of(engine->common, engine->rank, false), places,
-                                                                c, &(pl_addend){.values = table}, begin, entries);
-        status = engine->type->meet(engine, error);
+            engine->bytes_sent +=
+                (engine->ranks - 1) * write_chunk(buffer_of(engine->shared, engine->rank, false), places, c,
+                                                  &(pl_addend){.values = table}, begin, entries);
+        status = engine->type->barrier(engine, error);
         if (status == PARLEY_OK)
             status = read_chunks(engine, table, places, cursors, error);
     }

@@ -1,82 +1,83 @@
-/* shared_memory.h: memory that all ranks see, where they are on one host: what would be sent is laid out there, and
- * whoever needs it reads it there.
+/* shared_memory.h: memory that all ranks see, if they are on one host. It replaces messages: a rank writes what it
+ * would send, and the others read it there.
  *
- * Each rank has a board to lay things out on, in two copies that take turns: what is laid out before one meeting is
- * read after it, and may be written over after the next. So an exchange takes one meeting for each time that the
- * boards are filled.
+ * Each rank has a send buffer, in two copies that alternate: what it writes before a barrier is read after that barrier
+ * and may be overwritten after the next one. So an exchange takes one barrier for each filling of the buffers.
  *
- * Each rank also has an estate, to keep there what it works on: then a board only says where that lies, and nothing is
- * copied. A meeting has to come between reading what others keep there and writing it anew. */
+ * Each rank also has an arena for the data that it works on. The send buffer then only says where they are, and nothing
+ * is copied. A barrier must come between reading another rank's arena and that rank writing there again. */
 #ifndef PL_SHARED_MEMORY_H
 #define PL_SHARED_MEMORY_H
 
 #include "engine/collective.h"
 
-#define PL_COMMON_RANKS 64 /* more of them send messages */
+#define PL_SHARED_RANKS 64 /* more of them send messages */
 
 /* One rank's view of it. */
-struct pl_common {
-    struct hall *hall; /* what is shared */
+struct pl_shared {
+    struct pl_shared_header *header; /* the shared memory begins with it */
     unsigned rank, ranks;
-    uint64_t estate;        /* bytes of each rank's */
-    uint64_t taken;         /* of this rank's, now */
-    uint64_t most;          /* and at most so far: what is behind is still 0 */
-    struct holding *last;   /* that was taken; NULL: none is held */
-    uint32_t vacant;        /* meetings, when something was last given back */
-    uint32_t meetings;      /* that this rank has come to */
-    uint32_t reduced;       /* and of those, before the latest reduction */
-    uint32_t offered;       /* or before something was offered, */
-    const pl_addend *offer; /* these nodes */
-    const double *table;    /* or this table, for which all will */
-    uint32_t written;       /* have met when they have come to more than so many */
+    uint64_t arena;           /* bytes of a rank's arena */
+    uint64_t used;            /* bytes of this rank's arena that are in use */
+    uint64_t most;            /* the most that ever were: the bytes behind are still 0 */
+    struct arena_block *last; /* the latest block in use; NULL: there is none */
+    uint32_t barriers;        /* that this rank has entered */
+    uint32_t freed_at;        /* the value of `barriers` when a block was last freed, */
+    uint32_t reduced;         /* at the latest reduction, */
+    uint32_t offered;         /* when `offer` was published, */
+    uint32_t written;         /* when `table` was offered */
+    const pl_addend *offer;   /* nodes that are already published; NULL: none */
+    const double *table;      /* the table that will be complete after the next barrier; NULL: none */
 };
 
-/* Bytes that the memory for so many ranks takes; they are to be 0 in the beginning. */
-uint64_t pl_common_bytes(unsigned ranks, uint64_t estate);
-pl_common pl_common_of(void *memory, unsigned rank, unsigned ranks, uint64_t estate);
+/* Bytes of the memory for so many ranks; they must be 0 at first. */
+uint64_t pl_shared_bytes(unsigned ranks, uint64_t arena);
+pl_shared pl_shared_of(void *memory, unsigned rank, unsigned ranks, uint64_t arena);
 
-/* Gives ranks that are processes of one host such memory, where the machine lets them: engine->common. */
-parley_status pl_common_open(pl_engine *engine, parley_error *error);
-void pl_common_close(pl_common *common); /* NULL is welcome */
+/* Gives ranks that are processes of one host such memory, where the machine lets them: engine->shared. */
+parley_status pl_shared_open(pl_engine *engine, parley_error *error);
+void pl_shared_close(pl_shared *shared); /* NULL is welcome */
 
-/* A meeting, for engines to make their `meet` of: this rank has come; have all? */
-void pl_common_come(pl_common *common);
-bool pl_common_met(const pl_common *common);
-/* Does this rank keep to a core, and which? All are to know that before they meet; then, is there one that keeps to the
- * same and has not come yet? */
-void pl_common_keep(pl_common *common, unsigned kept);
-bool pl_common_crowded(const pl_common *common);
-/* Sleeps until all have come, for at most so many seconds. */
-void pl_common_doze(const pl_common *common, double seconds);
-/* The first rank that has not come; any, if all have. */
-unsigned pl_common_missing(const pl_common *common);
+/* A barrier in two parts, for engines to build `barrier` from: this rank enters it; have all ranks entered it? */
+void pl_shared_arrive(pl_shared *shared);
+bool pl_shared_all_arrived(const pl_shared *shared);
+/* Tells the others that this rank is pinned to a core (engine->pinned), before the first barrier; then, in a barrier:
+ * is a rank missing that is pinned to this rank's core? */
+void pl_shared_pin(pl_shared *shared, unsigned pinned);
+bool pl_shared_core_wanted(const pl_shared *shared);
+/* Sleeps until all ranks have entered the barrier, for at most so many seconds. */
+void pl_shared_sleep(const pl_shared *shared, double seconds);
+/* The first rank that has not entered it; any, if all have. */
+unsigned pl_shared_missing(const pl_shared *shared);
 
-/* Memory for `count` things, 0 at first: of this rank's estate, or private where there is none (left); NULL: none at
- * all. */
-void *pl_common_alloc(pl_engine *engine, uint64_t count, uint64_t size);
-parley_status pl_common_take(pl_engine *engine, void *out, uint64_t count, uint64_t size, const char *what,
-                             parley_error *error);    /* the same, as pl_take */
-void pl_common_free(pl_engine *engine, void *memory); /* NULL is welcome */
-/* The same memory for all ranks, 0 at first; NULL: there is none, and each needs its own. */
-parley_status pl_common_table(pl_engine *engine, uint64_t bytes, void **table, parley_error *error);
-bool pl_common_keeps(const pl_engine *engine, const void *memory); /* does it lie in an estate? */
-/* Meets, if no meeting has come since the latest reduction: then what others may have read there can be written. */
-parley_status pl_common_settle(pl_engine *engine, parley_error *error);
+/* Zeroed memory from this rank's arena, or private memory where there is no arena or no room in it; NULL: out of
+ * memory. */
+void *pl_shared_alloc(pl_engine *engine, uint64_t count, uint64_t size);
+parley_status pl_shared_take(pl_engine *engine, void *out, uint64_t count, uint64_t size, const char *what,
+                             parley_error *error);    /* the same, like pl_take */
+void pl_shared_free(pl_engine *engine, void *memory); /* NULL is welcome */
+/* Zeroed memory that is the same for all ranks; NULL: there is none, and each rank needs its own. */
+parley_status pl_shared_table(pl_engine *engine, uint64_t bytes, void **table, parley_error *error);
+bool pl_shared_contains(const pl_engine *engine, const void *memory); /* is it in an arena? */
+/* Enters a barrier, unless one came after the latest reduction: then all ranks have read what they had to read in this
+ * rank's arena, and it may be written. */
+parley_status pl_shared_wait_read(pl_engine *engine, parley_error *error);
 
-/* A note of each rank: written there, and read by others, with a meeting on each side. NULL: it would not hold that. */
-void *pl_common_note(const pl_engine *engine, unsigned rank, uint64_t bytes);
+/* A slot of each rank for small data: its rank writes it and others read it, with a barrier between any two of those.
+ * NULL: there is none of that size. */
+void *pl_shared_slot(const pl_engine *engine, unsigned rank, uint64_t bytes);
 
-/* Few bytes of each rank to all: what this one has to say, after which it hears the others. */
-bool pl_common_holds(const pl_engine *engine, uint64_t bytes);
-parley_status pl_common_tell(pl_engine *engine, const void *data, uint64_t bytes, parley_error *error);
-parley_status pl_common_hear(pl_engine *engine, unsigned from, void *data, uint64_t bytes, parley_error *error);
+/* An all-gather of few bytes: this rank's, with the barrier, and then those of each other rank. */
+bool pl_shared_fits(const pl_engine *engine, uint64_t bytes);
+parley_status pl_shared_send(pl_engine *engine, const void *data, uint64_t bytes, parley_error *error);
+parley_status pl_shared_receive(pl_engine *engine, unsigned from, void *data, uint64_t bytes, parley_error *error);
 
 /* The collectives of that name (collective.h). */
-void pl_common_offer(pl_engine *engine, unsigned workers, const pl_addend *nodes, uint64_t size, uint64_t width,
-                     const uint64_t *bounds);
-parley_status pl_common_reduce(pl_engine *engine, unsigned workers, const pl_addend *nodes, uint64_t size,
+void pl_shared_reduce_offer(pl_engine *engine, unsigned workers, const pl_addend *nodes, uint64_t size, uint64_t width,
+                            const uint64_t *bounds);
+parley_status pl_shared_reduce(pl_engine *engine, unsigned workers, const pl_addend *nodes, uint64_t size,
                                uint64_t width, const uint64_t *bounds, double *sum, parley_error *error);
-void pl_common_write(pl_engine *engine, const double *table); /* pl_gather_offer */
-parley_status pl_common_gather(pl_engine *engine, double *table, const uint64_t *bounds, parley_error *error);
+void pl_shared_gather_offer(pl_engine *engine, const double *table); /* pl_gather_offer */
+parley_status pl_shared_gather(pl_engine *engine, double *table, const uint64_t *bounds, parley_error *error);
 
 #endif

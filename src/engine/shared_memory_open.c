@@ -1,5 +1,5 @@
-/* shared_memory_open.c: common memory for processes: the first rank makes it, as a file that has no name, and the
- * others open it by that rank's number of it. Nothing of it is left behind, however the processes end. */
+/* shared_memory_open.c: shared memory for processes: rank 0 creates it as an unnamed file, and the others open it by
+ * its descriptor in rank 0. The kernel frees it, however the processes end. */
 #define _GNU_SOURCE /* memfd_create */
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,8 +11,8 @@
 
 #include "engine/shared_memory.h"
 
-#define CHANNEL_COMMON 20
-#define ESTATE ((uint64_t)1 << 30) /* bytes of each rank; only what is written takes memory */
+#define CHANNEL_SHARED 20
+#define ARENA ((uint64_t)1 << 30) /* bytes of each rank; only what is written takes memory */
 
 /* Where the others find it, and how they know that they found it. */
 typedef struct address {
@@ -59,49 +59,49 @@ static void *find(int *file, uint64_t bytes, const address *address) {
 }
 
 static parley_status make_or_find(pl_engine *engine, int *file, void **memory, parley_error *error) {
-    uint64_t bytes = pl_common_bytes(engine->ranks, ESTATE);
+    uint64_t bytes = pl_shared_bytes(engine->ranks, ARENA);
     address address = {.file = -1};
     parley_status status = PARLEY_OK;
     if (engine->rank == 0)
         *memory = make(file, bytes, &address);
     else
-        status = engine->type->take(engine, 0, CHANNEL_COMMON, &address, sizeof address, error);
+        status = engine->type->take(engine, 0, CHANNEL_SHARED, &address, sizeof address, error);
     for (unsigned r = 1; r < engine->ranks && engine->rank == 0 && status == PARLEY_OK; r++)
-        status = engine->type->post(engine, r, CHANNEL_COMMON, &address, sizeof address, error);
+        status = engine->type->post(engine, r, CHANNEL_SHARED, &address, sizeof address, error);
     if (engine->rank > 0 && status == PARLEY_OK)
         *memory = find(file, bytes, &address);
     return status;
 }
 
-parley_status pl_common_open(pl_engine *engine, parley_error *error) {
-    pl_common *common = NULL;
+parley_status pl_shared_open(pl_engine *engine, parley_error *error) {
+    pl_shared *shared = NULL;
     void *memory = NULL;
     int file = -1;
-    if (engine->ranks > PL_COMMON_RANKS)
+    if (engine->ranks > PL_SHARED_RANKS)
         return PARLEY_OK;
     parley_status status = make_or_find(engine, &file, &memory, error);
     if (memory)
-        pl_common_keep(&(pl_common){.hall = memory, .rank = engine->rank}, engine->kept);
+        pl_shared_pin(&(pl_shared){.header = memory, .rank = engine->rank}, engine->pinned);
     double here = memory != NULL, all = 0;
     if (status == PARLEY_OK) /* one that cannot see it, and nobody uses it */
         status = pl_sum_workers(engine, engine->ranks, &here, 1, &all, error);
     if (status == PARLEY_OK)
-        status = pl_take(&common, 1, sizeof *common, "common memory", error);
+        status = pl_take(&shared, 1, sizeof *shared, "shared memory", error);
     if (file >= 0)
         close(file);
     if (status == PARLEY_OK && all == engine->ranks) {
-        *common = pl_common_of(memory, engine->rank, engine->ranks, ESTATE);
-        engine->common = common;
+        *shared = pl_shared_of(memory, engine->rank, engine->ranks, ARENA);
+        engine->shared = shared;
         return PARLEY_OK;
     }
     if (memory)
-        munmap(memory, pl_common_bytes(engine->ranks, ESTATE));
-    pl_free(common);
+        munmap(memory, pl_shared_bytes(engine->ranks, ARENA));
+    pl_free(shared);
     return status;
 }
 
-void pl_common_close(pl_common *common) {
-    if (common)
-        munmap(common->hall, pl_common_bytes(common->ranks, ESTATE));
-    pl_free(common);
+void pl_shared_close(pl_shared *shared) {
+    if (shared)
+        munmap(shared->header, pl_shared_bytes(shared->ranks, ARENA));
+    pl_free(shared);
 }

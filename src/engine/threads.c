@@ -1,5 +1,5 @@
 /* threads.c: the engine inside one process. Usually there is one rank, whose workers run on a pool of threads. There
- * may be more, each driven by a thread of the caller's, which talk through mailboxes: so that what runs on many
+ * may be more, each driven by a thread of its own, which exchange messages through mailboxes: so what runs on many
  * machines is tested in one process. */
 #define _POSIX_C_SOURCE 200809L
 #include <limits.h>
@@ -13,14 +13,14 @@
 #include "engine/shared_memory.h"
 
 #define ANYBODY UINT_MAX
-#define ESTATE ((uint64_t)1 << 22) /* bytes of common memory that a rank may keep things in */
-#define DOZE 1e-3                  /* seconds that a rank sleeps in a meeting before it looks for failures */
+#define ARENA ((uint64_t)1 << 22) /* bytes of shared memory that a rank may allocate */
+#define BARRIER_SLEEP 1e-3        /* seconds that a rank sleeps in a barrier before it looks for failures */
 
 typedef struct message {
     struct message *next;
     unsigned from, channel;
     uint64_t bytes;
-    const void *lent; /* the sender's own memory; NULL: `data` */
+    const void *borrowed; /* the sender's memory, of a zero-copy send; NULL: `data` */
     char data[];
 } message;
 
@@ -28,10 +28,10 @@ typedef struct message {
 typedef struct hub {
     pthread_mutex_t mutex;
     pthread_cond_t arrived;
-    unsigned open;   /* engines not closed yet */
-    message **inbox; /* one list per rank, oldest first */
-    unsigned *lent;  /* messages of each rank that others have yet to read */
-    pl_span common;  /* memory that the ranks use in place of messages; empty: they do not */
+    unsigned open;    /* engines not closed yet */
+    message **inbox;  /* one list per rank, oldest first */
+    unsigned *unread; /* zero-copy messages of each rank that others have yet to read */
+    pl_span shared;   /* shared memory; empty: there is none */
     bool failed;
     parley_error failure;
     unsigned ranks;
@@ -50,8 +50,8 @@ static void deliver(pl_engine *engine, unsigned to, message *new) {
     while (*last)
         last = &(*last)->next;
     *last = new;
-    if (new->lent)
-        hub->lent[engine->rank]++;
+    if (new->borrowed)
+        hub->unread[engine->rank]++;
     pthread_cond_broadcast(&hub->arrived);
     pthread_mutex_unlock(&hub->mutex);
 }
@@ -67,22 +67,22 @@ static parley_status post(pl_engine *engine, unsigned to, unsigned channel, cons
     return PARLEY_OK;
 }
 
-static parley_status lend(pl_engine *engine, unsigned to, unsigned channel, const void *data, uint64_t bytes,
-                          parley_error *error) {
+static parley_status post_zero_copy(pl_engine *engine, unsigned to, unsigned channel, const void *data, uint64_t bytes,
+                                    parley_error *error) {
     message *new;
     parley_status status = pl_take(&new, 1, sizeof *new, "a message", error);
     if (status != PARLEY_OK)
         return status;
-    *new = (message){.from = engine->rank, .channel = channel, .bytes = bytes, .lent = data};
+    *new = (message){.from = engine->rank, .channel = channel, .bytes = bytes, .borrowed = data};
     deliver(engine, to, new);
     return status;
 }
 
 /* Lets go of a message that was read. */
 static void discard(hub *hub, message *message) {
-    if (message && message->lent) {
+    if (message && message->borrowed) {
         pthread_mutex_lock(&hub->mutex);
-        hub->lent[message->from]--;
+        hub->unread[message->from]--;
         pthread_cond_broadcast(&hub->arrived);
         pthread_mutex_unlock(&hub->mutex);
     }
@@ -109,7 +109,7 @@ static parley_status receive(pl_engine *engine, unsigned from, unsigned channel,
     pthread_mutex_lock(&hub->mutex);
     while (!hub->failed && !(got = find(&hub->inbox[engine->rank], from, channel)) && !late) {
         if (!left)
-            pl_converse_leave();
+            pl_blocking_leave();
         left = true;
         late = pthread_cond_timedwait(&hub->arrived, &hub->mutex, &limit) != 0;
     }
@@ -117,7 +117,7 @@ static parley_status receive(pl_engine *engine, unsigned from, unsigned channel,
     bool failed = hub->failed;
     pthread_mutex_unlock(&hub->mutex);
     if (left)
-        pl_converse_enter();
+        pl_blocking_enter();
     *out = got;
     if (failed)
         return pl_fail(error, failure.status, "%s", failure.sentence);
@@ -135,7 +135,7 @@ static parley_status read_next(pl_engine *engine, unsigned from, unsigned channe
     parley_status status = receive(engine, from, channel, &got, error);
     *bytes = status == PARLEY_OK ? got->bytes : 0;
     if (*bytes > 0 && *bytes <= most)
-        memcpy(data, got->lent ? got->lent : got->data, *bytes);
+        memcpy(data, got->borrowed ? got->borrowed : got->data, *bytes);
     atomic_fetch_add(&engine->bytes_received, *bytes);
     discard(((threads_engine *)engine)->hub, got);
     return status;
@@ -157,68 +157,69 @@ static parley_status take_any(pl_engine *engine, unsigned channel, unsigned *fro
     if (status == PARLEY_OK) {
         *from = got->from;
         *bytes = got->bytes;
-        memcpy(data->data, got->lent ? got->lent : got->data, got->bytes);
+        memcpy(data->data, got->borrowed ? got->borrowed : got->data, got->bytes);
         atomic_fetch_add(&engine->bytes_received, got->bytes);
     }
     discard(((threads_engine *)engine)->hub, got);
     return status;
 }
 
-static parley_status expect(pl_engine *engine, pl_ticket *ticket, parley_error *error) {
-    (void)engine, (void)ticket, (void)error; /* mail stays in the box until it is awaited */
+static parley_status expect(pl_engine *engine, pl_request *request, parley_error *error) {
+    (void)engine, (void)request, (void)error; /* messages stay in the mailbox until they are awaited */
     return PARLEY_OK;
 }
 
-static parley_status await(pl_engine *engine, pl_ticket *ticket, uint64_t *bytes, parley_error *error) {
-    parley_status status = read_next(engine, ticket->from, ticket->channel, ticket->data, ticket->most, bytes, error);
-    return status == PARLEY_OK && *bytes > ticket->most ? pl_fail_length(ticket->from, *bytes, ticket->most, error)
-                                                        : status;
+static parley_status await(pl_engine *engine, pl_request *request, uint64_t *bytes, parley_error *error) {
+    parley_status status =
+        read_next(engine, request->from, request->channel, request->data, request->most, bytes, error);
+    return status == PARLEY_OK && *bytes > request->most ? pl_fail_length(request->from, *bytes, request->most, error)
+                                                         : status;
 }
 
-/* Takes back what this rank lent and nobody has begun to read. The mutex is held. */
-static void take_back(hub *hub, unsigned rank) {
+/* Removes zero-copy messages of this rank that nobody has begun to read. The mutex is held. */
+static void remove_unread(hub *hub, unsigned rank) {
     for (unsigned r = 0; r < hub->ranks; r++)
         for (message **at = &hub->inbox[r]; *at;) {
             message *message = *at;
-            if (message->from != rank || !message->lent) {
+            if (message->from != rank || !message->borrowed) {
                 at = &message->next;
                 continue;
             }
             *at = message->next;
             pl_free(message);
-            hub->lent[rank]--;
+            hub->unread[rank]--;
         }
 }
 
-static void retract(pl_engine *engine) {
+static void cancel_sent(pl_engine *engine) {
     hub *hub = ((threads_engine *)engine)->hub;
     pthread_mutex_lock(&hub->mutex);
-    take_back(hub, engine->rank);
-    while (hub->lent[engine->rank])
+    remove_unread(hub, engine->rank);
+    while (hub->unread[engine->rank])
         pthread_cond_wait(&hub->arrived, &hub->mutex);
     pthread_mutex_unlock(&hub->mutex);
 }
 
-static parley_status settle(pl_engine *engine, parley_error *error) {
+static parley_status wait_sent(pl_engine *engine, parley_error *error) {
     hub *hub = ((threads_engine *)engine)->hub;
     struct timespec limit = pl_after(engine->deadline);
     bool late = false, left = false;
     pthread_mutex_lock(&hub->mutex);
-    while (hub->lent[engine->rank] && !hub->failed && !late) {
+    while (hub->unread[engine->rank] && !hub->failed && !late) {
         if (!left)
-            pl_converse_leave();
+            pl_blocking_leave();
         left = true;
         late = pthread_cond_timedwait(&hub->arrived, &hub->mutex, &limit) != 0;
     }
-    bool read = hub->lent[engine->rank] == 0;
+    bool read = hub->unread[engine->rank] == 0;
     parley_error failure = hub->failure;
     bool failed = hub->failed;
     pthread_mutex_unlock(&hub->mutex);
     if (left)
-        pl_converse_enter();
+        pl_blocking_enter();
     if (read)
         return PARLEY_OK;
-    retract(engine);
+    cancel_sent(engine);
     return failed ? pl_fail(error, failure.status, "%s", failure.sentence)
                   : pl_fail(error, PARLEY_NO_PEER, "what rank %u sent was not taken for %g seconds", engine->rank,
                             engine->deadline);
@@ -234,21 +235,28 @@ static bool has_failed(hub *hub, parley_error *error) {
     return failed;
 }
 
-static parley_status meet(pl_engine *engine, parley_error *error) {
+static parley_status barrier(pl_engine *engine, parley_error *error) {
     hub *hub = ((threads_engine *)engine)->hub;
     double until = pl_now() + engine->deadline;
     parley_error failure;
-    pl_common_come(engine->common);
+    pl_shared_arrive(engine->shared);
     for (;;) {
         if (has_failed(hub, &failure))
             return pl_fail(error, failure.status, "%s", failure.sentence);
-        if (pl_common_met(engine->common))
+        if (pl_shared_all_arrived(engine->shared))
             return PARLEY_OK;
         if (pl_now() > until)
             return pl_fail(error, PARLEY_NO_PEER, "rank %u sent nothing for %g seconds",
-                           pl_common_missing(engine->common), engine->deadline);
-        pl_common_doze(engine->common, DOZE);
+                           pl_shared_missing(engine->shared), engine->deadline);
+        pl_shared_sleep(engine->shared, BARRIER_SLEEP);
     }
+}
+
+/* One rank with several threads has the process to itself, whose clock is one call. Other ranks share it, such as the
+ * folds of a cross-validation: they add up the clocks of their own threads. */
+static double cpu(pl_engine *engine) {
+    return engine->ranks == 1 && engine->threads > 1 ? pl_cpu_now()
+                                                     : pl_cpu_of_thread(pthread_self()) + pl_pool_cpu(engine->pool);
 }
 
 static void fail(pl_engine *engine, parley_error *error) {
@@ -271,8 +279,8 @@ static void free_hub(hub *hub) {
     pthread_cond_destroy(&hub->arrived);
     pthread_mutex_destroy(&hub->mutex);
     pl_free(hub->inbox);
-    pl_free(hub->lent);
-    pl_span_free(&hub->common);
+    pl_free(hub->unread);
+    pl_span_free(&hub->shared);
     pl_free(hub);
 }
 
@@ -285,22 +293,22 @@ static void close_engine(pl_engine *engine) {
         free_hub(this->hub);
     pl_pool_close(engine->pool);
     pl_span_free(&engine->room);
-    pl_free(engine->common);
+    pl_free(engine->shared);
     pl_free(this);
 }
 
 static parley_status open_hub(hub **out, unsigned ranks, parley_error *error) {
     hub *new = pl_alloc(1, sizeof *new);
     message **inbox = pl_alloc(ranks, sizeof *inbox);
-    unsigned *lent = pl_alloc(ranks, sizeof *lent);
-    if (!new || !inbox || !lent) {
+    unsigned *unread = pl_alloc(ranks, sizeof *unread);
+    if (!new || !inbox || !unread) {
         pl_free(new);
         pl_free(inbox);
-        pl_free(lent);
+        pl_free(unread);
         return pl_fail_memory(error, "mailboxes", ranks * sizeof *inbox);
     }
     new->inbox = inbox;
-    new->lent = lent;
+    new->unread = unread;
     new->ranks = ranks;
     pthread_mutex_init(&new->mutex, NULL);
     pthread_cond_init(&new->arrived, NULL);
@@ -352,14 +360,14 @@ parley_status pl_threads_open(pl_engine **out, unsigned ranks, unsigned threads,
 
 parley_status pl_threads_share(pl_engine **engines, parley_error *error) {
     hub *hub = ((threads_engine *)engines[0])->hub;
-    uint64_t bytes = pl_common_bytes(hub->ranks, ESTATE);
-    if (!pl_span_reserve(&hub->common, bytes))
-        return pl_fail_memory(error, "common memory", bytes);
+    uint64_t bytes = pl_shared_bytes(hub->ranks, ARENA);
+    if (!pl_span_reserve(&hub->shared, bytes))
+        return pl_fail_memory(error, "shared memory", bytes);
     for (unsigned r = 0; r < hub->ranks; r++) {
-        parley_status status = pl_take(&engines[r]->common, 1, sizeof *engines[r]->common, "common memory", error);
+        parley_status status = pl_take(&engines[r]->shared, 1, sizeof *engines[r]->shared, "shared memory", error);
         if (status != PARLEY_OK)
             return status;
-        *engines[r]->common = pl_common_of(hub->common.data, r, hub->ranks, ESTATE);
+        *engines[r]->shared = pl_shared_of(hub->shared.data, r, hub->ranks, ARENA);
     }
     return PARLEY_OK;
 }
@@ -375,15 +383,17 @@ const pl_engine_type pl_engine_threads = {
     .post = post,
     .take = take,
     .take_any = take_any,
-    .lend = lend,
-    .settle = settle,
-    .retract = retract,
+    .post_zero_copy = post_zero_copy,
+    .wait_sent = wait_sent,
+    .cancel_sent = cancel_sent,
     .expect = expect,
     .await = await,
-    .meet = meet,
+    .barrier = barrier,
     .run = pl_run_on_pool,
-    .converse = pl_converse,
+    .run_blocking = pl_run_blocking,
     .now = pl_wall_clock,
+    .cpu = cpu,
+    .spend = pl_wall_sleep,
     .fail = fail,
     .close = close_engine,
 };

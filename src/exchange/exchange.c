@@ -5,7 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "engine/collective.h"
 #include "engine/shared_memory.h"
 #include "math/sparse.h"
@@ -20,13 +19,13 @@ uint64_t pl_exchange_end(const pl_exchange *exchange) { return exchange->bounds[
 /* Runs a task for each block of `entries`; on this thread where all of them take less time than waking another. */
 static void run_blocks(pl_engine *engine, pl_task task, void *context, uint64_t entries, uint64_t cost) {
     unsigned blocks = (unsigned)((entries + PL_BLOCK - 1) / PL_BLOCK);
-    double began = pl_cpu_now();
+    double began = pl_engine_cpu(engine);
     if (entries * cost >= MANY_ENTRIES)
         engine->type->run(engine, task, context, blocks);
     else
         for (unsigned b = 0; b < blocks; b++)
             task(context, b);
-    engine->adding += pl_cpu_now() - began;
+    engine->adding += pl_engine_cpu(engine) - began;
 }
 
 /* Entries [begin, end) of one worker's update, times its share. */
@@ -143,7 +142,7 @@ static parley_status reduce_columns(pl_exchange *exchange, uint64_t columns, con
     pl_engine *engine = team->engine;
     bool offered = exchange->offered && columns == exchange->width;
     exchange->offered = false;
-    parley_status status = offered ? PARLEY_OK : pl_common_settle(engine, error);
+    parley_status status = offered ? PARLEY_OK : pl_shared_wait_read(engine, error);
     if (status == PARLEY_OK && !offered)
         add_nodes(exchange, columns, update, share, change);
     if (engine->ranks == 1 || status != PARLEY_OK)
@@ -217,7 +216,7 @@ void pl_exchange_close(pl_exchange *exchange) {
     if (!exchange)
         return;
     pl_free(exchange->bounds);
-    pl_common_free(exchange->team->engine, exchange->nodes);
+    pl_shared_free(exchange->team->engine, exchange->nodes);
     pl_free(exchange->addends);
     pl_free(exchange->block_sums);
     pl_free(exchange->block_bounds);
@@ -261,7 +260,7 @@ parley_status pl_exchange_open(const pl_exchange_type *type, const pl_team *team
     uint64_t number = ranks == 1 ? 0 : pl_tree_nodes(team->workers, team->first, team->first + team->hosted, nodes);
     this->bounds = pl_alloc(ranks + 1, sizeof *this->bounds);
     this->block_bounds = pl_alloc(ranks + 1, sizeof *this->block_bounds);
-    this->nodes = pl_common_alloc(team->engine, number * size * width, sizeof *this->nodes);
+    this->nodes = pl_shared_alloc(team->engine, number * size * width, sizeof *this->nodes);
     this->addends = pl_alloc(number, sizeof *this->addends);
     this->block_sums = pl_alloc((blocks + 1) * PL_OWN_SCALARS, sizeof *this->block_sums);
     if (!this->bounds || !this->block_bounds || !this->nodes || !this->addends || !this->block_sums) {

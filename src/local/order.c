@@ -124,7 +124,7 @@ parley_status pl_support_take(const pl_glm *glm, const pl_team *team, unsigned w
     *count = rows;
     if (marked * (4 + 8 * glm->classes) > rows * 8 * glm->classes) /* ids and values cost more than all values do */
         return PARLEY_OK;
-    parley_status status = pl_common_take(team->engine, support, marked, sizeof **support, "a sparse update", error);
+    parley_status status = pl_shared_take(team->engine, support, marked, sizeof **support, "a sparse update", error);
     *count = marked;
     for (uint64_t j = 0, s = 0; status == PARLEY_OK && j < rows; j++)
         if (touched[j])

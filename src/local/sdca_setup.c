@@ -11,10 +11,10 @@ void pl_sdca_close(pl_local *local) {
     if (!this)
         return;
     for (unsigned k = 0; this->workers && k < this->team->hosted; k++) {
-        pl_common_free(this->team->engine, this->workers[k].previous);
+        pl_shared_free(this->team->engine, this->workers[k].previous);
         if (this->team->workers > 1)
-            pl_common_free(this->team->engine, this->workers[k].change);
-        pl_common_free(this->team->engine, this->workers[k].support);
+            pl_shared_free(this->team->engine, this->workers[k].change);
+        pl_shared_free(this->team->engine, this->workers[k].support);
     }
     pl_free(this->v_previous);
     pl_span_free(&this->copies);
@@ -76,9 +76,9 @@ static parley_status open_change(pl_sdca *this, unsigned k, uint8_t *touched, pa
     worker->wide = worker->supported * this->glm->classes * WIDE > this->glm->size;
     uint64_t places = pl_sdca_places(this, worker);
     if (status == PARLEY_OK)
-        status = pl_common_take(engine, &worker->change, places, sizeof *worker->change, "changes", error);
+        status = pl_shared_take(engine, &worker->change, places, sizeof *worker->change, "changes", error);
     if (status == PARLEY_OK)
-        status = pl_common_take(engine, &worker->previous, places, sizeof *worker->previous, "momentum", error);
+        status = pl_shared_take(engine, &worker->previous, places, sizeof *worker->previous, "momentum", error);
     return status;
 }
 

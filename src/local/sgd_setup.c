@@ -15,8 +15,8 @@ void pl_sgd_close(pl_local *local) {
     if (!sgd)
         return;
     for (unsigned k = 0; sgd->workers && k < sgd->team->hosted; k++) {
-        pl_common_free(sgd->team->engine, sgd->workers[k].support);
-        pl_common_free(sgd->team->engine, sgd->workers[k].change);
+        pl_shared_free(sgd->team->engine, sgd->workers[k].support);
+        pl_shared_free(sgd->team->engine, sgd->workers[k].change);
         pl_free(sgd->workers[k].rate);
         pl_free(sgd->workers[k].scaled);
     }
@@ -98,7 +98,7 @@ static parley_status open_worker(pl_sgd *sgd, unsigned k, const pl_setup *setup,
     if (sgd->team->workers > 1 && !dense && !sgd->in_place)
         status = pl_support_take(sgd->glm, sgd->team, k, touched, &worker->support, &worker->supported, error);
     if (status == PARLEY_OK && !sgd->in_place)
-        status = pl_common_take(sgd->team->engine, &worker->change, worker->supported, sizeof *worker->change,
+        status = pl_shared_take(sgd->team->engine, &worker->change, worker->supported, sizeof *worker->change,
                                 "an update", error);
     if (status == PARLEY_OK && pl_sgd_may_adapt(setup))
         status = pl_take(&worker->rate, longest, sizeof *worker->rate, "rates", error);

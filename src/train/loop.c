@@ -6,7 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "engine/shared_memory.h"
 #include "train/run.h"
 
@@ -79,14 +78,14 @@ static parley_status work(pl_run *run, pl_evaluation *at, parley_error *error) {
                       .steps = run->settings->local_steps,
                       .curved = !combine->curved || combine->curved(run->combine),
                       .softness = combine->softness ? combine->softness(run->combine) : 0.0};
-    parley_status status = pl_common_settle(run->engine, error);
-    double began = pl_engine_now(run->engine), cpu = pl_cpu_now(), slowest = 0, computed = 0, fixed = 0;
+    parley_status status = pl_shared_wait_read(run->engine, error);
+    double began = pl_engine_now(run->engine), cpu = pl_engine_cpu(run->engine), slowest = 0, computed = 0, fixed = 0;
     at->seconds = 0;
     if (status == PARLEY_OK)
         status = run->method.local->work(run->local, &round, run->v, run->update, at, error);
     double phase = pl_engine_now(run->engine) - began - at->seconds;
     run->rank_trace.local = phase;
-    run->rank_trace.cpu = fmax(0.0, pl_cpu_now() - cpu - at->seconds);
+    run->rank_trace.cpu = fmax(0.0, pl_engine_cpu(run->engine) - cpu - at->seconds);
     for (unsigned k = 0; k < run->team.hosted; k++) {
         const pl_update *update = &run->update[k];
         double compute = fmin(update->seconds, phase);
@@ -201,9 +200,9 @@ static parley_status search(pl_run *run, const pl_slice *slice, parley_error *er
     }
     if (status != PARLEY_OK)
         return status;
-    double gamma = bends(run) ? 1.0 : run->gamma, cpu = pl_cpu_now();
+    double gamma = bends(run) ? 1.0 : run->gamma, cpu = pl_engine_cpu(run->engine);
     move_v(run, gamma, 0, run->entries);
-    run->engine->adding += pl_cpu_now() - cpu;
+    run->engine->adding += pl_engine_cpu(run->engine) - cpu;
     commit(run, gamma);
     return status;
 }
@@ -230,11 +229,11 @@ static parley_status leap(pl_run *run, const pl_slice *slice, parley_error *erro
         return status;
     if (judged)
         combine->judge(run->combine, run->met.scalars, owners, &run->gamma);
-    double rest = judged ? run->gamma - 1.0 : 1.0, cpu = pl_cpu_now();
+    double rest = judged ? run->gamma - 1.0 : 1.0, cpu = pl_engine_cpu(run->engine);
     if (rest != 0) {
         pl_gather_offer(run->engine, run->v); /* again: it is not as the ranks met for it */
         move_v(run, rest, slice->begin, slice->end);
-        run->engine->adding += pl_cpu_now() - cpu;
+        run->engine->adding += pl_engine_cpu(run->engine) - cpu;
     }
     commit(run, run->gamma);
     return pl_exchange_spread(run->exchange, run->v, error);
@@ -315,9 +314,10 @@ static parley_status step(pl_run *run, const pl_evaluation *at, parley_error *er
                       .sum = sum_over_owners,
                       .exchange = run->exchange};
     estimate_gap(run);
-    double cpu = pl_cpu_now() - run->engine->adding; /* it may ask for sums, which are counted themselves */
+    double cpu =
+        pl_engine_cpu(run->engine) - run->engine->adding; /* it may ask for sums, which are counted themselves */
     parley_status status = taken ? PARLEY_OK : run->method.combine->propose(run->combine, &slice, run->round, error);
-    run->engine->adding = pl_cpu_now() - cpu;
+    run->engine->adding = pl_engine_cpu(run->engine) - cpu;
     if (status == PARLEY_OK)
         status = answer(run, &slice, error);
     run->gamma = 1.0;
@@ -356,23 +356,23 @@ static parley_status one_round(pl_run *run, parley_error *error) {
     pl_evaluation at = {0};
     double books = run->round > 1 ? pl_engine_now(run->engine) - run->ended : 0; /* the log's and decisions' */
     memset(run->trace, 0, run->team.hosted * sizeof *run->trace);
-    run->rank_trace = (pl_rank_trace){.kept = run->engine->kept};
+    run->rank_trace = (pl_rank_trace){.kept = run->engine->pinned};
     run->engine->adding = 0;
     run->evaluated = false;
     parley_status status = work(run, &at, error);
     double began = pl_engine_now(run->engine), looked = 0, looked_cpu = 0;
-    pl_sleep(run->settings->exchange_delay);
+    pl_engine_spend(run->engine, run->settings->exchange_delay);
     bool in_place = run->method.exchange->in_place; /* the workers' steps are in v already */
     bool alone = status == PARLEY_OK && is_alone(run);
     if (status == PARLEY_OK && !in_place && !alone)
         status = reduce(run, error);
     if (status == PARLEY_OK && certifies(run)) {
-        double looking = pl_engine_now(run->engine), cpu = pl_cpu_now();
+        double looking = pl_engine_now(run->engine), cpu = pl_engine_cpu(run->engine);
         status = run->method.local->primal(run->local, run->v, run->w, error);
         if (status == PARLEY_OK)
             status = pl_certify(run, &at, true, error);
         looked = pl_engine_now(run->engine) - looking;
-        looked_cpu = pl_cpu_now() - cpu;
+        looked_cpu = pl_engine_cpu(run->engine) - cpu;
     }
     if (status == PARLEY_OK && run->diverged)
         status = pl_recover(run, error);
@@ -392,12 +392,12 @@ static parley_status one_round(pl_run *run, parley_error *error) {
     if (status == PARLEY_OK && forced) /* a run with a later limit would not look here: it has to find what it left */
         status = pl_checkpoint_last(run, error);
     if (status == PARLEY_OK && (due || forced)) {
-        double cpu = pl_cpu_now();
+        double cpu = pl_engine_cpu(run->engine);
         began = pl_engine_now(run->engine);
         status = pl_evaluate(run, error);
         if (status == PARLEY_OK && run->diverged)
             status = pl_recover(run, error);
-        add_evaluation(run, pl_engine_now(run->engine) - began, pl_cpu_now() - cpu);
+        add_evaluation(run, pl_engine_now(run->engine) - began, pl_engine_cpu(run->engine) - cpu);
     }
     run->ended = pl_engine_now(run->engine);
     return status;

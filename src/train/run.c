@@ -123,7 +123,7 @@ static parley_status open_tables(pl_run *run, uint64_t width, parley_error *erro
     void *v = NULL;
     parley_status status = PARLEY_OK;
     if (run->method.local->reads_v && !run->method.combine->searches) /* only owners write it, then */
-        status = pl_common_table(run->engine, bytes, &v, error);
+        status = pl_shared_table(run->engine, bytes, &v, error);
     if (status != PARLEY_OK)
         return status;
     bool room = v || pl_span_reserve(&run->v_room, bytes);
@@ -310,7 +310,7 @@ static void close_members(pl_run *run) {
     if (run->v_room.data)
         pl_span_free(&run->v_room);
     else
-        pl_common_free(run->engine, run->v);
+        pl_shared_free(run->engine, run->v);
     pl_free(run->direction);
     pl_free(run->change);
     run->v = run->direction = run->change = NULL;

@@ -40,7 +40,7 @@ static void lay_out(const pl_glm *glm, const parley_model *model, double *w) {
     pl_unscale_columns(glm, w);
 }
 
-double *pl_next_v(pl_run *run) { return pl_common_keeps(run->engine, run->v) ? run->direction : run->v; }
+double *pl_next_v(pl_run *run) { return pl_shared_contains(run->engine, run->v) ? run->direction : run->v; }
 
 parley_status pl_take_next_v(pl_run *run, parley_error *error) {
     uint64_t begin = pl_exchange_begin(run->exchange), end = pl_exchange_end(run->exchange);

@@ -39,10 +39,10 @@ void pl_traces_close(pl_run *run) {
     pl_free(run->told);
 }
 
-/* Where a rank tells it: a note, if there is common memory for that, because messages that nobody waits for would
+/* Where a rank writes it: its slot of shared memory, if there is one, because messages that nobody waits for would
  * still have to be carried. */
 static char *place_of(const pl_run *run, unsigned rank) {
-    char *note = pl_common_note(run->engine, rank, told_bytes(run->team.workers / run->engine->ranks + 1));
+    char *note = pl_shared_slot(run->engine, rank, told_bytes(run->team.workers / run->engine->ranks + 1));
     return note && rank ? note : run->told;
 }
 

@@ -73,7 +73,7 @@ void close_problem(team_problem *problem);
 /* Runs `body` once for each of `ranks` engines, each in a thread of its own, which may not assert; `status` and `error`
  * (`ranks` entries) get what it returned. */
 typedef parley_status (*rank_body)(pl_engine *engine, void *context, parley_error *error);
-extern bool ranks_share_memory; /* so that exchanges go by common memory (false at first: by messages) */
+extern bool ranks_share_memory; /* so that exchanges go by shared memory (false at first: by messages) */
 void run_ranks(unsigned ranks, unsigned threads, double deadline, rank_body body, void *context, parley_status *status,
                parley_error *error);
 

@@ -355,5 +355,5 @@ int main(void) {
         cmocka_unit_test(failed_allocations_of_engines_are_told),
     };
     int failed = cmocka_run_group_tests_name("collective, by messages", tests, fill_leaves, NULL);
-    return failed + cmocka_run_group_tests_name("collective, by common memory", tests, share_memory, NULL);
+    return failed + cmocka_run_group_tests_name("collective, by shared memory", tests, share_memory, NULL);
 }

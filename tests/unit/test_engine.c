@@ -1,10 +1,12 @@
-/* test_engine.c: what the collectives do not use of an engine: messages from anybody, tasks that wait for each other,
- * and who shares a machine's cores. */
+/* test_engine.c: what the collectives do not use of an engine: messages from anybody, tasks that block on each
+ * other, the clock, and who shares a machine's cores. */
 #define _GNU_SOURCE /* sched_setaffinity */
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 
+#include "engine/collective.h"
 #include "engine/neighbours.h"
 #include "support.h"
 
@@ -88,12 +90,77 @@ static void tasks_that_wait_for_each_other_all_get_on(void **state) {
         parley_error error = {0};
         ring ring = {.rounds = 50};
         assert_done(pl_threads_open(&ring.engine, 1, threads, DEADLINE, &error), &error);
-        assert_done(ring.engine->type->converse(ring.engine, pass_on, &ring, TASKS, &error), &error);
+        assert_done(ring.engine->type->run_blocking(ring.engine, pass_on, &ring, TASKS, &error), &error);
         for (unsigned t = 0; t < TASKS; t++)
             assert_int_equal(ring.status[t], PARLEY_OK);
         assert_true(ring.most >= 1 && ring.most <= threads);
         pl_engine_close(ring.engine);
     }
+}
+
+#define BUSY 0.05 /* processor seconds */
+
+/* Rank 1 computes while rank 0 waits for it. */
+static parley_status compute_body(pl_engine *engine, void *context, parley_error *error) {
+    double *used = context, began = pl_engine_cpu(engine);
+    while (engine->rank == 1 && pl_engine_cpu(engine) < began + BUSY)
+        ;
+    parley_status status = pl_barrier(engine, error);
+    used[engine->rank] = pl_engine_cpu(engine) - began;
+    return status;
+}
+
+static void a_rank_counts_its_own_processor_seconds(void **state) {
+    (void)state;
+    double used[2];
+    parley_status status[2];
+    parley_error error[2];
+    run_ranks(2, 1, DEADLINE, compute_body, used, status, error);
+    assert_int_equal(status[0], PARLEY_OK);
+    assert_at_most(BUSY, used[1]);
+    assert_at_most(used[0], 0.5 * BUSY);
+}
+
+/* Every task needs a thread of its own, so the pool's threads compute as well. */
+static void spin(void *context, unsigned task) {
+    atomic_uint *begun = context;
+    atomic_fetch_add(begun, 1);
+    struct timespec at = {0};
+    while (atomic_load(begun) < 2 || at.tv_nsec < 1e9 * BUSY)
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &at);
+    (void)task;
+}
+
+static parley_status spin_body(pl_engine *engine, void *context, parley_error *error) {
+    double *used = context, began = pl_engine_cpu(engine);
+    atomic_uint begun = 0;
+    (void)error;
+    engine->type->run(engine, spin, &begun, 2);
+    used[engine->rank] = pl_engine_cpu(engine) - began;
+    return PARLEY_OK;
+}
+
+static void threads_of_a_rank_are_counted(void **state) {
+    (void)state;
+    for (unsigned ranks = 1; ranks <= 2; ranks++) {
+        double used[2];
+        parley_status status[2];
+        parley_error error[2];
+        run_ranks(ranks, 2, DEADLINE, spin_body, used, status, error);
+        for (unsigned r = 0; r < ranks; r++)
+            assert_at_most(1.5 * BUSY, used[r]);
+    }
+}
+
+static void spending_advances_the_clock(void **state) {
+    (void)state;
+    pl_engine *engine;
+    parley_error error = {0};
+    assert_done(pl_threads_open(&engine, 1, 1, DEADLINE, &error), &error);
+    double began = pl_engine_now(engine);
+    pl_engine_spend(engine, 0.01);
+    assert_at_most(began + 0.01, pl_engine_now(engine));
+    pl_engine_close(engine);
 }
 
 /* What ranks find, on all cores or each on one of its own. */
@@ -161,6 +228,9 @@ int main(void) {
         cmocka_unit_test(messages_from_anybody_say_who_sent_them_and_how_long_they_are),
         cmocka_unit_test(nobody_sending_ends_at_the_deadline),
         cmocka_unit_test(tasks_that_wait_for_each_other_all_get_on),
+        cmocka_unit_test(a_rank_counts_its_own_processor_seconds),
+        cmocka_unit_test(threads_of_a_rank_are_counted),
+        cmocka_unit_test(spending_advances_the_clock),
         cmocka_unit_test(cores_are_shared_out_unless_ranks_are_bound_to_their_own),
     };
     return cmocka_run_group_tests_name("engine", tests, NULL, NULL);

@@ -20,7 +20,7 @@ static uint64_t filled[WORKERS];
 typedef struct trip {
     uint64_t size, bounds[MOST_RANKS + 1];
     bool sparse;
-    bool kept, offered; /* in common memory; laid out before the ranks meet for something else */
+    bool kept, offered; /* in an arena; offered before another exchange */
     unsigned written;   /* times that the table was said to be written before the ranks met for something else */
     double *table[MOST_RANKS];
     uint64_t sent[MOST_RANKS], received[MOST_RANKS];
@@ -64,20 +64,20 @@ static uint64_t filled_below(unsigned k, uint64_t size) {
 
 /* A copy where others may see it. */
 static void *keep(pl_engine *engine, const void *from, uint64_t count, uint64_t size) {
-    void *copy = pl_common_alloc(engine, count, size);
+    void *copy = pl_shared_alloc(engine, count, size);
     return memcpy(copy, from, count * size);
 }
 
 /* The reduction, and then the gathering, of a table that all see or of each rank's own. */
 static parley_status reduce_and_gather(pl_engine *engine, trip *trip, const pl_addend *addends, parley_error *error) {
     double *table = trip->table[engine->rank];
-    void *common = NULL;
-    parley_status status = trip->kept ? pl_common_table(engine, trip->size * sizeof *table, &common, error) : PARLEY_OK;
+    void *shared = NULL;
+    parley_status status = trip->kept ? pl_shared_table(engine, trip->size * sizeof *table, &shared, error) : PARLEY_OK;
     if (status == PARLEY_OK && trip->offered) {
         pl_reduce_offer(engine, WORKERS, addends, trip->size, 1, trip->bounds);
         status = pl_barrier(engine, error);
     }
-    double *out = common ? common : table;
+    double *out = shared ? shared : table;
     if (status == PARLEY_OK)
         status = pl_reduce_scatter(engine, WORKERS, addends, trip->size, 1, trip->bounds, out, error);
     if (status == PARLEY_OK && trip->written > 0) {
@@ -86,15 +86,15 @@ static parley_status reduce_and_gather(pl_engine *engine, trip *trip, const pl_a
     }
     if (trip->written > 1)
         pl_gather_offer(engine, out);
-    uint32_t met = common ? engine->common->meetings : 0;
+    uint32_t met = shared ? engine->shared->barriers : 0;
     if (status == PARLEY_OK)
         status = pl_all_gather(engine, out, trip->bounds, error);
-    if (common && (met == engine->common->meetings) != (trip->written == 1)) /* once, and that meeting has been */
-        return pl_fail(error, PARLEY_BAD_INPUT, "%u meetings for a table that was written %u times",
-                       engine->common->meetings - met, trip->written);
-    if (common)
-        memcpy(table, common, trip->size * sizeof *table);
-    pl_common_free(engine, common);
+    if (shared && (met == engine->shared->barriers) != (trip->written == 1)) /* one barrier has been */
+        return pl_fail(error, PARLEY_BAD_INPUT, "%u barriers for a table that was written %u times",
+                       engine->shared->barriers - met, trip->written);
+    if (shared)
+        memcpy(table, shared, trip->size * sizeof *table);
+    pl_shared_free(engine, shared);
     return status;
 }
 
@@ -106,7 +106,7 @@ static parley_status trip_body(pl_engine *engine, void *context, parley_error *e
     unsigned first = pl_host_begin(WORKERS, engine->ranks, engine->rank);
     unsigned end = pl_host_begin(WORKERS, engine->ranks, engine->rank + 1);
     unsigned count = pl_tree_nodes(WORKERS, first, end, nodes);
-    double *made = trip->kept ? pl_common_alloc(engine, count * trip->size + 1, sizeof *made)
+    double *made = trip->kept ? pl_shared_alloc(engine, count * trip->size + 1, sizeof *made)
                               : calloc(count * trip->size + 1, sizeof *made);
     void *copies[2 * PL_TREE_NODES] = {0};
     for (unsigned n = 0; n < count; n++) {
@@ -133,8 +133,8 @@ static parley_status trip_body(pl_engine *engine, void *context, parley_error *e
     trip->sent[engine->rank] = engine->bytes_sent;
     trip->received[engine->rank] = engine->bytes_received;
     for (unsigned n = 0; n < 2 * count; n++)
-        pl_common_free(engine, copies[n]);
-    pl_common_free(engine, made);
+        pl_shared_free(engine, copies[n]);
+    pl_shared_free(engine, made);
     return status;
 }
 
@@ -160,22 +160,22 @@ static void tables_of_any_size_have_the_bits_that_messages_give_them(void **stat
     for (unsigned s = 0; s < sizeof sizes / sizeof *sizes; s++)
         for (unsigned ranks = 2; ranks <= MOST_RANKS; ranks += sizes[s] == MOST_SIZE ? MOST_RANKS - 2 : 1)
             for (unsigned form = 0; form < 16; form++) {
-                trip commons = {.size = sizes[s],
-                                .sparse = form & 1,
-                                .kept = form & 4,
-                                .offered = form & 8,
-                                .written = (form + s + ranks) % 3},
+                trip by_memory = {.size = sizes[s],
+                                  .sparse = form & 1,
+                                  .kept = form & 4,
+                                  .offered = form & 8,
+                                  .written = (form + s + ranks) % 3},
                      messages;
                 for (unsigned r = 0; r <= ranks; r++)
-                    commons.bounds[r] = form & 2 ? (r ? sizes[s] : 0) : sizes[s] * r / ranks;
-                messages = commons;
+                    by_memory.bounds[r] = form & 2 ? (r ? sizes[s] : 0) : sizes[s] * r / ranks;
+                messages = by_memory;
                 messages.kept = messages.offered = false;
                 messages.written = 0;
-                travel(&commons, ranks, true);
+                travel(&by_memory, ranks, true);
                 travel(&messages, ranks, false);
                 for (unsigned r = 0; r < ranks; r++)
-                    assert_memory_equal(commons.table[r], messages.table[r], sizes[s] * sizeof(double));
-                land(&commons, ranks);
+                    assert_memory_equal(by_memory.table[r], messages.table[r], sizes[s] * sizeof(double));
+                land(&by_memory, ranks);
                 land(&messages, ranks);
             }
 }
@@ -183,89 +183,89 @@ static void tables_of_any_size_have_the_bits_that_messages_give_them(void **stat
 static void as_many_bytes_are_counted_as_by_messages(void **state) {
     (void)state;
     for (unsigned ranks = 2; ranks <= MOST_RANKS; ranks++) {
-        trip commons = {.size = 3 * PL_CHUNK, .sparse = false}, messages;
+        trip by_memory = {.size = 3 * PL_CHUNK, .sparse = false}, messages;
         uint64_t sent[2] = {0}, received[2] = {0};
         for (unsigned r = 0; r <= ranks; r++)
-            commons.bounds[r] = commons.size * r / ranks;
-        messages = commons;
-        travel(&commons, ranks, true);
+            by_memory.bounds[r] = by_memory.size * r / ranks;
+        messages = by_memory;
+        travel(&by_memory, ranks, true);
         travel(&messages, ranks, false);
         for (unsigned r = 0; r < ranks; r++) {
-            sent[0] += commons.sent[r];
+            sent[0] += by_memory.sent[r];
             sent[1] += messages.sent[r];
-            received[0] += commons.received[r];
+            received[0] += by_memory.received[r];
             received[1] += messages.received[r];
         }
         assert_true(sent[0] == received[0] && sent[1] == received[1]);
         assert_true(sent[0] > 0 && sent[0] <= sent[1] + sent[1] / 10 && sent[1] <= sent[0] + sent[0] / 10);
-        land(&commons, ranks);
+        land(&by_memory, ranks);
         land(&messages, ranks);
     }
 }
 
-/* Leaves whether memory that was given back is in the estate before and after the next meeting, and what it holds. */
-typedef struct estate {
+/* Whether an allocation after a free comes from the arena, before and after the next barrier, and what it holds. */
+typedef struct arena {
     bool before[MOST_RANKS], after[MOST_RANKS], clean[MOST_RANKS], huge[MOST_RANKS];
     double heard[MOST_RANKS];
-} estate;
+} arena;
 
-static parley_status estate_body(pl_engine *engine, void *context, parley_error *error) {
-    estate *estate = context;
+static parley_status arena_body(pl_engine *engine, void *context, parley_error *error) {
+    arena *arena = context;
     unsigned rank = engine->rank, other = (rank + 1) % engine->ranks;
-    double *first = pl_common_alloc(engine, 1000, sizeof *first);
+    double *first = pl_shared_alloc(engine, 1000, sizeof *first);
     for (unsigned i = 0; i < 1000; i++)
         first[i] = rank + 1.0;
-    memcpy(pl_common_note(engine, rank, sizeof *first), first, sizeof *first);
-    pl_common_free(engine, first);
-    double *second = pl_common_alloc(engine, 1000, sizeof *second);
+    memcpy(pl_shared_slot(engine, rank, sizeof *first), first, sizeof *first);
+    pl_shared_free(engine, first);
+    double *second = pl_shared_alloc(engine, 1000, sizeof *second);
     parley_status status = pl_barrier(engine, error);
-    double *third = pl_common_alloc(engine, 1000, sizeof *third);
-    void *huge = pl_common_alloc(engine, 1u << 20, sizeof *third);
-    memcpy(&estate->heard[rank], pl_common_note(engine, other, sizeof *first), sizeof *first);
-    estate->before[rank] = pl_common_keeps(engine, second);
-    estate->after[rank] = pl_common_keeps(engine, third);
-    estate->huge[rank] = pl_common_keeps(engine, huge);
-    estate->clean[rank] = third[0] == 0 && third[999] == 0;
-    pl_common_free(engine, second);
-    pl_common_free(engine, third);
-    pl_common_free(engine, huge);
+    double *third = pl_shared_alloc(engine, 1000, sizeof *third);
+    void *huge = pl_shared_alloc(engine, 1u << 20, sizeof *third);
+    memcpy(&arena->heard[rank], pl_shared_slot(engine, other, sizeof *first), sizeof *first);
+    arena->before[rank] = pl_shared_contains(engine, second);
+    arena->after[rank] = pl_shared_contains(engine, third);
+    arena->huge[rank] = pl_shared_contains(engine, huge);
+    arena->clean[rank] = third[0] == 0 && third[999] == 0;
+    pl_shared_free(engine, second);
+    pl_shared_free(engine, third);
+    pl_shared_free(engine, huge);
     return status == PARLEY_OK ? pl_barrier(engine, error) : status;
 }
 
-static void an_estate_is_used_again_after_a_meeting(void **state) {
+static void freed_arena_memory_is_reused_after_a_barrier(void **state) {
     (void)state;
-    estate estate = {0};
+    arena arena = {0};
     parley_status status[3];
     parley_error error[3];
     ranks_share_memory = true;
-    run_ranks(3, 1, DEADLINE, estate_body, &estate, status, error);
+    run_ranks(3, 1, DEADLINE, arena_body, &arena, status, error);
     for (unsigned r = 0; r < 3; r++) {
         assert_done(status[r], &error[r]);
-        assert_false(estate.before[r]);
-        assert_true(estate.after[r] && estate.clean[r]);
-        assert_false(estate.huge[r]);
-        assert_true(estate.heard[r] == (r + 1) % 3 + 1.0);
+        assert_false(arena.before[r]);
+        assert_true(arena.after[r] && arena.clean[r]);
+        assert_false(arena.huge[r]);
+        assert_true(arena.heard[r] == (r + 1) % 3 + 1.0);
     }
 }
 
-/* Takes and gives back beside something that stays, far more often than there is room for. */
+/* Allocates and frees beside a block that stays, far more often than there is room for. */
 static parley_status turnover_body(pl_engine *engine, void *context, parley_error *error) {
     unsigned *kept = context;
     parley_status status = PARLEY_OK;
-    void *below = pl_common_alloc(engine, 1000, 1), *stays = pl_common_alloc(engine, 1000, 1);
-    pl_common_free(engine, below);
+    void *below = pl_shared_alloc(engine, 1000, 1), *stays = pl_shared_alloc(engine, 1000, 1);
+    pl_shared_free(engine, below);
     for (unsigned i = 0; i < TURNS && status == PARLEY_OK; i++) {
-        void *first = pl_common_alloc(engine, 1u << 20, 1), *second = pl_common_alloc(engine, 1u << 20, 1);
-        kept[engine->rank] += pl_common_keeps(engine, first) && pl_common_keeps(engine, second);
-        pl_common_free(engine, i % 2 ? first : second);
-        pl_common_free(engine, i % 2 ? second : first);
+        void *first = pl_shared_alloc(engine, 1u << 20, 1), *second = pl_shared_alloc(engine, 1u << 20, 1);
+        kept[engine->rank] += pl_shared_contains(engine, first) && pl_shared_contains(engine, second);
+        pl_shared_free(engine, i % 2 ? first : second);
+        pl_shared_free(engine, i % 2 ? second : first);
         status = pl_barrier(engine, error);
     }
-    pl_common_free(engine, stays);
+    pl_shared_free(engine, stays);
     return status;
 }
 
-static void what_is_given_back_is_taken_again_while_other_things_stay(void **state) {
+static void freed_blocks_are_reused_while_others_stay(void **state) {
     (void)state;
     unsigned kept[3] = {0};
     parley_status status[3];
@@ -299,9 +299,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tables_of_any_size_have_the_bits_that_messages_give_them),
         cmocka_unit_test(as_many_bytes_are_counted_as_by_messages),
-        cmocka_unit_test(an_estate_is_used_again_after_a_meeting),
-        cmocka_unit_test(what_is_given_back_is_taken_again_while_other_things_stay),
+        cmocka_unit_test(freed_arena_memory_is_reused_after_a_barrier),
+        cmocka_unit_test(freed_blocks_are_reused_while_others_stay),
         cmocka_unit_test(sharing_memory_that_is_not_there_is_told),
     };
-    return cmocka_run_group_tests_name("common", tests, make_tables, drop_tables);
+    return cmocka_run_group_tests_name("shared memory", tests, make_tables, drop_tables);
 }
