@@ -1,4 +1,4 @@
-"""Model averaging against its rivals (paper: MLlib*, Guo et al.): rounds and seconds to 0.01 above the best objective."""
+"""Model averaging and its rivals (paper: MLlib*, Guo et al.): rounds and seconds to 0.01 above the best objective."""
 
 import json
 import math
@@ -8,13 +8,13 @@ from peers import clocked
 
 ABOVE = 0.01
 PRESETS = ("mllib-sgd", "mllib-ma", "ma-sgd", "lbfgs", "hybrid")
-RATES = (None, 32, 128, 512, 2048)  # of mllib-sgd; None: its own
+RATES = (None, 32, 128, 512, 2048)  # of mllib-sgd; None: its default
 WORKERS = (8, 32)
 PENALTIES = (0, 1e-4, 0.1)
-AIMED = 1e-4  # with the large one 0.01 is next to nothing, and without one the best may be infinitely far
+AIMED = 1e-4  # with a large penalty 0.01 is too easy, and without one the optimum may be at infinity
 LIMIT = 3  # seconds of a run, evaluations included
-MEANS_FROM = 16  # workers, from which model averaging tries rates on means of models before its first round
-MEANS_EACH = 8  # workers, for each time that a rate is larger there
+MEANS_FROM = 16  # from this many workers on, model averaging tries rates on averaged models before its first round
+MEANS_EACH = 8  # workers per increase of the rate there
 
 
 def problems(bench):
@@ -26,7 +26,7 @@ def problems(bench):
 
 
 def train(bench, path, preset, lam, workers, *flags, gap=None):
-    """[(round, seconds without evaluations, objective)]: what every round came to."""
+    """Returns [(round, seconds without evaluations, objective)], one per round."""
     log = bench.folder / "run.jsonl"
     command = [bench.parley, "train", path, "--loss", "logistic", "--lambda", lam, "--preset", preset, "--workers", workers]
     command += ["--threads", 2, "--json", "--quiet", "--log", log, "--model", bench.folder / "averaging.safetensors"]
@@ -44,7 +44,7 @@ def train(bench, path, preset, lam, workers, *flags, gap=None):
 
 
 def means_before(preset, workers):
-    """Models that are averaged before the first round, at most: they count as rounds."""
+    """The maximum number of models averaged before the first round, which count as rounds."""
     tries = preset in ("mllib-ma", "ma-sgd", "hybrid") and workers >= MEANS_FROM
     return 1 + int(math.log2(workers / MEANS_EACH)) if tries else 0
 
@@ -54,7 +54,7 @@ def best_objective(bench, path, lam):
 
 
 def reached(rounds, target):
-    """Round and seconds of the first evaluation at or below the target; None: never."""
+    """Round and seconds of the first evaluation at or below the target, or None."""
     return next(((number, seconds) for number, seconds, objective in rounds if objective <= target), None)
 
 
@@ -63,7 +63,7 @@ def gradient_steps(bench, path, lam, workers, rate):
 
 
 def best_rate(bench, path, lam, target):
-    """The rate of the grid with which mllib-sgd gets there first, or else nearest."""
+    """The rate of the grid with which mllib-sgd reaches the target first, or else comes nearest."""
     ranks = {}
     for rate in RATES:
         rounds = gradient_steps(bench, path, lam, WORKERS[0], rate)
@@ -81,14 +81,14 @@ def cell(rounds, best):
 
 
 def times_as_many(runs, best):
-    """Rounds of mllib-sgd for each of ma-sgd: those it made, where it did not get there."""
+    """Rounds of mllib-sgd per round of ma-sgd, or all that it made if it did not reach the target."""
     slow, quick = runs["mllib-sgd"], reached(runs["ma-sgd"], best + ABOVE)
     there = reached(slow, best + ABOVE)
     return (there[0] if there else slow[-1][0]) / quick[0] if quick else 0.0
 
 
 def averaging_rows(bench, title, path, lam):
-    """One problem: a row for each number of workers."""
+    """The rows of one problem, one for each number of workers."""
     best = best_objective(bench, path, lam)
     rate = best_rate(bench, path, lam, best + ABOVE)
     found = {}
@@ -103,7 +103,7 @@ def averaging_rows(bench, title, path, lam):
         cells = [cell(rounds, best) for rounds in runs.values()]
         rows.append([title, lam, workers, f"{cells[0]} (rate {rate or 'auto'})", *cells[1:]])
         if lam == AIMED:
-            what = f"{title} logistic, lambda {lam:g}, K = {workers}: rounds of mllib-sgd for each of ma-sgd"
+            what = f"{title} logistic, lambda {lam:g}, K = {workers}: rounds of mllib-sgd per round of ma-sgd"
             bench.aim(what, times_as_many(runs, best), 5)
     return rows
 
@@ -112,11 +112,11 @@ def table_averaging(bench):
     """Model averaging and its rivals"""
     rows = [row for title, path in problems(bench) for lam in PENALTIES for row in averaging_rows(bench, title, path, lam)]
     text = (
-        f"Logistic loss: rounds of exchange and seconds until the objective is {ABOVE} above the best, with the objective looked at "
-        f"after every round, which the seconds leave out. K workers on two threads, at most {LIMIT} seconds. `mllib-sgd` has the best of its own "
-        f"rate and a grid of {', '.join(map(str, RATES[1:]))}, found with 8 workers, as the paper tunes it; the others find theirs as they go. "
-        f"With {MEANS_FROM} workers or more model averaging tries larger rates on means of models before its first round: as many as it may "
-        "try count as rounds. The best is the lowest objective that any run of the problem came to. Without a penalty imdb can be "
-        "separated: its best is 0, and being near means that the loss itself is 0.01.\n\n"
+        f"Logistic loss: rounds of exchange and seconds until the objective is {ABOVE} above the best. The objective is evaluated after "
+        f"every round, which the seconds do not include. K workers on two threads, at most {LIMIT} seconds. `mllib-sgd` uses the best of its "
+        f"default rate and {', '.join(map(str, RATES[1:]))}, found with 8 workers, as in the paper; the others choose their rates themselves. "
+        f"With {MEANS_FROM} workers or more, model averaging tries larger rates on averaged models before its first round; the maximum number "
+        "of tries counts as rounds. The best is the lowest objective of any run on the problem. Without a penalty imdb is separable: "
+        "the best is 0, so the target is a loss of 0.01.\n\n"
     )
     return text + markdown(["data", "lambda", "K", *PRESETS], rows)

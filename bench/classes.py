@@ -6,7 +6,7 @@ from evaluate import Problem
 from harness import RACE_HEAD, markdown, median_ratio, race_rows
 from peers import SNAPML_LADDER, Parley, PythonPeer
 
-# About where they reach the target: every rung takes many seconds.
+# Near the values that reach the target, because every rung takes many seconds.
 SOFTMAX_LADDERS = {
     "lbfgs": "1e-5 3e-6 1e-6 1e-7".split(),
     "newton-cg": "1e-4 1e-5 3e-6 1e-6".split(),
@@ -47,5 +47,5 @@ def table_classes(bench):
     rows += race_rows(f"{bench.data('ratings').title} squared", ridge, "solve")
     best = min(median_ratio(softmax, name, "solve") for name in softmax if name != "Parley")
     bench.aim("20news softmax, solve, against scikit-learn's best solver", best, 5)
-    text = "Solve alone, two threads, no intercept, lambda = 1/n. A peer that took too long for a rung of its ladder has none below.\n\n"
+    text = "Solve alone, two threads, no intercept, lambda = 1/n. A peer that exceeds the time limit on a rung of its ladder skips the rest.\n\n"
     return text + markdown(RACE_HEAD, rows)

@@ -1,4 +1,4 @@
-"""One evaluator for every system: the objective in float64, from the coefficients that the system wrote.
+"""Evaluates every system in the same way: the objective in float64, from the coefficients that it wrote.
 
 P(w,b) = sum_i q_i loss(x_i.w + b, y_i) + lambda [(1-rho)/2 |w|^2 + rho |w|_1],   q_i = s_i / sum s
 """
@@ -67,18 +67,18 @@ def penalty(problem, w):
 
 
 def objective(problem, w, b=0.0):
-    """P, where `w` has one entry per column of the data; for softmax, a row of such for each class."""
+    """P for `w` with one entry per column of the data; for softmax, one row per class."""
     z = problem.x @ w.T + b
     penalised = np.append(w, b) if problem.intercept == "penalised" else w
     return problem.share @ loss_values(problem.loss, z, problem.y, problem.width) + penalty(problem, penalised)
 
 
 def null_objective(problem):
-    """P at w = 0 and the best free intercept: the scale of every relative figure."""
+    """P at w = 0 with the best free intercept, to which all relative figures refer."""
     q, y, b = problem.share, problem.y, 0.0
     if problem.loss == "softmax":
         return np.log(y.max() + 1)
-    if problem.free and problem.loss in WIDE:  # convex and piecewise: enough digits
+    if problem.free and problem.loss in WIDE:  # convex and piecewise; this gives enough digits
         return minimize_scalar(
             lambda b: q @ loss_values(problem.loss, np.full(len(y), b), y, problem.width),
             bounds=(y.min(), y.max()),
@@ -95,19 +95,19 @@ def null_objective(problem):
 
 
 def read_parley(path):
-    """Coefficients, intercept and metadata of a model that Parley wrote."""
+    """Reads coefficients, intercept and metadata of a model that Parley wrote."""
     with safe_open(path, framework="numpy") as file:
         coef = file.get_tensor("coef")
         return coef if len(coef) > 1 else coef[0], float(file.get_tensor("intercept")[0]), file.metadata()
 
 
 def read_liblinear(path, columns):
-    """Coefficients for the label +1 of a binary model, or of a regression, that LIBLINEAR wrote without a bias."""
+    """Reads the coefficients of a binary model, for label +1, or of a regression that LIBLINEAR wrote without bias."""
     with open(path) as file:
         head, body = file.read().split("\nw\n")
     fields = dict(line.split(" ", 1) for line in head.splitlines())
     w = np.zeros(columns)
     values = np.array(body.split(), dtype=float)
     w[: len(values)] = values
-    # LIBLINEAR's w speaks for the label it met first
+    # LIBLINEAR's w belongs to the first label in the file
     return -w if float(fields.get("label", "1").split()[0]) < 0 else w

@@ -1,4 +1,4 @@
-"""All-reduces of Parley against MPI's own, by size, ranks and support; and the overhead of a run on several ranks."""
+"""Parley's all-reduces and MPI's, by size, ranks and support; and the overhead of a run on several ranks."""
 
 import json
 import shutil
@@ -16,7 +16,7 @@ WAYS = {"allreduce": "Parley, allreduce", "driver": "Parley, driver", "mpi": "MP
 
 
 def spread(values):
-    """Like the harness's, with digits enough for microseconds."""
+    """Like the function of the harness, with enough digits for microseconds."""
     return f"{1e3 * statistics.median(values):.3g} ({1e3 * min(values):.3g}-{1e3 * max(values):.3g})"
 
 
@@ -25,7 +25,7 @@ def mpiexec():
 
 
 def contest(bench, ranks, support, sizes, repetitions):
-    """{(bytes, way): seconds of each repetition}, from one start of the program."""
+    """Returns {(bytes, way): seconds of each repetition} from one run of the program."""
     program = Path(bench.parley).with_name("bench_exchange")
     command = [mpiexec(), "-n", ranks, program, repetitions, support, *sizes]
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=300, check=True)
@@ -63,7 +63,7 @@ def sparse_rows(bench):
 
 
 def overhead_rows(bench):
-    """`cocoa+` at automatic H on four ranks, split by `parley report`."""
+    """The time of `cocoa+` with automatic H on four ranks, split by `parley report`."""
     data, log = bench.folder / "imdb.parley", bench.folder / "ranks.jsonl"
     if not data.exists():
         subprocess.run([bench.parley, "convert", str(bench.data("imdb").path), str(data), "--quiet"], check=True)
@@ -92,11 +92,11 @@ def overhead_rows(bench):
 def table_exchange(bench):
     """Exchanges between processes"""
     if not mpiexec() or not Path(bench.parley).with_name("bench_exchange").exists():
-        return "MPICH is not there, and the table is left out.\n"
+        return "MPICH is not installed, so this table is left out.\n"
     dense = [row for ranks in RANKS for row in dense_rows(bench, ranks)]
-    text = "Doubles that are added over all ranks of this machine, the sum at all of them; the slowest rank's time.\n\n"
+    text = "All-reduce of doubles over the ranks of this machine; time of the slowest rank.\n\n"
     text += markdown(["ranks", "size", "way", "ms, median (range)", "against Parley"], dense)
-    text += f"\nParley's allreduce of {SPARSE_SIZE >> 20} MB at {max(RANKS)} ranks, by the part of an update that is not 0.\n\n"
+    text += f"\nParley's allreduce of {SPARSE_SIZE >> 20} MB at {max(RANKS)} ranks, by the share of the update that is not 0.\n\n"
     text += markdown(["support", "ms, median (range)", "of the dense time"], sparse_rows(bench))
-    text += "\n`parley report` of `cocoa+` on imdb, 4 ranks, H automatic (docs/log.md says what the parts are).\n\n"
+    text += "\n`parley report` of `cocoa+` on imdb, 4 ranks, automatic H (docs/log.md explains the parts).\n\n"
     return text + markdown(["part", "ms, median (range)", "of the rounds"], overhead_rows(bench))

@@ -1,10 +1,10 @@
-/* exchange_bench.c: all-reduces side by side, in processes that MPI started: Parley's exchanges, and MPI's own call.
+/* exchange_bench.c: compares all-reduces in processes started by MPI: Parley's exchanges and MPI_Allreduce.
  *
  *   mpiexec -n 4 bench_exchange REPETITIONS SUPPORT BYTES ...
  *
- * Every rank has an update of BYTES / 8 values of which SUPPORT percent are not 0 (below 100 it is given as a sparse
- * one), and in the end all have the sum. Rank 0 prints a line of JSON for each size and way: the seconds of each
- * repetition, of the slowest rank. Ways take turns. */
+ * Every rank has an update of BYTES / 8 values of which SUPPORT percent are not 0 (sparse if below 100), and in the end
+ * all ranks have the sum. Rank 0 prints a line of JSON for each size and method: the seconds of the slowest rank in
+ * each repetition. The methods take turns. */
 #define _POSIX_C_SOURCE 200809L
 #include <mpi.h>
 
@@ -52,7 +52,7 @@ static void by_mpi(contest *contest) {
     MPI_Allreduce(contest->values, contest->sum, (int)contest->size, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 }
 
-/* The same call, waiting as politely as Parley does: four ranks on two cores need it. */
+/* The same call, yielding the core while it waits, as Parley does. Four ranks on two cores need this. */
 static void by_polite_mpi(contest *contest) {
     MPI_Request request;
     int done = 0;
@@ -65,7 +65,7 @@ static const way ways[] = {
     {"allreduce", by_allreduce}, {"driver", by_driver}, {"mpi", by_mpi}, {"mpi, polite", by_polite_mpi}};
 enum { WAYS = sizeof ways / sizeof *ways };
 
-/* The slowest rank's seconds, on rank 0. */
+/* The seconds of the slowest rank, on rank 0. */
 static double slowest(pl_engine *engine, double seconds) {
     parley_error error;
     double all = seconds;
@@ -112,7 +112,7 @@ static void run(contest *contest, unsigned repetitions, double support) {
             double began = pl_now();
             ways[w].run(contest);
             double took = slowest(engine, pl_now() - began);
-            if (i > 0) /* the first is to warm up, and to see that all say the same */
+            if (i > 0) /* the first repetition warms up and compares the results */
                 seconds[w * repetitions + i - 1] = took;
             else if (w == 0)
                 memcpy(expected, contest->sum, contest->size * sizeof *expected);

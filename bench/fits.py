@@ -1,4 +1,4 @@
-"""Tables of single fits: file to model, solve alone, reading, threads, the certificate's cost, memory."""
+"""Tables of single fits: file to model, solving, reading, threads, the cost of the certificate, memory."""
 
 import statistics
 import time
@@ -35,7 +35,7 @@ def contestants(bench, data, loss):
 
 
 def race(bench, name, loss):
-    """All contestants on one problem, C = 1 and no intercept; the strictest LIBLINEAR helps to find the optimum."""
+    """Races all contestants on one problem with C = 1 and no intercept. A strict LIBLINEAR run helps to find the optimum."""
     data = bench.data(name)
     peers = contestants(bench, data, loss)
     ours = Parley(bench.parley, data.path, loss, bench.folder)
@@ -116,9 +116,9 @@ def table_read(bench):
                     wanted,
                 )
     text = (
-        "LIBSVM text to a matrix in memory, two threads for Parley (`seconds.read`); LIBLINEAR's process is stopped "
-        "right after its reader by a tolerance that it refuses, less its time on a file of one line; scikit-learn's "
-        "`load_svmlight_file`. Each timed right after a run of its own that is not counted.\n\n"
+        "LIBSVM text to a matrix in memory. Parley uses two threads (`seconds.read`). LIBLINEAR is ended right after reading "
+        "by an invalid tolerance, and its time on a file of one line is subtracted. scikit-learn uses "
+        "`load_svmlight_file`. Each is timed right after an uncounted warm-up run.\n\n"
     )
     return text + markdown(["data", "system", "ms, median (range)", "MB/s", "against Parley"], rows)
 
@@ -189,7 +189,7 @@ def table_memory(bench):
                 words = "1.3x the cache, the model and 64 MB" if source == "cache" else "2.2x the cache"
                 bench.aim(f"imdb, peak from {source}, as a share of {words}", peak / bound, 1.0, at_least=False)
     text = (
-        "Peak resident memory of `parley train`, from the mapped cache and from text. On small data the program itself "
-        "weighs in.\n\n"
+        "Peak resident memory of `parley train`, from the mapped cache and from text. On small data, the program "
+        "itself dominates.\n\n"
     )
     return text + markdown(["problem", "from", "cache, MB", "peak, MB", "peak / cache"], rows)

@@ -1,4 +1,4 @@
-"""What the tables share: repetitions in mixed order, tuned peers, ratios, and how they are printed."""
+"""Functions shared by the tables: repetitions in random order, tuned peers, ratios and printing."""
 
 import random
 import statistics
@@ -10,7 +10,7 @@ from peers import TARGET, tune
 
 
 class Bench:
-    """What the tables share: the binary, the data, the races already run."""
+    """State shared by the tables: the binary, the data and the races already run."""
 
     def __init__(self, parley, folder, repetitions):
         self.parley, self.folder, self.repetitions = parley, folder, repetitions
@@ -22,27 +22,26 @@ class Bench:
         return self.datasets[name]
 
     def repeat(self, calls, warm=False, most=None):
-        """Runs each call once per repetition, in an order mixed anew; gives {name: what it returned each time}.
+        """Runs each call once per repetition, in a new random order; returns {name: [result, ...]}.
 
-        `most`: no more repetitions than this, where contestants are slow.
-        `warm`: each after a run of its own that is not counted, because a virtual machine may take back memory that
-        lies idle, and whoever allocates first then pays for getting it again.
+        `most` limits the repetitions for slow contestants. `warm` runs each call once more before it is measured,
+        because a virtual machine may reclaim idle memory, and the first to allocate pays to get it back.
         """
         found = {name: [] for name in calls}
         for _ in range(min(self.repetitions, most or self.repetitions)):
             order = list(calls)
             self.random.shuffle(order)
             for name in order:
-                time.sleep(0.05)  # threads of the one before may still be spinning
+                time.sleep(0.05)  # threads of the previous run may still be spinning
                 if warm:
                     calls[name]()
                 found[name].append(calls[name]())
         return found
 
     def race(self, key, problem, ours, peers, strict, most=None, warm=False):
-        """All contestants on one problem: {name: (label, outcomes, worst sub-optimality)}; kept by `key`.
+        """Races all contestants on one problem; returns {name: (label, outcomes, worst sub-optimality)}, cached by `key`.
 
-        `strict` are runs that say how low the objective can get; every peer is tuned to come within TARGET of that.
+        `strict` runs find how low the objective can get, and every peer is tuned to come within TARGET of that.
         """
         if key not in self.races:
             best, scale = min(objective(problem, run().w) for run in strict), null_objective(problem)
@@ -91,13 +90,13 @@ def accuracy(reached):
 
 
 def median_ratio(race, peer, field):
-    """How many times as long as Parley the peer takes."""
+    """The time of the peer divided by that of Parley."""
     medians = [statistics.median(getattr(run, field) for run in race[name][1]) for name in (peer, "Parley")]
     return medians[0] / medians[1]
 
 
 def race_rows(title, race, field):
-    """A row of a table for each contestant whose `field` is known."""
+    """Makes a table row for each contestant whose `field` is known."""
     ours, rows = [getattr(run, field) for run in race["Parley"][1]], []
     for system, (label, runs, reached) in race.items():
         times = [getattr(run, field) for run in runs if getattr(run, field) is not None]

@@ -15,7 +15,7 @@ from harness import RACE_HEAD, markdown, median_ratio, race_rows, ratio, spread
 from peers import LADDER, TARGET, Liblinear, Outcome, Parley, PythonPeer, clocked
 
 GLMNET = Path(__file__).with_name("glmnet_peer.R")
-BELOW = 20  # lambda is this part of the least at which the solution is zero
+BELOW = 20  # lambda is the smallest at which the solution is zero, divided by this
 LAMBDAS = 100
 FEW = 3  # repetitions: the peers are slow
 LASSOS = [("dorothea", "squared", 1.5), ("ratings", "squared", 4.0)]
@@ -23,7 +23,7 @@ LOGISTICS = [("imdb", "logistic", 2.0), ("dorothea", "logistic", 2.0)]
 
 
 class Glmnet:
-    """glmnet in R, the matrix in memory; its threshold from a ladder."""
+    """glmnet in R with the matrix in memory. Its threshold comes from a ladder."""
 
     name, ordered = "glmnet", True
     ladder = "1e-5 1e-7 1e-9 1e-11 1e-13".split()
@@ -109,9 +109,9 @@ def table_lasso(bench):
         else:
             bench.aim(f"{name} lasso, solve, against celer", median_ratio(race, "celer", "solve"), wanted)
     text = (
-        f"lambda is a {BELOW}th of the least at which the solution is zero; no intercept, no standardisation. Solve alone as "
-        "above: Parley's includes making its matrix by columns, the peers' fits do not. glmnet as "
-        "`glmnet(x, y, lambda = ...)` with a threshold from a ladder. Each timed right after a run of its own that is not counted.\n\n"
+        f"lambda is 1/{BELOW} of the smallest at which the solution is zero; no intercept, no standardisation. Solving alone as "
+        "above. Parley's time includes transposing the matrix, the peers' times do not. glmnet runs as "
+        "`glmnet(x, y, lambda = ...)` with a threshold from a ladder. Each is timed right after an uncounted warm-up run.\n\n"
     )
     return text + markdown(RACE_HEAD, rows)
 
@@ -134,7 +134,7 @@ def best_of_path(problem, lambdas, coefs):
 
 
 def race_path(bench, name, loss):
-    """Parley gets the loosest decade of gap at which it comes as near as glmnet at its default threshold."""
+    """Races the paths. Parley's gap is the largest power of ten with which it comes as near as glmnet at its default."""
     data = bench.data(name)
     top = data.lambda_max(loss)
     lambdas = top * np.logspace(0, -2, LAMBDAS + 1)[1:]
@@ -164,8 +164,8 @@ def table_path(bench):
             rows.append([title, system, label, f"{reached:.0e}", spread(times), ratio(times, ours)])
         bench.aim(f"{name} {loss}, path of {LAMBDAS} lambdas, against glmnet", median_ratio(race, "glmnet", "solve"), 3)
     text = (
-        f"{LAMBDAS} lambdas from the least with a zero solution down to a hundredth of it, data in memory; glmnet at its default "
-        "threshold, Parley at the loosest decade of gap that brings it as near. *Reached* is the worst over the path. Each "
-        "timed right after a run of its own that is not counted.\n\n"
+        f"{LAMBDAS} lambdas from the smallest with a zero solution down to a hundredth of it, data in memory. glmnet has its default "
+        "threshold, Parley the largest power of ten as gap that comes as near. *Reached* is the worst over the path. Each "
+        "is timed right after an uncounted warm-up run.\n\n"
     )
     return text + markdown(RACE_HEAD, rows)

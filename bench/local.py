@@ -1,4 +1,4 @@
-"""How much to do between two exchanges (paper: COCOA on Spark and MPI): time to a gap by H, and where auto lands."""
+"""Local work H between two exchanges (paper: COCOA on Spark and MPI): time to a gap by H, and the H that auto chooses."""
 
 import json
 import statistics
@@ -9,12 +9,12 @@ from peers import Parley, clocked
 
 LOCAL_EPOCHS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
 DELAYS = {"none": 0, "10 ms a round": 0.01}
-LOCAL_SECONDS = 4  # after which a run is given up
-LOCAL_FAR = 3  # times as long as the best: not measured again
+LOCAL_SECONDS = 4  # time limit of a run
+LOCAL_FAR = 3  # runs this many times slower than the best are not repeated
 
 
 def local_data(bench):
-    """Two data sets that everybody has, and one that is made."""
+    """Two public data sets and a generated one."""
     made = SimpleNamespace(title="made", path=bench.folder / "local.svm")
     if not made.path.exists():
         flags = ["--rows", 60000, "--columns", 2000, "--nonzeros", 20, "--seed", 5, "--quiet"]
@@ -23,7 +23,7 @@ def local_data(bench):
 
 
 def local_work(bench, data, choice, delay):
-    """Solves at one H: (seconds, rounds, the median H of its rounds), or None when it was given up."""
+    """Solves with one H; returns (seconds, rounds, median H of its rounds), or None at the time limit."""
     log = bench.folder / "local.jsonl"
     flags = ("--preset", "cocoa+", "--workers", 8, "--lanes", 1, "--threads", 2, "--gap", 1e-3)
     flags += (*choice, "--exchange-delay", delay, "--seconds", LOCAL_SECONDS, "--log", log)
@@ -34,13 +34,13 @@ def local_work(bench, data, choice, delay):
 
 
 def local_rows(bench, data, words, delay):
-    """One problem and exchange cost: its rows, and auto's time over that of the best fixed H in the same repetition."""
+    """The rows of one problem and exchange cost, and the time of auto over that of the best fixed H per repetition."""
     choices = {f"{epochs:g}": ("--local-epochs", epochs) for epochs in LOCAL_EPOCHS}
     choices["auto"] = ("--local-steps", "auto")
     known = {name: [] for name in choices}
 
     def is_far(name):
-        """Was it slow each time, and more than once unless very slow? Other programs may have slowed down one run."""
+        """Was it slow every time, and more than once unless very slow? Other programs may have disturbed a single run."""
         least = min((run[0] for runs in known.values() for run in runs if run), default=float("inf"))
         ratios = [run[0] / least if run else float("inf") for run in known[name]]
         return name != "auto" and ratios and min(ratios) > (LOCAL_FAR if len(ratios) > 1 else 4 * LOCAL_FAR)
@@ -77,6 +77,6 @@ def table_local(bench):
     text = (
         "Logistic loss, `cocoa+`, 8 workers on two threads: time to a relative gap of 1e-3 by H, the epochs of local work "
         "in a round, at two costs of an exchange (`--exchange-delay`). For auto, the median H of its last run is given. "
-        f"What took {LOCAL_FAR} times as long as the best was measured once or twice.\n\n"
+        f"Runs {LOCAL_FAR} times slower than the best were measured once or twice.\n\n"
     )
     return text + markdown(["data", "delay", "H", "rounds", "ms, median (range)", "against the best"], rows)

@@ -1,4 +1,4 @@
-"""The contestants. Each runs one problem in a fresh process and says how long it took and what it found."""
+"""The contestants. Each solves one problem in a new process and returns its time and result."""
 
 import json
 import subprocess
@@ -13,8 +13,8 @@ from evaluate import read_liblinear, read_parley
 
 PYTHON_PEER = Path(__file__).with_name("python_peer.py")
 TARGET = 1e-6  # P - P* over P at w = 0
-PATIENCE = 60  # seconds for a peer to come and read, fit twice
-# Half decades, from looser than any default: a coarser ladder would make a peer do more than it has to.
+PATIENCE = 60  # seconds in which a peer must start, read and fit twice
+# Half decades, from looser than any default. A coarser ladder would make peers do more work than needed.
 LADDER = "1e-1 1e-2 3e-3 1e-3 3e-4 1e-4 3e-5 1e-5 3e-6 1e-6 1e-7 1e-8 1e-9".split()
 LIBLINEAR_LADDER = "3 1 3e-1 1e-1 3e-2 1e-2 3e-3 1e-3 3e-4 1e-4 3e-5 1e-5 1e-6 1e-7".split()
 SNAPML_LADDER = "1e-1 3e-2 1e-2 3e-3 1e-3 3e-4 1e-4 1e-5 1e-6 3e-7 1e-7 1e-8".split()
@@ -30,7 +30,7 @@ class Outcome:
 
 
 def clocked(command, limit=None):
-    """Wall time of a fresh process, and its standard output; subprocess.TimeoutExpired after `limit` seconds."""
+    """Runs a new process; returns its wall time and standard output. Raises TimeoutExpired after `limit` seconds."""
     began = time.perf_counter()
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=limit)
     seconds = time.perf_counter() - began
@@ -40,7 +40,7 @@ def clocked(command, limit=None):
 
 
 class Parley:
-    """`parley train` with two threads, to a relative gap of 1e-6."""
+    """`parley train` with two threads and a relative gap of 1e-6."""
 
     name, ladder = "Parley", None
 
@@ -71,7 +71,7 @@ class Parley:
 
 
 class Liblinear:
-    """`liblinear-train -s SOLVER`, its tolerance from a ladder."""
+    """`liblinear-train -s SOLVER` with a tolerance from a ladder."""
 
     ladder, ordered = LIBLINEAR_LADDER, True
 
@@ -88,10 +88,10 @@ class Liblinear:
 
 
 class PythonPeer:
-    """Snap ML or scikit-learn, behind scikit-learn's reader."""
+    """Snap ML or scikit-learn, with scikit-learn's reader."""
 
     def __init__(self, name, system, data, folder, ladder, word="tol"):
-        """`word` says what the rungs of the ladder are; those of tolerances come loosest first."""
+        """`word` names the setting that the ladder varies. Tolerances come loosest first."""
         self.name, self.system, self.data, self.ladder, self.word = name, system, data, ladder, word
         self.out, self.ordered = folder / "peer.npy", word == "tol"
 
@@ -107,8 +107,8 @@ class PythonPeer:
 
 
 def tune(peer, reached):
-    """The setting to race with: the loosest of an ordered ladder that reaches the target, or else the one that comes
-    nearest; of an unordered one the fastest that reaches it. `reached` gives the relative sub-optimality of a w.
+    """Chooses the setting to race with: the loosest of an ordered ladder, or the fastest of an unordered one, that
+    reaches the target, or else the one that comes nearest. `reached` returns the relative sub-optimality of a w.
     """
     tried = []
     for setting in peer.ladder:
@@ -124,8 +124,8 @@ def tune(peer, reached):
 
 
 def reading_liblinear(data, folder):
-    """Seconds that LIBLINEAR's reader takes: a tolerance it refuses ends it right after reading. The same on a file of
-    one line is taken off, which is its start."""
+    """Seconds that LIBLINEAR takes to read: an invalid tolerance ends it right after reading. The time for a file of one
+    line, which is its start-up, is subtracted."""
     line = folder / "line.svm"
     with open(data) as whole:
         line.write_text(whole.readline())

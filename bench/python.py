@@ -1,6 +1,6 @@
-"""Fits from Python, all systems in one process on the same arrays; the hand-over of arrays; and reading a file.
+"""Fits from Python, with all systems in one process on the same arrays; passing arrays to the core; reading a file.
 
-The package is this clone's, on the library beside the binary; nothing has to be installed for it.
+The package comes from this source tree and the library from beside the binary; nothing has to be installed.
 """
 
 import statistics
@@ -19,16 +19,16 @@ from peers import LADDER, SNAPML_LADDER, TARGET, Outcome
 from sklearn.datasets import load_svmlight_file
 
 ROOT = Path(__file__).resolve().parents[1]
-TIGHT = 1e-9  # how low Parley goes to say what the optimum is
+TIGHT = 1e-9  # gap at which Parley determines the optimum
 SEED = {"random_state": 0}
 FEW = "1e-1 3e-2 1e-2 3e-3 1e-3 3e-4 1e-4 3e-5 1e-5 3e-6 1e-6 1e-7 1e-8".split()
-SLOW = "1e-4 1e-5 3e-6 1e-6".split()  # where every rung takes seconds
-BELOW = 20  # the lasso's alpha is this part of the least at which the solution is zero
+SLOW = "1e-4 1e-5 3e-6 1e-6".split()  # for problems where every rung takes seconds
+BELOW = 20  # alpha of the lasso is the smallest at which the solution is zero, divided by this
 GIGABYTE = 10**9
 
 
 def package(bench):
-    """This clone's package, beside the library that the binary was built with."""
+    """Imports the package of this source tree with the library beside the binary."""
     if "parley" not in sys.modules:
         folder = bench.folder / "package" / "parley"
         folder.mkdir(parents=True)
@@ -43,7 +43,7 @@ def package(bench):
 
 @dataclass
 class Contestant:
-    """An estimator, made anew for each fit; its tolerance, or its solver, from a ladder."""
+    """An estimator, created for each fit, with a tolerance or solver from a ladder."""
 
     name: str
     make: object
@@ -70,7 +70,7 @@ class Contestant:
 
 
 class Rows:
-    """The arrays of one problem, CSR or dense, in one type of numbers, and the peers that fit them."""
+    """The arrays of one problem, CSR or dense, with one element type, and the peers that fit them."""
 
     def __init__(self, bench, name, dtype, dense):
         self.data = bench.data(name)
@@ -182,7 +182,7 @@ def race(bench, name, title, system, dtype):
 
 
 def fit_rows(bench):
-    """The rows of the table of fits, with the aim of each: twice as fast as the best peer that comes as near."""
+    """The rows of the table of fits. The aim is to be twice as fast as the best peer of the same accuracy."""
     lines = []
     for name, title, system in FITS:
         for dtype in ("float64", "float32"):
@@ -207,7 +207,7 @@ def spread(times):
 
 @cache
 def gigabyte():
-    """A CSR matrix of a gigabyte, float32 and int32, and labels."""
+    """A CSR matrix of one gigabyte, float32 and int32, and labels."""
     rows, each = 1_000_000, 125
     rng = np.random.default_rng(1)
     steps = rng.integers(1, 800, size=(1000, each), dtype=np.int32).cumsum(axis=1, dtype=np.int32)
@@ -225,7 +225,7 @@ def resident():
 
 
 def hand_over(bench):
-    """What the way into the core takes, with scikit-learn's checks: seconds, and memory as a share of the matrix."""
+    """The cost of passing arrays to the core, with scikit-learn's checks: seconds, and memory relative to the matrix."""
     parley = package(bench)
     from parley._data import from_arrays
 
@@ -238,7 +238,7 @@ def hand_over(bench):
         times.append(time.perf_counter() - began)
         more.append(resident() - before)
         del data
-    bench.aim("hand-over of a CSR matrix of 1 GB, ms", 1e3 * min(times), 50, at_least=False)
+    bench.aim("passing a CSR matrix of 1 GB, ms", 1e3 * min(times), 50, at_least=False)
     share = 100 * statistics.median(more) / size
     bench.aim("memory that it takes, % of the matrix", share, 1, at_least=False)
     return [[f"{size / GIGABYTE:.2f} GB, {x.nnz:,} non-zeros", spread(times), f"{share:.2f} %"]]
@@ -264,13 +264,13 @@ def table_python(bench):
     """From Python"""
     text = (
         "`fit` of all systems in one process, interleaved, on the same arrays: CSR of float64 or float32 with int32 "
-        "indices, or what a peer is faster with (CSC for celer and scikit-learn's Lasso), or *dense* where it says so. "
+        "indices, the layout with which a peer is faster (CSC for celer and scikit-learn's Lasso), or *dense* where noted. "
         "No intercept, C = 1 (Ridge: alpha = 1; Lasso: a twentieth of the largest alpha). The best of the repetitions, "
-        "and the median. scikit-learn-intelex has no linear SVM and no Lasso, and hands sparse data back to "
-        "scikit-learn; Snap ML's classes are each against the rest.\n\n"
+        "and the median. scikit-learn-intelex has no linear SVM and no Lasso, and passes sparse data on to "
+        "scikit-learn; Snap ML fits each class against the rest.\n\n"
     )
     head = ["problem", "system", "setting", "reached", "ms, best (median)", "against Parley"]
     fits = markdown(head, fit_rows(bench))
-    over = markdown(["hand-over of a CSR matrix, float32 and int32", "ms, best (median)", "memory"], hand_over(bench))
+    over = markdown(["passing a CSR matrix, float32 and int32", "ms, best (median)", "memory"], hand_over(bench))
     read = markdown(["reading", "with", "ms, best (median)", "against Parley"], read_rows(bench))
     return f"{text}{fits}\n{over}\n{read}"

@@ -1,6 +1,6 @@
-"""A peer with a Python interface, in a process of its own: python_peer.py SYSTEM[:PENALTY] DATA OUT SETTING ...
+"""Runs a peer with a Python interface in its own process: python_peer.py SYSTEM[:PENALTY] DATA OUT SETTING ...
 
-Reads the data with scikit-learn's reader, fits once per setting and again (the first fit starts threads), writes the
+Reads the data with scikit-learn's reader, fits twice per setting because the first fit starts threads, writes the
 coefficients to OUT and prints the seconds of each step as JSON. Starting Python and importing are not counted.
 """
 
@@ -41,7 +41,7 @@ def sklearn_model(system, strength, setting):
     common = {"fit_intercept": False, "tol": float(setting), "max_iter": 100000}
     if system == "liblinear-l1":
         return LogisticRegression(C=strength, l1_ratio=1, solver="liblinear", **common)
-    # sag comes ten times nearer with one seed than with another: what it was tuned with is what it is raced with
+    # sag comes ten times nearer with some seeds than with others, so it is tuned and raced with the same seed
     return LogisticRegression(C=1.0, solver=system.removeprefix("softmax-"), random_state=0, **common)
 
 
@@ -72,11 +72,11 @@ def main():
     warnings.simplefilter("ignore")
     make_model(system, settings[0])  # imports
     (x, y), read = timed(load_svmlight_file, path)
-    x.indices, x.indptr = x.indices.astype(np.int32), x.indptr.astype(np.int32)  # some solvers refuse others
+    x.indices, x.indptr = x.indices.astype(np.int32), x.indptr.astype(np.int32)  # some solvers reject other types
     if system.startswith("snapml"):
-        x = x.astype(np.float32)  # what it computes in
+        x = x.astype(np.float32)  # the type in which it computes
     if system.startswith("celer") or system.startswith("lasso"):
-        x = x.tocsc()  # likewise: its matrix by columns is not counted
+        x = x.tocsc()  # conversion to columns is not counted either
     fits, coefs = [], []
     for setting in settings:
         model, first = timed(make_model(system, setting).fit, x, y)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Races Parley against its peers: run.py PARLEY [--quick] [table ...]; docs/benchmarks.md says how to read the tables.
+"""Races Parley against its peers: run.py PARLEY [--quick] [table ...]. docs/benchmarks.md explains the tables.
 
-Every table's contestants run in turn, their order mixed anew in each repetition, and medians are compared. Prints the
-tables as they are done, and writes them to bench/RESULTS.md when all of them were run in earnest.
+The contestants of a table run in turn, in a new random order in each repetition, and medians are compared. Prints each
+table when it is done, and writes them to bench/RESULTS.md if all tables were run without --quick.
 """
 
 import argparse
@@ -55,7 +55,7 @@ def first_line(*command):
 
 
 def machine(bench):
-    """What was measured, and on what."""
+    """Describes the versions and the machine."""
     cpu = re.search(r"model name\s*:\s*(.*)", Path("/proc/cpuinfo").read_text())
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     liblinear = subprocess.run(
@@ -76,7 +76,7 @@ def machine(bench):
 
 
 def report(bench, names):
-    """Runs the tables, printing each as soon as it is there."""
+    """Runs the tables and prints each when it is done."""
     parts = []
     for name in names:
         table = TABLES[name]
@@ -91,7 +91,7 @@ def report(bench, names):
 def main():
     parser = argparse.ArgumentParser(description="Races Parley against its peers and writes bench/RESULTS.md.")
     parser.add_argument("parley", help="the binary")
-    parser.add_argument("--quick", action="store_true", help="one repetition, to see that it works; writes no file")
+    parser.add_argument("--quick", action="store_true", help="one repetition, to check that it works; writes no file")
     parser.add_argument("tables", nargs="*", metavar="table", help=f"which of {', '.join(TABLES)}; all unless given")
     arguments = parser.parse_intermixed_args()
     unknown = set(arguments.tables) - set(TABLES)

@@ -1,4 +1,4 @@
-"""One streaming pass against Vowpal Wabbit's."""
+"""One streaming pass of Parley and of Vowpal Wabbit."""
 
 import json
 import statistics
@@ -13,7 +13,7 @@ BITS = 18
 
 
 def vw_text(bench, name):
-    """The data as Vowpal Wabbit's text."""
+    """Writes the data as Vowpal Wabbit's text."""
     path = bench.folder / f"{name}.vw"
     if not path.exists():
         clocked([bench.parley, "convert", bench.data(name).path, path, "--quiet"])
@@ -47,13 +47,13 @@ def table_online(bench):
         if name == "imdb":
             gain = statistics.median(times["Vowpal Wabbit"]) / statistics.median(times["Parley"])
             bench.aim(f"{name}, one pass, against Vowpal Wabbit", gain, 2)
-    for name in ("cadata", "sgemm"):  # there Vowpal Wabbit counts (z - y)^2, and Parley half of it
+    for name in ("cadata", "sgemm"):  # for regression, Vowpal Wabbit reports (z - y)^2 and Parley half of it
         path = vw_text(bench, name)
         off = abs(2 * run_parley(bench, path, "squared")["loss"] / run_vw(path, "squared")["loss"] - 1)
         bench.aim(f"{name}, progressive squared loss, relative to Vowpal Wabbit's", off, 0.01, at_least=False)
     text = (
-        f"`parley train --preset online` on Vowpal Wabbit's text, logistic loss, {BITS} bits, its defaults; wall time of Parley's "
-        "process, and of Vowpal Wabbit's learner inside Python, without starting that. Each timed right after a run of its own that "
-        "is not counted.\n\n"
+        f"`parley train --preset online` on Vowpal Wabbit's text, logistic loss, {BITS} bits, its defaults. Wall time of Parley's "
+        "process, and of Vowpal Wabbit's learner inside Python without its start. Each is timed right after an uncounted warm-up "
+        "run.\n\n"
     )
     return text + markdown(["data", "system", "progressive loss", "ms, median (range)", "against Parley"], rows)

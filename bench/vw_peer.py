@@ -1,4 +1,4 @@
-"""Vowpal Wabbit's one pass in a process of its own: vw_peer.py DATA BITS LOSS. Prints its seconds and progressive loss."""
+"""One pass of Vowpal Wabbit in its own process: vw_peer.py DATA BITS LOSS. Prints seconds and progressive loss."""
 
 import json
 import sys

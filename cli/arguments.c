@@ -1,4 +1,4 @@
-/* arguments.c: --name value, --name=value, flags, -h, and -- before operands that look like options. */
+/* arguments.c: parses --name value, --name=value, flags, -h, and -- before operands that look like options. */
 #include "arguments.h"
 
 #include <string.h>
@@ -14,13 +14,13 @@ typedef struct words {
 static parley_status add_operand(arguments *arguments, const char *word, parley_error *error) {
     const command *command = arguments->command;
     if (arguments->count == command->most)
-        return pl_fail(error, PARLEY_BAD_USAGE, "%s is one argument too many: parley %s %s", word, command->name,
+        return pl_fail(error, PARLEY_BAD_USAGE, "%s is one argument too many; usage: parley %s %s", word, command->name,
                        command->operands);
     arguments->operands[arguments->count++] = word;
     return PARLEY_OK;
 }
 
-/* Splits "name=value" or takes the value from the next word. */
+/* Takes the value from "name=value" or from the next word. */
 static parley_status find_value(const pl_setting *row, const char *equals, words *words, const char **value,
                                 parley_error *error) {
     char flag[64];
@@ -36,7 +36,7 @@ static parley_status find_value(const pl_setting *row, const char *equals, words
     return PARLEY_OK;
 }
 
-/* The option exists, but not here: says where. */
+/* Fails for an option that exists in another command, and names that command. */
 static parley_status other_command(const pl_setting *row, const command *command, const char *name,
                                    parley_error *error) {
     unsigned i = 0;
@@ -67,7 +67,7 @@ static parley_status set_option(arguments *arguments, const char *word, words *w
     return pl_setting_set(&arguments->settings, command->options, name, value, error);
 }
 
-/* The option that has this letter in this command, or NULL. */
+/* Finds the option of this command with this letter. Returns NULL if there is none. */
 static const pl_setting *find_letter(const command *command, const char *word) {
     for (unsigned i = 0; i < pl_settings_count && word[0] && !word[1]; i++)
         if (pl_settings[i].letter == word[0] && pl_settings[i].commands & command->options)
@@ -75,7 +75,7 @@ static const pl_setting *find_letter(const command *command, const char *word) {
     return NULL;
 }
 
-/* All that follows is another command's. */
+/* Leaves the remaining words to another command. */
 static parley_status leave_rest(arguments *arguments, words *words) {
     arguments->rest = words->words + words->next;
     arguments->rest_count = (unsigned)(words->count - words->next);
@@ -118,7 +118,7 @@ parley_status arguments_parse(arguments *arguments, const command *command, char
     while (words.next < words.count && status == PARLEY_OK && !arguments->help)
         status = take_word(arguments, &words, &operands_only, error);
     if (status == PARLEY_OK && !arguments->help && arguments->count < command->least)
-        return pl_fail(error, PARLEY_BAD_USAGE, "%s missing: parley %s %s",
+        return pl_fail(error, PARLEY_BAD_USAGE, "%s missing; usage: parley %s %s",
                        arguments->count + 1 < command->least ? "arguments are" : "an argument is", command->name,
                        command->operands);
     return status;

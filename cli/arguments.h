@@ -1,4 +1,4 @@
-/* arguments.h: the words after a command, checked against its row and the settings table. */
+/* arguments.h: the words after a command, checked against the command table and the settings table. */
 #ifndef PARLEY_ARGUMENTS_H
 #define PARLEY_ARGUMENTS_H
 
@@ -6,7 +6,7 @@
 
 typedef struct command command;
 
-/* Words that name inputs. */
+/* Operands that name inputs. */
 typedef struct operands {
     const char *const *words;
     unsigned count;
@@ -16,13 +16,13 @@ typedef struct arguments {
     const command *command;
     parley_settings settings;
     const char **operands; /* freed by arguments_close */
-    unsigned count;        /* of operands */
-    char **rest;           /* words that are another command's */
+    unsigned count;        /* number of operands */
+    char **rest;           /* words that belong to another command */
     unsigned rest_count;
-    bool help; /* --help was given; nothing else counts then */
+    bool help; /* --help was given; everything else is ignored */
 } arguments;
 
-/* `words` are those after the command's name. */
+/* `words` are the words after the name of the command. */
 void arguments_close(arguments *arguments);
 parley_status arguments_parse(arguments *arguments, const command *command, char **words, int count,
                               parley_error *error);

@@ -1,4 +1,4 @@
-/* convert.c: `parley convert`: data in one form to data in another. */
+/* convert.c: `parley convert` converts data from one format to another. */
 #include <string.h>
 
 #include "base/clock.h"

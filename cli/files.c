@@ -1,4 +1,4 @@
-/* files.c: reading data for a command, and finding out early whether its result can be written. */
+/* files.c: reads data for a command, and checks early whether its result can be written. */
 #define _POSIX_C_SOURCE 200809L /* access, stat */
 #include <errno.h>
 #include <string.h>
@@ -79,13 +79,13 @@ parley_status check_writable(const char *path, parley_error *error) {
     if (slash)
         snprintf(folder, sizeof folder, "%.*s", slash == path ? 1 : (int)(slash - path), path);
     if (stat(path, &there) == 0 && S_ISDIR(there.st_mode))
-        return pl_fail(error, PARLEY_NO_FILE, "%s: cannot write: it is a folder; name a file", path);
+        return pl_fail(error, PARLEY_NO_FILE, "%s: cannot write: this is a folder; name a file", path);
     if (access(folder, W_OK | X_OK) != 0)
         return pl_fail(error, PARLEY_NO_FILE, "%s: cannot write to folder %s: %s", path, folder, strerror(errno));
     return PARLEY_OK;
 }
 
-/* A file that is written over while it is mapped would be ruined, and so would the run. */
+/* Overwriting a file that is mapped would destroy the data and the run. */
 parley_status check_different(const char *a, const char *b, parley_error *error) {
     struct stat first, second;
     bool files = *a && *b && strcmp(a, "-") != 0 && strcmp(b, "-") != 0;
@@ -101,15 +101,15 @@ parley_status find_output(const char *path, const char *to, output *out, parley_
     if (!out->cache)
         out->format = *to ? pl_format_find(to) : format_of_path(path);
     if (!out->cache && !out->format && *to)
-        return pl_fail(error, PARLEY_BAD_USAGE, "--to %.60s: it is one of libsvm, csv, vw and cache", to);
+        return pl_fail(error, PARLEY_BAD_USAGE, "--to %.60s: unknown format; use libsvm, csv, vw or cache", to);
     if (!out->cache && !out->format)
-        return pl_fail(
-            error, PARLEY_BAD_USAGE,
-            "%s: the name must end in .svm, .libsvm or .txt for LIBSVM text, .csv or .tsv, .vw (then perhaps "
-            ".gz or .zst), or in .parley or .safetensors for a cache; or say --to",
-            path);
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "%s: the name must end in .svm, .libsvm or .txt for LIBSVM text, .csv or .tsv, .vw (each may be "
+                       "followed by "
+                       ".gz or .zst), or in .parley or .safetensors for a cache; or choose the format with --to",
+                       path);
     if (out->format && !out->format->write)
-        return pl_fail(error, PARLEY_BAD_USAGE, "--to %s: %s is read, not written; write a cache or CSV",
+        return pl_fail(error, PARLEY_BAD_USAGE, "--to %s: Parley reads %s but does not write it; write a cache or CSV",
                        out->format->name, out->format->title);
     if (out->cache && strcmp(path, "-") == 0)
         return pl_fail(error, PARLEY_BAD_USAGE, "--to cache: a cache can only be written to a file");

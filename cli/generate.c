@@ -1,4 +1,4 @@
-/* generate.c: `parley generate`: data from a seed. */
+/* generate.c: `parley generate` makes data from a seed. */
 #include <string.h>
 
 #include "base/clock.h"

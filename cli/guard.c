@@ -1,7 +1,7 @@
-/* guard.c: MPI's starters end all processes at once when one of them is killed, before any can say why. So a process
- * that MPI started forks: the child does the work, and this one stays behind to see how it ends. The child's peers
- * notice its death themselves (engine/watch.h) and tell the user; the guard only makes sure that nobody is left over:
- * a child that is stopped, or does not come to an end, is killed when the deadline has passed. */
+/* guard.c: MPI launchers end all processes as soon as one of them is killed, before any can report why. Therefore a
+ * process that MPI started forks: the child does the work, and the parent stays to see how it ends. The peers of the
+ * child detect its death themselves (engine/watch.h) and report it. The guard only makes sure that no process is left
+ * over: it kills a child that is stopped, or does not end, when the deadline has passed. */
 #define _GNU_SOURCE /* pipe2 */
 #include "guard.h"
 
@@ -21,12 +21,12 @@
 #include "engine/launched.h"
 
 #define TICK_MS 20
-#define FAREWELL_MS 5000 /* that the starter has to answer; it would not survive our going before that */
+#define FAREWELL_MS 5000 /* time for the launcher to answer; it would not survive if this process left earlier */
 #define FAREWELL 0.2     /* seconds */
-#define START_GRACE 4.0  /* seconds more than the deadline that MPI's start may take */
-#define GRACE 1.0        /* seconds: that peers have to tell the user, and MPI to end */
+#define START_GRACE 4.0  /* seconds beyond the deadline that the start of MPI may take */
+#define GRACE 1.0        /* seconds for peers to report the loss and for MPI to end */
 
-/* From the child: 's': its peers know it; 'e' and a code: it is about to end with that. */
+/* A pipe from the child. 's': the ranks are connected; 'e' and a code: it is about to exit with this code. */
 static int words[2] = {-1, -1};
 static volatile sig_atomic_t forwarded;
 static pid_t child;
@@ -46,9 +46,9 @@ static void catch_signals(void) {
 }
 
 typedef struct watched {
-    double deadline, began, stopped, ending; /* when; negative: not */
+    double deadline, began, stopped, ending; /* times; negative: has not happened */
     bool started;
-    int code; /* that it is about to end with */
+    int code; /* the exit code announced by the child */
 } watched;
 
 static void listen_to(watched *this) {
@@ -66,8 +66,8 @@ static void listen_to(watched *this) {
     }
 }
 
-/* Has the child had its time? Before the start is through, its guard alone knows that it is stopped, and says so first.
- */
+/* Has the child exceeded its time? Before the ranks are connected, only the guard knows that the child is stopped, so
+ * it must report this first. */
 static bool overdue(const watched *this) {
     double now = pl_now();
     return (this->stopped >= 0 && now - this->stopped > this->deadline + (this->started ? GRACE : 0)) ||
@@ -75,29 +75,29 @@ static bool overdue(const watched *this) {
            (!this->started && this->ending < 0 && now - this->began > this->deadline + START_GRACE);
 }
 
-/* MPICH's starter takes a process that ends without a farewell for one that died, and kills the others before they have
- * ended: so it is told in PMI-1's words that all is well, where MPI itself was left as it was; or that all is over. */
+/* MPICH's launcher treats a process that exits without a PMI-1 message as dead, and kills the others before they end.
+ * Tell it that all is well, since the child may not have finalized MPI, or that the run is aborted. */
 static int leave(const char *farewell, int code) {
     int starter = pl_launched_starter();
     char answer[64];
     struct pollfd polled = {starter, POLLIN, 0};
     signal(SIGPIPE, SIG_IGN);
     if (starter < 0 && code == EXIT_LOST)
-        pl_sleep(FAREWELL); /* Open MPI's passes on what it was told, if it has the time */
+        pl_sleep(FAREWELL); /* gives Open MPI's launcher time to forward output */
     if (starter >= 0 && write(starter, farewell, strlen(farewell)) > 0 && poll(&polled, 1, FAREWELL_MS) > 0 &&
         read(starter, answer, sizeof answer) > 0)
-        pl_sleep(FAREWELL); /* until all have said it: the first bad end ends those that have not */
+        pl_sleep(FAREWELL); /* until all have said so: the first failure ends those that have not */
     return code;
 }
 
-/* Nobody else can tell that this rank was lost: the ranks have not met yet. */
+/* Reports that this rank was lost. No other rank can, because the ranks are not connected yet. */
 static int lose(const char *how) {
     char host[256] = "unknown";
     if (gethostname(host, sizeof host - 1) != 0)
         snprintf(host, sizeof host, "unknown");
     if (!forwarded) {
         fprintf(stderr, "parley: rank %d on %s %s before all ranks had started\n", pl_launched_rank(), host, how);
-        pl_sleep(FAREWELL); /* the starter passes on what it was told before, if it has the time */
+        pl_sleep(FAREWELL); /* gives the launcher time to forward the message */
     }
     return leave("cmd=abort exitcode=4\n", EXIT_LOST);
 }
@@ -108,7 +108,7 @@ static int end_child(const watched *this) {
     if (this->ending >= 0)
         return leave("cmd=finalize\n", this->code);
     if (!this->started)
-        return lose(this->stopped >= 0 ? "was stopped" : "waited in vain");
+        return lose(this->stopped >= 0 ? "was stopped" : "timed out");
     return leave("cmd=finalize\n", EXIT_LOST);
 }
 
@@ -118,7 +118,7 @@ static int end_with(const watched *this, int status) {
     if (WIFSIGNALED(status) && this->ending < 0 && !this->started)
         return lose("was lost: its process ended");
     if (WIFSIGNALED(status) && this->ending < 0)
-        pl_sleep(GRACE); /* its peers tell the user, and whoever ends first may have the others killed */
+        pl_sleep(GRACE); /* the peers report the loss; a process that ends earlier may get the others killed */
     return leave("cmd=finalize\n", WIFEXITED(status)   ? WEXITSTATUS(status)
                                    : this->ending >= 0 ? this->code
                                                        : EXIT_LOST);
@@ -152,13 +152,13 @@ void guard_start(double deadline) {
         _exit(keep_guard(deadline));
     }
     if (child < 0)
-        return; /* unguarded, then */
+        return; /* run without a guard */
     close(words[0]);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     char descriptor[16];
     snprintf(descriptor, sizeof descriptor, "%d", words[1]);
     setenv("PARLEY_GUARD", descriptor, 1);
-    setpgid(0, 0); /* a signal to the group comes by the guard, once */
+    setpgid(0, 0); /* the guard forwards signals to the group, so that each arrives once */
     if (getppid() != parent)
         _exit(EXIT_LOST);
 }

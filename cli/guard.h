@@ -1,9 +1,9 @@
-/* guard.h: a process that sees to it that one which MPI started comes to an end. */
+/* guard.h: a parent process that makes sure that a process started by MPI ends. */
 #ifndef PARLEY_GUARD_H
 #define PARLEY_GUARD_H
 
-/* In a process that MPI started, with others: returns in a child of it, which is the one to do the work. */
+/* In a process that MPI started with others, forks and returns in the child, which does the work. */
 void guard_start(double deadline);
-void guard_ending(int code); /* nothing is left to do but to end */
+void guard_ending(int code); /* tells the guard that the process is about to exit */
 
 #endif

@@ -1,4 +1,4 @@
-/* help.c: help made from the command and settings tables. */
+/* help.c: prints help generated from the command and settings tables. */
 #include <ctype.h>
 #include <string.h>
 
@@ -7,10 +7,10 @@
 
 #define OPTION_COLUMN 26
 #define COMMAND_COLUMN 24
-#define MANY_OPTIONS 10 /* from here on they are printed under headings */
+#define MANY_OPTIONS 10 /* this many options or more are printed under headings */
 #define UNBOUNDED 1e18
 
-/* Prints words up to the page's width; further lines start at column `indent`. `column` is where the first starts. */
+/* Prints words up to the page width, starting at `column`. Further lines start at column `indent`. */
 static void wrap(FILE *file, const char *text, unsigned indent, unsigned column) {
     while (*text) {
         unsigned length = (unsigned)strcspn(text, " ");
@@ -29,7 +29,7 @@ static void wrap(FILE *file, const char *text, unsigned indent, unsigned column)
     fputc('\n', file);
 }
 
-/* Prints "  name" and, from `column` on, `text`. */
+/* Prints "  name" and then `text` from `column` on. */
 static void entry(FILE *file, const char *name, unsigned column, const char *text) {
     int used = fprintf(file, "  %-*s", (int)column - 2, name);
     if (used > (int)column)
@@ -120,7 +120,7 @@ static void print_options(FILE *file, const command *command) {
         printed = heading;
         print_option(file, &pl_settings[i]);
     }
-    entry(file, "--help", OPTION_COLUMN, "print this");
+    entry(file, "--help", OPTION_COLUMN, "print this help");
 }
 
 static void print_commands(FILE *file) {
@@ -149,7 +149,7 @@ static void print_kinds(FILE *file, const command *command) {
 void help_print_short(FILE *file) {
     fputs("Usage: parley COMMAND ...\n\nCommands:\n", file);
     print_commands(file);
-    fputs("\nTo begin: parley train DATA. More: parley --help, parley COMMAND --help.\n", file);
+    fputs("\nTo begin: parley train DATA. More help: parley --help, parley COMMAND --help.\n", file);
 }
 
 void help_print(FILE *file) {
@@ -162,7 +162,7 @@ void help_print(FILE *file) {
           "  parley train data.svm.zst --loss hinge --lambda 1e-4 --gap 1e-6 --model m.safetensors\n"
           "  parley predict m.safetensors new.svm\n"
           "  parley eval m.safetensors test.svm --json\n"
-          "\nExit codes: 0 done, 1 could not, 2 bad usage, 3 stopped before the target (model written), 4 a rank was\n"
+          "\nExit codes: 0 success, 1 failure, 2 bad usage, 3 stopped before the target (model written), 4 a rank was\n"
           "lost, 130 interrupted (model written). `parley COMMAND --help` lists a command's options.\n",
           file);
 }

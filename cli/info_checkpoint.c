@@ -1,4 +1,4 @@
-/* info_checkpoint.c: what `parley info` says of a checkpoint: the newest of a folder, or one of its files. */
+/* info_checkpoint.c: `parley info` for a checkpoint: the newest in a folder, or one of its files. */
 #define _POSIX_C_SOURCE 200809L /* stat */
 #include <inttypes.h>
 #include <string.h>
@@ -24,7 +24,7 @@ bool is_checkpoint(const char *path) {
     return is;
 }
 
-/* The newest checkpoint of a folder that is whole; warns of those that are not. */
+/* Opens the newest complete checkpoint in a folder, and warns of those that are incomplete. */
 static parley_status open_newest(const char *folder, pl_container **out, parley_error *error) {
     uint64_t rounds[PL_RECENT];
     unsigned count = pl_checkpoint_list(folder, rounds);
@@ -51,7 +51,7 @@ static uint64_t bytes_of(const char *path, const pl_container *manifest, bool fo
     return sum;
 }
 
-/* In words that need no looking up, or as JSON; the settings under a heading of their own. */
+/* Prints the checkpoint as text or JSON, with the settings under their own heading. */
 static int print(const arguments *arguments, const pl_container *manifest, uint64_t bytes) {
     static const char *const names[] = {"round", "objective", "gap",      "local",       "combine", "ranks",
                                         "rows",  "columns",   "nonzeros", "fingerprint", "version"};

@@ -1,4 +1,4 @@
-/* list.c: `parley list`: the members of every table. */
+/* list.c: `parley list` prints the members of every table. */
 #include <string.h>
 
 #include "cli.h"

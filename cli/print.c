@@ -1,4 +1,4 @@
-/* print.c: sentences, aligned lines and JSON. */
+/* print.c: prints messages, aligned lines and JSON. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
@@ -40,9 +40,9 @@ parley_status fail_unknown(const char *what, const char *name, const char *const
         snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s",
                  i == 0          ? ""
                  : i + 1 < count ? ", "
-                                 : " and ",
+                                 : " or ",
                  names[i]);
-    return pl_fail(error, PARLEY_BAD_USAGE, "there is no %s %s; there are %s", what, name, all);
+    return pl_fail(error, PARLEY_BAD_USAGE, "there is no %s %s; use %s", what, name, all);
 }
 
 void print_field(FILE *file, const char *name, const char *format, ...) {
@@ -124,7 +124,7 @@ int json_print(const command *command, json_t *object) {
     json_decref(object);
     if (!text) {
         parley_error error;
-        pl_fail(&error, PARLEY_NO_MEMORY, "out of memory: no room for the JSON result");
+        pl_fail(&error, PARLEY_NO_MEMORY, "out of memory for the JSON result");
         return fail(command, &error);
     }
     puts(text);

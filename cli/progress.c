@@ -1,5 +1,6 @@
-/* progress.c: one line rewritten in place on a terminal; else lines at rounds 1, 2, 5, 10, 20, 50 and so on, and when
- * nothing was said for a while. The time left: the logarithm of the gap falls about linearly in time. */
+/* progress.c: rewrites one line on a terminal; elsewhere prints lines at rounds 1, 2, 5, 10, 20, 50 and so on, and
+ * after a while without a line. The time left is estimated from the gap, whose logarithm decreases about linearly in
+ * time. */
 #define _POSIX_C_SOURCE 200809L /* isatty */
 #include "progress.h"
 
@@ -9,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TERMINAL_SECONDS 0.1 /* between two rewritings */
-#define PLAIN_SECONDS 10.0   /* without a line */
+#define TERMINAL_SECONDS 0.1 /* between two updates of the line */
+#define PLAIN_SECONDS 10.0   /* at most without a line */
 
 static void note_gap(progress_view *view, const parley_progress *progress) {
     double gap = log(isnan(progress->estimate) ? progress->relative_gap : progress->estimate);
@@ -27,7 +28,8 @@ static void note_gap(progress_view *view, const parley_progress *progress) {
     view->points = points + 1;
 }
 
-/* Seconds to the target, along the line of least squares through the latest points; NaN when they do not fall. */
+/* Estimates the seconds to the target by a least-squares line through the latest points. NaN if the gap does not
+ * decrease. */
 static double gap_seconds(const progress_view *view) {
     double time = 0, gap = 0, product = 0, square = 0;
     for (unsigned i = 0; i < view->points; i++) {
@@ -44,7 +46,7 @@ static double gap_seconds(const progress_view *view) {
                : fmax(0, (log(view->last.target) - view->log_gap[view->points - 1]) / slope);
 }
 
-/* NaN: not known. */
+/* NaN: unknown. */
 static double seconds_left(const progress_view *view) {
     const parley_progress *last = &view->last;
     double left = last->target > 0 ? gap_seconds(view) : INFINITY;
@@ -89,7 +91,7 @@ static void show(progress_view *view) {
     view->shown_at = view->last.seconds;
 }
 
-/* 1, 2, 5, 10, 20, 50, ...: the first of them above `round`. */
+/* The first of 1, 2, 5, 10, 20, 50, ... above `round`. */
 static uint64_t next_shown(uint64_t round) {
     for (uint64_t power = 1; power < UINT64_MAX / 100; power *= 10)
         for (unsigned i = 0; i < 3; i++)

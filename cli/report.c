@@ -1,4 +1,4 @@
-/* report.c: `parley report`: where the time of a run went, as the papers split it. */
+/* report.c: `parley report` shows where the time of a run went, split as in the papers. */
 #include "trace/report_numbers.h"
 
 #include <stdio.h>
@@ -13,19 +13,20 @@ typedef struct part {
 enum { PARTS = 9 };
 
 static void parts_of(const pl_report *report, part parts[PARTS]) {
-    const part all[PARTS] = {{"total", "from the data in memory to the model", report->total},
-                             {"setup", "before the first round", report->setup},
-                             {"rounds", "the loop", report->rounds_seconds},
-                             {"compute", "the slowest worker of each round", report->compute},
-                             {"evaluate", "objective and gap", report->evaluate},
-                             {"master", "adding up updates and moving v", report->master},
-                             {"overhead", "what is left of the rounds", report->overhead},
-                             {"exchange", "of it, from local work to the new v, but for the master", report->exchange},
-                             {"wait", "of it, for the slowest worker, for a free core, for the log", report->wait}};
+    const part all[PARTS] = {
+        {"total", "from data in memory to the model", report->total},
+        {"setup", "before the first round", report->setup},
+        {"rounds", "the loop", report->rounds_seconds},
+        {"compute", "the slowest worker of each round", report->compute},
+        {"evaluate", "objective and gap", report->evaluate},
+        {"master", "combining updates and updating v", report->master},
+        {"overhead", "the rest of the rounds", report->overhead},
+        {"exchange", "of the overhead: from local work to the new v, without master", report->exchange},
+        {"wait", "of the overhead: for the slowest worker, a free core, or the log", report->wait}};
     for (unsigned i = 0; i < PARTS; i++)
         parts[i] = all[i];
     if (report->compute > report->slowest)
-        parts[3].note = "the slowest worker of each round, or what all need of the cores that they share";
+        parts[3].note = "the slowest worker of each round, or all compute time divided by the shared cores";
 }
 
 static double percent(const pl_report *report, double seconds) {
@@ -71,7 +72,7 @@ static void print_ranks(const pl_report *report) {
 }
 
 static int print_report(const pl_report *report) {
-    printf("%s = %s x %s x %s on %s: %u worker%s, %u rank%s of %u thread%s, %u core%s a host\n", report->preset,
+    printf("%s = %s x %s x %s on %s: %u worker%s, %u rank%s of %u thread%s, %u core%s per host\n", report->preset,
            report->local, report->combine, report->exchange_name, report->engine, report->workers,
            report->workers == 1 ? "" : "s", report->ranks, report->ranks == 1 ? "" : "s", report->threads,
            report->threads == 1 ? "" : "s", report->cores, report->cores == 1 ? "" : "s");
@@ -141,7 +142,7 @@ int report_run(const arguments *arguments) {
     pl_report report;
     parley_error error;
     if (settings->text == settings->json)
-        pl_fail(&error, PARLEY_BAD_USAGE, "say how to report: --text for tables, or --json");
+        pl_fail(&error, PARLEY_BAD_USAGE, "choose the form of the report: --text for tables or --json");
     else if (pl_report_read(arguments->operands[0], &report, &error) == PARLEY_OK) {
         int code = settings->json ? print_json(arguments->command, &report) : print_report(&report);
         pl_report_free(&report);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks what CONTRIBUTING.md says of the code: who may include whom, who may print, allocate or use extensions, and how
-long functions and files may be. Prints every fault as file:line and exits with 1 if there is any."""
+"""Checks the rules of CONTRIBUTING.md: includes between layers, printing, allocation, compiler extensions, and the length
+of functions and files. Prints every fault as file:line and exits with 1 if there are any."""
 import pathlib
 import re
 import sys
@@ -25,7 +25,7 @@ LEVELS = {
     "cli": 10,
 }
 
-# Words that src/ may not use, why, and the files that may.
+# Patterns that src/ may not use, the reason, and the files that may use them.
 BANNED = [
     (
         r"(?<![\w.>])(printf|vprintf|puts|putchar|perror)\s*\(|\bf(?:printf|puts|putc|write)\s*\([^;]*\bstd(?:out|err)\b",
@@ -42,7 +42,7 @@ BANNED = [
     (
         r"(?<![\w.>])(malloc|calloc|realloc|free|strdup|strndup|aligned_alloc)\s*\(",
         "allocates past base/memory.h",
-        ["src/base/memory.c", "src/data/container.c"],  # which frees what jansson allocated
+        ["src/base/memory.c", "src/data/container.c"],  # frees memory that jansson allocated
     ),
     (
         r"__builtin_|__attribute__|__asm|__typeof",
@@ -62,7 +62,7 @@ def fault(path, line, text):
 
 
 def without_comments(text):
-    """Blanks comments and strings, keeping the lines."""
+    """Removes comments and strings but keeps the line numbers."""
 
     def blank(match):
         found = match.group(0)
@@ -130,11 +130,11 @@ def check_lengths(path, text):
 
 
 def check_names(paths):
-    """A file name stands for one subject, wherever it is mentioned."""
+    """File names must be unique in the tree, so that a name identifies a file."""
     seen = {}
     for path in paths:
         if path.name in seen:
-            fault(path, 1, f"has the name of {seen[path.name].relative_to(ROOT)}")
+            fault(path, 1, f"has the same name as {seen[path.name].relative_to(ROOT)}")
         seen[path.name] = path
 
 
@@ -153,7 +153,7 @@ def main():
             check_words(path, text)
         for number, line in enumerate(raw.split("\n"), 1):
             if re.search(r"\b(TODO|FIXME|XXX)\b", line):
-                fault(path, number, "a note to oneself; finish it or leave it out")
+                fault(path, number, "an unfinished note; finish or remove it")
     check_names(headers_and_sources)
     for line in long_ones:
         print(f"long: {line}")

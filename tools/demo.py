@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A tour of Parley in a few seconds: demo.py PARLEY. Every command is printed before it runs, to be tried by hand."""
+"""A tour of Parley in a few seconds: demo.py PARLEY. Prints every command before running it, so you can try it."""
 
 import json
 import math
@@ -26,12 +26,12 @@ def headline(text):
 
 
 def show(words):
-    """Prints a command, over as many lines as it takes."""
+    """Prints a command, wrapped if it is long."""
     say("$ " + " \\\n    ".join(textwrap.wrap(shlex.join(words), 94, break_long_words=False, break_on_hyphens=False)))
 
 
 def run(*words, shown=True):
-    """Runs a command, after printing it; gives its standard output when it is not shown."""
+    """Prints and runs a command; returns its standard output if it is not shown."""
     words = [str(word) for word in words]
     show(words)
     done = subprocess.run(words, stdout=None if shown else subprocess.PIPE, text=True)
@@ -41,14 +41,14 @@ def run(*words, shown=True):
 
 
 def split(source, train, test):
-    """The last rows of one file are the test set, so that both sets were labelled by the same hidden model."""
+    """Splits off the last rows of a file as the test set, so that both sets have labels of the same hidden model."""
     with open(source) as whole, open(train, "w") as first, open(test, "w") as last:
         for number, line in enumerate(whole):
             (first if number < ROWS - TEST_ROWS else last).write(line)
 
 
 def compare(parley, folder, data):
-    """Trains with each method; gives {name: (summary, [(megabytes sent so far, relative gap), ...])}."""
+    """Trains with each method; returns {name: (summary, [(megabytes sent so far, relative gap), ...])}."""
     found = {}
     for name in METHODS:
         log, model = (os.path.join(folder, name + ending) for ending in (".jsonl", ".safetensors"))
@@ -90,7 +90,7 @@ def place(value, low, high, cells):
 
 
 def print_plot(found):
-    """Relative gap against megabytes sent, both logarithmic."""
+    """Plots the relative gap against megabytes sent, both on logarithmic axes."""
     points = [point for _, points in found.values() for point in points if point[0] > 0]
     left, right = (math.log10(f(x for x, _ in points)) for f in (min, max))
     bottom, top = math.floor(math.log10(min(y for _, y in points))), 0
@@ -114,7 +114,7 @@ def first_below(series, gap):
 
 
 def conclusion(found):
-    """What the numbers say, one sentence for each method."""
+    """Summarises the numbers, one sentence per method."""
     ours, series = found["cocoa+"]
     sent = first_below(series, GAP)
     if sent is None:
@@ -164,10 +164,10 @@ def main():
     print_table(found)
     print_plot(found)
 
-    headline("What it showed")
+    headline("Conclusion")
     for line in conclusion(found):
         say(line)
-    say(f"\nModels and logs are in {folder}; `{parley} train --help` names everything that can be set.")
+    say(f"\nModels and logs are in {folder}; `{parley} train --help` lists all settings.")
 
 
 if __name__ == "__main__":

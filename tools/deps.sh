@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what is missing: deps.sh build|check|bench|python ... Debian packages by apt (as root or with sudo), Python packages into build/venv.
+# Installs missing dependencies: deps.sh build|check|bench|python ... Debian packages with apt (as root or with sudo), Python packages in build/venv.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -30,7 +30,7 @@ packages() {
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install -yq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-# The sanitizer runtime of the clang that this Debian has.
+# The sanitizer runtime for the clang of this Debian release.
 clang_runtime() {
     local version
     version=$(apt-cache depends clang 2>/dev/null | sed -n 's/.*Depends: clang-\([0-9]*\).*/\1/p' | head -1)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# wheel.sh FOLDER: builds the Python package's wheel into FOLDER, with the libraries in it that not every Linux has.
+# wheel.sh FOLDER: builds the wheel of the Python package in FOLDER, including libraries that not every Linux has.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=${1:?usage: $0 FOLDER}

@@ -1,4 +1,4 @@
-"""Parley: linear models trained fast, with scikit-learn's estimators on the core's solvers.
+"""Parley: fast training of linear models, with scikit-learn's estimators on the solvers of the core.
 
 >>> from sklearn.datasets import load_breast_cancer
 >>> from parley import LogisticRegression

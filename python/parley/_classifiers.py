@@ -10,19 +10,19 @@ from scipy.special import expit, softmax
 from ._documented import documented
 from ._estimator import Classifier, OneVersusRest
 
-_SCALING = {"intercept_scaling": ((1,), "the intercept is the coefficient of a column of ones")}
+_SCALING = {"intercept_scaling": ((1,), "the intercept is always the coefficient of a column of ones")}
 _SOLVERS = ("lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga")
 
 
 def l1_share(penalty: str | None, l1_ratio: float | None, name: str) -> float:
-    """The L1 share that `penalty` and `l1_ratio` say together."""
+    """The L1 share of the penalty, from `penalty` and `l1_ratio`."""
     if penalty not in ("l1", "l2", "elasticnet", None):
-        raise ValueError(f"{name}: penalty={penalty!r}; it can be 'l1', 'l2', 'elasticnet' or None")
+        raise ValueError(f"{name}: penalty={penalty!r} is unknown; use 'l1', 'l2', 'elasticnet' or None")
     return 1.0 if penalty == "l1" else float(l1_ratio or 0.0) if penalty == "elasticnet" else 0.0
 
 
 def inverse(C: float, weights: float) -> float:
-    """lambda of the mean loss, from C of the sum."""
+    """Converts C, which weighs the summed loss, to lambda of the mean loss."""
     if not C > 0:
         raise ValueError(f"C is {C}; it must be above 0")
     return 1.0 / (C * weights)
@@ -69,7 +69,7 @@ class Probable(Classifier):
         return np.log(self.predict_proba(X))
 
     def _rest(self) -> bool:
-        """Is each class against the rest, and not all in one softmax?"""
+        """Whether each class is fitted against the rest instead of all in one softmax."""
         return False
 
 
@@ -77,8 +77,8 @@ class Probable(Classifier):
 class LogisticRegression(Probable):
     """Logistic regression, multinomial for more than two classes: ``sum log-loss + penalty / C``.
 
-    The penalty is ``l1_ratio |w|_1 + (1 - l1_ratio) / 2 |w|^2``; the intercept is free. ``solver='liblinear'`` stands
-    for the problem that LIBLINEAR solves: the intercept is penalised too, and more than two classes are refused.
+    The penalty is ``l1_ratio |w|_1 + (1 - l1_ratio) / 2 |w|^2``, without the intercept. ``solver='liblinear'`` selects
+    the problem that LIBLINEAR solves: the intercept is penalised too, and there are at most two classes.
 
     {parameters}
 
@@ -96,11 +96,11 @@ class LogisticRegression(Probable):
 
     _texts = {
         "n_iter_": ("ndarray of shape (1,)", "Rounds of the run."),
-        "penalty": "'l1', 'l2', 'elasticnet' or None. The default takes the L1 share from `l1_ratio`, which is 0: L2.",
-        "C": "Inverse strength of the penalty: smaller is stronger. ``numpy.inf`` is no penalty.",
+        "penalty": "'l1', 'l2', 'elasticnet' or None. By default, `l1_ratio` gives the L1 share, which is 0 (L2).",
+        "C": "Inverse strength of the penalty: smaller values penalise more. ``numpy.inf`` means no penalty.",
     }
     _only = {
-        "solver": (_SOLVERS, "scikit-learn has no such solver"),
+        "solver": (_SOLVERS, "this is not a solver of scikit-learn"),
         "intercept_scaling": _SCALING["intercept_scaling"],
     }
 
@@ -118,7 +118,7 @@ class LogisticRegression(Probable):
 
     def _problem(self, weights: float, classes: int, own: float) -> dict[str, Any]:
         if self.solver == "liblinear" and classes > 2:
-            raise ValueError("solver='liblinear' is for two classes; use another, or OneVsRestClassifier around it")
+            raise ValueError("solver='liblinear' supports two classes; use another solver or OneVsRestClassifier")
         bound = "penalised" if self.solver == "liblinear" else "free"
         return {
             "loss": "logistic" if classes == 2 else "softmax",
@@ -130,7 +130,7 @@ class LogisticRegression(Probable):
 
 @documented
 class LinearSVC(OneVersusRest):
-    """Linear support vector classification: ``penalty + C sum loss``, the intercept penalised too, as LIBLINEAR does.
+    """Linear support vector classification: ``penalty + C sum loss``, with a penalised intercept as in LIBLINEAR.
 
     {parameters}
 
@@ -148,9 +148,9 @@ class LinearSVC(OneVersusRest):
 
     _texts = {"loss": "'squared_hinge' or 'hinge'.", "penalty": "'l2' or 'l1'."}
     _only = {
-        "penalty": (("l2", "l1"), "it is one norm or the other"),
-        "loss": (("squared_hinge", "hinge"), "the core's losses of this kind are the hinge and its square"),
-        "multi_class": (("ovr",), "classes are told from the rest one by one"),
+        "penalty": (("l2", "l1"), "there are no other penalties"),
+        "loss": (("squared_hinge", "hinge"), "there are no other losses of this kind"),
+        "multi_class": (("ovr",), "each class is fitted against the rest"),
         "intercept_scaling": _SCALING["intercept_scaling"],
     }
 

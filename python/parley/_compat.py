@@ -1,4 +1,4 @@
-"""What differs between releases of scikit-learn, from 1.4 on."""
+"""Differences between releases of scikit-learn, from 1.4 on."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _FINITE = "ensure_all_finite" if RELEASE >= parse_version("1.6") else "force_all
 
 
 def validate(estimator: Any, X: Any, y: Any = "no_validation", *, finite: bool = True, **options: Any) -> Any:
-    """X (and y) checked as scikit-learn does, with names and number of features kept or compared."""
+    """Checks X (and y) as scikit-learn does, and stores or compares the names and the number of features."""
     return _validate_data(estimator, X, y, **{_FINITE: finite}, **options)
 
 
 def class_weights(kind: Any, classes: Any, y: Any, sample_weight: Any) -> Any:
-    """The weight of each class; releases before 1.7 count rows for `balanced`, later ones add up their weights."""
+    """The weight of each class. For `balanced`, releases before 1.7 count rows and later ones sum their weights."""
     options = {"sample_weight": sample_weight} if RELEASE >= parse_version("1.7") and sample_weight is not None else {}
     return compute_class_weight(kind, classes=classes, y=y, **options)
 
 
 class Tagged:
-    """Tags in both of scikit-learn's forms: sparse data are welcome; `_positive`: labels are not negative; `_several`:
-    y may have several columns."""
+    """Tags in both forms of scikit-learn. Sparse data are supported. `_positive`: labels must not be negative.
+    `_several`: y may have several columns."""
 
     _positive = False
     _several = False

@@ -1,4 +1,4 @@
-"""Estimators that choose the strength of the penalty by cross-validation: each fold is one path of the core."""
+"""Estimators that choose the strength of the penalty by cross-validation. Each fold runs one path of the core."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ._estimator import Linear, Regressor, checked_weight, numbered, several, to
 from ._library import make
 from ._regressors import _Sparse, free
 
-_MOST = 128  # lambdas of one path: the text of a setting has its limits
+_MOST = 128  # lambdas of one path, because the text of a setting has a limited length
 
 
 def _rows(X: Any, y: Any, weight: Any, part: Any) -> tuple[Any, Any, Any]:
@@ -31,14 +31,14 @@ def _rows(X: Any, y: Any, weight: Any, part: Any) -> tuple[Any, Any, Any]:
 
 
 def _counted(cv: Any, X: Any, y: Any, weight: Any) -> tuple[Any, Any, Any]:
-    """Without rows of weight 0 where folds are made by their number, so that such rows are as if not there."""
+    """Removes rows of weight 0 if `cv` is a number of folds, so that such rows do not affect the folds."""
     if weight is None or weight.all() or not (cv is None or isinstance(cv, Integral)):
         return X, y, weight
     return _rows(X, y, weight, weight > 0)
 
 
 def _each(estimator: Linear, work: Callable, parts: list[tuple]) -> list[Any]:
-    """`work` on all parts, as many at a time as there are threads. What ends it, such as Ctrl-C, stops them all."""
+    """Calls `work` on all parts, in parallel threads. An exception, such as Ctrl-C, stops all of them."""
     count = _run.threads(estimator.n_jobs) or _run.cores()
     workers, stopped, shown = min(count, len(parts)), threading.Event(), _run.progress(estimator.verbose)
     with ThreadPoolExecutor(workers) as pool, closing(shown) if shown else nullcontext():
@@ -59,7 +59,7 @@ def _each(estimator: Linear, work: Callable, parts: list[tuple]) -> list[Any]:
 def _path(
     estimator: Linear, rows: tuple, problem: dict, lambdas: np.ndarray, watch: dict[str, Any]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Coefficients (lambdas x outputs x columns) and intercepts of falling lambdas."""
+    """Coefficients (lambdas x outputs x columns) and intercepts for decreasing lambdas."""
     X, y, weight = rows
     frame = framed(X, y, problem["loss"], problem["intercept"])
     values = {**problem, **estimator._method(), "threads": watch["threads"], "full_path": True}
@@ -72,12 +72,12 @@ def _path(
 
 
 class _PathCV(_Sparse):
-    """LassoCV and ElasticNetCV."""
+    """Base of LassoCV and ElasticNetCV."""
 
     _several = False
 
     def _grid(self, X: Any, y: np.ndarray, weight: np.ndarray | None, l1_ratio: float) -> np.ndarray:
-        """The alphas of scikit-learn: evenly in the logarithm down from the least at which all coefficients are 0."""
+        """The alphas of scikit-learn: geometric, downwards from the smallest at which all coefficients are 0."""
         count = self.alphas if self.n_alphas is None else self.n_alphas
         if not isinstance(count, Integral):
             return np.sort(np.asarray(count, float))[::-1]
@@ -135,7 +135,7 @@ _CV = {
 
 @documented
 class LassoCV(_PathCV):
-    """`Lasso` with alpha by cross-validation.
+    """`Lasso` with alpha chosen by cross-validation.
 
     {parameters}
 
@@ -166,7 +166,7 @@ class LassoCV(_PathCV):
 
 @documented
 class ElasticNetCV(_PathCV):
-    """`ElasticNet` with alpha, and l1_ratio where it is a list, by cross-validation.
+    """`ElasticNet` with alpha, and l1_ratio if it is a list, chosen by cross-validation.
 
     {parameters}
 
@@ -184,8 +184,8 @@ class ElasticNetCV(_PathCV):
 
     _texts = {
         **_CV,
-        "l1_ratio": "The L1 share of the penalty, or a list of those to try.",
-        "l1_ratio_": ("float", "The L1 share of the least mean error."),
+        "l1_ratio": "The L1 share of the penalty, or a list of shares to try.",
+        "l1_ratio_": ("float", "The L1 share with the smallest mean error."),
     }
 
     def __init__(
@@ -200,7 +200,7 @@ class ElasticNetCV(_PathCV):
 
 @documented
 class LogisticRegressionCV(Probable):
-    """`LogisticRegression` with C, and the L1 share where there are several, by cross-validation.
+    """`LogisticRegression` with C, and the L1 share if several are given, chosen by cross-validation.
 
     {parameters}
 
@@ -218,10 +218,10 @@ class LogisticRegressionCV(Probable):
 
     _texts = {
         "penalty": "'l2', 'l1' or 'elasticnet', which needs `l1_ratios`.",
-        "C_": ("float", "The C of the best mean score."),
-        "Cs_": ("ndarray of shape (n_cs,)", "The C tried."),
-        "l1_ratio_": ("float", "The L1 share of the best mean score."),
-        "l1_ratios_": ("ndarray of shape (n_l1_ratios,)", "The L1 shares tried."),
+        "C_": ("float", "The C with the best mean score."),
+        "Cs_": ("ndarray of shape (n_cs,)", "The values of C that were tried."),
+        "l1_ratio_": ("float", "The L1 share with the best mean score."),
+        "l1_ratios_": ("ndarray of shape (n_l1_ratios,)", "The L1 shares that were tried."),
         "scores_": ("ndarray of shape (n_folds, n_l1_ratios, n_cs)", "Scores on the folds."),
     }
     _only = LogisticRegression._only
@@ -236,7 +236,7 @@ class LogisticRegressionCV(Probable):
         self._keep(locals())
 
     def _one(self, C: float = 1.0, l1_ratio: float = 0.0) -> LogisticRegression:
-        """The estimator without cross-validation, with these."""
+        """The estimator without cross-validation, for these values."""
         shared = {name: value for name, value in self.get_params().items() if name in LogisticRegression().get_params()}
         return LogisticRegression(**{**shared, "penalty": "elasticnet", "C": C, "l1_ratio": l1_ratio})
 
@@ -298,7 +298,7 @@ class LogisticRegressionCV(Probable):
     fit.__doc__ = Probable.fit.__doc__
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The score that `scoring` says.
+        """The score given by `scoring`.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Arrays of numpy and scipy as data of the core, without a copy where they have its form."""
+"""Passes arrays of numpy and scipy to the core, without a copy if they have its layout."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _doubles(array: Any) -> np.ndarray | None:
 
 
 class Data:
-    """Rows, labels and weights for the core. It keeps the arrays alive that the core looks at."""
+    """Rows, labels and weights for the core. It keeps the arrays that the core uses alive."""
 
     def __init__(self, handle: Any, keep: tuple = ()):
         self.handle = handle
@@ -49,7 +49,7 @@ def _labels(label: np.ndarray | None, weight: np.ndarray | None) -> tuple[Any, A
 
 
 def _table(X: Any) -> tuple[np.ndarray, list]:
-    """A dense table as the core may see it, and its pointer, type and strides."""
+    """A dense table in a layout that the core reads, with its pointer, type and strides."""
     X = _typed(np.asarray(X), "float64")
     if any(stride % X.itemsize for stride in X.strides):
         X = np.ascontiguousarray(X)
@@ -67,7 +67,7 @@ def moments(X: np.ndarray, y: Any, weight: Any, shift: np.ndarray, threads: int 
 
 
 def from_arrays(X: Any, y: Any = None, weight: Any = None, threads: int = 0) -> Data:
-    """Data of a CSR matrix (others that are sparse are made one) or of a dense array."""
+    """Makes data from a sparse matrix, converted to CSR if needed, or from a dense array."""
     label, weight = _doubles(y), _doubles(weight)
     labels = _labels(label, weight)
     if sp.issparse(X):
@@ -88,7 +88,7 @@ def from_file(path: str | os.PathLike, **reading: Any) -> Data:
 
 
 class Frame(NamedTuple):
-    """Rows and labels as the core sees them: X less `shift`, y less `level`, which a free intercept takes up."""
+    """Rows and labels as passed to the core: X minus `shift` and y minus `level`, which a free intercept absorbs."""
 
     X: Any
     y: Any
@@ -96,24 +96,25 @@ class Frame(NamedTuple):
     level: float = 0.0
 
     def inside(self, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
-        """The intercept in this frame, of coefficients by outputs and columns."""
+        """Converts the intercept of the original data to this frame. `coef` is outputs x columns."""
         return intercept - self.level + (0.0 if self.shift is None else coef @ self.shift)
 
     def outside(self, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
-        """The intercept for X and y as they were."""
+        """Converts the intercept of this frame to the original X and y."""
         return intercept + self.level - (0.0 if self.shift is None else coef @ self.shift)
 
 
 def _far(sample: np.ndarray) -> np.ndarray:
-    """The mean of each column that is far from 0 against its spread; 0 for others. A constant is itself."""
+    """The mean of each column that is far from 0 compared with its standard deviation, else 0. For a constant column
+    this is its value."""
     mean, spread = sample.mean(axis=0, dtype=float), sample.std(axis=0, dtype=float)
     shift = np.where((sample == sample[0]).all(axis=0), sample[0], mean)
     return np.where((np.abs(mean) > 8 * spread) & np.isfinite(shift), shift, 0.0)
 
 
 def _far_of_sparse(X: Any, step: int) -> tuple[Any, np.ndarray]:
-    """The same of a CSR matrix, given back with one entry a place if it is to be shifted. Only a column with an entry
-    in every row can be far from 0; it stays full."""
+    """The same for a CSR matrix, which is returned without duplicate entries if it will be shifted. Only a column with
+    an entry in every row can be far from 0, and it stays full."""
     sample, columns = X[::step], X.shape[1]
     full = np.flatnonzero(np.bincount(sample.indices, minlength=columns) >= sample.shape[0])
     shift = np.zeros(columns)
@@ -128,11 +129,11 @@ def _far_of_sparse(X: Any, step: int) -> tuple[Any, np.ndarray]:
 
 
 def framed(X: Any, y: np.ndarray, loss: str, intercept: str) -> Frame:
-    """Columns that would lose their digits less their means, as float32, and labels likewise.
+    """Subtracts the means of columns and labels that would lose digits in float32.
 
-    The core's values are float32. A column far from 0 against its spread, such as years, has few digits left there for
-    what distinguishes its rows, and is nearly the intercept's. A sample's mean is as good as the mean, and other data
-    stay as they are.
+    The core stores values as float32. A column far from 0 compared with its standard deviation, such as years, has few
+    digits left there to distinguish its rows, and is nearly collinear with the intercept. The mean of a sample is
+    accurate enough. Other data are not changed.
     """
     if intercept != "free" or X.shape[0] < 2:
         return Frame(X, y)

@@ -1,4 +1,4 @@
-"""What all estimators share: data in, one run of the core, attributes out. Estimators themselves are declarations."""
+"""Base classes of the estimators: they check the data, run the core and set the attributes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ FLOATS = (np.float64, np.float32)
 
 
 class Fit(NamedTuple):
-    """What one run of the core left; `caught`: the exception that ended it early, to be raised when all is kept."""
+    """The result of one run of the core. `caught` is the exception that ended it early, which is raised after the
+    result is stored."""
 
     coef: np.ndarray
     intercept: np.ndarray
@@ -32,7 +33,7 @@ class Fit(NamedTuple):
 
 
 def together(fits: list[Fit]) -> Fit:
-    """Fits of independent problems as one: their objectives and gaps add up."""
+    """Combines fits of independent problems into one: objectives and gaps are summed."""
     summary = dict(fits[0].summary)
     for name in ("objective", "dual", "gap", "relative_gap"):
         summary[name] = sum(fit.summary[name] for fit in fits)
@@ -43,7 +44,7 @@ def together(fits: list[Fit]) -> Fit:
 
 
 def checked_weight(sample_weight: Any, rows: int) -> np.ndarray | None:
-    """One weight per row as float64, or None where all are 1."""
+    """One weight per row as float64, or None if all are 1."""
     if sample_weight is None:
         return None
     weight = np.asarray(sample_weight, dtype=np.float64)
@@ -64,16 +65,17 @@ def checked_weight(sample_weight: Any, rows: int) -> np.ndarray | None:
 
 
 def numbered(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The labels that there are, rising, and the number of each row's; np.unique would sort the rows for that."""
+    """The distinct labels in increasing order, and the class number of each row. Computing the numbers with np.unique
+    would sort all rows."""
     classes = np.unique(y)
     return classes, np.searchsorted(classes, y)
 
 
 def several(codes: np.ndarray, weight: np.ndarray | None) -> None:
-    """Refuses rows of one class."""
+    """Raises ValueError if all rows belong to one class."""
     seen = codes if weight is None else codes[weight > 0]
     if seen.min() == seen.max():
-        raise ValueError("there is only one class in the rows of weight above 0; a classifier needs at least 2 classes")
+        raise ValueError("only one class has rows with positive weight; a classifier needs at least 2 classes")
 
 
 def total(weight: np.ndarray | None, rows: int) -> float:
@@ -81,19 +83,19 @@ def total(weight: np.ndarray | None, rows: int) -> float:
 
 
 def dense(coef: Any) -> np.ndarray:
-    """Coefficients by outputs and columns."""
+    """Coefficients as an array of outputs x columns."""
     return np.atleast_2d(coef.toarray() if sp.issparse(coef) else coef)
 
 
 def seed(random_state: Any) -> int | None:
-    """The core's seed; None leaves it as it is, so that the same fit gives the same bytes."""
+    """The seed of the core; None: its default, so that the same fit gives the same bytes."""
     if random_state is None or isinstance(random_state, (int, np.integer)):
         return random_state
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 class Linear(Tagged, BaseEstimator):
-    """Base of all estimators. `_only` names the parameters that take only some of scikit-learn's values, and why."""
+    """Base of all estimators. `_only` lists the parameters that accept only some of scikit-learn's values, and why."""
 
     _only: ClassVar[dict[str, tuple[tuple, str]]] = {}
 
@@ -107,10 +109,10 @@ class Linear(Tagged, BaseEstimator):
             value = getattr(self, name)
             if value not in accepted:
                 words = " or ".join(map(repr, accepted))
-                raise ValueError(f"{type(self).__name__}: {name}={value!r} is refused: {why}; it can be {words}")
+                raise ValueError(f"{type(self).__name__}: {name}={value!r} is not supported: {why}; use {words}")
 
     def _method(self) -> dict[str, Any]:
-        """Settings of the method, not of the problem."""
+        """Settings of the method, as opposed to the problem."""
         return {
             "gap": self.tol, "rounds": getattr(self, "max_iter", None), "threads": _run.threads(self.n_jobs),
             "seed": seed(getattr(self, "random_state", None)), "preset": self.preset, "workers": self.workers,
@@ -118,7 +120,7 @@ class Linear(Tagged, BaseEstimator):
         }  # fmt: skip
 
     def _checked(self, X: Any, y: Any, finite: bool = False, **options: Any) -> tuple[Any, Any]:
-        """X and y by scikit-learn's checks. That values are finite is left to the core, which looks at them anyway."""
+        """Checks X and y as scikit-learn does. The core checks that values are finite when it reads them."""
         return validate(self, X, y, finite=finite, accept_sparse="csr", dtype=FLOATS, **options)
 
     def _data(self, X: Any, y: Any, weight: Any) -> Any:
@@ -129,7 +131,7 @@ class Linear(Tagged, BaseEstimator):
             raise
 
     def _start(self, loss: str, frame: Frame, outputs: int = 1, labels: Any = None) -> Any:
-        """The model of the last fit to begin at, if there is one of the same shape."""
+        """The model of the last fit, to start from, if there is one of the same shape."""
         if not getattr(self, "warm_start", False) or not hasattr(self, "coef_"):
             return _run.ffi.NULL
         coef = dense(self.coef_)
@@ -139,7 +141,7 @@ class Linear(Tagged, BaseEstimator):
         return _run.model_of(loss, coef, frame.inside(coef, intercept), labels)
 
     def _solve(self, X: Any, y: Any, weight: Any, problem: dict, outputs: int = 1, labels: Any = None) -> Fit:
-        """One run of the core on checked arrays."""
+        """Runs the core on checked arrays."""
         frame = framed(X, y, problem["loss"], problem["intercept"])
         data = self._data(frame.X, frame.y, weight)
         start = self._start(problem["loss"], frame, outputs, labels)
@@ -149,25 +151,25 @@ class Linear(Tagged, BaseEstimator):
         return Fit(coef, frame.outside(coef, intercept), summary, log, watch.caught)
 
     def _take(self, fit: Fit) -> None:
-        """Attributes of every fitted estimator, then what is to be told; an exception of the run comes last."""
+        """Sets the attributes of every fitted estimator, then warns, then raises an exception of the run."""
         self.objective_, self.gap_ = fit.summary["objective"], fit.summary["gap"]
         self.run_ = fit.log
         self.n_iter_ = self._iterations(max(1, fit.summary["rounds"]))
         if fit.caught is not None:
-            warnings.warn("The fit was stopped; the estimator has the model of the last round.", ConvergenceWarning, 3)
+            warnings.warn("The fit was interrupted; the estimator holds the last model.", ConvergenceWarning, 3)
             raise fit.caught
         if fit.summary["stop"] not in ("converged", "passed", "patience"):
             reached = f"{fit.summary['relative_gap']:.2g} after {fit.summary['rounds']} rounds ({fit.summary['stop']})"
-            advice = "Raise max_iter or tol, or scale the data."
-            text = f"The run ended at a relative gap of {reached}; {self.tol} was asked for. {advice}"
+            advice = "Increase max_iter or tol, or scale the data."
+            text = f"The run ended at a relative gap of {reached}, above tol={self.tol}. {advice}"
             warnings.warn(text, ConvergenceWarning, 3)
 
     def _iterations(self, rounds: int) -> Any:
-        """`n_iter_` in the form that scikit-learn's estimator of the name has."""
+        """`n_iter_` in the form that scikit-learn's estimator of this name has."""
         return rounds
 
     def _loss(self) -> str:
-        """The core's loss."""
+        """The name of the loss in the core."""
         classes = (len(self.classes_), 1.0) if hasattr(self, "classes_") else ()
         return self._problem(1.0, *classes)["loss"]
 
@@ -179,7 +181,7 @@ class Linear(Tagged, BaseEstimator):
         labels = None
         if hasattr(self, "classes_"):
             if self.classes_.dtype.kind not in "biuf":
-                raise ValueError("labels of classes are not numbers; a model's file has numbers")
+                raise ValueError("class labels must be numbers to save the model; fit with numeric labels")
             labels = self.classes_.astype(float)
         return _run.model_of(self._loss(), coef, intercept, labels)
 
@@ -190,8 +192,8 @@ class Linear(Tagged, BaseEstimator):
 
 
 class Regressor(RegressorMixin, Linear):
-    """`_problem(total)` gives the core's settings of the problem, from the sum of weights. `_array`: scikit-learn's
-    estimator of the name has an array of one intercept."""
+    """`_problem(total)` returns the settings of the problem for a sum of weights. `_array`: scikit-learn's estimator of
+    this name has an array with one intercept."""
 
     _array = False
 
@@ -207,11 +209,11 @@ class Regressor(RegressorMixin, Linear):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training data. CSR and float32 are taken as they are; others are converted once.
+            Training data. CSR and float32 are used without a copy; other types are converted once.
         y : array-like of shape (n_samples,)
-            Target values; `Ridge`, `Lasso` and `ElasticNet` take several columns of them too.
+            Target values; `Ridge`, `Lasso` and `ElasticNet` also accept several columns.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows; None: all 1.
+            Weights of the rows; None: all are 1.
 
         Returns
         -------
@@ -248,16 +250,16 @@ class Regressor(RegressorMixin, Linear):
 
 
 class Classifier(ClassifierMixin, Linear):
-    """`_problem(total, classes, own)` gives the core's settings of the problem, from the sum of weights with those of
-    classes and the sum without. Classes are numbered in the order of `classes_` for the core."""
+    """`_problem(total, classes, own)` returns the settings of the problem. `total` is the sum of weights with those of
+    classes, `own` the sum without them. The core gets classes numbered in the order of `classes_`."""
 
     def _weigh(self, codes: np.ndarray, y: Any, weight: np.ndarray | None) -> np.ndarray | None:
-        """The weight of each class; None: all 1."""
+        """The weight of each class; None: all are 1."""
         kind = getattr(self, "class_weight", None)
         return None if kind is None else class_weights(kind, self.classes_, y, weight)
 
     def _classify(self, X: Any, codes: np.ndarray, weight: Any, by_class: Any) -> Fit:
-        """One run for all classes: rows weigh what their classes do."""
+        """Fits all classes in one run, with the class weights as row weights."""
         count = len(self.classes_)
         own = total(weight, X.shape[0])
         if by_class is not None:
@@ -271,11 +273,11 @@ class Classifier(ClassifierMixin, Linear):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training data. CSR and float32 are taken as they are; others are converted once.
+            Training data. CSR and float32 are used without a copy; other types are converted once.
         y : array-like of shape (n_samples,)
             Class labels: numbers or strings.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows; None: all 1.
+            Weights of the rows; None: all are 1.
 
         Returns
         -------
@@ -304,7 +306,7 @@ class Classifier(ClassifierMixin, Linear):
         Returns
         -------
         decisions : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            One for each class; of two classes only that of ``classes_[1]``, which is predicted above 0.
+            One value per class; with two classes, one value, and ``classes_[1]`` is predicted if it is above 0.
         """
         decisions = self._decide(X)
         return decisions.ravel() if decisions.shape[1] == 1 else decisions
@@ -326,7 +328,7 @@ class Classifier(ClassifierMixin, Linear):
         return self.classes_[(decisions > 0).astype(int) if decisions.ndim == 1 else decisions.argmax(axis=1)]
 
     def sparsify(self) -> Any:
-        """Make ``coef_`` a sparse matrix, which is smaller where an L1 penalty left few coefficients.
+        """Make ``coef_`` a sparse matrix, which is smaller if an L1 penalty left few nonzero coefficients.
 
         Returns
         -------
@@ -351,8 +353,8 @@ class Classifier(ClassifierMixin, Linear):
 
 
 class OneVersusRest(Classifier):
-    """Each class against the rest. As in scikit-learn a class's weight counts for its own rows only where there are
-    more than two, so that every class then has a problem, and a run, of its own."""
+    """Fits each class against the rest. With more than two classes, the weight of a class applies only to its own rows,
+    as in scikit-learn, so every class then needs a run of its own."""
 
     def _classify(self, X: Any, codes: np.ndarray, weight: Any, by_class: Any) -> Fit:
         if by_class is None or len(self.classes_) == 2:

@@ -1,4 +1,4 @@
-"""libparley by cffi in ABI mode. The declarations are those of parley.h itself, installed beside the library."""
+"""Loads libparley with cffi in ABI mode. The declarations come from parley.h, installed beside the library."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FOLDER = Path(__file__).parent
 
 
 def _declarations(header: str) -> str:
-    """What cffi can read of parley.h: its one list of statuses written out, and no preprocessor."""
+    """The part of parley.h that cffi can read: without preprocessor lines, and with the list of statuses expanded."""
     statuses = re.findall(r"row\((PARLEY_\w+),", header)
     text = re.sub(r"#ifdef __cplusplus.*?#endif", "", header, flags=re.DOTALL)
     text = re.sub(r"^#(?:.*\\\n)*.*$", "", text, flags=re.MULTILINE)
@@ -46,7 +46,7 @@ def _exception(status: int, sentence: str) -> Exception:
 
 
 def call(function: str, *arguments: Any) -> None:
-    """Calls a function whose last parameter is the error; a status other than PARLEY_OK becomes an exception."""
+    """Calls a function whose last parameter is the error. A status other than PARLEY_OK raises an exception."""
     error = ffi.new("parley_error *")
     status = getattr(lib, function)(*arguments, error)
     if status != lib.PARLEY_OK:
@@ -54,14 +54,14 @@ def call(function: str, *arguments: Any) -> None:
 
 
 def make(kind: str, function: str, *arguments: Any, after: tuple = (), free: str = "") -> Any:
-    """The handle that `function` makes, freed with the last reference to it."""
+    """Returns the handle that `function` makes. It is freed with the last reference to it."""
     out = ffi.new(f"parley_{kind} **")
     call(function, *arguments, out, *after)
     return ffi.gc(out[0], getattr(lib, free or f"parley_{kind}_free"))
 
 
 def text(value: Any) -> str:
-    """A setting's value as on the command line."""
+    """The value of a setting, written as on the command line."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
@@ -74,7 +74,7 @@ def text(value: Any) -> str:
 
 
 def settings(values: Mapping[str, Any]) -> Any:
-    """Settings by name; those that are None stay as they are. `lambda_` is `lambda`, a word that Python keeps."""
+    """Makes settings by name; None keeps the default. `lambda_` stands for `lambda`, which is reserved in Python."""
     handle = make("settings", "parley_settings_new")
     for name, value in values.items():
         if value is not None:
@@ -87,7 +87,7 @@ def string(pointer: Any) -> str | None:
 
 
 def named(function: str, handle: Any, count: int) -> list[str] | None:
-    """Names of columns or classes; None: the first has none."""
+    """Names of columns or classes; None if the first has no name."""
     size, names = ffi.new("uint64_t *"), []
     for i in range(count):
         pointer = getattr(lib, function)(handle, i, size)
@@ -98,7 +98,7 @@ def named(function: str, handle: Any, count: int) -> list[str] | None:
 
 
 def structure(value: Any) -> dict[str, Any]:
-    """The C struct at a pointer as a dict, strings as text."""
+    """Converts the C struct at a pointer to a dict, with strings as text."""
     fields = {}
     for name, field in ffi.typeof(value[0]).fields:
         one = getattr(value, name)

@@ -1,4 +1,4 @@
-"""Models: train, load, save, and apply them. Functions on the core as it is, with settings by the core's names."""
+"""Trains, loads, saves and applies models, with the core's own settings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ._library import call, ffi, lib, make, named, string
 
 
 class Model:
-    """A linear model, as `train`, `load` or a `Path` gives it.
+    """A linear model, returned by `train`, `load` or a `Path`.
 
     Attributes
     ----------
@@ -24,15 +24,15 @@ class Model:
     intercept : ndarray of shape (n_outputs,)
         Intercepts.
     loss : str
-        The loss that it was trained with.
+        The loss that the model was trained with.
     labels : ndarray or None
-        Labels of classes, rising; None for regressions.
+        Class labels in increasing order; None for regression.
     meta : dict
-        What the model's file has as metadata, text by name.
+        Metadata of the model, as strings.
     summary : dict
-        How the run went; empty for a model from a file.
+        Summary of the run; empty for a model from a file.
     run : ndarray
-        The log, a row for each round; empty for a model from a file.
+        The log, with a row for each round; empty for a model from a file.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class Model:
         Returns
         -------
         decisions : ndarray of shape (n_rows,) or (n_rows, n_outputs)
-            One value for each output. Columns that the model does not know count for nothing.
+            One value per output. Columns unknown to the model are ignored.
         """
         data = _data_of(X)
         decisions = np.empty((data.rows, len(self.intercept)))
@@ -81,7 +81,7 @@ class Model:
         return decisions.ravel() if decisions.shape[1] == 1 else decisions
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predict labels of classes, values or expected counts.
+        """Predict class labels, values or expected counts.
 
         Parameters
         ----------
@@ -99,7 +99,7 @@ class Model:
         return np.exp(decisions) if self.loss == "poisson" else decisions
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities of the classes, of models with loss logistic or softmax.
+        """Probabilities of the classes, for models with loss logistic or softmax.
 
         Parameters
         ----------
@@ -112,7 +112,7 @@ class Model:
             In the order of ``labels``.
         """
         if self.loss not in ("logistic", "softmax"):
-            raise ValueError(f"the loss {self.loss} has no probabilities; logistic and softmax do")
+            raise ValueError(f"the loss {self.loss} has no probabilities; train with logistic or softmax")
         decisions = self.decision_function(X)
         if decisions.ndim == 1:
             return np.column_stack([expit(-decisions), expit(decisions)])
@@ -121,7 +121,7 @@ class Model:
         return expit(decisions) / expit(decisions).sum(axis=1, keepdims=True)
 
     def save(self, path: str | os.PathLike) -> None:
-        """Write the model as a file that `parley predict` and safetensors read.
+        """Write the model to a file that `parley predict` and safetensors can read.
 
         Parameters
         ----------
@@ -136,7 +136,7 @@ class Model:
         Returns
         -------
         data : bytes
-            For `Model.from_bytes`.
+            Input for `Model.from_bytes`.
         """
         out, count = ffi.new("void **"), ffi.new("uint64_t *")
         call("parley_model_to_bytes", self._handle, out, count)
@@ -147,12 +147,12 @@ class Model:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Model:
-        """The model that `to_bytes` wrote.
+        """Make a model from the output of `to_bytes`.
 
         Parameters
         ----------
         data : bytes
-            What `to_bytes` gave.
+            The output of `to_bytes`.
 
         Returns
         -------
@@ -183,12 +183,12 @@ def _metadata(handle: Any) -> dict[str, str]:
 
 
 def _data_of(X: Any, y: Any = None, weight: Any = None, threads: Any = None, reading: dict | None = None) -> Data:
-    """Data of arrays, or of a file by its name."""
+    """Makes data from arrays, or from a file given by name."""
     if isinstance(X, Data):
         return X
     if isinstance(X, (str, os.PathLike)):
         if y is not None or weight is not None:
-            raise ValueError("a file holds its labels and weights; give y and sample_weight with arrays only")
+            raise ValueError("a file contains its own labels and weights; give y and sample_weight only with arrays")
         return from_file(X, threads=threads, **(reading or {}))
     if not hasattr(X, "tocsr"):
         X = np.asarray(X)
@@ -204,7 +204,7 @@ def _data_of(X: Any, y: Any = None, weight: Any = None, threads: Any = None, rea
 
 
 def _reading() -> set[str]:
-    """Names of the settings of reading a file."""
+    """Names of the settings for reading a file."""
     row, number, names = ffi.new("parley_setting *"), 0, set()
     while lib.parley_setting_at(number, row):
         if string(row.group) == "Reading" and row.reads:
@@ -216,9 +216,9 @@ def _reading() -> set[str]:
 def _prepared(X: Any, y: Any, weight: Any, settings: dict) -> Data:
     reading = {name: settings.pop(name) for name in list(settings) if name in _reading()}
     if reading and not isinstance(X, (str, os.PathLike)):
-        raise ValueError(f"{next(iter(reading))} is about reading files, and X is not the name of one")
+        raise ValueError(f"{next(iter(reading))} applies to reading files, but X is not a file name")
     if y is None and not isinstance(X, (str, os.PathLike, Data)):
-        raise ValueError("y is missing: labels, one for each row of X")
+        raise ValueError("y is missing; give one label for each row of X")
     return _data_of(X, y, weight, settings.get("threads"), reading)
 
 
@@ -237,19 +237,19 @@ def train(
     sample_weight : array-like of shape (n_rows,), default=None
         Weights of the rows.
     start : Model, path or None, default=None
-        A model to begin at.
+        A model to start from.
     verbose : int, default=0
         Above 0: show progress.
     callback : callable, default=None
-        Called after every round with a dict of the round, its objective and gap; what is true ends the run.
+        Called after every round with a dict of the round, its objective and gap. A true result ends the run.
     **settings
-        Any setting of training, by its name with `_` for `-`: ``loss``, ``lambda_``, ``C``, ``gap``, ``preset``, ...;
-        where X is a file those of reading too.
+        Any setting of training, by its name with `_` for `-`: ``loss``, ``lambda_``, ``C``, ``gap``, ``preset``, ...
+        If X is a file, also the settings for reading.
 
     Returns
     -------
     model : Model
-        With the ``summary`` and the ``run`` (the log) of how it was made.
+        The model, with the ``summary`` and the log (``run``) of the run.
 
     Examples
     --------
@@ -274,20 +274,20 @@ def train(
 
 
 class Path:
-    """Models for falling lambdas, as `path` gives them.
+    """Models for decreasing lambdas, returned by `path`.
 
     Attributes
     ----------
     points : ndarray
-        A row for each lambda: lambda, objective, dual, gap, relative_gap, explained, metric, nonzeros, rounds.
+        One row per lambda: lambda, objective, dual, gap, relative_gap, explained, metric, nonzeros, rounds.
     lambdas : ndarray of shape (n_lambdas,)
-        Falling.
+        The lambdas, decreasing.
     coefs : ndarray of shape (n_lambdas, n_outputs, n_columns)
         Coefficients.
     intercepts : ndarray of shape (n_lambdas, n_outputs)
         Intercepts.
     summary : dict
-        Of the last point.
+        Summary of the last point.
 
     Examples
     --------
@@ -325,7 +325,7 @@ class Path:
         Parameters
         ----------
         point : int
-            From 0 on.
+            Number of the lambda, from 0.
 
         Returns
         -------
@@ -335,7 +335,7 @@ class Path:
         return Model(self._model(range(len(self))[point]))
 
     def save(self, path: str | os.PathLike) -> None:
-        """Write all points as a file.
+        """Write all points to a file.
 
         Parameters
         ----------
@@ -349,7 +349,7 @@ def path(
     X: Any, y: Any = None, *, sample_weight: Any = None, verbose: int = 0,
     callback: Callable[[dict], Any] | None = None, **settings: Any,
 ) -> Path:  # fmt: skip
-    """Train models for falling lambdas, each begun where the last one ended.
+    """Train models for decreasing lambdas, each started from the solution of the one before.
 
     Parameters
     ----------
@@ -362,14 +362,14 @@ def path(
     verbose : int, default=0
         Above 0: show progress.
     callback : callable, default=None
-        As in `train`.
+        Like in `train`.
     **settings
         Any setting of a path, such as ``lambdas``, ``lambda_ratio`` and ``lambda_list``.
 
     Returns
     -------
     path : Path
-        With ``lambdas``, ``coefs``, ``intercepts`` and the table ``points``.
+        The models, as ``lambdas``, ``coefs``, ``intercepts`` and the table ``points``.
 
     Examples
     --------
@@ -413,12 +413,12 @@ def load(path: str | os.PathLike) -> Model:
 
 
 def save(model: Any, path: str | os.PathLike) -> None:
-    """Write a model, or a fitted estimator as one, to a file that `load`, the command line and safetensors read.
+    """Write a model or fitted estimator to a file that `load`, the command line and safetensors can read.
 
     Parameters
     ----------
     model : Model or estimator
-        What to write. Labels of an estimator's classes have to be numbers.
+        The model to write. The class labels of an estimator must be numbers.
     path : str or path
         The file.
 

@@ -1,4 +1,4 @@
-"""Least squares with an L2 penalty on a tall dense table: one pass gives its products, and they are all it takes."""
+"""Least squares with an L2 penalty on a tall dense table, solved from the products of one pass over it."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from ._data import moments
 from ._run import ROW
 
-MOST_COLUMNS = 256  # beyond them other methods are as fast
-_SOLVED = 1e-12  # residual of the normal equations, relative
+MOST_COLUMNS = 256  # with more columns, other methods are as fast
+_SOLVED = 1e-12  # relative residual of the normal equations
 
 
 def least_squares(X: np.ndarray, y: np.ndarray, weight: Any, alpha: float, free: bool, threads: int) -> Any:
-    """coef, intercept, summary and log as of a run of the core; None: it takes a run."""
+    """Returns coef, intercept, summary and log like a run of the core, or None if the core must solve the problem."""
     rows, columns = X.shape
     if not 0 < columns <= min(MOST_COLUMNS, rows // 2) or not 0 < alpha < np.inf:
         return None
     shift = np.zeros(columns + 1)
-    if free:  # near the means, so that few digits are lost when they are taken off
+    if free:  # near the means, so that subtracting them loses few digits
         sample = slice(None, None, max(1, rows // 1000))
         shift[:-1], shift[-1] = X[sample].mean(axis=0, dtype=float), y[sample].mean()
         shift[~np.isfinite(shift)] = 0.0
@@ -33,7 +33,7 @@ def least_squares(X: np.ndarray, y: np.ndarray, weight: Any, alpha: float, free:
     if failed:
         return None
     coef = np.zeros(columns)
-    for _ in range(2):  # the second time for the last digits
+    for _ in range(2):  # the second step refines the last digits
         coef += dpotrs(factor, target - products @ coef - alpha * coef, lower=True)[0]
     left = target - products @ coef - alpha * coef
     if not np.linalg.norm(left) <= _SOLVED * (np.linalg.norm(target) + np.linalg.norm(products) * np.linalg.norm(coef)):

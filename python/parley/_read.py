@@ -1,4 +1,4 @@
-"""Files as arrays."""
+"""Reads files into arrays."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from ._library import ffi, lib, named
 
 
 class Table(tuple):
-    """What `read` gives: ``X, y = read(file)``, and more as attributes.
+    """The result of `read`. Unpack it as ``X, y = read(file)``; the rest are attributes.
 
     Attributes
     ----------
     X : csr_matrix of shape (n_rows, n_columns)
         Rows, float32.
     y : ndarray of shape (n_rows,)
-        Labels: numbers, or words where the file has words.
+        Labels: numbers, or words if the file has words.
     sample_weight : ndarray of shape (n_rows,) or None
-        Weights of the rows; None: the file has none.
+        Weights of the rows; None if the file has none.
     feature_names : list of str or None
-        Names of the columns; None: the file has none.
+        Names of the columns; None if the file has none.
     """
 
     X = property(lambda self: self[0])
@@ -42,7 +42,8 @@ class Table(tuple):
 
 
 class _Owner:
-    """Lends the core's memory to numpy, to read: a cache is mapped. The data live as long as an array looks at them."""
+    """Gives numpy read-only access to the core's memory, which may be a mapped cache. It keeps the data alive while an
+    array uses them."""
 
     def __init__(self, data: Data, pointer: Any, count: int, kind: str):
         self.data = data
@@ -55,22 +56,22 @@ def _view(data: Data, pointer: Any, count: int, kind: str) -> np.ndarray:
 
 
 def read(path: str | os.PathLike, *, threads: int | None = None, **reading: Any) -> Table:
-    """Read a file of data: LIBSVM, CSV, VW or IDX, plain or compressed, or a cache that Parley wrote.
+    """Read a data file: LIBSVM, CSV, VW or IDX, plain or compressed, or a cache that Parley wrote.
 
     Parameters
     ----------
     path : str or path
         The file.
     threads : int or None, default=None
-        Threads to read with; None: all cores.
+        Number of threads; None: all cores.
     **reading
         Settings of reading, such as ``format``, ``label_column`` and ``hash_bits``.
 
     Returns
     -------
     table : Table
-        Unpacks as ``X, y``; has ``sample_weight`` and ``feature_names`` too. The arrays
-        look into the core's memory and cannot be written to; ``X.copy()`` can.
+        Unpacks as ``X, y`` and has ``sample_weight`` and ``feature_names``. The arrays share the core's memory and are
+        read-only; ``X.copy()`` is writable.
 
     Examples
     --------
@@ -90,7 +91,7 @@ def read(path: str | os.PathLike, *, threads: int | None = None, **reading: Any)
     index = _view(data, arrays.index, entries, "<i4")
     value = np.ones(entries, np.float32) if arrays.value == ffi.NULL else _view(data, arrays.value, entries, "<f4")
     if start[-1] < 2**31:
-        start = start.astype(np.int32)  # scipy wants both index arrays of one type
+        start = start.astype(np.int32)  # scipy requires both index arrays to have the same type
     X = sp.csr_matrix((rows, data.columns), dtype=np.float32)
     X.data, X.indices, X.indptr = value, index, start
     X.has_sorted_indices = X.has_canonical_format = True
@@ -100,7 +101,7 @@ def read(path: str | os.PathLike, *, threads: int | None = None, **reading: Any)
 
 
 def _words(data: Data, y: np.ndarray) -> np.ndarray:
-    """Labels as the words that they stand for, if any."""
+    """Converts labels to the words that they stand for, if any."""
     if not len(y) or not named("parley_data_class_name", data.handle, 1):
         return y
     names = named("parley_data_class_name", data.handle, int(y.max()) + 1)

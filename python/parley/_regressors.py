@@ -15,12 +15,13 @@ from ._documented import documented
 from ._estimator import Fit, Regressor
 from ._moments import least_squares
 
-_POSITIVE = {"positive": ((False,), "coefficients of one sign are not implemented")}
-_SCALING = {"intercept_scaling": ((1,), "the intercept is the coefficient of a column of ones")}
+_POSITIVE = {"positive": ((False,), "positive coefficients are not implemented")}
+_SCALING = {"intercept_scaling": ((1,), "the intercept is always the coefficient of a column of ones")}
 
 
 class _Scales:
-    """Fits of the loss `huber` at given scales, each begun at the last; a call gives the slope in the scale."""
+    """Fits with the loss `huber` at given scales, each started from the one before. A call returns the slope of the
+    objective in the scale."""
 
     def __init__(self, estimator: Any, X: Any, y: np.ndarray, weight: np.ndarray | None):
         self.estimator = estimator
@@ -48,7 +49,7 @@ class _Scales:
         return float(self.weight @ np.where(outside, 1 - own.epsilon**2, 1 - (self.off / scale) ** 2) / weights)
 
     def best(self, scale: float) -> float:
-        """The best scale for the residuals of the last fit."""
+        """The optimal scale for the residuals of the last fit."""
         for _ in range(100):
             inside = self.off <= self.estimator.epsilon * scale
             rest = self.weight.sum() - self.estimator.epsilon**2 * self.weight[~inside].sum()
@@ -61,7 +62,7 @@ class _Scales:
         return scale
 
     def solve(self, scale: float, least: float) -> float:
-        """The scale at which the slope is 0, at least `least`: bracketed first, then by the Illinois method."""
+        """Finds the scale at which the slope is 0, at least `least`, by bracketing and then by the Illinois method."""
         low, high, below, above, step, side = least, np.inf, -1.0, 1.0, 1.01, 0
         close = max(1e-2 * self.estimator.tol, 1e-10)
         for _ in range(100):
@@ -92,7 +93,7 @@ class _Stopped(Exception):
 
 
 def _scaled(estimator: Any, X: Any, y: np.ndarray, weight: np.ndarray | None) -> tuple[Fit, float, np.ndarray]:
-    """The fit at the best scale, the scale, and how far off the rows are."""
+    """Returns the fit at the optimal scale, the scale and the absolute residuals."""
     scales = _Scales(estimator, X, y, weight)
     spread = float(np.median(np.abs(y - np.median(y)))) or float(np.std(y)) or 1.0
     least = 10 * np.finfo(float).eps * max(spread, float(np.abs(y).max()))
@@ -132,7 +133,7 @@ class Ridge(Regressor):
     _several = True
     _only = {
         **_POSITIVE,
-        "solver": (("auto", "svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga"), "it stands for another problem"),
+        "solver": (("auto", "svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga"), "it solves another problem"),
     }
 
     def __init__(
@@ -158,7 +159,7 @@ class Ridge(Regressor):
 
 
 class _Sparse(Regressor):
-    """Squared loss with an L1 part, on the mean over rows."""
+    """Base of regressors with the mean squared loss and an L1 penalty."""
 
     _several = True
     _only = _POSITIVE
@@ -184,7 +185,7 @@ class _Sparse(Regressor):
 
 @documented
 class ElasticNet(_Sparse):
-    """Linear regression with an L1 and an L2 penalty.
+    """Linear regression with L1 and L2 penalties.
 
     The objective is ``|y - X w - b|^2 / (2 n) + alpha (l1_ratio |w|_1 + (1 - l1_ratio) / 2 |w|^2)``.
 
@@ -255,7 +256,7 @@ class PoissonRegressor(Regressor):
     """
 
     _positive = True
-    _only = {"solver": (("lbfgs", "newton-cholesky"), "it stands for another problem")}
+    _only = {"solver": (("lbfgs", "newton-cholesky"), "it solves another problem")}
 
     def __init__(
         self, *, alpha: float = 1.0, fit_intercept: bool = True, solver: str = "lbfgs", max_iter: int | None =
@@ -268,7 +269,7 @@ class PoissonRegressor(Regressor):
     def _labels(self, y: np.ndarray) -> None:
         if (y < 0).any() or not y.any():
             raise ValueError(
-                "Some value(s) of y are out of the valid range of the loss: counts are 0 or more, not all 0"
+                "Some value(s) of y are out of the valid range of the loss: counts must be 0 or more, not all 0"
             )
 
     def _problem(self, weights: float) -> dict[str, Any]:
@@ -304,7 +305,7 @@ class PoissonRegressor(Regressor):
         Returns
         -------
         score : float
-            1 for perfect predictions, 0 for the mean's.
+            1 for perfect predictions, 0 for predicting the mean.
         """
         from sklearn.metrics import d2_tweedie_score
 
@@ -313,9 +314,9 @@ class PoissonRegressor(Regressor):
 
 @documented
 class LinearSVR(Regressor):
-    """Support vector regression: ``|w|^2 / 2 + C sum max(0, |y - x.w - b| - epsilon)``, the intercept penalised too.
+    """Support vector regression: ``|w|^2 / 2 + C sum max(0, |y - x.w - b| - epsilon)``, with b penalised.
 
-    With ``loss='squared_epsilon_insensitive'`` the square of what a row is off beyond epsilon counts.
+    With ``loss='squared_epsilon_insensitive'``, the excess over epsilon is squared.
 
     {parameters}
 
@@ -333,7 +334,7 @@ class LinearSVR(Regressor):
     _array = True
     _only = {
         **_SCALING,
-        "loss": (("epsilon_insensitive", "squared_epsilon_insensitive"), "the core's losses of this kind are these"),
+        "loss": (("epsilon_insensitive", "squared_epsilon_insensitive"), "there are no other losses of this kind"),
     }
 
     def __init__(
@@ -351,11 +352,11 @@ class LinearSVR(Regressor):
 
 @documented
 class HuberRegressor(Regressor):
-    """Regression by Huber's loss with a scale that is found along: rows far off count linearly.
+    """Regression with Huber's loss, which is linear for large residuals, and an estimated scale.
 
     The objective is ``sum (sigma + H((y - x.w - b) / sigma) sigma) + alpha |w|^2`` with ``H(z) = z^2`` up to `epsilon`
-    and ``2 epsilon |z| - epsilon^2`` beyond. At a given scale this is the core's loss `huber`; the scale is the root of
-    the objective's slope in it, which rises, and is found by bracketing.
+    and ``2 epsilon |z| - epsilon^2`` beyond. At a given scale, this is the core's loss `huber`. The scale is the
+    root of the slope of the objective in it, which is increasing, and is found by bracketing.
 
     {parameters}
 
@@ -374,9 +375,9 @@ class HuberRegressor(Regressor):
     """
 
     _texts = {
-        "epsilon": "Beyond this many scales a row counts linearly; at least 1.",
+        "epsilon": "Residuals beyond this many scales have a linear loss; at least 1.",
         "scale_": ("float", "The scale sigma."),
-        "outliers_": ("ndarray of shape (n_samples,)", "True in rows that are further off than ``epsilon * scale_``."),
+        "outliers_": ("ndarray of shape (n_samples,)", "True for rows with a residual above ``epsilon * scale_``."),
     }
 
     def __init__(

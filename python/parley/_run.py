@@ -1,4 +1,4 @@
-"""Runs of the core: the progress of one, its log, and what it leaves."""
+"""Runs the core, shows progress and returns the results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from ._data import Data
 from ._library import ffi, lib, make, settings, string, structure
 
-#: A row of `run_`: the state after a round; the numbers of the objective are those of the latest evaluation.
+#: A row of `run_`: the state after a round. Objective, dual and gap are from the latest evaluation.
 ROW = np.dtype([("round", np.int64), ("epochs", float), ("seconds", float), ("objective", float), ("dual", float),
                 ("gap", float), ("relative_gap", float)])  # fmt: skip
 
@@ -23,23 +23,23 @@ def cores() -> int:
 
 
 def threads(n_jobs: int | None) -> int | None:
-    """Threads of the core: None is all cores, but what a parallel program around us leaves, as joblib says it."""
+    """Number of threads of the core. None: all cores, or the share that joblib assigns in OMP_NUM_THREADS."""
     if n_jobs is None:
         allowed = os.environ.get("OMP_NUM_THREADS", "")
         return int(allowed) if allowed.isdigit() and int(allowed) > 0 else None
     if n_jobs == 0:
-        raise ValueError("n_jobs is 0; give a number of threads, -1 or None for all cores")
+        raise ValueError("n_jobs is 0; give a number of threads, or -1 or None for all cores")
     return n_jobs if n_jobs > 0 else max(1, cores() + 1 + n_jobs)
 
 
 class _Lines:
-    """Progress without tqdm: a line for each evaluation."""
+    """Shows progress without tqdm: one line per evaluation."""
 
     def __init__(self) -> None:
         self.last = None
 
     def count(self, done: int, parts: int) -> None:
-        print(f"{done} of {parts} fits on folds are done", file=sys.stderr)
+        print(f"{done} of {parts} fits on folds done", file=sys.stderr)
 
     def show(self, row: tuple) -> None:
         if row[3:] != self.last:
@@ -53,7 +53,7 @@ class _Lines:
 
 
 class _Bar:
-    """Progress by tqdm, in a terminal or a notebook."""
+    """Shows progress with tqdm, in a terminal or a notebook."""
 
     def __init__(self, tqdm: Any) -> None:
         self.bar = tqdm(desc="parley", unit=" rounds")
@@ -74,7 +74,7 @@ class _Bar:
 
 
 def progress(verbose: int | bool) -> Any:
-    """What shows it; None: nothing does."""
+    """An object that shows progress, or None."""
     if not verbose:
         return None
     try:
@@ -85,8 +85,8 @@ def progress(verbose: int | bool) -> Any:
 
 
 class Watch:
-    """The callback of a run: it keeps the log and shows progress. An exception in it, such as Ctrl-C, stops the run at
-    the round and is kept in `caught`, to be raised when the model is safe."""
+    """The callback of a run. It keeps the log and shows progress. An exception in it, such as Ctrl-C, stops the run
+    after the round and is stored in `caught`, to be raised when the model is stored."""
 
     def __init__(self, verbose: int | bool = 0, ask: Callable[[dict], Any] | None = None):
         self.rows: list[tuple] = []
@@ -122,7 +122,7 @@ def _summary(raw: Any) -> dict[str, Any]:
 def train(
     data: Data, values: Mapping[str, Any], start: Any = ffi.NULL, watch: Watch | None = None
 ) -> tuple[Any, dict, np.ndarray]:
-    """The model's handle, the summary and the log of one run."""
+    """Runs the core; returns the handle of the model, the summary and the log."""
     watch = watch or Watch()
     raw = ffi.new("parley_summary *")
     try:
@@ -135,7 +135,7 @@ def train(
 
 
 def path(data: Data, values: Mapping[str, Any], watch: Watch | None = None) -> tuple[Any, dict, np.ndarray]:
-    """The path's handle, the summary of its last point and the log."""
+    """Runs a path; returns its handle, the summary of the last point and the log."""
     watch = watch or Watch()
     raw = ffi.new("parley_summary *")
     try:
@@ -169,7 +169,7 @@ def coefficients(model: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def model_of(loss: str, coef: np.ndarray, intercept: np.ndarray, labels: np.ndarray | None) -> Any:
-    """A model to begin at."""
+    """Makes a model of the core from arrays."""
     coef, intercept = np.ascontiguousarray(coef, float), np.ascontiguousarray(intercept, float)
     labels = None if labels is None else np.ascontiguousarray(labels, float)
     pointers = [

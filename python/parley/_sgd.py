@@ -1,5 +1,5 @@
-"""SGDClassifier and SGDRegressor: scikit-learn's problems of these names, solved to their optimum by `fit`, or learnt
-batch by batch with `partial_fit`."""
+"""SGDClassifier and SGDRegressor: the problems of scikit-learn's estimators, solved to the optimum by `fit` or learned
+in batches by `partial_fit`."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ._estimator import OneVersusRest, Regressor, checked_weight
 from ._library import call, ffi, lib, make, settings
 from ._regressors import free
 
-_RATES = "fit goes to the optimum and partial_fit finds its rates by itself"
-_PENALTIES = {"penalty": (("l2", "l1", "elasticnet", None), "these are the penalties that there are")}
+_RATES = "fit converges to the optimum and partial_fit adapts its own rates"
+_PENALTIES = {"penalty": (("l2", "l1", "elasticnet", None), "there are no other penalties")}
 
 
 class _Learning:
-    """Learners of the core, one for each binary problem or the regression. They are pickled as bytes."""
+    """Online learners of the core, one per binary problem or one for a regression. They are pickled as bytes."""
 
     _metric = ""
 
@@ -49,7 +49,7 @@ class _Learning:
 
     def _learn(self, X: Any, targets: list[np.ndarray], weights: list[Any]) -> None:
         for learner, y, weight in zip(self._learners, targets, weights, strict=True):
-            data = self._data(X, y, weight)  # a name: it owns the arrays that the handle looks at
+            data = self._data(X, y, weight)  # the variable keeps the arrays of the handle alive
             call("parley_learner_learn", learner, data.handle)
         models = [_run.coefficients(make("model", "parley_learner_model", learner)) for learner in self._learners]
         coef = np.concatenate([model[0] for model in models])
@@ -97,8 +97,8 @@ def _only(learning_rate: str, power_t: float) -> dict[str, Any]:
 class SGDClassifier(_Learning, OneVersusRest):
     """Linear classifiers with scikit-learn's objective of this name: ``mean loss + alpha penalty``.
 
-    `fit` goes to the optimum that stochastic gradient descent would tend to; `partial_fit` learns rows as they come. A
-    row of weight 2 counts as two rows. More than two classes: each against the rest.
+    `fit` converges to the optimum that stochastic gradient descent approaches; `partial_fit` learns from batches of
+    rows. A row of weight 2 counts as two rows. With more than two classes, each is fitted against the rest.
 
     {parameters}
 
@@ -121,11 +121,11 @@ class SGDClassifier(_Learning, OneVersusRest):
 
     _metric = "accuracy"
     _losses = {"hinge": "hinge", "log_loss": "logistic", "squared_hinge": "squared-hinge"}
-    _texts = {"loss": "'hinge', 'log_loss' or 'squared_hinge'.", "epsilon": "Only the default: no loss here has it."}
+    _texts = {"loss": "'hinge', 'log_loss' or 'squared_hinge'.", "epsilon": "Only the default: no loss uses it."}
     _only = {
         **_only("optimal", 0.5),
-        "loss": (("hinge", "log_loss", "squared_hinge"), "the core has no such loss for classes"),
-        "epsilon": ((0.1,), "no loss here has it"),
+        "loss": (("hinge", "log_loss", "squared_hinge"), "Parley has no such loss for classification"),
+        "epsilon": ((0.1,), "no loss of this estimator uses it"),
     }
 
     def __init__(
@@ -157,7 +157,7 @@ class SGDClassifier(_Learning, OneVersusRest):
     fit.__doc__ = OneVersusRest.fit.__doc__
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
-        """Learn a batch of rows, in one pass over them. The first call after `fit` begins anew.
+        """Learn from a batch of rows in one pass. The first call after `fit` starts a new model.
 
         Parameters
         ----------
@@ -166,7 +166,7 @@ class SGDClassifier(_Learning, OneVersusRest):
         y : array-like of shape (n_samples,)
             Their labels.
         classes : array-like of shape (n_classes,), default=None
-            All classes that there will be; needed in the first call.
+            All classes that will occur; required in the first call.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
 
@@ -191,7 +191,7 @@ class SGDClassifier(_Learning, OneVersusRest):
             )
         if isinstance(self.class_weight, str):
             raise ValueError(
-                "class_weight='balanced' is not for partial_fit, which does not see all rows; give weights by label"
+                "class_weight='balanced' needs all rows, which partial_fit does not see; give weights by label"
             )
         if not np.isin(y, self.classes_).all():
             raise ValueError(f"y has labels that are not among the classes {self.classes_!r}")
@@ -214,7 +214,7 @@ class SGDClassifier(_Learning, OneVersusRest):
 
     def _probable(self) -> bool:
         if self.loss != "log_loss":
-            raise AttributeError(f"the loss {self.loss!r} has no probabilities; log_loss does")
+            raise AttributeError(f"the loss {self.loss!r} has no probabilities; use log_loss")
         return True
 
     predict_proba = available_if(_probable)(Probable.predict_proba)
@@ -225,8 +225,8 @@ class SGDClassifier(_Learning, OneVersusRest):
 class SGDRegressor(_Learning, Regressor):
     """Linear regressions with scikit-learn's objective of this name: ``mean loss + alpha penalty``.
 
-    `fit` goes to the optimum that stochastic gradient descent would tend to; `partial_fit` learns rows as they come. A
-    row of weight 2 counts as two rows.
+    `fit` converges to the optimum that stochastic gradient descent approaches; `partial_fit` learns from batches of
+    rows. A row of weight 2 counts as two rows.
 
     {parameters}
 
@@ -249,11 +249,11 @@ class SGDRegressor(_Learning, Regressor):
     }  # fmt: skip
     _texts = {
         "loss": "'squared_error', 'huber', 'epsilon_insensitive' or 'squared_epsilon_insensitive'.",
-        "epsilon": "How far off a row may be before it counts linearly (huber) or at all (the others).",
+        "epsilon": "Residual from which the loss is linear (huber) or above 0 (the others).",
     }
     _only = {
         **_only("invscaling", 0.25),
-        "loss": (tuple(_losses), "the core has no such loss for values"),
+        "loss": (tuple(_losses), "Parley has no such loss for regression"),
     }
 
     def __init__(
@@ -285,7 +285,7 @@ class SGDRegressor(_Learning, Regressor):
     fit.__doc__ = Regressor.fit.__doc__
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Learn a batch of rows, in one pass over them. The first call after `fit` begins anew.
+        """Learn from a batch of rows in one pass. The first call after `fit` starts a new model.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Data that several tests use."""
+"""Data shared by several tests."""
 
 import numpy as np
 import parley
@@ -20,6 +20,6 @@ def small():
 
 
 def target(name, small):
-    """What an estimator can be fitted to."""
+    """The target that an estimator can be fitted to."""
     _, value, classes = small
     return classes if name in CLASSIFIERS else np.exp(value / 4) if name == "PoissonRegressor" else value

@@ -1,4 +1,4 @@
-"""Coefficients are those of scikit-learn's estimators of the same names."""
+"""Coefficients agree with those of scikit-learn's estimators of the same names."""
 
 import numpy as np
 import parley
@@ -99,7 +99,7 @@ def test_several_columns_of_targets_are_fitted_one_by_one(name, small):
 
 
 def halves(X):
-    """Every entry twice, each half of it."""
+    """Stores every entry as two duplicates with half its value."""
     X = sp.csr_matrix(X)
     return sp.csr_matrix((np.repeat(X.data / 2, 2), np.repeat(X.indices, 2), X.indptr * 2), shape=X.shape)
 

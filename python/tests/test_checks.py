@@ -1,6 +1,6 @@
-"""scikit-learn's own checks. Each estimator has to pass them all with a small `tol`: the check that a weight of 2
-counts as two rows compares predictions to 1e-7, which is more than a relative gap of 1e-4 certifies. As they are by
-default, those that fail a check are named here (and in docs/python.md), and everything else has to pass."""
+"""scikit-learn's own checks. Each estimator must pass all of them with a small `tol`, because the check that a weight
+of 2 counts as two rows compares predictions to 1e-7, which is more than a relative gap of 1e-4 certifies. With default
+parameters, the expected failures are listed here and in docs/python.md, and everything else must pass."""
 
 import pytest
 import sklearn
@@ -9,7 +9,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.fixes import parse_version
 
 CURRENT = parse_version(sklearn.__version__) >= parse_version("1.6")
-# Three folds, as scikit-learn checks its own: some checks have four rows of a class.
+# Three folds, as in scikit-learn's own tests, because some checks have four rows per class.
 PARAMETERS = {"LassoCV": {"tol": 1e-10}, "LogisticRegressionCV": {"tol": 1e-10, "cv": 3}}
 WEIGHTS = [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")]
 LOOSE = dict.fromkeys(WEIGHTS, "finer than the default tol")

@@ -1,4 +1,4 @@
-"""The code in the documentation runs, and shows what it says."""
+"""The code in the documentation runs and prints the documented output."""
 
 import doctest
 import re
@@ -13,7 +13,7 @@ PAGES = ["README.md", "docs/python.md"]
 
 
 def blocks(page):
-    """The blocks of Python of a page, each with the number of its first line."""
+    """The Python blocks of a page, each with the number of its first line."""
     text = (ROOT / page).read_text(encoding="utf-8")
     for found in re.finditer(r"^```python\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE):
         yield text.count("\n", 0, found.start(1)), found[1]

@@ -1,8 +1,8 @@
-"""The matrix of agreement with scikit-learn.
+"""Agreement with scikit-learn over a matrix of parameters.
 
 Every estimator, with the parameters that matter, dense and sparse, weighted and not, float32 and float64, gives the
-coefficients of an oracle to 1e-5 of their norm. The oracle is scikit-learn's estimator of the same name, run tight in
-float64 on the dense values; for SGD, which no setting makes tight, another with the same objective, or scipy.
+coefficients of an oracle to 1e-5 of their norm. The oracle is scikit-learn's estimator of the same name, run with a
+small tolerance in float64 on the dense values; for SGD, which cannot be made accurate, another estimator or scipy.
 """
 
 import warnings
@@ -19,7 +19,7 @@ from sklearn.utils.fixes import parse_version
 
 CLOSE = 1e-5
 SHAPES = {"tall": (90, 6), "wide": (40, 60), "short": (36, 5)}
-LIBLINEAR = {"tol": 1e-9, "max_iter": 1000000, "random_state": 0}  # below 1e-10 rounding misleads it
+LIBLINEAR = {"tol": 1e-9, "max_iter": 1000000, "random_state": 0}  # below 1e-10 it is limited by rounding
 PATH = {"tol": 1e-14, "max_iter": 200000}
 
 
@@ -40,7 +40,7 @@ def rows(shape, dtype, kind, weighted):
 
 
 def tight(kind, X, y, weight, **parameters):
-    """scikit-learn's fit."""
+    """Fits with scikit-learn."""
     given = {} if weight is None else {"sample_weight": weight}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -75,7 +75,7 @@ def same_name(name, **how):
 
 
 def lowest(objective, v, bounds=None):
-    """Where a smooth objective is least; every new start forgets the curvature of the last, which is worn out."""
+    """Minimises a smooth objective. Each restart discards the inaccurate curvature estimate of the one before."""
     how = {"ftol": 0, "gtol": 1e-12, "maxiter": 1000}
     for _ in range(5):
         v = minimize(objective, v, jac=True, method="L-BFGS-B", bounds=bounds, options=how).x
@@ -83,7 +83,7 @@ def lowest(objective, v, bounds=None):
 
 
 def smooth(value_and_slope, X, y, share, alpha, fit_intercept):
-    """The least of the losses by their shares + alpha/2 |w|^2, by scipy."""
+    """Minimises the weighted mean loss + alpha/2 |w|^2 with scipy."""
 
     def objective(v):
         value, slope = value_and_slope(X @ v[:-1] + v[-1], y)
@@ -118,7 +118,7 @@ def squared_tube(width):
 
 
 def hinge_elastic_net(X, sign, cost, alpha, ratio):
-    """A quadratic program: w in two parts, the intercept, and slacks; by scipy."""
+    """Solves a quadratic program in the two parts of w, the intercept and slacks with scipy."""
     n, d = X.shape
     signed = sign[:, None] * X
     A = np.hstack([signed, -signed, sign[:, None], np.eye(n)])
@@ -140,7 +140,7 @@ def hinge_elastic_net(X, sign, cost, alpha, ratio):
 
 
 def sgd_classifier(X, y, weight, loss, alpha, class_weight=None, **others):
-    """The mean over rows that count by their weights; a class's weight multiplies the loss of its rows."""
+    """The objective is the weighted mean over rows; the weight of a class multiplies the loss of its rows."""
     share = (np.ones(len(y)) if weight is None else weight) / (len(y) if weight is None else weight.sum())
     labels, codes = np.unique(y, return_inverse=True)
     own = np.array([(class_weight or {}).get(label, 1.0) for label in labels])
@@ -185,7 +185,7 @@ def logistic_cv(X, y, weight, l1_ratios=(0.0,), **others):
 
 
 def huber_regression(X, y, weight, epsilon, alpha, fit_intercept):
-    """Its objective by scipy, from where scikit-learn ends, which is early: it cannot be told to be tight."""
+    """Minimises the objective with scipy from the result of scikit-learn, which has no setting for higher accuracy."""
     rough = linear_model.HuberRegressor(epsilon=epsilon, alpha=alpha, fit_intercept=fit_intercept, max_iter=10000)
     rough.fit(X, y, weight)
     weight = np.ones(len(y)) if weight is None else weight
@@ -293,7 +293,7 @@ def test_coefficients_are_the_oracles(number, form, dtype, weighted):
     extra = {"scoring": "neg_log_loss"} if name == "LogisticRegressionCV" else {}
     model = getattr(parley, name)(tol=1e-13, **dict(parameters), **extra)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a gap of 1e-13 may be below what float64 can show
+        warnings.simplefilter("ignore")  # a gap of 1e-13 may be below the precision of float64
         model.fit(sp.csr_matrix(X) if form == "sparse" else X, y, sample_weight=weight)
     coef, intercept, other = expected(number, dtype, weighted)
     wanted = np.column_stack([coef, intercept])
@@ -311,7 +311,7 @@ def test_coefficients_are_the_oracles(number, form, dtype, weighted):
 @pytest.mark.parametrize("rows", [20, 100, 500, 2000, 10000])
 def test_labels_live_as_long_as_a_batch_is_learnt(rows):
     X = sp.csr_matrix(np.random.default_rng(0).normal(size=(rows, 2)))
-    y = (X[:, [0]].toarray().ravel() > 0).astype(int)  # the core gets a float64 array of its own, of that and of X
+    y = (X[:, [0]].toarray().ravel() > 0).astype(int)  # the core gets its own float64 array of this and of X
     model = parley.SGDClassifier(loss="log_loss")
     for _ in range(3):
         model.partial_fit(X, y, classes=[0, 1])

@@ -15,7 +15,7 @@ from parley import _documented, _library
 from parley._library import ffi, lib, string
 
 OWN = {"preset", "workers", "local_steps", "n_jobs"}
-# Of scikit-learn's parameters: not there, because what they ask for is gone in its next releases.
+# Parameters of scikit-learn that are left out because later releases remove them.
 DEPARTING = {"use_legacy_attributes"}
 
 
@@ -80,7 +80,7 @@ MODULES = [f"parley.{one.name}" for one in pkgutil.iter_modules(parley.__path__)
 
 @pytest.mark.parametrize("module", ["parley", *MODULES])
 def test_examples_in_docstrings_run(module):
-    # scalars of numpy 2 print their type, so the examples have none
+    # scalars of numpy 2 print their type, so the examples avoid them
     result = doctest.testmod(importlib.import_module(module), optionflags=doctest.NORMALIZE_WHITESPACE)
     assert result.failed == 0
 
@@ -100,7 +100,7 @@ def test_values_of_settings_are_written_as_on_the_command_line():
 def test_sentences_of_the_core_become_exceptions(tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere"):
         parley.read(tmp_path / "nowhere.svm")
-    with pytest.raises(OSError, match="not a file"):
+    with pytest.raises(OSError, match="not a regular file"):
         parley.load(tmp_path)
     with pytest.raises(ValueError, match="no_such"):
         parley.train(np.eye(3), [1.0, 2.0, 3.0], no_such=1)

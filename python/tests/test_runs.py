@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 @pytest.fixture(scope="module")
 def large():
-    """A problem that takes rounds enough to be interrupted."""
+    """A problem that takes enough rounds to be interrupted."""
     rng = np.random.default_rng(0)
     X = sp.random(20000, 3000, 0.01, format="csr", dtype=np.float32, random_state=0)
     return X, np.sign(X @ rng.normal(size=3000) + 0.5 * rng.normal(size=20000)).astype(int)
@@ -33,7 +33,7 @@ def test_interrupt_stops_at_the_round_and_leaves_a_usable_estimator(large):
     estimator = slow()
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
-    with pytest.raises(KeyboardInterrupt), pytest.warns(ConvergenceWarning, match="stopped"):
+    with pytest.raises(KeyboardInterrupt), pytest.warns(ConvergenceWarning, match="interrupted"):
         estimator.fit(*large)
     timer.join()
     assert 0 < estimator.n_iter_ <= estimator.run_["round"][-1] + 1
@@ -58,7 +58,7 @@ def test_interrupt_stops_the_search_for_a_scale(large, monkeypatch):
 
 
 def test_interrupt_stops_cross_validation(large):
-    before = threading.active_count()  # joblib may have some of its own
+    before = threading.active_count()  # joblib may have its own threads
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
@@ -165,7 +165,7 @@ def test_finished_folds_are_counted(capsys, monkeypatch):
 
 
 def held(X, y=None):
-    """Addresses of the values and indices that the core looks at."""
+    """Addresses of the values and indices that the core uses."""
     data = _data.from_arrays(X, y)
     arrays = _run.ffi.new("parley_arrays *")
     _run.lib.parley_data_arrays(data.handle, arrays)

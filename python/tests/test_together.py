@@ -1,4 +1,4 @@
-"""Estimators among scikit-learn's own tools, and the functions on files and models."""
+"""Estimators used with scikit-learn's tools, and the functions for files and models."""
 
 import copy
 import pickle
@@ -105,7 +105,7 @@ def test_models_go_to_files_and_back(small, tmp_path):
     two = parley.load(tmp_path / "two.safetensors")
     np.testing.assert_allclose(two.predict_proba(X), estimator.predict_proba(X), atol=1e-6)
     assert list(two.predict(X) == 1.0) == list(estimator.predict(X))
-    with pytest.raises(ValueError, match="not numbers"):
+    with pytest.raises(ValueError, match="must be numbers"):
         parley.save(parley.LogisticRegression().fit(X, np.where(y > 0, "a", "b")), tmp_path / "words")
 
 
@@ -152,7 +152,7 @@ def test_tables_have_names_words_and_weights(tmp_path):
     table = parley.read(file, label_column="kind", weight_column="w")
     assert table.feature_names == ["age", "size"] and list(table.y) == ["good", "bad", "good"]
     assert list(table.sample_weight) == [1.0, 2.0, 1.0]
-    with pytest.raises(ValueError, match="about reading files"):
+    with pytest.raises(ValueError, match="applies to reading files"):
         parley.train(table.X, [1.0, 0.0, 1.0], label_column="kind")
     with pytest.raises(ValueError, match="one entry for each row"):
         parley.train(table.X, [1.0, 0.0])

@@ -1,4 +1,4 @@
-/* memory.c: malloc for small things, mapped spans for arrays that grow with the data. */
+/* memory.c: malloc for small objects, mapped spans for arrays that grow with the data. */
 #define _GNU_SOURCE /* mremap */
 #include "base/memory.h"
 
@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 
 #define HUGE_PAGE ((uint64_t)2 << 20)
-#define PAGE ((uint64_t)64 << 10) /* the largest that systems use without being asked */
+#define PAGE ((uint64_t)64 << 10) /* the largest default page size of common systems */
 
 static atomic_int_fast64_t allocations;
 static atomic_int_fast64_t fail_at = -1;
@@ -22,7 +22,7 @@ int64_t pl_memory_fail_after(int64_t count) {
     return made;
 }
 
-/* Asks for huge pages where whole ones fit: most of what a large table costs at first is its page faults. */
+/* Asks for huge pages if whole ones fit, because page faults are most of the initial cost of a large table. */
 static void advise(void *memory, uint64_t bytes) {
     uintptr_t begin = ((uintptr_t)memory + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1);
     uintptr_t end = ((uintptr_t)memory + bytes) & ~(uintptr_t)(HUGE_PAGE - 1);
@@ -110,7 +110,7 @@ void pl_pages_drop(const void *begin, const void *end) {
 uint64_t pl_peak_bytes(void) {
     unsigned long long kilobytes = 0;
     char line[256];
-    FILE *file = fopen("/proc/self/status", "r"); /* getrusage would count what the parent held before exec */
+    FILE *file = fopen("/proc/self/status", "r"); /* getrusage would include what the parent held before exec */
     while (file && fgets(line, sizeof line, file))
         if (sscanf(line, "VmHWM: %llu", &kilobytes) == 1)
             break;

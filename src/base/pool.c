@@ -1,7 +1,8 @@
-/* pool.c: tasks are taken from one counter, and a run is over when its tasks are done: a helper that the kernel does
- * not let run is not waited for. A waiting thread spins for some hundred microseconds, because rounds are short, then
- * sleeps. Threads are pinned to cores of their own while the pool is open: left alone, the kernel keeps a new thread on
- * its creator's core for 20 ms, which is longer than many a run, and puts two of them on one core now and then. */
+/* pool.c: threads take tasks from a shared counter, and a run ends when its tasks are done, so it does not wait for a
+ * helper that the kernel has not scheduled. A waiting thread spins for some hundred microseconds, because rounds are
+ * short, and then sleeps. Threads are pinned to one core each while the pool is open: otherwise the kernel keeps a new
+ * thread on its creator's core for 20 ms, which is longer than many runs, and sometimes puts two threads on one core.
+ */
 #define _GNU_SOURCE /* affinity */
 #include "base/pool.h"
 
@@ -23,16 +24,16 @@ struct pl_pool {
     pthread_mutex_t mutex;
     pthread_cond_t wake, idle;
     atomic_uint generation; /* of the current run; written under the mutex */
-    /* How many tasks the run has, and the next one: claimed by adding 1. Both in one word, so that a helper that comes
-     * late cannot mistake the next run's tasks for this one's. */
+    /* The number of tasks of the run (high half) and the next task (low half), which a thread claims by adding 1. Both
+     * are in one word, so that a late helper cannot take tasks of the next run for this one's. */
     _Atomic uint64_t ticket;
-    atomic_uint left; /* tasks that are not done */
+    atomic_uint left; /* tasks not done yet */
     unsigned sleeping;
     bool owner_sleeps;
-    atomic_bool stop; /* a helper that comes late looks at it when the run it missed is over */
-    bool pinned;      /* the owner and each helper to a core of its own */
+    atomic_bool stop; /* a late helper checks it after the run that it missed */
+    bool pinned;      /* the owner and the helpers have one core each */
     int home;
-    cpu_set_t allowed; /* of the owner, before it was pinned */
+    cpu_set_t allowed; /* cores of the owner before it was pinned */
     pl_task task;
     void *context;
 };
@@ -45,7 +46,7 @@ static void relax(void) {
 #endif
 }
 
-/* Takes tasks until there are none; true: did the last one that was left. */
+/* Runs tasks until there are none left. Returns true if it completed the last one. */
 static bool run_tasks(pl_pool *pool) {
     bool last = false;
     inside_task = true;
@@ -61,7 +62,7 @@ static bool run_tasks(pl_pool *pool) {
     return last;
 }
 
-/* Waits for the run after `seen`; false when the pool closes. */
+/* Waits for the run after `seen`. Returns false if the pool closes. */
 static bool await_run(pl_pool *pool, unsigned seen) {
     for (unsigned i = 0; i < pool->spins; i++) {
         if (atomic_load(&pool->generation) != seen)
@@ -70,7 +71,7 @@ static bool await_run(pl_pool *pool, unsigned seen) {
     }
     pthread_mutex_lock(&pool->mutex);
     pool->sleeping++;
-    while (atomic_load(&pool->generation) == seen && !pool->stop) /* it may have closed after the last look */
+    while (atomic_load(&pool->generation) == seen && !pool->stop) /* it may have closed since the last check */
         pthread_cond_wait(&pool->wake, &pool->mutex);
     pool->sleeping--;
     pthread_mutex_unlock(&pool->mutex);
@@ -113,7 +114,7 @@ static void await_helpers(pl_pool *pool) {
     pthread_mutex_unlock(&pool->mutex);
 }
 
-/* The i-th allowed core after the one that the pool was opened on. */
+/* The i-th allowed core after the one on which the pool was opened. */
 static cpu_set_t core_of(const pl_pool *pool, unsigned i) {
     int core = pool->home;
     for (unsigned steps = 0; steps < i; steps++)
@@ -169,11 +170,11 @@ void pl_pool_run(pl_pool *pool, pl_task task, void *context, unsigned tasks) {
         await_helpers(pool);
 }
 
-/* Cores that this process may use; whether `allowed` names them. */
+/* Counts the cores that this process may use. `*known` says whether `allowed` lists them. */
 static unsigned count_cores(cpu_set_t *allowed, bool *known) {
     CPU_ZERO(allowed);
     *known = sched_getaffinity(0, sizeof *allowed, allowed) == 0 && CPU_COUNT(allowed) > 0;
-    long online = sysconf(_SC_NPROCESSORS_ONLN); /* machines of more cores than a cpu_set_t has bits are not pinned */
+    long online = sysconf(_SC_NPROCESSORS_ONLN); /* machines with more cores than a cpu_set_t has bits are not pinned */
     return *known ? (unsigned)CPU_COUNT(allowed) : online > 0 ? (unsigned)online : 1;
 }
 
@@ -221,7 +222,7 @@ parley_status pl_pool_open(pl_pool **out, unsigned threads, parley_error *error)
     while (pool->started + 1 < threads) {
         if (!start_helper(pool, pool->started)) {
             pl_pool_close(pool);
-            return pl_fail(error, PARLEY_NO_MEMORY, "cannot start %u threads; ask for fewer with --threads", threads);
+            return pl_fail(error, PARLEY_NO_MEMORY, "cannot start %u threads; use fewer with --threads", threads);
         }
         pool->started++;
     }

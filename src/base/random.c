@@ -36,7 +36,7 @@ uint64_t pl_random(pl_stream *stream) {
 }
 
 uint64_t pl_random_below(pl_stream *stream, uint64_t bound) {
-    if (bound <= UINT32_MAX) /* multiply-shift: the bias is below 2^-32 */
+    if (bound <= UINT32_MAX) /* multiply-shift, with a bias below 2^-32 */
         return ((pl_random(stream) >> 32) * bound) >> 32;
     uint64_t limit = UINT64_MAX - UINT64_MAX % bound, draw;
     do

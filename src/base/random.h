@@ -1,5 +1,5 @@
-/* random.h: random streams. A stream is made from (seed, worker, round), so what a worker draws never depends on
- * threads, ranks or the order in which workers run. xoshiro256**, seeded by splitmix64. */
+/* random.h: random streams. A stream is made from (seed, worker, round), so the numbers that a worker draws never
+ * depend on threads, ranks or the order of workers. xoshiro256**, seeded by splitmix64. */
 #ifndef PL_RANDOM_H
 #define PL_RANDOM_H
 

@@ -1,4 +1,4 @@
-/* status.c: statuses and their sentences. */
+/* status.c: status codes and error messages. */
 #include "base/status.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* status.h: how a failure travels: a status, and one sentence written where the cause is known. */
+/* status.h: a failure is a status and one sentence, which is written where the cause is known. */
 #ifndef PL_STATUS_H
 #define PL_STATUS_H
 
@@ -8,10 +8,10 @@
 parley_status pl_fail(parley_error *error, parley_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The sentence for a failed allocation of `bytes` for `what`. */
+/* Reports a failed allocation of `bytes` for `what`. */
 parley_status pl_fail_memory(parley_error *error, const char *what, uint64_t bytes);
 
-/* The sentence for a failed call on a file, with errno's text: "a.svm: cannot open: No such file". */
+/* Reports a failed call on a file with the text of errno, such as "a.svm: cannot open: No such file or directory". */
 parley_status pl_fail_file(parley_error *error, const char *path, const char *action);
 
 #endif

@@ -1,5 +1,5 @@
-/* ahead.c: two slots. The parser fills one with a copy of its reader's batch (of a mapped cache, with pointers only)
- * while the caller has the other. */
+/* ahead.c: two slots. The parser thread fills one with a copy of its reader's batch (for a mapped cache, only with
+ * pointers) while the caller uses the other. */
 #include "data/ahead.h"
 
 #include <pthread.h>
@@ -21,8 +21,8 @@ struct pl_ahead {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     slot slots[2];
-    unsigned filled, taken; /* slots so far */
-    bool ended, stop;       /* no more batches will come; none are wanted */
+    unsigned filled, taken; /* number of slots so far */
+    bool ended, stop;       /* ended: there are no more batches; stop: the caller wants no more */
     parley_status status;
     parley_error error;
 };
@@ -38,12 +38,12 @@ static bool copy_array(pl_span *span, const void *from, uint64_t count, uint64_t
     return true;
 }
 
-/* The batch with arrays of its own; `index` and `value` of text begin at entry 0. */
+/* Copies a batch. `index` and `value` of text start at entry 0. */
 static parley_status keep(slot *slot, const parley_data *batch, parley_error *error) {
     const pl_matrix *x = &batch->x;
     parley_data *copy = &slot->batch;
     *copy = *batch;
-    copy->names = copy->classes = (pl_names){0}; /* which grow while the next batch is parsed */
+    copy->names = copy->classes = (pl_names){0}; /* they grow while the next batch is parsed */
     if (batch->from_cache)
         return PARLEY_OK;
     const void *start, *label, *weight, *index, *value;
@@ -68,7 +68,7 @@ static parley_status open_reader(pl_ahead *ahead, unsigned threads, parley_error
     return status;
 }
 
-/* Waits for an empty slot; false when none is wanted. */
+/* Waits for an empty slot. Returns false if the caller wants no more. */
 static bool await_empty(pl_ahead *ahead) {
     pthread_mutex_lock(&ahead->mutex);
     while (!ahead->stop && ahead->filled - ahead->taken > 1)
@@ -87,7 +87,7 @@ static void announce(pl_ahead *ahead, bool filled, parley_status status) {
     pthread_mutex_unlock(&ahead->mutex);
 }
 
-/* The pool is opened here, because it belongs to the thread that opened it. */
+/* The pool is opened here, because it belongs to the thread that opens it. */
 static void *parse(void *argument) {
     pl_ahead *ahead = argument;
     const parley_data *batch = NULL;
@@ -104,10 +104,10 @@ static void *parse(void *argument) {
     announce(ahead, false, status);
     pl_pool_close(ahead->pool);
     ahead->pool = NULL;
-    return NULL; /* batches may still point into the reader, which stays */
+    return NULL; /* the reader stays open, because batches may point into it */
 }
 
-/* The caller's slot is free again with this call, and the next is its own. */
+/* Frees the slot of the previous batch and waits for the next one. */
 parley_status pl_ahead_next(pl_ahead *ahead, const parley_data **batch, parley_error *error) {
     if (!ahead->parallel)
         return pl_reader_next(ahead->reader, batch, error);

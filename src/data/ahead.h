@@ -1,4 +1,4 @@
-/* ahead.h: a reader that parses the next batch on threads of its own while the present one is at work. */
+/* ahead.h: a reader that parses the next batch on its own threads while the caller uses the current one. */
 #ifndef PL_AHEAD_H
 #define PL_AHEAD_H
 
@@ -6,12 +6,12 @@
 
 typedef struct pl_ahead pl_ahead;
 
-/* `reading` must stay. `threads` of this process, of which one is the caller's; with one, batches are parsed when they
- * are asked for. */
+/* `reading` must outlive the reader. `threads` includes the caller's thread; with one thread, batches are parsed on
+ * demand. */
 parley_status pl_ahead_open(const char *path, const pl_reading *reading, unsigned threads, pl_ahead **out,
                             parley_error *error);
-/* As pl_reader_next: valid until the next call, NULL at the end. */
+/* Like pl_reader_next: the batch is valid until the next call, and NULL at the end. */
 parley_status pl_ahead_next(pl_ahead *ahead, const parley_data **batch, parley_error *error);
-void pl_ahead_close(pl_ahead *ahead); /* at any time, NULL too */
+void pl_ahead_close(pl_ahead *ahead); /* may be called at any time, also with NULL */
 
 #endif

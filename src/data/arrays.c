@@ -1,6 +1,6 @@
-/* arrays.c: compressed sparse rows in the caller's arrays. They are looked at in blocks of whole rows, at the speed of
- * memory: in a block, ids may fall only where a row ends, so their falls are counted and compared with those between
- * rows. Only when a block is found wanting are its rows looked at one by one. */
+/* arrays.c: compressed sparse rows in the caller's arrays. Blocks of rows are checked at the speed of memory: within a
+ * block, column numbers may decrease only between rows, so decreases are counted and compared with those at row
+ * boundaries. Rows are checked one by one only if their block fails this test. */
 #include "data/arrays.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@
 
 #define BLOCK_ENTRIES ((uint64_t)1 << 17)
 #define BLOCK_ROWS ((uint64_t)1 << 16)
-#define WORTH_THREADS ((uint64_t)1 << 19) /* entries; starting threads takes as long as looking at so many */
+#define WORTH_THREADS ((uint64_t)1 << 19) /* entries; starting threads takes as long as checking this many */
 
 enum { FALLING_START = 1, WRONG_ID = 2, FALLING_IDS = 4, WRONG_VALUE = 8, NO_ROOM = 16 };
 
@@ -25,10 +25,10 @@ typedef struct csr {
     const uint64_t *start;
     const uint32_t *index;
     const float *value;
-    uint64_t *own_start; /* where they are converted to; NULL: they are not */
+    uint64_t *own_start; /* converted copies; NULL: the caller's arrays are used */
     uint32_t *own_index;
     float *own_value;
-    uint64_t *kept; /* entries of each row when it was sorted */
+    uint64_t *kept; /* by row: entries left after sorting */
     atomic_uint faults;
 } csr;
 
@@ -60,11 +60,11 @@ static parley_status check_rows(const parley_data *data, parley_error *error) {
 
 parley_status pl_arrays_open(uint64_t rows, uint64_t columns, const double *label, const double *weight,
                              parley_data **out, parley_error *error) {
-    static const uint32_t no_entry = 0; /* so that there is something to point at */
+    static const uint32_t no_entry = 0; /* a valid address for empty data */
     *out = NULL;
     if (columns > UINT32_MAX)
-        return pl_fail(error, PARLEY_BAD_INPUT, "data: %llu columns; the most is %llu", (unsigned long long)columns,
-                       (unsigned long long)UINT32_MAX);
+        return pl_fail(error, PARLEY_BAD_INPUT, "data: %llu columns; at most %llu are supported",
+                       (unsigned long long)columns, (unsigned long long)UINT32_MAX);
     parley_data *data;
     parley_status status = pl_data_make("data", &data, error);
     if (status != PARLEY_OK)
@@ -81,13 +81,13 @@ parley_status pl_arrays_open(uint64_t rows, uint64_t columns, const double *labe
     return status;
 }
 
-/* Offsets as they are given, from any type. */
+/* Reads an offset of any type. */
 static int64_t start_at(const csr *csr, uint64_t row) {
     return csr->start_type == PARLEY_INT32 ? ((const int32_t *)csr->given_start)[row]
                                            : ((const int64_t *)csr->given_start)[row];
 }
 
-/* Looks at the offsets of a block of rows, and widens them. */
+/* Checks the offsets of a block of rows and converts them to 64 bits. */
 static void start_task(void *context, unsigned task) {
     csr *csr = context;
     uint64_t begin = task * BLOCK_ROWS, end = begin + BLOCK_ROWS < csr->rows ? begin + BLOCK_ROWS : csr->rows;
@@ -116,12 +116,13 @@ static parley_status take_start(csr *csr, parley_data *data, pl_pool *pool, parl
     csr->own_start = data->spans[PL_SPAN_START].data;
     csr->start = csr->own_start ? csr->own_start : csr->given_start;
     if (start_at(csr, 0) != 0)
-        return pl_fail(error, PARLEY_BAD_INPUT, "data: the offsets of rows begin with %lld; they begin with 0",
+        return pl_fail(error, PARLEY_BAD_INPUT, "data: the row offsets begin with %lld; they must begin with 0",
                        (long long)start_at(csr, 0));
     pl_pool_run(pool, start_task, csr, (unsigned)((csr->rows + BLOCK_ROWS - 1) / BLOCK_ROWS));
     for (uint64_t i = 0; csr->faults && i < csr->rows; i++)
         if (start_at(csr, i) > start_at(csr, i + 1))
-            return pl_fail(error, PARLEY_BAD_INPUT, "data: row %llu: it ends at entry %lld, but begins at %lld",
+            return pl_fail(error, PARLEY_BAD_INPUT,
+                           "data: row %llu ends at entry %lld but begins at %lld; row offsets must not decrease",
                            (unsigned long long)i, (long long)start_at(csr, i + 1), (long long)start_at(csr, i));
     if (csr->own_start)
         csr->own_start[csr->rows] = (uint64_t)start_at(csr, csr->rows);
@@ -129,16 +130,16 @@ static parley_status take_start(csr *csr, parley_data *data, pl_pool *pool, parl
     return PARLEY_OK;
 }
 
-/* The first row that begins at this entry or after it. */
+/* The first row that begins at or after this entry. */
 static uint64_t row_from(const csr *csr, uint64_t entry) { return pl_rising_first(csr->start, csr->rows, entry); }
 
 static unsigned blocks_of(const csr *csr) {
     return (unsigned)((csr->start[csr->rows] + BLOCK_ENTRIES - 1) / BLOCK_ENTRIES);
 }
 
-/* Narrows ids of 64 bits; false: one of them is out of range. */
+/* Converts 64-bit column numbers. Returns false if one is out of range. */
 static bool narrow_ids(const csr *csr, uint64_t begin, uint64_t end) {
-    const uint64_t *from = csr->given_index; /* negative ones are very large so */
+    const uint64_t *from = csr->given_index; /* as unsigned numbers, negative ones are very large */
     uint64_t wrong = 0;
     for (uint64_t e = begin; e < end; e++) {
         wrong |= from[e] >> 32;
@@ -147,7 +148,7 @@ static bool narrow_ids(const csr *csr, uint64_t begin, uint64_t end) {
     return wrong == 0;
 }
 
-/* Ids of 32 bits have a sign too. */
+/* 32-bit column numbers are signed as well. */
 static uint64_t id_limit(const csr *csr) {
     uint64_t most = (uint64_t)INT32_MAX + 1;
     return csr->index_type == PARLEY_INT32 && csr->columns > most ? most : csr->columns;
@@ -160,7 +161,7 @@ static bool good_ids(const csr *csr, uint64_t first, uint64_t last, bool *rise) 
     pl_ids ids = pl_scan_ids(csr->index + begin, end - begin);
     for (uint64_t i = first + 1; i < last; i++) {
         uint64_t e = csr->start[i];
-        if (e > csr->start[i - 1] && e < end) /* else a row is empty */
+        if (e > csr->start[i - 1] && e < end) /* otherwise a row is empty */
             falls += csr->index[e - 1] >= csr->index[e];
     }
     *rise = ids.falls == falls;
@@ -189,7 +190,7 @@ static int64_t id_at(const csr *csr, uint64_t entry) {
                                            : ((const int64_t *)csr->given_index)[entry];
 }
 
-/* The sentence for the first wrong entry. */
+/* Fails with the message for the first invalid entry. */
 static parley_status explain(const csr *csr, parley_error *error) {
     for (uint64_t i = 0; i < csr->rows; i++)
         for (uint64_t e = csr->start[i]; e < csr->start[i + 1]; e++) {
@@ -223,7 +224,7 @@ static parley_status take_entries(csr *csr, parley_data *data, pl_pool *pool, pa
     return csr->faults & (WRONG_ID | WRONG_VALUE) ? explain(csr, error) : PARLEY_OK;
 }
 
-/* Copies the entries [begin, end) that are the caller's to where they may be sorted. */
+/* Copies the caller's entries [begin, end) to memory where they can be sorted. */
 static void copy_entries(const csr *csr, uint64_t begin, uint64_t end) {
     if (csr->own_index != csr->index)
         memcpy(csr->own_index + begin, csr->index + begin, (end - begin) * sizeof *csr->own_index);
@@ -249,13 +250,13 @@ static void sort_task(void *context, unsigned task) {
     pl_sorter_free(&sorter);
 }
 
-/* Closes the gaps that entries left which were added to others. */
+/* Closes the gaps left by entries that were added to others. */
 static parley_status close_gaps(csr *csr, parley_data *data, parley_error *error) {
     uint64_t at = 0;
     parley_status status = pl_arrays_reserve(&data->spans[PL_SPAN_START], csr->rows + 1, sizeof *csr->own_start, error);
     if (status != PARLEY_OK)
         return status;
-    const uint64_t *from = csr->start; /* perhaps the same array: a row's offset is read before it is written */
+    const uint64_t *from = csr->start; /* may be the same array: each offset is read before it is overwritten */
     csr->own_start = data->spans[PL_SPAN_START].data;
     for (uint64_t i = 0; i < csr->rows; i++) {
         uint64_t begin = from[i];
@@ -300,8 +301,8 @@ static parley_status check_types(const csr *csr, parley_error *error) {
     bool real = !csr->given_value || csr->value_type == PARLEY_FLOAT32 || csr->value_type == PARLEY_FLOAT64;
     if (!whole || !real)
         return pl_fail(error, PARLEY_BAD_USAGE,
-                       "offsets and indices are of type int32 or int64, values of float32 or float64");
-    return csr->given_start ? PARLEY_OK : pl_fail(error, PARLEY_BAD_USAGE, "data: there are no offsets of rows");
+                       "offsets and indices must be int32 or int64, values float32 or float64");
+    return csr->given_start ? PARLEY_OK : pl_fail(error, PARLEY_BAD_USAGE, "data: the row offsets are missing");
 }
 
 static parley_status take(csr *csr, parley_data *data, unsigned threads, parley_error *error) {
@@ -313,7 +314,7 @@ static parley_status take(csr *csr, parley_data *data, unsigned threads, parley_
         return status;
     status = take_start(csr, data, pool, error);
     if (status == PARLEY_OK && data->x.nonzeros > 0 && !csr->given_index)
-        status = pl_fail(error, PARLEY_BAD_USAGE, "data: there are no column indices");
+        status = pl_fail(error, PARLEY_BAD_USAGE, "data: the column indices are missing");
     if (status == PARLEY_OK && data->x.nonzeros > 0)
         status = take_entries(csr, data, pool, error);
     if (status == PARLEY_OK && csr->faults & FALLING_IDS)
@@ -356,9 +357,9 @@ parley_status parley_data_from_csr(uint64_t rows, uint64_t columns, const void *
 
 parley_status pl_data_teaches(const parley_data *data, parley_error *error) {
     if (pl_all_rows(data) == 0)
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s: there are no rows to learn from", data->path);
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: there are no rows to train on", data->path);
     if (!data->label)
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s: there are no labels to learn from; give one for each row",
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: there are no labels to train on; give one for each row",
                        data->path);
     return PARLEY_OK;
 }

@@ -1,6 +1,6 @@
-/* cache.c: data as safetensors: `start` U64 [rows + 1], `label` F64 [rows], `weight` F64 [rows] when there are weights,
- * `index` U32 [nonzeros], `value` F32 [nonzeros] unless all are 1; where columns have names `name_start` U64 and `name`
- * U8, where classes have `class_start` and `class`. Wide types come first, which aligns them all. */
+/* cache.c: data as safetensors: `start` U64 [rows + 1], `label` F64 [rows], `weight` F64 [rows] if there are weights,
+ * `index` U32 [nonzeros], `value` F32 [nonzeros] unless all are 1; `name_start` U64 and `name` U8 if columns have
+ * names, `class_start` and `class` if classes have. Wide types come first, which aligns all tensors. */
 #define _POSIX_C_SOURCE 200809L /* stat */
 #include "data/cache.h"
 
@@ -16,7 +16,7 @@
 #define LARGEST_COLUMNS 2147483647
 #define MOST_HASH_BITS 30
 #define MOST_CLASSES ((uint64_t)1 << 20)
-#define TASK_ROWS ((uint64_t)1 << 16) /* that one task checks */
+#define TASK_ROWS ((uint64_t)1 << 16) /* checked by one task */
 #define MOST_TASKS ((uint64_t)1 << 20)
 
 parley_status pl_data_write_cache(const parley_data *data, const char *path, parley_error *error) {
@@ -50,7 +50,7 @@ static parley_status bad(const char *path, const char *what, parley_error *error
     return pl_fail(error, PARLEY_BAD_INPUT, "%s: not a valid data cache: %s", path, what);
 }
 
-/* A number in the metadata. */
+/* Reads a number from the metadata. */
 static bool meta_number(const pl_container *container, const char *key, uint64_t *number) {
     const char *text = pl_container_meta(container, key);
     if (!text || *text == '\0')
@@ -64,7 +64,7 @@ static bool meta_number(const pl_container *container, const char *key, uint64_t
     return true;
 }
 
-/* The data of a tensor, when it has this type and length; `*fits` turns false when there is one that has not. */
+/* Returns the data of a tensor. Clears `*fits` if the tensor exists with another type or length. */
 static const void *column(const pl_container *container, const char *name, pl_dtype type, uint64_t length, bool *fits) {
     const pl_tensor *tensor = pl_container_tensor(container, name);
     if (tensor)
@@ -72,7 +72,7 @@ static const void *column(const pl_container *container, const char *name, pl_dt
     return tensor ? tensor->data : NULL;
 }
 
-/* Points the data into the container: shapes are checked, what is in the tensors is not. */
+/* Points the data into the container. Checks the shapes but not the values of the tensors. */
 static parley_status attach(const pl_container *container, const char *path, parley_data *data, parley_error *error) {
     const char *format = pl_container_meta(container, "format");
     if (!format || strcmp(format, FORMAT) != 0)
@@ -81,7 +81,7 @@ static parley_status attach(const pl_container *container, const char *path, par
     pl_matrix *x = &data->x;
     if (!meta_number(container, "rows", &x->rows) || !meta_number(container, "columns", &x->columns) ||
         !meta_number(container, "nonzeros", &x->nonzeros) || x->columns > LARGEST_COLUMNS || x->rows == UINT64_MAX)
-        return bad(path, "its metadata have no proper rows, columns and nonzeros", error);
+        return bad(path, "its metadata lack valid rows, columns and nonzeros", error);
     if (x->rows == 0)
         return bad(path, "it has no rows", error);
     bool fits = true;
@@ -93,7 +93,7 @@ static parley_status attach(const pl_container *container, const char *path, par
     uint64_t bits = 0;
     bool has_bits = pl_container_meta(container, "hash_bits") != NULL;
     if (has_bits && (!meta_number(container, "hash_bits", &bits) || bits > MOST_HASH_BITS || x->columns >> bits == 0))
-        return bad(path, "its metadata have no proper hash_bits", error);
+        return bad(path, "its metadata lack a valid hash_bits", error);
     data->hash_bits = (unsigned)bits;
     fits &= pl_names_get(container, "name", x->columns, &data->names) &&
             pl_names_get(container, "class", MOST_CLASSES, &data->classes);
@@ -107,17 +107,17 @@ static parley_status attach(const pl_container *container, const char *path, par
 
 static bool finite_double(double value) { return fabs(value) <= 1.7976931348623157e308; }
 
-/* What is wrong with a row; NULL: nothing. This is the definition; good_rows is the same, fast. */
+/* Returns what is wrong with a row, or NULL. This is the definition; good_rows is a fast test for the same. */
 static const char *row_fault(const parley_data *data, uint64_t row) {
     const pl_matrix *x = &data->x;
     uint64_t begin = x->start[row], end = x->start[row + 1];
     if (begin > end || end > x->nonzeros)
-        return "its offsets do not rise";
+        return "its offsets do not increase";
     for (uint64_t i = begin; i < end; i++) {
         if (x->index[i] >= x->columns)
             return "a column index is too large";
         if (i > begin && x->index[i] <= x->index[i - 1])
-            return "its column indices do not rise";
+            return "its column indices do not increase";
         if (x->value && !isfinite(x->value[i]))
             return "a value is not finite";
     }
@@ -177,7 +177,7 @@ static void check_task(void *context, unsigned task) {
     checked->good[task] = good_rows(checked->data, task_row(checked, task), task_row(checked, task + 1));
 }
 
-/* The sentence for the first bad row of those that a task found wanting. */
+/* Fails with the message for the first bad row of a task. */
 static parley_status explain(const check *checked, unsigned task, parley_error *error) {
     const parley_data *data = checked->data;
     uint64_t row = task_row(checked, task), end = task_row(checked, task + 1);
@@ -207,7 +207,7 @@ parley_status pl_cache_check(const parley_data *data, uint64_t first, uint64_t e
     return status;
 }
 
-/* Takes the container, also when it fails. Without a pool rows are not looked at. */
+/* Makes data from a container, which it closes on failure. Without a pool, rows are not checked. */
 static parley_status adopt(pl_container *container, const char *path, uint64_t size, pl_pool *pool, parley_data **out,
                            parley_error *error) {
     parley_data *data;

@@ -17,7 +17,7 @@
 #include "data/file.h"
 
 #define LENGTH_BYTES 8
-#define LONGEST_HEADER ((uint64_t)100000000) /* as safetensors has it */
+#define LONGEST_HEADER ((uint64_t)100000000) /* limit of the safetensors specification */
 #define ALIGNMENT 64                         /* of the first tensor in the file */
 #define METADATA "__metadata__"
 
@@ -28,12 +28,12 @@ static const struct {
     [PL_F64] = {"F64", 8}, [PL_U64] = {"U64", 8}, [PL_F32] = {"F32", 4}, [PL_U32] = {"U32", 4}, [PL_U8] = {"U8", 1}};
 
 struct pl_container {
-    const char *path; /* while it is opened, for messages */
+    const char *path; /* for messages, while the file is opened */
     const unsigned char *bytes;
-    uint64_t size, first; /* of the file; where its tensors begin */
+    uint64_t size, first; /* of the file; where the tensors begin */
     void *map;            /* NULL: bytes in memory */
-    void *moved;          /* a copy of those, where they did not lie as their widest type must */
-    json_t *header;       /* holds the names and texts */
+    void *moved;          /* an aligned copy of bytes in memory, if they were not aligned */
+    json_t *header;       /* owns the names and texts */
     pl_tensor *tensors;
     unsigned tensor_count;
     pl_pair *metas;
@@ -85,13 +85,13 @@ static parley_status read_metadata(pl_container *container, parley_error *error)
         return status;
     json_object_foreach(metadata, key, text) {
         if (!json_is_string(text))
-            return bad(container, "its metadata are not all text", error);
+            return bad(container, "its metadata are not all strings", error);
         container->metas[container->meta_count++] = (pl_pair){key, json_string_value(text)};
     }
     return PARLEY_OK;
 }
 
-/* A count in the header: a whole number that is not negative. */
+/* Reads a non-negative integer from the header. */
 static bool read_count(const json_t *value, uint64_t *count) {
     if (!json_is_integer(value) || json_integer_value(value) < 0)
         return false;
@@ -116,7 +116,7 @@ static bool read_shape(const json_t *shape, pl_tensor *tensor) {
            (tensor->dims == 1 || read_count(json_array_get(shape, 1), &tensor->shape[1]));
 }
 
-/* Bytes that the shape says; false: more than there can be. */
+/* Computes the size from the shape. Returns false if it exceeds `most`. */
 static bool shape_bytes(const pl_tensor *tensor, uint64_t most, uint64_t *bytes) {
     uint64_t a = tensor->shape[0], b = tensor->shape[1], size = types[tensor->type].bytes;
     if (a == 0 || b == 0) {
@@ -151,7 +151,7 @@ static parley_status read_tensor(const pl_container *container, const char *name
     return PARLEY_OK;
 }
 
-/* By place, and empty tensors before what begins at the same place. */
+/* By position; empty tensors come before a tensor at the same position. */
 static int compare_places(const void *left, const void *right) {
     const pl_tensor *a = left, *b = right;
     uintptr_t x = (uintptr_t)a->data, y = (uintptr_t)b->data;
@@ -159,7 +159,7 @@ static int compare_places(const void *left, const void *right) {
     return x != y ? (x > y) - (x < y) : empty_b - empty_a;
 }
 
-/* Sorts the tensors by place and sees that they follow each other to the end of the file. */
+/* Sorts the tensors by position and checks that they follow one another to the end of the file. */
 static parley_status check_cover(pl_container *container, parley_error *error) {
     const unsigned char *expected = container->bytes + container->first;
     qsort(container->tensors, container->tensor_count, sizeof *container->tensors, compare_places);
@@ -168,7 +168,7 @@ static parley_status check_cover(pl_container *container, parley_error *error) {
         uint64_t bytes = 0;
         shape_bytes(tensor, container->size, &bytes);
         if ((const unsigned char *)tensor->data != expected)
-            return bad_tensor(container, tensor->name, "overlaps another or follows a hole", error);
+            return bad_tensor(container, tensor->name, "overlaps another tensor or follows a gap", error);
         expected += bytes;
     }
     if (expected != container->bytes + container->size)
@@ -209,7 +209,7 @@ static parley_status map(pl_container *container, parley_error *error) {
     if (fstat(file, &facts) != 0)
         status = pl_fail_file(error, container->path, "open");
     else if (!S_ISREG(facts.st_mode))
-        status = pl_fail(error, PARLEY_NO_FILE, "%s: not a file", container->path);
+        status = pl_fail(error, PARLEY_NO_FILE, "%s: not a regular file", container->path);
     else if (facts.st_size == 0)
         status = bad(container, "it is empty", error);
     else {
@@ -232,7 +232,7 @@ static parley_status move(pl_container *container, parley_error *error) {
     return status;
 }
 
-/* Opens `path`, or `bytes` where they are given. */
+/* Opens `path`, or `bytes` if they are given. */
 static parley_status open_container(const char *path, const void *bytes, uint64_t size, pl_container **out,
                                     parley_error *error) {
     *out = NULL;
@@ -305,7 +305,7 @@ static uint64_t tensor_bytes(const pl_tensor *tensor) {
     return tensor->shape[0] * (tensor->dims == 2 ? tensor->shape[1] : 1) * types[tensor->type].bytes;
 }
 
-/* The header as JSON; NULL: no memory, or a text that is not UTF-8. */
+/* Makes the JSON header. Returns NULL if memory runs out or a text is not UTF-8. */
 static json_t *describe(const pl_tensor *tensors, unsigned count, const pl_pair *metas, unsigned meta_count) {
     json_t *header = json_object(), *metadata = json_object();
     int failed = json_object_set_new(header, METADATA, metadata);
@@ -330,7 +330,8 @@ static json_t *describe(const pl_tensor *tensors, unsigned count, const pl_pair 
     return header;
 }
 
-/* Length, JSON and the spaces that align what follows. NULL: not UTF-8, or no memory. */
+/* Makes the length, the JSON and the padding that aligns the tensors. Returns NULL if memory runs out or a text is not
+ * UTF-8. */
 static char *make_header(const pl_tensor *tensors, unsigned count, const pl_pair *metas, unsigned meta_count,
                          uint64_t *bytes, parley_status *status) {
     json_t *header = describe(tensors, count, metas, meta_count);

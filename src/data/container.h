@@ -1,5 +1,5 @@
-/* container.h: safetensors files, the one container for data, models and checkpoints: 8 bytes little-endian header
- * length, a JSON header, raw tensors without holes. */
+/* container.h: safetensors files, which hold data, models and checkpoints: the length of the header in 8 little-endian
+ * bytes, a JSON header, then raw tensors without gaps. */
 #ifndef PL_CONTAINER_H
 #define PL_CONTAINER_H
 
@@ -22,8 +22,7 @@ typedef struct pl_pair {
 
 typedef struct pl_container pl_container;
 
-/* Maps a file and checks its header before anything is trusted: sizes, offsets, overlaps, types. Tensors are aligned to
- * their type. */
+/* Maps a file and checks its header: sizes, offsets, overlaps and types. Tensors are aligned to their type. */
 parley_status pl_container_open(const char *path, pl_container **out, parley_error *error);
 /* The same for bytes in memory, which must outlive the container; `path` is for messages. */
 parley_status pl_container_parse(const void *bytes, uint64_t size, const char *path, pl_container **out,
@@ -34,20 +33,21 @@ const char *pl_container_meta(const pl_container *container, const char *key); /
 unsigned pl_container_metas(const pl_container *container, const pl_pair **first);
 void pl_container_close(pl_container *container);
 
-/* Writes tensors (which must be ordered from wide types to narrow) and metadata: to a temporary name in the same
- * folder, synced, renamed. The bytes depend on the arguments only. */
+/* Writes tensors, ordered by decreasing type size, and metadata. The file is written under a temporary name in the same
+ * folder, synced and renamed. Its bytes depend only on the arguments. */
 parley_status pl_container_write(const char *path, const pl_tensor *tensors, unsigned count, const pl_pair *metas,
                                  unsigned meta_count, parley_error *error);
 
-/* The same bytes in memory, for pl_free. */
+/* The same bytes in memory, which the caller frees with pl_free. */
 parley_status pl_container_pack(const pl_tensor *tensors, unsigned count, const pl_pair *metas, unsigned meta_count,
                                 void **out, uint64_t *size, parley_error *error);
 
-/* Names lie in a container as two tensors, `name_start` (U64, count + 1) and `name` (U8); those of classes as
- * `class_start` and `class`. Both are left out where there are no names. */
+/* Names are stored as two tensors, `name_start` (U64, count + 1) and `name` (U8), and those of classes as `class_start`
+ * and `class`. Tensors without names are left out. */
 void pl_names_put_starts(const pl_names *names, const pl_names *classes, pl_tensor *tensors, unsigned *count);
 void pl_names_put_texts(const pl_names *names, const pl_names *classes, pl_tensor *tensors, unsigned *count);
-/* Points `out` at the names under `name`; false: they are not of the right shape, or more than `most`. */
+/* Points `out` at the names stored under `name`. Returns false if their shape is wrong or there are more than `most`.
+ */
 bool pl_names_get(const pl_container *container, const char *name, uint64_t most, pl_names *out);
 
 #endif

@@ -1,39 +1,40 @@
-/* csv.c: comma-separated values, and with tabs or semicolons. A field may stand in quotes, and may then hold
- * separators, newlines and, doubled, quotes. Words of a column of categories become columns of their own: new ones are
- * numbered after each wave in the order of the input, and when all is read once more, by column and then by text, so
- * that neither the threads nor the order of rows decide. With hashes no table is needed. */
+/* csv.c: values separated by commas, tabs or semicolons. A quoted field may contain separators, newlines and doubled
+ * quotes. Each word of a categorical column becomes a column of its own. New words are numbered after each window in
+ * the order of the input; when everything has been read, they are numbered again by column and text, so that the
+ * columns depend neither on threads nor on the order of rows. Hashed categories need no dictionary. */
 #include "data/csv.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/fast_decimal.h"
 #include "data/hash.h"
 #include "data/numeral.h"
-#include "data/quick.h"
 #include "data/words.h"
 
-#define FRESH 0x80000000u /* marks a number of the block's own dictionary */
+#define FRESH 0x80000000u /* marks a number from the block's own dictionary */
 #define MOST_CLASSES 1000
 #define TASK_ENTRIES ((uint64_t)1 << 20)
-#define LONGEST_NAME 1024 /* of names of hashes that are kept */
+#define LONGEST_NAME 1024 /* longer names are cut off */
 
-/* Sentences get the word, the name of the column, and its number. */
+/* The messages get the word, the name of the column and its number. */
 #define SAY_NUL "NUL byte; this is not CSV text"
-#define SAY_QUOTE "a quote inside the field \"%s\"; put the whole field in quotes and double those in it"
-#define SAY_AFTER_QUOTE "text after the closing quote: \"%s\"; double quotes that belong to a field"
+#define SAY_QUOTE "a quote inside the field \"%s\"; put the whole field in quotes and double the quotes in it"
+#define SAY_AFTER_QUOTE "text after the closing quote: \"%s\"; double the quotes that belong to a field"
 #define SAY_OPEN "a quote that is never closed, at \"%s\""
 #define SAY_FEWER "%.0s%.0sfewer fields than the %u of the first line"
 #define SAY_MORE "%.0s%.0smore fields than the %u of the first line; put fields with separators in quotes"
 #define SAY_VALUE                                                                                                      \
-    "value \"%s\" of column %s is not a number as those above it; if it holds categories: --categorical %u"
+    "value \"%s\" of column %s is not a number, unlike those above it; for a column of categories, add --categorical " \
+    "%u"
 #define SAY_FINITE "value \"%s\" of column %s is not finite; values must be finite"
 #define SAY_LARGE "value \"%s\" of column %s is too large for a 32-bit float; scale the column"
-#define SAY_MISSING "%.0svalue of column %s is missing; --missing absent takes it as 0"
+#define SAY_MISSING "%.0svalue of column %s is missing; --missing absent reads it as 0"
 #define SAY_NO_LABEL "%.0sthe label, column %s, is missing; every row needs one"
-#define SAY_LABEL "label \"%s\" in column %s is not a finite number as those above it"
-#define SAY_CLASS "label \"%s\" in column %s is no class of the model"
-#define SAY_WEIGHT "weight \"%s\" in column %s is not a number that is finite and not negative"
+#define SAY_LABEL "label \"%s\" in column %s is not a finite number, unlike those above it"
+#define SAY_CLASS "label \"%s\" in column %s is not a class of the model"
+#define SAY_WEIGHT "weight \"%s\" in column %s is not a finite, non-negative number"
 
 static bool blank(char c, char separator) { return c == ' ' || c == '\r' || (c == '\t' && separator != '\t'); }
 
@@ -43,7 +44,7 @@ static const char *fault(pl_block *block, const char *format, const char *word, 
     return NULL;
 }
 
-/* The same for a field of a column. Always false. */
+/* Records a fault in a field of a column. Always returns false. */
 static bool field_fault(pl_block *block, const char *format, const pl_field *field, unsigned column) {
     const pl_csv *csv = block->state;
     fault(block, format, field->text, field->text + field->bytes);
@@ -57,7 +58,8 @@ static bool no_memory(pl_block *block) {
     return false;
 }
 
-/* Copies a quoted field from `p` to `stop` with single quotes for doubled ones; false: no memory. */
+/* Copies a quoted field from `p` to `stop`, replacing doubled quotes by single ones. Returns false if memory runs out.
+ */
 static bool unquote(pl_block *block, const char *p, const char *stop, pl_field *field) {
     pl_csv_scratch *scratch = &((pl_csv *)block->state)->scratch[block->number];
     uint64_t bytes = (uint64_t)(stop - p);
@@ -77,7 +79,7 @@ static bool unquote(pl_block *block, const char *p, const char *stop, pl_field *
     return true;
 }
 
-/* Reads a field in quotes; `p` is behind the first. */
+/* Reads a quoted field; `p` is after the opening quote. */
 static const char *quoted_field(pl_block *block, const char *p, pl_field *field) {
     const pl_csv *csv = block->state;
     const char *first = p, *stop;
@@ -139,7 +141,7 @@ bool pl_csv_missing(const pl_field *field) {
 
 bool pl_csv_numeral(const pl_field *field, char *copy, pl_numeral *numeral) {
     const char *text = field->text;
-    if (field->quoted) { /* behind it there may be anything */
+    if (field->quoted) { /* the text behind a quoted field must be checked */
         if (field->bytes >= PL_QUOTED_NUMERAL)
             return false;
         memcpy(copy, field->text, field->bytes);
@@ -182,7 +184,8 @@ static bool read_number(pl_block *block, const pl_field *field, unsigned j) {
     return true;
 }
 
-/* The number of a word of column j, where new ones are marked; PL_NOT_FOUND: left out. False: no memory. */
+/* Finds the number of a word in column j; new words are marked. PL_NOT_FOUND: the word is left out. Returns false if
+ * memory runs out. */
 static bool number_word(pl_block *block, const pl_field *field, unsigned j, uint32_t *number) {
     pl_csv *csv = block->state;
     *number = pl_dictionary_find(&csv->words, j, field->text, field->bytes);
@@ -196,7 +199,7 @@ static bool number_word(pl_block *block, const pl_field *field, unsigned j, uint
     return true;
 }
 
-/* Notes column=word as the name of a hash; false: no memory. */
+/* Records column=word as the name of a hash. Returns false if memory runs out. */
 static bool note(pl_block *block, const pl_field *field, unsigned j, uint32_t hash) {
     pl_csv *csv = block->state;
     char text[LONGEST_NAME];
@@ -206,7 +209,7 @@ static bool note(pl_block *block, const pl_field *field, unsigned j, uint32_t ha
     text[used++] = '=';
     bytes = bytes < sizeof text - used ? bytes : sizeof text - used;
     memcpy(text + used, field->text, bytes);
-    return pl_kept_note(&csv->kept, block->number, hash, text, used + bytes) || no_memory(block);
+    return pl_hash_names_note(&csv->hash_names, block->number, hash, text, used + bytes) || no_memory(block);
 }
 
 static bool read_category(pl_block *block, const pl_field *field, unsigned j) {
@@ -216,7 +219,7 @@ static bool read_category(pl_block *block, const pl_field *field, unsigned j) {
         return !csv->refuse_missing || field_fault(block, SAY_MISSING, field, j);
     if (csv->hashed) {
         uint32_t hash = pl_murmur(field->text, field->bytes, csv->columns[j].seed) & csv->mask;
-        if (pl_kept_wants(&csv->kept, hash) && !note(block, field, j, hash))
+        if (pl_hash_names_lacks(&csv->hash_names, hash) && !note(block, field, j, hash))
             return false;
         emit(block, csv->numbers + hash, 1);
         return true;
@@ -262,7 +265,7 @@ static bool take_field(pl_block *block, const pl_field *field, unsigned j) {
     }
 }
 
-/* Sorts where columns need not rise by themselves; false: no memory. */
+/* Sorts the entries of a row if they may be out of order. Returns false if memory runs out. */
 static bool finish_row(pl_block *block, uint64_t first) {
     pl_csv *csv = block->state;
     if (csv->matched || csv->hashed) {
@@ -279,7 +282,7 @@ static bool finish_row(pl_block *block, uint64_t first) {
     return true;
 }
 
-/* Reads one row at `p`; returns its end, or NULL: a fault. */
+/* Reads one row at `p`. Returns its end, or NULL on a fault. */
 static const char *read_row(pl_block *block, const char *p) {
     const pl_csv *csv = block->state;
     uint64_t first = block->entries;
@@ -289,7 +292,7 @@ static const char *read_row(pl_block *block, const char *p) {
     for (unsigned j = 0;; j++, p++) {
         const pl_csv_column *column = &csv->columns[j];
         float value;
-        const char *next = column->role == PL_NUMBERS ? pl_quick_value(p, &value) : NULL;
+        const char *next = column->role == PL_NUMBERS ? pl_fast_decimal(p, &value) : NULL;
         if (next && next < block->end && (*next == csv->separator || *next == '\n')) {
             if (value != 0)
                 emit(block, column->id, value);
@@ -333,7 +336,7 @@ static void bound(pl_block *block) {
 
 static void count(pl_block *block) {
     const pl_csv *csv = block->state;
-    enum { CHUNK = 192 }; /* so that the counts of a chunk fit in a byte, and the compiler's vectors are full */
+    enum { CHUNK = 192 }; /* the counts of a chunk fit in a byte, and chunks fill vector registers */
     const char *p = block->text;
     uint64_t newlines = 0, separators = 0;
     char separator = csv->separator;
@@ -355,7 +358,7 @@ static void count(pl_block *block) {
     block->entries = separators + block->rows;
 }
 
-/* What nobody else knows. */
+/* Accepts all text that no other format recognises. */
 static bool sniff(const char *text, uint64_t bytes) {
     (void)text;
     (void)bytes;
@@ -378,31 +381,31 @@ static void close_csv(void *closed) {
     pl_free(csv->map);
     pl_free(csv->heading);
     pl_dictionary_free(&csv->words);
-    pl_kept_close(&csv->kept);
+    pl_hash_names_close(&csv->hash_names);
     pl_free(csv);
 }
 
-static parley_status open(pl_waves *waves, const pl_reading *reading, parley_error *error) {
+static parley_status open(pl_parser *parser, const pl_reading *reading, parley_error *error) {
     pl_csv *csv;
     parley_status status = pl_take(&csv, 1, sizeof *csv, "reading", error);
     if (status != PARLEY_OK)
         return status;
-    waves->state = csv;
-    csv->blocks = waves->block_count;
+    parser->state = csv;
+    csv->blocks = parser->block_count;
     status = pl_take(&csv->scratch, csv->blocks, sizeof *csv->scratch, "reading", error);
     if (status == PARLEY_OK)
-        status = pl_csv_columns(csv, waves, reading, error);
+        status = pl_csv_columns(csv, parser, reading, error);
     if (status == PARLEY_OK && csv->hashed && reading->keep_names)
-        status = pl_kept_open(&csv->kept, csv->kept.bits, csv->blocks, error);
-    waves->weighted = csv->weight < csv->count;
+        status = pl_hash_names_open(&csv->hash_names, csv->hash_names.bits, csv->blocks, error);
+    parser->weighted = csv->weight < csv->count;
     return status;
 }
 
-static parley_status settle(pl_waves *waves, pl_block *block, parley_error *error) {
-    pl_csv *csv = waves->state;
+static parley_status merge(pl_parser *parser, pl_block *block, parley_error *error) {
+    pl_csv *csv = parser->state;
     pl_dictionary *fresh = &csv->scratch[block->number].fresh;
-    if (csv->kept.known) {
-        parley_status status = pl_kept_settle(&csv->kept, block->number, error);
+    if (csv->hash_names.known) {
+        parley_status status = pl_hash_names_merge(&csv->hash_names, block->number, error);
         if (status != PARLEY_OK)
             return status;
     }
@@ -426,14 +429,14 @@ static parley_status settle(pl_waves *waves, pl_block *block, parley_error *erro
     return status;
 }
 
-static parley_status tell(pl_waves *waves, pl_span *out, uint64_t *bytes, parley_error *error) {
-    pl_csv *csv = waves->state;
-    return pl_words_tell(&csv->words, &csv->kept, out, bytes, error);
+static parley_status pack(pl_parser *parser, pl_span *out, uint64_t *bytes, parley_error *error) {
+    pl_csv *csv = parser->state;
+    return pl_words_pack(&csv->words, &csv->hash_names, out, bytes, error);
 }
 
-static parley_status learn(pl_waves *waves, const char *packed, uint64_t bytes, parley_error *error) {
-    pl_csv *csv = waves->state;
-    return pl_words_learn(&csv->words, &csv->kept, packed, bytes, error);
+static parley_status unpack(pl_parser *parser, const char *packed, uint64_t bytes, parley_error *error) {
+    pl_csv *csv = parser->state;
+    return pl_words_unpack(&csv->words, &csv->hash_names, packed, bytes, error);
 }
 
 typedef struct ranked {
@@ -464,7 +467,7 @@ static void renumber(void *context, unsigned task) {
         work->index[i] = work->to[work->index[i]];
 }
 
-/* The names of `count` ranked words: those of categories with the name of their column. */
+/* Makes the names of `count` ranked words. Names of categories include their column. */
 static parley_status name_words(const pl_csv *csv, const ranked *words, uint64_t count, bool classes, pl_names *out,
                                 parley_error *error) {
     uint64_t bytes = 0, at = 0;
@@ -487,10 +490,10 @@ static parley_status name_words(const pl_csv *csv, const ranked *words, uint64_t
     return status;
 }
 
-/* Puts the columns in their final order: `words` are ranked, with the classes at `classes`, `count` of them. */
-static parley_status apply_order(pl_waves *waves, const ranked *words, uint64_t classes, uint64_t count,
+/* Puts the columns in their final order. `words` are ranked; those of classes are `count` words from `classes`. */
+static parley_status apply_order(pl_parser *parser, const ranked *words, uint64_t classes, uint64_t count,
                                  parley_error *error) {
-    const pl_csv *csv = waves->state;
+    const pl_csv *csv = parser->state;
     uint32_t *to;
     parley_status status = pl_take(&to, csv->words.count, sizeof *to, "categories", error);
     if (status != PARLEY_OK)
@@ -499,18 +502,18 @@ static parley_status apply_order(pl_waves *waves, const ranked *words, uint64_t 
         bool class = i >= classes && i < classes + count;
         to[words[i].number] = (uint32_t)(class ? i - classes : i < classes ? i : i - count);
     }
-    renumbering work = {waves->index.data, waves->entries, to};
-    if (!csv->hashed) /* else columns of numbers come first, in their order */
-        pl_pool_run(waves->pool, renumber, &work, (unsigned)((waves->entries + TASK_ENTRIES - 1) / TASK_ENTRIES));
-    double *label = waves->label.data;
-    for (uint64_t i = 0; i < waves->rows && count > 0; i++)
+    renumbering work = {parser->index.data, parser->entries, to};
+    if (!csv->hashed) /* hashed data have the numeric columns first, in order */
+        pl_pool_run(parser->pool, renumber, &work, (unsigned)((parser->entries + TASK_ENTRIES - 1) / TASK_ENTRIES));
+    double *label = parser->label.data;
+    for (uint64_t i = 0; i < parser->rows && count > 0; i++)
         label[i] = to[(uint32_t)label[i]];
     pl_free(to);
     return PARLEY_OK;
 }
 
-static parley_status finish_words(pl_waves *waves, parley_data *data, parley_error *error) {
-    const pl_csv *csv = waves->state;
+static parley_status finish_words(pl_parser *parser, parley_data *data, parley_error *error) {
+    const pl_csv *csv = parser->state;
     uint64_t total = csv->words.count, classes = 0, count = 0;
     ranked *words;
     parley_status status = pl_take(&words, total, sizeof *words, "categories", error);
@@ -530,30 +533,30 @@ static parley_status finish_words(pl_waves *waves, parley_data *data, parley_err
                          "--label-column",
                          data->path, (unsigned long long)count, csv->columns[csv->label].name, MOST_CLASSES);
     if (status == PARLEY_OK)
-        status = apply_order(waves, words, classes, count, error);
+        status = apply_order(parser, words, classes, count, error);
     if (status == PARLEY_OK && count > 0)
         status = name_words(csv, words + classes, count, true, &data->classes, error);
     memmove(words + classes, words + classes + count, (total - classes - count) * sizeof *words);
     if (status == PARLEY_OK)
         status = name_words(csv, words, total - count, false, &data->names, error);
     if (!csv->hashed)
-        waves->columns = total - count;
+        parser->columns = total - count;
     pl_free(words);
     return status;
 }
 
-static parley_status finish(pl_waves *waves, parley_data *data, parley_error *error) {
-    const pl_csv *csv = waves->state;
+static parley_status finish(pl_parser *parser, parley_data *data, parley_error *error) {
+    const pl_csv *csv = parser->state;
     if (csv->matched || !data)
         return PARLEY_OK;
-    parley_status status = finish_words(waves, data, error);
+    parley_status status = finish_words(parser, data, error);
     if (!csv->hashed || status != PARLEY_OK)
         return status;
-    data->hash_bits = csv->kept.bits;
-    if (!csv->kept.known)
+    data->hash_bits = csv->hash_names.bits;
+    if (!csv->hash_names.known)
         return PARLEY_OK;
     pl_names before = data->names;
-    status = pl_kept_names(&csv->kept, &before, &data->names, error);
+    status = pl_hash_names_list(&csv->hash_names, &before, &data->names, error);
     pl_names_free(&before);
     return status;
 }
@@ -564,7 +567,7 @@ static const char *const settings[] = {"header",     "separator", "label_column"
 const pl_format pl_format_csv = {
     .name = "csv",
     .title = "CSV text",
-    .help = "fields between commas, tabs or semicolons; numbers and categories, with names in the first line",
+    .help = "fields separated by commas, tabs or semicolons; numbers and categories, with names in the first line",
     .endings = ".csv .tsv",
     .no_rows = "each line is a row such as \"1,0.5,red\", the first may hold names",
     .settings = settings,
@@ -574,9 +577,9 @@ const pl_format pl_format_csv = {
     .count = count,
     .bound = bound,
     .parse = parse,
-    .settle = settle,
-    .tell = tell,
-    .learn = learn,
+    .merge = merge,
+    .pack = pack,
+    .unpack = unpack,
     .finish = finish,
     .close = close_csv,
     .write = pl_data_write_csv,

@@ -1,6 +1,6 @@
-/* csv_columns.c: what the columns of a CSV input are, by its head: the whole lines of its first 256 kB, or more when
- * they are long. Separator: what cuts the first lines into equally many fields. Header: a first line without numbers or
- * empty fields. Categories: columns with a word in the head. */
+/* csv_columns.c: finds out what the columns of a CSV input are from its head, the whole lines in its first 256 kB, or
+ * more if they are long. The separator is the one that splits the first lines into equally many fields. The first line
+ * is a header if it has no numbers and no empty fields. A column with a word in the head is categorical. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,18 +8,18 @@
 #include "data/hash.h"
 
 #define HEAD_BYTES ((uint64_t)256 << 10)
-#define LOOKED_AT 50 /* lines that decide on the separator */
+#define LOOKED_AT 50 /* lines that decide the separator */
 
 typedef struct head {
     const char *text, *end; /* whole lines */
-    const char *body;       /* behind the header */
+    const char *body;       /* after the header */
     const char *path;
-    uint64_t line; /* of the body, from 0 */
+    uint64_t line; /* line number in the body, from 0 */
 } head;
 
 static const pl_cut by_lines = {.quotes = true};
 
-/* The end of the record at `p`; the last may have no newline. */
+/* The end of the record at `p`. The last record may have no newline. */
 static const char *record_end(const char *p, const char *end) {
     const char *next = pl_cut_after(by_lines, p, p, end);
     return next ? next : end;
@@ -31,7 +31,7 @@ static bool is_blank(const char *p, const char *end) {
     return p == end;
 }
 
-/* Asks for as much text as two whole lines take. */
+/* Reads at least two whole lines. */
 static parley_status read_head(pl_source *source, head *head, parley_error *error) {
     const char *text;
     uint64_t bytes;
@@ -72,7 +72,8 @@ static unsigned count_fields(const char *p, const char *end, char separator) {
     return count;
 }
 
-/* The separator that cuts the first lines into equally many fields, and the most; else the most of the first line. */
+/* Returns the separator that splits the first lines into equally many fields, and the most; else the one that splits
+ * the first line into the most fields. */
 static char find_separator(const head *head) {
     static const char candidates[] = {',', '\t', ';'};
     unsigned best = 1, frequent = 1;
@@ -97,7 +98,8 @@ static char find_separator(const head *head) {
     return chosen ? chosen : fallback;
 }
 
-/* Reads the record at `p` and calls `take` for each field; returns its end, or NULL: a fault, in `error`. */
+/* Reads the record at `p` and calls `take` for each field. Returns its end, or NULL on a fault, with the message in
+ * `error`. */
 typedef parley_status (*take_field)(pl_csv *csv, unsigned column, const pl_field *field, void *user,
                                     parley_error *error);
 static const char *read_record(pl_csv *csv, const head *head, const char *p, uint64_t line, take_field take, void *user,
@@ -135,7 +137,7 @@ static parley_status look_at_first(pl_csv *csv, unsigned column, const pl_field 
     return PARLEY_OK;
 }
 
-/* Names a column, by its field in the header where there is one. */
+/* Names a column after its field in the header, if there is one. */
 static parley_status name_column(pl_csv *csv, unsigned column, const pl_field *field, void *user, parley_error *error) {
     char number[24];
     (void)user;
@@ -145,7 +147,7 @@ static parley_status name_column(pl_csv *csv, unsigned column, const pl_field *f
     uint64_t bytes = named ? field->bytes : strlen(number);
     char *name = csv->columns[column].name = pl_alloc(bytes + 1, 1);
     if (!name)
-        return pl_fail_memory(error, "names of columns", bytes);
+        return pl_fail_memory(error, "column names", bytes);
     memcpy(name, text, bytes);
     csv->columns[column].seed = pl_murmur(name, bytes, 0);
     return PARLEY_OK;
@@ -158,7 +160,7 @@ static parley_status check_names(const pl_csv *csv, const head *head, parley_err
         const char *name = csv->columns[j].name;
         uint32_t number;
         if (!pl_dictionary_add(&names, 0, name, strlen(name), &number))
-            status = pl_fail_memory(error, "names of columns", strlen(name));
+            status = pl_fail_memory(error, "column names", strlen(name));
         else if (number < j)
             status = pl_fail(error, PARLEY_BAD_INPUT, "%s:%llu: two columns are named %.60s; give them different names",
                              head->path, (unsigned long long)head->line, name);
@@ -208,7 +210,7 @@ static parley_status look_for_words(pl_csv *csv, unsigned column, const pl_field
     return PARLEY_OK;
 }
 
-/* Which columns have words in them? What is wrong with a line is for the parser to say. */
+/* Finds the columns that contain words. Faults are left for the parser to report. */
 static parley_status find_words(pl_csv *csv, const head *head, parley_error *error) {
     parley_error why = {0};
     for (const char *p = head->body; p && p < head->end;)
@@ -218,7 +220,7 @@ static parley_status find_words(pl_csv *csv, const head *head, parley_error *err
     return PARLEY_OK;
 }
 
-/* The column that `word` names, by name or by number; `count`: none. */
+/* Finds the column that `word` gives by name or number. Returns `count` if there is none. */
 static unsigned find_column(const pl_csv *csv, const char *word, size_t length) {
     for (unsigned j = 0; j < csv->count; j++)
         if (strlen(csv->columns[j].name) == length && memcmp(csv->columns[j].name, word, length) == 0)
@@ -248,7 +250,7 @@ static bool named_as_label(const char *name, const char *wanted) {
     return !*name && !*wanted;
 }
 
-/* A column named as labels are. */
+/* Finds a column with a common name for labels. */
 static unsigned find_label(const pl_csv *csv) {
     static const char *const names[] = {"label", "target", "y", "class"};
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
@@ -269,7 +271,8 @@ static parley_status choose_columns(pl_csv *csv, const char *path, const pl_read
     if (csv->label == csv->count && !reading->model_columns)
         csv->label = csv->count - 1 - (csv->weight == csv->count - 1 && csv->count > 1);
     if (csv->label == csv->weight && csv->label < csv->count)
-        return pl_fail(error, PARLEY_BAD_USAGE, "--weight-column %s: it is the label column of %s", weight, path);
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "--weight-column %s: this is the label column of %s; name another column", weight, path);
     for (; list && *list; list += strspn(list, ",")) {
         size_t length = strcspn(list, ",");
         unsigned column = find_column(csv, list, length);
@@ -281,7 +284,7 @@ static parley_status choose_columns(pl_csv *csv, const char *path, const pl_read
     return PARLEY_OK;
 }
 
-/* Gives every column its role, where there is no model to match. */
+/* Assigns a role to every column, if there is no model to match. */
 static parley_status assign(pl_csv *csv, const pl_reading *reading, parley_error *error) {
     csv->hashed = reading->hashed;
     for (unsigned j = 0; j < csv->count; j++) {
@@ -340,12 +343,12 @@ static parley_status set_hashes(pl_csv *csv, const pl_reading *reading, const ch
                        "--categories hash",
                        reading->keep_names ? "keep-names" : "hash-bits", path);
     csv->mask = (uint32_t)(((uint64_t)1 << bits) - 1);
-    csv->kept.bits = bits;
+    csv->hash_names.bits = bits;
     return PARLEY_OK;
 }
 
 static parley_status keep_heading(pl_csv *csv, const char *text, uint64_t bytes, parley_error *error) {
-    parley_status status = pl_take(&csv->heading, bytes, 1, "names of columns", error);
+    parley_status status = pl_take(&csv->heading, bytes, 1, "column names", error);
     if (status != PARLEY_OK)
         return status;
     memcpy(csv->heading, text, (size_t)bytes);
@@ -353,29 +356,29 @@ static parley_status keep_heading(pl_csv *csv, const char *text, uint64_t bytes,
     return status;
 }
 
-parley_status pl_csv_next(pl_waves *waves, parley_error *error) {
-    const pl_csv *csv = waves->state;
+parley_status pl_csv_next(pl_parser *parser, parley_error *error) {
+    const pl_csv *csv = parser->state;
     const char *text;
     uint64_t bytes, mark;
     bool whole;
-    parley_status status = pl_source_head(waves->source, csv->heading_bytes + 3, &text, &bytes, &whole, error);
+    parley_status status = pl_source_head(parser->source, csv->heading_bytes + 3, &text, &bytes, &whole, error);
     if (status != PARLEY_OK)
         return status;
     mark = bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
     bool again = csv->heading && bytes >= mark + csv->heading_bytes &&
                  memcmp(text + mark, csv->heading, (size_t)csv->heading_bytes) == 0;
-    waves->cut.skip = mark + (again ? csv->heading_bytes : 0);
-    waves->lines = again ? lines_in(csv->heading, csv->heading + csv->heading_bytes) : 0;
+    parser->cut.skip = mark + (again ? csv->heading_bytes : 0);
+    parser->lines = again ? lines_in(csv->heading, csv->heading + csv->heading_bytes) : 0;
     return PARLEY_OK;
 }
 
-parley_status pl_csv_columns(pl_csv *csv, pl_waves *waves, const pl_reading *reading, parley_error *error) {
+parley_status pl_csv_columns(pl_csv *csv, pl_parser *parser, const pl_reading *reading, parley_error *error) {
     static const char separators[] = {[PL_COMMA] = ',', [PL_TAB] = '\t', [PL_SEMICOLON] = ';'};
-    const char *path = pl_source_name(waves->source);
+    const char *path = pl_source_name(parser->source);
     parley_error own;
     error = error ? error : &own;
     head head;
-    parley_status status = read_head(waves->source, &head, error);
+    parley_status status = read_head(parser->source, &head, error);
     if (status == PARLEY_OK && head.text == head.end)
         status = pl_fail(error, PARLEY_BAD_INPUT, "%s: no rows; %s", path, pl_format_csv.no_rows);
     if (status != PARLEY_OK)
@@ -402,14 +405,14 @@ parley_status pl_csv_columns(pl_csv *csv, pl_waves *waves, const pl_reading *rea
     bool whole;
     uint64_t bytes;
     if (status == PARLEY_OK)
-        status = pl_source_head(waves->source, 0, &text, &bytes, &whole, error);
+        status = pl_source_head(parser->source, 0, &text, &bytes, &whole, error);
     if (status != PARLEY_OK)
         return status;
-    waves->cut = (pl_cut){.skip = skip + (uint64_t)(head.text - text), .quotes = true};
-    waves->lines = head.line;
-    waves->columns = reading->model_columns ? reading->model_columns
-                     : csv->hashed          ? csv->numbers + (uint64_t)csv->mask + 1
-                                            : csv->numbers;
-    waves->needs_all = !csv->matched && (csv->named_labels || (!csv->hashed && has_categories(csv)));
+    parser->cut = (pl_cut){.skip = skip + (uint64_t)(head.text - text), .quotes = true};
+    parser->lines = head.line;
+    parser->columns = reading->model_columns ? reading->model_columns
+                      : csv->hashed          ? csv->numbers + (uint64_t)csv->mask + 1
+                                             : csv->numbers;
+    parser->needs_all = !csv->matched && (csv->named_labels || (!csv->hashed && has_categories(csv)));
     return PARLEY_OK;
 }

@@ -1,5 +1,5 @@
-/* csv_match.c: the columns of a CSV input, matched by name with those of a model: a column of the model's name holds
- * numbers, one of which the model has name=word columns holds categories. */
+/* csv_match.c: matches the columns of a CSV input by name with those of a model. A column whose name is in the model is
+ * numeric; a column for which the model has name=word columns is categorical. */
 #include <string.h>
 
 #include "data/csv.h"
@@ -8,11 +8,11 @@ typedef struct matching {
     const pl_reading *reading;
     pl_dictionary names;     /* of the model */
     bool *found;             /* by column of the model */
-    unsigned unknown, first; /* columns of the file that the model does not know; the first of them */
+    unsigned unknown, first; /* columns of the file that are not in the model, and the first of them */
     unsigned matched;
 } matching;
 
-/* Adds a word of column j, which makes column `to` of the model (or class `to`). */
+/* Adds a word of column j that stands for column (or class) `to` of the model. */
 static bool add_word(pl_csv *csv, unsigned j, pl_name word, uint32_t to) {
     uint32_t number;
     if (!pl_dictionary_add(&csv->words, j, word.text, word.bytes, &number))
@@ -21,7 +21,7 @@ static bool add_word(pl_csv *csv, unsigned j, pl_name word, uint32_t to) {
     return true;
 }
 
-/* Takes the categories of column j from the model's names; false: no memory. */
+/* Takes the categories of column j from the names of the model. Returns false if memory runs out. */
 static bool match_categories(pl_csv *csv, matching *match, unsigned j) {
     const pl_names *names = match->reading->names;
     pl_csv_column *column = &csv->columns[j];
@@ -55,7 +55,7 @@ static bool match_column(pl_csv *csv, matching *match, unsigned j) {
     return true;
 }
 
-/* The column of labels, where it is not named or given: the last, unless the model knows it. */
+/* If no label column is given or found by name, uses the last column unless it is in the model. */
 static void find_label(pl_csv *csv, const matching *match) {
     bool given = match->reading->label_column && *match->reading->label_column;
     for (int turn = 0; turn < 2 && !given; turn++) {
@@ -73,7 +73,7 @@ static parley_status set_label(pl_csv *csv, const char *path, const matching *ma
     if (match->reading->unlabelled)
         return PARLEY_OK;
     if (csv->label == csv->count)
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s: no column of labels; name it with --label-column", path);
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: no label column; name it with --label-column", path);
     csv->columns[csv->label].role = PL_LABELS;
     csv->named_labels = classes && classes->count > 0;
     for (uint64_t i = 0; csv->named_labels && i < classes->count; i++)
@@ -82,7 +82,7 @@ static parley_status set_label(pl_csv *csv, const char *path, const matching *ma
     return PARLEY_OK;
 }
 
-/* One sentence on what the file has not and what the model does not know. */
+/* Reports which columns are missing from the file and which are unknown to the model, in one message. */
 static void tell_differences(const pl_csv *csv, const char *path, const matching *match) {
     const pl_reading *reading = match->reading;
     char sentence[720], missing[240] = "", unknown[200] = "";
@@ -118,12 +118,12 @@ static parley_status match_names(pl_csv *csv, const char *path, matching *match,
     csv->matched = true;
     if (!(csv->map = pl_alloc(names->count + classes + 1, sizeof *csv->map)) ||
         !(match->found = pl_alloc(names->count + 1, sizeof *match->found)))
-        return pl_fail_memory(error, "names of columns", names->count * 5);
+        return pl_fail_memory(error, "column names", names->count * 5);
     for (uint64_t i = 0; i < count; i++) {
         pl_name name = pl_names_at(names, i);
         uint32_t number;
         if (!pl_dictionary_add(&match->names, (uint32_t)(name.bytes ? 0 : i + 1), name.text, name.bytes, &number))
-            return pl_fail_memory(error, "names of columns", names->count);
+            return pl_fail_memory(error, "column names", names->count);
         if (number != i)
             return pl_fail(error, PARLEY_BAD_INPUT, "two columns of the model are named %.*s",
                            (int)(name.bytes < 60 ? name.bytes : 60), name.text);
@@ -136,16 +136,14 @@ static parley_status match_names(pl_csv *csv, const char *path, matching *match,
             return pl_fail_memory(error, "categories", names->count);
     }
     if (match->matched == 0)
-        return pl_fail(error, PARLEY_BAD_INPUT,
-                       "%s: none of its columns is one of the model's; the first of those is "
-                       "%.*s",
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: it has none of the model's columns, of which the first is %.*s",
                        path, (int)(pl_names_at(names, 0).bytes < 60 ? pl_names_at(names, 0).bytes : 60),
                        pl_names_at(names, 0).text);
     tell_differences(csv, path, match);
     return set_label(csv, path, match, error);
 }
 
-/* A model without names: columns of numbers, in their order. */
+/* For a model without names, takes numeric columns in their order. */
 static parley_status match_numbers(pl_csv *csv, const char *path, const pl_reading *reading, parley_error *error) {
     bool labelled = !reading->unlabelled || csv->label < csv->count;
     if (labelled && csv->label == csv->count)
@@ -157,10 +155,10 @@ static parley_status match_numbers(pl_csv *csv, const char *path, const pl_readi
             continue;
         }
         if (column->words)
-            return pl_fail(error, PARLEY_BAD_INPUT,
-                           "%s: column %.60s holds categories, and the model has no names to "
-                           "match them with; train it on CSV",
-                           path, column->name);
+            return pl_fail(
+                error, PARLEY_BAD_INPUT,
+                "%s: column %.60s holds categories, but the model has no names to match them with; train it on CSV",
+                path, column->name);
         column->role = PL_NUMBERS;
         column->id = csv->numbers++;
     }

@@ -1,4 +1,4 @@
-/* data.h: examples in memory: a sparse matrix by rows, a label and perhaps a weight for each row. */
+/* data.h: examples in memory: a sparse matrix by rows, with a label and perhaps a weight for each row. */
 #ifndef PL_DATA_H
 #define PL_DATA_H
 
@@ -10,11 +10,11 @@
 #include "base/settings.h"
 #include "data/names.h"
 
-/* Compressed sparse rows. Row i holds entries start[i] .. start[i+1]; its column ids rise strictly. */
+/* Compressed sparse rows. Row i holds entries start[i] to start[i+1] - 1, in strictly increasing order of columns. */
 typedef struct pl_matrix {
     uint64_t rows, columns, nonzeros;
     const uint64_t *start; /* rows + 1 */
-    const uint32_t *index; /* column ids, from 0 */
+    const uint32_t *index; /* column numbers, from 0 */
     const float *value;    /* NULL: every entry is 1 */
 } pl_matrix;
 
@@ -27,29 +27,29 @@ typedef struct pl_part {
     uint64_t count, rows, nonzeros;
 } pl_part;
 
-/* How rows were dealt to ranks while they were read. */
+/* The assignment of rows to the workers of all ranks. */
 typedef struct pl_deal {
-    uint64_t rows, nonzeros; /* of all ranks */
+    uint64_t rows, nonzeros; /* over all ranks */
     unsigned workers, lanes;
-    pl_part *parts;   /* of this rank: hosted workers x lanes, in numbers of its own rows */
-    pl_range *ranges; /* what they point into; NULL: somebody else's */
-    /* Where all rows are, in the order of rows; none where nobody asks. */
+    pl_part *parts;   /* of this rank: hosted workers x lanes, in local row numbers */
+    pl_range *ranges; /* the ranges of the parts; NULL: they belong to another object */
+    /* Where all rows are, in the order of rows. Only kept where a caller asks for it. */
     struct pl_piece *pieces;
     uint64_t count;
 } pl_deal;
 
-/* A run of rows that one rank read. */
+/* Consecutive rows that one rank holds. */
 typedef struct pl_piece {
-    uint64_t begin, end; /* rows of the whole */
-    uint64_t first;      /* number of row `begin` among those that the rank holds */
-    uint64_t before;     /* rows and non-zeros of all rows before it */
+    uint64_t begin, end; /* global row numbers */
+    uint64_t first;      /* local number of row `begin` on its rank */
+    uint64_t before;     /* rows plus non-zeros of all rows before it */
     unsigned rank;
 } pl_piece;
 
-/* How rows lie on the ranks that read them, while they have not been dealt. */
+/* Where the rows are while each rank still holds the rows that it read. */
 typedef struct pl_spread {
-    unsigned rank;           /* this one */
-    uint64_t rows, nonzeros; /* of all ranks */
+    unsigned rank;           /* this rank */
+    uint64_t rows, nonzeros; /* over all ranks */
     bool weighted, valued;   /* some rank has weights, or values other than 1 */
     uint64_t count;
     pl_piece *pieces; /* of all ranks, in the order of rows */
@@ -62,129 +62,130 @@ const pl_format *pl_format_find(const char *name); /* or NULL */
 
 struct parley_data {
     pl_matrix x;
-    const double *label;  /* rows, as in the file */
-    const double *weight; /* rows, or NULL: all 1 */
-    const pl_deal *deal;  /* each rank holds the rows of its own workers */
-    pl_spread *spread;    /* or those that it read; both NULL: every rank holds all rows */
-    pl_deal *own_deal;    /* `deal`, where it is freed with the data */
+    const double *label;  /* by row, as in the file */
+    const double *weight; /* by row; NULL: all weights are 1 */
+    const pl_deal *deal;  /* set if each rank holds the rows of its own workers */
+    pl_spread *spread;    /* set if each rank holds the rows that it read; both NULL: every rank holds all rows */
+    pl_deal *own_deal;    /* `deal`, if it is freed with the data */
     char *path;           /* for messages */
     uint64_t file_bytes;
     bool from_cache, from_arrays;
-    pl_names names;                 /* of columns; none where the format has none */
-    pl_names classes;               /* of labels 0, 1, ..., where they were words */
-    unsigned hash_bits;             /* the last 2^hash_bits columns are hashes; 0: none are */
-    const pl_format *format;        /* text: what it was read as */
-    struct pl_container *container; /* cache: what the arrays point into */
-    pl_span spans[5];               /* text: start, label, weight, index, value */
+    pl_names names;                 /* of columns, if the format has names */
+    pl_names classes;               /* of labels 0, 1, ..., if the labels were words */
+    unsigned hash_bits;             /* the last 2^hash_bits columns are hashed; 0: none are */
+    const pl_format *format;        /* of text */
+    struct pl_container *container; /* of a cache: the arrays point into it */
+    pl_span spans[5];               /* of text: start, label, weight, index, value */
 };
 
-/* Rows and non-zeros of all ranks together. */
+/* Rows and non-zeros over all ranks. */
 static inline uint64_t pl_all_rows(const parley_data *data) {
     return data->deal ? data->deal->rows : data->spread ? data->spread->rows : data->x.rows;
 }
 static inline uint64_t pl_all_nonzeros(const parley_data *data) {
     return data->deal ? data->deal->nonzeros : data->spread ? data->spread->nonzeros : data->x.nonzeros;
 }
-/* Are there rows that this rank does not hold? */
+/* Does this rank hold only some of the rows? */
 static inline bool pl_is_parted(const parley_data *data) { return data->deal || data->spread; }
-/* The number in the whole of a row that this rank holds, while rows are not dealt. */
+/* The global number of a local row, while each rank holds the rows that it read. */
 uint64_t pl_whole_row(const parley_data *data, uint64_t row);
 void pl_spread_free(pl_spread *spread);
 void pl_deal_free(pl_deal *deal);
 
-/* How an input is to be read; zero-initialised: by its content and with the defaults of the settings. */
+/* How to read an input. If zero-initialised, the format is found by content and all settings have their defaults. */
 typedef void (*pl_tell)(void *user, const char *sentence);
 typedef struct pl_reading {
-    const parley_settings *settings; /* which of them were given; may be NULL */
-    const pl_format *format;         /* NULL: by content */
+    const parley_settings *settings; /* tells which settings were given; may be NULL */
+    const pl_format *format;         /* NULL: found by content */
     pl_header header;
     pl_separator separator;
     const char *label_column, *weight_column, *categorical, *labels; /* NULL or "": not given */
     bool hashed, refuse_missing, keep_names;
-    unsigned hash_bits; /* 0: the usual */
-    bool unlabelled;    /* labels need not be there */
-    /* A model that the data are for; `model_columns` 0: none. Columns are matched by name where it has names. */
+    unsigned hash_bits; /* 0: the default */
+    bool unlabelled;    /* the input may lack labels */
+    /* The model that the data are for; `model_columns` 0: none. Columns are matched by name if the model has names. */
     uint64_t model_columns;
     const pl_names *names, *classes;
-    unsigned model_bits; /* its last 2^model_bits columns are hashes; 0: none are */
-    pl_tell tell;        /* called with sentences on what was found; may be NULL */
-    pl_tell warn;        /* called where data and model have different columns; may be NULL */
-    void *user;          /* of both */
+    unsigned model_bits; /* the last 2^model_bits columns of the model are hashed; 0: none are */
+    pl_tell tell;        /* called with messages about the input; may be NULL */
+    pl_tell warn;        /* called if data and model have different columns; may be NULL */
+    void *user;          /* passed to both */
 } pl_reading;
 parley_status pl_reading_of(const parley_settings *settings, pl_reading *out, parley_error *error);
 
-/* What there is to read. Several inputs are as good as one that holds the rows of all of them, in their order. */
+/* Inputs to read. Several inputs are read as one, in the given order. */
 typedef struct pl_input {
     char *path;
-    bool regular;         /* a file, which can be read more than once */
-    uint64_t bytes;       /* of the file; 0: not known */
-    uint64_t rows, lines; /* that were found there */
+    bool regular;         /* a regular file, which can be read more than once */
+    uint64_t bytes;       /* of the file; 0: unknown */
+    uint64_t rows, lines; /* found in this input */
 } pl_input;
 typedef struct pl_inputs {
     pl_input *list;
     unsigned count;
-    char *title; /* the name of the only one, or of the first "and 3 more" */
+    char *title; /* the name of the only input, or "FIRST and 3 more" */
 } pl_inputs;
-/* Each word is a file, or "-", or a pattern with *, ? or [ that stands for the files which match it, sorted. */
-/* What an input is, by its first bytes. */
+/* What an input holds, by its first bytes. */
 typedef struct pl_look {
-    bool cache, mapped, empty; /* mapped: plain text in a file, that can be read from anywhere */
+    bool cache, mapped, empty; /* mapped: uncompressed text in a file, which can be read from any position */
     const pl_format *format;   /* NULL: a cache, or empty */
 } pl_look;
 parley_status pl_input_look(const pl_input *input, const pl_reading *reading, pl_look *out, parley_error *error);
-/* Inputs of two forms cannot be read together. */
+/* Fails because two inputs have different formats. */
 parley_status pl_inputs_fail(const pl_input *first, const pl_format *format, const pl_input *other,
                              const pl_format *of_other, parley_error *error);
-/* Looks at all files before any is read, since they must be of one form: that of `all`, which is empty if they are, and
- * mapped if each that is not is (`mapped`, by input; may be NULL). `*first` is not empty. */
+/* Inspects all inputs before any is read, because they must have one format. `all` describes them together: empty if
+ * all are empty, mapped if all that are not empty are mapped. mapped[i], which may be NULL, is set by input. `*first`
+ * is the first input that is not empty. */
 parley_status pl_inputs_look(const pl_inputs *inputs, const pl_reading *reading, bool *mapped, pl_look *all,
                              unsigned *first, parley_error *error);
+/* Each word is a file, "-", or a pattern with *, ? or [, which stands for the matching files in sorted order. */
 parley_status pl_inputs_open(pl_inputs *inputs, const char *const *words, unsigned count, parley_error *error);
 void pl_inputs_close(pl_inputs *inputs);
-/* Reads all inputs whole: of one format, or all of them caches. */
+/* Reads all inputs into memory. They must have one format, or all be caches. */
 parley_status pl_data_read_all(const pl_inputs *inputs, const pl_reading *reading, pl_pool *pool, parley_data **out,
                                parley_error *error);
 
-/* Reads a whole input: text of some format or a cache, told apart by content; `.gz` and `.zst` by content too; "-" is
- * standard input. `tell` (may be NULL) is called once before the large allocation with a sentence on the memory that
- * will be needed. */
+/* Reads a whole input into memory. The content tells text from caches, and whether it is compressed with gzip or
+ * Zstandard. "-" is standard input. Before the large allocation, `tell` (may be NULL) is called with a message on the
+ * memory needed. */
 parley_status pl_data_read_as(const char *path, const pl_reading *reading, pl_pool *pool, parley_data **out,
                               parley_error *error);
-/* The same with nothing but the defaults. */
+/* The same with the default settings. */
 parley_status pl_data_read(const char *path, pl_pool *pool, pl_tell tell, void *user, parley_data **out,
                            parley_error *error);
-/* Reads one weight per line for every row of `data`. */
+/* Reads a weight for every row of `data`, one per line. */
 parley_status pl_data_read_weights(parley_data *data, const char *path, parley_error *error);
-/* What data of `rows` of these rows begin with: no rows yet, and names and classes that stay the whole's. */
+/* Starts a data set of `rows` rows taken from `whole`. It has no rows yet; names and classes still belong to `whole`.
+ */
 parley_data pl_data_part(const parley_data *whole, uint64_t rows);
-/* A copy of the rows that are listed, in that order; the columns stay, and their names stay the whole's. */
+/* Copies the listed rows, in that order. Columns are unchanged, and their names still belong to `data`. */
 parley_status pl_data_subset(const parley_data *data, const uint64_t *rows, uint64_t count, parley_data **out,
                              parley_error *error);
-/* There must be rows, and labels, to learn from. */
+/* Fails if there are no rows or no labels to train on. */
 parley_status pl_data_teaches(const parley_data *data, parley_error *error);
-/* Bytes that the arrays of the data take, in memory or in a cache file. */
+/* Bytes of the arrays, in memory or in a cache file. */
 uint64_t pl_data_bytes(const parley_data *data);
 
-/* Reads the same inputs piece by piece, so that they may be larger than memory. A batch is valid until the next call.
- */
+/* Reads an input in batches, so that it may be larger than memory. A batch is valid until the next call. */
 typedef struct pl_reader pl_reader;
 parley_status pl_reader_open_as(const char *path, const pl_reading *reading, pl_pool *pool, pl_reader **out,
                                 parley_error *error);
 parley_status pl_reader_open(const char *path, pl_pool *pool, pl_reader **out, parley_error *error);
-/* `*batch` is NULL at the end. Its `x.columns` is the largest seen so far. */
+/* Sets `*batch` to NULL at the end. Its `x.columns` is the largest number of columns so far. */
 parley_status pl_reader_next(pl_reader *reader, const parley_data **batch, parley_error *error);
 void pl_reader_close(pl_reader *reader);
 
-/* Writes a cache (safetensors; docs/formats.md), atomically. */
+/* Writes a cache (safetensors, see docs/formats.md) atomically. */
 parley_status pl_data_write_cache(const parley_data *data, const char *path, parley_error *error);
-/* Writes text of a format, compressed if the name ends in .gz or .zst; "-" is standard output. Values in the shortest
- * form that reads back the same. */
+/* Write text, compressed if the name ends in .gz or .zst. "-" is standard output. Numbers get the fewest digits that
+ * read back as the same value. */
 parley_status pl_data_write_libsvm(const parley_data *data, const char *path, parley_error *error);
 parley_status pl_data_write_csv(const parley_data *data, const char *path, parley_error *error);
 parley_status pl_data_write_vw(const parley_data *data, const char *path, parley_error *error);
 
-/* Makes data: kind "text" (bag-of-words-like sparse rows, labels -1 and +1) or "dense" (every column filled, badly
- * scaled, real labels). The same for the same settings (rows, columns, nonzeros, seed) on every machine. */
+/* Generates data: "text" makes sparse rows like bags of words with labels -1 and +1, "dense" makes badly scaled full
+ * rows with real labels. The same settings (rows, columns, nonzeros, seed) give the same data on every machine. */
 typedef struct pl_generator {
     const char *name, *help;
     parley_status (*make)(const parley_settings *settings, parley_data **out, parley_error *error);

@@ -1,4 +1,4 @@
-/* decode.c: one input buffer, filled from the file, emptied by a copy, zlib or libzstd. */
+/* decode.c: an input buffer that is filled from the file and emptied by copying, zlib or libzstd. */
 #define _POSIX_C_SOURCE 200809L
 #include "data/decode.h"
 
@@ -15,19 +15,19 @@
 #include "data/file.h"
 
 #define INPUT_BYTES ((size_t)256 << 10)
-#define SNIFF_BYTES 9            /* a cache shows at its 9th byte */
-#define LONGEST_HEADER 100000000 /* of a cache, as safetensors has it */
+#define SNIFF_BYTES 9            /* a cache is recognised by its 9th byte */
+#define LONGEST_HEADER 100000000 /* of a cache; limit of the safetensors specification */
 #define POLL_MILLISECONDS 50
 
 struct pl_decoder {
     char *name;
     int file;
-    bool regular, ended; /* ended: no more input */
+    bool regular, ended; /* ended: there is no more input */
     bool whole;          /* the compressed stream may end here */
     pl_content content;
-    uint64_t size, taken; /* of the file; bytes that left the buffer */
+    uint64_t size, taken; /* of the file; bytes consumed */
     unsigned char *input;
-    size_t begin, end; /* what is in the buffer */
+    size_t begin, end; /* the content of the buffer */
     z_stream gzip;
     ZSTD_DStream *zstd;
 };
@@ -42,7 +42,7 @@ static parley_status fill(pl_decoder *decoder, const atomic_bool *stop, parley_e
             return PARLEY_OK;
         }
         if (!decoder->regular && poll(&ready, 1, POLL_MILLISECONDS) == 0)
-            continue; /* so that a silent pipe cannot hold up the end of a run */
+            continue; /* check `stop` again, so that an idle pipe cannot delay the end of a run */
         ssize_t got = read(decoder->file, decoder->input + decoder->end, INPUT_BYTES - decoder->end);
         if (got < 0 && (errno == EINTR || errno == EAGAIN))
             continue;
@@ -78,7 +78,7 @@ static parley_status start(pl_decoder *decoder, parley_error *error) {
     if (decoder->content == PL_GZIP) {
         decoder->gzip.zalloc = pl_gzip_take;
         decoder->gzip.zfree = pl_gzip_free;
-        if (inflateInit2(&decoder->gzip, 15 + 16) != Z_OK) /* the largest window; gzip's header */
+        if (inflateInit2(&decoder->gzip, 15 + 16) != Z_OK) /* largest window, gzip header */
             return pl_fail_memory(error, "decompression", 1 << 15);
     }
     if (decoder->content == PL_ZSTD) {
@@ -149,7 +149,7 @@ static parley_status corrupt(const pl_decoder *decoder, const char *why, parley_
                    decoder->content == PL_GZIP ? "gzip" : "zstd", why);
 }
 
-/* Each step takes from the buffer and makes up to `room` bytes. */
+/* Takes input from the buffer and writes up to `room` bytes. */
 static parley_status step_gzip(pl_decoder *decoder, char *out, uint64_t room, uint64_t *made, parley_error *error) {
     z_stream *gzip = &decoder->gzip;
     gzip->next_in = decoder->input + decoder->begin;
@@ -162,7 +162,7 @@ static parley_status step_gzip(pl_decoder *decoder, char *out, uint64_t room, ui
     *made = offered - gzip->avail_out;
     decoder->whole = result == Z_STREAM_END;
     if (result == Z_STREAM_END)
-        inflateReset(gzip); /* another member may follow */
+        inflateReset(gzip); /* another gzip member may follow */
     if (result == Z_MEM_ERROR)
         return pl_fail_memory(error, "decompression", 1 << 15);
     if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
@@ -203,7 +203,7 @@ parley_status pl_decode(pl_decoder *decoder, const atomic_bool *stop, char *out,
     parley_status status = PARLEY_OK;
     for (*made = 0; status == PARLEY_OK && *made == 0;) {
         bool dry = decoder->begin == decoder->end;
-        /* a decompressor may still hold output of what it has taken in */
+        /* the decompressor may still hold output for the input it has consumed */
         if (!dry || !decoder->whole)
             status = step(decoder, out, room, made, error);
         if (status != PARLEY_OK || *made > 0 || decoder->begin < decoder->end)

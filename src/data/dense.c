@@ -1,6 +1,6 @@
-/* dense.c: a table in the caller's memory, by rows or by columns, as sparse rows. Two passes over blocks of rows: the
- * first counts what is not 0, the second writes it. Both see the table in tiles of float32 that lie by rows, so that
- * memory is read in its own order and only one loop knows types and strides. */
+/* dense.c: converts a table in the caller's memory, by rows or by columns, to sparse rows. A first pass over blocks of
+ * rows counts the entries that are not 0, a second writes them. Both load the table in float32 tiles stored by rows, so
+ * that memory is read in its own order and only one loop handles types and strides. */
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -11,24 +11,24 @@
 
 #define BLOCK_CELLS ((uint64_t)1 << 17)
 #define TILE 1024      /* cells */
-#define TURNED_ROWS 64 /* of a tile, where the table lies by columns; else it has one */
+#define TURNED_ROWS 64 /* rows of a tile if the table is stored by columns; else a tile has one row */
 #define BLOCK_ROWS 256 /* at most */
 
 typedef struct dense {
-    uint64_t rows, columns, block; /* rows in a block */
-    const float *narrow;           /* one of them is NULL */
+    uint64_t rows, columns, block; /* block: rows in a block */
+    const float *narrow;           /* one of the two is NULL */
     const double *wide;
     int64_t row_stride, column_stride;
-    uint64_t *start; /* while counting, entries of row i at i + 1 */
+    uint64_t *start; /* while counting, start[i + 1] is the number of entries of row i */
     uint32_t *index;
-    float *value; /* NULL: the caller's are used */
+    float *value; /* NULL: the caller's values are used */
     atomic_bool wrong;
 } dense;
 
-/* Some rows and columns of the table; row i of it at cells + i x columns. */
+/* Some rows and columns of the table. Row i begins at cells + i x columns. */
 typedef struct tile {
     uint64_t row, rows, column, columns;
-    const float *cells; /* the caller's, where they lie so */
+    const float *cells; /* points to the caller's memory if the layout allows it */
     float own[TILE];
 } tile;
 
@@ -41,7 +41,7 @@ static bool by_columns(const dense *dense) {
     return llabs((long long)dense->row_stride) < llabs((long long)dense->column_stride);
 }
 
-/* to[k x to_stride] = cell of `count` in a line that begins at `from` and goes on by `stride`. */
+/* Copies `count` cells, `stride` apart from `from` on, to to[0], to[to_stride], ... */
 static void load_line(const dense *dense, int64_t from, int64_t stride, uint64_t count, float *to, uint64_t to_stride) {
     const float *narrow = dense->narrow ? dense->narrow + from : NULL;
     const double *wide = dense->wide ? dense->wide + from : NULL;
@@ -56,7 +56,7 @@ static void load_line(const dense *dense, int64_t from, int64_t stride, uint64_t
             to[k * to_stride] = (float)wide[(int64_t)k * stride];
 }
 
-/* The cells of the tile that begins at (row, column), as far as it goes before row `end`. */
+/* Loads the tile that begins at (row, column) and ends before row `end`. */
 static void load(const dense *dense, uint64_t row, uint64_t end, uint64_t column, tile *tile) {
     bool turned = by_columns(dense);
     uint64_t most = turned ? TILE / TURNED_ROWS : TILE, rows = turned ? TURNED_ROWS : 1;
@@ -89,7 +89,8 @@ static void count_tile(dense *dense, const tile *tile) {
         dense->wrong = true;
 }
 
-/* Appends what is not 0 in a row of a tile. Every cell is put in its place, and the place moves on if it is not 0. */
+/* Appends the cells of a row that are not 0. Every cell is stored, but the position advances only if the cell is not 0.
+ */
 static void put_line(const dense *dense, const float *line, uint64_t count, uint64_t column, uint64_t *at) {
     uint32_t index[TILE], found = 0;
     float value[TILE];
@@ -104,7 +105,7 @@ static void put_line(const dense *dense, const float *line, uint64_t count, uint
     *at += found;
 }
 
-/* The same where all cells are not 0. */
+/* The same for a row without zeros. */
 static void put_full_line(const dense *dense, const float *line, uint64_t count, uint64_t column, uint64_t *at) {
     uint32_t *index = dense->index + *at;
     for (uint64_t k = 0; k < count; k++)
@@ -124,7 +125,7 @@ static void put_tile(const dense *dense, const tile *tile, uint64_t *at) {
     }
 }
 
-/* Walks through the tiles of a block; `fill` false: counts. */
+/* Goes through the tiles of a block. If `fill` is false, only counts. */
 static void walk(dense *dense, unsigned task, bool fill) {
     uint64_t begin = task * dense->block, at[BLOCK_ROWS];
     uint64_t end = begin + dense->block < dense->rows ? begin + dense->block : dense->rows;
@@ -194,9 +195,9 @@ parley_status parley_data_from_dense(uint64_t rows, uint64_t columns, const void
     pl_pool *pool;
     *out = NULL;
     if (type != PARLEY_FLOAT32 && type != PARLEY_FLOAT64)
-        return pl_fail(error, PARLEY_BAD_USAGE, "the values of a table are of type float32 or float64");
+        return pl_fail(error, PARLEY_BAD_USAGE, "the values of a table must be float32 or float64");
     if (!value && rows > 0 && columns > 0)
-        return pl_fail(error, PARLEY_BAD_USAGE, "data: there are no values");
+        return pl_fail(error, PARLEY_BAD_USAGE, "data: the values are missing");
     parley_status status = pl_arrays_open(rows, columns, label, weight, &data, error);
     if (status != PARLEY_OK)
         return status;

@@ -1,4 +1,4 @@
-/* file.c: one file being written, perhaps through zlib or libzstd. */
+/* file.c: writes a file, perhaps through zlib or libzstd. */
 #define _POSIX_C_SOURCE 200809L
 #include "data/file.h"
 
@@ -15,14 +15,14 @@
 #include "base/memory.h"
 
 #define BUFFER_BYTES ((size_t)256 << 10)
-#define ATTEMPTS 100 /* temporary names that are tried */
+#define ATTEMPTS 100 /* temporary names to try */
 #define LARGEST_WRITE ((uint64_t)1 << 30)
 
 struct pl_file {
-    char *path, *temporary; /* no temporary name: written directly */
+    char *path, *temporary; /* temporary: NULL if the file is written directly */
     int descriptor;
     pl_compression compression;
-    unsigned char *buffer; /* compressed bytes on their way */
+    unsigned char *buffer; /* compressed bytes */
     z_stream gzip;
     ZSTD_CStream *zstd;
 };
@@ -83,14 +83,14 @@ parley_status pl_file_write(pl_file *file, const void *bytes, uint64_t count, pa
     }
 }
 
-/* True for what cannot be replaced by another file. */
+/* Is this something that cannot be replaced by another file, such as a pipe? */
 static bool is_direct(const char *path) {
     struct stat facts;
     return strcmp(path, "/dev/stderr") == 0 || strncmp(path, "/dev/fd/", 8) == 0 || strncmp(path, "/proc/", 6) == 0 ||
            (stat(path, &facts) == 0 && !S_ISREG(facts.st_mode));
 }
 
-/* Opens the first temporary name beside the target that is not taken. */
+/* Opens the first unused temporary name in the folder of the target. */
 static parley_status open_temporary(pl_file *file, parley_error *error) {
     uint64_t bytes = strlen(file->path) + 64;
     parley_status status = pl_take(&file->temporary, bytes, 1, "a file name", error);
@@ -170,7 +170,7 @@ static parley_status end_compression(pl_file *file, parley_error *error) {
     }
 }
 
-/* Makes the new name last through a power cut, where the file system can. */
+/* Makes the new name survive a power failure, if the file system supports it. */
 static void sync_folder(const char *path) {
     char folder[4096] = ".";
     const char *slash = strrchr(path, '/');
@@ -183,7 +183,7 @@ static void sync_folder(const char *path) {
     close(file);
 }
 
-static parley_status settle(pl_file *file, parley_error *error) {
+static parley_status complete(pl_file *file, parley_error *error) {
     parley_status status = end_compression(file, error);
     if (status == PARLEY_OK && file->temporary && fsync(file->descriptor) != 0 && errno != EINVAL)
         status = pl_fail_file(error, file->path, "write");
@@ -200,7 +200,7 @@ parley_status pl_file_close(pl_file *file, parley_status status, parley_error *e
     if (!file)
         return status;
     if (status == PARLEY_OK)
-        status = settle(file, error);
+        status = complete(file, error);
     if (file->descriptor >= 0)
         close(file->descriptor);
     if (file->temporary && status != PARLEY_OK)

@@ -1,5 +1,5 @@
-/* file.h: a file that appears whole or not at all: written under a temporary name in the same folder, synced, then
- * renamed. Pipes and devices are written directly. */
+/* file.h: files that appear complete or not at all. They are written under a temporary name in the same folder, synced
+ * and renamed. Pipes and devices are written directly. */
 #ifndef PL_FILE_H
 #define PL_FILE_H
 
@@ -12,11 +12,11 @@ typedef struct pl_file pl_file;
 /* `path` "-" is standard output. */
 parley_status pl_file_open(const char *path, pl_compression compression, pl_file **out, parley_error *error);
 parley_status pl_file_write(pl_file *file, const void *bytes, uint64_t count, parley_error *error);
-/* Ends the file and gives it its name when `status` is PARLEY_OK, else removes it. Frees `file`, which may be NULL;
- * returns `status`, or what failed at the end. */
+/* If `status` is PARLEY_OK, completes the file and renames it, else removes it. Frees `file`, which may be NULL.
+ * Returns `status`, or the failure to complete the file. */
 parley_status pl_file_close(pl_file *file, parley_status status, parley_error *error);
 
-/* zlib's allocator, by way of base/memory.h. */
+/* Allocation functions for zlib that use base/memory.h. */
 void *pl_gzip_take(void *opaque, unsigned count, unsigned size);
 void pl_gzip_free(void *opaque, void *memory);
 

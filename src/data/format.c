@@ -1,14 +1,14 @@
-/* format.c: the table of formats, and choosing one. Content decides: IDX by its magic number, VW by its bar, LIBSVM by
- * column:value, and what is none of these is CSV. */
+/* format.c: the table of formats and the choice of one. The content decides: IDX is recognised by its magic number, VW
+ * by its bar, LIBSVM by column:value, and all other text is CSV. */
 #include "data/format.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define SHOWN 40 /* bytes of a word that a sentence shows */
+#define SHOWN 40 /* bytes of a word shown in a message */
 #define SNIFF_BYTES ((uint64_t)64 << 10)
 
-/* In this order each is asked; the last takes what nobody knows. */
+/* The formats in the order in which they are tried. The last accepts all text. */
 static const pl_format *const asked[] = {&pl_format_idx, &pl_format_vw, &pl_format_libsvm, &pl_format_csv};
 
 static const char *const reading_settings[] = {"header",      "separator",  "label_column", "weight_column",
@@ -59,8 +59,7 @@ parley_status pl_format_check(const pl_reading *reading, const pl_format *format
     return PARLEY_OK;
 }
 
-/* The head up to the end of its first line with something in it, so that a slow pipe is not waited for
- * much longer than it takes. */
+/* Reads up to the end of the first line that is not empty, so that a slow pipe does not delay the choice much. */
 static parley_status read_first_line(pl_source *source, const char **text, uint64_t *bytes, parley_error *error) {
     bool whole = false;
     parley_status status = PARLEY_OK;
@@ -68,7 +67,7 @@ static parley_status read_first_line(pl_source *source, const char **text, uint6
         const char *line;
         status = pl_source_head(source, wanted, text, bytes, &whole, error);
         if (status != PARLEY_OK || whole || *bytes < wanted)
-            return status; /* it ends here, or fails, which will show later */
+            return status; /* it ends here, or fails, which is reported later */
         uint64_t length = pl_first_line(*text, *bytes, &line);
         if (length > 0 && line + length < *text + *bytes)
             return PARLEY_OK;
@@ -84,13 +83,14 @@ bool pl_source_is_empty(pl_source *source) {
            pl_first_line(text, bytes, &line) == 0;
 }
 
-/* CSV takes what no other format does: at least it must be text. */
+/* CSV accepts what no other format does, but it must be text. */
 static parley_status check_text(const char *text, uint64_t bytes, const char *path, parley_error *error) {
     for (uint64_t i = 0; i < bytes; i++)
         if ((unsigned char)text[i] < ' ' && !strchr("\t\n\v\f\r", text[i] ? text[i] : 'x'))
-            return pl_fail(error, PARLEY_BAD_INPUT,
-                           "%s: byte 0x%02x in its first line: neither text nor a form of data that Parley knows", path,
-                           (unsigned char)text[i]);
+            return pl_fail(
+                error, PARLEY_BAD_INPUT,
+                "%s: byte 0x%02x in the first line; this is neither text nor another format that Parley reads", path,
+                (unsigned char)text[i]);
     return PARLEY_OK;
 }
 
@@ -153,7 +153,7 @@ bool pl_format_ends(const pl_format *format, const char *path) {
 parley_status pl_reading_of(const parley_settings *settings, pl_reading *out, parley_error *error) {
     const pl_format *format = pl_format_find(settings->format);
     if (!format && strcmp(settings->format, "auto") != 0)
-        return pl_fail(error, PARLEY_BAD_USAGE, "--format %.60s: it is one of libsvm, csv, vw, idx and auto",
+        return pl_fail(error, PARLEY_BAD_USAGE, "--format %.60s: unknown format; use libsvm, csv, vw, idx or auto",
                        settings->format);
     *out = (pl_reading){
         .settings = settings,

@@ -1,5 +1,5 @@
-/* format.h: what the formats of data have in common: each is one file and one row of pl_formats. A format recognises
- * its text, parses blocks of it in parallel, and may write. */
+/* format.h: the interface of a data format. Each format is one file and one row of pl_formats. It recognises its text,
+ * parses blocks of text in parallel, and may write text. */
 #ifndef PL_FORMAT_H
 #define PL_FORMAT_H
 
@@ -9,26 +9,26 @@
 #define PL_LARGEST_COLUMN 2147483647u
 #define PL_USUAL_HASH_BITS 18
 
-/* What is wrong with a line, and where. */
+/* An error in a line. */
 typedef struct pl_fault {
-    const char *format; /* of the sentence, which gets word, name (if there is one) and column; NULL: all is well */
-    const char *word, *stop; /* the word that is wrong */
-    const char *name;        /* of the column */
-    uint32_t column;         /* the column at fault, or the one before */
-    bool memory;             /* there was none */
+    const char *format;      /* of the message, which gets word, name (if any) and column; NULL: no error */
+    const char *word, *stop; /* the word at fault */
+    const char *name;        /* of the column, or NULL */
+    uint32_t column;         /* the column at fault, or the one before it */
+    bool memory;             /* out of memory */
 } pl_fault;
 
-/* A block of whole lines (or records), where its rows go, and what was found in it. */
+/* A block of whole lines or records: its text, where its rows go, and what was found. */
 typedef struct pl_block {
     const char *text, *end;
-    void *state;            /* the format's */
-    unsigned number;        /* of the block in its wave */
-    uint64_t first_row;     /* rows of the input before it, where rows have a fixed size */
-    uint64_t *row_end;      /* of its first row: the number of entries up to the end of that row */
-    double *label, *weight; /* weight: NULL unless the format has weights */
+    void *state;            /* of the format */
+    unsigned number;        /* of the block in its window */
+    uint64_t first_row;     /* number of rows before it, if rows have a fixed size */
+    uint64_t *row_end;      /* for each row of the block: the number of entries up to its end */
+    double *label, *weight; /* weight: NULL if the format has no weights */
     uint32_t *index;
     float *value;
-    uint64_t first; /* entries before the block */
+    uint64_t first; /* number of entries before the block */
     uint64_t rows, entries, lines;
     uint32_t columns;
     bool ones;       /* every value is 1 */
@@ -36,51 +36,52 @@ typedef struct pl_block {
     pl_fault fault;
 } pl_block;
 
-typedef struct pl_waves pl_waves;
+typedef struct pl_parser pl_parser;
 
 struct pl_format {
     const char *name, *title, *help;
-    const char *endings;         /* of names, with blanks between them; the format of a file to write */
-    const char *no_rows;         /* the end of the sentence on an input without rows */
-    const char *const *settings; /* of the group Reading, that it reads; ends with NULL */
+    const char *endings;         /* of file names, separated by blanks; they select the format of a file to write */
+    const char *no_rows;         /* the end of the message on an input without rows */
+    const char *const *settings; /* of the group Reading that the format uses; ends with NULL */
     bool (*sniff)(const char *text, uint64_t bytes);
-    /* Reads the head and sets what the waves need to know: `state`, where to cut, columns known. NULL: nothing. */
-    parley_status (*open)(pl_waves *waves, const pl_reading *reading, parley_error *error);
-    /* Goes on with another input of the format, whose source is open: sets `cut` and `lines`. NULL: it has no state,
-     * or, where there is an `open`, it takes one input only. */
-    parley_status (*next)(pl_waves *waves, parley_error *error);
-    /* Upper bounds of `rows` and `entries`: by a pass over the text, or by its size. */
+    /* Reads the head of the input and sets `state`, `cut` and the known columns of the parser. NULL: not needed. */
+    parley_status (*open)(pl_parser *parser, const pl_reading *reading, parley_error *error);
+    /* Starts another input of the same format, whose source is open: sets `cut` and `lines`. NULL: the format has no
+     * state or, if it has an `open`, reads only one input. */
+    parley_status (*next)(pl_parser *parser, parley_error *error);
+    /* Set upper bounds of `rows` and `entries`: `count` by a pass over the text, `bound` from its size. */
     void (*count)(pl_block *block);
     void (*bound)(pl_block *block);
-    /* Parses up to the end or the first fault, which is then in line `lines` of the block, counted from 1. */
+    /* Parses up to the end or to the first fault, which is then in line `lines` of the block, counted from 1. */
     void (*parse)(pl_block *block);
-    /* After a wave, for each block in order: numbers what is new. NULL: nothing is. */
-    parley_status (*settle)(pl_waves *waves, pl_block *block, parley_error *error);
-    /* On ranks that read a part of the input each, before `finish`: what this one learned, as bytes for the others; and
-     * what each of them did, in the order of the input. NULL: nothing. */
-    parley_status (*tell)(pl_waves *waves, pl_span *out, uint64_t *bytes, parley_error *error);
-    parley_status (*learn)(pl_waves *waves, const char *packed, uint64_t bytes, parley_error *error);
-    /* Before whole data are handed over, and at the end of streamed ones (`data` NULL). NULL: nothing to do. */
-    parley_status (*finish)(pl_waves *waves, parley_data *data, parley_error *error);
+    /* Called after a window for each block in order: gives numbers to new words. NULL: not needed. */
+    parley_status (*merge)(pl_parser *parser, pl_block *block, parley_error *error);
+    /* Used when ranks read a part of the input each, before `finish`. `pack` writes the words that this rank found as
+     * bytes for the other ranks; `unpack` adds the words of each rank, in the order of the input. NULL: not needed. */
+    parley_status (*pack)(pl_parser *parser, pl_span *out, uint64_t *bytes, parley_error *error);
+    parley_status (*unpack)(pl_parser *parser, const char *packed, uint64_t bytes, parley_error *error);
+    /* Called when all rows have been read; `data` is NULL if they were read in batches. NULL: not needed. */
+    parley_status (*finish)(pl_parser *parser, parley_data *data, parley_error *error);
     void (*close)(void *state);
-    parley_status (*write)(const parley_data *data, const char *path, parley_error *error); /* NULL: cannot */
+    parley_status (*write)(const parley_data *data, const char *path,
+                           parley_error *error); /* NULL: Parley does not write this format */
 };
 
 extern const pl_format pl_format_libsvm, pl_format_csv, pl_format_vw, pl_format_idx;
 
-/* The format of `reading`, or by content; refuses settings that it does not read. */
+/* Returns the format given in `reading`, else finds it by content. Fails on settings that the format does not use. */
 parley_status pl_format_choose(const pl_reading *reading, pl_source *source, const pl_format **out,
                                parley_error *error);
-/* Refuses settings of the group Reading that `format` (NULL: a cache) does not read. */
+/* Fails on settings of the group Reading that `format` (NULL: a cache) does not use. */
 parley_status pl_format_check(const pl_reading *reading, const pl_format *format, const char *path,
                               parley_error *error);
-/* Does the source hold nothing but blanks and comments? Then it may be of any format. */
+/* Does the source hold only blanks and comments? It may then be of any format. */
 bool pl_source_is_empty(pl_source *source);
-/* The sentence for a fault in line `line` of `path`. */
+/* Fails with the message for a fault in line `line` of `path`. */
 parley_status pl_fault_fail(const pl_fault *fault, const char *path, uint64_t line, parley_error *error);
-/* Does `path` end in one of the endings? One of .gz and .zst may follow. */
+/* Does `path` end in one of the endings, perhaps followed by .gz or .zst? */
 bool pl_format_ends(const pl_format *format, const char *path);
-/* The first line that is not blank and no comment; its length, 0: there is none. */
+/* Finds the first line that is neither blank nor a comment. Returns its length, or 0 if there is none. */
 uint64_t pl_first_line(const char *text, uint64_t bytes, const char **line);
 
 #endif

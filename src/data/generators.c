@@ -1,26 +1,27 @@
-/* generators.c: made data. Only integer draws, + - * / and sqrt, which round the same everywhere, so that the data are
- * the same on every machine.
+/* generators.c: generates data. Only integer draws, + - * / and sqrt are used, which round in the same way everywhere,
+ * so that the data are the same on every machine.
  *
- * text: column c has popularity about 1 / (c + 16): octaves of columns, each twice as wide as the one before, are drawn
- * alike often. A value is (1 + ln count) idf, the row is normalised, and the label is the side of a hidden plane.
- * A row leans to one side, and avoids words of the other.
- * dense: x = scale (mean + loadings . factors + noise), where scale differs by column from 1e-3 to 1e3. */
+ * text: column c has a popularity of about 1 / (c + 16). Octaves of columns, each twice as wide as the one before, are
+ * drawn equally often. A value is (1 + ln count) idf, the row is normalised, and the label is the side of a hidden
+ * hyperplane. Each row prefers one side and avoids words of the other.
+ *
+ * dense: x = scale (mean + loadings . factors + noise), where scale varies by column from 1e-3 to 1e3. */
 #include <math.h>
 #include <string.h>
 
 #include "base/random.h"
 #include "data/read.h"
 
-enum { START, LABEL, WEIGHT, INDEX, VALUE };                     /* of parley_data's spans */
-enum { ROW_STREAM, COLUMN_STREAM, HIDDEN_STREAM, LABEL_STREAM }; /* what a random stream is for */
+enum { START, LABEL, WEIGHT, INDEX, VALUE };                     /* indices of parley_data's spans */
+enum { ROW_STREAM, COLUMN_STREAM, HIDDEN_STREAM, LABEL_STREAM }; /* purposes of random streams */
 
 #define FIRST_OCTAVE 16 /* columns in it */
 #define OCTAVES 32
-#define MOST_COUNT 64    /* counts of one word in a row beyond this are cut to it */
-#define COMMON 1008      /* columns, of the first six octaves, that may decide labels */
-#define HIDDEN_SHARE 0.3 /* of the common columns, which does */
-#define AVERSION 0.7     /* of a row to words of the other side */
-#define FLIPPED 0.07     /* share of labels that are wrong */
+#define MOST_COUNT 64    /* larger counts of a word in a row are set to this */
+#define COMMON 1008      /* columns of the first six octaves, which may affect labels */
+#define HIDDEN_SHARE 0.3 /* share of the common columns that affect labels */
+#define AVERSION 0.7     /* probability that a row rejects a word of the other side */
+#define FLIPPED 0.07     /* share of wrong labels */
 #define FACTORS 3
 
 /* ln x for x > 0: x = m 2^e, ln m = 2 artanh((m - 1) / (m + 1)). */
@@ -38,7 +39,7 @@ static double natural_log(double x) {
     return 2 * t * sum + exponent * 0.69314718055994531;
 }
 
-/* Near a normal draw, of mean 0 and variance 1: the sum of four uniform ones. */
+/* Draws from an approximate normal distribution with mean 0 and variance 1: the sum of four uniform numbers. */
 static double bell(pl_stream *stream) {
     uint64_t bits = pl_random(stream);
     double sum =
@@ -52,11 +53,11 @@ typedef struct word {
 
 typedef struct text_maker {
     uint64_t seed, columns;
-    double mean, spread; /* of the entries in a row */
-    double octaves;      /* the last one may be cut off */
+    double mean, spread; /* of the number of entries in a row */
+    double octaves;      /* the last one may be incomplete */
     double idf[OCTAVES + 1], log_count[MOST_COUNT + 1];
-    double hidden[COMMON]; /* how much a column counts for the label; the others do not */
-    word *words;           /* of the row at hand, sorted by column in the end */
+    double hidden[COMMON]; /* effect of a common column on the label; other columns have none */
+    word *words;           /* of the current row; finally sorted by column */
     uint32_t *slots, mask;
     uint64_t *start;
     double *label;
@@ -82,7 +83,7 @@ static uint32_t draw_column(const text_maker *maker, pl_stream *stream) {
     }
 }
 
-/* Adds a word to the row, or one to its count; returns the number of different words. */
+/* Adds a word to the row or increases its count. Returns the number of different words. */
 static uint32_t add_word(text_maker *maker, uint32_t column, uint32_t words) {
     uint32_t slot = column * 2654435769u & maker->mask;
     for (; maker->slots[slot]; slot = (slot + 1) & maker->mask) {
@@ -97,7 +98,7 @@ static uint32_t add_word(text_maker *maker, uint32_t column, uint32_t words) {
     return words + 1;
 }
 
-/* Shell sort: rows are short, and the order is total. */
+/* Shell sort: rows are short, and no two keys are equal. */
 static void sort_words(word *words, uint32_t count) {
     static const uint32_t gaps[] = {1968, 861, 336, 112, 48, 21, 7, 3, 1};
     for (unsigned g = 0; g < sizeof gaps / sizeof *gaps; g++)
@@ -114,7 +115,7 @@ static double hidden_weight(const text_maker *maker, uint32_t column) {
     return column < COMMON ? maker->hidden[column] : 0;
 }
 
-/* Draws the words of a row until `wanted` different ones are there; fills up with neighbours when they are too rare. */
+/* Draws words until the row has `wanted` different ones. If draws repeat too often, adds neighbouring columns. */
 static void draw_words(text_maker *maker, pl_stream *stream, uint32_t wanted) {
     uint32_t words = 0;
     double side = pl_random_below(stream, 2) ? 1 : -1;
@@ -129,14 +130,14 @@ static void draw_words(text_maker *maker, pl_stream *stream, uint32_t wanted) {
     sort_words(maker->words, words);
 }
 
-/* What a word adds to its row before that is normalised. */
+/* The value of a word before the row is normalised. */
 static double weigh_word(const text_maker *maker, const word *word) {
     pl_stream stream = pl_stream_make(maker->seed, word->column, COLUMN_STREAM);
     double rarity = maker->idf[octave_of(word->column)] * (0.75 + 0.5 * pl_random_unit(&stream));
     return maker->log_count[word->count] * rarity;
 }
 
-/* Makes a row and leaves its distance from the hidden plane as its label. */
+/* Makes a row. Its label is for now the distance from the hidden hyperplane. */
 static void make_text_row(text_maker *maker, uint64_t row) {
     pl_stream stream = pl_stream_make(maker->seed, row, ROW_STREAM);
     double length = maker->mean * (1 + maker->spread * (2 * pl_random_unit(&stream) - 1));
@@ -154,7 +155,7 @@ static void make_text_row(text_maker *maker, uint64_t row) {
         margin += size * hidden_weight(maker, index[i]);
     }
     double norm = squares > 0 ? 1.0 / sqrt(squares) : 0;
-    for (uint32_t i = 0; i < words; i++) { /* to six decimals, as such files are written */
+    for (uint32_t i = 0; i < words; i++) { /* six decimals, as in typical files */
         double millionths = floor((double)value[i] * norm * 1e6 + 0.5);
         value[i] = (float)((millionths > 1 ? millionths : 1) / 1e6);
     }
@@ -162,7 +163,7 @@ static void make_text_row(text_maker *maker, uint64_t row) {
     maker->label[row] = margin * norm;
 }
 
-/* Turns margins into labels: half of each, a few of them wrong. */
+/* Turns margins into labels: half of each sign, a few of them wrong. */
 static void label_text(text_maker *maker, uint64_t rows) {
     double mean = 0;
     for (uint64_t row = 0; row < rows; row++)
@@ -198,11 +199,11 @@ static parley_status reserve(parley_data *data, double rows, double entries, par
         !pl_span_reserve(&data->spans[LABEL], (uint64_t)rows * sizeof(double)) ||
         !pl_span_reserve(&data->spans[INDEX], (uint64_t)(entries + 1) * sizeof(uint32_t)) ||
         !pl_span_reserve(&data->spans[VALUE], (uint64_t)(entries + 1) * sizeof(float)))
-        return pl_fail_memory(error, "the rows to make", bytes < 1e18 ? (uint64_t)bytes : UINT64_MAX);
+        return pl_fail_memory(error, "the generated rows", bytes < 1e18 ? (uint64_t)bytes : UINT64_MAX);
     return PARLEY_OK;
 }
 
-/* Trims the arrays to what they hold and points the data at them. */
+/* Trims the arrays to their content and points the data at them. */
 static void finish(parley_data *data, uint64_t rows, uint64_t columns) {
     data->x.rows = rows;
     data->x.columns = columns;
@@ -246,15 +247,16 @@ static parley_status make_text(const parley_settings *settings, parley_data **ou
     double columns = (double)settings->columns, mean = settings->nonzeros;
     *out = NULL;
     if (mean > columns)
-        return pl_fail(error, PARLEY_BAD_USAGE, "%g nonzeros in a row of %.0f columns; ask for fewer, or more columns",
-                       mean, columns);
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "%g nonzeros do not fit in a row of %.0f columns; use fewer nonzeros or more columns", mean,
+                       columns);
     parley_data *data;
     parley_status status = pl_data_make("generated data", &data, error);
     if (status != PARLEY_OK)
         return status;
     text_maker maker = {.seed = settings->seed, .columns = settings->columns, .mean = mean, .spread = 0.5};
     if (mean * (1 + maker.spread) > columns)
-        maker.spread = columns / mean - 1; /* so that the mean is kept */
+        maker.spread = columns / mean - 1; /* keeps the mean */
     status = fill_text(settings, data, &maker, error);
     pl_free(maker.words);
     pl_free(maker.slots);
@@ -302,7 +304,7 @@ static parley_status fill_dense(const parley_settings *settings, parley_data *da
     dense_column *columns = NULL;
     parley_status status = reserve(data, (double)rows, (double)rows * (double)count, error);
     if (status == PARLEY_OK)
-        status = pl_take(&columns, count, sizeof *columns, "the columns to make", error);
+        status = pl_take(&columns, count, sizeof *columns, "the generated columns", error);
     if (status != PARLEY_OK)
         return status;
     for (uint64_t j = 0; j < count; j++)

@@ -1,4 +1,5 @@
-/* hash.c: four bytes at a time, then up to three, then the length; the last steps spread every bit over all. */
+/* hash.c: MurmurHash3 takes four bytes at a time, then up to three, then the length. The last steps mix every bit into
+ * all others. */
 #include "data/hash.h"
 
 #define MULTIPLY_A 0xcc9e2d51u
@@ -8,7 +9,7 @@ static uint32_t rotate(uint32_t x, int bits) { return x << bits | x >> (32 - bit
 
 static uint32_t scramble(uint32_t word) { return rotate(word * MULTIPLY_A, 15) * MULTIPLY_B; }
 
-/* Four bytes, the first one lowest; compilers make one load of it. */
+/* Loads four bytes, the first one lowest. Compilers turn this into one load. */
 static uint32_t load_four(const char *p) {
     const unsigned char *b = (const unsigned char *)p;
     return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
@@ -34,7 +35,7 @@ uint64_t pl_hash_name(const char *name, uint64_t bytes, uint64_t seed) {
         unsigned digit = (unsigned)(unsigned char)name[i] - '0';
         if (digit > 9)
             return pl_murmur(name, bytes, (uint32_t)seed);
-        number = number * 10 + digit; /* wraps, as there */
+        number = number * 10 + digit; /* wraps, as in Vowpal Wabbit */
     }
     return number + seed;
 }

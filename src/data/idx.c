@@ -1,13 +1,13 @@
 /* idx.c: IDX, the format of MNIST: two zero bytes, a type, the number of dimensions, their sizes, then values, all
- * big-endian. The first dimension counts rows; the others together are the columns, in the order of the file. Values
- * are taken as they are (pixels 0 to 255), zeros are left out. Labels are in a file of their own, with one dimension.
- */
+ * big-endian. The first dimension counts rows; the product of the others is the number of columns, in file order.
+ * Values are not scaled (pixels are 0 to 255), and zeros are left out. Labels are in a separate file with one
+ * dimension. */
 #define _POSIX_C_SOURCE 200809L /* access */
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "data/waves.h"
+#include "data/parser.h"
 
 #define LARGEST_HEADER (4 + 4 * 255)
 #define LABEL_WAVE ((uint64_t)1 << 20)
@@ -24,8 +24,8 @@ typedef struct shape {
 
 typedef struct state {
     shape shape;
-    bool parted;    /* other ranks read rows too, */
-    uint64_t found; /* so many with those of this one */
+    bool parted;    /* other ranks read rows too */
+    uint64_t found; /* rows of all ranks */
     const double *label;
     pl_span labels;
 } state;
@@ -46,7 +46,7 @@ static unsigned type_bytes(unsigned type) {
     }
 }
 
-/* One value of any type; signed ones without relying on what a conversion does. */
+/* Loads a value of any type. Signed integers do not rely on implementation-defined conversions. */
 static double load(const unsigned char *p, unsigned type) {
     uint32_t high = type_bytes(type) >= 4 ? load_four(p) : 0;
     switch (type) {
@@ -82,7 +82,7 @@ static parley_status read_shape(const char *text, uint64_t bytes, const char *pa
         uint64_t size = load_four(p + 4 + 4 * i);
         shape->values = size == 0 || shape->values > LARGEST_RECORD / size ? 0 : shape->values * size;
         if (shape->values == 0 || shape->values * shape->bytes > LARGEST_RECORD)
-            return pl_fail(error, PARLEY_BAD_INPUT, "%s: not valid IDX: rows of no size, or of more than %llu bytes",
+            return pl_fail(error, PARLEY_BAD_INPUT, "%s: not valid IDX: its rows are empty or larger than %llu bytes",
                            path, (unsigned long long)LARGEST_RECORD);
     }
     return PARLEY_OK;
@@ -150,7 +150,7 @@ static bool sniff(const char *text, uint64_t bytes) {
            text[3] <= 8;
 }
 
-/* All bytes of a source. */
+/* Reads all bytes of a source. */
 static parley_status read_all(pl_source *source, pl_span *span, uint64_t *held, parley_error *error) {
     const char *text;
     uint64_t bytes = 1;
@@ -179,7 +179,7 @@ static parley_status take_labels(state *state, const char *path, const char *byt
                        path, (unsigned long long)shape.rows, (unsigned long long)shape.values,
                        (unsigned long long)state->shape.rows);
     if (held - shape.header != shape.rows * shape.bytes)
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s: not valid IDX: its size is not what its header says", path);
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: not valid IDX: its size does not match its header", path);
     if (!pl_span_reserve(&state->labels, shape.rows * sizeof(double) + 1))
         return pl_fail_memory(error, "labels", shape.rows * sizeof(double));
     double *label = state->labels.data;
@@ -212,7 +212,8 @@ static parley_status read_labels(state *state, const char *path, parley_error *e
     return status;
 }
 
-/* train-images-idx3-ubyte -> train-labels-idx1-ubyte, in the last part of the path; false: it has no `images`. */
+/* Turns train-images-idx3-ubyte into train-labels-idx1-ubyte in the last part of the path. Returns false if it has no
+ * `images`. */
 static bool name_labels(const char *path, char *labels, size_t size) {
     const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
     const char *images = strstr(file, "images");
@@ -236,7 +237,7 @@ static parley_status find_labels(state *state, const pl_reading *reading, const 
     if (reading->unlabelled)
         return PARLEY_OK;
     return pl_fail(error, PARLEY_BAD_INPUT, "%s: no labels: %s%.200s; name their file with --labels", path,
-                   named ? "there is no file " : "its name has no `images` to put `labels` for", named ? name : "");
+                   named ? "there is no file " : "its name has no `images` to replace by `labels`", named ? name : "");
 }
 
 static void close_state(void *closed) {
@@ -246,53 +247,53 @@ static void close_state(void *closed) {
     pl_free(state);
 }
 
-static parley_status open(pl_waves *waves, const pl_reading *reading, parley_error *error) {
-    const char *path = pl_source_name(waves->source), *text;
+static parley_status open(pl_parser *parser, const pl_reading *reading, parley_error *error) {
+    const char *path = pl_source_name(parser->source), *text;
     uint64_t bytes;
     bool whole = false;
     state *state;
     parley_status status = pl_take(&state, 1, sizeof *state, "reading", error);
     if (status != PARLEY_OK)
         return status;
-    waves->state = state;
-    for (int turn = 0; turn < 2 && status == PARLEY_OK; turn++) /* a failure shows when asked again */
-        status = pl_source_head(waves->source, LARGEST_HEADER, &text, &bytes, &whole, error);
+    parser->state = state;
+    for (int turn = 0; turn < 2 && status == PARLEY_OK; turn++) /* a failure is reported by the second call */
+        status = pl_source_head(parser->source, LARGEST_HEADER, &text, &bytes, &whole, error);
     if (status == PARLEY_OK)
         status = read_shape(text, bytes, path, &state->shape, error);
     if (status != PARLEY_OK)
         return status;
     if (text[3] == 1)
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s: IDX of one dimension, which is labels; give the file of images",
-                       path);
-    waves->cut = (pl_cut){.skip = state->shape.header, .record = state->shape.values * state->shape.bytes};
-    waves->columns = state->shape.values;
+        return pl_fail(error, PARLEY_BAD_INPUT,
+                       "%s: this IDX file has one dimension, so it holds labels; give the file of images", path);
+    parser->cut = (pl_cut){.skip = state->shape.header, .record = state->shape.values * state->shape.bytes};
+    parser->columns = state->shape.values;
     return find_labels(state, reading, path, error);
 }
 
-/* Only together do ranks know whether all rows are there. */
-static parley_status tell(pl_waves *waves, pl_span *out, uint64_t *bytes, parley_error *error) {
-    ((state *)waves->state)->parted = true;
-    *bytes = sizeof waves->rows;
+/* Only all ranks together can tell whether the file is complete. */
+static parley_status pack(pl_parser *parser, pl_span *out, uint64_t *bytes, parley_error *error) {
+    ((state *)parser->state)->parted = true;
+    *bytes = sizeof parser->rows;
     if (!pl_span_reserve(out, *bytes))
         return pl_fail_memory(error, "reading", *bytes);
-    memcpy(out->data, &waves->rows, sizeof waves->rows);
+    memcpy(out->data, &parser->rows, sizeof parser->rows);
     return PARLEY_OK;
 }
 
-static parley_status learn(pl_waves *waves, const char *packed, uint64_t bytes, parley_error *error) {
+static parley_status unpack(pl_parser *parser, const char *packed, uint64_t bytes, parley_error *error) {
     uint64_t rows;
     (void)bytes, (void)error;
     memcpy(&rows, packed, sizeof rows);
-    ((state *)waves->state)->found += rows;
+    ((state *)parser->state)->found += rows;
     return PARLEY_OK;
 }
 
-static parley_status finish(pl_waves *waves, parley_data *data, parley_error *error) {
-    const state *state = waves->state;
-    uint64_t rows = state->parted ? state->found : waves->passed + waves->rows;
+static parley_status finish(pl_parser *parser, parley_data *data, parley_error *error) {
+    const state *state = parser->state;
+    uint64_t rows = state->parted ? state->found : parser->passed + parser->rows;
     if (rows < state->shape.rows)
         return pl_fail(error, PARLEY_BAD_INPUT, "%s: %llu rows, but its header says %llu; the file is cut off",
-                       data ? data->path : pl_source_name(waves->source), (unsigned long long)rows,
+                       data ? data->path : pl_source_name(parser->source), (unsigned long long)rows,
                        (unsigned long long)state->shape.rows);
     return PARLEY_OK;
 }
@@ -311,8 +312,8 @@ const pl_format pl_format_idx = {
     .count = bound,
     .bound = bound,
     .parse = parse,
-    .tell = tell,
-    .learn = learn,
+    .pack = pack,
+    .unpack = unpack,
     .finish = finish,
     .close = close_state,
 };

@@ -1,5 +1,5 @@
-/* inputs.c: several inputs as one. Text goes through one reader from file to file; caches, which are mapped, are copied
- * together. */
+/* inputs.c: reads several inputs as one. Text goes through one parser from file to file; caches, which are mapped, are
+ * copied into one data set. */
 #define _POSIX_C_SOURCE 200809L
 #include <glob.h>
 #include <stdio.h>
@@ -7,22 +7,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "data/parser.h"
 #include "data/read.h"
-#include "data/waves.h"
 
 #define LOOK_BYTES ((uint64_t)64 << 10)
 
-enum { START, LABEL, WEIGHT, INDEX, VALUE }; /* of parley_data's spans */
+enum { START, LABEL, WEIGHT, INDEX, VALUE }; /* indices of parley_data's spans */
 
 static parley_status add_path(pl_inputs *inputs, const char *path, parley_error *error) {
     struct stat facts;
     bool standard = strcmp(path, "-") == 0;
     for (unsigned i = 0; i < inputs->count && standard; i++)
         if (strcmp(inputs->list[i].path, "-") == 0)
-            return pl_fail(error, PARLEY_BAD_USAGE, "standard input can be read once: give - once");
+            return pl_fail(error, PARLEY_BAD_USAGE, "standard input can be read only once; give - once");
     pl_input *list = pl_realloc(inputs->list, inputs->count + 1, sizeof *list);
     if (!list)
-        return pl_fail_memory(error, "names of files", (inputs->count + 1) * sizeof *list);
+        return pl_fail_memory(error, "file names", (inputs->count + 1) * sizeof *list);
     inputs->list = list;
     list[inputs->count] = (pl_input){.path = pl_strdup(path)};
     if (!list[inputs->count].path)
@@ -36,7 +36,7 @@ static parley_status add_path(pl_inputs *inputs, const char *path, parley_error 
 }
 
 static bool is_pattern(const char *word) {
-    return strpbrk(word, "*?[") && access(word, F_OK) != 0; /* a file may be named like this */
+    return strpbrk(word, "*?[") && access(word, F_OK) != 0; /* a file may have such a name */
 }
 
 static parley_status add_matches(pl_inputs *inputs, const char *pattern, parley_error *error) {
@@ -44,9 +44,9 @@ static parley_status add_matches(pl_inputs *inputs, const char *pattern, parley_
     parley_status status = PARLEY_OK;
     int code = glob(pattern, 0, NULL, &found);
     if (code == GLOB_NOSPACE)
-        status = pl_fail_memory(error, "names of files", strlen(pattern));
+        status = pl_fail_memory(error, "file names", strlen(pattern));
     else if (code != 0 || found.gl_pathc == 0)
-        status = pl_fail(error, PARLEY_NO_FILE, "%s: no file matches", pattern);
+        status = pl_fail(error, PARLEY_NO_FILE, "%s: no file matches this pattern", pattern);
     for (size_t i = 0; i < found.gl_pathc && status == PARLEY_OK; i++)
         status = add_path(inputs, found.gl_pathv[i], error);
     globfree(&found);
@@ -55,9 +55,9 @@ static parley_status add_matches(pl_inputs *inputs, const char *pattern, parley_
 
 parley_status pl_inputs_fail(const pl_input *first, const pl_format *format, const pl_input *other,
                              const pl_format *of_other, parley_error *error) {
-    return pl_fail(error, PARLEY_BAD_INPUT, "%s is %s and %s is %s; what is read together must be of one form",
-                   first->path, format ? format->title : "a cache", other->path,
-                   of_other ? of_other->title : "a cache");
+    return pl_fail(error, PARLEY_BAD_INPUT,
+                   "%s is %s and %s is %s; inputs that are read together must have the same format", first->path,
+                   format ? format->title : "a cache", other->path, of_other ? of_other->title : "a cache");
 }
 
 parley_status pl_input_look(const pl_input *input, const pl_reading *reading, pl_look *out, parley_error *error) {
@@ -85,7 +85,7 @@ parley_status pl_inputs_look(const pl_inputs *inputs, const pl_reading *reading,
         const pl_input *input = &inputs->list[i];
         pl_look look;
         if (!input->regular)
-            continue; /* it can be read but once */
+            continue; /* it can be read only once */
         parley_status status = pl_input_look(input, reading, &look, error);
         if (status != PARLEY_OK)
             return status;
@@ -119,7 +119,7 @@ parley_status pl_inputs_open(pl_inputs *inputs, const char *const *words, unsign
         status = is_pattern(words[i]) ? add_matches(inputs, words[i], error) : add_path(inputs, words[i], error);
     if (status == PARLEY_OK)
         status = make_title(inputs, error);
-    /* what is missing should show before the first of many files was read */
+    /* report a missing file before the first of many is read */
     for (unsigned i = 0; i < inputs->count && inputs->count > 1 && status == PARLEY_OK; i++)
         if (strcmp(inputs->list[i].path, "-") != 0 && access(inputs->list[i].path, R_OK) != 0)
             status = pl_fail_file(error, inputs->list[i].path, "open");
@@ -142,15 +142,14 @@ static bool same_names(const pl_names *a, const pl_names *b) {
                               memcmp(a->text, b->text, (size_t)a->start[a->count]) == 0));
 }
 
-/* Numbers of columns are only of one kind where the names are. */
+/* Column numbers only mean the same if the names are the same. */
 static parley_status check_alike(const parley_data *first, const parley_data *other, parley_error *error) {
     if (same_names(&first->names, &other->names) && same_names(&first->classes, &other->classes) &&
         first->hash_bits == other->hash_bits)
         return PARLEY_OK;
-    return pl_fail(
-        error, PARLEY_BAD_INPUT,
-        "%s and %s have different names of columns or classes; convert their sources together, into one cache",
-        first->path, other->path);
+    return pl_fail(error, PARLEY_BAD_INPUT,
+                   "%s and %s have different column or class names; convert their sources together into one cache",
+                   first->path, other->path);
 }
 
 static parley_status reserve(parley_data *data, bool weighted, bool valued, parley_error *error) {
@@ -164,7 +163,7 @@ static parley_status reserve(parley_data *data, bool weighted, bool valued, parl
     return pl_fail_memory(error, "the rows of several caches", rows * 16 + entries * 8);
 }
 
-/* Copies the rows of `from`, which is mapped, behind the first `rows` rows. */
+/* Copies the rows of the mapped cache `from` after the first `rows` rows. */
 static void append(parley_data *data, const parley_data *from, uint64_t rows) {
     uint64_t *start = (uint64_t *)data->spans[START].data + rows, before = from->x.start[0];
     double *label = (double *)data->spans[LABEL].data + rows, *weight = data->spans[WEIGHT].data;
@@ -250,7 +249,7 @@ static parley_status read_caches(const pl_inputs *inputs, const pl_reading *read
 
 parley_status pl_data_read_all(const pl_inputs *inputs, const pl_reading *reading, pl_pool *pool, parley_data **out,
                                parley_error *error) {
-    pl_waves waves;
+    pl_parser parser;
     pl_look all;
     unsigned first;
     *out = NULL;
@@ -258,14 +257,14 @@ parley_status pl_data_read_all(const pl_inputs *inputs, const pl_reading *readin
         return pl_data_read_as(inputs->list->path, reading, pool, out, error);
     parley_status status = pl_inputs_look(inputs, reading, NULL, &all, &first, error);
     if (status == PARLEY_OK)
-        status = pl_waves_open_all(inputs->list, inputs->count, reading, pool, 0, &waves, error);
+        status = pl_parser_open_all(inputs->list, inputs->count, reading, pool, 0, &parser, error);
     if (status != PARLEY_OK)
         return status;
-    waves.title = inputs->title;
-    if (pl_source_content(waves.source) == PL_CACHE)
+    parser.title = inputs->title;
+    if (pl_source_content(parser.source) == PL_CACHE)
         status = read_caches(inputs, reading, pool, out, error);
     else
-        status = pl_data_of_waves(&waves, reading, out, error);
-    pl_waves_close(&waves);
+        status = pl_data_of_parser(&parser, reading, out, error);
+    pl_parser_close(&parser);
     return status;
 }

@@ -1,7 +1,7 @@
-/* libsvm.c: LIBSVM text. A row is `label [qid:n] column:value ... [# comment]`; columns start at 1 and rise. Blank
- * lines and lines with only a comment are no rows. What most entries look like, ` 123:0.012345`, is read by code that
- * branches on the number of digits, because a predicted branch is faster than a computed shift; whatever it does not
- * know goes to read_entry, which knows all of the format and names the fault. */
+/* libsvm.c: LIBSVM text. A row is `label [qid:n] column:value ... [# comment]`; columns start at 1 and increase. Blank
+ * lines and lines with only a comment are not rows. Common entries such as ` 123:0.012345` are read by code that
+ * branches on the number of digits, because a predicted branch is faster than a computed shift. All others go to
+ * read_entry, which reads the full syntax and reports faults. */
 #include "data/format.h"
 
 #include <math.h>
@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "data/fast_decimal.h"
 #include "data/numeral.h"
-#include "data/quick.h"
 #include "data/row.h"
 
-/* Sentences get the word, then the column. */
+/* The messages get the word, then the column. */
 #define SAY_NUL "NUL byte; this is not LIBSVM text"
 #define SAY_NO_LABEL "label missing before \"%s\"; each row starts with its label"
 #define SAY_LABEL "label \"%s\" is not a number; each row starts with one number"
@@ -33,7 +33,7 @@
 
 static bool blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
-/* Ends a word: what may follow a number. */
+/* May a number be followed by this byte? */
 static bool stops(const pl_block *block, const char *p) {
     return blank(*p) || *p == '\n' || *p == '#' || p == block->end;
 }
@@ -49,7 +49,7 @@ static const char *line_end(const pl_block *block, const char *p) {
     return newline ? newline : block->end;
 }
 
-/* Records what is wrong with the word from `word` to the next blank or `colon`. Always NULL. */
+/* Records a fault in the word from `word` to the next blank or `colon`. Always returns NULL. */
 static const char *fault(pl_block *block, const char *format, const char *word, char colon, uint32_t column) {
     const char *stop = word;
     while (!stops(block, stop) && *stop && *stop != colon)
@@ -60,7 +60,7 @@ static const char *fault(pl_block *block, const char *format, const char *word, 
     return NULL;
 }
 
-/* True for a word that a number reader elsewhere would take: nan, inf, infinity. */
+/* Is this a word that other programs read as a number: nan, inf or infinity? */
 static bool not_finite(const char *p) {
     p += *p == '-' || *p == '+';
     char low[3];
@@ -72,7 +72,7 @@ static bool not_finite(const char *p) {
     return memcmp(low, "nan", 3) == 0 || memcmp(low, "inf", 3) == 0;
 }
 
-/* Reads a column index at `p` and steps over its colon; NULL: a fault. */
+/* Reads a column index at `p` and skips its colon. Returns NULL on a fault. */
 static const char *read_index(pl_block *block, const char *p, uint32_t previous, uint32_t *column) {
     const char *word = p, *first = p + (*p == '-');
     uint64_t index = 0;
@@ -92,7 +92,7 @@ static const char *read_index(pl_block *block, const char *p, uint32_t previous,
     return p + 1;
 }
 
-/* Reads any entry at `p`, which is at its first byte; NULL: a fault. */
+/* Reads an entry of any form at `p`. Returns NULL on a fault. */
 static const char *read_entry(pl_block *block, const char *p, uint32_t previous, uint32_t *column, float *value) {
     const char *word = p;
     p = read_index(block, p, previous, column);
@@ -114,8 +114,8 @@ static const char *read_entry(pl_block *block, const char *p, uint32_t previous,
         goto done;                                                                                                     \
     index = index * 10 + pl_digit(*p)
 
-/* Reads an index of up to 9 digits and its colon; NULL: not of this kind. */
-static inline const char *quick_index(const char *p, uint32_t *column) {
+/* Reads an index of up to 9 digits and its colon. Returns NULL for any other form. */
+static inline const char *fast_index(const char *p, uint32_t *column) {
     uint32_t index = pl_digit(*p);
     if (index > 9)
         return NULL;
@@ -133,21 +133,21 @@ done:
     return *p == ':' ? p + 1 : NULL;
 }
 
-/* Reads one plain entry after a single space; NULL: something else is there. */
-static inline const char *quick_entry(const char *p, uint32_t *column, float *value) {
-    if (*p != ' ' || !(p = quick_index(p + 1, column)) || !(p = pl_quick_value(p, value)))
+/* Reads one common entry after a single space. Returns NULL for any other form. */
+static inline const char *fast_entry(const char *p, uint32_t *column, float *value) {
+    if (*p != ' ' || !(p = fast_index(p + 1, column)) || !(p = pl_fast_decimal(p, value)))
         return NULL;
     return *p == ' ' || *p == '\n' ? p : NULL;
 }
 
-/* Reads the entries of a row, from `p` after its label; returns the end of the line, or NULL: a fault. */
+/* Reads the entries of a row; `p` is after its label. Returns the end of the line, or NULL on a fault. */
 static const char *read_entries(pl_block *block, const char *p) {
     uint32_t previous = 0, column = 0;
     uint32_t *index = block->index + block->entries;
     float *values = block->value + block->entries, value = 0;
     bool ones = block->ones;
     for (;;) {
-        const char *next = quick_entry(p, &column, &value);
+        const char *next = fast_entry(p, &column, &value);
         if (!next || column <= previous) {
             p = skip_blanks(p);
             if (*p == '\n' || *p == '#' || p == block->end)
@@ -168,7 +168,7 @@ static const char *read_entries(pl_block *block, const char *p) {
     return line_end(block, p);
 }
 
-/* Steps over `qid:n`, where there is one; NULL: a fault. */
+/* Skips `qid:n` if present. Returns NULL on a fault. */
 static const char *skip_query(pl_block *block, const char *p) {
     const char *word = skip_blanks(p);
     if (strncmp(word, "qid:", 4) != 0)
@@ -178,7 +178,7 @@ static const char *skip_query(pl_block *block, const char *p) {
     return p > word + 4 && stops(block, p) ? p : fault(block, SAY_QUERY, word, '\n', 0);
 }
 
-/* Reads a label at `p`; NULL: a fault. */
+/* Reads a label at `p`. Returns NULL on a fault. */
 static const char *read_label(pl_block *block, const char *p, double *label) {
     pl_numeral numeral;
     bool number = pl_numeral_scan(p, &numeral);
@@ -190,7 +190,7 @@ static const char *read_label(pl_block *block, const char *p, double *label) {
     return isinf(*label) ? fault(block, SAY_LABEL_LARGE, p, '\n', 0) : numeral.end;
 }
 
-/* Reads one line, which may be no row; returns its end, or NULL: a fault. */
+/* Reads one line, which may not be a row. Returns its end, or NULL on a fault. */
 static const char *read_line(pl_block *block, const char *p) {
     p = skip_blanks(p);
     if (*p == '\n' || *p == '#' || p == block->end)
@@ -221,12 +221,12 @@ static void bound(pl_block *block) {
 }
 
 static void count(pl_block *block) {
-    pl_marks count = pl_count_marks(block->text, block->end, ':', ':', ':');
+    pl_byte_counts count = pl_count_bytes(block->text, block->end, ':', ':', ':');
     block->rows = count.newlines + (block->end > block->text && block->end[-1] != '\n');
-    block->entries = count.marks;
+    block->entries = count.matches;
 }
 
-/* Does a word from `p` to `end` begin as an entry does: digits or qid, then a colon? */
+/* Does the word from `p` to `end` begin like an entry: digits or qid, then a colon? */
 static bool looks_like_entry(const char *p, const char *end) {
     const char *first = p;
     while (p < end && pl_digit(*p) <= 9)
@@ -234,7 +234,7 @@ static bool looks_like_entry(const char *p, const char *end) {
     return (p < end && p > first && *p == ':') || (end - first >= 4 && memcmp(first, "qid:", 4) == 0);
 }
 
-/* Without a separator of CSV it is ours, whatever is wrong with it. With one, the first word must be a number and the
+/* Text without a CSV separator is LIBSVM, even if it is faulty. With one, the first word must be a number and the
  * others entries. */
 static bool sniff(const char *text, uint64_t bytes) {
     const char *p;
@@ -260,7 +260,7 @@ static bool sniff(const char *text, uint64_t bytes) {
 const pl_format pl_format_libsvm = {
     .name = "libsvm",
     .title = "LIBSVM text",
-    .help = "label column:value ..., columns from 1 and rising",
+    .help = "label column:value ..., columns from 1 in increasing order",
     .endings = ".svm .libsvm .txt",
     .no_rows = "each line is a row such as \"+1 3:0.5 7:1\"",
     .sniff = sniff,

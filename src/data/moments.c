@@ -1,5 +1,5 @@
-/* moments.c: sums of products of the columns of a dense table, in one pass over the caller's memory: all that least
- * squares need to know of it. Rows are added in a fixed number of blocks, so that the bits do not depend on threads. */
+/* moments.c: sums of products of the columns of a dense table, which least squares need, in one pass over the caller's
+ * memory. Rows are summed in a fixed number of blocks, so that the bits do not depend on the number of threads. */
 #include <math.h>
 #include <stdatomic.h>
 
@@ -8,16 +8,16 @@
 
 #define MOST_BLOCKS 32
 #define BLOCK_ROWS 2048   /* at least */
-#define MOST_COLUMNS 2048 /* whose products are kept, a table for each block */
+#define MOST_COLUMNS 2048 /* with a table of products for each block */
 
 typedef struct moments {
     uint64_t rows, columns;
     pl_table table;
     const double *label, *weight, *shift;
     unsigned blocks;
-    atomic_uint next;  /* block */
-    pl_panels *panels; /* of each thread */
-    double *sums;      /* of each block */
+    atomic_uint next;  /* next block */
+    pl_panels *panels; /* by thread */
+    double *sums;      /* by block */
 } moments;
 
 static void add_block(const moments *this, const pl_panels *panels, unsigned block) {
@@ -33,7 +33,7 @@ static void add_block(const moments *this, const pl_panels *panels, unsigned blo
     }
 }
 
-/* A row is x and y, less the shift, and 1. */
+/* A row consists of x and y, minus the shift, and 1. */
 static void thread_task(void *context, unsigned thread) {
     moments *this = context;
     const pl_panels *panels = &this->panels[thread];
@@ -43,8 +43,8 @@ static void thread_task(void *context, unsigned thread) {
         add_block(this, panels, block);
 }
 
-/* Blocks two by two, then both halves of the table. */
-static void bring_together(const moments *this, double *out) {
+/* Adds the blocks in pairs, then fills in the other half of the symmetric table. */
+static void combine_blocks(const moments *this, double *out) {
     uint64_t size = this->columns + 2, cells = size * size;
     for (unsigned step = 1; step < this->blocks; step *= 2)
         for (unsigned b = 0; b + step < this->blocks; b += 2 * step)
@@ -77,7 +77,7 @@ static parley_status add_up(moments *this, unsigned threads, double *sums, parle
         status = pl_panels_open(&this->panels[opened], size, error);
     if (status == PARLEY_OK) {
         pl_pool_run(pool, thread_task, this, threads);
-        bring_together(this, sums);
+        combine_blocks(this, sums);
         status = check_sums(sums, size, error);
     }
     pl_pool_close(pool);
@@ -103,9 +103,9 @@ parley_status parley_moments(uint64_t rows, uint64_t columns, const void *value,
                     .shift = shift};
     uint64_t blocks = rows / BLOCK_ROWS + 1;
     if (type != PARLEY_FLOAT32 && type != PARLEY_FLOAT64)
-        return pl_fail(error, PARLEY_BAD_USAGE, "the values of a table are of type float32 or float64");
+        return pl_fail(error, PARLEY_BAD_USAGE, "the values of a table must be float32 or float64");
     if (columns > MOST_COLUMNS)
-        return pl_fail(error, PARLEY_BAD_INPUT, "data: %llu columns; products are kept of at most %u",
+        return pl_fail(error, PARLEY_BAD_INPUT, "data: %llu columns; sums of products are supported for at most %u",
                        (unsigned long long)columns, MOST_COLUMNS);
     this.blocks = (unsigned)(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS);
     return add_up(&this, threads, sums, error);

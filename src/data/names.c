@@ -1,4 +1,5 @@
-/* names.c: names in one block of memory; dictionaries by open addressing, never more than half full. */
+/* names.c: names in one block of memory, and dictionaries as hash tables with open addressing that are at most half
+ * full. */
 #include "data/names.h"
 
 #include <string.h>
@@ -19,7 +20,7 @@ parley_status pl_names_make(uint64_t count, uint64_t bytes, pl_names *out, parle
     uint64_t offsets = (count + 1) * sizeof(uint64_t);
     uint64_t *owned = pl_alloc(offsets + bytes + 1, 1);
     if (!owned)
-        return pl_fail_memory(error, "names of columns", offsets + bytes);
+        return pl_fail_memory(error, "column names", offsets + bytes);
     *out = (pl_names){count, owned, (char *)owned + offsets, owned};
     return PARLEY_OK;
 }
@@ -53,7 +54,7 @@ static uint32_t hash_of(uint32_t kind, const char *text, uint64_t bytes) {
     return pl_murmur(text, bytes, kind * 0x9e3779b9u + 1);
 }
 
-/* The slot of a word: its own, or the free one where it would go. */
+/* Returns the slot of a word, or the free slot where it would be added. */
 static uint64_t slot_of(const pl_dictionary *dictionary, uint32_t hash, uint32_t kind, const char *text,
                         uint64_t bytes) {
     uint64_t mask = dictionary->slot_count - 1, slot = hash & mask;

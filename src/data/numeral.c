@@ -1,4 +1,4 @@
-/* numeral.c: the exact cases by one multiplication or division (Clinger), the rest by strtod and strtof. */
+/* numeral.c: exact cases take one multiplication or division (Clinger), the rest use strtod and strtof. */
 #define _POSIX_C_SOURCE 200809L /* uselocale */
 #include "data/numeral.h"
 
@@ -11,9 +11,9 @@
 
 static_assert(FLT_EVAL_METHOD == 0, "numbers must be rounded to their own type");
 
-#define MOST_DIGITS 19       /* that fit in 64 bits */
-#define FAR_POWER 1000000000 /* exponents beyond this are cut to it */
-#define EXACT_POWER 22       /* 10^22 is a double */
+#define MOST_DIGITS 19       /* digits that fit in 64 bits */
+#define FAR_POWER 1000000000 /* larger exponents are set to this */
+#define EXACT_POWER 22       /* 10^22 is exact as a double */
 
 static const double powers_of_ten[EXACT_POWER + 1] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                                       1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
@@ -21,7 +21,7 @@ static const double powers_of_ten[EXACT_POWER + 1] = {1e0,  1e1,  1e2,  1e3,  1e
 
 static unsigned digit(char c) { return (unsigned)(unsigned char)c - '0'; }
 
-/* Reads an exponent at `p`, which points at the e; NULL when no digit follows. */
+/* Reads an exponent; `p` points at the e. Returns NULL if no digit follows. */
 static const char *scan_exponent(const char *p, int *power) {
     bool negative = *++p == '-';
     p += *p == '-' || *p == '+';
@@ -42,7 +42,7 @@ bool pl_numeral_scan(const char *text, pl_numeral *numeral) {
     uint64_t digits = 0;
     for (;; p++) {
         if (digit(*p) <= 9)
-            digits = digits * 10 + digit(*p); /* wraps when there are many, and is not used then */
+            digits = digits * 10 + digit(*p); /* wraps if there are many digits, and is then not used */
         else if (*p == '.' && !point)
             point = p;
         else
@@ -59,7 +59,7 @@ bool pl_numeral_scan(const char *text, pl_numeral *numeral) {
     return true;
 }
 
-/* digits x 10^power, when both factors are doubles and so the one operation rounds correctly. */
+/* digits x 10^power, if both factors are exact doubles, so that the single operation rounds correctly. */
 static bool exact_double(const pl_numeral *numeral, double *value) {
     if (numeral->many || numeral->digits > (uint64_t)1 << 53 || abs(numeral->power) > EXACT_POWER)
         return false;
@@ -69,7 +69,7 @@ static bool exact_double(const pl_numeral *numeral, double *value) {
     return true;
 }
 
-/* Halfway between two floats, or below the normal floats, where halfway looks different. */
+/* Is the value halfway between two floats, or below the normal floats, which are spaced differently? */
 static bool rounds_twice(double value) {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);

@@ -1,5 +1,6 @@
-/* numeral.h: decimal text to numbers, correctly rounded and whatever the locale. A numeral is [+-] digits [. digits]
- * [e [+-] digits] with a digit before or after the point; no hexadecimal, no nan, no inf. */
+/* numeral.h: converts decimal text to numbers, correctly rounded and independent of the locale. A numeral is [+-]
+ * digits [. digits] [e [+-] digits] with at least one digit before or after the point. Hexadecimal, nan and inf are not
+ * numerals. */
 #ifndef PL_NUMERAL_H
 #define PL_NUMERAL_H
 
@@ -7,19 +8,20 @@
 #include <stdint.h>
 
 typedef struct pl_numeral {
-    const char *begin, *end; /* `end` is the first byte that does not belong to it */
+    const char *begin, *end; /* `end` is the first byte after the numeral */
     uint64_t digits;         /* the value is digits x 10^power, unless `many` */
     int power;
-    bool negative, many; /* many: more digits than fit */
+    bool negative, many; /* many: there are more digits than fit */
 } pl_numeral;
 
-/* `text` must end in some byte that is not part of a numeral, such as a newline or a NUL. False: not a numeral. */
+/* `text` must be followed by a byte that cannot be part of a numeral, such as a newline or NUL. Returns false if there
+ * is no numeral. */
 bool pl_numeral_scan(const char *text, pl_numeral *numeral);
-/* As strtod and strtof in the C locale; infinite when too large. */
+/* Like strtod and strtof in the C locale. Infinite if the number is too large. */
 double pl_numeral_double(const pl_numeral *numeral);
 float pl_numeral_float(const pl_numeral *numeral);
 
-/* Makes this thread read and print numbers as in the C locale, until pl_locale_back. */
+/* Switches this thread to the C locale for reading and printing numbers, until pl_locale_back. */
 typedef struct pl_locale {
     void *plain, *before;
 } pl_locale;

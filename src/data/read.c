@@ -1,4 +1,4 @@
-/* read.c: whole inputs into memory, and what belongs to data in memory. */
+/* read.c: reads whole inputs into memory, and manages data in memory. */
 #include "data/read.h"
 
 #include <math.h>
@@ -7,12 +7,12 @@
 #include "data/cache.h"
 #include "data/container.h"
 #include "data/numeral.h"
-#include "data/waves.h"
+#include "data/parser.h"
 
-enum { START, LABEL, WEIGHT, INDEX, VALUE }; /* of parley_data's spans */
+enum { START, LABEL, WEIGHT, INDEX, VALUE }; /* indices of parley_data's spans */
 
 #define SENTENCE 512
-#define WEIGHT_WAVE_BYTES ((uint64_t)1 << 20)
+#define WEIGHT_WINDOW_BYTES ((uint64_t)1 << 20)
 
 parley_status pl_data_make(const char *path, parley_data **out, parley_error *error) {
     *out = NULL;
@@ -29,95 +29,97 @@ parley_status pl_data_make(const char *path, parley_data **out, parley_error *er
     return PARLEY_OK;
 }
 
-/* Bytes of all inputs; 0: not known. */
-static uint64_t whole_bytes(const pl_waves *waves) {
+/* The size of all inputs; 0: unknown. */
+static uint64_t whole_bytes(const pl_parser *parser) {
     uint64_t sum = 0;
-    if (waves->input_count == 1)
-        return pl_source_size(waves->source);
-    for (unsigned i = 0; i < waves->input_count; i++) {
-        if (waves->inputs[i].bytes == 0)
+    if (parser->input_count == 1)
+        return pl_source_size(parser->source);
+    for (unsigned i = 0; i < parser->input_count; i++) {
+        if (parser->inputs[i].bytes == 0)
             return 0;
-        sum += waves->inputs[i].bytes;
+        sum += parser->inputs[i].bytes;
     }
     return sum;
 }
 
-static uint64_t used_bytes(const pl_waves *waves) { return waves->used + pl_source_used(waves->source); }
+static uint64_t used_bytes(const pl_parser *parser) { return parser->used + pl_source_used(parser->source); }
 
-static const char *title(const pl_waves *waves) { return waves->title ? waves->title : pl_source_name(waves->source); }
+static const char *title(const pl_parser *parser) {
+    return parser->title ? parser->title : pl_source_name(parser->source);
+}
 
-/* Says how much memory the input will need, and makes the room for it the next time there is too little. */
-static void expect(pl_waves *waves, pl_tell tell, void *user) {
+/* Reports how much memory the input will need, and makes the next reservation that large. */
+static void expect(pl_parser *parser, pl_tell tell, void *user) {
     char sentence[SENTENCE];
-    const char *name = title(waves);
-    double size = (double)whole_bytes(waves), used = (double)used_bytes(waves);
-    double bytes = (double)waves->rows * 16 + (double)waves->entries * (waves->ones ? 4 : 8);
+    const char *name = title(parser);
+    double size = (double)whole_bytes(parser), used = (double)used_bytes(parser);
+    double bytes = (double)parser->rows * 16 + (double)parser->entries * (parser->ones ? 4 : 8);
     bool known = size > 0 && used > 0;
     double times = known ? size / used : 8;
-    waves->expected_rows = (uint64_t)((double)waves->rows * times * 1.02) + 1;
-    waves->expected_entries = (uint64_t)((double)waves->entries * times * 1.02) + 1;
+    parser->expected_rows = (uint64_t)((double)parser->rows * times * 1.02) + 1;
+    parser->expected_entries = (uint64_t)((double)parser->entries * times * 1.02) + 1;
     if (!tell)
         return;
     if (known)
         snprintf(sentence, sizeof sentence, "reading %s: %.1f MB of %s; needs about %.*f MB of memory", name,
-                 size / 1e6, pl_source_content(waves->source) == PL_PLAIN ? "text" : "compressed text",
+                 size / 1e6, pl_source_content(parser->source) == PL_PLAIN ? "text" : "compressed text",
                  bytes * times < 1e7, bytes * times / 1e6);
     else
-        snprintf(sentence, sizeof sentence, "reading %s: size not known; %.0f rows so far need %.1f MB of memory", name,
-                 (double)waves->rows, bytes / 1e6);
+        snprintf(sentence, sizeof sentence, "reading %s: size unknown; %.0f rows so far need %.1f MB of memory", name,
+                 (double)parser->rows, bytes / 1e6);
     tell(user, sentence);
 }
 
-/* Moves what was read from the waves to the data. */
-static void hand_over(pl_waves *waves, parley_data *data) {
-    static const uint32_t no_entry = 0; /* where there are none, so that there is something to point at */
-    data->x.rows = waves->rows;
-    data->x.columns = waves->columns;
-    data->x.nonzeros = waves->entries;
-    data->file_bytes = waves->source ? whole_bytes(waves) : 0;
-    pl_span_trim(&waves->start, (waves->rows + 1) * sizeof(uint64_t));
-    pl_span_trim(&waves->label, waves->rows * sizeof(double));
-    pl_span_trim(&waves->index, waves->entries * sizeof(uint32_t));
-    pl_span_trim(&waves->value, waves->ones ? 0 : waves->entries * sizeof(float));
-    data->x.start = (data->spans[START] = waves->start).data;
-    data->label = (data->spans[LABEL] = waves->label).data;
-    data->spans[INDEX] = waves->index;
-    data->x.index = waves->index.data ? waves->index.data : &no_entry;
-    data->x.value = (data->spans[VALUE] = waves->value).data;
-    data->format = waves->format;
-    if (waves->weighted && !waves->unweighted) {
-        pl_span_trim(&waves->weight, waves->rows * sizeof(double));
-        data->weight = (data->spans[WEIGHT] = waves->weight).data;
-        waves->weight = (pl_span){0};
+/* Moves the arrays from the parser to the data. */
+static void hand_over(pl_parser *parser, parley_data *data) {
+    static const uint32_t no_entry = 0; /* a valid address for data without entries */
+    data->x.rows = parser->rows;
+    data->x.columns = parser->columns;
+    data->x.nonzeros = parser->entries;
+    data->file_bytes = parser->source ? whole_bytes(parser) : 0;
+    pl_span_trim(&parser->start, (parser->rows + 1) * sizeof(uint64_t));
+    pl_span_trim(&parser->label, parser->rows * sizeof(double));
+    pl_span_trim(&parser->index, parser->entries * sizeof(uint32_t));
+    pl_span_trim(&parser->value, parser->ones ? 0 : parser->entries * sizeof(float));
+    data->x.start = (data->spans[START] = parser->start).data;
+    data->label = (data->spans[LABEL] = parser->label).data;
+    data->spans[INDEX] = parser->index;
+    data->x.index = parser->index.data ? parser->index.data : &no_entry;
+    data->x.value = (data->spans[VALUE] = parser->value).data;
+    data->format = parser->format;
+    if (parser->weighted && !parser->unweighted) {
+        pl_span_trim(&parser->weight, parser->rows * sizeof(double));
+        data->weight = (data->spans[WEIGHT] = parser->weight).data;
+        parser->weight = (pl_span){0};
     }
-    waves->start = waves->label = waves->index = waves->value = (pl_span){0};
+    parser->start = parser->label = parser->index = parser->value = (pl_span){0};
 }
 
-parley_status pl_data_of_waves(pl_waves *waves, const pl_reading *reading, parley_data **out, parley_error *error) {
-    const char *name = title(waves);
+parley_status pl_data_of_parser(pl_parser *parser, const pl_reading *reading, parley_data **out, parley_error *error) {
+    const char *name = title(parser);
     bool more = true, first = true;
     parley_status status = PARLEY_OK;
     while (status == PARLEY_OK && more) {
-        status = pl_waves_next(waves, &more, error);
+        status = pl_parser_next(parser, &more, error);
         if (status == PARLEY_OK && more && first)
-            expect(waves, reading->tell, reading->user);
+            expect(parser, reading->tell, reading->user);
         first = false;
     }
-    if (status == PARLEY_OK && waves->rows == 0)
-        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: no rows; %s", name, waves->format->no_rows);
-    return status == PARLEY_OK ? pl_data_take(waves, name, out, error) : status;
+    if (status == PARLEY_OK && parser->rows == 0)
+        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: no rows; %s", name, parser->format->no_rows);
+    return status == PARLEY_OK ? pl_data_take(parser, name, out, error) : status;
 }
 
-parley_status pl_data_take(pl_waves *waves, const char *name, parley_data **out, parley_error *error) {
+parley_status pl_data_take(pl_parser *parser, const char *name, parley_data **out, parley_error *error) {
     *out = NULL;
-    if (!pl_span_reserve(&waves->start, sizeof(uint64_t)) || !pl_span_reserve(&waves->label, sizeof(double)))
+    if (!pl_span_reserve(&parser->start, sizeof(uint64_t)) || !pl_span_reserve(&parser->label, sizeof(double)))
         return pl_fail_memory(error, "the rows of the data", sizeof(uint64_t));
     parley_status status = pl_data_make(name, out, error);
     if (status != PARLEY_OK)
         return status;
-    if (waves->format->finish)
-        status = waves->format->finish(waves, *out, error);
-    hand_over(waves, *out);
+    if (parser->format->finish)
+        status = parser->format->finish(parser, *out, error);
+    hand_over(parser, *out);
     if (status != PARLEY_OK) {
         parley_data_free(*out);
         *out = NULL;
@@ -128,7 +130,7 @@ parley_status pl_data_take(pl_waves *waves, const char *name, parley_data **out,
 parley_status pl_cache_of(const pl_source *source, const char *path, pl_pool *pool, parley_data **out,
                           parley_error *error) {
     if (pl_source_size(source) == 0 || strcmp(path, "-") == 0)
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s: a cache is mapped and must be a file; give its name",
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: a cache must be a file, because it is mapped; give its name",
                        pl_source_name(source));
     return pl_cache_open(path, pool, out, error);
 }
@@ -147,28 +149,28 @@ static parley_status read_cache(const pl_source *source, const char *path, pl_po
 
 parley_status pl_data_read_blocks_as(const char *path, const pl_reading *reading, pl_pool *pool, uint64_t block_bytes,
                                      parley_data **out, parley_error *error) {
-    pl_waves waves;
+    pl_parser parser;
     *out = NULL;
-    parley_status status = pl_waves_open(path, reading, pool, block_bytes, &waves, error);
+    parley_status status = pl_parser_open(path, reading, pool, block_bytes, &parser, error);
     if (status != PARLEY_OK)
         return status;
-    if (pl_source_content(waves.source) == PL_CACHE)
-        status = read_cache(waves.source, path, pool, reading->tell, reading->user, out, error);
+    if (pl_source_content(parser.source) == PL_CACHE)
+        status = read_cache(parser.source, path, pool, reading->tell, reading->user, out, error);
     else
-        status = pl_data_of_waves(&waves, reading, out, error);
-    pl_waves_close(&waves);
+        status = pl_data_of_parser(&parser, reading, out, error);
+    pl_parser_close(&parser);
     return status;
 }
 
 parley_status pl_data_parse_as(const void *text, uint64_t bytes, const char *name, const pl_reading *reading,
                                pl_pool *pool, uint64_t block_bytes, parley_data **out, parley_error *error) {
-    pl_waves waves;
+    pl_parser parser;
     *out = NULL;
-    parley_status status = pl_waves_memory(text, bytes, name, reading, pool, block_bytes, &waves, error);
+    parley_status status = pl_parser_memory(text, bytes, name, reading, pool, block_bytes, &parser, error);
     if (status != PARLEY_OK)
         return status;
-    status = pl_data_of_waves(&waves, reading, out, error);
-    pl_waves_close(&waves);
+    status = pl_data_of_parser(&parser, reading, out, error);
+    pl_parser_close(&parser);
     return status;
 }
 
@@ -280,8 +282,8 @@ typedef struct weights {
     double *weight;
     uint64_t rows, count, line;
     double total;
-    const pl_spread *spread; /* NULL: all rows are here */
-    uint64_t piece;          /* that the next row belongs to */
+    const pl_spread *spread; /* NULL: this rank holds all rows */
+    uint64_t piece;          /* the piece of the next row */
 } weights;
 
 static void put_weight(weights *to, double value) {
@@ -300,7 +302,7 @@ static void put_weight(weights *to, double value) {
     to->total += value;
 }
 
-/* Reads the line at `p`; returns its end, or NULL: a fault. */
+/* Reads the line at `p`. Returns its end, or NULL on a fault. */
 static const char *read_weight(weights *to, const char *p, parley_error *error) {
     const char *fault = NULL, *end = p + strcspn(p, "\n");
     pl_numeral numeral;
@@ -309,9 +311,9 @@ static const char *read_weight(weights *to, const char *p, parley_error *error) 
     if (p == end || *p == '#')
         return end;
     if (!pl_numeral_scan(p, &numeral))
-        fault = "not a number; each line holds one weight";
+        fault = "not a number; each line must be one weight";
     else if (numeral.end + strspn(numeral.end, " \t\r") != end)
-        fault = "more than a number; each line holds one weight";
+        fault = "text after the number; each line must be one weight";
     double value = fault ? 0 : pl_numeral_double(&numeral);
     if (isinf(value) || value < 0)
         fault = "a weight must be finite and not negative";
@@ -337,17 +339,19 @@ static parley_status read_weights(pl_source *source, weights *to, const char *da
     if (to->count != to->rows)
         return pl_fail(error, PARLEY_BAD_INPUT, "%s: %llu weights for the %llu rows of %s", to->name,
                        (unsigned long long)to->count, (unsigned long long)to->rows, data_path);
-    return to->total > 0 ? PARLEY_OK : pl_fail(error, PARLEY_BAD_INPUT, "%s: every weight is 0", to->name);
+    return to->total > 0
+               ? PARLEY_OK
+               : pl_fail(error, PARLEY_BAD_INPUT, "%s: every weight is 0; at least one must be positive", to->name);
 }
 
 parley_status pl_data_read_weights(parley_data *data, const char *path, parley_error *error) {
     pl_source *source;
     pl_span span = {0};
-    parley_status status = pl_source_open(path, WEIGHT_WAVE_BYTES, &source, error);
+    parley_status status = pl_source_open(path, WEIGHT_WINDOW_BYTES, &source, error);
     if (status != PARLEY_OK)
         return status;
     if (pl_source_content(source) == PL_CACHE)
-        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: not text; weights are text, one number a line", path);
+        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: not text; weights are text with one number per line", path);
     else if (!pl_span_reserve(&span, data->x.rows * sizeof(double) + 1))
         status = pl_fail_memory(error, "weights", data->x.rows * sizeof(double));
     else {

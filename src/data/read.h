@@ -1,14 +1,14 @@
-/* read.h: what readers share, and reading from memory and with small blocks, for tests and fuzzers. */
+/* read.h: functions that readers share, and reading from memory or with small blocks for tests and fuzzers. */
 #ifndef PL_READ_H
 #define PL_READ_H
 
 #include "data/data.h"
 #include "data/source.h"
 
-/* pl_data_read_as with blocks of about `block_bytes` of text; 0: the usual. */
+/* pl_data_read_as with blocks of about `block_bytes` of text; 0: the default size. */
 parley_status pl_data_read_blocks_as(const char *path, const pl_reading *reading, pl_pool *pool, uint64_t block_bytes,
                                      parley_data **out, parley_error *error);
-/* pl_data_read with blocks of about `block_bytes` of text; 0: the usual. */
+/* pl_data_read with blocks of about `block_bytes` of text; 0: the default size. */
 parley_status pl_data_read_blocks(const char *path, pl_pool *pool, uint64_t block_bytes, pl_tell tell, void *user,
                                   parley_data **out, parley_error *error);
 /* Parses LIBSVM text in memory; `name` is for messages. */
@@ -17,18 +17,18 @@ parley_status pl_data_parse(const void *text, uint64_t bytes, const char *name, 
 /* Parses text of any format in memory. */
 parley_status pl_data_parse_as(const void *text, uint64_t bytes, const char *name, const pl_reading *reading,
                                pl_pool *pool, uint64_t block_bytes, parley_data **out, parley_error *error);
-struct pl_waves;
-/* All rows of waves that were opened. */
-parley_status pl_data_of_waves(struct pl_waves *waves, const pl_reading *reading, parley_data **out,
-                               parley_error *error);
-/* The rows that the waves hold, few or many. */
-parley_status pl_data_take(struct pl_waves *waves, const char *name, parley_data **out, parley_error *error);
-/* The rows of several data sets, one after the other; of the same names. */
+struct pl_parser;
+/* Reads everything that is left in an open parser. */
+parley_status pl_data_of_parser(struct pl_parser *parser, const pl_reading *reading, parley_data **out,
+                                parley_error *error);
+/* Moves the rows of the parser to a new data set. */
+parley_status pl_data_take(struct pl_parser *parser, const char *name, parley_data **out, parley_error *error);
+/* Copies the rows of several data sets into one. They must have the same names. */
 parley_status pl_data_join(parley_data *const *parts, unsigned count, const char *title, parley_data **out,
                            parley_error *error);
 /* An empty data set with a copy of `path`. */
 parley_status pl_data_make(const char *path, parley_data **out, parley_error *error);
-/* Opens the cache at `path`, as which `source` was recognised; refused when it is no file. */
+/* Opens the cache at `path`, which `source` was found to be. Fails if it is not a file. */
 parley_status pl_cache_of(const pl_source *source, const char *path, pl_pool *pool, parley_data **out,
                           parley_error *error);
 /* pl_reader_open_as with blocks of about `block_bytes` of text. */

@@ -1,16 +1,16 @@
-/* reader.c: inputs piece by piece. Text comes in waves that use the same arrays again; a cache in ranges of rows that
- * point into the mapping, which the kernel pages in and out. */
+/* reader.c: reads inputs in batches. Text is read in windows that reuse the same arrays. A cache is read in ranges of
+ * rows that point into the mapping, which the kernel pages in and out. */
 #include <string.h>
 
+#include "data/parser.h"
 #include "data/read.h"
-#include "data/waves.h"
 
 #define BATCH_ENTRIES ((uint64_t)1 << 20)
 
 struct pl_reader {
-    bool any;           /* rows were seen */
-    pl_waves waves;     /* of text */
-    parley_data *cache; /* or other data that are there as a whole; NULL: text */
+    bool any;           /* some rows were found */
+    pl_parser parser;   /* of text */
+    parley_data *cache; /* a cache or other complete data; NULL: text */
     uint64_t next_row;
     char *path;
     parley_data batch;
@@ -23,16 +23,16 @@ parley_status pl_reader_open_blocks_as(const char *path, const pl_reading *readi
     parley_status status = pl_take(&reader, 1, sizeof *reader, "reading", error);
     if (status != PARLEY_OK)
         return status;
-    status = pl_waves_open(path, reading, pool, block_bytes, &reader->waves, error);
-    const pl_source *source = reader->waves.source;
+    status = pl_parser_open(path, reading, pool, block_bytes, &reader->parser, error);
+    const pl_source *source = reader->parser.source;
     if (status == PARLEY_OK) {
         reader->path = pl_strdup(pl_source_name(source));
         status = reader->path ? PARLEY_OK : pl_fail_memory(error, "a file name", strlen(path));
     }
     if (status == PARLEY_OK && pl_source_content(source) == PL_CACHE)
         status = pl_cache_of(source, path, pool, &reader->cache, error);
-    else if (status == PARLEY_OK && reader->waves.needs_all)
-        status = pl_data_of_waves(&reader->waves, reading, &reader->cache, error);
+    else if (status == PARLEY_OK && reader->parser.needs_all)
+        status = pl_data_of_parser(&reader->parser, reading, &reader->cache, error);
     if (status == PARLEY_OK)
         *out = reader;
     else
@@ -74,26 +74,26 @@ static void next_rows(pl_reader *reader) {
     reader->next_row = end;
 }
 
-static parley_status next_wave(pl_reader *reader, parley_error *error) {
-    pl_waves *waves = &reader->waves;
-    const char *name = pl_source_name(waves->source);
+static parley_status next_window(pl_reader *reader, parley_error *error) {
+    pl_parser *parser = &reader->parser;
+    const char *name = pl_source_name(parser->source);
     bool more = true;
     parley_status status = PARLEY_OK;
-    pl_waves_rewind(waves);
-    while (status == PARLEY_OK && more && waves->rows == 0) /* a wave may be all comments */
-        status = pl_waves_next(waves, &more, error);
-    if (status == PARLEY_OK && waves->rows == 0 && !reader->any)
-        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: no rows; %s", name, waves->format->no_rows);
-    if (status == PARLEY_OK && waves->rows == 0 && waves->format->finish)
-        status = waves->format->finish(waves, NULL, error);
+    pl_parser_rewind(parser);
+    while (status == PARLEY_OK && more && parser->rows == 0) /* a window may have only comments */
+        status = pl_parser_next(parser, &more, error);
+    if (status == PARLEY_OK && parser->rows == 0 && !reader->any)
+        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: no rows; %s", name, parser->format->no_rows);
+    if (status == PARLEY_OK && parser->rows == 0 && parser->format->finish)
+        status = parser->format->finish(parser, NULL, error);
     if (status == PARLEY_OK)
-        reader->batch = (parley_data){.x = {waves->rows, waves->columns, waves->entries, waves->start.data,
-                                            waves->index.data, waves->ones ? NULL : waves->value.data},
-                                      .label = waves->label.data,
-                                      .weight = waves->unweighted ? NULL : waves->weight.data,
-                                      .format = waves->format,
+        reader->batch = (parley_data){.x = {parser->rows, parser->columns, parser->entries, parser->start.data,
+                                            parser->index.data, parser->ones ? NULL : parser->value.data},
+                                      .label = parser->label.data,
+                                      .weight = parser->unweighted ? NULL : parser->weight.data,
+                                      .format = parser->format,
                                       .path = reader->path,
-                                      .file_bytes = pl_source_size(waves->source)};
+                                      .file_bytes = pl_source_size(parser->source)};
     return status;
 }
 
@@ -103,7 +103,7 @@ parley_status pl_reader_next(pl_reader *reader, const parley_data **batch, parle
     if (reader->cache)
         next_rows(reader);
     else
-        status = next_wave(reader, error);
+        status = next_window(reader, error);
     if (status == PARLEY_OK && reader->batch.x.rows > 0) {
         *batch = &reader->batch;
         reader->any = true;
@@ -114,7 +114,7 @@ parley_status pl_reader_next(pl_reader *reader, const parley_data **batch, parle
 void pl_reader_close(pl_reader *reader) {
     if (!reader)
         return;
-    pl_waves_close(&reader->waves);
+    pl_parser_close(&reader->parser);
     parley_data_free(reader->cache);
     pl_free(reader->path);
     pl_free(reader);

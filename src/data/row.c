@@ -1,6 +1,7 @@
-/* row.c: short rows by insertion. Middle ones, whose columns are hashes and so spread evenly, are dealt to buckets by
- * their highest bits and then sorted by insertion; long and uneven ones by radix on a key of column and place, eight
- * bits of the column a pass. All keep the order of equal columns, so that their sum is the same either way. */
+/* row.c: sorts the entries of a row. Short rows are sorted by insertion. Longer rows, whose hashed columns are evenly
+ * distributed, are distributed to buckets by their highest bits and then sorted by insertion. Long or uneven rows are
+ * sorted by radix on a key of column and position, eight bits of the column per pass. All methods keep the order of
+ * equal columns, so that their sum has the same bits. */
 #include "data/row.h"
 
 #include <string.h>
@@ -9,7 +10,7 @@
 
 #define SHORT_ROW 24
 #define MIDDLE_ROW 1024
-#define FULL_BUCKET 12 /* above this a row is uneven */
+#define FULL_BUCKET 12 /* a row with more in one bucket is uneven */
 #define DIGIT 256
 
 static bool rises(const uint32_t *index, uint64_t count) {
@@ -47,7 +48,7 @@ static bool reserve(pl_sorter *sorter, uint64_t count) {
     return true;
 }
 
-/* Sorts the low half of the keys of `from` by `shift`. */
+/* Sorts keys by eight bits of their lower half, from bit `shift` on. */
 static void scatter(const uint64_t *from, uint64_t *to, uint64_t count, unsigned shift) {
     uint64_t at[DIGIT] = {0}, sum = 0;
     for (uint64_t i = 0; i < count; i++)
@@ -61,9 +62,9 @@ static void scatter(const uint64_t *from, uint64_t *to, uint64_t count, unsigned
         to[at[from[i] >> shift & (DIGIT - 1)]++] = from[i];
 }
 
-/* Deals the entries to about as many buckets as there are, and sorts what is then nearly in order; false: uneven, or no
- * memory. */
-static bool deal(pl_sorter *sorter, uint32_t *index, float *value, uint64_t count) {
+/* Distributes the entries to about as many buckets as entries, then sorts what is nearly in order. Returns false if
+ * they are uneven or memory runs out. */
+static bool bucket_sort(pl_sorter *sorter, uint32_t *index, float *value, uint64_t count) {
     uint16_t at[MIDDLE_ROW + 1] = {0};
     uint32_t all = 0, shift = 0, buckets = 32, sum = 0, fullest = 0;
     for (uint64_t i = 0; i < count; i++)
@@ -94,7 +95,7 @@ static bool deal(pl_sorter *sorter, uint32_t *index, float *value, uint64_t coun
     return true;
 }
 
-static bool radix(pl_sorter *sorter, uint32_t *index, float *value, uint64_t count) {
+static bool radix_sort(pl_sorter *sorter, uint32_t *index, float *value, uint64_t count) {
     if (count > UINT32_MAX || !reserve(sorter, count))
         return false;
     uint32_t largest = 0;
@@ -132,7 +133,8 @@ uint64_t pl_row_sort(pl_sorter *sorter, uint32_t *index, float *value, uint64_t 
         return count;
     if (count <= SHORT_ROW)
         insert(index, value, count);
-    else if (!(count <= MIDDLE_ROW && deal(sorter, index, value, count)) && !radix(sorter, index, value, count))
+    else if (!(count <= MIDDLE_ROW && bucket_sort(sorter, index, value, count)) &&
+             !radix_sort(sorter, index, value, count))
         return UINT64_MAX;
     return merge(index, value, count);
 }

@@ -1,5 +1,5 @@
-/* source.c: a mapped window moves over a plain file and what it has passed is given back, so that text never piles up
- * in memory. Streams go through two buffers: while the parsers have one, the thread fills the other. */
+/* source.c: reads windows of text. A window moves over a mapped file and releases the pages behind it, so that text
+ * does not accumulate in memory. Streams use two buffers: a thread fills one while the other is parsed. */
 #define _DEFAULT_SOURCE /* madvise, MAP_ANONYMOUS */
 #include "data/source.h"
 
@@ -14,29 +14,29 @@
 
 typedef struct buffer {
     pl_span span;
-    uint64_t held, bytes; /* bytes in it, and those of its whole lines */
-    uint64_t used;        /* bytes of the file up to here */
+    uint64_t held, bytes; /* bytes in the buffer, and bytes of its whole lines */
+    uint64_t used;        /* bytes of the file up to this point */
     bool full, last;
-    parley_error error; /* what stopped the thread after these lines */
+    parley_error error; /* the failure that stopped the thread after these lines */
 } buffer;
 
 struct pl_source {
     pl_decoder *decoder;
     char *name;
-    uint64_t wave_bytes, size, used;
+    uint64_t window_bytes, size, used;
     pl_cut cut;
-    /* mapped */
+    /* mapped files */
     char *map;
-    uint64_t map_bytes, page, dropped; /* dropped: bytes given back */
-    uint64_t limit;                    /* where it is read up to; 0: to its end */
-    /* streamed */
+    uint64_t map_bytes, page, dropped; /* dropped: bytes released */
+    uint64_t limit;                    /* where reading ends; 0: at the end of the file */
+    /* streams */
     pthread_t thread;
-    bool streamed, threaded, taken; /* threaded: the thread runs; taken: the parsers have the buffer `turn` */
+    bool streamed, threaded, taken; /* threaded: the thread runs; taken: buffer `turn` is being parsed */
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     atomic_bool stop;
     unsigned turn;
-    buffer head, buffers[2]; /* head: what was read to look at it; `bytes` of it are to be skipped */
+    buffer head, buffers[2]; /* head: text that was read ahead for inspection; its first `bytes` bytes are skipped */
 };
 
 static bool odd_quotes(const char *p, const char *end) {
@@ -64,8 +64,8 @@ const char *pl_cut_after(pl_cut cut, const char *text, const char *from, const c
     return NULL;
 }
 
-/* Bytes up to and with the last whole line or record that ends after `from`; 0: there is none. `*inside` tells whether
- * `from`, and then `bytes`, lies between quotes. */
+/* Bytes up to the end of the last whole line or record that ends after `from`; 0: there is none. `*inside` says whether
+ * `from` lies between quotes, and on return whether `bytes` does. */
 static uint64_t whole_units(pl_cut cut, const char *text, uint64_t from, uint64_t bytes, bool *inside) {
     if (cut.record > 0)
         return bytes - bytes % cut.record;
@@ -78,7 +78,7 @@ static uint64_t whole_units(pl_cut cut, const char *text, uint64_t from, uint64_
     return 0;
 }
 
-/* pl_decode, or what it failed with when the head was read. */
+/* Calls pl_decode, or returns the failure that occurred when the head was read. */
 static parley_status decode(pl_source *source, char *out, uint64_t room, uint64_t *made, parley_error *error) {
     *made = 0;
     if (source->head.error.status != PARLEY_OK)
@@ -86,17 +86,17 @@ static parley_status decode(pl_source *source, char *out, uint64_t room, uint64_
     return pl_decode(source->decoder, &source->stop, out, room, made, error);
 }
 
-/* Fills `next` with what `before` left over and new bytes, up to at least one whole line or the end. */
+/* Fills `next` with what `before` left over and with new bytes, up to at least one whole line or the end. */
 static parley_status fill(pl_source *source, const buffer *before, buffer *next) {
     parley_error *error = &next->error;
-    uint64_t room = source->wave_bytes, searched = 0, made = 1;
+    uint64_t room = source->window_bytes, searched = 0, made = 1;
     bool inside = false;
     next->held = before->held - before->bytes;
     next->bytes = 0;
     while (next->bytes == 0 && made > 0) {
-        if (searched > 0 && room < next->held + source->wave_bytes / 2)
-            room = next->held * 2 + source->wave_bytes;
-        room = room > next->held ? room : next->held; /* what is there may be enough */
+        if (searched > 0 && room < next->held + source->window_bytes / 2)
+            room = next->held * 2 + source->window_bytes;
+        room = room > next->held ? room : next->held; /* the text left over may be enough */
         if (!pl_span_reserve(&next->span, room + PL_TEXT_MARGIN))
             return pl_fail_memory(error, "a buffer of text", room);
         char *text = next->span.data;
@@ -172,7 +172,7 @@ static parley_status next_buffer(pl_source *source, const char **text, uint64_t 
     source->used = now->used;
     *text = now->span.data;
     *bytes = now->bytes;
-    if (now->bytes == 0) /* the end, or a failure before any whole line */
+    if (now->bytes == 0) /* the end, or a failure before the first whole line */
         return next_buffer(source, text, bytes, error);
     return PARLEY_OK;
 }
@@ -182,17 +182,17 @@ static void next_window(pl_source *source, const char **text, uint64_t *bytes) {
     if (passed > source->dropped)
         madvise(source->map + source->dropped, passed - source->dropped, MADV_DONTNEED);
     source->dropped = passed > source->dropped ? passed : source->dropped;
-    uint64_t left = (source->limit ? source->limit : source->size) - source->used, wave = source->wave_bytes;
+    uint64_t left = (source->limit ? source->limit : source->size) - source->used, window = source->window_bytes;
     *text = source->map + source->used;
     *bytes = left;
-    if (left > wave) {
-        const char *end = pl_cut_after(source->cut, *text, *text + wave - 1, *text + left);
+    if (left > window) {
+        const char *end = pl_cut_after(source->cut, *text, *text + window - 1, *text + left);
         *bytes = end ? (uint64_t)(end - *text) : left;
     }
     source->used += *bytes;
 }
 
-/* Maps the file over zero pages of which one stays behind it, so that reading past its end is safe. */
+/* Maps the file over zero pages, of which one remains after it, so that reading past its end is safe. */
 static parley_status map_file(pl_source *source, int file, parley_error *error) {
     source->page = (uint64_t)sysconf(_SC_PAGESIZE);
     source->map_bytes = (source->size / source->page + 2) * source->page;
@@ -213,15 +213,15 @@ static parley_status start_thread(pl_source *source, parley_error *error) {
     return PARLEY_OK;
 }
 
-/* A source with nothing in it. */
-static parley_status make(const char *name, uint64_t wave_bytes, pl_source **out, parley_error *error) {
+/* Makes an empty source. */
+static parley_status make(const char *name, uint64_t window_bytes, pl_source **out, parley_error *error) {
     parley_status status = pl_take(out, 1, sizeof **out, "reading", error);
     if (status != PARLEY_OK)
         return status;
     pl_source *source = *out;
     pthread_mutex_init(&source->mutex, NULL);
     pthread_cond_init(&source->changed, NULL);
-    source->wave_bytes = wave_bytes;
+    source->window_bytes = window_bytes;
     source->name = pl_strdup(name);
     return source->name ? PARLEY_OK : pl_fail_memory(error, "a file name", strlen(name));
 }
@@ -233,14 +233,14 @@ static parley_status finish(parley_status status, pl_source *source, pl_source *
     return status;
 }
 
-parley_status pl_source_open(const char *path, uint64_t wave_bytes, pl_source **out, parley_error *error) {
+parley_status pl_source_open(const char *path, uint64_t window_bytes, pl_source **out, parley_error *error) {
     pl_source *source = NULL;
     pl_decoder *decoder = NULL;
     *out = NULL;
     parley_status status = pl_decoder_open(path, &decoder, error);
     if (status != PARLEY_OK)
         return status;
-    status = make(pl_decoder_name(decoder), wave_bytes, &source, error);
+    status = make(pl_decoder_name(decoder), window_bytes, &source, error);
     if (status != PARLEY_OK) {
         pl_decoder_close(decoder);
         return finish(status, source, out);
@@ -255,11 +255,11 @@ parley_status pl_source_open(const char *path, uint64_t wave_bytes, pl_source **
     return finish(status, source, out);
 }
 
-parley_status pl_source_memory(const void *text, uint64_t bytes, const char *name, uint64_t wave_bytes, pl_source **out,
-                               parley_error *error) {
+parley_status pl_source_memory(const void *text, uint64_t bytes, const char *name, uint64_t window_bytes,
+                               pl_source **out, parley_error *error) {
     pl_source *source = NULL;
     *out = NULL;
-    parley_status status = make(name, wave_bytes, &source, error);
+    parley_status status = make(name, window_bytes, &source, error);
     if (status != PARLEY_OK)
         return finish(status, source, out);
     pl_span span = {0};
@@ -269,18 +269,18 @@ parley_status pl_source_memory(const void *text, uint64_t bytes, const char *nam
         memcpy(span.data, text, (size_t)bytes);
     source->map = span.data;
     source->map_bytes = span.bytes;
-    source->page = span.bytes; /* nothing is given back before the end */
+    source->page = span.bytes; /* nothing is released before the end */
     source->size = bytes;
     return finish(PARLEY_OK, source, out);
 }
 
-/* Reads on into the head. A failure is kept for later, when the lines before it were used. */
+/* Extends the head. A failure is kept until the lines before it have been used. */
 static parley_status read_head(pl_source *source, uint64_t wanted, parley_error *error) {
     buffer *head = &source->head;
     uint64_t made = 1;
     if (head->error.status != PARLEY_OK && head->held < wanted)
         return pl_fail(error, head->error.status, "%s", head->error.sentence);
-    uint64_t room = wanted + HEAD_STEP; /* so that a pipe that has more is read in few steps */
+    uint64_t room = wanted + HEAD_STEP; /* reads a pipe that has more in few steps */
     if (!pl_span_reserve(&head->span, room + PL_TEXT_MARGIN))
         return pl_fail_memory(error, "a buffer of text", room);
     while (head->held < wanted && !head->last && head->error.status == PARLEY_OK) {
@@ -316,7 +316,7 @@ void pl_source_cut(pl_source *source, pl_cut cut) {
         source->used = cut.skip;
 }
 
-/* Where the first line or record begins that begins at `at` or behind. */
+/* Where the first line or record begins at or after `at`. */
 static uint64_t line_from(const pl_source *source, uint64_t at, bool inside) {
     uint64_t skip = source->cut.skip, record = source->cut.record;
     if (record > 0 && at > skip)
@@ -324,7 +324,7 @@ static uint64_t line_from(const pl_source *source, uint64_t at, bool inside) {
     if (record > 0 || at == 0 || at >= source->size)
         return at < source->size ? at : source->size;
     const char *p = source->map + at - 1, *end = source->map + source->size, *newline;
-    inside ^= source->cut.quotes && *p == '"'; /* as it was before that byte */
+    inside ^= source->cut.quotes && *p == '"'; /* the state before that byte */
     for (; (newline = memchr(p, '\n', (size_t)(end - p))); p = newline + 1) {
         inside ^= source->cut.quotes && odd_quotes(p, newline);
         if (!inside)
@@ -336,7 +336,7 @@ static uint64_t line_from(const pl_source *source, uint64_t at, bool inside) {
 bool pl_source_odd_quotes(const pl_source *source, uint64_t begin, uint64_t end) {
     bool odd = false;
     for (uint64_t next; begin < end; begin = next) {
-        next = end - begin < source->wave_bytes ? end : begin + source->wave_bytes;
+        next = end - begin < source->window_bytes ? end : begin + source->window_bytes;
         odd ^= odd_quotes(source->map + begin, source->map + next);
         pl_pages_drop(source->map + begin, source->map + next);
     }

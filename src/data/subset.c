@@ -1,5 +1,5 @@
-/* subset.c: some of the rows, copied. Rows that are left out then cost neither time nor a test in any inner loop; the
- * price is memory for those that stay. */
+/* subset.c: copies some of the rows. Rows that are left out then cost neither time nor a test in inner loops, at the
+ * price of memory for the copy. */
 #include <string.h>
 
 #include "data/data.h"
@@ -25,7 +25,7 @@ static parley_status reserve(parley_data *data, const parley_data *from, parley_
         pl_span_reserve(&data->spans[INDEX], (entries + 1) * sizeof(uint32_t)) &&
         (!from->x.value || pl_span_reserve(&data->spans[VALUE], (entries + 1) * sizeof(float))))
         return PARLEY_OK;
-    return pl_fail_memory(error, "a part of the rows", rows * 16 + entries * (from->x.value ? 8 : 4));
+    return pl_fail_memory(error, "a subset of the rows", rows * 16 + entries * (from->x.value ? 8 : 4));
 }
 
 static void copy_rows(parley_data *data, const parley_data *from, const uint64_t *rows) {
@@ -56,7 +56,7 @@ parley_status pl_data_subset(const parley_data *from, const uint64_t *rows, uint
                              parley_error *error) {
     parley_data *data;
     *out = NULL;
-    parley_status status = pl_take(&data, 1, sizeof *data, "a part of the rows", error);
+    parley_status status = pl_take(&data, 1, sizeof *data, "a subset of the rows", error);
     if (status != PARLEY_OK)
         return status;
     *data = pl_data_part(from, count);

@@ -1,29 +1,30 @@
 /* vw.c: Vowpal Wabbit's text: `[label [weight]] ['tag]|namespace[:scale] feature[:value] ... |namespace ...`. Columns
- * are hashes as Vowpal Wabbit makes them: h(name, h(namespace, 0)) modulo 2^bits, where h of digits is their number
- * plus the seed and h of another name is its MurmurHash3. A feature without a name counts up from its namespace; a
- * value that is a word hashes once more. Features of value 0 are left out; several in one column of a row are added up.
- * There is no constant feature: the intercept is one. */
+ * are hashed as in Vowpal Wabbit: h(name, h(namespace, 0)) modulo 2^bits, where h of digits is their number plus the
+ * seed and h of any other name is its MurmurHash3. Features without a name are numbered from the hash of their
+ * namespace. A value that is a word is hashed as well. Features with value 0 are left out, and features of a row in the
+ * same column are added up. There is no constant feature, because the intercept takes its place. */
 #include <math.h>
 #include <string.h>
 
+#include "data/fast_decimal.h"
 #include "data/hash.h"
-#include "data/kept.h"
+#include "data/hash_names.h"
 #include "data/numeral.h"
-#include "data/quick.h"
+#include "data/parser.h"
 #include "data/row.h"
-#include "data/waves.h"
 #include "data/words.h"
 
-#define LONGEST_NAME 1024 /* of names that are kept; the rest is cut off */
+#define LONGEST_NAME 1024 /* longer names are cut off */
 
-/* Sentences get the word. */
+/* The messages get the word. */
 #define SAY_NUL "NUL byte; this is not VW text"
 #define SAY_NO_BAR "no | in the line; rows are written label |namespace feature:value ..."
 #define SAY_NO_LABEL "label missing before the |; rows are written label |namespace feature:value ..."
-#define SAY_TAG "\"%s\" touches the |, which makes it a tag; put a blank between label and |"
+#define SAY_TAG "\"%s\" touches the |, which makes it a tag; put a blank between the label and the |"
 #define SAY_LABEL "label \"%s\" is not a finite number; rows start with one number"
-#define SAY_WEIGHT "importance weight \"%s\" is not a number that is finite and not negative"
-#define SAY_BASE "\"%s\" before the | is one number too many; there are label and weight, base offsets are not read"
+#define SAY_WEIGHT "importance weight \"%s\" is not a finite, non-negative number"
+#define SAY_BASE                                                                                                       \
+    "\"%s\" before the | is one number too many; only label and weight are read, base offsets are not supported"
 #define SAY_SCALE "scale \"%s\" of a namespace is not a finite number; it is written |name:scale"
 #define SAY_NO_VALUE "feature \"%s\" has no value after its colon; leave the colon out or write feature:value"
 #define SAY_VALUE "value \"%s\" of a feature is not a number that fits a 32-bit float"
@@ -35,18 +36,18 @@ typedef struct state {
     bool unlabelled;
     unsigned blocks;
     pl_sorter *sorters; /* by block */
-    pl_kept kept;
+    pl_hash_names hash_names;
 } state;
 
 typedef struct space {
     const char *name;
-    uint64_t bytes, hash, unnamed; /* unnamed: features without a name so far */
+    uint64_t bytes, hash, unnamed; /* unnamed: number of features without a name so far */
     float scale;
 } space;
 
 static bool blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
-/* What ends a name. */
+/* Bytes that end a name. */
 static const bool ends_name[256] = {
     ['\0'] = true, ['\t'] = true, ['\n'] = true, ['\r'] = true, [' '] = true, [':'] = true, ['|'] = true};
 
@@ -62,7 +63,7 @@ static const char *word_end(const pl_block *block, const char *p) {
     return p;
 }
 
-/* Records what is wrong with the word at `word`. Always NULL. */
+/* Records a fault in the word at `word`. Always returns NULL. */
 static const char *fault(pl_block *block, const char *format, const char *word) {
     const char *stop = word_end(block, word);
     if (stop < block->end && *stop == '\0')
@@ -76,7 +77,7 @@ static const char *no_memory(pl_block *block) {
     return NULL;
 }
 
-/* Reads the number that is all of the word from `p` to `stop`. */
+/* Reads a number that must be the whole word from `p` to `stop`. */
 static bool read_number(const char *p, const char *stop, double *number) {
     pl_numeral numeral;
     if (!pl_numeral_scan(p, &numeral) || numeral.end != stop)
@@ -85,7 +86,7 @@ static bool read_number(const char *p, const char *stop, double *number) {
     return isfinite(*number);
 }
 
-/* Reads what stands before the bar; false: a fault. */
+/* Reads the label and weight before the bar. Returns false on a fault. */
 static bool read_label(pl_block *block, const char *p, const char *bar) {
     const state *state = block->state;
     double *to[2] = {&block->label[block->rows], &block->weight[block->rows]};
@@ -116,9 +117,10 @@ static bool read_label(pl_block *block, const char *p, const char *bar) {
     return true;
 }
 
-/* Reads a value at `p`, after its colon. A word that is no number comes back in `*word`. NULL: a fault. */
+/* Reads a value at `p`, after its colon. A word that is not a number is returned in `*word`. Returns NULL on a fault.
+ */
 static const char *read_value(pl_block *block, const char *p, float *value, pl_name *word) {
-    const char *next = pl_quick_value(p, value);
+    const char *next = pl_fast_decimal(p, value);
     if (next && (blank(*next) || *next == '\n'))
         return next;
     const char *stop = word_end(block, p);
@@ -137,7 +139,7 @@ static const char *read_value(pl_block *block, const char *p, float *value, pl_n
     return stop;
 }
 
-/* Notes namespace^feature, with ^value where that is a word; false: no memory. */
+/* Records namespace^feature, with ^value if the value is a word. Returns false if memory runs out. */
 static bool note(pl_block *block, const space *space, uint32_t hash, pl_name name, pl_name word) {
     state *state = block->state;
     char text[LONGEST_NAME];
@@ -150,10 +152,10 @@ static bool note(pl_block *block, const space *space, uint32_t hash, pl_name nam
         memcpy(text + used, parts[i].text, bytes);
         used += bytes;
     }
-    return pl_kept_note(&state->kept, block->number, hash, text, used);
+    return pl_hash_names_note(&state->hash_names, block->number, hash, text, used);
 }
 
-/* Reads a feature at `p`; NULL: a fault. */
+/* Reads a feature at `p`. Returns NULL on a fault. */
 static const char *read_feature(pl_block *block, const char *p, space *space) {
     const state *state = block->state;
     const char *stop = name_end(p);
@@ -177,14 +179,14 @@ static const char *read_feature(pl_block *block, const char *p, space *space) {
     if (value == 0)
         return stop;
     uint32_t column = (uint32_t)hash & state->mask;
-    if (pl_kept_wants(&state->kept, column) && name.bytes && !note(block, space, column, name, word))
+    if (pl_hash_names_lacks(&state->hash_names, column) && name.bytes && !note(block, space, column, name, word))
         return no_memory(block);
     block->index[block->entries] = column;
     block->value[block->entries++] = value;
     return stop;
 }
 
-/* Reads the name and scale of a namespace after its bar; NULL: a fault. */
+/* Reads the name and scale of a namespace after its bar. Returns NULL on a fault. */
 static const char *read_space(pl_block *block, const char *p, space *space) {
     const char *stop = name_end(p);
     double scale = 1;
@@ -200,7 +202,7 @@ static const char *read_space(pl_block *block, const char *p, space *space) {
     return stop;
 }
 
-/* Puts the entries of a row, from `first` on, in order; false: a fault. */
+/* Sorts the entries of a row, from `first` on. Returns false on a fault. */
 static bool finish_row(pl_block *block, uint64_t first) {
     state *state = block->state;
     uint32_t *index = block->index + first;
@@ -222,7 +224,7 @@ static bool finish_row(pl_block *block, uint64_t first) {
     return true;
 }
 
-/* Reads one line, which may be blank; returns its end, or NULL: a fault. */
+/* Reads one line, which may be blank. Returns its end, or NULL on a fault. */
 static const char *read_line(pl_block *block, const char *p, const char *end) {
     while (p < end && blank(*p))
         p++;
@@ -263,14 +265,14 @@ static void bound(pl_block *block) {
     block->entries = bytes / 2 + 1; /* " a" */
 }
 
-/* A feature stands behind a blank, or behind the value of one without a name. */
+/* A feature follows a blank, or the value of a feature without a name. */
 static void count(pl_block *block) {
-    pl_marks count = pl_count_marks(block->text, block->end, ' ', '\t', '\r');
+    pl_byte_counts count = pl_count_bytes(block->text, block->end, ' ', '\t', '\r');
     block->rows = count.newlines + (block->end > block->text && block->end[-1] != '\n');
-    block->entries = count.marks;
+    block->entries = count.matches;
 }
 
-/* Numbers, then perhaps a tag, then a bar. */
+/* Recognises numbers, then perhaps a tag, then a bar. */
 static bool sniff(const char *text, uint64_t bytes) {
     const char *p;
     uint64_t length = pl_first_line(text, bytes, &p);
@@ -297,11 +299,11 @@ static void close_state(void *closed) {
     for (unsigned i = 0; i < state->blocks && state->sorters; i++)
         pl_sorter_free(&state->sorters[i]);
     pl_free(state->sorters);
-    pl_kept_close(&state->kept);
+    pl_hash_names_close(&state->hash_names);
     pl_free(state);
 }
 
-static parley_status open(pl_waves *waves, const pl_reading *reading, parley_error *error) {
+static parley_status open(pl_parser *parser, const pl_reading *reading, parley_error *error) {
     state *state;
     unsigned bits = reading->model_bits  ? reading->model_bits
                     : reading->hash_bits ? reading->hash_bits
@@ -309,44 +311,45 @@ static parley_status open(pl_waves *waves, const pl_reading *reading, parley_err
     parley_status status = pl_take(&state, 1, sizeof *state, "reading", error);
     if (status != PARLEY_OK)
         return status;
-    waves->state = state;
+    parser->state = state;
     state->mask = (uint32_t)(((uint64_t)1 << bits) - 1);
     state->unlabelled = reading->unlabelled;
-    state->blocks = waves->block_count;
-    waves->columns = (uint64_t)1 << bits;
-    waves->weighted = true;
+    state->blocks = parser->block_count;
+    parser->columns = (uint64_t)1 << bits;
+    parser->weighted = true;
     status = pl_take(&state->sorters, state->blocks, sizeof *state->sorters, "reading", error);
-    state->kept.bits = bits;
+    state->hash_names.bits = bits;
     if (status == PARLEY_OK && reading->keep_names)
-        status = pl_kept_open(&state->kept, bits, state->blocks, error);
+        status = pl_hash_names_open(&state->hash_names, bits, state->blocks, error);
     return status;
 }
 
-/* What is hashed needs no heading. */
-static parley_status next(pl_waves *waves, parley_error *error) {
-    (void)waves, (void)error;
+/* Hashed columns do not depend on the first input. */
+static parley_status next(pl_parser *parser, parley_error *error) {
+    (void)parser, (void)error;
     return PARLEY_OK;
 }
 
-static parley_status settle(pl_waves *waves, pl_block *block, parley_error *error) {
-    state *state = waves->state;
-    return state->kept.known ? pl_kept_settle(&state->kept, block->number, error) : PARLEY_OK;
+static parley_status merge(pl_parser *parser, pl_block *block, parley_error *error) {
+    state *state = parser->state;
+    return state->hash_names.known ? pl_hash_names_merge(&state->hash_names, block->number, error) : PARLEY_OK;
 }
 
-static parley_status tell(pl_waves *waves, pl_span *out, uint64_t *bytes, parley_error *error) {
-    return pl_words_tell(&(pl_dictionary){0}, &((state *)waves->state)->kept, out, bytes, error);
+static parley_status pack(pl_parser *parser, pl_span *out, uint64_t *bytes, parley_error *error) {
+    return pl_words_pack(&(pl_dictionary){0}, &((state *)parser->state)->hash_names, out, bytes, error);
 }
 
-static parley_status learn(pl_waves *waves, const char *packed, uint64_t bytes, parley_error *error) {
-    return pl_words_learn(&(pl_dictionary){0}, &((state *)waves->state)->kept, packed, bytes, error);
+static parley_status unpack(pl_parser *parser, const char *packed, uint64_t bytes, parley_error *error) {
+    return pl_words_unpack(&(pl_dictionary){0}, &((state *)parser->state)->hash_names, packed, bytes, error);
 }
 
-static parley_status finish(pl_waves *waves, parley_data *data, parley_error *error) {
-    const state *state = waves->state;
+static parley_status finish(pl_parser *parser, parley_data *data, parley_error *error) {
+    const state *state = parser->state;
     if (!data)
         return PARLEY_OK;
-    data->hash_bits = state->kept.bits;
-    return state->kept.known ? pl_kept_names(&state->kept, &(pl_names){0}, &data->names, error) : PARLEY_OK;
+    data->hash_bits = state->hash_names.bits;
+    return state->hash_names.known ? pl_hash_names_list(&state->hash_names, &(pl_names){0}, &data->names, error)
+                                   : PARLEY_OK;
 }
 
 static const char *const settings[] = {"hash_bits", "keep_names", NULL};
@@ -354,7 +357,7 @@ static const char *const settings[] = {"hash_bits", "keep_names", NULL};
 const pl_format pl_format_vw = {
     .name = "vw",
     .title = "VW text",
-    .help = "Vowpal Wabbit's label weight 'tag|namespace feature:value ..., hashed as it does",
+    .help = "Vowpal Wabbit's label weight 'tag|namespace feature:value ..., hashed in the same way",
     .endings = ".vw",
     .no_rows = "each line is a row such as \"1 |words good film:2\"",
     .settings = settings,
@@ -364,9 +367,9 @@ const pl_format pl_format_vw = {
     .count = count,
     .bound = bound,
     .parse = parse,
-    .settle = settle,
-    .tell = tell,
-    .learn = learn,
+    .merge = merge,
+    .pack = pack,
+    .unpack = unpack,
     .finish = finish,
     .close = close_state,
     .write = pl_data_write_vw,

@@ -1,5 +1,5 @@
-/* words.c: two dictionaries as bytes, one after the other; each is the number of its words, then kind, length and text
- * of each. */
+/* words.c: packs two dictionaries one after the other. Each is the number of its words, then the kind, length and text
+ * of each word. */
 #include "data/words.h"
 
 #include <string.h>
@@ -30,20 +30,20 @@ static const char *unpack(const char *from, uint32_t *kind, pl_name *word) {
     return word->text + word->bytes;
 }
 
-parley_status pl_words_tell(const pl_dictionary *words, pl_kept *kept, pl_span *out, uint64_t *bytes,
+parley_status pl_words_pack(const pl_dictionary *words, pl_hash_names *hash_names, pl_span *out, uint64_t *bytes,
                             parley_error *error) {
-    *bytes = packed_bytes(words) + packed_bytes(&kept->names);
+    *bytes = packed_bytes(words) + packed_bytes(&hash_names->names);
     if (!pl_span_reserve(out, *bytes))
-        return pl_fail_memory(error, "names of columns", *bytes);
-    pack(&kept->names, pack(words, out->data));
-    pl_dictionary_clear(&kept->names);
-    if (kept->known)
-        memset(kept->known, 0, (((uint64_t)1 << kept->bits) / 64 + 1) * sizeof *kept->known);
+        return pl_fail_memory(error, "column names", *bytes);
+    pack(&hash_names->names, pack(words, out->data));
+    pl_dictionary_clear(&hash_names->names);
+    if (hash_names->known)
+        memset(hash_names->known, 0, (((uint64_t)1 << hash_names->bits) / 64 + 1) * sizeof *hash_names->known);
     return PARLEY_OK;
 }
 
-parley_status pl_words_learn(pl_dictionary *words, pl_kept *kept, const char *packed, uint64_t bytes,
-                             parley_error *error) {
+parley_status pl_words_unpack(pl_dictionary *words, pl_hash_names *hash_names, const char *packed, uint64_t bytes,
+                              parley_error *error) {
     uint64_t count;
     uint32_t kind, number;
     pl_name word;
@@ -60,7 +60,7 @@ parley_status pl_words_learn(pl_dictionary *words, pl_kept *kept, const char *pa
     }
     for (uint64_t i = 0; i < count && room; i++) {
         packed = unpack(packed, &kind, &word);
-        room = pl_kept_take(kept, kind, word);
+        room = pl_hash_names_add(hash_names, kind, word);
     }
-    return room ? PARLEY_OK : pl_fail_memory(error, "names of columns", bytes);
+    return room ? PARLEY_OK : pl_fail_memory(error, "column names", bytes);
 }

@@ -1,4 +1,4 @@
-/* write_csv.c: data as CSV, every column of every row, under a header. */
+/* write_csv.c: writes data as CSV, with a header and every column of every row. */
 #include <string.h>
 
 #include "data/format.h"
@@ -8,7 +8,7 @@
 
 static char separator_of(const pl_writer *to) { return strstr(pl_writer_path(to), ".tsv") ? '\t' : ','; }
 
-/* In quotes where something in it would be read otherwise. */
+/* Writes a field, in quotes if it could be misread without them. */
 static void write_field(pl_writer *to, const char *text, uint64_t bytes) {
     bool plain = bytes > 0 && text[0] != ' ' && text[bytes - 1] != ' ';
     for (uint64_t i = 0; i < bytes; i++)
@@ -26,7 +26,7 @@ static void write_field(pl_writer *to, const char *text, uint64_t bytes) {
     pl_writer_text(to, "\"", 1);
 }
 
-/* A name that no column has, of those given. */
+/* Returns the first of the given names that no column has. */
 static const char *free_name(const parley_data *data, const char *const *names) {
     for (; names[1]; names++) {
         bool taken = false;
@@ -99,7 +99,8 @@ static void write_row(pl_writer *to, const parley_data *data, uint64_t row) {
 parley_status pl_data_write_csv(const parley_data *data, const char *path, parley_error *error) {
     if (data->x.columns > MOST_COLUMNS)
         return pl_fail(error, PARLEY_BAD_USAGE,
-                       "%s: %llu columns, and CSV holds all of every row; the most is %d; write LIBSVM text or a cache",
+                       "%s: %llu columns are too many for CSV, which writes every column of every row; the maximum is "
+                       "%d; write LIBSVM text or a cache",
                        path, (unsigned long long)data->x.columns, MOST_COLUMNS);
     return pl_write_rows(data, path, write_head, write_row, error);
 }

@@ -1,4 +1,4 @@
-/* write_libsvm.c: data as LIBSVM text. */
+/* write_libsvm.c: writes data as LIBSVM text. */
 #include "data/writer.h"
 
 static void write_row(pl_writer *to, const parley_data *data, uint64_t row) {
@@ -18,7 +18,7 @@ static void write_row(pl_writer *to, const parley_data *data, uint64_t row) {
 
 parley_status pl_data_write_libsvm(const parley_data *data, const char *path, parley_error *error) {
     if (data->weight)
-        return pl_fail(error, PARLEY_BAD_USAGE,
-                       "%s: LIBSVM text has no place for weights; write a cache, CSV or VW text", path);
+        return pl_fail(error, PARLEY_BAD_USAGE, "%s: LIBSVM text cannot hold weights; write a cache, CSV or VW text",
+                       path);
     return pl_write_rows(data, path, NULL, write_row, error);
 }

@@ -1,16 +1,15 @@
-/* write_vw.c: data as Vowpal Wabbit's text. A column of which nothing but its number is known is written as that
- * number, from 0: a name of digits is its own hash, so that it is read back as the same column. */
+/* write_vw.c: writes data as Vowpal Wabbit's text. A column without a name is written as its number, from 0. Because a
+ * name of digits is its own hash, it is read back as the same column. */
 #include <string.h>
 
 #include "data/hash.h"
 #include "data/writer.h"
 
-/* A namespace and a feature in it. */
 typedef struct feature {
     pl_name space, name;
 } feature;
 
-/* Splits space^name where hashing both gives this column again; else there is no name. */
+/* Splits space^name if hashing both gives this column again; otherwise the column has no name. */
 static feature hashed_name(const parley_data *data, uint32_t column, pl_name whole) {
     feature feature = {{"", 0}, {"", 0}};
     const char *joint = whole.bytes ? memchr(whole.text, '^', whole.bytes) : NULL;
@@ -23,7 +22,7 @@ static feature hashed_name(const parley_data *data, uint32_t column, pl_name who
     return feature;
 }
 
-/* Blanks, bars and colons mean something, so that they are written as _. */
+/* Writes blanks, bars and colons, which have a meaning in the format, as _. */
 static void write_name(pl_writer *to, pl_name name) {
     for (uint64_t i = 0; i < name.bytes; i++) {
         char c = name.text[i];

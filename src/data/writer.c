@@ -1,4 +1,4 @@
-/* writer.c: the buffer, and numbers in their shortest form. */
+/* writer.c: buffered output, and numbers in their shortest form. */
 #include "data/writer.h"
 
 #include <math.h>
@@ -9,18 +9,18 @@
 #include "data/numeral.h"
 
 #define BUFFER_BYTES ((size_t)64 << 10)
-#define ENTRY_BYTES 64         /* more than any label or entry takes */
-#define EXACT_FLOAT 16777216.0 /* whole numbers up to here are floats */
-#define EXACT_DOUBLE 1e15      /* and whole labels up to here are written as such */
+#define ENTRY_BYTES 64         /* no label or entry takes as many */
+#define EXACT_FLOAT 16777216.0 /* integers up to this are exact as floats */
+#define EXACT_DOUBLE 1e15      /* integer labels up to this are written without a decimal point */
 #define MOST_DECIMALS 7
-#define SMALLEST_DECIMAL 1e-4F /* below it, a power of ten is shorter */
+#define SMALLEST_DECIMAL 1e-4F /* smaller values are shorter with an exponent */
 
 struct pl_writer {
     pl_file *file;
     const char *path;
     char *text;
     size_t used;
-    parley_status status; /* of the first failure */
+    parley_status status; /* the first failure */
     parley_error *error;
 };
 
@@ -48,7 +48,7 @@ static char *put_decimal(char *p, uint32_t whole, unsigned decimals) {
     return p + decimals;
 }
 
-/* Drops what exponents need not have: e+05 becomes e5. */
+/* Shortens an exponent: e+05 becomes e5. */
 static char *shorten_exponent(char *p) {
     char *e = strchr(p, 'e');
     if (!e)
@@ -64,7 +64,7 @@ static char *shorten_exponent(char *p) {
     return to;
 }
 
-/* Writes the fewest digits that read back as `value`; the locale is plain. */
+/* Writes the fewest digits that read back as `value`, in the C locale. */
 char *pl_put_float(char *p, float value) {
     static const float ten_to[MOST_DECIMALS + 1] = {1e0F, 1e1F, 1e2F, 1e3F, 1e4F, 1e5F, 1e6F, 1e7F};
     float size = fabsf(value);

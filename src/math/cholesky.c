@@ -1,5 +1,5 @@
-/* cholesky.c: eight columns of L at a time; then all columns to their right take their outer product off, so that the
- * matrix passes through the caches once for all eight. */
+/* cholesky.c: factors eight columns of L at a time, then subtracts their outer product from all columns to the right,
+ * so that the matrix passes through the caches once per eight columns. */
 #include "math/cholesky.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 
 #define PANEL 8
 
-/* Columns [begin, end), from which all columns before `begin` are taken off. */
+/* Factors columns [begin, end), from which all columns before `begin` have been subtracted. */
 PL_INLINE bool factor_panel(double *a, uint64_t size, uint64_t begin, uint64_t end) {
     for (uint64_t j = begin; j < end; j++) {
         double *restrict column = a + j * size;
@@ -28,8 +28,8 @@ PL_INLINE bool factor_panel(double *a, uint64_t size, uint64_t begin, uint64_t e
     return true;
 }
 
-/* Takes the outer product of the PANEL columns before `begin` off the columns from there. */
-PL_INLINE void take_off(double *a, uint64_t size, uint64_t begin) {
+/* Subtracts the outer product of the PANEL columns before `begin` from the columns from there on. */
+PL_INLINE void subtract_panel(double *a, uint64_t size, uint64_t begin) {
     const double *x0 = a + (begin - PANEL) * size, *x1 = x0 + size, *x2 = x1 + size, *x3 = x2 + size;
     const double *x4 = x3 + size, *x5 = x4 + size, *x6 = x5 + size, *x7 = x6 + size;
     for (uint64_t j = begin; j < size; j++) {
@@ -46,7 +46,7 @@ PL_INLINE bool factor(double *a, uint64_t size) {
         if (!factor_panel(a, size, begin, begin + PANEL < size ? begin + PANEL : size))
             return false;
         if (begin + PANEL < size)
-            take_off(a, size, begin + PANEL);
+            subtract_panel(a, size, begin + PANEL);
     }
     return true;
 }

@@ -1,10 +1,10 @@
-/* logistic_kernel.c: with m = y z and e = exp(-|m|), log(1 + exp(-m)) = log(1 + e) + max(-m, 0), and log(1 + e) = 2
- * artanh(s), s = e / (2 + e), at most 1/3: a series in s^2 that loses no digit where e is small. */
+/* logistic_kernel.c: with m = y z and e = exp(-|m|), log(1 + exp(-m)) = log(1 + e) + max(-m, 0). log(1 + e) = 2
+ * artanh(s) with s = e / (2 + e) <= 1/3, a series in s^2 that stays accurate if e is small. */
 #include "math/logistic_kernel.h"
 
 #include "math/exponential.h"
 
-/* The sum of x^k / (2 k + 3) over k < 16; x is at most 1/9. By pairs of terms, as the exponential. */
+/* The sum of x^k / (2 k + 3) over k < 16, for x <= 1/9. Summed in pairs of terms like the exponential. */
 PL_INLINE void artanh_series(const pl_wide *at, pl_wide *series) {
     pl_wide x = *at, x2 = x * x, x4 = x2 * x2, x8 = x4 * x4;
     pl_wide t0 = 1.0 / 3.0 + x * (1.0 / 5.0), t2 = 1.0 / 7.0 + x * (1.0 / 9.0);
@@ -33,7 +33,7 @@ PL_INLINE void four(const double *z, const double *y, double *value, double *slo
     PL_STORE(curvature, bend);
     if (!value)
         return;
-    pl_wide s = e / (2.0 + e), x = s * s, series, sum = PL_LARGER(zero, -m); /* in this order a NaN is kept */
+    pl_wide s = e / (2.0 + e), x = s * s, series, sum = PL_LARGER(zero, -m); /* this order of operands keeps a NaN */
     artanh_series(&x, &series);
     sum += 2.0 * s + 2.0 * s * x * series;
     PL_STORE(value, sum);
@@ -45,7 +45,7 @@ PL_INLINE void rows(const double *z, const double *y, uint64_t count, double *va
         four(z + i, y + i, value ? value + i : NULL, slope + i, curvature + i);
     if (left == 0)
         return;
-    double last[5][4] = {{0}}; /* as if there were more rows */
+    double last[5][4] = {{0}}; /* padded to four rows */
     memcpy(last[0], z + whole, left);
     memcpy(last[1], y + whole, left);
     four(last[0], last[1], last[2], last[3], last[4]);

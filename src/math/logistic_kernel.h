@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* Value, slope and curvature of log(1 + exp(-y z)) by z, for each of `count` rows; y is -1 or +1. `value` NULL: not
- * asked for. */
+/* Computes value, slope and curvature of log(1 + exp(-y z)) in z for each of `count` rows; y is -1 or +1. `value` may
+ * be NULL. */
 void pl_logistic_rows(const double *z, const double *y, uint64_t count, double *value, double *slope,
                       double *curvature);
 

@@ -1,4 +1,4 @@
-/* outer.c: curvatures of Newton's method, row by row. */
+/* outer.c: adds curvatures for Newton's method, row by row. */
 #include "math/outer.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@ void pl_outer_close(pl_outer *outer) { pl_panels_close(&outer->panels); }
 
 static double entry(const float *value, uint64_t e) { return value ? (double)value[e] : 1.0; }
 
-/* Four columns at a time, so that each index is read once for all four. */
+/* Adds four columns at a time, so that each index is read once for all four. */
 static inline void add_entries(uint64_t size, const uint32_t *index, const float *value, uint64_t count, double weight,
                                double *sum) {
     uint64_t e = 0;
@@ -58,7 +58,7 @@ static void add_sparse(const pl_outer *outer, const uint32_t *index, const float
     sum[size * size - 1] += weight;
 }
 
-/* The block of columns i >= j, by columns of S. */
+/* Adds the block of columns i >= j, stored by columns of S. */
 static void add_block(const pl_outer *outer, uint64_t j, uint64_t i, double weight, const double *curvature,
                       uint64_t classes, double *sum) {
     uint64_t size = outer->size * classes;

@@ -1,5 +1,5 @@
-/* outer.h: sums of weighted outer products, S += c x x', of sparse or dense rows; the lower triangle by columns of
- * `size` entries. Dense rows are gathered and added many at a time, so that S passes through the caches once for all
+/* outer.h: sums of weighted outer products, S += c x x', of sparse or dense rows. S is the lower triangle by columns of
+ * `size` entries. Dense rows are collected and added many at a time, so that S passes through the caches once for all
  * of them. */
 #ifndef PL_OUTER_H
 #define PL_OUTER_H
@@ -14,17 +14,17 @@ typedef struct pl_outer {
     unsigned waiting;
     pl_panels panels; /* dense rows */
     double weight[PL_PANEL_ROWS];
-    char apart[64]; /* from the next one of an array, which another thread writes to */
+    char apart[64]; /* padding: another thread writes to the next element of an array */
 } pl_outer;
 
 parley_status pl_outer_open(pl_outer *outer, uint64_t size, bool intercept, parley_error *error);
 void pl_outer_add(pl_outer *outer, const uint32_t *index, const float *value, uint64_t count, double weight,
                   double *sum);
-/* Several classes: S += weight x curvature (x) x x', S a table of blocks of `classes` x `classes` for every pair of
- * columns; `curvature` is one block. Adds at once. */
+/* For several classes: S += weight x curvature (x) x x', where S has a `classes` x `classes` block for every pair of
+ * columns and `curvature` is one block. Rows are not collected. */
 void pl_outer_blocks(const pl_outer *outer, const uint32_t *index, const float *value, uint64_t count, double weight,
                      const double *curvature, uint64_t classes, double *sum);
-void pl_outer_flush(pl_outer *outer, double *sum); /* before `sum` is read */
+void pl_outer_flush(pl_outer *outer, double *sum); /* must be called before `sum` is read */
 void pl_outer_close(pl_outer *outer);
 
 #endif

@@ -1,5 +1,5 @@
-/* panels.c: the Gram kernel behind Newton's method and least squares on tables. Sums of a tile of S stay in registers
- * while the rows pass. */
+/* panels.c: the Gram kernel for Newton's method and for least squares on tables. The sums of a tile of S stay in
+ * registers while the rows pass. */
 #include "math/panels.h"
 
 #include <stdbool.h>
@@ -7,8 +7,8 @@
 
 #include "math/wide.h"
 
-#define LINE 64 /* bytes: a panel's row must not lie across two lines of a cache */
-#define WIDTH 2 /* panels at a time: their products with one, and the sums, fit into 16 registers */
+#define LINE 64 /* bytes: a row of a panel must not cross a cache line */
+#define WIDTH 2 /* panels at a time, so that the sums and operands fit in 16 registers */
 
 parley_status pl_panels_open(pl_panels *panels, uint64_t size, parley_error *error) {
     uint64_t count = (size + PL_PANEL_COLUMNS - 1) / PL_PANEL_COLUMNS;
@@ -22,10 +22,10 @@ parley_status pl_panels_open(pl_panels *panels, uint64_t size, parley_error *err
 
 void pl_panels_close(pl_panels *panels) { pl_free(panels->memory); }
 
-typedef double pair __attribute__((vector_size(2 * sizeof(double)))); /* as every processor has */
+typedef double pair __attribute__((vector_size(2 * sizeof(double)))); /* available on every processor */
 typedef float narrow __attribute__((vector_size(PL_PANEL_COLUMNS * sizeof(float))));
 
-/* Whole panels of rows whose columns are neighbours, then one column after the other. */
+/* Loads whole panels of rows whose columns are adjacent, then single columns. */
 #define LOAD(name, type, vector)                                                                                       \
     PL_INLINE void name(double *cells, const type *from, uint64_t rows, uint64_t columns, int64_t row_stride,          \
                         int64_t column_stride, const double *shift) {                                                  \
@@ -64,7 +64,8 @@ PL_INLINE void load(const pl_panels *panels, const pl_table *table, uint64_t fir
                   shift);
 }
 
-/* Adds the products of the left panel's columns with those of `width` panels to rows of `out`, `step` apart. */
+/* Adds the products of the columns of the left panel with those of `width` panels to rows of `out`, which are `step`
+ * apart. */
 #define MULTIPLY(name, vector)                                                                                         \
     PL_INLINE void name(const double *left, const double *right, uint64_t rows, unsigned width, double *out,           \
                         uint64_t step) {                                                                               \
@@ -92,7 +93,7 @@ PL_INLINE void load(const pl_panels *panels, const pl_table *table, uint64_t fir
 MULTIPLY(multiply_wide, pl_wide)
 MULTIPLY(multiply_pair, pair)
 
-/* Adds the products of panel p, which `left` is, weighted, with `width` panels from q to the lower triangle. */
+/* Adds the products of panel p, weighted in `left`, with `width` panels from q on to the lower triangle. */
 PL_INLINE void add_tile(const pl_panels *panels, const double *left, uint64_t p, uint64_t q, uint64_t rows,
                         unsigned width, bool wide, double *sum) {
     uint64_t size = panels->size, j = p * PL_PANEL_COLUMNS, i = q * PL_PANEL_COLUMNS;
@@ -122,7 +123,7 @@ PL_INLINE void weigh(const double *left, const double *weight, uint64_t rows, do
 }
 
 PL_INLINE void add(const pl_panels *panels, uint64_t rows, const double *weight, bool wide, double *sum) {
-    const unsigned width = wide ? WIDTH : 1; /* so that the sums fit into 16 registers */
+    const unsigned width = wide ? WIDTH : 1; /* so that the sums fit in 16 registers */
     double weighted[PL_PANEL_ROWS * PL_PANEL_COLUMNS];
     for (uint64_t p = 0; p < panels->count; p++) {
         const double *left = panels->cells + p * PL_PANEL_CELLS;

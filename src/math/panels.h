@@ -1,37 +1,38 @@
-/* panels.h: dense rows, gathered by panels of a few columns, and the sums of their weighted outer products,
- * S += c x x': the lower triangle by columns of `size` entries. Each sum goes over the rows in their order. */
+/* panels.h: dense rows, stored in panels of a few columns, and the sums of their weighted outer products, S += c x x'.
+ * S is the lower triangle by columns of `size` entries. Each sum is over the rows in order. */
 #ifndef PL_PANELS_H
 #define PL_PANELS_H
 
 #include "base/memory.h"
 
-#define PL_PANEL_ROWS 64 /* at a time, so that S passes through the caches once for all of them */
+#define PL_PANEL_ROWS 64 /* rows at a time, so that S passes through the caches once for all of them */
 #define PL_PANEL_COLUMNS 4
-#define PL_PANEL_CELLS ((PL_PANEL_ROWS + 2) * PL_PANEL_COLUMNS) /* no power of 2: caches would hold few panels */
+/* Not a power of 2, which would map many panels to the same cache sets. */
+#define PL_PANEL_CELLS ((PL_PANEL_ROWS + 2) * PL_PANEL_COLUMNS)
 
 typedef struct pl_panels {
-    uint64_t size, count; /* columns; panels, the last one filled up with zeros */
+    uint64_t size, count; /* columns; panels, of which the last is padded with zeros */
     double *cells;
-    void *memory; /* of the cells */
+    void *memory; /* holds the cells */
 } pl_panels;
 
 /* A table in the caller's memory. */
 typedef struct pl_table {
     uint64_t columns;
-    const float *narrow; /* one of them is NULL */
+    const float *narrow; /* one of the two is NULL */
     const double *wide;
     int64_t row_stride, column_stride;
 } pl_table;
 
-parley_status pl_panels_open(pl_panels *panels, uint64_t size, parley_error *error); /* all zeros */
+parley_status pl_panels_open(pl_panels *panels, uint64_t size, parley_error *error); /* filled with zeros */
 void pl_panels_close(pl_panels *panels);
-/* The cell of row r, column j; that of column j + 1 is the next one, but for the last of a panel. */
+/* The cell of row r and column j. The cell of column j + 1 is the next one, unless a panel ends. */
 static inline double *pl_panels_cell(const pl_panels *panels, uint64_t r, uint64_t j) {
     return panels->cells + j / PL_PANEL_COLUMNS * PL_PANEL_CELLS + r * PL_PANEL_COLUMNS + j % PL_PANEL_COLUMNS;
 }
-/* `rows` rows of the table from `first`, less the shift, to the first rows and columns. */
+/* Loads `rows` rows of the table from `first` on, minus the shift, into the first rows and columns. */
 void pl_panels_load(const pl_panels *panels, const pl_table *table, uint64_t first, uint64_t rows, const double *shift);
-/* Adds the first `rows` rows to S; `weight`: NULL for 1. */
+/* Adds the first `rows` rows to S. `weight` NULL: all weights are 1. */
 void pl_panels_add(const pl_panels *panels, uint64_t rows, const double *weight, double *sum);
 
 #endif

@@ -1,5 +1,5 @@
-/* scan.c: plain loops that compilers make vectors of, in two versions (wide.h). Chunks are short enough for sums of 32
- * bits, and for the loops to stay without branches. */
+/* scan.c: simple loops that compilers vectorise, in two versions (wide.h). Chunks are short, so that 32-bit sums
+ * suffice and the loops have no branches. */
 #include "math/scan.h"
 
 #include "math/wide.h"

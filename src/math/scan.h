@@ -1,14 +1,14 @@
-/* scan.h: looking through long arrays at the speed of memory. */
+/* scan.h: checks long arrays at the speed of memory. */
 #ifndef PL_SCAN_H
 #define PL_SCAN_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What is in an array of column ids. */
+/* Properties of an array of column numbers. */
 typedef struct pl_ids {
     uint32_t largest;
-    uint64_t falls; /* places e with id[e] >= id[e + 1] */
+    uint64_t falls; /* number of e with id[e] >= id[e + 1] */
 } pl_ids;
 
 pl_ids pl_scan_ids(const uint32_t *id, uint64_t count);

@@ -1,5 +1,5 @@
-/* shared.h: a vector that several threads change at once, without locks. Loads and stores are relaxed atomics, so that
- * no value is ever torn; a change that another thread overwrites is lost, as in Hogwild. */
+/* shared.h: a vector that several threads update without locks, as in Hogwild. Loads and stores are relaxed atomics, so
+ * no value is ever torn, but an update that another thread overwrites is lost. */
 #ifndef PL_SHARED_H
 #define PL_SHARED_H
 

@@ -1,16 +1,17 @@
-/* softmax_kernel.c: with s = softmax(z), p the point now and p0 where the row was, the step asks for
+/* softmax_kernel.c: with s = softmax(z), p the current point and p0 the previous point of the row, the step solves
  *
  *     ln p_c - z_c + h (p_c - p0_c) = nu for all c,    sum p = 1.
  *
  * Newton's method in a = ln p: r_c = a_c - z_c + h (p_c - p0_c), da_c = (nu - r_c) / (1 + h p_c) with nu such that sum
- * p da = 0; then p is made anew from a, so that it stays inside the simplex. It starts at s where h is small (no
- * logarithm is needed there: a = z), else at p0 + (s - p0) / (1 + h). Two or three steps are usual. Where they go
- * astray, which takes a large h far from the end, nu is found by Newton's method from above, which is monotone: with y
- * = h p, ln y + y = L is the Lambert function y = W(exp L), and the sum of all p is convex and rising in nu.
+ * p da = 0; then p is computed from a again, so that it stays in the simplex. It starts at s if h is small, where no
+ * logarithm is needed because a = z, else at p0 + (s - p0) / (1 + h). It usually takes two or three steps. If the
+ * steps diverge, which happens only for large h far from the solution, nu is found by Newton's method from above, which
+ * is monotone: with y = h p, ln y + y = L has the solution y = W(exp L), the Lambert function, and the sum of all p is
+ * convex and increasing in nu.
  *
- * The function is (1 + h)-strongly convex, so with d = p - p0 and g = sum d (ln p - z + h d), its slope along d, it
- * fell if g <= (1 + h) |d|^2 / 2. That is how a step is judged, without its value. And p0 + (s - p0) / (1 + h) never
- * fails: Pinsker's inequality. */
+ * The objective is (1 + h)-strongly convex, so with d = p - p0 and g = sum d (ln p - z + h d), its slope along d, it
+ * decreased if g <= (1 + h) |d|^2 / 2. This test accepts a step without computing the objective. The point
+ * p0 + (s - p0) / (1 + h) always passes it, by Pinsker's inequality. */
 #include "math/softmax_kernel.h"
 
 #include <math.h>
@@ -20,10 +21,10 @@
 #define SMALL_H 3.0
 #define STEPS 4
 #define SUM_STEPS 40
-#define SUM_ENOUGH 1e-6 /* that the sum of all p may be off before it is made 1 */
-#define ENOUGH 0.05     /* of (1 + h) |d|^2 that may be left in the slope; the next visit of the row does the rest */
-#define SAFE 0.4        /* the same, when the steps have run out */
-#define NOTHING -1e4    /* a margin that is far below all others */
+#define SUM_ENOUGH 1e-6 /* tolerance of the sum of p in the search for nu */
+#define ENOUGH 0.05  /* share of (1 + h) |d|^2 that may remain in the slope; the next visit of the row does the rest */
+#define SAFE 0.4     /* the same, after the last step */
+#define NOTHING -1e4 /* a margin far below all others */
 
 typedef struct step {
     uint64_t wides;
@@ -42,7 +43,7 @@ PL_INLINE double largest(const pl_wide *x, uint64_t wides) {
     return low > high ? low : high;
 }
 
-/* p = exp(a) / sum exp(a); returns the sum relative to exp(max a), which goes to `top`. */
+/* p = exp(a) / sum exp(a). Returns the sum relative to exp(max a), and stores max a in `top`. */
 PL_INLINE double normalise(const pl_wide *a, uint64_t wides, pl_wide *p, double *top) {
     pl_wide sum = PL_ALL(0.0);
     *top = largest(a, wides);
@@ -64,7 +65,7 @@ PL_INLINE uint64_t spread(const double *from, uint64_t count, double rest, pl_wi
     return wides;
 }
 
-/* Where Newton's method begins. */
+/* The starting point of Newton's method. */
 PL_INLINE void begin(step *this) {
     double share = 1.0 / (1.0 + this->h);
     for (uint64_t k = 0; k < this->wides; k++) {
@@ -93,7 +94,7 @@ PL_INLINE void newton(step *this) {
     normalise(this->a, this->wides, this->p, &most);
 }
 
-/* The slope along d = p - p0, and |d|^2 in `square`. */
+/* Returns the slope along d = p - p0, and stores |d|^2 in `square`. */
 PL_INLINE double slope(const step *this, double *square) {
     pl_wide sum = PL_ALL(0.0), squares = PL_ALL(0.0);
     for (uint64_t k = 0; k < this->wides; k++) {
@@ -115,7 +116,7 @@ PL_INLINE double distance(const step *this) {
     return sum_of(&sum);
 }
 
-/* The y with ln y + y = l: Newton's method from below, which never leaves y > 0. */
+/* Returns y with ln y + y = l, by Newton's method from below, which keeps y > 0. */
 static double lambert(double l) {
     if (l < -40.0)
         return exp(l);

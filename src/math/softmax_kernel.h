@@ -10,8 +10,8 @@
 /* Fills p; returns log sum exp(z). */
 double pl_softmax(const double *z, uint64_t classes, double *p);
 
-/* Moves p (in) to where, over the simplex, sum p ln p - p.z + h |p - p_in|^2 / 2 is near its least: never higher than
- * it was. Returns an estimate of the distance from p_in to softmax(z), sum p ln(p / softmax(z)). */
+/* Moves p towards the minimum of sum p ln p - p.z + h |p - p_in|^2 / 2 over the simplex, and never increases it.
+ * Returns an estimate of the distance from p_in to softmax(z), sum p ln(p / softmax(z)). */
 double pl_softmax_step(const double *z, uint64_t classes, double h, double *p);
 
 #endif

@@ -1,5 +1,5 @@
-/* sparse.h: kernels on one sparse row (index, value, count) against a dense vector. `value` NULL: all ones.
- * Four accumulators, added in a fixed order and without contraction, so that every build gives the same bits. */
+/* sparse.h: kernels on one sparse row (index, value, count) and a dense vector. `value` NULL: all values are 1. Four
+ * accumulators are added in a fixed order and without contraction, so that every build gives the same bits. */
 #ifndef PL_SPARSE_H
 #define PL_SPARSE_H
 
@@ -37,7 +37,7 @@ static inline double pl_sparse_dot(const uint32_t *index, const float *value, ui
     return (s0 + s1) + (s2 + s3);
 }
 
-/* The same against soft(w, threshold). */
+/* The same with soft(w, threshold). */
 static inline double pl_sparse_dot_soft(const uint32_t *index, const float *value, uint64_t count, const double *w,
                                         double threshold) {
     double sum = 0;
@@ -46,7 +46,7 @@ static inline double pl_sparse_dot_soft(const uint32_t *index, const float *valu
     return sum;
 }
 
-/* Both against columns times `scale`. */
+/* Both with columns multiplied by `scale`. */
 static inline double pl_sparse_dot_scaled(const uint32_t *index, const float *value, uint64_t count, const double *w,
                                           const double *scale, double threshold) {
     double sum = 0;
@@ -76,7 +76,7 @@ static inline void pl_sparse_add_weighted(const uint32_t *index, const float *va
             w[index[e]] += a * h[index[e]];
 }
 
-/* sum_e value[e]^2 h[index[e]], and sum_e value[e] h[index[e]] in `first`. */
+/* Returns sum_e value[e]^2 h[index[e]], and stores sum_e value[e] h[index[e]] in `first`. */
 static inline double pl_sparse_moments(const uint32_t *index, const float *value, uint64_t count, const double *h,
                                        double *first) {
     double s0 = 0, s1 = 0, m0 = 0, m1 = 0;
@@ -97,14 +97,14 @@ static inline double pl_sparse_moments(const uint32_t *index, const float *value
     return s0 + s1;
 }
 
-/* The same with columns times `scale`. */
+/* The same with columns multiplied by `scale`. */
 static inline void pl_sparse_add_scaled(const uint32_t *index, const float *value, uint64_t count, double a, double *w,
                                         const double *scale) {
     for (uint64_t e = 0; e < count; e++)
         w[index[e]] += a * (value ? (double)value[e] : 1.0) * scale[index[e]];
 }
 
-/* The first of the rising index[low .. high) that is at least `at`; high: none is. */
+/* Returns the first position in index[low .. high), which increases, with an index of at least `at`, or `high`. */
 static inline uint64_t pl_sparse_first(const uint32_t *index, uint64_t low, uint64_t high, uint64_t at) {
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;
@@ -116,7 +116,7 @@ static inline uint64_t pl_sparse_first(const uint32_t *index, uint64_t low, uint
     return low;
 }
 
-/* The same of `count` numbers of 64 bits, such as offsets of rows: how many of them are below `at`. */
+/* The same for `count` increasing 64-bit numbers such as row offsets: how many are below `at`. */
 static inline uint64_t pl_rising_first(const uint64_t *rising, uint64_t count, uint64_t at) {
     uint64_t low = 0, high = count;
     while (low < high) {
@@ -131,8 +131,7 @@ static inline uint64_t pl_rising_first(const uint64_t *rising, uint64_t count, u
 
 static inline void pl_prefetch(const void *at) { __builtin_prefetch(at); }
 
-/* Asks for the first half kilobyte of the row that begins at entry `begin`; longer rows are fetched ahead by the
- * hardware. */
+/* Prefetches the first half kilobyte of the row that begins at entry `begin`. The hardware prefetches longer rows. */
 static inline void pl_sparse_prefetch(const uint32_t *index, const float *value, uint64_t begin) {
     for (uint64_t e = 0; e < 128; e += 16) {
         __builtin_prefetch(index + begin + e);

@@ -1,18 +1,18 @@
-/* table.c: classes are taken four at a time, up to MOST_WIDES fours in one pass over the row, whose sums stay in
- * registers. Where the width is no multiple of four, the last four of a dot product overlap those before, and are
- * computed twice. */
+/* table.c: handles four classes at a time, up to MOST_WIDES groups of four in one pass over the row, with their sums in
+ * registers. If the width is not a multiple of four, the last group of a dot product overlaps the one before it, and
+ * some classes are computed twice. */
 #include "math/table.h"
 
 #include "math/sparse.h"
 #include "math/wide.h"
 
 #define MOST_WIDES 6
-#define AHEAD 8      /* entries that the table is fetched ahead by */
-#define NEAR 64      /* columns; the hardware fetches nearer rows of the table itself */
-#define LINE 8       /* doubles in a line of the cache */
-#define MOST_LINES 8 /* that are fetched ahead, of a row of the table */
+#define AHEAD 8      /* entries by which the table is prefetched */
+#define NEAR 64      /* columns; the hardware prefetches nearer rows of the table */
+#define LINE 8       /* doubles in a cache line */
+#define MOST_LINES 8 /* prefetched per row of the table */
 
-/* Passed by value: the compiler then knows that no store changes it. */
+/* Passed by value, so that the compiler knows that no store changes it. */
 typedef struct row {
     const uint32_t *index;
     const float *value;
@@ -34,7 +34,7 @@ PL_INLINE void fetch(const row row, uint64_t e, const double *table) {
     __builtin_prefetch(next + row.width - 1);
 }
 
-/* The class with which four number k of those from `from` begin. */
+/* The first class of group k, counted from class `from`. */
 PL_INLINE uint64_t place(const row row, uint64_t from, unsigned k) {
     uint64_t c = from + 4 * k;
     return c + 4 <= row.width ? c : row.width - 4;
@@ -71,7 +71,7 @@ PL_INLINE void dot_wides(const row row, const double *table, uint64_t from, unsi
     }
 }
 
-/* Fours from `from`, and then single classes up to `end`. */
+/* Adds groups of four from `from` on, then single classes up to `end`. */
 PL_INLINE void add_wides(const row row, const double *a, uint64_t from, unsigned wides, uint64_t end, double *table) {
     pl_wide by[MOST_WIDES] = {{0}}, w;
     for (unsigned k = 0; k < wides; k++)
@@ -91,7 +91,7 @@ PL_INLINE void add_wides(const row row, const double *a, uint64_t from, unsigned
     }
 }
 
-/* Fewer classes than four. */
+/* For fewer than four classes. */
 PL_INLINE void dot_few(const row row, const double *table, double *out) {
     double even[4] = {0}, odd[4] = {0};
     for (uint64_t e = 0; e < row.count; e++)
@@ -107,7 +107,7 @@ PL_INLINE void add_few(const row row, const double *a, double *table) {
             table[row.index[e] * row.width + c] += entry(row, e) * a[c];
 }
 
-/* Calls with a constant number of fours, so that the compiler keeps them in registers. */
+/* Calls with a constant number of groups, so that the compiler keeps them in registers. */
 PL_INLINE void dot_pass(const row row, const double *table, uint64_t from, double *out) {
     switch ((row.width - from + 3) / 4) {
     case 1: dot_wides(row, table, from, 1, out); break;

@@ -1,5 +1,5 @@
-/* wide.h: four doubles at a time, and functions in two versions: for every processor, and for those with AVX2, chosen
- * when they are called. Both do the same operations in the same order. */
+/* wide.h: operations on four doubles at a time, and functions in two versions, for every processor and for those with
+ * AVX2, chosen at run time. Both versions do the same operations in the same order. */
 #ifndef PL_WIDE_H
 #define PL_WIDE_H
 
@@ -19,7 +19,7 @@ typedef int64_t pl_wide_bits __attribute__((vector_size(32)));
 #define PL_HAS_AVX2 0
 #endif
 
-/* Macros, not functions: a wide value must not be passed between functions that see different processors. */
+/* These are macros, because a wide value must not be passed between functions compiled for different processors. */
 #define PL_LOAD(wide, from) memcpy(&(wide), (from), sizeof(pl_wide))
 #define PL_STORE(to, wide) memcpy((to), &(wide), sizeof(pl_wide))
 #define PL_LARGER(a, b) ((pl_wide)(((pl_wide_bits)(a) & ((a) > (b))) | ((pl_wide_bits)(b) & ~((a) > (b)))))

@@ -1,4 +1,4 @@
-/* checksummed.c: containers with a checksum of everything in them: names, types, sizes, bytes and metadata. */
+/* checksummed.c: containers with a checksum that covers names, types, sizes, tensors and metadata. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static uint64_t stir_bytes(uint64_t sum, const void *bytes, uint64_t count) {
     return stir(sum, word);
 }
 
-/* Sums are added, because a file may list its tensors and texts in any order. */
+/* The sums of tensors and metadata are added, so that their order in the file does not matter. */
 static uint64_t checksum(const pl_tensor *tensors, unsigned count, const pl_pair *metas, unsigned meta_count) {
     static const unsigned bytes[] = {[PL_F64] = 8, [PL_U64] = 8, [PL_F32] = 4, [PL_U32] = 4, [PL_U8] = 1};
     uint64_t sum = 0;
@@ -70,7 +70,8 @@ parley_status pl_checked_open(const char *path, pl_container **out, parley_error
     snprintf(text, sizeof text, "%016" PRIx64, checksum(tensors, count, metas, meta_count));
     if (!theirs || strcmp(theirs, text) != 0) {
         pl_container_close(container);
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s: its checksum is not that of its content: it was damaged", path);
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: the checksum does not match the content: the file is damaged",
+                       path);
     }
     *out = container;
     return status;

@@ -1,54 +1,55 @@
-/* columns.c: transposing, by counting. Each task counts the entries of its rows by column, so that it knows where they
- * go in every column; then all scatter at once. The result does not depend on how many tasks there are. */
+/* columns.c: transposes a matrix by a counting sort. Each task counts the entries of its rows by column, which gives
+ * the position of every entry; then all tasks scatter their entries in parallel. The result does not depend on the
+ * number of tasks. */
 #include "shard/columns.h"
 
 #include <string.h>
 
-#define MOST_TASKS 8 /* each keeps a counter for every column */
+#define MOST_TASKS 8 /* each task needs a counter for every column */
 
-typedef struct transposing {
+typedef struct transposition {
     const pl_matrix *x;
-    uint64_t *next; /* tasks x columns: how many entries, then where the next one goes */
+    uint64_t *next; /* tasks x columns: first the number of entries, then the position of the next one */
     unsigned tasks;
     uint32_t *index;
     float *value;
-} transposing;
+} transposition;
 
-static uint64_t first_row(const transposing *of, unsigned task) { return of->x->rows * task / of->tasks; }
+static uint64_t first_row(const transposition *t, unsigned task) { return t->x->rows * task / t->tasks; }
 
 static void count_task(void *context, unsigned task) {
-    const transposing *of = context;
-    const pl_matrix *x = of->x;
-    uint64_t *count = of->next + task * x->columns;
-    for (uint64_t e = x->start[first_row(of, task)]; e < x->start[first_row(of, task + 1)]; e++)
+    const transposition *t = context;
+    const pl_matrix *x = t->x;
+    uint64_t *count = t->next + task * x->columns;
+    for (uint64_t e = x->start[first_row(t, task)]; e < x->start[first_row(t, task + 1)]; e++)
         count[x->index[e]]++;
 }
 
 static void scatter_task(void *context, unsigned task) {
-    const transposing *of = context;
-    const pl_matrix *x = of->x;
-    uint64_t *next = of->next + task * x->columns;
-    for (uint64_t i = first_row(of, task); i < first_row(of, task + 1); i++)
+    const transposition *t = context;
+    const pl_matrix *x = t->x;
+    uint64_t *next = t->next + task * x->columns;
+    for (uint64_t i = first_row(t, task); i < first_row(t, task + 1); i++)
         for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++) {
             uint64_t to = next[x->index[e]]++;
-            of->index[to] = (uint32_t)i;
+            t->index[to] = (uint32_t)i;
             if (x->value)
-                of->value[to] = x->value[e];
+                t->value[to] = x->value[e];
         }
 }
 
-/* Turns counts into positions; the columns' starts are a by-product. */
-static void place(transposing *of, uint64_t *start) {
+/* Turns counts into positions, and fills in the starts of the columns. */
+static void place(transposition *t, uint64_t *start) {
     uint64_t sum = 0;
-    for (uint64_t j = 0; j < of->x->columns; j++) {
+    for (uint64_t j = 0; j < t->x->columns; j++) {
         start[j] = sum;
-        for (unsigned task = 0; task < of->tasks; task++) {
-            uint64_t *next = &of->next[task * of->x->columns + j], count = *next;
+        for (unsigned task = 0; task < t->tasks; task++) {
+            uint64_t *next = &t->next[task * t->x->columns + j], count = *next;
             *next = sum;
             sum += count;
         }
     }
-    start[of->x->columns] = sum;
+    start[t->x->columns] = sum;
 }
 
 uint64_t pl_columns_bytes(const pl_matrix *x) {
@@ -59,34 +60,34 @@ parley_status pl_columns_check(uint64_t rows, parley_error *error) {
     if (rows <= UINT32_MAX)
         return PARLEY_OK;
     return pl_fail(error, PARLEY_BAD_INPUT,
-                   "%llu rows are too many to work by columns; use a preset that works by rows",
+                   "%llu rows are too many for a solver that works by columns; use a preset that works by rows",
                    (unsigned long long)rows);
 }
 
 parley_status pl_columns_open(pl_columns *columns, pl_engine *engine, const pl_matrix *x, parley_error *error) {
-    transposing of = {.x = x, .tasks = engine->threads < MOST_TASKS ? engine->threads : MOST_TASKS};
+    transposition t = {.x = x, .tasks = engine->threads < MOST_TASKS ? engine->threads : MOST_TASKS};
     *columns = (pl_columns){0};
     parley_status status = pl_columns_check(x->rows, error);
     if (status != PARLEY_OK)
         return status;
-    status = pl_take(&of.next, of.tasks * x->columns, sizeof *of.next, "the matrix by columns", error);
+    status = pl_take(&t.next, t.tasks * x->columns, sizeof *t.next, "the transposed matrix", error);
     if (status != PARLEY_OK)
         return status;
     if (!pl_span_reserve(&columns->start, (x->columns + 1) * sizeof(uint64_t)) ||
-        !pl_span_reserve(&columns->index, (x->nonzeros + 1) * sizeof *of.index) ||
-        (x->value && !pl_span_reserve(&columns->value, (x->nonzeros + 1) * sizeof *of.value))) {
-        pl_free(of.next);
+        !pl_span_reserve(&columns->index, (x->nonzeros + 1) * sizeof *t.index) ||
+        (x->value && !pl_span_reserve(&columns->value, (x->nonzeros + 1) * sizeof *t.value))) {
+        pl_free(t.next);
         pl_columns_close(columns);
-        return pl_fail_memory(error, "the matrix by columns", pl_columns_bytes(x));
+        return pl_fail_memory(error, "the transposed matrix", pl_columns_bytes(x));
     }
-    of.index = columns->index.data;
-    of.value = x->value ? columns->value.data : NULL;
-    engine->type->run(engine, count_task, &of, of.tasks);
-    place(&of, columns->start.data);
-    engine->type->run(engine, scatter_task, &of, of.tasks);
-    columns->x = (pl_matrix){x->columns, x->rows, x->nonzeros, columns->start.data, of.index, of.value};
+    t.index = columns->index.data;
+    t.value = x->value ? columns->value.data : NULL;
+    engine->type->run(engine, count_task, &t, t.tasks);
+    place(&t, columns->start.data);
+    engine->type->run(engine, scatter_task, &t, t.tasks);
+    columns->x = (pl_matrix){x->columns, x->rows, x->nonzeros, columns->start.data, t.index, t.value};
     columns->shape = columns->x;
-    pl_free(of.next);
+    pl_free(t.next);
     return PARLEY_OK;
 }
 

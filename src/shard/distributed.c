@@ -1,4 +1,4 @@
-/* distributed.c: what ranks that read rows tell each other about them. */
+/* distributed.c: exchanges descriptions of distributed rows between ranks. */
 #include "shard/distributed.h"
 
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "engine/collective.h"
 #include "math/sparse.h"
 
-#define SUM_AT_ONCE ((uint64_t)1 << 16) /* numbers, of each rank */
+#define SUM_AT_ONCE ((uint64_t)1 << 16) /* numbers per message */
 
 parley_status pl_sum_ranks(pl_engine *engine, double *values, uint64_t count, parley_error *error) {
     double *sums;
@@ -29,7 +29,7 @@ parley_status pl_gather_lists(pl_engine *engine, const double *mine, uint64_t co
     unsigned ranks = engine->ranks;
     double *counts;
     *all = NULL;
-    parley_status status = pl_take(&counts, ranks, sizeof *counts, "lists of ranks", error);
+    parley_status status = pl_take(&counts, ranks, sizeof *counts, "gathered lists", error);
     if (status != PARLEY_OK)
         return status;
     counts[engine->rank] = (double)count;
@@ -39,7 +39,7 @@ parley_status pl_gather_lists(pl_engine *engine, const double *mine, uint64_t co
         bounds[r + 1] = bounds[r] + (uint64_t)counts[r];
     pl_free(counts);
     if (status == PARLEY_OK)
-        status = pl_take(all, bounds[ranks] + 1, sizeof **all, "lists of ranks", error);
+        status = pl_take(all, bounds[ranks] + 1, sizeof **all, "gathered lists", error);
     if (status == PARLEY_OK) {
         memcpy(*all + bounds[engine->rank], mine, count * sizeof *mine);
         status = pl_all_gather(engine, *all, bounds, error);
@@ -51,7 +51,7 @@ parley_status pl_gather_lists(pl_engine *engine, const double *mine, uint64_t co
     return status;
 }
 
-parley_status pl_send_all(pl_engine *engine, unsigned from, void *bytes, uint64_t count, parley_error *error) {
+parley_status pl_broadcast(pl_engine *engine, unsigned from, void *bytes, uint64_t count, parley_error *error) {
     parley_status status = PARLEY_OK;
     if (count == 0)
         return status;
@@ -63,7 +63,7 @@ parley_status pl_send_all(pl_engine *engine, unsigned from, void *bytes, uint64_
     return status;
 }
 
-/* Non-zeros of a piece that is here. */
+/* The number of non-zeros in a piece that this rank holds. */
 static uint64_t piece_nonzeros(const parley_data *data, const pl_piece *piece) {
     const uint64_t *start = data->x.start + piece->first;
     return start[piece->end - piece->begin] - start[0];
@@ -73,7 +73,7 @@ parley_status pl_spread_measure(pl_engine *engine, const parley_data *data, parl
     pl_spread *spread = data->spread;
     uint64_t count = spread->count;
     double *values;
-    parley_status status = pl_take(&values, count + 2, sizeof *values, "the ranks' rows", error);
+    parley_status status = pl_take(&values, count + 2, sizeof *values, "the table of distributed rows", error);
     if (status != PARLEY_OK)
         return status;
     for (uint64_t p = 0; p < count; p++)
@@ -95,7 +95,8 @@ parley_status pl_spread_measure(pl_engine *engine, const parley_data *data, parl
     return status;
 }
 
-/* The pieces that are left of `from` when only `rows` stay; and which of this rank's rows these are. */
+/* Writes the pieces that remain when only `rows` are selected to `out`, and the local numbers of this rank's rows to
+ * `mine`. Returns how many of the latter there are. */
 static uint64_t keep_pieces(const pl_spread *from, const uint64_t *rows, uint64_t count, uint64_t *held, uint64_t *mine,
                             pl_spread *out) {
     uint64_t here = 0;
@@ -121,7 +122,7 @@ parley_status pl_spread_subset(pl_engine *engine, const parley_data *data, const
     if (spread)
         spread->pieces = pl_alloc(data->spread->count, sizeof *spread->pieces);
     if (!held || !mine || !spread || !spread->pieces)
-        status = pl_fail_memory(error, "a part of the rows", data->x.rows * sizeof *mine);
+        status = pl_fail_memory(error, "a subset of the rows", data->x.rows * sizeof *mine);
     if (status == PARLEY_OK) {
         here = keep_pieces(data->spread, rows, count, held, mine, spread);
         status = pl_data_subset(data, mine, here, out, error);

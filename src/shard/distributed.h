@@ -1,54 +1,55 @@
-/* distributed.h: rows that lie on the ranks that read them, and how they get to those that work on them. */
+/* distributed.h: data whose rows are distributed over the ranks, and functions that move them between ranks. */
 #ifndef PL_DISTRIBUTED_H
 #define PL_DISTRIBUTED_H
 
 #include "data/data.h"
 #include "engine/engine.h"
 
-/* Messages of reading and dealing; the collectives use lower channels. */
+/* Message channels for reading and moving rows. The collectives use lower numbers. */
 enum { PL_CHANNEL_MOVE = 48, PL_CHANNEL_LIST, PL_CHANNEL_TEXT, PL_CHANNEL_READY };
 
-/* Every rank's list of numbers, one after the other: `*all` (to be freed) with rank r's from bounds[r] on (ranks + 1
- * of them). */
+/* Gathers a list of numbers from every rank into `*all`, which the caller frees. The list of rank r starts at
+ * bounds[r]; `bounds` has ranks + 1 elements. */
 parley_status pl_gather_lists(pl_engine *engine, const double *mine, uint64_t count, double **all, uint64_t *bounds,
                               parley_error *error);
-/* Adds whole numbers over ranks, in place. */
+/* Sums integers over ranks, in place. Doubles hold them exactly. */
 parley_status pl_sum_ranks(pl_engine *engine, double *values, uint64_t count, parley_error *error);
-/* Bytes that the rank `from` has, to all. */
-parley_status pl_send_all(pl_engine *engine, unsigned from, void *bytes, uint64_t count, parley_error *error);
+/* Broadcasts bytes from the rank `from` to all ranks. */
+parley_status pl_broadcast(pl_engine *engine, unsigned from, void *bytes, uint64_t count, parley_error *error);
 
-/* Fills in `before`, the sums and the flags of data->spread, whose pieces have begin, end, first and rank. */
+/* Fills in `before`, the totals and the flags of data->spread. Its pieces must already have begin, end, first and rank.
+ */
 parley_status pl_spread_measure(pl_engine *engine, const parley_data *data, parley_error *error);
-/* Some rows of spread data, by their numbers in the whole, which rise; those that this rank holds stay with it. */
+/* Selects rows of distributed data by their increasing global row numbers. Each row stays on the rank that holds it. */
 parley_status pl_spread_subset(pl_engine *engine, const parley_data *data, const uint64_t *rows, uint64_t count,
                                parley_data **out, parley_error *error);
 
-/* Rows [begin, end) of the whole, which are rows from `source` on of rank `from`, become rows from `place` on of `to`.
- */
-typedef struct pl_fragment {
+/* A transfer of the rows with global numbers [begin, end). They are rows source, source + 1, ... of rank `from` and
+ * become rows place, place + 1, ... of rank `to`. */
+typedef struct pl_transfer {
     uint64_t begin, end, source, place;
     unsigned from, to;
-} pl_fragment;
-#define PL_EVERY_RANK UINT32_MAX /* `to`: all get a copy */
+} pl_transfer;
+#define PL_EVERY_RANK UINT32_MAX /* value of `to` that copies the rows to every rank */
 
-/* What is moved. Rows are numbered as the rank that loads or stores them has them. */
-typedef struct pl_cargo {
+/* Callbacks that pack and unpack the rows being moved. A row number is local to the rank that runs the callback. */
+typedef struct pl_payload {
     void *context;
     uint64_t (*bytes)(const void *context, bool arriving, uint64_t row, uint64_t count);
     void (*load)(const void *context, uint64_t row, uint64_t count, char *to);
     void (*store)(void *context, uint64_t row, uint64_t count, const char *from);
-    void (*passed)(void *context, uint64_t row); /* rows before this one, or all, have left; may be NULL */
-} pl_cargo;
-/* Moves fragments in windows of `window` rows of each rank, so that little is on its way at any time. */
-parley_status pl_move(pl_engine *engine, const pl_fragment *fragments, uint64_t count, uint64_t window,
-                      const pl_cargo *cargo, parley_error *error);
-/* How many of these rows make a window of a few megabytes. */
+    void (*sent)(void *context, uint64_t row); /* optional: all local rows before `row` have been sent */
+} pl_payload;
+/* Moves rows in steps. Each rank sends at most `window` rows per step, which bounds the memory for messages. */
+parley_status pl_move_rows(pl_engine *engine, const pl_transfer *transfers, uint64_t count, uint64_t window,
+                           const pl_payload *payload, parley_error *error);
+/* The number of rows that makes a window of a few megabytes. */
 uint64_t pl_window_rows(uint64_t rows, uint64_t nonzeros);
 
-/* All rows of spread data, on every rank. */
+/* Copies all rows of distributed data to every rank. */
 parley_status pl_spread_to_all(pl_engine *engine, const parley_data *data, parley_data **out, parley_error *error);
-/* Moves the rows of spread data to the ranks that host their workers: `*out` is dealt. The memory of what has left is
- * given back as it leaves, so `data` has no rows afterwards. */
+/* Moves every row of distributed data to the rank that hosts its worker, and records the assignment in (*out)->deal.
+ * Memory of rows that were sent is released along the way, so `data` has no rows afterwards. */
 parley_status pl_deal_rows(pl_engine *engine, const parley_data *data, unsigned workers, unsigned lanes, uint64_t seed,
                            parley_data **out, parley_error *error);
 

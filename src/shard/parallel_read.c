@@ -1,5 +1,6 @@
-/* parallel_read.c: who reads what. Rank 0 looks at the inputs and says how they are read: text by bytes or by blocks of
- * lines (ranks_text.c), caches by rows, and what cannot be cut by itself alone. */
+/* parallel_read.c: distributes the reading. Rank 0 inspects the inputs and chooses the method: text is split by bytes
+ * or by blocks of lines (parallel_read_text.c), caches are split by rows, and everything else is read by rank 0 alone.
+ */
 #define _POSIX_C_SOURCE 200809L
 #include "shard/parallel_read.h"
 
@@ -15,9 +16,9 @@
 
 #define HOST_NAME 64
 
-typedef enum way { BY_ITSELF, BY_TEXT, BY_ROWS } way;
+typedef enum way { ON_RANK_0, BY_TEXT, BY_ROWS } way;
 
-/* What rank 0 says. */
+/* What rank 0 decides and broadcasts. */
 typedef struct plan {
     way way;
     unsigned inputs, format;
@@ -31,7 +32,7 @@ parley_status pl_ranks_agree(pl_engine *engine, parley_status status, double key
     parley_error cause = {0}, lost;
     if (status != PARLEY_OK)
         cause = *error;
-    parley_status gathered = pl_take(&bounds, (uint64_t)engine->ranks + 1, sizeof *bounds, "lists of ranks", &lost);
+    parley_status gathered = pl_take(&bounds, (uint64_t)engine->ranks + 1, sizeof *bounds, "gathered lists", &lost);
     if (gathered == PARLEY_OK)
         gathered = pl_gather_lists(engine, &mine, 1, &all, bounds, &lost);
     pl_free(bounds);
@@ -55,27 +56,27 @@ parley_status pl_ranks_agree(pl_engine *engine, parley_status status, double key
                  (int)(sizeof sentence - HOST_NAME - 80), cause.sentence, engine->rank, host);
         memcpy(cause.sentence, sentence, sizeof sentence);
     }
-    status = pl_send_all(engine, first, &cause, sizeof cause, error);
+    status = pl_broadcast(engine, first, &cause, sizeof cause, error);
     if (status == PARLEY_OK)
         *error = cause;
     return error->status;
 }
 
-/* Can inputs of this format be cut between lines, or records? Names of hashes are the first that were met, so that the
- * order of ranks must be that of the text, and records are numbered by their place: then all must be `plain`. `first`:
- * the input that has the first rows; CSV takes the columns from the one that is named first. */
+/* Can inputs of this format be split between lines or records? The name of a hashed column is the first one in the
+ * text, so with `keep_names` ranks must read in the order of the text; IDX numbers records by their position. Both need
+ * `plain` files. `first` is the input with the first rows: CSV takes its columns from the first input named. */
 static bool can_be_cut(const pl_format *format, const pl_reading *reading, const pl_inputs *inputs, bool plain,
                        unsigned first) {
     if (format == &pl_format_libsvm)
         return true;
     if (format == &pl_format_idx)
-        return plain && inputs->count == 1; /* of which one is read at a time */
+        return plain && inputs->count == 1; /* IDX has one input at a time */
     return (plain || !reading->keep_names) && (format == &pl_format_vw || first == 0);
 }
 
-/* Rank 0 looks at every input. */
-static parley_status look(const pl_inputs *inputs, const pl_reading *reading, bool *mapped, plan *plan,
-                          parley_error *error) {
+/* Rank 0 inspects every input and makes the plan. */
+static parley_status inspect(const pl_inputs *inputs, const pl_reading *reading, bool *mapped, plan *plan,
+                             parley_error *error) {
     pl_look all;
     unsigned first;
     bool regular = true;
@@ -86,14 +87,14 @@ static parley_status look(const pl_inputs *inputs, const pl_reading *reading, bo
     }
     parley_status status = pl_inputs_look(inputs, reading, mapped, &all, &first, error);
     if (status != PARLEY_OK || all.empty || !regular)
-        return status; /* what is read once is read by one */
-    plan->way = all.cache ? BY_ROWS : can_be_cut(all.format, reading, inputs, all.mapped, first) ? BY_TEXT : BY_ITSELF;
+        return status; /* rank 0 alone reads input that can be read only once */
+    plan->way = all.cache ? BY_ROWS : can_be_cut(all.format, reading, inputs, all.mapped, first) ? BY_TEXT : ON_RANK_0;
     while (all.format && pl_formats[plan->format] != all.format)
         plan->format++;
     return PARLEY_OK;
 }
 
-/* Do this rank's files look like rank 0's? */
+/* Can this rank open the inputs, and do their sizes match the plan? */
 static parley_status check_files(const pl_inputs *inputs, const plan *plan, unsigned *which, parley_error *error) {
     uint64_t bytes = 0;
     for (unsigned i = 0; i < inputs->count; i++) {
@@ -104,12 +105,12 @@ static parley_status check_files(const pl_inputs *inputs, const plan *plan, unsi
     }
     *which = inputs->count;
     if (plan && (plan->inputs != inputs->count || plan->bytes != bytes))
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s: %u files of %llu bytes, and on rank 0 %u of %llu", inputs->title,
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: %u files of %llu bytes, but rank 0 sees %u of %llu", inputs->title,
                        inputs->count, (unsigned long long)bytes, plan->inputs, (unsigned long long)plan->bytes);
     return PARLEY_OK;
 }
 
-/* Opens the inputs on all ranks, and says what to do with them. */
+/* Opens the inputs on all ranks and makes the plan. */
 static parley_status prepare(pl_engine *engine, const char *const *words, unsigned count, const pl_reading *reading,
                              pl_inputs *inputs, bool **mapped, plan *plan, parley_error *error) {
     unsigned which = 0;
@@ -121,72 +122,73 @@ static parley_status prepare(pl_engine *engine, const char *const *words, unsign
         return status;
     status = pl_take(mapped, inputs->count, sizeof **mapped, "inputs", error);
     if (status == PARLEY_OK && engine->rank == 0)
-        status = look(inputs, reading, *mapped, plan, error);
+        status = inspect(inputs, reading, *mapped, plan, error);
     status = pl_ranks_agree(engine, status, 0, false, error);
     if (status == PARLEY_OK)
-        status = pl_send_all(engine, 0, plan, sizeof *plan, error);
+        status = pl_broadcast(engine, 0, plan, sizeof *plan, error);
     if (status != PARLEY_OK)
         return status;
     status = pl_ranks_agree(engine, check_files(inputs, plan, &which, error), which, true, error);
-    return status == PARLEY_OK ? pl_send_all(engine, 0, *mapped, inputs->count * sizeof **mapped, error) : status;
+    return status == PARLEY_OK ? pl_broadcast(engine, 0, *mapped, inputs->count * sizeof **mapped, error) : status;
 }
 
-/* Names that rank 0 has, on all ranks. */
-static parley_status send_names(pl_engine *engine, pl_names *names, parley_error *error) {
+/* Broadcasts the names from rank 0. */
+static parley_status broadcast_names(pl_engine *engine, pl_names *names, parley_error *error) {
     uint64_t sizes[2] = {names->count, names->count ? names->start[names->count] : 0};
-    parley_status status = pl_send_all(engine, 0, sizes, sizeof sizes, error);
+    parley_status status = pl_broadcast(engine, 0, sizes, sizeof sizes, error);
     if (status != PARLEY_OK || sizes[0] == 0)
         return status;
     if (engine->rank != 0)
         status = pl_names_make(sizes[0], sizes[1], names, error);
     if (status == PARLEY_OK)
-        status = pl_send_all(engine, 0, (void *)names->start, (sizes[0] + 1) * sizeof *names->start, error);
-    return status == PARLEY_OK ? pl_send_all(engine, 0, (void *)names->text, sizes[1], error) : status;
+        status = pl_broadcast(engine, 0, (void *)names->start, (sizes[0] + 1) * sizeof *names->start, error);
+    return status == PARLEY_OK ? pl_broadcast(engine, 0, (void *)names->text, sizes[1], error) : status;
 }
 
-/* Rows of no rank but the first. */
-static parley_status make_nothing(const char *title, parley_data **out, parley_error *error) {
+/* Empty data, for ranks other than 0. */
+static parley_status make_empty(const char *title, parley_data **out, parley_error *error) {
     parley_status status = pl_data_make(title, out, error);
     if (status != PARLEY_OK)
         return status;
     parley_data *data = *out;
     if (!pl_span_reserve(&data->spans[0], sizeof(uint64_t)) || !pl_span_reserve(&data->spans[1], sizeof(double)) ||
         !pl_span_reserve(&data->spans[3], sizeof(uint32_t)))
-        return pl_fail_memory(error, "no rows", sizeof(uint64_t));
+        return pl_fail_memory(error, "an empty data set", sizeof(uint64_t));
     data->x.start = data->spans[0].data;
     data->label = data->spans[1].data;
     data->x.index = data->spans[3].data;
     return PARLEY_OK;
 }
 
-/* Data of `count` pieces, to be filled in. */
+/* Allocates `count` pieces, which the caller fills in. */
 static parley_status make_spread(parley_data *data, uint64_t count, parley_error *error) {
-    parley_status status = pl_take(&data->spread, 1, sizeof *data->spread, "the ranks' rows", error);
+    parley_status status = pl_take(&data->spread, 1, sizeof *data->spread, "the table of distributed rows", error);
     if (status == PARLEY_OK)
-        status = pl_take(&data->spread->pieces, count, sizeof *data->spread->pieces, "the ranks' rows", error);
+        status =
+            pl_take(&data->spread->pieces, count, sizeof *data->spread->pieces, "the table of distributed rows", error);
     if (status == PARLEY_OK)
         data->spread->count = count;
     return status;
 }
 
-static parley_status read_by_itself(pl_engine *engine, const pl_inputs *inputs, const pl_reading *reading,
+static parley_status read_on_rank_0(pl_engine *engine, const pl_inputs *inputs, const pl_reading *reading,
                                     pl_pool *pool, parley_data **out, parley_error *error) {
     uint64_t shape[3] = {0};
-    parley_status status = engine->rank == 0 ? pl_data_read_all(inputs, reading, pool, out, error)
-                                             : make_nothing(inputs->title, out, error);
+    parley_status status =
+        engine->rank == 0 ? pl_data_read_all(inputs, reading, pool, out, error) : make_empty(inputs->title, out, error);
     status = pl_ranks_agree(engine, status, engine->rank, false, error);
     if (status != PARLEY_OK)
         return status;
     parley_data *data = *out;
     if (engine->rank == 0)
         memcpy(shape, (uint64_t[3]){data->x.rows, data->x.columns, data->hash_bits}, sizeof shape);
-    status = pl_send_all(engine, 0, shape, sizeof shape, error);
+    status = pl_broadcast(engine, 0, shape, sizeof shape, error);
     data->x.columns = shape[1];
     data->hash_bits = (unsigned)shape[2];
     if (status == PARLEY_OK)
-        status = send_names(engine, &data->names, error);
+        status = broadcast_names(engine, &data->names, error);
     if (status == PARLEY_OK)
-        status = send_names(engine, &data->classes, error);
+        status = broadcast_names(engine, &data->classes, error);
     if (status == PARLEY_OK)
         status = make_spread(data, 1, error);
     if (status == PARLEY_OK)
@@ -194,7 +196,7 @@ static parley_status read_by_itself(pl_engine *engine, const pl_inputs *inputs, 
     return status;
 }
 
-/* Caches one after the other, each with the cost of those before it. */
+/* Mapped caches, read as if they were one. */
 typedef struct caches {
     unsigned count;
     parley_data **list;
@@ -223,7 +225,8 @@ static void close_caches(caches *caches) {
     pl_free(caches->shares);
 }
 
-/* The rows of cache i that belong to a rank: those at which the cost of all rows before falls into its share. */
+/* The rows of cache i that a rank reads. A row belongs to the rank whose share of the total cost contains the cost of
+ * all rows before it. */
 static pl_range share_of(const caches *caches, unsigned i, unsigned rank, unsigned ranks) {
     uint64_t before = 0, bounds[2];
     const pl_matrix *x = &caches->list[i]->x;
@@ -236,7 +239,7 @@ static pl_range share_of(const caches *caches, unsigned i, unsigned rank, unsign
     return (pl_range){bounds[0], bounds[1] > bounds[0] ? bounds[1] : bounds[0]};
 }
 
-/* Narrows a mapped cache down to some of its rows. */
+/* Restricts a mapped cache to some of its rows. */
 static void narrow(parley_data *data, pl_range rows) {
     data->x.start += rows.begin;
     data->x.rows = rows.end - rows.begin;
@@ -246,22 +249,22 @@ static void narrow(parley_data *data, pl_range rows) {
 }
 
 static parley_status share_out(caches *caches, unsigned ranks, parley_error *error) {
-    parley_status status =
-        pl_take(&caches->shares, (uint64_t)caches->count * ranks, sizeof *caches->shares, "the ranks' rows", error);
+    parley_status status = pl_take(&caches->shares, (uint64_t)caches->count * ranks, sizeof *caches->shares,
+                                   "the table of distributed rows", error);
     for (unsigned i = 0; i < caches->count && status == PARLEY_OK; i++)
         for (unsigned r = 0; r < ranks; r++)
             caches->shares[(uint64_t)i * ranks + r] = share_of(caches, i, r, ranks);
     return status;
 }
 
-/* The shares of all ranks, as pieces of the whole. */
+/* Turns the shares of all ranks into pieces. */
 static parley_status list_shares(const caches *caches, unsigned count, unsigned ranks, parley_data *data,
                                  parley_error *error) {
     uint64_t *held, row = 0, pieces = 0;
     parley_status status = make_spread(data, (uint64_t)count * ranks, error);
     if (status != PARLEY_OK)
         return status;
-    status = pl_take(&held, ranks, sizeof *held, "the ranks' rows", error);
+    status = pl_take(&held, ranks, sizeof *held, "the table of distributed rows", error);
     for (uint64_t s = 0; s < (uint64_t)count * ranks && status == PARLEY_OK; s++) {
         uint64_t rows = caches->shares[s].end - caches->shares[s].begin;
         unsigned rank = (unsigned)(s % ranks);
@@ -315,7 +318,7 @@ static parley_status read_caches(pl_engine *engine, const pl_inputs *inputs, pl_
 
 static void announce(const pl_engine *engine, const pl_inputs *inputs, const plan *plan, const pl_reading *reading) {
     char sentence[512];
-    snprintf(sentence, sizeof sentence, "reading %s: %.1f MB, a part on each of %u ranks", inputs->title,
+    snprintf(sentence, sizeof sentence, "reading %s: %.1f MB in parallel on %u ranks", inputs->title,
              (double)plan->bytes / 1e6, engine->ranks);
     if (reading->tell)
         reading->tell(reading->user, sentence);
@@ -336,16 +339,16 @@ parley_status pl_ranks_read(pl_engine *engine, const char *const *words, unsigne
         return status;
     }
     if (engine->rank > 0)
-        as.tell = as.warn = NULL; /* one of them says it */
+        as.tell = as.warn = NULL; /* only rank 0 reports */
     parley_status status = prepare(engine, words, count, reading, &inputs, &mapped, &plan, error);
-    if (status == PARLEY_OK && plan.way != BY_ITSELF)
+    if (status == PARLEY_OK && plan.way != ON_RANK_0)
         announce(engine, &inputs, &plan, &as);
     if (status == PARLEY_OK && plan.way == BY_TEXT)
         as.format = pl_formats[plan.format];
     if (status == PARLEY_OK)
         status = plan.way == BY_TEXT   ? pl_ranks_text(engine, &inputs, mapped, &as, pool, out, error)
                  : plan.way == BY_ROWS ? read_caches(engine, &inputs, pool, out, error)
-                                       : read_by_itself(engine, &inputs, &as, pool, out, error);
+                                       : read_on_rank_0(engine, &inputs, &as, pool, out, error);
     if (status == PARLEY_OK)
         status = pl_spread_measure(engine, *out, error);
     pl_free(mapped);

@@ -1,21 +1,21 @@
-/* parallel_read.h: reading on many ranks, each its own part of the input. */
+/* parallel_read.h: reading on several ranks in parallel, each rank a part of the input. */
 #ifndef PL_PARALLEL_READ_H
 #define PL_PARALLEL_READ_H
 
 #include "shard/distributed.h"
 
-/* Reads the inputs that `words` name: the rows end up on the ranks that read them (data->spread), in an order that is
- * that of the whole; what is wrong is said by all ranks in the words of one process. On one rank it reads everything.
- */
+/* Reads the inputs that `words` name. Each row ends up on the rank that read it (data->spread); rows are numbered in
+ * the order of the input. If reading fails, all ranks report the error that a single process would. With one rank, it
+ * reads everything. */
 parley_status pl_ranks_read(pl_engine *engine, const char *const *words, unsigned count, const pl_reading *reading,
                             pl_pool *pool, parley_data **out, parley_error *error);
 
-/* The failure with the least `key` (of whole numbers) of those that any rank has becomes that of all; `named`: if not
- * every rank has it, the sentence says whose it is. */
+/* Makes all ranks report the same failure: the one with the smallest `key`, an integer. If `named` and only some ranks
+ * failed, the message names the first of them. */
 parley_status pl_ranks_agree(pl_engine *engine, parley_status status, double key, bool named, parley_error *error);
 
-/* ranks_text.c: text of a format that can be cut anywhere between lines. `mapped` tells of each input whether it is
- * plain text in a file. */
+/* Reads text that can be split at any line (parallel_read_text.c). mapped[i] says whether input i is an uncompressed
+ * file. */
 parley_status pl_ranks_text(pl_engine *engine, const pl_inputs *inputs, const bool *mapped, const pl_reading *reading,
                             pl_pool *pool, parley_data **out, parley_error *error);
 

@@ -1,48 +1,48 @@
-/* parallel_read_text.c: text on many ranks. Of plain files each rank takes the lines that begin in its share of the
- * bytes. What is compressed can only be read from its beginning: rank f mod R reads file f, and where there are fewer
- * such files than ranks it deals blocks of lines to all. Every block is a chunk, and chunks have their order: so the
- * rows of all ranks have theirs, and so have the lines, which whoever finds a fault only counts from its chunk's first.
- */
+/* parallel_read_text.c: reads text on several ranks. Of an uncompressed file, each rank reads the lines that begin in
+ * its share of the bytes. A compressed file can only be read from its beginning: rank f mod R reads file f, and if
+ * there are fewer such files than ranks, it sends blocks of lines to all ranks in turn. Every share and block is a
+ * chunk. The order of the chunks gives the order of rows over all ranks, and lets a rank that knows only the line
+ * within its chunk report the line within the file. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "data/format.h"
+#include "data/parser.h"
 #include "data/read.h"
-#include "data/waves.h"
 #include "shard/parallel_read.h"
 
-#define DEALT_BYTES ((uint64_t)4 << 20) /* of a block of lines, and a line */
-#define AHEAD 2                         /* blocks that a rank may have waiting */
+#define BLOCK_BYTES ((uint64_t)4 << 20) /* in a block, which also ends at a line end */
+#define AHEAD 2                         /* blocks that a rank may have in flight */
 
-/* Lines of one input that one rank parsed. */
+/* Consecutive lines of one input that one rank parsed. */
 typedef struct chunk {
-    double input, number; /* chunks of an input go by number */
+    double input, number; /* the number orders the chunks of an input */
     double rows, lines;
-    double failed; /* in line `lines` */
+    double failed; /* an error in line `lines` */
 } chunk;
 #define CHUNK_VALUES (sizeof(chunk) / sizeof(double))
 
-/* What this rank reads of a plain file: the lines that begin in [begin, end). */
+/* This rank's share of an uncompressed file: the lines that begin in [begin, end). */
 typedef struct share {
-    uint64_t begin, end; /* both 0: none */
-    bool quoted[2];      /* whether they lie between quotes, where that matters */
+    uint64_t begin, end; /* both 0: no share */
+    bool quoted[2];      /* whether `begin` and `end` lie between quotes, if the format has quotes */
 } share;
 
 typedef struct parsing {
     pl_engine *engine;
     const pl_inputs *inputs;
-    pl_waves waves;
-    pl_cut first_cut; /* of the first input, which says what the columns are */
+    pl_parser parser;
+    pl_cut first_cut; /* of the first input, which defines the columns */
     uint64_t first_lines;
     chunk *chunks;
     uint64_t count, room;
-    parley_status status; /* of the first failure here; others may have had theirs in lines before */
+    parley_status status; /* of the first failure on this rank; another rank may fail on an earlier line */
     parley_error error;
-    bool stopped; /* after it nothing more is parsed */
-    bool faulty;  /* a line was wrong */
+    bool stopped; /* this rank ignores all further text */
+    bool faulty;  /* a line was invalid */
     char fault[sizeof((parley_error *)0)->sentence];
-    uint64_t wanted, done; /* bytes of this rank's own reading, as far as they are known */
+    uint64_t wanted, done; /* bytes that this rank will read (0 if unknown) and has read */
 } parsing;
 
 static void stop(parsing *this, parley_status status) {
@@ -50,7 +50,7 @@ static void stop(parsing *this, parley_status status) {
     this->stopped = true;
 }
 
-/* Begins a chunk, or goes on with the last one. */
+/* Returns the last chunk if it is this one, else adds a chunk. */
 static chunk *chunk_of(parsing *this, unsigned input, uint64_t number) {
     chunk *last = this->count ? &this->chunks[this->count - 1] : NULL;
     if (last && last->input == input && last->number == (double)number)
@@ -69,27 +69,27 @@ static chunk *chunk_of(parsing *this, unsigned input, uint64_t number) {
     return &this->chunks[this->count++];
 }
 
-/* Begins a chunk that has the first rows of its input, with so many lines before them. */
+/* Adds the chunk with the first rows of its input, which follow `lines` lines. */
 static void begin_chunk(parsing *this, unsigned input, uint64_t number, uint64_t lines) {
     chunk *chunk = chunk_of(this, input, number);
     if (chunk)
         chunk->lines = (double)lines;
 }
 
-/* Room for what is still to come, by what came so far. */
+/* Estimates the final number of rows and entries from the part read so far. */
 static void expect(parsing *this, uint64_t bytes) {
     this->done += bytes;
     if (this->wanted > this->done) {
         double times = (double)this->wanted / (double)this->done * 1.02;
-        this->waves.expected_rows = (uint64_t)((double)this->waves.rows * times) + 1;
-        this->waves.expected_entries = (uint64_t)((double)this->waves.entries * times) + 1;
+        this->parser.expected_rows = (uint64_t)((double)this->parser.rows * times) + 1;
+        this->parser.expected_entries = (uint64_t)((double)this->parser.entries * times) + 1;
     }
 }
 
-/* What is wrong in the line, without its number, which is not known yet. */
-static void keep_fault(parsing *this) {
+/* Keeps the error message without the line number, which is not known yet. */
+static void keep_message(parsing *this) {
     parley_error numbered;
-    const pl_fault *fault = &this->waves.fault;
+    const pl_fault *fault = &this->parser.fault;
     this->faulty = fault->format || fault->memory;
     if (!this->faulty)
         return;
@@ -97,26 +97,26 @@ static void keep_fault(parsing *this) {
     snprintf(this->fault, sizeof this->fault, "%s", numbered.sentence + strlen(":0: "));
 }
 
-/* Parses lines of an input; a failure is kept for later. */
+/* Parses lines of an input. An error is kept until all ranks are done. */
 static void parse(parsing *this, unsigned input, uint64_t number, const char *text, uint64_t bytes) {
     chunk *chunk = this->stopped ? NULL : chunk_of(this, input, number);
     if (!chunk)
         return;
-    uint64_t rows = this->waves.rows;
-    this->waves.lines = (uint64_t)chunk->lines;
-    parley_status status = pl_waves_add(&this->waves, this->inputs->list[input].path, text, bytes, &this->error);
-    chunk->rows += (double)(this->waves.rows - rows);
-    chunk->lines = (double)this->waves.lines;
+    uint64_t rows = this->parser.rows;
+    this->parser.lines = (uint64_t)chunk->lines;
+    parley_status status = pl_parser_add(&this->parser, this->inputs->list[input].path, text, bytes, &this->error);
+    chunk->rows += (double)(this->parser.rows - rows);
+    chunk->lines = (double)this->parser.lines;
     chunk->failed = status != PARLEY_OK;
     if (status == PARLEY_OK)
         expect(this, bytes);
     else {
-        keep_fault(this);
+        keep_message(this);
         stop(this, status);
     }
 }
 
-/* A source that failed, or could not be opened, is a chunk that did. */
+/* Records that an input could not be opened or read. */
 static void fail_chunk(parsing *this, unsigned input, uint64_t number, parley_status status) {
     chunk *chunk = this->stopped ? NULL : chunk_of(this, input, number);
     if (chunk)
@@ -125,7 +125,7 @@ static void fail_chunk(parsing *this, unsigned input, uint64_t number, parley_st
         stop(this, status);
 }
 
-/* Every wave of an open source. */
+/* Parses everything that an open source holds. */
 static void parse_source(parsing *this, unsigned input, uint64_t number, pl_source *source) {
     const char *text;
     uint64_t bytes = 1;
@@ -140,44 +140,44 @@ static void parse_source(parsing *this, unsigned input, uint64_t number, pl_sour
     }
 }
 
-/* Opens an input where its rows begin; `*lines` are before them. */
-static parley_status open_input(parsing *this, unsigned input, uint64_t wave_bytes, pl_source **source, uint64_t *lines,
-                                parley_error *error) {
-    pl_waves *waves = &this->waves;
+/* Opens an input at its first row, which follows `*lines` lines. */
+static parley_status open_input(parsing *this, unsigned input, uint64_t window_bytes, pl_source **source,
+                                uint64_t *lines, parley_error *error) {
+    pl_parser *parser = &this->parser;
     const char *text;
     uint64_t bytes;
     bool whole;
-    parley_status status = pl_source_open(this->inputs->list[input].path, wave_bytes, source, error);
+    parley_status status = pl_source_open(this->inputs->list[input].path, window_bytes, source, error);
     if (status != PARLEY_OK)
         return status;
-    waves->source = *source;
-    waves->lines = this->first_lines;
-    waves->cut = this->first_cut;
-    if (waves->format->next && input > 0) {
-        waves->lines = 0;
-        status = waves->format->next(waves, error);
-    } else if (waves->cut.skip > 0)
-        status = pl_source_head(*source, waves->cut.skip, &text, &bytes, &whole, error);
-    pl_source_cut(*source, waves->cut);
-    *lines = waves->lines;
-    waves->source = NULL;
+    parser->source = *source;
+    parser->lines = this->first_lines;
+    parser->cut = this->first_cut;
+    if (parser->format->next && input > 0) {
+        parser->lines = 0;
+        status = parser->format->next(parser, error);
+    } else if (parser->cut.skip > 0)
+        status = pl_source_head(*source, parser->cut.skip, &text, &bytes, &whole, error);
+    pl_source_cut(*source, parser->cut);
+    *lines = parser->lines;
+    parser->source = NULL;
     return status;
 }
 
-/* A share of a plain file, or all of an input (NULL). */
+/* Parses a share of an uncompressed file or, if `share` is NULL, a whole input. */
 static void parse_input(parsing *this, unsigned input, const share *share, uint64_t number) {
     pl_source *source = NULL;
     uint64_t lines;
     if (this->stopped)
         return;
-    parley_status status = open_input(this, input, this->waves.wave_bytes, &source, &lines, &this->error);
+    parley_status status = open_input(this, input, this->parser.window_bytes, &source, &lines, &this->error);
     if (status != PARLEY_OK)
         fail_chunk(this, input, number, status);
     else {
         if (share)
             pl_source_limit(source, share->begin, share->end, share->quoted);
-        if (this->waves.cut.record > 0) /* where records are numbered by their place */
-            this->waves.passed = (pl_source_used(source) - this->waves.cut.skip) / this->waves.cut.record;
+        if (this->parser.cut.record > 0) /* such records are numbered by their position */
+            this->parser.passed = (pl_source_used(source) - this->parser.cut.skip) / this->parser.cut.record;
         if (!share || share->begin == 0)
             begin_chunk(this, input, number, lines);
         parse_source(this, input, number, source);
@@ -185,8 +185,8 @@ static void parse_input(parsing *this, unsigned input, const share *share, uint6
     pl_source_close(source);
 }
 
-/* The reader's side: blocks of lines go round; an empty one is the end. */
-static parley_status deal_lines(parsing *this, unsigned input, parley_error *error) {
+/* Runs on the rank that reads the file: sends blocks of lines to the ranks in turn, then an empty block. */
+static parley_status send_lines(parsing *this, unsigned input, parley_error *error) {
     pl_engine *engine = this->engine;
     const pl_engine_type *type = engine->type;
     pl_source *source = NULL;
@@ -195,7 +195,7 @@ static parley_status deal_lines(parsing *this, unsigned input, parley_error *err
     char ready;
     parley_status lost = pl_take(&waiting, engine->ranks, sizeof *waiting, "reading", error);
     parley_status status =
-        lost == PARLEY_OK ? open_input(this, input, DEALT_BYTES, &source, &lines, &this->error) : lost;
+        lost == PARLEY_OK ? open_input(this, input, BLOCK_BYTES, &source, &lines, &this->error) : lost;
     if (status == PARLEY_OK && !this->stopped)
         begin_chunk(this, input, 0, lines);
     while (status == PARLEY_OK && lost == PARLEY_OK && !this->stopped) {
@@ -231,7 +231,7 @@ static parley_status deal_lines(parsing *this, unsigned input, parley_error *err
     return lost;
 }
 
-static parley_status take_lines(parsing *this, unsigned input, unsigned reader, parley_error *error) {
+static parley_status receive_lines(parsing *this, unsigned input, unsigned reader, parley_error *error) {
     pl_engine *engine = this->engine;
     unsigned ranks = engine->ranks;
     pl_span room = {0};
@@ -255,7 +255,7 @@ static parley_status take_lines(parsing *this, unsigned input, unsigned reader, 
     return status;
 }
 
-/* This rank's bytes of the plain files, which count as one. */
+/* Divides the bytes of all uncompressed files, taken as one text, among the ranks. */
 static void share_bytes(const parsing *this, const bool *mapped, share *shares) {
     uint64_t total = 0, before = 0, bounds[2];
     unsigned rank = this->engine->rank, ranks = this->engine->ranks;
@@ -272,19 +272,19 @@ static void share_bytes(const parsing *this, const bool *mapped, share *shares) 
     }
 }
 
-/* Whether shares begin and end between quotes: each rank counts those of its own, and so all know. */
+/* Finds out whether each share begins and ends between quotes. Each rank counts the quotes in its own shares. */
 static parley_status count_quotes(const parsing *this, share *shares, parley_error *error) {
     unsigned count = this->inputs->count, ranks = this->engine->ranks;
     double *odd, *all = NULL;
     uint64_t *bounds = NULL;
     parley_status status = pl_take(&odd, count, sizeof *odd, "inputs", error);
     if (status == PARLEY_OK)
-        status = pl_take(&bounds, (uint64_t)ranks + 1, sizeof *bounds, "lists of ranks", error);
+        status = pl_take(&bounds, (uint64_t)ranks + 1, sizeof *bounds, "gathered lists", error);
     for (unsigned i = 0; i < count && status == PARLEY_OK; i++) {
         pl_source *source;
         if (shares[i].end == 0)
             continue;
-        status = pl_source_open(this->inputs->list[i].path, this->waves.wave_bytes, &source, error);
+        status = pl_source_open(this->inputs->list[i].path, this->parser.window_bytes, &source, error);
         if (status == PARLEY_OK)
             odd[i] = pl_source_odd_quotes(source, shares[i].begin, shares[i].end);
         if (status == PARLEY_OK)
@@ -312,64 +312,64 @@ static parley_status parse_all(parsing *this, const bool *mapped, parley_error *
     if (status != PARLEY_OK)
         return status;
     share_bytes(this, mapped, shares);
-    if (this->waves.cut.quotes)
+    if (this->parser.cut.quotes)
         status = count_quotes(this, shares, error);
     for (unsigned i = 0; i < inputs->count; i++) {
         streams += !mapped[i] && inputs->list[i].bytes > 0;
         this->wanted += shares[i].end - shares[i].begin;
     }
-    bool deals = streams < ranks;
-    this->wanted = streams > 0 ? 0 : this->wanted; /* nobody knows how much text there is */
+    bool sends_blocks = streams < ranks;
+    this->wanted = streams > 0 ? 0 : this->wanted; /* the amount of compressed text is not known */
     for (unsigned i = 0; i < inputs->count && status == PARLEY_OK; i++) {
         unsigned reader = i % ranks;
         if (shares[i].end > 0)
             parse_input(this, i, &shares[i], rank);
         else if (mapped[i] || inputs->list[i].bytes == 0)
             continue;
-        else if (!deals && reader == rank)
+        else if (!sends_blocks && reader == rank)
             parse_input(this, i, NULL, 0);
-        else if (deals)
-            status = reader == rank ? deal_lines(this, i, error) : take_lines(this, i, reader, error);
+        else if (sends_blocks)
+            status = reader == rank ? send_lines(this, i, error) : receive_lines(this, i, reader, error);
     }
     pl_free(shares);
     return status;
 }
 
-/* A chunk of some rank. */
-typedef struct placed {
+/* A chunk and the rank that holds its rows. */
+typedef struct ranked_chunk {
     chunk chunk;
     unsigned rank;
-} placed;
+} ranked_chunk;
 
 static int by_order(const void *a, const void *b) {
-    const placed *left = a, *right = b;
+    const ranked_chunk *left = a, *right = b;
     double before = left->chunk.input - right->chunk.input, number = left->chunk.number - right->chunk.number;
     return before != 0 ? (before > 0) - (before < 0) : (number > 0) - (number < 0);
 }
 
-/* The chunks of all ranks, in order; and the largest number of columns. */
-static parley_status gather_chunks(parsing *this, placed **out, uint64_t *count, parley_error *error) {
+/* Gathers the chunks of all ranks in order, and the largest number of columns. */
+static parley_status gather_chunks(parsing *this, ranked_chunk **out, uint64_t *count, parley_error *error) {
     unsigned ranks = this->engine->ranks;
     double *mine, *all = NULL;
     uint64_t *bounds = NULL, values = 1 + this->count * CHUNK_VALUES;
     *out = NULL;
     *count = 0;
-    parley_status status = pl_take(&mine, values, sizeof *mine, "lists of ranks", error);
+    parley_status status = pl_take(&mine, values, sizeof *mine, "gathered lists", error);
     if (status == PARLEY_OK)
-        status = pl_take(&bounds, (uint64_t)ranks + 1, sizeof *bounds, "lists of ranks", error);
+        status = pl_take(&bounds, (uint64_t)ranks + 1, sizeof *bounds, "gathered lists", error);
     if (status == PARLEY_OK) {
-        mine[0] = (double)this->waves.columns;
+        mine[0] = (double)this->parser.columns;
         if (this->count > 0)
             memcpy(mine + 1, this->chunks, this->count * sizeof *this->chunks);
         status = pl_gather_lists(this->engine, mine, values, &all, bounds, error);
     }
     if (status == PARLEY_OK)
-        status = pl_take(out, bounds[ranks] / CHUNK_VALUES + 1, sizeof **out, "lists of ranks", error);
+        status = pl_take(out, bounds[ranks] / CHUNK_VALUES + 1, sizeof **out, "gathered lists", error);
     for (unsigned r = 0; r < ranks && status == PARLEY_OK; r++) {
         uint64_t columns = (uint64_t)all[bounds[r]];
-        this->waves.columns = columns > this->waves.columns ? columns : this->waves.columns;
+        this->parser.columns = columns > this->parser.columns ? columns : this->parser.columns;
         for (uint64_t at = bounds[r] + 1; at < bounds[r + 1]; at += CHUNK_VALUES) {
-            placed *next = &(*out)[(*count)++];
+            ranked_chunk *next = &(*out)[(*count)++];
             memcpy(&next->chunk, all + at, sizeof next->chunk);
             next->rank = r;
         }
@@ -382,12 +382,12 @@ static parley_status gather_chunks(parsing *this, placed **out, uint64_t *count,
     return status;
 }
 
-/* The first failure in the order of the text, with the line counted from the file's beginning, on all ranks. */
-static parley_status agree(parsing *this, const placed *chunks, uint64_t count, parley_error *error) {
+/* Makes all ranks report the first error in the order of the text, with its line number in the file. */
+static parley_status agree(parsing *this, const ranked_chunk *chunks, uint64_t count, parley_error *error) {
     uint64_t first = 0, line = 0;
     while (first < count && !chunks[first].chunk.failed)
         first++;
-    if (first == count) /* what failed without a chunk has no place in the order */
+    if (first == count) /* failures without a chunk have no position in the text */
         return pl_ranks_agree(this->engine, this->status, this->engine->rank, false, &this->error) == PARLEY_OK
                    ? PARLEY_OK
                    : pl_fail(error, this->error.status, "%s", this->error.sentence);
@@ -396,23 +396,23 @@ static parley_status agree(parsing *this, const placed *chunks, uint64_t count, 
             line += (uint64_t)chunks[c].chunk.lines;
     bool mine = chunks[first].rank == this->engine->rank;
     if (mine && this->faulty)
-        pl_fail(&this->error, this->error.status, "%s:%llu: %s", this->waves.name, (unsigned long long)line,
+        pl_fail(&this->error, this->error.status, "%s:%llu: %s", this->parser.name, (unsigned long long)line,
                 this->fault);
-    parley_status status = pl_send_all(this->engine, chunks[first].rank, &this->error, sizeof this->error, error);
+    parley_status status = pl_broadcast(this->engine, chunks[first].rank, &this->error, sizeof this->error, error);
     return status == PARLEY_OK ? pl_fail(error, this->error.status, "%s", this->error.sentence) : status;
 }
 
-static parley_status place_chunks(const parsing *this, const placed *chunks, uint64_t count, parley_data *data,
+static parley_status place_chunks(const parsing *this, const ranked_chunk *chunks, uint64_t count, parley_data *data,
                                   parley_error *error) {
     uint64_t *held, row = 0;
     pl_spread *spread;
-    parley_status status = pl_take(&data->spread, 1, sizeof *data->spread, "the ranks' rows", error);
+    parley_status status = pl_take(&data->spread, 1, sizeof *data->spread, "the table of distributed rows", error);
     if (status != PARLEY_OK)
         return status;
     spread = data->spread;
-    status = pl_take(&spread->pieces, count, sizeof *spread->pieces, "the ranks' rows", error);
+    status = pl_take(&spread->pieces, count, sizeof *spread->pieces, "the table of distributed rows", error);
     if (status == PARLEY_OK)
-        status = pl_take(&held, this->engine->ranks, sizeof *held, "the ranks' rows", error);
+        status = pl_take(&held, this->engine->ranks, sizeof *held, "the table of distributed rows", error);
     if (status != PARLEY_OK)
         return status;
     for (uint64_t c = 0; c < count; c++) {
@@ -428,34 +428,34 @@ static parley_status place_chunks(const parsing *this, const placed *chunks, uin
     return PARLEY_OK;
 }
 
-static parley_status check_rows(const parsing *this, const placed *chunks, uint64_t count, parley_error *error) {
+static parley_status check_rows(const parsing *this, const ranked_chunk *chunks, uint64_t count, parley_error *error) {
     double rows = 0;
     for (uint64_t c = 0; c < count; c++)
         rows += chunks[c].chunk.rows;
     return rows > 0
                ? PARLEY_OK
-               : pl_fail(error, PARLEY_BAD_INPUT, "%s: no rows; %s", this->inputs->title, this->waves.format->no_rows);
+               : pl_fail(error, PARLEY_BAD_INPUT, "%s: no rows; %s", this->inputs->title, this->parser.format->no_rows);
 }
 
-/* What every rank learned while it read becomes known to all. */
-static parley_status share_words(parsing *this, parley_error *error) {
+/* Exchanges the words that each rank found, such as categories. */
+static parley_status exchange_words(parsing *this, parley_error *error) {
     pl_engine *engine = this->engine;
-    const pl_format *format = this->waves.format;
+    const pl_format *format = this->parser.format;
     pl_span mine = {0}, room = {0};
     uint64_t bytes = 0;
-    if (!format->tell)
+    if (!format->pack)
         return PARLEY_OK;
-    parley_status status = format->tell(&this->waves, &mine, &bytes, error);
+    parley_status status = format->pack(&this->parser, &mine, &bytes, error);
     for (unsigned r = 0; r < engine->ranks && status == PARLEY_OK; r++) {
         uint64_t count = bytes;
         const pl_span *words = r == engine->rank ? &mine : &room;
-        status = pl_send_all(engine, r, &count, sizeof count, error);
+        status = pl_broadcast(engine, r, &count, sizeof count, error);
         if (status == PARLEY_OK && words == &room && !pl_span_reserve(&room, count))
             status = pl_fail_memory(error, "names of columns", count);
         if (status == PARLEY_OK)
-            status = pl_send_all(engine, r, words->data, count, error);
+            status = pl_broadcast(engine, r, words->data, count, error);
         if (status == PARLEY_OK)
-            status = format->learn(&this->waves, words->data, count, error);
+            status = format->unpack(&this->parser, words->data, count, error);
     }
     pl_span_free(&mine);
     pl_span_free(&room);
@@ -463,7 +463,7 @@ static parley_status share_words(parsing *this, parley_error *error) {
 }
 
 static parley_status finish(parsing *this, parley_data **out, parley_error *error) {
-    placed *chunks;
+    ranked_chunk *chunks;
     uint64_t count;
     parley_status status = gather_chunks(this, &chunks, &count, error);
     if (status == PARLEY_OK)
@@ -471,9 +471,9 @@ static parley_status finish(parsing *this, parley_data **out, parley_error *erro
     if (status == PARLEY_OK)
         status = check_rows(this, chunks, count, error);
     if (status == PARLEY_OK)
-        status = share_words(this, error);
+        status = exchange_words(this, error);
     if (status == PARLEY_OK)
-        status = pl_data_take(&this->waves, this->inputs->title, out, error);
+        status = pl_data_take(&this->parser, this->inputs->title, out, error);
     if (status == PARLEY_OK)
         status = place_chunks(this, chunks, count, *out, error);
     for (unsigned i = 0; i < this->inputs->count && status == PARLEY_OK; i++)
@@ -482,32 +482,32 @@ static parley_status finish(parsing *this, parley_data **out, parley_error *erro
     return status;
 }
 
-/* The format looks at the head of the first input, on every rank. */
+/* Lets the format inspect the head of the first input, on every rank. */
 static parley_status open_format(parsing *this, const pl_reading *reading, parley_error *error) {
-    pl_waves *waves = &this->waves;
-    if (!waves->format->open)
+    pl_parser *parser = &this->parser;
+    if (!parser->format->open)
         return PARLEY_OK;
-    parley_status status = pl_source_open(this->inputs->list->path, waves->wave_bytes, &waves->source, error);
+    parley_status status = pl_source_open(this->inputs->list->path, parser->window_bytes, &parser->source, error);
     if (status == PARLEY_OK)
-        status = waves->format->open(waves, reading, error);
-    pl_source_close(waves->source);
-    waves->source = NULL;
-    this->first_cut = waves->cut;
-    this->first_lines = waves->lines;
+        status = parser->format->open(parser, reading, error);
+    pl_source_close(parser->source);
+    parser->source = NULL;
+    this->first_cut = parser->cut;
+    this->first_lines = parser->lines;
     return status;
 }
 
 parley_status pl_ranks_text(pl_engine *engine, const pl_inputs *inputs, const bool *mapped, const pl_reading *reading,
                             pl_pool *pool, parley_data **out, parley_error *error) {
     parsing this = {.engine = engine, .inputs = inputs};
-    parley_status status = pl_waves_open_empty(reading->format, pool, &this.waves, error);
+    parley_status status = pl_parser_open_empty(reading->format, pool, &this.parser, error);
     if (status == PARLEY_OK)
         status = open_format(&this, reading, error);
     if (status == PARLEY_OK)
         status = parse_all(&this, mapped, error);
     if (status == PARLEY_OK)
         status = finish(&this, out, error);
-    pl_waves_close(&this.waves);
+    pl_parser_close(&this.parser);
     pl_free(this.chunks);
     return status;
 }

@@ -1,11 +1,12 @@
-/* partition.c: dealing blocks. With one worker rows stay in order: solvers shuffle within a shard themselves. With
- * more, blocks of rows are shuffled first, because files sorted by label would give each worker one label only. */
+/* partition.c: assigns blocks of rows to workers. With one worker, rows stay in order, because solvers shuffle within a
+ * shard. With more, blocks are shuffled first: in a file sorted by label, each worker would otherwise get a single
+ * label. */
 #include "shard/partition.h"
 
 #include "base/random.h"
 
 #define BLOCKS_PER_WORKER 64
-#define DEAL_STREAM 0x6465616cu /* stream number of the deal, apart from any worker's */
+#define DEAL_STREAM 0x6465616cu /* a random stream of its own, apart from the workers' streams */
 
 parley_status pl_partition_open(pl_partition *partition, uint64_t rows, unsigned workers, unsigned lanes, uint64_t seed,
                                 parley_error *error) {

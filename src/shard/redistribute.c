@@ -1,6 +1,6 @@
-/* redistribute.c: rows to the ranks that host their workers. The cuts of the partition are found by the ranks that hold
- * the rows there; then every rank knows every row's way. Lengths, labels and weights go first, so that whoever gets the
- * entries knows where they belong. */
+/* redistribute.c: moves rows to the ranks that host their workers. The ranks that hold the rows find where the
+ * partition divides them; after that, every rank knows where every row goes. Lengths, labels and weights are sent
+ * before the entries, so that a receiver knows where to store the entries. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "shard/distributed.h"
 #include "shard/partition.h"
 
-enum { START, LABEL, WEIGHT, INDEX, VALUE }; /* of parley_data's spans */
+enum { START, LABEL, WEIGHT, INDEX, VALUE }; /* indices of parley_data's spans */
 
 static uint64_t piece_end_cost(const pl_spread *spread, uint64_t p) {
     return p + 1 < spread->count ? spread->pieces[p + 1].before : spread->rows + spread->nonzeros;
@@ -18,7 +18,7 @@ static const uint64_t *piece_start(const parley_data *data, const pl_piece *piec
     return data->x.start + piece->first;
 }
 
-/* The marks that this rank can tell; the others are 0. */
+/* Fills in the marks of blocks that begin on this rank. The others stay 0, so that a sum over ranks completes them. */
 static void mark_pieces(const pl_partition *partition, const parley_data *data, double *mark) {
     const pl_spread *spread = data->spread;
     for (uint64_t p = 0; p < spread->count; p++) {
@@ -32,7 +32,7 @@ static void mark_pieces(const pl_partition *partition, const parley_data *data, 
     }
 }
 
-/* Likewise the cuts: whoever holds the row before which the cost reaches the target. */
+/* Fills in the cuts in the same way: a cut belongs to the rank that holds the row before it. */
 static void cut_pieces(const pl_partition *partition, const parley_data *data, double *cut) {
     const pl_spread *spread = data->spread;
     for (uint64_t t = 0; t + 1 < partition->parts; t++) {
@@ -74,14 +74,14 @@ static parley_status cut_partition(pl_engine *engine, const parley_data *data, p
 }
 
 static int by_begin(const void *a, const void *b) {
-    uint64_t left = ((const pl_fragment *)a)->begin, right = ((const pl_fragment *)b)->begin;
+    uint64_t left = ((const pl_transfer *)a)->begin, right = ((const pl_transfer *)b)->begin;
     return (left > right) - (left < right);
 }
 
-/* Where each part's ranges go: one after the other on the rank that hosts its worker. `to` gets a fragment for each;
- * its `from` and `source` are not known yet. */
-static uint64_t address(const pl_engine *engine, const pl_partition *partition, unsigned lanes, const pl_part *parts,
-                        pl_fragment *to) {
+/* Lists where each range of rows goes: the ranges of a rank's parts follow one another on that rank. `from` and
+ * `source` are not known yet. */
+static uint64_t list_destinations(const pl_engine *engine, const pl_partition *partition, unsigned lanes,
+                                  const pl_part *parts, pl_transfer *to) {
     unsigned workers = (unsigned)(partition->parts / lanes);
     uint64_t count = 0;
     for (unsigned rank = 0; rank < engine->ranks; rank++) {
@@ -89,7 +89,7 @@ static uint64_t address(const pl_engine *engine, const pl_partition *partition, 
         for (uint64_t p = (uint64_t)pl_host_begin(workers, engine->ranks, rank) * lanes; p < end; p++)
             for (uint64_t r = 0; r < parts[p].count; r++) {
                 pl_range range = parts[p].ranges[r];
-                to[count++] = (pl_fragment){.begin = range.begin, .end = range.end, .place = place, .to = rank};
+                to[count++] = (pl_transfer){.begin = range.begin, .end = range.end, .place = place, .to = rank};
                 place += range.end - range.begin;
             }
     }
@@ -97,8 +97,8 @@ static uint64_t address(const pl_engine *engine, const pl_partition *partition, 
     return count;
 }
 
-/* Cuts what goes to one place where it comes from several pieces. */
-static uint64_t cross(const pl_spread *spread, const pl_fragment *to, uint64_t count, pl_fragment *out) {
+/* Splits the transfers at the boundaries of the pieces they come from. */
+static uint64_t split_at_pieces(const pl_spread *spread, const pl_transfer *to, uint64_t count, pl_transfer *out) {
     uint64_t made = 0, p = 0;
     for (uint64_t f = 0; f < count; f++)
         for (uint64_t row = to[f].begin; row < to[f].end;) {
@@ -106,7 +106,7 @@ static uint64_t cross(const pl_spread *spread, const pl_fragment *to, uint64_t c
                 p++;
             const pl_piece *piece = &spread->pieces[p];
             uint64_t end = piece->end < to[f].end ? piece->end : to[f].end;
-            out[made++] = (pl_fragment){
+            out[made++] = (pl_transfer){
                 row,         end,     piece->first + (row - piece->begin), to[f].place + (row - to[f].begin),
                 piece->rank, to[f].to};
             row = end;
@@ -120,11 +120,11 @@ typedef struct row_head {
     double label, weight;
 } row_head;
 
-typedef struct rows_moving {
+typedef struct row_transfer {
     const parley_data *from;
     parley_data *to;
     bool consume;
-} rows_moving;
+} row_transfer;
 
 static uint64_t head_bytes(const void *context, bool arriving, uint64_t row, uint64_t count) {
     (void)context, (void)arriving, (void)row;
@@ -132,7 +132,7 @@ static uint64_t head_bytes(const void *context, bool arriving, uint64_t row, uin
 }
 
 static void load_heads(const void *context, uint64_t row, uint64_t count, char *to) {
-    const parley_data *from = ((const rows_moving *)context)->from;
+    const parley_data *from = ((const row_transfer *)context)->from;
     for (uint64_t i = row; i < row + count; i++, to += sizeof(row_head)) {
         row_head head = {from->x.start[i + 1] - from->x.start[i], from->label[i], from->weight ? from->weight[i] : 1.0};
         memcpy(to, &head, sizeof head);
@@ -140,7 +140,7 @@ static void load_heads(const void *context, uint64_t row, uint64_t count, char *
 }
 
 static void store_heads(void *context, uint64_t row, uint64_t count, const char *from) {
-    parley_data *to = ((rows_moving *)context)->to;
+    parley_data *to = ((row_transfer *)context)->to;
     uint64_t *start = to->spans[START].data;
     double *label = to->spans[LABEL].data, *weight = to->spans[WEIGHT].data;
     for (uint64_t i = row; i < row + count; i++, from += sizeof(row_head)) {
@@ -154,14 +154,14 @@ static void store_heads(void *context, uint64_t row, uint64_t count, const char 
 }
 
 static uint64_t entry_bytes(const void *context, bool arriving, uint64_t row, uint64_t count) {
-    const rows_moving *rows = context;
+    const row_transfer *rows = context;
     const uint64_t *start = arriving ? rows->to->x.start : rows->from->x.start;
     return (start[row + count] - start[row]) *
            (rows->to->x.value ? sizeof(uint32_t) + sizeof(float) : sizeof(uint32_t));
 }
 
 static void load_entries(const void *context, uint64_t row, uint64_t count, char *to) {
-    const rows_moving *rows = context;
+    const row_transfer *rows = context;
     const pl_matrix *x = &rows->from->x;
     uint64_t begin = x->start[row], entries = x->start[row + count] - begin;
     memcpy(to, x->index + begin, entries * sizeof *x->index);
@@ -173,14 +173,14 @@ static void load_entries(const void *context, uint64_t row, uint64_t count, char
 }
 
 static void store_entries(void *context, uint64_t row, uint64_t count, const char *from) {
-    parley_data *to = ((rows_moving *)context)->to;
+    parley_data *to = ((row_transfer *)context)->to;
     uint64_t begin = to->x.start[row], entries = to->x.start[row + count] - begin;
     memcpy((uint32_t *)to->spans[INDEX].data + begin, from, entries * sizeof(uint32_t));
     if (to->x.value)
         memcpy((float *)to->spans[VALUE].data + begin, from + entries * sizeof(uint32_t), entries * sizeof(float));
 }
 
-/* Gives back an array up to an item: the pages of text that was read, or those of a cache. */
+/* Releases an array up to item `end`: pages of memory, or of a mapped cache. */
 static void drop(const parley_data *data, unsigned span, const void *array, uint64_t begin, uint64_t end,
                  uint64_t size) {
     if (data->container && array)
@@ -188,9 +188,9 @@ static void drop(const parley_data *data, unsigned span, const void *array, uint
     pl_span_drop(&data->spans[span], end * size);
 }
 
-/* Entries that have left are not needed any more. */
+/* Releases entries that have been sent. */
 static void drop_entries(void *context, uint64_t row) {
-    const rows_moving *rows = context;
+    const row_transfer *rows = context;
     const pl_matrix *x = &rows->from->x;
     uint64_t begin = x->start[0], end = x->start[row < x->rows ? row : x->rows];
     if (!rows->consume)
@@ -202,7 +202,8 @@ static void drop_entries(void *context, uint64_t row) {
 static void drop_heads(const parley_data *data) {
     drop(data, START, data->x.start, 0, data->x.rows, sizeof *data->x.start);
     drop(data, LABEL, data->label, 0, data->x.rows, sizeof *data->label);
-    drop(data, WEIGHT, NULL, 0, data->x.rows, sizeof *data->weight); /* a cache's may be somebody else's */
+    drop(data, WEIGHT, NULL, 0, data->x.rows,
+         sizeof *data->weight); /* the weights of a cache may belong to the caller */
 }
 
 static parley_status make_heads(parley_data *data, bool weighted, parley_error *error) {
@@ -217,7 +218,7 @@ static parley_status make_heads(parley_data *data, bool weighted, parley_error *
     return PARLEY_OK;
 }
 
-/* Turns lengths into offsets, and makes room for the entries. */
+/* Turns lengths into offsets and reserves memory for the entries. */
 static parley_status make_entries(parley_data *data, bool valued, parley_error *error) {
     uint64_t *start = data->spans[START].data, entries;
     for (uint64_t i = 0; i < data->x.rows; i++)
@@ -231,7 +232,7 @@ static parley_status make_entries(parley_data *data, bool valued, parley_error *
     return PARLEY_OK;
 }
 
-/* The data that the rows of `from` are moved to. */
+/* Makes the data that receives the rows. */
 static parley_status make_data(const parley_data *from, uint64_t rows, parley_data **out, parley_error *error) {
     parley_status status = pl_take(out, 1, sizeof **out, "the rows of this rank", error);
     if (status != PARLEY_OK)
@@ -243,18 +244,18 @@ static parley_status make_data(const parley_data *from, uint64_t rows, parley_da
     return data->path ? PARLEY_OK : pl_fail_memory(error, "a file name", strlen(from->path));
 }
 
-static parley_status move_rows(pl_engine *engine, rows_moving *rows, const pl_fragment *fragments, uint64_t count,
+static parley_status move_rows(pl_engine *engine, row_transfer *rows, const pl_transfer *transfers, uint64_t count,
                                parley_error *error) {
     const pl_spread *spread = rows->from->spread;
     uint64_t window = pl_window_rows(spread->rows, spread->nonzeros);
-    const pl_cargo heads = {rows, head_bytes, load_heads, store_heads, NULL},
-                   entries = {rows, entry_bytes, load_entries, store_entries, drop_entries};
+    const pl_payload heads = {rows, head_bytes, load_heads, store_heads, NULL},
+                     entries = {rows, entry_bytes, load_entries, store_entries, drop_entries};
     parley_status status = make_heads(rows->to, spread->weighted, error);
     if (status == PARLEY_OK)
-        status = pl_move(engine, fragments, count, window, &heads, error);
+        status = pl_move_rows(engine, transfers, count, window, &heads, error);
     if (status == PARLEY_OK)
         status = make_entries(rows->to, spread->valued, error);
-    return status == PARLEY_OK ? pl_move(engine, fragments, count, window, &entries, error) : status;
+    return status == PARLEY_OK ? pl_move_rows(engine, transfers, count, window, &entries, error) : status;
 }
 
 static parley_status finish(parley_status status, parley_data *data, parley_data **out) {
@@ -266,22 +267,22 @@ static parley_status finish(parley_status status, parley_data *data, parley_data
 
 parley_status pl_spread_to_all(pl_engine *engine, const parley_data *data, parley_data **out, parley_error *error) {
     const pl_spread *spread = data->spread;
-    pl_fragment *fragments = NULL;
-    rows_moving rows = {.from = data};
+    pl_transfer *transfers = NULL;
+    row_transfer rows = {.from = data};
     parley_status status = make_data(data, spread->rows, &rows.to, error);
     if (status == PARLEY_OK)
-        status = pl_take(&fragments, spread->count + 1, sizeof *fragments, "the rows' ways", error);
+        status = pl_take(&transfers, spread->count + 1, sizeof *transfers, "the list of row transfers", error);
     for (uint64_t p = 0; p < spread->count && status == PARLEY_OK; p++) {
         const pl_piece *piece = &spread->pieces[p];
-        fragments[p] = (pl_fragment){piece->begin, piece->end, piece->first, piece->begin, piece->rank, PL_EVERY_RANK};
+        transfers[p] = (pl_transfer){piece->begin, piece->end, piece->first, piece->begin, piece->rank, PL_EVERY_RANK};
     }
     if (status == PARLEY_OK)
-        status = move_rows(engine, &rows, fragments, spread->count, error);
-    pl_free(fragments);
+        status = move_rows(engine, &rows, transfers, spread->count, error);
+    pl_free(transfers);
     return finish(status, rows.to, out);
 }
 
-/* The deal of the parts that this rank hosts, in numbers of its own rows. */
+/* Records the parts that this rank hosts, in local row numbers. */
 static parley_status keep_deal(parley_data *data, const pl_engine *engine, const pl_part *parts,
                                const pl_spread *spread, unsigned workers, unsigned lanes, parley_error *error) {
     unsigned first = pl_host_begin(workers, engine->ranks, engine->rank);
@@ -313,69 +314,75 @@ static parley_status keep_deal(parley_data *data, const pl_engine *engine, const
     return PARLEY_OK;
 }
 
-/* Where all rows are now. */
-static parley_status keep_places(pl_deal *deal, const pl_fragment *addressed, uint64_t count, parley_error *error) {
+/* Records where all rows are now. */
+static parley_status keep_places(pl_deal *deal, const pl_transfer *destinations, uint64_t count, parley_error *error) {
     parley_status status = pl_take(&deal->pieces, count, sizeof *deal->pieces, "shards", error);
     for (uint64_t f = 0; f < count && status == PARLEY_OK; f++)
-        deal->pieces[f] = (pl_piece){addressed[f].begin, addressed[f].end, addressed[f].place, 0, addressed[f].to};
+        deal->pieces[f] =
+            (pl_piece){destinations[f].begin, destinations[f].end, destinations[f].place, 0, destinations[f].to};
     deal->count = status == PARLEY_OK ? count : 0;
     return status;
 }
 
-typedef struct dealing {
+typedef struct redistribution {
     pl_partition partition;
     pl_part *parts;
     pl_range *ranges;
-    pl_fragment *addressed, *fragments;
+    pl_transfer *destinations, *transfers;
     uint64_t rows; /* of this rank */
     uint64_t places, count;
-} dealing;
+} redistribution;
 
-/* Finds the way of every row. */
-static parley_status plan(dealing *dealing, pl_engine *engine, const parley_data *data, unsigned lanes,
+/* Finds where every row comes from and goes to. */
+static parley_status plan(redistribution *redistribution, pl_engine *engine, const parley_data *data, unsigned lanes,
                           parley_error *error) {
-    const pl_partition *partition = &dealing->partition;
+    const pl_partition *partition = &redistribution->partition;
     uint64_t ranges = partition->blocks + partition->parts;
-    parley_status status = cut_partition(engine, data, &dealing->partition, error);
+    parley_status status = cut_partition(engine, data, &redistribution->partition, error);
     if (status != PARLEY_OK)
         return status;
-    dealing->parts = pl_alloc(partition->parts, sizeof *dealing->parts);
-    dealing->ranges = pl_alloc(ranges, sizeof *dealing->ranges);
-    dealing->addressed = pl_alloc(ranges, sizeof *dealing->addressed);
-    dealing->fragments = pl_alloc(ranges + data->spread->count, sizeof *dealing->fragments);
-    if (!dealing->parts || !dealing->ranges || !dealing->addressed || !dealing->fragments)
-        return pl_fail_memory(error, "the rows' ways", (2 * ranges + data->spread->count) * sizeof *dealing->fragments);
-    pl_partition_parts(partition, 0, partition->parts, dealing->parts, dealing->ranges);
-    uint64_t count = dealing->places = address(engine, partition, lanes, dealing->parts, dealing->addressed);
+    redistribution->parts = pl_alloc(partition->parts, sizeof *redistribution->parts);
+    redistribution->ranges = pl_alloc(ranges, sizeof *redistribution->ranges);
+    redistribution->destinations = pl_alloc(ranges, sizeof *redistribution->destinations);
+    redistribution->transfers = pl_alloc(ranges + data->spread->count, sizeof *redistribution->transfers);
+    if (!redistribution->parts || !redistribution->ranges || !redistribution->destinations ||
+        !redistribution->transfers)
+        return pl_fail_memory(error, "the list of row transfers",
+                              (2 * ranges + data->spread->count) * sizeof *redistribution->transfers);
+    pl_partition_parts(partition, 0, partition->parts, redistribution->parts, redistribution->ranges);
+    uint64_t count = redistribution->places =
+        list_destinations(engine, partition, lanes, redistribution->parts, redistribution->destinations);
     for (uint64_t f = 0; f < count; f++)
-        if (dealing->addressed[f].to == engine->rank)
-            dealing->rows += dealing->addressed[f].end - dealing->addressed[f].begin;
-    dealing->count = cross(data->spread, dealing->addressed, count, dealing->fragments);
+        if (redistribution->destinations[f].to == engine->rank)
+            redistribution->rows += redistribution->destinations[f].end - redistribution->destinations[f].begin;
+    redistribution->count =
+        split_at_pieces(data->spread, redistribution->destinations, count, redistribution->transfers);
     return PARLEY_OK;
 }
 
 parley_status pl_deal_rows(pl_engine *engine, const parley_data *data, unsigned workers, unsigned lanes, uint64_t seed,
                            parley_data **out, parley_error *error) {
-    dealing dealing = {0};
-    rows_moving rows = {.from = data, .consume = true};
+    redistribution redistribution = {0};
+    row_transfer rows = {.from = data, .consume = true};
     *out = NULL;
-    parley_status status = pl_partition_open(&dealing.partition, data->spread->rows, workers, lanes, seed, error);
+    parley_status status =
+        pl_partition_open(&redistribution.partition, data->spread->rows, workers, lanes, seed, error);
     if (status == PARLEY_OK)
-        status = plan(&dealing, engine, data, lanes, error);
+        status = plan(&redistribution, engine, data, lanes, error);
     if (status == PARLEY_OK)
-        status = make_data(data, dealing.rows, &rows.to, error);
+        status = make_data(data, redistribution.rows, &rows.to, error);
     if (status == PARLEY_OK)
-        status = move_rows(engine, &rows, dealing.fragments, dealing.count, error);
+        status = move_rows(engine, &rows, redistribution.transfers, redistribution.count, error);
     if (status == PARLEY_OK)
         drop_heads(data);
     if (status == PARLEY_OK)
-        status = keep_deal(rows.to, engine, dealing.parts, data->spread, workers, lanes, error);
+        status = keep_deal(rows.to, engine, redistribution.parts, data->spread, workers, lanes, error);
     if (status == PARLEY_OK)
-        status = keep_places(rows.to->own_deal, dealing.addressed, dealing.places, error);
-    pl_partition_close(&dealing.partition);
-    pl_free(dealing.parts);
-    pl_free(dealing.ranges);
-    pl_free(dealing.addressed);
-    pl_free(dealing.fragments);
+        status = keep_places(rows.to->own_deal, redistribution.destinations, redistribution.places, error);
+    pl_partition_close(&redistribution.partition);
+    pl_free(redistribution.parts);
+    pl_free(redistribution.ranges);
+    pl_free(redistribution.destinations);
+    pl_free(redistribution.transfers);
     return finish(status, rows.to, out);
 }

@@ -1,5 +1,5 @@
-/* saved_state.c: lists of state, in both directions. The pieces of all workers under one name are one tensor, and where
- * each begins is another, so that there are as many tensors as names however many workers there are. */
+/* saved_state.c: saves and restores lists of state. The state of all workers under one name is stored in one tensor,
+ * and where each worker begins in another, so that the number of tensors does not depend on the number of workers. */
 #include "shard/saved_state.h"
 
 #include <inttypes.h>
@@ -25,7 +25,7 @@ static void fail_memory(pl_state *state, uint64_t bytes) {
         state->status = pl_fail_memory(&state->error, "a checkpoint", bytes);
 }
 
-/* The field of that name, made if it is not there yet. */
+/* Finds the field of that name, or adds it. */
 static pl_field *field_of(pl_state *state, const char *name, pl_field_kind kind, pl_dtype type) {
     char full[48];
     snprintf(full, sizeof full, "%s.%s", state->owner, name);
@@ -39,7 +39,7 @@ static pl_field *field_of(pl_state *state, const char *name, pl_field_kind kind,
             return field;
         }
     if (state->count == PL_STATE_FIELDS) {
-        pl_state_fail(state, PARLEY_BROKEN, "a checkpoint has more tensors than there is room for");
+        pl_state_fail(state, PARLEY_BROKEN, "a checkpoint has more tensors than PL_STATE_FIELDS");
         return NULL;
     }
     pl_field *field = &state->fields[state->count];
@@ -56,7 +56,7 @@ static pl_field *field_of(pl_state *state, const char *name, pl_field_kind kind,
     return field;
 }
 
-/* Room for one more piece; the first tells how much all workers will want. */
+/* Returns memory for one more piece. The first piece of a worker reserves as much for all workers. */
 static char *extend(pl_state *state, pl_field *field, uint64_t bytes) {
     uint64_t pieces = field->kind == PL_FIELD_WORKER && field->pieces == 0 ? state->team->hosted : 1;
     if (field->bytes + bytes > field->room || !field->data) {
@@ -82,7 +82,7 @@ static char *save_room(pl_state *state, const char *name, pl_dtype type, uint64_
     if (!field)
         return NULL;
     if (!common && field->pieces != state->worker) {
-        pl_state_fail(state, PARLEY_BROKEN, "a checkpoint's list leaves out a worker");
+        pl_state_fail(state, PARLEY_BROKEN, "the state of a worker is missing from a checkpoint");
         return NULL;
     }
     char *room = extend(state, field, count * type_bytes[type]);
@@ -111,13 +111,13 @@ static const pl_tensor *tensor_of(pl_state *state, unsigned rank, const char *na
     snprintf(full, sizeof full, "%s.%s%s", state->owner, name, suffix);
     const pl_tensor *tensor = part ? pl_container_tensor(part, full) : NULL;
     if (part && !tensor)
-        state->status =
-            pl_fail(&state->error, PARLEY_BAD_INPUT,
-                    "the checkpoint in %s has no %s: another version of Parley wrote it", state->parts->folder, full);
+        state->status = pl_fail(&state->error, PARLEY_BAD_INPUT,
+                                "the checkpoint in %s has no tensor %s: another version of Parley wrote it",
+                                state->parts->folder, full);
     return tensor;
 }
 
-/* The rank that hosted a worker, and the worker's number there. */
+/* Finds the rank that hosted a worker when the state was saved, and the worker's number on that rank. */
 static unsigned host_of(const pl_state *state, unsigned worker, unsigned *number) {
     unsigned workers = state->team->workers, ranks = state->parts->ranks;
     unsigned low = 0, high = ranks;
@@ -152,7 +152,7 @@ static const char *stored_room(pl_state *state, const char *name, pl_dtype type,
     if (fits && end - begin == count)
         return (const char *)tensor->data + begin * type_bytes[type];
     state->status = pl_fail(&state->error, PARLEY_BAD_INPUT,
-                            "the checkpoint in %s has %" PRIu64 " values in %s.%s, which wants %" PRIu64
+                            "the checkpoint in %s has %" PRIu64 " values in %s.%s instead of %" PRIu64
                             ": another version of Parley wrote it",
                             state->parts->folder, end - begin, state->owner, name, count);
     return NULL;
@@ -169,7 +169,7 @@ void *pl_state_room(pl_state *state, const char *name, pl_dtype type, uint64_t c
     return room_of(state, name, type, count);
 }
 
-/* Copies in the direction of the state. Returns where the next bytes are kept. */
+/* Copies bytes to or from the saved state. Returns the position after them. */
 static char *move(const pl_state *state, char *kept, void *own, uint64_t bytes) {
     if (bytes > 0)
         memcpy(state->restoring ? own : kept, state->restoring ? kept : own, bytes);
@@ -215,8 +215,9 @@ void pl_state_length(pl_state *state, const char *name, uint64_t *length, uint64
     uint64_t found = *length;
     PL_STATE_VALUES(state, name, PL_VALUE(found));
     if (state->status == PARLEY_OK && found > most)
-        pl_state_fail(state, PARLEY_BAD_INPUT,
-                      "the checkpoint has more in it than this run has room for: another version of Parley wrote it");
+        pl_state_fail(
+            state, PARLEY_BAD_INPUT,
+            "a tensor of the checkpoint is larger than this run can hold: another version of Parley wrote it");
     *length = state->status == PARLEY_OK ? found : *length;
 }
 
@@ -259,7 +260,9 @@ static void restore_slice(pl_state *state, const char *name, double *array, uint
         if (!tensor)
             return;
         if (tensor->type != PL_F64 || tensor->shape[0] != columns * length) {
-            pl_state_fail(state, PARLEY_BAD_INPUT, "the checkpoint's slices are not those of the run that wrote it");
+            pl_state_fail(
+                state, PARLEY_BAD_INPUT,
+                "the slices of v in the checkpoint do not have the sizes that its header gives: it is damaged");
             return;
         }
         for (uint64_t c = 0; c < columns; c++)
@@ -288,7 +291,7 @@ void pl_state_begin(pl_state *state, const pl_team *team, uint64_t begin, uint64
     state->status = PARLEY_OK;
 }
 
-/* Tensors in the order that a container wants: wide types first. */
+/* Containers require the tensors in order of decreasing type size. */
 parley_status pl_state_write(const pl_state *state, const char *path, const pl_pair *metas, unsigned meta_count,
                              parley_error *error) {
     pl_tensor tensors[2 * PL_STATE_FIELDS];
@@ -298,7 +301,7 @@ parley_status pl_state_write(const pl_state *state, const char *path, const pl_p
             const pl_field *field = &state->fields[f];
             uint64_t starts = field->kind == PL_FIELD_SLICE ? 2 : (uint64_t)state->team->hosted + 1;
             if (field->pieces == 0)
-                continue; /* of a method that is over */
+                continue; /* no longer in use since the method changed */
             if (field->type == type)
                 tensors[count++] = (pl_tensor){field->name, type, 1, {field->bytes / type_bytes[type]}, field->data};
             if (type == PL_U64 && field->kind != PL_FIELD_COMMON)

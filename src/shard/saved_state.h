@@ -1,10 +1,10 @@
-/* saved_state.h: what the parts of a run hold between two rounds, as named tensors. Each part lists its state once; the
- * same list saves and restores it.
+/* saved_state.h: the state of a run between two rounds, as named tensors. Each component lists its state once, and the
+ * same list is used to save and to restore it.
  *
- * There are three kinds: what is alike on all ranks, which rank 0 keeps; what a worker owns, kept by its rank; and what
- * belongs to entries of v, kept by their owner. So a state can be restored on another number of ranks, as long as there
- * are as many workers. Rows and columns are numbered as their worker has them, because ranks may hold their own only.
- */
+ * There are three kinds of state. State that is equal on all ranks is saved by rank 0, state of a worker by the rank
+ * that hosts it, and state of an entry of v by the rank that owns the entry. A run can therefore resume with another
+ * number of ranks, if the number of workers stays the same. Rows and columns are numbered within their worker, because
+ * a rank may hold only its own. */
 #ifndef PL_SAVED_STATE_H
 #define PL_SAVED_STATE_H
 
@@ -12,11 +12,11 @@
 #include "shard/team.h"
 
 #define PL_STATE_FIELDS 96
-#define PL_STATE_ALL UINT32_MAX /* in the place of a worker: alike on all ranks */
+#define PL_STATE_ALL UINT32_MAX /* in place of a worker: the state is equal on all ranks */
 
 typedef enum pl_value_kind { PL_OF_REAL, PL_OF_WHOLE, PL_OF_UNSIGNED, PL_OF_INT, PL_OF_FLAG } pl_value_kind;
 
-/* A variable; whole numbers must be below 2^53. */
+/* A pointer to a variable. Integers must be below 2^53, because they are saved as doubles. */
 typedef struct pl_value {
     void *at;
     pl_value_kind kind;
@@ -43,65 +43,67 @@ typedef struct pl_field {
     pl_dtype type;
     char *data;
     uint64_t bytes, room;
-    uint64_t *start; /* in values: of each hosted worker, and the end; of a slice: its begin and end in v */
+    uint64_t *start; /* in values: where each hosted worker begins, and the end; for a slice, its bounds in v */
     uint64_t pieces;
 } pl_field;
 
-/* A file of each rank that wrote the state, opened when something in it is asked for. */
+/* The files of a checkpoint, one per rank that wrote it. Each is opened on first use. */
 typedef struct pl_parts {
     const char *folder;
     uint64_t round;
     unsigned ranks;
-    uint64_t *bounds; /* ranks + 1: the slices of v that they owned */
+    uint64_t *bounds; /* ranks + 1: the slices of v that those ranks owned */
     pl_container **part;
 } pl_parts;
 
 typedef struct pl_state {
     bool restoring;
     const pl_team *team;
-    uint64_t begin, end; /* of this rank's slice of v */
-    const char *owner;   /* the part whose list this is: names begin with it */
-    unsigned worker;     /* hosted, whose list this is; or PL_STATE_ALL */
+    uint64_t begin, end; /* this rank's slice of v */
+    const char *owner;   /* the component being listed, which is the prefix of the tensor names */
+    unsigned worker;     /* number of the hosted worker being listed, or PL_STATE_ALL */
     parley_status status;
-    parley_error error; /* the first failure; what is listed after it is left alone */
-    pl_field *fields;   /* saving */
+    parley_error error; /* the first failure; later calls do nothing */
+    pl_field *fields;   /* when saving */
     unsigned count;
-    pl_parts *parts; /* restoring */
+    pl_parts *parts; /* when restoring */
 } pl_state;
 
-/* Who is listed next. */
+/* Sets the component and the worker that the next calls list. */
 void pl_state_of(pl_state *state, const char *owner, unsigned worker);
 void pl_state_array(pl_state *state, const char *name, void *array, pl_dtype type, uint64_t count);
 void pl_state_values(pl_state *state, const char *name, const pl_value *values, unsigned count);
 #define PL_STATE_VALUES(state, name, ...)                                                                              \
     pl_state_values(state, name, (const pl_value[]){__VA_ARGS__},                                                      \
                     (unsigned)(sizeof(const pl_value[]){__VA_ARGS__} / sizeof(pl_value)))
-/* How much of an array is in use; restoring fails if that is more than there is room for. */
+/* The used length of an array. Restoring fails if it exceeds `most`. */
 void pl_state_length(pl_state *state, const char *name, uint64_t *length, uint64_t most);
-/* Of an array with `each` values for each row of the data, or column, those that `team` gave to the worker. */
+/* The worker's part, as assigned by `team`, of an array with `each` values per row or column of the data. */
 void pl_state_rows(pl_state *state, const pl_team *team, const char *name, void *array, pl_dtype type, uint64_t each);
-/* `each` values at a time, `stride` bytes apart: items [0, count), or those that `index` lists. */
+/* Groups of `each` values, `stride` bytes apart: groups [0, count), or those listed in `index`. */
 void pl_state_items(pl_state *state, const char *name, void *first, pl_dtype type, uint64_t each, uint64_t stride,
                     const uint32_t *index, uint64_t count);
-/* `columns` columns of the owned entries of v, [begin, end) each. */
+/* `columns` columns of this rank's slice [begin, end) of v. */
 void pl_state_slice(pl_state *state, const char *name, double *array, uint64_t columns);
-/* Where an array is kept, for those that are kept in another form: to be filled, or to be read. NULL: nowhere. */
+/* Returns the saved copy of an array, for state that is not saved as it is in memory. The caller fills it when saving
+ * and reads it when restoring. NULL: this rank does not save it, or an error occurred. */
 void *pl_state_room(pl_state *state, const char *name, pl_dtype type, uint64_t count);
 void pl_state_fail(pl_state *state, parley_status status, const char *why);
 
-/* Saving: what is listed is copied, and written later. */
+/* Saving copies the listed state; pl_state_write writes the copy later. */
 parley_status pl_state_open(pl_state *state, parley_error *error);
-void pl_state_begin(pl_state *state, const pl_team *team, uint64_t begin, uint64_t end); /* forgets the last copy */
+void pl_state_begin(pl_state *state, const pl_team *team, uint64_t begin,
+                    uint64_t end); /* discards the previous copy */
 parley_status pl_state_write(const pl_state *state, const char *path, const pl_pair *metas, unsigned meta_count,
                              parley_error *error);
 void pl_state_close(pl_state *state);
 
-/* The file of a rank. */
+/* The path of a rank's checkpoint file. */
 void pl_part_path(char *path, size_t size, const char *folder, uint64_t round, unsigned rank);
 parley_status pl_parts_open(pl_parts *parts, const char *folder, uint64_t round, unsigned ranks, parley_error *error);
 void pl_parts_close(pl_parts *parts);
 
-/* Writes a container with a checksum of everything in it; sees whether it is right. */
+/* Write and open a container with a checksum of its content. Opening fails if the checksum does not match. */
 parley_status pl_checked_write(const char *path, const pl_tensor *tensors, unsigned count, const pl_pair *metas,
                                unsigned meta_count, parley_error *error);
 parley_status pl_checked_open(const char *path, pl_container **out, parley_error *error);

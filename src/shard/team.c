@@ -1,4 +1,4 @@
-/* team.c: the workers of a run, and sums over what they hold. */
+/* team.c: the workers of a run, and sums over their rows. */
 #include "shard/team.h"
 
 #include <string.h>
@@ -18,8 +18,8 @@ static void weigh(pl_team *team, const double *weight) {
         }
 }
 
-static parley_status gather_team(pl_team *team, pl_engine *engine, unsigned workers, unsigned lanes, uint64_t seed,
-                                 parley_error *error) {
+static parley_status allocate_team(pl_team *team, pl_engine *engine, unsigned workers, unsigned lanes, uint64_t seed,
+                                   parley_error *error) {
     unsigned first = pl_host_begin(workers, engine->ranks, engine->rank);
     unsigned hosted = pl_host_begin(workers, engine->ranks, engine->rank + 1) - first;
     *team =
@@ -36,7 +36,7 @@ static parley_status gather_team(pl_team *team, pl_engine *engine, unsigned work
     return pl_fail_memory(error, "shards", (uint64_t)hosted * lanes * PL_ROW_SUMS * sizeof(double));
 }
 
-static parley_status deal_rows(pl_team *team, const pl_matrix *x, parley_error *error) {
+static parley_status assign_rows(pl_team *team, const pl_matrix *x, parley_error *error) {
     pl_partition partition;
     uint64_t parts = (uint64_t)team->hosted * team->lanes;
     parley_status status = pl_partition_open(&partition, x->rows, team->workers, team->lanes, team->seed, error);
@@ -56,10 +56,10 @@ static parley_status deal_rows(pl_team *team, const pl_matrix *x, parley_error *
     return status;
 }
 
-/* The deal that was made while the rows were read. */
-static parley_status take_deal(pl_team *team, const pl_deal *deal, parley_error *error) {
+/* Uses the assignment that was made when the rows were moved to their ranks. */
+static parley_status use_deal(pl_team *team, const pl_deal *deal, parley_error *error) {
     if (deal->workers != team->workers || deal->lanes != team->lanes)
-        return pl_fail(error, PARLEY_BROKEN, "rows were dealt to %u workers of %u lanes, not to %u of %u",
+        return pl_fail(error, PARLEY_BROKEN, "rows were assigned to %u workers with %u lanes, not to %u with %u",
                        deal->workers, deal->lanes, team->workers, team->lanes);
     memcpy(team->parts, deal->parts, (size_t)team->hosted * team->lanes * sizeof *team->parts);
     return PARLEY_OK;
@@ -68,12 +68,12 @@ static parley_status take_deal(pl_team *team, const pl_deal *deal, parley_error 
 static parley_status open_team(pl_team *team, pl_engine *engine, const pl_matrix *x, const pl_deal *deal,
                                const double *weight, unsigned workers, unsigned lanes, uint64_t seed,
                                parley_error *error) {
-    parley_status status = gather_team(team, engine, workers, lanes, seed, error);
+    parley_status status = allocate_team(team, engine, workers, lanes, seed, error);
     if (status != PARLEY_OK)
         return status;
     team->all_rows = deal ? deal->rows : x->rows;
     team->all_nonzeros = deal ? deal->nonzeros : x->nonzeros;
-    status = deal ? take_deal(team, deal, error) : deal_rows(team, x, error);
+    status = deal ? use_deal(team, deal, error) : assign_rows(team, x, error);
     if (status == PARLEY_OK)
         weigh(team, weight);
     else

@@ -1,8 +1,8 @@
-/* team.h: the workers of a run and the rows each of them owns.
+/* team.h: the workers of a run and the rows that each of them owns.
  *
- * Rows are dealt to the K workers in blocks, in an order that depends on (data, K, seed) only, and cut at equal
- * non-zeros. A worker's shard is cut again into L parts, one for each of its lanes. Rank r hosts workers [rK/R,
- * (r+1)K/R). */
+ * Blocks of rows are assigned to the K workers in an order that depends only on (data, K, seed), and divided at equal
+ * numbers of non-zeros. The shard of a worker is divided again into L parts, one for each of its lanes. Rank r hosts
+ * workers [rK/R, (r+1)K/R). */
 #ifndef PL_TEAM_H
 #define PL_TEAM_H
 
@@ -16,30 +16,30 @@ typedef struct pl_team {
     unsigned workers, first, hosted, lanes;
     uint64_t seed;
     pl_part *parts;                  /* hosted x lanes */
-    pl_range *ranges;                /* what the parts point into; NULL: the data's own deal */
-    uint64_t *rows;                  /* of each hosted worker */
-    uint64_t *nonzeros;              /* likewise */
-    double *weight;                  /* likewise: sum of its rows' weights */
-    uint64_t all_rows, all_nonzeros; /* of all workers */
-    double *lane_sums;               /* scratch of sums over rows: hosted x lanes x PL_ROW_SUMS */
+    pl_range *ranges;                /* the ranges of the parts; NULL: they belong to data->deal */
+    uint64_t *rows;                  /* by hosted worker */
+    uint64_t *nonzeros;              /* by hosted worker */
+    double *weight;                  /* by hosted worker: the sum of its rows' weights */
+    uint64_t all_rows, all_nonzeros; /* over all workers of all ranks */
+    double *lane_sums;               /* scratch memory for sums over rows: hosted x lanes x PL_ROW_SUMS */
     double *worker_sums;             /* hosted x PL_ROW_SUMS */
 } pl_team;
 
 parley_status pl_team_open(pl_team *team, pl_engine *engine, const parley_data *data, unsigned workers, unsigned lanes,
                            uint64_t seed, parley_error *error);
-/* Deals the rows of any matrix, each of weight 1: with a matrix by columns, deals columns. */
+/* Assigns the rows of any matrix to workers, each row with weight 1. For a transposed matrix, this assigns columns. */
 parley_status pl_team_deal(pl_team *team, pl_engine *engine, const pl_matrix *x, unsigned workers, unsigned lanes,
                            uint64_t seed, parley_error *error);
 void pl_team_close(pl_team *team);
 
-/* Runs `task` for every lane of every hosted worker: task number = worker * lanes + lane. */
+/* Runs `task` for every lane of every hosted worker. The task number is worker * lanes + lane. */
 void pl_team_run(const pl_team *team, pl_task task, void *context);
-/* Adds `count` scalars of each hosted worker over all workers of all ranks, in tree order; the same on every rank. */
+/* Sums `count` scalars over the workers of all ranks, in tree order. Every rank gets the same bits. */
 parley_status pl_team_sum(const pl_team *team, const double *scalars, unsigned count, double *sums,
                           parley_error *error);
 
-/* Sums of tables of `entries` numbers over all rows: each lane adds up its rows' in a table of its own, then lanes and
- * workers are added in tree order. The same in `out` on every rank. */
+/* Sums a table of `entries` numbers over all rows. Each lane sums its rows in its own table, then lanes and workers are
+ * added in tree order. Every rank gets the same bits in `out`. */
 typedef void (*pl_table_sum)(const void *context, const pl_part *part, double *sums);
 parley_status pl_sum_tables(const pl_team *team, uint64_t entries, pl_table_sum f, const void *context, double *out,
                             parley_error *error);

@@ -70,7 +70,7 @@ static parley_status choose(pl_run *run, parley_error *error) {
         settings->lanes = choose_lanes(run, settings->workers);
     uint64_t chosen[] = {settings->workers, settings->lanes};
     parley_status status =
-        run->engine->ranks > 1 ? pl_send_all(run->engine, 0, chosen, sizeof chosen, error) : PARLEY_OK;
+        run->engine->ranks > 1 ? pl_broadcast(run->engine, 0, chosen, sizeof chosen, error) : PARLEY_OK;
     settings->workers = chosen[0];
     settings->lanes = chosen[1];
     return status;

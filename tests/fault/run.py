@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""run.py PARLEY [TRIALS [SEED]]: kills or stops a rank at a random moment, again and again, under every starter there is.
+"""run.py PARLEY [TRIALS [SEED]]: repeatedly kills or stops a rank at a random moment, with every launcher available.
 
-Each time: one sentence that names a rank, within the deadline and five seconds more; exit code 4; nobody left over; and
-the model file is either not there or the right one. A run that was over before it was hit must have ended well. Every
-other run writes checkpoints, and is resumed after it was hit, on another number of ranks: the model must be the right one
-then."""
+Each time there must be one sentence that names a rank, at most five seconds after the deadline; exit code 4; no process
+left over; and either no model file or the right one. A run that ended before the signal must have succeeded. Every other
+run writes checkpoints and is resumed after the signal on another number of ranks, which must give the right model."""
 
 import os
 import random
@@ -19,11 +18,11 @@ from pathlib import Path
 DEADLINE = 3
 RANKS = 3
 STUCK = "the starter"
-LATEST = 2.0  # seconds after the start that a signal comes, at most
+LATEST = 2.0  # seconds after the start, at most, when the signal is sent
 
 
 def starters(parley):
-    """Name, command, and whether a guard may be hit as well: MPI's starters end everybody if one is."""
+    """Name, command, and whether a guard may get the signal too: MPI launchers end all processes if one does."""
     found = [("launch", [parley, "launch", "-n", str(RANKS), "--"], True)]
     if shutil.which("mpiexec.mpich"):
         found.append(("mpich", ["mpiexec.mpich", "-n", str(RANKS), parley], False))
@@ -49,7 +48,7 @@ def processes():
 
 
 def below(root, everyone):
-    """Processes that `root` started, and those that they started."""
+    """All descendants of the process `root`."""
     family = {root}
     grown = True
     while grown:
@@ -62,7 +61,7 @@ def below(root, everyone):
 
 
 def targets(root, guards_too):
-    """Ranks are what a guard looks after. Where MPI's own starter hits upon one that has none yet, it says what it says."""
+    """Only processes with a guard are ranks. MPI's launcher prints its own message for a process without a guard."""
     everyone = processes()
     family = [pid for pid in below(root, everyone) if everyone[pid][1] in ("parley", "parley-guard")]
     guards = [pid for pid in family if everyone[pid][1] == "parley-guard"]
@@ -70,7 +69,7 @@ def targets(root, guards_too):
 
 
 def left_over(marker):
-    """Processes that still have the trial's folder in their command line."""
+    """Processes with the folder of the trial in their command line."""
     found = []
     for pid, (_, _, state) in processes().items():
         try:
@@ -105,14 +104,14 @@ class Trial:
         return wanted
 
     def resume(self, ranks):
-        """Goes on from the last checkpoint, or from the start; the model that comes of it."""
+        """Resumes from the last checkpoint, or starts again, and returns the model."""
         flags = ["--checkpoint", str(self.folder / "state"), "--resume", str(self.folder / "state")]
         command = [self.parley, "launch", "-n", str(ranks), "--", *self.train, *flags]
         subprocess.run(command, check=False, stdout=subprocess.DEVNULL, timeout=120)
         return self.model.read_bytes() if self.model.exists() else None
 
     def run(self, command, guards_too, number, wait, keeps):
-        """Exit code, what was said on standard error, seconds from the hit to the end, was anybody hit."""
+        """Returns exit code, standard error, seconds from the signal to the end, and whether a process got the signal."""
         self.model.unlink(missing_ok=True)
         shutil.rmtree(self.folder / "state", ignore_errors=True)
         flags = ["--checkpoint", str(self.folder / "state"), "--checkpoint-every", "0.2s"] if keeps else []
@@ -142,7 +141,7 @@ class Trial:
 
 
 def judge(trial, outcome, wanted):
-    """What is wrong, or None; and how it ended."""
+    """Returns what is wrong, or None, and how the run ended."""
     code, said, seconds, hit = outcome
     model = trial.model.read_bytes() if trial.model.exists() else None
     if not wait_gone(str(trial.folder), 5):
@@ -152,13 +151,13 @@ def judge(trial, outcome, wanted):
     if code in (0, 3) and model == wanted:
         return None, "over before" if hit else "not hit"
     if model == wanted and "without calling \"finalize\"" in said and "parley: " not in said:
-        return None, "over before"  # all was done; Open MPI's starter does not like how the others ended without the one
+        return None, "over before"  # the work was done, but Open MPI's launcher reports that one process is missing
     if code is None:
         return "it did not end within 30 seconds", "hung"
     lines = [line for line in said.splitlines() if line.startswith("parley: ")]
     if len(lines) != 1 or "rank " not in lines[0]:
         return f"it said {lines}", "ended"
-    if code == STUCK:  # Open MPI's, now and then, when a process dies while it gets in touch: ours have all ended well
+    if code == STUCK:  # Open MPI's launcher sometimes hangs if a process dies while it connects; all of ours have ended
         return None, "stuck"
     if seconds > DEADLINE + 5:
         return f"it took {seconds:.1f} seconds", "late"

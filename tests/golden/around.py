@@ -1,5 +1,5 @@
-"""What stands around a fit, against scikit-learn: C and alpha, class weights, standardised columns, paths of lambdas and
-cross-validation on the same folds."""
+"""Compares with scikit-learn: C and alpha, class weights, standardised columns, paths of lambdas, and cross-validation on
+the same folds."""
 
 import json
 import subprocess
@@ -132,11 +132,11 @@ def elastic_cv(parley, folder):
 
 def logistic_cv(parley, folder):
     x, y = classes()
-    x, y = x[:560], y[:560]  # folds of one size, so that C is one lambda in all of them
+    x, y = x[:560], y[:560]  # folds of equal size, so that C is the same lambda in all of them
     split, file = deal_folds(folder, len(y), 5)
     strengths = np.geomspace(0.01, 100, 9)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of attributes to be renamed
+        warnings.simplefilter("ignore")  # about attributes that will be renamed
         model = LogisticRegressionCV(Cs=strengths, cv=split, scoring="neg_log_loss", **TOLERANCE).fit(x, y)
     lambdas = 1 / (strengths * 448)
     values = -model.scores_[1].T

@@ -1,5 +1,5 @@
-"""Several classes: optima by scikit-learn's multinomial LogisticRegression and, with an L1 penalty, by scipy; those of one
-against the rest are the sums of the binary problems' (oracle.py).
+"""Several classes. Optima come from scikit-learn's multinomial LogisticRegression and, with an L1 penalty, from scipy. For
+one against the rest, they are the sums of the optima of the binary problems (oracle.py).
 
     P(W,b) = sum_i q_i loss(x_i W + b, y_i) + lambda [(1-rho)/2 |W|^2 + rho |W|_1]
 """
@@ -29,7 +29,7 @@ PRESETS = {
 
 
 def targets(problem):
-    """Ones where a row is of a class."""
+    """One-hot labels."""
     labels = np.unique(problem.y)
     return (problem.y[:, None] == labels).astype(float)
 
@@ -48,7 +48,7 @@ def class_objective(problem, w, b):
 
 
 def class_null(problem):
-    """P at W = 0 and the best free intercepts."""
+    """P at W = 0 with the best free intercepts."""
     own = targets(problem)
     means = problem.share @ own
     if problem.loss == "softmax":
@@ -57,7 +57,8 @@ def class_null(problem):
 
 
 def softmax_dual(problem, z):
-    """D at the margins' probabilities, blended where free intercepts want their mean to be the classes' frequencies."""
+    """D at the probabilities of the margins. With free intercepts, they are blended so that their mean is the class
+    frequencies."""
     q, own, p = problem.share, targets(problem), softmax(z, axis=1)
     l1, l2 = problem.lam * problem.rho, problem.lam * (1 - problem.rho)
     if problem.free:
@@ -66,9 +67,9 @@ def softmax_dual(problem, z):
         if tau > 0:
             p = (1 - tau) * p + (wanted - (1 - tau) * mean)
     u = columns(problem).T @ (q[:, None] * (own - p))
-    if problem.lam == 0:  # there is no dual; the gradient shows how sure it is
+    if problem.lam == 0:  # without a dual, the gradient bounds the error
         return q @ (logsumexp(z, axis=1) - (z * own).sum(1)) - np.abs(u).max()
-    if l2 == 0:  # only inside the ball
+    if l2 == 0:  # finite only inside the ball
         p = own + min(1.0, l1 / np.abs(u).max()) * (p - own)
         return -(q @ xlogy(p, p).sum(1))
     return -(q @ xlogy(p, p).sum(1)) - (soft(u, l1) ** 2).sum() / (2 * l2)
@@ -101,7 +102,7 @@ def solve_softmax(problem):
 
 
 def class_optimum(problem):
-    """(P, D) of the oracle."""
+    """Returns (P, D) of the oracle."""
     if problem.loss == "softmax":
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -156,7 +157,7 @@ def iris():
 
 
 def class_cases(sparse_rows, draw_weights):
-    """Softmax and one against the rest, all kinds of intercepts, weights, penalties, methods."""
+    """Softmax and one against the rest, with all intercepts, weights, penalties and methods."""
     x, z = sparse_rows(True)
     wide = x, np.searchsorted(np.quantile(z, [0.2, 0.5, 0.7]), z).astype(float) * 2 - 1
     for loss, name, kind, weighted, rho in itertools.product(
@@ -167,7 +168,7 @@ def class_cases(sparse_rows, draw_weights):
         (0.0, 0.5),
     ):
         if loss != "softmax" and (weighted or rho > 0) and name == "iris":
-            continue  # the binary problems have been through these
+            continue  # covered by the binary problems
         x, y = iris() if name == "iris" else wide
         lam = 1.0 / len(y) if name == "sparse" else 1e-2
         problem = Problem(x, y, loss, lam, rho, kind, draw_weights(len(y)) if weighted else None)

@@ -1,6 +1,6 @@
 """Every loss with {no, L2, L1, elastic net} penalty x {free, penalised, no} intercept x {weights, none}, for two classes
-and for several, by the method that auto chooses: the optimum of an independent oracle is reached, or the combination is
-refused with a sentence that names the nearest that is not. glmnet and celer are asked for what they can do as well.
+and for several, with the method that auto chooses. Each reaches the optimum of an independent oracle, or is rejected with
+a sentence that names the nearest supported combination. glmnet and celer are compared where they support the problem.
 """
 
 import itertools
@@ -30,8 +30,8 @@ FAMILIES = {"squared": "gaussian", "logistic": "binomial", "poisson": "poisson",
 
 @lru_cache
 def rows(loss, several):
-    """442 rows of 10 columns of about unit variance. No plane separates the classes, so that there is an optimum without
-    a penalty."""
+    """442 rows of 10 columns with about unit variance. No hyperplane separates the classes, so there is an optimum
+    without a penalty."""
     x, y = load_diabetes(return_X_y=True)
     random = np.random.default_rng(4)
     noisy = y + 60 * random.normal(size=len(y))
@@ -54,7 +54,7 @@ def cell(loss, several, penalty, intercept, weighted):
 
 
 def write_cell(problem, folder):
-    """The data file, and the flags that say what the problem is."""
+    """Writes the data file; returns the flags that define the problem."""
     folder.mkdir(exist_ok=True)
     write_svm(folder / "data.svm", problem.x, problem.y)
     flags = ["--loss", problem.loss, "--lambda", repr(problem.lam), "--intercept", problem.intercept]
@@ -80,7 +80,7 @@ def found_objective(problem, several, folder, run):
 
 
 def is_near(parley, folder, problem, several, best, oracle):
-    """Parley's model of the cell, and how its objective differs from the oracle's, relative to that at w = 0."""
+    """Trains the cell and compares the objective with the oracle's, relative to that at w = 0."""
     scale = null_value(problem, several)
     data, flags = write_cell(problem, folder)
     run = train(parley, data, folder, *flags, "--gap", 1e-6)
@@ -113,11 +113,11 @@ def names_the_nearest(parley, folder, problem, several):
         demand(words in sentence, f"{' '.join(flags)}: {words} is not in: {sentence}")
 
 
-# Other people's packages for the cells that they have
+# Other packages, for the cells that they support
 
 
 def solve_glmnet(folder, problems):
-    """The coefficients of all problems in one process: names -> [intercept, coefficients], a row for each output."""
+    """Solves all problems in one process; returns {name: [intercept, coefficients]} with a row per output."""
     if not shutil.which("Rscript"):
         raise Skipped("there is no Rscript")
     folder.mkdir()
@@ -136,7 +136,7 @@ def solve_glmnet(folder, problems):
 
 
 def unit_labels(problem):
-    """glmnet scales real labels to unit variance, and with them L1 but not L2: for labels of unit variance that is one."""
+    """Scales labels to unit variance. glmnet does so too, and scales L1 but not L2 with them, which then has no effect."""
     mean = problem.share @ problem.y if problem.free else 0.0
     scale = np.sqrt(problem.share @ (problem.y - mean) ** 2)
     return replace(problem, y=problem.y / scale, lam=float(problem.lam / scale))
@@ -157,9 +157,9 @@ def agrees_with_glmnet(parley, folder, loss):
 
 
 def solve_celer(problem):
-    """celer takes no weights: for squared loss without a free intercept rows are scaled in their place."""
+    """celer takes no weights. For squared loss without a free intercept, rows are scaled instead."""
     try:
-        import celer  # takes a second, which other cases need not wait
+        import celer  # imported here because it takes a second
     except ImportError:
         raise Skipped("there is no celer") from None
     x, y, exact = columns(problem), problem.y, {"tol": 1e-12, "max_iter": 1000, "max_epochs": 100000}
@@ -191,7 +191,7 @@ def agrees_with_celer(parley, folder, loss):
 
 
 def matrix_cases(losses):
-    """`losses` are those that the binary lists, each with whether there are several classes."""
+    """`losses` are those that the binary lists, each with a flag for several classes."""
     for (loss, several), penalty, intercept, weighted in itertools.product(losses, RATIOS, INTERCEPTS, (False, True)):
         problem = cell(loss, several, penalty, intercept, weighted)
         words = f"{loss}{' several' if several else ''} {penalty} intercept {intercept}{' weights' if weighted else ''}"
@@ -210,13 +210,13 @@ def listed(parley, kind):
 
 
 def listed_losses(parley):
-    """Pairs: a loss, and whether there are several classes. Losses of two labels take both."""
+    """Pairs of a loss and a flag for several classes. Losses for two labels occur with both."""
     names = listed(parley, "losses")
     return [(name, False) for name in names if name != "softmax"] + [(name, True) for name in names if name in SEVERAL]
 
 
 def write_rows(folder, loss, several):
-    """The rows of a loss as a file, once for each folder."""
+    """Writes the rows for a loss to a file, once per folder."""
     path = folder / f"{loss}{' several' if several else ''}.svm"
     if not path.exists():
         write_svm(path, *rows(loss, several))

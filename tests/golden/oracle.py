@@ -1,9 +1,9 @@
-"""Optima by other people's solvers: scikit-learn where it solves exactly this objective, scipy where it does not.
+"""Optima from independent solvers: scikit-learn if it solves exactly this objective, else scipy.
 
     P(w,b) = sum_i q_i loss(x_i.w + b, y_i) + lambda [(1-rho)/2 |w|^2 + rho |w|_1],   q_i = s_i / sum s
 
-A penalised intercept is a column of ones. Every optimum comes with a lower bound from the dual, written here once more
-in numpy, so that an oracle that did not converge is found out.
+A penalised intercept is a column of ones. Every optimum has a lower bound from the dual, computed independently in
+numpy, which reveals an oracle that did not converge.
 """
 
 import sys
@@ -22,14 +22,14 @@ from evaluate import loss_values, objective, penalty
 
 
 def columns(problem):
-    """The matrix, with a column of ones where that is what the intercept is."""
+    """The matrix, with a column of ones for a penalised intercept."""
     if problem.intercept != "penalised":
         return problem.x
     return sparse.hstack([problem.x, np.ones((problem.x.shape[0], 1))], format="csr")
 
 
 def strength(problem):
-    """LIBLINEAR's and scikit-learn's C."""
+    """C as in LIBLINEAR and scikit-learn."""
     return 1.0 / (problem.lam * problem.sample_weights.sum()) if problem.lam > 0 else np.inf
 
 
@@ -73,21 +73,21 @@ def soft(u, l1):
 
 
 def dual_value(problem, t):
-    """D(t), after one side of t was shrunk where a free intercept wants sum q t = 0."""
+    """D(t). For a free intercept, one side of t is first shrunk so that sum q t = 0."""
     q, l1, l2 = problem.share, problem.lam * problem.rho, problem.lam * (1 - problem.rho)
     if problem.free:
         up, down = q @ np.maximum(t, 0), q @ np.maximum(-t, 0)
         t = np.where(t > 0, t * min(1.0, down / up if up else 1.0), t * min(1.0, up / down if down else 1.0))
     u = columns(problem).T @ (q * t)
     conjugate = conjugates(problem.loss, t, problem.y, problem.width)
-    if l2 == 0:  # only inside the ball
+    if l2 == 0:  # finite only inside the ball
         t = t * min(1.0, l1 / np.abs(u).max())
         return -(q @ conjugates(problem.loss, t, problem.y, problem.width))
     return -(q @ conjugate) - (soft(u, l1) ** 2).sum() / (2 * l2)
 
 
 def descend(value, start, bounds):
-    """L-BFGS-B, again from where it stopped until that no longer helps: its line search may give up early."""
+    """L-BFGS-B, restarted until it no longer improves, because its line search may give up early."""
     last = np.inf
     while True:
         for memory in (50, 10, 5):
@@ -100,7 +100,7 @@ def descend(value, start, bounds):
 
 
 def solve_smooth(problem):
-    """L-BFGS-B; with an L1 penalty on the positive and negative parts of w, so that it is smooth again."""
+    """L-BFGS-B. An L1 penalty becomes smooth by splitting w into positive and negative parts."""
     x, y, q = columns(problem), problem.y, problem.share
     l1, l2, d = problem.lam * problem.rho, problem.lam * (1 - problem.rho), columns(problem).shape[1]
     parts = 2 if l1 else 1
@@ -168,7 +168,7 @@ def solve_absolute(problem):
         b += excess / mu
         if abs(excess) < 1e-13:
             break
-    if problem.free:  # the best b for w is at a kink
+    if problem.free:  # the best b for this w is at a kink
         off = problem.y - problem.x @ w
         kinks = np.concatenate([off - width, off + width])
         near = kinks[np.argsort(np.abs(kinks - b))[:20]]
@@ -177,7 +177,7 @@ def solve_absolute(problem):
 
 
 def solve_svr(problem):
-    """Without an L1 penalty: LIBSVM where the intercept is free, else LIBLINEAR; t by the dual."""
+    """Without an L1 penalty: LIBSVM if the intercept is free, else LIBLINEAR; t comes from the dual."""
     kept = problem.sample_weights > 0
     weights = problem.sample_weights[kept]
     if problem.free:
@@ -194,7 +194,7 @@ def solve_svr(problem):
 
 
 def solve_hinge(problem):
-    """With an L1 penalty, which no packaged SVM solver takes: the dual by L-BFGS-B; a free b is its multiplier."""
+    """For an L1 penalty, which no SVM package supports: solves the dual by L-BFGS-B. A free b is its multiplier."""
     a, w = hinge_dual(problem)
     b, mu = 0.0, 0.01 * problem.lam
     for _ in range(50 if problem.free else 0):
@@ -203,14 +203,14 @@ def solve_hinge(problem):
         b += excess / mu
         if abs(excess) < 1e-13:
             break
-    if problem.free:  # the best b for w is at a kink
+    if problem.free:  # the best b for this w is at a kink
         kinks = problem.y - problem.x @ w
         b = min(kinks[np.abs(kinks - b) < 1e-3], key=lambda kink: objective(problem, w, kink), default=b)
     return w, b, problem.y * a
 
 
 def solve_svc(problem):
-    """A free intercept: LIBSVM, which gives the dual variables as well."""
+    """For a free intercept: LIBSVM, which also returns the dual variables."""
     kept = problem.sample_weights > 0
     svc = SVC(kernel="linear", C=strength(problem), tol=1e-10, cache_size=500, max_iter=500000)
     svc.fit(problem.x[kept], problem.y[kept], sample_weight=problem.sample_weights[kept])
@@ -223,7 +223,7 @@ def solve_svc(problem):
 
 
 def solve_sklearn(problem):
-    """The estimator that solves exactly this problem, or None."""
+    """Solves with the estimator for exactly this problem, or returns None."""
     fit = {"sample_weight": problem.sample_weights}
     if problem.loss == "squared" and problem.rho == 0:
         model = Ridge(alpha=1.0 / strength(problem), fit_intercept=problem.free, solver="svd")
@@ -251,7 +251,7 @@ def solve_sklearn(problem):
 
 
 def optimum(problem):
-    """(P, D): the oracle's objective, and a lower bound that shows how sure it is."""
+    """Returns (P, D): the objective of the oracle, and a lower bound that shows its accuracy."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         t = None
@@ -268,7 +268,7 @@ def optimum(problem):
                 t = problem.y * hinge_dual(problem)[0]
     z = columns(problem) @ w + (b if problem.free else 0.0)
     upper = problem.share @ loss_values(problem.loss, z, problem.y, problem.width) + penalty(problem, w)
-    if problem.lam == 0:  # there is no dual; the gradient shows how sure it is
+    if problem.lam == 0:  # without a dual, the gradient bounds the error
         slopes = problem.share * loss_slopes(problem.loss, z, problem.y, problem.width)
         return upper, upper - np.abs(np.append(columns(problem).T @ slopes, slopes.sum() * problem.free)).max()
     return upper, dual_value(problem, -loss_slopes(problem.loss, z, problem.y, problem.width) if t is None else t)

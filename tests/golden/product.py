@@ -1,4 +1,4 @@
-"""Running the binary under test, and what every run of it must satisfy."""
+"""Runs the binary under test and checks what every run must satisfy."""
 
 import json
 import subprocess
@@ -9,18 +9,18 @@ import numpy as np
 from oracle import objective
 from evaluate import null_objective, read_parley
 
-CERTAIN = 3e-7  # what an oracle's own gap may be, relative
-OPTIMAL = 1e-6  # how near to the optimum a model must be, relative
-EQUAL = 1e-9  # how well the reported objective must agree with the evaluated one, relative
+CERTAIN = 3e-7  # largest relative gap of an oracle
+OPTIMAL = 1e-6  # largest relative distance of a model from the optimum
+EQUAL = 1e-9  # largest relative difference between the reported and the evaluated objective
 ROUNDING = 1e-12
 
 
 class Failed(AssertionError):
-    """What a run did wrong, in one sentence."""
+    """A run failed; the message says how."""
 
 
 class Skipped(Exception):
-    """Why a case could not run."""
+    """A case could not run; the message says why."""
 
 
 def demand(truth, sentence):
@@ -39,7 +39,7 @@ class Run:
 
 
 def write_svm(path, x, y):
-    """LIBSVM text of float32 values, which read back the same."""
+    """Writes LIBSVM text with float32 values that read back exactly."""
     with open(path, "w") as file:
         for i, label in enumerate(y):
             entries = range(x.indptr[i], x.indptr[i + 1])
@@ -48,12 +48,12 @@ def write_svm(path, x, y):
 
 
 def start(parley, arguments, stdin=None):
-    """Runs a command; its standard output must be empty or one JSON object."""
+    """Runs a command, whose standard output must be empty or one JSON object."""
     return subprocess.run([parley, *map(str, arguments)], stdin=stdin, capture_output=True, text=True, timeout=300)
 
 
 def train(parley, data, folder, *arguments, codes=(0,), stdin=None):
-    """Trains and reads back all that was written."""
+    """Trains and reads back all output."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     model, log = folder / "model.safetensors", folder / "log.jsonl"
@@ -69,7 +69,7 @@ def train(parley, data, folder, *arguments, codes=(0,), stdin=None):
 
 
 def check_certificate(run, problem, best):
-    """Every gap that was written bounds the distance to the optimum, and the summary tells the truth."""
+    """Checks that every reported gap bounds the distance to the optimum, and that the summary is right."""
     scale = null_objective(problem)
     for line in run.rounds:
         if line["objective"] is None or line["gap"] is None:
@@ -91,7 +91,7 @@ def check_certificate(run, problem, best):
 
 
 def check_optimum(run, problem, best):
-    """The certificate holds, and the model is as good as was asked for."""
+    """Checks the certificate, and that the model reaches the target gap."""
     check_certificate(run, problem, best)
     relative = (objective(problem, run.w, run.b) - best) / null_objective(problem)
     demand(

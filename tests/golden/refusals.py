@@ -1,5 +1,5 @@
-"""Every preset with every loss and penalty: it trains, or is refused with a sentence that names the nearest that does.
-What the sentences recommend is tried."""
+"""Every preset with every loss and penalty trains, or is rejected with a sentence that names the nearest one that does.
+The recommendations are tried."""
 
 import itertools
 import re
@@ -14,12 +14,12 @@ PENALTIES = {
     "l1": ["--lambda", "0.01", "--l1-ratio", "1"],
     "elastic net": ["--lambda", "0.01", "--l1-ratio", "0.5"],
 }
-ACCEPTED = (0, 3)  # done, or stopped before the gap that was asked for
-REFUSED = (2, 1)  # by what was asked for, or by the labels that a stream came to
+ACCEPTED = (0, 3)  # done, or stopped before the target gap
+REFUSED = (2, 1)  # because of the options, or because of the labels of a stream
 
 
 def with_flags(flags, changes):
-    """The flags with others in their place."""
+    """Replaces some of the flags."""
     merged = dict(zip(flags[::2], flags[1::2])) | changes
     if merged.get("--lambda") == "0":
         merged.pop("--l1-ratio", None)
@@ -27,7 +27,7 @@ def with_flags(flags, changes):
 
 
 def recommended(sentence):
-    """The ways out that a refusal names: `use A, B or C` with flags, each as what it would change."""
+    """The remedies in a message, `use A, B or C` with flags, each as the flags that it changes."""
     found, flag = [], None
     ways = sentence.rpartition("use ")[2].partition(" (see ")[0]
     for way in re.split(r", or |, | or ", ways):
@@ -42,14 +42,14 @@ def recommended(sentence):
 
 
 def attempt(parley, folder, data, flags):
-    """(exit code, sentence) of a run of one round."""
+    """Runs one round; returns (exit code, sentence)."""
     rounds = [] if "online" in flags else ["--rounds", 1]
     done = start(parley, ["train", data, *flags, *rounds, "--quiet", "--model", folder / "model.safetensors"])
     return done.returncode, done.stderr.strip()
 
 
 def explain(parley, folder, data, flags):
-    """None where the flags are accepted; else the sentence that refuses them, which must be of use."""
+    """Returns None if the flags are accepted, else the error sentence, which must name a remedy that works."""
     command = " ".join(flags)
     code, sentence = attempt(parley, folder, data, flags)
     if code in ACCEPTED:
@@ -65,7 +65,7 @@ def explain(parley, folder, data, flags):
 
 
 def every_loss_and_penalty(parley, folder, preset, losses, data):
-    """One preset; all failures at once."""
+    """Tests one preset and reports all failures at once."""
     failures = []
     for (loss, several), (penalty, flags) in itertools.product(losses, PENALTIES.items()):
         try:

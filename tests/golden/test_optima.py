@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Golden optima: test_optima.py build/parley [words]. Runs the cases whose names hold all of the words.
+"""Golden optima: test_optima.py build/parley [words]. Runs the cases whose names contain all of the words.
 
-Every case is a function that returns nothing, raises Failed, or raises Skipped. Optima come from oracle.py, or, for
-the real data sets, from LIBLINEAR as its command beside the number says.
+Every case is a function that returns nothing, raises Failed, or raises Skipped. Optima come from oracle.py or,
+for real data sets, from LIBLINEAR with the command beside the number.
 """
 
 import gzip
@@ -17,7 +17,7 @@ import traceback
 from functools import lru_cache, partial
 from pathlib import Path
 
-os.environ["OPENBLAS_NUM_THREADS"] = "1"  # cases run side by side
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # cases run in parallel
 sys.dont_write_bytecode = True
 
 import numpy as np
@@ -49,7 +49,7 @@ LOSSES = ("squared", "logistic", "hinge", "squared-hinge", "huber", "epsilon-ins
 KINKED = ("hinge", "epsilon-insensitive", "quantile")
 
 
-# Data: scikit-learn's own, and sparse ones with empty rows. Values are float32, as Parley stores them.
+# Data sets of scikit-learn, and sparse ones with empty rows. Values are float32, as Parley stores them.
 
 
 def as_stored(x):
@@ -73,14 +73,14 @@ def diabetes():
 
 @lru_cache
 def noisy():
-    """Two labels that no plane separates."""
+    """Two labels that no hyperplane separates."""
     x, y = diabetes()
     return x, np.where(y + 60 * np.random.default_rng(4).normal(size=len(y)) > 150, 1.0, -1.0)
 
 
 @lru_cache
 def sparse_rows(real):
-    """300 x 400, more columns than Newton's method is chosen for, ten rows of them empty."""
+    """300 rows, of which ten are empty, and 400 columns, more than those for which Newton's method is chosen."""
     random = np.random.default_rng(5)
     x = sparse.random(300, 400, 0.05, random_state=2, format="lil")
     x[::30] = 0
@@ -92,7 +92,7 @@ def sparse_rows(real):
 
 @lru_cache
 def counts(name):
-    """Counts of a mean that depends on the rows: up to 50 for the sparse ones, up to 1000 for the others."""
+    """Counts whose mean depends on the rows: up to 50 for the sparse rows, up to 1000 for the others."""
     x, y = sparse_rows(True) if name == "sparse" else diabetes()
     mean = np.exp(y + 1.0) if name == "sparse" else np.exp(y / 50.0)
     return x, np.random.default_rng(6).poisson(mean).astype(float)
@@ -112,12 +112,12 @@ def width_for(name, loss):
 
 
 def draw_weights(count):
-    """A quarter of them zero."""
+    """Random weights, a quarter of them zero."""
     return np.random.default_rng(3).integers(0, 4, count) * 0.75
 
 
 def write_problem(problem, folder):
-    """The data file, and the flags that say what the problem is."""
+    """Writes the data file; returns the flags that define the problem."""
     write_svm(folder / "data.svm", problem.x, problem.y)
     flags = ["--loss", problem.loss, "--lambda", repr(problem.lam), "--intercept", problem.intercept]
     flags += ["--l1-ratio", problem.rho]
@@ -133,7 +133,7 @@ def write_problem(problem, folder):
 
 
 def methods(problem):
-    """What every problem is solved with."""
+    """The methods that solve every problem."""
     yield "auto", []
     yield "cocoa+ lanes", ["--preset", "cocoa+", "--local", "sdca", "--lanes", 2]
     yield "cocoa+ workers", ["--preset", "cocoa+", "--local", "sdca", "--workers", 3]
@@ -162,7 +162,7 @@ def reaches_the_unpenalised_optimum(parley, folder, problem):
 
 
 def comes_near_the_optimum(parley, folder, problem, flags, within):
-    """Averaged steps settle near the optimum: `within`, of P at w = 0, after 200 rounds."""
+    """Averaged steps come within `within` of the optimum, relative to P at w = 0, after 200 rounds."""
     best, _ = optimum(problem)
     data, common = write_problem(problem, folder)
     run = train(parley, data, folder, *common, *flags, "--gap", 1e-6, "--rounds", 200, codes=(0, 3))
@@ -192,7 +192,7 @@ def bounds_the_distance_every_round(parley, folder, problem, flags):
 
 
 def reaches_the_optimum_without_a_penalty(parley, folder, problem, flags):
-    """There is no dual, so no certificate: the oracle's own gradient shows how sure it is."""
+    """There is no dual and no certificate; the gradient of the oracle bounds its error."""
     w, b = solve_smooth(problem)
     z = problem.x @ w + b
     slope = problem.x.T @ (problem.share * loss_slopes(problem.loss, z, problem.y, problem.width))
@@ -233,12 +233,12 @@ def grid_cases():
         words = f"{loss} {name} intercept {kind}{' weights' if weighted else ''}{' elastic net' if rho else ''}"
         for method, flags in methods(problem):
             if name == "small" and method == "auto":
-                continue  # the matrix has it
+                continue  # covered by the matrix
             yield f"{words}: {method}", partial(reaches_the_oracles_optimum, problem=problem, flags=flags)
 
 
 def column_cases():
-    """Coordinate descent on columns: every smooth loss, penalty and intercept, and few, many and odd numbers of workers."""
+    """Coordinate descent on columns with every smooth loss, penalty and intercept, and various numbers of workers."""
     for loss, name, kind, weighted, rho in itertools.product(
         ("squared", "logistic", "squared-hinge", "huber"),
         ("small", "sparse"),
@@ -268,7 +268,7 @@ def special_cases():
             reaches_the_oracles_optimum, problem=Problem(x, y, loss, 1e-2, intercept="free"), flags=[]
         )
     x, y = diabetes()
-    for loss, kind in itertools.product(("huber", "epsilon-insensitive"), ("free", "none")):  # hardly any row is inside
+    for loss, kind in itertools.product(("huber", "epsilon-insensitive"), ("free", "none")):  # few rows are inside
         yield f"{loss} narrow intercept {kind}: auto", partial(
             reaches_the_oracles_optimum, problem=Problem(x, y, loss, 1e-2, 0.0, kind, width=0.01), flags=[]
         )
@@ -335,7 +335,7 @@ def special_cases():
         yield f"hinge: refuses {' '.join(map(str, flags))}", partial(refuses, problem=problem, flags=flags)
 
 
-# Real data, where they are at hand
+# Real data, if available
 
 REAL = {
     "a9a": "a9a/a9a.zst",
@@ -343,8 +343,8 @@ REAL = {
     "cadata": "cadata/cadata.svm.zst",
     "sgemm": "sgemm/sgemm.logtime.svm.zst",
 }
-# LIBLINEAR 2.3.0, C = 1, no bias. `-s 3` stops at 1000 passes, so hinge optima are those of the same code without that
-# limit, in scikit-learn 1.9.1: LinearSVC(loss="hinge", C=1, tol=1e-12, fit_intercept=False, max_iter=20000,
+# LIBLINEAR 2.3.0, C = 1, no bias. `-s 3` stops at 1000 passes, so hinge optima come from the same code without that
+# limit in scikit-learn 1.9.1: LinearSVC(loss="hinge", C=1, tol=1e-12, fit_intercept=False, max_iter=20000,
 # random_state=0).
 LIBLINEAR = {"logistic": ["-s", "0", "-e", "1e-9"], "squared-hinge": ["-s", "2", "-e", "1e-9"]}
 HINGE_SUM = {"a9a": 11433.807707403, "imdb": 5231.225661943}
@@ -378,7 +378,7 @@ def liblinear_optimum(folder, name, path, problem):
 
 
 def sweep(parley, folder, name, loss, settings):
-    """One problem with each of the settings, data and optimum loaded once."""
+    """Solves one problem with each of the settings. Data and optimum are loaded once."""
     path, problem = real_problem(folder, name, loss)
     best = liblinear_optimum(folder, name, path, problem)
     failures = []

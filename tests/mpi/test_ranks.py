@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""test_ranks.py PARLEY [all]: the same bytes on any number of processes, with MPICH and with Open MPI.
+"""test_ranks.py PARLEY [all]: any number of processes gives the same bytes, with MPICH and with Open MPI.
 
 Every preset whose exchange is repeatable is trained in one process and on R ranks: R = 1, 2, 3, 4, K = 4, 7, 12 workers,
-from one file and from four. Here each preset meets some of these, so that every R, K, library and split is met by
-several; `all` takes the whole product. Every other run exchanges by messages, the rest by memory that ranks share. Then what is read otherwise than as plain LIBSVM text, what is around the fit, and
-what ranks say when something is wrong."""
+from one file and from four. By default each preset runs with some of these, so that several presets cover every R, K,
+library and split; `all` runs all combinations. Half of the runs exchange by messages, the others through shared memory.
+Then come other formats than plain LIBSVM text, validation and checkpoints, and error messages of ranks."""
 import itertools
 import os
 import shutil
@@ -84,7 +84,7 @@ def make_data():
 
 
 def repeatable(preset):
-    """Is the preset for several processes, and its result the same every time? Its log says so."""
+    """Does the preset run on several processes with a repeatable result? Its log says so."""
     words = ["train", "all.svm", "--preset", preset, "--workers", "4", "--rounds", "1", "--quiet", "--log", "log"]
     result = run(words + ["--model", "log.model"])
     return result.returncode in (0, 3) and b'"repeatable":true' in read("log").splitlines()[0] and preset != "online"
@@ -97,7 +97,7 @@ def presets():
 
 
 def same(name, words, ranks, library, text=None):
-    """One process and many give the same model."""
+    """Checks that one process and many give the same model."""
     words = words[:1] + words[1] + words[2:]
     expected = run(words + ["--model", "one.model"], text=text)
     found = run(words + ["--model", "many.model"], ranks, library, text)
@@ -167,7 +167,7 @@ def test_around():
             same(name, ["train", data] + rest, ranks, library)
     library = LIBRARIES[0]
     same("a path", ["path", ["all.svm"], "--workers", "4", "--l1-ratio", "1", "--lambdas", "8", "--quiet"], 3, library)
-    # MPICH's mpiexec gives up where more input comes than a process takes at once
+    # MPICH's mpiexec fails if there is more input than a process reads at once
     same("standard input", ["train", ["-"], "--workers", "4", "--quiet"], 3, library, text=read("part-0.svm"))
 
 
@@ -181,7 +181,7 @@ def test_fingerprint():
 
 
 def test_checkpoints():
-    """One process goes on from a checkpoint of several, and several from one's, as if nobody had stopped."""
+    """One process resumes from a checkpoint of several and several from that of one, with the same result as without."""
     for n, penalty in enumerate((["--lambda", "0.01"], ["--lambda", "0.01", "--l1-ratio", "1"])):
         words = ["train", "part-*.svm", "--preset", "cocoa+", "--workers", "4", "--gap", "0", "--quiet"] + penalty
         parley(*words, "--rounds", "6", "--model", "one.model")
@@ -203,7 +203,7 @@ sys.exit(code)
 
 
 def peaks(words, ranks, library):
-    """Bytes that each rank had at most."""
+    """Peak memory of each rank in bytes."""
     start = STARTERS[library] + ["-n", str(ranks), sys.executable, "-c", WATCH, PARLEY]
     result = subprocess.run(start + words, capture_output=True, timeout=120, check=False)
     good = result.returncode in (0, 3)
@@ -212,7 +212,7 @@ def peaks(words, ranks, library):
 
 
 def test_memory():
-    """Whatever it reads and whichever way it works, a rank holds at most twice its share of the data."""
+    """For every input format and method, a rank holds at most twice its share of the data."""
     ranks, library = 2, LIBRARIES[0]
     words = ["--rows", "150000", "--columns", "30000", "--nonzeros", "100", "--quiet"]
     parley("generate", "text", "large.parley", *words)
@@ -233,7 +233,7 @@ WRONG = [["bad.svm"], ["part-0.svm", "bad.svm"], ["missing.svm"], ["none-*"], ["
 
 
 def test_sentences():
-    """What one process says, once."""
+    """The message is that of one process, printed once."""
     for n, words in enumerate(WRONG):
         words = ["train"] + words + ["--quiet", "--model", "x"]
         library = LIBRARIES[n % len(LIBRARIES)]

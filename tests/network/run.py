@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""run.py PARLEY: four hosts with links of 100 Mbit/s, as network namespaces: what an exchange really sends, against the
-formula in docs/exchange.md, and what that costs. Skipped with a message where namespaces are not permitted.
+"""run.py PARLEY: measures what an exchange sends between four hosts with links of 100 Mbit/s, made of network namespaces,
+and compares it with the formula in docs/exchange.md. Skipped with a message if namespaces are not permitted.
 
-The model must be that of one process. What a round sends, by the counters of the hosts' links, must be what Parley counted,
-within the headers of TCP and a round's scalars; and of gradient descent, whose tables are dense, that must be what the
-formula says, to the byte. Times are printed, and never judged."""
+The model must be that of one process. The bytes of a round on the links of the hosts must match those that Parley counted,
+up to TCP headers and the scalars of a round. For gradient descent, whose tables are dense, the count must equal the
+formula to the byte. Times are printed but not judged."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def inside(name, *words):
 
 
 def make_network():
-    """A bridge in a namespace of its own, and a link to it from each host, shaped on the way out."""
+    """Makes a bridge in its own namespace, and a link to it from each host with limited outgoing bandwidth."""
     hub = f"{PREFIX}-hub"
     call("ip", "netns", "add", hub)
     call("ip", "-n", hub, "link", "add", "bridge", "type", "bridge")
@@ -77,7 +77,7 @@ class Network:
         model = self.folder / "network.safetensors"
         before = self.sent()
         launch = ["launch", "--hosts", self.hosts, "--shell", self.shell, "--address", "10.77.0.1", "--"]
-        # The hosts are one machine, whose memory the ranks would share.
+        # The hosts are one machine, on which ranks would use shared memory.
         train = ["train", data, "--workers", HOSTS, "--lanes", 1, "--threads", 1, "--model", model, "--log", log]
         train += ["--between-ranks", "messages"]
         run = subprocess.run(
@@ -92,7 +92,7 @@ class Network:
         return json.loads(run.stdout), lines, self.sent() - before
 
     def rounds(self, data, few, many, *flags):
-        """What a round sends, as counted and by the links; seconds that it takes; the model."""
+        """Returns the bytes of a round as counted and on the links, its seconds, and the model."""
         first, _, sent_first = self.train(data, "--rounds", few, "--gap", 0, *flags)
         last, lines, sent_last = self.train(data, "--rounds", many, "--gap", 0, *flags)
         rounds = [line for line in lines if line["event"] == "round"]

@@ -174,10 +174,10 @@ static void the_row_that_is_wrong_is_named(void **state) {
     refuse(&csr, "data: row 3: the value in column 4 is not finite, or too large for a float32");
     csr = right_csr();
     csr.start[2] = 1;
-    refuse(&csr, "data: row 1: it ends at entry 1, but begins at 2");
+    refuse(&csr, "data: row 1 ends at entry 1 but begins at 2; row offsets must not decrease");
     csr = right_csr();
     csr.start[0] = 1;
-    refuse(&csr, "data: the offsets of rows begin with 1; they begin with 0");
+    refuse(&csr, "data: the row offsets begin with 1; they must begin with 0");
     csr = right_csr();
     csr.label[1] = INFINITY;
     refuse(&csr, "data: row 1: the label is not a finite number");
@@ -186,7 +186,7 @@ static void the_row_that_is_wrong_is_named(void **state) {
     refuse(&csr, "data: row 2: the weight is -1; a weight must be finite and not negative");
     csr = right_csr();
     csr.columns = (uint64_t)1 << 32;
-    refuse(&csr, "data: 4294967296 columns; the most is 4294967295");
+    refuse(&csr, "data: 4294967296 columns; at most 4294967295 are supported");
     csr = right_csr();
     csr.index[4] = 2;
     csr.value[3] = csr.value[4] = 3e38;
@@ -209,15 +209,15 @@ static void a_wrong_table_or_type_is_refused(void **state) {
                        : "data: row 1: the value in column 2 is not finite, or too large for a float32");
     refused(PARLEY_BAD_USAGE,
             parley_data_from_dense(ROWS, COLUMNS, table, PARLEY_INT32, COLUMNS, 1, NULL, NULL, 1, &data, &error), &data,
-            &error, "the values of a table are of type float32 or float64");
+            &error, "the values of a table must be float32 or float64");
     refused(PARLEY_BAD_USAGE,
             parley_data_from_csr(ROWS, COLUMNS, start64, PARLEY_FLOAT64, index32, PARLEY_INT32, value32, PARLEY_FLOAT32,
                                  NULL, NULL, 1, &data, &error),
-            &data, &error, "offsets and indices are of type int32 or int64, values of float32 or float64");
+            &data, &error, "offsets and indices must be int32 or int64, values float32 or float64");
     refused(PARLEY_BAD_USAGE,
             parley_data_from_csr(ROWS, COLUMNS, start64, PARLEY_INT64, NULL, PARLEY_INT32, NULL, PARLEY_FLOAT32, NULL,
                                  NULL, 1, &data, &error),
-            &data, &error, "data: there are no column indices");
+            &data, &error, "data: the column indices are missing");
 }
 
 static void nothing_at_all_is_data_too(void **state) {

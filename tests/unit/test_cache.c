@@ -147,12 +147,12 @@ static void every_wrong_number_is_found(void **state) {
     assert_int_equal(open_spoiled(&sound, &error), PARLEY_OK);
     ASSERT_SPOILED(s.start[0] = 1, WRONG "its offsets do not run from 0 to the number of nonzeros");
     ASSERT_SPOILED(s.start[3] = 5, WRONG "its offsets do not run from 0 to the number of nonzeros");
-    ASSERT_SPOILED(s.start[1] = 5, WRONG "row 1: its offsets do not rise");
-    ASSERT_SPOILED(s.start[2] = UINT64_MAX, WRONG "row 2: its offsets do not rise");
-    ASSERT_SPOILED(s.start[2] = 1, WRONG "row 2: its offsets do not rise");
+    ASSERT_SPOILED(s.start[1] = 5, WRONG "row 1: its offsets do not increase");
+    ASSERT_SPOILED(s.start[2] = UINT64_MAX, WRONG "row 2: its offsets do not increase");
+    ASSERT_SPOILED(s.start[2] = 1, WRONG "row 2: its offsets do not increase");
     ASSERT_SPOILED(s.index[3] = 10, WRONG "row 3: a column index is too large");
-    ASSERT_SPOILED(s.index[1] = 0, WRONG "row 1: its column indices do not rise");
-    ASSERT_SPOILED(s.index[2] = 9, WRONG "row 3: its column indices do not rise");
+    ASSERT_SPOILED(s.index[1] = 0, WRONG "row 1: its column indices do not increase");
+    ASSERT_SPOILED(s.index[2] = 9, WRONG "row 3: its column indices do not increase");
     ASSERT_SPOILED(s.value[2] = NAN, WRONG "row 3: a value is not finite");
     ASSERT_SPOILED(s.value[0] = -INFINITY, WRONG "row 1: a value is not finite");
     ASSERT_SPOILED(s.label[1] = NAN, WRONG "row 2: its label is not finite");
@@ -163,7 +163,7 @@ static void every_wrong_number_is_found(void **state) {
 
 static void wrong_metadata_and_tensors_are_refused(void **state) {
     (void)state;
-    static const char numbers[] = WRONG "its metadata have no proper rows, columns and nonzeros";
+    static const char numbers[] = WRONG "its metadata lack valid rows, columns and nonzeros";
     static const char shapes[] =
         WRONG "its tensors are not start, label, weight, index, value and names of the right shape";
     ASSERT_SPOILED(s.format = "other", "a safetensors file, but not a data cache; its format is not parley-data-1");
@@ -224,7 +224,8 @@ static void a_cache_on_standard_input_is_refused(void **state) {
         dup2(kept, STDIN_FILENO);
         close(ends[0]);
         assert_int_equal(status, PARLEY_BAD_INPUT);
-        assert_string_equal(error.sentence, "standard input: a cache is mapped and must be a file; give its name");
+        assert_string_equal(error.sentence,
+                            "standard input: a cache must be a file, because it is mapped; give its name");
     }
     close(kept);
     free(bytes);

@@ -111,7 +111,7 @@ static const struct {
     {"{\"a\":1}", 0, WRONG "tensor \"a\" must have dtype, shape and data_offsets"},
     {"{\"a\":{\"dtype\":\"F64\",\"shape\":[0]}}", 0, WRONG "tensor \"a\" must have dtype, shape and data_offsets"},
     {"{\"__metadata__\":[]}", 0, WRONG "its metadata are not an object"},
-    {"{\"__metadata__\":{\"a\":1}}", 0, WRONG "its metadata are not all text"},
+    {"{\"__metadata__\":{\"a\":1}}", 0, WRONG "its metadata are not all strings"},
     {"{" TENSOR("a", "F16", "[2]", 0, 4) "}", 4, WRONG "tensor \"a\" has a type other than F64, U64, F32, U32 and U8"},
     {"{" TENSOR("a", "F64", "[]", 0, 8) "}", 8, WRONG "tensor \"a\" has a shape other than [n] and [n, m]"},
     {"{" TENSOR("a", "F64", "[1,1,1]", 0, 8) "}", 8, WRONG "tensor \"a\" has a shape other than [n] and [n, m]"},
@@ -128,9 +128,9 @@ static const struct {
     {"{" TENSOR("b", "F32", "[1]", 0, 4) "," TENSOR("a", "F64", "[1]", 4, 12) "}", 12,
      WRONG "tensor \"a\" is not aligned to its type"},
     {"{" TENSOR("a", "F64", "[2]", 0, 16) "," TENSOR("b", "F64", "[1]", 8, 16) "}", 16,
-     WRONG "tensor \"b\" overlaps another or follows a hole"},
+     WRONG "tensor \"b\" overlaps another tensor or follows a gap"},
     {"{" TENSOR("a", "F64", "[1]", 0, 8) "," TENSOR("b", "F64", "[1]", 0, 8) "}", 8, NULL /* either name; see below */},
-    {"{" TENSOR("a", "F64", "[1]", 8, 16) "}", 16, WRONG "tensor \"a\" overlaps another or follows a hole"},
+    {"{" TENSOR("a", "F64", "[1]", 8, 16) "}", 16, WRONG "tensor \"a\" overlaps another tensor or follows a gap"},
     {"{" TENSOR("a", "F64", "[1]", 0, 8) "}", 16, WRONG "there are bytes after its last tensor"},
 };
 
@@ -141,7 +141,7 @@ static void every_invalid_header_is_refused(void **state) {
         parley_status status = parse(cases[i].header, cases[i].data, &error);
         if (strstr(cases[i].header, TENSOR("b", "F64", "[1]", 0, 8))) {
             assert_int_equal(status, PARLEY_BAD_INPUT);
-            assert_non_null(strstr(error.sentence, "overlaps another or follows a hole"));
+            assert_non_null(strstr(error.sentence, "overlaps another tensor or follows a gap"));
         } else if (cases[i].sentence) {
             assert_int_equal(status, PARLEY_BAD_INPUT);
             assert_string_equal(error.sentence, cases[i].sentence);

@@ -95,10 +95,10 @@ static void every_fault_has_its_sentence(void **state) {
         {"a,y\n1,2\n3,4,5\n", "t:3: more fields than the 2 of the first line; put fields with separators in quotes"},
         {"a,y\n1,2\n\"3\n,4\n", "t:3: a quote that is never closed, at \"3\""},
         {"a,y\n1,2\n3\"5,4\n",
-         "t:3: a quote inside the field \"3\"5\"; put the whole field in quotes and double those in it"},
-        {"a,y\n\"1\"2,2\n", "t:2: text after the closing quote: \"2\"; double quotes that belong to a field"},
+         "t:3: a quote inside the field \"3\"5\"; put the whole field in quotes and double the quotes in it"},
+        {"a,y\n\"1\"2,2\n", "t:2: text after the closing quote: \"2\"; double the quotes that belong to a field"},
         {"a,y\n1,2\n1,\n", "t:3: the label, column y, is missing; every row needs one"},
-        {"a,y\n1,1e999\n", "t:2: label \"1e999\" in column y is not a finite number as those above it"},
+        {"a,y\n1,1e999\n", "t:2: label \"1e999\" in column y is not a finite number, unlike those above it"},
         {"a,y\n1e39,1\n", "t:2: value \"1e39\" of column a is too large for a 32-bit float; scale the column"},
         {"a,a\n1,1\n", "t:1: two columns are named a; give them different names"},
         {"a,y\n", "t: no rows; each line is a row such as \"1,0.5,red\", the first may hold names"},
@@ -106,11 +106,11 @@ static void every_fault_has_its_sentence(void **state) {
     };
     assert_faults(faults, sizeof faults / sizeof *faults, &csv);
     assert_fault("a,y\n1,1\n,0\n", 11, &(pl_reading){.format = &pl_format_csv, .refuse_missing = true},
-                 "t:3: value of column a is missing; --missing absent takes it as 0");
+                 "t:3: value of column a is missing; --missing absent reads it as 0");
     assert_fault("a,y\n1,1\n", 8, &(pl_reading){.format = &pl_format_csv, .label_column = "z"},
                  "--label-column z: t has no such column; its 2 columns are a, y");
     assert_fault("a,w,y\n1,-1,1\n", 13, &(pl_reading){.format = &pl_format_csv, .weight_column = "w"},
-                 "t:2: weight \"-1\" in column w is not a number that is finite and not negative");
+                 "t:2: weight \"-1\" in column w is not a finite, non-negative number");
 }
 
 static void a_word_far_below_numbers_is_a_fault(void **state) {
@@ -121,8 +121,8 @@ static void a_word_far_below_numbers_is_a_fault(void **state) {
         p += sprintf(p, "%u,%u\n", i, i % 2);
     p += sprintf(p, "red,1\n");
     assert_fault(text, (size_t)(p - text), &csv,
-                 "t:60002: value \"red\" of column a is not a number as those above it; if it holds categories: "
-                 "--categorical 1");
+                 "t:60002: value \"red\" of column a is not a number, unlike those above it; for a column of "
+                 "categories, add --categorical 1");
     free(text);
 }
 
@@ -161,9 +161,9 @@ static void columns_are_matched_by_name(void **state) {
     assert_string_equal(told,
                         "reading t: 2 columns of the model are missing and count as 0 (n, ...); 1 column is unknown "
                         "to the model and not used (z)");
-    assert_fault("y,n\nperhaps,1\n", 14, &reading, "t:2: label \"perhaps\" in column y is no class of the model");
-    assert_fault("u,v\n1,1\n", 8, &reading, "t: none of its columns is one of the model's; the first of those is n");
-    assert_fault("m,n\n1,1\n", 8, &reading, "t: no column of labels; name it with --label-column");
+    assert_fault("y,n\nperhaps,1\n", 14, &reading, "t:2: label \"perhaps\" in column y is not a class of the model");
+    assert_fault("u,v\n1,1\n", 8, &reading, "t: it has none of the model's columns, of which the first is n");
+    assert_fault("m,n\n1,1\n", 8, &reading, "t: no label column; name it with --label-column");
     reading.unlabelled = true;
     assert_rows("m,w,n\n3,red,1\n", &reading, "0|0:1 2:1 3:3\n");
     pl_names_free(&names);
@@ -175,7 +175,7 @@ static void a_model_without_names_takes_numbers_in_order(void **state) {
     const pl_reading reading = {.format = &pl_format_csv, .model_columns = 2};
     assert_rows("a,b,y\n1,2,3\n", &reading, "3|0:1 1:2\n");
     assert_fault("a,b,y\nx,2,3\n", 12, &reading,
-                 "t: column a holds categories, and the model has no names to match them with; train it on CSV");
+                 "t: column a holds categories, but the model has no names to match them with; train it on CSV");
 }
 
 static void what_is_written_reads_back_the_same(void **state) {

@@ -175,7 +175,8 @@ static void impossible_requests_are_told(void **state) {
     assert_int_equal(parley_settings_set(settings, "nonzeros", "11", &error), PARLEY_OK);
     assert_int_equal(pl_generators[0].make(settings, &data, &error), PARLEY_BAD_USAGE);
     assert_null(data);
-    assert_string_equal(error.sentence, "11 nonzeros in a row of 10 columns; ask for fewer, or more columns");
+    assert_string_equal(error.sentence,
+                        "11 nonzeros do not fit in a row of 10 columns; use fewer nonzeros or more columns");
     assert_int_equal(parley_settings_set(settings, "columns", "2147483647", &error), PARLEY_OK);
     assert_int_equal(parley_settings_set(settings, "rows", "4294967295", &error), PARLEY_OK);
     assert_int_equal(pl_generators[1].make(settings, &data, &error), PARLEY_NO_MEMORY);

@@ -41,11 +41,12 @@ static void every_fault_has_its_sentence(void **state) {
         size_t count;
         const char *sentence;
     } faults[] = {
-        {"\0\0\x08\x01\0\0\0\1\7", 9, "t: IDX of one dimension, which is labels; give the file of images"},
+        {"\0\0\x08\x01\0\0\0\1\7", 9,
+         "t: this IDX file has one dimension, so it holds labels; give the file of images"},
         {"\0\0\x08\x03\0\0\0\1\0\0", 10, "t: not valid IDX: its header is cut off"},
-        {"\0\0\x08\x02\0\0\0\1\0\0\0\0", 12, "t: not valid IDX: rows of no size, or of more than 2147483648 bytes"},
+        {"\0\0\x08\x02\0\0\0\1\0\0\0\0", 12, "t: not valid IDX: its rows are empty or larger than 2147483648 bytes"},
         {"\0\0\x08\x03\0\0\0\1\xff\xff\xff\xff\xff\xff\xff\xff", 16,
-         "t: not valid IDX: rows of no size, or of more than 2147483648 bytes"},
+         "t: not valid IDX: its rows are empty or larger than 2147483648 bytes"},
         {"\0\0\x08\x02\0\0\0\3\0\0\0\2\1\1\2\2", 16, "t: 2 rows, but its header says 3; the file is cut off"},
         {"\0\0\x08\x02\0\0\0\3\0\0\0\2\1\1\2\2\3", 17,
          "t:3: a row that is cut off; the file is shorter than its header says"},
@@ -85,7 +86,7 @@ static void labels_are_found_beside_images(void **state) {
     assert_string_equal(error.sentence, expected);
     write_bytes(labels, "\0\0\x08\x01\0\0\0\2\3", 9);
     assert_int_equal(pl_data_read(images, three, NULL, NULL, &data, &error), PARLEY_BAD_INPUT);
-    snprintf(expected, sizeof expected, "%s: not valid IDX: its size is not what its header says", labels);
+    snprintf(expected, sizeof expected, "%s: not valid IDX: its size does not match its header", labels);
     assert_string_equal(error.sentence, expected);
 }
 

@@ -69,7 +69,7 @@ static void paths_and_folds_take_arrays_and_refuse_those_without_labels(void **s
     parley_cv_free(cv);
     parley_model_free(model);
     data->label = NULL;
-    const char *sentence = "data: there are no labels to learn from; give one for each row";
+    const char *sentence = "data: there are no labels to train on; give one for each row";
     assert_int_equal(parley_path(data, &settings, NULL, NULL, &path, NULL, &error), PARLEY_BAD_INPUT);
     assert_string_equal(error.sentence, sentence);
     assert_int_equal(parley_cv(data, &settings, NULL, NULL, &cv, &model, NULL, &error), PARLEY_BAD_INPUT);
@@ -79,7 +79,7 @@ static void paths_and_folds_take_arrays_and_refuse_those_without_labels(void **s
     assert_string_equal(error.sentence, sentence);
     data->x.rows = 0;
     assert_int_equal(parley_train(data, &settings, NULL, NULL, &model, NULL, &error), PARLEY_BAD_INPUT);
-    assert_string_equal(error.sentence, "data: there are no rows to learn from");
+    assert_string_equal(error.sentence, "data: there are no rows to train on");
     parley_data_free(data);
     parley_data_free(from);
 }

@@ -86,7 +86,7 @@ static void a_pattern_stands_for_its_files_sorted(void **state) {
     write_text("odd[1].svm", third);
     assert_reads_as("part-*.svm", "1 1:1 3:2\n-1 2:0.5\n-1 1:3\n1 4:1\n", &(pl_reading){0});
     assert_reads_as("odd[1].svm part-?.svm", "1 2:2\n1 1:1 3:2\n-1 2:0.5\n-1 1:3\n1 4:1\n", &(pl_reading){0});
-    assert_refused("none-*.svm", &(pl_reading){0}, "none-*.svm: no file matches");
+    assert_refused("none-*.svm", &(pl_reading){0}, "none-*.svm: no file matches this pattern");
 }
 
 static void a_heading_may_be_in_every_file_or_in_the_first(void **state) {
@@ -107,7 +107,8 @@ static void faults_name_the_file_and_its_line(void **state) {
     assert_refused("a.svm bad.svm", &(pl_reading){0}, "bad.svm:2: ");
     assert_refused("a.csv bad.csv", &(pl_reading){0}, "bad.csv:2: ");
     assert_refused("a.svm missing.svm", &(pl_reading){0}, "missing.svm: cannot open");
-    assert_refused("a.svm a.csv", &(pl_reading){0}, "a.csv is CSV text; what is read together must be of one form");
+    assert_refused("a.svm a.csv", &(pl_reading){0},
+                   "a.csv is CSV text; inputs that are read together must have the same format");
 }
 
 static void caches_are_joined_where_their_columns_are_the_same(void **state) {
@@ -122,7 +123,7 @@ static void caches_are_joined_where_their_columns_are_the_same(void **state) {
         parley_data_free(data);
     }
     assert_reads_as("a.parley c.parley", "1 1:1 3:2\n-1 2:0.5\n1 2:2\n", &(pl_reading){0});
-    assert_refused("a.parley csv.parley", &(pl_reading){0}, "different names of columns");
+    assert_refused("a.parley csv.parley", &(pl_reading){0}, "different column or class names");
     assert_refused("a.parley c.svm", &(pl_reading){0}, "is a cache and");
 }
 

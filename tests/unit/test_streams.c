@@ -301,12 +301,12 @@ static void weights_are_one_per_row(void **state) {
         {" 1 \r\n\n2.5\n# c\n0", NULL},
         {"1\n2\n", ": 2 weights for the 3 rows of t.svm"},
         {"1\n2\n3\n4\n", ": 4 weights for the 3 rows of t.svm"},
-        {"1\nx\n3\n", ":2: not a number; each line holds one weight"},
-        {"1\n2 3\n3\n", ":2: more than a number; each line holds one weight"},
+        {"1\nx\n3\n", ":2: not a number; each line must be one weight"},
+        {"1\n2 3\n3\n", ":2: text after the number; each line must be one weight"},
         {"1\n2\n-3\n", ":3: a weight must be finite and not negative"},
         {"1\n2\n1e999\n", ":3: a weight must be finite and not negative"},
-        {"1\nnan\n3\n", ":2: not a number; each line holds one weight"},
-        {"0\n0\n0\n", ": every weight is 0"},
+        {"1\nnan\n3\n", ":2: not a number; each line must be one weight"},
+        {"0\n0\n0\n", ": every weight is 0; at least one must be positive"},
     };
     parley_data *data = parse_text("1 1:1\n2 1:1\n3 1:1\n");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -72,12 +72,12 @@ static void every_fault_has_its_sentence(void **state) {
     static const fault faults[] = {
         {"1 a b\n", "t:1: no | in the line; rows are written label |namespace feature:value ..."},
         {"1 | a\n| a\n", "t:2: label missing before the |; rows are written label |namespace feature:value ..."},
-        {"1|f a\n", "t:1: \"1|f\" touches the |, which makes it a tag; put a blank between label and |"},
+        {"1|f a\n", "t:1: \"1|f\" touches the |, which makes it a tag; put a blank between the label and the |"},
         {"x |f a\n", "t:1: label \"x\" is not a finite number; rows start with one number"},
         {"1e999 |f a\n", "t:1: label \"1e999\" is not a finite number; rows start with one number"},
-        {"1 -2 |f a\n", "t:1: importance weight \"-2\" is not a number that is finite and not negative"},
-        {"1 1 0.5 |f a\n", "t:1: \"0.5\" before the | is one number too many; there are label and weight, base offsets "
-                           "are not read"},
+        {"1 -2 |f a\n", "t:1: importance weight \"-2\" is not a finite, non-negative number"},
+        {"1 1 0.5 |f a\n", "t:1: \"0.5\" before the | is one number too many; only label and weight are read, base "
+                           "offsets are not supported"},
         {"1 |f:x a\n", "t:1: scale \"x\" of a namespace is not a finite number; it is written |name:scale"},
         {"1 |f:1:2 a\n", "t:1: scale \"1:2\" of a namespace is not a finite number; it is written |name:scale"},
         {"1 |f a:\n", "t:1: feature \"a:\" has no value after its colon; leave the colon out or write feature:value"},

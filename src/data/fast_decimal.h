@@ -1,23 +1,23 @@
-/* quick.h: what most numbers look like, 0.012345 or 17, read by branches on the number of digits. */
-#ifndef PL_QUICK_H
-#define PL_QUICK_H
+/* fast_decimal.h: a fast path for common numbers such as 0.012345 or 17. It branches on the number of digits. */
+#ifndef PL_FAST_DECIMAL_H
+#define PL_FAST_DECIMAL_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define PL_EXACT_FLOAT ((uint64_t)1 << 24) /* whole numbers up to here are floats */
+#define PL_EXACT_FLOAT ((uint64_t)1 << 24) /* integers up to this are exact as floats */
 
 static inline unsigned pl_digit(char c) { return (unsigned)(unsigned char)c - '0'; }
 
-/* Eight bytes, the first one lowest; compilers make one load of it. */
+/* Loads eight bytes, the first one lowest. Compilers turn this into one load. */
 static inline uint64_t pl_load_eight(const char *p) {
     const unsigned char *b = (const unsigned char *)p;
     return (uint64_t)b[0] | (uint64_t)b[1] << 8 | (uint64_t)b[2] << 16 | (uint64_t)b[3] << 24 | (uint64_t)b[4] << 32 |
            (uint64_t)b[5] << 40 | (uint64_t)b[6] << 48 | (uint64_t)b[7] << 56;
 }
 
-/* The number written by eight digits 0..9, one per byte, the first one lowest. */
+/* Converts eight digits 0..9, one per byte with the first one lowest, to a number. */
 static inline uint32_t pl_join_eight(uint64_t digits) {
     digits = digits * 10 + (digits >> 8);
     uint64_t high = (digits & 0x000000ff000000ff) * 0x000f424000000064;
@@ -29,11 +29,11 @@ static inline uint32_t pl_join_eight(uint64_t digits) {
     if (stop == (uint64_t)0x80 << (8 * (n)))                                                                           \
     return *fraction = pl_join_eight(digits << (64 - 8 * (n))), (n)
 
-/* Reads 1 to 7 decimals at `p`; returns how many, 0 when there are none or more. */
-static inline unsigned pl_quick_decimals(const char *p, uint32_t *fraction) {
+/* Reads 1 to 7 decimals at `p` and returns how many. Returns 0 if there are none or more. */
+static inline unsigned pl_fast_fraction(const char *p, uint32_t *fraction) {
     uint64_t digits = pl_load_eight(p) ^ 0x3030303030303030;
     uint64_t others = ((digits + 0x7676767676767676) | digits) & 0x8080808080808080;
-    uint64_t stop = others & (0 - others); /* the first byte that is no digit */
+    uint64_t stop = others & (0 - others); /* the first byte that is not a digit */
     PL_DECIMALS(6);
     PL_DECIMALS(4);
     PL_DECIMALS(5);
@@ -47,8 +47,9 @@ static inline unsigned pl_quick_decimals(const char *p, uint32_t *fraction) {
 static const float pl_ten_to[8] = {1e0F, 1e1F, 1e2F, 1e3F, 1e4F, 1e5F, 1e6F, 1e7F};
 static const uint32_t pl_whole_ten_to[8] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000};
 
-/* Reads a plain value; NULL: not of this kind. Both operands of the division are floats, so it rounds correctly. */
-static inline const char *pl_quick_value(const char *p, float *value) {
+/* Reads a common number, or returns NULL if it is written differently. Both operands of the division are exact floats,
+ * so the quotient is correctly rounded. */
+static inline const char *pl_fast_decimal(const char *p, float *value) {
     bool negative = *p == '-';
     p += negative;
     uint64_t whole = pl_digit(*p);
@@ -62,7 +63,7 @@ static inline const char *pl_quick_value(const char *p, float *value) {
     float result = (float)(uint32_t)whole;
     if (*p == '.') {
         uint32_t fraction = 0;
-        unsigned decimals = pl_quick_decimals(p + 1, &fraction);
+        unsigned decimals = pl_fast_fraction(p + 1, &fraction);
         whole = whole * pl_whole_ten_to[decimals] + fraction;
         if (decimals == 0 || whole > PL_EXACT_FLOAT)
             return NULL;

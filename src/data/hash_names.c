@@ -1,0 +1,75 @@
+/* hash_names.c: the blocks of a window collect the names of hashes that have none yet. Afterwards the first name of
+ * each hash is taken, in the order of the blocks. Once all hashes have names, this costs one bit test per feature. */
+#include "data/hash_names.h"
+
+#include <string.h>
+
+parley_status pl_hash_names_open(pl_hash_names *this, unsigned bits, unsigned blocks, parley_error *error) {
+    this->bits = bits;
+    this->blocks = blocks;
+    parley_status status = pl_take(&this->fresh, blocks, sizeof *this->fresh, "column names", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&this->known, ((uint64_t)1 << bits) / 64 + 1, sizeof *this->known, "column names", error);
+    return status;
+}
+
+bool pl_hash_names_note(pl_hash_names *this, unsigned block, uint32_t hash, const char *name, uint64_t bytes) {
+    uint32_t number;
+    return pl_dictionary_add(&this->fresh[block], hash, name, bytes, &number);
+}
+
+bool pl_hash_names_add(pl_hash_names *this, uint32_t hash, pl_name name) {
+    uint32_t number;
+    if (!pl_hash_names_lacks(this, hash))
+        return true;
+    if (!pl_dictionary_add(&this->names, hash, name.text, name.bytes, &number))
+        return false;
+    this->known[hash / 64] |= (uint64_t)1 << hash % 64;
+    return true;
+}
+
+parley_status pl_hash_names_merge(pl_hash_names *this, unsigned block, parley_error *error) {
+    pl_dictionary *fresh = &this->fresh[block];
+    for (uint32_t i = 0; i < fresh->count; i++)
+        if (!pl_hash_names_add(this, fresh->words[i].kind, pl_dictionary_word(fresh, i)))
+            return pl_fail_memory(error, "column names", this->names.text_bytes);
+    if (fresh->count > 0)
+        pl_dictionary_clear(fresh);
+    return PARLEY_OK;
+}
+
+parley_status pl_hash_names_list(const pl_hash_names *this, const pl_names *before, pl_names *out,
+                                 parley_error *error) {
+    uint64_t hashes = (uint64_t)1 << this->bits, count = before->count + hashes;
+    uint64_t bytes = this->names.text_bytes + (before->count ? before->start[before->count] : 0), at = 0;
+    uint32_t *number = NULL; /* by hash: the number of its name, plus 1 */
+    parley_status status = pl_names_make(count, bytes, out, error);
+    if (status == PARLEY_OK)
+        status = pl_take(&number, hashes, sizeof *number, "column names", error);
+    for (uint32_t i = 0; status == PARLEY_OK && i < this->names.count; i++)
+        number[this->names.words[i].kind] = i + 1;
+    uint64_t *start = (uint64_t *)out->start;
+    for (uint64_t i = 0; status == PARLEY_OK && i < count; i++) {
+        pl_name name = pl_names_at(before, i);
+        if (i >= before->count && number[i - before->count])
+            name = pl_dictionary_word(&this->names, number[i - before->count] - 1);
+        if (name.bytes > 0)
+            memcpy((char *)out->text + at, name.text, name.bytes);
+        start[i] = at;
+        at += name.bytes;
+        start[i + 1] = at;
+    }
+    pl_free(number);
+    if (status != PARLEY_OK)
+        pl_names_free(out);
+    return status;
+}
+
+void pl_hash_names_close(pl_hash_names *this) {
+    for (unsigned i = 0; i < this->blocks && this->fresh; i++)
+        pl_dictionary_free(&this->fresh[i]);
+    pl_dictionary_free(&this->names);
+    pl_free(this->fresh);
+    pl_free(this->known);
+    *this = (pl_hash_names){0};
+}
