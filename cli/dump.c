@@ -25,7 +25,7 @@ static parley_status rank(const parley_model *model, ranked **out, uint64_t *cou
     for (uint64_t i = 0; i < model->columns && status == PARLEY_OK; i++) {
         double size = 0;
         for (uint64_t k = 0; k < model->outputs; k++)
-            size = fmax(size, fabs(model->coef[k * model->columns + i]));
+            size = fmax(size, fabs(parley_model_coef(model)[k * model->columns + i]));
         if (size > 0)
             (*out)[(*count)++] = (ranked){size, i};
     }
@@ -49,13 +49,13 @@ static void print_name(pl_name name) {
 static int print_lines(const parley_model *model, const ranked *ranked, uint64_t count) {
     fputs("(intercept)", stdout);
     for (uint64_t k = 0; k < model->outputs; k++)
-        print_weight(model->intercept[k]);
+        print_weight(parley_model_intercept(model)[k]);
     putchar('\n');
     for (uint64_t i = 0; i < count; i++) {
         char number[24];
         print_name(pl_model_column(model, ranked[i].column, number, sizeof number));
         for (uint64_t k = 0; k < model->outputs; k++)
-            print_weight(model->coef[k * model->columns + ranked[i].column]);
+            print_weight(parley_model_coef(model)[k * model->columns + ranked[i].column]);
         putchar('\n');
     }
     return EXIT_DONE;
@@ -81,10 +81,11 @@ static int print_json(const arguments *arguments, const parley_model *model, con
         json_t *one = json_object(), *text = json_stringn(name.text, (size_t)name.bytes);
         json_put(&one, "name", text ? text : json_string("?")); /* not UTF-8 */
         json_put(&one, "column", json_count(ranked[i].column + 1));
-        json_put(&one, "weight", weights_json(model->coef + ranked[i].column, model->outputs, model->columns));
+        json_put(&one, "weight",
+                 weights_json(parley_model_coef(model) + ranked[i].column, model->outputs, model->columns));
         json_append(&list, one);
     }
-    json_put(&object, "intercept", weights_json(model->intercept, model->outputs, 1));
+    json_put(&object, "intercept", weights_json(parley_model_intercept(model), model->outputs, 1));
     json_put(&object, "weights", list);
     return json_print(arguments->command, object);
 }

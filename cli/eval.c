@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "cli.h"
-#include "model/model.h"
+#include "model/linear_model.h"
 
 typedef struct evaluation {
     const parley_model *model;
@@ -22,7 +22,8 @@ static parley_status add_batch(evaluation *evaluation, const parley_data *batch,
             return status;
         evaluation->room = values;
     }
-    pl_model_decide_all(evaluation->model, batch, evaluation->pool, evaluation->decisions);
+    pl_pool_run(evaluation->pool, pl_apply_task, &(pl_applying){evaluation->model, &batch->x, evaluation->decisions},
+                pl_apply_tasks(&batch->x));
     return pl_meter_add(evaluation->meter, batch, evaluation->decisions, error);
 }
 
@@ -79,7 +80,7 @@ typedef struct measure {
 
 /* The metrics that apply to the model, in `measures`; returns how many. One that the data leave open is NaN. */
 static unsigned choose(const parley_model *model, const pl_metrics *metrics, measure *measures) {
-    const pl_loss *loss = model->loss;
+    const pl_loss *loss = pl_linear(model)->loss;
     unsigned count = 0;
     if (loss->labels == PL_LABELS_REAL) {
         measures[count++] = (measure){"rmse", metrics->rmse};
@@ -109,7 +110,7 @@ static double ratio(double part, double whole) { return whole > 0 ? part / whole
 
 /* The label of a class: its name, where labels were words. */
 static void label_text(const parley_model *model, uint64_t c, char *text, size_t size) {
-    double label = model->labels[c];
+    double label = parley_model_labels(model)[c];
     bool named = label >= 0 && label < (double)model->classes.count;
     pl_name name = pl_names_at(&model->classes, named ? (uint64_t)label : UINT64_MAX);
     if (named)
@@ -151,7 +152,7 @@ static int print_metrics(const arguments *arguments, const parley_model *model, 
     unsigned count = choose(model, &metrics, measures);
     if (arguments->settings.json) {
         json_t *object = json_object();
-        json_put(&object, "loss", json_string(model->loss->name));
+        json_put(&object, "loss", json_string(pl_linear(model)->loss->name));
         json_put(&object, "rows", json_count(metrics.rows));
         for (unsigned i = 0; i < count; i++)
             json_put(&object, measures[i].name, json_number(measures[i].value));
@@ -159,7 +160,7 @@ static int print_metrics(const arguments *arguments, const parley_model *model, 
             json_put(&object, "classes", classes_json(model, pl_meter_classes(meter)));
         return json_print(arguments->command, object);
     }
-    print_field(stdout, "loss", "%s", model->loss->name);
+    print_field(stdout, "loss", "%s", pl_linear(model)->loss->name);
     print_field(stdout, "rows", "%llu", (unsigned long long)metrics.rows);
     for (unsigned i = 0; i < count; i++)
         if (isnan(measures[i].value))

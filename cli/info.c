@@ -138,16 +138,16 @@ static int print_data(const arguments *arguments, const census *census) {
 static uint64_t count_nonzeros(const parley_model *model) {
     uint64_t count = 0;
     for (uint64_t i = 0; i < model->outputs * model->columns; i++)
-        count += model->coef[i] != 0.0;
+        count += parley_model_coef(model)[i] != 0.0;
     return count;
 }
 
 static int print_model_json(const arguments *arguments, const parley_model *model) {
     json_t *object = json_object(), *metas = json_object(), *intercept = json_array(), *labels = json_array();
     for (uint64_t i = 0; i < model->outputs; i++)
-        json_append(&intercept, json_number(model->intercept[i]));
+        json_append(&intercept, json_number(parley_model_intercept(model)[i]));
     for (uint64_t i = 0; i < model->outputs && model->outputs > 1; i++)
-        json_append(&labels, json_number(model->labels[i]));
+        json_append(&labels, json_number(parley_model_labels(model)[i]));
     for (unsigned i = 0; i < model->metas; i++)
         json_put(&metas, model->meta[i].key, json_string(model->meta[i].value));
     json_put(&object, "kind", json_string("model"));
@@ -172,9 +172,10 @@ static int print_model(const arguments *arguments, const parley_model *model) {
     print_field(stdout, "columns", "%llu", (unsigned long long)model->columns);
     print_field(stdout, "nonzeros", "%llu", (unsigned long long)count_nonzeros(model));
     if (model->outputs == 1)
-        print_field(stdout, "intercept", "%.10g", model->intercept[0]);
+        print_field(stdout, "intercept", "%.10g", parley_model_intercept(model)[0]);
     for (uint64_t i = 0; i < model->outputs && model->outputs > 1; i++)
-        print_field(stdout, i == 0 ? "intercept" : "", "%.10g of label %.10g", model->intercept[i], model->labels[i]);
+        print_field(stdout, i == 0 ? "intercept" : "", "%.10g of label %.10g", parley_model_intercept(model)[i],
+                    parley_model_labels(model)[i]);
     print_field(stdout, "bytes", "%llu", (unsigned long long)file_bytes(arguments->operands[0]));
     puts("\nmetadata");
     for (unsigned i = 0; i < model->metas; i++) {
@@ -184,14 +185,13 @@ static int print_model(const arguments *arguments, const parley_model *model) {
     return EXIT_DONE;
 }
 
-/* A container with coefficients; whether they are right is for loading to say. */
 static bool is_model(const char *path) {
     pl_container *container;
     if (strcmp(path, "-") == 0 || pl_container_open(path, &container, NULL) != PARLEY_OK)
         return false;
-    bool has_coef = pl_container_tensor(container, "coef") != NULL;
+    bool claimed = pl_model_claimed(container);
     pl_container_close(container);
-    return has_coef;
+    return claimed;
 }
 
 int info_run(const arguments *arguments) {

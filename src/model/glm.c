@@ -6,6 +6,7 @@
 
 #include "engine/collective.h"
 #include "model/classes.h"
+#include "model/linear_model.h"
 
 #define CENTRE_STEPS 100
 #define INTERCEPT_STIFFNESS 10.0 /* 1 triples the rounds on text, 100 doubles them on a9a */
@@ -480,10 +481,11 @@ static parley_status null_model(const pl_problem *problem, const pl_team *team, 
 static parley_status keep_model(const pl_problem *problem, const double *w, parley_model **out, parley_error *error) {
     const pl_glm *glm = problem->of;
     uint64_t columns = glm->data->x.columns, classes = glm->classes;
-    parley_status status = pl_model_new(classes, columns, glm->loss, out, error);
+    pl_linear_model *model;
+    *out = NULL;
+    parley_status status = pl_linear_new(classes, columns, glm->loss, &model, error);
     if (status != PARLEY_OK)
         return status;
-    parley_model *model = *out;
     for (uint64_t c = 0; c < classes; c++) {
         for (uint64_t j = 0; j < columns; j++) /* on the columns as they are */
             model->coef[c * columns + j] = pl_column_scale(glm, j) * w[j * classes + c];
@@ -495,6 +497,7 @@ static parley_status keep_model(const pl_problem *problem, const double *w, parl
         pl_classes_level(classes, model->intercept);
     model->low = glm->low;
     model->high = glm->high;
+    *out = &model->base;
     return status;
 }
 

@@ -14,7 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/model.h"
+#include "math/softmax_kernel.h"
+#include "model/linear_model.h"
 
 #define FIRST_ROWS 4096
 
@@ -24,7 +25,7 @@ typedef struct score {
 } score;
 
 struct pl_meter {
-    const parley_model *model;
+    const pl_linear_model *model;
     uint64_t rows, room;
     score *scores; /* binary losses only */
     double weight, right, log_loss, hinge;
@@ -34,6 +35,21 @@ struct pl_meter {
     double absolute, losses;     /* sum s |p - y|, sum s loss */
     double entropy;              /* counts: sum s y ln y */
 };
+
+double pl_linear_loss(const pl_linear_model *model, const double *decisions, double label) {
+    const pl_loss *loss = model->loss;
+    double slopes[PL_MOST_CLASSES], curvature, sum = 0;
+    uint64_t y = model->base.outputs > 1 ? pl_linear_class(model, label) : 0;
+    if (loss->together)
+        return loss->together->expand(decisions, model->base.outputs, y, slopes);
+    if (model->base.outputs == 1) {
+        double target = loss->labels == PL_LABELS_REAL ? label : label == model->high ? 1.0 : -1.0;
+        return loss->expand(loss, *decisions, target, slopes, &curvature);
+    }
+    for (uint64_t c = 0; c < model->base.outputs; c++)
+        sum += loss->expand(loss, decisions[c], c == y ? 1.0 : -1.0, slopes, &curvature);
+    return sum;
+}
 
 static parley_status grow(pl_meter *meter, uint64_t rows, parley_error *error) {
     if (rows <= meter->room)
@@ -50,7 +66,7 @@ static parley_status grow(pl_meter *meter, uint64_t rows, parley_error *error) {
 
 static parley_status add_binary(pl_meter *meter, const parley_data *batch, const double *decisions,
                                 parley_error *error) {
-    const parley_model *model = meter->model;
+    const pl_linear_model *model = meter->model;
     parley_status status = grow(meter, meter->rows + batch->x.rows, error);
     for (uint64_t i = 0; i < batch->x.rows && status == PARLEY_OK; i++) {
         double label = batch->label[i], weight = batch->weight ? batch->weight[i] : 1.0, z = decisions[i];
@@ -59,7 +75,7 @@ static parley_status add_binary(pl_meter *meter, const parley_data *batch, const
                            "%s: row %llu has label %.17g; the model knows %.17g and %.17g only", batch->path,
                            (unsigned long long)(meter->rows + 1), label, model->low, model->high);
         double y = label == model->high ? 1.0 : -1.0, slope, curvature;
-        meter->right += pl_model_label(model, z) == label ? weight : 0.0;
+        meter->right += pl_model_linear.predict(&model->base, &z) == label ? weight : 0.0;
         meter->log_loss += weight * pl_loss_logistic.expand(&pl_loss_logistic, z, y, &slope, &curvature);
         meter->hinge += weight * pl_loss_hinge.expand(&pl_loss_hinge, z, y, &slope, &curvature);
         meter->scores[meter->rows++] = (score){z, copysign(weight, y)};
@@ -70,18 +86,18 @@ static parley_status add_binary(pl_meter *meter, const parley_data *batch, const
 
 static parley_status add_classes(pl_meter *meter, const parley_data *batch, const double *decisions,
                                  parley_error *error) {
-    const parley_model *model = meter->model;
-    uint64_t outputs = model->outputs;
+    const pl_linear_model *model = meter->model;
+    uint64_t outputs = model->base.outputs;
     double slope, curvature;
     for (uint64_t i = 0; i < batch->x.rows; i++, meter->rows++) {
         const double *z = decisions + i * outputs;
         double weight = batch->weight ? batch->weight[i] : 1.0;
-        uint64_t y = pl_model_class(model, batch->label[i]);
+        uint64_t y = pl_linear_class(model, batch->label[i]);
         if (y == outputs)
             return pl_fail(error, PARLEY_BAD_INPUT,
                            "%s: row %llu has label %.17g, which is none of the model's %llu classes", batch->path,
                            (unsigned long long)(meter->rows + 1), batch->label[i], (unsigned long long)outputs);
-        uint64_t guess = pl_model_class(model, pl_model_predict(model, z));
+        uint64_t guess = pl_linear_class(model, pl_model_linear.predict(&model->base, z));
         meter->classes[y].rows += weight;
         meter->classes[guess].predicted += weight;
         meter->classes[y].right += guess == y ? weight : 0.0;
@@ -91,7 +107,7 @@ static parley_status add_classes(pl_meter *meter, const parley_data *batch, cons
             meter->hinge +=
                 weight * pl_loss_hinge.expand(&pl_loss_hinge, z[c], c == y ? 1.0 : -1.0, &slope, &curvature);
         memcpy(meter->probability, z, outputs * sizeof *z);
-        if (pl_model_probabilities(model, meter->probability))
+        if (pl_model_linear.finish(&model->base, PL_PROBABILITY, meter->probability, NULL) == PARLEY_OK)
             meter->log_loss -= weight * log(fmax(meter->probability[y], 1e-300));
     }
     return PARLEY_OK;
@@ -110,7 +126,7 @@ static parley_status add_real(pl_meter *meter, const parley_data *batch, const d
     const pl_loss *loss = meter->model->loss;
     for (uint64_t i = 0; i < batch->x.rows; i++) {
         double label = batch->label[i], weight = batch->weight ? batch->weight[i] : 1.0;
-        double off = pl_model_label(meter->model, decisions[i]) - label, before = label - meter->mean;
+        double off = pl_model_linear.predict(&meter->model->base, decisions + i) - label, before = label - meter->mean;
         double slope, curvature;
         meter->rows++;
         if (loss->counts && label < 0)
@@ -157,7 +173,7 @@ parley_status pl_meter_open(const parley_model *model, pl_meter **out, parley_er
     parley_status status = pl_take(out, 1, sizeof **out, "the metrics", error);
     if (status != PARLEY_OK)
         return status;
-    (*out)->model = model;
+    (*out)->model = pl_linear(model);
     if (model->outputs > 1)
         status = pl_take(&(*out)->classes, model->outputs, sizeof *(*out)->classes, "the metrics", error);
     if (status == PARLEY_OK && model->outputs > 1)
@@ -170,7 +186,7 @@ parley_status pl_meter_open(const parley_model *model, pl_meter **out, parley_er
 }
 
 parley_status pl_meter_add(pl_meter *meter, const parley_data *batch, const double *decisions, parley_error *error) {
-    if (meter->model->outputs > 1)
+    if (meter->model->base.outputs > 1)
         return add_classes(meter, batch, decisions, error);
     if (meter->model->loss->labels == PL_LABELS_BINARY)
         return add_binary(meter, batch, decisions, error);
@@ -183,10 +199,10 @@ void pl_meter_read(pl_meter *meter, pl_metrics *out) {
     *out = (pl_metrics){meter->rows, meter->weight, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
     if (loss->labels != PL_LABELS_REAL) {
         out->accuracy = meter->right / weight;
-        out->auc = meter->model->outputs > 1 ? NAN : area(meter->scores, meter->rows);
+        out->auc = meter->model->base.outputs > 1 ? NAN : area(meter->scores, meter->rows);
         out->log_loss = loss->probability || loss->together ? meter->log_loss / weight : NAN;
         out->hinge = meter->hinge / weight;
-        out->macro_f1 = meter->model->outputs > 1 ? macro_f1(meter->classes, meter->model->outputs) : NAN;
+        out->macro_f1 = meter->model->base.outputs > 1 ? macro_f1(meter->classes, meter->model->base.outputs) : NAN;
     } else {
         out->rmse = sqrt(meter->errors / weight);
         out->r2 = meter->spread > 0.0 ? 1.0 - meter->errors / meter->spread : NAN;

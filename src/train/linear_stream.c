@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "data/ahead.h"
 #include "local/online.h"
+#include "model/linear_model.h"
 #include "train/presets.h"
 
 typedef struct stream {
@@ -120,8 +121,9 @@ parley_status pl_stream_describe(const parley_settings *settings, const pl_onlin
             status = pl_model_set_meta(model, pl_settings[i].name, text, error);
     }
     const pl_online_state *state = pl_online_look(online);
-    snprintf(text, sizeof text, "%u", state->hash_bits ? state->hash_bits : model->fold_bits);
-    if (status == PARLEY_OK && (state->hash_bits || model->fold_bits))
+    unsigned fold_bits = pl_linear(model)->fold_bits;
+    snprintf(text, sizeof text, "%u", state->hash_bits ? state->hash_bits : fold_bits);
+    if (status == PARLEY_OK && (state->hash_bits || fold_bits))
         status = pl_model_set_meta(model, state->hash_bits ? "hash_bits" : "fold_bits", text, error);
     pl_number_text(pl_stream_loss(online), text, sizeof text);
     if (status == PARLEY_OK)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "data/format.h"
+#include "model/linear_model.h"
 #include "train/presets.h"
 
 const pl_format *const pl_formats[] = {&pl_format_libsvm, &pl_format_csv, &pl_format_vw, &pl_format_idx};
@@ -12,6 +13,9 @@ const pl_loss *const pl_losses[] = {&pl_loss_squared,         &pl_loss_logistic,
                                     &pl_loss_squared_hinge,   &pl_loss_huber,    &pl_loss_epsilon_insensitive,
                                     &pl_loss_squared_epsilon, &pl_loss_poisson,  &pl_loss_softmax};
 const unsigned pl_losses_count = sizeof pl_losses / sizeof *pl_losses;
+
+const pl_model_type *const pl_model_types[] = {&pl_model_linear};
+const unsigned pl_model_types_count = sizeof pl_model_types / sizeof *pl_model_types;
 
 const pl_engine_type *const pl_engines[] = {&pl_engine_threads, &pl_engine_mpi};
 const unsigned pl_engines_count = sizeof pl_engines / sizeof *pl_engines;

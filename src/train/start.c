@@ -3,19 +3,20 @@
 #include <string.h>
 
 #include "engine/shared_memory.h"
+#include "model/linear_model.h"
 #include "train/run.h"
 
-static parley_status check_model(const pl_run *run, const parley_model *model, parley_error *error) {
+static parley_status check_model(const pl_run *run, const pl_linear_model *model, parley_error *error) {
     char name[PL_TEXT + 32] = "the model to begin at";
     const pl_glm *glm = &run->glm;
     if (!run->start)
         snprintf(name, sizeof name, "--start %s: the model", run->settings->start);
-    if (model->columns != glm->data->x.columns)
+    if (model->base.columns != glm->data->x.columns)
         return pl_fail(error, PARLEY_BAD_INPUT, "%s has %llu columns and the data have %llu", name,
-                       (unsigned long long)model->columns, (unsigned long long)glm->data->x.columns);
-    if (model->outputs != glm->classes)
+                       (unsigned long long)model->base.columns, (unsigned long long)glm->data->x.columns);
+    if (model->base.outputs != glm->classes)
         return pl_fail(error, PARLEY_BAD_INPUT, "%s has %llu outputs, and this problem has %llu", name,
-                       (unsigned long long)model->outputs, (unsigned long long)glm->classes);
+                       (unsigned long long)model->base.outputs, (unsigned long long)glm->classes);
     if (model->loss->labels != glm->loss->labels)
         return pl_fail(error, PARLEY_BAD_INPUT, "%s has loss %s, whose labels are not those of %s", name,
                        model->loss->name, glm->loss->name);
@@ -29,7 +30,7 @@ static parley_status check_model(const pl_run *run, const parley_model *model, p
 }
 
 /* A model as a table by rows, on scaled columns where they are. */
-static void lay_out(const pl_glm *glm, const parley_model *model, double *w) {
+static void lay_out(const pl_glm *glm, const pl_linear_model *model, double *w) {
     uint64_t columns = glm->data->x.columns, classes = glm->classes;
     for (uint64_t c = 0; c < classes; c++) {
         for (uint64_t j = 0; j < columns; j++)
@@ -66,12 +67,15 @@ parley_status pl_start_at(pl_run *run, const double *w, parley_error *error) {
 /* Begins at the model, if it fits. */
 static parley_status start_at_model(pl_run *run, const parley_model *model, parley_error *error) {
     double *w;
-    parley_status status = check_model(run, model, error);
+    const pl_linear_model *linear = pl_linear(model);
+    if (!linear)
+        return pl_fail(error, PARLEY_BAD_INPUT, "a %s model cannot be the start of a linear one", model->type->name);
+    parley_status status = check_model(run, linear, error);
     if (status == PARLEY_OK)
         status = pl_take(&w, run->problem.size, sizeof *w, "the model to begin at", error);
     if (status != PARLEY_OK)
         return status;
-    lay_out(&run->glm, model, w);
+    lay_out(&run->glm, linear, w);
     status = pl_start_at(run, w, error);
     pl_free(w);
     return status;

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "model/linear_model.h"
 #include "shard/distributed.h"
 
 #define SPLIT_STREAM 0x73706c69u /* stream number of the split, apart from any worker's */
-#define ROWS_PER_TASK 1024
 
 /* In the order of the setting's choices. */
 static const pl_score scores[] = {{"loss", false},     {"accuracy", true}, {"auc", true},     {"log_loss", false},
@@ -30,24 +30,12 @@ static double pick(const pl_score *score, const pl_metrics *metrics) {
     return values[score - scores];
 }
 
-typedef struct deciding {
-    const parley_model *model;
-    const pl_matrix *x;
-    double *decisions;
-} deciding;
-
-static void decide_task(void *context, unsigned task) {
-    const deciding *work = context;
-    uint64_t begin = (uint64_t)task * ROWS_PER_TASK, end = begin + ROWS_PER_TASK;
-    pl_model_decide_rows(work->model, work->x, begin, end < work->x->rows ? end : work->x->rows, work->decisions);
-}
-
 /* The mean of the model's own loss, in the order of rows. */
 static double mean_loss(const parley_model *model, const parley_data *rows, const double *decisions) {
     double sum = 0, total = 0;
     for (uint64_t i = 0; i < rows->x.rows; i++) {
         double weight = rows->weight ? rows->weight[i] : 1.0;
-        sum += weight * pl_model_loss(model, decisions + i * model->outputs, rows->label[i]);
+        sum += weight * pl_linear_loss(pl_linear(model), decisions + i * model->outputs, rows->label[i]);
         total += weight;
     }
     return sum / total;
@@ -55,10 +43,9 @@ static double mean_loss(const parley_model *model, const parley_data *rows, cons
 
 parley_status pl_score_model(const pl_score *score, pl_engine *engine, const parley_model *model,
                              const parley_data *rows, double *decisions, double *value, parley_error *error) {
-    unsigned tasks = (unsigned)((rows->x.rows + ROWS_PER_TASK - 1) / ROWS_PER_TASK);
     pl_metrics metrics = {0};
     pl_meter *meter;
-    engine->type->run(engine, decide_task, &(deciding){model, &rows->x, decisions}, tasks);
+    engine->type->run(engine, pl_apply_task, &(pl_applying){model, &rows->x, decisions}, pl_apply_tasks(&rows->x));
     parley_status status = pl_meter_open(model, &meter, error);
     if (status != PARLEY_OK)
         return status;
@@ -72,7 +59,7 @@ parley_status pl_score_model(const pl_score *score, pl_engine *engine, const par
     if (isnan(*value))
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "--metric %s has no value with loss %s on these %llu rows; choose another, or none for the loss",
-                       score->name, model->loss->name, (unsigned long long)rows->x.rows);
+                       score->name, pl_linear(model)->loss->name, (unsigned long long)rows->x.rows);
     return PARLEY_OK;
 }
 

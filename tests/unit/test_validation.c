@@ -101,7 +101,7 @@ static void the_model_returned_is_the_best_on_validation_rows(void **state) {
             pl_score_model(pl_score_of(&settings), engine, done.model[0], validation.rows, decisions, &value, &error),
             &error);
         assert_true(value == done.summary[0].validation);
-        assert_close(objective_of(validation.kept, done.model[0], done.model[0]->loss, &done.summary[0]),
+        assert_close(objective_of(validation.kept, done.model[0], pl_linear(done.model[0])->loss, &done.summary[0]),
                      done.summary[0].objective, 1e-12);
         pl_engine_close(engine);
         pl_validation_close(&validation);
@@ -121,7 +121,7 @@ static void ranks_agree_on_when_to_stop(void **state) {
     for (unsigned r = 0; r < 3; r++) {
         assert_done(more.status[r], &more.error[r]);
         assert_int_equal(more.summary[r].rounds, one.summary[0].rounds);
-        assert_memory_equal(more.model[r]->coef, one.model[0]->coef, 12 * sizeof(double));
+        assert_memory_equal(parley_model_coef(more.model[r]), parley_model_coef(one.model[0]), 12 * sizeof(double));
     }
     free_models(&one);
     free_models(&more);
