@@ -24,7 +24,7 @@ static parley_status add_batch(evaluation *evaluation, const parley_data *batch,
     }
     pl_pool_run(evaluation->pool, pl_apply_task, &(pl_applying){evaluation->model, &batch->x, evaluation->decisions},
                 pl_apply_tasks(&batch->x));
-    return pl_meter_add(evaluation->meter, batch, evaluation->decisions, error);
+    return evaluation->model->type->meter->add(evaluation->meter, batch, evaluation->decisions, error);
 }
 
 static parley_status add_stream(evaluation *evaluation, const char *path, const pl_reading *reading,
@@ -66,7 +66,7 @@ static parley_status evaluate(evaluation *evaluation, const char *path, const pa
     reading.warn = tell_error_output;
     status = pl_pool_open(&evaluation->pool, (unsigned)settings->threads, error);
     if (status == PARLEY_OK)
-        status = pl_meter_open(evaluation->model, &evaluation->meter, error);
+        status = evaluation->model->type->meter->open(evaluation->model, NULL, &evaluation->meter, error);
     if (status == PARLEY_OK)
         status = *settings->weights ? add_weighted(evaluation, path, &reading, settings->weights, error)
                                     : add_stream(evaluation, path, &reading, error);
@@ -79,30 +79,11 @@ typedef struct measure {
 } measure;
 
 /* The metrics that apply to the model, in `measures`; returns how many. One that the data leave open is NaN. */
-static unsigned choose(const parley_model *model, const pl_metrics *metrics, measure *measures) {
-    const pl_loss *loss = pl_linear(model)->loss;
+static unsigned choose(pl_meter *meter, measure *measures) {
     unsigned count = 0;
-    if (loss->labels == PL_LABELS_REAL) {
-        measures[count++] = (measure){"rmse", metrics->rmse};
-        measures[count++] = (measure){"r2", metrics->r2};
-        measures[count++] = (measure){"mae", metrics->mae};
-        if (loss->parameter)
-            measures[count++] = (measure){"mean_loss", metrics->mean_loss};
-        if (loss->counts) {
-            measures[count++] = (measure){"deviance", metrics->deviance};
-            measures[count++] = (measure){"d2", metrics->d2};
-        }
-        return count;
-    }
-    measures[count++] = (measure){"accuracy", metrics->accuracy};
-    if (model->outputs > 1)
-        measures[count++] = (measure){"macro_f1", metrics->macro_f1};
-    else
-        measures[count++] = (measure){"auc", metrics->auc};
-    if (loss->probability || loss->together)
-        measures[count++] = (measure){"log_loss", metrics->log_loss};
-    if (!loss->together)
-        measures[count++] = (measure){"hinge", metrics->hinge};
+    for (const pl_model_metric *metric = meter->model->type->metrics; metric->name; metric++)
+        if (metric->reported(meter->model))
+            measures[count++] = (measure){metric->key ? metric->key : metric->name, metric->value(meter)};
     return count;
 }
 
@@ -146,29 +127,27 @@ static void print_classes(const parley_model *model, const pl_class_count *class
 }
 
 static int print_metrics(const arguments *arguments, const parley_model *model, pl_meter *meter) {
-    measure measures[8];
-    pl_metrics metrics;
-    pl_meter_read(meter, &metrics);
-    unsigned count = choose(model, &metrics, measures);
+    measure measures[16];
+    unsigned count = choose(meter, measures);
     if (arguments->settings.json) {
         json_t *object = json_object();
         json_put(&object, "loss", json_string(pl_linear(model)->loss->name));
-        json_put(&object, "rows", json_count(metrics.rows));
+        json_put(&object, "rows", json_count(meter->rows));
         for (unsigned i = 0; i < count; i++)
             json_put(&object, measures[i].name, json_number(measures[i].value));
         if (model->outputs > 1)
-            json_put(&object, "classes", classes_json(model, pl_meter_classes(meter)));
+            json_put(&object, "classes", classes_json(model, pl_linear_counts(meter)));
         return json_print(arguments->command, object);
     }
     print_field(stdout, "loss", "%s", pl_linear(model)->loss->name);
-    print_field(stdout, "rows", "%llu", (unsigned long long)metrics.rows);
+    print_field(stdout, "rows", "%llu", (unsigned long long)meter->rows);
     for (unsigned i = 0; i < count; i++)
         if (isnan(measures[i].value))
             print_field(stdout, measures[i].name, "not defined: all labels are the same");
         else
             print_field(stdout, measures[i].name, "%.6g", measures[i].value);
     if (model->outputs > 1)
-        print_classes(model, pl_meter_classes(meter));
+        print_classes(model, pl_linear_counts(meter));
     return EXIT_DONE;
 }
 
@@ -182,7 +161,8 @@ int eval_run(const arguments *arguments) {
         status = evaluate(&evaluation, arguments->operands[1], &arguments->settings, &error);
     int code =
         status == PARLEY_OK ? print_metrics(arguments, model, evaluation.meter) : fail(arguments->command, &error);
-    pl_meter_close(evaluation.meter);
+    if (model)
+        model->type->meter->close(evaluation.meter);
     pl_free(evaluation.decisions);
     pl_pool_close(evaluation.pool);
     parley_model_free(model);

@@ -110,8 +110,8 @@ typedef struct parley_setting {
 } parley_setting;
 /* Row `number` of the table, from 0 on; 0: there are no more. Strings are static. */
 PARLEY_API int parley_setting_at(unsigned number, parley_setting *out);
-/* A member of losses, presets, solvers, combines, exchanges, engines or formats, by its number: its name, or NULL from
- * the last on and where there is no such kind. `help` may be NULL. */
+/* A member of losses, presets, solvers, combines, exchanges, engines, formats or metrics, by its number: its name, or
+ * NULL from the last on and where there is no such kind. `help` may be NULL. */
 PARLEY_API const char *parley_list_at(const char *kind, unsigned number, const char **help);
 
 /* Data: LIBSVM text, CSV, VW text or IDX (plain, .gz, .zst, "-" for standard input), or a cache that parley wrote, told

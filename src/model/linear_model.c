@@ -314,4 +314,7 @@ const pl_model_type pl_model_linear = {
     .finish = finish,
     .predict = predict,
     .label = label,
+    .metrics = pl_linear_metrics,
+    .metric = "loss",
+    .meter = &pl_linear_meter,
 };

@@ -31,32 +31,13 @@ void pl_linear_label_text(const pl_linear_model *model, char *text, size_t size)
 /* Which of several classes a label is; outputs: none. */
 uint64_t pl_linear_class(const pl_linear_model *model, double label);
 
-/* What a row of this label costs at its decision values. */
-double pl_linear_loss(const pl_linear_model *model, const double *decisions, double label);
-
-/* What eval reports, gathered batch by batch. NaN: does not apply. Weighted by the rows' weights. */
-typedef struct pl_metrics {
-    uint64_t rows;
-    double weight;                         /* sum of weights */
-    double accuracy, auc, log_loss, hinge; /* binary losses; log_loss where there are probabilities */
-    double macro_f1;                       /* several classes: accuracy, log_loss, hinge (one against the rest) too */
-    double rmse, r2, mae;                  /* real labels */
-    double mean_loss;                      /* losses with a parameter */
-    double deviance, d2;                   /* counts: twice the mean loss, and its share explained */
-} pl_metrics;
-
+/* linear_metrics.c */
+extern const pl_model_metric pl_linear_metrics[];
+extern const pl_meter_type pl_linear_meter;
 /* One of several classes: weights of its rows, of those predicted to be it, and of those rightly so. */
 typedef struct pl_class_count {
     double rows, predicted, right;
 } pl_class_count;
-
-typedef struct pl_meter pl_meter;
-parley_status pl_meter_open(const parley_model *model, pl_meter **out, parley_error *error);
-/* Fails on a label that the model does not know. */
-parley_status pl_meter_add(pl_meter *meter, const parley_data *batch, const double *decisions, parley_error *error);
-void pl_meter_read(pl_meter *meter, pl_metrics *out);
-/* By class, the model's outputs of them; NULL: it has but one. */
-const pl_class_count *pl_meter_classes(const pl_meter *meter);
-void pl_meter_close(pl_meter *meter);
+const pl_class_count *pl_linear_counts(const pl_meter *meter); /* NULL: the model has one output */
 
 #endif

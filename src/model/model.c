@@ -114,6 +114,21 @@ static parley_status copy_names(parley_model *model, const pl_container *contain
     return status == PARLEY_OK ? pl_names_copy(&classes, &model->classes, error) : status;
 }
 
+const pl_model_metric *pl_metric_find(const pl_model_type *type, const char *name) {
+    const char *wanted = strcmp(name, "auto") == 0 ? type->metric : name;
+    for (const pl_model_metric *metric = type->metrics; metric->name; metric++)
+        if (strcmp(metric->name, wanted) == 0)
+            return metric;
+    return NULL;
+}
+
+void pl_metric_names(const pl_model_type *type, const parley_model *model, char *text, size_t size) {
+    *text = '\0';
+    for (const pl_model_metric *metric = type->metrics; metric->name; metric++)
+        if (!model || metric->reported(model) || strcmp(metric->name, type->metric) == 0)
+            snprintf(text + strlen(text), size - strlen(text), "%s%s", *text ? ", " : "", metric->name);
+}
+
 /* Do both begin alike, up to the number of the version? */
 static bool is_alike(const char *format, const char *known) {
     return strncmp(format, known, (size_t)(strrchr(known, '-') + 1 - known)) == 0;

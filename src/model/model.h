@@ -29,6 +29,31 @@ typedef struct pl_model_parts {
     char text[128]; /* room for a value that the type has to write out */
 } pl_model_parts;
 
+/* Gathers, batch by batch, how good a model is on rows with labels; weighted by the rows' weights. Every type's struct
+ * begins with this one. */
+typedef struct pl_meter {
+    const parley_model *model;
+    uint64_t rows;
+} pl_meter;
+
+/* One figure that a meter gives. */
+typedef struct pl_model_metric {
+    const char *name;                            /* as --metric has it */
+    const char *key;                             /* in what eval reports; NULL: the name */
+    bool larger;                                 /* is better */
+    bool (*reported)(const parley_model *model); /* does eval report it of this model? */
+    double (*value)(pl_meter *meter);            /* NaN: it does not apply to the model, or the rows leave it open */
+    const char *help;
+} pl_model_metric;
+
+typedef struct pl_meter_type {
+    /* `only`: the one metric that will be asked for; NULL: all that eval reports. */
+    parley_status (*open)(const parley_model *model, const pl_model_metric *only, pl_meter **out, parley_error *error);
+    /* `values` are what the model gives for the rows of the batch. Fails on a label that the model does not know. */
+    parley_status (*add)(pl_meter *meter, const parley_data *batch, const double *values, parley_error *error);
+    void (*close)(pl_meter *meter); /* takes NULL */
+} pl_meter_type;
+
 struct pl_model_type {
     const char *name;
     const char *format; /* the value of `format` in its files, by which they are known */
@@ -52,6 +77,9 @@ struct pl_model_type {
     /* The labels that predictions can have, by number from 0 on, rising; false from the last on. A model that predicts
      * any number has none. */
     bool (*label)(const parley_model *model, uint64_t number, double *label);
+    const pl_model_metric *metrics; /* in the order in which eval reports them; ends with a row without a name */
+    const char *metric;             /* the name of the one that --metric auto stands for */
+    const pl_meter_type *meter;
 };
 
 extern const pl_model_type *const pl_model_types[];
@@ -68,6 +96,11 @@ void pl_model_reading(const parley_model *model, pl_reading *reading);
 pl_name pl_model_column(const parley_model *model, uint64_t column, char *text, size_t size);
 /* The name of a label's class, or the label itself where it has none; in `text` if need be. */
 pl_name pl_model_label(const parley_model *model, double label, char *text, size_t size);
+
+/* The type's metric of this name, or the one that "auto" stands for; NULL: there is none. */
+const pl_model_metric *pl_metric_find(const pl_model_type *type, const char *name);
+/* "loss, auc": the names of a type's metrics, or of those that fit the model (NULL: any). */
+void pl_metric_names(const pl_model_type *type, const parley_model *model, char *text, size_t size);
 
 /* Does the file say that it holds a model? Whether it is a right one is for loading to say. */
 bool pl_model_claimed(const pl_container *container);

@@ -235,8 +235,8 @@ static parley_status keep_point(pl_run *run, const parley_data *rows, pl_path *p
         memcpy(path->intercept + path->count * path->outputs, linear->intercept, path->outputs * sizeof(double));
     }
     if (rows)
-        status = pl_score_model(run->validation.score, run->engine, model, rows, run->validation.decisions,
-                                &point->metric, error);
+        status = pl_score_model(run->validation.score, run->engine, model, rows, run->validation.values, &point->metric,
+                                error);
     parley_model_free(model);
     path->count++;
     path->summary = *summary;
@@ -277,9 +277,9 @@ static parley_status open_rows(pl_run *run, const pl_path_plan *plan, const parl
     validation->rows = NULL;
     if (!*rows)
         return PARLEY_OK;
-    pl_free(validation->decisions);
-    validation->decisions = NULL;
-    return pl_take(&validation->decisions, run->glm.classes * (*rows)->x.rows, sizeof(double), "decisions", error);
+    pl_free(validation->values);
+    validation->values = NULL;
+    return pl_take(&validation->values, run->glm.classes * (*rows)->x.rows, sizeof(double), "decisions", error);
 }
 
 static parley_status run_path(pl_run *run, const parley_settings *settings, const pl_path_plan *plan, pl_path **out,

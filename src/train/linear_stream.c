@@ -141,6 +141,7 @@ void pl_stream_record(parley_settings *settings, const pl_method *method, const 
     if (state->learns)
         snprintf(settings->loss, sizeof settings->loss, "%s", state->learns->name);
     snprintf(settings->local, sizeof settings->local, "%s", method->local->name);
+    snprintf(settings->metric, sizeof settings->metric, "%s", pl_metric_find(&pl_model_linear, settings->metric)->name);
     settings->workers = settings->lanes = 1;
 }
 

@@ -40,8 +40,10 @@ static parley_status find(const char *kind, const char *what, const char *name, 
 
 static parley_status find_members(const parley_settings *settings, const pl_preset *preset, const pl_glm *glm,
                                   pl_method *method, parley_error *error) {
-    int loss, local = -1, combine = -1, exchange = -1, engine = -1;
+    int loss, metric, local = -1, combine = -1, exchange = -1, engine = -1;
     parley_status status = find("losses", "loss", settings->loss, &loss, error);
+    if (status == PARLEY_OK)
+        status = find("metrics", "metric", settings->metric, &metric, error);
     if (status == PARLEY_OK)
         status = find("solvers", "local", settings->local, &local, error);
     if (status == PARLEY_OK)

@@ -129,8 +129,22 @@ const pl_preset pl_presets[] = {
 };
 const unsigned pl_presets_count = sizeof pl_presets / sizeof *pl_presets;
 
-const char *const pl_list_kinds[] = {"losses",  "solvers", "combines", "exchanges",
-                                     "engines", "presets", "formats",  NULL};
+const char *const pl_list_kinds[] = {"losses",  "solvers", "combines", "exchanges", "engines",
+                                     "presets", "formats", "metrics",  NULL};
+
+/* Types may share names of metrics, which are listed once. */
+static unsigned list_metrics(pl_entry *entries) {
+    unsigned count = 0;
+    for (unsigned i = 0; i < pl_model_types_count; i++)
+        for (const pl_model_metric *metric = pl_model_types[i]->metrics; metric->name && count < PL_ENTRIES; metric++) {
+            unsigned at = 0;
+            while (at < count && strcmp(entries[at].name, metric->name) != 0)
+                at++;
+            if (at == count)
+                entries[count++] = (pl_entry){metric->name, metric->help};
+        }
+    return count;
+}
 
 unsigned pl_list(const char *kind, pl_entry *entries) {
     unsigned i = 0;
@@ -155,6 +169,8 @@ unsigned pl_list(const char *kind, pl_entry *entries) {
     else if (strcmp(kind, "formats") == 0)
         for (; i < pl_formats_count; i++)
             entries[i] = (pl_entry){pl_formats[i]->name, pl_formats[i]->help};
+    else if (strcmp(kind, "metrics") == 0)
+        i = list_metrics(entries);
     return i;
 }
 

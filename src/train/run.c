@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/shared_memory.h"
+#include "model/linear_model.h"
 #include "train/linear_stream.h"
 #include "train/run.h"
 
@@ -234,7 +235,8 @@ static parley_status open_replay(pl_run *run, parley_error *error) {
 
 /* Rows for validation, where they are asked for; then every round is looked at, unless the user says how often. */
 static parley_status set_aside(pl_run *run, parley_error *error) {
-    parley_status status = pl_validation_open(&run->validation, run->engine, run->data, run->settings, error);
+    parley_status status =
+        pl_validation_open(&run->validation, run->engine, run->data, &pl_model_linear, run->settings, error);
     if (run->validation.kept)
         run->data = run->validation.kept;
     if (run->validation.rows && !run->settings->evaluate_every)
@@ -379,6 +381,7 @@ static void record_choices(pl_run *run) {
         snprintf(settings->combine, sizeof settings->combine, "%s", run->method.combine->name);
     }
     snprintf(settings->exchange, sizeof settings->exchange, "%s", run->method.exchange->name);
+    snprintf(settings->metric, sizeof settings->metric, "%s", run->validation.score->name);
     settings->lambda = run->glm.lambda;
     settings->c = settings->alpha = NAN;
 }

@@ -1,4 +1,4 @@
-/* test_model.c: models to files and back, decisions, and metrics against plain references. */
+/* test_model.c: models to files and back, and decisions against plain references. */
 #define _POSIX_C_SOURCE 200809L /* mkdtemp */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -331,119 +331,6 @@ static void decisions_do_not_depend_on_threads(void **state) {
     free(sample);
 }
 
-/* Measures in batches of `step` rows. */
-static pl_metrics measure(const pl_linear_model *model, const parley_data *data, const double *decisions,
-                          uint64_t step) {
-    pl_meter *meter;
-    pl_metrics metrics;
-    assert_int_equal(pl_meter_open(&model->base, &meter, NULL), PARLEY_OK);
-    for (uint64_t i = 0; i < data->x.rows; i += step) {
-        parley_data batch = *data;
-        batch.x.rows = i + step < data->x.rows ? step : data->x.rows - i;
-        batch.label += i;
-        batch.weight = data->weight ? data->weight + i : NULL;
-        assert_int_equal(pl_meter_add(meter, &batch, decisions + i, NULL), PARLEY_OK);
-    }
-    pl_meter_read(meter, &metrics);
-    pl_meter_close(meter);
-    return metrics;
-}
-
-/* Over all pairs, as the definition has it. */
-static double plain_auc(const parley_data *data, const double *z, double high) {
-    double right = 0.0, all = 0.0;
-    for (uint64_t i = 0; i < data->x.rows; i++)
-        for (uint64_t j = 0; j < data->x.rows; j++)
-            if (data->label[i] == high && data->label[j] != high) {
-                double pair = data->weight ? data->weight[i] * data->weight[j] : 1.0;
-                right += pair * (z[i] > z[j] ? 1.0 : z[i] == z[j] ? 0.5 : 0.0);
-                all += pair;
-            }
-    return right / all;
-}
-
-static void binary_metrics_follow_their_definitions(void **state) {
-    (void)state;
-    sample *sample = make_sample(ROWS);
-    parley_data *data = &sample->data;
-    pl_linear_model *model = make_model(&pl_loss_logistic, COLUMNS);
-    double z[ROWS];
-    model->low = -3.0;
-    model->high = 2.0;
-    for (uint64_t i = 0; i < ROWS; i++) /* rounded, so that there are ties */
-        z[i] = round(2.0 * decide(model, &data->x, i)) / 2.0;
-    for (int weighted = 0; weighted < 2; weighted++) {
-        double right = 0.0, log_loss = 0.0, hinge = 0.0, total = 0.0;
-        data->weight = weighted ? sample->weight : NULL;
-        for (uint64_t i = 0; i < ROWS; i++) {
-            double s = weighted ? sample->weight[i] : 1.0, y = data->label[i] == 2.0 ? 1.0 : -1.0;
-            right += s * ((z[i] > 0.0) == (y > 0.0));
-            log_loss += s * log(1.0 + exp(-y * z[i]));
-            hinge += s * fmax(0.0, 1.0 - y * z[i]);
-            total += s;
-        }
-        pl_metrics metrics = measure(model, data, z, ROWS), parts = measure(model, data, z, 37);
-        assert_int_equal(metrics.rows, ROWS);
-        assert_true(metrics.weight == total);
-        assert_float_equal(metrics.accuracy, right / total, 1e-12);
-        assert_float_equal(metrics.log_loss, log_loss / total, 1e-12);
-        assert_float_equal(metrics.hinge, hinge / total, 1e-12);
-        assert_float_equal(metrics.auc, plain_auc(data, z, 2.0), 1e-12);
-        assert_true(isnan(metrics.rmse) && isnan(metrics.r2));
-        assert_true(parts.accuracy == metrics.accuracy && parts.log_loss == metrics.log_loss &&
-                    parts.auc == metrics.auc);
-    }
-    parley_model_free(&model->base);
-    free(sample);
-}
-
-static void auc_of_known_cases(void **state) {
-    (void)state;
-    const double label[] = {-1, -1, 1, 1}, one_label[] = {1, 1, 1, 1};
-    const double perfect[] = {0.1, 0.2, 0.3, 0.4}, turned[] = {4, 3, 2, 1}, flat[] = {1, 1, 1, 1};
-    const double zero_weights[] = {1, 0, 1, 0};
-    parley_data data = {.x.rows = 4, .label = label};
-    pl_linear_model *model = make_model(&pl_loss_hinge, 1);
-    assert_true(measure(model, &data, perfect, 4).auc == 1.0);
-    assert_true(measure(model, &data, turned, 4).auc == 0.0);
-    assert_true(measure(model, &data, flat, 4).auc == 0.5);
-    assert_true(isnan(measure(model, &data, flat, 4).log_loss)); /* hinge gives no probabilities */
-    data.weight = zero_weights;
-    assert_true(measure(model, &data, perfect, 4).auc == 1.0);
-    data.label = one_label;
-    assert_true(isnan(measure(model, &data, perfect, 4).auc));
-    data.x.rows = 0;
-    assert_true(isnan(measure(model, &data, perfect, 4).accuracy));
-    parley_model_free(&model->base);
-}
-
-static void log_loss_does_not_overflow(void **state) {
-    (void)state;
-    const double label[] = {-1, 1}, z[] = {1e5, -1e5};
-    parley_data data = {.x.rows = 2, .label = label};
-    pl_linear_model *model = make_model(&pl_loss_logistic, 1);
-    assert_true(measure(model, &data, z, 2).log_loss == 1e5);
-    parley_model_free(&model->base);
-}
-
-static void real_metrics_follow_their_definitions(void **state) {
-    (void)state;
-    /* labels far from 0, where sums of squares would lose all digits */
-    const double label[] = {1e9 + 1, 1e9 + 2, 1e9 + 4}, z[] = {1e9 + 1, 1e9 + 3, 1e9 + 4}, weight[] = {1, 0, 3};
-    const double same[] = {5, 5, 5};
-    parley_data data = {.x.rows = 3, .label = label};
-    pl_linear_model *model = make_model(&pl_loss_squared, 1);
-    pl_metrics metrics = measure(model, &data, z, 2);
-    assert_float_equal(metrics.rmse, sqrt(1.0 / 3.0), 1e-12);
-    assert_float_equal(metrics.r2, 1.0 - 1.0 / (14.0 / 3.0), 1e-6);
-    assert_true(isnan(metrics.auc) && isnan(metrics.accuracy));
-    data.weight = weight;
-    assert_true(measure(model, &data, z, 3).r2 == 1.0);
-    data.label = same;
-    assert_true(isnan(measure(model, &data, z, 3).r2));
-    parley_model_free(&model->base);
-}
-
 static parley_status fail_to_load(const pl_container *container, const char *name, parley_model **out,
                                   parley_error *error) {
     (void)container;
@@ -504,20 +391,6 @@ static void a_model_of_another_type_is_saved_and_has_no_coefficients(void **stat
     parley_model_free(model);
 }
 
-static void refuses_a_label_the_model_does_not_know(void **state) {
-    (void)state;
-    const double label[] = {-1, 0.5}, z[] = {1, 1};
-    parley_data data = {.x.rows = 2, .label = label, .path = "x.svm"};
-    pl_linear_model *model = make_model(&pl_loss_hinge, 1);
-    pl_meter *meter;
-    parley_error error;
-    assert_int_equal(pl_meter_open(&model->base, &meter, NULL), PARLEY_OK);
-    assert_int_equal(pl_meter_add(meter, &data, z, &error), PARLEY_BAD_INPUT);
-    assert_string_equal(error.sentence, "x.svm: row 2 has label 0.5; the model knows -1 and 1 only");
-    pl_meter_close(meter);
-    parley_model_free(&model->base);
-}
-
 static parley_status save_load_measure(const sample *sample, parley_error *error) {
     pl_linear_model *model = NULL;
     parley_model *loaded = NULL;
@@ -538,10 +411,10 @@ static parley_status save_load_measure(const sample *sample, parley_error *error
         status = parley_decide(loaded, &sample->data, decisions, error);
     }
     if (status == PARLEY_OK)
-        status = pl_meter_open(loaded, &meter, error);
+        status = pl_linear_meter.open(loaded, NULL, &meter, error);
     if (status == PARLEY_OK)
-        status = pl_meter_add(meter, &sample->data, decisions, error);
-    pl_meter_close(meter);
+        status = pl_linear_meter.add(meter, &sample->data, decisions, error);
+    pl_linear_meter.close(meter);
     parley_model_free(loaded);
     parley_model_free((parley_model *)model);
     free(decisions);
@@ -580,12 +453,7 @@ int main(void) {
         cmocka_unit_test(names_a_file_that_is_not_there),
         cmocka_unit_test(decides_as_the_formula_says),
         cmocka_unit_test(decisions_do_not_depend_on_threads),
-        cmocka_unit_test(binary_metrics_follow_their_definitions),
-        cmocka_unit_test(auc_of_known_cases),
-        cmocka_unit_test(log_loss_does_not_overflow),
-        cmocka_unit_test(real_metrics_follow_their_definitions),
         cmocka_unit_test(a_model_of_another_type_is_saved_and_has_no_coefficients),
-        cmocka_unit_test(refuses_a_label_the_model_does_not_know),
         cmocka_unit_test(every_failed_allocation_is_reported),
     };
     return cmocka_run_group_tests_name("model", tests, make_folder, remove_folder);

@@ -37,10 +37,10 @@ static void a_fraction_splits_the_rows(void **state) {
     pl_validation first, again, other;
     parley_error error;
     parley_settings settings = settings_of("validation_fraction=0.25");
-    assert_done(pl_validation_open(&first, NULL, data, &settings, &error), &error);
-    assert_done(pl_validation_open(&again, NULL, data, &settings, &error), &error);
+    assert_done(pl_validation_open(&first, NULL, data, &pl_model_linear, &settings, &error), &error);
+    assert_done(pl_validation_open(&again, NULL, data, &pl_model_linear, &settings, &error), &error);
     settings.seed = 2;
-    assert_done(pl_validation_open(&other, NULL, data, &settings, &error), &error);
+    assert_done(pl_validation_open(&other, NULL, data, &pl_model_linear, &settings, &error), &error);
     assert_int_equal(first.rows->x.rows, 40);
     assert_int_equal(first.kept->x.rows, 120);
     assert_int_equal(first.rows->x.nonzeros + first.kept->x.nonzeros, data->x.nonzeros);
@@ -61,7 +61,8 @@ static void fractions_that_leave_nothing_are_refused(void **state) {
         pl_validation validation;
         parley_error error;
         parley_settings settings = settings_of(words[i]);
-        assert_int_equal(pl_validation_open(&validation, NULL, data, &settings, &error), PARLEY_BAD_USAGE);
+        assert_int_equal(pl_validation_open(&validation, NULL, data, &pl_model_linear, &settings, &error),
+                         PARLEY_BAD_USAGE);
         pl_validation_close(&validation);
     }
     parley_data_free(data);
@@ -95,11 +96,11 @@ static void the_model_returned_is_the_best_on_validation_rows(void **state) {
         assert_int_equal(done.summary[0].stop, PARLEY_PATIENCE);
         assert_string_equal(done.summary[0].metric, metrics[m]);
         assert_int_equal(done.summary[0].rounds, done.summary[0].validation_round + 4);
-        assert_done(pl_validation_open(&validation, NULL, data, &settings, &error), &error);
+        assert_done(pl_validation_open(&validation, NULL, data, &pl_model_linear, &settings, &error), &error);
         assert_int_equal(pl_threads_open(&engine, 1, 2, DEADLINE, NULL), PARLEY_OK);
-        assert_done(
-            pl_score_model(pl_score_of(&settings), engine, done.model[0], validation.rows, decisions, &value, &error),
-            &error);
+        assert_done(pl_score_model(pl_metric_find(&pl_model_linear, settings.metric), engine, done.model[0],
+                                   validation.rows, decisions, &value, &error),
+                    &error);
         assert_true(value == done.summary[0].validation);
         assert_close(objective_of(validation.kept, done.model[0], pl_linear(done.model[0])->loss, &done.summary[0]),
                      done.summary[0].objective, 1e-12);
