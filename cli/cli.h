@@ -71,6 +71,7 @@ void help_notes(const pl_setting *row, char *notes, size_t size);
 void help_values(const pl_setting *row, const char *separator, char *values, size_t size);
 
 /* print.c */
+#define FIELD_WIDTH 14                    /* of the names of fields */
 int fail_code(const parley_error *error); /* its exit code */
 /* Prints the sentence, returns the exit code; `fail`: of many processes that MPI started only the first prints. */
 int fail_aloud(const command *command, const parley_error *error);

@@ -24,6 +24,11 @@ typedef struct score {
     double decision, weight;
 } score;
 
+/* One of several classes: weights of its rows, of those predicted to be it, and of those rightly so. */
+typedef struct class_count {
+    double rows, predicted, right;
+} class_count;
+
 typedef struct meter {
     pl_meter base;
     const pl_linear_model *model;
@@ -31,7 +36,7 @@ typedef struct meter {
     uint64_t room;
     score *scores; /* binary losses only */
     double weight, right, log_loss, hinge;
-    pl_class_count *classes;     /* several: one for each */
+    class_count *classes;        /* several: one for each */
     double *probability;         /* likewise */
     double mean, spread, errors; /* real labels: their mean, sum s (y - mean)^2, sum s (p - y)^2 */
     double absolute, losses;     /* sum s |p - y|, sum s loss */
@@ -186,7 +191,7 @@ static double mean(const pl_meter *base, bool applies, double sum) {
 static double accuracy(pl_meter *base) { return mean(base, of_labels(base->model), ((meter *)base)->right); }
 
 static double macro_f1(pl_meter *base) {
-    const pl_class_count *classes = ((meter *)base)->classes;
+    const class_count *classes = ((meter *)base)->classes;
     uint64_t count = base->model->outputs;
     double sum = 0;
     for (uint64_t c = 0; c < count && classes; c++) {
@@ -276,6 +281,30 @@ static parley_status add(pl_meter *base, const parley_data *batch, const double 
     return add_real(meter, batch, values, error);
 }
 
-const pl_class_count *pl_linear_counts(const pl_meter *meter) { return ((const struct meter *)meter)->classes; }
+static double ratio(double part, double whole) { return whole > 0 ? part / whole : 0.0; }
 
-const pl_meter_type pl_linear_meter = {.open = open_meter, .add = add, .close = close_meter};
+static void show_class(const parley_model *model, double label, const class_count *count, pl_viewer *viewer) {
+    char text[32];
+    const double precision = ratio(count->right, count->predicted), recall = ratio(count->right, count->rows);
+    const double f1 = ratio(2.0 * count->right, count->rows + count->predicted);
+    const pl_view_cell cells[] = {{"weight", &count->rows, 1, 1, false, false},
+                                  {"precision", &precision, 1, 1, true, false},
+                                  {"recall", &recall, 1, 1, true, false},
+                                  {"f1", &f1, 1, 1, true, true}};
+    viewer->row(viewer, pl_model_label(model, label, text, sizeof text), 0, cells, sizeof cells / sizeof *cells);
+}
+
+static void show(pl_meter *base, pl_viewer *viewer) {
+    const meter *meter = (struct meter *)base;
+    viewer->text(viewer, "loss", meter->model->loss->name);
+    viewer->count(viewer, "rows", base->rows);
+    pl_meter_show(base, viewer);
+    if (!meter->classes)
+        return;
+    viewer->open(viewer, "classes", "label", NULL);
+    for (uint64_t c = 0; c < base->model->outputs; c++)
+        show_class(base->model, meter->model->labels[c], &meter->classes[c], viewer);
+    viewer->close(viewer);
+}
+
+const pl_meter_type pl_linear_meter = {.open = open_meter, .add = add, .show = show, .close = close_meter};

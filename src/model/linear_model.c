@@ -317,4 +317,6 @@ const pl_model_type pl_model_linear = {
     .metrics = pl_linear_metrics,
     .metric = "loss",
     .meter = &pl_linear_meter,
+    .show = pl_linear_show,
+    .dump = pl_linear_dump,
 };

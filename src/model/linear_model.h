@@ -34,10 +34,9 @@ uint64_t pl_linear_class(const pl_linear_model *model, double label);
 /* linear_metrics.c */
 extern const pl_model_metric pl_linear_metrics[];
 extern const pl_meter_type pl_linear_meter;
-/* One of several classes: weights of its rows, of those predicted to be it, and of those rightly so. */
-typedef struct pl_class_count {
-    double rows, predicted, right;
-} pl_class_count;
-const pl_class_count *pl_linear_counts(const pl_meter *meter); /* NULL: the model has one output */
+
+/* linear_view.c */
+void pl_linear_show(const parley_model *model, pl_viewer *viewer);
+parley_status pl_linear_dump(const parley_model *model, uint64_t top, pl_viewer *viewer, parley_error *error);
 
 #endif

@@ -129,6 +129,12 @@ void pl_metric_names(const pl_model_type *type, const parley_model *model, char 
             snprintf(text + strlen(text), size - strlen(text), "%s%s", *text ? ", " : "", metric->name);
 }
 
+void pl_meter_show(pl_meter *meter, pl_viewer *viewer) {
+    for (const pl_model_metric *metric = meter->model->type->metrics; metric->name; metric++)
+        if (metric->reported(meter->model))
+            viewer->number(viewer, metric->key ? metric->key : metric->name, metric->value(meter));
+}
+
 /* Do both begin alike, up to the number of the version? */
 static bool is_alike(const char *format, const char *known) {
     return strncmp(format, known, (size_t)(strrchr(known, '-') + 1 - known)) == 0;

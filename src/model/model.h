@@ -29,6 +29,30 @@ typedef struct pl_model_parts {
     char text[128]; /* room for a value that the type has to write out */
 } pl_model_parts;
 
+/* A cell of a row: one number, or several. */
+typedef struct pl_view_cell {
+    const char *key;
+    const double *numbers;
+    uint64_t count, stride; /* how many, and how far apart */
+    bool share;             /* between 0 and 1 */
+    bool derived;           /* follows from the others: for people, and left out of what programs read */
+} pl_view_cell;
+
+/* Where a model or a meter shows what it holds, item by item in a fixed order. The command line has viewers that print
+ * lines and one that makes JSON. */
+typedef struct pl_viewer pl_viewer;
+struct pl_viewer {
+    void (*text)(pl_viewer *viewer, const char *key, const char *value);
+    void (*count)(pl_viewer *viewer, const char *key, uint64_t count);
+    void (*number)(pl_viewer *viewer, const char *key, double value); /* NaN: not defined */
+    void (*numbers)(pl_viewer *viewer, const char *key, const double *values, uint64_t count);
+    /* Up to `close` come the rows of a list, each with a name and perhaps a number (`number_key` NULL: without);
+     * `name_key` NULL: items of a group. Neither lies within another. */
+    void (*open)(pl_viewer *viewer, const char *key, const char *name_key, const char *number_key);
+    void (*row)(pl_viewer *viewer, pl_name name, uint64_t number, const pl_view_cell *cells, unsigned count);
+    void (*close)(pl_viewer *viewer);
+};
+
 /* Gathers, batch by batch, how good a model is on rows with labels; weighted by the rows' weights. Every type's struct
  * begins with this one. */
 typedef struct pl_meter {
@@ -51,6 +75,8 @@ typedef struct pl_meter_type {
     parley_status (*open)(const parley_model *model, const pl_model_metric *only, pl_meter **out, parley_error *error);
     /* `values` are what the model gives for the rows of the batch. Fails on a label that the model does not know. */
     parley_status (*add)(pl_meter *meter, const parley_data *batch, const double *values, parley_error *error);
+    /* All that eval reports: the metrics (pl_meter_show), and what else the type has gathered. */
+    void (*show)(pl_meter *meter, pl_viewer *viewer);
     void (*close)(pl_meter *meter); /* takes NULL */
 } pl_meter_type;
 
@@ -80,6 +106,10 @@ struct pl_model_type {
     const pl_model_metric *metrics; /* in the order in which eval reports them; ends with a row without a name */
     const char *metric;             /* the name of the one that --metric auto stands for */
     const pl_meter_type *meter;
+    /* What info tells of this type, besides outputs, columns and metadata. */
+    void (*show)(const parley_model *model, pl_viewer *viewer);
+    /* What the model has learnt, the `top` most important of it (0: all). */
+    parley_status (*dump)(const parley_model *model, uint64_t top, pl_viewer *viewer, parley_error *error);
 };
 
 extern const pl_model_type *const pl_model_types[];
@@ -101,6 +131,9 @@ pl_name pl_model_label(const parley_model *model, double label, char *text, size
 const pl_model_metric *pl_metric_find(const pl_model_type *type, const char *name);
 /* "loss, auc": the names of a type's metrics, or of those that fit the model (NULL: any). */
 void pl_metric_names(const pl_model_type *type, const parley_model *model, char *text, size_t size);
+
+/* Shows the metrics that eval reports of the meter's model. */
+void pl_meter_show(pl_meter *meter, pl_viewer *viewer);
 
 /* Does the file say that it holds a model? Whether it is a right one is for loading to say. */
 bool pl_model_claimed(const pl_container *container);

@@ -331,6 +331,89 @@ static void decisions_do_not_depend_on_threads(void **state) {
     free(sample);
 }
 
+/* A viewer that writes down what it is shown. */
+typedef struct notes {
+    pl_viewer base;
+    char text[512];
+} notes;
+
+static void note(pl_viewer *viewer, const char *format, ...) {
+    notes *notes = (struct notes *)viewer;
+    size_t used = strlen(notes->text);
+    va_list values;
+    va_start(values, format);
+    vsnprintf(notes->text + used, sizeof notes->text - used, format, values);
+    va_end(values);
+}
+
+static void note_text(pl_viewer *viewer, const char *key, const char *value) { note(viewer, "%s=%s ", key, value); }
+
+static void note_count(pl_viewer *viewer, const char *key, uint64_t count) { note(viewer, "%s=%d ", key, (int)count); }
+
+static void note_number(pl_viewer *viewer, const char *key, double value) { note(viewer, "%s=%g ", key, value); }
+
+static void note_numbers(pl_viewer *viewer, const char *key, const double *values, uint64_t count) {
+    note(viewer, "%s=[", key);
+    for (uint64_t i = 0; i < count; i++)
+        note(viewer, "%g ", values[i]);
+    note(viewer, "] ");
+}
+
+static void note_open(pl_viewer *viewer, const char *key, const char *name_key, const char *number_key) {
+    note(viewer, "%s(%s %s): ", key, name_key, number_key ? number_key : "none");
+}
+
+static void note_row(pl_viewer *viewer, pl_name name, uint64_t number, const pl_view_cell *cells, unsigned count) {
+    note(viewer, "%.*s %d", (int)name.bytes, name.text, (int)number);
+    for (unsigned i = 0; i < count; i++)
+        for (uint64_t k = 0; k < cells[i].count; k++)
+            note(viewer, " %s=%g", cells[i].key, cells[i].numbers[k * cells[i].stride]);
+    note(viewer, "; ");
+}
+
+static void note_close(pl_viewer *viewer) { note(viewer, "end"); }
+
+static notes open_notes(void) {
+    return (notes){.base = {note_text, note_count, note_number, note_numbers, note_open, note_row, note_close}};
+}
+
+static void a_viewer_is_shown_the_largest_weights_first(void **state) {
+    (void)state;
+    static const double coef[] = {0.5, 0, -1, 0, 0, 2}, intercept[] = {0.25, -0.25}, labels[] = {0, 1};
+    parley_model *model;
+    notes info = open_notes(), dump = info;
+    assert_int_equal(parley_model_new("softmax", 2, 3, coef, intercept, labels, &model, NULL), PARLEY_OK);
+    assert_int_equal(pl_model_name(model, &(parley_data){.names = some_names}, NULL), PARLEY_OK);
+    model->type->show(model, &info.base);
+    assert_string_equal(info.text, "nonzeros=3 intercept=[0.25 -0.25 ] labels=[0 1 ] ");
+    assert_int_equal(model->type->dump(model, 0, &dump.base, NULL), PARLEY_OK);
+    assert_string_equal(dump.text, "intercept=[0.25 -0.25 ] weights(name column): w=red 3 weight=-1 weight=2; "
+                                   "age 1 weight=0.5 weight=0; end");
+    dump = open_notes();
+    assert_int_equal(model->type->dump(model, 1, &dump.base, NULL), PARLEY_OK);
+    assert_null(strstr(dump.text, "age"));
+    parley_model_free(model);
+}
+
+static void a_meter_shows_its_metrics_and_then_the_classes(void **state) {
+    (void)state;
+    static const double coef[] = {1, -1}, labels[] = {0, 1}, z[] = {2, -2, 3, -3, -1, 1}, label[] = {0, 0, 1};
+    const parley_data batch = {.x.rows = 3, .label = label, .path = "x.svm"};
+    parley_model *model;
+    pl_meter *meter;
+    notes notes = open_notes();
+    assert_int_equal(parley_model_new("hinge", 2, 1, coef, NULL, labels, &model, NULL), PARLEY_OK);
+    assert_int_equal(pl_model_name(model, &(parley_data){.classes = two_classes}, NULL), PARLEY_OK);
+    assert_int_equal(pl_linear_meter.open(model, NULL, &meter, NULL), PARLEY_OK);
+    assert_int_equal(pl_linear_meter.add(meter, &batch, z, NULL), PARLEY_OK);
+    pl_linear_meter.show(meter, &notes.base);
+    assert_string_equal(notes.text, "loss=hinge rows=3 accuracy=1 macro_f1=1 hinge=0 classes(label none): "
+                                    "no 0 weight=2 precision=1 recall=1 f1=1; "
+                                    "yes 0 weight=1 precision=1 recall=1 f1=1; end");
+    pl_linear_meter.close(meter);
+    parley_model_free(model);
+}
+
 static parley_status fail_to_load(const pl_container *container, const char *name, parley_model **out,
                                   parley_error *error) {
     (void)container;
@@ -395,6 +478,7 @@ static parley_status save_load_measure(const sample *sample, parley_error *error
     pl_linear_model *model = NULL;
     parley_model *loaded = NULL;
     pl_meter *meter = NULL;
+    notes notes = open_notes();
     double *decisions = calloc(ROWS, sizeof *decisions);
     parley_status status = pl_linear_new(1, COLUMNS, &pl_loss_logistic, &model, error);
     if (status == PARLEY_OK)
@@ -414,6 +498,8 @@ static parley_status save_load_measure(const sample *sample, parley_error *error
         status = pl_linear_meter.open(loaded, NULL, &meter, error);
     if (status == PARLEY_OK)
         status = pl_linear_meter.add(meter, &sample->data, decisions, error);
+    if (status == PARLEY_OK)
+        status = loaded->type->dump(loaded, 0, &notes.base, error);
     pl_linear_meter.close(meter);
     parley_model_free(loaded);
     parley_model_free((parley_model *)model);
@@ -453,6 +539,8 @@ int main(void) {
         cmocka_unit_test(names_a_file_that_is_not_there),
         cmocka_unit_test(decides_as_the_formula_says),
         cmocka_unit_test(decisions_do_not_depend_on_threads),
+        cmocka_unit_test(a_viewer_is_shown_the_largest_weights_first),
+        cmocka_unit_test(a_meter_shows_its_metrics_and_then_the_classes),
         cmocka_unit_test(a_model_of_another_type_is_saved_and_has_no_coefficients),
         cmocka_unit_test(every_failed_allocation_is_reported),
     };
