@@ -35,7 +35,7 @@ typedef struct pl_view_cell {
     const double *numbers;
     uint64_t count, stride; /* how many, and how far apart */
     bool share;             /* between 0 and 1 */
-    bool derived;           /* follows from the others: for people, and left out of what programs read */
+    bool derived;           /* follows from the other cells: printed for people, left out of JSON */
 } pl_view_cell;
 
 /* Where a model or a meter shows what it holds, item by item in a fixed order. The command line has viewers that print
@@ -63,7 +63,7 @@ typedef struct pl_meter {
 /* One figure that a meter gives. */
 typedef struct pl_model_metric {
     const char *name;                            /* as --metric has it */
-    const char *key;                             /* in what eval reports; NULL: the name */
+    const char *key;                             /* as eval has it; NULL: the name */
     bool larger;                                 /* is better */
     bool (*reported)(const parley_model *model); /* does eval report it of this model? */
     double (*value)(pl_meter *meter);            /* NaN: it does not apply to the model, or the rows leave it open */
@@ -71,7 +71,7 @@ typedef struct pl_model_metric {
 } pl_model_metric;
 
 typedef struct pl_meter_type {
-    /* `only`: the one metric that will be asked for; NULL: all that eval reports. */
+    /* `only` is the one metric that will be asked for; NULL: all that eval reports will be. */
     parley_status (*open)(const parley_model *model, const pl_model_metric *only, pl_meter **out, parley_error *error);
     /* `values` are what the model gives for the rows of the batch. Fails on a label that the model does not know. */
     parley_status (*add)(pl_meter *meter, const parley_data *batch, const double *values, parley_error *error);
@@ -83,8 +83,8 @@ typedef struct pl_meter_type {
 struct pl_model_type {
     const char *name;
     const char *format; /* the value of `format` in its files, by which they are known */
-    const char *const
-        *keys; /* of the pairs that `parts` adds, ends with NULL: metadata of the same name are not kept */
+    /* Keys of the pairs that `parts` adds, ending with NULL. Metadata under these keys are not written. */
+    const char *const *keys;
     /* Makes a model from a file of its format; the caller adds metadata and names. Copied, so that the file may change
      * or go afterwards. `*out` is NULL on failure. */
     parley_status (*load)(const pl_container *container, const char *path, parley_model **out, parley_error *error);
@@ -106,7 +106,7 @@ struct pl_model_type {
     const pl_model_metric *metrics; /* in the order in which eval reports them; ends with a row without a name */
     const char *metric;             /* the name of the one that --metric auto stands for */
     const pl_meter_type *meter;
-    /* What info tells of this type, besides outputs, columns and metadata. */
+    /* What info tells of such a model, besides outputs, columns and metadata. */
     void (*show)(const parley_model *model, pl_viewer *viewer);
     /* What the model has learnt, the `top` most important of it (0: all). */
     parley_status (*dump)(const parley_model *model, uint64_t top, pl_viewer *viewer, parley_error *error);
@@ -117,7 +117,8 @@ extern const unsigned pl_model_types_count;
 
 parley_status pl_model_set_meta(parley_model *model, const char *key, const char *value, parley_error *error);
 const char *pl_model_meta(const parley_model *model, const char *key); /* or NULL */
-bool pl_model_sets(const parley_model *model, const char *key); /* in its file by what it is: no metadata say it */
+/* Is the key one that the model's file gets from its type, whatever the metadata say? */
+bool pl_model_sets(const parley_model *model, const char *key);
 /* Copies the names of columns and classes from the data that the model was trained on, and how they were hashed. */
 parley_status pl_model_name(parley_model *model, const parley_data *data, parley_error *error);
 /* How data for this model are to be read: their columns are matched with its names. */
@@ -129,7 +130,7 @@ pl_name pl_model_label(const parley_model *model, double label, char *text, size
 
 /* The type's metric of this name, or the one that "auto" stands for; NULL: there is none. */
 const pl_model_metric *pl_metric_find(const pl_model_type *type, const char *name);
-/* "loss, auc": the names of a type's metrics, or of those that fit the model (NULL: any). */
+/* "loss, auc": the names of the type's metrics, or only of those that fit `model`, where it is not NULL. */
 void pl_metric_names(const pl_model_type *type, const parley_model *model, char *text, size_t size);
 
 /* Shows the metrics that eval reports of the meter's model. */

@@ -68,6 +68,19 @@ static void fractions_that_leave_nothing_are_refused(void **state) {
     parley_data_free(data);
 }
 
+static void a_metric_of_another_type_of_model_is_refused(void **state) {
+    (void)state;
+    parley_data *data = random_data(small);
+    pl_validation validation;
+    parley_error error;
+    parley_settings settings = settings_of("validation_fraction=0.25 metric=perplexity");
+    assert_int_equal(pl_validation_open(&validation, NULL, data, &pl_model_linear, &settings, &error),
+                     PARLEY_BAD_USAGE);
+    assert_non_null(strstr(error.sentence, "--metric perplexity is not for linear models; it is one of accuracy, "));
+    pl_validation_close(&validation);
+    parley_data_free(data);
+}
+
 static void several_classes_have_the_mean_of_their_f1(void **state) {
     (void)state;
     parley_data *data = class_data(small, false);
@@ -142,6 +155,7 @@ int main(void) {
         cmocka_unit_test(a_subset_has_the_rows_that_are_listed),
         cmocka_unit_test(a_fraction_splits_the_rows),
         cmocka_unit_test(fractions_that_leave_nothing_are_refused),
+        cmocka_unit_test(a_metric_of_another_type_of_model_is_refused),
         cmocka_unit_test(several_classes_have_the_mean_of_their_f1),
         cmocka_unit_test(the_model_returned_is_the_best_on_validation_rows),
         cmocka_unit_test(ranks_agree_on_when_to_stop),
