@@ -56,6 +56,7 @@ void help_notes(const pl_setting *row, char *notes, size_t size);
 void help_values(const pl_setting *row, const char *separator, char *values, size_t size);
 
 /* print.c */
+#define FIELD_WIDTH 14                    /* of the names of fields */
 int fail_code(const parley_error *error); /* the exit code for an error */
 /* Prints the message and returns the exit code. `fail` prints only on the first of the processes that MPI started. */
 int fail_aloud(const command *command, const parley_error *error);

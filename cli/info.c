@@ -3,9 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "cli.h"
 #include "data/format.h"
-#include "model/model.h"
+#include "view.h"
 
 #define MOST_LABELS 16 /* more different ones are counted as many */
 
@@ -135,63 +134,36 @@ static int print_data(const arguments *arguments, const census *census) {
     return EXIT_DONE;
 }
 
-static uint64_t count_nonzeros(const parley_model *model) {
-    uint64_t count = 0;
-    for (uint64_t i = 0; i < model->outputs * model->columns; i++)
-        count += model->coef[i] != 0.0;
-    return count;
-}
-
-static int print_model_json(const arguments *arguments, const parley_model *model) {
-    json_t *object = json_object(), *metas = json_object(), *intercept = json_array(), *labels = json_array();
-    for (uint64_t i = 0; i < model->outputs; i++)
-        json_append(&intercept, json_number(model->intercept[i]));
-    for (uint64_t i = 0; i < model->outputs && model->outputs > 1; i++)
-        json_append(&labels, json_number(model->labels[i]));
+static void show_metas(const parley_model *model, pl_viewer *viewer) {
+    viewer->open(viewer, "metadata", NULL, NULL);
     for (unsigned i = 0; i < model->metas; i++)
-        json_put(&metas, model->meta[i].key, json_string(model->meta[i].value));
-    json_put(&object, "kind", json_string("model"));
-    json_put(&object, "outputs", json_count(model->outputs));
-    json_put(&object, "columns", json_count(model->columns));
-    json_put(&object, "nonzeros", json_count(count_nonzeros(model)));
-    json_put(&object, "intercept", intercept);
-    if (model->outputs > 1)
-        json_put(&object, "labels", labels);
-    else
-        json_decref(labels);
-    json_put(&object, "metadata", metas);
-    json_put(&object, "bytes", json_count(file_bytes(arguments->operands[0])));
-    return json_print(arguments->command, object);
+        viewer->text(viewer, model->meta[i].key, model->meta[i].value);
+    viewer->close(viewer);
 }
 
 static int print_model(const arguments *arguments, const parley_model *model) {
+    view view;
+    pl_viewer *viewer = view_open(&view, arguments, VIEW_FIELDS, 10);
+    uint64_t bytes = file_bytes(arguments->operands[0]);
+    viewer->text(viewer, "kind", "model");
+    viewer->count(viewer, "outputs", model->outputs);
+    viewer->count(viewer, "columns", model->columns);
+    model->type->show(model, viewer);
     if (arguments->settings.json)
-        return print_model_json(arguments, model);
-    print_field(stdout, "kind", "model");
-    print_field(stdout, "outputs", "%llu", (unsigned long long)model->outputs);
-    print_field(stdout, "columns", "%llu", (unsigned long long)model->columns);
-    print_field(stdout, "nonzeros", "%llu", (unsigned long long)count_nonzeros(model));
-    if (model->outputs == 1)
-        print_field(stdout, "intercept", "%.10g", model->intercept[0]);
-    for (uint64_t i = 0; i < model->outputs && model->outputs > 1; i++)
-        print_field(stdout, i == 0 ? "intercept" : "", "%.10g of label %.10g", model->intercept[i], model->labels[i]);
-    print_field(stdout, "bytes", "%llu", (unsigned long long)file_bytes(arguments->operands[0]));
-    puts("\nmetadata");
-    for (unsigned i = 0; i < model->metas; i++) {
-        fputs("  ", stdout);
-        print_field(stdout, model->meta[i].key, "%s", model->meta[i].value);
-    }
-    return EXIT_DONE;
+        show_metas(model, viewer);
+    viewer->count(viewer, "bytes", bytes);
+    if (!arguments->settings.json) /* many lines, and so the last */
+        show_metas(model, viewer);
+    return view_close(&view, arguments, PARLEY_OK, NULL);
 }
 
-/* A container with coefficients; whether they are right is for loading to say. */
 static bool is_model(const char *path) {
     pl_container *container;
     if (strcmp(path, "-") == 0 || pl_container_open(path, &container, NULL) != PARLEY_OK)
         return false;
-    bool has_coef = pl_container_tensor(container, "coef") != NULL;
+    bool claimed = pl_model_claimed(container);
     pl_container_close(container);
-    return has_coef;
+    return claimed;
 }
 
 int info_run(const arguments *arguments) {

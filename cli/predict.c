@@ -1,6 +1,5 @@
-/* predict.c: `parley predict`: rows stream through; blocks of them are decided and put into text on all threads, and
- * written in order. */
-#include <math.h>
+/* predict.c: `parley predict`: rows stream through; the model is applied to blocks of them, which are put into text on
+ * all threads and written in order. */
 #include <string.h>
 
 #include "cli.h"
@@ -10,18 +9,24 @@
 #define BLOCKS 32     /* put into text before they are written */
 #define PREDICTION 32 /* most bytes of one number and what follows it */
 
+/* A label that predictions can have, and its line: the name of its class, or the number. */
+typedef struct label_line {
+    double label;
+    char *text;
+} label_line;
+
 typedef struct printer {
     const parley_model *model;
     pl_output output;
     const parley_data *batch;
-    uint64_t first;  /* row of the batch with which the blocks begin */
-    uint64_t rows;   /* of a block */
-    char **lines;    /* of the labels: the lower and upper one, or those of all classes; NULL: they are numbers */
-    uint64_t labels; /* how many */
-    size_t width;    /* most bytes of one line */
+    uint64_t first;    /* row of the batch with which the blocks begin */
+    uint64_t rows;     /* of a block */
+    label_line *lines; /* rising */
+    uint64_t labels;   /* how many; 0: predictions are any numbers */
+    size_t width;      /* most bytes of one line */
     uint64_t used[BLOCKS];
-    char *text;        /* BLOCKS x rows x width bytes */
-    double *decisions; /* BLOCKS x outputs */
+    char *text;     /* BLOCKS x rows x width bytes */
+    double *values; /* BLOCKS x rows x outputs */
 } printer;
 
 static size_t put_number(char *text, double value, char end) {
@@ -31,41 +36,46 @@ static size_t put_number(char *text, double value, char end) {
     return length + 1;
 }
 
-static size_t put_label(const printer *printer, char *text, const double *decisions) {
-    const parley_model *model = printer->model;
-    double label = pl_model_predict(model, decisions);
-    if (!printer->lines)
+static size_t put_label(const printer *printer, char *text, const double *values) {
+    double label = printer->model->type->predict(printer->model, values);
+    uint64_t low = 0, high = printer->labels;
+    while (low < high) {
+        uint64_t middle = (low + high) / 2;
+        if (printer->lines[middle].label < label)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == printer->labels)
         return put_number(text, label, '\n');
-    const char *line = printer->lines[model->outputs > 1 ? pl_model_class(model, label) : label == model->high];
-    size_t length = strlen(line);
-    memcpy(text, line, length);
+    size_t length = strlen(printer->lines[low].text);
+    memcpy(text, printer->lines[low].text, length);
     return length;
 }
 
 /* A label, or a number for each output with blanks between them. */
-static size_t put_prediction(const printer *printer, char *text, double *decisions) {
+static size_t put_prediction(const printer *printer, char *text, double *values) {
     uint64_t outputs = printer->model->outputs;
     size_t used = 0;
     if (printer->output == PL_LABEL)
-        return put_label(printer, text, decisions);
-    if (printer->output == PL_PROBABILITY)
-        pl_model_probabilities(printer->model, decisions);
+        return put_label(printer, text, values);
+    printer->model->type->finish(printer->model, printer->output, values, NULL);
     for (uint64_t output = 0; output < outputs; output++)
-        used += put_number(text + used, decisions[output], output + 1 < outputs ? ' ' : '\n');
+        used += put_number(text + used, values[output], output + 1 < outputs ? ' ' : '\n');
     return used;
 }
 
 static void put_block(void *context, unsigned block) {
     printer *printer = context;
     const pl_matrix *x = &printer->batch->x;
+    uint64_t outputs = printer->model->outputs, used = 0;
     char *text = printer->text + block * printer->rows * printer->width;
-    double *decisions = printer->decisions + block * printer->model->outputs;
-    uint64_t row = printer->first + block * printer->rows, used = 0;
+    double *values = printer->values + block * printer->rows * outputs;
+    uint64_t row = printer->first + block * printer->rows;
     uint64_t end = row + printer->rows < x->rows ? row + printer->rows : x->rows;
-    for (; row < end; row++) {
-        pl_model_decide_row(printer->model, x, row, decisions);
-        used += put_prediction(printer, text + used, decisions);
-    }
+    printer->model->type->apply(printer->model, x, row, end, values);
+    for (; row < end; row++, values += outputs)
+        used += put_prediction(printer, text + used, values);
     printer->used[block] = used;
 }
 
@@ -104,54 +114,49 @@ static parley_status print_all(printer *printer, const char *path, const parley_
     return status;
 }
 
-/* The line of a label: the name of its class, or the number. */
-static parley_status put_line(printer *printer, double label, char **line, parley_error *error) {
-    const pl_names *classes = &printer->model->classes;
-    bool named = label >= 0 && label < (double)classes->count;
-    pl_name name = pl_names_at(classes, named ? (uint64_t)label : UINT64_MAX);
-    size_t width = named && name.bytes + 2 > PREDICTION ? (size_t)name.bytes + 2 : PREDICTION;
-    parley_status status = pl_take(line, width, 1, "the predictions", error);
+static parley_status put_line(printer *printer, label_line *line, parley_error *error) {
+    char number[PREDICTION];
+    pl_name name = pl_model_label(printer->model, line->label, number, sizeof number);
+    size_t width = name.bytes + 2 > PREDICTION ? (size_t)name.bytes + 2 : PREDICTION;
+    parley_status status = pl_take(&line->text, width, 1, "the predictions", error);
     if (status != PARLEY_OK)
         return status;
-    if (named) {
-        memcpy(*line, name.text, name.bytes);
-        (*line)[name.bytes] = '\n';
-    } else
-        put_number(*line, label, '\n');
+    memcpy(line->text, name.text, name.bytes);
+    line->text[name.bytes] = '\n';
     printer->width = width > printer->width ? width : printer->width;
     return PARLEY_OK;
 }
 
 /* The lines of all labels that the model knows, which are many rows'. */
 static parley_status put_lines(printer *printer, parley_error *error) {
-    const parley_model *model = printer->model;
-    uint64_t labels = model->outputs > 1 ? model->outputs : 2;
-    if (model->loss->labels == PL_LABELS_REAL)
-        return PARLEY_OK;
+    const pl_model_type *type = printer->model->type;
+    uint64_t labels = 0;
+    double label;
+    while (type->label(printer->model, labels, &label))
+        labels++;
     parley_status status = pl_take(&printer->lines, labels, sizeof *printer->lines, "the predictions", error);
-    for (uint64_t i = 0; i < labels && status == PARLEY_OK; i++, printer->labels++)
-        status = put_line(printer,
-                          model->outputs > 1 ? model->labels[i]
-                          : i                ? model->high
-                                             : model->low,
-                          &printer->lines[i], error);
+    for (; printer->labels < labels && status == PARLEY_OK; printer->labels++) {
+        label_line *line = &printer->lines[printer->labels];
+        type->label(printer->model, printer->labels, &line->label);
+        status = put_line(printer, line, error);
+    }
     return status;
 }
 
 static parley_status open_printer(printer *printer, const parley_settings *settings, const char *path,
                                   const parley_model *model, parley_error *error) {
+    parley_error reason;
     *printer = (struct printer){.model = model, .output = (pl_output)settings->output, .width = PREDICTION};
-    if (printer->output == PL_PROBABILITY && !pl_loss_gives_probabilities(model->loss))
-        return pl_fail(
-            error, PARLEY_BAD_INPUT,
-            "%s: a model of %s loss gives no probabilities; use --output decision, or train with --loss logistic", path,
-            model->loss->name);
-    parley_status status = put_lines(printer, error);
+    parley_status status = model->type->finish(model, printer->output, NULL, &reason);
+    if (status != PARLEY_OK)
+        return pl_fail(error, status, "%s: %s", path, reason.sentence);
+    status = put_lines(printer, error);
     printer->rows = model->outputs < BLOCK_ROWS ? BLOCK_ROWS / model->outputs : 1;
     if (printer->width < model->outputs * PREDICTION)
         printer->width = model->outputs * PREDICTION;
     if (status == PARLEY_OK)
-        status = pl_take(&printer->decisions, BLOCKS * model->outputs, sizeof(double), "the predictions", error);
+        status = pl_take(&printer->values, BLOCKS * printer->rows * model->outputs, sizeof(double), "the predictions",
+                         error);
     if (status == PARLEY_OK)
         status = pl_take(&printer->text, BLOCKS * printer->rows, printer->width, "the predictions", error);
     return status;
@@ -173,9 +178,9 @@ static parley_status work(const arguments *arguments, parley_error *error) {
     pl_pool_close(pool);
     pl_free(printer.text);
     for (uint64_t i = 0; i < printer.labels; i++)
-        pl_free(printer.lines[i]);
+        pl_free(printer.lines[i].text);
     pl_free(printer.lines);
-    pl_free(printer.decisions);
+    pl_free(printer.values);
     parley_model_free(model);
     return status;
 }

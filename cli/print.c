@@ -10,8 +10,6 @@
 #include "cli.h"
 #include "engine/launched.h"
 
-#define NAME_WIDTH 14
-
 int fail_code(const parley_error *error) {
     return error->status == PARLEY_BAD_USAGE ? EXIT_USAGE : error->status == PARLEY_NO_PEER ? EXIT_LOST : EXIT_FAILED;
 }
@@ -51,7 +49,7 @@ void print_field(FILE *file, const char *name, const char *format, ...) {
     va_start(values, format);
     vsnprintf(value, sizeof value, format, values);
     va_end(values);
-    fprintf(file, "%-*s ", NAME_WIDTH, name);
+    fprintf(file, "%-*s ", FIELD_WIDTH, name);
     print_text(file, value);
     fputc('\n', file);
 }

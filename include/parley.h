@@ -122,8 +122,8 @@ typedef struct parley_setting {
 } parley_setting;
 /* Row `number` of the table, from 0 on; 0: there are no more. Strings are static. */
 PARLEY_API int parley_setting_at(unsigned number, parley_setting *out);
-/* A member of losses, presets, solvers, combines, exchanges, engines or formats, by its number: its name, or NULL from
- * the last on and where there is no such kind. `help` may be NULL. */
+/* A member of losses, presets, solvers, combines, exchanges, engines, formats or metrics, by its number: its name, or
+ * NULL from the last on and where there is no such kind. `help` may be NULL. */
 PARLEY_API const char *parley_list_at(const char *kind, unsigned number, const char **help);
 
 /* Data: LIBSVM text, CSV, VW text or IDX (plain, .gz, .zst, "-" for standard input), or a cache that parley wrote, told
@@ -267,27 +267,31 @@ PARLEY_API parley_status parley_model_to_bytes(const parley_model *model, void *
 PARLEY_API parley_status parley_model_from_bytes(const void *bytes, uint64_t count, parley_model **out,
                                                  parley_error *error);
 PARLEY_API void parley_bytes_free(void *bytes);
-/* A model from coefficients (outputs x columns), intercepts (NULL: 0) and labels: of several outputs one each, rising;
- * of one output and a loss of two classes the two; NULL for others. The width of a loss that has one is the default of
- * its setting. */
+/* A linear model from coefficients (outputs x columns), intercepts (NULL: 0) and labels: of several outputs one each,
+ * rising; of one output and a loss of two classes the two; NULL for others. The width of a loss that has one is the
+ * default of its setting. */
 PARLEY_API parley_status parley_model_new(const char *loss, uint64_t outputs, uint64_t columns, const double *coef,
                                           const double *intercept, const double *labels, parley_model **out,
                                           parley_error *error);
 PARLEY_API void parley_model_shape(const parley_model *model, uint64_t *outputs, uint64_t *columns);
-PARLEY_API const double *parley_model_coef(const parley_model *model);      /* outputs x columns */
-PARLEY_API const double *parley_model_intercept(const parley_model *model); /* outputs */
+/* Of linear models; NULL for models of another type: coefficients, outputs x columns, and intercepts, one per output.
+ */
+PARLEY_API const double *parley_model_coef(const parley_model *model);
+PARLEY_API const double *parley_model_intercept(const parley_model *model);
 /* The name of a column and its length in bytes; length 0: it has none. */
 PARLEY_API const char *parley_model_column_name(const parley_model *model, uint64_t column, uint64_t *bytes);
 PARLEY_API void parley_model_free(parley_model *model);
 
-/* The labels of several outputs, rising; NULL where there is one. */
+/* The labels of a linear model of several outputs, rising; NULL where there is one, and for models of another type. */
 PARLEY_API const double *parley_model_labels(const parley_model *model);
-/* The two labels that a model of one output tells apart, a decision value above 0 being the second; 0: it does not. */
+/* The two labels that a linear model of one output tells apart, a decision value above 0 being the second; 0: it does
+ * not, or the model is of another type. */
 PARLEY_API int parley_model_two_labels(const parley_model *model, double labels[2]);
 /* What the model says of itself, by number from 0 on: the key, and the text under it; NULL from the last on. The first
- * is `loss`. `value` may be NULL. */
+ * of a linear model is `loss`. `value` may be NULL. */
 PARLEY_API const char *parley_model_meta(const parley_model *model, unsigned number, const char **value);
-/* Writes one decision value x.w + b per row and output: those of a row side by side. */
+/* Writes what the model gives for each row and output, those of a row side by side: of a linear model the decision
+ * values x.w + b. */
 PARLEY_API parley_status parley_decide(const parley_model *model, const parley_data *data, double *decisions,
                                        parley_error *error);
 

@@ -65,7 +65,7 @@ struct parley_settings {
     double exchange_delay, deadline;
     char validation[PL_TEXT];
     double validation_fraction;
-    uint64_t metric; /* by its choices */
+    char metric[PL_TEXT];
     uint64_t patience;
     /* files and printing */
     char model[PL_TEXT], log[PL_TEXT], replay[PL_TEXT];

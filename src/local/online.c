@@ -13,6 +13,7 @@
 #include "local/adaptive.h"
 #include "math/sparse.h"
 #include "model/fold.h"
+#include "model/linear_model.h"
 #include "shard/saved_state.h"
 
 #define FIRST_RATE 0.5
@@ -247,7 +248,9 @@ const pl_online_state *pl_online_look(const pl_online *online) { return &online-
 
 parley_status pl_online_model(const pl_online *online, parley_model **out, parley_error *error) {
     const pl_online_state *state = &online->state;
-    parley_status status = pl_model_new(1, online->size, online->loss, out, error);
+    pl_linear_model *model;
+    *out = NULL;
+    parley_status status = pl_linear_new(1, online->size, online->loss, &model, error);
     if (status != PARLEY_OK)
         return status;
     double eta = eta_of(online);
@@ -255,12 +258,13 @@ parley_status pl_online_model(const pl_online *online, parley_model **out, parle
         pl_cell cell = cells_of(online)[j];
         if (online->l1 > 0 || online->l2 > 0)
             penalise(online, &cell, eta);
-        (*out)->coef[j] = (double)cell.w;
+        model->coef[j] = (double)cell.w;
     }
-    (*out)->intercept[0] = (double)online->constant.w;
-    (*out)->fold_bits = online->bits;
-    (*out)->low = isnan(state->low) ? -1.0 : state->low;
-    (*out)->high = state->high;
+    model->intercept[0] = (double)online->constant.w;
+    model->fold_bits = online->bits;
+    model->low = isnan(state->low) ? -1.0 : state->low;
+    model->high = state->high;
+    *out = &model->base;
     return status;
 }
 

@@ -5,6 +5,7 @@
 
 #include "model/classes.h"
 #include "model/glm.h"
+#include "model/linear_model.h"
 #include "shard/columns.h"
 
 void pl_glm_publish(pl_glm *glm) {
@@ -119,10 +120,11 @@ static parley_status first(const pl_problem *problem, const pl_team *team, doubl
 static parley_status keep_model(const pl_problem *problem, const double *w, parley_model **out, parley_error *error) {
     const pl_glm *glm = pl_glm_of(problem);
     uint64_t columns = glm->data->x.columns, classes = glm->classes;
-    parley_status status = pl_model_new(classes, columns, glm->loss, out, error);
+    pl_linear_model *model;
+    *out = NULL;
+    parley_status status = pl_linear_new(classes, columns, glm->loss, &model, error);
     if (status != PARLEY_OK)
         return status;
-    parley_model *model = *out;
     for (uint64_t c = 0; c < classes; c++) {
         for (uint64_t j = 0; j < columns; j++) /* on the columns as they are */
             model->coef[c * columns + j] = pl_column_scale(glm, j) * w[j * classes + c];
@@ -134,25 +136,29 @@ static parley_status keep_model(const pl_problem *problem, const double *w, parl
         pl_classes_level(classes, model->intercept);
     model->low = glm->low;
     model->high = glm->high;
+    *out = &model->base;
     return status;
 }
 
 static parley_status check_model(const pl_glm *glm, const parley_model *model, const char *name, parley_error *error) {
+    const pl_linear_model *linear = pl_linear(model);
+    if (!linear)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s is of problem %s, and this one is linear", name, model->type->name);
     if (model->columns != glm->data->x.columns)
         return pl_fail(error, PARLEY_BAD_INPUT, "%s has %llu columns and the data have %llu", name,
                        (unsigned long long)model->columns, (unsigned long long)glm->data->x.columns);
     if (model->outputs != glm->classes)
         return pl_fail(error, PARLEY_BAD_INPUT, "%s has %llu outputs, and this problem has %llu", name,
                        (unsigned long long)model->outputs, (unsigned long long)glm->classes);
-    if (model->loss->labels != glm->loss->labels)
+    if (linear->loss->labels != glm->loss->labels)
         return pl_fail(error, PARLEY_BAD_INPUT, "%s has loss %s, whose labels are not those of %s", name,
-                       model->loss->name, glm->loss->name);
-    if (glm->classes > 1 && memcmp(model->labels, glm->labels, glm->classes * sizeof *glm->labels) != 0)
+                       linear->loss->name, glm->loss->name);
+    if (glm->classes > 1 && memcmp(linear->labels, glm->labels, glm->classes * sizeof *glm->labels) != 0)
         return pl_fail(error, PARLEY_BAD_INPUT, "%s has classes of other labels than the data's", name);
     if (glm->classes == 1 && glm->loss->labels == PL_LABELS_BINARY &&
-        (model->low != glm->low || model->high != glm->high))
+        (linear->low != glm->low || linear->high != glm->high))
         return pl_fail(error, PARLEY_BAD_INPUT, "%s has labels %.17g and %.17g, the data %.17g and %.17g", name,
-                       model->low, model->high, glm->low, glm->high);
+                       linear->low, linear->high, glm->low, glm->high);
     return PARLEY_OK;
 }
 
@@ -160,13 +166,14 @@ static parley_status check_model(const pl_glm *glm, const parley_model *model, c
 static parley_status accept_model(const pl_problem *problem, const parley_model *model, const char *name, double *w,
                                   parley_error *error) {
     const pl_glm *glm = pl_glm_of(problem);
+    const pl_linear_model *linear = pl_linear(model);
     parley_status status = check_model(glm, model, name, error);
     uint64_t columns = glm->data->x.columns, classes = glm->classes;
     for (uint64_t c = 0; c < classes && status == PARLEY_OK; c++) {
         for (uint64_t j = 0; j < columns; j++)
-            w[j * classes + c] = model->coef[c * columns + j];
+            w[j * classes + c] = linear->coef[c * columns + j];
         if (glm->intercept != PL_NO_INTERCEPT)
-            w[columns * classes + c] = model->intercept[c];
+            w[columns * classes + c] = linear->intercept[c];
     }
     if (status == PARLEY_OK)
         pl_unscale_columns(glm, w);
@@ -229,6 +236,7 @@ const pl_problem_type pl_problem_linear = {
     .commands = PL_FOR_LINEAR | PL_FOR_LINEAR_ONE,
     .reads = reads,
     .resolved = resolved,
+    .model_type = &pl_model_linear,
     .rules = &pl_linear_rules,
     .open = open_linear,
     .move = move,

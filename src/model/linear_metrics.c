@@ -8,13 +8,14 @@
  * classes of (1 - y z)+, macro_f1 the plain mean of the classes' 2 right / (rows + predicted)
  * rmse, r2   sqrt(mean (p - y)^2) and 1 - sum s (p - y)^2 / sum s (y - mean y)^2, p the prediction
  * mae        mean of |p - y|
- * mean_loss  of losses with a parameter
- * deviance   counts: twice the mean loss; d2: 1 - deviance / its value where every prediction is the mean label */
+ * loss       mean of the model's own loss
+ * deviance   twice the mean loss of counts; d2: 1 - deviance / its value where every prediction is the mean label */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/model.h"
+#include "math/softmax_kernel.h"
+#include "model/linear_model.h"
 
 #define FIRST_ROWS 4096
 
@@ -23,19 +24,42 @@ typedef struct score {
     double decision, weight;
 } score;
 
-struct pl_meter {
-    const parley_model *model;
-    uint64_t rows, room;
+/* One of several classes: weights of its rows, of those predicted to be it, and of those rightly so. */
+typedef struct class_count {
+    double rows, predicted, right;
+} class_count;
+
+typedef struct meter {
+    pl_meter base;
+    const pl_linear_model *model;
+    bool sums_loss; /* in `losses`, which takes time */
+    uint64_t room;
     score *scores; /* binary losses only */
     double weight, right, log_loss, hinge;
-    pl_class_count *classes;     /* several: one for each */
+    class_count *classes;        /* several: one for each */
     double *probability;         /* likewise */
     double mean, spread, errors; /* real labels: their mean, sum s (y - mean)^2, sum s (p - y)^2 */
     double absolute, losses;     /* sum s |p - y|, sum s loss */
     double entropy;              /* counts: sum s y ln y */
-};
+} meter;
 
-static parley_status grow(pl_meter *meter, uint64_t rows, parley_error *error) {
+/* What a row of this label costs at its decision values. */
+static double row_loss(const pl_linear_model *model, const double *decisions, double label) {
+    const pl_loss *loss = model->loss;
+    double slopes[PL_MOST_CLASSES], curvature, sum = 0;
+    uint64_t y = model->base.outputs > 1 ? pl_linear_class(model, label) : 0;
+    if (loss->together)
+        return loss->together->expand(decisions, model->base.outputs, y, slopes);
+    if (model->base.outputs == 1) {
+        double target = loss->labels == PL_LABELS_REAL ? label : label == model->high ? 1.0 : -1.0;
+        return loss->expand(loss, *decisions, target, slopes, &curvature);
+    }
+    for (uint64_t c = 0; c < model->base.outputs; c++)
+        sum += loss->expand(loss, decisions[c], c == y ? 1.0 : -1.0, slopes, &curvature);
+    return sum;
+}
+
+static parley_status grow(meter *meter, uint64_t rows, parley_error *error) {
     if (rows <= meter->room)
         return PARLEY_OK;
     uint64_t room = rows > 2 * meter->room ? rows : 2 * meter->room;
@@ -48,74 +72,65 @@ static parley_status grow(pl_meter *meter, uint64_t rows, parley_error *error) {
     return PARLEY_OK;
 }
 
-static parley_status add_binary(pl_meter *meter, const parley_data *batch, const double *decisions,
-                                parley_error *error) {
-    const parley_model *model = meter->model;
-    parley_status status = grow(meter, meter->rows + batch->x.rows, error);
+static parley_status add_binary(meter *meter, const parley_data *batch, const double *decisions, parley_error *error) {
+    const pl_linear_model *model = meter->model;
+    parley_status status = grow(meter, meter->base.rows + batch->x.rows, error);
     for (uint64_t i = 0; i < batch->x.rows && status == PARLEY_OK; i++) {
         double label = batch->label[i], weight = batch->weight ? batch->weight[i] : 1.0, z = decisions[i];
         if (label != model->low && label != model->high)
             return pl_fail(error, PARLEY_BAD_INPUT,
                            "%s: row %llu has label %.17g; the model knows %.17g and %.17g only", batch->path,
-                           (unsigned long long)(meter->rows + 1), label, model->low, model->high);
+                           (unsigned long long)(meter->base.rows + 1), label, model->low, model->high);
         double y = label == model->high ? 1.0 : -1.0, slope, curvature;
-        meter->right += pl_model_label(model, z) == label ? weight : 0.0;
+        meter->right += pl_model_linear.predict(&model->base, &z) == label ? weight : 0.0;
         meter->log_loss += weight * pl_loss_logistic.expand(&pl_loss_logistic, z, y, &slope, &curvature);
         meter->hinge += weight * pl_loss_hinge.expand(&pl_loss_hinge, z, y, &slope, &curvature);
-        meter->scores[meter->rows++] = (score){z, copysign(weight, y)};
+        meter->scores[meter->base.rows++] = (score){z, copysign(weight, y)};
+        meter->losses += meter->sums_loss ? weight * row_loss(model, &z, label) : 0.0;
         meter->weight += weight;
     }
     return status;
 }
 
-static parley_status add_classes(pl_meter *meter, const parley_data *batch, const double *decisions,
-                                 parley_error *error) {
-    const parley_model *model = meter->model;
-    uint64_t outputs = model->outputs;
+static parley_status add_classes(meter *meter, const parley_data *batch, const double *decisions, parley_error *error) {
+    const pl_linear_model *model = meter->model;
+    uint64_t outputs = model->base.outputs;
     double slope, curvature;
-    for (uint64_t i = 0; i < batch->x.rows; i++, meter->rows++) {
+    for (uint64_t i = 0; i < batch->x.rows; i++, meter->base.rows++) {
         const double *z = decisions + i * outputs;
         double weight = batch->weight ? batch->weight[i] : 1.0;
-        uint64_t y = pl_model_class(model, batch->label[i]);
+        uint64_t y = pl_linear_class(model, batch->label[i]);
         if (y == outputs)
             return pl_fail(error, PARLEY_BAD_INPUT,
                            "%s: row %llu has label %.17g, which is none of the model's %llu classes", batch->path,
-                           (unsigned long long)(meter->rows + 1), batch->label[i], (unsigned long long)outputs);
-        uint64_t guess = pl_model_class(model, pl_model_predict(model, z));
+                           (unsigned long long)(meter->base.rows + 1), batch->label[i], (unsigned long long)outputs);
+        uint64_t guess = pl_linear_class(model, pl_model_linear.predict(&model->base, z));
         meter->classes[y].rows += weight;
         meter->classes[guess].predicted += weight;
         meter->classes[y].right += guess == y ? weight : 0.0;
         meter->right += guess == y ? weight : 0.0;
         meter->weight += weight;
+        meter->losses += meter->sums_loss ? weight * row_loss(model, z, batch->label[i]) : 0.0;
         for (uint64_t c = 0; c < outputs; c++)
             meter->hinge +=
                 weight * pl_loss_hinge.expand(&pl_loss_hinge, z[c], c == y ? 1.0 : -1.0, &slope, &curvature);
         memcpy(meter->probability, z, outputs * sizeof *z);
-        if (pl_model_probabilities(model, meter->probability))
+        if (pl_model_linear.finish(&model->base, PL_PROBABILITY, meter->probability, NULL) == PARLEY_OK)
             meter->log_loss -= weight * log(fmax(meter->probability[y], 1e-300));
     }
     return PARLEY_OK;
 }
 
-static double macro_f1(const pl_class_count *classes, uint64_t count) {
-    double sum = 0;
-    for (uint64_t c = 0; c < count; c++) {
-        double all = classes[c].rows + classes[c].predicted;
-        sum += all > 0 ? 2.0 * classes[c].right / all : 0.0;
-    }
-    return sum / (double)count;
-}
-
-static parley_status add_real(pl_meter *meter, const parley_data *batch, const double *decisions, parley_error *error) {
+static parley_status add_real(meter *meter, const parley_data *batch, const double *decisions, parley_error *error) {
     const pl_loss *loss = meter->model->loss;
     for (uint64_t i = 0; i < batch->x.rows; i++) {
         double label = batch->label[i], weight = batch->weight ? batch->weight[i] : 1.0;
-        double off = pl_model_label(meter->model, decisions[i]) - label, before = label - meter->mean;
+        double off = pl_model_linear.predict(&meter->model->base, decisions + i) - label, before = label - meter->mean;
         double slope, curvature;
-        meter->rows++;
+        meter->base.rows++;
         if (!pl_loss_takes(loss, label))
             return pl_fail(error, PARLEY_BAD_INPUT, "%s: row %llu has label %.17g; a model of %s loss needs 0 or more",
-                           batch->path, (unsigned long long)meter->rows, label, loss->name);
+                           batch->path, (unsigned long long)meter->base.rows, label, loss->name);
         meter->errors += weight * off * off;
         meter->absolute += weight * fabs(off);
         meter->losses += weight * loss->expand(loss, decisions[i], label, &slope, &curvature);
@@ -153,54 +168,81 @@ static double area(score *scores, uint64_t rows) {
     return below > 0.0 && upper > 0.0 ? area / upper / below : NAN;
 }
 
-parley_status pl_meter_open(const parley_model *model, pl_meter **out, parley_error *error) {
-    parley_status status = pl_take(out, 1, sizeof **out, "the metrics", error);
-    if (status != PARLEY_OK)
-        return status;
-    (*out)->model = model;
-    if (model->outputs > 1)
-        status = pl_take(&(*out)->classes, model->outputs, sizeof *(*out)->classes, "the metrics", error);
-    if (status == PARLEY_OK && model->outputs > 1)
-        status = pl_take(&(*out)->probability, model->outputs, sizeof(double), "the metrics", error);
-    if (status != PARLEY_OK) {
-        pl_meter_close(*out);
-        *out = NULL;
+static const pl_loss *loss_of(const parley_model *model) { return pl_linear(model)->loss; }
+
+/* When eval reports a metric. */
+static bool of_labels(const parley_model *model) { return loss_of(model)->labels != PL_LABELS_REAL; }
+static bool of_two(const parley_model *model) { return of_labels(model) && model->outputs == 1; }
+static bool of_several(const parley_model *model) { return model->outputs > 1; }
+static bool of_probabilities(const parley_model *model) {
+    return of_labels(model) && pl_loss_gives_probabilities(loss_of(model));
+}
+static bool of_margins(const parley_model *model) { return of_labels(model) && !loss_of(model)->together; }
+static bool of_numbers(const parley_model *model) { return !of_labels(model); }
+static bool of_parameters(const parley_model *model) { return of_numbers(model) && loss_of(model)->parameter; }
+static bool of_counts(const parley_model *model) { return loss_of(model)->counts; }
+
+/* A sum over the rows as a mean; NaN where the metric is not for such a model, or there are no rows. */
+static double mean(const pl_meter *base, bool applies, double sum) {
+    double weight = ((const meter *)base)->weight;
+    return applies && weight > 0.0 ? sum / weight : NAN;
+}
+
+static double accuracy(pl_meter *base) { return mean(base, of_labels(base->model), ((meter *)base)->right); }
+
+static double macro_f1(pl_meter *base) {
+    const class_count *classes = ((meter *)base)->classes;
+    uint64_t count = base->model->outputs;
+    double sum = 0;
+    for (uint64_t c = 0; c < count && classes; c++) {
+        double all = classes[c].rows + classes[c].predicted;
+        sum += all > 0 ? 2.0 * classes[c].right / all : 0.0;
     }
-    return status;
+    return classes ? sum / (double)count : NAN;
 }
 
-parley_status pl_meter_add(pl_meter *meter, const parley_data *batch, const double *decisions, parley_error *error) {
-    if (meter->model->outputs > 1)
-        return add_classes(meter, batch, decisions, error);
-    if (meter->model->loss->labels == PL_LABELS_BINARY)
-        return add_binary(meter, batch, decisions, error);
-    return add_real(meter, batch, decisions, error);
+static double auc(pl_meter *base) { return of_two(base->model) ? area(((meter *)base)->scores, base->rows) : NAN; }
+
+static double log_loss(pl_meter *base) { return mean(base, of_probabilities(base->model), ((meter *)base)->log_loss); }
+
+static double hinge(pl_meter *base) { return mean(base, of_labels(base->model), ((meter *)base)->hinge); }
+
+static double rmse(pl_meter *base) { return sqrt(mean(base, of_numbers(base->model), ((meter *)base)->errors)); }
+
+static double r2(pl_meter *base) {
+    const meter *meter = (struct meter *)base;
+    return of_numbers(base->model) && meter->spread > 0.0 ? 1.0 - meter->errors / meter->spread : NAN;
 }
 
-void pl_meter_read(pl_meter *meter, pl_metrics *out) {
-    double weight = meter->weight > 0.0 ? meter->weight : NAN;
-    const pl_loss *loss = meter->model->loss;
-    *out = (pl_metrics){meter->rows, meter->weight, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
-    if (loss->labels != PL_LABELS_REAL) {
-        out->accuracy = meter->right / weight;
-        out->auc = meter->model->outputs > 1 ? NAN : area(meter->scores, meter->rows);
-        out->log_loss = pl_loss_gives_probabilities(loss) ? meter->log_loss / weight : NAN;
-        out->hinge = meter->hinge / weight;
-        out->macro_f1 = meter->model->outputs > 1 ? macro_f1(meter->classes, meter->model->outputs) : NAN;
-    } else {
-        out->rmse = sqrt(meter->errors / weight);
-        out->r2 = meter->spread > 0.0 ? 1.0 - meter->errors / meter->spread : NAN;
-        out->mae = meter->absolute / weight;
-        out->mean_loss = meter->losses / weight;
-        out->deviance = 2.0 * out->mean_loss;
-        double null = meter->entropy / weight - (meter->mean > 0.0 ? meter->mean * log(meter->mean) : 0.0);
-        out->d2 = meter->spread > 0.0 ? 1.0 - out->mean_loss / null : NAN;
-    }
+static double mae(pl_meter *base) { return mean(base, of_numbers(base->model), ((meter *)base)->absolute); }
+
+static double mean_loss(pl_meter *base) { return mean(base, ((meter *)base)->sums_loss, ((meter *)base)->losses); }
+
+static double deviance(pl_meter *base) { return of_numbers(base->model) ? 2.0 * mean_loss(base) : NAN; }
+
+static double d2(pl_meter *base) {
+    const meter *meter = (struct meter *)base;
+    double null = mean(base, true, meter->entropy) - (meter->mean > 0.0 ? meter->mean * log(meter->mean) : 0.0);
+    return of_numbers(base->model) && meter->spread > 0.0 ? 1.0 - mean_loss(base) / null : NAN;
 }
 
-const pl_class_count *pl_meter_classes(const pl_meter *meter) { return meter->classes; }
+const pl_model_metric pl_linear_metrics[] = {
+    {"accuracy", NULL, true, of_labels, accuracy, "share of rows whose label is predicted"},
+    {"macro_f1", NULL, true, of_several, macro_f1, "several classes: the plain mean of their F1 scores"},
+    {"auc", NULL, true, of_two, auc, "two labels: area under the receiver operating characteristic"},
+    {"log_loss", NULL, false, of_probabilities, log_loss, "mean of -log of the probability given to the label"},
+    {"hinge", NULL, false, of_margins, hinge, "mean of (1 - y z)+; several classes: summed over each against the rest"},
+    {"rmse", NULL, false, of_numbers, rmse, "real labels: root of the mean squared error"},
+    {"r2", NULL, true, of_numbers, r2, "real labels: share of their variance explained"},
+    {"mae", NULL, false, of_numbers, mae, "real labels: mean absolute error"},
+    {"loss", "mean_loss", false, of_parameters, mean_loss, "mean of the loss that the model was trained with"},
+    {"deviance", NULL, false, of_counts, deviance, "counts: twice the mean loss"},
+    {"d2", NULL, true, of_counts, d2, "counts: share of the deviance explained"},
+    {0},
+};
 
-void pl_meter_close(pl_meter *meter) {
+static void close_meter(pl_meter *base) {
+    meter *meter = (struct meter *)base;
     if (!meter)
         return;
     pl_free(meter->classes);
@@ -208,3 +250,61 @@ void pl_meter_close(pl_meter *meter) {
     pl_free(meter->scores);
     pl_free(meter);
 }
+
+static parley_status open_meter(const parley_model *model, const pl_model_metric *only, pl_meter **out,
+                                parley_error *error) {
+    meter *meter;
+    *out = NULL;
+    parley_status status = pl_take(&meter, 1, sizeof *meter, "the metrics", error);
+    if (status != PARLEY_OK)
+        return status;
+    meter->base.model = model;
+    meter->model = pl_linear(model);
+    meter->sums_loss = of_numbers(model) || (only && only->value == mean_loss);
+    if (model->outputs > 1)
+        status = pl_take(&meter->classes, model->outputs, sizeof *meter->classes, "the metrics", error);
+    if (status == PARLEY_OK && model->outputs > 1)
+        status = pl_take(&meter->probability, model->outputs, sizeof(double), "the metrics", error);
+    if (status == PARLEY_OK)
+        *out = &meter->base;
+    else
+        close_meter(&meter->base);
+    return status;
+}
+
+static parley_status add(pl_meter *base, const parley_data *batch, const double *values, parley_error *error) {
+    meter *meter = (struct meter *)base;
+    if (base->model->outputs > 1)
+        return add_classes(meter, batch, values, error);
+    if (of_labels(base->model))
+        return add_binary(meter, batch, values, error);
+    return add_real(meter, batch, values, error);
+}
+
+static double ratio(double part, double whole) { return whole > 0 ? part / whole : 0.0; }
+
+static void show_class(const parley_model *model, double label, const class_count *count, pl_viewer *viewer) {
+    char text[32];
+    const double precision = ratio(count->right, count->predicted), recall = ratio(count->right, count->rows);
+    const double f1 = ratio(2.0 * count->right, count->rows + count->predicted);
+    const pl_view_cell cells[] = {{"weight", &count->rows, 1, 1, false, false},
+                                  {"precision", &precision, 1, 1, true, false},
+                                  {"recall", &recall, 1, 1, true, false},
+                                  {"f1", &f1, 1, 1, true, true}};
+    viewer->row(viewer, pl_model_label(model, label, text, sizeof text), 0, cells, sizeof cells / sizeof *cells);
+}
+
+static void show(pl_meter *base, pl_viewer *viewer) {
+    const meter *meter = (struct meter *)base;
+    viewer->text(viewer, "loss", meter->model->loss->name);
+    viewer->count(viewer, "rows", base->rows);
+    pl_meter_show(base, viewer);
+    if (!meter->classes)
+        return;
+    viewer->open(viewer, "classes", "label", NULL);
+    for (uint64_t c = 0; c < base->model->outputs; c++)
+        show_class(base->model, meter->model->labels[c], &meter->classes[c], viewer);
+    viewer->close(viewer);
+}
+
+const pl_meter_type pl_linear_meter = {.open = open_meter, .add = add, .show = show, .close = close_meter};

@@ -12,6 +12,7 @@
 
 #include "base/random.h"
 #include "data/source.h"
+#include "model/linear_model.h"
 #include "train/validation.h"
 
 #define FOLD_STREAM 0x666f6c64u /* stream number of the folds, apart from any worker's */
@@ -298,7 +299,7 @@ static parley_status run_folds(const parley_data *data, parley_settings *setting
     pthread_mutex_destroy(&crossing.mutex);
     pl_free(machine);
     if (status == PARLEY_OK) {
-        pl_cv_judge(cv, pl_score_of(settings)->larger);
+        pl_cv_judge(cv, pl_metric_find(&pl_model_linear, settings->metric)->larger);
         cv->chosen = settings->choose == PL_CHOOSE_1SE ? cv->one_se : cv->best;
     }
     return status;
@@ -319,9 +320,10 @@ parley_status pl_cv_run(const parley_data *data, const parley_settings *settings
         *copy = *settings;
         *copy->log = '\0';
         copy->given[pl_setting_find("metric") - pl_settings] = false; /* has an effect here */
-        cv->metric = pl_score_of(settings)->name;
         status = pl_path_check(copy, error);
     }
+    if (status == PARLEY_OK)
+        cv->metric = pl_metric_find(&pl_model_linear, settings->metric)->name;
     if (status == PARLEY_OK)
         status = pl_data_teaches(data, error);
     if (status == PARLEY_OK)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "model/classes.h"
+#include "model/linear_model.h"
 #include "shard/distributed.h"
 #include "shard/fingerprint.h"
 #include "train/linear_stream.h"
@@ -222,20 +223,21 @@ static parley_status keep_point(pl_run *run, const parley_data *rows, pl_path *p
     parley_status status = run->type->model(run->problem, run->best.w, &model, error);
     if (status != PARLEY_OK)
         return status;
+    const pl_linear_model *linear = pl_linear(model);
     uint64_t size = path->outputs * path->columns;
     double *coef = path->coef ? path->coef + path->count * size : NULL;
     for (uint64_t j = 0; j < size; j++)
-        if (model->coef[j] != 0) {
+        if (linear->coef[j] != 0) {
             point->nonzeros++;
             if (coef)
-                coef[j] = model->coef[j]; /* pages of zeros are never touched */
+                coef[j] = linear->coef[j]; /* pages of zeros are never touched */
         }
     if (coef) {
-        memcpy(path->intercept + path->count * path->outputs, model->intercept, path->outputs * sizeof(double));
+        memcpy(path->intercept + path->count * path->outputs, linear->intercept, path->outputs * sizeof(double));
     }
     if (rows)
-        status = pl_score_model(run->validation.score, run->engine, model, rows, run->validation.decisions,
-                                &point->metric, error);
+        status = pl_score_model(run->validation.score, run->engine, model, rows, run->validation.values, &point->metric,
+                                error);
     parley_model_free(model);
     path->count++;
     path->summary = *summary;
@@ -286,10 +288,10 @@ static parley_status open_rows(pl_run *run, const pl_path_plan *plan, const parl
     validation->rows = NULL;
     if (!*rows)
         return PARLEY_OK;
-    pl_free(validation->decisions);
-    validation->decisions = NULL;
-    return pl_take(&validation->decisions, pl_glm_of(run->problem)->classes * (*rows)->x.rows, sizeof(double),
-                   "decisions", error);
+    pl_free(validation->values);
+    validation->values = NULL;
+    return pl_take(&validation->values, pl_glm_of(run->problem)->classes * (*rows)->x.rows, sizeof(double), "decisions",
+                   error);
 }
 
 static parley_status run_path(pl_run *run, const parley_data *data, const parley_settings *settings,
@@ -424,14 +426,14 @@ static parley_status describe_point(const pl_point *point, parley_model *model, 
 
 parley_status parley_path_model(const parley_path_result *path, uint64_t point, parley_model **out,
                                 parley_error *error) {
-    const parley_model *last = path->model;
+    const pl_linear_model *last = pl_linear(path->model);
     uint64_t outputs = path->outputs, size = outputs * path->columns;
-    parley_model *model;
+    pl_linear_model *model;
     *out = NULL;
     if (point >= path->count)
         return pl_fail(error, PARLEY_BAD_USAGE, "point %llu of a path of %llu; they are counted from 0",
                        (unsigned long long)point, (unsigned long long)path->count);
-    parley_status status = pl_model_new(outputs, path->columns, last->loss, &model, error);
+    parley_status status = pl_linear_new(outputs, path->columns, last->loss, &model, error);
     if (status != PARLEY_OK)
         return status;
     memcpy(model->coef, path->coef + point * size, size * sizeof *model->coef);
@@ -441,17 +443,17 @@ parley_status parley_path_model(const parley_path_result *path, uint64_t point, 
     model->low = last->low;
     model->high = last->high;
     model->fold_bits = last->fold_bits;
-    status = pl_names_copy(&last->names, &model->names, error);
+    status = pl_names_copy(&last->base.names, &model->base.names, error);
     if (status == PARLEY_OK)
-        status = pl_names_copy(&last->classes, &model->classes, error);
-    for (unsigned i = 0; i < last->metas && status == PARLEY_OK; i++)
-        status = pl_model_set_meta(model, last->meta[i].key, last->meta[i].value, error);
+        status = pl_names_copy(&last->base.classes, &model->base.classes, error);
+    for (unsigned i = 0; i < last->base.metas && status == PARLEY_OK; i++)
+        status = pl_model_set_meta(&model->base, last->base.meta[i].key, last->base.meta[i].value, error);
     if (status == PARLEY_OK)
-        status = describe_point(&path->points[point], model, error);
+        status = describe_point(&path->points[point], &model->base, error);
     if (status == PARLEY_OK)
-        *out = model;
+        *out = &model->base;
     else
-        parley_model_free(model);
+        parley_model_free(&model->base);
     return status;
 }
 
@@ -467,7 +469,7 @@ static unsigned put_tensors(const pl_path *path, const double *figures, pl_tenso
     for (unsigned f = 0; f < (path->metric ? FIGURES : FIGURES - 1); f++)
         tensors[count++] = (pl_tensor){names[f], PL_F64, 1, {path->count, 0}, figures + f * path->count};
     if (path->outputs > 1)
-        tensors[count++] = (pl_tensor){"labels", PL_F64, 1, {path->outputs, 0}, model->labels};
+        tensors[count++] = (pl_tensor){"labels", PL_F64, 1, {path->outputs, 0}, parley_model_labels(model)};
     pl_names_put_starts(&model->names, &model->classes, tensors, &count);
     pl_names_put_texts(&model->names, &model->classes, tensors, &count);
     return count;
@@ -488,13 +490,13 @@ parley_status parley_path_save(const parley_path_result *path, const char *file,
         for (unsigned f = 0; f < FIGURES; f++)
             figures[f * path->count + k] = values[f];
     }
-    pl_model_label_text(model, labels, sizeof labels);
+    pl_linear_label_text(pl_linear(model), labels, sizeof labels);
     unsigned count = 0;
     pairs[count++] = (pl_pair){"format", "parley-path-1"};
-    pairs[count++] = (pl_pair){"loss", model->loss->name};
+    pairs[count++] = (pl_pair){"loss", pl_linear(model)->loss->name};
     pairs[count++] = (pl_pair){"labels", labels};
     for (unsigned i = 0; i < model->metas; i++)
-        if (!is_of_one_lambda(model->meta[i].key) && !pl_model_sets(model->meta[i].key))
+        if (!is_of_one_lambda(model->meta[i].key) && !pl_model_sets(model, model->meta[i].key))
             pairs[count++] = model->meta[i];
     status = pl_container_write(file, tensors, put_tensors(path, figures, tensors), pairs, count, error);
     pl_free(figures);

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "data/ahead.h"
 #include "local/online.h"
+#include "model/linear_model.h"
 #include "train/presets.h"
 
 typedef struct stream {
@@ -116,12 +117,13 @@ parley_status pl_stream_describe(const parley_settings *settings, const pl_onlin
     char text[PL_TEXT];
     for (unsigned i = 0; i < pl_settings_count && status == PARLEY_OK; i++) {
         pl_setting_text(settings, &pl_settings[i], text, sizeof text);
-        if (pl_settings[i].in_model && pl_loss_concerned(model->loss, pl_settings[i].name))
+        if (pl_settings[i].in_model && pl_loss_concerned(pl_linear(model)->loss, pl_settings[i].name))
             status = pl_model_set_meta(model, pl_settings[i].name, text, error);
     }
     const pl_online_state *state = pl_online_look(online);
-    snprintf(text, sizeof text, "%u", state->hash_bits ? state->hash_bits : model->fold_bits);
-    if (status == PARLEY_OK && (state->hash_bits || model->fold_bits))
+    unsigned fold_bits = pl_linear(model)->fold_bits;
+    snprintf(text, sizeof text, "%u", state->hash_bits ? state->hash_bits : fold_bits);
+    if (status == PARLEY_OK && (state->hash_bits || fold_bits))
         status = pl_model_set_meta(model, state->hash_bits ? "hash_bits" : "fold_bits", text, error);
     pl_number_text(pl_stream_loss(online), text, sizeof text);
     if (status == PARLEY_OK)
@@ -139,6 +141,7 @@ void pl_stream_record(parley_settings *settings, const pl_method *method, const 
     if (state->learns)
         snprintf(settings->loss, sizeof settings->loss, "%s", state->learns->name);
     snprintf(settings->local, sizeof settings->local, "%s", method->stream->name);
+    snprintf(settings->metric, sizeof settings->metric, "%s", pl_metric_find(&pl_model_linear, settings->metric)->name);
     settings->workers = settings->lanes = 1;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "data/format.h"
+#include "model/linear_model.h"
 #include "train/linear_stream.h"
 #include "train/presets.h"
 
@@ -35,6 +36,9 @@ const unsigned pl_formats_count = sizeof pl_formats / sizeof *pl_formats;
 LOSSES(DECLARATION)
 const pl_loss *const pl_losses[] = {LOSSES(ADDRESS)};
 const unsigned pl_losses_count = sizeof pl_losses / sizeof *pl_losses;
+
+const pl_model_type *const pl_model_types[] = {&pl_model_linear};
+const unsigned pl_model_types_count = sizeof pl_model_types / sizeof *pl_model_types;
 
 const pl_engine_type *const pl_engines[] = {&pl_engine_threads, &pl_engine_mpi};
 const unsigned pl_engines_count = sizeof pl_engines / sizeof *pl_engines;
@@ -120,7 +124,21 @@ const pl_sequel pl_sequels[] = {{"hybrid", "lbfgs", 1.0, false}, {"cocoa-newton"
 const unsigned pl_sequels_count = sizeof pl_sequels / sizeof *pl_sequels;
 
 const char *const pl_list_kinds[] = {"problems", "losses",  "solvers", "combines", "exchanges",
-                                     "engines",  "presets", "formats", NULL};
+                                     "engines",  "presets", "formats", "metrics",  NULL};
+
+/* Types may share names of metrics, which are listed once. */
+static unsigned list_metrics(pl_entry *entries) {
+    unsigned count = 0;
+    for (unsigned i = 0; i < pl_model_types_count; i++)
+        for (const pl_model_metric *metric = pl_model_types[i]->metrics; metric->name && count < PL_ENTRIES; metric++) {
+            unsigned at = 0;
+            while (at < count && strcmp(entries[at].name, metric->name) != 0)
+                at++;
+            if (at == count)
+                entries[count++] = (pl_entry){metric->name, metric->help};
+        }
+    return count;
+}
 
 unsigned pl_list(const char *kind, pl_entry *entries) {
     unsigned i = 0;
@@ -148,6 +166,8 @@ unsigned pl_list(const char *kind, pl_entry *entries) {
     else if (strcmp(kind, "formats") == 0)
         for (; i < pl_formats_count; i++)
             entries[i] = (pl_entry){pl_formats[i]->name, pl_formats[i]->help};
+    else if (strcmp(kind, "metrics") == 0)
+        i = list_metrics(entries);
     return i;
 }
 

@@ -22,7 +22,8 @@ static parley_status open_replay(pl_run *run, parley_error *error) {
 
 /* Rows for validation, where they are asked for; then every round is looked at, unless the user says how often. */
 static parley_status set_aside(pl_run *run, parley_error *error) {
-    parley_status status = pl_validation_open(&run->validation, run->engine, run->rows.data, run->settings, error);
+    parley_status status =
+        pl_validation_open(&run->validation, run->engine, run->rows.data, run->type->model_type, run->settings, error);
     if (run->validation.kept)
         run->rows.data = run->validation.kept;
     if (run->validation.rows && !run->settings->evaluate_every)
@@ -123,6 +124,7 @@ static parley_status describe_model(const pl_run *run, parley_model *model, parl
 static void record_choices(pl_run *run) {
     parley_settings *settings = run->settings;
     run->type->record(run->problem, settings);
+    snprintf(settings->metric, sizeof settings->metric, "%s", run->validation.score->name);
     snprintf(settings->preset, sizeof settings->preset, "%s", run->method.preset);
     if (!run->method.sequel) { /* else the preset says it: there are two of each */
         snprintf(settings->local, sizeof settings->local, "%s", run->method.local->name);

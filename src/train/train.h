@@ -43,7 +43,8 @@ parley_status pl_train_rank(pl_engine *engine, const parley_data *data, const pa
                             parley_callback callback, void *user, parley_model **out, parley_summary *summary,
                             parley_error *error);
 
-/* The members of a table: kind is problems, losses, solvers, combines, exchanges, engines, presets or formats. */
+/* The members of a table: kind is problems, losses, solvers, combines, exchanges, engines, presets, formats or metrics.
+ */
 typedef struct pl_entry {
     const char *name, *help;
 } pl_entry;

@@ -10,70 +10,30 @@
 #include "shard/distributed.h"
 
 #define SPLIT_STREAM 0x73706c69u /* stream number of the split, apart from any worker's */
-#define ROWS_PER_TASK 1024
 
-/* In the order of the setting's choices. */
-static const pl_score scores[] = {{"loss", false},     {"accuracy", true}, {"auc", true},     {"log_loss", false},
-                                  {"hinge", false},    {"rmse", false},    {"r2", true},      {"mae", false},
-                                  {"deviance", false}, {"d2", true},       {"macro_f1", true}};
-
-const pl_score *pl_score_of(const parley_settings *settings) { return &scores[settings->metric]; }
-
-bool pl_score_better(const pl_score *score, double value, double than) {
+bool pl_score_better(const pl_model_metric *score, double value, double than) {
     return isnan(than) ? !isnan(value) : score->larger ? value > than : value < than;
 }
 
-static double pick(const pl_score *score, const pl_metrics *metrics) {
-    const double values[] = {
-        NAN,         metrics->accuracy, metrics->auc,      metrics->log_loss, metrics->hinge,   metrics->rmse,
-        metrics->r2, metrics->mae,      metrics->deviance, metrics->d2,       metrics->macro_f1};
-    return values[score - scores];
-}
-
-typedef struct deciding {
-    const parley_model *model;
-    const pl_matrix *x;
-    double *decisions;
-} deciding;
-
-static void decide_task(void *context, unsigned task) {
-    const deciding *work = context;
-    uint64_t begin = (uint64_t)task * ROWS_PER_TASK, end = begin + ROWS_PER_TASK;
-    pl_model_decide_rows(work->model, work->x, begin, end < work->x->rows ? end : work->x->rows, work->decisions);
-}
-
-/* The mean of the model's own loss, in the order of rows. */
-static double mean_loss(const parley_model *model, const parley_data *rows, const double *decisions) {
-    double sum = 0, total = 0;
-    for (uint64_t i = 0; i < rows->x.rows; i++) {
-        double weight = rows->weight ? rows->weight[i] : 1.0;
-        sum += weight * pl_model_loss(model, decisions + i * model->outputs, rows->label[i]);
-        total += weight;
-    }
-    return sum / total;
-}
-
-parley_status pl_score_model(const pl_score *score, pl_engine *engine, const parley_model *model,
-                             const parley_data *rows, double *decisions, double *value, parley_error *error) {
-    unsigned tasks = (unsigned)((rows->x.rows + ROWS_PER_TASK - 1) / ROWS_PER_TASK);
-    pl_metrics metrics = {0};
+parley_status pl_score_model(const pl_model_metric *score, pl_engine *engine, const parley_model *model,
+                             const parley_data *rows, double *values, double *value, parley_error *error) {
+    const pl_meter_type *type = model->type->meter;
+    char names[256];
     pl_meter *meter;
-    engine->type->run(engine, decide_task, &(deciding){model, &rows->x, decisions}, tasks);
-    parley_status status = pl_meter_open(model, &meter, error);
+    engine->type->run(engine, pl_apply_task, &(pl_applying){model, &rows->x, values}, pl_apply_tasks(&rows->x));
+    parley_status status = type->open(model, score, &meter, error);
     if (status != PARLEY_OK)
         return status;
-    status = pl_meter_add(meter, rows, decisions, error); /* which also refuses labels that are not the model's */
-    if (status == PARLEY_OK && score != scores)
-        pl_meter_read(meter, &metrics);
-    pl_meter_close(meter);
-    if (status != PARLEY_OK)
+    status = type->add(meter, rows, values, error); /* which also refuses labels that are not the model's */
+    if (status == PARLEY_OK)
+        *value = score->value(meter);
+    type->close(meter);
+    if (status != PARLEY_OK || !isnan(*value))
         return status;
-    *value = score == scores ? mean_loss(model, rows, decisions) : pick(score, &metrics);
-    if (isnan(*value))
-        return pl_fail(error, PARLEY_BAD_USAGE,
-                       "--metric %s has no value with loss %s on these %llu rows; choose another, or none for the loss",
-                       score->name, model->loss->name, (unsigned long long)rows->x.rows);
-    return PARLEY_OK;
+    pl_metric_names(model->type, model, names, sizeof names);
+    return pl_fail(error, PARLEY_BAD_USAGE,
+                   "--metric %s has no value for this model on these %llu rows; such models have the metrics %s",
+                   score->name, (unsigned long long)rows->x.rows, names);
 }
 
 static int by_number(const void *a, const void *b) {
@@ -146,9 +106,14 @@ static parley_status read_rows(pl_validation *validation, const parley_data *dat
 }
 
 parley_status pl_validation_open(pl_validation *validation, pl_engine *engine, const parley_data *data,
-                                 const parley_settings *settings, parley_error *error) {
-    *validation = (pl_validation){.score = pl_score_of(settings), .latest = NAN, .best = NAN};
+                                 const pl_model_type *type, const parley_settings *settings, parley_error *error) {
+    *validation = (pl_validation){.score = pl_metric_find(type, settings->metric), .latest = NAN, .best = NAN};
+    char names[256];
     parley_status status = PARLEY_OK;
+    pl_metric_names(type, NULL, names, sizeof names);
+    if (!validation->score)
+        return pl_fail(error, PARLEY_BAD_USAGE, "--metric %s is not for %s models; it is one of %s", settings->metric,
+                       type->name, names);
     if (*settings->validation)
         status = read_rows(validation, data, settings, error);
     else if (settings->validation_fraction > 0)
@@ -162,8 +127,8 @@ parley_status pl_validation_begin(pl_validation *validation, uint64_t size, uint
         return PARLEY_OK;
     parley_status status = pl_take(&validation->w, size, sizeof(double), "the best model", error);
     if (status == PARLEY_OK)
-        status = pl_take(&validation->decisions, outputs * validation->rows->x.rows, sizeof(double),
-                         "decisions on validation rows", error);
+        status = pl_take(&validation->values, outputs * validation->rows->x.rows, sizeof(double),
+                         "values on validation rows", error);
     return status;
 }
 
@@ -175,8 +140,8 @@ parley_status pl_validation_look(pl_validation *validation, pl_engine *engine, c
     parley_status status = problem->type->model(problem, w, &model, error);
     if (status != PARLEY_OK)
         return status;
-    status = pl_score_model(validation->score, engine, model, validation->rows, validation->decisions,
-                            &validation->latest, error);
+    status = pl_score_model(validation->score, engine, model, validation->rows, validation->values, &validation->latest,
+                            error);
     parley_model_free(model);
     if (status != PARLEY_OK)
         return status;
@@ -194,7 +159,7 @@ parley_status pl_validation_look(pl_validation *validation, pl_engine *engine, c
 void pl_validation_close(pl_validation *validation) {
     parley_data_free(validation->own);
     parley_data_free(validation->kept);
-    pl_free(validation->decisions);
+    pl_free(validation->values);
     pl_free(validation->w);
     *validation = (pl_validation){0};
 }

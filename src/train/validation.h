@@ -5,33 +5,27 @@
 #include "model/model.h"
 #include "model/problem.h"
 
-/* A measure of decisions against labels. */
-typedef struct pl_score {
-    const char *name;
-    bool larger; /* is better */
-} pl_score;
-
 typedef struct pl_validation {
     const parley_data *rows; /* NULL: no validation */
     parley_data *own;        /* the same, to be freed */
     parley_data *kept;       /* rows to train on, where they were split; else NULL */
-    const pl_score *score;
-    double *decisions;
+    const pl_model_metric *score;
+    double *values;             /* what a model gives for the rows */
     double latest, best;        /* of the metric; NaN: none yet */
     uint64_t best_round, worse; /* where the best was; evaluations since */
     double objective;           /* P of the best */
     double *w;                  /* the best model */
 } pl_validation;
 
-const pl_score *pl_score_of(const parley_settings *settings);
-bool pl_score_better(const pl_score *score, double value, double than); /* `than` NaN: yes */
-/* The metric of a model on rows, decided on the engine's threads. `decisions` has room for outputs x rows. */
-parley_status pl_score_model(const pl_score *score, pl_engine *engine, const parley_model *model,
-                             const parley_data *rows, double *decisions, double *value, parley_error *error);
+bool pl_score_better(const pl_model_metric *score, double value, double than); /* `than` NaN: yes */
+/* The metric of a model on rows, to which it is applied on the engine's threads. `values` has room for outputs x rows.
+ */
+parley_status pl_score_model(const pl_model_metric *score, pl_engine *engine, const parley_model *model,
+                             const parley_data *rows, double *values, double *value, parley_error *error);
 
-/* Reads or splits off the rows that the settings ask for; none: nothing happens. */
+/* Reads or splits off the rows that the settings ask for; none: nothing happens. `type`: of the models to measure. */
 parley_status pl_validation_open(pl_validation *validation, pl_engine *engine, const parley_data *data,
-                                 const parley_settings *settings, parley_error *error);
+                                 const pl_model_type *type, const parley_settings *settings, parley_error *error);
 /* Room for the best of models of `size` entries. */
 parley_status pl_validation_begin(pl_validation *validation, uint64_t size, uint64_t outputs, parley_error *error);
 /* Measures the model w, whose objective is known, and keeps it if it is the best. */

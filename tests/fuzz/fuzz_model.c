@@ -23,9 +23,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     if (model) {
         double *decisions = malloc(model->outputs * sizeof *decisions);
         if (decisions) {
-            pl_model_decide_row(model, &x, 0, decisions);
-            (void)pl_model_predict(model, decisions);
-            (void)pl_model_probabilities(model, decisions);
+            model->type->apply(model, &x, 0, 1, decisions);
+            (void)model->type->predict(model, decisions);
+            (void)model->type->finish(model, PL_PROBABILITY, decisions, NULL);
         }
         free(decisions);
     }

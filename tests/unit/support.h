@@ -12,6 +12,7 @@
 
 #include "exchange/exchange.h"
 #include "model/glm.h"
+#include "model/linear_model.h"
 #include "train/train.h"
 
 #define MOST_RANKS 5

@@ -104,7 +104,7 @@ static void watch_method(const parley_data *data, const char *problem, const cha
                     watch.first_broken.gap, best);
     assert_int_equal(watch.broken, 0);
     assert_true(watch.rounds > 1);
-    const pl_loss *loss = outcome.model[0]->loss;
+    const pl_loss *loss = pl_linear(outcome.model[0])->loss;
     assert_close(outcome.summary[0].objective, objective_of(data, outcome.model[0], loss, &outcome.summary[0]), 1e-12);
     free_models(&outcome);
 }
@@ -117,7 +117,7 @@ static void every_rounds_gap_bounds_the_suboptimality(void **state) {
         parley_data *data = random_data(*now->plan);
         snprintf(words, sizeof words, "%s %s gap=1e-8", now->problem, now->solution);
         outcome reference = train_once(data, words);
-        const pl_loss *loss = reference.model[0]->loss;
+        const pl_loss *loss = pl_linear(reference.model[0])->loss;
         double best = objective_of(data, reference.model[0], loss, &reference.summary[0]);
         if (reference.summary[0].stop != PARLEY_CONVERGED)
             print_error("%s: %s at relative gap %g after %llu rounds\n", words,
@@ -171,8 +171,9 @@ static void plain_gradient(const parley_data *data, const parley_model *model, c
     const pl_matrix *x = &data->x;
     memset(gradient, 0, (x->columns + 1) * sizeof *gradient);
     for (uint64_t i = 0; i < x->rows; i++) {
-        double slope, curvature, y = data->label[i];
-        loss->expand(loss, pl_model_decide(model, x, i), y, &slope, &curvature);
+        double slope, curvature, z, y = data->label[i];
+        model->type->apply(model, x, i, i + 1, &z);
+        loss->expand(loss, z, y, &slope, &curvature);
         slope /= (double)x->rows;
         for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++)
             gradient[x->index[e]] += slope * (x->value ? (double)x->value[e] : 1.0);
@@ -220,7 +221,7 @@ static void elastic_nets_satisfy_their_conditions_and_have_zeros(void **state) {
         plain_gradient(data, outcome.model[0], pl_loss_find("squared"), gradient);
         assert_close(gradient[data->x.columns], 0.0, 1e-4);
         for (uint64_t j = 0; j < data->x.columns; j++) {
-            double w = outcome.model[0]->coef[j];
+            double w = parley_model_coef(outcome.model[0])[j];
             zeros += w == 0.0;
             if (w == 0.0)
                 assert_at_most(fabs(gradient[j]), l1 + 1e-3);
@@ -248,7 +249,7 @@ static void rows_of_weight_0_count_as_dropped_and_of_2_as_twice(void **state) {
         outcome a = train_once(weighted, words), b = train_once(repeated, words);
         assert_close(a.summary[0].objective, b.summary[0].objective, 1e-9);
         for (unsigned j = 0; j < 2; j++)
-            assert_close(a.model[0]->coef[j], b.model[0]->coef[j], 1e-4);
+            assert_close(parley_model_coef(a.model[0])[j], parley_model_coef(b.model[0])[j], 1e-4);
         free_models(&a);
         free_models(&b);
     }
@@ -275,9 +276,9 @@ static void train_all(const char *text, const char *words) {
             const parley_summary *summary = &outcome.summary[0];
             const parley_model *model = outcome.model[0];
             for (uint64_t j = 0; j < model->columns; j++)
-                assert_true(isfinite(model->coef[j]));
-            assert_true(isfinite(model->intercept[0]));
-            assert_close(summary->objective, objective_of(data, model, model->loss, summary), 1e-9);
+                assert_true(isfinite(parley_model_coef(model)[j]));
+            assert_true(isfinite(parley_model_intercept(model)[0]));
+            assert_close(summary->objective, objective_of(data, model, pl_linear(model)->loss, summary), 1e-9);
             assert_true(summary->gap >= 0.0 && summary->relative_gap >= 0.0);
             if (converges_fast(&pl_presets[p]) && summary->stop != PARLEY_CONVERGED)
                 print_error("%s: %s, %s at relative gap %g\n", text, all, parley_stop_text(summary->stop),

@@ -53,12 +53,12 @@ static unsigned files_in_folder(void) {
 }
 
 static void assert_same_model(const parley_model *a, const parley_model *b, const char *words) {
-    if (memcmp(a->coef, b->coef, a->outputs * a->columns * sizeof *a->coef) != 0 ||
-        memcmp(a->intercept, b->intercept, a->outputs * sizeof *a->intercept) != 0)
+    if (memcmp(parley_model_coef(a), parley_model_coef(b), a->outputs * a->columns * sizeof(double)) != 0 ||
+        memcmp(parley_model_intercept(a), parley_model_intercept(b), a->outputs * sizeof(double)) != 0)
         print_error("%s\n", words);
     assert_int_equal(a->columns, b->columns);
-    assert_memory_equal(a->coef, b->coef, a->outputs * a->columns * sizeof *a->coef);
-    assert_memory_equal(a->intercept, b->intercept, a->outputs * sizeof *a->intercept);
+    assert_memory_equal(parley_model_coef(a), parley_model_coef(b), a->outputs * a->columns * sizeof(double));
+    assert_memory_equal(parley_model_intercept(a), parley_model_intercept(b), a->outputs * sizeof(double));
     assert_int_equal(a->metas, b->metas);
     for (unsigned i = 0; i < a->metas; i++)
         assert_string_equal(a->meta[i].value, b->meta[i].value);

@@ -84,7 +84,7 @@ static void class_weights_are_as_sample_weights(void **state) {
         weight[i] = data->label[i] > 0 ? 3.0 : 0.5;
     set_weights(data, weight);
     outcome by_row = train_once(data, "lambda=0.01 gap=1e-10");
-    assert_memory_equal(by_class.model[0]->coef, by_row.model[0]->coef, 12 * sizeof(double));
+    assert_memory_equal(parley_model_coef(by_class.model[0]), parley_model_coef(by_row.model[0]), 12 * sizeof(double));
     assert_string_equal(pl_model_meta(by_class.model[0], "class_weights"), "1=3,-1=0.5");
     free_models(&by_class);
     free_models(&by_row);

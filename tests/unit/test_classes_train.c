@@ -26,17 +26,18 @@ static double objective_by_class(const parley_data *data, const parley_model *mo
     double sum = 0, total = 0, l1 = 0, l2 = 0, z[CLASSES];
     for (uint64_t i = 0; i < data->x.rows; i++) {
         double weight = data->weight ? data->weight[i] : 1.0;
-        pl_model_decide_row(model, &data->x, i, z);
-        sum += weight * loss_of_classes(model->loss, z, (unsigned)pl_model_class(model, data->label[i]));
+        model->type->apply(model, &data->x, i, i + 1, z);
+        sum += weight *
+               loss_of_classes(pl_linear(model)->loss, z, (unsigned)pl_linear_class(pl_linear(model), data->label[i]));
         total += weight;
     }
     for (uint64_t j = 0; j < CLASSES * model->columns; j++) {
-        l1 += fabs(model->coef[j]);
-        l2 += model->coef[j] * model->coef[j];
+        l1 += fabs(parley_model_coef(model)[j]);
+        l2 += parley_model_coef(model)[j] * parley_model_coef(model)[j];
     }
     for (unsigned c = 0; c < CLASSES && strcmp(parley_summary_fact(at, "intercept")->text, "penalised") == 0; c++) {
-        l1 += fabs(model->intercept[c]);
-        l2 += model->intercept[c] * model->intercept[c];
+        l1 += fabs(parley_model_intercept(model)[c]);
+        l2 += parley_model_intercept(model)[c] * parley_model_intercept(model)[c];
     }
     double lambda = parley_summary_fact(at, "lambda")->number, ratio = parley_summary_fact(at, "l1_ratio")->number;
     return sum / total + lambda * (ratio * l1 + (1.0 - ratio) * 0.5 * l2);
@@ -133,7 +134,8 @@ static void two_classes_together_are_logistic_regression(void **state) {
     outcome one = train_once(data, "loss=logistic lambda=0.05 gap=1e-12 preset=newton");
     assert_close(both.summary[0].objective, one.summary[0].objective, 1e-10);
     for (uint64_t j = 0; j < FEATURES; j++)
-        assert_close(both.model[0]->coef[FEATURES + j] - both.model[0]->coef[j], one.model[0]->coef[j], 1e-5);
+        assert_close(parley_model_coef(both.model[0])[FEATURES + j] - parley_model_coef(both.model[0])[j],
+                     parley_model_coef(one.model[0])[j], 1e-5);
     free_models(&both);
     free_models(&one);
     parley_data_free(data);
@@ -188,8 +190,8 @@ static void the_same_bits_for_any_ranks_and_threads(void **state) {
             for (unsigned r = 0; r < ranks; r++) {
                 assert_done(other.status[r], &other.error[r]);
                 const parley_model *a = first.model[0], *b = other.model[r];
-                assert_memory_equal(a->coef, b->coef, CLASSES * a->columns * sizeof *a->coef);
-                assert_memory_equal(a->intercept, b->intercept, CLASSES * sizeof *a->intercept);
+                assert_memory_equal(parley_model_coef(a), parley_model_coef(b), CLASSES * a->columns * sizeof(double));
+                assert_memory_equal(parley_model_intercept(a), parley_model_intercept(b), CLASSES * sizeof(double));
             }
             free_models(&other);
         }
@@ -239,23 +241,24 @@ static void models_of_several_classes_are_kept_whole(void **state) {
     assert_done(parley_model_save(outcome.model[0], path, &error), &error);
     assert_done(parley_model_load(path, &read, &error), &error);
     assert_int_equal(read->outputs, CLASSES);
-    assert_memory_equal(read->labels, class_labels, sizeof class_labels);
-    assert_memory_equal(read->coef, outcome.model[0]->coef, CLASSES * FEATURES * sizeof(double));
+    assert_memory_equal(parley_model_labels(read), class_labels, sizeof class_labels);
+    assert_memory_equal(parley_model_coef(read), parley_model_coef(outcome.model[0]),
+                        CLASSES * FEATURES * sizeof(double));
     static double decisions[ROWS * CLASSES];
     assert_done(parley_decide(read, data, decisions, &error), &error);
     for (uint64_t i = 0; i < ROWS; i++) {
         double z[CLASSES], sum = 0;
-        pl_model_decide_row(read, &data->x, i, z);
+        read->type->apply(read, &data->x, i, i + 1, z);
         assert_memory_equal(z, decisions + i * CLASSES, sizeof z);
-        unsigned best = (unsigned)pl_model_class(read, pl_model_predict(read, z));
-        assert_true(pl_model_probabilities(read, z));
+        unsigned best = (unsigned)pl_linear_class(pl_linear(read), read->type->predict(read, z));
+        assert_done(read->type->finish(read, PL_PROBABILITY, z, &error), &error);
         for (unsigned c = 0; c < CLASSES; c++) {
             assert_true(z[c] <= z[best]);
             sum += z[c];
         }
         assert_close(sum, 1.0, 1e-14);
     }
-    assert_int_equal(pl_model_class(read, 2.5), CLASSES);
+    assert_int_equal(pl_linear_class(pl_linear(read), 2.5), CLASSES);
     parley_model_free(read);
     free_models(&outcome);
     parley_data_free(data);

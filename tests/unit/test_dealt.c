@@ -68,8 +68,10 @@ static void assert_dealt_rows_change_nothing(const parley_data *data, const char
         for (unsigned r = 0; r < ranks; r++) {
             assert_done(dealt.status[r], &dealt.error[r]);
             uint64_t outputs = all.model[0]->outputs;
-            assert_memory_equal(dealt.model[r]->coef, all.model[0]->coef, outputs * data->x.columns * sizeof(double));
-            assert_memory_equal(dealt.model[r]->intercept, all.model[0]->intercept, outputs * sizeof(double));
+            assert_memory_equal(parley_model_coef(dealt.model[r]), parley_model_coef(all.model[0]),
+                                outputs * data->x.columns * sizeof(double));
+            assert_memory_equal(parley_model_intercept(dealt.model[r]), parley_model_intercept(all.model[0]),
+                                outputs * sizeof(double));
             assert_true(dealt.summary[r].objective == all.summary[0].objective);
         }
         free_models(&dealt);
@@ -168,7 +170,8 @@ static void assert_goes_on(const parley_data *data, const char *words, bool deal
         for (unsigned r = 0; r < (dealt ? ranks : 1); r++) {
             assert_done(half.status[r], &half.error[r]);
             if (i == 1)
-                assert_memory_equal(half.model[r]->coef, all.model[0]->coef, data->x.columns * sizeof(double));
+                assert_memory_equal(parley_model_coef(half.model[r]), parley_model_coef(all.model[0]),
+                                    data->x.columns * sizeof(double));
         }
         free_models(&half);
     }

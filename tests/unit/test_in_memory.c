@@ -44,7 +44,8 @@ static void every_preset_trains_on_arrays_as_on_a_file(void **state) {
             assert_int_equal(parley_train(data, &settings, NULL, NULL, &other, NULL, &error), status);
             if (status != PARLEY_OK)
                 continue;
-            assert_memory_equal(one->coef, other->coef, one->outputs * COLUMNS * sizeof *one->coef);
+            assert_memory_equal(parley_model_coef(one), parley_model_coef(other),
+                                one->outputs * COLUMNS * sizeof(double));
             trained++;
             parley_model_free(one);
             parley_model_free(other);
@@ -316,7 +317,8 @@ static void two_threads_train_on_the_same_data(void **state) {
         pthread_join(threads[i], NULL);
     for (unsigned i = 0; i < 3; i++) {
         assert_int_equal(fits[i].status, PARLEY_OK);
-        assert_memory_equal(fits[i].model->coef, fits[2].model->coef, COLUMNS * sizeof(double));
+        assert_memory_equal(parley_model_coef(fits[i].model), parley_model_coef(fits[2].model),
+                            COLUMNS * sizeof(double));
     }
     for (unsigned i = 0; i < 3; i++)
         parley_model_free(fits[i].model);
@@ -334,7 +336,7 @@ static void a_child_trains_after_a_fork(void **state) {
     if (child == 0) {
         fit_thread(&after);
         _exit(after.status != PARLEY_OK ||
-              memcmp(before.model->coef, after.model->coef, COLUMNS * sizeof(double)) != 0);
+              memcmp(parley_model_coef(before.model), parley_model_coef(after.model), COLUMNS * sizeof(double)) != 0);
     }
     assert_true(child > 0);
     assert_int_equal(waitpid(child, &status, 0), child);

@@ -49,7 +49,7 @@ static void steps_are_those_of_vowpal_wabbit(void **state) {
         outcome outcome = train_once(data, words);
         assert_close(outcome.summary[0].progressive_loss, cases[c].average, 1e-4);
         for (unsigned j = 0; j < 4; j++)
-            assert_close(outcome.model[0]->coef[j], cases[c].w[j], 2e-4);
+            assert_close(parley_model_coef(outcome.model[0])[j], cases[c].w[j], 2e-4);
         assert_int_equal(outcome.summary[0].stop, PARLEY_PASSED);
         assert_true(isnan(outcome.summary[0].gap) && isnan(outcome.summary[0].objective));
         assert_string_equal(pl_model_meta(outcome.model[0], "gap"), "none");
@@ -81,7 +81,8 @@ static void any_number_of_threads_gives_the_same_model(void **state) {
         parley_summary summary;
         assert_done(parley_train_stream(path, &settings, NULL, NULL, &model, &summary, &error), &error);
         assert_true(summary.progressive_loss == whole.summary[0].progressive_loss);
-        assert_memory_equal(model->coef, whole.model[0]->coef, data->x.columns * sizeof(double));
+        assert_memory_equal(parley_model_coef(model), parley_model_coef(whole.model[0]),
+                            data->x.columns * sizeof(double));
         assert_true(summary.rows == 2 * data->x.rows && summary.epochs == 2);
         parley_model_free(model);
     }
@@ -110,12 +111,13 @@ static void folding_into_enough_columns_changes_nothing(void **state) {
     parley_data *data = data_of(tiny);
     outcome plain = train_once(data, "preset=online"), folded = train_once(data, "preset=online hash_bits=4");
     assert_int_equal(folded.model[0]->columns, 16);
-    assert_memory_equal(plain.model[0]->coef, folded.model[0]->coef, 9 * sizeof(double));
+    assert_memory_equal(parley_model_coef(plain.model[0]), parley_model_coef(folded.model[0]), 9 * sizeof(double));
     parley_data *far = data_of("+1 1:1 1000000:2\n");
     double decision = 0;
     assert_int_equal(parley_decide(folded.model[0], far, &decision, NULL), PARLEY_OK);
-    double expected = folded.model[0]->coef[0] + 2 * folded.model[0]->coef[pl_fold(999999, 4)];
-    assert_close(decision, expected + folded.model[0]->intercept[0], 1e-12);
+    double expected =
+        parley_model_coef(folded.model[0])[0] + 2 * parley_model_coef(folded.model[0])[pl_fold(999999, 4)];
+    assert_close(decision, expected + parley_model_intercept(folded.model[0])[0], 1e-12);
     for (uint32_t column = 0; column < 4096; column++) {
         assert_true(pl_fold(column * 7919u, 12) < 4096);
         assert_int_equal(pl_fold(column, 12), column);
@@ -134,10 +136,10 @@ static void penalties_shrink_what_they_should(void **state) {
     double norms[3] = {0};
     unsigned zeros = 0;
     for (unsigned j = 0; j < small.columns; j++) {
-        norms[0] += fabs(none.model[0]->coef[j]);
-        norms[1] += fabs(l2.model[0]->coef[j]);
-        norms[2] += fabs(l1.model[0]->coef[j]);
-        zeros += l1.model[0]->coef[j] == 0.0;
+        norms[0] += fabs(parley_model_coef(none.model[0])[j]);
+        norms[1] += fabs(parley_model_coef(l2.model[0])[j]);
+        norms[2] += fabs(parley_model_coef(l1.model[0])[j]);
+        zeros += parley_model_coef(l1.model[0])[j] == 0.0;
     }
     assert_at_most(norms[1], 0.5 * norms[0]);
     assert_at_most(norms[2], 0.5 * norms[0]);

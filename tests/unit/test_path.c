@@ -82,7 +82,7 @@ static void models_are_those_of_single_runs(void **state) {
             assert_int_equal(path->points[k].stop, PARLEY_CONVERGED);
             assert_close(path->points[k].objective, one.summary[0].objective, 2e-8);
             for (uint64_t j = 0; j < 12; j++)
-                assert_close(path->coef[k * 12 + j], one.model[0]->coef[j], 1e-2);
+                assert_close(path->coef[k * 12 + j], parley_model_coef(one.model[0])[j], 1e-2);
             free_models(&one);
         }
         assert_true(path->points[0].explained < path->points[2].explained);
@@ -187,11 +187,11 @@ static void a_file_keeps_the_labels_of_classes(void **state) {
     const pl_tensor *labels = pl_container_tensor(container, "labels");
     assert_non_null(labels);
     assert_int_equal(labels->shape[0], path->outputs);
-    assert_memory_equal(labels->data, path->model->labels, path->outputs * sizeof(double));
+    assert_memory_equal(labels->data, parley_model_labels(path->model), path->outputs * sizeof(double));
     pl_container_close(container);
     assert_done(parley_path_model(path, 1, &model, &error), &error);
-    assert_memory_equal(parley_model_labels(model), path->model->labels, path->outputs * sizeof(double));
-    assert_memory_equal(model->coef, path->coef + path->outputs * path->columns,
+    assert_memory_equal(parley_model_labels(model), parley_model_labels(path->model), path->outputs * sizeof(double));
+    assert_memory_equal(parley_model_coef(model), path->coef + path->outputs * path->columns,
                         path->outputs * path->columns * sizeof(double));
     parley_model_free(model);
     parley_path_free(path);

@@ -26,7 +26,7 @@ static int remove_path(void **state) {
 
 static void assert_same_model(const parley_model *a, const parley_model *b) {
     assert_int_equal(a->columns, b->columns);
-    assert_memory_equal(a->coef, b->coef, a->columns * sizeof *a->coef);
+    assert_memory_equal(parley_model_coef(a), parley_model_coef(b), a->columns * sizeof(double));
     assert_int_equal(a->metas, b->metas);
     for (unsigned i = 0; i < a->metas; i++)
         assert_string_equal(a->meta[i].value, b->meta[i].value);

@@ -49,8 +49,8 @@ static void every_smooth_loss_reaches_a_tight_gap(void **state) {
                 if (summary->stop != PARLEY_CONVERGED)
                     print_error("%s: relative gap %g\n", words, summary->relative_gap);
                 assert_int_equal(summary->stop, PARLEY_CONVERGED);
-                assert_close(summary->objective, objective_of(data, outcome.model[0], outcome.model[0]->loss, summary),
-                             1e-12);
+                assert_close(summary->objective,
+                             objective_of(data, outcome.model[0], pl_linear(outcome.model[0])->loss, summary), 1e-12);
                 free_models(&outcome);
             }
     parley_data_free(labels);

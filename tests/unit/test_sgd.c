@@ -95,9 +95,9 @@ static void check_plain(parley_data *(*make)(void), const char *words, double la
             plain.w[j] = plain.sum[j] / ROWS;
     }
     for (unsigned j = 0; j < COLUMNS; j++)
-        assert_close(outcome.model[0]->coef[j], plain.w[j], tolerance);
+        assert_close(parley_model_coef(outcome.model[0])[j], plain.w[j], tolerance);
     if (intercept == PL_PENALISED) /* a free one is solved when the model is evaluated */
-        assert_close(outcome.model[0]->intercept[0], plain.w[COLUMNS], tolerance);
+        assert_close(parley_model_intercept(outcome.model[0])[0], plain.w[COLUMNS], tolerance);
     free_models(&outcome);
     parley_data_free(data);
 }
@@ -197,8 +197,8 @@ static void the_unit_of_a_column_does_not_matter_to_normalised_rates(void **stat
                 *b = data_of("1 1:1024 2:0.5\n2 1:512 2:0.25\n-1 1:-1024\n0.5 2:1\n");
     const char *words = "preset=ma-sgd schedule=normalised rate=0.5 loss=squared lambda=0 gap=0 rounds=3";
     outcome one = train_once(a, words), other = train_once(b, words);
-    assert_close(one.model[0]->coef[0], 1024 * other.model[0]->coef[0], 1e-6);
-    assert_close(one.model[0]->coef[1], other.model[0]->coef[1], 1e-6);
+    assert_close(parley_model_coef(one.model[0])[0], 1024 * parley_model_coef(other.model[0])[0], 1e-6);
+    assert_close(parley_model_coef(one.model[0])[1], parley_model_coef(other.model[0])[1], 1e-6);
     free_models(&one);
     free_models(&other);
     parley_data_free(a);
@@ -242,7 +242,8 @@ static void standardised_steps_are_those_on_scaled_data(void **state) {
         assert_close(one.summary[0].objective, other.summary[0].objective, 1e-12);
         assert_close(one.summary[0].dual, other.summary[0].dual, 1e-12);
         for (unsigned j = 0; j < COLUMNS; j++)
-            assert_close(one.model[0]->coef[j] * pow(4.0, j - 5.0), other.model[0]->coef[j], 1e-12);
+            assert_close(parley_model_coef(one.model[0])[j] * pow(4.0, j - 5.0), parley_model_coef(other.model[0])[j],
+                         1e-12);
         free_models(&one);
         free_models(&other);
     }

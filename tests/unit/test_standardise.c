@@ -69,7 +69,7 @@ static void columns_without_variance_have_scale_0(void **state) {
     pl_team_close(&team);
     pl_engine_close(engine);
     outcome done = train_once(data, "standardise=true preset=newton");
-    assert_true(done.model[0]->coef[0] == 0.0 && done.model[0]->coef[2] == 0.0);
+    assert_true(parley_model_coef(done.model[0])[0] == 0.0 && parley_model_coef(done.model[0])[2] == 0.0);
     free_models(&done);
     parley_data_free(data);
 }
@@ -116,7 +116,8 @@ static void every_solver_finds_the_model_of_the_scaled_data(void **state) {
             outcome other = train_once(scaled, words);
             assert_close(one.summary[0].objective, other.summary[0].objective, 1e-7);
             for (uint64_t j = 0; j < 12; j++)
-                assert_close(one.model[0]->coef[j] * deviation[j], other.model[0]->coef[j], 2e-3);
+                assert_close(parley_model_coef(one.model[0])[j] * deviation[j], parley_model_coef(other.model[0])[j],
+                             2e-3);
             free_models(&one);
             free_models(&other);
         }

@@ -82,7 +82,8 @@ static void a_start_gives_the_same_bits_on_any_ranks(void **state) {
         train(&more, ranks, 2);
         for (unsigned r = 0; r < ranks; r++) {
             assert_done(more.status[r], &more.error[r]);
-            assert_memory_equal(more.model[r]->coef, one.model[0]->coef, data->x.columns * sizeof(double));
+            assert_memory_equal(parley_model_coef(more.model[r]), parley_model_coef(one.model[0]),
+                                data->x.columns * sizeof(double));
         }
         free_models(&more);
     }

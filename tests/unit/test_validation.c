@@ -37,10 +37,10 @@ static void a_fraction_splits_the_rows(void **state) {
     pl_validation first, again, other;
     parley_error error;
     parley_settings settings = settings_of("validation_fraction=0.25");
-    assert_done(pl_validation_open(&first, NULL, data, &settings, &error), &error);
-    assert_done(pl_validation_open(&again, NULL, data, &settings, &error), &error);
+    assert_done(pl_validation_open(&first, NULL, data, &pl_model_linear, &settings, &error), &error);
+    assert_done(pl_validation_open(&again, NULL, data, &pl_model_linear, &settings, &error), &error);
     settings.seed = 2;
-    assert_done(pl_validation_open(&other, NULL, data, &settings, &error), &error);
+    assert_done(pl_validation_open(&other, NULL, data, &pl_model_linear, &settings, &error), &error);
     assert_int_equal(first.rows->x.rows, 40);
     assert_int_equal(first.kept->x.rows, 120);
     assert_int_equal(first.rows->x.nonzeros + first.kept->x.nonzeros, data->x.nonzeros);
@@ -61,9 +61,23 @@ static void fractions_that_leave_nothing_are_refused(void **state) {
         pl_validation validation;
         parley_error error;
         parley_settings settings = settings_of(words[i]);
-        assert_int_equal(pl_validation_open(&validation, NULL, data, &settings, &error), PARLEY_BAD_USAGE);
+        assert_int_equal(pl_validation_open(&validation, NULL, data, &pl_model_linear, &settings, &error),
+                         PARLEY_BAD_USAGE);
         pl_validation_close(&validation);
     }
+    parley_data_free(data);
+}
+
+static void a_metric_of_another_type_of_model_is_refused(void **state) {
+    (void)state;
+    parley_data *data = random_data(small);
+    pl_validation validation;
+    parley_error error;
+    parley_settings settings = settings_of("validation_fraction=0.25 metric=perplexity");
+    assert_int_equal(pl_validation_open(&validation, NULL, data, &pl_model_linear, &settings, &error),
+                     PARLEY_BAD_USAGE);
+    assert_non_null(strstr(error.sentence, "--metric perplexity is not for linear models; it is one of accuracy, "));
+    pl_validation_close(&validation);
     parley_data_free(data);
 }
 
@@ -95,13 +109,13 @@ static void the_model_returned_is_the_best_on_validation_rows(void **state) {
         assert_int_equal(done.summary[0].stop, PARLEY_PATIENCE);
         assert_string_equal(done.summary[0].metric, metrics[m]);
         assert_int_equal(done.summary[0].rounds, done.summary[0].validation_round + 4);
-        assert_done(pl_validation_open(&validation, NULL, data, &settings, &error), &error);
+        assert_done(pl_validation_open(&validation, NULL, data, &pl_model_linear, &settings, &error), &error);
         assert_int_equal(pl_threads_open(&engine, 1, 2, DEADLINE, NULL), PARLEY_OK);
-        assert_done(
-            pl_score_model(pl_score_of(&settings), engine, done.model[0], validation.rows, decisions, &value, &error),
-            &error);
+        assert_done(pl_score_model(pl_metric_find(&pl_model_linear, settings.metric), engine, done.model[0],
+                                   validation.rows, decisions, &value, &error),
+                    &error);
         assert_true(value == done.summary[0].validation);
-        assert_close(objective_of(validation.kept, done.model[0], done.model[0]->loss, &done.summary[0]),
+        assert_close(objective_of(validation.kept, done.model[0], pl_linear(done.model[0])->loss, &done.summary[0]),
                      done.summary[0].objective, 1e-12);
         pl_engine_close(engine);
         pl_validation_close(&validation);
@@ -121,7 +135,7 @@ static void ranks_agree_on_when_to_stop(void **state) {
     for (unsigned r = 0; r < 3; r++) {
         assert_done(more.status[r], &more.error[r]);
         assert_int_equal(more.summary[r].rounds, one.summary[0].rounds);
-        assert_memory_equal(more.model[r]->coef, one.model[0]->coef, 12 * sizeof(double));
+        assert_memory_equal(parley_model_coef(more.model[r]), parley_model_coef(one.model[0]), 12 * sizeof(double));
     }
     free_models(&one);
     free_models(&more);
@@ -141,6 +155,7 @@ int main(void) {
         cmocka_unit_test(a_subset_has_the_rows_that_are_listed),
         cmocka_unit_test(a_fraction_splits_the_rows),
         cmocka_unit_test(fractions_that_leave_nothing_are_refused),
+        cmocka_unit_test(a_metric_of_another_type_of_model_is_refused),
         cmocka_unit_test(several_classes_have_the_mean_of_their_f1),
         cmocka_unit_test(the_model_returned_is_the_best_on_validation_rows),
         cmocka_unit_test(ranks_agree_on_when_to_stop),

@@ -1,0 +1,42 @@
+/* linear_model.h: a linear model: z = coef x + intercept, one row of `coef` per output. */
+#ifndef PL_LINEAR_MODEL_H
+#define PL_LINEAR_MODEL_H
+
+#include "loss/loss.h"
+#include "model/model.h"
+
+typedef struct pl_linear_model {
+    parley_model base;
+    double *coef;      /* outputs x columns */
+    double *intercept; /* outputs */
+    const pl_loss *loss;
+    pl_loss own_loss;   /* what it points to where the loss has a parameter */
+    unsigned fold_bits; /* columns were folded (fold.h); 0: not */
+    double low, high;   /* binary losses: the labels that -1 and +1 stand for */
+    double *labels;     /* more outputs than one: the label of each, rising */
+} pl_linear_model;
+
+extern const pl_model_type pl_model_linear;
+
+/* NULL: it is of another type. */
+static inline const pl_linear_model *pl_linear(const parley_model *model) {
+    return model->type == &pl_model_linear ? (const pl_linear_model *)model : NULL;
+}
+
+/* Coefficients and intercepts are 0, the labels of binary losses -1 and 1. */
+parley_status pl_linear_new(uint64_t outputs, uint64_t columns, const pl_loss *loss, pl_linear_model **out,
+                            parley_error *error);
+/* "-1 1": the labels that a model of one output tells apart; else empty. */
+void pl_linear_label_text(const pl_linear_model *model, char *text, size_t size);
+/* Which of several classes a label is; outputs: none. */
+uint64_t pl_linear_class(const pl_linear_model *model, double label);
+
+/* linear_metrics.c */
+extern const pl_model_metric pl_linear_metrics[];
+extern const pl_meter_type pl_linear_meter;
+
+/* linear_view.c */
+void pl_linear_show(const parley_model *model, pl_viewer *viewer);
+parley_status pl_linear_dump(const parley_model *model, uint64_t top, pl_viewer *viewer, parley_error *error);
+
+#endif

@@ -1,0 +1,69 @@
+/* linear_view.c: what info and dump tell of a linear model: its size and intercepts, and its weights, the largest
+ * first, with the names of their columns. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "model/linear_model.h"
+
+void pl_linear_show(const parley_model *model, pl_viewer *viewer) {
+    const pl_linear_model *linear = pl_linear(model);
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < model->outputs * model->columns; i++)
+        count += linear->coef[i] != 0.0;
+    viewer->count(viewer, "nonzeros", count);
+    viewer->numbers(viewer, "intercept", linear->intercept, model->outputs);
+    if (model->outputs > 1)
+        viewer->numbers(viewer, "labels", linear->labels, model->outputs);
+}
+
+typedef struct ranked {
+    double size; /* the largest absolute weight of a column */
+    uint64_t column;
+} ranked;
+
+static int by_size(const void *left, const void *right) {
+    const ranked *a = left, *b = right;
+    if (a->size != b->size)
+        return a->size > b->size ? -1 : 1;
+    return (a->column > b->column) - (a->column < b->column);
+}
+
+/* The columns with a weight other than 0, ranked; `*count` of them. */
+static parley_status rank(const pl_linear_model *model, ranked **out, uint64_t *count, parley_error *error) {
+    uint64_t columns = model->base.columns;
+    *count = 0;
+    parley_status status = pl_take(out, columns, sizeof **out, "ranking the weights", error);
+    for (uint64_t i = 0; i < columns && status == PARLEY_OK; i++) {
+        double size = 0;
+        for (uint64_t k = 0; k < model->base.outputs; k++)
+            size = fmax(size, fabs(model->coef[k * columns + i]));
+        if (size > 0)
+            (*out)[(*count)++] = (ranked){size, i};
+    }
+    if (*count > 0)
+        qsort(*out, *count, sizeof **out, by_size);
+    return status;
+}
+
+parley_status pl_linear_dump(const parley_model *model, uint64_t top, pl_viewer *viewer, parley_error *error) {
+    const pl_linear_model *linear = pl_linear(model);
+    ranked *ranked;
+    uint64_t count;
+    parley_status status = rank(linear, &ranked, &count, error);
+    if (status != PARLEY_OK)
+        return status;
+    if (model->outputs == 1)
+        viewer->number(viewer, "intercept", *linear->intercept);
+    else
+        viewer->numbers(viewer, "intercept", linear->intercept, model->outputs);
+    viewer->open(viewer, "weights", "name", "column");
+    for (uint64_t i = 0; i < count && (top == 0 || i < top); i++) {
+        char number[24];
+        uint64_t column = ranked[i].column;
+        const pl_view_cell cell = {"weight", linear->coef + column, model->outputs, model->columns, false, false};
+        viewer->row(viewer, pl_model_column(model, column, number, sizeof number), column + 1, &cell, 1);
+    }
+    viewer->close(viewer);
+    pl_free(ranked);
+    return PARLEY_OK;
+}
