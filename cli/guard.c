@@ -24,7 +24,7 @@
 #define FAREWELL_MS 5000 /* that the starter has to answer; it would not survive our going before that */
 #define FAREWELL 0.2     /* seconds */
 #define START_GRACE 4.0  /* seconds more than the deadline that MPI's start may take */
-#define GRACE 1.0        /* seconds: that peers have to tell the user, and MPI to end */
+#define GRACE 1.0        /* seconds that peers have to report, and MPI to end */
 
 /* From the child: 's': its peers know it; 'e' and a code: it is about to end with that. */
 static int words[2] = {-1, -1};
@@ -90,7 +90,7 @@ static int leave(const char *farewell, int code) {
     return code;
 }
 
-/* Nobody else can tell that this rank was lost: the ranks have not met yet. */
+/* Nobody else can report that this rank was lost: the ranks are not connected yet. */
 static int lose(const char *how) {
     char host[256] = "unknown";
     if (gethostname(host, sizeof host - 1) != 0)
@@ -118,7 +118,7 @@ static int end_with(const watched *this, int status) {
     if (WIFSIGNALED(status) && this->ending < 0 && !this->started)
         return lose("was lost: its process ended");
     if (WIFSIGNALED(status) && this->ending < 0)
-        pl_sleep(GRACE); /* its peers tell the user, and whoever ends first may have the others killed */
+        pl_sleep(GRACE); /* its peers report, and the first process that ends may have the others killed */
     return leave("cmd=finalize\n", WIFEXITED(status)   ? WEXITSTATUS(status)
                                    : this->ending >= 0 ? this->code
                                                        : EXIT_LOST);

@@ -10,10 +10,6 @@
 parley_status pl_ranks_read(pl_engine *engine, const char *const *words, unsigned count, const pl_reading *reading,
                             pl_pool *pool, parley_data **out, parley_error *error);
 
-/* The failure with the least `key` (of whole numbers) of those that any rank has becomes that of all; `named`: if not
- * every rank has it, the sentence says whose it is. */
-parley_status pl_ranks_agree(pl_engine *engine, parley_status status, double key, bool named, parley_error *error);
-
 /* ranks_text.c: text of a format that can be cut anywhere between lines. `mapped` tells of each input whether it is
  * plain text in a file. */
 parley_status pl_ranks_text(pl_engine *engine, const pl_inputs *inputs, const bool *mapped, const pl_reading *reading,
