@@ -21,7 +21,8 @@ void pl_bucket_fill(const pl_team *team, unsigned worker, uint64_t rows, uint64_
 void pl_bucket_state(pl_state *state, const pl_team *team, unsigned worker, uint64_t *buckets, uint64_t count);
 
 /* The rows of v, a table with an entry for each class in a row, that a hosted worker's rows touch, the intercept among
- * them, rising: `*support` is allocated (pl_shared_alloc), unless all of v would cost no more to send; then it is NULL and
+ * them, rising: `*support` is allocated (pl_shared_alloc), unless all of v would cost no more to send; then it is NULL
+ * and
  * `*count` all of them. `touched` has a byte for each. */
 parley_status pl_support_take(const pl_glm *glm, const pl_team *team, unsigned worker, uint8_t *touched,
                               uint32_t **support, uint64_t *count, parley_error *error);
