@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/collective.h"
+#include "engine/agree.h"
 #include "guard.h"
 #include "progress.h"
 #include "train/checkpoint.h"
@@ -69,7 +69,7 @@ parley_status fit_check(const parley_settings *settings, const operands *data, p
 parley_status fit_save(pl_engine *engine, parley_status (*save)(const void *run, parley_error *error), const void *run,
                        parley_error *error) {
     parley_status status = engine->rank == 0 ? save(run, error) : PARLEY_OK;
-    return status == PARLEY_OK ? pl_barrier(engine, error) : status;
+    return pl_agree_status(engine, status, 0, NULL, error);
 }
 
 /* A fit that runs, and the exit code of this process. */

@@ -18,7 +18,7 @@
 #include "train/checkpoint.h"
 
 #define TICK_MS 20
-#define SETTLE 2.5 /* seconds that the others have when one has ended */
+#define GRACE 2.5 /* seconds that the other ranks have to end when one has ended */
 #define MOST_HOSTS 4096
 #define MOST_HOST 256
 #define MOST_COMMAND 65536
@@ -228,9 +228,9 @@ static unsigned reap(launch *this, ends *ends) {
     return left;
 }
 
-/* Ranks that know each other notice when one is killed, tell the user and end. Before they do, and when they have done
- * their work, nobody else can tell. */
-static void tell_of_killed(ends *ends) {
+/* Ranks that are connected notice when one is killed, report it and end. Before that, and when their work is done, only
+ * the launcher can report it. */
+static void report_killed(ends *ends) {
     if (ends->killed >= 0 && !ends->told && !asked)
         fprintf(stderr, "parley: rank %d was lost: its process ended\n", ends->killed);
     ends->told = true;
@@ -240,8 +240,8 @@ static void serve(launch *this, pmi *pmi) {
     ends ends = {.first = -1, .killed = -1};
     int told = 0;
     while (reap(this, &ends) > 0) {
-        if (ends.first >= 0 && pl_now() - ends.first > SETTLE) {
-            tell_of_killed(&ends);
+        if (ends.first >= 0 && pl_now() - ends.first > GRACE) {
+            report_killed(&ends);
             signal_all(this, SIGKILL);
         }
         if (asked && !told) {
@@ -250,7 +250,7 @@ static void serve(launch *this, pmi *pmi) {
         }
         pmi_serve(pmi, TICK_MS);
     }
-    tell_of_killed(&ends);
+    report_killed(&ends);
 }
 
 /* One go: rank 0 speaks for all, unless it was killed. */

@@ -121,7 +121,7 @@ static void obey(pmi *pmi, client *client, const char *line) {
         answer(client, "cmd=finalize_ack rc=0\n");
 }
 
-static void hear(pmi *pmi, client *client) {
+static void read_client(pmi *pmi, client *client) {
     ssize_t got = recv(client->socket, client->line + client->got, LINE - 1 - client->got, MSG_DONTWAIT);
     if (got <= 0) {
         close(client->socket);
@@ -162,7 +162,7 @@ void pmi_serve(pmi *pmi, int milliseconds) {
     if (poll(polled, clients + 1, milliseconds) > 0) {
         for (unsigned i = 0; i < clients; i++)
             if (polled[i].revents)
-                hear(pmi, &pmi->client[i]);
+                read_client(pmi, &pmi->client[i]);
         if (polled[clients].revents)
             welcome(pmi);
     }
@@ -175,17 +175,17 @@ parley_status pmi_open(pmi **out, unsigned ranks, bool here, const char *mapping
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(here ? INADDR_LOOPBACK : INADDR_ANY)};
     socklen_t size = sizeof at;
     pmi *new;
-    parley_status status = pl_take(&new, 1, sizeof *new, "the ranks' meeting place", error);
+    parley_status status = pl_take(&new, 1, sizeof *new, "the PMI server", error);
     if (status != PARLEY_OK)
         return status;
     *new = (pmi){.ranks = ranks, .listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-    status = pl_take(&new->client, ranks, sizeof *new->client, "the ranks' meeting place", error);
+    status = pl_take(&new->client, ranks, sizeof *new->client, "the PMI server", error);
     if (status == PARLEY_OK && !put(new, MAPPING_KEY, mapping))
-        status = pl_fail_memory(error, "the ranks' meeting place", LINE);
+        status = pl_fail_memory(error, "the PMI server", LINE);
     if (status == PARLEY_OK &&
         (new->listener < 0 || bind(new->listener, (struct sockaddr *)&at, sizeof at) != 0 ||
          listen(new->listener, (int)ranks) != 0 || getsockname(new->listener, (struct sockaddr *)&at, &size) != 0))
-        status = pl_fail_file(error, "a port for the ranks to meet at", "open");
+        status = pl_fail_file(error, "a port for the PMI server", "open");
     if (status != PARLEY_OK) {
         pmi_close(new);
         return status;

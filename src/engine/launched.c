@@ -50,7 +50,7 @@ int pl_launched_starter(void) {
     return number(names, -1);
 }
 
-void pl_launched_met(void) {
+void pl_launched_joined(void) {
     static const char *const names[MOST_NAMES] = {"PARLEY_GUARD"};
     int guard = number(names, -1);
     if (guard >= 0 && write(guard, "s", 2) != 2)

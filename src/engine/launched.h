@@ -1,4 +1,4 @@
-/* launched.h: who started this process, as its environment tells. */
+/* launched.h: who started this process, as its environment says. */
 #ifndef PL_LAUNCHED_H
 #define PL_LAUNCHED_H
 
@@ -13,7 +13,7 @@ unsigned pl_launched_here(void);
 /* The descriptor at which MPICH's starter speaks PMI-1 with this process; -1: there is none. */
 int pl_launched_starter(void);
 /* Tells the guard of this process, if it has one, that from now on other ranks will notice its end. */
-void pl_launched_met(void);
+void pl_launched_joined(void);
 /* Folders in which modules are looked for first, separated by colons: for programs that are not installed. */
 const char *pl_launched_folder(void);
 

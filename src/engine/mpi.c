@@ -1,5 +1,5 @@
 /* mpi.c: the engine `mpi`: processes that MPI started, on any number of machines. Messages go by MPI's non-blocking
- * calls, with a polite wait; failures go by the watch (watch.h), because MPI notices none.
+ * calls, with a wait that spins, then sleeps; failures go by the watch (watch.h), because MPI detects none.
  *
  * A message is cut into pieces of PIECE bytes; the last is shorter, and may be empty. Channels are tags. */
 #define _GNU_SOURCE /* dladdr */
@@ -71,7 +71,7 @@ static void reap(cluster *this) {
     }
 }
 
-/* After a failure MPI is not called any more: it might write where a receive was told to, long after that is gone. */
+/* After a failure MPI is not called any more: it might write to the buffer of a receive long after that is freed. */
 static parley_status goes_on(const cluster *this, parley_error *error) {
     parley_error cause;
     if (this->watch && pl_watch_failed(this->watch, &cause))
@@ -461,7 +461,7 @@ static parley_status open_watch(cluster *this, parley_error *error) {
         engine->deadline -= START_SECONDS;
         if (status != PARLEY_OK)
             return status;
-        pl_launched_met();
+        pl_launched_joined();
         return pl_watch_join(&this->watch, engine->rank, engine->ranks, engine->deadline, address, error);
     }
     status = pl_watch_listen(&this->watch, engine->ranks, pl_launched_here() == engine->ranks, engine->deadline,
@@ -472,7 +472,7 @@ static parley_status open_watch(cluster *this, parley_error *error) {
         status = flush(this, error);
     if (status == PARLEY_OK)
         status = pl_watch_gather(this->watch, error);
-    pl_launched_met();
+    pl_launched_joined();
     return status;
 }
 
@@ -493,7 +493,7 @@ static parley_status find_neighbours(cluster *this, const parley_settings *setti
                : PARLEY_OK;
 }
 
-/* `out` is NULL where the ranks have not found each other; from there on a failure is told by the engine. */
+/* `out` is NULL where the ranks have not found each other; from there on the engine tells others of a failure. */
 static parley_status open_engine(const parley_settings *settings, pl_engine **out, parley_error *error) {
     const char *module = pl_launched_module();
     cluster *this;

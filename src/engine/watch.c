@@ -1,6 +1,6 @@
-/* watch.c: a star of TCP connections around rank 0. Frames are short and rare: a beat of each rank now and then, and a
- * sentence when something went wrong. Rank 0 hears of every failure first, takes the first for the cause, and tells
- * all; if rank 0 itself is lost, the others know without being told. */
+/* watch.c: a star of TCP connections around rank 0. Frames are short and rare: a heartbeat of each rank at most every
+ * second, and a sentence when something went wrong. Rank 0 receives every failure, takes the first one for the cause
+ * and sends it to all; if rank 0 itself is lost, the others see their connections close. */
 #define _GNU_SOURCE /* getifaddrs, accept4 */
 #include "engine/watch.h"
 
@@ -23,10 +23,10 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
-#define MOST_BEAT 1.0 /* seconds between two beats, at most */
-#define BEATS 8       /* in a deadline, at least */
+#define MOST_BEAT 1.0 /* seconds between two heartbeats, at most */
+#define BEATS 8       /* heartbeats in a deadline, at least */
 #define PART_SECONDS 2.0
-#define CAUSE_SECONDS 2.0 /* that rank 0 has to tell the cause */
+#define CAUSE_SECONDS 2.0 /* that rank 0 has to answer with the cause */
 #define CONNECT_SECONDS 5.0
 #define GATHER_SECONDS 3.5 /* more than the deadline: a rank that is stopped by then has been named already */
 
@@ -146,8 +146,8 @@ static void read_frame(pl_watch *watch, unsigned from, const frame *frame) {
     }
 }
 
-/* Reads what has come; the mutex is held. */
-static void hear(pl_watch *watch, unsigned from) {
+/* Reads the frames that have arrived; the mutex is held. */
+static void read_socket(pl_watch *watch, unsigned from) {
     peer *peer = &watch->peers[from];
     for (;;) {
         ssize_t got =
@@ -178,7 +178,7 @@ static void beat_and_listen(pl_watch *watch, struct pollfd *polled, unsigned cou
     pthread_mutex_lock(&watch->mutex);
     for (unsigned r = 0; r < count; r++)
         if (polled[r].fd >= 0 && polled[r].revents)
-            hear(watch, r);
+            read_socket(watch, r);
     for (unsigned r = 0; r < count; r++)
         if (watch->peers[r].socket >= 0 && !watch->peers[r].left && now - watch->peers[r].heard > watch->deadline)
             lose_silent(watch, r);
@@ -374,7 +374,8 @@ static int connect_to(const char *host, unsigned port, double until) {
     return -1;
 }
 
-/* A listener that knows the token answers nothing, but a stranger's port would close: the first beat tells them apart.
+/* A listener that knows the token answers nothing, but a stranger's port would close: the first heartbeat tells them
+ * apart.
  */
 static bool greet(pl_watch *watch, int socket) {
     frame hello = {.kind = HELLO, .rank = watch->rank, .token = watch->token};
@@ -382,7 +383,7 @@ static bool greet(pl_watch *watch, int socket) {
     return send(socket, &hello, sizeof hello, MSG_NOSIGNAL) == sizeof hello;
 }
 
-/* Rank 0 says nothing until all have come. If it is lost before that, its guard tells the user, and nobody else. */
+/* Rank 0 sends nothing until all ranks are connected. If it is lost before that, only its guard reports it. */
 static parley_status wait_for_all(pl_watch *watch, parley_error *error) {
     double seconds = watch->deadline + GATHER_SECONDS + 1;
     pthread_mutex_lock(&watch->mutex);

@@ -1,6 +1,6 @@
-/* watch.h: who is still there. Beside MPI, which notices nothing, every rank keeps a connection to rank 0, with a
- * thread at either end: a process that ends closes it, one that is stopped or cut off falls silent, and the first cause
- * of a failure reaches all ranks by it. */
+/* watch.h: detects failed ranks, which MPI does not. Every rank keeps a TCP connection to rank 0, with a thread at
+ * either end: a process that ends closes it, one that is stopped or cut off sends no more heartbeats, and the first
+ * cause of a failure reaches all ranks through it. */
 #ifndef PL_WATCH_H
 #define PL_WATCH_H
 
@@ -29,7 +29,7 @@ void pl_watch_fail(pl_watch *watch, const parley_error *error);
 void pl_watch_late(pl_watch *watch, unsigned from);
 /* From here on this rank waits for another; its own number: no more. */
 void pl_watch_waits(pl_watch *watch, unsigned from);
-unsigned pl_watch_speaker(pl_watch *watch); /* who tells the user of the failure */
+unsigned pl_watch_speaker(pl_watch *watch); /* the rank that prints the failure */
 /* After a failure: the speaker lets the others go, and they wait for that, for a little while. */
 void pl_watch_part(pl_watch *watch);
 void pl_watch_close(pl_watch *watch);

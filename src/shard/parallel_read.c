@@ -4,7 +4,6 @@
 #define _POSIX_C_SOURCE 200809L
 #include "shard/parallel_read.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,9 +11,10 @@
 #include "data/cache.h"
 #include "data/format.h"
 #include "data/read.h"
+#include "engine/agree.h"
 #include "shard/partition.h"
 
-#define HOST_NAME 64
+#define SAME_FILES "every rank must see the same files"
 
 typedef enum way { ON_RANK_0, BY_TEXT, BY_ROWS } way;
 
@@ -24,43 +24,6 @@ typedef struct plan {
     unsigned inputs, format;
     uint64_t bytes;
 } plan;
-
-parley_status pl_ranks_agree(pl_engine *engine, parley_status status, double key, bool named, parley_error *error) {
-    double *all, mine = status == PARLEY_OK ? INFINITY : key, least = INFINITY;
-    uint64_t *bounds;
-    unsigned first = 0, failed = 0;
-    parley_error cause = {0}, lost;
-    if (status != PARLEY_OK)
-        cause = *error;
-    parley_status gathered = pl_take(&bounds, (uint64_t)engine->ranks + 1, sizeof *bounds, "gathered lists", &lost);
-    if (gathered == PARLEY_OK)
-        gathered = pl_gather_lists(engine, &mine, 1, &all, bounds, &lost);
-    pl_free(bounds);
-    if (gathered != PARLEY_OK) {
-        *error = status == PARLEY_OK ? lost : cause;
-        return error->status;
-    }
-    for (unsigned r = 0; r < engine->ranks; r++) {
-        first = all[r] < least ? r : first;
-        least = fmin(least, all[r]);
-    }
-    for (unsigned r = 0; r < engine->ranks; r++)
-        failed += all[r] == least;
-    pl_free(all);
-    if (isinf(least))
-        return PARLEY_OK;
-    if (named && failed < engine->ranks && first == engine->rank) {
-        char host[HOST_NAME] = "", sentence[sizeof cause.sentence];
-        gethostname(host, sizeof host - 1);
-        snprintf(sentence, sizeof sentence, "%.*s, on rank %u (%s) only; every rank must see the same files",
-                 (int)(sizeof sentence - HOST_NAME - 80), cause.sentence, engine->rank, host);
-        memcpy(cause.sentence, sentence, sizeof sentence);
-    }
-    status = pl_broadcast(engine, first, &cause, sizeof cause, error);
-    if (status == PARLEY_OK)
-        *error = cause;
-    return error->status;
-}
 
 /* Can inputs of this format be split between lines or records? The name of a hashed column is the first one in the
  * text, so with `keep_names` ranks must read in the order of the text; IDX numbers records by their position. Both need
@@ -117,18 +80,19 @@ static parley_status prepare(pl_engine *engine, const char *const *words, unsign
     parley_status status = pl_inputs_open(inputs, words, count, error);
     if (status == PARLEY_OK)
         status = check_files(inputs, NULL, &which, error);
-    status = pl_ranks_agree(engine, status, which, true, error);
+    status = pl_agree_status(engine, status, which, SAME_FILES, error);
     if (status != PARLEY_OK)
         return status;
     status = pl_take(mapped, inputs->count, sizeof **mapped, "inputs", error);
     if (status == PARLEY_OK && engine->rank == 0)
         status = inspect(inputs, reading, *mapped, plan, error);
-    status = pl_ranks_agree(engine, status, 0, false, error);
+    status = pl_agree_status(engine, status, 0, NULL, error);
     if (status == PARLEY_OK)
         status = pl_broadcast(engine, 0, plan, sizeof *plan, error);
     if (status != PARLEY_OK)
         return status;
-    status = pl_ranks_agree(engine, check_files(inputs, plan, &which, error), which, true, error);
+    status = check_files(inputs, plan, &which, error);
+    status = pl_agree_status(engine, status, which, SAME_FILES, error);
     return status == PARLEY_OK ? pl_broadcast(engine, 0, *mapped, inputs->count * sizeof **mapped, error) : status;
 }
 
@@ -176,7 +140,7 @@ static parley_status read_on_rank_0(pl_engine *engine, const pl_inputs *inputs, 
     uint64_t shape[3] = {0};
     parley_status status =
         engine->rank == 0 ? pl_data_read_all(inputs, reading, pool, out, error) : make_empty(inputs->title, out, error);
-    status = pl_ranks_agree(engine, status, engine->rank, false, error);
+    status = pl_agree_status(engine, status, engine->rank, NULL, error);
     if (status != PARLEY_OK)
         return status;
     parley_data *data = *out;
@@ -282,7 +246,7 @@ static parley_status list_shares(const caches *caches, unsigned count, unsigned 
 static parley_status read_rows(pl_engine *engine, const pl_inputs *inputs, pl_pool *pool, caches *caches,
                                parley_data **out, parley_error *error) {
     parley_status status = map_caches(inputs, caches, error);
-    status = pl_ranks_agree(engine, status, caches->count, true, error);
+    status = pl_agree_status(engine, status, caches->count, SAME_FILES, error);
     if (status != PARLEY_OK)
         return status;
     status = share_out(caches, engine->ranks, error);
@@ -290,7 +254,7 @@ static parley_status read_rows(pl_engine *engine, const pl_inputs *inputs, pl_po
         pl_range rows = caches->shares[(uint64_t)i * engine->ranks + engine->rank];
         status = pl_cache_check(caches->list[i], rows.begin, rows.end, pool, error);
     }
-    status = pl_ranks_agree(engine, status, engine->rank, false, error);
+    status = pl_agree_status(engine, status, engine->rank, NULL, error);
     if (status != PARLEY_OK)
         return status;
     for (unsigned i = 0; i < caches->count; i++)

@@ -10,10 +10,6 @@
 parley_status pl_ranks_read(pl_engine *engine, const char *const *words, unsigned count, const pl_reading *reading,
                             pl_pool *pool, parley_data **out, parley_error *error);
 
-/* Makes all ranks report the same failure: the one with the smallest `key`, an integer. If `named` and only some ranks
- * failed, the message names the first of them. */
-parley_status pl_ranks_agree(pl_engine *engine, parley_status status, double key, bool named, parley_error *error);
-
 /* Reads text that can be split at any line (parallel_read_text.c). mapped[i] says whether input i is an uncompressed
  * file. */
 parley_status pl_ranks_text(pl_engine *engine, const pl_inputs *inputs, const bool *mapped, const pl_reading *reading,

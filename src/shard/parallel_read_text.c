@@ -10,6 +10,7 @@
 #include "data/format.h"
 #include "data/parser.h"
 #include "data/read.h"
+#include "engine/agree.h"
 #include "shard/parallel_read.h"
 
 #define BLOCK_BYTES ((uint64_t)4 << 20) /* in a block, which also ends at a line end */
@@ -387,19 +388,19 @@ static parley_status agree(parsing *this, const ranked_chunk *chunks, uint64_t c
     uint64_t first = 0, line = 0;
     while (first < count && !chunks[first].chunk.failed)
         first++;
-    if (first == count) /* failures without a chunk have no position in the text */
-        return pl_ranks_agree(this->engine, this->status, this->engine->rank, false, &this->error) == PARLEY_OK
-                   ? PARLEY_OK
-                   : pl_fail(error, this->error.status, "%s", this->error.sentence);
-    for (uint64_t c = 0; c <= first; c++)
+    for (uint64_t c = 0; c <= first && first < count; c++)
         if (chunks[c].chunk.input == chunks[first].chunk.input)
             line += (uint64_t)chunks[c].chunk.lines;
-    bool mine = chunks[first].rank == this->engine->rank;
+    bool mine = first < count && chunks[first].rank == this->engine->rank;
     if (mine && this->faulty)
         pl_fail(&this->error, this->error.status, "%s:%llu: %s", this->parser.name, (unsigned long long)line,
                 this->fault);
-    parley_status status = pl_broadcast(this->engine, chunks[first].rank, &this->error, sizeof this->error, error);
-    return status == PARLEY_OK ? pl_fail(error, this->error.status, "%s", this->error.sentence) : status;
+    parley_status status = mine ? this->error.status : PARLEY_OK;
+    if (first == count)
+        status = this->status; /* failures without a chunk have no position in the text */
+    if (status != PARLEY_OK)
+        *error = this->error;
+    return pl_agree_status(this->engine, status, this->engine->rank, NULL, error);
 }
 
 static parley_status place_chunks(const parsing *this, const ranked_chunk *chunks, uint64_t count, parley_data *data,

@@ -143,7 +143,7 @@ static parley_status change_something(pl_run *run, bool *changed, parley_error *
     const pl_combine_type *combine = run->method.combine;
     double flags[2] = {local->stalled && local->stalled(run->local),
                        combine->stalled && combine->stalled(run->combine)};
-    parley_status status = pl_agree(run, flags, 2, error);
+    parley_status status = pl_sum_flags(run, flags, 2, error);
     *changed = flags[0] + flags[1] > 0;
     return status;
 }

@@ -247,7 +247,7 @@ parley_status pl_checkpoint_settle(pl_run *run, parley_error *error) {
         double flags[PL_DECISIONS] = {0};
         join(this);
         pl_checkpoint_report(run, flags);
-        status = pl_agree(run, flags, PL_DECISIONS, error);
+        status = pl_sum_flags(run, flags, PL_DECISIONS, error);
         if (status == PARLEY_OK)
             pl_checkpoint_agreed(run, flags);
     }

@@ -100,7 +100,7 @@ parley_status pl_clocked_decide(pl_run *run, double *flags, parley_error *error)
     flags[PL_SENT] = (double)run->rank_bytes_sent;
     run->rank_bytes_sent = 0;
     pl_checkpoint_report(run, flags);
-    status = pl_agree(run, flags, PL_DECISIONS, error);
+    status = pl_sum_flags(run, flags, PL_DECISIONS, error);
     run->summary.rank_bytes_sent += (uint64_t)flags[PL_SENT];
     if (status == PARLEY_OK)
         pl_checkpoint_agreed(run, flags);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/agree.h"
 #include "engine/collective.h"
 #include "shard/fingerprint.h"
 #include "train/run.h"
@@ -148,16 +149,19 @@ static parley_status choose(pl_run *run, const uint64_t *rounds, unsigned count,
         parley_error damage = {0};
         double bad = pl_checkpoint_verify(resume->folder, rounds[i], engine->rank, engine->ranks, &resume->manifest,
                                           &damage) != PARLEY_OK,
-               memory = damage.status == PARLEY_NO_MEMORY, flags[2] = {bad, memory}, sums[2];
-        parley_status status = pl_sum_workers(run->engine, engine->ranks, flags, 2, sums, error);
+               sum = 0;
+        parley_status status = PARLEY_OK;
+        if (damage.status == PARLEY_NO_MEMORY) /* which says nothing of the file */
+            status = pl_fail(error, PARLEY_NO_MEMORY, "%s", damage.sentence);
+        status = pl_agree_status(run->engine, status, 0, NULL, error);
+        if (status == PARLEY_OK)
+            status = pl_sum_workers(run->engine, engine->ranks, &bad, 1, &sum, error);
         if (status != PARLEY_OK)
             return status;
-        if (memory > 0)
-            return pl_fail(error, PARLEY_NO_MEMORY, "%s", damage.sentence);
         if (*before)
             pl_say(run, "warning: %s; the checkpoint of round %" PRIu64 " is looked at in its place", before,
                    rounds[i]);
-        if (sums[0] == 0) {
+        if (sum == 0) {
             resume->round = rounds[i];
             return PARLEY_OK;
         }

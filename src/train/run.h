@@ -214,7 +214,7 @@ parley_status pl_take_next_v(pl_run *run, parley_error *error);
 /* loop.c: rounds until something says stop. */
 parley_status pl_loop(pl_run *run, parley_error *error);
 /* Adds up what the ranks say, so that what one of them decided holds for all. */
-parley_status pl_agree(pl_run *run, double *flags, unsigned count, parley_error *error);
+parley_status pl_sum_flags(pl_run *run, double *flags, unsigned count, parley_error *error);
 
 /* synchronous.c: one round of all workers, from work to the new v. */
 parley_status pl_advance_synchronous(pl_run *run, parley_error *error);
