@@ -3,7 +3,7 @@ BUILD := build
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 PREFIX ?= /usr/local
 
-.PHONY: all deps build wheel demo check bench fuzz install clean
+.PHONY: all deps build wheel demo quick check bench fuzz install clean
 
 all: build
 
@@ -21,6 +21,10 @@ wheel:
 
 demo: build
 	@python3 tools/demo.py $(BUILD)/parley
+
+quick:
+	@tools/deps.sh build check
+	@tests/run.sh build unit cli layers format
 
 check:
 	@tools/deps.sh build check python

@@ -21,7 +21,7 @@ class Problem:
     rho: float = 0.0
     intercept: str = "none"
     weights: np.ndarray | None = None
-    width: float = 0.0  # of huber and epsilon-insensitive
+    width: float = 0.0  # the loss's parameter: of quantile its level
 
     @property
     def sample_weights(self):
@@ -36,7 +36,7 @@ class Problem:
         return self.intercept == "free"
 
 
-WIDE = ("huber", "epsilon-insensitive", "squared-epsilon-insensitive")  # losses that have a width
+WIDE = ("huber", "epsilon-insensitive", "squared-epsilon-insensitive", "quantile")  # losses that have a parameter
 REAL_LOSSES = ("squared", *WIDE, "poisson")
 
 
@@ -54,6 +54,8 @@ def loss_values(loss, z, y, width=0.0):
         return np.maximum(0.0, np.abs(z - y) - width)
     if loss == "squared-epsilon-insensitive":
         return np.maximum(0.0, np.abs(z - y) - width) ** 2
+    if loss == "quantile":
+        return np.where(z > y, (1.0 - width) * (z - y), width * (y - z))
     if loss == "poisson":
         return np.exp(z) - y * z - y + xlogy(y, y)
     slack = np.maximum(0.0, 1.0 - y * z)

@@ -138,11 +138,13 @@ static void compete(pl_engine *engine, uint64_t bytes, unsigned repetitions, dou
     contest.values = calloc(contest.size, sizeof *contest.values);
     contest.sum = calloc(contest.size, sizeof *contest.sum);
     for (unsigned i = 0; i < 2; i++)
-        check(pl_exchange_open(types[i], &team, contest.size, 1, false, &contest.exchange[i], &error), &error);
+        check(types[i]->open(&(pl_setup){.team = &team, .entries = contest.size, .width = 1}, false,
+                             &contest.exchange[i], &error),
+              &error);
     make_update(&contest, support);
     run(&contest, repetitions, support);
     for (unsigned i = 0; i < 2; i++)
-        pl_exchange_close(contest.exchange[i]);
+        pl_tables_close(contest.exchange[i]);
     free((void *)contest.update.index);
     free(contest.values);
     free(contest.sum);

@@ -24,6 +24,7 @@ struct command {
 extern const command commands[];
 extern const unsigned commands_count;
 const command *command_find(const char *name); /* or NULL */
+bool command_reads(const pl_setting *row);     /* is it an option of any command? */
 int command_unknown(const char *name);         /* prints a sentence with the nearest, returns the exit code */
 
 int train_run(const arguments *arguments);

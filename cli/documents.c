@@ -102,6 +102,8 @@ static void document_settings(void) {
     for (unsigned i = 0; i < pl_settings_count; i++) {
         const pl_setting *row = &pl_settings[i];
         char flag[64], notes[NOTES];
+        if (!command_reads(row))
+            continue;
         pl_setting_flag(row, flag, sizeof flag);
         help_notes(row, notes, sizeof notes);
         if (row->heading)

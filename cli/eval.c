@@ -98,7 +98,7 @@ static unsigned choose(const parley_model *model, const pl_metrics *metrics, mea
         measures[count++] = (measure){"macro_f1", metrics->macro_f1};
     else
         measures[count++] = (measure){"auc", metrics->auc};
-    if (loss->probability || loss->together)
+    if (pl_loss_gives_probabilities(loss))
         measures[count++] = (measure){"log_loss", metrics->log_loss};
     if (!loss->together)
         measures[count++] = (measure){"hinge", metrics->hinge};

@@ -91,7 +91,7 @@ static void print_cv(const run *run) {
     for (uint64_t k = 0; k < cv->count; k++)
         fprintf(file, "%12.6g %14.8g %14.4g%s%s\n", cv->lambdas[k], cv->mean[k], cv->error[k],
                 k == cv->best ? "  best" : "", k == cv->one_se ? "  1se" : "");
-    print_field(file, "chosen", "lambda %.6g: %s %.6g +- %.2g over %u folds", summary->lambda, cv->metric,
+    print_field(file, "chosen", "lambda %.6g: %s %.6g +- %.2g over %u folds", cv->lambdas[cv->chosen], cv->metric,
                 cv->mean[cv->chosen], cv->error[cv->chosen], cv->folds);
     print_field(file, "objective", "%.10g", summary->objective);
     print_field(file, "gap", "%.3g, %.3g of the objective at w = 0", summary->gap, summary->relative_gap);

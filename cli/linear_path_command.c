@@ -82,9 +82,9 @@ static json_t *path_json(const run *run) {
     for (uint64_t k = 0; k < path->count; k++)
         json_append(&points, point_json(&path->points[k], path->metric != NULL));
     json_put(&object, "preset", json_string(summary->preset));
-    json_put(&object, "loss", json_string(summary->loss));
-    json_put(&object, "l1_ratio", json_number(summary->l1_ratio));
-    json_put(&object, "intercept", json_string(summary->intercept));
+    json_put(&object, "loss", json_string(parley_summary_fact(summary, "loss")->text));
+    json_put(&object, "l1_ratio", json_number(parley_summary_fact(summary, "l1_ratio")->number));
+    json_put(&object, "intercept", json_string(parley_summary_fact(summary, "intercept")->text));
     json_put(&object, "rows", json_count(summary->rows));
     json_put(&object, "columns", json_count(summary->columns));
     json_put(&object, "nonzeros", json_count(summary->nonzeros));

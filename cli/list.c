@@ -10,6 +10,8 @@
 static void list_settings(void) {
     for (unsigned i = 0; i < pl_settings_count; i++) {
         const pl_setting *row = &pl_settings[i];
+        if (!command_reads(row))
+            continue;
         printf("  %-*s %s%s%s%s\n", NAME_COLUMN, row->name, row->help, *row->initial ? " [" : "", row->initial,
                *row->initial ? "]" : "");
     }

@@ -8,19 +8,22 @@
 #include "engine/launched.h"
 
 const command commands[] = {
-    {"train", "DATA...", 1, UINT_MAX, PL_FOR_TRAIN | PL_FOR_ONE, "train a model and certify it",
+    {"train", "DATA...", 1, UINT_MAX, PL_FOR_TRAIN | PL_FOR_ONE | PL_FOR_LINEAR | PL_FOR_LINEAR_ONE,
+     "train a model and certify it",
      "Trains a linear model on DATA and writes it with a certificate: the duality gap bounds how far its objective is "
      "from the optimum. DATA is text of one of the formats that `parley list formats` names (plain, .gz or .zst; - is "
      "standard input) or a cache that `parley convert` wrote; several of one form, and patterns such as 'part-*.svm', "
      "are read one after the other. Ctrl-C stops at the round and writes the best model so far.",
      false, train_run},
-    {"path", "DATA...", 1, UINT_MAX, PL_FOR_TRAIN | PL_FOR_PATH, "train models for a falling row of lambdas",
+    {"path", "DATA...", 1, UINT_MAX, PL_FOR_TRAIN | PL_FOR_LINEAR | PL_FOR_PATH,
+     "train models for a falling row of lambdas",
      "Trains a model for each of many lambdas, from the least at which all coefficients are 0 downwards, each begun at "
      "the last one's solution, and writes them all to one file. --gap is 1e-6 here unless it is given. Prints a line "
      "for each: lambda, coefficients that are not 0, objective, gap, share of the deviance explained, rounds, and the "
      "metric where rows to validate on are given.",
      false, path_run},
-    {"cv", "DATA...", 1, UINT_MAX, PL_FOR_TRAIN | PL_FOR_CV, "choose lambda by cross-validation, then train",
+    {"cv", "DATA...", 1, UINT_MAX, PL_FOR_TRAIN | PL_FOR_LINEAR | PL_FOR_CV,
+     "choose lambda by cross-validation, then train",
      "Walks the path of `parley path` on all rows but a fold, for each fold in turn, and measures --metric on that "
      "fold; then trains a model on all rows with the lambda that is chosen. Folds run in parallel, each on one thread "
      "and a copy of its rows. Prints the metric's mean and standard error for each lambda.",
@@ -79,6 +82,13 @@ const command *command_find(const char *name) {
         if (strcmp(commands[i].name, name) == 0)
             return &commands[i];
     return NULL;
+}
+
+bool command_reads(const pl_setting *row) {
+    for (unsigned i = 0; i < commands_count; i++)
+        if (commands[i].options != NO_OPTIONS && (row->commands & commands[i].options))
+            return true;
+    return false;
 }
 
 int command_unknown(const char *name) {

@@ -141,7 +141,7 @@ static parley_status put_lines(printer *printer, parley_error *error) {
 static parley_status open_printer(printer *printer, const parley_settings *settings, const char *path,
                                   const parley_model *model, parley_error *error) {
     *printer = (struct printer){.model = model, .output = (pl_output)settings->output, .width = PREDICTION};
-    if (printer->output == PL_PROBABILITY && !model->loss->probability && !model->loss->together)
+    if (printer->output == PL_PROBABILITY && !pl_loss_gives_probabilities(model->loss))
         return pl_fail(
             error, PARLEY_BAD_INPUT,
             "%s: a model of %s loss gives no probabilities; use --output decision, or train with --loss logistic", path,

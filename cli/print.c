@@ -91,10 +91,10 @@ void json_append(json_t **list, json_t *value) {
 }
 
 void json_problem(json_t **object, const parley_summary *summary) {
-    json_put(object, "loss", json_string(summary->loss));
-    json_put(object, "lambda", json_number(summary->lambda));
-    json_put(object, "l1_ratio", json_number(summary->l1_ratio));
-    json_put(object, "intercept", json_string(summary->intercept));
+    for (unsigned i = 0; i < summary->facts; i++) {
+        const parley_fact *fact = &summary->fact[i];
+        json_put(object, fact->name, *fact->text ? json_string(fact->text) : json_number(fact->number));
+    }
     json_put(object, "rows", json_count(summary->rows));
     json_put(object, "columns", json_count(summary->columns));
     json_put(object, "nonzeros", json_count(summary->nonzeros));

@@ -45,13 +45,22 @@ typedef enum parley_stop {
     PARLEY_PASSED,      /* all passes over the stream were made */
 } parley_stop;
 
-/* What a run did. Counts are totals over workers; `dual`, `gap` and `relative_gap` are NaN where there is
- * no dual problem (lambda = 0). */
+/* What a problem says about itself: a name with a text, or with a number. For linear models these are `loss`, `lambda`,
+ * `l1_ratio` and `intercept`. */
+#define PARLEY_FACTS 12
+typedef struct parley_fact {
+    const char *name; /* static */
+    char text[40];    /* "": it is a number */
+    double number;
+} parley_fact;
+
+/* What a run did. Counts are totals over workers; `dual`, `gap` and `relative_gap` are NaN where there is no dual
+ * problem (linear models without a penalty). */
 typedef struct parley_summary {
     parley_stop stop;
-    const char *preset, *local, *combine, *exchange, *engine, *loss;
-    double lambda, l1_ratio;
-    const char *intercept;
+    const char *problem, *preset, *local, *combine, *exchange, *engine;
+    parley_fact fact[PARLEY_FACTS];
+    unsigned facts; /* how many of them there are */
     uint64_t rows, columns, nonzeros;
     uint64_t workers, lanes, threads, ranks, seed;
     uint64_t rounds;
@@ -66,6 +75,9 @@ typedef struct parley_summary {
     int repeatable;            /* 0: the same run again may give another model, because workers overtake each other */
     double progressive_loss;   /* of predictions made before their rows were learnt; NaN but for streams */
 } parley_summary;
+
+/* The fact of that name; NULL: there is none. */
+PARLEY_API const parley_fact *parley_summary_fact(const parley_summary *summary, const char *name);
 
 /* State of a run after a round; objective, dual and gap are those of the latest evaluation. */
 typedef struct parley_progress {

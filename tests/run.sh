@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # run.sh [SUITE ...]: what `make check` runs: every build and every test, one line each; all of them, or those whose name
 # begins with one of the words given. What a suite printed is kept in build/check/NAME.log and shown if it failed.
+# Two suites run at a time, so that one computes while the other waits; each line is printed when its suite ends.
 #
 # Builds: build (release), build/clang, build/asan (clang, address and undefined behaviour), build/tsan (gcc, threads).
 set -u
@@ -12,12 +13,17 @@ mkdir -p "$logs"
 TMPDIR=$(mktemp -d "$logs/tmp.XXXXXX") || exit 2
 export TMPDIR LC_ALL=C.UTF-8
 export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1
-passed=0 failed=0 child=
-declare -A broken=()
+slots=2
+passed=0 failed=0
+queue=() # names of suites, in the order in which they are considered
+declare -A needs=() command=() began=() # by name
+declare -A state=()                     # by name: waiting, running, passed, failed
+declare -A running=()                   # names by process
 wanted=("$@")
 
 stop() {
-    [ -z "$child" ] || kill "$child" 2> /dev/null
+    [ ${#running[@]} -eq 0 ] || kill "${!running[@]}" 2> /dev/null
+    wait
     exit 130
 }
 trap stop INT TERM
@@ -30,32 +36,65 @@ is_wanted() {
     return 1
 }
 
-# suite NAME NEEDS COMMAND...: runs one; NEEDS is the build it takes, or `none`. A suite whose build failed fails too.
+# suite NAME NEEDS COMMAND...: puts one into the queue; NEEDS is the build it takes, or `none`.
 suite() {
-    local name=$1 needs=$2 began=$SECONDS code
-    shift 2
+    local name=$1
     is_wanted "$name" || return 0
-    if [ -n "${broken[$needs]:-}" ]; then
-        printf 'FAIL  %-22s its build failed\n' "$name"
-        failed=$((failed + 1))
-        return 1
-    fi
-    timeout -k 10 400 "$@" > "$logs/$name.log" 2>&1 < /dev/null &
-    child=$!
-    wait "$child"
-    code=$?
-    child=
-    if [ $code -eq 0 ]; then
-        printf 'ok    %-22s %3d s  %s\n' "$name" $((SECONDS - began)) "$(summary "$name")"
+    queue+=("$name")
+    needs[$name]=$2
+    state[$name]=waiting
+    shift 2
+    command[$name]=$(printf '%q ' "$@")
+}
+
+start() {
+    local name=$1
+    began[$name]=$SECONDS
+    eval "exec timeout -k 10 800 ${command[$name]}" > "$logs/$name.log" 2>&1 < /dev/null &
+    running[$!]=$name
+    state[$name]=running
+}
+
+finish() { # NAME EXIT_CODE
+    local name=$1 code=$2 seconds=$((SECONDS - began[$1]))
+    if [ "$code" -eq 0 ]; then
+        printf 'ok    %-22s %3d s  %s\n' "$name" $seconds "$(summary "$name")"
         passed=$((passed + 1))
+        state[$name]=passed
     else
-        printf 'FAIL  %-22s %3d s  exit code %d; the end of %s:\n' "$name" $((SECONDS - began)) $code \
-            "${logs#"$PWD"/}/$name.log"
+        printf 'FAIL  %-22s %3d s  exit code %d; the end of %s:\n' "$name" $seconds "$code" "${logs#"$PWD"/}/$name.log"
         tail -n 40 "$logs/$name.log" | sed 's/^/      /'
         failed=$((failed + 1))
-        broken[$name]=1
+        state[$name]=failed
     fi
-    return $code
+}
+
+# Starts what can start. A suite whose build failed fails too.
+start_suites() {
+    local name
+    for name in "${queue[@]}"; do
+        [ "${state[$name]}" = waiting ] || continue
+        case ${state[${needs[$name]}]:-passed} in # a build that is not in the queue is taken as it is
+        failed)
+            printf 'FAIL  %-22s its build failed\n' "$name"
+            failed=$((failed + 1))
+            state[$name]=failed
+            ;;
+        passed) [ ${#running[@]} -ge $slots ] || start "$name" ;;
+        esac
+    done
+}
+
+run_queue() {
+    local process code
+    start_suites
+    while [ ${#running[@]} -gt 0 ]; do
+        wait -n -p process "${!running[@]}"
+        code=$?
+        finish "${running[$process]}" $code
+        unset "running[$process]"
+        start_suites
+    done
 }
 
 # What there is to say about a suite that passed: how much it tested.
@@ -117,5 +156,6 @@ suite tsan none bash -c 'fixed bash -c "build build/tsan -DCMAKE_C_COMPILER=gcc 
 suite tsan-unit tsan bash -c 'fixed bash -c "unit build/tsan threads"'
 suite tsan-cli tsan bash -c 'fixed tests/cli/run.sh build/tsan/parley'
 
+run_queue
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

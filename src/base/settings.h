@@ -26,8 +26,9 @@ enum { PL_MISSING_ABSENT, PL_MISSING_REFUSED };
 /* Settings that may be "auto" hold NaN (reals), 0 (whole numbers) or "auto" (text) until they are resolved. */
 struct parley_settings {
     /* the problem */
+    char problem[PL_TEXT];
     char loss[PL_TEXT];
-    double huber_width, epsilon;
+    double huber_width, epsilon, quantile;
     double lambda, c, alpha, l1_ratio; /* the first three say one thing */
     uint64_t intercept;                /* pl_intercept */
     bool standardise;
@@ -57,7 +58,7 @@ struct parley_settings {
     bool average_iterates, reweight;
     uint64_t passes;
     /* when to stop and to look */
-    double gap;
+    double gap, tolerance;
     uint64_t rounds;
     double seconds;
     uint64_t evaluate_every;
@@ -86,7 +87,8 @@ struct parley_settings {
     bool given[PL_MOST_SETTINGS];
 };
 
-/* Commands that a setting belongs to. Those of train are path's and cv's as well, but for PL_FOR_ONE: of one fit. */
+/* Commands that a setting belongs to. Those of PL_FOR_TRAIN are for training any problem; PL_FOR_ONE are for training
+ * once, not for a path or cross-validation. */
 enum {
     PL_FOR_TRAIN = 1,
     PL_FOR_PREDICT = 2,
@@ -99,7 +101,10 @@ enum {
     PL_FOR_PATH = 256,
     PL_FOR_CV = 512,
     PL_FOR_LAUNCH = 1024,
-    PL_FOR_REPORT = 2048
+    PL_FOR_REPORT = 2048,
+    PL_FOR_LINEAR = 4096,     /* training linear models */
+    PL_FOR_LINEAR_ONE = 8192, /* likewise, once */
+    PL_FOR_CHANGE = 16384     /* training problems that have no dual: they stop by the objective's change */
 };
 
 typedef enum pl_kind { PL_FLAG, PL_WHOLE, PL_REAL, PL_WORD, PL_CHOICE } pl_kind;

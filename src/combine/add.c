@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "combine/combine.h"
+#include "model/glm.h"
 
 #define DECAY 0.98 /* of sigma, per round */
 #define FIRST_LEVEL 5
@@ -45,7 +46,7 @@ static parley_status open_add(const pl_setup *setup, pl_combine **out, parley_er
     if (status != PARLEY_OK)
         return status;
     *this = (add){.base = {&pl_combine_add},
-                  .glm = setup->glm,
+                  .glm = pl_glm_of(setup->problem),
                   .sigma = setup->team->workers,
                   .most = setup->team->workers,
                   .theta = 1.0,
@@ -62,9 +63,11 @@ static parley_status open_add(const pl_setup *setup, pl_combine **out, parley_er
     return status;
 }
 
-static double sigma(const pl_combine *combine) { return ((const add *)combine)->sigma; }
-
-static double momentum(const pl_combine *combine) { return ((const add *)combine)->momentum; }
+static void ask(const pl_combine *combine, pl_round *round) {
+    const add *this = (const add *)combine;
+    round->sigma = this->sigma;
+    round->momentum = this->momentum;
+}
 
 /* |ahead|^2 of an entry, which is remembered as the last. */
 static inline double measure_entry(double direction, double back, double *last, double metric) {
@@ -157,17 +160,17 @@ static void state(pl_combine *combine, pl_state *state) {
     pl_state_slice(state, "last", this->last + state->begin, 1);
 }
 
+static const pl_combine_trial trial = {measure, judge};
+
 const pl_combine_type pl_combine_add = {
     .name = "add",
     .help = "adds the workers' changes, as far as is safe, with momentum (CoCoA+)",
-    .needs = PL_NEEDS_SIGMA,
+    .problem = &pl_problem_linear,
+    .takes = PL_GIVES_CHANGES | PL_KNOWS_SIGMA,
+    .trial = &trial,
     .bytes = bytes,
     .open = open_add,
-    .sigma = sigma,
-    .momentum = momentum,
-    .propose = pl_propose_change,
-    .measure = measure,
-    .judge = judge,
+    .ask = ask,
     .adjust = adjust,
     .stalled = stalled,
     .state = state,

@@ -25,10 +25,9 @@ static void close_average(pl_combine *combine) { pl_free(combine); }
 const pl_combine_type pl_combine_average = {
     .name = "average",
     .help = "averages the workers' copies, weighted by their rows (CoCoA)",
-    .needs = PL_NEEDS_CHANGES,
+    .takes = PL_GIVES_CHANGES,
     .open = open_average,
     .share = share,
-    .propose = pl_propose_change,
     .state = state,
     .close = close_average,
 };

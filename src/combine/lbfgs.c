@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "combine/search.h"
+#include "model/glm.h"
 
 #define CURVED 1e-10 /* a pair is kept if s.y is above this part of |y|^2 / bound of the curvature */
 #define HALVINGS 40  /* trial steps on an orthant */
@@ -60,12 +61,6 @@ static void close_lbfgs(pl_combine *combine) {
     pl_free(this);
 }
 
-static double safe_rate(const pl_glm *glm) {
-    double norm2 = glm->mean_norm2 + (glm->intercept == PL_NO_INTERCEPT ? 0.0 : 1.0);
-    double bound = glm->loss->counts ? glm->mean_label : glm->loss->curvature_bound;
-    return 1.0 / (bound * norm2 + glm->l2);
-}
-
 static parley_status open_lbfgs(const pl_setup *setup, pl_combine **out, parley_error *error) {
     uint64_t count = setup->end - setup->begin, history = setup->settings->history;
     lbfgs *this;
@@ -77,7 +72,7 @@ static parley_status open_lbfgs(const pl_setup *setup, pl_combine **out, parley_
                     .begin = setup->begin,
                     .count = count,
                     .history = (unsigned)history,
-                    .rate = setup->glm && setup->glm->loss->smooth ? safe_rate(setup->glm) : 1.0};
+                    .rate = pl_glm_of(setup->problem) ? pl_safe_rate(pl_glm_of(setup->problem)) : 1.0};
     this->s = pl_alloc(history * count, sizeof *this->s);
     this->y = pl_alloc(history * count, sizeof *this->y);
     this->rho = pl_alloc(history, sizeof *this->rho);
@@ -132,10 +127,10 @@ static parley_status remember(lbfgs *this, const pl_slice *slice, parley_error *
     unsigned slot = (this->newest + 1) % this->history;
     pass pass = {this, slice, this->s + slot * this->count, this->y + slot * this->count};
     double sums[PL_OWN_SCALARS] = {0};
-    parley_status status = slice->sum(slice, meet, &pass, sums, error);
+    parley_status status = pl_slice_sum(slice, meet, &pass, sums, error);
     if (status != PARLEY_OK)
         return status;
-    this->value = slice->loss + sums[SUM_PENALTY];
+    this->value = slice->value + sums[SUM_PENALTY];
     /* 1 / rate bounds the curvature, so that s.y >= |y|^2 rate but for rounding */
     if (this->started && sums[SUM_SY] > CURVED * this->rate * sums[SUM_YY]) {
         this->newest = slot;
@@ -178,7 +173,7 @@ static parley_status two_loops(lbfgs *this, const pl_slice *slice, parley_error 
         unsigned slot = (this->newest + this->history - age) % this->history;
         step.dot = pair(this, this->s, age);
         memset(sums, 0, sizeof sums);
-        status = slice->sum(slice, vector_pass, &step, sums, error);
+        status = pl_slice_sum(slice, vector_pass, &step, sums, error);
         this->alpha[slot] = this->rho[slot] * sums[0];
         step.a = -this->alpha[slot];
         step.other = pair(this, this->y, age);
@@ -188,13 +183,13 @@ static parley_status two_loops(lbfgs *this, const pl_slice *slice, parley_error 
         unsigned slot = (this->newest + this->history - age) % this->history;
         step.dot = pair(this, this->y, age);
         memset(sums, 0, sizeof sums);
-        status = slice->sum(slice, vector_pass, &step, sums, error);
+        status = pl_slice_sum(slice, vector_pass, &step, sums, error);
         step.a = this->alpha[slot] - this->rho[slot] * sums[0];
         step.other = pair(this, this->s, age);
         step.scale = 1.0;
     }
     step.dot = NULL;
-    return status == PARLEY_OK ? slice->sum(slice, vector_pass, &step, sums, error) : status;
+    return status == PARLEY_OK ? pl_slice_sum(slice, vector_pass, &step, sums, error) : status;
 }
 
 /* Drops entries of the direction that do not point against the pseudo-gradient, and sums the slope along the rest. */
@@ -221,7 +216,7 @@ static parley_status propose(pl_combine *combine, const pl_slice *slice, uint64_
         memset(sums, 0, sizeof sums);
         status = two_loops(this, slice, error);
         if (status == PARLEY_OK)
-            status = slice->sum(slice, align, &pass, sums, error);
+            status = pl_slice_sum(slice, align, &pass, sums, error);
         again = this->pairs > 0 && !(sums[0] < 0); /* rounding ate the history: without it, the slope is surely down */
         if (again)
             this->pairs = 0;
@@ -299,19 +294,22 @@ static void state(pl_combine *combine, pl_state *state) {
 
 static const char *const reads[] = {"history", NULL};
 
+static const pl_combine_trial trial = {measure, judge};
+static const pl_combine_search search = {.bends = bends, .bend = bend};
+
 const pl_combine_type pl_combine_lbfgs = {
     .name = "lbfgs",
     .help = "L-BFGS with a Wolfe search; OWL-QN with an L1 penalty",
-    .needs = PL_NEEDS_GRADIENT | PL_NEEDS_FULL | PL_NEEDS_SMOOTH,
+    .problem = &pl_problem_linear,
+    .needs = PL_FACT_SMOOTH,
+    .takes = PL_GIVES_GRADIENTS,
+    .all_rows = true,
     .settings = reads,
-    .searches = true,
+    .trial = &trial,
+    .search = &search,
     .bytes = bytes,
     .open = open_lbfgs,
     .propose = propose,
-    .bends = bends,
-    .bend = bend,
-    .measure = measure,
-    .judge = judge,
     .stalled = stalled,
     .state = state,
     .close = close_lbfgs,

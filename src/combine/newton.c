@@ -20,18 +20,16 @@
 
 #include "combine/search.h"
 #include "math/cholesky.h"
+#include "model/glm.h"
 
-#define ENOUGH 0.1             /* of the first slope that a step may leave */
-#define SOFTENED_ENOUGH 0.3    /* of a softened loss, which is not to be solved well until it is hard */
-#define FALL 0.5               /* of the softness, after a whole step */
-#define SMOOTH_ENOUGH 0.1      /* softness of a loss that is smooth itself which may as well be 0 */
-#define SOLVED 1e-6            /* of the first slope */
-#define MOST_STEPS 100         /* at one softness */
-#define JITTERS 12             /* tries to make a singular curvature definite */
-#define FEW_COLUMNS 200        /* up to here the matrix pays; docs/auto.md */
-#define ONE_MATRIX_COLUMNS 500 /* and up to here on filled data whose curvature is the same everywhere */
-#define SOFTENED_COLUMNS 2000  /* and up to here where the loss is softened, which the truncated form does not */
-#define FILLED 0.1
+#define ENOUGH 0.1          /* of the first slope that a step may leave */
+#define SOFTENED_ENOUGH 0.3 /* of a softened loss, which is not to be solved well until it is hard */
+#define FALL 0.5            /* of the softness, after a whole step */
+#define SMOOTH_ENOUGH 0.1   /* softness of a loss that is smooth itself which may as well be 0 */
+#define SOLVED 1e-6         /* of the first slope */
+#define MOST_STEPS 100      /* at one softness */
+#define MOST_ENTRIES 2000   /* of a model of several classes */
+#define JITTERS 12          /* tries to make a singular curvature definite */
 
 #define NEAR 10.0     /* times the target that the next gap is expected to have, at most */
 #define AGE 2         /* rounds that a factor is good for without asking */
@@ -58,25 +56,15 @@ typedef struct newton {
     double target;                /* gap that ends the run */
 } newton;
 
-bool pl_is_filled(const pl_glm *glm) {
-    const parley_data *data = glm->data;
-    return (double)pl_all_nonzeros(data) >= FILLED * (double)pl_all_rows(data) * (double)data->x.columns;
-}
-
-bool pl_few_columns(const pl_glm *glm) {
-    uint64_t columns = glm->data->x.columns;
-    uint64_t most = glm->loss->soften ? SOFTENED_COLUMNS : glm->loss == &pl_loss_squared ? ONE_MATRIX_COLUMNS : 0;
-    return columns <= FEW_COLUMNS || (columns <= most && pl_is_filled(glm));
-}
-
-static const pl_combine_type *variant(const pl_glm *glm) {
+static const pl_combine_type *variant(const pl_problem *problem) {
+    const pl_glm *glm = pl_glm_of(problem);
     return pl_few_columns(glm) || !glm->loss->smooth || glm->classes > 1 ? &pl_combine_newton : &pl_combine_truncated;
 }
 
-static uint64_t width(const pl_glm *glm) { return 1 + glm->size; }
+static uint64_t width(const pl_problem *problem) { return 1 + problem->size; }
 
 static uint64_t bytes(const pl_setup *setup) {
-    return setup->glm->size * (setup->glm->size + 2 * HISTORY + 2) * sizeof(double);
+    return setup->problem->size * (setup->problem->size + 2 * HISTORY + 2) * sizeof(double);
 }
 
 static void close_newton(pl_combine *combine) {
@@ -97,8 +85,8 @@ static double first_softness(const pl_glm *glm) {
     if (!loss->soften)
         return 0.0;
     double spread = glm->label_deviation + fabs(glm->intercept == PL_FREE ? 0.0 : glm->mean_label);
-    double softness = loss->smooth ? spread / loss->width - 1.0 : fmax(spread, DBL_MIN);
-    return loss->smooth && softness < SMOOTH_ENOUGH ? 0.0 : softness;
+    double softness = spread / pl_loss_steepest(loss) - 1.0 / loss->curvature_bound;
+    return !loss->smooth ? fmax(softness, DBL_MIN) : softness < SMOOTH_ENOUGH ? 0.0 : softness;
 }
 
 static parley_status open_newton(const pl_setup *setup, pl_combine **out, parley_error *error) {
@@ -107,12 +95,12 @@ static parley_status open_newton(const pl_setup *setup, pl_combine **out, parley
     if (status != PARLEY_OK)
         return status;
     this->base.type = &pl_combine_newton;
-    this->glm = setup->glm;
-    this->softness = first_softness(setup->glm);
+    this->glm = pl_glm_of(setup->problem);
+    this->softness = first_softness(pl_glm_of(setup->problem));
     this->target = setup->target;
     this->curved = true;
     this->slope = INFINITY;
-    uint64_t size = setup->glm->size;
+    uint64_t size = setup->problem->size;
     this->matrix = pl_alloc(size, size * sizeof *this->matrix);
     this->steps = pl_alloc(HISTORY, size * sizeof *this->steps);
     this->bends = pl_alloc(HISTORY, size * sizeof *this->bends);
@@ -154,7 +142,7 @@ static void add(double a, const double *x, uint64_t size, double *y) {
 static void remember(newton *this, const pl_slice *slice) {
     uint64_t size = this->glm->size;
     double *s = this->steps + this->pairs * size, *y = this->bends + this->pairs * size;
-    bool old = !this->curved && this->glm->loss != &pl_loss_squared;
+    bool old = !this->curved && !this->glm->loss->quadratic;
     for (uint64_t j = 0; j < size; j++) {
         double g = slice->change[j] + (pl_penalised(this->glm, j) ? this->glm->l2 * slice->v[j] : 0.0);
         if (old) {
@@ -223,7 +211,7 @@ static void measure(pl_combine *combine, const pl_slice *slice, double gamma, do
  * Newton step, twice what is left to gain, has to fall far enough. */
 static void harden(newton *this, double slope, double norm2) {
     const pl_loss *loss = this->glm->loss;
-    double bound = loss->smooth ? loss->width : 1.0, l2 = this->glm->l2;
+    double bound = this->softness > 0 ? pl_loss_steepest(loss) : 0.0, l2 = this->glm->l2;
     bool solved = l2 > 0 ? norm2 / l2 <= this->softness * bound * bound : slope <= SOLVED * this->first_slope;
     this->first_slope = fmax(this->first_slope, slope);
     if (this->softness == 0 || (!solved && ++this->softness_rounds < MOST_STEPS))
@@ -249,8 +237,8 @@ static void want_curvature(newton *this, double slope, double norm2) {
     bool near = gap * (gap / this->gap) <= NEAR * this->target;
     bool good = slope <= good_enough(glm) * this->slope;
     this->age = this->curved ? 1 : this->age + 1;
-    this->curved = glm->loss->soften ||
-                   (glm->loss != &pl_loss_squared && (this->age >= HISTORY || (this->age >= AGE && !near && !good)));
+    this->curved =
+        glm->loss->soften || (!glm->loss->quadratic && (this->age >= HISTORY || (this->age >= AGE && !near && !good)));
     this->slope = slope;
     this->gap = gap;
 }
@@ -270,9 +258,19 @@ static bool judge(pl_combine *combine, const double *workers, const double *owne
     return true;
 }
 
-static bool curved(const pl_combine *combine) { return ((const newton *)combine)->curved; }
+static void ask(const pl_combine *combine, pl_round *round) {
+    round->curved = ((const newton *)combine)->curved;
+    round->softness = ((const newton *)combine)->softness;
+}
 
-static double softness(const pl_combine *combine) { return ((const newton *)combine)->softness; }
+static parley_status check(const parley_settings *settings, const pl_problem *problem, parley_error *error) {
+    (void)settings;
+    if (!problem || problem->row == 1 || problem->size <= MOST_ENTRIES)
+        return PARLEY_OK;
+    return pl_fail(error, PARLEY_BAD_USAGE,
+                   "combine newton would need a matrix of %llu x %llu for all classes, and takes %d at most",
+                   (unsigned long long)problem->size, (unsigned long long)problem->size, MOST_ENTRIES);
+}
 
 /* One owner has all of v, and with it the factor and the pairs. */
 static void state(pl_combine *combine, pl_state *state) {
@@ -290,23 +288,28 @@ static void state(pl_combine *combine, pl_state *state) {
     pl_state_slice(state, "g", this->g, 1);
 }
 
+static const pl_combine_trial trial = {measure, judge};
+static const pl_combine_search search = {.slopes_only = true};
+static const pl_combine_curvature curvature = {.width = width};
+
 const pl_combine_type pl_combine_newton = {
     .name = "newton",
     .help = "Newton's method for a smooth loss: by Cholesky for few columns, else truncated",
-    .needs = PL_NEEDS_GRADIENT | PL_NEEDS_FULL | PL_NEEDS_SMOOTH | PL_NEEDS_NO_L1,
-    .most_entries = 2000,
+    .problem = &pl_problem_linear,
+    .needs = PL_FACT_SMOOTH | PL_FACT_NO_L1,
+    .takes = PL_GIVES_GRADIENTS,
+    .all_rows = true,
+    .softens = true,
     .whole = true,
-    .searches = true,
-    .slopes_only = true,
-    .width = width,
+    .trial = &trial,
+    .search = &search,
+    .curvature = &curvature,
     .variant = variant,
+    .check = check,
     .bytes = bytes,
     .open = open_newton,
-    .curved = curved,
-    .softness = softness,
+    .ask = ask,
     .propose = propose,
-    .measure = measure,
-    .judge = judge,
     .state = state,
     .close = close_newton,
 };

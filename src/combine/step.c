@@ -26,7 +26,7 @@ static parley_status open_step(const pl_setup *setup, pl_combine **out, parley_e
     parley_status status = pl_take(&this, 1, sizeof *this, "step", error);
     if (status != PARLEY_OK)
         return status;
-    const pl_glm *glm = setup->glm;
+    const pl_glm *glm = pl_glm_of(setup->problem);
     *this = (step){.base = {&pl_combine_step},
                    .problem = setup->problem,
                    .columns = glm ? glm->data->x.columns * glm->classes : setup->entries,
@@ -79,13 +79,23 @@ static void state(pl_combine *combine, pl_state *state) {
 
 static void close_step(pl_combine *combine) { pl_free(combine); }
 
+static parley_status check(const parley_settings *settings, const pl_problem *problem, parley_error *error) {
+    (void)problem;
+    if (settings->schedule < PL_ADAGRAD)
+        return PARLEY_OK;
+    return pl_fail(error, PARLEY_BAD_USAGE,
+                   "combine step has one rate for all columns; use --schedule constant, inverse or inverse-sqrt, or "
+                   "--local sgd");
+}
+
 static const char *const reads[] = {"rate", "schedule", NULL};
 
 const pl_combine_type pl_combine_step = {
     .name = "step",
     .help = "one step along the summed gradient, by a rate and its schedule",
-    .needs = PL_NEEDS_GRADIENT,
+    .takes = PL_GIVES_GRADIENTS,
     .settings = reads,
+    .check = check,
     .open = open_step,
     .propose = propose,
     .stalled = stalled,

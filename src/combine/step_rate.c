@@ -86,11 +86,11 @@ static double usual_norm2(const sample *sample) {
 
 static parley_status measure(const pl_setup *setup, double *found, parley_error *error) {
     sample *sample;
-    uint64_t size = setup->glm->data->x.columns + 1;
+    uint64_t size = pl_glm_of(setup->problem)->data->x.columns + 1;
     parley_status status = pl_take(&sample, 1, sizeof *sample, "a sample of rows", error);
     if (status != PARLEY_OK)
         return status;
-    sample->glm = setup->glm;
+    sample->glm = pl_glm_of(setup->problem);
     take_rows(sample, setup->team);
     sample->from = pl_alloc(size, sizeof(double));
     sample->to = pl_alloc(size, sizeof(double));
@@ -99,7 +99,7 @@ static parley_status measure(const pl_setup *setup, double *found, parley_error 
     else {
         begin_anywhere(sample, setup->team->seed);
         double alone = largest(sample, 0.0);
-        bool intercept = setup->glm->intercept != PL_NO_INTERCEPT;
+        bool intercept = pl_glm_of(setup->problem)->intercept != PL_NO_INTERCEPT;
         sample->from[size - 1] = 1.0;
         found[0] = SPARE * (intercept ? largest(sample, sqrt(alone)) : alone);
         found[1] = intercept ? alone : 0.0;
@@ -111,20 +111,14 @@ static parley_status measure(const pl_setup *setup, double *found, parley_error 
     return status;
 }
 
-/* Where the curvature has no bound, that of the model without features counts, and rows one by one. */
-static double safe_rate(const pl_glm *glm) {
-    double norm2 = glm->mean_norm2 + (glm->intercept == PL_NO_INTERCEPT ? 0.0 : 1.0);
-    return 1.0 / (glm->mean_label * norm2 + glm->l2);
-}
-
 parley_status pl_step_rate(const pl_setup *setup, double *rate, double *ease, parley_error *error) {
-    const pl_glm *glm = setup->glm;
+    const pl_glm *glm = pl_glm_of(setup->problem);
     const pl_team *team = setup->team;
     double *sums = team->worker_sums, found[3], fraction = setup->settings->batch_fraction;
     parley_status status = PARLEY_OK;
     *ease = 1.0;
-    *rate = glm->loss->counts ? safe_rate(glm) : 1.0;
-    if (glm->loss->counts)
+    *rate = pl_safe_rate(glm);
+    if (glm->loss->counts) /* no eigenvalue bounds what exp(z) may come to */
         return status;
     memset(sums, 0, 3 * team->hosted * sizeof *sums);
     if (team->hosted > 0 && team->first == 0)
@@ -134,7 +128,7 @@ parley_status pl_step_rate(const pl_setup *setup, double *rate, double *ease, pa
     if (status != PARLEY_OK)
         return status;
     double rows = fmax(1.0, fraction * (double)team->all_rows);
-    double curvature = glm->loss->smooth ? glm->loss->curvature_bound : 1.0;
+    double curvature = pl_loss_step_curvature(glm->loss);
     double whole = fmin(found[0], glm->mean_norm2 + found[1]); /* the sum of all eigenvalues */
     double most = whole + (1.0 - fraction) / rows * found[2];
     double steps = (pl_schedule)setup->settings->schedule > PL_CONSTANT ? 2.0 : 1.0;

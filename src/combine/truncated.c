@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "combine/search.h"
+#include "model/glm.h"
 
 #define LOOSEST 0.25
 #define SAFETY 0.7   /* of the target's residual */
@@ -43,8 +44,8 @@ typedef struct truncated {
     pl_search search;
 } truncated;
 
-static uint64_t width(const pl_glm *glm) {
-    (void)glm;
+static uint64_t width(const pl_problem *problem) {
+    (void)problem;
     return 2;
 }
 
@@ -71,7 +72,7 @@ static parley_status open_truncated(const pl_setup *setup, pl_combine **out, par
         return status;
     *this = (truncated){.base = {&pl_combine_truncated},
                         .problem = setup->problem,
-                        .quadratic = setup->glm && setup->glm->loss == &pl_loss_squared,
+                        .quadratic = pl_glm_of(setup->problem) && pl_glm_of(setup->problem)->loss->quadratic,
                         .gap = setup->settings->gap,
                         .target = setup->target,
                         .eliminates = setup->problem->penalised + 1 == setup->problem->size,
@@ -143,7 +144,8 @@ static void begin_entries(void *context, uint64_t begin, uint64_t end, double *s
 /* |r|^2, plain, that is enough for the run's target. */
 static double reserve2(const truncated *this) {
     double relative = this->gap * this->first_plain;
-    return SAFETY * SAFETY * (this->problem->dual ? 2.0 * this->problem->l2 * this->target : relative * relative);
+    return SAFETY * SAFETY *
+           (this->problem->facts & PL_FACT_DUAL ? 2.0 * this->problem->l2 * this->target : relative * relative);
 }
 
 static void slope_of(void *context, uint64_t begin, uint64_t end, double *sums) {
@@ -160,7 +162,7 @@ static parley_status finish(truncated *this, const pl_slice *slice, parley_error
     this->asks = false;
     for (uint64_t j = slice->begin; j < slice->end; j++)
         slice->direction[j] = eliminated(this, j) ? this->x_b : this->x[j - this->begin];
-    parley_status status = slice->sum(slice, slope_of, &pass, sums, error);
+    parley_status status = pl_slice_sum(slice, slope_of, &pass, sums, error);
     this->search = pl_search_begin(this->value, sums[0]);
     return status;
 }
@@ -178,7 +180,7 @@ static void ask(truncated *this, const pl_slice *slice, double beta) {
 static parley_status begin_solve(truncated *this, const pl_slice *slice, parley_error *error) {
     pass pass = {.of = this, .slice = slice};
     double sums[PL_OWN_SCALARS] = {0};
-    parley_status status = slice->sum(slice, begin_entries, &pass, sums, error);
+    parley_status status = pl_slice_sum(slice, begin_entries, &pass, sums, error);
     if (status != PARLEY_OK)
         return status;
     double size = sqrt(sums[SUM_RZ]), beta = this->unfinished ? sums[SUM_RZ] / this->rz : 0.0;
@@ -204,10 +206,10 @@ static parley_status propose(pl_combine *combine, const pl_slice *slice, uint64_
     pass pass = {.of = this, .slice = slice};
     double sums[PL_OWN_SCALARS] = {0};
     (void)round;
-    parley_status status = slice->sum(slice, keep_gradient, &pass, sums, error);
+    parley_status status = pl_slice_sum(slice, keep_gradient, &pass, sums, error);
     if (status != PARLEY_OK)
         return status;
-    this->value = slice->loss + sums[0];
+    this->value = slice->value + sums[0];
     this->h_b = sums[1];
     this->centred = false;
     this->asks = this->h_b > 0; /* for h */
@@ -251,7 +253,7 @@ static parley_status next(pl_combine *combine, const pl_slice *slice, parley_err
         this->centred = true;
         return begin_solve(this, slice, error);
     }
-    parley_status status = slice->sum(slice, curve, &pass, sums, error);
+    parley_status status = pl_slice_sum(slice, curve, &pass, sums, error);
     if (status != PARLEY_OK)
         return status;
     pass.y_b = this->h_b > 0 ? sums[1] / this->h_b : 0.0;
@@ -262,7 +264,7 @@ static parley_status next(pl_combine *combine, const pl_slice *slice, parley_err
     pass.alpha = curved ? this->rz / curvature : 1.0; /* no curvature at all: a plain step, and the search decides */
     this->x_b -= pass.alpha * pass.y_b;
     memset(sums, 0, sizeof sums);
-    status = slice->sum(slice, advance, &pass, sums, error);
+    status = pl_slice_sum(slice, advance, &pass, sums, error);
     if (status != PARLEY_OK)
         return status;
     this->products++;
@@ -297,20 +299,23 @@ static void state(pl_combine *combine, pl_state *state) {
     pl_state_slice(state, "p", this->p, 1);
 }
 
+static const pl_combine_trial trial = {measure, judge};
+static const pl_combine_search search = {0};
+static const pl_combine_curvature curvature = {.width = width, .diagonal = true, .asks = asks, .next = next};
+
 const pl_combine_type pl_combine_truncated = {
     .name = "truncated",
     .help = "Newton's method by preconditioned conjugate gradients, for many columns and a smooth loss",
-    .needs = PL_NEEDS_GRADIENT | PL_NEEDS_FULL | PL_NEEDS_SMOOTH | PL_NEEDS_NO_L1,
-    .searches = true,
-    .diagonal = true,
-    .width = width,
+    .problem = &pl_problem_linear,
+    .needs = PL_FACT_SMOOTH | PL_FACT_NO_L1 | PL_FACT_ONE_OUTPUT,
+    .takes = PL_GIVES_GRADIENTS,
+    .all_rows = true,
+    .trial = &trial,
+    .search = &search,
+    .curvature = &curvature,
     .bytes = bytes,
     .open = open_truncated,
     .propose = propose,
-    .asks = asks,
-    .next = next,
-    .measure = measure,
-    .judge = judge,
     .state = state,
     .close = close_truncated,
 };

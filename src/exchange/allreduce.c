@@ -11,8 +11,18 @@ static void traffic(unsigned workers, unsigned worker, uint64_t update_bytes, ui
     *sent = *received = each;
 }
 
+static parley_status open_allreduce(const pl_setup *setup, bool whole, pl_exchange **out, parley_error *error) {
+    return pl_tables_open(&pl_exchange_allreduce, setup, whole, out, error);
+}
+
 const pl_exchange_type pl_exchange_allreduce = {
     .name = "allreduce",
     .help = "reduce-scatter, each owner combines its slice, all-gather",
+    .clock = PL_SYNCHRONOUS,
+    .carries = PL_CARRIES_UPDATES | PL_CARRIES_DIRECTIONS,
+    .repeats = true,
+    .bytes = pl_tables_bytes,
+    .open = open_allreduce,
+    .close = pl_tables_close,
     .traffic = traffic,
 };

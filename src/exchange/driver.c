@@ -17,9 +17,19 @@ static void traffic(unsigned workers, unsigned worker, uint64_t update_bytes, ui
     *received = below * update_bytes + above * table_bytes;
 }
 
+static parley_status open_driver(const pl_setup *setup, bool whole, pl_exchange **out, parley_error *error) {
+    return pl_tables_open(&pl_exchange_driver, setup, whole, out, error);
+}
+
 const pl_exchange_type pl_exchange_driver = {
     .name = "driver",
     .help = "updates go up a tree to worker 0, which combines, and v back down",
+    .clock = PL_SYNCHRONOUS,
+    .carries = PL_CARRIES_UPDATES | PL_CARRIES_DIRECTIONS,
+    .repeats = true,
     .one_owner = true,
+    .bytes = pl_tables_bytes,
+    .open = open_driver,
+    .close = pl_tables_close,
     .traffic = traffic,
 };

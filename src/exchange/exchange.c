@@ -212,7 +212,7 @@ parley_status pl_exchange_largest(pl_exchange *exchange, pl_entry_sum f, void *c
     return status;
 }
 
-void pl_exchange_close(pl_exchange *exchange) {
+void pl_tables_close(pl_exchange *exchange) {
     if (!exchange)
         return;
     pl_free(exchange->bounds);
@@ -222,6 +222,17 @@ void pl_exchange_close(pl_exchange *exchange) {
     pl_free(exchange->block_bounds);
     pl_free(exchange);
 }
+
+static parley_status sum_entries(void *exchange, pl_entry_sum f, void *context, double *sums, parley_error *error) {
+    return pl_exchange_sum(exchange, f, context, sums, error);
+}
+
+static parley_status largest_entry(void *exchange, pl_entry_sum f, void *context, double *largest,
+                                   parley_error *error) {
+    return pl_exchange_largest(exchange, f, context, largest, error);
+}
+
+pl_entry_sums pl_exchange_sums(pl_exchange *exchange) { return (pl_entry_sums){exchange, sum_entries, largest_entry}; }
 
 /* Slices begin at multiples of PL_BLOCK, so that a sum has the same blocks for any number of ranks. */
 static uint64_t first_block(uint64_t size, bool one_owner, unsigned rank, unsigned ranks) {
@@ -247,24 +258,35 @@ static void cut_slices(pl_exchange *exchange, unsigned ranks, bool one_owner) {
     }
 }
 
-parley_status pl_exchange_open(const pl_exchange_type *type, const pl_team *team, uint64_t size, uint64_t width,
-                               bool whole, pl_exchange **out, parley_error *error) {
-    unsigned ranks = team->engine->ranks;
-    uint64_t blocks = (size + PL_BLOCK - 1) / PL_BLOCK;
+/* Maximal nodes of the tree that this rank adds up before it sends them. */
+static uint64_t own_nodes(const pl_team *team) {
     pl_node nodes[PL_TREE_NODES];
+    return team->engine->ranks == 1 ? 0 : pl_tree_nodes(team->workers, team->first, team->first + team->hosted, nodes);
+}
+
+uint64_t pl_tables_bytes(const pl_setup *setup, bool whole) {
+    (void)whole;
+    return own_nodes(setup->team) * setup->entries * setup->width * sizeof(double);
+}
+
+parley_status pl_tables_open(const pl_exchange_type *type, const pl_setup *setup, bool whole, pl_exchange **out,
+                             parley_error *error) {
+    const pl_team *team = setup->team;
+    unsigned ranks = team->engine->ranks;
+    uint64_t size = setup->entries, width = setup->width, blocks = (size + PL_BLOCK - 1) / PL_BLOCK;
     pl_exchange *this;
     parley_status status = pl_take(&this, 1, sizeof *this, "an exchange", error);
     if (status != PARLEY_OK)
         return status;
     *this = (pl_exchange){.type = type, .team = team, .size = size, .width = width};
-    uint64_t number = ranks == 1 ? 0 : pl_tree_nodes(team->workers, team->first, team->first + team->hosted, nodes);
+    uint64_t number = own_nodes(team);
     this->bounds = pl_alloc(ranks + 1, sizeof *this->bounds);
     this->block_bounds = pl_alloc(ranks + 1, sizeof *this->block_bounds);
     this->nodes = pl_shared_alloc(team->engine, number * size * width, sizeof *this->nodes);
     this->addends = pl_alloc(number, sizeof *this->addends);
     this->block_sums = pl_alloc((blocks + 1) * PL_OWN_SCALARS, sizeof *this->block_sums);
     if (!this->bounds || !this->block_bounds || !this->nodes || !this->addends || !this->block_sums) {
-        pl_exchange_close(this);
+        pl_tables_close(this);
         return pl_fail_memory(error, "an exchange", (number * width + 1) * size * sizeof *this->nodes);
     }
     cut_slices(this, ranks, whole || type->one_owner);

@@ -9,22 +9,30 @@ typedef struct pl_exchange pl_exchange;
 
 #define PL_BLOCK 4096 /* entries of v whose sums are added in order; blocks are added as a tree */
 
-/* Synchronous exchanges are only who owns what: reduce and spread, below, are the same for all. Asynchronous ones move
- * updates themselves: a task for each worker pulls, works and pushes, a task for each rank that owns a slice serves,
- * until all workers have reached the clock of the next park. */
+/* How a run with this exchange advances from one clock to the next; src/train has a function for each. */
+typedef enum pl_clock { PL_SYNCHRONOUS, PL_CLOCKS } pl_clock;
+
+/* What a method wants carried. */
+enum {
+    PL_CARRIES_UPDATES = 1, /* updates to the owners of v, and the new v to the workers */
+    PL_CARRIES_DIRECTIONS =
+        2, /* directions to all workers within a round, and their answers back: searches, products */
+};
+
 typedef struct pl_exchange_type {
     const char *name, *help;
-    bool one_owner; /* rank 0 owns all of v */
-    bool in_place;  /* no exchange at all: the workers step in one v in memory */
-    /* The worker's copy of v for its clock (from 1): waits until that is fresh enough. NULL: synchronous. */
-    parley_status (*pull)(pl_exchange *exchange, unsigned worker, uint64_t clock, double *v, parley_error *error);
-    /* Its update to the owners; `gamma` is the step with which they took it, 0: came too late. */
-    parley_status (*push)(pl_exchange *exchange, unsigned worker, uint64_t clock, const pl_update *update,
-                          double *gamma, parley_error *error);
-    /* The owner's task: applies pushes by the combine and answers pulls, until all workers are past `clock`. */
-    parley_status (*serve)(pl_exchange *exchange, pl_combine *combine, uint64_t clock, parley_error *error);
-    /* When all tasks have ended: nothing is under way any more, and `v` is whole and alike on all ranks. */
-    parley_status (*park)(pl_exchange *exchange, double *v, parley_error *error);
+    pl_clock clock;
+    unsigned carries;            /* PL_CARRIES_* */
+    unsigned needs;              /* PL_STEPS_IN_V and so on: traits that it needs of the local solver */
+    bool one_owner;              /* rank 0 owns all of v */
+    bool repeats;                /* the same run again gives the same bits */
+    const char *const *settings; /* optional settings that it reads; NULL: none */
+    uint64_t (*bytes)(const pl_setup *setup, bool whole); /* that open will allocate */
+    /* `whole`: one owner, whatever the type says. */
+    parley_status (*open)(const pl_setup *setup, bool whole, pl_exchange **out, parley_error *error);
+    /* Lists what it holds between two clocks, as in local.h; NULL: nothing. */
+    void (*state)(pl_exchange *exchange, pl_state *state);
+    void (*close)(pl_exchange *exchange); /* takes NULL */
     /* Bytes that worker k of `workers` sends and receives in a round, were every worker on a machine of its own. */
     void (*traffic)(unsigned workers, unsigned worker, uint64_t update_bytes, uint64_t table_bytes, uint64_t *sent,
                     uint64_t *received);
@@ -40,17 +48,19 @@ struct pl_exchange {
     bool offered;         /* are they there already? */
     double *block_sums;   /* PL_OWN_SCALARS for each block of v */
     uint64_t *block_bounds;
-    uint64_t sent, received; /* bytes of tables, to and from other ranks; whoever reads them may set them to 0 */
+    uint64_t sent, received; /* bytes of tables, to and from other ranks; the reader resets them */
 };
 
 extern const pl_exchange_type pl_exchange_allreduce, pl_exchange_driver, pl_exchange_shared;
 extern const pl_exchange_type *const pl_exchanges[];
 extern const unsigned pl_exchanges_count;
 
-/* `whole`: one owner whatever the type says. */
-parley_status pl_exchange_open(const pl_exchange_type *type, const pl_team *team, uint64_t size, uint64_t width,
-                               bool whole, pl_exchange **out, parley_error *error);
-/* Says what will be reduced next, before the ranks meet for something else. */
+/* `bytes`, `open` and `close` of synchronous exchanges, which differ in who owns what. */
+uint64_t pl_tables_bytes(const pl_setup *setup, bool whole);
+parley_status pl_tables_open(const pl_exchange_type *type, const pl_setup *setup, bool whole, pl_exchange **out,
+                             parley_error *error);
+void pl_tables_close(pl_exchange *exchange);
+/* Says what will be reduced next, before ranks come to a barrier for something else. */
 void pl_exchange_offer(pl_exchange *exchange, const pl_update *update, const double *share);
 /* Adds share[k] x update[k] over all workers, in tree order, into `change` (`width` columns of `size` entries) at the
  * owners. */
@@ -72,6 +82,7 @@ void pl_exchange_slice(const pl_exchange_type *type, bool whole, uint64_t size, 
                        uint64_t *begin, uint64_t *end);
 uint64_t pl_exchange_begin(const pl_exchange *exchange); /* of this rank's slice */
 uint64_t pl_exchange_end(const pl_exchange *exchange);
-void pl_exchange_close(pl_exchange *exchange);
+/* The sums over entries of v that problems and combines ask for. */
+pl_entry_sums pl_exchange_sums(pl_exchange *exchange);
 
 #endif

@@ -8,9 +8,17 @@ static void traffic(unsigned workers, unsigned worker, uint64_t update_bytes, ui
     *sent = *received = 0;
 }
 
+static parley_status open_shared(const pl_setup *setup, bool whole, pl_exchange **out, parley_error *error) {
+    return pl_tables_open(&pl_exchange_shared, setup, whole, out, error);
+}
+
 const pl_exchange_type pl_exchange_shared = {
     .name = "shared",
     .help = "none: workers step in one v in memory, without locks; not repeatable",
-    .in_place = true,
+    .clock = PL_SYNCHRONOUS,
+    .needs = PL_STEPS_IN_V,
+    .bytes = pl_tables_bytes,
+    .open = open_shared,
+    .close = pl_tables_close,
     .traffic = traffic,
 };

@@ -88,16 +88,16 @@ static void add_row(gradient *this, unsigned task, uint64_t i, double slope, dou
                      sum + glm->size);
 }
 
-/* The rows' part of the certificate. Where t = -slope, loss*(-t) = slope z - loss, without a logarithm; hinge would
- * lose digits and needs none. Only a free intercept needs to know on which side of 0 t is. */
+/* The rows' part of the certificate. Only a free intercept needs to know on which side of 0 t is. */
 static void add_sides(gradient *this, unsigned task, uint64_t begin, uint64_t count, const stretch *rows) {
     const pl_glm *glm = this->glm;
     const pl_loss *loss = glm->loss;
-    bool quick = loss->smooth && this->softness == 0 && !this->t;
+    bool own = this->softness == 0 && !this->t; /* the slope is that of the loss itself at z */
     double *sums = this->sides + (uint64_t)task * PL_ROW_SUMS, losses = 0, conjugates = 0;
     for (uint64_t k = 0; k < count; k++) {
         double slope = rows->slope[k],
-               conjugate = quick ? slope * rows->z[k] - rows->loss[k] : loss->conjugate(loss, -slope, rows->y[k]);
+               conjugate = own ? pl_loss_conjugate_at(loss, rows->z[k], rows->y[k], rows->loss[k], slope)
+                               : loss->conjugate(loss, -slope, rows->y[k]);
         if (glm->intercept == PL_FREE)
             pl_add_sides(glm, begin + k, -slope, rows->z[k] - this->b[0], rows->loss[k], conjugate, sums);
         else {
@@ -310,7 +310,7 @@ static parley_status visit_all(gradient *this, const double *v, pl_update *updat
     memset(this->seconds, 0, (uint64_t)this->team->hosted * this->team->lanes * sizeof *this->seconds);
     double passes = find_margins(this, v);
     take_intercepts(this, v, this->b);
-    if (glm->intercept == PL_FREE && (glm->loss->smooth || this->softness > 0))
+    if (pl_centres(glm) || (glm->intercept == PL_FREE && this->softness > 0))
         status = glm->classes > 1 ? pl_classes_centre(glm, this->team, this->z, 1e-14, this->b, error)
                                   : pl_centre_soft(glm, this->team, this->z, this->softness, 1e-14, this->b, error);
     double centred = pl_engine_now(this->team->engine) - began;
@@ -491,8 +491,9 @@ static void state(pl_local *local, pl_state *state) {
 
 static uint64_t bytes(const pl_setup *setup) {
     uint64_t lanes = (uint64_t)setup->team->hosted * setup->team->lanes;
-    return (setup->glm->data->x.rows * setup->glm->classes * (1u + setup->searches + setup->asks) +
-            lanes * setup->width * setup->glm->size) *
+    return (pl_glm_of(setup->problem)->data->x.rows * pl_glm_of(setup->problem)->classes *
+                (1u + setup->searches + setup->asks) +
+            lanes * setup->width * pl_glm_of(setup->problem)->size) *
            sizeof(double);
 }
 
@@ -527,14 +528,14 @@ static parley_status open_outer(gradient *this, parley_error *error) {
 }
 
 static parley_status open_gradient(const pl_setup *setup, pl_local **out, parley_error *error) {
-    uint64_t classes = setup->glm->classes, rows = setup->glm->data->x.rows * classes,
+    uint64_t classes = pl_glm_of(setup->problem)->classes, rows = pl_glm_of(setup->problem)->data->x.rows * classes,
              lanes = (uint64_t)setup->team->hosted * setup->team->lanes;
     gradient *this;
     parley_status status = pl_take(&this, 1, sizeof *this, "gradients", error);
     if (status != PARLEY_OK)
         return status;
     this->base.type = &pl_local_gradient;
-    this->glm = setup->glm;
+    this->glm = pl_glm_of(setup->problem);
     this->team = setup->team;
     this->fraction = setup->settings->batch_fraction;
     this->width = setup->width;
@@ -543,9 +544,9 @@ static parley_status open_gradient(const pl_setup *setup, pl_local **out, parley
     this->slopes_only = setup->slopes_only;
     this->bend = setup->asks ? pl_alloc(rows, sizeof *this->bend) : NULL;
     this->dz = setup->searches ? pl_alloc(rows, sizeof *this->dz) : NULL;
-    this->sums = pl_alloc(lanes * setup->width * setup->glm->size, sizeof *this->sums);
+    this->sums = pl_alloc(lanes * setup->width * pl_glm_of(setup->problem)->size, sizeof *this->sums);
     this->seconds = pl_alloc(lanes, sizeof *this->seconds);
-    this->sides_each = classes > 1 ? pl_classes_sums(setup->glm) : PL_ROW_SUMS;
+    this->sides_each = classes > 1 ? pl_classes_sums(pl_glm_of(setup->problem)) : PL_ROW_SUMS;
     this->sides = pl_alloc((lanes + setup->team->hosted + 1) * this->sides_each, sizeof *this->sides);
     this->b = pl_alloc(classes, sizeof *this->b);
     this->db = pl_alloc(classes, sizeof *this->db);
@@ -566,27 +567,26 @@ void pl_gradient_at(pl_local *local, const double *t) { ((gradient *)local)->t =
 
 static const char *const reads[] = {"batch_fraction", "lanes", NULL};
 
+static const pl_local_search search = {follow, probe, product};
+static const pl_local_restart restart = {start, renew};
+static const pl_local_certificate certificate = {certifies, rescale};
+
 const pl_local_type pl_local_gradient = {
     .name = "gradient",
     .help = "the gradient over all rows or a sample of them",
-    .gives = PL_NEEDS_GRADIENT,
-    .evaluates_gradient = true,
-    .classes = true,
+    .problem = &pl_problem_linear,
+    .traits = PL_GIVES_GRADIENTS | PL_EVALUATES_GRADIENT,
     .settings = reads,
+    .search = &search,
+    .restart = &restart,
+    .certificate = &certificate,
     .bytes = bytes,
     .open = open_gradient,
     .work = work,
-    .certifies = certifies,
     .evaluate = evaluate,
     .evaluate_passes = evaluate_passes,
-    .rescale = rescale,
-    .follow = follow,
-    .probe = probe,
-    .product = product,
     .commit = commit,
     .primal = primal,
-    .start = start,
-    .renew = renew,
     .state = state,
     .close = close_gradient,
 };

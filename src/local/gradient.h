@@ -3,6 +3,7 @@
 #define PL_GRADIENT_H
 
 #include "local/local.h"
+#include "model/glm.h"
 
 /* Evaluations take this dual point, feasible and of an entry for each row, in place of minus the slopes, and leave
  * -X'(q t) for the gradient. NULL: the slopes again. */

@@ -69,7 +69,7 @@ static void choose_loss(pl_online *online, const parley_data *batch) {
     bool binary = true;
     for (uint64_t i = 0; i < batch->x.rows && binary; i++)
         binary = binary_label(batch->label[i]);
-    online->loss = binary ? &pl_loss_logistic : &pl_loss_squared;
+    online->loss = pl_loss_for(binary ? PL_LABELS_BINARY : PL_LABELS_REAL);
 }
 
 /* What row i stands for; messages call it `number`. */
@@ -77,7 +77,7 @@ static parley_status target_of(pl_online *online, const parley_data *batch, uint
                                parley_error *error) {
     pl_online_state *state = &online->state;
     double label = *y = batch->label[i];
-    if (online->loss->counts && !(label >= 0))
+    if (!pl_loss_takes(online->loss, label))
         return pl_fail(error, PARLEY_BAD_INPUT, "%s: row %llu has the label %g; loss %s takes labels from 0 up",
                        batch->path, (unsigned long long)number, label, online->loss->name);
     if (online->loss->labels == PL_LABELS_REAL)
@@ -359,11 +359,8 @@ parley_status pl_online_open(const parley_settings *settings, pl_online **out, p
     pl_online *online = *out;
     double lambda = isnan(settings->lambda) ? 0.0 : settings->lambda;
     online->loss = pl_loss_find(settings->loss);
-    if (online->loss && online->loss->parameter) {
-        online->own_loss = *online->loss;
-        online->own_loss.width = pl_setting_real(settings, online->loss->parameter);
-        online->loss = &online->own_loss;
-    }
+    if (online->loss)
+        online->loss = pl_loss_tuned(online->loss, settings, &online->own_loss);
     online->normalised = (pl_schedule)settings->schedule != PL_ADAGRAD;
     online->intercept = (pl_intercept)settings->intercept;
     online->rate = isnan(settings->rate) ? FIRST_RATE : settings->rate;
@@ -376,7 +373,7 @@ parley_status pl_online_open(const parley_settings *settings, pl_online **out, p
 }
 
 /* Settings that stand for rounds, shards or certificates, which a stream has not. */
-static parley_status check(const parley_settings *settings, bool in_place, parley_error *error) {
+parley_status pl_online_check(const parley_settings *settings, parley_error *error) {
     static const char *const not_read[] = {"gap",
                                            "rounds",
                                            "evaluate_every",
@@ -393,13 +390,15 @@ static parley_status check(const parley_settings *settings, bool in_place, parle
                                            "class_weights",
                                            "validation",
                                            "validation_fraction"};
-    (void)in_place;
     for (unsigned i = 0; i < sizeof not_read / sizeof *not_read; i++)
         if (pl_setting_given(settings, not_read[i])) {
             char flag[48];
             pl_setting_flag(pl_setting_find(not_read[i]), flag, sizeof flag);
             return pl_fail(error, PARLEY_BAD_USAGE, "%s has no effect with --preset online; leave it out", flag);
         }
+    const pl_loss *loss = pl_loss_find(settings->loss);
+    if (loss && loss->together)
+        return pl_fail(error, PARLEY_BAD_USAGE, "--preset online takes two classes at most; use --preset gd");
     if (settings->standardise)
         return pl_fail(
             error, PARLEY_BAD_USAGE,
@@ -410,13 +409,4 @@ static parley_status check(const parley_settings *settings, bool in_place, parle
     return PARLEY_OK;
 }
 
-static const char *const reads[] = {"rate", "schedule", "passes", NULL};
-
-const pl_local_type pl_local_online = {
-    .name = "online",
-    .help = "a step for each row of a stream, in order",
-    .gives = PL_NEEDS_CHANGES,
-    .settings = reads,
-    .streams = true,
-    .check = check,
-};
+const char *const pl_online_settings[] = {"rate", "schedule", "passes", NULL};

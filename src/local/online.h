@@ -3,6 +3,7 @@
 #define PL_ONLINE_H
 
 #include "local/local.h"
+#include "model/glm.h"
 
 typedef struct pl_online pl_online;
 
@@ -17,6 +18,10 @@ typedef struct pl_online_state {
     double low, high;                 /* binary losses: the labels of -1 and +1 */
 } pl_online_state;
 
+/* Optional settings that it reads; ends with NULL. */
+extern const char *const pl_online_settings[];
+/* Refuses settings that mean nothing to a stream, or that do not go together. */
+parley_status pl_online_check(const parley_settings *settings, parley_error *error);
 parley_status pl_online_open(const parley_settings *settings, pl_online **out, parley_error *error);
 /* The labels of a loss of two classes, before there are rows. */
 void pl_online_tell(pl_online *online, double low, double high);

@@ -6,6 +6,7 @@
 #define PL_ORDER_H
 
 #include "local/local.h"
+#include "model/glm.h"
 
 #define PL_BUCKET_MOST 16 /* rows */
 

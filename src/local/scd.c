@@ -273,19 +273,22 @@ static parley_status renew(pl_local *local, double *v, parley_error *error) {
     return PARLEY_OK;
 }
 
-static uint64_t entries(const pl_problem *problem) { return ((const pl_glm *)problem->of)->data->x.rows; }
+static uint64_t entries(const pl_problem *problem) { return pl_glm_of(problem)->data->x.rows; }
 
 static const double *metric(const pl_local *local) { return ((const pl_scd *)local)->metric; }
 
 static const char *const reads[] = {"local_epochs", "local_steps", "updates", "lanes", NULL};
 
+static const pl_local_restart restart = {start, renew};
+
 const pl_local_type pl_local_scd = {
     .name = "scd",
     .help = "primal coordinate descent on columns; needs a smooth loss of bounded curvature",
-    .needs = PL_NEEDS_PENALTY | PL_NEEDS_BOUNDED,
-    .gives = PL_NEEDS_CHANGES | PL_NEEDS_SIGMA,
+    .problem = &pl_problem_linear,
+    .needs = PL_FACT_PENALTY | PL_FACT_BOUNDED | PL_FACT_ONE_OUTPUT,
+    .traits = PL_GIVES_CHANGES | PL_KNOWS_SIGMA | PL_OWNS_COLUMNS,
     .settings = reads,
-    .by_columns = true,
+    .restart = &restart,
     .entries = entries,
     .bytes = pl_scd_bytes,
     .open = pl_scd_open,
@@ -294,8 +297,6 @@ const pl_local_type pl_local_scd = {
     .evaluate_passes = evaluate_passes,
     .commit = commit,
     .primal = primal,
-    .start = start,
-    .renew = renew,
     .metric = metric,
     .state = pl_scd_state,
     .close = pl_scd_close,

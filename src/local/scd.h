@@ -4,6 +4,7 @@
 #define PL_SCD_H
 
 #include "local/local.h"
+#include "model/glm.h"
 
 #define PL_SCD_LEAST_CURVATURE 1e-6 /* of its bound: flat parts of a loss must not make a step endless */
 

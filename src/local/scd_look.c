@@ -337,7 +337,7 @@ parley_status pl_scd_look(pl_scd *this, const double *v, parley_error *error) {
     if (status == PARLEY_OK)
         status = judge(this, sums, &at, error);
     double before = this->objective;
-    this->objective = at.loss + at.penalty;
+    this->objective = at.value + at.penalty;
     this->gap = fmax(0.0, this->objective + at.conjugate + at.penalty_conjugate);
     /* below the safe sigma only quadratic losses are sure to descend: rounds that rose are made safer */
     if (this->objective > before * (1.0 + 1e-12))

@@ -45,7 +45,7 @@ static uint64_t owned_columns(const pl_team *columns) {
 
 /* Only a worker that is alone has a table: what one of many steps on changes too much from round to round. */
 static uint64_t gram_capacity(const pl_setup *setup) {
-    const pl_glm *glm = setup->glm;
+    const pl_glm *glm = pl_glm_of(setup->problem);
     uint64_t columns = setup->by_column->rows;
     bool wanted = setup->team->workers == 1 && setup->team->hosted == 1 && glm->l1_ratio > 0 &&
                   glm->intercept != PL_PENALISED && setup->settings->updates != PL_DELAYED;
@@ -149,7 +149,7 @@ static bool take_arrays(pl_scd *this) {
 }
 
 parley_status pl_scd_open(const pl_setup *setup, pl_local **out, parley_error *error) {
-    const pl_glm *glm = setup->glm;
+    const pl_glm *glm = pl_glm_of(setup->problem);
     pl_scd *this;
     double scale, b;
     parley_status status = pl_take(&this, 1, sizeof *this, "scd", error);
@@ -161,7 +161,7 @@ parley_status pl_scd_open(const pl_setup *setup, pl_local **out, parley_error *e
                      .columns = setup->columns,
                      .x = setup->by_column,
                      .delayed = setup->settings->updates == PL_DELAYED,
-                     .quadratic = glm->loss == &pl_loss_squared,
+                     .quadratic = glm->loss->quadratic,
                      .objective = INFINITY,
                      .drift = -1,
                      .caution = 1};

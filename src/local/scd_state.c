@@ -3,7 +3,7 @@
 #include "local/scd.h"
 
 static void list_evaluation(pl_state *state, const char *name, pl_evaluation *at) {
-    PL_STATE_VALUES(state, name, PL_VALUE(at->b), PL_VALUE(at->loss), PL_VALUE(at->conjugate), PL_VALUE(at->heavy),
+    PL_STATE_VALUES(state, name, PL_VALUE(at->b), PL_VALUE(at->value), PL_VALUE(at->conjugate), PL_VALUE(at->heavy),
                     PL_VALUE(at->tilt), PL_VALUE(at->pull), PL_VALUE(at->reach), PL_VALUE(at->softened),
                     PL_VALUE(at->penalised), PL_VALUE(at->penalty), PL_VALUE(at->penalty_conjugate));
 }

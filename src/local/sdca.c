@@ -333,7 +333,7 @@ static parley_status evaluate(pl_local *local, const double *v, double *w, pl_up
     if (glm->classes > 1)
         return pl_sdca_evaluate_classes(this, w, evaluation, error);
     double b = intercept(this, v, 0);
-    if (glm->intercept == PL_FREE && glm->loss->smooth)
+    if (pl_centres(glm))
         status = pl_centre(glm, this->team, this->z, PL_SDCA_CENTRED, &b, error);
     if (glm->intercept != PL_NO_INTERCEPT)
         w[glm->data->x.columns] = this->b[0] = b;
@@ -380,16 +380,16 @@ static bool stalled(pl_local *local) {
 
 static const char *const reads[] = {"local_epochs", "local_steps", "updates", "lanes", NULL};
 
+static const pl_local_restart restart = {pl_sdca_start, pl_sdca_renew};
+
 const pl_local_type pl_local_sdca = {
     .name = "sdca",
     .help = "dual coordinate ascent on rows; needs an L2 penalty",
-    .needs = PL_NEEDS_L2,
-    .gives = PL_NEEDS_CHANGES | PL_NEEDS_SIGMA,
-    .estimates = true,
-    .reads_v = true,
-    .accelerates = true,
+    .problem = &pl_problem_linear,
+    .needs = PL_FACT_L2,
+    .traits = PL_GIVES_CHANGES | PL_KNOWS_SIGMA | PL_KNOWS_MOMENTUM | PL_ESTIMATES_GAP | PL_ONLY_READS_V,
     .settings = reads,
-    .classes = true,
+    .restart = &restart,
     .bytes = pl_sdca_bytes,
     .open = pl_sdca_open,
     .work = work,
@@ -397,8 +397,6 @@ const pl_local_type pl_local_sdca = {
     .evaluate_passes = evaluate_passes,
     .commit = commit,
     .primal = primal,
-    .start = pl_sdca_start,
-    .renew = pl_sdca_renew,
     .stalled = stalled,
     .state = pl_sdca_state,
     .close = pl_sdca_close,

@@ -49,7 +49,7 @@ parley_status pl_sdca_evaluate_classes(pl_sdca *this, double *w, pl_evaluation *
     parley_status status = PARLEY_OK;
     if (glm->intercept != PL_NO_INTERCEPT)
         b = w + glm->data->x.columns * glm->classes;
-    if (glm->intercept == PL_FREE && glm->loss->smooth)
+    if (pl_centres(glm))
         status = pl_classes_centre(glm, this->team, this->z, PL_SDCA_CENTRED, b, error);
     memcpy(this->b, b, glm->classes * sizeof *b);
     return status == PARLEY_OK ? pl_classes_evaluate(glm, this->team, this->z, b, this->t, evaluation, error) : status;

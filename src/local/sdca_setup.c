@@ -128,22 +128,22 @@ static void touch(pl_sdca *this) {
 }
 
 uint64_t pl_sdca_bytes(const pl_setup *setup) {
-    uint64_t rows = setup->glm->data->x.rows;
+    uint64_t rows = pl_glm_of(setup->problem)->data->x.rows;
     uint64_t changes = setup->team->workers > 1 ? 2u * setup->team->hosted + 1u : 0; /* at most; and the last v */
-    return rows * (4 * setup->glm->classes * sizeof(double) + 1) +
-           (copies_of_u(setup) + changes) * setup->glm->size * sizeof(double);
+    return rows * (4 * pl_glm_of(setup->problem)->classes * sizeof(double) + 1) +
+           (copies_of_u(setup) + changes) * pl_glm_of(setup->problem)->size * sizeof(double);
 }
 
 parley_status pl_sdca_open(const pl_setup *setup, pl_local **out, parley_error *error) {
     const pl_team *team = setup->team;
-    uint64_t classes = setup->glm->classes, rows = setup->glm->data->x.rows, size = setup->glm->size,
-             lanes = (uint64_t)team->hosted * team->lanes;
+    uint64_t classes = pl_glm_of(setup->problem)->classes, rows = pl_glm_of(setup->problem)->data->x.rows,
+             size = pl_glm_of(setup->problem)->size, lanes = (uint64_t)team->hosted * team->lanes;
     pl_sdca *this;
     parley_status status = pl_take(&this, 1, sizeof *this, "sdca", error);
     if (status != PARLEY_OK)
         return status;
     this->base.type = &pl_local_sdca;
-    this->glm = setup->glm;
+    this->glm = pl_glm_of(setup->problem);
     this->team = team;
     this->delayed = setup->settings->updates == PL_DELAYED;
     this->in_place = steps_in_place(setup);
@@ -152,17 +152,19 @@ parley_status pl_sdca_open(const pl_setup *setup, pl_local **out, parley_error *
     this->t = pl_alloc(rows * classes, sizeof *this->t);
     this->t_round = pl_alloc(rows * classes, sizeof *this->t_round);
     this->t_piece = team->lanes > 1 ? pl_alloc(rows * classes, sizeof *this->t_piece) : NULL;
-    this->rest = setup->glm->loss->rests ? pl_alloc(rows, 1) : NULL;
+    this->rest = pl_glm_of(setup->problem)->loss->rests ? pl_alloc(rows, 1) : NULL;
     this->z = pl_alloc(rows * classes, sizeof *this->z);
     bool copies = pl_span_reserve(&this->copies, (copies_of_u(setup) * size + 1) * sizeof(double));
     this->workers = pl_alloc(team->hosted, sizeof *this->workers);
     this->lanes = pl_alloc(lanes, sizeof *this->lanes);
     if (!this->b0 || !this->b || !this->t || !this->t_round || (team->lanes > 1 && !this->t_piece) ||
-        (setup->glm->loss->rests && !this->rest) || !this->z || !copies || !this->workers || !this->lanes)
+        (pl_glm_of(setup->problem)->loss->rests && !this->rest) || !this->z || !copies || !this->workers ||
+        !this->lanes)
         status = pl_fail_memory(error, "sdca", pl_sdca_bytes(setup));
     if (status == PARLEY_OK) {
-        if (setup->glm->intercept != PL_NO_INTERCEPT)
-            memcpy(this->b0, setup->null + setup->glm->data->x.columns * classes, classes * sizeof *this->b0);
+        if (pl_glm_of(setup->problem)->intercept != PL_NO_INTERCEPT)
+            memcpy(this->b0, setup->first + pl_glm_of(setup->problem)->data->x.columns * classes,
+                   classes * sizeof *this->b0);
         memcpy(this->b, this->b0, classes * sizeof *this->b);
         status = open_buckets(this, error);
     }

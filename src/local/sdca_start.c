@@ -55,7 +55,7 @@ static parley_status begin_intercepts(pl_sdca *this, const double *w, parley_err
     parley_status status = PARLEY_OK;
     if (glm->intercept != PL_NO_INTERCEPT)
         memcpy(this->b, w + glm->data->x.columns * glm->classes, glm->classes * sizeof *this->b);
-    if (glm->intercept == PL_FREE && glm->loss->smooth)
+    if (pl_centres(glm))
         status = glm->classes > 1 ? pl_classes_centre(glm, this->team, this->z, CENTRED, this->b, error)
                                   : pl_centre(glm, this->team, this->z, CENTRED, this->b, error);
     memcpy(this->b0, this->b, glm->classes * sizeof *this->b);

@@ -227,7 +227,7 @@ static parley_status evaluate(pl_local *local, const double *v, double *w, pl_up
 }
 
 static parley_status rescale(pl_local *local, double scale, pl_evaluation *evaluation, parley_error *error) {
-    return pl_local_gradient.rescale(((pl_sgd *)local)->gradient, scale, evaluation, error);
+    return pl_local_gradient.certificate->rescale(((pl_sgd *)local)->gradient, scale, evaluation, error);
 }
 
 /* Two passes that only read, in order, cost four fifths of one that steps. */
@@ -302,24 +302,34 @@ static parley_status check(const parley_settings *settings, bool in_place, parle
 static const char *const reads[] = {"local_epochs",     "local_steps", "rate",  "schedule",
                                     "average_iterates", "reweight",    "lanes", NULL};
 
+static const uint32_t *entries_read(const pl_local *local, unsigned worker, uint64_t *count) {
+    const pl_sgd_worker *of = &((const pl_sgd *)local)->workers[worker];
+    *count = of->support ? of->supported : ((const pl_sgd *)local)->glm->size;
+    return of->support;
+}
+
+static const pl_local_restart restart = {.start = start};
+static const pl_local_certificate certificate = {.rescale = rescale};
+static const pl_local_alone alone = {work_alone, entries_read};
+
 const pl_local_type pl_local_sgd = {
     .name = "sgd",
     .help = "stochastic gradient steps on the worker's own copy of the model",
-    .gives = PL_NEEDS_CHANGES,
-    .evaluates_gradient = true,
+    .problem = &pl_problem_linear,
+    .needs = PL_FACT_ONE_OUTPUT,
+    .traits = PL_GIVES_CHANGES | PL_EVALUATES_GRADIENT | PL_STEPS_IN_V,
     .settings = reads,
-    .steps_in_place = true,
+    .restart = &restart,
+    .certificate = &certificate,
+    .alone = &alone,
     .check = check,
     .bytes = pl_sgd_bytes,
     .open = pl_sgd_open,
     .work = work,
-    .work_alone = work_alone,
     .evaluate = evaluate,
     .evaluate_passes = evaluate_passes,
-    .rescale = rescale,
     .commit = commit,
     .primal = primal,
-    .start = start,
     .stalled = stalled,
     .state = state,
     .close = pl_sgd_close,

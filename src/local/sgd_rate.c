@@ -78,8 +78,7 @@ static bool go_on(pl_sgd *sgd, pl_sgd_worker *worker, uint64_t count, double fac
 static double safe_rate(const pl_sgd *sgd) {
     const pl_glm *glm = sgd->glm;
     double norm2 = glm->mean_norm2 + sgd->ease;
-    double curvature = isfinite(glm->loss->curvature_bound) ? glm->loss->curvature_bound : 1.0;
-    return pl_sgd_adapts(sgd) ? FIRST_RATE : 1.0 / (curvature * norm2 + glm->l2);
+    return pl_sgd_adapts(sgd) ? FIRST_RATE : 1.0 / (pl_loss_step_curvature(glm->loss) * norm2 + glm->l2);
 }
 
 /* Leaves the best rate for the schedule in sgd->rate; returns what it came to. A rate that was given stays. */
@@ -200,10 +199,10 @@ parley_status pl_sgd_settle(pl_sgd *sgd, const pl_setup *setup, parley_error *er
     const pl_team *team = sgd->team;
     pl_schedule asked = (pl_schedule)setup->settings->schedule;
     double given = setup->settings->rate, *t = sgd->t, *sums = team->worker_sums, settled[2];
-    sgd->null = setup->null;
+    sgd->null = setup->first;
     sgd->boost = 1.0;
     sgd->may_rise = isnan(given) && sgd->glm->lambda == 0;
-    memcpy(sgd->v_least, setup->null, sgd->glm->size * sizeof *sgd->v_least);
+    memcpy(sgd->v_least, setup->first, sgd->glm->size * sizeof *sgd->v_least);
     sgd->v = sgd->v_least;
     sgd->t = NULL; /* what a trial meets is no dual point */
     memset(sums, 0, 2 * team->hosted * sizeof *sums);
@@ -217,7 +216,7 @@ parley_status pl_sgd_settle(pl_sgd *sgd, const pl_setup *setup, parley_error *er
         sums[1] = (double)sgd->schedule;
     }
     parley_status status = pl_team_sum(team, sums, 2, settled, error);
-    memcpy(sgd->v_least, setup->null, sgd->glm->size * sizeof *sgd->v_least);
+    memcpy(sgd->v_least, setup->first, sgd->glm->size * sizeof *sgd->v_least);
     sgd->rate = settled[0];
     pl_sgd_place(sgd, (pl_schedule)settled[1]);
     if (status == PARLEY_OK && may_boost(sgd, setup->settings))

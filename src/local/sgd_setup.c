@@ -38,13 +38,14 @@ bool pl_sgd_may_adapt(const pl_setup *setup) {
 static uint64_t copies(const pl_setup *setup) {
     if (setup->in_place)
         return 0;
-    uint64_t lazy = 1 + (setup->glm->l1 > 0) + setup->settings->average_iterates;
+    uint64_t lazy = 1 + (pl_glm_of(setup->problem)->l1 > 0) + setup->settings->average_iterates;
     return pl_sgd_may_adapt(setup) && lazy < 2 ? 2 : lazy;
 }
 
 uint64_t pl_sgd_bytes(const pl_setup *setup) {
-    uint64_t size = setup->glm->size, hosted = setup->team->hosted, rows = setup->glm->data->x.rows;
-    bool smooth = setup->glm->loss->smooth;
+    uint64_t size = pl_glm_of(setup->problem)->size, hosted = setup->team->hosted,
+             rows = pl_glm_of(setup->problem)->data->x.rows;
+    bool smooth = pl_glm_of(setup->problem)->loss->smooth;
     return (hosted * size * (copies(setup) + 1) + 3 * size + rows * (smooth ? 1 : 3)) * sizeof(double) +
            pl_local_gradient.bytes(setup);
 }
@@ -182,8 +183,9 @@ static parley_status measure_columns(pl_sgd *sgd, parley_error *error) {
 }
 
 static parley_status open_arrays(pl_sgd *sgd, const pl_setup *setup, parley_error *error) {
-    uint64_t rows = setup->glm->data->x.rows, size = setup->glm->size, hosted = setup->team->hosted;
-    bool smooth = setup->glm->loss->smooth;
+    uint64_t rows = pl_glm_of(setup->problem)->data->x.rows, size = pl_glm_of(setup->problem)->size,
+             hosted = setup->team->hosted;
+    bool smooth = pl_glm_of(setup->problem)->loss->smooth;
     sgd->workers = pl_alloc(hosted, sizeof *sgd->workers);
     sgd->v_least = pl_alloc(size, sizeof *sgd->v_least);
     sgd->t = smooth ? NULL : pl_alloc(rows, sizeof *sgd->t);
@@ -205,7 +207,7 @@ parley_status pl_sgd_open(const pl_setup *setup, pl_local **out, parley_error *e
     if (status != PARLEY_OK)
         return status;
     sgd->base.type = &pl_local_sgd;
-    sgd->glm = setup->glm;
+    sgd->glm = pl_glm_of(setup->problem);
     sgd->team = setup->team;
     sgd->copied = copies(setup);
     sgd->average = setup->settings->average_iterates;

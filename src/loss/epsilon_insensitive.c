@@ -1,4 +1,4 @@
-/* epsilon_insensitive.c: loss(z, y) = (|z - y| - e)+, e the width; conjugate loss*(-t) = e |t| - t y for |t| <= 1.
+/* epsilon_insensitive.c: loss(z, y) = (|z - y| - e)+, e the parameter; conjugate loss*(-t) = e |t| - t y for |t| <= 1.
  * Linear support vector regression. */
 #include <math.h>
 #include <stddef.h>
@@ -6,30 +6,30 @@
 #include "loss/loss.h"
 
 static double expand(const pl_loss *loss, double z, double y, double *slope, double *curvature) {
-    double r = z - y, beyond = fabs(r) - loss->width;
+    double r = z - y, beyond = fabs(r) - loss->parameter_value;
     *slope = beyond > 0 ? copysign(1.0, r) : 0.0;
     *curvature = 0.0;
     return beyond < 0 ? 0.0 : beyond; /* not fmax, which would hide a NaN */
 }
 
 static double conjugate(const pl_loss *loss, double t, double y) {
-    return fabs(t) <= PL_ROUNDED ? loss->width * fabs(t) - t * y : INFINITY;
+    return fabs(t) <= PL_ROUNDED ? loss->parameter_value * fabs(t) - t * y : INFINITY;
 }
 
 /* Without e the least is at pull / h; e moves it towards 0, and not beyond. */
 static double dual_step(const pl_loss *loss, double z, double y, double t0, double h) {
-    double r = y - z, pull = h * t0 + r, size = fabs(pull) - loss->width;
+    double r = y - z, pull = h * t0 + r, size = fabs(pull) - loss->parameter_value;
     return size > 0 ? copysign(fmin(1.0, size / h), pull) : 0.0;
 }
 
 static double residual(const pl_loss *loss, double z, double y, double t0, double t, double h) {
     double slope, curvature;
     (void)t, (void)h;
-    return fmax(0.0, expand(loss, z, y, &slope, &curvature) + loss->width * fabs(t0) + t0 * (z - y));
+    return fmax(0.0, expand(loss, z, y, &slope, &curvature) + loss->parameter_value * fabs(t0) + t0 * (z - y));
 }
 
 static void soften(const pl_loss *loss, double z, double y, double mu, double *slope, double *curvature) {
-    double r = z - y, beyond = (fabs(r) - loss->width) / mu;
+    double r = z - y, beyond = (fabs(r) - loss->parameter_value) / mu;
     bool inside = beyond > 0 && beyond < 1.0;
     *slope = beyond > 0 ? copysign(inside ? beyond : 1.0, r) : 0.0;
     *curvature = inside ? 1.0 / mu : 0.0;
@@ -42,6 +42,7 @@ const pl_loss pl_loss_epsilon_insensitive = {
     .smooth = false,
     .curvature_bound = INFINITY,
     .parameter = "epsilon",
+    .parameter_noun = "width",
     .expand = expand,
     .conjugate = conjugate,
     .dual_step = dual_step,

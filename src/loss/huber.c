@@ -1,4 +1,4 @@
-/* huber.c: loss(z, y) = r^2 / 2 for |r| <= e, else e (|r| - e/2), r = z - y and e the width; conjugate loss*(-t) =
+/* huber.c: loss(z, y) = r^2 / 2 for |r| <= e, else e (|r| - e/2), r = z - y and e the parameter; conjugate loss*(-t) =
  * t^2/2 - t y for |t| <= e. Linear regression that outliers pull by e at most. */
 #include <math.h>
 #include <stddef.h>
@@ -6,7 +6,7 @@
 #include "loss/loss.h"
 
 static double expand(const pl_loss *loss, double z, double y, double *slope, double *curvature) {
-    double r = z - y, e = loss->width, size = fabs(r);
+    double r = z - y, e = loss->parameter_value, size = fabs(r);
     if (size > e) { /* a NaN is not, and goes on as one */
         *slope = copysign(e, r);
         *curvature = 0.0;
@@ -18,11 +18,11 @@ static double expand(const pl_loss *loss, double z, double y, double *slope, dou
 }
 
 static double conjugate(const pl_loss *loss, double t, double y) {
-    return fabs(t) <= loss->width * PL_ROUNDED ? t * (0.5 * t - y) : INFINITY;
+    return fabs(t) <= loss->parameter_value * PL_ROUNDED ? t * (0.5 * t - y) : INFINITY;
 }
 
 static double dual_step(const pl_loss *loss, double z, double y, double t0, double h) {
-    return fmin(loss->width, fmax(-loss->width, (y - z + h * t0) / (1.0 + h)));
+    return fmin(loss->parameter_value, fmax(-loss->parameter_value, (y - z + h * t0) / (1.0 + h)));
 }
 
 static double residual(const pl_loss *loss, double z, double y, double t0, double t, double h) {
@@ -33,8 +33,8 @@ static double residual(const pl_loss *loss, double z, double y, double t0, doubl
 
 static void soften(const pl_loss *loss, double z, double y, double mu, double *slope, double *curvature) {
     double r = (z - y) / (1.0 + mu);
-    bool inside = fabs(r) <= loss->width;
-    *slope = inside ? r : copysign(loss->width, r);
+    bool inside = fabs(r) <= loss->parameter_value;
+    *slope = inside ? r : copysign(loss->parameter_value, r);
     *curvature = inside ? 1.0 / (1.0 + mu) : 0.0;
 }
 
@@ -45,6 +45,7 @@ const pl_loss pl_loss_huber = {
     .smooth = true,
     .curvature_bound = 1.0,
     .parameter = "huber_width",
+    .parameter_noun = "width",
     .expand = expand,
     .conjugate = conjugate,
     .dual_step = dual_step,

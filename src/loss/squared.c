@@ -33,6 +33,7 @@ const pl_loss pl_loss_squared = {
     .help = "(z - y)^2 / 2, real labels: linear regression",
     .labels = PL_LABELS_REAL,
     .smooth = true,
+    .quadratic = true,
     .curvature_bound = 1.0,
     .expand = expand,
     .conjugate = conjugate,

@@ -69,8 +69,7 @@ double pl_classes_visit(const pl_glm *glm, uint64_t i, const double *z, const do
                value = loss->expand(loss, at, y, &slope[c], &curvature);
         total += value;
         if (sums)
-            add_side(glm, i, c, -slope[c], z[c],
-                     loss->smooth ? slope[c] * at - value : loss->conjugate(loss, -slope[c], y), sums);
+            add_side(glm, i, c, -slope[c], z[c], pl_loss_conjugate_at(loss, at, y, value, slope[c]), sums);
     }
     if (sums)
         sums[SUM_LOSS] += pl_share(glm, i) * total;
@@ -184,7 +183,7 @@ static void fill_sides(const pl_glm *glm, const double *sums, pl_evaluation *out
 }
 
 void pl_classes_fill(const pl_glm *glm, const double *sums, pl_evaluation *out) {
-    *out = (pl_evaluation){.loss = sums[SUM_LOSS]};
+    *out = (pl_evaluation){.value = sums[SUM_LOSS]};
     glm->repair->tilt = 0;
     if (!glm->loss->together) {
         fill_sides(glm, sums, out);

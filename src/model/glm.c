@@ -13,16 +13,14 @@
 #define SHARED_STIFFNESS 4.0     /* times the workers, for several of them */
 #define SHARED_PACE 0.01         /* to which that goes, at most */
 
-/* Gives the loss its parameter: in a copy, because the table is for all runs. */
+/* Gives the loss its parameter. */
 static parley_status set_parameter(pl_glm *glm, const parley_settings *settings, parley_error *error) {
     if (!glm->loss->parameter)
         return PARLEY_OK;
     parley_status status = pl_take(&glm->own_loss, 1, sizeof *glm->own_loss, "the loss", error);
     if (status != PARLEY_OK)
         return status;
-    *glm->own_loss = *glm->loss;
-    glm->own_loss->width = pl_setting_real(settings, glm->loss->parameter);
-    glm->loss = glm->own_loss;
+    glm->loss = pl_loss_tuned(glm->loss, settings, glm->own_loss);
     return PARLEY_OK;
 }
 
@@ -47,10 +45,8 @@ static double constant_curvature(const pl_glm *glm) {
         return pl_classes_curvature(glm);
     if (loss->counts)
         return glm->mean_label > 0 ? glm->mean_label : 1.0;
-    if (loss->labels == PL_LABELS_REAL) {
-        loss->expand(loss, 1e150, 0, &slope, &upper);
-        return fmin(loss->curvature_bound, slope / glm->label_deviation);
-    }
+    if (loss->labels == PL_LABELS_REAL)
+        return fmin(loss->curvature_bound, pl_loss_steepest(loss) / glm->label_deviation);
     if (!loss->smooth)
         return 0.25;
     b = pl_best_constant(loss, glm->upper);
@@ -301,7 +297,7 @@ static void conjugate_row(const void *context, uint64_t i, double *sums) {
 }
 
 void pl_evaluation_fill(const pl_glm *glm, const double *sums, double b, pl_evaluation *out) {
-    *out = (pl_evaluation){.b = b, .loss = sums[2 * PL_SIDE_SUMS], .conjugate = sums[3] + sums[PL_SIDE_SUMS + 3]};
+    *out = (pl_evaluation){.b = b, .value = sums[2 * PL_SIDE_SUMS], .conjugate = sums[3] + sums[PL_SIDE_SUMS + 3]};
     if (glm->intercept != PL_FREE)
         return;
     unsigned heavy = sums[PL_SIDE_SUMS] > sums[0];
@@ -343,13 +339,20 @@ static void label_row(const void *context, uint64_t i, double *sums) {
     sums[0] += pl_share(rows->glm, i) * pl_target(rows->glm, i);
 }
 
-/* The b at which sum q loss(b, y) is least, for real labels: their mean, or found from there. */
+double pl_safe_rate(const pl_glm *glm) {
+    double norm2 = glm->mean_norm2 + (glm->intercept == PL_NO_INTERCEPT ? 0.0 : 1.0);
+    double curvature = glm->loss->counts ? glm->mean_label : pl_loss_step_curvature(glm->loss);
+    return 1.0 / (curvature * norm2 + glm->l2);
+}
+
+/* The b at which sum q loss(b, y) is least, for real labels: what predicts their mean, or found from there. */
 static parley_status centre_labels(const pl_glm *glm, const pl_team *team, double *b, parley_error *error) {
     rows rows = {.glm = glm};
     parley_status status = pl_total_rows(team, label_row, &rows, 1, b, error);
     if (glm->loss->counts)
         *b = log(*b);
-    return status == PARLEY_OK && glm->loss->parameter ? pl_centre(glm, team, NULL, 1e-14, b, error) : status;
+    bool known = glm->loss->quadratic || glm->loss->counts;
+    return status == PARLEY_OK && !known ? pl_centre(glm, team, NULL, 1e-14, b, error) : status;
 }
 
 parley_status pl_null_objective(const pl_glm *glm, const pl_team *team, double *objective, double *b,
@@ -446,7 +449,7 @@ static double chosen_lambda(const pl_glm *glm) {
     if (!isnan(glm->c))
         return 1.0 / (glm->c * glm->total);
     if (!isnan(glm->alpha))
-        return glm->loss == &pl_loss_squared && glm->l1_ratio == 0 ? glm->alpha / glm->total : glm->alpha;
+        return glm->loss->quadratic && glm->l1_ratio == 0 ? glm->alpha / glm->total : glm->alpha;
     return 1.0 / glm->total;
 }
 
@@ -458,56 +461,4 @@ parley_status pl_glm_measure(pl_glm *glm, const pl_team *team, parley_error *err
     if (status == PARLEY_OK && glm->classes > 1)
         status = pl_classes_measure(glm, team, error);
     return status == PARLEY_OK ? pl_glm_penalise(glm, chosen_lambda(glm), error) : status;
-}
-
-static parley_status null_model(const pl_problem *problem, const pl_team *team, double *w, double *objective,
-                                parley_error *error) {
-    const pl_glm *glm = problem->of;
-    double b, *intercepts = w + glm->data->x.columns * glm->classes;
-    if (glm->classes > 1) {
-        *objective = pl_classes_null(glm, glm->intercept == PL_FREE ? intercepts : NULL);
-        return PARLEY_OK;
-    }
-    parley_status status = pl_null_objective(glm, team, objective, &b, error);
-    if (status == PARLEY_OK && !isfinite(*objective))
-        status =
-            pl_fail(error, PARLEY_BAD_INPUT, "%s: labels are too large to square; scale them down", glm->data->path);
-    if (glm->intercept == PL_FREE)
-        *intercepts = b;
-    return status;
-}
-
-static parley_status keep_model(const pl_problem *problem, const double *w, parley_model **out, parley_error *error) {
-    const pl_glm *glm = problem->of;
-    uint64_t columns = glm->data->x.columns, classes = glm->classes;
-    parley_status status = pl_model_new(classes, columns, glm->loss, out, error);
-    if (status != PARLEY_OK)
-        return status;
-    parley_model *model = *out;
-    for (uint64_t c = 0; c < classes; c++) {
-        for (uint64_t j = 0; j < columns; j++) /* on the columns as they are */
-            model->coef[c * columns + j] = pl_column_scale(glm, j) * w[j * classes + c];
-        model->intercept[c] = glm->intercept == PL_NO_INTERCEPT ? 0.0 : w[columns * classes + c];
-    }
-    if (classes > 1)
-        memcpy(model->labels, glm->labels, classes * sizeof *model->labels);
-    if (glm->loss->together && glm->intercept == PL_FREE)
-        pl_classes_level(classes, model->intercept);
-    model->low = glm->low;
-    model->high = glm->high;
-    return status;
-}
-
-static const pl_problem_type type = {.name = "generalised linear model", .null = null_model, .model = keep_model};
-
-pl_problem pl_glm_problem(const pl_glm *glm) {
-    uint64_t rows = glm->data->x.columns + (glm->intercept == PL_PENALISED ? 1 : 0);
-    return (pl_problem){.type = &type,
-                        .of = glm,
-                        .size = glm->size,
-                        .total = glm->total,
-                        .l1 = glm->l1,
-                        .l2 = glm->l2,
-                        .penalised = rows * glm->classes,
-                        .dual = glm->lambda > 0};
 }

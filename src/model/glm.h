@@ -18,6 +18,7 @@
 #include "shard/team.h"
 
 typedef struct pl_glm {
+    pl_problem base; /* the problem as the loop sees it; pl_glm_publish fills it in */
     const parley_data *data;
     const pl_loss *loss;
     pl_loss *own_loss; /* the copy that has its parameter; NULL where it has none */
@@ -42,6 +43,8 @@ typedef struct pl_glm {
     uint16_t *class_of;       /* by row */
     double *frequency;        /* of each class: its share of the weights */
     struct pl_repair *repair; /* of the latest evaluation's dual point */
+    parley_data weighted;     /* the data with class weights, where there are any, */
+    double *class_weight;     /* and the weights of the rows then */
 } pl_glm;
 
 /* Fills in what the labels decide: loss, classes and their labels, alike on all ranks (labels.c). */
@@ -69,8 +72,7 @@ parley_status pl_class_weights(pl_engine *engine, const parley_data *data, const
                                parley_error *error);
 
 static inline double pl_target(const pl_glm *glm, uint64_t row) {
-    double label = glm->data->label[row];
-    return glm->loss->labels == PL_LABELS_REAL ? label : label == glm->high ? 1.0 : -1.0;
+    return pl_loss_target(glm->loss, glm->data->label[row], glm->high);
 }
 
 static inline double pl_share(const pl_glm *glm, uint64_t row) {
@@ -81,6 +83,9 @@ static inline double pl_share(const pl_glm *glm, uint64_t row) {
 static inline bool pl_penalised(const pl_glm *glm, uint64_t j) {
     return j < glm->data->x.columns * glm->classes || glm->intercept == PL_PENALISED;
 }
+
+/* Does an evaluation move the free intercept to its best value? With kinks it would take many passes: pl_centre. */
+static inline bool pl_centres(const pl_glm *glm) { return glm->intercept == PL_FREE && glm->loss->smooth; }
 
 /* x_i . w, intercept left out, and w += a x_i, with columns as they are. Passes that scale w before, or the sum
  * afterwards, use these. */
@@ -177,10 +182,28 @@ static inline double pl_metric(const pl_glm *glm, uint64_t j) {
 /* P at w = 0 and the best intercept: the scale of a relative gap. */
 parley_status pl_null_objective(const pl_glm *glm, const pl_team *team, double *objective, double *b,
                                 parley_error *error);
+/* A rate of gradient steps that is stable on most data: of a curvature without a bound, that of the best constant
+ * counts. */
+double pl_safe_rate(const pl_glm *glm);
 /* The b at which share x loss(b, 1) + (1 - share) x loss(b, -1) is least. */
 double pl_best_constant(const pl_loss *loss, double share);
-/* The GLM, as the loop sees it. */
-pl_problem pl_glm_problem(const pl_glm *glm);
+/* Puts what members of a method may know into `base`: to be called when the problem has changed. */
+void pl_glm_publish(pl_glm *glm);
+/* The linear model that a problem is; NULL: it is another kind of problem. */
+static inline pl_glm *pl_glm_of(const pl_problem *problem) {
+    return problem->type == &pl_problem_linear ? (pl_glm *)problem : NULL;
+}
+
+/* linear.c: what summaries of a linear model say about it. */
+void pl_linear_facts(const char *loss, double lambda, double l1_ratio, pl_intercept intercept, pl_description *out);
+
+/* linear_rules.c: what can be said of the problem by its settings and the shape of its data. */
+extern const pl_problem_rules pl_linear_rules;
+bool pl_few_columns(const pl_glm *glm); /* so few that their square is a small matrix: `newton` goes by Cholesky */
+bool pl_is_filled(const pl_glm *glm);   /* a good part of the matrix is not 0: a tenth */
+/* linear_bound.c: P at a model, and D at a dual point. */
+parley_status pl_linear_bound(const pl_problem *problem, const pl_point_seen *point, pl_bound *out,
+                              parley_error *error);
 
 /* Passes over the rows of the team, one task for each lane of each worker. */
 void pl_margins(const pl_glm *glm, const pl_team *team, const double *w,
@@ -203,22 +226,6 @@ parley_status pl_centre(const pl_glm *glm, const pl_team *team, const double *z,
 /* The same for the loss made smooth by `softness`; 0: the loss itself. */
 parley_status pl_centre_soft(const pl_glm *glm, const pl_team *team, const double *z, double softness, double tolerance,
                              double *b, parley_error *error);
-
-/* What an evaluation found over the rows of all ranks. The dual point is t, or, where the intercept is free, t with the
- * heavier of its two sides shrunk by `tilt` so that sum q t = 0. */
-typedef struct pl_evaluation {
-    double b;         /* the intercept */
-    double loss;      /* sum q loss(z + b) */
-    double conjugate; /* sum q loss*(-t), t repaired; or an upper bound of it */
-    unsigned heavy;   /* side: 0 t < 0, 1 t > 0 */
-    double tilt;      /* in [0, 1]; 0: no repair */
-    double pull;      /* sum q t z over the heavier side */
-    double reach;     /* sum q |t| |x| over the heavier side: bounds the norm of its u */
-    bool softened;    /* t and the gradient are of the softened loss */
-    bool penalised;   /* the next two are filled in: by solvers whose model is not laid out as v is */
-    double penalty, penalty_conjugate;
-    double seconds; /* that this took beside what the solver computes anyway */
-} pl_evaluation;
 
 /* Its raw sums, by rows: for each side of t, q |t|, q t z, q |t| |x| and q loss*(-t); last q loss. */
 #define PL_SIDE_SUMS 4

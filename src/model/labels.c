@@ -82,9 +82,8 @@ static bool all_whole(const double *kinds, unsigned count) {
 
 /* The loss that the labels ask for. */
 static const pl_loss *choose_loss(const double *kinds, unsigned count) {
-    if (count > 2 && count <= LABEL_KINDS && all_whole(kinds, count))
-        return &pl_loss_softmax;
-    return count <= 2 ? &pl_loss_logistic : &pl_loss_squared;
+    bool classes = count > 2 && count <= LABEL_KINDS && all_whole(kinds, count);
+    return pl_loss_for(count <= 2 ? PL_LABELS_BINARY : classes ? PL_LABELS_CLASSES : PL_LABELS_REAL);
 }
 
 static parley_status number_rows(pl_glm *glm, parley_error *error) {
@@ -132,8 +131,8 @@ static parley_status check_counts(pl_engine *engine, const parley_data *data, co
                                   parley_error *error) {
     double found[2] = {INFINITY, 0}; /* row and label */
     parley_status status = PARLEY_OK;
-    for (uint64_t i = 0; i < data->x.rows && loss->counts; i++)
-        if (data->label[i] < 0) {
+    for (uint64_t i = 0; i < data->x.rows; i++)
+        if (!pl_loss_takes(loss, data->label[i])) {
             found[0] = (double)pl_whole_row(data, i);
             found[1] = data->label[i];
             break;

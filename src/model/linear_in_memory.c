@@ -59,7 +59,7 @@ static parley_status set_parameter(parley_model *model, parley_error *error) {
     if (!key)
         return PARLEY_OK;
     const char *initial = pl_setting_find(key)->initial;
-    model->own_loss.width = strtod(initial, NULL);
+    model->own_loss.parameter_value = strtod(initial, NULL);
     return pl_model_set_meta(model, key, initial, error);
 }
 

@@ -113,7 +113,7 @@ static parley_status add_real(pl_meter *meter, const parley_data *batch, const d
         double off = pl_model_label(meter->model, decisions[i]) - label, before = label - meter->mean;
         double slope, curvature;
         meter->rows++;
-        if (loss->counts && label < 0)
+        if (!pl_loss_takes(loss, label))
             return pl_fail(error, PARLEY_BAD_INPUT, "%s: row %llu has label %.17g; a model of %s loss needs 0 or more",
                            batch->path, (unsigned long long)meter->rows, label, loss->name);
         meter->errors += weight * off * off;
@@ -184,7 +184,7 @@ void pl_meter_read(pl_meter *meter, pl_metrics *out) {
     if (loss->labels != PL_LABELS_REAL) {
         out->accuracy = meter->right / weight;
         out->auc = meter->model->outputs > 1 ? NAN : area(meter->scores, meter->rows);
-        out->log_loss = loss->probability || loss->together ? meter->log_loss / weight : NAN;
+        out->log_loss = pl_loss_gives_probabilities(loss) ? meter->log_loss / weight : NAN;
         out->hinge = meter->hinge / weight;
         out->macro_f1 = meter->model->outputs > 1 ? macro_f1(meter->classes, meter->model->outputs) : NAN;
     } else {

@@ -180,7 +180,7 @@ static parley_status read_parameter(parley_model *model, const pl_container *con
     if (!text || !read_label(&text, &width) || *text || !(width >= row->min && width <= row->max))
         return pl_fail(error, PARLEY_BAD_INPUT, "%s: %s is missing or not a number that loss %s takes", path, key,
                        model->loss->name);
-    model->own_loss.width = width;
+    model->own_loss.parameter_value = width;
     return PARLEY_OK;
 }
 
@@ -405,7 +405,7 @@ double pl_model_loss(const parley_model *model, const double *decisions, double 
     if (loss->together)
         return loss->together->expand(decisions, model->outputs, y, slopes);
     if (model->outputs == 1) {
-        double target = loss->labels == PL_LABELS_REAL ? label : label == model->high ? 1.0 : -1.0;
+        double target = pl_loss_target(loss, label, model->high);
         return loss->expand(loss, *decisions, target, slopes, &curvature);
     }
     for (uint64_t c = 0; c < model->outputs; c++)

@@ -84,8 +84,13 @@ parley_status pl_log_open(const char *path, uint64_t round, pl_log **out, bool *
     return PARLEY_OK;
 }
 
-parley_status pl_log_start(pl_log *log, const parley_settings *settings, const parley_summary *summary,
-                           uint64_t fingerprint, unsigned cores, const unsigned *host, parley_error *error) {
+static void put_fact(json_t *line, const parley_fact *fact) {
+    json_object_set_new(line, fact->name, *fact->text ? json_string(fact->text) : real(fact->number));
+}
+
+parley_status pl_log_start(pl_log *log, const parley_settings *settings, unsigned commands,
+                           const parley_summary *summary, uint64_t fingerprint, unsigned cores, const unsigned *host,
+                           parley_error *error) {
     if (!log)
         return PARLEY_OK;
     json_t *values = json_object(), *hosts = json_array();
@@ -96,21 +101,20 @@ parley_status pl_log_start(pl_log *log, const parley_settings *settings, const p
     for (unsigned i = 0; i < pl_settings_count; i++) {
         char text[PL_TEXT];
         pl_setting_text(settings, &pl_settings[i], text, sizeof text);
-        if (pl_settings[i].commands & (PL_FOR_TRAIN | PL_FOR_ONE))
+        if (pl_settings[i].commands & commands)
             json_object_set_new(values, pl_settings[i].name, json_string(text));
     }
-    return write_line(
-        log,
-        json_pack(
-            "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}",
-            "event", "start", "version", parley_version(), "preset", summary->preset, "local", summary->local,
-            "combine", summary->combine, "exchange", summary->exchange, "engine", summary->engine, "loss",
-            summary->loss, "lambda", real(summary->lambda), "rows", whole(summary->rows), "columns",
-            whole(summary->columns), "nonzeros", whole(summary->nonzeros), "fingerprint", hash, "workers",
-            whole(summary->workers), "lanes", whole(summary->lanes), "threads", whole(summary->threads), "ranks",
-            whole(summary->ranks), "hosts", hosts, "cores", whole(cores), "repeatable", summary->repeatable, "settings",
-            values),
-        error);
+    json_t *line = json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "event",
+        "start", "version", parley_version(), "problem", summary->problem, "preset", summary->preset, "local",
+        summary->local, "combine", summary->combine, "exchange", summary->exchange, "engine", summary->engine, "rows",
+        whole(summary->rows), "columns", whole(summary->columns), "nonzeros", whole(summary->nonzeros), "fingerprint",
+        hash, "workers", whole(summary->workers), "lanes", whole(summary->lanes), "threads", whole(summary->threads),
+        "ranks", whole(summary->ranks), "hosts", hosts, "cores", whole(cores), "repeatable", summary->repeatable,
+        "settings", values);
+    for (unsigned i = 0; i < summary->facts && line; i++)
+        put_fact(line, &summary->fact[i]);
+    return write_line(log, line, error);
 }
 
 /* Lines of rounds come often: they are written member by member, without a tree of values. */
@@ -150,8 +154,8 @@ static void put_worker(FILE *file, unsigned number, const pl_worker_trace *worke
 
 static void put_rank(FILE *file, unsigned number, const pl_rank_trace *rank) {
     fprintf(file, "{\"rank\":%u", number);
-    if (rank->kept)
-        put_whole(file, "core", rank->kept - 1);
+    if (rank->pinned)
+        put_whole(file, "core", rank->pinned - 1);
     put_seconds(file, "local", rank->local);
     put_seconds(file, "cpu", rank->cpu);
     put_seconds(file, "wait", rank->wait);

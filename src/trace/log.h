@@ -5,23 +5,9 @@
 #include <stdbool.h>
 
 #include "base/settings.h"
+#include "trace/spans.h"
 
 typedef struct pl_log pl_log; /* NULL: no log is kept; every call takes it */
-
-/* What one worker did in a round; seconds and bytes. */
-typedef struct pl_worker_trace {
-    double compute, exchange, wait, evaluate;
-    uint64_t sent, received;
-} pl_worker_trace;
-
-/* What one rank did in a round; what it really sent and received are tables, to and from other ranks. */
-typedef struct pl_rank_trace {
-    double local, cpu; /* the phase of local work: seconds, and those of processors */
-    double wait, exchange, evaluate;
-    double master_cpu, evaluate_cpu; /* processor seconds: of adding up updates and moving v; of evaluating */
-    uint64_t sent, received;
-    unsigned kept; /* 1 + the core that it keeps to; 0: to none */
-} pl_rank_trace;
 
 /* Why a round was as long as it was, where H is auto; NaN: not known. */
 typedef struct pl_pace_trace {
@@ -50,8 +36,10 @@ typedef struct pl_round_trace {
 /* "" gives NULL; "-" standard output. With `round` > 0 a log that has a line for it goes on after that, and `*goes_on`
  * says so: what followed, which will be repeated, is cut off. */
 parley_status pl_log_open(const char *path, uint64_t round, pl_log **out, bool *goes_on, parley_error *error);
-parley_status pl_log_start(pl_log *log, const parley_settings *settings, const parley_summary *summary,
-                           uint64_t fingerprint, unsigned cores, const unsigned *host, parley_error *error);
+/* `commands`: PL_FOR_*, the settings that the line has. */
+parley_status pl_log_start(pl_log *log, const parley_settings *settings, unsigned commands,
+                           const parley_summary *summary, uint64_t fingerprint, unsigned cores, const unsigned *host,
+                           parley_error *error);
 parley_status pl_log_round(pl_log *log, const pl_round_trace *round, parley_error *error);
 parley_status pl_log_stop(pl_log *log, const parley_summary *summary, double seconds, parley_error *error);
 void pl_log_close(pl_log *log);

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "engine/collective.h"
+#include "shard/fingerprint.h"
 #include "train/run.h"
 
 parley_status pl_checkpoint_every(const char *word, uint64_t *rounds, double *seconds, parley_error *error) {
@@ -37,7 +38,8 @@ static void name_value(pl_checkpoint *this, const char *key, const char *value) 
 }
 
 /* "settings.NAME" and the value of every setting of a fit, as texts one after the other. */
-static parley_status name_settings(pl_checkpoint *this, const parley_settings *settings, parley_error *error) {
+static parley_status name_settings(pl_checkpoint *this, const parley_settings *settings, unsigned commands,
+                                   parley_error *error) {
     char value[PL_TEXT];
     uint64_t bytes = 0;
     for (unsigned i = 0; i < pl_settings_count; i++) {
@@ -47,7 +49,7 @@ static parley_status name_settings(pl_checkpoint *this, const parley_settings *s
     parley_status status = pl_take(&this->texts, bytes, 1, "checkpoints", error);
     char *next = this->texts;
     for (unsigned i = 0; i < pl_settings_count && status == PARLEY_OK; i++) {
-        if (!(pl_settings[i].commands & (PL_FOR_TRAIN | PL_FOR_ONE)))
+        if (!(pl_settings[i].commands & commands))
             continue;
         char *key = next, *end = this->texts + bytes;
         next += snprintf(key, (size_t)(end - next), "settings.%s", pl_settings[i].name) + 1;
@@ -82,7 +84,8 @@ static void name_number(pl_checkpoint *this, unsigned number, const char *key, u
 static void name_run(pl_run *run) {
     pl_checkpoint *this = &run->checkpoint;
     const char *const shape[] = {"rows", "columns", "nonzeros"};
-    const uint64_t counts[] = {pl_all_rows(run->given), run->given->x.columns, pl_all_nonzeros(run->given)};
+    const uint64_t counts[] = {pl_all_rows(run->rows.given), run->rows.given->x.columns,
+                               pl_all_nonzeros(run->rows.given)};
     snprintf(this->numbers[NUMBER_RUN], sizeof *this->numbers, "%016" PRIx64, this->id);
     name_value(this, "format", "parley-checkpoint-1");
     name_value(this, "run", this->numbers[NUMBER_RUN]);
@@ -108,7 +111,7 @@ parley_status pl_checkpoint_open(pl_run *run, parley_error *error) {
     if (status == PARLEY_OK)
         status = pl_state_open(&this->state, error);
     if (status == PARLEY_OK)
-        status = name_settings(this, settings, error);
+        status = name_settings(this, settings, PL_FOR_TRAIN | PL_FOR_ONE | run->type->commands, error);
     if (status != PARLEY_OK)
         return status;
     name_run(run);
@@ -165,9 +168,10 @@ static void take(pl_run *run) {
         pl_number_text(pl_gap(&run->best), this->numbers[NUMBER_GAP], sizeof *this->numbers);
         name_value(this, "gap", this->numbers[NUMBER_GAP]);
     }
+    name_value(this, "problem", run->type->name);
     name_value(this, "local", run->method.local->name);
     name_value(this, "combine", run->method.combine->name);
-    pl_state_begin(&this->state, &run->team, pl_exchange_begin(run->exchange), pl_exchange_end(run->exchange));
+    pl_state_begin(&this->state, &run->rows.team, pl_exchange_begin(run->exchange), pl_exchange_end(run->exchange));
     pl_run_state(run, &this->state);
     if (this->state.status == PARLEY_OK) {
         start_writing(this);

@@ -7,8 +7,7 @@
 #include "train/run.h"
 
 static double items_of_a_worker(const pl_run *run) {
-    const pl_team *team = run->method.local->by_columns ? &run->columns : &run->team;
-    return (double)team->all_rows / (double)run->team.workers;
+    return (double)pl_owners(run)->all_rows / (double)run->rows.team.workers;
 }
 
 static bool reads_steps(const pl_local_type *local) {
@@ -21,32 +20,32 @@ static bool reads_steps(const pl_local_type *local) {
 void pl_clocked_open(pl_run *run) {
     const parley_settings *settings = run->settings;
     bool steps = reads_steps(run->method.local);
-    run->paced = steps && !settings->local_steps && isnan(settings->local_epochs);
-    pl_pacing_open(&run->pacing, run->team.workers, 1.0 / items_of_a_worker(run));
-    run->local_epochs = !steps                  ? NAN
-                        : run->paced            ? run->pacing.epochs
-                        : settings->local_steps ? (double)settings->local_steps / items_of_a_worker(run)
-                                                : settings->local_epochs;
-    if (run->paced && run->replay.rounds)
-        run->local_epochs = run->replay.epochs[0];
-    run->gap_seen = run->best.null;
+    run->work.paced = steps && !settings->local_steps && isnan(settings->local_epochs);
+    pl_pacing_open(&run->work.pacing, run->rows.team.workers, 1.0 / items_of_a_worker(run));
+    run->work.epochs = !steps                  ? NAN
+                       : run->work.paced       ? run->work.pacing.epochs
+                       : settings->local_steps ? (double)settings->local_steps / items_of_a_worker(run)
+                                               : settings->local_epochs;
+    if (run->work.paced && run->replay.rounds)
+        run->work.epochs = run->replay.epochs[0];
+    run->work.gap_seen = run->best.scale;
 }
 
 uint64_t pl_clocked_steps(const pl_run *run) {
-    if (isnan(run->local_epochs) || run->settings->local_steps)
-        return isnan(run->local_epochs) ? 0 : run->settings->local_steps;
-    return (uint64_t)fmax(1.0, round(run->local_epochs * items_of_a_worker(run)));
+    if (isnan(run->work.epochs) || run->settings->local_steps)
+        return isnan(run->work.epochs) ? 0 : run->settings->local_steps;
+    return (uint64_t)fmax(1.0, round(run->work.epochs * items_of_a_worker(run)));
 }
 
 /* The gap as the latest round left it, or an estimate; NaN: not known. */
 static double gap_after(const pl_run *run) {
-    if (run->method.local->estimates)
+    if (run->method.local->traits & PL_ESTIMATES_GAP)
         return run->pace.residual;
     return run->evaluated ? pl_relative_gap(&run->best) : NAN;
 }
 
 void pl_clocked_trace(const pl_run *run, pl_pace_trace *trace) {
-    const pl_pacing *pacing = &run->pacing;
+    const pl_pacing *pacing = &run->work.pacing;
     bool replay = *run->settings->replay;
     double known = isnan(pacing->epoch_seconds) ? NAN : 1.0;
     *trace =
@@ -54,9 +53,9 @@ void pl_clocked_trace(const pl_run *run, pl_pace_trace *trace) {
                         .epoch_seconds = pacing->epoch_seconds,
                         .round_seconds = pacing->round_seconds,
                         .predicted_seconds = known * (pacing->epoch_seconds * pacing->epochs + pacing->round_seconds),
-                        .seconds = run->local_seconds + run->rest_seconds,
+                        .seconds = run->work.local + run->work.rest,
                         .predicted_fall = pacing->fall,
-                        .fall = log(run->gap_seen / gap_after(run))};
+                        .fall = log(run->work.gap_seen / gap_after(run))};
 }
 
 static parley_status check_replay(const pl_run *run, parley_error *error) {
@@ -77,7 +76,7 @@ static void take_decisions(const pl_run *run, double *flags) {
     flags[PL_BY_SECONDS] = last && replay->seconds;
     if (last && (replay->interrupted || !replay->ended))
         flags[PL_BY_USER] = 1;
-    flags[PL_EPOCHS] = run->paced && !last ? replay->epochs[run->round] : 0;
+    flags[PL_EPOCHS] = run->work.paced && !last ? replay->epochs[run->round] : 0;
 }
 
 parley_status pl_clocked_decide(pl_run *run, double *flags, parley_error *error) {
@@ -88,13 +87,13 @@ parley_status pl_clocked_decide(pl_run *run, double *flags, parley_error *error)
         return status;
     pl_progress(run, &progress);
     double gap = gap_after(run);
-    if (run->paced && run->round > run->noted && !replay)
-        pl_pacing_note(&run->pacing, run->local_seconds, run->rest_seconds, gap);
-    run->noted = run->round;
-    run->gap_seen = isfinite(gap) && run->round ? gap : run->gap_seen;
+    if (run->work.paced && run->round > run->work.noted && !replay)
+        pl_pacing_note(&run->work.pacing, run->work.local, run->work.rest, gap);
+    run->work.noted = run->round;
+    run->work.gap_seen = isfinite(gap) && run->round ? gap : run->work.gap_seen;
     flags[PL_BY_USER] = run->callback && run->callback(run->user, &progress, NULL) != 0;
     flags[PL_BY_SECONDS] = pl_engine_now(run->engine) - run->began >= run->settings->seconds;
-    flags[PL_EPOCHS] = run->paced ? run->pacing.epochs : 0;
+    flags[PL_EPOCHS] = run->work.paced ? run->work.pacing.epochs : 0;
     if (replay)
         take_decisions(run, flags);
     flags[PL_EPOCHS] = run->engine->rank == 0 ? flags[PL_EPOCHS] : 0;
@@ -105,8 +104,8 @@ parley_status pl_clocked_decide(pl_run *run, double *flags, parley_error *error)
     run->summary.rank_bytes_sent += (uint64_t)flags[PL_SENT];
     if (status == PARLEY_OK)
         pl_checkpoint_agreed(run, flags);
-    if (run->paced && flags[PL_EPOCHS] > 0)
-        run->local_epochs = flags[PL_EPOCHS];
+    if (run->work.paced && flags[PL_EPOCHS] > 0)
+        run->work.epochs = flags[PL_EPOCHS];
     return status;
 }
 

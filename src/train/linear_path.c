@@ -12,6 +12,7 @@
 
 #include "model/classes.h"
 #include "shard/distributed.h"
+#include "shard/fingerprint.h"
 #include "train/linear_stream.h"
 #include "train/run.h"
 
@@ -94,13 +95,13 @@ static void slope_row(const void *context, uint64_t i, double *sums) {
 
 /* The largest of |gradient| in columns that are penalised, by rows. */
 static parley_status largest_by_rows(const pl_run *run, slopes *slopes, double *largest, parley_error *error) {
-    const pl_glm *glm = &run->glm;
+    const pl_glm *glm = pl_glm_of(run->problem);
     double *gradient, none;
     parley_status status = pl_take(&gradient, glm->size, sizeof *gradient, "the path", error);
     if (status == PARLEY_OK)
-        status = pl_total_rows(&run->team, slope_row, slopes, 1, &none, error);
+        status = pl_total_rows(&run->rows.team, slope_row, slopes, 1, &none, error);
     if (status == PARLEY_OK)
-        status = pl_weighted_rows(glm, &run->team, slopes->a, gradient, error);
+        status = pl_weighted_rows(glm, &run->rows.team, slopes->a, gradient, error);
     if (status == PARLEY_OK)
         *largest = pl_largest(glm, gradient, 0, glm->size);
     pl_free(gradient);
@@ -109,8 +110,8 @@ static parley_status largest_by_rows(const pl_run *run, slopes *slopes, double *
 
 /* The same by columns, of which each rank has its own. */
 static parley_status largest_by_columns(const pl_run *run, slopes *slopes, double *largest, parley_error *error) {
-    const pl_glm *glm = &run->glm;
-    const pl_matrix *x = &run->by_column.x;
+    const pl_glm *glm = pl_glm_of(run->problem);
+    const pl_matrix *x = &run->rows.by_column.x;
     double sum = 0, *all;
     uint64_t *bounds;
     for (uint64_t i = 0; i < glm->data->x.rows; i++) {
@@ -139,7 +140,7 @@ static parley_status largest_by_columns(const pl_run *run, slopes *slopes, doubl
 
 /* The least lambda at which w = 0 is optimal. */
 static parley_status largest_lambda(const pl_run *run, double *lambda, parley_error *error) {
-    const pl_glm *glm = &run->glm;
+    const pl_glm *glm = pl_glm_of(run->problem);
     uint64_t classes = glm->classes;
     slopes slopes = {.glm = glm};
     parley_status status = pl_take(&slopes.a, glm->data->x.rows * classes, sizeof(double), "the path", error);
@@ -155,7 +156,7 @@ static parley_status largest_lambda(const pl_run *run, double *lambda, parley_er
         *lambda /= fmax(glm->l1_ratio, LEAST_RATIO);
         if (!(*lambda > 0))
             status = pl_fail(error, PARLEY_BAD_INPUT, "%s: no column has to do with the labels; there is no path",
-                             run->data->path);
+                             run->rows.data->path);
     }
     pl_free(slopes.a);
     pl_free(slopes.z);
@@ -174,7 +175,7 @@ static parley_status make_lambdas(pl_run *run, double **lambdas, uint64_t *count
     if (status != PARLEY_OK)
         return status;
     if (isnan(ratio))
-        ratio = pl_all_rows(run->data) < run->data->x.columns ? 1e-2 : 1e-4;
+        ratio = pl_all_rows(run->rows.data) < run->rows.data->x.columns ? 1e-2 : 1e-4;
     *count = settings->lambdas;
     for (uint64_t k = 0; k < *count; k++)
         (*lambdas)[k] = first * pow(ratio, *count > 1 ? (double)k / (double)(*count - 1) : 0.0);
@@ -183,7 +184,7 @@ static parley_status make_lambdas(pl_run *run, double **lambdas, uint64_t *count
 
 static parley_status open_path(const pl_run *run, const pl_path_plan *plan, uint64_t count, pl_path **out,
                                parley_error *error) {
-    const pl_glm *glm = &run->glm;
+    const pl_glm *glm = pl_glm_of(run->problem);
     pl_path *path;
     parley_status status = pl_take(&path, 1, sizeof *path, "the path", error);
     if (status != PARLEY_OK)
@@ -209,16 +210,16 @@ static parley_status keep_point(pl_run *run, const parley_data *rows, pl_path *p
     const parley_summary *summary = &run->summary;
     pl_point *point = &path->points[path->count];
     parley_model *model;
-    *point = (pl_point){.lambda = run->glm.lambda,
+    *point = (pl_point){.lambda = pl_glm_of(run->problem)->lambda,
                         .objective = summary->objective,
                         .dual = summary->dual,
                         .gap = summary->gap,
                         .relative_gap = summary->relative_gap,
-                        .explained = run->best.null > 0 ? 1.0 - run->best.loss / run->best.null : 0.0,
+                        .explained = run->best.scale > 0 ? 1.0 - run->best.value / run->best.scale : 0.0,
                         .metric = NAN,
                         .rounds = summary->rounds,
                         .stop = summary->stop};
-    parley_status status = run->problem.type->model(&run->problem, run->best.w, &model, error);
+    parley_status status = run->type->model(run->problem, run->best.w, &model, error);
     if (status != PARLEY_OK)
         return status;
     uint64_t size = path->outputs * path->columns;
@@ -249,12 +250,22 @@ static bool grown(const pl_path *path) {
     return now > ENOUGH || now - before < GROWTH * now;
 }
 
+/* The problem with another lambda. */
+static parley_status penalise(pl_run *run, double lambda, parley_error *error) {
+    pl_glm *glm = pl_glm_of(run->problem);
+    parley_status status = pl_glm_penalise(glm, lambda, error);
+    pl_glm_publish(glm);
+    return status;
+}
+
 static parley_status walk(pl_run *run, const pl_path_plan *plan, const double *lambdas, uint64_t count,
                           const parley_data *rows, pl_path *path, parley_error *error) {
     parley_status status = PARLEY_OK;
     for (uint64_t k = 0; k < count && status == PARLEY_OK && !path->ended && !path->interrupted; k++) {
         double began = pl_engine_now(run->engine);
-        status = pl_run_renew(run, lambdas[k], error);
+        status = penalise(run, lambdas[k], error);
+        if (status == PARLEY_OK)
+            status = pl_run_renew(run, error);
         run->summary.evaluate_seconds += pl_engine_now(run->engine) - began;
         if (status == PARLEY_OK)
             status = pl_run_loop(run, error);
@@ -277,11 +288,12 @@ static parley_status open_rows(pl_run *run, const pl_path_plan *plan, const parl
         return PARLEY_OK;
     pl_free(validation->decisions);
     validation->decisions = NULL;
-    return pl_take(&validation->decisions, run->glm.classes * (*rows)->x.rows, sizeof(double), "decisions", error);
+    return pl_take(&validation->decisions, pl_glm_of(run->problem)->classes * (*rows)->x.rows, sizeof(double),
+                   "decisions", error);
 }
 
-static parley_status run_path(pl_run *run, const parley_settings *settings, const pl_path_plan *plan, pl_path **out,
-                              parley_error *error) {
+static parley_status run_path(pl_run *run, const parley_data *data, const parley_settings *settings,
+                              const pl_path_plan *plan, pl_path **out, parley_error *error) {
     double *lambdas = NULL;
     uint64_t count = plan->count;
     const parley_data *rows = NULL;
@@ -294,11 +306,11 @@ static parley_status run_path(pl_run *run, const parley_settings *settings, cons
     *copy->log = '\0'; /* it begins with the first lambda */
     if (!pl_setting_given(settings, "gap"))
         copy->gap = PATH_GAP;
-    run->logs = *settings->log;
+    run->told.wanted = *settings->log;
     if (*settings->log) /* before rows go to other ranks */
-        status = pl_fingerprint(run->engine, run->data, &run->fingerprint, error);
+        status = pl_fingerprint(run->engine, data, &run->fingerprint, error);
     if (status == PARLEY_OK)
-        status = pl_run_open(run, copy, error);
+        status = pl_run_open(run, data, copy, error);
     pl_free(copy);
     if (status == PARLEY_OK && !plan->lambdas)
         status = make_lambdas(run, &lambdas, &count, error);
@@ -321,9 +333,9 @@ static parley_status run_path(pl_run *run, const parley_settings *settings, cons
 parley_status pl_path_rank(pl_engine *engine, const parley_data *data, const parley_settings *settings,
                            const pl_path_plan *plan, parley_callback callback, void *user, pl_path **out,
                            parley_error *error) {
-    pl_run run = {.engine = engine, .data = data, .callback = callback, .user = user, .many = true};
+    pl_run run = {.engine = engine, .callback = callback, .user = user, .many = true};
     *out = NULL;
-    parley_status status = run_path(&run, settings, plan, out, error);
+    parley_status status = run_path(&run, data, settings, plan, out, error);
     if (status != PARLEY_OK) {
         parley_path_free(*out);
         *out = NULL;

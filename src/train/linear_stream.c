@@ -116,7 +116,7 @@ parley_status pl_stream_describe(const parley_settings *settings, const pl_onlin
     char text[PL_TEXT];
     for (unsigned i = 0; i < pl_settings_count && status == PARLEY_OK; i++) {
         pl_setting_text(settings, &pl_settings[i], text, sizeof text);
-        if (pl_settings[i].in_model)
+        if (pl_settings[i].in_model && pl_loss_concerned(model->loss, pl_settings[i].name))
             status = pl_model_set_meta(model, pl_settings[i].name, text, error);
     }
     const pl_online_state *state = pl_online_look(online);
@@ -138,26 +138,26 @@ void pl_stream_record(parley_settings *settings, const pl_method *method, const 
     settings->schedule = settings->schedule == PL_ANY ? PL_NORMALISED : settings->schedule;
     if (state->learns)
         snprintf(settings->loss, sizeof settings->loss, "%s", state->learns->name);
-    snprintf(settings->local, sizeof settings->local, "%s", method->local->name);
+    snprintf(settings->local, sizeof settings->local, "%s", method->stream->name);
     settings->workers = settings->lanes = 1;
 }
 
 /* What the settings left open, and what came of it. */
 static void summarise(stream *stream, unsigned threads) {
-    static const char *const intercepts[] = {"free", "penalised", "none"};
     const pl_online_state *state = pl_online_look(stream->online);
     parley_settings *settings = stream->settings;
+    pl_description description = {0};
     pl_stream_record(settings, &stream->method, stream->online);
     parley_summary *summary = stream->summary;
     summary->preset = stream->method.preset;
-    summary->local = stream->method.local->name;
-    summary->combine = stream->method.combine->name;
-    summary->exchange = stream->method.exchange->name;
+    summary->problem = pl_problem_linear.name;
+    summary->local = stream->method.stream->name;
+    summary->combine = summary->exchange = "none"; /* one worker learns, and talks to nobody */
     summary->engine = stream->method.engine->name;
-    summary->loss = state->learns ? state->learns->name : "none";
-    summary->lambda = settings->lambda;
-    summary->l1_ratio = settings->l1_ratio;
-    summary->intercept = intercepts[settings->intercept];
+    pl_linear_facts(state->learns ? state->learns->name : "none", settings->lambda, settings->l1_ratio,
+                    (pl_intercept)settings->intercept, &description);
+    memcpy(summary->fact, description.facts, sizeof summary->fact);
+    summary->facts = description.count;
     summary->rows = state->rows;
     summary->columns = state->columns;
     summary->nonzeros = state->nonzeros;
@@ -221,9 +221,16 @@ parley_status pl_stream_run(const pl_stream_source *source, const parley_setting
     return status;
 }
 
+const pl_stream_type pl_stream_online = {
+    .name = "online",
+    .help = "a step for each row of a stream, in order",
+    .settings = pl_online_settings,
+    .check = pl_online_check,
+};
+
 bool pl_streams(const parley_settings *settings) {
     const pl_preset *preset = pl_preset_find(settings->preset);
-    return preset && preset->local && preset->local->streams;
+    return preset && preset->stream;
 }
 
 typedef struct held {

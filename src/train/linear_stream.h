@@ -13,6 +13,7 @@ typedef struct pl_stream_source {
     parley_status (*next)(void *of, const parley_data **batch, parley_error *error); /* NULL at the end */
 } pl_stream_source;
 
+extern const pl_stream_type pl_stream_online;
 /* Do these settings name a method that streams? */
 bool pl_streams(const parley_settings *settings);
 /* Settings and method as resolved. */

@@ -7,105 +7,79 @@
 
 #include "train/presets.h"
 
-#define SMALL_LAMBDA "1e-6"
+/* Changes of the method, nearest first. */
+static const pl_way methods[] = {{"--local scd", {{"local", "scd"}}},
+                                 {"--local sdca", {{"local", "sdca"}}},
+                                 {"--preset newton", {{"preset", "newton"}}},
+                                 {"--preset cocoa+", {{"preset", "cocoa+"}}},
+                                 {"--preset lbfgs", {{"preset", "lbfgs"}}},
+                                 {"--preset gd", {{"preset", "gd"}}},
+                                 {"--batch-fraction 1", {{"batch_fraction", "1"}}},
+                                 {"--local gradient", {{"local", "gradient"}}},
+                                 {"--local sgd", {{"local", "sgd"}}},
+                                 {"--combine add", {{"combine", "add"}}},
+                                 {"--combine average", {{"combine", "average"}}},
+                                 {"--combine step", {{"combine", "step"}}},
+                                 {"--exchange allreduce", {{"exchange", "allreduce"}}},
+                                 {NULL, {{0}}}};
+static const pl_way last_methods[] = {{"--preset gd with --local auto", {{"preset", "gd"}, {"local", "auto"}}},
+                                      {"--preset auto", {{"preset", "auto"}, {"local", "auto"}}},
+                                      {NULL, {{0}}}};
 
-typedef struct way {
-    const char *text;
-    pl_pair changes[2];
-} way;
+typedef struct refusal {
+    const parley_settings *asked;
+    const pl_problem *problem;
+    const pl_problem_rules *rules;
+    parley_settings *room; /* for a copy */
+} refusal;
 
-/* Nearest first. */
-static const way problems[] = {{"a small --lambda", {{"lambda", SMALL_LAMBDA}}},
-                               {"--l1-ratio 0.99", {{"l1_ratio", "0.99"}}},
-                               {"--l1-ratio 0", {{"l1_ratio", "0"}}},
-                               {"--loss squared-hinge", {{"loss", "squared-hinge"}}},
-                               {"--loss huber", {{"loss", "huber"}}}};
-static const way methods[] = {{"--local scd", {{"local", "scd"}}},
-                              {"--local sdca", {{"local", "sdca"}}},
-                              {"--preset newton", {{"preset", "newton"}}},
-                              {"--preset cocoa+", {{"preset", "cocoa+"}}},
-                              {"--preset lbfgs", {{"preset", "lbfgs"}}},
-                              {"--preset gd", {{"preset", "gd"}}},
-                              {"--batch-fraction 1", {{"batch_fraction", "1"}}},
-                              {"--local gradient", {{"local", "gradient"}}},
-                              {"--local sgd", {{"local", "sgd"}}},
-                              {"--combine add", {{"combine", "add"}}},
-                              {"--combine step", {{"combine", "step"}}},
-                              {"--exchange allreduce", {{"exchange", "allreduce"}}}};
-static const way last_ways[] = {{"--local sdca with --l1-ratio 0.99", {{"local", "sdca"}, {"l1_ratio", "0.99"}}},
-                                {"--preset gd with --local auto", {{"preset", "gd"}, {"local", "auto"}}}};
-#define LENGTH(ways) (sizeof(ways) / sizeof *(ways))
-
-/* Does a change of loss keep the kind of labels, and a change of penalty change anything? */
-static bool is_a_change(const parley_settings *asked, const pl_pair *change) {
-    if (strcmp(change->key, "loss") == 0) {
-        const pl_loss *from = pl_loss_find(asked->loss), *to = pl_loss_find(change->value);
-        return from && from != to && from->labels == to->labels;
-    }
-    if (strcmp(change->key, "lambda") == 0)
-        return asked->lambda == 0;
-    return strcmp(change->key, "l1_ratio") != 0 || asked->l1_ratio > 0;
-}
-
-/* Labels that are not read yet may turn out to be several classes. */
-static bool may_have_classes(const parley_settings *settings, const pl_glm *glm) {
-    const pl_loss *loss = pl_loss_find(settings->loss);
-    return !glm && (!loss || loss->labels != PL_LABELS_REAL);
-}
-
-/* Would it be accepted? `safe`: whatever the number of classes. `settings` is room for a copy. */
-static bool is_open(const parley_settings *asked, const pl_glm *glm, const way *way, bool safe,
-                    parley_settings *settings) {
-    pl_glm changed;
+/* Would it be accepted? `safe`: whatever the data turn out to be. */
+static bool is_open(const refusal *refusal, const pl_way *way, bool safe) {
+    const parley_settings *asked = refusal->asked;
+    parley_settings *settings = refusal->room;
     pl_method method;
     *settings = *asked;
     for (unsigned i = 0; i < 2 && way->changes[i].key; i++)
-        if (!is_a_change(asked, &way->changes[i]) ||
+        if (!refusal->rules->is_a_change(asked, &way->changes[i]) ||
             pl_setting_set(settings, 0, way->changes[i].key, way->changes[i].value, NULL) != PARLEY_OK)
             return false;
-    if (glm) {
-        changed = *glm;
-        changed.loss = pl_loss_find(settings->loss) ? pl_loss_find(settings->loss) : glm->loss;
-        changed.lambda = asked->lambda == 0 ? settings->lambda : glm->lambda;
-        changed.l1_ratio = settings->l1_ratio;
-    }
-    if (pl_method_resolve(settings, glm ? &changed : NULL, &method, NULL) != PARLEY_OK)
+    if (pl_method_resolve(settings, refusal->problem, &method, NULL) != PARLEY_OK)
         return false;
     bool chosen = method.local && method.combine; /* or auto will, of all that there is */
     if (!chosen)
         return strcmp(settings->local, "auto") == 0 && strcmp(settings->combine, "auto") == 0;
-    bool named = strcmp(method.local->name, asked->local) == 0; /* who named a solver of two classes has two */
-    return !safe || named || method.local->classes || !may_have_classes(settings, glm);
+    bool named = strcmp(method.local->name, asked->local) == 0; /* whoever names a solver knows the data */
+    bool certain = refusal->problem || !(method.local->needs & refusal->rules->uncertain(settings));
+    return !safe || named || certain;
 }
 
 /* The first of the ways that are open, up to `most`. */
-static unsigned find_open(const parley_settings *asked, const pl_glm *glm, bool safe, const way *ways, size_t count,
-                          unsigned most, parley_settings *room, const char **texts) {
+static unsigned find_open(const refusal *refusal, const pl_way *ways, bool safe, unsigned most, const char **texts) {
     unsigned found = 0;
-    for (size_t i = 0; i < count && found < most; i++)
-        if (is_open(asked, glm, &ways[i], safe, room))
-            texts[found++] = ways[i].text;
+    for (; ways->text && found < most; ways++)
+        if (is_open(refusal, ways, safe))
+            texts[found++] = ways->text;
     return found;
 }
 
-static unsigned find_ways(const parley_settings *asked, const pl_glm *glm, parley_settings *room,
-                          const char *texts[2]) {
-    unsigned problem = find_open(asked, glm, true, problems, LENGTH(problems), 1, room, texts);
-    unsigned method = find_open(asked, glm, true, methods, LENGTH(methods), 2 - problem, room, texts + problem);
+static unsigned find_ways(const refusal *refusal, const char *texts[2]) {
+    unsigned problem = find_open(refusal, refusal->rules->ways, true, 1, texts);
+    unsigned method = find_open(refusal, methods, true, 2 - problem, texts + problem);
     if (method == 0)
-        method = find_open(asked, glm, false, methods, LENGTH(methods), 2 - problem, room, texts + problem);
+        method = find_open(refusal, methods, false, 2 - problem, texts + problem);
     if (problem + method > 0)
         return problem + method;
-    return find_open(asked, glm, false, last_ways, LENGTH(last_ways), 2, room, texts);
+    unsigned last = find_open(refusal, refusal->rules->last_ways, false, 2, texts);
+    return last + find_open(refusal, last_methods, false, 2 - last, texts + last);
 }
 
-void pl_name_nearest(const parley_settings *asked, const pl_glm *glm, parley_error *error) {
-    parley_settings *room;
+void pl_name_nearest(const parley_settings *asked, const pl_problem *problem, parley_error *error) {
+    refusal refusal = {asked, problem, pl_settings_problem(asked)->rules, NULL};
     const char *ways[2];
-    if (pl_take(&room, 1, sizeof *room, "settings", NULL) != PARLEY_OK)
+    if (pl_take(&refusal.room, 1, sizeof *refusal.room, "settings", NULL) != PARLEY_OK)
         return; /* the refusal itself is told */
-    unsigned found = find_ways(asked, glm, room, ways);
-    pl_free(room);
+    unsigned found = find_ways(&refusal, ways);
+    pl_free(refusal.room);
     size_t length = strlen(error->sentence);
     if (found > 0)
         snprintf(error->sentence + length, sizeof error->sentence - length, "; use %s%s%s", ways[0],

@@ -1,23 +1,49 @@
 /* registry.c: every member of every kind, in the order in which `parley list` shows them. A new member is a file of its
- * own, its declaration in the header of its kind, and its row here. */
+ * own and its row here, which declares a loss; members of other kinds are declared in the header of their kind. */
 #include <string.h>
 
 #include "data/format.h"
+#include "train/linear_stream.h"
 #include "train/presets.h"
+
+/* Tests add members of their own: a header that defines the three below. */
+#ifdef PL_EXTRA_MEMBERS
+#include PL_EXTRA_MEMBERS
+#else
+#define PL_EXTRA_PROBLEMS
+#define PL_EXTRA_LOCALS
+#define PL_EXTRA_PRESETS
+#endif
 
 const pl_format *const pl_formats[] = {&pl_format_libsvm, &pl_format_csv, &pl_format_vw, &pl_format_idx};
 const unsigned pl_formats_count = sizeof pl_formats / sizeof *pl_formats;
 
-const pl_loss *const pl_losses[] = {&pl_loss_squared,         &pl_loss_logistic, &pl_loss_hinge,
-                                    &pl_loss_squared_hinge,   &pl_loss_huber,    &pl_loss_epsilon_insensitive,
-                                    &pl_loss_squared_epsilon, &pl_loss_poisson,  &pl_loss_softmax};
+/* Of each kind of labels the first is what `auto` takes; those of all classes together are last. */
+#define LOSSES(ROW)                                                                                                    \
+    ROW(pl_loss_squared)                                                                                               \
+    ROW(pl_loss_logistic)                                                                                              \
+    ROW(pl_loss_hinge)                                                                                                 \
+    ROW(pl_loss_squared_hinge)                                                                                         \
+    ROW(pl_loss_huber)                                                                                                 \
+    ROW(pl_loss_epsilon_insensitive)                                                                                   \
+    ROW(pl_loss_squared_epsilon)                                                                                       \
+    ROW(pl_loss_quantile)                                                                                              \
+    ROW(pl_loss_poisson)                                                                                               \
+    ROW(pl_loss_softmax)
+#define DECLARATION(loss) extern const pl_loss loss;
+#define ADDRESS(loss) &(loss),
+LOSSES(DECLARATION)
+const pl_loss *const pl_losses[] = {LOSSES(ADDRESS)};
 const unsigned pl_losses_count = sizeof pl_losses / sizeof *pl_losses;
 
 const pl_engine_type *const pl_engines[] = {&pl_engine_threads, &pl_engine_mpi};
 const unsigned pl_engines_count = sizeof pl_engines / sizeof *pl_engines;
 
-const pl_local_type *const pl_locals[] = {&pl_local_sdca, &pl_local_scd, &pl_local_gradient, &pl_local_sgd,
-                                          &pl_local_online};
+const pl_problem_type *const pl_problems[] = {&pl_problem_linear PL_EXTRA_PROBLEMS};
+const unsigned pl_problems_count = sizeof pl_problems / sizeof *pl_problems;
+
+const pl_local_type *const pl_locals[] = {&pl_local_sdca, &pl_local_scd, &pl_local_gradient,
+                                          &pl_local_sgd PL_EXTRA_LOCALS};
 const unsigned pl_locals_count = sizeof pl_locals / sizeof *pl_locals;
 
 const pl_combine_type *const pl_combines[] = {&pl_combine_add,    &pl_combine_average,   &pl_combine_step,
@@ -27,110 +53,81 @@ const unsigned pl_combines_count = sizeof pl_combines / sizeof *pl_combines;
 const pl_exchange_type *const pl_exchanges[] = {&pl_exchange_allreduce, &pl_exchange_driver, &pl_exchange_shared};
 const unsigned pl_exchanges_count = sizeof pl_exchanges / sizeof *pl_exchanges;
 
+#define LINEAR(solver, combination, way)                                                                               \
+    .problem = &pl_problem_linear, .local = &pl_local_##solver, .combine = &pl_combine_##combination,                  \
+    .exchange = &pl_exchange_##way
+
 const pl_preset pl_presets[] = {
-    {.name = "auto", .help = "the method for the data's shape and the loss"},
-    {"cocoa",
-     "coordinate steps on shards of rows or columns, averaged",
-     &pl_local_sdca,
-     &pl_combine_average,
-     &pl_exchange_allreduce,
-     {{0}}},
-    {"cocoa+",
-     "coordinate steps on shards of rows or columns, added as far as is safe",
-     &pl_local_sdca,
-     &pl_combine_add,
-     &pl_exchange_allreduce,
-     {{0}}},
-    {"cocoa-newton",
-     "cocoa+, and where that is slow newton from there on",
-     &pl_local_sdca,
-     &pl_combine_add,
-     &pl_exchange_allreduce,
-     {{0}}},
-    {"minibatch-cd",
-     "coordinate steps that do not see each other, added as far as is safe",
-     &pl_local_sdca,
-     &pl_combine_add,
-     &pl_exchange_allreduce,
-     {{"updates", "delayed"}}},
-    {"gd", "gradient descent", &pl_local_gradient, &pl_combine_step, &pl_exchange_allreduce, {{0}}},
-    {"newton",
-     "Newton's method: by Cholesky for few columns, else truncated",
-     &pl_local_gradient,
-     &pl_combine_newton,
-     &pl_exchange_allreduce,
-     {{0}}},
-    {"lbfgs",
-     "L-BFGS; with an L1 penalty OWL-QN",
-     &pl_local_gradient,
-     &pl_combine_lbfgs,
-     &pl_exchange_allreduce,
-     {{0}}},
-    {"spark-ml",
-     "the same through a driver, as Spark's ml does",
-     &pl_local_gradient,
-     &pl_combine_lbfgs,
-     &pl_exchange_driver,
-     {{0}}},
-    {"minibatch-sgd",
-     "gradients of a tenth of the rows, allreduce",
-     &pl_local_gradient,
-     &pl_combine_step,
-     &pl_exchange_allreduce,
-     {{"batch_fraction", "0.1"}, {"schedule", "inverse-sqrt"}}},
-    {"mllib-sgd",
-     "the same through a driver, as Spark's MLlib does",
-     &pl_local_gradient,
-     &pl_combine_step,
-     &pl_exchange_driver,
-     {{"batch_fraction", "0.1"}, {"schedule", "inverse-sqrt"}}},
-    {"hybrid", "one epoch of ma-sgd, then lbfgs", &pl_local_sgd, &pl_combine_average, &pl_exchange_allreduce, {{0}}},
-    {"ma-sgd",
-     "sgd on shards, averaged after each epoch",
-     &pl_local_sgd,
-     &pl_combine_average,
-     &pl_exchange_allreduce,
-     {{0}}},
-    {"mllib-ma", "the same through a driver", &pl_local_sgd, &pl_combine_average, &pl_exchange_driver, {{0}}},
-    {"splash",
-     "the same with rows that count as often as there are workers",
-     &pl_local_sgd,
-     &pl_combine_average,
-     &pl_exchange_allreduce,
-     {{"reweight", "true"}}},
-    {"oneshot",
-     "sgd on shards, averaged once at the end",
-     &pl_local_sgd,
-     &pl_combine_average,
-     &pl_exchange_allreduce,
-     {{"rounds", "1"}, {"local_epochs", "20"}, {"gap", "0"}}},
-    {"replicas",
-     "ma-sgd with a worker for each core",
-     &pl_local_sgd,
-     &pl_combine_average,
-     &pl_exchange_allreduce,
-     {{"worker_per", "core"}}},
-    {"online",
-     "one pass over a stream, a step for each row, as Vowpal Wabbit does",
-     &pl_local_online,
-     &pl_combine_average,
-     &pl_exchange_allreduce,
-     {{"gap", "0"}}},
-    {"hogwild",
-     "sgd of all workers on one model in memory, without locks",
-     &pl_local_sgd,
-     &pl_combine_average,
-     &pl_exchange_shared,
-     {{0}}},
-};
+    {.name = "auto", .help = "the method for the data's shape and the problem"},
+    {.name = "cocoa",
+     .help = "coordinate steps on shards of rows or columns, averaged",
+     LINEAR(sdca, average, allreduce),
+     .by_columns = &pl_local_scd},
+    {.name = "cocoa+",
+     .help = "coordinate steps on shards of rows or columns, added as far as is safe",
+     LINEAR(sdca, add, allreduce),
+     .by_columns = &pl_local_scd},
+    {.name = "cocoa-newton",
+     .help = "cocoa+, and where that is slow newton from there on",
+     LINEAR(sdca, add, allreduce),
+     .by_columns = &pl_local_scd},
+    {.name = "minibatch-cd",
+     .help = "coordinate steps that do not see each other, added as far as is safe",
+     LINEAR(sdca, add, allreduce),
+     .defaults = {{"updates", "delayed"}},
+     .by_columns = &pl_local_scd},
+    {.name = "gd", .help = "gradient descent", LINEAR(gradient, step, allreduce)},
+    {.name = "newton",
+     .help = "Newton's method: by Cholesky for few columns, else truncated",
+     LINEAR(gradient, newton, allreduce)},
+    {.name = "lbfgs", .help = "L-BFGS; with an L1 penalty OWL-QN", LINEAR(gradient, lbfgs, allreduce)},
+    {.name = "spark-ml", .help = "the same through a driver, as Spark's ml does", LINEAR(gradient, lbfgs, driver)},
+    {.name = "minibatch-sgd",
+     .help = "gradients of a tenth of the rows, allreduce",
+     LINEAR(gradient, step, allreduce),
+     .defaults = {{"batch_fraction", "0.1"}, {"schedule", "inverse-sqrt"}}},
+    {.name = "mllib-sgd",
+     .help = "the same through a driver, as Spark's MLlib does",
+     LINEAR(gradient, step, driver),
+     .defaults = {{"batch_fraction", "0.1"}, {"schedule", "inverse-sqrt"}}},
+    {.name = "hybrid", .help = "one epoch of ma-sgd, then lbfgs", LINEAR(sgd, average, allreduce)},
+    {.name = "ma-sgd", .help = "sgd on shards, averaged after each epoch", LINEAR(sgd, average, allreduce)},
+    {.name = "mllib-ma", .help = "the same through a driver", LINEAR(sgd, average, driver)},
+    {.name = "splash",
+     .help = "the same with rows that count as often as there are workers",
+     LINEAR(sgd, average, allreduce),
+     .defaults = {{"reweight", "true"}}},
+    {.name = "oneshot",
+     .help = "sgd on shards, averaged once at the end",
+     LINEAR(sgd, average, allreduce),
+     .defaults = {{"rounds", "1"}, {"local_epochs", "20"}, {"gap", "0"}}},
+    {.name = "replicas",
+     .help = "ma-sgd with a worker for each core",
+     LINEAR(sgd, average, allreduce),
+     .defaults = {{"worker_per", "core"}}},
+    {.name = "online",
+     .help = "one pass over a stream, a step for each row, as Vowpal Wabbit does",
+     .problem = &pl_problem_linear,
+     .stream = &pl_stream_online,
+     .defaults = {{"gap", "0"}}},
+    {.name = "hogwild",
+     .help = "sgd of all workers on one model in memory, without locks",
+     LINEAR(sgd, average, shared)},
+    PL_EXTRA_PRESETS};
 const unsigned pl_presets_count = sizeof pl_presets / sizeof *pl_presets;
 
-const char *const pl_list_kinds[] = {"losses",  "solvers", "combines", "exchanges",
-                                     "engines", "presets", "formats",  NULL};
+const pl_sequel pl_sequels[] = {{"hybrid", "lbfgs", 1.0, false}, {"cocoa-newton", "newton", 12.0, true}};
+const unsigned pl_sequels_count = sizeof pl_sequels / sizeof *pl_sequels;
+
+const char *const pl_list_kinds[] = {"problems", "losses",  "solvers", "combines", "exchanges",
+                                     "engines",  "presets", "formats", NULL};
 
 unsigned pl_list(const char *kind, pl_entry *entries) {
     unsigned i = 0;
-    if (strcmp(kind, "losses") == 0)
+    if (strcmp(kind, "problems") == 0)
+        for (; i < pl_problems_count; i++)
+            entries[i] = (pl_entry){pl_problems[i]->name, pl_problems[i]->help};
+    else if (strcmp(kind, "losses") == 0)
         for (; i < pl_losses_count; i++)
             entries[i] = (pl_entry){pl_losses[i]->name, pl_losses[i]->help};
     else if (strcmp(kind, "solvers") == 0)

@@ -6,96 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/collective.h"
+#include "shard/fingerprint.h"
 #include "trace/lines.h"
-
-#define CHUNKS 64 /* of rows that are hashed at a time */
-
-typedef struct hashing {
-    const parley_data *data;
-    uint64_t sums[CHUNKS];
-} hashing;
-
-static uint64_t stir(uint64_t hash, uint64_t word) {
-    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-    return hash ^ hash >> 29;
-}
-
-static uint64_t hash_row(const parley_data *data, uint64_t i) {
-    const pl_matrix *x = &data->x;
-    uint64_t label, weight, hash;
-    double one = 1.0;
-    memcpy(&label, &data->label[i], sizeof label);
-    memcpy(&weight, data->weight ? &data->weight[i] : &one, sizeof weight);
-    hash = stir(stir(x->start[i + 1] - x->start[i], label), weight);
-    for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++) {
-        float value = x->value ? x->value[e] : 1.0f;
-        uint32_t bits;
-        memcpy(&bits, &value, sizeof bits);
-        hash = stir(hash, (uint64_t)x->index[e] << 32 | bits);
-    }
-    return stir(hash, hash >> 32);
-}
-
-static void hash_task(void *context, unsigned chunk) {
-    hashing *hashing = context;
-    uint64_t rows = hashing->data->x.rows, sum = 0;
-    for (uint64_t i = rows * chunk / CHUNKS; i < rows * (chunk + 1) / CHUNKS; i++)
-        sum += hash_row(hashing->data, i);
-    hashing->sums[chunk] = sum;
-}
-
-parley_status pl_fingerprint(pl_engine *engine, const parley_data *data, uint64_t *out, parley_error *error) {
-    hashing hashing = {.data = data};
-    uint64_t sum = 0;
-    engine->type->run(engine, hash_task, &hashing, CHUNKS);
-    for (unsigned c = 0; c < CHUNKS; c++)
-        sum += hashing.sums[c];
-    *out = sum;
-    if (!pl_is_parted(data)) /* every rank sees all rows */
-        return PARLEY_OK;
-    double parts[4], sums[4] = {0}; /* 16 bits each, which doubles add exactly */
-    for (unsigned p = 0; p < 4; p++)
-        parts[p] = (double)(sum >> 16 * p & 0xffff);
-    parley_status status = pl_sum_workers(engine, engine->ranks, parts, 4, sums, error);
-    *out = 0;
-    for (unsigned p = 0; p < 4; p++)
-        *out += (uint64_t)sums[p] << 16 * p;
-    return status;
-}
-
-typedef struct order_pass {
-    const pl_team *team;
-    const parley_data *data;
-    uint64_t *parts; /* hosted x lanes */
-} order_pass;
-
-static void order_task(void *context, unsigned task) {
-    const order_pass *pass = context;
-    const pl_part *part = &pass->team->parts[task];
-    uint64_t hash = part->rows;
-    for (uint64_t r = 0; r < part->count; r++)
-        for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++)
-            hash = stir(hash, hash_row(pass->data, i));
-    pass->parts[task] = hash;
-}
-
-parley_status pl_order_hash(const pl_team *team, const parley_data *data, uint64_t **out, parley_error *error) {
-    order_pass pass = {team, data, NULL};
-    parley_status status =
-        pl_take(&pass.parts, (uint64_t)team->hosted * team->lanes, sizeof *pass.parts, "hashes of rows", error);
-    if (status != PARLEY_OK)
-        return status;
-    pl_team_run(team, order_task, &pass);
-    for (unsigned k = 0; k < team->hosted; k++) {
-        uint64_t hash = 0;
-        for (unsigned l = 0; l < team->lanes; l++)
-            hash = stir(hash, pass.parts[k * team->lanes + l]);
-        pass.parts[k] = hash;
-    }
-    *out = pass.parts;
-    return PARLEY_OK;
-}
 
 /* A setting that was given must be the log's; one that was not, or is auto, becomes it. */
 static parley_status take_setting(parley_settings *settings, const pl_setting *row, const json_t *log,
@@ -111,7 +23,7 @@ static parley_status take_setting(parley_settings *settings, const pl_setting *r
     if (settings->given[at] && strcmp(ours, "auto") != 0)
         return pl_fail(error, PARLEY_BAD_USAGE, "--replay %s: %s is %s here and was %s in that run; leave it out",
                        settings->replay, flag, ours, *theirs ? theirs : "empty");
-    parley_status status = pl_setting_set(settings, PL_FOR_TRAIN | PL_FOR_ONE, row->name, theirs, error);
+    parley_status status = pl_setting_set(settings, 0, row->name, theirs, error);
     settings->given[at] = false;
     return status;
 }
@@ -129,7 +41,7 @@ static parley_status take_settings(parley_settings *settings, const json_t *log,
     parley_status status = PARLEY_OK;
     for (unsigned i = 0; i < pl_settings_count && status == PARLEY_OK; i++) {
         const pl_setting *row = &pl_settings[i];
-        if ((row->commands & (PL_FOR_TRAIN | PL_FOR_ONE)) && decides(row))
+        if (decides(row))
             status = take_setting(settings, row, log, error);
     }
     return status;

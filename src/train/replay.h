@@ -15,12 +15,6 @@ typedef struct pl_replay {
     bool seconds, interrupted; /* the clock ended it, or may have (a last look found it converged); the user did */
 } pl_replay;
 
-/* Hash of all rows of all ranks: labels, weights, columns and values; the order of rows does not count. */
-parley_status pl_fingerprint(pl_engine *engine, const parley_data *data, uint64_t *out, parley_error *error);
-#define PL_FINGERPRINT "%016llx"
-/* Hash of the rows of each hosted worker, in their order, by which it knows its dual variables again. */
-parley_status pl_order_hash(const pl_team *team, const parley_data *data, uint64_t **out, parley_error *error);
-
 /* Reads the log `settings->replay`. Settings that were not given become those of the log; refuses a log of other
  * settings or data, naming what differs. */
 parley_status pl_replay_open(pl_replay *replay, parley_settings *settings, const parley_data *data,

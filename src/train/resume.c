@@ -8,6 +8,7 @@
 
 #include "engine/agree.h"
 #include "engine/collective.h"
+#include "shard/fingerprint.h"
 #include "train/run.h"
 
 static bool is_one_of(const pl_setting *row, const char *const *names) {
@@ -17,14 +18,15 @@ static bool is_one_of(const pl_setting *row, const char *const *names) {
     return false;
 }
 
-static const char *const limits[] = {"gap", "rounds", "seconds", "patience", "evaluate_every", NULL};
+static const char *const limits[] = {"gap",     "tolerance", "passes",         "rounds",
+                                     "seconds", "patience",  "evaluate_every", NULL};
 static const char *const members[] = {"preset", "local", "combine", "exchange", NULL};
 static const char *const shares[] = {"workers", "lanes", NULL};
 static const char *const files[] = {"validation", "start", NULL};
 
 /* Does the setting decide what a run does? */
-static bool decides(const pl_setting *row) {
-    return (row->commands & (PL_FOR_TRAIN | PL_FOR_ONE)) &&
+static bool decides(const pl_run *run, const pl_setting *row) {
+    return (row->commands & (PL_FOR_TRAIN | PL_FOR_ONE | run->type->commands)) &&
            (row->in_model || is_one_of(row, limits) || is_one_of(row, files));
 }
 
@@ -59,9 +61,10 @@ static parley_status refuse(const pl_run *run, const pl_setting *row, parley_err
         run->resume.folder, flag, *ours ? ours : "empty", *was ? was : "empty");
 }
 
-/* The penalty may be said in other words; then it is compared when the rows' weights are known. */
-static bool is_said_otherwise(const pl_run *run, const pl_setting *row) {
-    return strcmp(row->name, "lambda") == 0 && (!isnan(run->settings->c) || !isnan(run->settings->alpha));
+/* It is compared when the data have decided it. */
+static bool is_restated(const pl_run *run, const pl_setting *row) {
+    const pl_problem_rules *rules = run->type->rules;
+    return rules->is_restated && rules->is_restated(run->settings, row->name);
 }
 
 static bool any_differs(const pl_run *run, const char *const *names) {
@@ -81,13 +84,13 @@ static parley_status take_settings(pl_run *run, parley_error *error) {
     for (unsigned i = 0; i < pl_settings_count && status == PARLEY_OK; i++) {
         const pl_setting *row = &pl_settings[i];
         bool of_method = is_one_of(row, members) || row->optional;
-        if (!decides(row) || is_said_otherwise(run, row) ||
+        if (!decides(run, row) || is_restated(run, row) ||
             (other_method && of_method && strcmp(row->name, "preset") != 0) ||
             (!run->resume.exact && strcmp(row->name, "lanes") == 0))
             continue;
         if (!differs(run, row)) {
             bool same = is_same(run, row), given = settings->given[i];
-            status = pl_setting_set(settings, PL_FOR_TRAIN | PL_FOR_ONE, row->name, theirs(run, row), error);
+            status = pl_setting_set(settings, 0, row->name, theirs(run, row), error);
             settings->given[i] = same && given;
         } else if (!is_one_of(row, limits) && !is_one_of(row, members) && !is_one_of(row, shares))
             status = refuse(run, row, error);
@@ -98,8 +101,12 @@ static parley_status take_settings(pl_run *run, parley_error *error) {
 }
 
 static parley_status check_data(const pl_run *run, parley_error *error) {
+    const char *problem = pl_container_meta(run->resume.manifest, "problem");
+    if (problem && strcmp(problem, run->type->name) != 0)
+        return pl_fail(error, PARLEY_BAD_INPUT, "--resume %s: that run solved problem %s, and this one solves %s",
+                       run->resume.folder, problem, run->type->name);
     const char *const names[] = {"rows", "columns", "nonzeros"};
-    const uint64_t ours[] = {pl_all_rows(run->data), run->data->x.columns, pl_all_nonzeros(run->data)};
+    const uint64_t ours[] = {pl_all_rows(run->rows.data), run->rows.data->x.columns, pl_all_nonzeros(run->rows.data)};
     const char *hash = pl_container_meta(run->resume.manifest, "fingerprint");
     char text[20];
     for (unsigned i = 0; i < 3; i++) {
@@ -193,18 +200,31 @@ parley_status pl_resume_open(pl_run *run, parley_error *error) {
     return status;
 }
 
-parley_status pl_resume_check(const pl_run *run, parley_error *error) {
-    const pl_setting *row = pl_setting_find("lambda");
-    char ours[40];
-    if (!run->resume.manifest)
+static parley_status check_resolved(const pl_run *run, const char *name, parley_settings *ours, parley_error *error) {
+    const pl_setting *row = pl_setting_find(name);
+    char text[PL_TEXT], flag[48];
+    pl_setting_text(ours, row, text, sizeof text);
+    pl_setting_flag(row, flag, sizeof flag);
+    if (strcmp(text, theirs(run, row)) == 0)
         return PARLEY_OK;
-    pl_number_text(run->glm.lambda, ours, sizeof ours);
-    if (strcmp(ours, theirs(run, row)) != 0)
-        return pl_fail(error, PARLEY_BAD_USAGE,
-                       "--resume %s: --lambda is %s here and was %s in that run; leave it out, or begin anew with "
-                       "--start",
-                       run->resume.folder, ours, theirs(run, row));
-    return PARLEY_OK;
+    return pl_fail(error, PARLEY_BAD_USAGE,
+                   "--resume %s: %s is %s here and was %s in that run; leave it out, or begin anew with --start",
+                   run->resume.folder, flag, text, theirs(run, row));
+}
+
+parley_status pl_resume_check(const pl_run *run, parley_error *error) {
+    parley_settings *ours;
+    if (!run->resume.manifest || !run->type->resolved)
+        return PARLEY_OK;
+    parley_status status = pl_take(&ours, 1, sizeof *ours, "settings", error);
+    if (status != PARLEY_OK)
+        return status;
+    *ours = *run->settings;
+    run->type->record(run->problem, ours);
+    for (const char *const *name = run->type->resolved; *name && status == PARLEY_OK; name++)
+        status = check_resolved(run, *name, ours, error);
+    pl_free(ours);
+    return status;
 }
 
 static parley_status open_parts(pl_run *run, parley_error *error) {
@@ -212,7 +232,7 @@ static parley_status open_parts(pl_run *run, parley_error *error) {
     unsigned ranks = (unsigned)pl_manifest_number(resume->manifest, "ranks");
     parley_status status = pl_parts_open(&resume->parts, resume->folder, resume->round, ranks, error);
     for (unsigned r = 0; r < ranks && status == PARLEY_OK; r++)
-        pl_exchange_slice(run->method.exchange, run->method.combine->whole, run->entries, r, ranks,
+        pl_exchange_slice(run->method.exchange, run->method.combine->whole, run->tables.entries, r, ranks,
                           &resume->parts.bounds[r], &resume->parts.bounds[r + 1]);
     return status;
 }
@@ -234,7 +254,7 @@ static parley_status catch_up(pl_run *run, parley_error *error) {
 
 /* Restores everything. */
 static parley_status restore(pl_run *run, parley_error *error) {
-    pl_state state = {.restoring = true, .team = &run->team, .parts = &run->resume.parts};
+    pl_state state = {.restoring = true, .team = &run->rows.team, .parts = &run->resume.parts};
     parley_status status = catch_up(run, error);
     if (status == PARLEY_OK)
         status = open_parts(run, error);
@@ -252,17 +272,17 @@ static parley_status restore(pl_run *run, parley_error *error) {
 
 /* Begins at the model, as --start does. */
 static parley_status begin_at_model(pl_run *run, parley_error *error) {
-    pl_state state = {.restoring = true, .team = &run->team, .parts = &run->resume.parts};
+    pl_state state = {.restoring = true, .team = &run->rows.team, .parts = &run->resume.parts};
     double *w = NULL;
-    if (!run->method.local->start)
+    if (!run->method.local->restart)
         return pl_fail(error, PARLEY_BAD_USAGE, "--resume: local solver %s begins at w = 0 only; use another --local",
                        run->method.local->name);
     parley_status status = open_parts(run, error);
     if (status == PARLEY_OK)
-        status = pl_take(&w, run->problem.size, sizeof *w, "the model to begin at", error);
+        status = pl_take(&w, run->problem->size, sizeof *w, "the model to begin at", error);
     if (status == PARLEY_OK) {
         pl_state_of(&state, "run", PL_STATE_ALL);
-        pl_state_array(&state, "best_w", w, PL_F64, run->problem.size);
+        pl_state_array(&state, "best_w", w, PL_F64, run->problem->size);
         status = state.status;
         if (status != PARLEY_OK && error)
             *error = state.error;

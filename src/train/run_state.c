@@ -3,9 +3,9 @@
 
 static void list_certificate(pl_run *run, pl_state *state) {
     pl_certificate *best = &run->best;
-    PL_STATE_VALUES(state, "best", PL_VALUE(best->null), PL_VALUE(best->objective), PL_VALUE(best->loss),
-                    PL_VALUE(best->dual), PL_VALUE(best->gradient), PL_VALUE(best->first_gradient));
-    pl_state_array(state, "best_w", best->w, PL_F64, run->problem.size);
+    PL_STATE_VALUES(state, "best", PL_VALUE(best->scale), PL_VALUE(best->objective), PL_VALUE(best->value),
+                    PL_VALUE(best->dual), PL_VALUE(best->measure), PL_VALUE(best->reference));
+    pl_state_array(state, "best_w", best->w, PL_F64, run->problem->size);
 }
 
 static void list_pace(pl_pace *pace, pl_state *state) {
@@ -22,7 +22,7 @@ static void list_validation(pl_run *run, pl_state *state) {
         return;
     PL_STATE_VALUES(state, "validation", PL_VALUE(validation->latest), PL_VALUE(validation->best),
                     PL_VALUE(validation->best_round), PL_VALUE(validation->worse), PL_VALUE(validation->objective));
-    pl_state_array(state, "validation_w", validation->w, PL_F64, run->problem.size);
+    pl_state_array(state, "validation_w", validation->w, PL_F64, run->problem->size);
 }
 
 /* H where it is auto. Why it is what it is, is a word for the log. */
@@ -50,18 +50,16 @@ static void list_progress(pl_run *run, pl_state *state) {
     PL_STATE_VALUES(state, "progress", PL_VALUE(run->round), PL_VALUE(seconds), PL_VALUE(summary->epochs),
                     PL_VALUE(summary->compute_seconds), PL_VALUE(summary->exchange_seconds),
                     PL_VALUE(summary->wait_seconds), PL_VALUE(summary->evaluate_seconds), PL_VALUE(summary->bytes_sent),
-                    PL_VALUE(run->sigma), PL_VALUE(run->gamma), PL_VALUE(run->local_epochs), PL_VALUE(run->gap_seen),
-                    PL_VALUE(run->local_seconds), PL_VALUE(run->rest_seconds), PL_VALUE(run->noted),
-                    PL_VALUE(run->evaluated));
-    if (state->restoring) {
-        run->ended = pl_engine_now(run->engine);
-        run->began = run->ended - seconds;
-    }
+                    PL_VALUE(run->asked.sigma), PL_VALUE(run->gamma), PL_VALUE(run->work.epochs),
+                    PL_VALUE(run->work.gap_seen), PL_VALUE(run->work.local), PL_VALUE(run->work.rest),
+                    PL_VALUE(run->work.noted), PL_VALUE(run->evaluated));
+    if (state->restoring)
+        run->began = pl_engine_now(run->engine) - seconds;
 }
 
 /* The fingerprint of the data does not know their order. */
 static void list_order(pl_run *run, pl_state *state) {
-    for (unsigned k = 0; k < run->team.hosted; k++) {
+    for (unsigned k = 0; k < run->rows.team.hosted; k++) {
         uint64_t order = run->order[k];
         pl_state_of(state, "run", k);
         pl_state_array(state, "order", &order, PL_U64, 1);
@@ -74,14 +72,18 @@ static void list_order(pl_run *run, pl_state *state) {
 void pl_run_state(pl_run *run, pl_state *state) {
     list_order(run, state);
     pl_state_of(state, "run", PL_STATE_ALL);
-    pl_state_array(state, "v", state->restoring ? pl_next_v(run) : run->v, PL_F64, run->entries);
+    pl_state_array(state, "v", state->restoring ? pl_next_v(run) : run->tables.v, PL_F64, run->tables.entries);
     list_certificate(run, state);
     list_pace(&run->pace, state);
     list_validation(run, state);
-    list_pacing(&run->pacing, state);
+    list_pacing(&run->work.pacing, state);
     list_progress(run, state);
     pl_state_of(state, "local", PL_STATE_ALL);
     run->method.local->state(run->local, state);
     pl_state_of(state, "combine", PL_STATE_ALL);
     run->method.combine->state(run->combine, state);
+    if (run->method.exchange->state) {
+        pl_state_of(state, "exchange", PL_STATE_ALL);
+        run->method.exchange->state(run->exchange, state);
+    }
 }

@@ -1,111 +1,132 @@
-/* traces.c: what the workers and ranks of a run did, brought together. Only rank 0 keeps a log; the others post to it
- * what they did in a round, and do not wait. */
+/* traces.c: what the workers and ranks of a run did, brought together: the sums that all ranks need when local work is
+ * done, and for the log, which only rank 0 keeps, what each did in a round. Ranks post that to rank 0 and do not wait.
+ */
 #include <math.h>
 #include <string.h>
 
+#include "engine/collective.h"
 #include "engine/shared_memory.h"
 #include "train/run.h"
 
 #define CHANNEL_TRACE 40
 
-/* What a worker tells, and behind it a place for each rank, that adding up keeps apart. */
+/* The sums of a round, by worker, followed by a place for each rank that no other rank adds to. */
 enum { PASSES, SHRINK, RESIDUAL, SENT, SCALARS, SLOWEST = SCALARS + PL_SCALARS };
 
 static unsigned hosted_by(const pl_run *run, unsigned rank) {
-    return pl_host_begin(run->team.workers, run->engine->ranks, rank + 1) -
-           pl_host_begin(run->team.workers, run->engine->ranks, rank);
+    unsigned workers = run->rows.team.workers, ranks = run->engine->ranks;
+    return pl_host_begin(workers, ranks, rank + 1) - pl_host_begin(workers, ranks, rank);
 }
 
-/* What a rank tells the first of a round: of itself, then of its workers. */
-static uint64_t told_bytes(unsigned workers) { return sizeof(pl_rank_trace) + workers * sizeof(pl_worker_trace); }
+/* A message about a round: of the rank, then of its workers. */
+static uint64_t message_bytes(unsigned workers) { return sizeof(pl_rank_trace) + workers * sizeof(pl_worker_trace); }
+
+static double now(void *engine) { return pl_engine_now(engine); }
+static double cpu(void *engine) { return pl_engine_cpu(engine); }
 
 parley_status pl_traces_open(pl_run *run, parley_error *error) {
-    uint64_t ranks = run->engine->ranks, hosted = run->team.hosted, workers = run->logs ? run->team.workers : 0;
-    run->phases = pl_alloc((hosted + 1) * (SLOWEST + ranks), sizeof *run->phases);
-    run->worker_traces = pl_alloc(workers, sizeof *run->worker_traces);
-    run->rank_traces = pl_alloc(ranks, sizeof *run->rank_traces);
-    run->told = pl_alloc(1, told_bytes(run->team.workers / (unsigned)ranks + 1));
-    if (run->phases && run->worker_traces && run->rank_traces && run->told)
+    const pl_team *team = &run->rows.team;
+    uint64_t ranks = run->engine->ranks, workers = run->told.wanted ? team->workers : 0,
+             sums = (team->hosted + 1) * (SLOWEST + ranks);
+    parley_status status =
+        pl_spans_open(&run->spans, (pl_span_clock){now, cpu, run->engine}, &run->engine->adding, team->hosted, error);
+    if (status != PARLEY_OK)
+        return status;
+    run->spans.rank.pinned = run->engine->pinned;
+    run->sums_room = pl_alloc(sums, sizeof *run->sums_room);
+    run->told.worker = pl_alloc(workers, sizeof *run->told.worker);
+    run->told.rank = pl_alloc(ranks, sizeof *run->told.rank);
+    run->told.message = pl_alloc(1, message_bytes(team->workers / (unsigned)ranks + 1));
+    if (run->sums_room && run->told.worker && run->told.rank && run->told.message)
         return PARLEY_OK;
-    return pl_fail_memory(error, "the log",
-                          workers * sizeof *run->worker_traces +
-                              (hosted + 1) * (SLOWEST + ranks) * sizeof *run->phases);
+    return pl_fail_memory(error, "the log", workers * sizeof *run->told.worker + sums * sizeof *run->sums_room);
 }
 
 void pl_traces_close(pl_run *run) {
-    pl_free(run->phases);
-    pl_free(run->worker_traces);
-    pl_free(run->rank_traces);
-    pl_free(run->told);
+    pl_spans_close(&run->spans);
+    pl_free(run->sums_room);
+    pl_free(run->told.worker);
+    pl_free(run->told.rank);
+    pl_free(run->told.message);
 }
 
-/* Where a rank writes it: its slot of shared memory, if there is one, because messages that nobody waits for would
+/* Where a rank puts its message: in shared memory, where there is some, because messages that nobody waits for would
  * still have to be carried. */
-static char *place_of(const pl_run *run, unsigned rank) {
-    char *note = pl_shared_slot(run->engine, rank, told_bytes(run->team.workers / run->engine->ranks + 1));
-    return note && rank ? note : run->told;
+static char *message_of(const pl_run *run, unsigned rank) {
+    uint64_t most = message_bytes(run->rows.team.workers / run->engine->ranks + 1);
+    char *slot = pl_shared_slot(run->engine, rank, most);
+    return slot && rank ? slot : run->told.message;
 }
 
-parley_status pl_traces_tell(pl_run *run, parley_error *error) {
+parley_status pl_traces_send(pl_run *run, parley_error *error) {
     pl_engine *engine = run->engine;
-    uint64_t bytes = told_bytes(run->team.hosted);
-    char *told = place_of(run, engine->rank);
-    if (!run->logs || engine->rank == 0)
+    uint64_t bytes = message_bytes(run->rows.team.hosted);
+    char *message = message_of(run, engine->rank);
+    if (!run->told.wanted || engine->rank == 0)
         return PARLEY_OK;
-    memcpy(told, &run->rank_trace, sizeof run->rank_trace);
-    memcpy(told + sizeof run->rank_trace, run->trace, bytes - sizeof run->rank_trace);
-    return told == run->told ? engine->type->post(engine, 0, CHANNEL_TRACE, told, bytes, error) : PARLEY_OK;
+    memcpy(message, &run->spans.rank, sizeof run->spans.rank);
+    memcpy(message + sizeof run->spans.rank, run->spans.worker, bytes - sizeof run->spans.rank);
+    return message == run->told.message ? engine->type->post(engine, 0, CHANNEL_TRACE, message, bytes, error)
+                                        : PARLEY_OK;
 }
 
-static parley_status hear(pl_run *run, unsigned rank, parley_error *error) {
+static parley_status receive(pl_run *run, unsigned rank, parley_error *error) {
     pl_engine *engine = run->engine;
-    uint64_t bytes = told_bytes(hosted_by(run, rank));
-    char *told = place_of(run, rank);
-    parley_status status =
-        told == run->told ? engine->type->take(engine, rank, CHANNEL_TRACE, told, bytes, error) : PARLEY_OK;
-    if (status != PARLEY_OK)
-        return status;
-    memcpy(&run->rank_traces[rank], told, sizeof run->rank_trace);
-    memcpy(run->worker_traces + pl_host_begin(run->team.workers, engine->ranks, rank), told + sizeof run->rank_trace,
-           bytes - sizeof run->rank_trace);
-    return status;
-}
-
-parley_status pl_traces_hear(pl_run *run, parley_error *error) {
+    uint64_t bytes = message_bytes(hosted_by(run, rank));
+    char *message = message_of(run, rank);
     parley_status status = PARLEY_OK;
-    if (!run->logs || run->engine->rank != 0)
+    if (message == run->told.message)
+        status = engine->type->take(engine, rank, CHANNEL_TRACE, message, bytes, error);
+    if (status != PARLEY_OK)
         return status;
-    run->rank_traces[0] = run->rank_trace;
-    memcpy(run->worker_traces, run->trace, run->team.hosted * sizeof *run->trace);
-    for (unsigned r = 1; r < run->engine->ranks && status == PARLEY_OK; r++)
-        status = hear(run, r, error);
+    memcpy(&run->told.rank[rank], message, sizeof *run->told.rank);
+    memcpy(run->told.worker + pl_host_begin(run->rows.team.workers, engine->ranks, rank),
+           message + sizeof *run->told.rank, bytes - sizeof *run->told.rank);
     return status;
 }
 
-static void tell_of_worker(const pl_run *run, unsigned k, double *told) {
-    const pl_update *update = &run->update[k];
-    told[PASSES] = run->team.worker_sums[k];
-    told[SHRINK] = run->share[k] * (update->shrink - 1.0);
-    told[RESIDUAL] = run->method.local->estimates ? update->scalars[PL_SUM_RESIDUAL] : 0.0;
-    told[SENT] = (double)run->trace[k].sent;
-    memcpy(told + SCALARS, update->scalars, sizeof update->scalars);
+parley_status pl_traces_receive(pl_run *run, parley_error *error) {
+    parley_status status = PARLEY_OK;
+    if (!run->told.wanted || run->engine->rank != 0)
+        return status;
+    run->told.rank[0] = run->spans.rank;
+    memcpy(run->told.worker, run->spans.worker, run->rows.team.hosted * sizeof *run->told.worker);
+    for (unsigned r = 1; r < run->engine->ranks && status == PARLEY_OK; r++)
+        status = receive(run, r, error);
+    return status;
 }
 
-parley_status pl_traces_meet(pl_run *run, double slowest, parley_error *error) {
-    unsigned count = SLOWEST + run->engine->ranks, hosted = run->team.hosted;
-    double *sums = run->phases + (uint64_t)hosted * count;
-    memset(run->phases, 0, (uint64_t)hosted * count * sizeof *run->phases);
+/* Worker k's part of all non-zeros; of all rows where there are none. */
+static double share_of_data(const pl_run *run, unsigned k) {
+    const pl_team *team = pl_owners(run);
+    return team->all_nonzeros ? (double)team->nonzeros[k] / (double)team->all_nonzeros
+                              : (double)team->rows[k] / (double)team->all_rows;
+}
+
+static void fill_sums(const pl_run *run, unsigned k, double *sums) {
+    const pl_update *update = &run->update[k];
+    sums[PASSES] = update->passes * share_of_data(run, k);
+    sums[SHRINK] = run->share[k] * (update->shrink - 1.0);
+    sums[RESIDUAL] = run->method.local->traits & PL_ESTIMATES_GAP ? update->scalars[PL_SUM_RESIDUAL] : 0.0;
+    sums[SENT] = (double)run->spans.worker[k].sent;
+    memcpy(sums + SCALARS, update->scalars, sizeof update->scalars);
+}
+
+parley_status pl_sum_round(pl_run *run, parley_error *error) {
+    unsigned count = SLOWEST + run->engine->ranks, hosted = run->rows.team.hosted;
+    double *sums = run->sums_room + (uint64_t)hosted * count;
+    memset(run->sums_room, 0, (uint64_t)hosted * count * sizeof *run->sums_room);
     for (unsigned k = 0; k < hosted; k++)
-        tell_of_worker(run, k, run->phases + (uint64_t)k * count);
+        fill_sums(run, k, run->sums_room + (uint64_t)k * count);
     if (hosted)
-        run->phases[SLOWEST + run->engine->rank] = slowest;
-    parley_status status = pl_team_sum(&run->team, run->phases, count, sums, error);
+        run->sums_room[SLOWEST + run->engine->rank] = run->spans.slowest;
+    parley_status status = pl_team_sum(&run->rows.team, run->sums_room, count, sums, error);
     if (status != PARLEY_OK)
         return status;
-    run->met = (pl_meeting){slowest, sums[PASSES], 1.0 + sums[SHRINK], sums[RESIDUAL], {0}};
-    memcpy(run->met.scalars, sums + SCALARS, sizeof run->met.scalars);
+    run->sums = (pl_round_sums){run->spans.slowest, sums[PASSES], 1.0 + sums[SHRINK], sums[RESIDUAL], {0}};
+    memcpy(run->sums.scalars, sums + SCALARS, sizeof run->sums.scalars);
     for (unsigned r = 0; r < run->engine->ranks; r++)
-        run->met.slowest = fmax(run->met.slowest, sums[SLOWEST + r]);
+        run->sums.slowest = fmax(run->sums.slowest, sums[SLOWEST + r]);
     run->summary.bytes_sent += (uint64_t)sums[SENT];
     return status;
 }

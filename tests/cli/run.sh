@@ -25,36 +25,55 @@ mask() {
     sed -E -e 's/[0-9]+\.[0-9]+ (s$|s left|seconds|in all|reading)/<time> \1/g' -e 's/[0-9.]+ [kMG]B/<size>/g' "$1"
 }
 
-# Prints what the case in $1 gives, in the form of its expectation.
+# Prints what the case in $1 gives, in the form of its expectation; $2 is a folder of its own.
 perform() {
-    local folder=$scratch/run code
-    rm -rf "$folder"
-    cp -r "$here/data" "$folder"
-    sed '/^--- exit/,$d' "$1" > "$scratch/commands"
-    (cd "$folder" && timeout 120 bash "$scratch/commands" > "$scratch/stdout" 2> "$scratch/stderr" < /dev/null)
+    local code
+    cp -r "$here/data" "$2/run"
+    sed '/^--- exit/,$d' "$1" > "$2/commands"
+    (cd "$2/run" && timeout 120 bash "$2/commands" > "$2/stdout" 2> "$2/stderr" < /dev/null)
     code=$?
     echo "--- exit $code"
     echo "--- stdout"
-    mask "$scratch/stdout"
+    mask "$2/stdout"
     echo "--- stderr"
-    mask "$scratch/stderr"
+    mask "$2/stderr"
 }
 
-passed=0 failed=0
+# Runs the case in $1 and leaves what differs in $scratch/NAME/diff, or rewrites the case.
+run_case() {
+    local own
+    own=$scratch/$(basename "$1")
+    mkdir "$own"
+    perform "$1" "$own" > "$own/actual"
+    rm -rf "$own/run"
+    sed -n '/^--- exit/,$p' "$1" > "$own/expected"
+    if [ "${UPDATE:-}" = 1 ]; then
+        cat "$own/commands" "$own/actual" > "$own/case" && cp "$own/case" "$1"
+    else
+        diff -u "$own/expected" "$own/actual" > "$own/diff"
+    fi
+    return 0
+}
+export here scratch
+export -f mask perform run_case
+
+cases=()
 [ $# -gt 0 ] || set -- "$here"/cases/*
 for case in "$@"; do
     [ -f "$case" ] || case=$here/cases/$case
-    perform "$case" > "$scratch/actual"
-    sed -n '/^--- exit/,$p' "$case" > "$scratch/expected"
-    if [ "${UPDATE:-}" = 1 ]; then
-        cat "$scratch/commands" "$scratch/actual" > "$scratch/case" && cp "$scratch/case" "$case"
-    elif diff -u "$scratch/expected" "$scratch/actual" > "$scratch/diff"; then
+    cases+=("$case")
+done
+printf '%s\0' "${cases[@]}" | xargs -0 -n 1 -P "$(nproc 2> /dev/null || echo 2)" bash -c 'run_case "$1"' run_case
+[ "${UPDATE:-}" = 1 ] && exit
+passed=0 failed=0
+for case in "${cases[@]}"; do
+    diff=$scratch/$(basename "$case")/diff
+    if [ -f "$diff" ] && [ ! -s "$diff" ]; then
         passed=$((passed + 1))
-        continue
     else
         failed=$((failed + 1))
         echo "FAILED $(basename "$case")"
-        sed 's/^/    /' "$scratch/diff"
+        [ ! -f "$diff" ] || sed 's/^/    /' "$diff"
     fi
 done
 echo "$passed passed, $failed failed"

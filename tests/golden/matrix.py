@@ -22,8 +22,8 @@ from evaluate import REAL_LOSSES, Problem, null_objective, objective
 
 RATIOS = {"none": 0.0, "l2": 0.0, "l1": 1.0, "elastic net": 0.5}
 LAMBDAS = {"squared": 1.0, "huber": 1.0, "squared-epsilon-insensitive": 1.0, "poisson": 0.1}  # others 0.01, as the slopes of their losses are
-WIDTHS = {"huber": 40.0, "epsilon-insensitive": 20.0, "squared-epsilon-insensitive": 20.0}
-FLAGS = {"huber": "--huber-width", "epsilon-insensitive": "--epsilon", "squared-epsilon-insensitive": "--epsilon"}
+WIDTHS = {"huber": 40.0, "epsilon-insensitive": 20.0, "squared-epsilon-insensitive": 20.0, "quantile": 0.8}
+FLAGS = {"huber": "--huber-width", "epsilon-insensitive": "--epsilon", "squared-epsilon-insensitive": "--epsilon", "quantile": "--quantile"}
 INTERCEPTS = ("free", "penalised", "none")
 FAMILIES = {"squared": "gaussian", "logistic": "binomial", "poisson": "poisson", "softmax": "multinomial"}
 
@@ -101,7 +101,7 @@ def reaches_the_optimum(parley, folder, problem, several):
 
 def is_refused(problem):
     """A loss with kinks needs an L2 penalty."""
-    return problem.loss in ("hinge", "epsilon-insensitive") and (problem.lam == 0 or problem.rho == 1)
+    return problem.loss in ("hinge", "epsilon-insensitive", "quantile") and (problem.lam == 0 or problem.rho == 1)
 
 
 def names_the_nearest(parley, folder, problem, several):

@@ -53,6 +53,8 @@ def conjugates(loss, t, y, width):
         return xlogy(y - t, y - t) - (y - t) + y - xlogy(y, y)
     if loss == "epsilon-insensitive":
         return width * np.abs(t) - t * y
+    if loss == "quantile":
+        return -t * y
     if loss == "squared-epsilon-insensitive":
         return width * np.abs(t) + 0.25 * t**2 - t * y
     if loss in ("squared", "huber"):
@@ -133,25 +135,31 @@ def hinge_dual(problem, b=0.0, mu=np.inf, start=None):
     return a, soft(x.T @ (q * y * a), l1) / l2
 
 
+def tube(problem):
+    """Of losses that are linear on both sides of a tube: its width, and how far t goes up and down."""
+    return (0.0, problem.width, 1.0 - problem.width) if problem.loss == "quantile" else (problem.width, 1.0, 1.0)
+
+
 def absolute_dual(problem, b=0.0, mu=np.inf, start=None):
-    """The same for the epsilon-insensitive loss, whose t in [-1,1] has two parts, each in [0,1]."""
+    """The same for losses with a tube, whose t has two parts, one up and one down."""
     x, y, q = columns(problem), problem.y, problem.share
     l1, l2, n = problem.lam * problem.rho, problem.lam * (1 - problem.rho), len(problem.y)
+    width, up, down_to = tube(problem)
 
     def value(a):
         t = a[:n] - a[n:]
         w, total = soft(x.T @ (q * t), l1) / l2, q @ t
-        down = q @ (problem.width * (a[:n] + a[n:]) - t * y) + l2 / 2 * (w @ w) + total * b + total**2 / (2 * mu)
+        down = q @ (width * (a[:n] + a[n:]) - t * y) + l2 / 2 * (w @ w) + total * b + total**2 / (2 * mu)
         slope = x @ w + b + total / mu - y
-        return down, np.concatenate([q * (problem.width + slope), q * (problem.width - slope)])
+        return down, np.concatenate([q * (width + slope), q * (width - slope)])
 
-    a = descend(value, np.zeros(2 * n) if start is None else start, [(0, 1)] * (2 * n))
+    a = descend(value, np.zeros(2 * n) if start is None else start, [(0, up)] * n + [(0, down_to)] * n)
     return a, soft(x.T @ (q * (a[:n] - a[n:])), l1) / l2
 
 
 def solve_absolute(problem):
-    """With an L1 penalty, which no packaged solver takes: the dual by L-BFGS-B; a free b is its multiplier."""
-    n = len(problem.y)
+    """What no packaged solver takes, such as an L1 penalty: the dual by L-BFGS-B; a free b is its multiplier."""
+    n, width = len(problem.y), tube(problem)[0]
     a, w = absolute_dual(problem)
     b, mu = 0.0, 0.01 * problem.lam
     for _ in range(50 if problem.free else 0):
@@ -162,7 +170,7 @@ def solve_absolute(problem):
             break
     if problem.free:  # the best b for w is at a kink
         off = problem.y - problem.x @ w
-        kinks = np.concatenate([off - problem.width, off + problem.width])
+        kinks = np.concatenate([off - width, off + width])
         near = kinks[np.argsort(np.abs(kinks - b))[:20]]
         b = min([b, *near], key=lambda kink: objective(problem, w, kink))
     return w, b, a[:n] - a[n:]
@@ -249,6 +257,8 @@ def optimum(problem):
         t = None
         if problem.loss == "epsilon-insensitive":
             w, b, t = solve_absolute(problem) if problem.rho > 0 else solve_svr(problem)
+        elif problem.loss == "quantile":
+            w, b, t = solve_absolute(problem)
         elif problem.loss == "hinge" and (problem.rho > 0 or problem.free):
             w, b, t = solve_hinge(problem) if problem.rho > 0 else solve_svc(problem)
         else:

@@ -23,11 +23,12 @@ sys.dont_write_bytecode = True
 import numpy as np
 import scipy.sparse as sparse
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_svmlight_file
+from sklearn.linear_model import QuantileRegressor
 
 from classes import class_cases
 from oracle import loss_slopes, optimum, solve_smooth
 from around import around_cases
-from matrix import FLAGS, WIDTHS, listed, listed_losses, matrix_cases, write_rows
+from matrix import FLAGS, WIDTHS, listed, listed_losses, matrix_cases, rows, write_rows
 from product import (
     CERTAIN,
     OPTIMAL,
@@ -44,8 +45,8 @@ from refusals import refusal_cases
 from evaluate import REAL_LOSSES, Problem, null_objective, objective, read_liblinear
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
-LOSSES = ("squared", "logistic", "hinge", "squared-hinge", "huber", "epsilon-insensitive", "squared-epsilon-insensitive", "poisson")
-KINKED = ("hinge", "epsilon-insensitive")
+LOSSES = ("squared", "logistic", "hinge", "squared-hinge", "huber", "epsilon-insensitive", "squared-epsilon-insensitive", "quantile", "poisson")
+KINKED = ("hinge", "epsilon-insensitive", "quantile")
 
 
 # Data: scikit-learn's own, and sparse ones with empty rows. Values are float32, as Parley stores them.
@@ -106,8 +107,8 @@ def data_for(name, loss):
 
 
 def width_for(name, loss):
-    """In units of the labels: where about half of the rows are beyond it."""
-    return WIDTHS.get(loss, 0.0) * (1.0 if name == "small" else 0.01)
+    """In units of the labels: where about half of the rows are beyond it. A level has no unit."""
+    return WIDTHS.get(loss, 0.0) * (1.0 if name == "small" or loss == "quantile" else 0.01)
 
 
 def draw_weights(count):
@@ -203,6 +204,18 @@ def reaches_the_optimum_without_a_penalty(parley, folder, problem, flags):
     demand(above <= OPTIMAL, f"{run.command}: {above:.2e} above the optimum, relative")
 
 
+def comes_near_the_linear_program(parley, folder, level):
+    """scikit-learn 1.9.1: QuantileRegressor(quantile=level, alpha=0, solver="highs"). It has no L2 penalty, so Parley's is
+    small, and no more than that of scikit-learn's model is lost by it."""
+    x, y = rows("quantile", False)
+    model = QuantileRegressor(quantile=level, alpha=0, solver="highs").fit(x.toarray(), y)
+    problem = Problem(x, y, "quantile", 1e-8, 0.0, "free", width=level)
+    data, common = write_problem(problem, folder)
+    run = train(parley, data, folder, *common, "--gap", 1e-6)
+    found, best = (objective(problem, w, b) for w, b in ((run.w, run.b), (model.coef_, model.intercept_)))
+    demand(found - best <= 1e-6 * null_objective(problem), f"{run.command}: {found - best:.2e} above the linear program")
+
+
 def refuses(parley, folder, problem, flags):
     data, _ = write_problem(problem, folder)
     done = start(parley, ["train", data, "--loss", problem.loss, *flags, "--model", folder / "model.safetensors"])
@@ -279,7 +292,7 @@ def special_cases():
     for loss, rho, (words, (workers, within)) in itertools.product(LOSSES, (0.0, 0.5), averaged.items()):
         x, y = data_for("sparse", loss)
         problem = Problem(x, y, loss, 0.01, rho, "free", draw_weights(len(y)), width_for("sparse", loss))
-        within = max(within, {"hinge": 3e-3, "epsilon-insensitive": 3e-3, "poisson": 1e-1}.get(loss, 0))
+        within = max(within, {"hinge": 3e-3, "epsilon-insensitive": 3e-3, "quantile": 2e-2, "poisson": 1e-1}.get(loss, 0))
         flags = ["--workers", workers, "--preset", *words.split()]
         yield f"{loss} l1_ratio {rho}: {words} with {workers} workers comes near the optimum", partial(
             comes_near_the_optimum, problem=problem, flags=flags, within=within
@@ -308,6 +321,8 @@ def special_cases():
             yield f"{words}: {' '.join(flags)}", partial(
                 reaches_the_optimum_without_a_penalty, problem=problem, flags=[*flags, "--workers", 2]
             )
+    for level in (0.1, 0.5, 0.9):
+        yield f"quantile {level}: near the linear program", partial(comes_near_the_linear_program, level=level)
     x, y = data_for("sparse", "hinge")
     for flags in (
         ["--preset", "lbfgs"],

@@ -37,13 +37,13 @@ for language in c c++; do
     compiler=cc
     [ $language = c ] || compiler=c++
     command -v $compiler > /dev/null || continue
-    for example in file arrays; do
+    for example in train_file train_arrays; do
         $compiler -Wall -Wextra -Wpedantic -Werror -x $language "$examples/$example.c" -x none "${flags[@]}" \
             -o "$scratch/$example"
     done
-    output=$("$scratch/file" "$scratch/data.svm")
+    output=$("$scratch/train_file" "$scratch/data.svm")
     [[ $output =~ ^converged\ at\ relative\ gap\ [0-9.e-]+$ ]] || { say "train_file.c in $language printed: $output"; exit 1; }
-    held=$("$scratch/arrays" | sed 's/after [0-9]* rounds by [a-z+-]*/after N rounds by P/')
+    held=$("$scratch/train_arrays" | sed 's/after [0-9]* rounds by [a-z+-]*/after N rounds by P/')
     [ "$held" = "lambda 0.01: converged after N rounds by P, relative gap at most 1e-6: yes
 lambda 0.001: converged after N rounds by P, relative gap at most 1e-6: yes
 trained: more than nine tenths of the rows are right

@@ -114,6 +114,7 @@ team_problem open_problem_on(parley_data *data, const parley_settings *settings)
     assert_done(pl_glm_open(&problem.glm, problem.engine, data, settings, &error), &error);
     assert_done(pl_team_open(&problem.team, problem.engine, data, 3, 2, 1, &error), &error);
     assert_done(pl_glm_measure(&problem.glm, &problem.team, &error), &error);
+    pl_glm_publish(&problem.glm);
     return problem;
 }
 
@@ -142,7 +143,8 @@ static double target_of(const parley_data *data, const pl_loss *loss, uint64_t i
 
 double objective_of(const parley_data *data, const parley_model *model, const pl_loss *loss, const parley_summary *at) {
     const double *coef = parley_model_coef(model), b = parley_model_intercept(model)[0];
-    double sum = 0, total = 0, penalised = strcmp(at->intercept, "penalised") == 0 ? b : 0.0, slope, curvature;
+    double sum = 0, total = 0,
+           penalised = strcmp(parley_summary_fact(at, "intercept")->text, "penalised") == 0 ? b : 0.0, slope, curvature;
     for (uint64_t i = 0; i < data->x.rows; i++) {
         double weight = data->weight ? data->weight[i] : 1.0, z = b;
         for (uint64_t e = data->x.start[i]; e < data->x.start[i + 1]; e++)
@@ -151,11 +153,12 @@ double objective_of(const parley_data *data, const parley_model *model, const pl
         total += weight;
     }
     double l1 = fabs(penalised), l2 = penalised * penalised;
+    double lambda = parley_summary_fact(at, "lambda")->number, ratio = parley_summary_fact(at, "l1_ratio")->number;
     for (uint64_t j = 0; j < data->x.columns; j++) {
         l1 += fabs(coef[j]);
         l2 += coef[j] * coef[j];
     }
-    return sum / total + at->lambda * (at->l1_ratio * l1 + (1.0 - at->l1_ratio) * 0.5 * l2);
+    return sum / total + lambda * (ratio * l1 + (1.0 - ratio) * 0.5 * l2);
 }
 
 parley_settings settings_of(const char *words) {

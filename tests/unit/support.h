@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "exchange/exchange.h"
+#include "model/glm.h"
 #include "train/train.h"
 
 #define MOST_RANKS 5

@@ -208,7 +208,7 @@ static void a_path_has_a_model_for_every_lambda(void **state) {
     assert_int_equal(parley_path(data, settings, NULL, NULL, &path, &summary, &error), PARLEY_OK);
     const parley_point *points = parley_path_points(path, &count);
     assert_int_equal(count, 4);
-    assert_true(summary.lambda == points[3].lambda);
+    assert_true(parley_summary_fact(&summary, "lambda")->number == points[3].lambda);
     for (uint64_t k = 0; k < count; k++) {
         parley_model *model;
         uint64_t nonzeros = 0;
@@ -248,7 +248,7 @@ static void cross_validation_chooses_a_lambda_and_trains_with_it(void **state) {
     assert_int_equal(cv->folds, 2);
     assert_int_equal(cv->chosen, cv->best);
     assert_string_equal(cv->metric, "accuracy");
-    assert_true(summary.lambda == cv->lambdas[cv->chosen]);
+    assert_true(parley_summary_fact(&summary, "lambda")->number == cv->lambdas[cv->chosen]);
     for (uint64_t k = 0; k < 3; k++)
         assert_true(cv->mean[k] == (cv->value[k] + cv->value[3 + k]) / 2);
     parley_model_free(model);

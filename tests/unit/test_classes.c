@@ -137,7 +137,7 @@ static void probabilities_are_exponentials_over_their_sum(void **state) {
 
 static void softmax_slopes_are_derivatives_and_fenchel_and_young_hold(void **state) {
     (void)state;
-    const pl_class_loss *loss = pl_loss_softmax.together;
+    const pl_class_loss *loss = pl_loss_find("softmax")->together;
     pl_stream stream = pl_stream_make(4, 0, 0);
     for (unsigned n = 0; n < DRAWS; n++) {
         unsigned classes = widths[n % COUNT(widths)], y = (unsigned)pl_random_below(&stream, classes);
@@ -367,7 +367,7 @@ static void repaired_dual_points_are_feasible_and_bound_the_objective(void **sta
             random_duals(&problem, &stream, t);
             pl_margins(glm, &problem.team, w, z);
             assert_done(pl_classes_evaluate(glm, &problem.team, z, b, t, &at, &error), &error);
-            assert_close(at.loss, loss_at(&problem, z, b), 1e-12);
+            assert_close(at.value, loss_at(&problem, z, b), 1e-12);
             repair(&problem, t, fixed);
             for (uint64_t i = 0; i < ROWS; i++) {
                 double a[CLASSES];
@@ -382,7 +382,7 @@ static void repaired_dual_points_are_feasible_and_bound_the_objective(void **sta
             for (unsigned c = 0; c < CLASSES && glm->intercept == PL_FREE; c++)
                 assert_close(u[CLASSES * FEATURES + c], 0.0, 1e-14);
             double dual = -conjugate - pl_penalty_conjugate(glm, u, 1.0, 0, glm->size);
-            assert_at_most(dual, at.loss + pl_penalty(glm, w, 0, glm->size) + 1e-12);
+            assert_at_most(dual, at.value + pl_penalty(glm, w, 0, glm->size) + 1e-12);
         }
         close_problem(&problem);
     }

@@ -34,11 +34,12 @@ static double objective_by_class(const parley_data *data, const parley_model *mo
         l1 += fabs(model->coef[j]);
         l2 += model->coef[j] * model->coef[j];
     }
-    for (unsigned c = 0; c < CLASSES && strcmp(at->intercept, "penalised") == 0; c++) {
+    for (unsigned c = 0; c < CLASSES && strcmp(parley_summary_fact(at, "intercept")->text, "penalised") == 0; c++) {
         l1 += fabs(model->intercept[c]);
         l2 += model->intercept[c] * model->intercept[c];
     }
-    return sum / total + at->lambda * (at->l1_ratio * l1 + (1.0 - at->l1_ratio) * 0.5 * l2);
+    double lambda = parley_summary_fact(at, "lambda")->number, ratio = parley_summary_fact(at, "l1_ratio")->number;
+    return sum / total + lambda * (ratio * l1 + (1.0 - ratio) * 0.5 * l2);
 }
 
 typedef struct watch {

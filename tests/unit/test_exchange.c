@@ -78,6 +78,11 @@ static pl_team make_team(pl_engine *engine, unsigned workers) {
     return (pl_team){.engine = engine, .workers = workers, .first = first, .hosted = hosted, .lanes = 1};
 }
 
+static parley_status open_exchange(const pl_exchange_type *type, pl_team *team, uint64_t entries, uint64_t width,
+                                   bool whole, pl_exchange **out, parley_error *error) {
+    return type->open(&(pl_setup){.team = team, .entries = entries, .width = width}, whole, out, error);
+}
+
 static parley_status exchange_body(pl_engine *engine, void *context, parley_error *error) {
     trial *trial = context;
     pl_team team = make_team(engine, trial->workers);
@@ -85,7 +90,7 @@ static parley_status exchange_body(pl_engine *engine, void *context, parley_erro
     pl_exchange *exchange;
     unsigned r = engine->rank;
     engine->host = trial->host;
-    parley_status status = pl_exchange_open(trial->type, &team, SIZE, trial->width, trial->whole, &exchange, error);
+    parley_status status = open_exchange(trial->type, &team, SIZE, trial->width, trial->whole, &exchange, error);
     if (status != PARLEY_OK)
         return status;
     for (unsigned k = 0; k < team.hosted; k++) {
@@ -111,7 +116,7 @@ static parley_status exchange_body(pl_engine *engine, void *context, parley_erro
         status = pl_exchange_spread(exchange, trial->spread[r], error);
     trial->sent[r] = exchange->sent;
     trial->received[r] = exchange->received;
-    pl_exchange_close(exchange);
+    pl_tables_close(exchange);
     return status;
 }
 
@@ -290,12 +295,12 @@ static parley_status long_body(pl_engine *engine, void *context, parley_error *e
         updates[k] = (pl_update){.count = trial->count[team.first + k],
                                  .index = trial->index[team.first + k],
                                  .value = trial->value[team.first + k]};
-    parley_status status = pl_exchange_open(trial->type, &team, LONG_SIZE, 1, false, &exchange, error);
+    parley_status status = open_exchange(trial->type, &team, LONG_SIZE, 1, false, &exchange, error);
     if (status == PARLEY_OK)
         status = pl_exchange_reduce(exchange, updates, share + team.first, trial->sum[engine->rank], error);
     if (status == PARLEY_OK)
         status = pl_exchange_spread(exchange, trial->sum[engine->rank], error);
-    pl_exchange_close(exchange);
+    pl_tables_close(exchange);
     return status;
 }
 
@@ -487,13 +492,13 @@ static void failed_allocations_are_told(void **state) {
         pl_exchange *exchange = NULL;
         parley_error error = {0};
         pl_memory_fail_after(n);
-        status = pl_exchange_open(&pl_exchange_allreduce, &team, SIZE, 1, false, &exchange, &error);
+        status = open_exchange(&pl_exchange_allreduce, &team, SIZE, 1, false, &exchange, &error);
         pl_memory_fail_after(-1);
         assert_true(status == PARLEY_OK || (status == PARLEY_NO_MEMORY && *error.sentence));
-        pl_exchange_close(exchange);
+        pl_tables_close(exchange);
     }
     assert_int_equal(status, PARLEY_OK);
-    pl_exchange_close(NULL);
+    pl_tables_close(NULL);
     pl_engine_close(engines[0]);
     pl_engine_close(engines[1]);
 }
@@ -514,14 +519,14 @@ static void rows_of_a_table_reduce_like_their_entries(void **state) {
     }
     assert_int_equal(pl_threads_open(&engine, 1, 1, 5.0, &error), PARLEY_OK);
     pl_team team = make_team(engine, 2);
-    assert_int_equal(pl_exchange_open(&pl_exchange_allreduce, &team, SIZE, 1, false, &exchange, &error), PARLEY_OK);
+    assert_int_equal(open_exchange(&pl_exchange_allreduce, &team, SIZE, 1, false, &exchange, &error), PARLEY_OK);
     pl_update by_rows = {.count = 3 * named, .index = rows, .row = 3, .value = values},
               whole = {.count = SIZE, .value = full};
     assert_int_equal(pl_exchange_reduce(exchange, (pl_update[]){by_rows, by_rows}, share, sparse_sum, &error),
                      PARLEY_OK);
     assert_int_equal(pl_exchange_reduce(exchange, (pl_update[]){whole, whole}, share, full_sum, &error), PARLEY_OK);
     assert_memory_equal(sparse_sum, full_sum, sizeof full_sum);
-    pl_exchange_close(exchange);
+    pl_tables_close(exchange);
     pl_engine_close(engine);
 }
 

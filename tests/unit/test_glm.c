@@ -43,6 +43,9 @@ static const char *const forms[] = {
     "loss=epsilon-insensitive lambda=0.1 intercept=free",
     "loss=epsilon-insensitive epsilon=1 lambda=0.1 intercept=none l1_ratio=0.4",
     "loss=squared-epsilon-insensitive epsilon=0.5 lambda=0.1 intercept=free",
+    "loss=quantile lambda=0.1 intercept=free",
+    "loss=quantile quantile=0.9 lambda=0.1 intercept=free l1_ratio=0.4",
+    "loss=quantile quantile=0.2 lambda=0.1 intercept=penalised",
     "loss=poisson lambda=0.1 intercept=free",
     "loss=poisson lambda=0.1 intercept=penalised l1_ratio=0.4",
 };
@@ -282,16 +285,12 @@ static void the_null_objective_is_the_best_constant(void **state) {
     }
 }
 
+/* Minus a slope is feasible, and so is all between that and 0. */
 static double random_dual(const team_problem *problem, uint64_t i, pl_stream *stream) {
     const pl_loss *loss = problem->glm.loss;
-    double y = pl_target(&problem->glm, i);
-    if (loss == &pl_loss_squared)
-        return pl_random_normal(stream);
-    if (loss->counts)
-        return y - 3.0 * pl_random_unit(stream);
-    if (loss->labels == PL_LABELS_REAL)
-        return (2.0 * pl_random_unit(stream) - 1.0) * (loss->smooth ? loss->width : 1.0);
-    return y * pl_random_unit(stream) * (loss == &pl_loss_squared_hinge ? 2.0 : 1.0);
+    double slope, curvature;
+    loss->expand(loss, 2.0 * pl_random_normal(stream), pl_target(&problem->glm, i), &slope, &curvature);
+    return -slope * pl_random_unit(stream);
 }
 
 /* D at t, by the book. */
@@ -328,7 +327,7 @@ static void repaired_dual_points_are_feasible_and_bound_the_objective(void **sta
                 t[i] = random_dual(&problem, i, &stream);
             pl_margins(&problem.glm, &problem.team, w, z);
             assert_done(pl_evaluate_rows(&problem.glm, &problem.team, z, w[COLUMNS], t, &at, &error), &error);
-            assert_close(at.loss, loss_at(&problem, z, w[COLUMNS]), 1e-12);
+            assert_close(at.value, loss_at(&problem, z, w[COLUMNS]), 1e-12);
             assert_true(at.tilt >= 0.0 && at.tilt <= 1.0);
             repair(&at, t, fixed);
             double conjugate = 0;

@@ -38,7 +38,7 @@ static void numbers_are_told_as_they_are(void **state) {
     for (unsigned i = 0; i < SECONDS; i++) {
         double real = reals[i % REALS];
         pl_worker_trace workers[2] = {{.compute = seconds[i], .sent = UINT64_MAX / 2}, {.wait = seconds[i]}};
-        pl_rank_trace ranks[2] = {{.cpu = seconds[i]}, {.kept = 4, .master_cpu = seconds[i], .received = 7}};
+        pl_rank_trace ranks[2] = {{.cpu = seconds[i]}, {.pinned = 4, .master_cpu = seconds[i], .received = 7}};
         pl_pace_trace pace = {.why = "first", .seconds = seconds[i], .fall = real};
         pl_round_trace round = {.round = i + 1,
                                 .seconds = seconds[i],

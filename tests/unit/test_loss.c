@@ -17,14 +17,14 @@ static unsigned all_losses(pl_loss *all) {
         all[count++] = *pl_losses[l];
         if (!pl_losses[l]->parameter)
             continue;
-        all[count - 1].width = 0.5;
+        all[count - 1].parameter_value = 0.5;
         all[count] = *pl_losses[l];
-        all[count++].width = 3.0;
+        all[count++].parameter_value = fmin(3.0, 0.75 * pl_setting_find(pl_losses[l]->parameter)->max);
     }
     return count;
 }
 
-static bool is(const pl_loss *loss, const pl_loss *row) { return loss->name == row->name; }
+static bool is_logistic(const pl_loss *loss) { return loss->name == pl_loss_logistic.name; }
 
 static double value(const pl_loss *loss, double z, double y) {
     double slope, curvature;
@@ -46,17 +46,10 @@ static double random_target(const pl_loss *loss, pl_stream *stream) {
 /* A target for each of two signs. */
 static double target(const pl_loss *loss, double sign) { return !loss->counts ? sign : sign > 0 ? 7.0 : 0.0; }
 
-/* The domain of the conjugate; 1000 stands for no bound. */
+/* The domain of the conjugate is minus the range of the slope; 1000 stands for no bound. */
 static void domain(const pl_loss *loss, double y, double *low, double *high) {
-    *low = is(loss, &pl_loss_squared) || is(loss, &pl_loss_squared_epsilon) || loss->counts ? -1e3
-           : is(loss, &pl_loss_huber)                                                       ? -loss->width
-           : is(loss, &pl_loss_epsilon_insensitive)                                         ? -1.0
-           : y > 0                                                                          ? 0.0
-           : is(loss, &pl_loss_squared_hinge)                                               ? -1e3
-                                                                                            : -1.0;
-    *high = loss->counts ? y : loss->labels == PL_LABELS_REAL || y > 0 ? -*low : 0.0;
-    if (loss->labels == PL_LABELS_BINARY && y > 0)
-        *high = is(loss, &pl_loss_squared_hinge) ? 1e3 : 1.0;
+    *low = fmax(-1e3, -slope_at(loss, 1e9, y));
+    *high = fmin(1e3, -slope_at(loss, -1e9, y));
 }
 
 /* A dual variable inside the domain of the conjugate, now and then at its bound. */
@@ -68,10 +61,13 @@ static double random_dual(const pl_loss *loss, double y, pl_stream *stream) {
     return kind == 0 ? 0.0 : kind == 1 ? low : kind == 2 ? high : low + (high - low) * pl_random_unit(stream);
 }
 
+/* Does the slope or the curvature jump within 1e-3? */
 static bool near_kink(const pl_loss *loss, double z, double y) {
-    if (loss->parameter)
-        return fabs(fabs(z - y) - loss->width) < 1e-3;
-    return loss->labels == PL_LABELS_BINARY && !is(loss, &pl_loss_logistic) && fabs(1.0 - y * z) < 1e-3;
+    double e = 1e-3, up, down, up_curvature, down_curvature;
+    loss->expand(loss, z + e, y, &up, &up_curvature);
+    loss->expand(loss, z - e, y, &down, &down_curvature);
+    double jump = fmax(fabs(up - down), fabs(up_curvature - down_curvature));
+    return jump > 0.05 * (1.0 + up_curvature);
 }
 
 static void slopes_and_curvatures_are_derivatives(void **state) {
@@ -105,7 +101,7 @@ static void large_margins_neither_overflow_nor_vanish(void **state) {
                 assert_true(v >= 0.0 && !isnan(slope) && curvature >= 0.0);
                 assert_true(isfinite(v) && isfinite(slope) && isfinite(curvature));
             }
-    assert_close(value(&pl_loss_poisson, log(1e5) + 1e-4, 1e5), 1e5 * (0.5e-8 + 1e-12 / 6.0), 1e-12);
+    assert_close(value(pl_loss_find("poisson"), log(1e5) + 1e-4, 1e5), 1e5 * (0.5e-8 + 1e-12 / 6.0), 1e-12);
     assert_close(value(&pl_loss_logistic, -1e6, 1.0), 1e6, 1e-15);
     assert_close(value(&pl_loss_logistic, 40.0, 1.0) / exp(-40.0), 1.0, 1e-15);
 }
@@ -155,24 +151,47 @@ static void conjugates_are_infinite_outside_their_domain_and_zero_at_zero(void *
     (void)state;
     pl_loss all[16];
     unsigned count = all_losses(all);
-    for (double y = -1.0; y <= 1.0; y += 2.0) {
-        assert_true(isinf(pl_loss_logistic.conjugate(&pl_loss_logistic, -1e-9 * y, y)));
-        assert_true(isinf(pl_loss_logistic.conjugate(&pl_loss_logistic, (1.0 + 1e-9) * y, y)));
-        assert_true(isinf(pl_loss_hinge.conjugate(&pl_loss_hinge, -1e-9 * y, y)));
-        assert_true(isinf(pl_loss_hinge.conjugate(&pl_loss_hinge, (1.0 + 1e-9) * y, y)));
-        assert_true(isinf(pl_loss_squared_hinge.conjugate(&pl_loss_squared_hinge, -1e-9 * y, y)));
-        for (unsigned l = 0; l < count; l++)
-            assert_true(all[l].conjugate(&all[l], 0.0, target(&all[l], y)) == 0.0);
-    }
     for (unsigned l = 0; l < count; l++)
-        if (all[l].parameter && !is(&all[l], &pl_loss_squared_epsilon)) {
-            double bound = is(&all[l], &pl_loss_huber) ? all[l].width : 1.0;
-            assert_true(isinf(all[l].conjugate(&all[l], bound * (1.0 + 1e-9), 2.0)));
-            assert_true(isinf(all[l].conjugate(&all[l], -bound * (1.0 + 1e-9), 2.0)));
+        for (double sign = -1.0; sign <= 1.0; sign += 2.0) {
+            const pl_loss *loss = &all[l];
+            double y = target(loss, sign), low, high;
+            domain(loss, y, &low, &high);
+            assert_true(loss->conjugate(loss, 0.0, y) == 0.0);
+            assert_true(low == -1e3 || isinf(loss->conjugate(loss, low - 1e-9 * (1.0 + fabs(low)), y)));
+            assert_true(high == 1e3 || isinf(loss->conjugate(loss, high + 1e-9 * (1.0 + fabs(high)), y)));
         }
-    assert_true(isinf(pl_loss_poisson.conjugate(&pl_loss_poisson, 2.0 + 1e-9, 2.0)));
-    assert_true(isinf(pl_loss_poisson.conjugate(&pl_loss_poisson, 1e-300, 0.0)));
-    assert_close(pl_loss_poisson.conjugate(&pl_loss_poisson, 2.0, 2.0), 2.0 - 2.0 * log(2.0), 1e-15);
+    const pl_loss *poisson = pl_loss_find("poisson");
+    assert_true(isinf(poisson->conjugate(poisson, 1e-300, 0.0)));
+    assert_close(poisson->conjugate(poisson, 2.0, 2.0), 2.0 - 2.0 * log(2.0), 1e-15);
+}
+
+/* Facts that other code draws conclusions from. */
+static void facts_hold(void **state) {
+    (void)state;
+    pl_loss all[16];
+    unsigned count = all_losses(all);
+    pl_stream stream = pl_stream_make(9, 0, 0);
+    for (unsigned l = 0; l < count; l++)
+        for (unsigned i = 0; i < DRAWS; i++) {
+            const pl_loss *loss = &all[l];
+            double y = random_target(loss, &stream), z = 3.0 * pl_random_normal(&stream), slope, curvature;
+            double v = loss->expand(loss, z, y, &slope, &curvature);
+            assert_true(!loss->quadratic || (v == 0.5 * (z - y) * (z - y) && curvature == 1.0));
+            assert_true(!loss->counts || (loss->labels == PL_LABELS_REAL && loss->smooth));
+            assert_true(loss->smooth || isinf(loss->curvature_bound));
+            assert_true(pl_loss_takes(loss, y));
+            assert_close(pl_loss_conjugate_at(loss, z, y, v, slope), loss->conjugate(loss, -slope, y),
+                         1e-12 * (1.0 + fabs(slope * z)));
+            if (loss->soften)
+                assert_at_most(fabs(slope), pl_loss_steepest(loss));
+        }
+}
+
+static void auto_takes_the_first_loss_of_each_kind_of_labels(void **state) {
+    (void)state;
+    assert_string_equal(pl_loss_for(PL_LABELS_REAL)->name, "squared");
+    assert_string_equal(pl_loss_for(PL_LABELS_BINARY)->name, "logistic");
+    assert_string_equal(pl_loss_for(PL_LABELS_CLASSES)->name, "softmax");
 }
 
 static void fenchel_and_young_hold(void **state) {
@@ -218,7 +237,7 @@ static void dual_steps_minimise_their_problem(void **state) {
     for (unsigned l = 0; l < count; l++)
         for (unsigned i = 0; i < DRAWS; i++) {
             problem p = random_problem(&all[l], &stream);
-            if (is(p.loss, &pl_loss_logistic))
+            if (is_logistic(p.loss))
                 continue;
             double t = p.loss->dual_step(p.loss, p.z, p.y, p.t0, p.h);
             assert_close(cost(&p, t), least_cost(&p), 1e-9);
@@ -292,7 +311,7 @@ static void residuals_are_the_rows_share_of_the_gap(void **state) {
             double exact = value(p.loss, p.z, p.y) + p.loss->conjugate(p.loss, p.t0, p.y) + p.t0 * p.z;
             double scale = 1.0 + fabs(p.t0 * p.z) + fabs(p.t0 * p.y);
             assert_at_most(-1e-13, residual);
-            if (!is(p.loss, &pl_loss_logistic))
+            if (!is_logistic(p.loss))
                 assert_close(residual, exact, 1e-12 * scale);
         }
 }
@@ -392,6 +411,9 @@ static void losses_are_found_by_name(void **state) {
     assert_null(pl_loss_find("logit"));
     assert_null(pl_loss_find(""));
     assert_null(pl_loss_of("lambda"));
+    assert_true(pl_loss_concerned(pl_loss_find("huber"), "huber_width"));
+    assert_true(pl_loss_concerned(pl_loss_find("huber"), "lambda"));
+    assert_false(pl_loss_concerned(pl_loss_find("huber"), "epsilon"));
 }
 
 int main(void) {
@@ -400,6 +422,8 @@ int main(void) {
         cmocka_unit_test(large_margins_neither_overflow_nor_vanish),
         cmocka_unit_test(conjugates_are_suprema),
         cmocka_unit_test(conjugates_are_infinite_outside_their_domain_and_zero_at_zero),
+        cmocka_unit_test(facts_hold),
+        cmocka_unit_test(auto_takes_the_first_loss_of_each_kind_of_labels),
         cmocka_unit_test(fenchel_and_young_hold),
         cmocka_unit_test(dual_steps_minimise_their_problem),
         cmocka_unit_test(logistic_steps_go_most_of_the_way_and_repeated_all_of_it),

@@ -37,24 +37,26 @@ static const struct {
     {"preset=gd combine=average", "combine average takes changes by coordinate steps, which local solver gradient does "
                                   "not give; use --local sdca, or --preset cocoa+"},
     {"preset=cocoa+ local=sdca l1_ratio=1",
-     "--l1-ratio 1 leaves no L2 penalty, which local solver sdca needs; use --l1-ratio 0.99, or --local scd"},
+     "local solver sdca needs an L2 penalty, and --l1-ratio 1 leaves none; use --l1-ratio 0.99, or --local scd"},
     {"preset=cocoa+ loss=hinge l1_ratio=1",
-     "--l1-ratio 1 leaves no L2 penalty, which local solver sdca needs; use --l1-ratio 0.99, or --preset gd"},
-    {"preset=cocoa+ local=scd loss=hinge", "local solver scd needs a smooth loss of bounded curvature, which hinge is "
+     "local solver sdca needs an L2 penalty, and --l1-ratio 1 leaves none; use --l1-ratio 0.99, or --preset gd"},
+    {"preset=cocoa+ local=scd loss=hinge", "local solver scd needs a smooth loss of bounded curvature, and hinge is "
                                            "not; use --loss squared-hinge, or --local sdca"},
-    {"preset=cocoa local=scd loss=hinge l1_ratio=1", "local solver scd needs a smooth loss of bounded curvature, which "
+    {"preset=cocoa local=scd loss=hinge l1_ratio=1", "local solver scd needs a smooth loss of bounded curvature, and "
                                                      "hinge is not; use --loss squared-hinge, or --local sgd"},
     {"preset=cocoa+ local=scd lambda=0",
-     "--lambda 0 leaves no penalty, which local solver scd needs; use a small --lambda"},
+     "local solver scd needs a penalty, and --lambda 0 leaves none; use a small --lambda"},
     {"preset=gd local=scd",
      "combine step takes gradients, which local solver scd does not give; use --preset cocoa+, or --local gradient"},
     {"preset=cocoa lambda=0",
-     "--lambda 0 leaves no L2 penalty, which local solver sdca needs; use a small --lambda, or --preset newton"},
-    {"preset=newton l1_ratio=0.5", "combine newton takes no L1 penalty; use --l1-ratio 0, or --preset cocoa+"},
-    {"preset=newton loss=hinge", "combine newton needs a smooth loss, which hinge is not; use --loss squared-hinge, or "
-                                 "--preset cocoa+"},
-    {"preset=newton loss=epsilon-insensitive lambda=0", "combine newton needs a smooth loss, or a penalty to soften "
-                                                        "epsilon-insensitive by; use a small --lambda, or --preset gd"},
+     "local solver sdca needs an L2 penalty, and --lambda 0 leaves none; use a small --lambda, or --preset newton"},
+    {"preset=newton l1_ratio=0.5", "combine newton needs a problem without L1 penalty, and --l1-ratio adds one; use "
+                                   "--l1-ratio 0, or --preset cocoa+"},
+    {"preset=newton loss=hinge",
+     "combine newton needs a smooth loss, and hinge is not; use --loss squared-hinge, or --preset cocoa+"},
+    {"preset=newton loss=epsilon-insensitive lambda=0",
+     "combine newton needs a smooth loss, and epsilon-insensitive is not, nor is it softened without a penalty; use a "
+     "small --lambda, or --preset gd"},
     {"loss=hinge lambda=0",
      "auto knows no method that ends at the optimum of hinge loss without L2 penalty; use a small "
      "--lambda, or --preset gd"},
@@ -65,23 +67,23 @@ static const struct {
     {"preset=gd loss=huber epsilon=2", "--epsilon has no effect with --loss huber; --loss epsilon-insensitive reads "
                                        "it"},
     {"preset=cocoa+ loss=poisson l1_ratio=1",
-     "--l1-ratio 1 leaves no L2 penalty, which local solver sdca needs; use --l1-ratio 0.99, or --preset lbfgs"},
-    {"preset=newton loss=poisson l1_ratio=0.5", "combine newton takes no L1 penalty; use --l1-ratio 0, or --preset "
-                                                "cocoa+"},
+     "local solver sdca needs an L2 penalty, and --l1-ratio 1 leaves none; use --l1-ratio 0.99, or --preset lbfgs"},
+    {"preset=newton loss=poisson l1_ratio=0.5", "combine newton needs a problem without L1 penalty, and --l1-ratio "
+                                                "adds one; use --l1-ratio 0, or --preset cocoa+"},
     {"preset=newton batch_fraction=0.5",
      "combine newton needs all rows in every round; use --preset gd, or --batch-fraction 1"},
-    {"preset=lbfgs loss=hinge", "combine lbfgs needs a smooth loss, which hinge is not; use --loss squared-hinge, or "
-                                "--preset cocoa+"},
-    {"preset=newton combine=truncated l1_ratio=0.1",
-     "combine truncated takes no L1 penalty; use --l1-ratio 0, or --combine step"},
+    {"preset=lbfgs loss=hinge",
+     "combine lbfgs needs a smooth loss, and hinge is not; use --loss squared-hinge, or --preset cocoa+"},
+    {"preset=newton combine=truncated l1_ratio=0.1", "combine truncated needs a problem without L1 penalty, and "
+                                                     "--l1-ratio adds one; use --l1-ratio 0, or --combine step"},
     {"preset=hybrid combine=add",
      "combine add takes changes by coordinate steps, which local solver sgd does not give; use --preset cocoa+"},
     {"preset=lbfgs loss=epsilon-insensitive",
-     "combine lbfgs needs a smooth loss, which epsilon-insensitive is not; use --loss huber, or --preset newton"},
+     "combine lbfgs needs a smooth loss, and epsilon-insensitive is not; use --loss huber, or --preset newton"},
     {"preset=hybrid local=sgd",
      "preset hybrid is two methods, for which one --local or --combine cannot stand; leave them out"},
     {"preset=hybrid loss=hinge",
-     "combine lbfgs needs a smooth loss, which hinge is not; use --preset cocoa+, or --preset gd"},
+     "combine lbfgs needs a smooth loss, and hinge is not; use --preset cocoa+, or --preset gd"},
     {"preset=hybrid batch_fraction=0.5", "combine lbfgs needs all rows in every round; use --preset gd"},
     {"preset=gd history=5", "--history has no effect with gradient x step; --combine lbfgs reads it"},
     {"preset=gd local_epochs=2",
@@ -89,17 +91,17 @@ static const struct {
     {"preset=gd local_steps=2",
      "--local-steps has no effect with gradient x step; --local sdca or --local scd or --local sgd reads it"},
     {"preset=cocoa+ rate=0.1",
-     "--rate has no effect with sdca x add; --local sgd or --preset online or --combine step reads it"},
-    {"local=online", "--local online goes with --preset online alone"},
-    {"preset=online local=sgd", "--local online goes with --preset online alone"},
+     "--rate has no effect with sdca x add; --local sgd or --combine step or --preset online reads it"},
+    {"local=online", "--local online: there is none of that name; it is one of sdca, scd, gradient, sgd"},
+    {"preset=online local=sgd", "--local has no effect with --preset online; leave it out"},
     {"preset=online gap=0.1", "--gap has no effect with --preset online; leave it out"},
     {"preset=online workers=2", "--workers has no effect with --preset online; leave it out"},
     {"preset=online standardise=true",
      "--standardise takes a pass over all rows beforehand, and a stream is seen once; leave it out, as --preset online "
      "has rates that no column's unit matters to, or use --preset ma-sgd"},
     {"preset=online schedule=inverse", "--preset online takes --schedule normalised or adagrad"},
-    {"preset=gd schedule=adagrad", "combine step has one rate for all columns; use --schedule constant, inverse or "
-                                   "inverse-sqrt, or --local sgd"},
+    {"preset=gd schedule=adagrad",
+     "combine step has one rate for all columns; use --schedule constant, inverse or inverse-sqrt, or --local sgd"},
     {"preset=ma-sgd average_iterates=true l1_ratio=0.5",
      "--average-iterates takes no L1 penalty; leave one of them out"},
     {"preset=ma-sgd average_iterates=true schedule=normalised",
@@ -110,7 +112,7 @@ static const struct {
     {"preset=cocoa exchange=shared",
      "exchange shared has workers step in one model, which local solver sdca does not; use --exchange allreduce"},
     {"preset=newton schedule=inverse",
-     "--schedule has no effect with gradient x newton; --local sgd or --preset online or --combine step reads it"},
+     "--schedule has no effect with gradient x newton; --local sgd or --combine step or --preset online reads it"},
     {"preset=cocoa batch_fraction=0.5", "--batch-fraction has no effect with sdca x average; --local gradient reads "
                                         "it"},
     {"preset=cocoa local_steps=2 local_epochs=2", "--local-steps and --local-epochs say the same thing; give one of "
@@ -142,8 +144,8 @@ static void what_only_the_data_tell_is_refused_then(void **state) {
     } cases[] = {
         {"workers=161", "--workers 161: there are only 160 rows to deal out", PARLEY_BAD_USAGE},
         {"rate=0.1",
-         "--rate has no effect with gradient x newton (chosen by auto); --local sgd or --preset online or --combine "
-         "step reads it",
+         "--rate has no effect with gradient x newton (chosen by auto); --local sgd or --combine step or --preset "
+         "online reads it",
          PARLEY_BAD_USAGE},
     };
     parley_data *data = random_data(small);

@@ -1,5 +1,6 @@
 /* test_replay.c: logs read back: runs that the clock steered repeat bit for bit on any ranks and threads. */
 #define _POSIX_C_SOURCE 200809L /* mkstemp */
+#include "shard/fingerprint.h"
 #include "train/replay.h"
 
 #include <stdio.h>

@@ -115,7 +115,6 @@ typedef struct bench {
     pl_glm glm;
     pl_team team, columns;
     pl_columns by_column;
-    pl_problem problem;
     pl_local *local;
     double *v, *w, null;
 } bench;
@@ -129,19 +128,18 @@ static void open_bench(bench *bench, sample_plan plan, const char *words) {
     assert_done(pl_columns_open(&bench->by_column, bench->engine, &bench->data->x, &error), &error);
     assert_done(pl_team_deal(&bench->columns, bench->engine, &bench->by_column.x, 1, 1, 1, &error), &error);
     assert_done(pl_glm_measure(&bench->glm, &bench->team, &error), &error);
-    bench->problem = pl_glm_problem(&bench->glm);
+    pl_glm_publish(&bench->glm);
     bench->v = calloc(plan.rows, sizeof *bench->v);
     bench->w = calloc(bench->glm.size, sizeof *bench->w);
-    assert_done(bench->problem.type->null(&bench->problem, &bench->team, bench->w, &bench->null, &error), &error);
-    pl_setup setup = {.problem = &bench->problem,
-                      .glm = &bench->glm,
+    assert_done(pl_problem_linear.first(&bench->glm.base, &bench->team, bench->w, &bench->null, &error), &error);
+    pl_setup setup = {.problem = &bench->glm.base,
                       .team = &bench->team,
                       .columns = &bench->columns,
                       .by_column = &bench->by_column.x,
                       .settings = &bench->settings,
                       .entries = plan.rows,
                       .width = 1,
-                      .null = bench->w};
+                      .first = bench->w};
     assert_done(pl_local_scd.open(&setup, &bench->local, &error), &error);
 }
 
@@ -169,7 +167,7 @@ static unsigned solve(bench *bench, double *objective) {
             bench->v[i] += update.value[i];
         pl_local_scd.commit(bench->local, 0, 1.0);
         assert_done(pl_local_scd.evaluate(bench->local, bench->v, bench->w, &update, &at, &error), &error);
-        *objective = at.loss + at.penalty;
+        *objective = at.value + at.penalty;
         if (*objective + at.conjugate + at.penalty_conjugate <= bench->settings.gap * bench->null)
             return round;
     }
@@ -197,11 +195,11 @@ static void a_changed_penalty_goes_on_from_where_it_was(void **state) {
         for (unsigned step = 0; step < 12; step++, lambda *= 0.7) {
             set_penalty(&path, lambda);
             if (step)
-                assert_done(pl_local_scd.renew(path.local, path.v, &error), &error);
+                assert_done(pl_local_scd.restart->renew(path.local, path.v, &error), &error);
             solve(&path, &there);
         }
         set_penalty(&path, lambda / 0.7 / 0.7 / 0.7); /* and back */
-        assert_done(pl_local_scd.renew(path.local, path.v, &error), &error);
+        assert_done(pl_local_scd.restart->renew(path.local, path.v, &error), &error);
         solve(&path, &there);
         open_bench(&fresh, plan, forms[f]);
         set_penalty(&fresh, lambda / 0.7 / 0.7 / 0.7);
@@ -235,7 +233,7 @@ static void the_table_holds_inner_products(void **state) {
     open_bench(&path, plan, "loss=squared l1_ratio=1 lambda=0.5 gap=1e-9 intercept=none");
     for (double lambda = 0.5; lambda > 0.01; lambda *= SOME > 1 ? 0.4 : 0.8) {
         set_penalty(&path, lambda);
-        assert_done(pl_local_scd.renew(path.local, path.v, &error), &error);
+        assert_done(pl_local_scd.restart->renew(path.local, path.v, &error), &error);
         solve(&path, &objective);
     }
     const pl_scd *scd = (const pl_scd *)path.local;
@@ -265,8 +263,8 @@ static void steps_by_the_table_come_to_the_same_optimum(void **state) {
         for (unsigned step = 0; step < 20; step++, lambda *= 0.8) {
             set_penalty(&with, lambda);
             set_penalty(&without, lambda);
-            assert_done(pl_local_scd.renew(with.local, with.v, &error), &error);
-            assert_done(pl_local_scd.renew(without.local, without.v, &error), &error);
+            assert_done(pl_local_scd.restart->renew(with.local, with.v, &error), &error);
+            assert_done(pl_local_scd.restart->renew(without.local, without.v, &error), &error);
             solve(&with, &by_table);
             solve(&without, &plainly);
             assert_close(by_table, plainly, 1e-9);
@@ -291,7 +289,7 @@ static void a_start_at_the_optimum_is_at_the_optimum(void **state) {
         open_bench(&first, plan, words);
         solve(&first, &there);
         open_bench(&second, plan, words);
-        assert_done(pl_local_scd.start(second.local, first.w, second.v, &error), &error);
+        assert_done(pl_local_scd.restart->start(second.local, first.w, second.v, &error), &error);
         assert_int_equal(solve(&second, &again), 1);
         assert_close(again, there, 1e-12);
         close_bench(&first);

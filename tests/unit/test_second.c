@@ -43,8 +43,8 @@ static double value_of(const function *f, const double *v, double *gradient) {
     return value;
 }
 
-static parley_status sum_alone(const pl_slice *slice, pl_entry_sum f, void *context, double *sums,
-                               parley_error *error) {
+static parley_status sum_alone(void *of, pl_entry_sum f, void *context, double *sums, parley_error *error) {
+    const pl_slice *slice = of;
     (void)error;
     memset(sums, 0, PL_OWN_SCALARS * sizeof *sums);
     for (uint64_t begin = slice->begin; begin < slice->end; begin += BLOCK) {
@@ -71,7 +71,8 @@ static void open_bench(bench *bench, const pl_combine_type *type, const char *wo
                        bool intercept) {
     parley_error error = {0};
     *bench = (struct bench){.type = type, .settings = settings_of(words)};
-    bench->problem = (pl_problem){.size = SIZE, .l1 = l1, .l2 = l2, .penalised = SIZE - intercept, .dual = true};
+    bench->problem =
+        (pl_problem){.size = SIZE, .l1 = l1, .l2 = l2, .penalised = SIZE - intercept, .facts = PL_FACT_DUAL};
     pl_setup setup = {.problem = &bench->problem, .settings = &bench->settings, .entries = SIZE, .end = SIZE};
     assert_done(type->open(&setup, &bench->combine, &error), &error);
     bench->slice = (pl_slice){.end = SIZE,
@@ -79,12 +80,12 @@ static void open_bench(bench *bench, const pl_combine_type *type, const char *wo
                               .change = bench->change,
                               .direction = bench->direction,
                               .shrink = 1.0,
-                              .sum = sum_alone};
+                              .sums = {&bench->slice, sum_alone, NULL}};
 }
 
 static void propose(bench *bench, const function *f, uint64_t round) {
     parley_error error = {0};
-    bench->slice.loss = value_of(f, bench->v, bench->change);
+    bench->slice.value = value_of(f, bench->v, bench->change);
     assert_done(bench->type->propose(bench->combine, &bench->slice, round, &error), &error);
 }
 
@@ -149,7 +150,8 @@ static void old_factors_are_mended_as_in_bfgs(void **state) {
     function f = random_function(8);
     parley_data data = {.x = {.columns = SIZE}};
     pl_glm glm = {.data = &data, .loss = &pl_loss_logistic, .classes = 1, .size = SIZE, .l2 = 0.1};
-    pl_setup setup = {.glm = &glm, .entries = SIZE, .end = SIZE};
+    pl_glm_publish(&glm);
+    pl_setup setup = {.problem = &glm.base, .entries = SIZE, .end = SIZE};
     double v[SIZE] = {0}, change[SIZE + SIZE * SIZE], d[SIZE], s[SIZE], y[SIZE], g[SIZE];
     double gamma = 1.0, workers[PL_SCALARS] = {0}, owners[PL_OWN_SCALARS] = {0};
     parley_error error = {0};
@@ -160,7 +162,9 @@ static void old_factors_are_mended_as_in_bfgs(void **state) {
         for (unsigned j = 0; j < SIZE; j++)
             change[SIZE + i * SIZE + j] = f.a[i][j];
     for (unsigned round = 0; round < ROUNDS; round++) {
-        assert_int_equal(pl_combine_newton.curved(combine), round == 0);
+        pl_round asked = {0};
+        pl_combine_newton.ask(combine, &asked);
+        assert_int_equal(asked.curved, round == 0);
         value_of(&f, v, change);
         assert_done(pl_combine_newton.propose(combine, &slice, round + 1, &error), &error);
         for (unsigned i = 0; i < SIZE; i++) {
@@ -176,7 +180,7 @@ static void old_factors_are_mended_as_in_bfgs(void **state) {
             v[i] += 0.7 * d[i];
         }
         owners[PL_OWN_SLOPE] = -1.0; /* a step that leaves no slope is taken */
-        assert_true(pl_combine_newton.judge(combine, workers, owners, &gamma));
+        assert_true(pl_combine_newton.trial->judge(combine, workers, owners, &gamma));
     }
     /* B d = -g, with B = A - A s s' A / s'As + y y' / s'y: the same formula for the matrix itself */
     double as[SIZE], sas = 0, sy = dot(s, y);
@@ -233,13 +237,13 @@ static double sign_of(double x) { return x > 0 ? 1.0 : x < 0 ? -1.0 : 0.0; }
 static bool try_bent(bench *bench, const function *f, double *gamma, double *value) {
     double workers[PL_SCALARS] = {0}, owners[PL_OWN_SCALARS] = {0}, at[SIZE], unused[SIZE];
     parley_error error = {0};
-    assert_done(bench->type->bend(bench->combine, &bench->slice, *gamma, &error), &error);
+    assert_done(bench->type->search->bend(bench->combine, &bench->slice, *gamma, &error), &error);
     for (unsigned i = 0; i < SIZE; i++)
         at[i] = bench->v[i] + bench->direction[i];
     workers[PL_SUM_LOSS] = value_of(f, at, unused);
-    bench->type->measure(bench->combine, &bench->slice, *gamma, owners);
+    bench->type->trial->measure(bench->combine, &bench->slice, *gamma, owners);
     *value = workers[PL_SUM_LOSS] + owners[PL_OWN_PENALTY];
-    return bench->type->judge(bench->combine, workers, owners, gamma);
+    return bench->type->trial->judge(bench->combine, workers, owners, gamma);
 }
 
 static void steps_by_slopes_alone_are_flat(void **state) {
@@ -304,10 +308,10 @@ static void trials_with_l1_stay_in_an_orthant_and_lower_the_objective(void **sta
 static unsigned solve(bench *bench, const function *f) {
     unsigned products = 0;
     parley_error error = {0};
-    while (bench->type->asks(bench->combine)) {
+    while (bench->type->curvature->asks(bench->combine)) {
         for (unsigned i = 0; i < SIZE; i++)
             bench->change[i] = dot(f->a[i], bench->direction);
-        assert_done(bench->type->next(bench->combine, &bench->slice, &error), &error);
+        assert_done(bench->type->curvature->next(bench->combine, &bench->slice, &error), &error);
         assert_true(++products < 100);
     }
     return products;

@@ -15,7 +15,7 @@ static void names_are_unique_and_spelt_alike(void **state) {
         assert_ptr_equal(pl_setting_find(row->name), row);
         assert_int_equal(strspn(row->name, "Cabcdefghijklmnopqrstuvwxyz0123456789_"), strlen(row->name));
         assert_true(row->help && *row->help && row->help[strlen(row->help) - 1] != '.');
-        assert_true(row->commands != 0);
+        assert_true(row->commands != 0 || strcmp(row->name, "problem") == 0); /* which the command says */
         assert_true((row->kind == PL_FLAG) == (row->value_name == NULL));
         assert_true((row->kind == PL_CHOICE) == (row->choices != NULL));
     }
@@ -156,7 +156,7 @@ static void options_of_other_commands_are_unknown(void **state) {
     pl_settings_defaults(&settings);
     assert_int_equal(pl_setting_set(&settings, PL_FOR_PREDICT, "lambda", "1", &error), PARLEY_BAD_USAGE);
     assert_string_equal(error.sentence, "there is no option --lambda");
-    assert_done(pl_setting_set(&settings, PL_FOR_ONE, "lambda", "1", &error), &error);
+    assert_done(pl_setting_set(&settings, PL_FOR_LINEAR_ONE, "lambda", "1", &error), &error);
 }
 
 static void a_very_long_unknown_name_is_refused(void **state) {

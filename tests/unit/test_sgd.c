@@ -260,26 +260,24 @@ static void a_worker_alone_makes_the_steps_of_its_round(void **state) {
         snprintf(words, sizeof words, "loss=logistic lambda=0.01 rate=0.1 %s", forms[f]);
         parley_settings settings = settings_of(words);
         team_problem problem = open_problem_on(random_data(small), &settings);
-        pl_problem shape = pl_glm_problem(&problem.glm);
         double null[COLUMNS + 1] = {0}, v[COLUMNS + 1] = {0}, own[COLUMNS + 1], objective;
         parley_error error = {0};
         pl_local *together, *alone;
         pl_update updates[3], update;
-        assert_done(shape.type->null(&shape, &problem.team, null, &objective, &error), &error);
-        pl_setup setup = {.problem = &shape,
-                          .glm = &problem.glm,
+        assert_done(pl_problem_linear.first(&problem.glm.base, &problem.team, null, &objective, &error), &error);
+        pl_setup setup = {.problem = &problem.glm.base,
                           .team = &problem.team,
                           .settings = &settings,
                           .entries = problem.glm.size,
                           .width = 1,
-                          .null = null};
+                          .first = null};
         assert_done(pl_local_sgd.open(&setup, &together, &error), &error);
         assert_done(pl_local_sgd.open(&setup, &alone, &error), &error);
         pl_round round = {.number = 1, .sigma = 1, .epochs = 1};
         assert_done(pl_local_sgd.work(together, &round, v, updates, NULL, &error), &error);
         for (unsigned k = 3; k-- > 0;) { /* in any order */
             memcpy(own, v, sizeof own);
-            assert_done(pl_local_sgd.work_alone(alone, k, &round, own, &update, &error), &error);
+            assert_done(pl_local_sgd.alone->work(alone, k, &round, own, &update, &error), &error);
             assert_memory_equal(own, v, sizeof own);
             assert_true(update.shrink == updates[k].shrink && update.weight == updates[k].weight);
             assert_true(update.passes == updates[k].passes && update.passes > 0.9);

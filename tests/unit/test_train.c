@@ -47,10 +47,10 @@ static void assert_same_for_any_ranks_and_threads(const parley_data *data, const
 }
 
 /* Exchanges in place are for one process, and their workers overtake each other. */
-static bool repeatable(const pl_preset *preset) { return !preset->exchange || !preset->exchange->in_place; }
+static bool repeatable(const pl_preset *preset) { return !preset->exchange || preset->exchange->repeats; }
 
 /* Streams have no rounds, workers or certificates: test_online.c. */
-static bool streams(const pl_preset *preset) { return preset->local && preset->local->streams; }
+static bool streams(const pl_preset *preset) { return preset->stream != NULL; }
 
 static void every_preset_gives_the_same_bits_for_any_ranks_and_threads(void **state) {
     (void)state;
@@ -299,9 +299,10 @@ static void the_summary_says_what_was_done(void **state) {
     assert_string_equal(summary->combine, "add");
     assert_string_equal(summary->exchange, "allreduce");
     assert_string_equal(summary->engine, "threads");
-    assert_string_equal(summary->loss, "logistic");
-    assert_string_equal(summary->intercept, "free");
-    assert_true(summary->lambda == 0.25 && summary->l1_ratio == 0.5);
+    assert_string_equal(parley_summary_fact(summary, "loss")->text, "logistic");
+    assert_string_equal(parley_summary_fact(summary, "intercept")->text, "free");
+    assert_true(parley_summary_fact(summary, "lambda")->number == 0.25 &&
+                parley_summary_fact(summary, "l1_ratio")->number == 0.5);
     assert_int_equal(summary->rows, small.rows);
     assert_int_equal(summary->columns, small.columns);
     assert_int_equal(summary->nonzeros, data->x.nonzeros);

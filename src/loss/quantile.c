@@ -1,0 +1,53 @@
+/* quantile.c: loss(z, y) = q (y - z)+ + (1 - q) (z - y)+, q the parameter; conjugate loss*(-t) = -t y for t in
+ * [q - 1, q]. Quantile regression (Koenker and Bassett 1978): the pinball loss, least where a share q of the labels is
+ * below z. */
+#include <math.h>
+#include <stddef.h>
+
+#include "loss/loss.h"
+
+static double expand(const pl_loss *loss, double z, double y, double *slope, double *curvature) {
+    double r = z - y, q = loss->parameter_value;
+    *slope = r > 0 ? 1.0 - q : r < 0 ? -q : 0.0;
+    *curvature = 0.0;
+    return r > 0 ? (1.0 - q) * r : -q * r; /* of a NaN, a NaN */
+}
+
+static double conjugate(const pl_loss *loss, double t, double y) {
+    double q = loss->parameter_value;
+    return t <= q * PL_ROUNDED && t >= (q - 1.0) * PL_ROUNDED ? -t * y : INFINITY;
+}
+
+static double dual_step(const pl_loss *loss, double z, double y, double t0, double h) {
+    double q = loss->parameter_value;
+    return fmin(q, fmax(q - 1.0, t0 + (y - z) / h));
+}
+
+static double residual(const pl_loss *loss, double z, double y, double t0, double t, double h) {
+    double slope, curvature;
+    (void)t, (void)h;
+    return fmax(0.0, expand(loss, z, y, &slope, &curvature) + t0 * (z - y));
+}
+
+static void soften(const pl_loss *loss, double z, double y, double mu, double *slope, double *curvature) {
+    double r = (z - y) / mu, q = loss->parameter_value;
+    bool inside = r > -q && r < 1.0 - q;
+    *slope = inside ? r : r > 0 ? 1.0 - q : -q;
+    *curvature = inside ? 1.0 / mu : 0.0;
+}
+
+const pl_loss pl_loss_quantile = {
+    .name = "quantile",
+    .help = "q (y - z)+ + (1 - q) (z - y)+, q of --quantile, real labels: quantile regression",
+    .labels = PL_LABELS_REAL,
+    .smooth = false,
+    .curvature_bound = INFINITY,
+    .parameter = "quantile",
+    .parameter_noun = "level",
+    .expand = expand,
+    .conjugate = conjugate,
+    .dual_step = dual_step,
+    .residual = residual,
+    .soften = soften,
+    .rests = true,
+};

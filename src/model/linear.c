@@ -1,0 +1,245 @@
+/* linear.c: linear models as a problem: logistic and linear regression, support vector machines and their kin. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "model/classes.h"
+#include "model/glm.h"
+#include "shard/columns.h"
+
+void pl_glm_publish(pl_glm *glm) {
+    uint64_t rows = glm->data->x.columns + (glm->intercept == PL_PENALISED ? 1 : 0);
+    const pl_loss *loss = glm->loss;
+    bool smooth = loss->smooth, bounded = pl_loss_bounded(loss);
+    unsigned facts = (glm->l2 > 0 ? PL_FACT_L2 : 0) | (glm->l1 == 0 ? PL_FACT_NO_L1 : 0) |
+                     (glm->lambda > 0 ? PL_FACT_PENALTY | PL_FACT_DUAL : 0) | (smooth ? PL_FACT_SMOOTH : 0) |
+                     (loss->soften && glm->lambda > 0 ? PL_FACT_SOFTENS : 0) | (bounded ? PL_FACT_BOUNDED : 0) |
+                     (glm->classes == 1 ? PL_FACT_ONE_OUTPUT : 0);
+    glm->base = (pl_problem){.type = &pl_problem_linear,
+                             .data = glm->data,
+                             .size = glm->size,
+                             .row = glm->classes,
+                             .total = glm->total,
+                             .l1 = glm->l1,
+                             .l2 = glm->l2,
+                             .penalised = rows * glm->classes,
+                             .facts = facts,
+                             .begins_at_zero = true};
+}
+
+/* From here on the rows weigh what their labels say. */
+static parley_status weigh_classes(pl_glm *glm, pl_engine *engine, const char *words, parley_error *error) {
+    if (!*words)
+        return PARLEY_OK;
+    if (glm->loss->labels == PL_LABELS_REAL)
+        return pl_fail(error, PARLEY_BAD_USAGE, "--class-weights: loss %s has numbers for labels, not classes",
+                       glm->loss->name);
+    parley_status status = pl_class_weights(engine, glm->data, words, &glm->class_weight, error);
+    glm->weighted = *glm->data;
+    glm->weighted.weight = glm->class_weight;
+    if (glm->weighted.spread)
+        glm->weighted.spread->weighted = true;
+    glm->data = &glm->weighted;
+    return status;
+}
+
+static void close_linear(pl_problem *problem) {
+    pl_glm *glm = (pl_glm *)problem;
+    pl_glm_close(glm);
+    pl_free(glm->class_weight);
+    pl_free(glm);
+}
+
+static parley_status open_linear(pl_engine *engine, const parley_data *data, const parley_settings *settings,
+                                 pl_problem **out, parley_error *error) {
+    pl_glm *glm;
+    *out = NULL;
+    parley_status status = pl_take(&glm, 1, sizeof *glm, "the problem", error);
+    if (status != PARLEY_OK)
+        return status;
+    status = pl_glm_open(glm, engine, data, settings, error);
+    if (status == PARLEY_OK)
+        status = weigh_classes(glm, engine, settings->class_weights, error);
+    if (status != PARLEY_OK) {
+        close_linear(&glm->base);
+        return status;
+    }
+    pl_glm_publish(glm);
+    *out = &glm->base;
+    return status;
+}
+
+static parley_status move(pl_problem *problem, const parley_data *data, parley_error *error) {
+    pl_glm *glm = pl_glm_of(problem);
+    pl_free(glm->class_weight); /* the rows took it with them */
+    glm->class_weight = NULL;
+    parley_status status = pl_glm_move(glm, data, error);
+    pl_glm_publish(glm);
+    return status;
+}
+
+static parley_status measure(pl_problem *problem, const pl_team *team, parley_error *error) {
+    pl_glm *glm = pl_glm_of(problem);
+    parley_status status = pl_glm_measure(glm, team, error);
+    pl_glm_publish(glm);
+    return status;
+}
+
+static parley_status collect(pl_problem *problem, pl_engine *engine, const parley_data *dealt, parley_data **out,
+                             parley_error *error) {
+    pl_glm *glm = pl_glm_of(problem);
+    double *norm2;
+    parley_status status = pl_columns_rows(engine, dealt, glm->norm2, out, &norm2, error);
+    if (status != PARLEY_OK)
+        return status;
+    pl_free(glm->norm2);
+    glm->norm2 = norm2;
+    glm->data = *out;
+    pl_glm_publish(glm);
+    return status;
+}
+
+static parley_status first(const pl_problem *problem, const pl_team *team, double *w, double *objective,
+                           parley_error *error) {
+    const pl_glm *glm = pl_glm_of(problem);
+    double b, *intercepts = w + glm->data->x.columns * glm->classes;
+    if (glm->classes > 1) {
+        *objective = pl_classes_null(glm, glm->intercept == PL_FREE ? intercepts : NULL);
+        return PARLEY_OK;
+    }
+    parley_status status = pl_null_objective(glm, team, objective, &b, error);
+    if (status == PARLEY_OK && !isfinite(*objective))
+        status =
+            pl_fail(error, PARLEY_BAD_INPUT, "%s: labels are too large to square; scale them down", glm->data->path);
+    if (glm->intercept == PL_FREE)
+        *intercepts = b;
+    return status;
+}
+
+static parley_status keep_model(const pl_problem *problem, const double *w, parley_model **out, parley_error *error) {
+    const pl_glm *glm = pl_glm_of(problem);
+    uint64_t columns = glm->data->x.columns, classes = glm->classes;
+    parley_status status = pl_model_new(classes, columns, glm->loss, out, error);
+    if (status != PARLEY_OK)
+        return status;
+    parley_model *model = *out;
+    for (uint64_t c = 0; c < classes; c++) {
+        for (uint64_t j = 0; j < columns; j++) /* on the columns as they are */
+            model->coef[c * columns + j] = pl_column_scale(glm, j) * w[j * classes + c];
+        model->intercept[c] = glm->intercept == PL_NO_INTERCEPT ? 0.0 : w[columns * classes + c];
+    }
+    if (classes > 1)
+        memcpy(model->labels, glm->labels, classes * sizeof *model->labels);
+    if (glm->loss->together && glm->intercept == PL_FREE)
+        pl_classes_level(classes, model->intercept);
+    model->low = glm->low;
+    model->high = glm->high;
+    return status;
+}
+
+static parley_status check_model(const pl_glm *glm, const parley_model *model, const char *name, parley_error *error) {
+    if (model->columns != glm->data->x.columns)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s has %llu columns and the data have %llu", name,
+                       (unsigned long long)model->columns, (unsigned long long)glm->data->x.columns);
+    if (model->outputs != glm->classes)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s has %llu outputs, and this problem has %llu", name,
+                       (unsigned long long)model->outputs, (unsigned long long)glm->classes);
+    if (model->loss->labels != glm->loss->labels)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s has loss %s, whose labels are not those of %s", name,
+                       model->loss->name, glm->loss->name);
+    if (glm->classes > 1 && memcmp(model->labels, glm->labels, glm->classes * sizeof *glm->labels) != 0)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s has classes of other labels than the data's", name);
+    if (glm->classes == 1 && glm->loss->labels == PL_LABELS_BINARY &&
+        (model->low != glm->low || model->high != glm->high))
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s has labels %.17g and %.17g, the data %.17g and %.17g", name,
+                       model->low, model->high, glm->low, glm->high);
+    return PARLEY_OK;
+}
+
+/* A table by rows, on scaled columns where they are. */
+static parley_status accept_model(const pl_problem *problem, const parley_model *model, const char *name, double *w,
+                                  parley_error *error) {
+    const pl_glm *glm = pl_glm_of(problem);
+    parley_status status = check_model(glm, model, name, error);
+    uint64_t columns = glm->data->x.columns, classes = glm->classes;
+    for (uint64_t c = 0; c < classes && status == PARLEY_OK; c++) {
+        for (uint64_t j = 0; j < columns; j++)
+            w[j * classes + c] = model->coef[c * columns + j];
+        if (glm->intercept != PL_NO_INTERCEPT)
+            w[columns * classes + c] = model->intercept[c];
+    }
+    if (status == PARLEY_OK)
+        pl_unscale_columns(glm, w);
+    return status;
+}
+
+static void record(const pl_problem *problem, parley_settings *settings) {
+    const pl_glm *glm = pl_glm_of(problem);
+    snprintf(settings->loss, sizeof settings->loss, "%s", glm->loss->name);
+    settings->lambda = glm->lambda;
+    settings->c = settings->alpha = NAN;
+}
+
+/* The parameter of another loss does not. */
+static bool applies(const pl_problem *problem, const char *setting) {
+    return pl_loss_concerned(pl_glm_of(problem)->loss, setting);
+}
+
+static void describe_classes(const pl_glm *glm, const parley_settings *settings, pl_description *out) {
+    bool open_loss = strcmp(settings->loss, "auto") == 0;
+    pl_describe_line(out, "classes: %llu, from %.10g to %.10g, %s", (unsigned long long)glm->classes, glm->labels[0],
+                     glm->labels[glm->classes - 1],
+                     !glm->loss->together                     ? "each against the rest"
+                     : open_loss && !glm->data->classes.count ? "all together; --loss squared takes labels as numbers"
+                                                              : "all together");
+}
+
+static const char *const intercepts[] = {"free", "penalised", "none"};
+
+void pl_linear_facts(const char *loss, double lambda, double l1_ratio, pl_intercept intercept, pl_description *out) {
+    pl_describe_text(out, "loss", loss);
+    pl_describe_number(out, "lambda", lambda);
+    pl_describe_number(out, "l1_ratio", l1_ratio);
+    pl_describe_text(out, "intercept", intercepts[intercept]);
+}
+
+static void describe(const pl_problem *problem, const parley_settings *settings, pl_description *out) {
+    const pl_glm *glm = pl_glm_of(problem);
+    char width[40] = "", lambda[40] = "falling";
+    pl_linear_facts(glm->loss->name, glm->lambda, glm->l1_ratio, glm->intercept, out);
+    if (glm->classes > 1)
+        describe_classes(glm, settings, out);
+    if (glm->loss->parameter)
+        snprintf(width, sizeof width, " of %s %.6g", glm->loss->parameter_noun, glm->loss->parameter_value);
+    if (!out->many)
+        snprintf(lambda, sizeof lambda, "%.6g", glm->lambda);
+    pl_describe_line(out, "problem: loss %s%s, lambda %s, l1-ratio %.6g, intercept %s, seed %llu", glm->loss->name,
+                     width, lambda, glm->l1_ratio, intercepts[glm->intercept], (unsigned long long)settings->seed);
+}
+
+/* Parameters of losses. */
+static bool reads(const char *setting) { return pl_loss_of(setting) != NULL; }
+
+static const char *const resolved[] = {"lambda", NULL};
+
+const pl_problem_type pl_problem_linear = {
+    .name = "linear",
+    .help = "linear models: logistic and linear regression, support vector machines",
+    .command = "train",
+    .commands = PL_FOR_LINEAR | PL_FOR_LINEAR_ONE,
+    .reads = reads,
+    .resolved = resolved,
+    .rules = &pl_linear_rules,
+    .open = open_linear,
+    .move = move,
+    .measure = measure,
+    .collect = collect,
+    .first = first,
+    .bound = pl_linear_bound,
+    .model = keep_model,
+    .accept = accept_model,
+    .record = record,
+    .applies = applies,
+    .describe = describe,
+    .close = close_linear,
+};

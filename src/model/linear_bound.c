@@ -1,0 +1,96 @@
+/* linear_bound.c: the objective P at a model and the dual objective D at a dual point: D <= optimum <= P.
+ *
+ *   D = -sum q loss*(-t) - r*(u)
+ *
+ * Where the intercept is free, one side of t was shrunk by `tilt` so that sum q t = 0, and u became u - tilt u_side. */
+#include <math.h>
+
+#include "model/glm.h"
+
+enum { SUM_PENALTY, SUM_CONJUGATE };
+
+typedef struct dual_point {
+    const pl_glm *glm;
+    const double *w, *u;
+    double scale;
+} dual_point;
+
+static void sum_entries(void *context, uint64_t begin, uint64_t end, double *sums) {
+    const dual_point *point = context;
+    sums[SUM_PENALTY] = pl_penalty(point->glm, point->w, begin, end);
+    sums[SUM_CONJUGATE] = pl_penalty_conjugate(point->glm, point->u, point->scale, begin, end);
+}
+
+/* With `exact`, w is the gradient of r* at u, and r* is 1/l2-smooth; else only norms are known. */
+static double dual_value(const pl_glm *glm, const pl_evaluation *at, double conjugate, bool exact) {
+    double tilt = at->tilt;
+    if (tilt > 0 && exact)
+        conjugate += tilt * (0.5 * tilt * at->reach * at->reach / glm->l2 - at->pull);
+    else if (tilt <= 1e-13) /* rounding */
+        conjugate += tilt * fabs(at->pull);
+    else {
+        double root = sqrt(conjugate) + tilt * at->reach / sqrt(2 * glm->l2);
+        conjugate = root * root;
+    }
+    return -at->conjugate - conjugate;
+}
+
+static void largest_entry(void *context, uint64_t begin, uint64_t end, double *sums) {
+    const dual_point *point = context;
+    sums[0] = pl_largest(point->glm, point->u, begin, end);
+}
+
+/* With an L1 penalty t may have to shrink before u is inside its ball: D at c t. */
+static parley_status bound_scaled(const pl_point_seen *seen, dual_point *point, pl_bound *out, parley_error *error) {
+    const pl_glm *glm = point->glm;
+    const pl_entry_sums *over = &seen->sums;
+    pl_evaluation at = *seen->at;
+    double sums[PL_OWN_SCALARS] = {0}, largest;
+    parley_status status = over->largest(over->exchange, largest_entry, point, &largest, error);
+    if (status != PARLEY_OK || largest <= glm->l1)
+        return status;
+    point->scale = glm->l1 / largest;
+    status = seen->rescale(seen->local, point->scale, &at, error);
+    if (status == PARLEY_OK)
+        status = over->sum(over->exchange, sum_entries, point, sums, error);
+    if (status == PARLEY_OK)
+        out->dual = fmax(out->dual, dual_value(glm, &at, sums[SUM_CONJUGATE], false));
+    return status;
+}
+
+static void square_entries(void *context, uint64_t begin, uint64_t end, double *sums) {
+    const dual_point *point = context;
+    for (uint64_t j = begin; j < end; j++)
+        sums[0] += point->u[j] * point->u[j];
+}
+
+/* Without a penalty there is no dual problem: the norm of the gradient has to do. */
+static parley_status measure_gradient(const pl_point_seen *seen, dual_point *point, pl_bound *out,
+                                      parley_error *error) {
+    double sums[PL_OWN_SCALARS] = {0};
+    parley_status status = seen->sums.sum(seen->sums.exchange, square_entries, point, sums, error);
+    if (status == PARLEY_OK)
+        out->gradient = sqrt(sums[0]);
+    return status;
+}
+
+parley_status pl_linear_bound(const pl_problem *problem, const pl_point_seen *seen, pl_bound *out,
+                              parley_error *error) {
+    const pl_glm *glm = pl_glm_of(problem);
+    const pl_evaluation *at = seen->at;
+    double sums[PL_OWN_SCALARS] = {0};
+    dual_point point = {glm, seen->w, seen->u, 1.0};
+    parley_status status = PARLEY_OK;
+    if (at->penalised) {
+        sums[SUM_PENALTY] = at->penalty;
+        sums[SUM_CONJUGATE] = at->penalty_conjugate;
+    } else
+        status = seen->sums.sum(seen->sums.exchange, sum_entries, &point, sums, error);
+    if (status != PARLEY_OK)
+        return status;
+    *out = (pl_bound){.objective = at->value + sums[SUM_PENALTY], .dual = -INFINITY, .gradient = NAN};
+    if (!(problem->facts & PL_FACT_DUAL))
+        return seen->gradient ? measure_gradient(seen, &point, out, error) : PARLEY_OK;
+    out->dual = dual_value(glm, at, sums[SUM_CONJUGATE], !seen->gradient);
+    return seen->gradient && glm->l1 > 0 ? bound_scaled(seen, &point, out, error) : PARLEY_OK;
+}
