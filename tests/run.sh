@@ -134,26 +134,26 @@ check_format() {
 export -f build unit fixed sources check_format
 export jobs
 
-
+# In this order: what is quick and often broken first, what mostly waits (fault, mpi, network) beside what computes.
 suite build none bash -c 'build build'
-suite unit build bash -c 'unit build unit'
-suite replay build bash -c 'unit build replay'
-suite cli build tests/cli/run.sh build/parley
-suite golden build build/venv/bin/python tests/golden/test_optima.py build/parley
-suite mpi build python3 tests/mpi/test_ranks.py build/parley
-suite install build tests/install/run.sh build
-suite python none tests/python/run.sh
-suite fault build python3 tests/fault/run.py build/parley 20
-suite network build python3 tests/network/run.py build/parley
 suite layers none python3 tests/layers.py
 suite format none bash -c check_format
-suite clang none bash -c 'build build/clang -DCMAKE_C_COMPILER=clang'
+suite unit build bash -c 'unit build unit'
+suite cli build tests/cli/run.sh build/parley
+suite replay build bash -c 'unit build replay'
+suite install build tests/install/run.sh build
 suite asan none bash -c 'build build/asan -DCMAKE_C_COMPILER=clang -DPARLEY_SANITIZE=address,undefined'
+suite fault build python3 tests/fault/run.py build/parley 20
+suite golden build build/venv/bin/python tests/golden/test_optima.py build/parley
+suite mpi build python3 tests/mpi/test_ranks.py build/parley
 suite asan-unit asan bash -c 'unit build/asan unit'
-suite asan-replay asan bash -c 'unit build/asan replay'
-suite asan-cli asan tests/cli/run.sh build/asan/parley
+suite python none tests/python/run.sh
+suite network build python3 tests/network/run.py build/parley
 suite tsan none bash -c 'fixed bash -c "build build/tsan -DCMAKE_C_COMPILER=gcc -DPARLEY_SANITIZE=thread"'
+suite asan-cli asan tests/cli/run.sh build/asan/parley
 suite tsan-unit tsan bash -c 'fixed bash -c "unit build/tsan threads"'
+suite clang none bash -c 'build build/clang -DCMAKE_C_COMPILER=clang'
+suite asan-replay asan bash -c 'unit build/asan replay'
 suite tsan-cli tsan bash -c 'fixed tests/cli/run.sh build/tsan/parley'
 
 run_queue

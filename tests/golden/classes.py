@@ -16,7 +16,7 @@ from scipy.special import logsumexp, softmax, xlogy
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 
-from oracle import columns, descend, optimum, soft, strength  # also finds evaluate
+from oracle import columns, descend, optimum, remembered, soft, strength  # also finds evaluate
 from product import CERTAIN, EQUAL, OPTIMAL, ROUNDING, demand, start, train, write_svm
 from evaluate import Problem, loss_values, null_objective, penalty
 
@@ -101,6 +101,7 @@ def solve_softmax(problem):
     return w, found[2 * size :] if problem.free else np.zeros(classes)
 
 
+@remembered
 def class_optimum(problem):
     """Returns (P, D) of the oracle."""
     if problem.loss == "softmax":

@@ -26,7 +26,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_svmlight_fi
 from sklearn.linear_model import QuantileRegressor
 
 from classes import class_cases
-from oracle import loss_slopes, optimum, solve_smooth
+from oracle import fingerprint, loss_slopes, optimum, solve_smooth
 from around import around_cases
 from matrix import FLAGS, WIDTHS, listed, listed_losses, matrix_cases, rows, write_rows
 from product import (
@@ -362,25 +362,26 @@ def real_path(folder, name):
     return text
 
 
-def real_problem(folder, name, loss):
-    path = real_path(folder, name)
+@lru_cache(maxsize=1)
+def read_real(path, loss):
     x, y = load_svmlight_file(str(path))
-    return path, Problem(as_stored(x), y, loss, 1.0 / len(y))
+    return Problem(as_stored(x), y, loss, 1.0 / len(y))
 
 
-def liblinear_optimum(folder, name, path, problem):
-    if problem.loss == "hinge":
+@lru_cache(maxsize=1)
+def liblinear_optimum(name, path, loss):
+    problem = read_real(path, loss)
+    if loss == "hinge":
         return HINGE_SUM[name] / len(problem.y)
-    subprocess.run(
-        ["liblinear-train", *LIBLINEAR[problem.loss], "-c", "1", "-q", path, folder / "liblinear"], check=True
-    )
-    return objective(problem, read_liblinear(folder / "liblinear", problem.x.shape[1]))
+    model = path.with_suffix(f".{loss}.liblinear")
+    subprocess.run(["liblinear-train", *LIBLINEAR[loss], "-c", "1", "-q", path, model], check=True)
+    return objective(problem, read_liblinear(model, problem.x.shape[1]))
 
 
 def sweep(parley, folder, name, loss, settings):
-    """Solves one problem with each of the settings. Data and optimum are loaded once."""
-    path, problem = real_problem(folder, name, loss)
-    best = liblinear_optimum(folder, name, path, problem)
+    """Solves one problem with each of the settings."""
+    path = real_path(folder, name)
+    problem, best = read_real(path, loss), liblinear_optimum(name, path, loss)
     failures = []
     for flags in settings:
         try:
@@ -405,7 +406,8 @@ def sweep(parley, folder, name, loss, settings):
 
 def ridge(parley, folder, name):
     """The exact solution by the normal equations."""
-    path, problem = real_problem(folder, name, "squared")
+    path = real_path(folder, name)
+    problem = read_real(path, "squared")
     x = problem.x.toarray()
     w = np.linalg.solve(x.T @ x + np.eye(x.shape[1]), x.T @ problem.y)
     run = train(parley, path, folder, "--loss", "squared", "--intercept", "none", "--gap", 1e-6)
@@ -501,6 +503,20 @@ def identity_cases():
 # The runner
 
 
+def group(cases):
+    """Lists of cases on the same problem, which one process runs, so that its optimum is computed once."""
+    groups = {}
+    for name, call in cases:
+        words = call.keywords if isinstance(call, partial) else {}
+        key = fingerprint(words["problem"]) if "problem" in words else (words.get("name", name), words.get("loss"))
+        groups.setdefault(key, []).append((name, call))
+    return groups.values()
+
+
+def run_group(cases, parley, root):
+    return [run_case(case, parley, root) for case in cases]
+
+
 def run_case(case, parley, root):
     name, call = case
     folder = Path(root) / hashlib.md5(name.encode()).hexdigest()
@@ -525,10 +541,11 @@ def main():
     cases = [case for case in cases if all(word in case[0] for word in words)]
     counts = {"passed": 0, "failed": 0, "skipped": 0}
     with tempfile.TemporaryDirectory() as root, multiprocessing.Pool(os.cpu_count()) as pool:
-        for name, outcome, reason in pool.imap_unordered(partial(run_case, parley=parley, root=root), cases):
-            counts[outcome] += 1
-            if outcome != "passed":
-                print(f"{outcome}: {name}\n    {reason}", flush=True)
+        for outcomes in pool.imap_unordered(partial(run_group, parley=parley, root=root), group(cases)):
+            for name, outcome, reason in outcomes:
+                counts[outcome] += 1
+                if outcome != "passed":
+                    print(f"{outcome}: {name}\n    {reason}", flush=True)
     print(", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count or outcome != "skipped"))
     return 1 if counts["failed"] else 0
 
