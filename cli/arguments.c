@@ -62,7 +62,7 @@ static parley_status set_option(arguments *arguments, const char *word, words *w
         if (row->kind == PL_WORD && !*value)
             return pl_fail(error, PARLEY_BAD_USAGE, "--%s needs a value: --%s %s", name, name, row->value_name);
     }
-    if (row && !(row->commands & command->options))
+    if (row && !(row->commands & command->options) && command_reads(row))
         return other_command(row, command, name, error);
     return pl_setting_set(&arguments->settings, command->options, name, value, error);
 }
@@ -114,6 +114,8 @@ parley_status arguments_parse(arguments *arguments, const command *command, char
     memset(arguments, 0, sizeof *arguments);
     arguments->command = command;
     pl_settings_defaults(&arguments->settings);
+    if (command->problem)
+        snprintf(arguments->settings.problem, sizeof arguments->settings.problem, "%s", command->problem);
     status = pl_take(&arguments->operands, (uint64_t)count + 1, sizeof *arguments->operands, "arguments", error);
     while (words.next < words.count && status == PARLEY_OK && !arguments->help)
         status = take_word(arguments, &words, &operands_only, error);

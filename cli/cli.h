@@ -20,10 +20,13 @@ struct command {
     const char *summary, *details;
     bool hidden;
     int (*run)(const arguments *arguments); /* returns the exit code */
+    const char *problem;                    /* that the command trains; NULL: it is for all problems */
 };
 
-extern const command commands[];
-extern const unsigned commands_count;
+/* commands.c */
+extern command commands[];
+extern unsigned commands_count;
+void commands_open(void);                      /* fills the table in */
 const command *command_find(const char *name); /* or NULL */
 bool command_reads(const pl_setting *row);     /* is it an option of any command? */
 int command_unknown(const char *name);         /* prints a message with the nearest command, returns the exit code */
@@ -51,9 +54,9 @@ void help_print(FILE *file);       /* prints the output of `parley --help` */
 void help_print_short(FILE *file); /* prints the output of `parley` without arguments */
 void help_print_command(FILE *file, const command *command);
 /* The values that a setting takes and its default, such as "0 to 1; default 0". Empty for a flag. */
-void help_notes(const pl_setting *row, char *notes, size_t size);
+void help_notes(const pl_setting *row, const command *command, char *notes, size_t size);
 /* The words that a setting can take, joined by `separator`. Empty if there is no fixed list. */
-void help_values(const pl_setting *row, const char *separator, char *values, size_t size);
+void help_values(const pl_setting *row, const command *command, const char *separator, char *values, size_t size);
 
 /* print.c */
 #define FIELD_WIDTH 14                    /* of the names of fields */

@@ -27,7 +27,7 @@ static void man_options(const command *command) {
         if (!belongs(row, command))
             continue;
         pl_setting_flag(row, flag, sizeof flag);
-        help_notes(row, notes, sizeof notes);
+        help_notes(row, command, notes, sizeof notes);
         fputs(".TP\n\\fB", stdout);
         put_roff(flag);
         printf("\\fR%s%s%s\n", row->value_name ? " \\fI" : "", row->value_name ? row->value_name : "",
@@ -105,7 +105,7 @@ static void document_settings(void) {
         if (!command_reads(row))
             continue;
         pl_setting_flag(row, flag, sizeof flag);
-        help_notes(row, notes, sizeof notes);
+        help_notes(row, NULL, notes, sizeof notes);
         if (row->heading)
             printf("\n## %s\n\n| flag | commands | meaning | values |\n|---|---|---|---|\n", row->heading);
         printf("| `%s%s%s` | ", flag, row->value_name ? " " : "", row->value_name ? row->value_name : "");
@@ -137,7 +137,7 @@ static void bash_values(void) {
     for (unsigned i = 0; i < pl_settings_count; i++) {
         char flag[64], values[NOTES];
         pl_setting_flag(&pl_settings[i], flag, sizeof flag);
-        help_values(&pl_settings[i], " ", values, sizeof values);
+        help_values(&pl_settings[i], NULL, " ", values, sizeof values);
         if (pl_settings[i].kind != PL_FLAG)
             printf("        %s) COMPREPLY=($(compgen -W \"%s\" -- \"$current\")); return ;;\n", flag, values);
     }
@@ -187,7 +187,7 @@ static void put_zsh(const char *text) {
 static void zsh_option(const pl_setting *row) {
     char flag[64], values[NOTES];
     pl_setting_flag(row, flag, sizeof flag);
-    help_values(row, " ", values, sizeof values);
+    help_values(row, NULL, " ", values, sizeof values);
     printf(" \\\n                '%s%s[", flag, row->kind == PL_FLAG ? "" : "=");
     put_zsh(row->help);
     putchar(']');

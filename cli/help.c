@@ -59,7 +59,8 @@ static void append_bounds(const pl_setting *row, char *notes, size_t size) {
     append(notes, size, row->may_be_auto ? " or auto" : "");
 }
 
-void help_values(const pl_setting *row, const char *separator, char *values, size_t size) {
+void help_values(const pl_setting *row, const command *command, const char *separator, char *values, size_t size) {
+    const pl_problem_type *problem = command && command->problem ? pl_problem_find(command->problem) : NULL;
     pl_entry entries[PL_ENTRIES];
     bool has_auto = false;
     *values = '\0';
@@ -69,7 +70,7 @@ void help_values(const pl_setting *row, const char *separator, char *values, siz
             snprintf(values + used, size - used, "%s%.*s", used ? separator : "", (int)length, choice);
             choice += length;
         }
-    unsigned count = row->list ? pl_list(row->list, entries) : 0;
+    unsigned count = row->list ? pl_list_for(problem, row->list, entries) : 0;
     for (unsigned i = 0; i < count; i++) {
         append(values, size, *values ? separator : "");
         append(values, size, entries[i].name);
@@ -81,24 +82,24 @@ void help_values(const pl_setting *row, const char *separator, char *values, siz
     }
 }
 
-void help_notes(const pl_setting *row, char *notes, size_t size) {
+void help_notes(const pl_setting *row, const command *command, char *notes, size_t size) {
     *notes = '\0';
     if (row->kind == PL_FLAG)
         return;
     if (row->kind == PL_WHOLE || row->kind == PL_REAL)
         append_bounds(row, notes, size);
     else
-        help_values(row, ", ", notes, size);
+        help_values(row, command, ", ", notes, size);
     if (*row->initial) {
         append(notes, size, *notes ? "; default " : "default ");
         append(notes, size, row->initial);
     }
 }
 
-static void print_option(FILE *file, const pl_setting *row) {
+static void print_option(FILE *file, const command *command, const pl_setting *row) {
     char flag[64], name[128], notes[NOTES], text[NOTES + 512];
     pl_setting_flag(row, flag, sizeof flag);
-    help_notes(row, notes, sizeof notes);
+    help_notes(row, command, notes, sizeof notes);
     snprintf(name, sizeof name, "%s %s", flag, row->value_name ? row->value_name : "");
     snprintf(text, sizeof text, *notes ? "%s [%s]" : "%s%s", row->help, notes);
     entry(file, name, OPTION_COLUMN, text);
@@ -118,7 +119,7 @@ static void print_options(FILE *file, const command *command) {
         if (heading != printed)
             fprintf(file, "\n%s:\n", heading);
         printed = heading;
-        print_option(file, &pl_settings[i]);
+        print_option(file, command, &pl_settings[i]);
     }
     entry(file, "--help", OPTION_COLUMN, "print this help");
 }

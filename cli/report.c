@@ -141,8 +141,8 @@ int report_run(const arguments *arguments) {
     const parley_settings *settings = &arguments->settings;
     pl_report report;
     parley_error error;
-    if (settings->text == settings->json)
-        pl_fail(&error, PARLEY_BAD_USAGE, "choose the form of the report: --text for tables or --json");
+    if (settings->text && settings->json)
+        pl_fail(&error, PARLEY_BAD_USAGE, "--text and --json are two forms of the report; give one of them");
     else if (pl_report_read(arguments->operands[0], &report, &error) == PARLEY_OK) {
         int code = settings->json ? print_json(arguments->command, &report) : print_report(&report);
         pl_report_free(&report);

@@ -94,6 +94,7 @@ static json_t *summary_json(const run *run) {
     const parley_summary *summary = &run->summary;
     json_t *object = json_object();
     json_put(&object, "status", json_string(parley_stop_text(summary->stop)));
+    json_put(&object, "problem", json_string(summary->problem));
     json_put(&object, "preset", json_string(summary->preset));
     json_put(&object, "local", json_string(summary->local));
     json_put(&object, "combine", json_string(summary->combine));
@@ -146,7 +147,7 @@ static void print_summary(const run *run) {
                 (unsigned long long)summary->rounds, summary->rounds == 1 ? "" : "s", summary->epochs);
     print_field(file, "objective", "%.10g", summary->objective);
     if (isnan(summary->gap))
-        print_field(file, "gap", "none: without a penalty there is no dual problem");
+        print_field(file, "gap", "none: there is no dual problem");
     else {
         print_field(file, "dual", "%.10g", summary->dual);
         print_field(file, "gap", "%.3g, %.3g of the objective at w = 0", summary->gap, summary->relative_gap);

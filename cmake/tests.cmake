@@ -23,6 +23,25 @@ if(PARLEY_TESTS)
       set_tests_properties(${name} PROPERTIES LABELS "unit;threads" TIMEOUT 300)
     endif()
   endforeach()
+  # A second problem, which exists in tests only: the same program with k-means in its registry, and a unit test.
+  add_library(kmeans_objects OBJECT tests/problem/kmeans_model.c tests/problem/kmeans_problem.c
+                                    tests/problem/kmeans_local.c src/train/registry.c)
+  target_compile_definitions(kmeans_objects PRIVATE PL_EXTRA_MEMBERS="kmeans_members.h")
+  target_include_directories(kmeans_objects PRIVATE tests/problem include src)
+  set(KMEANS_PARTS $<FILTER:$<TARGET_OBJECTS:parley_objects>,EXCLUDE,/train/registry[.]c>
+                   $<TARGET_OBJECTS:kmeans_objects>)
+  add_executable(parley-kmeans ${PARLEY_CLI} ${KMEANS_PARTS})
+  add_executable(test_kmeans tests/problem/test_kmeans.c tests/unit/support.c ${KMEANS_PARTS})
+  target_include_directories(test_kmeans PRIVATE tests/unit tests/problem)
+  target_link_libraries(test_kmeans PRIVATE PkgConfig::CMOCKA)
+  set_target_properties(test_kmeans PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  foreach(name parley-kmeans test_kmeans)
+    target_include_directories(${name} PRIVATE include src)
+    target_link_libraries(${name} PRIVATE PkgConfig::JANSSON PkgConfig::ZLIB PkgConfig::ZSTD Threads::Threads
+                                          ${CMAKE_DL_LIBS} m)
+  endforeach()
+  add_test(NAME test_kmeans COMMAND test_kmeans)
+  set_tests_properties(test_kmeans PROPERTIES LABELS "unit;threads" TIMEOUT 300)
   foreach(name test_train test_shared_memory test_ranks test_checkpoint test_dealt) # the longest, first
     set_tests_properties(${name} PROPERTIES COST 1)
   endforeach()

@@ -116,7 +116,11 @@ class Watch:
 
 
 def _summary(raw: Any) -> dict[str, Any]:
-    return {**structure(raw), "stop": string(lib.parley_stop_text(raw.stop)), "repeatable": bool(raw.repeatable)}
+    values = {**structure(raw), "stop": string(lib.parley_stop_text(raw.stop)), "repeatable": bool(raw.repeatable)}
+    for fact in raw.fact[0 : values.pop("facts")]:
+        values[string(fact.name)] = string(fact.text) or fact.number
+    del values["fact"]
+    return values
 
 
 def train(

@@ -15,7 +15,7 @@
 #include "math/sparse.h"
 #include "math/table.h"
 #include "model/problem.h"
-#include "shard/team.h"
+#include "shard/row_sums.h"
 
 typedef struct pl_glm {
     pl_problem base; /* the problem as the loop sees it; pl_glm_publish fills it in */
@@ -208,16 +208,6 @@ parley_status pl_linear_bound(const pl_problem *problem, const pl_point_seen *po
 /* Passes over the rows of the team, one task for each lane of each worker. */
 void pl_margins(const pl_glm *glm, const pl_team *team, const double *w,
                 double *z); /* z_i = x_i.w, intercept left out; an entry for each class */
-/* Sums over the rows of each hosted worker, `count` of them: sums[worker * count ...] (PL_ROW_SUMS at most). */
-typedef void (*pl_row_sum)(const void *context, uint64_t row, double *sums);
-void pl_sum_rows(const pl_team *team, pl_row_sum f, const void *context, unsigned count, double *sums);
-/* The same by stretches of PL_STRETCH rows at most, for what is done faster for several at a time. */
-#define PL_STRETCH 64
-typedef void (*pl_stretch_sum)(const void *context, uint64_t begin, uint64_t end, double *sums);
-void pl_sum_stretches(const pl_team *team, pl_stretch_sum f, const void *context, unsigned count, double *sums);
-/* Over all workers of all ranks. */
-parley_status pl_total_rows(const pl_team *team, pl_row_sum f, const void *context, unsigned count, double *sums,
-                            parley_error *error);
 /* Moves b to where sum_i q_i loss(z_i + b) is least, over all ranks: until its slope there is `tolerance` of the sum of
  * the rows' absolute slopes. `z` NULL: all are 0. Without a curvature it bisects, which takes many more passes. */
 parley_status pl_centre(const pl_glm *glm, const pl_team *team, const double *z, double tolerance, double *b,

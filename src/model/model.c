@@ -1,7 +1,7 @@
 /* model.c: what models of every type share: metadata, names, files, and applying them on many threads. The file is
  * safetensors: the type's tensors, names of columns and classes where there are some, and metadata strings of which
  * `format` says the type. */
-#include "model/model.h"
+#include "model/problem.h"
 
 #include <string.h>
 
@@ -143,8 +143,8 @@ static bool is_alike(const char *format, const char *known) {
 bool pl_model_claimed(const pl_container *container) {
     const char *format = pl_container_meta(container, "format");
     bool claimed = format && is_alike(format, PATH_FORMAT);
-    for (unsigned i = 0; i < pl_model_types_count && format; i++)
-        claimed = claimed || is_alike(format, pl_model_types[i]->format);
+    for (unsigned i = 0; i < pl_problems_count && format; i++)
+        claimed = claimed || is_alike(format, pl_problems[i]->model_type->format);
     return claimed;
 }
 
@@ -155,9 +155,9 @@ static parley_status refuse_format(const char *path, const char *format, parley_
                        "%s: a whole path of models, as parley path writes it; train one with parley train --lambda, or "
                        "have parley cv choose",
                        path);
-    for (unsigned i = 0; i < pl_model_types_count; i++)
+    for (unsigned i = 0; i < pl_problems_count; i++)
         snprintf(known + strlen(known), sizeof known - strlen(known), "%s`%s`", i ? " or " : "",
-                 pl_model_types[i]->format);
+                 pl_problems[i]->model_type->format);
     return pl_fail(error, PARLEY_BAD_INPUT, "%s: format is `%.60s`, not %s; not a Parley model", path, format, known);
 }
 
@@ -166,9 +166,9 @@ static parley_status from_container(const pl_container *container, const char *p
                                     parley_error *error) {
     const char *format = pl_container_meta(container, "format");
     const pl_model_type *type = NULL;
-    for (unsigned i = 0; i < pl_model_types_count; i++)
-        if (format && strcmp(format, pl_model_types[i]->format) == 0)
-            type = pl_model_types[i];
+    for (unsigned i = 0; i < pl_problems_count; i++)
+        if (format && strcmp(format, pl_problems[i]->model_type->format) == 0)
+            type = pl_problems[i]->model_type;
     if (!type)
         return refuse_format(path, format ? format : "", error);
     parley_status status = type->load(container, path, out, error);

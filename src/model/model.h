@@ -1,5 +1,5 @@
 /* model.h: a trained model of any type: what all models have, and the table of functions behind which a type keeps what
- * is its own. A new type is a file with such a table and its row in pl_model_types. */
+ * is its own. A new type is a file with such a table, which its problem names. */
 #ifndef PL_MODEL_H
 #define PL_MODEL_H
 
@@ -111,9 +111,6 @@ struct pl_model_type {
     /* What the model has learnt, the `top` most important of it (0: all). */
     parley_status (*dump)(const parley_model *model, uint64_t top, pl_viewer *viewer, parley_error *error);
 };
-
-extern const pl_model_type *const pl_model_types[];
-extern const unsigned pl_model_types_count;
 
 parley_status pl_model_set_meta(parley_model *model, const char *key, const char *value, parley_error *error);
 const char *pl_model_meta(const parley_model *model, const char *key); /* or NULL */

@@ -10,7 +10,6 @@
 #include "shard/team.h"
 
 typedef struct pl_problem pl_problem;
-typedef struct pl_model_type pl_model_type;
 
 /* Facts that members of a method may need of a problem. */
 enum {

@@ -10,6 +10,7 @@
 #include "train/run.h"
 
 #define WORK_PER_EVALUATION 20.0 /* passes of work for each pass of evaluation */
+#define WORK_PER_CHANGE 4.0      /* the same where the objective's change decides when to stop */
 #define SOONEST 4.0              /* times the cost of an evaluation: work before the next */
 #define TRUST 5.0                /* times off, and estimates are not shown any more */
 #define WINDOW 300               /* rounds without progress that are a stall */
@@ -133,7 +134,8 @@ bool pl_evaluation_due(pl_run *run) {
         return run->round % settings->evaluate_every == 0;
     if (run->pace.estimate >= 0 && run->pace.estimate <= run->pace.threshold)
         return true;
-    double most = WORK_PER_EVALUATION * run->method.local->evaluate_passes(run->local);
+    double work = run->type->by_change ? WORK_PER_CHANGE : WORK_PER_EVALUATION;
+    double most = work * run->method.local->evaluate_passes(run->local);
     return run->pace.passes >= fmin(most, run->pace.look_after);
 }
 

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "data/format.h"
-#include "model/linear_model.h"
 #include "train/linear_stream.h"
 #include "train/presets.h"
 
@@ -36,9 +35,6 @@ const unsigned pl_formats_count = sizeof pl_formats / sizeof *pl_formats;
 LOSSES(DECLARATION)
 const pl_loss *const pl_losses[] = {LOSSES(ADDRESS)};
 const unsigned pl_losses_count = sizeof pl_losses / sizeof *pl_losses;
-
-const pl_model_type *const pl_model_types[] = {&pl_model_linear};
-const unsigned pl_model_types_count = sizeof pl_model_types / sizeof *pl_model_types;
 
 const pl_engine_type *const pl_engines[] = {&pl_engine_threads, &pl_engine_mpi};
 const unsigned pl_engines_count = sizeof pl_engines / sizeof *pl_engines;
@@ -126,50 +122,58 @@ const unsigned pl_sequels_count = sizeof pl_sequels / sizeof *pl_sequels;
 const char *const pl_list_kinds[] = {"problems", "losses",  "solvers", "combines", "exchanges",
                                      "engines",  "presets", "formats", "metrics",  NULL};
 
-/* Types may share names of metrics, which are listed once. */
-static unsigned list_metrics(pl_entry *entries) {
+static void add(pl_entry *entries, unsigned *count, const char *name, const char *help) {
+    for (unsigned i = 0; i < *count; i++)
+        if (strcmp(entries[i].name, name) == 0)
+            return; /* types of models share names of metrics */
+    if (*count < PL_ENTRIES)
+        entries[(*count)++] = (pl_entry){name, help};
+}
+
+/* Is a member that is for one problem (NULL: for any) wanted in a list for another (NULL: for all)? */
+static bool fits(const pl_problem_type *member, const pl_problem_type *list) {
+    return !member || !list || member == list;
+}
+
+/* Lists the members of a table of pointers, all of them, or those that are for the problem. */
+#define ADD_ALL(table)                                                                                                 \
+    for (unsigned i = 0; i < table##_count; i++)                                                                       \
+    add(entries, &count, table[i]->name, table[i]->help)
+#define ADD_FITTING(table)                                                                                             \
+    for (unsigned i = 0; i < table##_count; i++)                                                                       \
+        if (fits(table[i]->problem, problem))                                                                          \
+    add(entries, &count, table[i]->name, table[i]->help)
+
+unsigned pl_list_for(const pl_problem_type *problem, const char *kind, pl_entry *entries) {
     unsigned count = 0;
-    for (unsigned i = 0; i < pl_model_types_count; i++)
-        for (const pl_model_metric *metric = pl_model_types[i]->metrics; metric->name && count < PL_ENTRIES; metric++) {
-            unsigned at = 0;
-            while (at < count && strcmp(entries[at].name, metric->name) != 0)
-                at++;
-            if (at == count)
-                entries[count++] = (pl_entry){metric->name, metric->help};
+    if (strcmp(kind, "problems") == 0)
+        ADD_ALL(pl_problems);
+    else if (strcmp(kind, "losses") == 0)
+        ADD_ALL(pl_losses);
+    else if (strcmp(kind, "solvers") == 0)
+        ADD_FITTING(pl_locals);
+    else if (strcmp(kind, "combines") == 0)
+        ADD_FITTING(pl_combines);
+    else if (strcmp(kind, "exchanges") == 0)
+        ADD_ALL(pl_exchanges);
+    else if (strcmp(kind, "engines") == 0)
+        ADD_ALL(pl_engines);
+    else if (strcmp(kind, "formats") == 0)
+        ADD_ALL(pl_formats);
+    else if (strcmp(kind, "presets") == 0)
+        for (unsigned i = 0; i < pl_presets_count; i++) {
+            if (fits(pl_presets[i].problem, problem))
+                add(entries, &count, pl_presets[i].name, pl_presets[i].help);
         }
+    else if (strcmp(kind, "metrics") == 0)
+        for (unsigned i = 0; i < pl_problems_count; i++)
+            for (const pl_model_metric *metric = pl_problems[i]->model_type->metrics;
+                 metric->name && fits(pl_problems[i], problem); metric++)
+                add(entries, &count, metric->name, metric->help);
     return count;
 }
 
-unsigned pl_list(const char *kind, pl_entry *entries) {
-    unsigned i = 0;
-    if (strcmp(kind, "problems") == 0)
-        for (; i < pl_problems_count; i++)
-            entries[i] = (pl_entry){pl_problems[i]->name, pl_problems[i]->help};
-    else if (strcmp(kind, "losses") == 0)
-        for (; i < pl_losses_count; i++)
-            entries[i] = (pl_entry){pl_losses[i]->name, pl_losses[i]->help};
-    else if (strcmp(kind, "solvers") == 0)
-        for (; i < pl_locals_count; i++)
-            entries[i] = (pl_entry){pl_locals[i]->name, pl_locals[i]->help};
-    else if (strcmp(kind, "combines") == 0)
-        for (; i < pl_combines_count; i++)
-            entries[i] = (pl_entry){pl_combines[i]->name, pl_combines[i]->help};
-    else if (strcmp(kind, "exchanges") == 0)
-        for (; i < pl_exchanges_count; i++)
-            entries[i] = (pl_entry){pl_exchanges[i]->name, pl_exchanges[i]->help};
-    else if (strcmp(kind, "engines") == 0)
-        for (; i < pl_engines_count; i++)
-            entries[i] = (pl_entry){pl_engines[i]->name, pl_engines[i]->help};
-    else if (strcmp(kind, "presets") == 0)
-        for (; i < pl_presets_count; i++)
-            entries[i] = (pl_entry){pl_presets[i].name, pl_presets[i].help};
-    else if (strcmp(kind, "formats") == 0)
-        for (; i < pl_formats_count; i++)
-            entries[i] = (pl_entry){pl_formats[i]->name, pl_formats[i]->help};
-    else if (strcmp(kind, "metrics") == 0)
-        i = list_metrics(entries);
-    return i;
-}
+unsigned pl_list(const char *kind, pl_entry *entries) { return pl_list_for(NULL, kind, entries); }
 
 const char *parley_list_at(const char *kind, unsigned number, const char **help) {
     pl_entry entries[PL_ENTRIES];

@@ -51,6 +51,8 @@ typedef struct pl_entry {
 #define PL_ENTRIES 64
 /* Fills `entries` (PL_ENTRIES of them) and returns how many; 0: there is no such kind. */
 unsigned pl_list(const char *kind, pl_entry *entries);
+/* The same, of those that are for a problem; NULL: all. */
+unsigned pl_list_for(const pl_problem_type *problem, const char *kind, pl_entry *entries);
 extern const char *const pl_list_kinds[]; /* ends with NULL */
 
 #endif

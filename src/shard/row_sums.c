@@ -1,0 +1,55 @@
+/* row_sums.c: sums over the rows of workers. Each lane adds up its rows, then lanes and workers are added in tree
+ * order, so the bits do not depend on threads and ranks. */
+#include "shard/row_sums.h"
+
+#include <string.h>
+
+#include "engine/collective.h"
+
+typedef struct sum_pass {
+    const pl_team *team;
+    pl_row_sum f;
+    pl_stretch_sum stretch; /* or NULL */
+    const void *context;
+    double *sums; /* hosted x lanes x PL_ROW_SUMS */
+} sum_pass;
+
+static void sum_range(const sum_pass *pass, pl_range range, double *sums) {
+    for (uint64_t i = range.begin; i < range.end && !pass->stretch; i++)
+        pass->f(pass->context, i, sums);
+    for (uint64_t i = range.begin; i < range.end && pass->stretch; i += PL_STRETCH)
+        pass->stretch(pass->context, i, i + PL_STRETCH < range.end ? i + PL_STRETCH : range.end, sums);
+}
+
+static void sum_task(void *context, unsigned task) {
+    const sum_pass *pass = context;
+    const pl_part *part = &pass->team->parts[task];
+    double sums[PL_ROW_SUMS] = {0};
+    for (uint64_t r = 0; r < part->count; r++)
+        sum_range(pass, part->ranges[r], sums);
+    memcpy(pass->sums + (uint64_t)task * PL_ROW_SUMS, sums, sizeof sums);
+}
+
+static void run_sums(sum_pass *pass, unsigned count, double *sums) {
+    const pl_team *team = pass->team;
+    pl_team_run(team, sum_task, pass);
+    for (unsigned k = 0; k < team->hosted; k++) {
+        double *lanes = team->lane_sums + (uint64_t)k * team->lanes * PL_ROW_SUMS;
+        pl_tree_add(lanes, team->lanes, PL_ROW_SUMS, PL_ROW_SUMS);
+        memcpy(sums + (uint64_t)k * count, lanes, count * sizeof *sums);
+    }
+}
+
+void pl_sum_rows(const pl_team *team, pl_row_sum f, const void *context, unsigned count, double *sums) {
+    run_sums(&(sum_pass){.team = team, .f = f, .context = context, .sums = team->lane_sums}, count, sums);
+}
+
+void pl_sum_stretches(const pl_team *team, pl_stretch_sum f, const void *context, unsigned count, double *sums) {
+    run_sums(&(sum_pass){.team = team, .stretch = f, .context = context, .sums = team->lane_sums}, count, sums);
+}
+
+parley_status pl_total_rows(const pl_team *team, pl_row_sum f, const void *context, unsigned count, double *sums,
+                            parley_error *error) {
+    pl_sum_rows(team, f, context, count, team->worker_sums);
+    return pl_team_sum(team, team->worker_sums, count, sums, error);
+}

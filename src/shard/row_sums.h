@@ -1,0 +1,18 @@
+/* row_sums.h: sums over rows, with the same bits for any number of threads and ranks. */
+#ifndef PL_ROW_SUMS_H
+#define PL_ROW_SUMS_H
+
+#include "shard/team.h"
+
+/* Sums over the rows of each hosted worker, `count` of them: sums[worker * count ...] (PL_ROW_SUMS at most). */
+typedef void (*pl_row_sum)(const void *context, uint64_t row, double *sums);
+void pl_sum_rows(const pl_team *team, pl_row_sum f, const void *context, unsigned count, double *sums);
+/* The same by stretches of PL_STRETCH rows at most, for what is done faster for several at a time. */
+#define PL_STRETCH 64
+typedef void (*pl_stretch_sum)(const void *context, uint64_t begin, uint64_t end, double *sums);
+void pl_sum_stretches(const pl_team *team, pl_stretch_sum f, const void *context, unsigned count, double *sums);
+/* Over all workers of all ranks. */
+parley_status pl_total_rows(const pl_team *team, pl_row_sum f, const void *context, unsigned count, double *sums,
+                            parley_error *error);
+
+#endif

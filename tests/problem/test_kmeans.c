@@ -1,0 +1,269 @@
+/* Tests of a second problem, k-means, in the loop that linear models use: ranks, checkpoints, validation, files. */
+#define _POSIX_C_SOURCE 200809L /* mkdtemp */
+#include "kmeans.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "support.h"
+
+static char folder[64] = "/tmp/kmeans.XXXXXX", path[96];
+
+static const char *const methods[] = {"preset=auto", "preset=kmeans-step", "preset=kmeans-average local_epochs=3",
+                                      "preset=kmeans-step exchange=allreduce rate=0.7 schedule=inverse-sqrt"};
+
+static void assert_same_centres(const parley_model *a, const parley_model *b) {
+    assert_int_equal(a->columns, b->columns);
+    assert_memory_equal(kmeans_centres(a), kmeans_centres(b), a->columns * KMEANS_CENTRES * sizeof(double));
+}
+
+/* The objective by the book. */
+static double objective_at(const parley_data *data, const parley_model *model) {
+    const double *c = kmeans_centres(model);
+    double sum = 0, total = 0;
+    for (uint64_t i = 0; i < data->x.rows; i++) {
+        double weight = data->weight ? data->weight[i] : 1.0, least = INFINITY;
+        for (unsigned k = 0; k < KMEANS_CENTRES; k++) {
+            double *row = calloc(data->x.columns, sizeof *row), distance = 0;
+            for (uint64_t e = data->x.start[i]; e < data->x.start[i + 1]; e++)
+                row[data->x.index[e]] = data->x.value ? (double)data->x.value[e] : 1.0;
+            for (uint64_t j = 0; j < data->x.columns; j++)
+                distance += pow(row[j] - c[j * KMEANS_CENTRES + k], 2.0);
+            least = fmin(least, distance);
+            free(row);
+        }
+        sum += 0.5 * weight * least;
+        total += weight;
+    }
+    return sum / total;
+}
+
+static void the_objective_is_that_of_the_centres(void **state) {
+    (void)state;
+    parley_data *data = random_data(small);
+    for (unsigned m = 0; m < COUNT(methods); m++) {
+        char words[160];
+        snprintf(words, sizeof words, "problem=kmeans %s workers=2 tolerance=1e-6", methods[m]);
+        outcome outcome = train_once(data, words);
+        const parley_summary *summary = &outcome.summary[0];
+        assert_close(summary->objective, objective_at(data, outcome.model[0]), 1e-12);
+        assert_true(isnan(summary->dual) && isnan(summary->gap));
+        assert_string_equal(summary->problem, "kmeans");
+        assert_true(parley_summary_fact(summary, "centres")->number == KMEANS_CENTRES);
+        free_models(&outcome);
+    }
+    parley_data_free(data);
+}
+
+static void centres_are_means_at_the_end(void **state) {
+    (void)state;
+    parley_data *data = random_data(small);
+    outcome outcome = train_once(data, "problem=kmeans tolerance=1e-15 rounds=300");
+    const double *c = kmeans_centres(outcome.model[0]);
+    double sums[KMEANS_CENTRES][64] = {{0}}, rows[KMEANS_CENTRES] = {0}, norm2[KMEANS_CENTRES],
+           distance[KMEANS_CENTRES];
+    assert_true(data->x.columns <= 64);
+    assert_int_equal(outcome.summary[0].stop, PARLEY_CONVERGED);
+    kmeans_norms(data->x.columns, c, norm2);
+    for (uint64_t i = 0; i < data->x.rows; i++) {
+        kmeans_distances(&data->x, i, data->x.columns, c, norm2, distance);
+        unsigned k = kmeans_nearest(distance);
+        rows[k]++;
+        for (uint64_t e = data->x.start[i]; e < data->x.start[i + 1]; e++)
+            sums[k][data->x.index[e]] += data->x.value ? (double)data->x.value[e] : 1.0;
+    }
+    for (unsigned k = 0; k < KMEANS_CENTRES; k++)
+        for (uint64_t j = 0; j < data->x.columns && rows[k] > 0; j++)
+            assert_close(c[j * KMEANS_CENTRES + k], sums[k][j] / rows[k], 1e-9);
+    free_models(&outcome);
+    parley_data_free(data);
+}
+
+static void bits_do_not_depend_on_ranks_and_threads(void **state) {
+    (void)state;
+    parley_data *data = random_data(small);
+    for (unsigned m = 0; m < COUNT(methods); m += SOME) {
+        static parley_settings settings;
+        char words[160];
+        snprintf(words, sizeof words, "problem=kmeans %s workers=4 lanes=1 rounds=7 tolerance=0 seed=%u", methods[m],
+                 m + 1);
+        settings = settings_of(words);
+        settings.given[pl_setting_find("lanes") - pl_settings] = false; /* no solver here has lanes */
+        outcome one = {.data = data, .settings = &settings};
+        train(&one, 1, 1);
+        assert_done(one.status[0], &one.error[0]);
+        for (unsigned form = 0; form < 6; form++) {
+            ranks_share_memory = form % 2;
+            outcome many = {.data = data, .settings = &settings};
+            train(&many, 2 + form / 2, 1 + form % 2);
+            for (unsigned r = 0; r < 2 + form / 2; r++) {
+                assert_done(many.status[r], &many.error[r]);
+                assert_same_centres(many.model[r], one.model[0]);
+            }
+            free_models(&many);
+        }
+        ranks_share_memory = false;
+        free_models(&one);
+    }
+    parley_data_free(data);
+}
+
+static void runs_stop_by_change_passes_rounds_and_patience(void **state) {
+    (void)state;
+    static const struct {
+        const char *words;
+        parley_stop stop;
+    } cases[] = {{"tolerance=1e-3", PARLEY_CONVERGED},
+                 {"tolerance=0 passes=3 evaluate_every=1", PARLEY_PASSED},
+                 {"tolerance=0 rounds=2", PARLEY_ROUNDS},
+                 {"tolerance=0 seconds=0", PARLEY_SECONDS},
+                 {"tolerance=0 validation_fraction=0.3 patience=2", PARLEY_PATIENCE}};
+    parley_data *data = random_data(small);
+    for (unsigned i = 0; i < COUNT(cases); i++) {
+        char words[160];
+        snprintf(words, sizeof words, "problem=kmeans %s", cases[i].words);
+        outcome outcome = train_once(data, words);
+        assert_int_equal(outcome.summary[0].stop, cases[i].stop);
+        if (cases[i].stop == PARLEY_PATIENCE) {
+            assert_string_equal(outcome.summary[0].metric, "inertia");
+            assert_true(outcome.summary[0].validation > 0);
+        }
+        if (cases[i].stop == PARLEY_PASSED)
+            assert_close(outcome.summary[0].epochs, 3.0, 1e-9);
+        free_models(&outcome);
+    }
+    parley_data_free(data);
+}
+
+static void a_resumed_run_ends_at_the_same_bits(void **state) {
+    (void)state;
+    parley_data *data = random_data(small);
+    for (unsigned m = 0; m < COUNT(methods); m++) {
+        char words[512], command[160];
+        snprintf(words, sizeof words, "problem=kmeans %s workers=3 tolerance=0 rounds=9", methods[m]);
+        outcome whole = train_once(data, words);
+        snprintf(words, sizeof words, "problem=kmeans %s workers=3 tolerance=0 rounds=4 checkpoint=%s/%u", methods[m],
+                 folder, m);
+        outcome part = train_once(data, words);
+        snprintf(words, sizeof words, "problem=kmeans rounds=9 resume=%s/%u", folder, m);
+        outcome rest = train_once(data, words);
+        assert_same_centres(rest.model[0], whole.model[0]);
+        assert_int_equal(rest.summary[0].rounds, 9);
+        snprintf(words, sizeof words, "problem=linear resume=%s/%u", folder, m);
+        static parley_settings settings;
+        settings = settings_of(words);
+        outcome wrong = {.data = data, .settings = &settings};
+        train(&wrong, 1, 1);
+        assert_int_equal(wrong.status[0], PARLEY_BAD_INPUT);
+        assert_non_null(strstr(wrong.error[0].sentence, "that run solved problem kmeans, and this one solves linear"));
+        snprintf(command, sizeof command, "rm -r %s/%u", folder, m);
+        assert_int_equal(system(command), 0);
+        free_models(&whole);
+        free_models(&part);
+        free_models(&rest);
+    }
+    parley_data_free(data);
+}
+
+static void models_are_saved_loaded_and_begun_at(void **state) {
+    (void)state;
+    parley_data *data = random_data(small);
+    outcome first = train_once(data, "problem=kmeans rounds=3 tolerance=0"),
+            whole = train_once(data, "problem=kmeans rounds=5 tolerance=0");
+    parley_model *loaded, *linear;
+    parley_error error = {0};
+    char words[160];
+    double values[KMEANS_CENTRES];
+    assert_done(parley_model_save(first.model[0], path, &error), &error);
+    assert_done(parley_model_load(path, &loaded, &error), &error);
+    assert_same_centres(loaded, first.model[0]);
+    assert_string_equal(pl_model_meta(loaded, "preset"), "kmeans-average");
+    assert_null(pl_model_meta(loaded, "lambda"));
+    assert_null(parley_model_coef(loaded));
+    loaded->type->apply(loaded, &data->x, 7, 8, values);
+    assert_true(loaded->type->predict(loaded, values) == kmeans_nearest(values));
+    snprintf(words, sizeof words, "problem=kmeans start=%s rounds=2 tolerance=0", path);
+    outcome rest = train_once(data, words);
+    assert_same_centres(rest.model[0], whole.model[0]);
+    outcome other = train_once(data, "lambda=0.1");
+    linear = other.model[0];
+    static parley_settings settings;
+    settings = settings_of("problem=kmeans");
+    assert_int_equal(parley_train_from(data, &settings, linear, NULL, NULL, &loaded, NULL, &error), PARLEY_BAD_INPUT);
+    assert_string_equal(error.sentence, "the model to begin at has no centres of as many columns as the data");
+    settings = settings_of("lambda=0.1");
+    assert_int_equal(parley_train_from(data, &settings, first.model[0], NULL, NULL, &loaded, NULL, &error),
+                     PARLEY_BAD_INPUT);
+    assert_string_equal(error.sentence, "the model to begin at is of problem kmeans, and this one is linear");
+    free_models(&first);
+    free_models(&whole);
+    free_models(&rest);
+    free_models(&other);
+    parley_data_free(data);
+}
+
+static void members_of_another_problem_are_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *words, *sentence;
+    } cases[] = {
+        {"problem=kmeans preset=cocoa+", "preset cocoa+ is for problem linear, and this one is kmeans"},
+        {"preset=kmeans-step", "preset kmeans-step is for problem kmeans, and this one is linear"},
+        {"problem=kmeans preset=kmeans-average combine=newton",
+         "combine newton is for problem linear, and this one is kmeans; use --combine average"},
+        {"problem=kmeans preset=kmeans-average local=sdca",
+         "local solver sdca is for problem linear, and this one is kmeans; use --preset auto"},
+        {"problem=kmeans preset=kmeans-average combine=step",
+         "combine step takes gradients, which local solver lloyd does not give; use --combine average"},
+        {"problem=kmeans exchange=shared preset=kmeans-average",
+         "exchange shared has workers step in one model, which local solver lloyd does not; use --exchange allreduce"},
+        {"problem=kmeans preset=kmeans-step local_epochs=2",
+         "--local-epochs has no effect with means x step; --local sdca or --local scd or --local sgd or --local lloyd "
+         "reads it"},
+    };
+    for (unsigned i = 0; i < COUNT(cases); i++) {
+        parley_settings settings = settings_of(cases[i].words);
+        parley_error error = {0};
+        assert_int_equal(pl_train_check(&settings, &error), PARLEY_BAD_USAGE);
+        assert_string_equal(error.sentence, cases[i].sentence);
+    }
+}
+
+static void every_failed_allocation_has_its_sentence(void **state) {
+    (void)state;
+    parley_data *data = random_data(small);
+    assert_survives_lost_memory(data, "problem=kmeans workers=2 rounds=2 tolerance=0 validation_fraction=0.2");
+    assert_survives_lost_memory(data, "problem=kmeans preset=kmeans-step rounds=2 tolerance=0");
+    parley_data_free(data);
+}
+
+static int make_folder(void **state) {
+    (void)state;
+    if (!mkdtemp(folder))
+        return -1;
+    snprintf(path, sizeof path, "%s/model.safetensors", folder);
+    return 0;
+}
+
+static int remove_folder(void **state) {
+    (void)state;
+    unlink(path);
+    return rmdir(folder);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_objective_is_that_of_the_centres),
+        cmocka_unit_test(centres_are_means_at_the_end),
+        cmocka_unit_test(bits_do_not_depend_on_ranks_and_threads),
+        cmocka_unit_test(runs_stop_by_change_passes_rounds_and_patience),
+        cmocka_unit_test(a_resumed_run_ends_at_the_same_bits),
+        cmocka_unit_test(models_are_saved_loaded_and_begun_at),
+        cmocka_unit_test(members_of_another_problem_are_refused),
+        cmocka_unit_test(every_failed_allocation_has_its_sentence),
+    };
+    return cmocka_run_group_tests_name("kmeans", tests, make_folder, remove_folder);
+}
