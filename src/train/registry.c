@@ -135,14 +135,18 @@ static bool fits(const pl_problem_type *member, const pl_problem_type *list) {
     return !member || !list || member == list;
 }
 
-/* Lists the members of a table of pointers, all of them, or those that are for the problem. */
+/* Lists the members of a table of pointers: all of them, or those that are for the problem. */
 #define ADD_ALL(table)                                                                                                 \
-    for (unsigned i = 0; i < table##_count; i++)                                                                       \
-    add(entries, &count, table[i]->name, table[i]->help)
+    do {                                                                                                               \
+        for (unsigned i = 0; i < table##_count; i++)                                                                   \
+            add(entries, &count, table[i]->name, table[i]->help);                                                      \
+    } while (0)
 #define ADD_FITTING(table)                                                                                             \
-    for (unsigned i = 0; i < table##_count; i++)                                                                       \
-        if (fits(table[i]->problem, problem))                                                                          \
-    add(entries, &count, table[i]->name, table[i]->help)
+    do {                                                                                                               \
+        for (unsigned i = 0; i < table##_count; i++)                                                                   \
+            if (fits(table[i]->problem, problem))                                                                      \
+                add(entries, &count, table[i]->name, table[i]->help);                                                  \
+    } while (0)
 
 unsigned pl_list_for(const pl_problem_type *problem, const char *kind, pl_entry *entries) {
     unsigned count = 0;
