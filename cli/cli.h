@@ -23,6 +23,9 @@ struct command {
     const char *problem;                    /* that the command trains; NULL: it is for all problems */
 };
 
+/* Each is at the end of the file that has its name. */
+extern const command path_command, cv_command, launch_command, predict_command, eval_command, convert_command,
+    generate_command, info_command, dump_command, report_command, list_command, help_command, document_command;
 /* commands.c */
 extern command commands[];
 extern unsigned commands_count;
@@ -32,20 +35,6 @@ bool command_reads(const pl_setting *row);     /* is it an option of any command
 int command_unknown(const char *name);         /* prints a message with the nearest command, returns the exit code */
 
 int train_run(const arguments *arguments);
-int predict_run(const arguments *arguments);
-int eval_run(const arguments *arguments);
-int convert_run(const arguments *arguments);
-int generate_run(const arguments *arguments);
-int info_run(const arguments *arguments);
-int dump_run(const arguments *arguments);
-int report_run(const arguments *arguments);
-int list_run(const arguments *arguments);
-int help_run(const arguments *arguments);
-int document_run(const arguments *arguments);
-
-int launch_run(const arguments *arguments);
-int path_run(const arguments *arguments);
-int cv_run(const arguments *arguments);
 
 /* help.c */
 #define PAGE_WIDTH 100

@@ -1,4 +1,5 @@
 /* convert.c: `parley convert` converts data from one format to another. */
+#include <limits.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -30,7 +31,7 @@ void report_written(const arguments *arguments, const parley_data *data, const c
     fprintf(file, ", %.2f seconds\n", seconds);
 }
 
-int convert_run(const arguments *arguments) {
+static int convert_run(const arguments *arguments) {
     const parley_settings *settings = &arguments->settings;
     const operands in = {arguments->operands, arguments->count - 1};
     const char *out = arguments->operands[arguments->count - 1];
@@ -48,3 +49,17 @@ int convert_run(const arguments *arguments) {
     parley_data_free(data);
     return status == PARLEY_OK ? EXIT_DONE : fail(arguments->command, &error);
 }
+
+const command convert_command = {
+    .name = "convert",
+    .operands = "IN... OUT",
+    .least = 2,
+    .most = UINT_MAX,
+    .options = PL_FOR_CONVERT,
+    .summary = "convert data to another format or to a cache",
+    .details =
+        "Reads IN and writes OUT. The name of OUT selects the format: .svm, .libsvm, .txt or - (standard output) for "
+        "LIBSVM text, .csv or .tsv for CSV, .vw for VW text (each may be followed by .gz or .zst), .parley or "
+        ".safetensors for a cache, which loads at once.",
+    .run = convert_run,
+};

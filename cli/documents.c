@@ -50,7 +50,7 @@ static void man_commands(void) {
         printf(".SS parley %s %s\n", command->name, command->operands);
         put_roff(command->details);
         putchar('\n');
-        if (command->run == generate_run)
+        if (command->run == generate_command.run)
             for (unsigned j = 0; j < pl_generators_count; j++) {
                 printf(".TP\n\\fB%s\\fR\n", pl_generators[j].name);
                 put_roff(pl_generators[j].help);
@@ -72,7 +72,7 @@ static void document_man(void) {
           ".TP\n2\nbad usage\n.TP\n3\nstopped before the target; the model is written\n"
           ".TP\n130\ninterrupted; the best model so far is written\n"
           ".SH EXAMPLES\n.nf\nparley train data.svm\n"
-          "parley train data.svm.zst \\-\\-loss hinge \\-\\-lambda 1e\\-4 \\-\\-gap 1e\\-6 \\-\\-model m.safetensors\n"
+          "parley train data.svm.zst \\-\\-preset cocoa+ \\-\\-gap 1e\\-6 \\-\\-model m.safetensors\n"
           "parley predict m.safetensors new.svm\nparley eval m.safetensors test.svm \\-\\-json\n.fi\n",
           stdout);
 }
@@ -120,15 +120,15 @@ static void document_settings(void) {
 
 /* Prints the words other than options and files that may follow a command. */
 static void put_operands(const command *command) {
-    if (command->run == generate_run)
+    if (command->run == generate_command.run)
         for (unsigned i = 0; i < pl_generators_count; i++)
             printf("%s ", pl_generators[i].name);
-    if (command->run == list_run) {
+    if (command->run == list_command.run) {
         for (unsigned i = 0; pl_list_kinds[i]; i++)
             printf("%s ", pl_list_kinds[i]);
         fputs("settings ", stdout);
     }
-    if (command->run == help_run)
+    if (command->run == help_command.run)
         for (unsigned i = 0; i < commands_count; i++)
             printf("%s ", commands[i].hidden ? "" : commands[i].name);
 }
@@ -219,7 +219,8 @@ static void document_zsh(void) {
         for (unsigned j = 0; j < pl_settings_count; j++)
             if (belongs(&pl_settings[j], command))
                 zsh_option(&pl_settings[j]);
-        if (command->run == generate_run || command->run == list_run || command->run == help_run) {
+        if (command->run == generate_command.run || command->run == list_command.run ||
+            command->run == help_command.run) {
             fputs(" \\\n                '1:kind:(", stdout);
             put_operands(command);
             fputs(")'", stdout);
@@ -234,7 +235,7 @@ static const struct form {
     void (*print)(void);
 } forms[] = {{"man", document_man}, {"settings", document_settings}, {"bash", document_bash}, {"zsh", document_zsh}};
 
-int document_run(const arguments *arguments) {
+static int document_run(const arguments *arguments) {
     parley_error error;
     for (unsigned i = 0; i < sizeof forms / sizeof *forms; i++)
         if (strcmp(forms[i].name, arguments->operands[0]) == 0) {
@@ -245,3 +246,15 @@ int document_run(const arguments *arguments) {
             arguments->operands[0]);
     return fail(arguments->command, &error);
 }
+
+const command document_command = {
+    .name = "document",
+    .operands = "FORM",
+    .least = 1,
+    .most = 1,
+    .options = NO_OPTIONS,
+    .summary = "print documentation generated from the settings",
+    .details = "Prints the man page (man), the list of settings (settings) or completions for a shell (bash, zsh).",
+    .hidden = true,
+    .run = document_run,
+};

@@ -1,7 +1,7 @@
 /* dump.c: `parley dump`: what a model has learnt, the most important first. */
 #include "view.h"
 
-int dump_run(const arguments *arguments) {
+static int dump_run(const arguments *arguments) {
     parley_model *model;
     view view;
     parley_error error;
@@ -14,3 +14,17 @@ int dump_run(const arguments *arguments) {
     parley_model_free(model);
     return code;
 }
+
+const command dump_command = {
+    .name = "dump",
+    .operands = "MODEL",
+    .least = 1,
+    .most = 1,
+    .options = PL_FOR_DUMP,
+    .summary = "print the contents of a model, with names",
+    .details =
+        "Prints what the model has learnt by column, with the names of columns: of a linear model, after a line for "
+        "its constant, the name, a tab and the weight of each column whose weight is not 0, largest first, and one "
+        "weight per class where there are several. A column without a name is given by its number, from 1.",
+    .run = dump_run,
+};

@@ -70,7 +70,7 @@ static parley_status evaluate(evaluation *evaluation, const char *path, const pa
     return status;
 }
 
-int eval_run(const arguments *arguments) {
+static int eval_run(const arguments *arguments) {
     parley_model *model;
     evaluation evaluation = {0};
     view view;
@@ -90,3 +90,15 @@ int eval_run(const arguments *arguments) {
     parley_model_free(model);
     return code;
 }
+
+const command eval_command = {
+    .name = "eval",
+    .operands = "MODEL DATA",
+    .least = 2,
+    .most = 2,
+    .options = PL_FOR_EVAL,
+    .summary = "evaluate a model on labelled data",
+    .details = "Prints the metrics of the model on DATA (`parley list metrics` explains them), and figures by class "
+               "where there are several. DATA may be larger than memory; - is standard input.",
+    .run = eval_run,
+};

@@ -25,6 +25,10 @@ parley_status fit_save(pl_engine *engine, parley_status (*save)(const void *run,
                        parley_error *error);
 void fit_catch_signals(void); /* from here on signals ask the run to stop at its round */
 bool fit_interrupted(void);
+/* What --json prints of a run. */
+json_t *json_summary(const parley_summary *summary, const parley_settings *settings, double read, double started);
+/* linear_stream_command.c: `parley train` with a preset that learns rows as they pass. */
+int stream_run(const arguments *arguments);
 /* A callback for runs of many fits, with a progress_view or NULL: shows messages, and stops when a signal came. */
 int fit_tell(void *view, const parley_progress *progress, const char *message);
 

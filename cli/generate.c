@@ -17,7 +17,7 @@ static parley_status find(const char *name, const pl_generator **out, parley_err
     return fail_unknown("kind of data", name, names, count, error);
 }
 
-int generate_run(const arguments *arguments) {
+static int generate_run(const arguments *arguments) {
     const char *path = arguments->operands[1];
     const pl_generator *generator = NULL;
     double started = pl_now();
@@ -39,3 +39,16 @@ int generate_run(const arguments *arguments) {
     parley_data_free(data);
     return status == PARLEY_OK ? EXIT_DONE : fail(arguments->command, &error);
 }
+
+const command generate_command = {
+    .name = "generate",
+    .operands = "KIND OUT",
+    .least = 2,
+    .most = 2,
+    .options = PL_FOR_GENERATE,
+    .summary = "generate example data",
+    .details = "Generates data and writes them to OUT, as `parley convert` does. The same settings give the same data "
+               "on every "
+               "machine.",
+    .run = generate_run,
+};

@@ -24,7 +24,7 @@
 #define FAREWELL_MS 5000 /* time for the launcher to answer; it would not survive if this process left earlier */
 #define FAREWELL 0.2     /* seconds */
 #define START_GRACE 4.0  /* seconds beyond the deadline that the start of MPI may take */
-#define GRACE 1.0        /* seconds for peers to report the loss and for MPI to end */
+#define GRACE 1.0        /* seconds for peers to report the lost rank and for MPI to end */
 
 /* A pipe from the child. 's': the ranks are connected; 'e' and a code: it is about to exit with this code. */
 static int words[2] = {-1, -1};
@@ -118,7 +118,7 @@ static int end_with(const watched *this, int status) {
     if (WIFSIGNALED(status) && this->ending < 0 && !this->started)
         return lose("was lost: its process ended");
     if (WIFSIGNALED(status) && this->ending < 0)
-        pl_sleep(GRACE); /* the peers report the loss; a process that ends earlier may get the others killed */
+        pl_sleep(GRACE); /* the peers report it; a process that ends earlier may get the others killed */
     return leave("cmd=finalize\n", WIFEXITED(status)   ? WEXITSTATUS(status)
                                    : this->ending >= 0 ? this->code
                                                        : EXIT_LOST);

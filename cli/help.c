@@ -134,12 +134,12 @@ static void print_commands(FILE *file) {
 }
 
 static void print_kinds(FILE *file, const command *command) {
-    if (command->run == generate_run) {
+    if (command->run == generate_command.run) {
         fputs("\nKinds:\n", file);
         for (unsigned i = 0; i < pl_generators_count; i++)
             entry(file, pl_generators[i].name, OPTION_COLUMN, pl_generators[i].help);
     }
-    if (command->run == list_run) {
+    if (command->run == list_command.run) {
         fputs("\nKinds:", file);
         for (unsigned i = 0; pl_list_kinds[i]; i++)
             fprintf(file, " %s", pl_list_kinds[i]);
@@ -160,7 +160,7 @@ void help_print(FILE *file) {
     print_commands(file);
     fputs("\nExamples:\n"
           "  parley train data.svm\n"
-          "  parley train data.svm.zst --loss hinge --lambda 1e-4 --gap 1e-6 --model m.safetensors\n"
+          "  parley train data.svm.zst --preset cocoa+ --gap 1e-6 --model m.safetensors\n"
           "  parley predict m.safetensors new.svm\n"
           "  parley eval m.safetensors test.svm --json\n"
           "\nExit codes: 0 success, 1 failure, 2 bad usage, 3 stopped before the target (model written), 4 a rank was\n"
@@ -177,7 +177,7 @@ void help_print_command(FILE *file, const command *command) {
         print_options(file, command);
 }
 
-int help_run(const arguments *arguments) {
+static int help_run(const arguments *arguments) {
     if (arguments->count == 0) {
         help_print(stdout);
         return EXIT_DONE;
@@ -188,3 +188,14 @@ int help_run(const arguments *arguments) {
     help_print_command(stdout, command);
     return EXIT_DONE;
 }
+
+const command help_command = {
+    .name = "help",
+    .operands = "[COMMAND]",
+    .least = 0,
+    .most = 1,
+    .options = NO_OPTIONS,
+    .summary = "explain parley or one command",
+    .details = "Prints what `parley --help` or `parley COMMAND --help` prints.",
+    .run = help_run,
+};

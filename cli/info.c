@@ -166,7 +166,7 @@ static bool is_model(const char *path) {
     return claimed;
 }
 
-int info_run(const arguments *arguments) {
+static int info_run(const arguments *arguments) {
     const char *path = arguments->operands[0];
     parley_model *model = NULL;
     census census;
@@ -182,3 +182,17 @@ int info_run(const arguments *arguments) {
     parley_model_free(model);
     return code;
 }
+
+const command info_command = {
+    .name = "info",
+    .operands = "FILE",
+    .least = 1,
+    .most = 1,
+    .options = PL_FOR_INFO,
+    .summary = "describe data, a model or a checkpoint",
+    .details =
+        "Prints shape, labels and size of data (text or cache), shape, certificate and settings of a model, or the run "
+        "that "
+        "a checkpoint belongs to, given its folder or one of its files.",
+    .run = info_run,
+};

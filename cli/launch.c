@@ -333,7 +333,7 @@ static parley_status prepare(launch *this, parley_error *error) {
     return PARLEY_OK;
 }
 
-int launch_run(const arguments *arguments) {
+static int launch_run(const arguments *arguments) {
     static launch launch;
     struct sigaction action = {.sa_handler = on_signal};
     parley_error error;
@@ -350,3 +350,19 @@ int launch_run(const arguments *arguments) {
     pl_free(launch.words);
     return code;
 }
+
+const command launch_command = {
+    .name = "launch",
+    .operands = "-- COMMAND ...",
+    .least = 1,
+    .most = 1,
+    .options = PL_FOR_LAUNCH,
+    .summary = "run a command on many processes or machines",
+    .details =
+        "Starts the ranks of a run on this machine, or by ssh on the machines given with --hosts, and waits for them: "
+        "parley "
+        "launch -n 8 -- train DATA. This is like mpiexec -n 8 parley train DATA, but needs no MPI launcher. If a rank "
+        "is "
+        "lost, it restarts the run up to --restarts times, from the last checkpoint if the command has --checkpoint.",
+    .run = launch_run,
+};

@@ -1,6 +1,7 @@
 /* linear_cv_command.c: `parley cv`: check, read, cross-validate, train with the lambda that was chosen, report both. */
 #include "train/linear_cv.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -99,7 +100,7 @@ static void print_cv(const run *run) {
     print_field(file, "model", "%s", run->settings->model);
 }
 
-int cv_run(const arguments *arguments) {
+static int cv_run(const arguments *arguments) {
     run run = {.command = arguments->command,
                .settings = &arguments->settings,
                .inputs = {arguments->operands, arguments->count},
@@ -124,3 +125,19 @@ int cv_run(const arguments *arguments) {
     parley_data_free(run.data);
     return code;
 }
+
+const command cv_command = {
+    .name = "cv",
+    .operands = "DATA...",
+    .least = 1,
+    .most = UINT_MAX,
+    .options = PL_FOR_TRAIN | PL_FOR_LINEAR | PL_FOR_CV,
+    .summary = "choose lambda by cross-validation, then train",
+    .details =
+        "For each fold, trains the path of `parley path` on all other rows and measures --metric on the fold. Then "
+        "trains "
+        "a model on all rows with the lambda that was chosen. Folds run in parallel, each on one thread with a copy of "
+        "its "
+        "rows. Prints the mean and standard error of the metric for each lambda.",
+    .run = cv_run,
+};

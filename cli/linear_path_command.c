@@ -2,6 +2,7 @@
 #include "train/linear_path.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -137,7 +138,7 @@ static int report(const void *user) {
     return exit_code(run);
 }
 
-int path_run(const arguments *arguments) {
+static int path_run(const arguments *arguments) {
     run run = {.command = arguments->command,
                .settings = &arguments->settings,
                .inputs = {arguments->operands, arguments->count},
@@ -147,3 +148,21 @@ int path_run(const arguments *arguments) {
     parley_path_free(run.path);
     return code;
 }
+
+const command path_command = {
+    .name = "path",
+    .operands = "DATA...",
+    .least = 1,
+    .most = UINT_MAX,
+    .options = PL_FOR_TRAIN | PL_FOR_LINEAR | PL_FOR_PATH,
+    .summary = "train models for a decreasing sequence of lambdas",
+    .details =
+        "Trains a model for each of many lambdas, downwards from the smallest at which all coefficients are 0. Each "
+        "starts "
+        "from the solution before it. Writes all models to one file. --gap is 1e-6 here unless it is given. Prints a "
+        "line "
+        "for each model: lambda, number of nonzero coefficients, objective, gap, share of the deviance explained, "
+        "rounds, "
+        "and the metric if there are validation rows.",
+    .run = path_run,
+};

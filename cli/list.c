@@ -29,7 +29,7 @@ static bool list_kind(const char *kind) {
     return count > 0;
 }
 
-int list_run(const arguments *arguments) {
+static int list_run(const arguments *arguments) {
     const char *kinds[MOST_KINDS];
     unsigned count = 0;
     for (; pl_list_kinds[count] && count + 1 < MOST_KINDS; count++)
@@ -48,3 +48,14 @@ int list_run(const arguments *arguments) {
     fail_unknown("kind", arguments->operands[0], kinds, count, &error);
     return fail(arguments->command, &error);
 }
+
+const command list_command = {
+    .name = "list",
+    .operands = "[KIND]",
+    .least = 0,
+    .most = 1,
+    .options = NO_OPTIONS,
+    .summary = "list problems, solvers, presets, settings and so on",
+    .details = "Prints every member of a KIND with a one-line description, or those of all kinds if none is given.",
+    .run = list_run,
+};

@@ -185,7 +185,19 @@ static parley_status work(const arguments *arguments, parley_error *error) {
     return status;
 }
 
-int predict_run(const arguments *arguments) {
+static int predict_run(const arguments *arguments) {
     parley_error error;
     return work(arguments, &error) == PARLEY_OK ? EXIT_DONE : fail(arguments->command, &error);
 }
+
+const command predict_command = {
+    .name = "predict",
+    .operands = "MODEL DATA",
+    .least = 2,
+    .most = 2,
+    .options = PL_FOR_PREDICT,
+    .summary = "print one prediction per row",
+    .details = "Prints one prediction per row of DATA on standard output. DATA may be larger than memory; - is "
+               "standard input.",
+    .run = predict_run,
+};

@@ -137,7 +137,7 @@ static int print_json(const command *command, const pl_report *report) {
     return json_print(command, object);
 }
 
-int report_run(const arguments *arguments) {
+static int report_run(const arguments *arguments) {
     const parley_settings *settings = &arguments->settings;
     pl_report report;
     parley_error error;
@@ -150,3 +150,19 @@ int report_run(const arguments *arguments) {
     }
     return fail(arguments->command, &error);
 }
+
+const command report_command = {
+    .name = "report",
+    .operands = "LOG",
+    .least = 1,
+    .most = 1,
+    .options = PL_FOR_REPORT,
+    .summary = "show where the time of a run went",
+    .details =
+        "Reads the log that --log wrote and splits the time of the run into computing by the slowest worker, "
+        "evaluating, "
+        "combining updates, and overhead, which is the rest: exchanging and waiting. Then it does the same for each "
+        "worker "
+        "and each process. It prints tables, and with --json one object.",
+    .run = report_run,
+};

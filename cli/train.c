@@ -1,12 +1,10 @@
-/* train.c: `parley train`: check, read, train, save, report. */
+/* train.c: the commands that train a problem: check, read, train, save, report. */
 #include "train/train.h"
 
 #include <math.h>
-#include <signal.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "engine/launched.h"
 #include "fit.h"
 #include "progress.h"
 #include "train/linear_stream.h"
@@ -24,7 +22,7 @@ static int on_progress(void *user, const parley_progress *progress, const char *
     run *run = user;
     if (message)
         progress_message(&run->view, message);
-    else if (!pl_streams(run->settings))
+    else
         progress_round(&run->view, progress);
     return fit_interrupted();
 }
@@ -33,24 +31,6 @@ static parley_status check(const void *user, parley_error *error) {
     const run *run = user;
     parley_status status = pl_train_check(run->settings, error);
     return status == PARLEY_OK ? fit_check(run->settings, &run->inputs, error) : status;
-}
-
-/* A stream is not read first: it is learnt as it comes. */
-static parley_status learn_stream(run *run, parley_error *error) {
-    if (pl_launched_ranks() > 1)
-        return pl_fail(error, PARLEY_BAD_USAGE, "--preset online learns in one process, and there are %d",
-                       pl_launched_ranks());
-    if (run->inputs.count > 1)
-        return pl_fail(error, PARLEY_BAD_USAGE, "preset %s reads one stream: DATA can be given once",
-                       run->settings->preset);
-    fit_catch_signals();
-    parley_model *model = NULL;
-    parley_status status =
-        parley_train_stream(run->inputs.words[0], run->settings, on_progress, run, &model, &run->summary, error);
-    if (status == PARLEY_OK)
-        status = parley_model_save(model, run->settings->model, error);
-    parley_model_free(model);
-    return status;
 }
 
 /* What rank 0 saves. */
@@ -90,8 +70,7 @@ static parley_status work(pl_engine *engine, void *user, parley_error *error) {
     return status;
 }
 
-static json_t *summary_json(const run *run) {
-    const parley_summary *summary = &run->summary;
+json_t *json_summary(const parley_summary *summary, const parley_settings *settings, double read, double started) {
     json_t *object = json_object();
     json_put(&object, "status", json_string(parley_stop_text(summary->stop)));
     json_put(&object, "problem", json_string(summary->problem));
@@ -116,32 +95,18 @@ static json_t *summary_json(const run *run) {
         json_put(&validation, "round", json_count(summary->validation_round));
         json_put(&object, "validation", validation);
     }
-    if (!isnan(summary->progressive_loss))
-        json_put(&object, "progressive_loss", json_number(summary->progressive_loss));
-    json_put(&object, "seconds", json_seconds(summary, run->read_seconds, run->started));
+    json_put(&object, "seconds", json_seconds(summary, read, started));
     json_put(&object, "bytes_sent", json_count(summary->bytes_sent));
     json_put(&object, "rank_bytes_sent", json_count(summary->rank_bytes_sent));
     json_put(&object, "peak_rss_bytes", json_count(pl_peak_bytes()));
-    json_put(&object, "model", json_string(run->settings->model));
+    json_put(&object, "model", json_string(settings->model));
     return object;
-}
-
-static void print_stream(const run *run) {
-    const parley_summary *summary = &run->summary;
-    bool passed = summary->stop == PARLEY_PASSED;
-    print_field(stdout, "status", "%s after %llu rows, %.4g passes", passed ? "done" : parley_stop_text(summary->stop),
-                (unsigned long long)summary->rows, summary->epochs);
-    print_field(stdout, "average loss", "%.10g, of predictions made before rows were learnt",
-                summary->progressive_loss);
-    print_field(stdout, "gap", "none: a stream has no certificate");
-    print_field(stdout, "seconds", "%.3f in all", pl_now() - run->started);
-    print_field(stdout, "model", "%s", run->settings->model);
 }
 
 static void print_summary(const run *run) {
     const parley_summary *summary = &run->summary;
-    static const char *const ends[] = {"converged", "stopped by --rounds", "stopped by --seconds",
-                                       "stalled",   "interrupted",         "stopped by --patience"};
+    static const char *const ends[] = {"converged",   "stopped by --rounds",   "stopped by --seconds", "stalled",
+                                       "interrupted", "stopped by --patience", "made all passes"};
     FILE *file = strcmp(run->settings->log, "-") == 0 ? stderr : stdout;
     print_field(file, "status", "%s after %llu round%s, %.4g epochs", ends[summary->stop],
                 (unsigned long long)summary->rounds, summary->rounds == 1 ? "" : "s", summary->epochs);
@@ -161,7 +126,7 @@ static void print_summary(const run *run) {
 
 static int exit_code(const void *user) {
     const run *run = user;
-    bool limit_asked_for = run->view.last.target == 0 || pl_streams(run->settings); /* a replay takes it from its log */
+    bool limit_asked_for = run->view.last.target == 0; /* a replay takes it from its log */
     switch (run->summary.stop) {
     case PARLEY_CONVERGED:
     case PARLEY_PATIENCE:
@@ -176,24 +141,12 @@ static int report(const void *user) {
     if (run->summary.stop == PARLEY_INTERRUPTED)
         fprintf(stderr, "interrupted: the best model so far is in %s\n", run->settings->model);
     if (run->settings->json) {
-        int printed = json_print(run->command, summary_json(run));
+        int printed =
+            json_print(run->command, json_summary(&run->summary, run->settings, run->read_seconds, run->started));
         return printed == EXIT_DONE ? exit_code(run) : printed;
     }
-    if (isnan(run->summary.progressive_loss))
-        print_summary(run);
-    else
-        print_stream(run);
+    print_summary(run);
     return exit_code(run);
-}
-
-static int stream_run(run *run) {
-    parley_error error;
-    signal(SIGPIPE, SIG_IGN);
-    parley_status status = check(run, &error);
-    if (status == PARLEY_OK)
-        status = learn_stream(run, &error);
-    signal(SIGPIPE, SIG_DFL);
-    return status == PARLEY_OK ? report(run) : fail(run->command, &error);
 }
 
 int train_run(const arguments *arguments) {
@@ -201,7 +154,8 @@ int train_run(const arguments *arguments) {
                .settings = &arguments->settings,
                .inputs = {arguments->operands, arguments->count},
                .started = pl_now()};
+    if (pl_streams(run.settings))
+        return stream_run(arguments);
     progress_open(&run.view, run.settings);
-    return pl_streams(run.settings) ? stream_run(&run)
-                                    : fit_run(&(fit){run.command, run.settings, check, work, report, exit_code, &run});
+    return fit_run(&(fit){run.command, run.settings, check, work, report, exit_code, &run});
 }

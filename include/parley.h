@@ -46,7 +46,7 @@ typedef enum parley_stop {
 } parley_stop;
 
 /* What a problem says about itself: a name with a text, or with a number. For linear models these are `loss`, `lambda`,
- * `l1_ratio` and `intercept`. */
+ * `l1_ratio` and `intercept`, and for a stream `progressive_loss`. */
 #define PARLEY_FACTS 12
 typedef struct parley_fact {
     const char *name; /* static */
@@ -73,7 +73,6 @@ typedef struct parley_summary {
     double validation;         /* its value for the model returned */
     uint64_t validation_round; /* when that was */
     int repeatable;            /* 0: the same run again may give another model, because workers overtake each other */
-    double progressive_loss;   /* of predictions made before their rows were learnt; NaN but for streams */
 } parley_summary;
 
 /* The fact of that name; NULL: there is none. */
@@ -193,7 +192,7 @@ PARLEY_API parley_status parley_train_from(const parley_data *data, const parley
                                            parley_model **out, parley_summary *summary, parley_error *error);
 
 /* Learns from a file or standard input ("-") as it passes, without keeping it: preset online. `objective`, `dual` and
- * `gap` of the summary are NaN, `progressive_loss` is not. */
+ * `gap` of the summary are NaN; its fact `progressive_loss` is the mean loss of predictions before rows were learnt. */
 PARLEY_API parley_status parley_train_stream(const char *path, const parley_settings *settings,
                                              parley_callback callback, void *user, parley_model **out,
                                              parley_summary *summary, parley_error *error);

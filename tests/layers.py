@@ -51,6 +51,30 @@ BANNED = [
     ),
 ]
 
+# Folders that know problems only through src/model/problem.h: words of linear models are for files whose names say so.
+GENERAL = ("src/train/", "src/trace/", "src/exchange/", "src/engine/", "cli/")
+LINEAR_WORDS = re.compile(r"loss(?!y)|lambda|coef|pl_glm", re.I)
+LINEAR_FILES = re.compile(r"/linear_\w+\.[ch]$|^src/train/registry\.c$")
+
+# Interfaces whose width docs/architecture.md gives: header, struct.
+INTERFACES = [
+    ("src/model/problem.h", "pl_problem_type"),
+    ("src/model/problem.h", "pl_problem_rules"),
+    ("src/model/model.h", "pl_model_type"),
+    ("src/local/local.h", "pl_local_type"),
+    ("src/local/local.h", "pl_local_search"),
+    ("src/local/local.h", "pl_local_restart"),
+    ("src/local/local.h", "pl_local_certificate"),
+    ("src/local/local.h", "pl_local_alone"),
+    ("src/combine/combine.h", "pl_combine_type"),
+    ("src/combine/combine.h", "pl_combine_trial"),
+    ("src/combine/combine.h", "pl_combine_search"),
+    ("src/combine/combine.h", "pl_combine_curvature"),
+    ("src/exchange/exchange.h", "pl_exchange_type"),
+    ("src/engine/engine.h", "pl_engine_type"),
+    ("src/train/run.h", "pl_run"),
+]
+
 MOST_LINES = {"function": (60, 100), "file": (600, 700)}
 
 faults = []
@@ -129,6 +153,50 @@ def check_lengths(path, text):
             start = None
 
 
+def check_linear(path, raw):
+    """A general file mentions no linear model, not even in a comment or a message."""
+    name = path.relative_to(ROOT).as_posix()
+    if not name.startswith(GENERAL) or LINEAR_FILES.search(name):
+        return
+    for number, line in enumerate(raw.split("\n"), 1):
+        if LINEAR_WORDS.search(line):
+            fault(path, number, "mentions linear models; problems are known through src/model/problem.h")
+
+
+def width_of(text, struct):
+    """(functions, flags, members) of a struct."""
+    body = re.search(r"struct %s \{(.*?)\n\}" % struct, text, flags=re.S).group(1)
+    body = re.sub(r"/\*.*?\*/", "", body, flags=re.S)
+    statements = [one.strip() for one in body.split(";") if one.strip()]
+    functions = sum("(*" in one for one in statements)
+    flags = sum(len(one.split(",")) for one in statements if one.startswith("bool ") and "(" not in one)
+    return functions, flags, sum(1 if "(*" in one else len(one.split(",")) for one in statements)
+
+
+def check_widths():
+    """The table of interfaces in the documentation is true."""
+    page = ROOT / "docs" / "architecture.md"
+    text = page.read_text()
+    for header, struct in INTERFACES:
+        functions, flags, members = width_of((ROOT / header).read_text(), struct)
+        now = f"{members} members" if struct == "pl_run" else f"{functions} + {flags}"
+        row = re.search(r"^\| `%s` \|.*$" % struct, text, flags=re.M)
+        if not row or row.group(0).split("|")[3].strip() != now:
+            fault(page, 1, f"the table of interfaces must say {now} for {struct}")
+
+
+def check_members():
+    """The table of parts in the documentation names every member of the registry."""
+    page = ROOT / "docs" / "architecture.md"
+    text = page.read_text()
+    registry = (ROOT / "src" / "train" / "registry.c").read_text()
+    for kind in ("problem", "local", "combine", "exchange", "engine"):
+        row = re.search(r"^\| %s \|.*$" % {"local": "local solver"}.get(kind, kind), text, flags=re.M)
+        for name in sorted(set(re.findall(r"&pl_%s_(\w+)" % kind, registry))):
+            if not row or f"`{name}`" not in row.group(0):
+                fault(page, 1, f"the table of parts does not name {kind} {name}")
+
+
 def check_names(paths):
     """File names must be unique in the tree, so that a name identifies a file."""
     seen = {}
@@ -151,10 +219,13 @@ def main():
             check_includes(path, re.sub(r"/\*.*?\*/", lambda m: "\n" * m.group(0).count("\n"), raw, flags=re.S))
         if kind == "src":
             check_words(path, text)
+        check_linear(path, raw)
         for number, line in enumerate(raw.split("\n"), 1):
             if re.search(r"\b(TODO|FIXME|XXX)\b", line):
                 fault(path, number, "an unfinished note; finish or remove it")
     check_names(headers_and_sources)
+    check_widths()
+    check_members()
     for line in long_ones:
         print(f"long: {line}")
     for line in faults:

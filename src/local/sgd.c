@@ -26,11 +26,11 @@
 #define FASTER 2.0 /* rates are tried while it falls by so much, until one has had to be halved */
 #define SAMPLE_STREAM 0x7761746368ULL /* apart from the streams that order rows */
 
-static double rate_at(const pl_sgd *sgd, double passes) {
+static double rate_at(const pl_sgd *sgd, const pl_sgd_worker *worker, double passes) {
     switch (sgd->schedule) {
-    case PL_INVERSE: return sgd->rate / (1.0 + passes);
-    case PL_INVERSE_SQRT: return sgd->rate / sqrt(1.0 + passes);
-    default: return sgd->rate;
+    case PL_INVERSE: return worker->rate / (1.0 + passes);
+    case PL_INVERSE_SQRT: return worker->rate / sqrt(1.0 + passes);
+    default: return worker->rate;
     }
 }
 
@@ -52,7 +52,7 @@ static void make_steps(pl_sgd *sgd, unsigned k, const double *v) {
     for (; worker->left > 0; worker->left--) {
         uint64_t bucket = next_bucket(sgd, worker, sgd->team->first + k);
         double passes = (double)(worker->epoch - 1) + (double)(worker->cursor - 1) / (double)worker->count;
-        pl_sgd_visit(sgd, worker, bucket, rate_at(sgd, passes));
+        pl_sgd_visit(sgd, worker, bucket, rate_at(sgd, worker, passes));
     }
     worker->shrink = sgd->in_place ? 1.0 : pl_sgd_end(sgd, worker);
     worker->seconds += pl_engine_now(sgd->team->engine) - began;
@@ -185,18 +185,25 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
         sgd->worked = 0;
     if (status != PARLEY_OK)
         return status;
+    for (unsigned k = 0; k < sgd->team->hosted; k++) {
+        sgd->workers[k].rate = sgd->rate;
+        sgd->workers[k].age = sgd->age;
+    }
     engine->type->run(engine, work_task, sgd, sgd->team->hosted);
     for (unsigned k = 0; k < sgd->team->hosted; k++)
         report(sgd, k, &update[k]);
     return status;
 }
 
-/* Nobody watches here: the schedule alone decides the rate. */
+/* Nothing is watched here: the worker's own rate, its own passes and the schedule decide the steps. */
 static parley_status work_alone(pl_local *local, unsigned k, const pl_round *round, double *v, pl_update *update,
                                 parley_error *error) {
     pl_sgd *sgd = (pl_sgd *)local;
     (void)error;
-    sgd->workers[k].seconds = 0;
+    pl_sgd_worker *worker = &sgd->workers[k];
+    worker->seconds = 0;
+    worker->rate = worker->rate > 0 ? worker->rate : sgd->rate;
+    worker->age = worker->epoch + 1;
     set_steps(sgd, k, round);
     make_steps(sgd, k, v);
     report(sgd, k, update);

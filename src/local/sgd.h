@@ -9,6 +9,8 @@ typedef struct pl_sgd_worker {
     uint64_t *buckets, count; /* its rows, in the order of this epoch */
     uint64_t cursor, epoch;   /* next bucket; epochs begun */
     uint64_t left;            /* buckets to visit in this round */
+    double rate;              /* of its steps, before the schedule */
+    uint64_t age;             /* epochs that its running means of dual variables look back on */
     const double *v;          /* that it begins the round with */
     uint32_t *support;        /* entries of v that its rows touch; NULL: all */
     uint64_t supported;       /* how many */
@@ -23,7 +25,7 @@ typedef struct pl_sgd_worker {
     double b, b_sum;         /* the free intercept, which does not shrink; its sum over steps */
     pl_cell *cells;          /* adaptive form, in place of u */
     double rows_seen, norms; /* normalised rates: rows, and their squared norms in units of the scales */
-    float *rate;             /* room for the rates of the longest row */
+    float *row_rates;        /* room for the rates of the longest row */
     float *scaled;           /* the same for its values, where columns are scaled */
     uint64_t steps;          /* in this round */
     double shrink;           /* of v, in the update */

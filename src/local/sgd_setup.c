@@ -17,7 +17,7 @@ void pl_sgd_close(pl_local *local) {
     for (unsigned k = 0; sgd->workers && k < sgd->team->hosted; k++) {
         pl_shared_free(sgd->team->engine, sgd->workers[k].support);
         pl_shared_free(sgd->team->engine, sgd->workers[k].change);
-        pl_free(sgd->workers[k].rate);
+        pl_free(sgd->workers[k].row_rates);
         pl_free(sgd->workers[k].scaled);
     }
     if (sgd->gradient)
@@ -102,7 +102,7 @@ static parley_status open_worker(pl_sgd *sgd, unsigned k, const pl_setup *setup,
         status = pl_shared_take(sgd->team->engine, &worker->change, worker->supported, sizeof *worker->change,
                                 "an update", error);
     if (status == PARLEY_OK && pl_sgd_may_adapt(setup))
-        status = pl_take(&worker->rate, longest, sizeof *worker->rate, "rates", error);
+        status = pl_take(&worker->row_rates, longest, sizeof *worker->row_rates, "rates", error);
     if (status == PARLEY_OK && pl_sgd_may_adapt(setup) && sgd->glm->scale)
         status = pl_take(&worker->scaled, longest, sizeof *worker->scaled, "scaled rows", error);
     return status;

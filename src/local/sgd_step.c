@@ -43,7 +43,7 @@ static double slope_at(pl_sgd *sgd, pl_sgd_worker *worker, uint64_t i, double z,
     loss->expand(loss, z, y, &slope, &curvature);
     worker->steps++;
     if (sgd->t) /* later visits count for more, by their number */
-        sgd->t[i] += (-slope - sgd->t[i]) * fmin(1.0, 2.0 / (double)(sgd->age + 1));
+        sgd->t[i] += (-slope - sgd->t[i]) * fmin(1.0, 2.0 / (double)(worker->age + 1));
     bool implicit = sgd->importance > 1 && h > 0;
     return implicit ? loss->dual_step(loss, z, y, 0.0, h) : -slope;
 }
@@ -113,7 +113,8 @@ static void step_cells(pl_cell *cells, const pl_cell_row *row, float step, float
 static pl_cell_row cell_row(const pl_glm *glm, pl_sgd_worker *worker, uint64_t i) {
     const pl_matrix *x = &glm->data->x;
     uint64_t begin = x->start[i];
-    pl_cell_row row = {x->index + begin, x->value ? x->value + begin : NULL, x->start[i + 1] - begin, worker->rate};
+    pl_cell_row row = {x->index + begin, x->value ? x->value + begin : NULL, x->start[i + 1] - begin,
+                       worker->row_rates};
     if (!glm->scale)
         return row;
     for (uint64_t e = 0; e < row.count; e++)

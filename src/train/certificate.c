@@ -30,7 +30,8 @@ double pl_relative_gap(const pl_certificate *best) {
 bool pl_reached(const pl_run *run) { return run->target > 0 && pl_relative_gap(&run->best) <= run->target; }
 
 /* Residuals of workers are from when they visited their rows, on average in the middle of the round; by its end the gap
- * has fallen further, and the last rounds tell how far. (On text and census data, four losses: right within a third.)
+ * has fallen further, and the last rounds tell how far. (On text and census data, for four kinds of models: right
+ * within a third.)
  */
 void pl_estimate_gap(pl_run *run) {
     double residual = fmax(0.0, run->sums.residual), last = run->pace.residual;

@@ -160,6 +160,7 @@ static void summarise(stream *stream, unsigned threads) {
     summary->engine = stream->method.engine->name;
     pl_linear_facts(state->learns ? state->learns->name : "none", settings->lambda, settings->l1_ratio,
                     (pl_intercept)settings->intercept, &description);
+    pl_describe_number(&description, "progressive_loss", pl_stream_loss(stream->online));
     memcpy(summary->fact, description.facts, sizeof summary->fact);
     summary->facts = description.count;
     summary->rows = state->rows;
@@ -170,7 +171,6 @@ static void summarise(stream *stream, unsigned threads) {
     summary->seed = settings->seed;
     summary->repeatable = 1;
     summary->rounds = stream->batches;
-    summary->progressive_loss = pl_stream_loss(stream->online);
 }
 
 static parley_status run_passes(stream *stream, unsigned threads, parley_model **out, parley_error *error) {
@@ -209,8 +209,7 @@ parley_status pl_stream_run(const pl_stream_source *source, const parley_setting
                      .began = pl_now(),
                      .next_told = 1};
     *out = NULL;
-    *stream.summary =
-        (parley_summary){.objective = NAN, .dual = NAN, .gap = NAN, .relative_gap = NAN, .progressive_loss = NAN};
+    *stream.summary = (parley_summary){.objective = NAN, .dual = NAN, .gap = NAN, .relative_gap = NAN};
     parley_status status = pl_take(&stream.settings, 1, sizeof *stream.settings, "settings", error);
     if (status != PARLEY_OK)
         return status;

@@ -56,8 +56,8 @@ static parley_status open_vectors(pl_run *run, parley_error *error) {
     return status == PARLEY_OK ? pl_traces_open(run, error) : status;
 }
 
-/* At the first model the objective is known, and with a dual problem 0 is a lower bound at no cost, because no loss is
- * below 0. */
+/* At the first model the objective is known, and with a dual problem 0 is a lower bound at no cost, because no
+ * objective is below 0. */
 parley_status pl_certificate_begin(pl_run *run, parley_error *error) {
     pl_certificate *best = &run->best;
     parley_status status = run->type->first(run->problem, &run->rows.team, best->w, &best->scale, error);

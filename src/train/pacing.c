@@ -14,7 +14,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define FIRST_REACH 0.8 /* on text and census data, two losses: 0.25 to 1.1 */
+#define FIRST_REACH 0.8 /* on text and census data, for two kinds of models: 0.25 to 1.1 */
 #define LARGEST 128.0   /* epochs in a round */
 #define SETTLE 5        /* rounds before blocks begin: the costs are being learnt, the first on cold memory */
 #define CAUTIOUS 0.25   /* least H until then: one hiccup must not decide too much */

@@ -118,7 +118,6 @@ void pl_finish_summary(pl_run *run) {
         summary->validation = validation->best;
         summary->validation_round = validation->best_round;
     }
-    summary->progressive_loss = NAN;
     summary->objective = run->best.objective;
     summary->dual = run->best.exists ? run->best.dual : NAN;
     summary->gap = pl_gap(&run->best);

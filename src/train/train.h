@@ -43,8 +43,7 @@ parley_status pl_train_rank(pl_engine *engine, const parley_data *data, const pa
                             parley_callback callback, void *user, parley_model **out, parley_summary *summary,
                             parley_error *error);
 
-/* The members of a table: kind is problems, losses, solvers, combines, exchanges, engines, presets, formats or metrics.
- */
+/* The members of a table; kind is one of pl_list_kinds. */
 typedef struct pl_entry {
     const char *name, *help;
 } pl_entry;

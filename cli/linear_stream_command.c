@@ -1,0 +1,69 @@
+/* linear_stream_command.c: `parley train --preset online`: a stream is not read first, it is learnt as it comes. */
+#include <signal.h>
+
+#include "base/clock.h"
+#include "engine/launched.h"
+#include "fit.h"
+#include "progress.h"
+#include "train/linear_stream.h"
+
+static parley_status check(const parley_settings *settings, const operands *inputs, parley_error *error) {
+    parley_status status = pl_train_check(settings, error);
+    if (status == PARLEY_OK)
+        status = fit_check(settings, inputs, error);
+    if (status == PARLEY_OK && pl_launched_ranks() > 1)
+        status = pl_fail(error, PARLEY_BAD_USAGE, "--preset online learns in one process, and there are %d",
+                         pl_launched_ranks());
+    if (status == PARLEY_OK && inputs->count > 1)
+        status =
+            pl_fail(error, PARLEY_BAD_USAGE, "preset %s reads one stream: DATA can be given once", settings->preset);
+    return status;
+}
+
+static parley_status learn(const parley_settings *settings, const char *path, parley_summary *summary,
+                           parley_error *error) {
+    progress_view view;
+    parley_model *model = NULL;
+    progress_open(&view, settings);
+    fit_catch_signals();
+    parley_status status = parley_train_stream(path, settings, fit_tell, &view, &model, summary, error);
+    if (status == PARLEY_OK)
+        status = parley_model_save(model, settings->model, error);
+    parley_model_free(model);
+    return status;
+}
+
+static void print_stream(const parley_summary *summary, const parley_settings *settings, double started) {
+    bool passed = summary->stop == PARLEY_PASSED;
+    print_field(stdout, "status", "%s after %llu rows, %.4g passes", passed ? "done" : parley_stop_text(summary->stop),
+                (unsigned long long)summary->rows, summary->epochs);
+    print_field(stdout, "average loss", "%.10g, of predictions made before rows were learnt",
+                parley_summary_fact(summary, "progressive_loss")->number);
+    print_field(stdout, "gap", "none: a stream has no certificate");
+    print_field(stdout, "seconds", "%.3f in all", pl_now() - started);
+    print_field(stdout, "model", "%s", settings->model);
+}
+
+int stream_run(const arguments *arguments) {
+    const parley_settings *settings = &arguments->settings;
+    operands inputs = {arguments->operands, arguments->count};
+    parley_summary summary;
+    parley_error error;
+    double started = pl_now();
+    signal(SIGPIPE, SIG_IGN);
+    parley_status status = check(settings, &inputs, &error);
+    if (status == PARLEY_OK)
+        status = learn(settings, inputs.words[0], &summary, &error);
+    signal(SIGPIPE, SIG_DFL);
+    if (status != PARLEY_OK)
+        return fail(arguments->command, &error);
+    bool interrupted = summary.stop == PARLEY_INTERRUPTED;
+    if (interrupted)
+        fprintf(stderr, "interrupted: the best model so far is in %s\n", settings->model);
+    int code = EXIT_DONE;
+    if (settings->json)
+        code = json_print(arguments->command, json_summary(&summary, settings, 0.0, started));
+    else
+        print_stream(&summary, settings, started);
+    return code == EXIT_DONE && interrupted ? EXIT_INTERRUPTED : code;
+}
