@@ -15,8 +15,10 @@ _FOLDER = Path(__file__).parent
 
 
 def _declarations(header: str) -> str:
-    """The part of parley.h that cffi can read: without preprocessor lines, and with the list of statuses expanded."""
+    """The part of parley.h that cffi can read: without preprocessor lines, with constants and statuses expanded."""
     statuses = re.findall(r"row\((PARLEY_\w+),", header)
+    for name, value in re.findall(r"^#define (PARLEY_\w+) (\d+)$", header, flags=re.MULTILINE):
+        header = re.sub(rf"\[{name}\]", f"[{value}]", header)
     text = re.sub(r"#ifdef __cplusplus.*?#endif", "", header, flags=re.DOTALL)
     text = re.sub(r"^#(?:.*\\\n)*.*$", "", text, flags=re.MULTILINE)
     return text.replace("PARLEY_STATUSES(PARLEY_ROW)", ", ".join(statuses)).replace("PARLEY_API ", "")
