@@ -221,8 +221,13 @@ static void members_of_another_problem_are_refused(void **state) {
         {"problem=kmeans exchange=shared preset=kmeans-average",
          "exchange shared has workers step in one model, which local solver lloyd does not; use --exchange allreduce"},
         {"problem=kmeans preset=kmeans-step local_epochs=2",
-         "--local-epochs has no effect with means x step; --local sdca or --local scd or --local sgd or --local lloyd "
-         "reads it"},
+         "--local-epochs has no effect with means x step; --local lloyd reads it"},
+        {"problem=kmeans preset=kmeans-average local_steps=9",
+         "--local-steps has no effect with lloyd x average; leave it out"},
+        {"problem=kmeans preset=kmeans-mean",
+         "--preset kmeans-mean: there is none of that name; did you mean kmeans-step? (auto, kmeans-average, "
+         "kmeans-step)"},
+        {"problem=kmeans combine=lloyd", "--combine lloyd: there is none of that name; it is one of average, step"},
     };
     for (unsigned i = 0; i < COUNT(cases); i++) {
         parley_settings settings = settings_of(cases[i].words);
