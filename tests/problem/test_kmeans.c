@@ -193,7 +193,7 @@ static void models_are_saved_loaded_and_begun_at(void **state) {
     static parley_settings settings;
     settings = settings_of("problem=kmeans");
     assert_int_equal(parley_train_from(data, &settings, linear, NULL, NULL, &loaded, NULL, &error), PARLEY_BAD_INPUT);
-    assert_string_equal(error.sentence, "the model to begin at has no centres of as many columns as the data");
+    assert_string_equal(error.sentence, "the model to begin at is of problem linear, and this one is kmeans");
     settings = settings_of("lambda=0.1");
     assert_int_equal(parley_train_from(data, &settings, first.model[0], NULL, NULL, &loaded, NULL, &error),
                      PARLEY_BAD_INPUT);
