@@ -111,6 +111,19 @@ static void bits_do_not_depend_on_ranks_and_threads(void **state) {
     parley_data_free(data);
 }
 
+static void a_worker_makes_the_local_epochs_asked_for(void **state) {
+    (void)state;
+    parley_data *data = random_data(small);
+    outcome three = train_once(data, "problem=kmeans workers=1 rounds=2 local_epochs=3 tolerance=0"),
+            one = train_once(data, "problem=kmeans workers=1 rounds=6 tolerance=0");
+    for (uint64_t j = 0; j < data->x.columns * KMEANS_CENTRES; j++)
+        assert_close(kmeans_centres(three.model[0])[j], kmeans_centres(one.model[0])[j], 1e-12);
+    assert_close(three.summary[0].epochs, 6.0, 1e-12);
+    free_models(&three);
+    free_models(&one);
+    parley_data_free(data);
+}
+
 static void runs_stop_by_change_passes_rounds_and_patience(void **state) {
     (void)state;
     static const struct {
@@ -264,6 +277,7 @@ int main(void) {
         cmocka_unit_test(the_objective_is_that_of_the_centres),
         cmocka_unit_test(centres_are_means_at_the_end),
         cmocka_unit_test(bits_do_not_depend_on_ranks_and_threads),
+        cmocka_unit_test(a_worker_makes_the_local_epochs_asked_for),
         cmocka_unit_test(runs_stop_by_change_passes_rounds_and_patience),
         cmocka_unit_test(a_resumed_run_ends_at_the_same_bits),
         cmocka_unit_test(models_are_saved_loaded_and_begun_at),
