@@ -31,7 +31,13 @@ STARTERS = {
     "openmpi": ["mpiexec.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n"],
     "launch": [PARLEY, "launch", "-n"],
 }
-FOUND = [name for name, words in STARTERS.items() if shutil.which(words[0])]
+# Builds with sanitizers have no modules for MPI.
+MODULES = {"mpich": "parley-mpich.so", "openmpi": "parley-openmpi.so", "launch": "parley-mpich.so"}
+FOUND = [
+    name
+    for name, words in STARTERS.items()
+    if shutil.which(words[0]) and os.path.exists(os.path.join(os.path.dirname(PARLEY), MODULES[name]))
+]
 passed = failed = 0
 
 
@@ -63,6 +69,10 @@ def parley(*words):
 
 def cluster(*words, model="model", data=("all.svm",)):
     return parley("cluster", *data, *words, "--quiet", "--model", model)
+
+
+def some_starter(number):
+    return FOUND[number % len(FOUND)] if FOUND else None
 
 
 def read(path):
@@ -153,6 +163,9 @@ def words_of(preset, workers=4, rounds=7):
 
 
 def same(name, expected, data, *words, ranks=0, starter=None):
+    """Checks that a run writes the expected bytes. Runs on ranks that nothing here can start are left out."""
+    if ranks and not starter:
+        return
     if os.path.exists("many"):
         os.remove("many")
     found = run("cluster", *data, *words, "--model", "many", ranks=ranks, starter=starter)
@@ -175,8 +188,8 @@ def test_same_bytes():
             words = words_of(preset) + ["--between-ranks", way]
             same(f"{preset} by {way}", preset, ["all.svm"], *words, ranks=ranks, starter=starter)
     for n, data in enumerate((["part-*.svm"], ["all.svm.gz"], ["all.parley"])):
-        preset, starter = PRESETS[n % 2], FOUND[n % len(FOUND)]
-        same(f"{preset}, {data}", preset, data, *words_of(preset), ranks=2 + n % 2, starter=starter)
+        preset = PRESETS[n % 2]
+        same(f"{preset}, {data}", preset, data, *words_of(preset), ranks=2 + n % 2, starter=some_starter(n))
 
 
 def test_names():
@@ -184,7 +197,7 @@ def test_names():
     words = words_of(PRESETS[0])
     cluster(*words[:-1], data=["all.csv"])
     check((centres("model") == centres(PRESETS[0])).all(), "centres from CSV", centres("model"))
-    same("CSV", "model", ["all.csv"], *words, ranks=3, starter=FOUND[-1])
+    same("CSV", "model", ["all.csv"], *words, ranks=3, starter=some_starter(-1))
     lines = [line.split("\t") for line in parley("dump", "model").splitlines()]
     check([line[0] for line in lines] == [f"size {j}" for j in range(COLUMNS)], "dump has the names", lines)
     check((numpy.array([list(map(float, line[1:])) for line in lines]).T == centres("model")).all(), "dump", lines)
@@ -215,14 +228,14 @@ def test_checkpoints():
             process.kill()
         check(process.returncode == -signal.SIGKILL and not os.path.exists(f"killed-{n}"), f"{preset} is killed")
         shown = parley("info", folder)
-        check("kmeans" in shown and preset in shown, f"info of a checkpoint of {preset}", shown)
+        check("problem        kmeans" in shown and preset in shown, f"info of a checkpoint of {preset}", shown)
         shutil.copytree(folder, folder + "-again")
         rest = ["--resume", folder, "--rounds", 40, "--exchange-delay", 0, "--quiet"]
         same(f"{preset} resumed", "whole", ["all.svm"], *rest, "--log", "log")
         rounds = [line["round"] for line in log_lines("log") if line["event"] == "round"]
         check(rounds == list(range(1, 41)), f"the log of {preset} in two parts", rounds)
         rest[1] += "-again"
-        same(f"{preset} resumed", "whole", ["all.svm"], *rest, ranks=2 + n, starter=FOUND[n % len(FOUND)])
+        same(f"{preset} resumed", "whole", ["all.svm"], *rest, ranks=2 + n, starter=some_starter(n))
     result = run("cluster", "all.svm", "--resume", "state-0-again", "--seed", 9, "--model", "none")
     check(result.returncode == 2 and "--seed" in result.stderr, "another seed is refused", result)
 
@@ -261,7 +274,7 @@ def test_start():
     cluster(*words[:-1], model="seven")
     check((centres("model") == centres("seven")).all(), "--start", centres("model"))
     words = words_of(PRESETS[0], rounds=4) + ["--start", "three"]
-    same("--start", "model", ["all.svm"], *words, ranks=3, starter=FOUND[0])
+    same("--start", "model", ["all.svm"], *words, ranks=3, starter=some_starter(0))
 
 
 def log_lines(path):
@@ -298,7 +311,7 @@ def test_log():
     check(objectives == sorted(objectives, reverse=True), "objectives fall", objectives)
     parley("cluster", "all.svm", "--replay", "log", "--quiet", "--model", "again")
     check(read("again") == read("model"), "--replay gives the same bytes")
-    same("--replay", "model", ["all.svm"], "--replay", "log", "--quiet", ranks=2, starter=FOUND[0])
+    same("--replay", "model", ["all.svm"], "--replay", "log", "--quiet", ranks=2, starter=some_starter(0))
     text, table = parley("report", "log"), json.loads(parley("report", "log", "--json"))
     check("kmeans-average = lloyd x average x allreduce on threads: 3 workers" in text, "report", text)
     check(table["preset"] == "kmeans-average" and table["rounds"] == lines[-1]["rounds"], "report --json", table)
@@ -312,7 +325,7 @@ def test_validation():
     values = {line["round"]: line["validation"] for line in log_lines("log") if line["event"] == "round"}
     best = summary["validation"]
     check(best["value"] == min(values.values()) == values[best["round"]], "the best model is kept", best, values)
-    same("validation", "model", ["all.svm"], *words, "--quiet", ranks=3, starter=FOUND[-1])
+    same("validation", "model", ["all.svm"], *words, "--quiet", ranks=3, starter=some_starter(-1))
     cluster("--validation", "all.svm", "--workers", 2)
     check("inertia" in log_lines("log")[0]["settings"]["metric"], "the metric in the log")
 
@@ -425,8 +438,8 @@ def test_refusals():
         refused(2, sentence, name, "all.svm", *words.split(), *to)
     for n, (name, words, sentence) in enumerate(INPUT):
         refused(1, sentence, name, *words.split(), *to)
-        if n % 3 == 0 or ALL:
-            refused(1, sentence, name, *words.split(), *to, ranks=3, starter=FOUND[n // 3 % len(FOUND)])
+        if FOUND and (n % 3 == 0 or ALL):
+            refused(1, sentence, name, *words.split(), *to, ranks=3, starter=some_starter(n // 3))
     refused(1, "two: no float64 tensor `centres` of 3 columns", "predict", "two", "all.svm")
     refused(1, "model: centres give no probabilities", "predict", "model", "all.svm", "--output", "probability")
     result = run("eval", "cut", "all.svm")
@@ -452,7 +465,7 @@ def main():
         test_refusals()
         os.chdir("/")
     missing = [name for name in STARTERS if name not in FOUND]
-    print(f"{passed} passed, {failed} failed" + (f"; {', '.join(missing)} skipped: not installed" if missing else ""))
+    print(f"{passed} passed, {failed} failed" + (f"; {', '.join(missing)} skipped: not installed or not built" if missing else ""))
     return 1 if failed else 0
 
 

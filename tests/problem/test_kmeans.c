@@ -198,6 +198,7 @@ static void models_are_saved_loaded_and_begun_at(void **state) {
     assert_null(parley_model_coef(loaded));
     loaded->type->apply(loaded, &data->x, 7, 8, values);
     assert_true(loaded->type->predict(loaded, values) == kmeans_nearest(values));
+    parley_model_free(loaded);
     snprintf(words, sizeof words, "problem=kmeans start=%s rounds=2 tolerance=0", path);
     outcome rest = train_once(data, words);
     assert_same_centres(rest.model[0], whole.model[0]);
