@@ -31,8 +31,8 @@ static void wrap(FILE *file, const char *text, unsigned indent, unsigned column)
 
 /* Prints "  name" and then `text` from `column` on. */
 static void entry(FILE *file, const char *name, unsigned column, const char *text) {
-    int used = fprintf(file, "  %-*s", (int)column - 2, name);
-    if (used > (int)column)
+    fprintf(file, "  %-*s", (int)column - 2, name);
+    if (strlen(name) + 2 >= column)
         fprintf(file, "\n%*s", (int)column, "");
     wrap(file, text, column, column);
 }

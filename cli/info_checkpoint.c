@@ -53,8 +53,8 @@ static uint64_t bytes_of(const char *path, const pl_container *manifest, bool fo
 
 /* Prints the checkpoint as text or JSON, with the settings under their own heading. */
 static int print(const arguments *arguments, const pl_container *manifest, uint64_t bytes) {
-    static const char *const names[] = {"round", "objective", "gap",      "local",       "combine", "ranks",
-                                        "rows",  "columns",   "nonzeros", "fingerprint", "version"};
+    static const char *const names[] = {"problem", "round", "objective", "gap",      "local",       "combine",
+                                        "ranks",   "rows",  "columns",   "nonzeros", "fingerprint", "version"};
     json_t *object = json_object(), *settings = json_object();
     const pl_pair *metas;
     unsigned count = pl_container_metas(manifest, &metas);

@@ -106,7 +106,7 @@ json_t *json_summary(const parley_summary *summary, const parley_settings *setti
 static void print_summary(const run *run) {
     const parley_summary *summary = &run->summary;
     static const char *const ends[] = {"converged",   "stopped by --rounds",   "stopped by --seconds", "stalled",
-                                       "interrupted", "stopped by --patience", "made all passes"};
+                                       "interrupted", "stopped by --patience", "stopped by --passes"};
     FILE *file = strcmp(run->settings->log, "-") == 0 ? stderr : stdout;
     print_field(file, "status", "%s after %llu round%s, %.4g epochs", ends[summary->stop],
                 (unsigned long long)summary->rounds, summary->rounds == 1 ? "" : "s", summary->epochs);

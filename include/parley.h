@@ -42,7 +42,7 @@ typedef enum parley_stop {
     PARLEY_STALLED,     /* no further progress */
     PARLEY_INTERRUPTED, /* the progress callback asked to stop */
     PARLEY_PATIENCE,    /* the metric on validation rows stopped improving */
-    PARLEY_PASSED,      /* all passes over the stream were made */
+    PARLEY_PASSED,      /* all passes over the data were made */
 } parley_stop;
 
 /* What a problem says about itself: a name with a text, or with a number. For linear models these are `loss`, `lambda`,

@@ -142,8 +142,6 @@ static parley_status keep_model(const pl_problem *problem, const double *w, parl
 
 static parley_status check_model(const pl_glm *glm, const parley_model *model, const char *name, parley_error *error) {
     const pl_linear_model *linear = pl_linear(model);
-    if (!linear)
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s is of problem %s, and this one is linear", name, model->type->name);
     if (model->columns != glm->data->x.columns)
         return pl_fail(error, PARLEY_BAD_INPUT, "%s has %llu columns and the data have %llu", name,
                        (unsigned long long)model->columns, (unsigned long long)glm->data->x.columns);

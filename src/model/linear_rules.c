@@ -87,6 +87,7 @@ static parley_status check_parameters(const parley_settings *settings, parley_er
 
 static parley_status check(parley_settings *settings, parley_error *error) {
     parley_status status = check_penalty(settings, error);
+    settings->passes = settings->passes ? settings->passes : 1; /* only streams read it */
     return status == PARLEY_OK ? check_parameters(settings, error) : status;
 }
 

@@ -138,7 +138,8 @@ typedef struct pl_problem_type {
     parley_status (*first)(const pl_problem *problem, const pl_team *team, double *w, double *objective,
                            parley_error *error);
     parley_status (*bound)(const pl_problem *problem, const pl_point_seen *point, pl_bound *out, parley_error *error);
-    /* The model w, as it is kept; and the other way, refusing a model of another problem, which `name` calls. */
+    /* The model w, as it is kept; and the other way, refusing a model of this type that does not fit; `name` is its
+     * name in the message. */
     parley_status (*model)(const pl_problem *problem, const double *w, parley_model **out, parley_error *error);
     parley_status (*accept)(const pl_problem *problem, const parley_model *model, const char *name, double *w,
                             parley_error *error);

@@ -10,22 +10,22 @@ static double items_of_a_worker(const pl_run *run) {
     return (double)pl_owners(run)->all_rows / (double)run->rows.team.workers;
 }
 
-static bool reads_steps(const pl_local_type *local) {
+static bool reads(const pl_local_type *local, const char *setting) {
     for (const char *const *name = local->settings; name && *name; name++)
-        if (strcmp(*name, "local_steps") == 0)
+        if (strcmp(*name, setting) == 0)
             return true;
     return false;
 }
 
 void pl_clocked_open(pl_run *run) {
     const parley_settings *settings = run->settings;
-    bool steps = reads_steps(run->method.local);
-    run->work.paced = steps && !settings->local_steps && isnan(settings->local_epochs);
+    const pl_local_type *local = run->method.local;
+    run->work.paced = reads(local, "local_steps") && !settings->local_steps && isnan(settings->local_epochs);
     pl_pacing_open(&run->work.pacing, run->rows.team.workers, 1.0 / items_of_a_worker(run));
-    run->work.epochs = !steps                  ? NAN
-                       : run->work.paced       ? run->work.pacing.epochs
-                       : settings->local_steps ? (double)settings->local_steps / items_of_a_worker(run)
-                                               : settings->local_epochs;
+    run->work.epochs = !reads(local, "local_epochs") ? NAN
+                       : run->work.paced             ? run->work.pacing.epochs
+                       : settings->local_steps       ? (double)settings->local_steps / items_of_a_worker(run)
+                                                     : settings->local_epochs;
     if (run->work.paced && run->replay.rounds)
         run->work.epochs = run->replay.epochs[0];
     run->work.gap_seen = run->best.scale;

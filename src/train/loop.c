@@ -96,7 +96,7 @@ parley_status pl_sum_flags(pl_run *run, double *flags, unsigned count, parley_er
 
 /* Problems without a certificate may have a limit of passes. */
 static bool has_passed(const pl_run *run) {
-    return run->type->by_change && pl_setting_given(run->settings, "passes") &&
+    return run->type->by_change && run->settings->passes > 0 &&
            run->summary.epochs >= (double)run->settings->passes * (1.0 - 1e-9);
 }
 

@@ -8,11 +8,12 @@
 #include "train/nearest.h"
 #include "train/presets.h"
 
-static parley_status unknown(const char *kind, const char *what, const char *name, parley_error *error) {
+static parley_status unknown(const pl_problem_type *type, const char *kind, const char *what, const char *name,
+                             parley_error *error) {
     pl_entry entries[PL_ENTRIES];
     const char *words[PL_ENTRIES];
     char all[512] = "";
-    unsigned count = pl_list(kind, entries);
+    unsigned count = pl_list_for(type, kind, entries);
     for (unsigned i = 0; i < count; i++) {
         words[i] = entries[i].name;
         size_t length = strlen(all);
@@ -25,17 +26,14 @@ static parley_status unknown(const char *kind, const char *what, const char *nam
     return pl_fail(error, PARLEY_BAD_USAGE, "--%s %s: there is none of that name; it is one of %s", what, name, all);
 }
 
-/* Where `name` stands in the table of its kind: -1 for "auto". */
-static parley_status find(const char *kind, const char *what, const char *name, int *at, parley_error *error) {
+/* Where `name` stands in the table of its kind: -1 for "auto", -2 for an unknown name. */
+static int find(const char *kind, const char *name) {
     pl_entry entries[PL_ENTRIES];
     unsigned count = pl_list(kind, entries);
-    *at = -1;
-    if (strcmp(name, "auto") == 0)
-        return PARLEY_OK;
-    for (unsigned i = 0; i < count; i++)
+    for (unsigned i = 0; i < count && strcmp(name, "auto") != 0; i++)
         if (strcmp(entries[i].name, name) == 0)
-            *at = (int)i;
-    return *at < 0 ? unknown(kind, what, name, error) : PARLEY_OK;
+            return (int)i;
+    return strcmp(name, "auto") == 0 ? -1 : -2;
 }
 
 /* Names that a table must have. */
@@ -44,11 +42,11 @@ static parley_status check_names(const parley_settings *settings, const pl_probl
     for (unsigned i = 0; i < pl_settings_count && status == PARLEY_OK; i++) {
         const pl_setting *row = &pl_settings[i];
         char name[PL_TEXT];
-        int at;
         if (!row->list || !(row->commands & (PL_FOR_TRAIN | type->commands)) || strcmp(row->list, "formats") == 0)
             continue;
         pl_setting_text(settings, row, name, sizeof name);
-        status = find(row->list, row->name, name, &at, error);
+        if (find(row->list, name) < -1)
+            status = unknown(type, row->list, row->name, name, error);
     }
     return status;
 }
@@ -56,11 +54,8 @@ static parley_status check_names(const parley_settings *settings, const pl_probl
 /* The names are known to be right. */
 static void find_members(const parley_settings *settings, const pl_preset *preset, const pl_problem *problem,
                          pl_method *method) {
-    int local, combine, exchange, engine;
-    find("solvers", "local", settings->local, &local, NULL);
-    find("combines", "combine", settings->combine, &combine, NULL);
-    find("exchanges", "exchange", settings->exchange, &exchange, NULL);
-    find("engines", "engine", settings->engine, &engine, NULL);
+    int local = find("solvers", settings->local), combine = find("combines", settings->combine),
+        exchange = find("exchanges", settings->exchange), engine = find("engines", settings->engine);
     const pl_combine_type *named = combine < 0 ? preset->combine : pl_combines[combine];
     *method = (pl_method){.preset = preset->name,
                           .local = local < 0 ? pl_preset_local(preset, settings, problem) : pl_locals[local],
@@ -71,12 +66,14 @@ static void find_members(const parley_settings *settings, const pl_preset *prese
                           .sequel = pl_sequel_find(preset->name)};
 }
 
-/* Does the member fit the problem at all? */
-static parley_status check_problem(const char *kind, const char *name, const pl_problem_type *fits,
+/* Is a member that is for problem `of` (NULL: for any) one for this problem? */
+static bool fits(const pl_problem_type *of, const pl_problem_type *type) { return !of || of == type; }
+
+static parley_status check_problem(const char *kind, const char *name, const pl_problem_type *of,
                                    const pl_problem_type *type, parley_error *error) {
-    if (!fits || fits == type)
+    if (fits(of, type))
         return PARLEY_OK;
-    return pl_fail(error, PARLEY_BAD_USAGE, "%s %s is for problem %s, and this one is %s", kind, name, fits->name,
+    return pl_fail(error, PARLEY_BAD_USAGE, "%s %s is for problem %s, and this one is %s", kind, name, of->name,
                    type->name);
 }
 
@@ -148,21 +145,22 @@ static void add_reader(char *text, size_t size, const char *option, const char *
     snprintf(text + strlen(text), size - strlen(text), "%s--%s %s", *text ? " or " : "", option, name);
 }
 
-/* Who would read an optional setting: for the sentence that refuses it. */
-static void readers(const char *name, char *text, size_t size) {
+/* Which members for this problem would read an optional setting: the end of the sentence that refuses it. */
+static void readers(const pl_problem_type *type, const char *name, char *text, size_t size) {
     *text = '\0';
     for (unsigned i = 0; i < pl_locals_count; i++)
-        if (reads(pl_locals[i]->settings, name))
+        if (fits(pl_locals[i]->problem, type) && reads(pl_locals[i]->settings, name))
             add_reader(text, size, "local", pl_locals[i]->name);
     for (unsigned i = 0; i < pl_combines_count; i++)
-        if (reads(pl_combines[i]->settings, name))
+        if (fits(pl_combines[i]->problem, type) && reads(pl_combines[i]->settings, name))
             add_reader(text, size, "combine", pl_combines[i]->name);
     for (unsigned i = 0; i < pl_exchanges_count; i++)
         if (reads(pl_exchanges[i]->settings, name))
             add_reader(text, size, "exchange", pl_exchanges[i]->name);
     for (unsigned i = 0; i < pl_presets_count; i++)
-        if (pl_presets[i].stream && reads(pl_presets[i].stream->settings, name))
+        if (pl_presets[i].stream && fits(pl_presets[i].problem, type) && reads(pl_presets[i].stream->settings, name))
             add_reader(text, size, "preset", pl_presets[i].name);
+    snprintf(text + strlen(text), size - strlen(text), "%s", *text ? " reads it" : "leave it out");
 }
 
 /* Does one of the method's members read it? */
@@ -182,11 +180,10 @@ static parley_status refuse_option(const pl_method *method, const parley_setting
                                    parley_error *error) {
     char flag[48], who[256];
     pl_setting_flag(row, flag, sizeof flag);
-    readers(row->name, who, sizeof who);
+    readers(pl_settings_problem(settings), row->name, who, sizeof who);
     if (method->stream)
-        return pl_fail(error, PARLEY_BAD_USAGE, "%s has no effect with --preset %s; %s reads it", flag, method->preset,
-                       who);
-    return pl_fail(error, PARLEY_BAD_USAGE, "%s has no effect with %s x %s%s; %s reads it", flag, method->local->name,
+        return pl_fail(error, PARLEY_BAD_USAGE, "%s has no effect with --preset %s; %s", flag, method->preset, who);
+    return pl_fail(error, PARLEY_BAD_USAGE, "%s has no effect with %s x %s%s; %s", flag, method->local->name,
                    method->combine->name, strcmp(settings->preset, "auto") == 0 ? " (chosen by auto)" : "", who);
 }
 

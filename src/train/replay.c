@@ -47,6 +47,16 @@ static parley_status take_settings(parley_settings *settings, const json_t *log,
     return status;
 }
 
+/* Logs that do not name their problem are of linear models. */
+static parley_status check_problem(const parley_settings *settings, const json_t *start, parley_error *error) {
+    const char *theirs = pl_line_text(start, "problem");
+    theirs = *theirs ? theirs : pl_setting_find("problem")->initial;
+    if (strcmp(theirs, settings->problem) != 0)
+        return pl_fail(error, PARLEY_BAD_INPUT, "--replay %s: that run solved problem %s, and this one solves %s",
+                       settings->replay, theirs, settings->problem);
+    return PARLEY_OK;
+}
+
 static parley_status check_data(const char *path, const json_t *start, const parley_data *data, uint64_t fingerprint,
                                 parley_error *error) {
     const char *const names[] = {"rows", "columns", "nonzeros"};
@@ -123,6 +133,8 @@ parley_status pl_replay_open(pl_replay *replay, parley_settings *settings, const
     if (status == PARLEY_OK && strcmp(pl_line_text(start, "event"), "start") != 0)
         status =
             pl_fail(error, PARLEY_BAD_INPUT, "--replay %s: not a log of Parley: its first line is no start line", path);
+    if (status == PARLEY_OK)
+        status = check_problem(settings, start, error);
     if (status == PARLEY_OK)
         status = check_data(path, start, data, fingerprint, error);
     if (status == PARLEY_OK)

@@ -36,6 +36,9 @@ static parley_status start_at_model(pl_run *run, const parley_model *model, parl
     double *w;
     if (!run->start)
         snprintf(name, sizeof name, "--start %s: the model", run->settings->start);
+    if (model->type != run->type->model_type)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s is of problem %s, and this one is %s", name, model->type->name,
+                       run->type->name);
     parley_status status = pl_take(&w, run->problem->size, sizeof *w, "the model to begin at", error);
     if (status != PARLEY_OK)
         return status;

@@ -161,10 +161,10 @@ static parley_status keep_model(const pl_problem *problem, const double *w, parl
 
 static parley_status accept(const pl_problem *problem, const parley_model *model, const char *name, double *w,
                             parley_error *error) {
-    const double *c = kmeans_centres(model);
-    if (!c || model->columns != problem->data->x.columns)
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s has no centres of as many columns as the data", name);
-    memcpy(w, c, problem->size * sizeof *w);
+    if (model->columns != problem->data->x.columns)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s has %llu columns and the data have %llu", name,
+                       (unsigned long long)model->columns, (unsigned long long)problem->data->x.columns);
+    memcpy(w, kmeans_centres(model), problem->size * sizeof *w);
     return PARLEY_OK;
 }
 

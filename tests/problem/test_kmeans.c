@@ -111,6 +111,19 @@ static void bits_do_not_depend_on_ranks_and_threads(void **state) {
     parley_data_free(data);
 }
 
+static void a_worker_makes_the_local_epochs_asked_for(void **state) {
+    (void)state;
+    parley_data *data = random_data(small);
+    outcome three = train_once(data, "problem=kmeans workers=1 rounds=2 local_epochs=3 tolerance=0"),
+            one = train_once(data, "problem=kmeans workers=1 rounds=6 tolerance=0");
+    for (uint64_t j = 0; j < data->x.columns * KMEANS_CENTRES; j++)
+        assert_close(kmeans_centres(three.model[0])[j], kmeans_centres(one.model[0])[j], 1e-12);
+    assert_close(three.summary[0].epochs, 6.0, 1e-12);
+    free_models(&three);
+    free_models(&one);
+    parley_data_free(data);
+}
+
 static void runs_stop_by_change_passes_rounds_and_patience(void **state) {
     (void)state;
     static const struct {
@@ -185,6 +198,7 @@ static void models_are_saved_loaded_and_begun_at(void **state) {
     assert_null(parley_model_coef(loaded));
     loaded->type->apply(loaded, &data->x, 7, 8, values);
     assert_true(loaded->type->predict(loaded, values) == kmeans_nearest(values));
+    parley_model_free(loaded);
     snprintf(words, sizeof words, "problem=kmeans start=%s rounds=2 tolerance=0", path);
     outcome rest = train_once(data, words);
     assert_same_centres(rest.model[0], whole.model[0]);
@@ -193,7 +207,7 @@ static void models_are_saved_loaded_and_begun_at(void **state) {
     static parley_settings settings;
     settings = settings_of("problem=kmeans");
     assert_int_equal(parley_train_from(data, &settings, linear, NULL, NULL, &loaded, NULL, &error), PARLEY_BAD_INPUT);
-    assert_string_equal(error.sentence, "the model to begin at has no centres of as many columns as the data");
+    assert_string_equal(error.sentence, "the model to begin at is of problem linear, and this one is kmeans");
     settings = settings_of("lambda=0.1");
     assert_int_equal(parley_train_from(data, &settings, first.model[0], NULL, NULL, &loaded, NULL, &error),
                      PARLEY_BAD_INPUT);
@@ -221,8 +235,13 @@ static void members_of_another_problem_are_refused(void **state) {
         {"problem=kmeans exchange=shared preset=kmeans-average",
          "exchange shared has workers step in one model, which local solver lloyd does not; use --exchange allreduce"},
         {"problem=kmeans preset=kmeans-step local_epochs=2",
-         "--local-epochs has no effect with means x step; --local sdca or --local scd or --local sgd or --local lloyd "
-         "reads it"},
+         "--local-epochs has no effect with means x step; --local lloyd reads it"},
+        {"problem=kmeans preset=kmeans-average local_steps=9",
+         "--local-steps has no effect with lloyd x average; leave it out"},
+        {"problem=kmeans preset=kmeans-mean",
+         "--preset kmeans-mean: there is none of that name; did you mean kmeans-step? (auto, kmeans-average, "
+         "kmeans-step)"},
+        {"problem=kmeans combine=lloyd", "--combine lloyd: there is none of that name; it is one of average, step"},
     };
     for (unsigned i = 0; i < COUNT(cases); i++) {
         parley_settings settings = settings_of(cases[i].words);
@@ -259,6 +278,7 @@ int main(void) {
         cmocka_unit_test(the_objective_is_that_of_the_centres),
         cmocka_unit_test(centres_are_means_at_the_end),
         cmocka_unit_test(bits_do_not_depend_on_ranks_and_threads),
+        cmocka_unit_test(a_worker_makes_the_local_epochs_asked_for),
         cmocka_unit_test(runs_stop_by_change_passes_rounds_and_patience),
         cmocka_unit_test(a_resumed_run_ends_at_the_same_bits),
         cmocka_unit_test(models_are_saved_loaded_and_begun_at),
