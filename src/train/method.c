@@ -22,7 +22,7 @@ static parley_status unknown(const char *kind, const char *what, const char *nam
     if (near)
         return pl_fail(error, PARLEY_BAD_USAGE, "--%s %s: there is none of that name; did you mean %s? (%s)", what,
                        name, near, all);
-    return pl_fail(error, PARLEY_BAD_USAGE, "--%s %s: there is none of that name; it is one of %s", what, name, all);
+    return pl_fail(error, PARLEY_BAD_USAGE, "--%s %s: unknown name; choose one of %s", what, name, all);
 }
 
 /* Where `name` stands in the table of its kind: -1 for "auto". */

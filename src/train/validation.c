@@ -112,7 +112,7 @@ parley_status pl_validation_open(pl_validation *validation, pl_engine *engine, c
     parley_status status = PARLEY_OK;
     pl_metric_names(type, NULL, names, sizeof names);
     if (!validation->score)
-        return pl_fail(error, PARLEY_BAD_USAGE, "--metric %s is not for %s models; it is one of %s", settings->metric,
+        return pl_fail(error, PARLEY_BAD_USAGE, "--metric %s is not for %s models; choose one of %s", settings->metric,
                        type->name, names);
     if (*settings->validation)
         status = read_rows(validation, data, settings, error);

@@ -197,7 +197,8 @@ static void models_are_saved_loaded_and_begun_at(void **state) {
     settings = settings_of("lambda=0.1");
     assert_int_equal(parley_train_from(data, &settings, first.model[0], NULL, NULL, &loaded, NULL, &error),
                      PARLEY_BAD_INPUT);
-    assert_string_equal(error.sentence, "the model to begin at is of problem kmeans, and this one is linear");
+    assert_string_equal(error.sentence,
+                        "the model to begin at is a model of problem kmeans, and this problem is linear");
     free_models(&first);
     free_models(&whole);
     free_models(&rest);

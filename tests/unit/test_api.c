@@ -268,7 +268,7 @@ static void settings_are_checked_when_set(void **state) {
     parley_error error = {0};
     assert_int_equal(parley_settings_new(&settings, &error), PARLEY_OK);
     assert_int_equal(parley_settings_set(settings, "lambda", "-1", &error), PARLEY_BAD_USAGE);
-    assert_string_equal(error.sentence, "--lambda -1: it lies between 0 and 1e+300");
+    assert_string_equal(error.sentence, "--lambda -1: must be between 0 and 1e+300");
     assert_int_equal(parley_settings_set(settings, "colour", "red", &error), PARLEY_BAD_USAGE);
     parley_settings_free(settings);
 }

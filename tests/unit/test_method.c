@@ -20,14 +20,14 @@ static void assert_sentence(const char *sentence, const char *expected) {
 static const struct {
     const char *words, *sentence;
 } refusals[] = {
-    {"preset=nonsense", "--preset nonsense: there is none of that name; it is one of auto, cocoa, cocoa+, "
+    {"preset=nonsense", "--preset nonsense: unknown name; choose one of auto, cocoa, cocoa+, "
                         "cocoa-newton, minibatch-cd, gd,..."},
     {"preset=cocoa*", "--preset cocoa*: there is none of that name; did you mean cocoa? (auto, cocoa, cocoa+,..."},
     {"loss=hing", "--loss hing: there is none of that name; did you mean hinge? (squared, logistic, hinge,..."},
     {"local=sdac", "--local sdac: there is none of that name; did you mean sdca? (sdca, scd, gradient..."},
     {"combine=ad", "--combine ad: there is none of that name; did you mean add? (add, average, step, newton..."},
-    {"exchange=mail", "--exchange mail: there is none of that name; it is one of allreduce, driver..."},
-    {"engine=diesel", "--engine diesel: there is none of that name; it is one of threads..."},
+    {"exchange=mail", "--exchange mail: unknown name; choose one of allreduce, driver..."},
+    {"engine=diesel", "--engine diesel: unknown name; choose one of threads..."},
     {"preset=gd local=sdca",
      "combine step takes gradients, which local solver sdca does not give; use --preset cocoa+, or --local gradient"},
     {"preset=cocoa combine=newton",
@@ -54,18 +54,20 @@ static const struct {
                                    "--l1-ratio 0, or --preset cocoa+"},
     {"preset=newton loss=hinge",
      "combine newton needs a smooth loss, and hinge is not; use --loss squared-hinge, or --preset cocoa+"},
-    {"preset=newton loss=epsilon-insensitive lambda=0",
-     "combine newton needs a smooth loss, and epsilon-insensitive is not, nor is it softened without a penalty; use a "
-     "small --lambda, or --preset gd"},
+    {"preset=newton loss=epsilon-insensitive lambda=0", "combine newton needs a smooth loss, and epsilon-insensitive "
+                                                        "is not, and it is not smoothed without a penalty; use a "
+                                                        "small --lambda, or --preset gd"},
     {"loss=hinge lambda=0",
-     "auto knows no method that ends at the optimum of hinge loss without L2 penalty; use a small "
+     "no method that auto can choose reaches the optimum of loss hinge without an L2 penalty; use a small "
      "--lambda, or --preset gd"},
-    {"loss=hinge l1_ratio=1", "auto knows no method that ends at the optimum of hinge loss without L2 penalty; use "
-                              "--l1-ratio 0.99, or --preset gd"},
-    {"epsilon=0.5", "--epsilon has no effect with --loss auto; --loss epsilon-insensitive reads it"},
-    {"loss=squared huber_width=2", "--huber-width has no effect with --loss squared; --loss huber reads it"},
-    {"preset=gd loss=huber epsilon=2", "--epsilon has no effect with --loss huber; --loss epsilon-insensitive reads "
-                                       "it"},
+    {"loss=hinge l1_ratio=1",
+     "no method that auto can choose reaches the optimum of loss hinge without an L2 penalty; use "
+     "--l1-ratio 0.99, or --preset gd"},
+    {"epsilon=0.5", "--epsilon has no effect with --loss auto; it is a parameter of --loss epsilon-insensitive"},
+    {"loss=squared huber_width=2",
+     "--huber-width has no effect with --loss squared; it is a parameter of --loss huber"},
+    {"preset=gd loss=huber epsilon=2",
+     "--epsilon has no effect with --loss huber; it is a parameter of --loss epsilon-insensitive"},
     {"preset=cocoa+ loss=poisson l1_ratio=1",
      "local solver sdca needs an L2 penalty, and --l1-ratio 1 leaves none; use --l1-ratio 0.99, or --preset lbfgs"},
     {"preset=newton loss=poisson l1_ratio=0.5", "combine newton needs a problem without L1 penalty, and --l1-ratio "
@@ -92,7 +94,7 @@ static const struct {
      "--local-steps has no effect with gradient x step; --local sdca or --local scd or --local sgd reads it"},
     {"preset=cocoa+ rate=0.1",
      "--rate has no effect with sdca x add; --local sgd or --combine step or --preset online reads it"},
-    {"local=online", "--local online: there is none of that name; it is one of sdca, scd, gradient, sgd"},
+    {"local=online", "--local online: unknown name; choose one of sdca, scd, gradient, sgd"},
     {"preset=online local=sgd", "--local has no effect with --preset online; leave it out"},
     {"preset=online gap=0.1", "--gap has no effect with --preset online; leave it out"},
     {"preset=online workers=2", "--workers has no effect with --preset online; leave it out"},
