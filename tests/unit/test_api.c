@@ -257,7 +257,7 @@ static void cross_validation_chooses_a_lambda_and_trains_with_it(void **state) {
     assert_int_equal(parley_cv(data, settings, NULL, NULL, &cv, &model, NULL, &error), PARLEY_BAD_USAGE);
     assert_null(cv);
     assert_null(model);
-    assert_string_equal(error.sentence, "--folds 7: more than there are rows, 6");
+    assert_string_equal(error.sentence, "--folds 7: there are only 6 rows");
     parley_settings_free(settings);
     parley_data_free(data);
 }

@@ -251,7 +251,7 @@ static void refuses_bad_metadata(void **state) {
     }
     metas[1].value = "-1 1";
     metas[2].value = "squared";
-    expect_refusal(tensors, 2, metas, 3, "loss squared has none");
+    expect_refusal(tensors, 2, metas, 3, "loss squared has no labels");
     metas[2].value = "cubic";
     expect_refusal(tensors, 2, metas, 3, "unknown loss `cubic`");
     expect_refusal(tensors, 2, metas, 2, "unknown loss ``");
