@@ -1,5 +1,6 @@
-/* class_weights.c: weights by label. Balanced weighs a row of label c by n / (k n_c), n rows in k classes of which n_c
- * are of that label, as scikit-learn does; rows of weight 0 count for nothing. */
+/* class_weights.c: weights by label. With `balanced`, a row of label c gets the factor n / (k n_c) as in scikit-learn,
+ * where n is the number of rows, k the number of classes and n_c the number of rows of class c. Rows of weight 0 are
+ * not counted. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@ static unsigned class_of(const classes *classes, double label) {
     return c;
 }
 
-/* Counts are whole, so that their sum does not depend on the number of ranks. */
+/* Counts are whole numbers, so their sum does not depend on the number of ranks. */
 static parley_status balance(classes *classes, pl_engine *engine, const parley_data *data, parley_error *error) {
     double rows[PL_LABEL_KINDS + 1] = {0}, sums[PL_LABEL_KINDS + 1], total = 0;
     parley_status status = PARLEY_OK;
@@ -45,7 +46,7 @@ static parley_status unknown_label(const classes *classes, double label, parley_
     return pl_fail(error, PARLEY_BAD_USAGE, "--class-weights: no row has label %.17g; the labels are %s", label, all);
 }
 
-/* The label that begins `word`, before a =: a name, where the data have names, or a number. */
+/* Reads the label before a `=` in `word`: a class name if the data have names, otherwise a number. */
 static bool read_label(const parley_data *data, const char *word, double *label, char **end) {
     const char *equals = strchr(word, '=');
     for (uint64_t c = 0; equals && c < data->classes.count; c++) {
@@ -60,7 +61,7 @@ static bool read_label(const parley_data *data, const char *word, double *label,
     return *end != word && **end == '=';
 }
 
-/* One LABEL=W at `*word`, which moves behind it. */
+/* Reads one LABEL=W and moves `*word` past it. */
 static parley_status read_pair(classes *classes, const parley_data *data, const char **word, bool *named,
                                parley_error *error) {
     char *end;
@@ -73,14 +74,14 @@ static parley_status read_pair(classes *classes, const parley_data *data, const 
     }
     if (!good)
         return pl_fail(error, PARLEY_BAD_USAGE,
-                       "--class-weights: %.40s is not LABEL=W; say balanced, or such as -1=1,1=2.5", *word);
+                       "--class-weights: %.40s is not LABEL=W; use balanced, or pairs such as -1=1,1=2.5", *word);
     unsigned c = class_of(classes, label);
     if (c == classes->count)
         return unknown_label(classes, label, error);
     if (!(weight >= 0) || !isfinite(weight) || named[c])
         return pl_fail(error, PARLEY_BAD_USAGE,
                        named[c] ? "--class-weights: label %.17g is given twice"
-                                : "--class-weights: the weight of label %.17g must be a number that is not negative",
+                                : "--class-weights: the weight of label %.17g must be a non-negative number",
                        label);
     classes->weight[c] = weight;
     named[c] = true;
@@ -105,8 +106,9 @@ parley_status pl_class_weights(pl_engine *engine, const parley_data *data, const
     *out = NULL;
     parley_status status = pl_label_kinds(engine, data, classes.label, &classes.count, error);
     if (status == PARLEY_OK && classes.count > PL_LABEL_KINDS)
-        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: over %d different labels are too many for --class-weights",
-                         data->path, PL_LABEL_KINDS);
+        status = pl_fail(error, PARLEY_BAD_INPUT,
+                         "%s: --class-weights takes at most %d different labels, and the data have more", data->path,
+                         PL_LABEL_KINDS);
     if (status == PARLEY_OK)
         status = strcmp(words, "balanced") == 0 ? balance(&classes, engine, data, error)
                                                 : read_words(&classes, data, words, error);

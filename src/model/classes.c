@@ -1,7 +1,7 @@
-/* classes.c: what a row of several classes costs, and the evaluation of dual points; formulas in docs/mathematics.md.
+/* classes.c: losses of rows of several classes, and the evaluation of dual points; formulas in docs/mathematics.md.
  *
- * Sums of an evaluation. Softmax: q loss, q loss*, q p.z, q |x| |p|, q |x|, then for each class q z_c and q p_c. One
- * against the rest: q loss, then for each class the side sums of glm.h. */
+ * The sums of an evaluation. For softmax: q loss, q loss*, q p.z, q |x| |p|, q |x|, then for each class q z_c and q
+ * p_c. For one against the rest: q loss, then for each class the side sums of glm.h. */
 #include "model/classes.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@ uint64_t pl_classes_sums(const pl_glm *glm) {
     return glm->loss->together ? SUM_CLASSES + 2 * glm->classes : 1 + 2 * PL_SIDE_SUMS * glm->classes;
 }
 
-/* What the repair of a softmax row needs; p = e_y - t. */
+/* Adds the sums from which fill_softmax repairs the dual point; p = e_y - t. */
 static void add_softmax(const pl_glm *glm, uint64_t i, const double *z, const double *t, double *sums) {
     uint64_t classes = glm->classes, y = glm->class_of[i];
     double q = pl_share(glm, i), norm = sqrt(glm->norm2[i]), product = 0, squared = 0;
@@ -54,7 +54,7 @@ static double visit_softmax(const pl_glm *glm, uint64_t i, const double *z, cons
         product += slope[c] * at[c];
     }
     sums[SUM_LOSS] += pl_share(glm, i) * loss;
-    sums[SUM_CONJUGATE] += pl_share(glm, i) * (product - loss); /* where t = -slope */
+    sums[SUM_CONJUGATE] += pl_share(glm, i) * (product - loss); /* because t = -slope */
     add_softmax(glm, i, z, t, sums);
     return loss;
 }
@@ -142,7 +142,7 @@ static double entropy(const double *p, uint64_t count) {
     return sum;
 }
 
-/* p <- (1 - tilt) p + tilt blend makes its mean the classes' frequencies. */
+/* Replacing p by (1 - tilt) p + tilt blend makes its mean equal to the class frequencies. */
 static void fill_softmax(const pl_glm *glm, const double *sums, pl_evaluation *out) {
     pl_repair *repair = glm->repair;
     const double *margins = sums + SUM_CLASSES, *means = margins + glm->classes;
@@ -158,10 +158,11 @@ static void fill_softmax(const pl_glm *glm, const double *sums, pl_evaluation *o
     repair->tilt = out->tilt = tilt;
     out->pull = pull;
     out->reach = sums[SUM_REACH] + sqrt(squared) * sums[SUM_NORM];
-    out->conjugate = (1.0 - tilt) * out->conjugate + tilt * entropy(repair->blend, glm->classes); /* convex */
+    out->conjugate =
+        (1.0 - tilt) * out->conjugate + tilt * entropy(repair->blend, glm->classes); /* upper bound, by convexity */
 }
 
-/* Every class has a heavier side of its own; together they move u by the columns' root of sum of squares. */
+/* Each class has its own heavier side. Together they move u by the root of the sum of squares over classes. */
 static void fill_sides(const pl_glm *glm, const double *sums, pl_evaluation *out) {
     double conjugate = 0, pull = 0, squared = 0, most = 0;
     for (uint64_t c = 0; c < glm->classes; c++) {
@@ -200,7 +201,7 @@ typedef struct rows {
     double scale;
 } rows;
 
-/* The sums of an evaluation, but for the conjugates, at given t. */
+/* Adds the sums of an evaluation at given t, except the conjugates. */
 static void evaluate_row(const void *context, uint64_t i, double *sums) {
     const rows *rows = context;
     const pl_glm *glm = rows->glm;
@@ -351,7 +352,7 @@ parley_status pl_classes_measure(pl_glm *glm, const pl_team *team, parley_error 
         status = pl_classes_total(glm, team, frequency_row, glm, glm->classes, glm->frequency, error);
     for (uint64_t c = 0; c < glm->classes && status == PARLEY_OK; c++)
         if (!(glm->frequency[c] > 0))
-            status = pl_fail(error, PARLEY_BAD_INPUT, "%s: no row of label %.17g has a weight; leave them out",
+            status = pl_fail(error, PARLEY_BAD_INPUT, "%s: all rows of label %.17g have weight 0; leave these rows out",
                              glm->data->path, glm->labels[c]);
     return status;
 }

@@ -1,37 +1,38 @@
-/* classes.h: problems of several classes, and the passes over rows that differ for them.
+/* classes.h: problems of several classes, and their passes over rows.
  *
  * A row has C margins z_c = x_i.w_c + b_c, and t_i has C entries. Either one loss takes all of them together (softmax),
- * or each class against the rest is a binary problem of its own, and P and D are the sums over classes: then class c's
- * target is +1 in its own rows, else -1. Tables of rows (margins, dual variables) have C entries for each row. */
+ * or each class against the rest is a binary problem of its own. In the latter case P and D are the sums over classes,
+ * and the target of class c is +1 in its own rows and -1 in the others. Tables of rows (margins, dual variables) have C
+ * entries per row. */
 #ifndef PL_CLASSES_H
 #define PL_CLASSES_H
 
 #include "math/softmax_kernel.h"
 #include "model/glm.h"
 
-#define PL_CENTRE_CLASSES 64 /* up to so many, softmax intercepts are centred by Newton's method */
+#define PL_CENTRE_CLASSES 64 /* the most classes for which Newton's method centres softmax intercepts */
 
-/* How the dual point of the latest evaluation was made to satisfy sum q t = 0 for every class, where intercepts are
- * free; and room for sums over rows. */
+/* How the dual point of the latest evaluation was repaired so that sum q t = 0 for every class, which free intercepts
+ * require; and buffers for sums over rows. */
 typedef struct pl_repair {
-    double *side;  /* one against the rest: by class, the factors of t < 0 and of t > 0 */
-    double *blend; /* softmax: p became (1 - tilt) p + tilt blend */
+    double *side;  /* one against the rest: by class, the factors for t < 0 and for t > 0 */
+    double *blend; /* softmax: p was replaced by (1 - tilt) p + tilt blend */
     double tilt;
-    uint64_t most; /* sums at a time */
+    uint64_t most; /* the most sums in one pass */
     double *lane_sums, *worker_sums, *sums;
 } pl_repair;
 
-/* Class frequencies, and the room; refuses a class without weight. */
+/* Computes class frequencies and allocates buffers. Fails if a class has no weight. */
 parley_status pl_classes_measure(pl_glm *glm, const pl_team *team, parley_error *error);
 void pl_classes_close(pl_glm *glm);
-/* P at w = 0 with the best intercepts, which are left in b; NULL: with none. */
+/* Returns P at w = 0 with the best intercepts, which are written to b, or with none if b is NULL. */
 double pl_classes_null(const pl_glm *glm, double *b);
-/* Gives them mean 0: softmax intercepts are unique up to a common constant. */
+/* Shifts intercepts to mean 0, since softmax intercepts are unique only up to a common constant. */
 void pl_classes_level(uint64_t classes, double *b);
-/* A mean of d^2 P / db_c^2 there. */
+/* The mean over classes of d^2 P / db_c^2 at that point. */
 double pl_classes_curvature(const pl_glm *glm);
 
-/* out = z + a b, of a row. */
+/* out = z + a b for one row. */
 static inline void pl_classes_ahead(const pl_glm *glm, const double *z, double a, const double *b, double *out) {
     uint64_t c = 0;
     do
@@ -39,25 +40,26 @@ static inline void pl_classes_ahead(const pl_glm *glm, const double *z, double a
     while (++c < glm->classes);
 }
 
-/* Sums over all rows of all ranks, `count` of them. */
+/* Computes `count` sums over all rows of all ranks. */
 parley_status pl_classes_total(const pl_glm *glm, const pl_team *team, pl_row_sum f, const void *context,
                                uint64_t count, double *sums, parley_error *error);
 
-/* Row i at margins z + b (z, b: C entries): returns its loss, and its slopes. Adds to `sums` what an evaluation at t =
- * -slope needs, pl_classes_sums of them; NULL: does not. */
+/* Returns the loss of row i at margins z + b (C entries each) and writes its slopes. Unless `sums` is NULL, also adds
+ * the pl_classes_sums sums that an evaluation at t = -slope needs. */
 uint64_t pl_classes_sums(const pl_glm *glm);
 double pl_classes_visit(const pl_glm *glm, uint64_t i, const double *z, const double *b, double *slope, double *sums);
 void pl_classes_fill(const pl_glm *glm, const double *sums, pl_evaluation *out);
-/* The curvature of row i's loss by its margins at z + b: C x C entries. */
+/* The C x C second derivatives of row i's loss by its margins, at z + b. */
 void pl_classes_curve(const pl_glm *glm, uint64_t i, const double *z, const double *b, double *curvature);
-/* The dual step of row i: moves t; returns the row's share of the gap before it, approximately. */
+/* Makes the dual step of row i, which changes t. Returns the row's approximate share of the gap before the step. */
 double pl_classes_step(const pl_glm *glm, uint64_t i, const double *z, double h, double *t);
 
-/* t = -slope of row i, and t of a row repaired as the latest evaluation said; tables z and t, and one row's t. */
+/* pl_classes_slopes computes t = -slope of row i, and the other repairs t as the latest evaluation did. z and t are
+ * tables. */
 void pl_classes_slopes(const pl_glm *glm, uint64_t i, const double *z, const double *b, double *t);
 void pl_classes_repair(const pl_glm *glm, uint64_t i, double *t);
 
-/* As pl_centre, pl_evaluate_rows and pl_conjugate_rows (glm.h). */
+/* These correspond to pl_centre, pl_evaluate_rows and pl_conjugate_rows in glm.h. */
 parley_status pl_classes_centre(const pl_glm *glm, const pl_team *team, const double *z, double tolerance, double *b,
                                 parley_error *error);
 parley_status pl_classes_evaluate(const pl_glm *glm, const pl_team *team, const double *z, const double *b,

@@ -1,22 +1,23 @@
 /* classes_centre.c: the best free intercepts for given margins.
  *
- * Softmax: f(b) = sum_i q_i log sum_c exp(z_ic + b_c) - pi.b has the slopes pbar - pi. b_c += log(pi_c / pbar_c) never
- * raises f (iterative scaling); Newton's method does better near the end, and is taken back where it raised f. One
- * against the rest: a safeguarded Newton's method in one dimension for every class, in common passes. */
+ * Softmax: f(b) = sum_i q_i log sum_c exp(z_ic + b_c) - pi.b has the gradient pbar - pi. Iterative scaling, b_c +=
+ * log(pi_c / pbar_c), never increases f. Newton's method converges faster near the end, and a step is undone if it
+ * increases f. One against the rest: a safeguarded Newton's method in one dimension for every class, with common passes
+ * over the rows. */
 #include <math.h>
 #include <string.h>
 
 #include "model/classes.h"
 
 #define CENTRE_STEPS 60
-#define EXACT 1e-13 /* sums over rows are not exact to more */
+#define EXACT 1e-13 /* relative accuracy of sums over rows */
 
 typedef struct rows {
     const pl_glm *glm;
     const double *z, *b;
 } rows;
 
-/* f, pbar, and sum q p p', the lower triangle by rows. */
+/* Adds f, pbar and sum q p p', whose lower triangle is stored by rows. */
 static void softmax_row(const void *context, uint64_t i, double *sums) {
     const rows *rows = context;
     const pl_glm *glm = rows->glm;
@@ -32,8 +33,8 @@ static void softmax_row(const void *context, uint64_t i, double *sums) {
             sums[d] += q * p[c] * p[d];
 }
 
-/* Solves (diag(mean) - products + the direction that changes nothing) step = frequency - mean by Cholesky; false: not
- * definite. */
+/* Solves (diag(mean) - products + the direction that changes nothing) step = frequency - mean by Cholesky. Returns
+ * false if the matrix is not positive definite. */
 static bool newton_step(const pl_glm *glm, const double *mean, const double *products, double *step) {
     uint64_t classes = glm->classes;
     double factor[PL_CENTRE_CLASSES][PL_CENTRE_CLASSES], even = 1.0 / (double)(classes * classes);
@@ -79,7 +80,7 @@ static parley_status centre_softmax(const pl_glm *glm, const pl_team *team, cons
             f -= glm->frequency[c] * at[c];
             off += fabs(mean[c] - glm->frequency[c]);
         }
-        if (!(f <= least + 1e-15 * fabs(least))) { /* Newton went too far */
+        if (!(f <= least + 1e-15 * fabs(least))) { /* the Newton step was too long */
             memcpy(at, scaled, classes * sizeof *at);
             least = INFINITY;
             continue;
@@ -102,7 +103,7 @@ static parley_status centre_softmax(const pl_glm *glm, const pl_team *team, cons
     return PARLEY_OK;
 }
 
-/* For every class the slope, curvature and absolute slope of its sum q loss(z + b) by b. */
+/* Adds, for every class, the slope, curvature and absolute slope of sum q loss(z + b) by b. */
 static void side_row(const void *context, uint64_t i, double *sums) {
     const rows *rows = context;
     const pl_glm *glm = rows->glm;
@@ -116,7 +117,7 @@ static void side_row(const void *context, uint64_t i, double *sums) {
     }
 }
 
-/* One class's search: a bracket, and how far to look where there is none yet. */
+/* The search for one class's intercept: a bracket, and the step for extending it while it is open. */
 typedef struct search {
     double low, high, stride;
     bool done;

@@ -1,4 +1,4 @@
-/* fold.h: column ids folded into 2^bits of them: those below stay as they are, the others are scattered. */
+/* fold.h: folds column ids into 2^bits ids. Smaller ids stay as they are, the others are hashed. */
 #ifndef PL_FOLD_H
 #define PL_FOLD_H
 

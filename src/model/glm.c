@@ -1,4 +1,4 @@
-/* glm.c: setting the problem up, and the passes over rows. */
+/* glm.c: setting up the problem, and passes over its rows. */
 #include "model/glm.h"
 
 #include <math.h>
@@ -8,12 +8,14 @@
 #include "model/classes.h"
 
 #define CENTRE_STEPS 100
-#define INTERCEPT_STIFFNESS 10.0 /* 1 triples the rounds on text, 100 doubles them on a9a */
-#define INTERCEPT_PACE 0.1       /* of the curvature of P in b: then a move of b0 leaves a tenth of the error at most */
-#define SHARED_STIFFNESS 4.0     /* times the workers, for several of them */
-#define SHARED_PACE 0.01         /* to which that goes, at most */
+#define INTERCEPT_STIFFNESS 10.0 /* measured: 1 triples the rounds on text, 100 doubles them on a9a */
+#define INTERCEPT_PACE                                                                                                 \
+    0.1 /* relative to the curvature of P in b: moving b0 then leaves at most a tenth of the error                     \
+         */
+#define SHARED_STIFFNESS 4.0 /* with several workers, times their number */
+#define SHARED_PACE 0.01     /* the smallest pace with several workers */
 
-/* Gives the loss its parameter. */
+/* Sets the parameter of the loss. */
 static parley_status set_parameter(pl_glm *glm, const parley_settings *settings, parley_error *error) {
     if (!glm->loss->parameter)
         return PARLEY_OK;
@@ -24,8 +26,8 @@ static parley_status set_parameter(pl_glm *glm, const parley_settings *settings,
     return PARLEY_OK;
 }
 
-/* The b at which the slope of share x loss(b, 1) + (1 - share) x loss(b, -1) changes sign, by bisection: any loss will
- * do. */
+/* Finds by bisection the b at which the slope of share x loss(b, 1) + (1 - share) x loss(b, -1) changes sign, which
+ * works for any loss. */
 double pl_best_constant(const pl_loss *loss, double share) {
     double low = -64, high = 64, upper, lower, curvature;
     for (int i = 0; i < CENTRE_STEPS; i++) {
@@ -37,7 +39,7 @@ double pl_best_constant(const pl_loss *loss, double share) {
     return 0.5 * (low + high);
 }
 
-/* d^2 P / db^2 at w = 0; without curvature, a stand-in: how far slopes go over the spread of labels. */
+/* d^2 P / db^2 at w = 0. For a loss without curvature, the range of its slopes over the spread of labels. */
 static double constant_curvature(const pl_glm *glm) {
     const pl_loss *loss = glm->loss;
     double slope, upper, lower, b;
@@ -80,14 +82,14 @@ void pl_glm_close(pl_glm *glm) {
     pl_classes_close(glm);
 }
 
-/* The end of the part of [begin, end) that is penalised: all but free intercepts, which are last. */
+/* The end of the penalised part of [begin, end). Only free intercepts, which come last, are not penalised. */
 static uint64_t penalised_end(const pl_glm *glm, uint64_t begin, uint64_t end) {
     uint64_t free = glm->intercept == PL_FREE ? glm->data->x.columns * glm->classes : end;
     return end <= free ? end : begin > free ? begin : free;
 }
 
 static double sum_squares(const double *x, uint64_t begin, uint64_t end) {
-    double s0 = 0, s1 = 0, s2 = 0, s3 = 0; /* one alone would wait for each addition */
+    double s0 = 0, s1 = 0, s2 = 0, s3 = 0; /* four sums, so that additions do not wait for each other */
     uint64_t j = begin;
     for (; j + 4 <= end; j += 4) {
         s0 += x[j] * x[j];
@@ -151,7 +153,7 @@ static void margin_task(void *context, unsigned task) {
 
 void pl_margins(const pl_glm *glm, const pl_team *team, const double *w, double *z) {
     margin_pass pass = {glm, team, w, z};
-    if (glm->scale) { /* once for each column is less than once for each entry */
+    if (glm->scale) { /* scaling each column once is cheaper than scaling each entry */
         memcpy(glm->scaled, w, glm->size * sizeof *w);
         pl_scale_columns(glm, glm->scaled);
         pass.w = glm->scaled;
@@ -162,11 +164,11 @@ void pl_margins(const pl_glm *glm, const pl_team *team, const double *w, double 
 typedef struct rows {
     const pl_glm *glm;
     const double *z, *t;
-    double b, scale[2]; /* of t on its negative and positive side */
-    double softness;    /* of the loss, where b is moved */
+    double b, scale[2]; /* factors of t on its negative and positive side */
+    double softness;    /* smoothing of the loss when b is moved */
 } rows;
 
-/* Slope, curvature and absolute slope of sum q loss(z + b) by b. */
+/* Adds slope, curvature and absolute slope of sum q loss(z + b) by b. */
 static void centre_stretch(const void *context, uint64_t begin, uint64_t end, double *sums) {
     const rows *rows = context;
     const pl_loss *loss = rows->glm->loss;
@@ -209,8 +211,9 @@ parley_status pl_centre_soft(const pl_glm *glm, const pl_team *team, const doubl
         if ((isfinite(sums[0]) && fabs(sums[0]) <= tolerance * sums[2]) || high - low <= 1e-15 * (1.0 + fabs(*b)))
             break;
         *(sums[0] > 0 ? &high : &low) = rows.b;
-        double move = sums[0] / sums[1], next = rows.b + (glm->loss->counts ? log1p(-move) : -move); /* exact: exp(b) */
-        if (!(next > low && next < high) || fabs(next - rows.b) > 1e3 * stride) /* also where the curvature is 0 */
+        double move = sums[0] / sums[1],
+               next = rows.b + (glm->loss->counts ? log1p(-move) : -move); /* Newton in exp(b) is exact for counts */
+        if (!(next > low && next < high) || fabs(next - rows.b) > 1e3 * stride) /* also if the curvature is 0 */
             next = isfinite(low) && isfinite(high) ? 0.5 * (low + high) : rows.b + (sums[0] > 0 ? -stride : stride);
         stride *= 2.0;
         rows.b = next;
@@ -258,7 +261,7 @@ void pl_evaluation_fill(const pl_glm *glm, const double *sums, double b, pl_eval
     out->tilt = side[0] > 0 ? (side[0] - other[0]) / side[0] : 0.0;
     out->pull = side[1];
     out->reach = side[2];
-    out->conjugate = other[3] + (1.0 - out->tilt) * side[3]; /* loss* is convex and 0 at 0: an upper bound */
+    out->conjugate = other[3] + (1.0 - out->tilt) * side[3]; /* an upper bound, since loss* is convex and 0 at 0 */
 }
 
 parley_status pl_conjugate_rows(const pl_glm *glm, const pl_team *team, const double *z, const double *t, double scale,
@@ -297,7 +300,7 @@ double pl_safe_rate(const pl_glm *glm) {
     return 1.0 / (curvature * norm2 + glm->l2);
 }
 
-/* The b at which sum q loss(b, y) is least, for real labels: what predicts their mean, or found from there. */
+/* Finds the b at which sum q loss(b, y) is smallest for real labels, starting from the b that predicts their mean. */
 static parley_status centre_labels(const pl_glm *glm, const pl_team *team, double *b, parley_error *error) {
     rows rows = {.glm = glm};
     parley_status status = pl_total_rows(team, label_row, &rows, 1, b, error);
@@ -359,22 +362,24 @@ static parley_status measure_rows(pl_glm *glm, const pl_team *team, parley_error
         return status;
     glm->total = sums[ROW_WEIGHT];
     if (!(glm->total > 0))
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s: the weights add up to 0", glm->data->path);
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: all weights are 0; at least one row needs a positive weight",
+                       glm->data->path);
     if (!isfinite(glm->total) || !isfinite(1.0 / glm->total))
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s: the weights add up to %g; scale them", glm->data->path,
+        return pl_fail(error, PARLEY_BAD_INPUT,
+                       "%s: the sum of weights is %g, which is out of range; scale the weights", glm->data->path,
                        glm->total);
     if (!isfinite(sums[ROW_NORM] / glm->total))
         return pl_fail(error, PARLEY_BAD_INPUT, "%s: values are too large to square; scale them down", glm->data->path);
     glm->upper = sums[ROW_UPPER] / glm->total;
     if (glm->classes == 1 && glm->loss->labels == PL_LABELS_BINARY && (glm->upper <= 0 || glm->upper >= 1))
         return pl_fail(error, PARLEY_BAD_INPUT,
-                       "%s: every row with a weight has label %.17g; there is nothing to learn", glm->data->path,
+                       "%s: all rows of positive weight have label %.17g; there is nothing to learn", glm->data->path,
                        glm->upper > 0 ? glm->high : glm->low);
     glm->mean_label = sums[ROW_LABEL] / glm->total;
     glm->label_deviation = sqrt(fmax(0.0, sums[ROW_SQUARE] / glm->total - glm->mean_label * glm->mean_label));
     if (glm->loss->counts && glm->intercept == PL_FREE && !(glm->mean_label > 0))
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s: every row with a weight has label 0; there is nothing to learn",
-                       glm->data->path);
+        return pl_fail(error, PARLEY_BAD_INPUT,
+                       "%s: all rows of positive weight have label 0; there is nothing to learn", glm->data->path);
     glm->mean_norm2 = sums[ROW_NORM] > 0 ? sums[ROW_NORM] / glm->total : 1.0;
     return PARLEY_OK;
 }
@@ -384,7 +389,7 @@ parley_status pl_glm_penalise(pl_glm *glm, double lambda, parley_error *error) {
     glm->l1 = lambda * glm->l1_ratio;
     glm->l2 = lambda * (1.0 - glm->l1_ratio);
     if (glm->l2 > 0 && !isfinite(1.0 / glm->l2))
-        return pl_fail(error, PARLEY_BAD_USAGE, "--lambda %g is too small to divide by; use 0 or more than 1e-300",
+        return pl_fail(error, PARLEY_BAD_USAGE, "--lambda %g is too small to divide by; give 0 or a value above 1e-300",
                        lambda);
     double curvature = constant_curvature(glm);
     glm->mu = fmin(INTERCEPT_STIFFNESS * glm->l2 / glm->mean_norm2, INTERCEPT_PACE * curvature);
@@ -393,8 +398,8 @@ parley_status pl_glm_penalise(pl_glm *glm, double lambda, parley_error *error) {
     return PARLEY_OK;
 }
 
-/* Whichever of lambda, C and alpha was given, as lambda: in Ridge alpha counts against the sum of losses, in
- * scikit-learn's other models against their mean. */
+/* Converts lambda, C or alpha, whichever was given, to lambda. alpha is relative to the sum of losses in Ridge, and to
+ * their mean in scikit-learn's other models. */
 static double chosen_lambda(const pl_glm *glm) {
     if (!isnan(glm->lambda))
         return glm->lambda;

@@ -1,5 +1,5 @@
-/* labels.c: which labels there are, and what follows from them: the loss where it was left open, and the classes. A
- * binary loss on more labels than two is one against the rest. */
+/* labels.c: finds the distinct labels, and from them the loss, where it is auto, and the classes. A binary loss on more
+ * than two labels is trained as one against the rest. */
 #include <math.h>
 #include <string.h>
 
@@ -8,11 +8,10 @@
 #include "model/glm.h"
 #include "shard/distributed.h"
 
-#define LABEL_KINDS                                                                                                    \
-    PL_LABEL_KINDS /* more distinct labels than this are real numbers, unless the loss says otherwise                  \
-                    */
+/* With more distinct labels, labels are real numbers unless the loss says otherwise. */
+#define LABEL_KINDS PL_LABEL_KINDS
 
-/* Where `label` is among `count` rising `kinds`, or belongs. */
+/* The position of `label` among `count` increasing `kinds`, or where to insert it. */
 static unsigned place(const double *kinds, unsigned count, double label) {
     unsigned low = 0, high = count;
     while (low < high) {
@@ -25,8 +24,8 @@ static unsigned place(const double *kinds, unsigned count, double label) {
     return low;
 }
 
-/* Adds the distinct labels of `rows` rows to `kinds`, rising, of which there are `count`; returns how many there are
- * then, most + 1 for more. */
+/* Adds the distinct labels of `rows` rows to the `count` increasing labels in `kinds`. Returns the new count, or most +
+ * 1 if there are more. */
 static unsigned distinct_labels(const double *label, uint64_t rows, double *kinds, unsigned count, unsigned most) {
     for (uint64_t i = 0; i < rows; i++) {
         unsigned k = place(kinds, count, label[i]);
@@ -41,10 +40,10 @@ static unsigned distinct_labels(const double *label, uint64_t rows, double *kind
     return count;
 }
 
-/* The labels of all ranks together: each rank's list goes to all. */
+/* Merges the labels of all ranks: each rank sends its list to all others. */
 static parley_status agree_labels(pl_engine *engine, double *kinds, unsigned *count, unsigned most,
                                   parley_error *error) {
-    unsigned ranks = engine->ranks, all = 0, slot = most + 2; /* how many, then which */
+    unsigned ranks = engine->ranks, all = 0, slot = most + 2; /* a slot holds the count, then the labels */
     double *mine, *sums = NULL;
     if (ranks == 1)
         return PARLEY_OK;
@@ -80,7 +79,7 @@ static bool all_whole(const double *kinds, unsigned count) {
     return true;
 }
 
-/* The loss that the labels ask for. */
+/* The loss that `auto` chooses for these labels. */
 static const pl_loss *choose_loss(const double *kinds, unsigned count) {
     bool classes = count > 2 && count <= LABEL_KINDS && all_whole(kinds, count);
     return pl_loss_for(count <= 2 ? PL_LABELS_BINARY : classes ? PL_LABELS_CLASSES : PL_LABELS_REAL);
@@ -111,7 +110,7 @@ parley_status pl_glm_move(pl_glm *glm, const parley_data *data, parley_error *er
     return numbered ? number_rows(glm, error) : PARLEY_OK;
 }
 
-/* Of the rows that the ranks found, each with its label, that which comes first. */
+/* Finds the first of the rows that the ranks found, with its label. */
 static parley_status agree_first(pl_engine *engine, double found[2], parley_error *error) {
     double *all;
     uint64_t *bounds;
@@ -140,9 +139,10 @@ static parley_status check_counts(pl_engine *engine, const parley_data *data, co
     if (pl_is_parted(data) && loss->counts)
         status = agree_first(engine, found, error);
     if (status == PARLEY_OK && isfinite(found[0]))
-        return pl_fail(error, PARLEY_BAD_INPUT,
-                       "%s: row %llu has label %.17g; loss %s takes labels from 0 up, --loss squared takes any",
-                       data->path, (unsigned long long)found[0] + !data->from_arrays, found[1], loss->name);
+        return pl_fail(
+            error, PARLEY_BAD_INPUT,
+            "%s: row %llu has label %.17g, but loss %s needs labels of 0 or more; --loss squared takes any number",
+            data->path, (unsigned long long)found[0] + !data->from_arrays, found[1], loss->name);
     return status;
 }
 
@@ -163,16 +163,17 @@ parley_status pl_glm_read_labels(pl_glm *glm, pl_engine *engine, const char *los
     if (status != PARLEY_OK)
         return status;
     if (count == 1)
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s: every label is %.17g; there is nothing to learn", data->path,
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: all labels are %.17g; there is nothing to learn", data->path,
                        kinds[0]);
     if (open)
         glm->loss = choose_loss(kinds, count);
     if (glm->loss->labels == PL_LABELS_REAL)
         return PARLEY_OK;
     if (count > most)
-        return pl_fail(error, PARLEY_BAD_INPUT,
-                       "%s: over %u different labels; loss %s takes that many at most, --loss squared takes any",
-                       data->path, most, glm->loss->name);
+        return pl_fail(
+            error, PARLEY_BAD_INPUT,
+            "%s: more than %u different labels, which is the most that loss %s takes; --loss squared takes any number",
+            data->path, most, glm->loss->name);
     if (count > 2 || glm->loss->labels == PL_LABELS_CLASSES)
         return keep_classes(glm, kinds, count, error);
     glm->low = kinds[0];

@@ -1,4 +1,4 @@
-/* linear.c: linear models as a problem: logistic and linear regression, support vector machines and their kin. */
+/* linear.c: linear models as a problem, such as logistic and linear regression and support vector machines. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,12 +28,13 @@ void pl_glm_publish(pl_glm *glm) {
                              .begins_at_zero = true};
 }
 
-/* From here on the rows weigh what their labels say. */
+/* Replaces the data by data with class weights. */
 static parley_status weigh_classes(pl_glm *glm, pl_engine *engine, const char *words, parley_error *error) {
     if (!*words)
         return PARLEY_OK;
     if (glm->loss->labels == PL_LABELS_REAL)
-        return pl_fail(error, PARLEY_BAD_USAGE, "--class-weights: loss %s has numbers for labels, not classes",
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "--class-weights: loss %s takes numbers as labels, not classes; leave --class-weights out",
                        glm->loss->name);
     parley_status status = pl_class_weights(engine, glm->data, words, &glm->class_weight, error);
     glm->weighted = *glm->data;
@@ -72,7 +73,7 @@ static parley_status open_linear(pl_engine *engine, const parley_data *data, con
 
 static parley_status move(pl_problem *problem, const parley_data *data, parley_error *error) {
     pl_glm *glm = pl_glm_of(problem);
-    pl_free(glm->class_weight); /* the rows took it with them */
+    pl_free(glm->class_weight); /* replaced by the weights of the moved rows */
     glm->class_weight = NULL;
     parley_status status = pl_glm_move(glm, data, error);
     pl_glm_publish(glm);
@@ -126,7 +127,7 @@ static parley_status keep_model(const pl_problem *problem, const double *w, parl
     if (status != PARLEY_OK)
         return status;
     for (uint64_t c = 0; c < classes; c++) {
-        for (uint64_t j = 0; j < columns; j++) /* on the columns as they are */
+        for (uint64_t j = 0; j < columns; j++) /* convert to the original columns */
             model->coef[c * columns + j] = pl_column_scale(glm, j) * w[j * classes + c];
         model->intercept[c] = glm->intercept == PL_NO_INTERCEPT ? 0.0 : w[columns * classes + c];
     }
@@ -143,24 +144,24 @@ static parley_status keep_model(const pl_problem *problem, const double *w, parl
 static parley_status check_model(const pl_glm *glm, const parley_model *model, const char *name, parley_error *error) {
     const pl_linear_model *linear = pl_linear(model);
     if (model->columns != glm->data->x.columns)
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s has %llu columns and the data have %llu", name,
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s has %llu columns, but the data have %llu", name,
                        (unsigned long long)model->columns, (unsigned long long)glm->data->x.columns);
     if (model->outputs != glm->classes)
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s has %llu outputs, and this problem has %llu", name,
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s has %llu outputs, but this problem has %llu", name,
                        (unsigned long long)model->outputs, (unsigned long long)glm->classes);
     if (linear->loss->labels != glm->loss->labels)
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s has loss %s, whose labels are not those of %s", name,
-                       linear->loss->name, glm->loss->name);
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s has loss %s, whose kind of labels differs from that of loss %s",
+                       name, linear->loss->name, glm->loss->name);
     if (glm->classes > 1 && memcmp(linear->labels, glm->labels, glm->classes * sizeof *glm->labels) != 0)
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s has classes of other labels than the data's", name);
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s has other class labels than the data", name);
     if (glm->classes == 1 && glm->loss->labels == PL_LABELS_BINARY &&
         (linear->low != glm->low || linear->high != glm->high))
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s has labels %.17g and %.17g, the data %.17g and %.17g", name,
-                       linear->low, linear->high, glm->low, glm->high);
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s has labels %.17g and %.17g, but the data have %.17g and %.17g",
+                       name, linear->low, linear->high, glm->low, glm->high);
     return PARLEY_OK;
 }
 
-/* A table by rows, on scaled columns where they are. */
+/* Copies a model into a table by rows, on scaled columns if there is a scale. */
 static parley_status accept_model(const pl_problem *problem, const parley_model *model, const char *name, double *w,
                                   parley_error *error) {
     const pl_glm *glm = pl_glm_of(problem);
@@ -185,7 +186,7 @@ static void record(const pl_problem *problem, parley_settings *settings) {
     settings->c = settings->alpha = NAN;
 }
 
-/* The parameter of another loss does not. */
+/* The parameter of another loss does not apply. */
 static bool applies(const pl_problem *problem, const char *setting) {
     return pl_loss_concerned(pl_glm_of(problem)->loss, setting);
 }
@@ -222,7 +223,7 @@ static void describe(const pl_problem *problem, const parley_settings *settings,
                      width, lambda, glm->l1_ratio, intercepts[glm->intercept], (unsigned long long)settings->seed);
 }
 
-/* Parameters of losses. */
+/* Whether the setting is the parameter of a loss. */
 static bool reads(const char *setting) { return pl_loss_of(setting) != NULL; }
 
 static const char *const resolved[] = {"lambda", NULL};

@@ -1,8 +1,9 @@
-/* linear_bound.c: the objective P at a model and the dual objective D at a dual point: D <= optimum <= P.
+/* linear_bound.c: computes the objective P at a model and the dual objective D at a dual point: D <= optimum <= P.
  *
  *   D = -sum q loss*(-t) - r*(u)
  *
- * Where the intercept is free, one side of t was shrunk by `tilt` so that sum q t = 0, and u became u - tilt u_side. */
+ * If the intercept is free, one side of t was shrunk by `tilt` so that sum q t = 0, which changed u to u - tilt u_side.
+ */
 #include <math.h>
 
 #include "model/glm.h"
@@ -21,12 +22,12 @@ static void sum_entries(void *context, uint64_t begin, uint64_t end, double *sum
     sums[SUM_CONJUGATE] = pl_penalty_conjugate(point->glm, point->u, point->scale, begin, end);
 }
 
-/* With `exact`, w is the gradient of r* at u, and r* is 1/l2-smooth; else only norms are known. */
+/* With `exact`, w is the gradient of r* at u, and r* is 1/l2-smooth. Otherwise only norms are known. */
 static double dual_value(const pl_glm *glm, const pl_evaluation *at, double conjugate, bool exact) {
     double tilt = at->tilt;
     if (tilt > 0 && exact)
         conjugate += tilt * (0.5 * tilt * at->reach * at->reach / glm->l2 - at->pull);
-    else if (tilt <= 1e-13) /* rounding */
+    else if (tilt <= 1e-13) /* a tilt this small is rounding */
         conjugate += tilt * fabs(at->pull);
     else {
         double root = sqrt(conjugate) + tilt * at->reach / sqrt(2 * glm->l2);
@@ -40,7 +41,7 @@ static void largest_entry(void *context, uint64_t begin, uint64_t end, double *s
     sums[0] = pl_largest(point->glm, point->u, begin, end);
 }
 
-/* With an L1 penalty t may have to shrink before u is inside its ball: D at c t. */
+/* With an L1 penalty t may have to shrink until u is inside the penalty's ball. Computes D at c t. */
 static parley_status bound_scaled(const pl_point_seen *seen, dual_point *point, pl_bound *out, parley_error *error) {
     const pl_glm *glm = point->glm;
     const pl_entry_sums *over = &seen->sums;
@@ -64,7 +65,7 @@ static void square_entries(void *context, uint64_t begin, uint64_t end, double *
         sums[0] += point->u[j] * point->u[j];
 }
 
-/* Without a penalty there is no dual problem: the norm of the gradient has to do. */
+/* Without a penalty there is no dual problem, so the norm of the gradient is the only measure. */
 static parley_status measure_gradient(const pl_point_seen *seen, dual_point *point, pl_bound *out,
                                       parley_error *error) {
     double sums[PL_OWN_SCALARS] = {0};

@@ -1,4 +1,4 @@
-/* linear_in_memory.c: linear models from the coefficients of the caller, and what they tell the caller. */
+/* linear_in_memory.c: linear models made from the caller's coefficients, and access to their parts. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,10 +7,10 @@
 
 static parley_status check_shape(const pl_loss *loss, uint64_t outputs, parley_error *error) {
     if (outputs > 1 && loss->labels == PL_LABELS_REAL)
-        return pl_fail(error, PARLEY_BAD_USAGE, "a model of loss %s has one output, not %llu", loss->name,
+        return pl_fail(error, PARLEY_BAD_USAGE, "a model of loss %s must have one output, not %llu", loss->name,
                        (unsigned long long)outputs);
     if (outputs == 1 && loss->labels == PL_LABELS_CLASSES)
-        return pl_fail(error, PARLEY_BAD_USAGE, "a model of loss %s has an output for each class, at least two",
+        return pl_fail(error, PARLEY_BAD_USAGE, "a model of loss %s must have one output per class, and at least two",
                        loss->name);
     return PARLEY_OK;
 }
@@ -18,14 +18,15 @@ static parley_status check_shape(const pl_loss *loss, uint64_t outputs, parley_e
 static parley_status set_labels(pl_linear_model *model, const double *labels, parley_error *error) {
     uint64_t count = model->base.outputs > 1 ? model->base.outputs : model->loss->labels == PL_LABELS_BINARY ? 2 : 0;
     if (count == 0 && labels)
-        return pl_fail(error, PARLEY_BAD_USAGE, "a model of loss %s has no labels", model->loss->name);
+        return pl_fail(error, PARLEY_BAD_USAGE, "a model of loss %s takes no labels; give none", model->loss->name);
     if (count > 0 && !labels)
-        return pl_fail(error, PARLEY_BAD_USAGE, "a model of loss %s and %llu output%s has %llu labels; give them",
-                       model->loss->name, (unsigned long long)model->base.outputs, model->base.outputs == 1 ? "" : "s",
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "a model of loss %s and %llu output%s needs %llu labels, but none were given", model->loss->name,
+                       (unsigned long long)model->base.outputs, model->base.outputs == 1 ? "" : "s",
                        (unsigned long long)count);
     for (uint64_t c = 0; c < count; c++)
         if (!isfinite(labels[c]) || (c > 0 && !(labels[c - 1] < labels[c])))
-            return pl_fail(error, PARLEY_BAD_USAGE, "the labels of a model rise, and label %llu does not",
+            return pl_fail(error, PARLEY_BAD_USAGE, "the labels of a model must increase, but label %llu does not",
                            (unsigned long long)c);
     if (model->base.outputs > 1)
         memcpy(model->labels, labels, count * sizeof *labels);
@@ -53,7 +54,7 @@ static parley_status set_numbers(pl_linear_model *model, const double *coef, con
     return PARLEY_OK;
 }
 
-/* The loss's parameter has its default. */
+/* Sets the parameter of the loss to its default. */
 static parley_status set_parameter(pl_linear_model *model, parley_error *error) {
     const char *key = model->loss->parameter;
     if (!key)

@@ -19,12 +19,13 @@
 
 #define FIRST_ROWS 4096
 
-/* The sign of `weight` is the target's. */
+/* The sign of `weight` is that of the target. */
 typedef struct score {
     double decision, weight;
 } score;
 
-/* One of several classes: weights of its rows, of those predicted to be it, and of those rightly so. */
+/* For one of several classes: the weights of its rows, of the rows predicted as this class, and of those predicted
+ * correctly. */
 typedef struct class_count {
     double rows, predicted, right;
 } class_count;
@@ -32,18 +33,18 @@ typedef struct class_count {
 typedef struct meter {
     pl_meter base;
     const pl_linear_model *model;
-    bool sums_loss; /* in `losses`, which takes time */
+    bool sums_loss; /* whether to compute `losses`, which takes time */
     uint64_t room;
     score *scores; /* binary losses only */
     double weight, right, log_loss, hinge;
-    class_count *classes;        /* several: one for each */
-    double *probability;         /* likewise */
+    class_count *classes;        /* several classes: one entry each */
+    double *probability;         /* several classes: one entry each */
     double mean, spread, errors; /* real labels: their mean, sum s (y - mean)^2, sum s (p - y)^2 */
     double absolute, losses;     /* sum s |p - y|, sum s loss */
     double entropy;              /* counts: sum s y ln y */
 } meter;
 
-/* What a row of this label costs at its decision values. */
+/* The loss of a row with this label at its decision values. */
 static double row_loss(const pl_linear_model *model, const double *decisions, double label) {
     const pl_loss *loss = model->loss;
     double slopes[PL_MOST_CLASSES], curvature, sum = 0;
@@ -79,7 +80,7 @@ static parley_status add_binary(meter *meter, const parley_data *batch, const do
         double label = batch->label[i], weight = batch->weight ? batch->weight[i] : 1.0, z = decisions[i];
         if (label != model->low && label != model->high)
             return pl_fail(error, PARLEY_BAD_INPUT,
-                           "%s: row %llu has label %.17g; the model knows %.17g and %.17g only", batch->path,
+                           "%s: row %llu has label %.17g; the model knows only %.17g and %.17g", batch->path,
                            (unsigned long long)(meter->base.rows + 1), label, model->low, model->high);
         double y = label == model->high ? 1.0 : -1.0, slope, curvature;
         meter->right += pl_model_linear.predict(&model->base, &z) == label ? weight : 0.0;
@@ -102,7 +103,7 @@ static parley_status add_classes(meter *meter, const parley_data *batch, const d
         uint64_t y = pl_linear_class(model, batch->label[i]);
         if (y == outputs)
             return pl_fail(error, PARLEY_BAD_INPUT,
-                           "%s: row %llu has label %.17g, which is none of the model's %llu classes", batch->path,
+                           "%s: row %llu has label %.17g, which is not one of the model's %llu classes", batch->path,
                            (unsigned long long)(meter->base.rows + 1), batch->label[i], (unsigned long long)outputs);
         uint64_t guess = pl_linear_class(model, pl_model_linear.predict(&model->base, z));
         meter->classes[y].rows += weight;
@@ -129,7 +130,7 @@ static parley_status add_real(meter *meter, const parley_data *batch, const doub
         double slope, curvature;
         meter->base.rows++;
         if (!pl_loss_takes(loss, label))
-            return pl_fail(error, PARLEY_BAD_INPUT, "%s: row %llu has label %.17g; a model of %s loss needs 0 or more",
+            return pl_fail(error, PARLEY_BAD_INPUT, "%s: row %llu has label %.17g; a model of loss %s needs 0 or more",
                            batch->path, (unsigned long long)meter->base.rows, label, loss->name);
         meter->errors += weight * off * off;
         meter->absolute += weight * fabs(off);
@@ -152,7 +153,8 @@ static int by_decision(const void *left, const void *right) {
 }
 
 static double area(score *scores, uint64_t rows) {
-    double below = 0.0, upper = 0.0, area = 0.0; /* weight of lower labels so far, of upper ones, and of right pairs */
+    double below = 0.0, upper = 0.0,
+           area = 0.0; /* weights of lower labels so far, of upper labels, and of correctly ordered pairs */
     if (rows > 0)
         qsort(scores, rows, sizeof *scores, by_decision);
     for (uint64_t i = 0; i < rows;) {
@@ -170,7 +172,7 @@ static double area(score *scores, uint64_t rows) {
 
 static const pl_loss *loss_of(const parley_model *model) { return pl_linear(model)->loss; }
 
-/* When eval reports a metric. */
+/* Whether eval reports a metric. */
 static bool of_labels(const parley_model *model) { return loss_of(model)->labels != PL_LABELS_REAL; }
 static bool of_two(const parley_model *model) { return of_labels(model) && model->outputs == 1; }
 static bool of_several(const parley_model *model) { return model->outputs > 1; }
@@ -182,7 +184,7 @@ static bool of_numbers(const parley_model *model) { return !of_labels(model); }
 static bool of_parameters(const parley_model *model) { return of_numbers(model) && loss_of(model)->parameter; }
 static bool of_counts(const parley_model *model) { return loss_of(model)->counts; }
 
-/* A sum over the rows as a mean; NaN where the metric is not for such a model, or there are no rows. */
+/* Divides a sum over the rows by their weight. NaN if the metric does not apply to the model, or there are no rows. */
 static double mean(const pl_meter *base, bool applies, double sum) {
     double weight = ((const meter *)base)->weight;
     return applies && weight > 0.0 ? sum / weight : NAN;
@@ -227,13 +229,14 @@ static double d2(pl_meter *base) {
 }
 
 const pl_model_metric pl_linear_metrics[] = {
-    {"accuracy", NULL, true, of_labels, accuracy, "share of rows whose label is predicted"},
-    {"macro_f1", NULL, true, of_several, macro_f1, "several classes: the plain mean of their F1 scores"},
+    {"accuracy", NULL, true, of_labels, accuracy, "share of rows whose label is predicted correctly"},
+    {"macro_f1", NULL, true, of_several, macro_f1, "several classes: the unweighted mean of their F1 scores"},
     {"auc", NULL, true, of_two, auc, "two labels: area under the receiver operating characteristic"},
     {"log_loss", NULL, false, of_probabilities, log_loss, "mean of -log of the probability given to the label"},
-    {"hinge", NULL, false, of_margins, hinge, "mean of (1 - y z)+; several classes: summed over each against the rest"},
-    {"rmse", NULL, false, of_numbers, rmse, "real labels: root of the mean squared error"},
-    {"r2", NULL, true, of_numbers, r2, "real labels: share of their variance explained"},
+    {"hinge", NULL, false, of_margins, hinge,
+     "mean of (1 - y z)+; several classes: summed over classes, each against the rest"},
+    {"rmse", NULL, false, of_numbers, rmse, "real labels: root mean squared error"},
+    {"r2", NULL, true, of_numbers, r2, "real labels: share of variance explained"},
     {"mae", NULL, false, of_numbers, mae, "real labels: mean absolute error"},
     {"loss", "mean_loss", false, of_parameters, mean_loss, "mean of the loss that the model was trained with"},
     {"deviance", NULL, false, of_counts, deviance, "counts: twice the mean loss"},

@@ -1,6 +1,6 @@
-/* linear_model.c: z = coef x + intercept, one row of `coef` per output. The file has F64 tensors `coef` (outputs x
- * columns) and `intercept` (outputs), with several outputs `labels` (outputs), and among the metadata `loss` and
- * `labels`, which decide how it is read. */
+/* linear_model.c: z = coef x + intercept, with one row of `coef` per output. The file has F64 tensors `coef` (outputs x
+ * columns) and `intercept` (outputs), and with several outputs `labels` (outputs). The metadata `loss` and `labels`
+ * decide how it is read. */
 #include "model/linear_model.h"
 
 #include <math.h>
@@ -41,14 +41,15 @@ static void apply(const parley_model *model, const pl_matrix *x, uint64_t begin,
             *values++ = decide(linear, x, row, output);
 }
 
-/* The tensor of labels that a model of several outputs has. */
+/* Reads the tensor of labels of a model of several outputs. */
 static parley_status copy_labels(pl_linear_model *model, const pl_tensor *labels, const char *path,
                                  parley_error *error) {
     if (model->base.outputs == 1)
         return PARLEY_OK;
     if (!labels || labels->type != PL_F64 || labels->dims != 1 || labels->shape[0] != model->base.outputs)
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s: no float64 tensor `labels` with a label for each of %llu outputs",
-                       path, (unsigned long long)model->base.outputs);
+        return pl_fail(error, PARLEY_BAD_INPUT,
+                       "%s: there is no float64 tensor `labels` with one label for each of %llu outputs", path,
+                       (unsigned long long)model->base.outputs);
     memcpy(model->labels, labels->data, model->base.outputs * sizeof *model->labels);
     for (uint64_t c = 0; c < model->base.outputs; c++)
         if (!isfinite(model->labels[c]) || (c > 0 && !(model->labels[c - 1] < model->labels[c])))
@@ -57,7 +58,7 @@ static parley_status copy_labels(pl_linear_model *model, const pl_tensor *labels
     return PARLEY_OK;
 }
 
-/* One finite number at `*text`, which moves behind it. */
+/* Reads one finite number and moves `*text` past it. */
 static bool read_label(const char **text, double *label) {
     pl_numeral numeral;
     if (!pl_numeral_scan(*text, &numeral))
@@ -70,14 +71,14 @@ static bool read_label(const char **text, double *label) {
 static parley_status read_labels(pl_linear_model *model, const char *text, const char *path, parley_error *error) {
     if (model->loss->labels != PL_LABELS_BINARY || model->base.outputs > 1) {
         if (text && *text)
-            return pl_fail(error, PARLEY_BAD_INPUT, "%s: labels `%.60s`, but loss %s has none", path, text,
-                           model->loss->name);
+            return pl_fail(error, PARLEY_BAD_INPUT, "%s: labels `%.60s`, but a model of loss %s has no labels", path,
+                           text, model->loss->name);
         return PARLEY_OK;
     }
     const char *rest = text;
     if (!text || !read_label(&rest, &model->low) || *rest++ != ' ' || !read_label(&rest, &model->high) || *rest ||
         !(model->low < model->high))
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s: labels `%.60s`; two rising numbers are needed, such as `-1 1`",
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: labels `%.60s` must be two increasing numbers, such as `-1 1`",
                        path, text ? text : "");
     return PARLEY_OK;
 }
@@ -85,22 +86,22 @@ static parley_status read_labels(pl_linear_model *model, const char *text, const
 static parley_status check_shapes(const pl_tensor *coef, const pl_tensor *intercept, const pl_loss *loss,
                                   const char *path, parley_error *error) {
     if (!coef || coef->type != PL_F64 || coef->dims != 2)
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s: no two-dimensional float64 tensor `coef`; not a Parley model",
-                       path);
+        return pl_fail(error, PARLEY_BAD_INPUT,
+                       "%s: not a Parley model: there is no two-dimensional float64 tensor `coef`", path);
     if (!intercept || intercept->type != PL_F64 || intercept->dims != 1)
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s: no one-dimensional float64 tensor `intercept`; not a Parley model",
-                       path);
+        return pl_fail(error, PARLEY_BAD_INPUT,
+                       "%s: not a Parley model: there is no one-dimensional float64 tensor `intercept`", path);
     if (coef->shape[0] != intercept->shape[0])
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s: coef has %llu rows and intercept %llu; they must agree", path,
-                       (unsigned long long)coef->shape[0], (unsigned long long)intercept->shape[0]);
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: coef has %llu rows and intercept has %llu; they must be equal",
+                       path, (unsigned long long)coef->shape[0], (unsigned long long)intercept->shape[0]);
     if (coef->shape[0] != 1 && loss->labels == PL_LABELS_REAL)
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s: %llu outputs; a model of loss %s has one", path,
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: %llu outputs, but a model of loss %s has one", path,
                        (unsigned long long)coef->shape[0], loss->name);
     if (coef->shape[0] < 2 && loss->labels == PL_LABELS_CLASSES)
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s: %llu outputs; a model of loss %s has one for each class", path,
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: %llu outputs, but a model of loss %s has one for each class", path,
                        (unsigned long long)coef->shape[0], loss->name);
     if (coef->shape[1] > MOST_COLUMNS)
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s: %llu columns; the most is %llu", path,
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: %llu columns, but at most %llu are possible", path,
                        (unsigned long long)coef->shape[1], (unsigned long long)MOST_COLUMNS);
     return PARLEY_OK;
 }
@@ -117,19 +118,19 @@ static parley_status check_finite(const pl_linear_model *model, const char *path
     return PARLEY_OK;
 }
 
-/* Models of folded columns say so by their number of bits. */
+/* Reads the number of bits to which columns were folded. */
 static parley_status read_fold(pl_linear_model *model, const char *text, const char *path, parley_error *error) {
     double bits = 0;
     if (!text)
         return PARLEY_OK;
     if (!read_label(&text, &bits) || *text || !(bits >= 1 && bits <= 31) ||
         model->base.columns != (uint64_t)1 << (unsigned)bits)
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s: fold_bits and the number of columns do not agree", path);
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: the number of columns is not 2 to the power of fold_bits", path);
     model->fold_bits = (unsigned)bits;
     return PARLEY_OK;
 }
 
-/* The loss's parameter, where it has one. */
+/* Reads the parameter of the loss, if it has one. */
 static parley_status read_parameter(pl_linear_model *model, const pl_container *container, const char *path,
                                     parley_error *error) {
     const char *key = model->loss->parameter, *text = key ? pl_container_meta(container, key) : NULL;
@@ -144,7 +145,7 @@ static parley_status read_parameter(pl_linear_model *model, const pl_container *
     return PARLEY_OK;
 }
 
-/* What the file says besides the numbers. */
+/* Reads everything besides coefficients and intercepts. */
 static parley_status read_rest(pl_linear_model *model, const pl_container *container, const char *path,
                                parley_error *error) {
     parley_status status = copy_labels(model, pl_container_tensor(container, "labels"), path, error);
@@ -188,7 +189,8 @@ parley_status pl_linear_new(uint64_t outputs, uint64_t columns, const pl_loss *l
                             parley_error *error) {
     *out = NULL;
     if (outputs < 1 || outputs > MOST_OUTPUTS || columns > MOST_COLUMNS)
-        return pl_fail(error, PARLEY_BAD_INPUT, "a model of %llu outputs and %llu columns; the most is %llu and %llu",
+        return pl_fail(error, PARLEY_BAD_INPUT,
+                       "a model of %llu outputs and %llu columns is too large; at most %llu and %llu are possible",
                        (unsigned long long)outputs, (unsigned long long)columns, (unsigned long long)MOST_OUTPUTS,
                        (unsigned long long)MOST_COLUMNS);
     pl_linear_model *model;
@@ -249,7 +251,8 @@ static uint64_t largest(const double *decisions, uint64_t outputs) {
     return at;
 }
 
-/* Real labels: the value itself, or what it is the logarithm of. Of several outputs, the largest one's label. */
+/* For several outputs, returns the label of the largest. For real labels, returns the value itself or its exponential.
+ */
 static double predict(const parley_model *model, const double *values) {
     const pl_linear_model *linear = pl_linear(model);
     if (model->outputs > 1)
@@ -279,7 +282,7 @@ uint64_t pl_linear_class(const pl_linear_model *model, double label) {
     return low < model->base.outputs && model->labels[low] == label ? low : model->base.outputs;
 }
 
-/* Probabilities of one class against the rest are made to add up to 1. */
+/* Probabilities of classes against the rest are scaled to add up to 1. */
 static parley_status finish(const parley_model *model, pl_output kind, double *values, parley_error *error) {
     const pl_loss *loss = pl_linear(model)->loss;
     double total = 0;
@@ -288,7 +291,7 @@ static parley_status finish(const parley_model *model, pl_output kind, double *v
     if (!loss->probability && !loss->together)
         return pl_fail(
             error, PARLEY_BAD_INPUT,
-            "a model of %s loss gives no probabilities; use --output decision, or train with --loss logistic",
+            "a model of loss %s gives no probabilities; use --output decision, or train with --loss logistic",
             loss->name);
     if (values && loss->together)
         pl_softmax(values, model->outputs, values);

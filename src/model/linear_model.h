@@ -1,4 +1,4 @@
-/* linear_model.h: a linear model: z = coef x + intercept, one row of `coef` per output. */
+/* linear_model.h: a linear model z = coef x + intercept, with one row of `coef` per output. */
 #ifndef PL_LINEAR_MODEL_H
 #define PL_LINEAR_MODEL_H
 
@@ -10,25 +10,25 @@ typedef struct pl_linear_model {
     double *coef;      /* outputs x columns */
     double *intercept; /* outputs */
     const pl_loss *loss;
-    pl_loss own_loss;   /* what it points to where the loss has a parameter */
-    unsigned fold_bits; /* columns were folded (fold.h); 0: not */
+    pl_loss own_loss;   /* the loss with its parameter, if it has one */
+    unsigned fold_bits; /* number of bits to which columns were folded (fold.h); 0 if they were not */
     double low, high;   /* binary losses: the labels that -1 and +1 stand for */
-    double *labels;     /* more outputs than one: the label of each, rising */
+    double *labels;     /* several outputs: the label of each, increasing */
 } pl_linear_model;
 
 extern const pl_model_type pl_model_linear;
 
-/* NULL: it is of another type. */
+/* Returns NULL for a model of another type. */
 static inline const pl_linear_model *pl_linear(const parley_model *model) {
     return model->type == &pl_model_linear ? (const pl_linear_model *)model : NULL;
 }
 
-/* Coefficients and intercepts are 0, the labels of binary losses -1 and 1. */
+/* Makes a model with zero coefficients and intercepts and, for binary losses, labels -1 and 1. */
 parley_status pl_linear_new(uint64_t outputs, uint64_t columns, const pl_loss *loss, pl_linear_model **out,
                             parley_error *error);
-/* "-1 1": the labels that a model of one output tells apart; else empty. */
+/* Writes the two labels of a model of one output, such as "-1 1", or an empty text. */
 void pl_linear_label_text(const pl_linear_model *model, char *text, size_t size);
-/* Which of several classes a label is; outputs: none. */
+/* Returns the class of a label, or `outputs` if there is none. */
 uint64_t pl_linear_class(const pl_linear_model *model, double label);
 
 /* linear_metrics.c */

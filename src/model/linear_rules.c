@@ -1,21 +1,21 @@
-/* linear_rules.c: what can be said of a linear model by its settings, and by the shape of its data once that is known:
- * settings that contradict each other, the facts that methods need, and the rule behind `auto`. The measurements behind
- * the rule are in docs/auto.md. */
+/* linear_rules.c: rules about a linear model that follow from its settings, and from the shape of its data once that is
+ * known: contradictory settings, the facts that methods need, and the choice that `auto` makes. The measurements behind
+ * that choice are in docs/auto.md. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "model/glm.h"
 
-#define FEW_COLUMNS 200         /* up to here the matrix of second derivatives pays */
-#define ONE_MATRIX_COLUMNS 500  /* and up to here on filled data whose curvature is the same everywhere */
-#define SOFTENED_COLUMNS 2000   /* and up to here where the loss is softened, which the truncated form does not */
-#define FILLED 0.1              /* share of the matrix that is not 0 */
-#define MANY_COUNTS 2000        /* columns up to which Newton's method is for counts, whatever their share */
-#define MOSTLY_L1 0.75          /* share of the penalty from which columns are faster than rows, whatever the shape */
-#define WIDE 2.0                /* l1_ratio x columns for each row, likewise */
-#define CLASS_ENTRIES 200       /* of a model of several classes, where Newton beats dual ascent */
-#define DENSE_CLASS_ENTRIES 600 /* where it is safer on dense data */
+#define FEW_COLUMNS 200         /* up to here the matrix of second derivatives pays off */
+#define ONE_MATRIX_COLUMNS 500  /* up to here, on filled data with constant curvature */
+#define SOFTENED_COLUMNS 2000   /* up to here, if the loss is smoothed, which `truncated` cannot do */
+#define FILLED 0.1              /* share of non-zeros in the matrix */
+#define MANY_COUNTS 2000        /* for counts, Newton's method up to this many columns, however sparse */
+#define MOSTLY_L1 0.75          /* from this share of L1 on, columns are faster than rows for any shape */
+#define WIDE 2.0                /* l1_ratio x columns / rows from which columns are faster */
+#define CLASS_ENTRIES 200       /* several classes: up to this many entries of a model Newton beats dual ascent */
+#define DENSE_CLASS_ENTRIES 600 /* the same on dense data */
 #define SMALL_LAMBDA "1e-6"
 
 bool pl_is_filled(const pl_glm *glm) {
@@ -29,13 +29,13 @@ bool pl_few_columns(const pl_glm *glm) {
     return columns <= FEW_COLUMNS || (columns <= most && pl_is_filled(glm));
 }
 
-/* The loss that was asked for, or that the labels decided; NULL: it is not known yet. */
+/* The loss that was asked for, or that follows from the labels; NULL if it is not known yet. */
 static const pl_loss *loss_of(const pl_problem *problem, const parley_settings *settings) {
     const pl_loss *loss = pl_loss_find(settings->loss);
     return loss || !problem ? loss : pl_glm_of(problem)->loss;
 }
 
-/* The problem as the settings would have it, to be looked at only. */
+/* The problem that the settings describe, for looking up facts only. */
 static pl_glm as_asked(const pl_problem *problem, const parley_settings *settings) {
     pl_glm glm = *pl_glm_of(problem);
     if (strcmp(glm.loss->name, loss_of(problem, settings)->name) != 0)
@@ -45,10 +45,10 @@ static pl_glm as_asked(const pl_problem *problem, const parley_settings *setting
     return glm;
 }
 
-/* Can coordinate descent by columns take it? */
+/* Whether coordinate descent by columns can minimise this loss. */
 static bool fits_columns(const pl_loss *loss) { return pl_loss_bounded(loss) && !loss->together; }
 
-/* One way to say how strong the penalty is; an alpha of 0 is a lambda of 0 whatever the rows weigh. */
+/* Allows only one form of the strength of the penalty. An alpha of 0 means a lambda of 0, whatever the weights. */
 static parley_status check_penalty(parley_settings *settings, parley_error *error) {
     static const char *const names[] = {"lambda", "C", "alpha"};
     const double values[] = {settings->lambda, settings->c, settings->alpha};
@@ -57,7 +57,8 @@ static parley_status check_penalty(parley_settings *settings, parley_error *erro
         if (isnan(values[i]))
             continue;
         if (given)
-            return pl_fail(error, PARLEY_BAD_USAGE, "--%s and --%s say the same thing; give one of them", given,
+            return pl_fail(error, PARLEY_BAD_USAGE,
+                           "--%s and --%s both set the strength of the penalty; give only one of them", given,
                            names[i]);
         given = names[i];
     }
@@ -70,7 +71,7 @@ static parley_status check_penalty(parley_settings *settings, parley_error *erro
     return PARLEY_OK;
 }
 
-/* A loss's parameter, given with another loss. auto chooses none that has one. */
+/* Rejects the parameter of a loss that is not used. `auto` never chooses a loss with a parameter. */
 static parley_status check_parameters(const parley_settings *settings, parley_error *error) {
     const pl_loss *loss = pl_loss_find(settings->loss);
     for (unsigned i = 0; i < pl_settings_count; i++) {
@@ -79,7 +80,7 @@ static parley_status check_parameters(const parley_settings *settings, parley_er
         if (!reader || !settings->given[i] || (loss && pl_loss_reads(loss, pl_settings[i].name)))
             continue;
         pl_setting_flag(&pl_settings[i], flag, sizeof flag);
-        return pl_fail(error, PARLEY_BAD_USAGE, "%s has no effect with --loss %s; --loss %s reads it", flag,
+        return pl_fail(error, PARLEY_BAD_USAGE, "%s has no effect with --loss %s; it is a parameter of --loss %s", flag,
                        settings->loss, reader->name);
     }
     return PARLEY_OK;
@@ -91,7 +92,7 @@ static parley_status check(parley_settings *settings, parley_error *error) {
     return status == PARLEY_OK ? check_parameters(settings, error) : status;
 }
 
-/* Newton's method: smooth losses, and those that can be softened. Large counts are stiff: 1e3 / lambda. */
+/* Newton's method, for smooth losses and those that can be smoothed. The limit on columns is higher for counts. */
 static bool few_or_filled(const pl_glm *glm) {
     const pl_loss *loss = glm->loss;
     if (glm->l1_ratio > 0 || !pl_loss_curves(loss, glm->lambda != 0))
@@ -102,17 +103,17 @@ static bool few_or_filled(const pl_glm *glm) {
            (loss->counts && glm->data->x.columns <= MANY_COUNTS);
 }
 
-/* L-BFGS: filled data on which dual ascent may never end, with a matrix that is too large for Newton's method. */
+/* L-BFGS, for filled data on which dual ascent may not converge and whose matrix is too large for Newton's method. */
 static bool filled_classes(const pl_glm *glm) {
     return glm->classes > 1 && glm->loss->smooth && glm->l1_ratio == 0 && pl_is_filled(glm);
 }
 
-/* What dual ascent can begin and Newton's method, if need be, end. */
+/* Dual ascent can start, and Newton's method can finish if necessary. */
 static bool is_smooth_dual(const pl_glm *glm) {
     return glm->lambda != 0 && glm->l1_ratio == 0 && glm->loss->smooth && glm->classes == 1;
 }
 
-/* What dual ascent, or by columns a loss of bounded curvature, needs. */
+/* Dual ascent or, for losses of bounded curvature, coordinate descent by columns applies. */
 static bool is_penalised(const pl_glm *glm) {
     return glm->lambda != 0 && (glm->l1_ratio < 1 || (fits_columns(glm->loss) && glm->classes == 1));
 }
@@ -124,7 +125,7 @@ static bool always(const pl_glm *glm) {
     return true;
 }
 
-/* What `auto` chooses: the first rule that holds. */
+/* `auto` chooses the preset of the first rule that holds. */
 static const struct {
     bool (*holds)(const pl_glm *glm);
     const char *preset;
@@ -135,8 +136,8 @@ static const char *choose(const pl_problem *problem, const parley_settings *sett
     const pl_loss *loss = pl_loss_find(settings->loss);
     bool named = strcmp(settings->local, "auto") != 0 || strcmp(settings->combine, "auto") != 0;
     if (loss && !loss->smooth && !named && !(settings->lambda != 0 && settings->l1_ratio < 1)) {
-        pl_fail(error, PARLEY_BAD_USAGE, "auto knows no method that ends at the optimum of %s loss without L2 penalty",
-                loss->name);
+        pl_fail(error, PARLEY_BAD_USAGE,
+                "no method that auto can choose reaches the optimum of loss %s without an L2 penalty", loss->name);
         return NULL;
     }
     if (!problem)
@@ -161,7 +162,7 @@ static bool by_columns(const pl_problem *problem, const parley_settings *setting
 
 static unsigned facts(const pl_problem *problem, const parley_settings *settings) {
     const pl_loss *loss = loss_of(problem, settings);
-    bool penalty = settings->lambda != 0; /* NaN is auto, which is above 0 */
+    bool penalty = settings->lambda != 0; /* NaN is auto, which is positive */
     bool several = problem ? problem->row > 1 : loss && loss->together;
     unsigned found = penalty ? PL_FACT_PENALTY | PL_FACT_DUAL : 0;
     found |= penalty && settings->l1_ratio < 1 ? PL_FACT_L2 : 0;
@@ -172,7 +173,7 @@ static unsigned facts(const pl_problem *problem, const parley_settings *settings
     return found | (several ? 0 : PL_FACT_ONE_OUTPUT);
 }
 
-/* Labels that are not read yet may turn out to be several classes. */
+/* Labels that have not been read yet may turn out to be several classes. */
 static unsigned uncertain(const parley_settings *settings) {
     const pl_loss *loss = pl_loss_find(settings->loss);
     return !loss || loss->labels != PL_LABELS_REAL ? PL_FACT_ONE_OUTPUT : 0;
@@ -189,7 +190,7 @@ static void why(const pl_problem *problem, const parley_settings *settings, unsi
     case PL_FACT_PENALTY: snprintf(text, size, "--lambda 0 leaves none"); break;
     case PL_FACT_SMOOTH:
         snprintf(text, size,
-                 loss && loss->soften && settings->lambda == 0 ? "%s is not, nor is it softened without a penalty"
+                 loss && loss->soften && settings->lambda == 0 ? "%s is not, and it is not smoothed without a penalty"
                                                                : "%s is not",
                  name);
         break;
@@ -198,7 +199,7 @@ static void why(const pl_problem *problem, const parley_settings *settings, unsi
     }
 }
 
-/* Does a change of loss keep the kind of labels, and a change of penalty change anything? */
+/* Whether a change of loss keeps the kind of labels, or a change of the penalty has an effect. */
 static bool is_a_change(const parley_settings *settings, const pl_pair *change) {
     if (strcmp(change->key, "loss") == 0) {
         const pl_loss *from = pl_loss_find(settings->loss), *to = pl_loss_find(change->value);
@@ -209,7 +210,7 @@ static bool is_a_change(const parley_settings *settings, const pl_pair *change) 
     return strcmp(change->key, "l1_ratio") != 0 || settings->l1_ratio > 0;
 }
 
-/* A penalty that was given as C or alpha is a lambda when the rows' weights are known. */
+/* A penalty given as C or alpha can be compared as lambda only when the weights of rows are known. */
 static bool is_restated(const parley_settings *settings, const char *name) {
     return strcmp(name, "lambda") == 0 && (!isnan(settings->c) || !isnan(settings->alpha));
 }

@@ -1,5 +1,5 @@
-/* linear_view.c: what info and dump tell of a linear model: its size and intercepts, and its weights, the largest
- * first, with the names of their columns. */
+/* linear_view.c: what `info` and `dump` print about a linear model: its size and intercepts, and its weights with the
+ * names of their columns, the largest first. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -28,7 +28,7 @@ static int by_size(const void *left, const void *right) {
     return (a->column > b->column) - (a->column < b->column);
 }
 
-/* The columns with a weight other than 0, ranked; `*count` of them. */
+/* Ranks the `*count` columns that have a non-zero weight. */
 static parley_status rank(const pl_linear_model *model, ranked **out, uint64_t *count, parley_error *error) {
     uint64_t columns = model->base.columns;
     *count = 0;

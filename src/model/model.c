@@ -1,16 +1,16 @@
-/* model.c: what models of every type share: metadata, names, files, and applying them on many threads. The file is
- * safetensors: the type's tensors, names of columns and classes where there are some, and metadata strings of which
- * `format` says the type. */
+/* model.c: what models of all types share: metadata, names, files, and applying them on many threads. A file is in
+ * safetensors format. It holds the type's tensors, names of columns and classes if there are any, and metadata strings,
+ * of which `format` names the type. */
 #include "model/problem.h"
 
 #include <string.h>
 
 #include "math/softmax_kernel.h"
 
-#define PATH_FORMAT "parley-path-1" /* many models in one file, which are read by other means */
+#define PATH_FORMAT "parley-path-1" /* many models in one file, which this loader does not read */
 #define MOST_HASH_BITS 30
 #define ROWS_PER_TASK 1024
-#define WORTH_THREADS 500000 /* multiplications; starting threads takes as long as about a tenth of these */
+#define WORTH_THREADS 500000 /* multiplications; starting threads costs about a tenth of these */
 
 static void free_pair(pl_pair pair) {
     pl_free((char *)pair.key);
@@ -61,7 +61,7 @@ parley_status pl_model_name(parley_model *model, const parley_data *data, parley
     return status;
 }
 
-/* How many bits of hash its last columns have; 0: none. */
+/* How many bits of hash the last columns have; 0 if none. */
 static unsigned hash_bits(const parley_model *model) {
     const char *text = pl_model_meta(model, "hash_bits");
     unsigned bits = 0;
@@ -97,7 +97,8 @@ static parley_status copy_metas(parley_model *model, const pl_container *contain
     const pl_pair *pairs;
     unsigned count = pl_container_metas(container, &pairs);
     if (count > PL_MODEL_METAS)
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s: %u metadata entries; the most is %d", path, count, PL_MODEL_METAS);
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: %u metadata entries, but at most %d are possible", path, count,
+                       PL_MODEL_METAS);
     parley_status status = PARLEY_OK;
     for (unsigned i = 0; i < count && status == PARLEY_OK; i++)
         status = pl_model_set_meta(model, pairs[i].key, pairs[i].value, error);
@@ -109,7 +110,7 @@ static parley_status copy_names(parley_model *model, const pl_container *contain
     pl_names names, classes;
     if (!pl_names_get(container, "name", model->columns, &names) ||
         !pl_names_get(container, "class", PL_MOST_CLASSES, &classes))
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s: the tensors of names are not of the right shape", path);
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: the tensors of names do not have the right shape", path);
     parley_status status = pl_names_copy(&names, &model->names, error);
     return status == PARLEY_OK ? pl_names_copy(&classes, &model->classes, error) : status;
 }
@@ -135,7 +136,7 @@ void pl_meter_show(pl_meter *meter, pl_viewer *viewer) {
             viewer->number(viewer, metric->key ? metric->key : metric->name, metric->value(meter));
 }
 
-/* Do both begin alike, up to the number of the version? */
+/* Whether both formats agree up to the version number. */
 static bool is_alike(const char *format, const char *known) {
     return strncmp(format, known, (size_t)(strrchr(known, '-') + 1 - known)) == 0;
 }
@@ -151,17 +152,18 @@ bool pl_model_claimed(const pl_container *container) {
 static parley_status refuse_format(const char *path, const char *format, parley_error *error) {
     char known[256] = "";
     if (strcmp(format, PATH_FORMAT) == 0)
-        return pl_fail(error, PARLEY_BAD_INPUT,
-                       "%s: a whole path of models, as parley path writes it; train one with parley train --lambda, or "
-                       "have parley cv choose",
-                       path);
+        return pl_fail(
+            error, PARLEY_BAD_INPUT,
+            "%s: this is a path of models written by parley path; train a single model with parley train --lambda, or "
+            "use parley cv to choose",
+            path);
     for (unsigned i = 0; i < pl_problems_count; i++)
         snprintf(known + strlen(known), sizeof known - strlen(known), "%s`%s`", i ? " or " : "",
                  pl_problems[i]->model_type->format);
-    return pl_fail(error, PARLEY_BAD_INPUT, "%s: format is `%.60s`, not %s; not a Parley model", path, format, known);
+    return pl_fail(error, PARLEY_BAD_INPUT, "%s: not a Parley model: format is `%.60s`, not %s", path, format, known);
 }
 
-/* The model in an open container. */
+/* Loads the model from an open container. */
 static parley_status from_container(const pl_container *container, const char *path, parley_model **out,
                                     parley_error *error) {
     const char *format = pl_container_meta(container, "format");
@@ -195,7 +197,7 @@ parley_status pl_model_parse(const void *bytes, uint64_t size, const char *path,
     return status;
 }
 
-/* Offsets of names stand before the type's narrow tensors, since tensors go from wide to narrow. */
+/* The offsets of names come before the type's narrow tensors, because tensors go from wide types to narrow ones. */
 static void put_names(const parley_model *model, pl_model_parts *parts) {
     pl_tensor narrow[PL_MODEL_TENSORS];
     unsigned wide = 0;

@@ -1,4 +1,4 @@
-/* problem.c: looking problems up, and collecting what they say about themselves. */
+/* problem.c: looks up problems and collects their descriptions. */
 #include "model/problem.h"
 
 #include <stdarg.h>
@@ -20,9 +20,14 @@ const parley_fact *parley_summary_fact(const parley_summary *summary, const char
 }
 
 const char *pl_fact_name(unsigned number) {
-    static const char *const names[PL_FACTS] = {
-        "an L2 penalty",       "a problem without L1 penalty",       "a penalty",           "a smooth loss",
-        "a loss that softens", "a smooth loss of bounded curvature", "two classes at most", "a dual problem"};
+    static const char *const names[PL_FACTS] = {"an L2 penalty",
+                                                "a problem without L1 penalty",
+                                                "a penalty",
+                                                "a smooth loss",
+                                                "a loss that can be smoothed",
+                                                "a smooth loss of bounded curvature",
+                                                "two classes at most",
+                                                "a dual problem"};
     return names[number];
 }
 

@@ -1,8 +1,8 @@
-/* problem.h: what is to be solved. A problem knows its settings, its objective and its models; local solvers, combines,
- * exchanges and the loop know a problem only by what is declared here. Linear models are one (glm.h).
+/* problem.h: the interface of a problem, which knows its settings, its objective and its models. Local solvers,
+ * combines, exchanges and the loop know a problem only through this interface. Linear models are one problem (glm.h).
  *
- * A model under training is a table w of `size` entries in rows of `row` entries: a row per column of the data, say,
- * with an entry per class. */
+ * A model under training is a table w of `size` entries in rows of `row` entries. For linear models it has a row per
+ * column of the data, with an entry per class. */
 #ifndef PL_PROBLEM_H
 #define PL_PROBLEM_H
 
@@ -11,78 +11,78 @@
 
 typedef struct pl_problem pl_problem;
 
-/* Facts that members of a method may need of a problem. */
+/* Facts about a problem that members of a method may require. */
 enum {
     PL_FACT_L2 = 1,          /* there is an L2 penalty */
     PL_FACT_NO_L1 = 2,       /* there is no L1 penalty */
     PL_FACT_PENALTY = 4,     /* there is a penalty of either kind */
-    PL_FACT_SMOOTH = 8,      /* the objective has a curvature but for its penalty */
+    PL_FACT_SMOOTH = 8,      /* the objective without its penalty has a second derivative */
     PL_FACT_SOFTENS = 16,    /* its kinks can be smoothed, and a gap tells when to stop smoothing */
     PL_FACT_BOUNDED = 32,    /* the curvature is bounded */
     PL_FACT_ONE_OUTPUT = 64, /* a row of the model has one entry */
-    PL_FACT_DUAL = 128,      /* there is a dual problem: evaluations bound the distance to the optimum */
+    PL_FACT_DUAL = 128,      /* there is a dual problem, so evaluations bound the distance to the optimum */
     PL_FACTS = 8
 };
-const char *pl_fact_name(unsigned number); /* of fact 1 << number, as a sentence calls what is missing */
+const char *pl_fact_name(unsigned number); /* the name of fact 1 << number in a sentence about what is missing */
 
-/* What an evaluation of v found over the rows of all ranks. */
+/* The result of evaluating v over the rows of all ranks. */
 typedef struct pl_evaluation {
     double value;   /* the objective without its penalty */
-    double seconds; /* that this took beyond what the solver computes anyway */
-    /* The rest is for the dual bound of linear models (glm.h). The dual point is t, or, where the intercept is free, t
-     * with the heavier of its two sides shrunk by `tilt` so that sum q t = 0. */
+    double seconds; /* extra time, beyond what the solver computes anyway */
+    /* The remaining fields are for the dual bound of linear models (glm.h). The dual point is t. If the intercept is
+     * free, the heavier of its two sides is shrunk by `tilt` so that sum q t = 0. */
     double b;         /* the intercept */
-    double conjugate; /* sum q loss*(-t), t repaired; or an upper bound of it */
-    unsigned heavy;   /* side: 0 t < 0, 1 t > 0 */
-    double tilt;      /* in [0, 1]; 0: no repair */
+    double conjugate; /* sum q loss*(-t) with t repaired, or an upper bound of it */
+    unsigned heavy;   /* the heavier side: 0 for t < 0, 1 for t > 0 */
+    double tilt;      /* in [0, 1]; 0 means no repair */
     double pull;      /* sum q t z over the heavier side */
-    double reach;     /* sum q |t| |x| over the heavier side: bounds the norm of its u */
-    bool softened;    /* t and the gradient are of the softened loss */
-    bool penalised;   /* the next two are filled in, by solvers whose model is not laid out as v is */
+    double reach;     /* sum q |t| |x| over the heavier side, which bounds the norm of its u */
+    bool softened;    /* t and the gradient are those of the smoothed loss */
+    bool penalised;   /* the next two are filled in, by solvers whose model has another layout than v */
     double penalty, penalty_conjugate;
 } pl_evaluation;
 
-/* Adds up to PL_OWN_SCALARS sums over entries [begin, end) of v. */
+/* Computes up to PL_OWN_SCALARS sums over entries [begin, end) of v. */
 #define PL_OWN_SCALARS 3
 typedef void (*pl_entry_sum)(void *context, uint64_t begin, uint64_t end, double *sums);
 
-/* Sums over the entries of v, which each owner makes of its slice, alike on all ranks. */
+/* Sums over the entries of v. Each owner computes those of its slice; the result is the same on all ranks. */
 typedef struct pl_entry_sums {
     void *exchange;
     parley_status (*sum)(void *exchange, pl_entry_sum f, void *context, double *sums, parley_error *error);
-    /* The largest of what f leaves in sums[0] for each block of entries. */
+    /* Computes the maximum over blocks of entries of the value that f leaves in sums[0]. */
     parley_status (*largest)(void *exchange, pl_entry_sum f, void *context, double *largest, parley_error *error);
 } pl_entry_sums;
 
 /* A point at which the objective was evaluated. */
 typedef struct pl_point_seen {
     const pl_evaluation *at;
-    const double *w; /* the model there */
-    const double *u; /* v; or the reduced gradient, where `gradient` says so */
+    const double *w; /* the model at this point */
+    const double *u; /* v, or the reduced gradient if `gradient` says so */
     bool gradient;
     pl_entry_sums sums;
-    /* The same evaluation at the dual point scale x t. */
+    /* Repeats the evaluation at the dual point scale x t. */
     parley_status (*rescale)(void *local, double scale, pl_evaluation *at, parley_error *error);
     void *local;
 } pl_point_seen;
 
-/* What a point says about the optimum. */
+/* What a point tells about the optimum. */
 typedef struct pl_bound {
     double objective;
-    double dual;     /* a lower bound of the optimum; -infinity: none */
-    double gradient; /* norm of the gradient, where that tells how near the optimum is; NaN: it is not known */
+    double dual;     /* a lower bound of the optimum; -infinity if there is none */
+    double gradient; /* norm of the gradient, if it measures the distance to the optimum; otherwise NaN */
 } pl_bound;
 
-/* A change of the settings that leads out of a refusal. */
+/* A change of settings that avoids an error. */
 typedef struct pl_way {
-    const char *text; /* as the sentence names it: "a small --lambda" */
+    const char *text; /* as the error sentence names it: "a small --lambda" */
     pl_pair changes[2];
 } pl_way;
 
-/* What a problem says about itself: for the terminal, the log, summaries and JSON. */
+/* The description of a problem for the terminal, the log, summaries and JSON. */
 #define PL_DESCRIPTION_LINES 4
 typedef struct pl_description {
-    bool many; /* given: the run solves a row of problems that differ in strength, a path */
+    bool many; /* input: the run solves a path, that is, many problems of different strength */
     parley_fact facts[PARLEY_FACTS];
     unsigned count;
     char line[PL_DESCRIPTION_LINES][256]; /* "problem: loss logistic, lambda 0.1, ..." */
@@ -93,74 +93,75 @@ void pl_describe_text(pl_description *description, const char *name, const char 
 void pl_describe_number(pl_description *description, const char *name, double number);
 void pl_describe_line(pl_description *description, const char *format, ...);
 
-/* What can be said before data are read. `problem` is NULL until they are; whatever is unknown then counts as
- * favourable. */
+/* Rules that apply before data are read. `problem` is NULL until then, and unknown facts count as favourable. */
 typedef struct pl_problem_rules {
-    /* Refuses settings of the problem that contradict each other, and puts what they imply into `settings`. */
+    /* Rejects contradictory settings of the problem, and adds implied values to `settings`. */
     parley_status (*check)(parley_settings *settings, parley_error *error);
-    /* The preset that `auto` stands for; "auto" while that is open; NULL: none, and the sentence says why. */
+    /* Returns the preset that `auto` stands for, "auto" while that is undecided, or NULL with an error if there is
+     * none. */
     const char *(*choose)(const pl_problem *problem, const parley_settings *settings, parley_error *error);
-    /* Of a preset that has a form by rows and one by columns, is it the one by columns? */
+    /* For a preset with a form by rows and one by columns: whether to use the one by columns. */
     bool (*by_columns)(const pl_problem *problem, const parley_settings *settings);
     unsigned (*facts)(const pl_problem *problem, const parley_settings *settings);
-    unsigned (*uncertain)(const parley_settings *settings); /* facts that the data may take away */
-    /* Why the problem lacks a fact: "which loss hinge is not". */
+    unsigned (*uncertain)(const parley_settings *settings); /* facts that may become false when data are read */
+    /* Explains why the problem lacks a fact: "which loss hinge is not". */
     void (*why)(const pl_problem *problem, const parley_settings *settings, unsigned fact, char *text, size_t size);
-    /* Changes of the problem that may lead out of a refusal, nearest first, and whether one is a change at all that
-     * keeps the meaning of the data; ends with text NULL. `last` are those that change the method too. */
+    /* Changes of the problem that may avoid an error, nearest first; ends with text NULL. is_a_change tells whether one
+     * has an effect and keeps the meaning of the data. `last_ways` also change the method. */
     const pl_way *ways, *last_ways;
     bool (*is_a_change)(const parley_settings *settings, const pl_pair *change);
-    /* Is the setting given in other words, so that it cannot be compared before the data are known? NULL: never. */
+    /* Whether the setting was given in another form, so that it can be compared only when data are known; NULL means
+     * never. */
     bool (*is_restated)(const parley_settings *settings, const char *name);
 } pl_problem_rules;
 
 typedef struct pl_problem_type {
     const char *name, *help;
-    const char *command, *summary, *details; /* of the command line that trains it */
-    unsigned commands;                       /* PL_FOR_*: its own settings, beside those of every problem */
-    bool (*reads)(const char *setting);      /* an optional setting itself, not a member of the method; NULL: none */
+    const char *command, *summary, *details; /* of the command that trains it */
+    unsigned commands;                       /* PL_FOR_*: its own settings, besides those of every problem */
+    bool (*reads)(const char *setting);      /* whether it uses an optional setting itself, rather than a member of the
+                                                method; NULL: none */
     const char *const *resolved;             /* settings that `record` fills in from data; ends with NULL */
-    bool by_change; /* runs end when the objective changes by at most --tolerance; else by --gap */
+    bool by_change; /* runs stop when the objective changes by at most --tolerance; otherwise by --gap */
     const pl_model_type *model_type;
     const pl_problem_rules *rules;
-    /* Looks at the data, alike on all ranks. `problem->data` is what to train on: it may weigh the rows anew. */
+    /* Inspects the data, alike on all ranks. `problem->data` is what to train on, which may have other weights. */
     parley_status (*open)(pl_engine *engine, const parley_data *data, const parley_settings *settings, pl_problem **out,
                           parley_error *error);
-    /* The rows are these now, in another order. */
+    /* Replaces the rows by the same rows in another order. */
     parley_status (*move)(pl_problem *problem, const parley_data *data, parley_error *error);
-    /* Fills in what needs a pass over the rows, when workers have theirs. */
+    /* Fills in what needs a pass over the rows, after workers have received theirs. */
     parley_status (*measure)(pl_problem *problem, const pl_team *team, parley_error *error);
-    /* For solvers by columns: every rank gets `*out`, all rows but for their entries. NULL: there are no such solvers.
-     */
+    /* For solvers by columns: gives every rank all rows without their entries. NULL if no solver works by columns. */
     parley_status (*collect)(pl_problem *problem, pl_engine *engine, const parley_data *dealt, parley_data **out,
                              parley_error *error);
-    /* Where a run begins, in w (zeros so far), and the objective there, which is the scale of relative gaps. */
+    /* Computes the starting point w (initially zeros) and the objective there, which is the scale of relative gaps. */
     parley_status (*first)(const pl_problem *problem, const pl_team *team, double *w, double *objective,
                            parley_error *error);
     parley_status (*bound)(const pl_problem *problem, const pl_point_seen *point, pl_bound *out, parley_error *error);
-    /* The model w, as it is kept; and the other way, refusing a model of this type that does not fit; `name` is its
-     * name in the message. */
+    /* Makes a model from w, and w from a model of this type. The latter fails if the model does not fit; the error
+     * calls it `name`. */
     parley_status (*model)(const pl_problem *problem, const double *w, parley_model **out, parley_error *error);
     parley_status (*accept)(const pl_problem *problem, const parley_model *model, const char *name, double *w,
                             parley_error *error);
-    /* Puts what was resolved where the settings said auto. */
+    /* Replaces `auto` in the settings by the values that were found. */
     void (*record)(const pl_problem *problem, parley_settings *settings);
-    /* Does a setting that goes into the metadata of models say something about this one? */
+    /* Whether a setting in the metadata of models applies to this problem. */
     bool (*applies)(const pl_problem *problem, const char *setting);
     void (*describe)(const pl_problem *problem, const parley_settings *settings, pl_description *out);
     void (*close)(pl_problem *problem);
 } pl_problem_type;
 
-/* Every problem embeds this first. */
+/* Every problem begins with this struct. */
 struct pl_problem {
     const pl_problem_type *type;
     const parley_data *data;
-    uint64_t size, row; /* entries of a model, and in one of its rows */
-    double total;       /* sum of the rows' weights */
-    double l1, l2;      /* penalty of the first `penalised` entries of a model; the others have none */
+    uint64_t size, row; /* entries of a model, and of one of its rows */
+    double total;       /* sum of the weights of the rows */
+    double l1, l2;      /* penalty on the first `penalised` entries of a model; the others have none */
     uint64_t penalised;
     unsigned facts;      /* PL_FACT_* */
-    bool begins_at_zero; /* v = 0 stands for where a run begins */
+    bool begins_at_zero; /* a run begins at v = 0 */
 };
 
 extern const pl_problem_type pl_problem_linear;

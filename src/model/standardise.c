@@ -1,9 +1,9 @@
-/* standardise.c: columns of unit variance, without touching the data.
+/* standardise.c: columns of unit variance, without changing the data.
  *
- *     m_j = sum_i q_i x_ij,   sd_j^2 = sum_i q_i (x_ij - m_j)^2,   scale_j = 1 / sd_j, 0 where a column does not vary
+ *     m_j = sum_i q_i x_ij,   sd_j^2 = sum_i q_i (x_ij - m_j)^2,   scale_j = 1 / sd_j, 0 where a column is constant
  *
- * Two passes, because the difference of two large sums of squares would lose the variance of a column whose mean is
- * large. Zeros that are not stored add (m_j)^2 each, which is (1 - sum of their rows' q) m_j^2 in all. */
+ * It takes two passes, because the difference of two large sums of squares would lose the variance of a column with a
+ * large mean. Zeros that are not stored add (m_j)^2 each, which is (1 - sum of their rows' q) m_j^2 in total. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -17,7 +17,7 @@ typedef struct moments {
 
 static double weight_of(const parley_data *data, uint64_t i) { return data->weight ? data->weight[i] : 1.0; }
 
-/* First pass: sum s x, then sum s where there is an entry. Second: sum s (x - m)^2. */
+/* The first pass adds sum s x, then sum s where there is an entry. The second adds sum s (x - m)^2. */
 static void add_moments(const void *context, const pl_part *part, double *sums) {
     const moments *moments = context;
     const parley_data *data = moments->glm->data;
@@ -45,7 +45,7 @@ static void weigh_part(const void *context, const pl_part *part, double *sums) {
             sums[0] += weight_of(context, i);
 }
 
-/* A variance below this is rounding: scikit-learn's bound. */
+/* A variance below this is rounding error. The bound is that of scikit-learn. */
 static double rounding(double mean, double rows) { return pow(rows * fabs(mean) * DBL_EPSILON, 2.0); }
 
 static void fill_scales(pl_glm *glm, const double *mean, const double *present, double total) {

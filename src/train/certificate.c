@@ -1,8 +1,8 @@
-/* certificate.c: how good the model is, for any method and problem, and when to look.
+/* certificate.c: how good the model is, for any method and problem, and when to evaluate it.
  *
- * An evaluation costs a pass over the data or two. Solvers that make those passes anyway certify every round; for the
- * others an evaluation is made when the target should be reached, by the solver's own estimate of the gap or by how
- * fast it fell, or when the cost is a small part of the work since the last. */
+ * An evaluation costs a pass or two over the data. Solvers that make those passes anyway certify every round. For the
+ * others an evaluation is made when the solver's own estimate of the gap, or the speed at which the gap fell, suggests
+ * that the target is reached, or when its cost is small compared with the work since the last one. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -10,13 +10,13 @@
 #include "train/run.h"
 
 #define WORK_PER_EVALUATION 20.0 /* passes of work for each pass of evaluation */
-#define WORK_PER_CHANGE 4.0      /* the same where the objective's change decides when to stop */
-#define SOONEST 4.0              /* times the cost of an evaluation: work before the next */
-#define TRUST 5.0                /* times off, and estimates are not shown any more */
-#define WINDOW 300               /* rounds without progress that are a stall */
-#define TELL_ROUNDS 12           /* between two looks at how fast the gap falls */
-#define NOISE 1e3                /* times the best P that sampled gradients may pass through */
-#define PROGRESS 1e-4            /* relative, over a window */
+#define WORK_PER_CHANGE 4.0      /* the same if the change of the objective decides when to stop */
+#define SOONEST 4.0              /* least work before the next evaluation, as a multiple of its cost */
+#define TRUST 5.0                /* estimates that are wrong by this factor are no longer shown */
+#define WINDOW 300               /* a stall is this many rounds without progress */
+#define TELL_ROUNDS 12           /* rounds between two measurements of how fast the gap falls */
+#define NOISE 1e3                /* multiple of the best P up to which sampled gradients may rise */
+#define PROGRESS 1e-4            /* relative progress that a window must make */
 
 double pl_gap(const pl_certificate *best) { return best->exists ? fmax(0.0, best->objective - best->dual) : NAN; }
 
@@ -24,15 +24,14 @@ double pl_relative_gap(const pl_certificate *best) {
     double gap = pl_gap(best);
     return !best->exists ? best->measure
            : gap > 0     ? gap / best->scale
-                         : 0.0; /* the first model may be perfect: 0 / 0 */
+                         : 0.0; /* avoids 0 / 0 if the first model is perfect */
 }
 
 bool pl_reached(const pl_run *run) { return run->target > 0 && pl_relative_gap(&run->best) <= run->target; }
 
-/* Residuals of workers are from when they visited their rows, on average in the middle of the round; by its end the gap
- * has fallen further, and the last rounds tell how far. (On text and census data, for four kinds of models: right
- * within a third.)
- */
+/* Workers compute residuals when they visit their rows, on average in the middle of the round. By its end the gap has
+ * fallen further, and the last rounds tell how far. (On text and census data with four kinds of models, the result is
+ * right within a third.) */
 void pl_estimate_gap(pl_run *run) {
     double residual = fmax(0.0, run->sums.residual), last = run->pace.residual;
     if (!(run->method.local->traits & PL_ESTIMATES_GAP))
@@ -41,14 +40,14 @@ void pl_estimate_gap(pl_run *run) {
     run->pace.estimate = residual * (residual < last ? pow(residual / last, 0.75) : 1.0);
 }
 
-/* Where curvature has no bound no rate is safe: an objective that rises says that the rate is too large. */
+/* If the curvature has no bound, no rate is safe, and an objective that rises means that the rate is too large. */
 static bool too_far(const pl_run *run, double objective) {
     unsigned facts = run->problem->facts;
     return (facts & PL_FACT_SMOOTH) && !(facts & PL_FACT_BOUNDED) &&
            objective > run->best.objective * (run->settings->batch_fraction < 1 ? NOISE : 1.0 + 1e-10);
 }
 
-/* Without a dual problem: the norm of the gradient against the first, or how far the objective moved. */
+/* Without a dual problem: the norm of the gradient relative to the first, or the relative change of the objective. */
 static void measure_progress(pl_run *run, const pl_bound *bound, bool softened) {
     pl_certificate *best = &run->best;
     if (run->type->by_change) {
@@ -97,7 +96,7 @@ parley_status pl_certify(pl_run *run, const pl_evaluation *at, bool gradient, pa
                                 : PARLEY_OK;
 }
 
-/* When the gap will be at the target, if it goes on falling as it did. */
+/* Predicts when the gap reaches the target if it keeps falling at the same speed. */
 static void look_ahead(pl_run *run, double gap, double target) {
     pl_pace *pace = &run->pace;
     double fall = log(pace->seen_gap / gap), epochs = run->summary.epochs - pace->seen_epochs;
@@ -122,7 +121,7 @@ parley_status pl_evaluate(pl_run *run, parley_error *error) {
     if (status == PARLEY_OK && run->pace.estimate > 0 && gap > target) /* the estimate was too low by this factor */
         run->pace.threshold = 0.9 * run->pace.estimate * fmin(1.0, target / gap);
     if (status == PARLEY_OK && gap > target &&
-        !(run->method.local->traits & PL_OWNS_COLUMNS)) /* else it is a step of the method too */
+        !(run->method.local->traits & PL_OWNS_COLUMNS)) /* otherwise it is also a step of the method */
         look_ahead(run, gap, target);
     return status;
 }
@@ -140,7 +139,7 @@ bool pl_evaluation_due(pl_run *run) {
     return run->pace.passes >= fmin(most, run->pace.look_after);
 }
 
-/* Halves rates, wakes rows: whatever the members can change, on any rank. */
+/* Lets the members change what they can, on any rank: halve rates, wake resting rows. */
 static parley_status change_something(pl_run *run, bool *changed, parley_error *error) {
     const pl_local_type *local = run->method.local;
     const pl_combine_type *combine = run->method.combine;

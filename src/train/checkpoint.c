@@ -1,5 +1,5 @@
-/* checkpoint.c: saving. Nothing here may end a run: a checkpoint that cannot be written is told of once, and the last
- * good one stays. */
+/* checkpoint.c: saves checkpoints. Nothing here may end a run: if a checkpoint cannot be written, the user is warned
+ * once, and the last good one stays. */
 #include "train/checkpoint.h"
 
 #include <inttypes.h>
@@ -23,7 +23,7 @@ parley_status pl_checkpoint_every(const char *word, uint64_t *rounds, double *se
     if (end == word || strpbrk(word, "xXpP \t") || (!by_rounds && strcmp(end, "s") != 0) || !(number >= 0) ||
         number > 1e15 || (by_rounds && (number < 1 || number != floor(number))))
         return pl_fail(error, PARLEY_BAD_USAGE,
-                       "--checkpoint-every %.40s: it is a number of rounds or seconds, such as 50r or 60s", word);
+                       "--checkpoint-every %.40s: must be a number of rounds or seconds, such as 50r or 60s", word);
     if (by_rounds)
         *rounds = (uint64_t)number;
     else
@@ -31,13 +31,13 @@ parley_status pl_checkpoint_every(const char *word, uint64_t *rounds, double *se
     return PARLEY_OK;
 }
 
-/* A pair for the manifest; `value` must outlive it. */
+/* Adds a pair to the manifest. `value` must outlive it. */
 static void name_value(pl_checkpoint *this, const char *key, const char *value) {
     if (this->meta_count < PL_MANIFEST_METAS)
         this->metas[this->meta_count++] = (pl_pair){key, value};
 }
 
-/* "settings.NAME" and the value of every setting of a fit, as texts one after the other. */
+/* Adds "settings.NAME" with the value of every setting of a training run. */
 static parley_status name_settings(pl_checkpoint *this, const parley_settings *settings, unsigned commands,
                                    parley_error *error) {
     char value[PL_TEXT];
@@ -60,7 +60,7 @@ static parley_status name_settings(pl_checkpoint *this, const parley_settings *s
     return status;
 }
 
-/* A number that no other run has, the same on all ranks. */
+/* Draws an id that is unique to the run and the same on all ranks. */
 static parley_status agree_on_id(pl_run *run, parley_error *error) {
     double parts[4] = {0}, sums[4] = {0}, now = pl_now();
     uint64_t bits;
@@ -123,7 +123,7 @@ parley_status pl_checkpoint_open(pl_run *run, parley_error *error) {
     return PARLEY_OK;
 }
 
-/* The thread: writes this rank's part, or the manifest, after which older checkpoints can go. */
+/* The writing thread. It writes this rank's part, or the manifest, after which older checkpoints can be removed. */
 static void *write_files(void *context) {
     pl_checkpoint *this = context;
     char path[PL_TEXT + 64];
@@ -153,7 +153,7 @@ static void join(pl_checkpoint *this) {
     this->running = false;
 }
 
-/* Copies the state and has it written. */
+/* Copies the state and starts writing it. */
 static void take(pl_run *run) {
     pl_checkpoint *this = &run->checkpoint;
     this->due = false;
@@ -204,16 +204,16 @@ void pl_checkpoint_report(pl_run *run, double *flags) {
     flags[PL_NOT_SAVED] = done && this->status != PARLEY_OK;
 }
 
-/* Some rank could not write. */
+/* Called when some rank could not write. */
 static void give_up(pl_run *run) {
     pl_checkpoint *this = &run->checkpoint;
     char path[PL_TEXT + 64], kept[64] = "there is none yet";
     const char *why = this->status != PARLEY_OK ? this->error.sentence : "another process could not write its part";
     if (this->kept)
-        snprintf(kept, sizeof kept, "that of round %" PRIu64 " stays", this->kept);
+        snprintf(kept, sizeof kept, "the one of round %" PRIu64 " is kept", this->kept);
     if (!this->warned)
-        pl_say(run, "warning: no checkpoint of round %" PRIu64 ": %s; training goes on, and %s", this->round, why,
-               kept);
+        pl_say(run, "warning: cannot write the checkpoint of round %" PRIu64 ": %s; training continues, and %s",
+               this->round, why, kept);
     this->warned = true;
     this->phase = PL_IDLE;
     pl_part_path(path, sizeof path, this->folder, this->round, this->rank);

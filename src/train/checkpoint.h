@@ -1,8 +1,8 @@
-/* checkpoint.h: the whole state of a run in a folder, from which another process can go on. docs/checkpoints.md.
+/* checkpoint.h: the whole state of a run in a folder, from which another process can continue. See docs/checkpoints.md.
  *
- * A checkpoint is a file of each rank and, written when all of them are there, one that names them. What a rank holds
- * is copied between two rounds and written by a thread of its own while training goes on; that all are written the
- * ranks find out in the sums that they make after every round anyway. */
+ * A checkpoint is one file per rank and a manifest that names them, written when all of them exist. Each rank copies
+ * its state between two rounds, and a thread writes the copy while training continues. The ranks learn that all files
+ * are written from the sums that they compute after every round anyway. */
 #ifndef PL_CHECKPOINT_H
 #define PL_CHECKPOINT_H
 
@@ -12,51 +12,52 @@
 #include "shard/saved_state.h"
 
 #define PL_MANIFEST_METAS (PL_MOST_SETTINGS + 16)
-#define PL_RECENT 8 /* checkpoints in a folder that are looked at, from the newest on */
+#define PL_RECENT 8 /* how many checkpoints of a folder are examined, the newest first */
 
 typedef enum pl_saving { PL_IDLE, PL_WRITES_PARTS, PL_WRITES_MANIFEST } pl_saving;
 
-/* Saving, on one rank. */
+/* The checkpoints of one rank. */
 typedef struct pl_checkpoint {
-    const char *folder; /* NULL: no checkpoints are wanted */
-    uint64_t rounds;    /* between two; 0: by seconds */
+    const char *folder; /* NULL: no checkpoints */
+    uint64_t rounds;    /* between two checkpoints; 0: use seconds */
     double seconds;
-    bool due;     /* when the disk has taken the last one */
-    bool warned;  /* that one could not be written */
-    double began; /* the latest: when, and its round; where that is kept, and the round before that is */
+    bool due;    /* to be written as soon as the last one is on disk */
+    bool warned; /* the user knows that one could not be written */
+    double
+        began; /* the latest checkpoint: when it began and its round; then the rounds of the last two complete ones */
     uint64_t round, kept;
-    uint64_t id; /* of the run, alike on all ranks: files of two runs do not mix */
+    uint64_t id; /* of the run, the same on all ranks, so that files of two runs do not mix */
     unsigned rank, ranks;
     pl_saving phase;
-    pl_state state; /* the copy */
-    char *texts;    /* of the settings, which the manifest names */
+    pl_state state; /* the copy of the state */
+    char *texts;    /* values of the settings for the manifest */
     pl_pair metas[PL_MANIFEST_METAS];
-    unsigned meta_count, fixed; /* how many of them hold for the whole run */
-    char numbers[10][32];       /* texts of the others */
-    bool running;               /* the thread */
+    unsigned meta_count, fixed; /* number of pairs, and how many of them stay the same in the whole run */
+    char numbers[10][32];       /* values of the other pairs */
+    bool running;               /* the thread is writing */
     pthread_t thread;
     atomic_bool finished;
-    parley_status status; /* of what it wrote */
+    parley_status status; /* the result of writing */
     parley_error error;
 } pl_checkpoint;
 
-/* How often: "50r" or "60s". */
+/* Parses "50r" or "60s". */
 parley_status pl_checkpoint_every(const char *word, uint64_t *rounds, double *seconds, parley_error *error);
 
 /* checkpoint_files.c: the folder. */
 void pl_manifest_path(char *path, size_t size, const char *folder, uint64_t round);
-/* The newest rounds that have a manifest, falling; returns how many, up to PL_RECENT. */
+/* Lists the newest rounds with a manifest in decreasing order. Returns how many there are, up to PL_RECENT. */
 unsigned pl_checkpoint_list(const char *folder, uint64_t *rounds);
 bool pl_same_folder(const char *a, const char *b);
-/* Makes the folder for checkpoints, if it is not there, and refuses one with those of another run than `resume` names;
- * refuses to go on where there is nothing to go on from, unless it is the same folder. "" are none. */
+/* Creates the folder for checkpoints if necessary. Fails if it holds checkpoints of another run than `resume` names, or
+ * if `resume` has no checkpoint, unless both are the same folder. Either may be "". */
 parley_status pl_checkpoint_look(const char *folder, const char *resume, parley_error *error);
-/* Removes whatever belongs to other rounds than these two. */
+/* Removes the files of all rounds except these two. */
 void pl_checkpoint_prune(const char *folder, uint64_t newest, uint64_t before);
-/* Opens the manifest of a round, and checks it and the files of every `step`-th rank from `first` on. */
+/* Opens the manifest of a round, and checks it and the files of every `step`-th rank, starting at `first`. */
 parley_status pl_checkpoint_verify(const char *folder, uint64_t round, unsigned first, unsigned step,
                                    pl_container **manifest, parley_error *error);
-/* A number among the manifest's texts; 0: there is none. */
+/* Returns a number in the manifest, or 0 if it is missing. */
 uint64_t pl_manifest_number(const pl_container *manifest, const char *key);
 
 #endif

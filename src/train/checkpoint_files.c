@@ -1,4 +1,4 @@
-/* checkpoint_files.c: names in a folder of checkpoints: round-N.safetensors, the manifest, and
+/* checkpoint_files.c: the files in a folder of checkpoints: round-N.safetensors (the manifest) and
  * round-N.rank-R.safetensors. */
 #define _POSIX_C_SOURCE 200809L
 #include <dirent.h>
@@ -18,7 +18,7 @@ void pl_manifest_path(char *path, size_t size, const char *folder, uint64_t roun
     snprintf(path, size, "%s/round-%" PRIu64 ".safetensors", folder, round);
 }
 
-/* The round of a name, and what follows it; NULL: it is no file of ours. */
+/* Parses the round in a file name and returns the rest of the name, or NULL for other files. */
 static const char *round_of(const char *name, uint64_t *round) {
     char *rest;
     if (strncmp(name, "round-", 6) != 0 || name[6] < '1' || name[6] > '9')
@@ -61,9 +61,9 @@ bool pl_same_folder(const char *a, const char *b) {
 static parley_status make_folder(const char *folder, parley_error *error) {
     struct stat there;
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-        return pl_fail_file(error, folder, "make the folder");
+        return pl_fail_file(error, folder, "create the folder");
     if (stat(folder, &there) != 0 || !S_ISDIR(there.st_mode))
-        return pl_fail(error, PARLEY_NO_FILE, "%s: it is not a folder; --checkpoint needs one", folder);
+        return pl_fail(error, PARLEY_NO_FILE, "%s: not a folder; --checkpoint needs one", folder);
     return access(folder, W_OK | X_OK) == 0 ? PARLEY_OK : pl_fail_file(error, folder, "write to the folder");
 }
 
@@ -73,8 +73,8 @@ parley_status pl_checkpoint_look(const char *folder, const char *resume, parley_
     bool same = *folder && pl_same_folder(folder, resume);
     if (status == PARLEY_OK && *folder && !same && pl_checkpoint_list(folder, rounds) > 0)
         status = pl_fail(error, PARLEY_BAD_USAGE,
-                         "--checkpoint %s: it holds a checkpoint of round %" PRIu64
-                         " already; go on from there with --resume %s, or name another folder",
+                         "--checkpoint %s: the folder already has a checkpoint of round %" PRIu64
+                         "; continue from it with --resume %s, or give another folder",
                          folder, rounds[0], folder);
     if (status == PARLEY_OK && *resume && !same && pl_checkpoint_list(resume, rounds) == 0)
         status = pl_fail(error, PARLEY_NO_FILE, "--resume %s: there is no checkpoint in this folder", resume);
@@ -123,7 +123,7 @@ static parley_status check_part(const char *folder, uint64_t round, unsigned ran
         return status;
     const char *of = pl_container_meta(part, "run");
     if (!of || strcmp(of, run) != 0)
-        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: it belongs to another run than the manifest", path);
+        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: belongs to another run than the manifest", path);
     pl_container_close(part);
     return status;
 }

@@ -1,5 +1,6 @@
-/* clocked.c: every decision that reads the clock or asks the user: H where it is auto, and stopping by --seconds or by
- * the callback. Rank 0 decides H, any rank may stop; all come to the same. Under --replay a log decides. */
+/* clocked.c: all decisions that read the clock or ask the user: H if it is auto, and stopping by --seconds or by the
+ * callback. Rank 0 chooses H, and any rank may stop; all ranks agree on the result. With --replay a log makes these
+ * decisions. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -37,7 +38,7 @@ uint64_t pl_clocked_steps(const pl_run *run) {
     return (uint64_t)fmax(1.0, round(run->work.epochs * items_of_a_worker(run)));
 }
 
-/* The gap as the latest round left it, or an estimate; NaN: not known. */
+/* The gap after the latest round, or an estimate of it; NaN if it is unknown. */
 static double gap_after(const pl_run *run) {
     if (run->method.local->traits & PL_ESTIMATES_GAP)
         return run->pace.residual;
@@ -63,13 +64,14 @@ static parley_status check_replay(const pl_run *run, parley_error *error) {
     double was = run->round ? replay->objective[run->round - 1] : NAN;
     if (isfinite(was) && was != run->best.objective)
         return pl_fail(error, PARLEY_BAD_INPUT,
-                       "--replay %s: after round %" PRIu64 " the objective is %.17g and was %.17g in that run; another "
-                       "version of Parley, or a machine with other mathematics, wrote the log",
+                       "--replay %s: after round %" PRIu64
+                       " the objective is %.17g, but it was %.17g in that run; the log was "
+                       "written by another version of Parley, or on a machine with other arithmetic",
                        run->settings->replay, run->round, run->best.objective, was);
     return PARLEY_OK;
 }
 
-/* What the log decided after this round. */
+/* Takes the decisions of the log after this round. */
 static void take_decisions(const pl_run *run, double *flags) {
     const pl_replay *replay = &run->replay;
     bool last = run->round >= replay->rounds;
@@ -113,7 +115,8 @@ parley_status pl_clocked_goes_on(const pl_run *run, parley_error *error) {
     if (!*run->settings->replay || run->round < run->replay.rounds)
         return PARLEY_OK;
     return pl_fail(error, PARLEY_BAD_INPUT,
-                   "--replay %s: that run ended after round %" PRIu64 ", and this one would go on; another version of "
-                   "Parley, or a machine with other mathematics, wrote the log",
+                   "--replay %s: that run ended after round %" PRIu64
+                   ", but this one would continue; the log was written by "
+                   "another version of Parley, or on a machine with other arithmetic",
                    run->settings->replay, run->replay.rounds);
 }

@@ -1,7 +1,7 @@
-/* linear_cv.c: folds x path. The lambdas are those of a path on all rows. A fold is then one task: it copies the rows
- * of the other folds, walks the path on them with one thread of its own, and measures every model on its own rows. A
- * copy costs memory, for as many folds as there are threads at a time, but training pays nothing for rows left out, and
- * no result depends on the number of threads. */
+/* linear_cv.c: cross-validation. The lambdas are those of a path on all rows. Each fold is then one task, which copies
+ * the rows of the other folds, follows the path on them with one thread, and measures every model on its own rows. The
+ * copies take memory for as many folds as there are threads, but training pays nothing for rows left out, and no result
+ * depends on the number of threads. */
 #include "train/linear_cv.h"
 
 #include <math.h>
@@ -15,13 +15,13 @@
 #include "model/linear_model.h"
 #include "train/validation.h"
 
-#define FOLD_STREAM 0x666f6c64u /* stream number of the folds, apart from any worker's */
+#define FOLD_STREAM 0x666f6c64u /* random stream of the folds, distinct from those of workers */
 #define FOLD_WAVE_BYTES (1u << 20)
 #define MOST_FOLDS 1000
 
 typedef struct labelled {
     double label;
-    uint64_t place, row; /* where the shuffle put it */
+    uint64_t place, row; /* the position after the shuffle */
 } labelled;
 
 static int by_label(const void *a, const void *b) {
@@ -31,8 +31,8 @@ static int by_label(const void *a, const void *b) {
     return (left->place > right->place) - (left->place < right->place);
 }
 
-/* Rows in shuffled order, sorted by label, are dealt in turn: so every fold gets its part of each label. For real
- * labels that makes folds alike, too. */
+/* Shuffles the rows, sorts them by label and assigns them to folds in turn, so that every fold gets its share of each
+ * label. This also balances folds of real labels. */
 static parley_status deal(const parley_data *data, uint64_t seed, unsigned folds, uint32_t *fold, parley_error *error) {
     uint64_t rows = data->x.rows, *order;
     labelled *items = NULL;
@@ -55,7 +55,7 @@ static parley_status deal(const parley_data *data, uint64_t seed, unsigned folds
     return status;
 }
 
-/* One number a line; `count` is how many there were so far. */
+/* Reads one number per line. `count` is the number of lines so far. */
 static parley_status read_lines(const char *name, const char *text, const char *end, uint32_t *fold, uint64_t rows,
                                 uint64_t *count, parley_error *error) {
     while (text < end) {
@@ -67,8 +67,8 @@ static parley_status read_lines(const char *name, const char *text, const char *
         while (rest < end && (*rest == ' ' || *rest == '\r' || *rest == '\t'))
             rest++;
         if (digit == text || number >= MOST_FOLDS || (rest < end && *rest != '\n'))
-            return pl_fail(error, PARLEY_BAD_INPUT, "%s:%llu: a fold is a whole number below %d, one a line", name,
-                           (unsigned long long)*count + 1, MOST_FOLDS);
+            return pl_fail(error, PARLEY_BAD_INPUT, "%s:%llu: a fold must be a whole number below %d, one per line",
+                           name, (unsigned long long)*count + 1, MOST_FOLDS);
         if (*count < rows)
             fold[*count] = (uint32_t)number;
         ++*count;
@@ -91,12 +91,12 @@ static parley_status read_folds(const parley_data *data, const char *path, uint3
     }
     pl_source_close(source);
     if (status == PARLEY_OK && count != data->x.rows)
-        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: %llu folds for the %llu rows of %s", path,
+        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: %llu lines for the %llu rows of %s; give one fold per row", path,
                          (unsigned long long)count, (unsigned long long)data->x.rows, data->path);
     return status;
 }
 
-/* Numbers the folds that occur from 0 on, in their order. */
+/* Renumbers the folds that occur from 0, keeping their order. */
 static unsigned number_folds(uint32_t *fold, uint64_t rows) {
     uint32_t number[MOST_FOLDS] = {0};
     unsigned folds = 0;
@@ -118,17 +118,19 @@ parley_status pl_cv_folds(const parley_data *data, const parley_settings *settin
         if (status != PARLEY_OK)
             return status;
         *folds = number_folds(fold, data->x.rows);
-        return *folds >= 2 ? PARLEY_OK
-                           : pl_fail(error, PARLEY_BAD_INPUT, "%s: all rows are in one fold", settings->fold_file);
+        return *folds >= 2
+                   ? PARLEY_OK
+                   : pl_fail(error, PARLEY_BAD_INPUT, "%s: all rows are in one fold; at least two folds are needed",
+                             settings->fold_file);
     }
     if (settings->folds > data->x.rows)
-        return pl_fail(error, PARLEY_BAD_USAGE, "--folds %llu: more than there are rows, %llu",
+        return pl_fail(error, PARLEY_BAD_USAGE, "--folds %llu: there are only %llu rows",
                        (unsigned long long)settings->folds, (unsigned long long)data->x.rows);
     return deal(data, settings->seed, *folds, fold, error);
 }
 
 void pl_cv_judge(pl_cv *cv, bool larger) {
-    double sign = larger ? -1.0 : 1.0; /* sign x metric is to be small */
+    double sign = larger ? -1.0 : 1.0; /* sign x metric is to be minimised */
     cv->best = cv->one_se = 0;
     for (uint64_t k = 0; k < cv->count; k++) {
         double sum = 0, squares = 0, folds = cv->folds;
@@ -147,19 +149,19 @@ void pl_cv_judge(pl_cv *cv, bool larger) {
 
 typedef struct crossing {
     const parley_data *data;
-    const parley_settings *settings; /* of a fold, */
-    const parley_settings *machine;  /* and of its engine */
+    const parley_settings *settings; /* of a fold */
+    const parley_settings *machine;  /* of its engine */
     const uint32_t *fold;
     pl_cv *cv;
     parley_status *status;
     parley_error *errors;
     parley_callback callback; /* may be NULL */
     void *user;
-    pthread_mutex_t mutex; /* of what follows: folds ask one at a time */
-    bool stopped;          /* by the callback: for all folds */
+    pthread_mutex_t mutex; /* guards the following fields; folds call back one at a time */
+    bool stopped;          /* by the callback; ends all folds */
 } crossing;
 
-/* After every round of every fold. Messages are those of the path on all rows again. */
+/* Called after every round of every fold. Messages are dropped, because they repeat those of the path on all rows. */
 static int ask(void *context, const parley_progress *progress, const char *message) {
     crossing *crossing = context;
     if (message || !crossing->callback)
@@ -179,7 +181,7 @@ static bool is_stopped(crossing *crossing) {
     return stopped;
 }
 
-/* The rows of fold f, or all others. */
+/* Copies the rows of fold f, or all others. */
 static parley_status copy_rows(const crossing *crossing, unsigned f, bool own, parley_data **out, parley_error *error) {
     uint64_t *rows, count = 0;
     parley_status status = pl_take(&rows, crossing->data->x.rows, sizeof *rows, "a fold", error);
@@ -195,8 +197,10 @@ static parley_status copy_rows(const crossing *crossing, unsigned f, bool own, p
 
 static parley_status refuse_part(crossing *crossing, unsigned f, uint64_t count, parley_error *error) {
     if (is_stopped(crossing))
-        return pl_fail(error, PARLEY_BAD_USAGE, "stopped in the folds; nothing is chosen, and there is no model");
-    return pl_fail(error, PARLEY_BAD_USAGE, "--seconds: fold %u came to %llu of %llu lambdas in that time", f + 1,
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "stopped before all folds were complete, so no lambda was chosen and there is no model");
+    return pl_fail(error, PARLEY_BAD_USAGE,
+                   "--seconds: fold %u completed only %llu of %llu lambdas in that time; allow more time", f + 1,
                    (unsigned long long)count, (unsigned long long)crossing->cv->count);
 }
 
@@ -228,7 +232,7 @@ static void cross_task(void *context, unsigned f) {
     crossing->status[f] = is_stopped(crossing) ? refuse_part(crossing, f, 0, error) : cross(crossing, f, error);
 }
 
-/* All folds; the first failure, by number, is the one told. */
+/* Runs all folds and reports the first failure by number. */
 static parley_status cross_all(crossing *crossing, unsigned threads, parley_error *error) {
     unsigned folds = crossing->cv->folds;
     pl_pool *pool = NULL;
@@ -252,7 +256,7 @@ static parley_status cross_all(crossing *crossing, unsigned threads, parley_erro
     return status;
 }
 
-/* The lambdas: those that a path on all rows gets to. */
+/* Finds the lambdas that a path on all rows reaches. */
 static parley_status walk_all(const parley_data *data, const parley_settings *settings, parley_callback callback,
                               void *user, pl_cv *cv, parley_error *error) {
     pl_path *path = NULL;
@@ -260,7 +264,7 @@ static parley_status walk_all(const parley_data *data, const parley_settings *se
     parley_status status = pl_path_run(settings, data, settings, &plan, callback, user, &path, error);
     if (status == PARLEY_OK && path->interrupted)
         status = pl_fail(error, PARLEY_BAD_USAGE,
-                         "stopped on the path of all rows; nothing is chosen, and there is no model");
+                         "stopped on the path of all rows, so no lambda was chosen and there is no model");
     if (status == PARLEY_OK)
         status = pl_take(&cv->lambdas, path->count, sizeof *cv->lambdas, "lambdas", error);
     if (status == PARLEY_OK) {
@@ -286,7 +290,7 @@ static parley_status run_folds(const parley_data *data, parley_settings *setting
     if (status != PARLEY_OK)
         return status;
     *machine = *settings;
-    machine->threads = 1; /* folds are tasks of several threads, each an engine by itself */
+    machine->threads = 1; /* folds run in parallel, each with its own engine of one thread */
     crossing crossing = {.data = data,
                          .settings = settings,
                          .machine = machine,
@@ -319,7 +323,7 @@ parley_status pl_cv_run(const parley_data *data, const parley_settings *settings
     if (status == PARLEY_OK) {
         *copy = *settings;
         *copy->log = '\0';
-        copy->given[pl_setting_find("metric") - pl_settings] = false; /* has an effect here */
+        copy->given[pl_setting_find("metric") - pl_settings] = false; /* cross-validation uses the metric itself */
         status = pl_path_check(copy, error);
     }
     if (status == PARLEY_OK)
@@ -329,7 +333,7 @@ parley_status pl_cv_run(const parley_data *data, const parley_settings *settings
     if (status == PARLEY_OK)
         status = pl_cv_folds(data, settings, fold, &cv->folds, error);
     if (status == PARLEY_OK) {
-        snprintf(copy->engine, sizeof copy->engine, "%s", pl_engine_threads.name); /* folds are in this process */
+        snprintf(copy->engine, sizeof copy->engine, "%s", pl_engine_threads.name); /* folds run in this process */
         status = walk_all(data, copy, callback, user, cv, error);
     }
     if (status == PARLEY_OK)
@@ -343,7 +347,7 @@ parley_status pl_cv_run(const parley_data *data, const parley_settings *settings
     return status;
 }
 
-/* The model on all rows. Its messages were those of the path. */
+/* Trains the model on all rows, without messages, which would repeat those of the path. */
 static parley_status fit(const parley_data *data, const parley_settings *settings, const pl_cv *cv, crossing *asking,
                          parley_model **model, parley_summary *summary, parley_error *error) {
     parley_settings *copy;

@@ -6,13 +6,13 @@
 
 typedef parley_cv_result pl_cv;
 
-/* The fold of every row, from 0 on, and how many there are: dealt by the seed, each label evenly, or read from
- * --fold-file. */
+/* Assigns each row to a fold, numbered from 0, and counts the folds. They are drawn by the seed with each label spread
+ * evenly, or read from --fold-file. */
 parley_status pl_cv_folds(const parley_data *data, const parley_settings *settings, uint32_t *fold, unsigned *folds,
                           parley_error *error);
-/* The mean and standard error of each lambda, and which is chosen. */
+/* Computes the mean and standard error of each lambda, and chooses one. */
 void pl_cv_judge(pl_cv *cv, bool larger);
-/* Finds the lambda; parley_cv without the model. */
+/* Finds the lambda. This is parley_cv without the final model. */
 parley_status pl_cv_run(const parley_data *data, const parley_settings *settings, parley_callback callback, void *user,
                         pl_cv **out, parley_error *error);
 

@@ -1,5 +1,5 @@
-/* linear_learner.c: learning batch by batch, for programs that have rows as they come. It is a stream (stream.h) whose
- * batches are handed in. */
+/* linear_learner.c: learning batch by batch, for programs that receive rows over time. It is a stream (linear_stream.h)
+ * to which the caller passes the batches. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,12 +11,12 @@
 #define MOST_PAIRS (PL_MOST_SETTINGS + 2)
 
 struct parley_learner {
-    parley_settings *asked;    /* as they were given */
+    parley_settings *asked;    /* as given */
     parley_settings *settings; /* resolved */
     pl_method method;
     pl_online *online;
-    bool begun;       /* there was a batch */
-    uint64_t columns; /* of it */
+    bool begun;       /* a batch has been learnt */
+    uint64_t columns; /* of the first batch */
 };
 
 static parley_status resolve(parley_learner *learner, parley_error *error) {
@@ -25,10 +25,10 @@ static parley_status resolve(parley_learner *learner, parley_error *error) {
     *learner->settings = *learner->asked;
     parley_status status = pl_method_resolve(learner->settings, NULL, &learner->method, error);
     if (status == PARLEY_OK && !pl_streams(learner->settings))
-        status = pl_fail(error, PARLEY_BAD_USAGE, "a learner learns by preset online; leave out preset %s",
+        status = pl_fail(error, PARLEY_BAD_USAGE, "a learner always uses preset online; leave out preset %s",
                          learner->settings->preset);
     if (status == PARLEY_OK && pl_setting_given(learner->settings, "passes"))
-        status = pl_fail(error, PARLEY_BAD_USAGE, "a learner makes one pass over each batch; leave out passes");
+        status = pl_fail(error, PARLEY_BAD_USAGE, "a learner always makes one pass over each batch; leave out passes");
     return status == PARLEY_OK ? pl_online_open(learner->settings, &learner->online, error) : status;
 }
 
@@ -37,15 +37,16 @@ static parley_status tell_labels(parley_learner *learner, const double *labels, 
     if (!labels)
         return PARLEY_OK;
     if (!loss || loss->labels != PL_LABELS_BINARY)
-        return pl_fail(error, PARLEY_BAD_USAGE, "two labels are for a loss of two classes, and loss is %s",
+        return pl_fail(error, PARLEY_BAD_USAGE, "two labels need a loss of two classes, but loss is %s",
                        learner->settings->loss);
     if (!(labels[0] < labels[1]) || !isfinite(labels[0]) || !isfinite(labels[1]))
-        return pl_fail(error, PARLEY_BAD_USAGE, "the labels %g and %g do not rise", labels[0], labels[1]);
+        return pl_fail(error, PARLEY_BAD_USAGE, "the labels %g and %g must be in increasing order", labels[0],
+                       labels[1]);
     pl_online_tell(learner->online, labels[0], labels[1]);
     return PARLEY_OK;
 }
 
-/* Without labels told; the settings are copied. */
+/* Opens a learner without known labels, and copies the settings. */
 static parley_status open(const parley_settings *settings, parley_learner **out, parley_error *error) {
     parley_learner *learner;
     *out = NULL;
@@ -81,7 +82,7 @@ parley_status parley_learner_new(const parley_settings *settings, const double *
 parley_status parley_learner_learn(parley_learner *learner, const parley_data *batch, parley_error *error) {
     parley_status status = pl_data_teaches(batch, error);
     if (status == PARLEY_OK && learner->begun && batch->x.columns != learner->columns)
-        status = pl_fail(error, PARLEY_BAD_INPUT, "the batch has %llu columns, and the first one had %llu",
+        status = pl_fail(error, PARLEY_BAD_INPUT, "the batch has %llu columns, but the first one had %llu",
                          (unsigned long long)batch->x.columns, (unsigned long long)learner->columns);
     if (status == PARLEY_OK)
         status = pl_online_admit(learner->online, batch, error);
@@ -98,7 +99,7 @@ parley_status parley_learner_model(const parley_learner *learner, parley_model *
     parley_settings *record;
     *out = NULL;
     if (!learner->begun)
-        return pl_fail(error, PARLEY_BAD_USAGE, "there is no model before the first batch");
+        return pl_fail(error, PARLEY_BAD_USAGE, "there is no model yet; learn a batch first");
     parley_status status = pl_take(&record, 1, sizeof *record, "settings", error);
     if (status != PARLEY_OK)
         return status;

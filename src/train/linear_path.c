@@ -1,8 +1,8 @@
-/* linear_path.c: a path of lambdas, as glmnet walks it (Friedman, Hastie and Tibshirani 2010).
+/* linear_path.c: a path of lambdas, as in glmnet (Friedman, Hastie and Tibshirani 2010).
  *
- * The largest lambda is the least at which w = 0 is optimal, max_j |sum_i q_i loss'(b) x_ij| / l1_ratio; without L1
- * there is none, and a ratio of 0.001 stands in. The others fall evenly in the logarithm. One run serves all: data,
- * shards and solver are set up once, and each lambda begins at the last one's solution. */
+ * The largest lambda is the smallest at which w = 0 is optimal, max_j |sum_i q_i loss'(b) x_ij| / l1_ratio. Without L1
+ * there is none, and a ratio of 0.001 is used instead. The others decrease evenly on a log scale. Data, shards and
+ * solver are set up once, and each lambda starts from the solution of the one before. */
 #include "train/linear_path.h"
 
 #include <math.h>
@@ -17,11 +17,11 @@
 #include "train/linear_stream.h"
 #include "train/run.h"
 
-#define LEAST_RATIO 1e-3 /* of L1, for the largest lambda */
-#define LEAST_POINTS 5   /* before a path may end early */
-#define GROWTH 1e-5      /* of the share explained, below which a path ends */
-#define ENOUGH 0.999     /* share explained at which it ends */
-#define PATH_GAP 1e-6    /* unless the user says: neighbours on a path are closer than train's default */
+#define LEAST_RATIO 1e-3 /* least l1_ratio in the formula of the largest lambda */
+#define LEAST_POINTS 5   /* a path does not end before this many lambdas */
+#define GROWTH 1e-5      /* relative growth of the share explained below which a path ends */
+#define ENOUGH 0.999     /* share explained at which a path ends */
+#define PATH_GAP 1e-6    /* default of --gap: neighbours on a path differ by less than train's default */
 #define MOST_LIST 10000
 
 static int falling(const void *a, const void *b) {
@@ -41,8 +41,8 @@ parley_status pl_path_list(const parley_settings *settings, double **lambdas, ui
         double lambda = strtod(word, &end);
         if (end == word || (*end && *end != ',') || !(lambda > 0) || !isfinite(lambda) || *count == MOST_LIST)
             status = pl_fail(error, PARLEY_BAD_USAGE,
-                             "--lambda-list: %.40s: it is a list of at most %d numbers above 0, such as 0.1,0.01", word,
-                             MOST_LIST);
+                             "--lambda-list: %.40s: must be a list of at most %d positive numbers, such as 0.1,0.01",
+                             word, MOST_LIST);
         else
             (*lambdas)[(*count)++] = lambda;
         word = *end ? end + 1 : end;
@@ -61,16 +61,16 @@ parley_status pl_path_check(const parley_settings *settings, parley_error *error
     uint64_t count;
     if (*settings->lambda_list && (pl_setting_given(settings, "lambdas") || pl_setting_given(settings, "lambda_ratio")))
         return pl_fail(error, PARLEY_BAD_USAGE,
-                       "--lambda-list says every lambda; leave out --lambdas and "
+                       "--lambda-list already sets every lambda; leave out --lambdas and "
                        "--lambda-ratio");
     if (pl_streams(settings))
         return pl_fail(error, PARLEY_BAD_USAGE,
-                       "preset %s learns a stream once and walks no path; use --preset auto, or parley train",
+                       "preset %s reads a stream and cannot compute a path; use --preset auto, or parley train",
                        settings->preset);
     if (*settings->checkpoint || *settings->resume)
         return pl_fail(error, PARLEY_BAD_USAGE,
-                       "a path has no checkpoints: --checkpoint and --resume are for one fit; train at the lambda you "
-                       "want, or cut the path with --lambda-list");
+                       "a path cannot be saved in checkpoints by --checkpoint and --resume; train at the lambda you "
+                       "want, or shorten the path with --lambda-list");
     parley_status status = pl_path_list(settings, &lambdas, &count, error);
     pl_free(lambdas);
     return status == PARLEY_OK ? pl_train_check(settings, error) : status;
@@ -78,7 +78,7 @@ parley_status pl_path_check(const parley_settings *settings, parley_error *error
 
 typedef struct slopes {
     const pl_glm *glm;
-    double *b, *z, *a; /* intercepts; margins without them, 0; q slope by row */
+    double *b, *z, *a; /* intercepts; margins without them, which are 0; q slope by row */
 } slopes;
 
 static void slope_row(const void *context, uint64_t i, double *sums) {
@@ -94,7 +94,7 @@ static void slope_row(const void *context, uint64_t i, double *sums) {
         a[c] *= pl_share(glm, i);
 }
 
-/* The largest of |gradient| in columns that are penalised, by rows. */
+/* Computes the largest |gradient| over penalised columns, by rows. */
 static parley_status largest_by_rows(const pl_run *run, slopes *slopes, double *largest, parley_error *error) {
     const pl_glm *glm = pl_glm_of(run->problem);
     double *gradient, none;
@@ -139,7 +139,7 @@ static parley_status largest_by_columns(const pl_run *run, slopes *slopes, doubl
     return status;
 }
 
-/* The least lambda at which w = 0 is optimal. */
+/* Finds the smallest lambda at which w = 0 is optimal. */
 static parley_status largest_lambda(const pl_run *run, double *lambda, parley_error *error) {
     const pl_glm *glm = pl_glm_of(run->problem);
     uint64_t classes = glm->classes;
@@ -156,8 +156,9 @@ static parley_status largest_lambda(const pl_run *run, double *lambda, parley_er
     if (status == PARLEY_OK) {
         *lambda /= fmax(glm->l1_ratio, LEAST_RATIO);
         if (!(*lambda > 0))
-            status = pl_fail(error, PARLEY_BAD_INPUT, "%s: no column has to do with the labels; there is no path",
-                             run->rows.data->path);
+            status =
+                pl_fail(error, PARLEY_BAD_INPUT,
+                        "%s: all columns are uncorrelated with the labels, so there is no path", run->rows.data->path);
     }
     pl_free(slopes.a);
     pl_free(slopes.z);
@@ -206,7 +207,7 @@ static parley_status open_path(const pl_run *run, const pl_path_plan *plan, uint
     return PARLEY_OK;
 }
 
-/* Keeps the model that the run has found, and what there is to say about it. */
+/* Keeps the model that the run found, and its results. */
 static parley_status keep_point(pl_run *run, const parley_data *rows, pl_path *path, parley_error *error) {
     const parley_summary *summary = &run->summary;
     pl_point *point = &path->points[path->count];
@@ -230,7 +231,7 @@ static parley_status keep_point(pl_run *run, const parley_data *rows, pl_path *p
         if (linear->coef[j] != 0) {
             point->nonzeros++;
             if (coef)
-                coef[j] = linear->coef[j]; /* pages of zeros are never touched */
+                coef[j] = linear->coef[j]; /* zeros are skipped, so that their pages are never touched */
         }
     if (coef) {
         memcpy(path->intercept + path->count * path->outputs, linear->intercept, path->outputs * sizeof(double));
@@ -244,7 +245,8 @@ static parley_status keep_point(pl_run *run, const parley_data *rows, pl_path *p
     return status;
 }
 
-/* Does the path explain next to nothing more? A lambda at which the last model was good enough says nothing of that. */
+/* Whether the share explained still grows. Nothing is concluded from a lambda at which the last model was already good
+ * enough. */
 static bool grown(const pl_path *path) {
     if (path->count < LEAST_POINTS || path->points[path->count - 1].rounds == 0)
         return false;
@@ -252,7 +254,7 @@ static bool grown(const pl_path *path) {
     return now > ENOUGH || now - before < GROWTH * now;
 }
 
-/* The problem with another lambda. */
+/* Changes lambda. */
 static parley_status penalise(pl_run *run, double lambda, parley_error *error) {
     pl_glm *glm = pl_glm_of(run->problem);
     parley_status status = pl_glm_penalise(glm, lambda, error);
@@ -281,7 +283,7 @@ static parley_status walk(pl_run *run, const pl_path_plan *plan, const double *l
     return status == PARLEY_OK && !plan->points_only ? pl_run_model(run, &path->model, error) : status;
 }
 
-/* The rows to measure on, and room for their decisions; the loop itself does not look at them. */
+/* Chooses the rows to measure on, and allocates their decisions. The loop itself does not use these rows. */
 static parley_status open_rows(pl_run *run, const pl_path_plan *plan, const parley_data **rows, parley_error *error) {
     pl_validation *validation = &run->validation;
     *rows = plan->score ? plan->score : validation->rows;
@@ -305,11 +307,11 @@ static parley_status run_path(pl_run *run, const parley_data *data, const parley
     if (status != PARLEY_OK)
         return status;
     *copy = *settings;
-    *copy->log = '\0'; /* it begins with the first lambda */
+    *copy->log = '\0'; /* the log is opened at the first lambda */
     if (!pl_setting_given(settings, "gap"))
         copy->gap = PATH_GAP;
     run->told.wanted = *settings->log;
-    if (*settings->log) /* before rows go to other ranks */
+    if (*settings->log) /* before rows move to other ranks */
         status = pl_fingerprint(run->engine, data, &run->fingerprint, error);
     if (status == PARLEY_OK)
         status = pl_run_open(run, data, copy, error);
@@ -346,7 +348,7 @@ parley_status pl_path_rank(pl_engine *engine, const parley_data *data, const par
     return status;
 }
 
-/* A call of pl_path_run; the path is that of this process's first rank. */
+/* A call of pl_path_run. The path is that of the first rank of this process. */
 typedef struct call {
     const parley_data *data;
     const parley_settings *settings;
@@ -399,7 +401,7 @@ const parley_point *parley_path_points(const parley_path_result *path, uint64_t 
     return path->points;
 }
 
-/* What differs between the models of a path. */
+/* Whether the metadata differ between the models of a path. */
 static bool is_of_one_lambda(const char *key) {
     static const char *const keys[] = {"lambda", "objective", "dual", "gap"};
     for (unsigned i = 0; i < sizeof keys / sizeof *keys; i++)
@@ -431,7 +433,8 @@ parley_status parley_path_model(const parley_path_result *path, uint64_t point, 
     pl_linear_model *model;
     *out = NULL;
     if (point >= path->count)
-        return pl_fail(error, PARLEY_BAD_USAGE, "point %llu of a path of %llu; they are counted from 0",
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "point %llu does not exist in a path of %llu points; points are counted from 0",
                        (unsigned long long)point, (unsigned long long)path->count);
     parley_status status = pl_linear_new(outputs, path->columns, last->loss, &model, error);
     if (status != PARLEY_OK)
@@ -459,7 +462,7 @@ parley_status parley_path_model(const parley_path_result *path, uint64_t point, 
 
 enum { FIGURES = 5 };
 
-/* Those of the models, then the figures by lambda, then names; returns how many. */
+/* Lists the tensors of the models, then the results by lambda, then names; returns their number. */
 static unsigned put_tensors(const pl_path *path, const double *figures, pl_tensor *tensors) {
     static const char *const names[FIGURES] = {"lambda", "objective", "dual", "explained", "metric"};
     const parley_model *model = path->model;

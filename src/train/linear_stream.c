@@ -1,5 +1,5 @@
-/* linear_stream.c: learning from a stream: batches go by, a table of losses is told at rows 1, 2, 4, 8, ... as Vowpal
- * Wabbit prints it, and what is left is a model. */
+/* linear_stream.c: learning from a stream of batches. A table of losses is printed at rows 1, 2, 4, 8, ... as in Vowpal
+ * Wabbit, and the result is a model. */
 #include "train/linear_stream.h"
 
 #include <math.h>
@@ -22,7 +22,7 @@ typedef struct stream {
     parley_summary *summary;
     double began;
     uint64_t batches, next_told;
-    double told_loss, told_weight; /* sums when the table was last added to */
+    double told_loss, told_weight; /* sums at the last line of the table */
 } stream;
 
 static void progress_of(const stream *stream, parley_progress *progress) {
@@ -61,7 +61,7 @@ static void tell_row(stream *stream) {
     stream->next_told = 2 * state->rows;
 }
 
-/* Learns a batch, in pieces that end where the table is added to. */
+/* Learns a batch in pieces, each of which ends at a line of the table. */
 static parley_status learn(stream *stream, const parley_data *batch, parley_error *error) {
     const pl_online_state *state = pl_online_look(stream->online);
     parley_status status = PARLEY_OK;
@@ -146,7 +146,7 @@ void pl_stream_record(parley_settings *settings, const pl_method *method, const 
     settings->workers = settings->lanes = 1;
 }
 
-/* What the settings left open, and what came of it. */
+/* Fills in the settings that were auto, and the results. */
 static void summarise(stream *stream, unsigned threads) {
     const pl_online_state *state = pl_online_look(stream->online);
     parley_settings *settings = stream->settings;
@@ -156,7 +156,7 @@ static void summarise(stream *stream, unsigned threads) {
     summary->preset = stream->method.preset;
     summary->problem = pl_problem_linear.name;
     summary->local = stream->method.stream->name;
-    summary->combine = summary->exchange = "none"; /* one worker learns, and talks to nobody */
+    summary->combine = summary->exchange = "none"; /* a single worker learns, without communication */
     summary->engine = stream->method.engine->name;
     pl_linear_facts(state->learns ? state->learns->name : "none", settings->lambda, settings->l1_ratio,
                     (pl_intercept)settings->intercept, &description);
@@ -187,7 +187,7 @@ static parley_status run_passes(stream *stream, unsigned threads, parley_model *
         return status;
     summarise(stream, threads);
     if (stream->summary->rows == 0)
-        return pl_fail(error, PARLEY_BAD_USAGE, "interrupted before the first row was learnt: there is no model");
+        return pl_fail(error, PARLEY_BAD_USAGE, "interrupted before the first row was learnt, so there is no model");
     status = pl_online_model(stream->online, out, error);
     if (status == PARLEY_OK)
         status = pl_stream_describe(stream->settings, stream->online, *out, error);
@@ -226,7 +226,7 @@ parley_status pl_stream_run(const pl_stream_source *source, const parley_setting
 
 const pl_stream_type pl_stream_online = {
     .name = "online",
-    .help = "a step for each row of a stream, in order",
+    .help = "one step per row of a stream, in order",
     .settings = pl_online_settings,
     .check = pl_online_check,
 };
@@ -285,9 +285,9 @@ parley_status parley_train_stream(const char *path, const parley_settings *setti
     *out = NULL;
     parley_status status = pl_train_check(settings, error);
     if (status == PARLEY_OK && !pl_streams(settings))
-        status = pl_fail(error, PARLEY_BAD_USAGE, "only --preset online learns from a stream");
+        status = pl_fail(error, PARLEY_BAD_USAGE, "only --preset online can learn from a stream");
     if (status == PARLEY_OK && strcmp(path, "-") == 0 && settings->passes > 1)
-        status = pl_fail(error, PARLEY_BAD_USAGE, "standard input passes once; use --passes 1, or a file");
+        status = pl_fail(error, PARLEY_BAD_USAGE, "standard input can be read only once; use --passes 1, or a file");
     if (status != PARLEY_OK)
         return status;
     file file = {.path = path, .threads = settings->threads ? (unsigned)settings->threads : pl_cores()};
@@ -297,7 +297,7 @@ parley_status parley_train_stream(const char *path, const parley_settings *setti
         return status;
     *copy = *settings;
     copy->given[pl_setting_find("hash_bits") - pl_settings] =
-        false; /* of any format: what it does not hash is folded */
+        false; /* this works for any format: columns that are not hashed are folded */
     status = pl_reading_of(copy, &file.reading, error);
     pl_stream_source source = {&file, rewind_file, next_file};
     if (status == PARLEY_OK)

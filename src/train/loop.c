@@ -1,21 +1,21 @@
-/* loop.c: rounds until something says stop. How a round is made is the business of the exchange's clock; what is here
- * is looking, telling and stopping. */
+/* loop.c: runs rounds until something stops them. The clock of the exchange decides how a round is made; this file
+ * evaluates, reports and stops. */
 #include <math.h>
 #include <string.h>
 
 #include "engine/collective.h"
 #include "train/run.h"
 
-/* By the clock of the exchange. */
+/* One function per clock. */
 static parley_status (*const advance[PL_CLOCKS])(pl_run *run, parley_error *error) = {
     [PL_SYNCHRONOUS] = pl_advance_synchronous,
 };
 
-/* Evaluates v where it is due and the round did not do so itself. */
+/* Evaluates v if that is due and the round did not do it. */
 static parley_status look(pl_run *run, parley_error *error) {
     bool due = !run->evaluated && pl_evaluation_due(run), forced = !run->evaluated && !due && pl_evaluation_forced(run);
     parley_status status = PARLEY_OK;
-    if (forced) /* a run with a later limit would not look here: it has to find what it left */
+    if (forced) /* undone afterwards, because a run with a later limit would not evaluate here */
         status = pl_checkpoint_last(run, error);
     if (status != PARLEY_OK || (!due && !forced))
         return status;
@@ -27,7 +27,7 @@ static parley_status look(pl_run *run, parley_error *error) {
     return status;
 }
 
-/* What the spans say of this round. */
+/* Adds the spans of this round to the totals. */
 static void count_times(pl_run *run) {
     pl_round_times times = pl_spans_end_round(&run->spans, run->sums.slowest);
     parley_summary *summary = &run->summary;
@@ -55,7 +55,7 @@ static parley_status one_round(pl_run *run, parley_error *error) {
     return status;
 }
 
-/* The line of this round, but for what the ranks tell of it. */
+/* The log line of this round, without the parts of other ranks. */
 static pl_round_trace trace_round(const pl_run *run, pl_pace_trace *pace) {
     pl_clocked_trace(run, pace);
     return (pl_round_trace){.round = run->round,
@@ -94,7 +94,7 @@ parley_status pl_sum_flags(pl_run *run, double *flags, unsigned count, parley_er
     return status;
 }
 
-/* Problems without a certificate may have a limit of passes. */
+/* Problems without a certificate may have a limit on passes. */
 static bool has_passed(const pl_run *run) {
     return run->type->by_change && run->settings->passes > 0 &&
            run->summary.epochs >= (double)run->settings->passes * (1.0 - 1e-9);
@@ -125,7 +125,7 @@ static parley_status check_stop(pl_run *run, bool *stop, parley_error *error) {
     return *stop || status != PARLEY_OK ? status : pl_clocked_goes_on(run, error);
 }
 
-/* A last look, where the last rounds were not evaluated. It may even find the target reached. */
+/* Evaluates once more if the last rounds were not evaluated. This may even find the target reached. */
 static parley_status look_again(pl_run *run, parley_error *error) {
     if (run->evaluated && !pl_local_certifies(run->local))
         return PARLEY_OK;
@@ -137,20 +137,20 @@ static parley_status look_again(pl_run *run, parley_error *error) {
     return status;
 }
 
-/* Is the end out of sight? Looked at once in so many passes, by how far the gap fell since the last look. */
+/* Whether the target is out of reach, measured every `passes` passes by how far the gap fell since. */
 static bool is_slow(pl_run *run, double passes) {
     pl_pace *pace = &run->pace;
     double gap = pl_relative_gap(&run->best), last = pace->slow_gap, epochs = run->summary.epochs;
     if (!run->evaluated || run->target == 0 || epochs < pace->slow_epochs + passes)
         return false;
     double left = log(gap / run->target) / log(last / gap) * (epochs - pace->slow_epochs);
-    bool first = pace->slow_epochs == 0; /* the beginning says nothing of the rest */
+    bool first = pace->slow_epochs == 0; /* the beginning says nothing about the rest */
     pace->slow_epochs = epochs;
     pace->slow_gap = gap;
     return !first && !(gap < last && left <= 2 * passes);
 }
 
-/* A preset may go on as another one. */
+/* Switches to the preset's second method when that is due. */
 static parley_status go_on_when_due(pl_run *run, parley_error *error) {
     const pl_sequel *sequel = run->method.sequel;
     if (!sequel || run->round == 0)
@@ -159,7 +159,7 @@ static parley_status go_on_when_due(pl_run *run, parley_error *error) {
     return due ? pl_go_on(run, error) : PARLEY_OK;
 }
 
-/* A round, and all that is done about it: its checkpoint, its line in the log, and whether it was the last. */
+/* Makes a round, writes its checkpoint and its log line, and decides whether it was the last. */
 static parley_status advance_and_tell(pl_run *run, bool *stop, parley_error *error) {
     pl_pace_trace pace;
     parley_status status = go_on_when_due(run, error);

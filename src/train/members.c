@@ -1,5 +1,5 @@
-/* members.c: local solver, combine and exchange of a method: opening them with the tables that they work on, going on
- * with those of the method that follows, and closing them. */
+/* members.c: opens the local solver, combine and exchange of a method with the tables that they work on, switches to
+ * those of the second method, and closes them. */
 #include <math.h>
 #include <string.h>
 
@@ -7,13 +7,13 @@
 #include "engine/shared_memory.h"
 #include "train/run.h"
 
-/* v, direction and change. */
+/* Allocates v, direction and change. */
 static parley_status open_tables(pl_run *run, parley_error *error) {
     pl_tables *tables = &run->tables;
     uint64_t entries = tables->entries, width = run->setup.width, bytes = (entries + 1) * sizeof *tables->v;
     void *v = NULL;
     parley_status status = PARLEY_OK;
-    if ((run->method.local->traits & PL_ONLY_READS_V) && !run->method.combine->search) /* only owners write it, then */
+    if ((run->method.local->traits & PL_ONLY_READS_V) && !run->method.combine->search) /* then only owners write v */
         status = pl_shared_table(run->engine, bytes, &v, error);
     if (status != PARLEY_OK)
         return status;
@@ -24,7 +24,7 @@ static parley_status open_tables(pl_run *run, parley_error *error) {
     if (!room || !tables->direction || !tables->change)
         return pl_fail_memory(error, "the model", entries * (width + 2) * sizeof(double));
     uint64_t begin = run->setup.begin, owned = (run->setup.end - begin) * sizeof *tables->v;
-    memset(tables->direction + begin, 0, owned); /* page faults belong to setting up */
+    memset(tables->direction + begin, 0, owned); /* page faults should happen during setup */
     memset(tables->change + begin, 0, owned);
     return PARLEY_OK;
 }
@@ -40,7 +40,7 @@ static void close_tables(pl_run *run) {
     *tables = (pl_tables){.entries = tables->entries};
 }
 
-/* What all methods of a run share. */
+/* Allocates what all methods of a run share. */
 static parley_status open_vectors(pl_run *run, parley_error *error) {
     uint64_t size = run->problem->size, hosted = run->rows.team.hosted;
     run->w = pl_alloc(size, sizeof *run->w);
@@ -50,18 +50,19 @@ static parley_status open_vectors(pl_run *run, parley_error *error) {
     run->share = pl_alloc(hosted, sizeof *run->share);
     if (!run->w || !run->best.w || !run->first || !run->update || !run->share)
         return pl_fail_memory(error, "the model", 3 * size * sizeof(double));
-    memset(run->w, 0, size * sizeof *run->w); /* page faults belong to setting up, not to the first evaluation */
+    memset(run->w, 0, size * sizeof *run->w); /* page faults should happen during setup, not in the first evaluation */
     memset(run->best.w, 0, size * sizeof *run->best.w);
     parley_status status = pl_certificate_begin(run, error);
     return status == PARLEY_OK ? pl_traces_open(run, error) : status;
 }
 
-/* At the first model the objective is known, and with a dual problem 0 is a lower bound at no cost, because no
- * objective is below 0. */
+/* The objective at the first model is known. With a dual problem, 0 is a lower bound at no cost, because no
+ * objective is negative. */
 parley_status pl_certificate_begin(pl_run *run, parley_error *error) {
     pl_certificate *best = &run->best;
     parley_status status = run->type->first(run->problem, &run->rows.team, best->w, &best->scale, error);
-    uint64_t zeros = run->problem->begins_at_zero ? run->problem->penalised : 0; /* pages of zeros are never touched */
+    uint64_t zeros = run->problem->begins_at_zero ? run->problem->penalised
+                                                  : 0; /* zeros are skipped, so that their pages are never touched */
     memcpy(run->first + zeros, best->w + zeros, (run->problem->size - zeros) * sizeof *run->first);
     best->exists = run->problem->facts & PL_FACT_DUAL;
     best->objective = best->value = best->scale;
@@ -145,7 +146,7 @@ void pl_members_close(pl_run *run) {
     run->local = NULL;
     run->combine = NULL;
     run->exchange = NULL;
-    if (run->update) /* they point at what was the solver's */
+    if (run->update) /* it points to memory of the solver */
         memset(run->update, 0, run->rows.team.hosted * sizeof *run->update);
     close_tables(run);
 }
@@ -158,7 +159,7 @@ parley_status pl_open_next(pl_run *run, parley_error *error) {
     run->later->workers = run->settings->workers;
     run->later->lanes = run->settings->lanes;
     pl_members_close(run);
-    status = pl_barrier(run->engine, error); /* nobody reads any more what was closed */
+    status = pl_barrier(run->engine, error); /* no rank reads the closed members any more */
     if (status != PARLEY_OK)
         return status;
     run->settings = run->later;

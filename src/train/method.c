@@ -1,5 +1,5 @@
-/* method.c: from names to members, and every refusal. A combination that cannot work is named together with the nearest
- * that can. */
+/* method.c: turns names into members, and rejects combinations that cannot work. The error names the nearest
+ * combination that can. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,12 +21,12 @@ static parley_status unknown(const pl_problem_type *type, const char *kind, cons
     }
     const char *near = pl_nearest(name, words, count);
     if (near)
-        return pl_fail(error, PARLEY_BAD_USAGE, "--%s %s: there is none of that name; did you mean %s? (%s)", what,
+        return pl_fail(error, PARLEY_BAD_USAGE, "--%s %s: unknown name; did you mean %s? (choose one of %s)", what,
                        name, near, all);
-    return pl_fail(error, PARLEY_BAD_USAGE, "--%s %s: there is none of that name; it is one of %s", what, name, all);
+    return pl_fail(error, PARLEY_BAD_USAGE, "--%s %s: unknown name; choose one of %s", what, name, all);
 }
 
-/* Where `name` stands in the table of its kind: -1 for "auto", -2 for an unknown name. */
+/* Finds the position of `name` in the table of its kind: -1 for "auto", -2 for an unknown name. */
 static int find(const char *kind, const char *name) {
     pl_entry entries[PL_ENTRIES];
     unsigned count = pl_list(kind, entries);
@@ -36,7 +36,7 @@ static int find(const char *kind, const char *name) {
     return strcmp(name, "auto") == 0 ? -1 : -2;
 }
 
-/* Names that a table must have. */
+/* Checks that all names exist. */
 static parley_status check_names(const parley_settings *settings, const pl_problem_type *type, parley_error *error) {
     parley_status status = PARLEY_OK;
     for (unsigned i = 0; i < pl_settings_count && status == PARLEY_OK; i++) {
@@ -51,7 +51,7 @@ static parley_status check_names(const parley_settings *settings, const pl_probl
     return status;
 }
 
-/* The names are known to be right. */
+/* Finds the members. Their names have been checked. */
 static void find_members(const parley_settings *settings, const pl_preset *preset, const pl_problem *problem,
                          pl_method *method) {
     int local = find("solvers", settings->local), combine = find("combines", settings->combine),
@@ -66,14 +66,14 @@ static void find_members(const parley_settings *settings, const pl_preset *prese
                           .sequel = pl_sequel_find(preset->name)};
 }
 
-/* Is a member that is for problem `of` (NULL: for any) one for this problem? */
+/* Whether a member for problem `of` (NULL: for any) is for this problem. */
 static bool fits(const pl_problem_type *of, const pl_problem_type *type) { return !of || of == type; }
 
 static parley_status check_problem(const char *kind, const char *name, const pl_problem_type *of,
                                    const pl_problem_type *type, parley_error *error) {
     if (fits(of, type))
         return PARLEY_OK;
-    return pl_fail(error, PARLEY_BAD_USAGE, "%s %s is for problem %s, and this one is %s", kind, name, of->name,
+    return pl_fail(error, PARLEY_BAD_USAGE, "%s %s is for problem %s, but this problem is %s", kind, name, of->name,
                    type->name);
 }
 
@@ -90,22 +90,24 @@ static parley_status check_pair(const pl_method *method, parley_error *error) {
     bool directions = combine->search || (combine->curvature && combine->curvature->asks);
     if (exchange->needs & ~local->traits)
         return pl_fail(error, PARLEY_BAD_USAGE,
-                       "exchange %s has workers step in one model, which local solver %s does not", exchange->name,
-                       local->name);
+                       "exchange %s needs workers that step in one shared model, which local solver %s cannot do",
+                       exchange->name, local->name);
     if (combine->takes & ~local->traits)
-        return pl_fail(error, PARLEY_BAD_USAGE, "combine %s takes %s, which local solver %s does not give",
+        return pl_fail(error, PARLEY_BAD_USAGE, "combine %s needs %s, which local solver %s does not compute",
                        combine->name, combine->takes & PL_GIVES_GRADIENTS ? "gradients" : "changes by coordinate steps",
                        local->name);
     if (directions && !local->search)
-        return pl_fail(error, PARLEY_BAD_USAGE, "combine %s follows directions, which local solver %s does not",
-                       combine->name, local->name);
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "combine %s needs a line search, which local solver %s does not support", combine->name,
+                       local->name);
     if (directions && !(exchange->carries & PL_CARRIES_DIRECTIONS))
-        return pl_fail(error, PARLEY_BAD_USAGE, "combine %s asks workers within a round, which exchange %s does not do",
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "combine %s asks workers for more within a round, which exchange %s does not support",
                        combine->name, exchange->name);
     return PARLEY_OK;
 }
 
-/* Refuses the first of the facts that a member needs and the problem lacks. */
+/* Fails for the first fact that a member needs and the problem lacks. */
 static parley_status check_facts(const char *kind, const char *name, unsigned needs, const parley_settings *settings,
                                  const pl_problem *problem, parley_error *error) {
     const pl_problem_rules *rules = pl_settings_problem(settings)->rules;
@@ -130,7 +132,8 @@ static parley_status check_needs(const pl_method *method, const parley_settings 
     if (status == PARLEY_OK)
         status = check_facts("combine", combine->name, needs, settings, problem, error);
     if (status == PARLEY_OK && combine->all_rows && settings->batch_fraction < 1)
-        return pl_fail(error, PARLEY_BAD_USAGE, "combine %s needs all rows in every round", combine->name);
+        return pl_fail(error, PARLEY_BAD_USAGE, "combine %s needs all rows in every round; leave out --batch-fraction",
+                       combine->name);
     return status;
 }
 
@@ -142,10 +145,10 @@ static bool reads(const char *const *names, const char *name) {
 }
 
 static void add_reader(char *text, size_t size, const char *option, const char *name) {
-    snprintf(text + strlen(text), size - strlen(text), "%s--%s %s", *text ? " or " : "", option, name);
+    snprintf(text + strlen(text), size - strlen(text), "%s--%s %s", *text ? " or " : "only ", option, name);
 }
 
-/* Which members for this problem would read an optional setting: the end of the sentence that refuses it. */
+/* Lists the members for this problem that read an optional setting, as the end of the sentence that refuses it. */
 static void readers(const pl_problem_type *type, const char *name, char *text, size_t size) {
     *text = '\0';
     for (unsigned i = 0; i < pl_locals_count; i++)
@@ -163,14 +166,14 @@ static void readers(const pl_problem_type *type, const char *name, char *text, s
     snprintf(text + strlen(text), size - strlen(text), "%s", *text ? " reads it" : "leave it out");
 }
 
-/* Does one of the method's members read it? */
+/* Whether a member of the method reads the setting. */
 static bool has_effect(const pl_method *method, const char *name) {
     return method->stream ? reads(method->stream->settings, name)
                           : reads(method->local->settings, name) || reads(method->combine->settings, name) ||
                                 reads(method->exchange->settings, name);
 }
 
-/* Or one of the method that follows? */
+/* Whether a member of the second method reads it. */
 static bool has_late_effect(const pl_method *method, const char *name) {
     const pl_preset *then = method->sequel ? pl_preset_find(method->sequel->then) : NULL;
     return then && (reads(then->local->settings, name) || reads(then->combine->settings, name));
@@ -187,7 +190,7 @@ static parley_status refuse_option(const pl_method *method, const parley_setting
                    method->combine->name, strcmp(settings->preset, "auto") == 0 ? " (chosen by auto)" : "", who);
 }
 
-/* Options that a member must read. */
+/* Rejects optional settings that no member reads. */
 static parley_status check_optional(const pl_method *method, const parley_settings *settings, parley_error *error) {
     const pl_problem_type *type = pl_settings_problem(settings);
     for (unsigned i = 0; i < pl_settings_count; i++) {
@@ -199,20 +202,19 @@ static parley_status check_optional(const pl_method *method, const parley_settin
     return PARLEY_OK;
 }
 
-/* Options that say the same thing twice, or have no effect without another one. */
+/* Rejects options that set the same thing twice, or have no effect without another one. */
 static parley_status check_together(const parley_settings *settings, parley_error *error) {
     bool validates = *settings->validation || settings->validation_fraction > 0;
     if (*settings->validation && settings->validation_fraction > 0)
         return pl_fail(error, PARLEY_BAD_USAGE,
-                       "--validation and --validation-fraction both name rows to validate on; give one of them");
+                       "--validation and --validation-fraction both choose the validation rows; give only one of them");
     if (!validates && (pl_setting_given(settings, "metric") || pl_setting_given(settings, "patience")))
         return pl_fail(error, PARLEY_BAD_USAGE, "--%s has no effect without --validation or --validation-fraction",
                        pl_setting_given(settings, "metric") ? "metric" : "patience");
     if (pl_setting_given(settings, "workers") && pl_setting_given(settings, "worker_per"))
         return pl_fail(error, PARLEY_BAD_USAGE, "--worker-per has no effect with --workers; leave one of them out");
     if (pl_setting_given(settings, "local_steps") && pl_setting_given(settings, "local_epochs"))
-        return pl_fail(error, PARLEY_BAD_USAGE,
-                       "--local-steps and --local-epochs say the same thing; give one of them");
+        return pl_fail(error, PARLEY_BAD_USAGE, "--local-steps and --local-epochs both set H; give only one of them");
     return PARLEY_OK;
 }
 
@@ -226,19 +228,19 @@ static parley_status check_effect(const pl_method *method, const parley_settings
     if (settings->evaluate_every > 1 && local->certificate && local->certificate->certifies &&
         settings->batch_fraction >= 1)
         return pl_fail(error, PARLEY_BAD_USAGE,
-                       "--evaluate-every has no effect with %s x %s, which evaluates every round as it works",
-                       local->name, method->combine->name);
+                       "--evaluate-every has no effect with %s x %s, which evaluates every round anyway", local->name,
+                       method->combine->name);
     if (*settings->start && !local->restart)
-        return pl_fail(error, PARLEY_BAD_USAGE, "--start: local solver %s cannot begin at a model; use another --local",
-                       local->name);
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "--start: local solver %s cannot start from a model; use another --local", local->name);
     return check_together(settings, error);
 }
 
-/* The preset's own defaults, where the user said nothing. */
+/* Applies the defaults of the preset to settings that were not given. */
 static parley_status apply_defaults(parley_settings *settings, const pl_preset *preset, parley_error *error) {
     parley_status status = PARLEY_OK;
     if (*settings->replay || *settings->resume)
-        return status; /* the log or the checkpoint has them */
+        return status; /* they come from the log or the checkpoint */
     for (const pl_pair *pair = preset->defaults; pair->key && status == PARLEY_OK; pair++)
         if (!pl_setting_given(settings, pair->key)) {
             status = pl_setting_set(settings, 0, pair->key, pair->value, error);
@@ -247,7 +249,7 @@ static parley_status apply_defaults(parley_settings *settings, const pl_preset *
     return status;
 }
 
-/* Do the members go together, and with the problem? */
+/* Checks that the members fit each other and the problem. */
 static parley_status check_members(const pl_method *method, const parley_settings *settings, const pl_problem *problem,
                                    parley_error *error) {
     const pl_combine_type *combine = method->combine;
@@ -279,15 +281,16 @@ static parley_status resolve_next(const parley_settings *asked, const pl_problem
     return status;
 }
 
-/* Would the method that follows be refused? */
+/* Checks the second method of the preset. */
 static parley_status check_next(const parley_settings *settings, const pl_problem *problem, const pl_method *method,
                                 bool *unfit, parley_error *error) {
     parley_settings *copy;
     pl_method next;
     if (strcmp(settings->local, "auto") != 0 || strcmp(settings->combine, "auto") != 0)
-        return pl_fail(error, PARLEY_BAD_USAGE,
-                       "preset %s is two methods, for which one --local or --combine cannot stand; leave them out",
-                       method->preset);
+        return pl_fail(
+            error, PARLEY_BAD_USAGE,
+            "preset %s consists of two methods, so that one --local or --combine cannot apply to both; leave them out",
+            method->preset);
     parley_status status = pl_take(&copy, 1, sizeof *copy, "settings", error);
     if (status != PARLEY_OK)
         return status;
@@ -296,25 +299,25 @@ static parley_status check_next(const parley_settings *settings, const pl_proble
     return status;
 }
 
-/* Checkpoints are of rounds. */
+/* Checkpoints need rounds. */
 static parley_status check_checkpoint(const parley_settings *settings, const pl_preset *preset, parley_error *error) {
     const char *word = *settings->checkpoint ? "checkpoint" : *settings->resume ? "resume" : NULL;
     uint64_t rounds;
     double seconds;
     if (word && preset->stream)
         return pl_fail(error, PARLEY_BAD_USAGE,
-                       "--%s has no effect with --preset %s, which has no rounds; its model can be gone on from with "
+                       "--%s has no effect with --preset %s, which has no rounds; its model can be continued with "
                        "--start",
                        word, preset->name);
     if (*settings->resume && *settings->replay)
         return pl_fail(error, PARLEY_BAD_USAGE,
-                       "--resume goes on with a run and --replay repeats one; leave one of them out");
+                       "--resume continues a run and --replay repeats one; leave one of them out");
     if (!*settings->checkpoint && pl_setting_given(settings, "checkpoint_every"))
         return pl_fail(error, PARLEY_BAD_USAGE, "--checkpoint-every has no effect without --checkpoint");
     return pl_checkpoint_every(settings->checkpoint_every, &rounds, &seconds, error);
 }
 
-/* A method that streams reads few options. */
+/* Checks a method for streams, which reads few options. */
 static parley_status resolve_stream(parley_settings *settings, const pl_preset *preset, const pl_method *method,
                                     parley_error *error) {
     if (strcmp(settings->local, "auto") != 0)
@@ -325,12 +328,12 @@ static parley_status resolve_stream(parley_settings *settings, const pl_preset *
     return status == PARLEY_OK ? method->stream->check(settings, error) : status;
 }
 
-/* A method of rounds, whose members are known. */
+/* Checks a method with rounds, whose members are known. */
 static parley_status resolve_rounds(parley_settings *settings, const pl_preset *preset, const pl_problem *problem,
                                     pl_method *method, bool *unfit, parley_error *error) {
     parley_status status = apply_defaults(settings, preset, error);
     if (pl_setting_given(settings, "local_steps"))
-        settings->local_epochs = NAN; /* follows the steps; both auto: moved while training */
+        settings->local_epochs = NAN; /* local_steps decides; if both are auto, H adapts during training */
     if (status == PARLEY_OK) {
         status = check_members(method, settings, problem, error);
         *unfit = status != PARLEY_OK;
@@ -342,7 +345,7 @@ static parley_status resolve_rounds(parley_settings *settings, const pl_preset *
     return status == PARLEY_OK && method->sequel ? check_next(settings, problem, method, unfit, error) : status;
 }
 
-/* `unfit`: refused because what was asked for does not go together. */
+/* `unfit` means that it failed because the given settings do not fit each other. */
 static parley_status resolve(parley_settings *settings, const pl_problem *problem, pl_method *method, bool *unfit,
                              parley_error *error) {
     const pl_problem_type *type = pl_settings_problem(settings);
@@ -366,7 +369,7 @@ static parley_status resolve(parley_settings *settings, const pl_problem *proble
     if (method->stream)
         return resolve_stream(settings, preset, method, error);
     if (!method->local || !method->combine)
-        return status; /* auto, before the data are known */
+        return status; /* `auto`, before the data are known */
     return resolve_rounds(settings, preset, problem, method, unfit, error);
 }
 

@@ -1,5 +1,5 @@
-/* nearest.c: the ways out of a refusal. Every one is tried before it is named: a change of the problem that keeps the
- * method, and a change of the method that keeps the problem. */
+/* nearest.c: remedies for rejected combinations. Each one is tried before it is named: a change of the problem that
+ * keeps the method, and a change of the method that keeps the problem. */
 #include "train/nearest.h"
 
 #include <stdio.h>
@@ -30,10 +30,10 @@ typedef struct refusal {
     const parley_settings *asked;
     const pl_problem *problem;
     const pl_problem_rules *rules;
-    parley_settings *room; /* for a copy */
+    parley_settings *room; /* room for a copy */
 } refusal;
 
-/* Would it be accepted? `safe`: whatever the data turn out to be. */
+/* Whether the changed settings would be accepted. With `safe`, whatever the data turn out to be. */
 static bool is_open(const refusal *refusal, const pl_way *way, bool safe) {
     const parley_settings *asked = refusal->asked;
     parley_settings *settings = refusal->room;
@@ -45,15 +45,15 @@ static bool is_open(const refusal *refusal, const pl_way *way, bool safe) {
             return false;
     if (pl_method_resolve(settings, refusal->problem, &method, NULL) != PARLEY_OK)
         return false;
-    bool chosen = method.local && method.combine; /* or auto will, of all that there is */
+    bool chosen = method.local && method.combine; /* otherwise auto will choose */
     if (!chosen)
         return strcmp(settings->local, "auto") == 0 && strcmp(settings->combine, "auto") == 0;
-    bool named = strcmp(method.local->name, asked->local) == 0; /* whoever names a solver knows the data */
+    bool named = strcmp(method.local->name, asked->local) == 0; /* a user who names a solver knows the data */
     bool certain = refusal->problem || !(method.local->needs & refusal->rules->uncertain(settings));
     return !safe || named || certain;
 }
 
-/* The first of the ways that are open, up to `most`. */
+/* Finds up to `most` of the first ways that are accepted. */
 static unsigned find_open(const refusal *refusal, const pl_way *ways, bool safe, unsigned most, const char **texts) {
     unsigned found = 0;
     for (; ways->text && found < most; ways++)
@@ -77,7 +77,7 @@ void pl_name_nearest(const parley_settings *asked, const pl_problem *problem, pa
     refusal refusal = {asked, problem, pl_settings_problem(asked)->rules, NULL};
     const char *ways[2];
     if (pl_take(&refusal.room, 1, sizeof *refusal.room, "settings", NULL) != PARLEY_OK)
-        return; /* the refusal itself is told */
+        return; /* the error is reported without remedies */
     unsigned found = find_ways(&refusal, ways);
     pl_free(refusal.room);
     size_t length = strlen(error->sentence);

@@ -1,11 +1,11 @@
-/* nearest.h: what to do about a refusal. */
+/* nearest.h: remedies for rejected combinations of settings. */
 #ifndef PL_NEAREST_H
 #define PL_NEAREST_H
 
 #include "model/problem.h"
 
-/* Ends the sentence of a refusal with the nearest combinations that would be accepted: "; use A, or B". `asked` is what
- * was refused, without the defaults of its preset. */
+/* Appends to an error the nearest combinations that would be accepted: "; use A, or B". `asked` holds the rejected
+ * settings without the defaults of their preset. */
 void pl_name_nearest(const parley_settings *asked, const pl_problem *problem, parley_error *error);
 
 #endif

@@ -1,37 +1,37 @@
 /* pacing.c: how long to work between two exchanges.
  *
- * A round of H epochs costs a H + b seconds: a, b are fitted to the latest rounds. It takes the logarithm of the gap
- * down by about G (1 - exp(-H / h)): local work beyond h epochs, the reach, finds little that the others' changes do
- * not undo. The H that gains most per second solves e^x = 1 + x + b / (a h), x = H / h: from a single step where
- * talking is free to several epochs where it is dear.
+ * A round of H epochs costs a H + b seconds, where a and b are fitted to the latest rounds. It reduces the logarithm of
+ * the gap by about G (1 - exp(-H / h)): local work beyond the reach h gains little, because the others' changes undo
+ * it. The H that gains most per second solves e^x = 1 + x + b / (a h), x = H / h. It ranges from a single step, if
+ * communication is free, to several epochs, if it is expensive.
  *
- * h starts at what is common and is learnt: now and then a block of rounds is run at twice or half of H, and if its
- * fall of the gap per second beats the blocks before and after it, H moves there, and h is what makes that H the best.
- * Trials that change nothing get rarer. Gains are counted in rounds, and seconds come from the fit, so that a noisy
- * clock does not decide. */
+ * h starts at a common value and is learnt. From time to time a block of rounds runs at twice or half of H. If its
+ * decrease of the gap per second beats the blocks before and after it, H moves there, and h becomes the reach for which
+ * that H is optimal. Trials that change nothing become rarer. Gains are counted in rounds, and seconds come from the
+ * fit, so that a noisy clock does not decide. */
 #include "train/pacing.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#define FIRST_REACH 0.8 /* on text and census data, for two kinds of models: 0.25 to 1.1 */
+#define FIRST_REACH 0.8 /* measured 0.25 to 1.1 on text and census data with two kinds of models */
 #define LARGEST 128.0   /* epochs in a round */
-#define SETTLE 5        /* rounds before blocks begin: the costs are being learnt, the first on cold memory */
-#define CAUTIOUS 0.25   /* least H until then: one hiccup must not decide too much */
-#define SLOPE_ROUNDS 3  /* of one H, before it is compared with others */
-#define BLOCK_POINTS 12 /* of a block, at least */
-#define BLOCK_ROUNDS 48 /* at most, unless too few of them were evaluated */
-#define BLOCK_EPOCHS 8  /* or if that is more: estimates of the gap from few rows are noisy */
-#define TRANSIENT 2     /* rounds of a block that do not count */
-#define FEWEST_POINTS 3 /* that a slope is taken from */
-#define BLOCK_FALL 0.7  /* of the logarithm of the gap, that ends a block */
-#define MARGIN 1.1      /* that a trial has to be better by */
-#define STAY 0.5        /* of a factor of two: H does not move by less */
-#define WORTH 1.05      /* that a change of H has to be better by, as predicted */
+#define SETTLE 5        /* rounds before blocks begin, in which costs are learnt; the first is on cold memory */
+#define CAUTIOUS 0.25   /* least H until then, so that one outlier cannot decide too much */
+#define SLOPE_ROUNDS 3  /* rounds of one H before it is compared with others */
+#define BLOCK_POINTS 12 /* least points of a block */
+#define BLOCK_ROUNDS 48 /* most rounds of a block, unless too few were evaluated */
+#define BLOCK_EPOCHS 8  /* epochs of a block if that is longer, since estimates of the gap from few rows are noisy */
+#define TRANSIENT 2     /* first rounds of a block, which are not counted */
+#define FEWEST_POINTS 3 /* least points for a slope */
+#define BLOCK_FALL 0.7  /* decrease of the logarithm of the gap that ends a block */
+#define MARGIN 1.1      /* factor by which a trial must be better */
+#define STAY 0.5        /* H does not move by less than this part of a factor of two */
+#define WORTH 1.05      /* factor by which a change of H must be predicted to be better */
 #define EARLY_WORTH 1.2 /* the same in the first rounds, which are little evidence */
-#define SURE 1.5        /* standard errors that a trial has to be better by */
-#define WINS 2          /* trials in turn that have to be better: rounds gain more and less as training goes on */
-#define FIRST_WAIT 3    /* blocks before the first trial: short runs would pay for what they do not use */
+#define SURE 1.5        /* standard errors by which a trial must be better */
+#define WINS 2          /* successive trials that must be better, since the gain per round varies during training */
+#define FIRST_WAIT 3    /* blocks before the first trial, since short runs would not benefit */
 #define MOST_WAIT 16    /* blocks between two trials */
 
 double pl_pacing_best(double epoch_seconds, double round_seconds, double reach) {
@@ -46,7 +46,7 @@ double pl_pacing_best(double epoch_seconds, double round_seconds, double reach) 
     return reach * low;
 }
 
-/* The reach for which H would be the best. */
+/* The reach for which H would be optimal. */
 static double reach_of(const pl_pacing *pacing, double epochs) {
     double low = 1e-6, high = 1e6;
     for (unsigned i = 0; i < 60; i++) {
@@ -69,8 +69,8 @@ static double quantile(double *values, unsigned count, double share) {
     return values[(unsigned)(share * (count - 1))];
 }
 
-/* Seconds of local work of a round of H: the lower quartile of those noted, because other programs only ever make it
- * longer; NaN: too few. */
+/* Seconds of local work of a round of H: the lower quartile of the recent rounds, because other programs can only slow
+ * them down. NaN if there are too few. */
 static double usual_local(const pl_pacing *pacing, unsigned count, double epochs) {
     double values[PL_PACING_ROUNDS];
     unsigned same = 0;
@@ -80,7 +80,7 @@ static double usual_local(const pl_pacing *pacing, unsigned count, double epochs
     return same < (pacing->rounds <= SETTLE ? 1 : SLOPE_ROUNDS) ? NAN : quantile(values, same, 0.25);
 }
 
-/* The median slope of local work between rounds of different H (Theil and Sen), per epoch; NaN: all are alike. */
+/* The median slope of local work between rounds of different H (Theil and Sen), per epoch; NaN if all H are equal. */
 static double local_slope(const pl_pacing *pacing, unsigned count) {
     double slopes[PL_PACING_ROUNDS * (PL_PACING_ROUNDS - 1) / 2], usual[PL_PACING_ROUNDS];
     const double *work = pacing->work;
@@ -94,7 +94,7 @@ static double local_slope(const pl_pacing *pacing, unsigned count) {
     return pairs ? quantile(slopes, pairs, 0.5) : NAN;
 }
 
-/* Seconds of local work per epoch, less what is by the round. */
+/* Seconds of local work per epoch, without the fixed part per round. */
 static double per_epoch(const pl_pacing *pacing, unsigned count, double fixed) {
     double values[PL_PACING_ROUNDS];
     for (unsigned i = 0; i < count; i++)
@@ -102,8 +102,8 @@ static double per_epoch(const pl_pacing *pacing, unsigned count, double fixed) {
     return quantile(values, count, 0.25);
 }
 
-/* What an epoch and a round cost. Part of the local work is by the round (copies of v, say), which shows between rounds
- * of different H, and is remembered while all are alike. */
+/* Fits the costs of an epoch and of a round. Part of the local work is fixed per round (such as copies of v). It shows
+ * in rounds of different H, and is remembered while all H are equal. */
 static void fit_costs(pl_pacing *pacing) {
     double values[PL_PACING_ROUNDS];
     uint64_t noted = pacing->rounds - 1;
@@ -129,7 +129,7 @@ static void begin_block(pl_pacing *pacing, double epochs, const char *why) {
     pacing->block = (pl_pacing_block){0};
 }
 
-/* While little is known: at least CAUTIOUS, and more than 1 only if what was timed by the round is worth it. */
+/* While little is known: at least CAUTIOUS, and above 1 only if the measured cost per round justifies it. */
 static double settling(const pl_pacing *pacing, double best) {
     double rest[PL_PACING_ROUNDS];
     unsigned count = (unsigned)pacing->rounds - 1;
@@ -145,13 +145,13 @@ static double seconds_of(const pl_pacing *pacing, double epochs) {
     return epochs * pacing->epoch_seconds + pacing->round_seconds;
 }
 
-/* Is the change predicted to gain enough more per second? */
+/* Whether the change is predicted to gain enough per second. */
 static bool is_worth(const pl_pacing *pacing, double from, double to) {
     double more = pacing->rounds <= SETTLE ? EARLY_WORTH : WORTH;
     return gain(pacing, to) * seconds_of(pacing, from) > more * gain(pacing, from) * seconds_of(pacing, to);
 }
 
-/* H follows the costs, in steps of sqrt 2, where the change is worth it: true if it moves. */
+/* Moves H with the costs, in steps of sqrt 2, if the change is worth it. Returns whether it moved. */
 static bool follow_costs(pl_pacing *pacing) {
     double best = pl_pacing_best(pacing->epoch_seconds, pacing->round_seconds, pacing->reach);
     if (pacing->rounds <= SETTLE)
@@ -165,7 +165,7 @@ static bool follow_costs(pl_pacing *pacing) {
     return true;
 }
 
-/* The first rounds of a block are left out: the gap that another H left falls, or rises, to where this one takes it. */
+/* The first rounds of a block are left out, because they still show the effect of the previous H. */
 static void note_gap(pl_pacing_block *block, double gap) {
     double x = (double)block->rounds++, y = log(gap);
     if (x < TRANSIENT || !isfinite(y))
@@ -178,7 +178,8 @@ static void note_gap(pl_pacing_block *block, double gap) {
     block->yy += y * y;
 }
 
-/* Fall of the logarithm of the gap per round, by least squares, and its variance; NaN: too few points. */
+/* The decrease of the logarithm of the gap per round, by least squares, and its variance; NaN if there are too few
+ * points. */
 static pl_fall fall_of(const pl_pacing_block *block) {
     double n = (double)block->points;
     if (block->points < FEWEST_POINTS)
@@ -200,10 +201,11 @@ static void try_another(pl_pacing *pacing) {
     begin_block(pacing, other, pacing->direction > 0 ? "try longer" : "try shorter");
 }
 
-/* After a block at `base` that follows a trial: true if H moves. */
+/* Called after a block at `base` that follows a trial. Returns whether H moves. */
 static bool judge_trial(pl_pacing *pacing, pl_fall after) {
     pl_fall held = after.mean > pacing->before.mean ? after : pacing->before, tried = pacing->tried;
-    double longer = seconds_of(pacing, pacing->trial) / seconds_of(pacing, pacing->base); /* by one fit of the costs */
+    double longer =
+        seconds_of(pacing, pacing->trial) / seconds_of(pacing, pacing->base); /* both from the same fit of the costs */
     double doubt = sqrt(tried.variance + longer * longer * held.variance);
     bool better = tried.mean > 0 && tried.mean - MARGIN * longer * held.mean > SURE * doubt;
     pacing->tried.mean = NAN;
@@ -221,7 +223,7 @@ static bool judge_trial(pl_pacing *pacing, pl_fall after) {
         return true;
     }
     pacing->direction = -pacing->direction;
-    unsigned level = ++pacing->failures / 2; /* both ways, then rarer */
+    unsigned level = ++pacing->failures / 2; /* try both directions, then less often */
     pacing->wait = level > 4 ? MOST_WAIT : 1u << level;
     return false;
 }

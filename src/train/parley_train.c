@@ -1,4 +1,4 @@
-/* parley_train.c: the library's parley_train: checks, then one run on the engine that the settings name. */
+/* parley_train.c: the public parley_train. It checks the settings, then runs on the engine that they name. */
 #include "train/linear_stream.h"
 #include "train/run.h"
 
@@ -6,15 +6,15 @@ static parley_status check_start(const parley_settings *settings, parley_error *
     const char *other = *settings->start ? "start" : *settings->resume ? "resume" : *settings->replay ? "replay" : NULL;
     if (other)
         return pl_fail(error, PARLEY_BAD_USAGE,
-                       "a model to begin at is given, and the setting %s says another; leave one of them out", other);
+                       "both a model to start from and the setting %s are given; leave one of them out", other);
     return pl_streams(settings) ? pl_fail(error, PARLEY_BAD_USAGE,
-                                          "preset %s begins without a model; go on with a learner, or take another "
+                                          "preset %s cannot start from a model; use a learner, or another "
                                           "preset",
                                           settings->preset)
                                 : PARLEY_OK;
 }
 
-/* A call of parley_train_from; results are those of this process's first rank. */
+/* A call of parley_train_from. Results are those of the first rank of this process. */
 typedef struct call {
     const parley_data *data;
     const parley_settings *settings;

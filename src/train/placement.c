@@ -1,13 +1,12 @@
-/* placement.c: who works on what: workers and lanes, the rows or columns that each has, and how these get to its rank.
- */
+/* placement.c: chooses workers and lanes, and moves the rows or columns of each worker to its rank. */
 #include "shard/distributed.h"
 #include "train/run.h"
 
-#define LANE_NONZEROS 100000 /* below this a lane's work is shorter than its meetings */
-#define LANE_ENTRIES 8       /* non-zeros of a lane for each entry of v, which it has to keep in step */
-#define LANE_ROWS 6          /* for each row of v, where it is a table of several classes */
+#define LANE_NONZEROS 100000 /* below this a lane works for less time than it synchronises */
+#define LANE_ENTRIES 8       /* least non-zeros of a lane per entry of v, which it must synchronise */
+#define LANE_ROWS 6          /* least non-zeros per row of v, if v is a table of several classes */
 
-/* Lanes that pay: threads left over for each worker, as long as each lane has enough to do. */
+/* The number of lanes that pays off: the threads per worker, as long as each lane has enough work. */
 static uint64_t choose_lanes(const pl_run *run, uint64_t workers) {
     uint64_t lanes = run->engine->threads * (uint64_t)run->engine->ranks / workers;
     uint64_t row = run->problem->row, entries = run->problem->size / row * (row > 1 ? LANE_ROWS : LANE_ENTRIES);
@@ -17,7 +16,7 @@ static uint64_t choose_lanes(const pl_run *run, uint64_t workers) {
     return lanes < 1 ? 1 : lanes;
 }
 
-/* Rows that are on the ranks that read them go to those that work on them. */
+/* Moves rows from the ranks that read them to the ranks of their workers. */
 static parley_status deal(pl_run *run, parley_error *error) {
     const parley_settings *settings = run->settings;
     pl_placement *rows = &run->rows;
@@ -29,7 +28,7 @@ static parley_status deal(pl_run *run, parley_error *error) {
     return run->type->move(run->problem, rows->dealt, error);
 }
 
-/* The matrix by columns, and the partition of these. */
+/* Transposes the matrix, and partitions its columns. */
 static parley_status open_columns(pl_run *run, parley_error *error) {
     pl_placement *rows = &run->rows;
     unsigned workers = (unsigned)run->settings->workers, lanes = (unsigned)run->settings->lanes;
@@ -42,8 +41,8 @@ static parley_status open_columns(pl_run *run, parley_error *error) {
                : status;
 }
 
-/* Of dealt rows each rank gets all of every row but its entries, and then the columns of its workers: from here on rows
- * are numbered as in the whole, and those that were dealt are gone. */
+/* With distributed rows, each rank gets all rows without their entries, and then the columns of its workers. From here
+ * on rows are numbered as in the whole data, and the distributed rows are freed. */
 parley_status pl_turn_to_columns(pl_run *run, parley_error *error) {
     pl_placement *rows = &run->rows;
     const pl_team before = rows->team;
@@ -60,7 +59,7 @@ parley_status pl_turn_to_columns(pl_run *run, parley_error *error) {
                : status;
 }
 
-/* Those that were not given follow from the cores of rank 0: other ranks may have more or fewer. */
+/* Values that are auto follow from the cores of rank 0, since other ranks may have more or fewer. */
 static parley_status choose(pl_run *run, parley_error *error) {
     parley_settings *settings = run->settings;
     if (!settings->workers)
@@ -86,10 +85,10 @@ parley_status pl_choose_team(pl_run *run, parley_error *error) {
         return status;
     if (items == 0)
         return pl_fail(error, PARLEY_BAD_INPUT,
-                       "%s: there are no columns for local solver %s to work on; use another --local", rows->data->path,
-                       run->method.local->name);
+                       "%s: local solver %s needs columns, but the data have none; use another --local",
+                       rows->data->path, run->method.local->name);
     if (settings->workers > items)
-        return pl_fail(error, PARLEY_BAD_USAGE, "--workers %llu: there are only %llu %s to deal out",
+        return pl_fail(error, PARLEY_BAD_USAGE, "--workers %llu: there are only %llu %s to distribute",
                        (unsigned long long)settings->workers, (unsigned long long)items,
                        by_columns ? "columns" : "rows");
     status = rows->data->spread ? deal(run, error) : PARLEY_OK;

@@ -1,4 +1,4 @@
-/* presets.c: looking presets up, and which one `auto` stands for. */
+/* presets.c: looks up presets, and chooses the one that `auto` stands for. */
 #include "train/presets.h"
 
 #include <string.h>
@@ -28,7 +28,7 @@ static bool is(const char *setting, const char *name) {
     return strcmp(setting, "auto") == 0 || strcmp(setting, name) == 0;
 }
 
-/* Does the preset have the members that the settings name? */
+/* Whether the preset has the members that the settings name. */
 static bool fits(const pl_preset *preset, const parley_settings *settings) {
     return preset->local &&
            (is(settings->local, preset->local->name) ||
@@ -37,7 +37,7 @@ static bool fits(const pl_preset *preset, const parley_settings *settings) {
            (!preset->problem || preset->problem == pl_settings_problem(settings));
 }
 
-/* The preset with the same members that does not go on as another one. */
+/* The preset with the same members, but without a second method. */
 static const pl_preset *without_sequel(const pl_preset *preset) {
     for (unsigned i = 0; i < pl_presets_count; i++)
         if (pl_presets[i].local == preset->local && pl_presets[i].combine == preset->combine &&
@@ -52,7 +52,7 @@ const pl_preset *pl_preset_choose(const parley_settings *settings, const pl_prob
     bool named = strcmp(settings->local, "auto") != 0 || strcmp(settings->combine, "auto") != 0;
     if (!chosen || !chosen->local)
         return chosen;
-    if (named && pl_sequel_find(chosen->name)) /* one name cannot stand for two methods */
+    if (named && pl_sequel_find(chosen->name)) /* one name cannot apply to two methods */
         chosen = without_sequel(chosen);
     for (unsigned i = 0; i < pl_presets_count && !fits(chosen, settings); i++)
         if (fits(&pl_presets[i], settings))

@@ -1,12 +1,12 @@
-/* registry.c: every member of every kind, in the order in which `parley list` shows them. A new member is a file of its
- * own and its row here, which declares a loss; members of other kinds are declared in the header of their kind. */
+/* registry.c: all members of all kinds, in the order in which `parley list` shows them. A new member is a file of its
+ * own and a row here. The row declares a loss; other members are declared in the header of their kind. */
 #include <string.h>
 
 #include "data/format.h"
 #include "train/linear_stream.h"
 #include "train/presets.h"
 
-/* Tests add members of their own: a header that defines the three below. */
+/* Tests add members of their own with a header that defines the following three. */
 #ifdef PL_EXTRA_MEMBERS
 #include PL_EXTRA_MEMBERS
 #else
@@ -18,7 +18,7 @@
 const pl_format *const pl_formats[] = {&pl_format_libsvm, &pl_format_csv, &pl_format_vw, &pl_format_idx};
 const unsigned pl_formats_count = sizeof pl_formats / sizeof *pl_formats;
 
-/* Of each kind of labels the first is what `auto` takes; those of all classes together are last. */
+/* `auto` takes the first loss of each kind of labels. Losses of all classes together come last. */
 #define LOSSES(ROW)                                                                                                    \
     ROW(pl_loss_squared)                                                                                               \
     ROW(pl_loss_logistic)                                                                                              \
@@ -58,43 +58,43 @@ const unsigned pl_exchanges_count = sizeof pl_exchanges / sizeof *pl_exchanges;
     .exchange = &pl_exchange_##way
 
 const pl_preset pl_presets[] = {
-    {.name = "auto", .help = "the method for the data's shape and the problem"},
+    {.name = "auto", .help = "chosen by the shape of the data and the problem"},
     {.name = "cocoa",
      .help = "coordinate steps on shards of rows or columns, averaged",
      LINEAR(sdca, average, allreduce),
      .by_columns = &pl_local_scd},
     {.name = "cocoa+",
-     .help = "coordinate steps on shards of rows or columns, added as far as is safe",
+     .help = "coordinate steps on shards of rows or columns, added as far as it is safe",
      LINEAR(sdca, add, allreduce),
      .by_columns = &pl_local_scd},
     {.name = "cocoa-newton",
-     .help = "cocoa+, and where that is slow newton from there on",
+     .help = "cocoa+, which continues as newton if it is slow",
      LINEAR(sdca, add, allreduce),
      .by_columns = &pl_local_scd},
     {.name = "minibatch-cd",
-     .help = "coordinate steps that do not see each other, added as far as is safe",
+     .help = "coordinate steps independent of each other, added as far as it is safe",
      LINEAR(sdca, add, allreduce),
      .defaults = {{"updates", "delayed"}},
      .by_columns = &pl_local_scd},
     {.name = "gd", .help = "gradient descent", LINEAR(gradient, step, allreduce)},
     {.name = "newton",
-     .help = "Newton's method: by Cholesky for few columns, else truncated",
+     .help = "Newton's method: by Cholesky for few columns, otherwise truncated",
      LINEAR(gradient, newton, allreduce)},
-    {.name = "lbfgs", .help = "L-BFGS; with an L1 penalty OWL-QN", LINEAR(gradient, lbfgs, allreduce)},
-    {.name = "spark-ml", .help = "the same through a driver, as Spark's ml does", LINEAR(gradient, lbfgs, driver)},
+    {.name = "lbfgs", .help = "L-BFGS, or OWL-QN with an L1 penalty", LINEAR(gradient, lbfgs, allreduce)},
+    {.name = "spark-ml", .help = "lbfgs through a driver, as in Spark's ml", LINEAR(gradient, lbfgs, driver)},
     {.name = "minibatch-sgd",
-     .help = "gradients of a tenth of the rows, allreduce",
+     .help = "gradient steps on a tenth of the rows, by allreduce",
      LINEAR(gradient, step, allreduce),
      .defaults = {{"batch_fraction", "0.1"}, {"schedule", "inverse-sqrt"}}},
     {.name = "mllib-sgd",
-     .help = "the same through a driver, as Spark's MLlib does",
+     .help = "sampled gradient steps through a driver, as in Spark's MLlib",
      LINEAR(gradient, step, driver),
      .defaults = {{"batch_fraction", "0.1"}, {"schedule", "inverse-sqrt"}}},
     {.name = "hybrid", .help = "one epoch of ma-sgd, then lbfgs", LINEAR(sgd, average, allreduce)},
     {.name = "ma-sgd", .help = "sgd on shards, averaged after each epoch", LINEAR(sgd, average, allreduce)},
-    {.name = "mllib-ma", .help = "the same through a driver", LINEAR(sgd, average, driver)},
+    {.name = "mllib-ma", .help = "ma-sgd through a driver", LINEAR(sgd, average, driver)},
     {.name = "splash",
-     .help = "the same with rows that count as often as there are workers",
+     .help = "ma-sgd with each row counted as often as there are workers",
      LINEAR(sgd, average, allreduce),
      .defaults = {{"reweight", "true"}}},
     {.name = "oneshot",
@@ -102,17 +102,15 @@ const pl_preset pl_presets[] = {
      LINEAR(sgd, average, allreduce),
      .defaults = {{"rounds", "1"}, {"local_epochs", "20"}, {"gap", "0"}}},
     {.name = "replicas",
-     .help = "ma-sgd with a worker for each core",
+     .help = "ma-sgd with one worker per core",
      LINEAR(sgd, average, allreduce),
      .defaults = {{"worker_per", "core"}}},
     {.name = "online",
-     .help = "one pass over a stream, a step for each row, as Vowpal Wabbit does",
+     .help = "one pass over a stream, one step per row, as in Vowpal Wabbit",
      .problem = &pl_problem_linear,
      .stream = &pl_stream_online,
      .defaults = {{"gap", "0"}}},
-    {.name = "hogwild",
-     .help = "sgd of all workers on one model in memory, without locks",
-     LINEAR(sgd, average, shared)},
+    {.name = "hogwild", .help = "sgd of all workers on one shared model, without locks", LINEAR(sgd, average, shared)},
     PL_EXTRA_PRESETS};
 const unsigned pl_presets_count = sizeof pl_presets / sizeof *pl_presets;
 
@@ -130,12 +128,12 @@ static void add(pl_entry *entries, unsigned *count, const char *name, const char
         entries[(*count)++] = (pl_entry){name, help};
 }
 
-/* Is a member that is for one problem (NULL: for any) wanted in a list for another (NULL: for all)? */
+/* Whether a member for one problem (NULL: any) belongs in a list for another (NULL: all). */
 static bool fits(const pl_problem_type *member, const pl_problem_type *list) {
     return !member || !list || member == list;
 }
 
-/* Lists the members of a table of pointers: all of them, or those that are for the problem. */
+/* Lists the members of a table of pointers: all, or those for the problem. */
 #define ADD_ALL(table)                                                                                                 \
     do {                                                                                                               \
         for (unsigned i = 0; i < table##_count; i++)                                                                   \

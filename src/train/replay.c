@@ -1,4 +1,4 @@
-/* replay.c: reads a log back: its settings, the shape and hash of its data, and its rounds. */
+/* replay.c: reads a log: its settings, the shape and hash of its data, and its rounds. */
 #include "train/replay.h"
 
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 #include "shard/fingerprint.h"
 #include "trace/lines.h"
 
-/* A setting that was given must be the log's; one that was not, or is auto, becomes it. */
+/* A given setting must agree with the log; one that is not given, or auto, is taken from the log. */
 static parley_status take_setting(parley_settings *settings, const pl_setting *row, const json_t *log,
                                   parley_error *error) {
     char ours[PL_TEXT], flag[48];
@@ -21,14 +21,14 @@ static parley_status take_setting(parley_settings *settings, const pl_setting *r
         return PARLEY_OK;
     pl_setting_flag(row, flag, sizeof flag);
     if (settings->given[at] && strcmp(ours, "auto") != 0)
-        return pl_fail(error, PARLEY_BAD_USAGE, "--replay %s: %s is %s here and was %s in that run; leave it out",
+        return pl_fail(error, PARLEY_BAD_USAGE, "--replay %s: %s is %s, but it was %s in that run; leave it out",
                        settings->replay, flag, ours, *theirs ? theirs : "empty");
     parley_status status = pl_setting_set(settings, 0, row->name, theirs, error);
     settings->given[at] = false;
     return status;
 }
 
-/* Does the setting decide what a run does? Those that name files are not in the model. */
+/* Whether the setting influences a run. Settings that name files are not in the model. */
 static bool decides(const pl_setting *row) {
     const char *const others[] = {"seconds", "start", "validation"};
     bool one = row->in_model;
@@ -65,23 +65,26 @@ static parley_status check_data(const char *path, const json_t *start, const par
         double theirs = pl_line_number(start, names[i]);
         if (theirs != (double)ours[i])
             return pl_fail(error, PARLEY_BAD_INPUT,
-                           "--replay %s: that run's data had %.0f %s and these have %" PRIu64 "; give the same data",
+                           "--replay %s: the data of that run had %.0f %s, but these have %" PRIu64
+                           "; give the same data",
                            path, theirs, i == 2 ? "non-zeros" : names[i], ours[i]);
     }
     char text[20];
     snprintf(text, sizeof text, PL_FINGERPRINT, (unsigned long long)fingerprint);
     if (strcmp(text, pl_line_text(start, "fingerprint")) != 0)
-        return pl_fail(error, PARLEY_BAD_INPUT,
-                       "--replay %s: that run's data had the same shape but other labels, weights or values; give the "
-                       "same data",
-                       path);
+        return pl_fail(
+            error, PARLEY_BAD_INPUT,
+            "--replay %s: the data of that run had the same shape but other labels, weights or values; give the "
+            "same data",
+            path);
     return PARLEY_OK;
 }
 
 static parley_status add_round(pl_replay *replay, uint64_t *room, const json_t *line, const char *path,
                                parley_error *error) {
     if (pl_line_number(line, "round") != (double)(replay->rounds + 1))
-        return pl_fail(error, PARLEY_BAD_INPUT, "--replay %s: the line after round %" PRIu64 " is not that of the next",
+        return pl_fail(error, PARLEY_BAD_INPUT,
+                       "--replay %s: the line after round %" PRIu64 " is not the next round's; the log is damaged",
                        path, replay->rounds);
     if (replay->rounds == *room) {
         uint64_t more = 2 * *room + 64;
@@ -132,7 +135,7 @@ parley_status pl_replay_open(pl_replay *replay, parley_settings *settings, const
     json_t *start = next_line(file, path, &status, error);
     if (status == PARLEY_OK && strcmp(pl_line_text(start, "event"), "start") != 0)
         status =
-            pl_fail(error, PARLEY_BAD_INPUT, "--replay %s: not a log of Parley: its first line is no start line", path);
+            pl_fail(error, PARLEY_BAD_INPUT, "--replay %s: not a Parley log: its first line is not a start line", path);
     if (status == PARLEY_OK)
         status = check_problem(settings, start, error);
     if (status == PARLEY_OK)

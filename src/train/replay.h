@@ -1,4 +1,4 @@
-/* replay.h: repeating a run bit for bit from its log: what the clock or the user decided then is taken from there. */
+/* replay.h: repeats a run bit for bit from its log, which supplies what the clock or the user decided. */
 #ifndef PL_REPLAY_H
 #define PL_REPLAY_H
 
@@ -8,15 +8,16 @@
 #include "shard/team.h"
 
 typedef struct pl_replay {
-    uint64_t rounds;           /* that the log has */
-    double *epochs;            /* H of each */
-    double *objective;         /* after each; NaN: null */
-    bool ended;                /* there is a stop line; else its run was killed */
-    bool seconds, interrupted; /* the clock ended it, or may have (a last look found it converged); the user did */
+    uint64_t rounds;   /* number of rounds in the log */
+    double *epochs;    /* H of each round */
+    double *objective; /* after each round; NaN where the log has null */
+    bool ended;        /* there is a stop line; otherwise the run was killed */
+    bool seconds,
+        interrupted; /* stopped by the clock (or perhaps, if the last evaluation found it converged), or by the user */
 } pl_replay;
 
-/* Reads the log `settings->replay`. Settings that were not given become those of the log; refuses a log of other
- * settings or data, naming what differs. */
+/* Reads the log `settings->replay`. Settings that were not given are taken from the log. Fails if the log has other
+ * settings or data, and names the difference. */
 parley_status pl_replay_open(pl_replay *replay, parley_settings *settings, const parley_data *data,
                              uint64_t fingerprint, parley_error *error);
 void pl_replay_close(pl_replay *replay);

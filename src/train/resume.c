@@ -1,6 +1,7 @@
-/* resume.c: going on from a checkpoint: which one, does it belong to these data and settings, and putting the run where
- * it was. Settings that are not given are the checkpoint's. Limits may be others; so may what the machine is. Another
- * number of workers or another method cannot take over private state: such a run begins at the checkpoint's model. */
+/* resume.c: continues from a checkpoint. It chooses the checkpoint, compares it with the data and settings, and
+ * restores the run. Settings that are not given are taken from the checkpoint. Limits and the machine may differ. A
+ * different number of workers or another method cannot use the private state, so such a run starts from the
+ * checkpoint's model. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -24,7 +25,7 @@ static const char *const members[] = {"preset", "local", "combine", "exchange", 
 static const char *const shares[] = {"workers", "lanes", NULL};
 static const char *const files[] = {"validation", "start", NULL};
 
-/* Does the setting decide what a run does? */
+/* Whether the setting influences a run. */
 static bool decides(const pl_run *run, const pl_setting *row) {
     return (row->commands & (PL_FOR_TRAIN | PL_FOR_ONE | run->type->commands)) &&
            (row->in_model || is_one_of(row, limits) || is_one_of(row, files));
@@ -43,7 +44,7 @@ static bool is_same(const pl_run *run, const pl_setting *row) {
     return strcmp(ours, theirs(run, row)) == 0;
 }
 
-/* Given, and not what the checkpoint has? */
+/* Whether the setting was given and differs from the checkpoint. */
 static bool differs(const pl_run *run, const pl_setting *row) {
     char ours[PL_TEXT];
     pl_setting_text(run->settings, row, ours, sizeof ours);
@@ -57,11 +58,11 @@ static parley_status refuse(const pl_run *run, const pl_setting *row, parley_err
     pl_setting_flag(row, flag, sizeof flag);
     return pl_fail(
         error, PARLEY_BAD_USAGE,
-        "--resume %s: %s is %.200s here and was %.200s in that run; leave it out, or begin anew with --start",
+        "--resume %s: %s is %.200s, but it was %.200s in that run; leave it out, or start a new run with --start",
         run->resume.folder, flag, *ours ? ours : "empty", *was ? was : "empty");
 }
 
-/* It is compared when the data have decided it. */
+/* Such a setting is compared when the data are known. */
 static bool is_restated(const pl_run *run, const pl_setting *row) {
     const pl_problem_rules *rules = run->type->rules;
     return rules->is_restated && rules->is_restated(run->settings, row->name);
@@ -74,8 +75,8 @@ static bool any_differs(const pl_run *run, const char *const *names) {
     return false;
 }
 
-/* Which of the two ways to go on is it? Then settings that were not given become the checkpoint's, as far as they
- * belong to what is gone on with. */
+/* Decides how to continue: with the whole state, or only from the model. Then takes settings that were not given from
+ * the checkpoint, as far as they apply. */
 static parley_status take_settings(pl_run *run, parley_error *error) {
     parley_settings *settings = run->settings;
     bool other_method = any_differs(run, members);
@@ -103,7 +104,7 @@ static parley_status take_settings(pl_run *run, parley_error *error) {
 static parley_status check_data(const pl_run *run, parley_error *error) {
     const char *problem = pl_container_meta(run->resume.manifest, "problem");
     if (problem && strcmp(problem, run->type->name) != 0)
-        return pl_fail(error, PARLEY_BAD_INPUT, "--resume %s: that run solved problem %s, and this one solves %s",
+        return pl_fail(error, PARLEY_BAD_INPUT, "--resume %s: that run solved problem %s, but this one solves %s",
                        run->resume.folder, problem, run->type->name);
     const char *const names[] = {"rows", "columns", "nonzeros"};
     const uint64_t ours[] = {pl_all_rows(run->rows.data), run->rows.data->x.columns, pl_all_nonzeros(run->rows.data)};
@@ -113,20 +114,21 @@ static parley_status check_data(const pl_run *run, parley_error *error) {
         uint64_t was = pl_manifest_number(run->resume.manifest, names[i]);
         if (was != ours[i])
             return pl_fail(error, PARLEY_BAD_INPUT,
-                           "--resume %s: that run's data had %" PRIu64 " %s and these have %" PRIu64
+                           "--resume %s: the data of that run had %" PRIu64 " %s, but these have %" PRIu64
                            "; give the same data",
                            run->resume.folder, was, i == 2 ? "non-zeros" : names[i], ours[i]);
     }
     snprintf(text, sizeof text, PL_FINGERPRINT, (unsigned long long)run->fingerprint);
     if (!hash || strcmp(text, hash) != 0)
-        return pl_fail(error, PARLEY_BAD_INPUT,
-                       "--resume %s: that run's data had the same shape but other labels, weights or values (%s, and "
-                       "these %s); give the same data",
-                       run->resume.folder, hash ? hash : "none", text);
+        return pl_fail(
+            error, PARLEY_BAD_INPUT,
+            "--resume %s: the data of that run had the same shape but other labels, weights or values (%s, but "
+            "these %s); give the same data",
+            run->resume.folder, hash ? hash : "none", text);
     return PARLEY_OK;
 }
 
-/* Rank 0 looks into the folder, so that all see the same. */
+/* Rank 0 lists the folder, so that all ranks see the same. */
 static parley_status list_rounds(pl_run *run, uint64_t *rounds, unsigned *count, parley_error *error) {
     double mine[PL_RECENT] = {0}, all[PL_RECENT] = {0};
     if (run->engine->rank == 0) {
@@ -140,7 +142,7 @@ static parley_status list_rounds(pl_run *run, uint64_t *rounds, unsigned *count,
     return status;
 }
 
-/* The newest checkpoint of which no file is damaged; each rank looks at some of them. */
+/* Chooses the newest checkpoint without damaged files. Each rank checks some of the files. */
 static parley_status choose(pl_run *run, const uint64_t *rounds, unsigned count, parley_error *error) {
     pl_resume *resume = &run->resume;
     const pl_engine *engine = run->engine;
@@ -151,7 +153,7 @@ static parley_status choose(pl_run *run, const uint64_t *rounds, unsigned count,
                                           &damage) != PARLEY_OK,
                sum = 0;
         parley_status status = PARLEY_OK;
-        if (damage.status == PARLEY_NO_MEMORY) /* which says nothing of the file */
+        if (damage.status == PARLEY_NO_MEMORY) /* not a fault of the file */
             status = pl_fail(error, PARLEY_NO_MEMORY, "%s", damage.sentence);
         status = pl_agree_status(run->engine, status, 0, NULL, error);
         if (status == PARLEY_OK)
@@ -159,8 +161,7 @@ static parley_status choose(pl_run *run, const uint64_t *rounds, unsigned count,
         if (status != PARLEY_OK)
             return status;
         if (*before)
-            pl_say(run, "warning: %s; the checkpoint of round %" PRIu64 " is looked at in its place", before,
-                   rounds[i]);
+            pl_say(run, "warning: %s; trying the checkpoint of round %" PRIu64, before, rounds[i]);
         if (sum == 0) {
             resume->round = rounds[i];
             return PARLEY_OK;
@@ -170,8 +171,8 @@ static parley_status choose(pl_run *run, const uint64_t *rounds, unsigned count,
         snprintf(before, sizeof before, "%s",
                  bad > 0 ? damage.sentence : "a process found its part of the newest checkpoint damaged");
     }
-    return pl_fail(error, PARLEY_BAD_INPUT, "--resume %s: no checkpoint there is whole: %.700s", resume->folder,
-                   before);
+    return pl_fail(error, PARLEY_BAD_INPUT, "--resume %s: all checkpoints in this folder are damaged: %.700s",
+                   resume->folder, before);
 }
 
 parley_status pl_resume_open(pl_run *run, parley_error *error) {
@@ -186,7 +187,7 @@ parley_status pl_resume_open(pl_run *run, parley_error *error) {
     if (status != PARLEY_OK)
         return status;
     if (count == 0 && pl_same_folder(settings->checkpoint, settings->resume)) {
-        pl_say(run, "resume: there is no checkpoint in %s yet; training begins", resume->folder);
+        pl_say(run, "resume: there is no checkpoint in %s yet; training starts from the beginning", resume->folder);
         *run->settings->resume = '\0';
         return PARLEY_OK;
     }
@@ -208,7 +209,7 @@ static parley_status check_resolved(const pl_run *run, const char *name, parley_
     if (strcmp(text, theirs(run, row)) == 0)
         return PARLEY_OK;
     return pl_fail(error, PARLEY_BAD_USAGE,
-                   "--resume %s: %s is %s here and was %s in that run; leave it out, or begin anew with --start",
+                   "--resume %s: %s is %s, but it was %s in that run; leave it out, or start a new run with --start",
                    run->resume.folder, flag, text, theirs(run, row));
 }
 
@@ -237,7 +238,7 @@ static parley_status open_parts(pl_run *run, parley_error *error) {
     return status;
 }
 
-/* The second method of a preset that has two may have been at work. */
+/* The run may have switched to the second method of its preset. */
 static parley_status catch_up(pl_run *run, parley_error *error) {
     const char *local = pl_container_meta(run->resume.manifest, "local");
     const char *combine = pl_container_meta(run->resume.manifest, "combine");
@@ -246,13 +247,14 @@ static parley_status catch_up(pl_run *run, parley_error *error) {
     if (first)
         return PARLEY_OK;
     if (!run->method.sequel)
-        return pl_fail(error, PARLEY_BAD_INPUT, "--resume %s: the checkpoint is of %s x %s, and this run is not",
+        return pl_fail(error, PARLEY_BAD_INPUT,
+                       "--resume %s: the checkpoint is of %s x %s, but this run uses another method",
                        run->resume.folder, local ? local : "none", combine ? combine : "none");
     run->round = run->resume.round;
     return pl_open_next(run, error);
 }
 
-/* Restores everything. */
+/* Restores the whole state. */
 static parley_status restore(pl_run *run, parley_error *error) {
     pl_state state = {.restoring = true, .team = &run->rows.team, .parts = &run->resume.parts};
     parley_status status = catch_up(run, error);
@@ -270,12 +272,13 @@ static parley_status restore(pl_run *run, parley_error *error) {
     return state.status == PARLEY_OK ? pl_take_next_v(run, error) : state.status;
 }
 
-/* Begins at the model, as --start does. */
+/* Starts from the model, as --start does. */
 static parley_status begin_at_model(pl_run *run, parley_error *error) {
     pl_state state = {.restoring = true, .team = &run->rows.team, .parts = &run->resume.parts};
     double *w = NULL;
     if (!run->method.local->restart)
-        return pl_fail(error, PARLEY_BAD_USAGE, "--resume: local solver %s begins at w = 0 only; use another --local",
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "--resume: local solver %s can start only from w = 0; use another --local",
                        run->method.local->name);
     parley_status status = open_parts(run, error);
     if (status == PARLEY_OK)
@@ -300,11 +303,11 @@ parley_status pl_resume_run(pl_run *run, parley_error *error) {
     const char *preset = theirs(run, pl_setting_find("preset")), *workers = theirs(run, pl_setting_find("workers"));
     parley_status status = resume->exact ? restore(run, error) : begin_at_model(run, error);
     if (status == PARLEY_OK && resume->exact)
-        pl_say(run, "resume: %s goes on after round %" PRIu64, resume->folder, resume->round);
+        pl_say(run, "resume: continuing %s after round %" PRIu64, resume->folder, resume->round);
     else if (status == PARLEY_OK)
         pl_say(run,
-               "resume: %s is of %s with %s worker%s, and this run is another: it begins at the model of round %" PRIu64
-               ", not in its state",
+               "resume: %s is of %s with %s worker%s, which differs from this run; starting from the model of round "
+               "%" PRIu64 ", without the rest of its state",
                resume->folder, preset, workers, strcmp(workers, "1") == 0 ? "" : "s", resume->round);
     pl_parts_close(&resume->parts);
     return status;

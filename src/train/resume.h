@@ -1,4 +1,4 @@
-/* resume.h: the checkpoint that a run goes on from. */
+/* resume.h: the checkpoint from which a run continues. */
 #ifndef PL_RESUME_H
 #define PL_RESUME_H
 
@@ -7,8 +7,8 @@
 typedef struct pl_resume {
     char folder[PL_TEXT];
     uint64_t round;
-    pl_container *manifest; /* NULL: the run begins at the beginning */
-    bool exact;             /* the same method and workers: bit for bit */
+    pl_container *manifest; /* NULL: the run starts from the beginning */
+    bool exact;             /* same method and workers: continues bit for bit */
     pl_parts parts;
 } pl_resume;
 

@@ -1,4 +1,4 @@
-/* run.c: a run from data and settings to a model: resolve, set up, loop, keep the best. */
+/* run.c: a run from data and settings to a model: resolve, set up, loop, keep the best model. */
 #include "train/run.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 #include "shard/fingerprint.h"
 #include "train/linear_stream.h"
 
-/* A log to write or to repeat knows its data. */
+/* Opens the log to replay, and computes the fingerprint of the data if a log is read or written. */
 static parley_status open_replay(pl_run *run, parley_error *error) {
     parley_settings *settings = run->settings;
     parley_status status = PARLEY_OK;
@@ -20,7 +20,7 @@ static parley_status open_replay(pl_run *run, parley_error *error) {
     return status == PARLEY_OK ? pl_resume_open(run, error) : status;
 }
 
-/* Rows for validation, where they are asked for; then every round is looked at, unless the user says how often. */
+/* Sets aside validation rows, if there are any. Then every round is evaluated, unless the user gave an interval. */
 static parley_status set_aside(pl_run *run, parley_error *error) {
     parley_status status =
         pl_validation_open(&run->validation, run->engine, run->rows.data, run->type->model_type, run->settings, error);
@@ -31,7 +31,7 @@ static parley_status set_aside(pl_run *run, parley_error *error) {
     return status;
 }
 
-/* What is solved, and by which method. */
+/* Opens the problem, and chooses the method. */
 static parley_status open_problem(pl_run *run, parley_error *error) {
     parley_status status = run->type->open(run->engine, run->rows.data, run->settings, &run->problem, error);
     if (status != PARLEY_OK)
@@ -46,7 +46,7 @@ static parley_status open_problem(pl_run *run, parley_error *error) {
     return status;
 }
 
-/* The workers and their rows. */
+/* Distributes rows to workers. */
 static parley_status place_rows(pl_run *run, parley_error *error) {
     parley_status status = pl_choose_team(run, error);
     if (status == PARLEY_OK)
@@ -60,7 +60,7 @@ static parley_status place_rows(pl_run *run, parley_error *error) {
     return status;
 }
 
-/* Where the run begins: at a checkpoint, which is read later, at a model, or at the problem's first. */
+/* The run starts from a checkpoint, which is read later, from a model, or from the problem's first model. */
 static parley_status begin(pl_run *run, parley_error *error) {
     if (run->resume.manifest)
         return PARLEY_OK;
@@ -69,7 +69,7 @@ static parley_status begin(pl_run *run, parley_error *error) {
     return pl_warm_start(run, error);
 }
 
-/* Everything that the loop needs. */
+/* Sets up everything that the loop needs. */
 static parley_status set_up(pl_run *run, parley_error *error) {
     parley_status status = open_replay(run, error);
     if (status == PARLEY_OK)
@@ -94,11 +94,11 @@ static parley_status put(parley_model *model, const char *key, double value, par
     return pl_model_set_meta(model, key, text, error);
 }
 
-/* The settings that a model, a log or a checkpoint of this problem can have. */
+/* The settings that may be in a model, a log or a checkpoint of this problem. */
 static unsigned commands_of(const pl_run *run) { return PL_FOR_TRAIN | PL_FOR_ONE | run->type->commands; }
 
-/* Every setting that decides the model, and how good it is. What depends on the machine or on file names stays out: the
- * same run anywhere gives the same bytes. */
+/* Writes every setting that influences the model, and its certificate. Settings that depend on the machine or name
+ * files are left out, so that the same run gives the same bytes anywhere. */
 static parley_status describe_model(const pl_run *run, parley_model *model, parley_error *error) {
     const parley_summary *summary = &run->summary;
     parley_status status = PARLEY_OK;
@@ -109,7 +109,7 @@ static parley_status describe_model(const pl_run *run, parley_model *model, parl
         if (row->in_model && (row->commands & commands_of(run)) && run->type->applies(run->problem, row->name))
             status = pl_model_set_meta(model, row->name, text, error);
     }
-    if (status == PARLEY_OK) /* `gap` is the certificate; what was asked for goes by another name */
+    if (status == PARLEY_OK) /* `gap` is the certificate, so the target has another name */
         status = put(model, run->type->by_change ? "tolerance" : "target_gap", run->target, error);
     if (status == PARLEY_OK)
         status = put(model, "objective", summary->objective, error);
@@ -120,13 +120,13 @@ static parley_status describe_model(const pl_run *run, parley_model *model, parl
     return status;
 }
 
-/* Puts what was resolved where the settings said auto. */
+/* Replaces `auto` in the settings by the values that were chosen. */
 static void record_choices(pl_run *run) {
     parley_settings *settings = run->settings;
     run->type->record(run->problem, settings);
     snprintf(settings->metric, sizeof settings->metric, "%s", run->validation.score->name);
     snprintf(settings->preset, sizeof settings->preset, "%s", run->method.preset);
-    if (!run->method.sequel) { /* else the preset says it: there are two of each */
+    if (!run->method.sequel) { /* otherwise the preset stands for both methods */
         snprintf(settings->local, sizeof settings->local, "%s", run->method.local->name);
         snprintf(settings->combine, sizeof settings->combine, "%s", run->method.combine->name);
     }
@@ -211,12 +211,12 @@ parley_status pl_run_loop(pl_run *run, parley_error *error) {
     if (status == PARLEY_OK &&
         pl_log_stop(run->log, &run->summary, pl_engine_now(run->engine) - run->began, &lost) != PARLEY_OK)
         pl_give_up_log(run, &lost);
-    if (status == PARLEY_OK) /* the others clear up when that is written */
+    if (status == PARLEY_OK) /* the others clean up after it is written */
         status = pl_barrier(run->engine, error);
     return status;
 }
 
-/* A solver that cannot follow a change of penalty is opened anew, at the model that was found. */
+/* Closes a solver that cannot change its penalty, and opens it again at the model that was found. */
 static parley_status reopen(pl_run *run, parley_error *error) {
     const pl_local_type *local = run->method.local;
     uint64_t size = run->problem->size;
@@ -238,7 +238,7 @@ static parley_status reopen(pl_run *run, parley_error *error) {
     return status;
 }
 
-/* The solver follows the change. */
+/* Lets the solver change its penalty. */
 static parley_status renew(pl_run *run, parley_error *error) {
     memset(run->best.w, 0, run->problem->size * sizeof *run->best.w);
     parley_status status = pl_certificate_begin(run, error);
@@ -276,7 +276,7 @@ static parley_status train_stream(pl_engine *engine, const parley_data *data, co
     *out = NULL;
     if (engine->ranks == 1)
         return pl_stream_data(data, settings, engine->threads, callback, user, out, summary, error);
-    return pl_fail(error, PARLEY_BAD_USAGE, "--preset online learns in one process, and there are %u", engine->ranks);
+    return pl_fail(error, PARLEY_BAD_USAGE, "--preset online runs in one process, but there are %u", engine->ranks);
 }
 
 parley_status pl_train_rank_from(pl_engine *engine, const parley_data *data, const parley_settings *settings,

@@ -1,4 +1,4 @@
-/* run_state.c: the list of everything that a run holds between two rounds. */
+/* run_state.c: lists the state of a run between two rounds. */
 #include "train/run.h"
 
 static void list_certificate(pl_run *run, pl_state *state) {
@@ -25,7 +25,7 @@ static void list_validation(pl_run *run, pl_state *state) {
     pl_state_array(state, "validation_w", validation->w, PL_F64, run->problem->size);
 }
 
-/* H where it is auto. Why it is what it is, is a word for the log. */
+/* H if it is auto. The reason for it is only for the log, and is not saved. */
 static void list_pacing(pl_pacing *pacing, pl_state *state) {
     pl_pacing_block *block = &pacing->block;
     PL_STATE_VALUES(state, "pacing", PL_VALUE(pacing->epochs), PL_VALUE(pacing->fall), PL_VALUE(pacing->epoch_seconds),
@@ -43,7 +43,7 @@ static void list_pacing(pl_pacing *pacing, pl_state *state) {
     pacing->why = state->restoring ? "resumed" : pacing->why;
 }
 
-/* Counts that are alike on all ranks; those of rank 0, which tells of them, where they are not. */
+/* Counts that are the same on all ranks. Where they differ, those of rank 0, which reports them. */
 static void list_progress(pl_run *run, pl_state *state) {
     parley_summary *summary = &run->summary;
     double seconds = pl_engine_now(run->engine) - run->began;
@@ -57,15 +57,16 @@ static void list_progress(pl_run *run, pl_state *state) {
         run->began = pl_engine_now(run->engine) - seconds;
 }
 
-/* The fingerprint of the data does not know their order. */
+/* The fingerprint of the data does not depend on the order of rows, so that is compared separately. */
 static void list_order(pl_run *run, pl_state *state) {
     for (unsigned k = 0; k < run->rows.team.hosted; k++) {
         uint64_t order = run->order[k];
         pl_state_of(state, "run", k);
         pl_state_array(state, "order", &order, PL_U64, 1);
         if (order != run->order[k])
-            pl_state_fail(state, PARLEY_BAD_INPUT,
-                          "--resume: these data have the rows of that run's in another order; give them as they were");
+            pl_state_fail(
+                state, PARLEY_BAD_INPUT,
+                "--resume: these data have the rows of that run in another order; give them in the same order");
     }
 }
 

@@ -1,4 +1,5 @@
-/* start.c: beginning at a model, in memory or from a file: does it fit, and where are v and the certificate then? */
+/* start.c: starts from a model in memory or in a file. It checks whether the model fits, and moves v and the
+ * certificate there. */
 #include <stdio.h>
 #include <string.h>
 
@@ -26,18 +27,18 @@ parley_status pl_move_to(pl_run *run, const double *w, parley_error *error) {
 parley_status pl_start_at(pl_run *run, const double *w, parley_error *error) {
     parley_status status = pl_move_to(run, w, error);
     if (status == PARLEY_OK && !pl_local_certifies(run->local))
-        status = pl_evaluate(run, error); /* others look at v as their first round begins */
+        status = pl_evaluate(run, error); /* others evaluate v at the beginning of their first round */
     return status;
 }
 
-/* Begins at the model, if it fits. */
+/* Starts from the model, if it fits. */
 static parley_status start_at_model(pl_run *run, const parley_model *model, parley_error *error) {
-    char name[PL_TEXT + 32] = "the model to begin at";
+    char name[PL_TEXT + 32] = "the model to start from";
     double *w;
     if (!run->start)
         snprintf(name, sizeof name, "--start %s: the model", run->settings->start);
     if (model->type != run->type->model_type)
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s is of problem %s, and this one is %s", name, model->type->name,
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s is of problem %s, but this problem is %s", name, model->type->name,
                        run->type->name);
     parley_status status = pl_take(&w, run->problem->size, sizeof *w, "the model to begin at", error);
     if (status != PARLEY_OK)

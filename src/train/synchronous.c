@@ -1,8 +1,8 @@
-/* synchronous.c: a clock of synchronous exchanges is one round of all workers:
+/* synchronous.c: one clock tick of synchronous exchanges is one round of all workers:
  *
  *   prepare -> work -> offer -> barrier -> reduce to the owners -> certify -> step
  *
- * Each phase is a span; no member prints, times or stops anything. */
+ * Each phase is a span. No member prints, measures time or stops the run. */
 #include "engine/shared_memory.h"
 #include "train/run.h"
 
@@ -22,7 +22,7 @@ static parley_status work(pl_run *run, parley_error *error) {
     return run->method.local->work(run->local, &run->asked, run->tables.v, run->update, &run->at, error);
 }
 
-/* What worker k will send and receive, and the part that its update counts for. */
+/* Computes what worker k will send and receive, and the share of its update. */
 static void weigh_update(pl_run *run, unsigned k) {
     const pl_combine_type *combine = run->method.combine;
     const pl_team *team = &run->rows.team, *owners = pl_owners(run);
@@ -35,7 +35,7 @@ static void weigh_update(pl_run *run, unsigned k) {
                                   &run->spans.worker[k].sent, &run->spans.worker[k].received);
 }
 
-/* Lays out what will be reduced, so that the barrier for the round's sums serves for that as well. */
+/* Lays out the data to reduce, so that the barrier of the round's sums serves for the reduction too. */
 static parley_status offer(pl_run *run, parley_error *error) {
     (void)error;
     pl_spans_evaluated(&run->spans, run->at.seconds);
@@ -48,14 +48,14 @@ static parley_status offer(pl_run *run, parley_error *error) {
     return PARLEY_OK;
 }
 
-/* A lone worker's change, taken whole, needs no reducing and no owner: one pass over v does for all of it. */
+/* The change of a single worker, taken whole, needs no reduction and no owner; one pass over v is enough. */
 static bool is_alone(const pl_run *run) {
     const pl_update *update = run->update;
     return run->rows.team.workers == 1 && run->engine->ranks == 1 && !run->method.combine->propose && !update->index &&
            update->count == run->tables.entries;
 }
 
-/* The gradient is all there is to reduce where the combine asks for no curvature. */
+/* If the combine asks for no curvature, only the gradient is reduced. */
 static parley_status reduce(pl_run *run, parley_error *error) {
     run->summary.epochs += run->sums.passes;
     run->pace.passes += run->sums.passes;
@@ -67,7 +67,7 @@ static parley_status reduce(pl_run *run, parley_error *error) {
     return pl_exchange_reduce(run->exchange, run->update, run->share, run->tables.change, error);
 }
 
-/* Solvers that evaluate as they work may find, before the step, that there is no need for one. */
+/* Solvers that evaluate as they work may find, before the step, that none is needed. */
 static parley_status certify(pl_run *run, parley_error *error) {
     if (!pl_local_certifies(run->local))
         return PARLEY_OK;
@@ -85,7 +85,7 @@ static void move_task(void *context, unsigned block) {
 }
 
 static void step_alone(pl_run *run) {
-    if (run->update->value != run->tables.v) /* else it has stepped in v */
+    if (run->update->value != run->tables.v) /* otherwise it has stepped in v */
         run->engine->type->run(run->engine, move_task, run,
                                (unsigned)((run->tables.entries + PL_BLOCK - 1) / PL_BLOCK));
     run->gamma = run->share[0] = 1.0;
@@ -96,7 +96,7 @@ static parley_status step(pl_run *run, parley_error *error) {
     if (run->diverged)
         return pl_recover(run, error);
     if (pl_method_in_place(&run->method) ||
-        pl_reached(run)) /* the workers' steps are in v already; or none is needed */
+        pl_reached(run)) /* the workers' steps are already in v, or none is needed */
         return PARLEY_OK;
     pl_estimate_gap(run);
     if (!is_alone(run))

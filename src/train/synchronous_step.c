@@ -1,4 +1,4 @@
-/* synchronous_step.c: from the reduced update to the new v: the owners propose a direction, the workers answer what the
+/* synchronous_step.c: from the reduced update to the new v. The owners propose a direction, the workers answer what the
  * combine asks about it, trial steps are judged, v moves by the accepted step gamma, and gamma is committed. */
 #include <string.h>
 
@@ -22,7 +22,7 @@ static void measure_entries(void *context, uint64_t begin, uint64_t end, double 
 
 static const pl_local_search *search_of(const pl_run *run) { return run->method.local->search; }
 
-/* Brings the direction to all workers, who prepare for probes along it. */
+/* Sends the direction to all workers, which prepare for probes along it. */
 static parley_status follow(pl_run *run, parley_error *error) {
     parley_status status = pl_exchange_spread(run->exchange, run->tables.direction, error);
     if (status != PARLEY_OK)
@@ -39,7 +39,7 @@ static bool bends(const pl_run *run) {
     return search->bends && search->bends(run->combine);
 }
 
-/* Leaves the workers' sums at the trial step in their updates. */
+/* Computes the workers' sums at the trial step in their updates. */
 static parley_status probe(pl_run *run, const pl_slice *slice, parley_error *error) {
     parley_status status = PARLEY_OK;
     if (bends(run)) {
@@ -55,7 +55,7 @@ static parley_status probe(pl_run *run, const pl_slice *slice, parley_error *err
     return status;
 }
 
-/* The sums of the updates' scalars, which a probe has changed. */
+/* Sums the scalars of the updates, which a probe has changed. */
 static parley_status sum_scalars(pl_run *run, double *sums, parley_error *error) {
     for (unsigned k = 0; k < run->rows.team.hosted; k++)
         memcpy(run->sums_room + k * PL_SCALARS, run->update[k].scalars, sizeof run->update[k].scalars);
@@ -80,8 +80,8 @@ static void commit(pl_run *run, double gamma) {
         run->method.local->commit(run->local, k, gamma * run->share[k]);
 }
 
-/* Tries steps along the direction until the combine accepts one, by which v moves: everywhere, because the direction
- * was spread. */
+/* Tries steps along the direction until the combine accepts one. v then moves on all ranks, because all have the
+ * direction. */
 static parley_status search(pl_run *run, const pl_slice *slice, parley_error *error) {
     double workers[PL_SCALARS], owners[PL_OWN_SCALARS];
     parley_status status = PARLEY_OK;
@@ -111,13 +111,13 @@ static void leap_entries(void *context, uint64_t begin, uint64_t end, double *su
     move_v(measurement->run, 1.0, begin, end);
 }
 
-/* Without a search: v moves by the whole direction at its owners, who measure that on the way, and then spread v. Where
- * it turns out to be too far, which is rare, they take the rest of the step back first. */
+/* Without a search, the owners move v by the whole direction, measure this on the way, and then distribute v. If the
+ * step turns out to be too long, which is rare, they first undo part of it. */
 static parley_status leap(pl_run *run, const pl_slice *slice, parley_error *error) {
     const pl_combine_trial *trial = run->method.combine->trial;
     measurement measurement = {run, slice, 1.0};
     double owners[PL_OWN_SCALARS];
-    bool judged = trial && run->rows.team.workers > 1; /* a lone worker's change is taken whole */
+    bool judged = trial && run->rows.team.workers > 1; /* the change of a single worker is taken whole */
     parley_status status = PARLEY_OK;
     if (judged) {
         pl_gather_offer(run->engine, run->tables.v);
@@ -136,7 +136,7 @@ static parley_status leap(pl_run *run, const pl_slice *slice, parley_error *erro
     return pl_exchange_spread(run->exchange, run->tables.v, error);
 }
 
-/* Products with the curvature, as many as the combine asks for: their sums take the place of the gradient. */
+/* Computes as many products with the curvature as the combine asks for. Their sums replace the gradient. */
 static parley_status answer(pl_run *run, const pl_slice *slice, parley_error *error) {
     const pl_combine_curvature *curvature = run->method.combine->curvature;
     parley_status status = PARLEY_OK;
@@ -155,7 +155,7 @@ static parley_status answer(pl_run *run, const pl_slice *slice, parley_error *er
     return status;
 }
 
-/* Where the reduced update is the direction as it is, the two tables change places and nothing is copied. */
+/* If the reduced update itself is the direction, the two tables are swapped instead of copied. */
 static bool takes_change(pl_run *run) {
     if (run->method.combine->propose || run->sums.shrink != 1.0 || run->exchange->width != 1)
         return false;

@@ -1,4 +1,4 @@
-/* tell.c: what the user hears of a run: the first lines, progress, warnings and the summary. */
+/* tell.c: reports to the user: the first lines, progress, warnings and the summary. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ void pl_say(pl_run *run, const char *format, ...) {
 }
 
 void pl_give_up_log(pl_run *run, const parley_error *why) {
-    pl_say(run, "warning: %s; training goes on without it", why->sentence);
+    pl_say(run, "warning: %s; training continues without it", why->sentence);
     pl_log_close(run->log);
     run->log = NULL;
 }
@@ -62,7 +62,7 @@ void pl_describe_run(pl_run *run, uint64_t bytes) {
     const pl_method *method = &run->method;
     const parley_data *data = run->rows.data;
     if (run->round > 0) {
-        pl_say(run, "method: %s goes on as %s x %s x %s", method->preset, method->local->name, method->combine->name,
+        pl_say(run, "method: %s continues as %s x %s x %s", method->preset, method->local->name, method->combine->name,
                method->exchange->name);
         return;
     }
@@ -78,8 +78,9 @@ void pl_describe_run(pl_run *run, uint64_t bytes) {
     if (*run->settings->replay)
         pl_say(run, "replay: %s, %llu round%s%s", run->settings->replay, (unsigned long long)run->replay.rounds,
                plural(run->replay.rounds),
-               run->replay.ended ? ""
-                                 : "; it has no stop line, because its run was killed: they are repeated, no more");
+               run->replay.ended
+                   ? ""
+                   : "; the log has no stop line, because its run was killed, so only these rounds are repeated");
     if (run->target > 0)
         pl_say(run, "target: %s at most %.6g", target_name(run), run->target);
 }
@@ -111,7 +112,7 @@ void pl_summarise(pl_run *run) {
 void pl_finish_summary(pl_run *run) {
     parley_summary *summary = &run->summary;
     const pl_validation *validation = &run->validation;
-    if (validation->w && !isnan(validation->best)) { /* the model returned is the best by the metric */
+    if (validation->w && !isnan(validation->best)) { /* the returned model is the best by the metric */
         memcpy(run->best.w, validation->w, run->problem->size * sizeof *validation->w);
         run->best.objective = validation->objective;
         summary->metric = validation->score->name;

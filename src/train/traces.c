@@ -1,6 +1,5 @@
-/* traces.c: what the workers and ranks of a run did, brought together: the sums that all ranks need when local work is
- * done, and for the log, which only rank 0 keeps, what each did in a round. Ranks post that to rank 0 and do not wait.
- */
+/* traces.c: gathers what the workers and ranks of a run did: the sums that all ranks need after local work and, for the
+ * log on rank 0, what each did in a round. Ranks send the latter to rank 0 without waiting. */
 #include <math.h>
 #include <string.h>
 
@@ -10,7 +9,7 @@
 
 #define CHANNEL_TRACE 40
 
-/* The sums of a round, by worker, followed by a place for each rank that no other rank adds to. */
+/* The sums of a round by worker, followed by one entry for each rank that only this rank adds to. */
 enum { PASSES, SHRINK, RESIDUAL, SENT, SCALARS, SLOWEST = SCALARS + PL_SCALARS };
 
 static unsigned hosted_by(const pl_run *run, unsigned rank) {
@@ -18,7 +17,7 @@ static unsigned hosted_by(const pl_run *run, unsigned rank) {
     return pl_host_begin(workers, ranks, rank + 1) - pl_host_begin(workers, ranks, rank);
 }
 
-/* A message about a round: of the rank, then of its workers. */
+/* A message about a round: first the rank, then its workers. */
 static uint64_t message_bytes(unsigned workers) { return sizeof(pl_rank_trace) + workers * sizeof(pl_worker_trace); }
 
 static double now(void *engine) { return pl_engine_now(engine); }
@@ -50,8 +49,8 @@ void pl_traces_close(pl_run *run) {
     pl_free(run->told.message);
 }
 
-/* Where a rank puts its message: in shared memory, where there is some, because messages that nobody waits for would
- * still have to be carried. */
+/* Where a rank writes its message. Shared memory is used if there is some, because messages cost time even if nobody
+ * waits for them. */
 static char *message_of(const pl_run *run, unsigned rank) {
     uint64_t most = message_bytes(run->rows.team.workers / run->engine->ranks + 1);
     char *slot = pl_shared_slot(run->engine, rank, most);
@@ -96,7 +95,7 @@ parley_status pl_traces_receive(pl_run *run, parley_error *error) {
     return status;
 }
 
-/* Worker k's part of all non-zeros; of all rows where there are none. */
+/* Worker k's share of all non-zeros, or of all rows if there are no non-zeros. */
 static double share_of_data(const pl_run *run, unsigned k) {
     const pl_team *team = pl_owners(run);
     return team->all_nonzeros ? (double)team->nonzeros[k] / (double)team->all_nonzeros

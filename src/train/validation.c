@@ -1,5 +1,5 @@
-/* validation.c: the split, the metric, and the model that is best by it. Every rank holds all validation rows and comes
- * to the same numbers. */
+/* validation.c: the split, the metric, and the model that is best by it. Every rank holds all validation rows and
+ * computes the same numbers. */
 #include "train/validation.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 #include "base/random.h"
 #include "shard/distributed.h"
 
-#define SPLIT_STREAM 0x73706c69u /* stream number of the split, apart from any worker's */
+#define SPLIT_STREAM 0x73706c69u /* random stream of the split, distinct from those of workers */
 
 bool pl_score_better(const pl_model_metric *score, double value, double than) {
     return isnan(than) ? !isnan(value) : score->larger ? value > than : value < than;
@@ -24,7 +24,7 @@ parley_status pl_score_model(const pl_model_metric *score, pl_engine *engine, co
     parley_status status = type->open(model, score, &meter, error);
     if (status != PARLEY_OK)
         return status;
-    status = type->add(meter, rows, values, error); /* which also refuses labels that are not the model's */
+    status = type->add(meter, rows, values, error); /* also rejects labels that the model does not have */
     if (status == PARLEY_OK)
         *value = score->value(meter);
     type->close(meter);
@@ -32,8 +32,8 @@ parley_status pl_score_model(const pl_model_metric *score, pl_engine *engine, co
         return status;
     pl_metric_names(model->type, model, names, sizeof names);
     return pl_fail(error, PARLEY_BAD_USAGE,
-                   "--metric %s has no value for this model on these %llu rows; such models have the metrics %s",
-                   score->name, (unsigned long long)rows->x.rows, names);
+                   "--metric %s is undefined for this model on these %llu rows; choose one of %s", score->name,
+                   (unsigned long long)rows->x.rows, names);
 }
 
 static int by_number(const void *a, const void *b) {
@@ -41,7 +41,7 @@ static int by_number(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
-/* Of rows that lie on several ranks, every rank gets all that are set aside; the others stay where they are. */
+/* If rows are distributed, every rank gets all validation rows, and the others stay where they are. */
 static parley_status split_spread(pl_validation *validation, pl_engine *engine, const parley_data *data,
                                   const uint64_t *order, uint64_t aside, parley_error *error) {
     parley_data *own;
@@ -55,7 +55,7 @@ static parley_status split_spread(pl_validation *validation, pl_engine *engine, 
     return status;
 }
 
-/* A seeded share of the rows is set aside; both parts keep the order of the data. */
+/* Sets aside a seeded share of the rows. Both parts keep the order of the data. */
 static parley_status split(pl_validation *validation, pl_engine *engine, const parley_data *data,
                            const parley_settings *settings, parley_error *error) {
     uint64_t rows = pl_all_rows(data), aside = (uint64_t)(settings->validation_fraction * (double)rows + 0.5), *order;
@@ -63,7 +63,8 @@ static parley_status split(pl_validation *validation, pl_engine *engine, const p
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "--validation-fraction needs all rows in every process; use --validation FILE");
     if (aside < 1 || aside >= rows)
-        return pl_fail(error, PARLEY_BAD_USAGE, "--validation-fraction %g of %llu rows is %s",
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "--validation-fraction %g: of %llu rows this is %s; give another fraction",
                        settings->validation_fraction, (unsigned long long)rows, aside < 1 ? "none" : "all of them");
     parley_status status = pl_take(&order, rows, sizeof *order, "the split of rows", error);
     if (status != PARLEY_OK)
@@ -85,7 +86,7 @@ static parley_status split(pl_validation *validation, pl_engine *engine, const p
     return status;
 }
 
-/* Read as the training rows were, and with their columns and classes. */
+/* Reads validation rows as the training rows were read, with the same columns and classes. */
 static parley_status read_rows(pl_validation *validation, const parley_data *data, const parley_settings *settings,
                                parley_error *error) {
     pl_pool *pool;
@@ -95,7 +96,7 @@ static parley_status read_rows(pl_validation *validation, const parley_data *dat
         status = pl_pool_open(&pool, (unsigned)settings->threads, error);
     if (status != PARLEY_OK)
         return status;
-    reading.labels = NULL; /* a file of labels is the training rows' own */
+    reading.labels = NULL; /* a file of labels belongs to the training rows */
     reading.model_columns = data->x.columns;
     reading.names = &data->names;
     reading.classes = &data->classes;
@@ -112,7 +113,7 @@ parley_status pl_validation_open(pl_validation *validation, pl_engine *engine, c
     parley_status status = PARLEY_OK;
     pl_metric_names(type, NULL, names, sizeof names);
     if (!validation->score)
-        return pl_fail(error, PARLEY_BAD_USAGE, "--metric %s is not for %s models; it is one of %s", settings->metric,
+        return pl_fail(error, PARLEY_BAD_USAGE, "--metric %s is not for %s models; choose one of %s", settings->metric,
                        type->name, names);
     if (*settings->validation)
         status = read_rows(validation, data, settings, error);
@@ -136,7 +137,7 @@ parley_status pl_validation_look(pl_validation *validation, pl_engine *engine, c
                                  const double *w, double objective, uint64_t round, parley_error *error) {
     parley_model *model;
     if (!isfinite(objective))
-        return PARLEY_OK; /* diverged; the loop goes back */
+        return PARLEY_OK; /* diverged; the loop returns to the best model */
     parley_status status = problem->type->model(problem, w, &model, error);
     if (status != PARLEY_OK)
         return status;

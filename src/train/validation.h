@@ -1,4 +1,4 @@
-/* validation.h: rows that are not trained on, and how well a model does on them. */
+/* validation.h: validation rows, and the quality of models on them. */
 #ifndef PL_VALIDATION_H
 #define PL_VALIDATION_H
 
@@ -7,26 +7,25 @@
 
 typedef struct pl_validation {
     const parley_data *rows; /* NULL: no validation */
-    parley_data *own;        /* the same, to be freed */
-    parley_data *kept;       /* rows to train on, where they were split; else NULL */
+    parley_data *own;        /* the same, if it must be freed */
+    parley_data *kept;       /* the rows to train on after a split; otherwise NULL */
     const pl_model_metric *score;
-    double *values;             /* what a model gives for the rows */
-    double latest, best;        /* of the metric; NaN: none yet */
-    uint64_t best_round, worse; /* where the best was; evaluations since */
+    double *values;             /* the model's outputs for the rows */
+    double latest, best;        /* the metric; NaN if there is none yet */
+    uint64_t best_round, worse; /* the round of the best, and evaluations since */
     double objective;           /* P of the best */
     double *w;                  /* the best model */
 } pl_validation;
 
-bool pl_score_better(const pl_model_metric *score, double value, double than); /* `than` NaN: yes */
-/* The metric of a model on rows, to which it is applied on the engine's threads. `values` has room for outputs x rows.
- */
+bool pl_score_better(const pl_model_metric *score, double value, double than); /* true if `than` is NaN */
+/* Computes the metric of a model on rows, on the engine's threads. `values` has room for outputs x rows. */
 parley_status pl_score_model(const pl_model_metric *score, pl_engine *engine, const parley_model *model,
                              const parley_data *rows, double *values, double *value, parley_error *error);
 
-/* Reads or splits off the rows that the settings ask for; none: nothing happens. `type`: of the models to measure. */
+/* Reads or splits off validation rows, if the settings ask for some. `type` is that of the models to measure. */
 parley_status pl_validation_open(pl_validation *validation, pl_engine *engine, const parley_data *data,
                                  const pl_model_type *type, const parley_settings *settings, parley_error *error);
-/* Room for the best of models of `size` entries. */
+/* Allocates the best model, of `size` entries. */
 parley_status pl_validation_begin(pl_validation *validation, uint64_t size, uint64_t outputs, parley_error *error);
 /* Measures the model w, whose objective is known, and keeps it if it is the best. */
 parley_status pl_validation_look(pl_validation *validation, pl_engine *engine, const pl_problem *problem,

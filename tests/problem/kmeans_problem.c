@@ -84,7 +84,8 @@ static void weigh_row(const void *context, uint64_t i, double *sums) { sums[0] +
 static parley_status measure(pl_problem *problem, const pl_team *team, parley_error *error) {
     parley_status status = pl_total_rows(team, weigh_row, problem->data, 1, &problem->total, error);
     if (status == PARLEY_OK && !(problem->total > 0))
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s: the weights add up to 0", problem->data->path);
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: all weights are 0; at least one row needs a positive weight",
+                       problem->data->path);
     return status;
 }
 

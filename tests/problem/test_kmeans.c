@@ -171,7 +171,7 @@ static void a_resumed_run_ends_at_the_same_bits(void **state) {
         outcome wrong = {.data = data, .settings = &settings};
         train(&wrong, 1, 1);
         assert_int_equal(wrong.status[0], PARLEY_BAD_INPUT);
-        assert_non_null(strstr(wrong.error[0].sentence, "that run solved problem kmeans, and this one solves linear"));
+        assert_non_null(strstr(wrong.error[0].sentence, "that run solved problem kmeans, but this one solves linear"));
         snprintf(command, sizeof command, "rm -r %s/%u", folder, m);
         assert_int_equal(system(command), 0);
         free_models(&whole);
@@ -207,11 +207,11 @@ static void models_are_saved_loaded_and_begun_at(void **state) {
     static parley_settings settings;
     settings = settings_of("problem=kmeans");
     assert_int_equal(parley_train_from(data, &settings, linear, NULL, NULL, &loaded, NULL, &error), PARLEY_BAD_INPUT);
-    assert_string_equal(error.sentence, "the model to begin at is of problem linear, and this one is kmeans");
+    assert_string_equal(error.sentence, "the model to start from is of problem linear, but this problem is kmeans");
     settings = settings_of("lambda=0.1");
     assert_int_equal(parley_train_from(data, &settings, first.model[0], NULL, NULL, &loaded, NULL, &error),
                      PARLEY_BAD_INPUT);
-    assert_string_equal(error.sentence, "the model to begin at is of problem kmeans, and this one is linear");
+    assert_string_equal(error.sentence, "the model to start from is of problem kmeans, but this problem is linear");
     free_models(&first);
     free_models(&whole);
     free_models(&rest);
@@ -224,24 +224,25 @@ static void members_of_another_problem_are_refused(void **state) {
     static const struct {
         const char *words, *sentence;
     } cases[] = {
-        {"problem=kmeans preset=cocoa+", "preset cocoa+ is for problem linear, and this one is kmeans"},
-        {"preset=kmeans-step", "preset kmeans-step is for problem kmeans, and this one is linear"},
+        {"problem=kmeans preset=cocoa+", "preset cocoa+ is for problem linear, but this problem is kmeans"},
+        {"preset=kmeans-step", "preset kmeans-step is for problem kmeans, but this problem is linear"},
         {"problem=kmeans preset=kmeans-average combine=newton",
-         "combine newton is for problem linear, and this one is kmeans; use --combine average"},
+         "combine newton is for problem linear, but this problem is kmeans; use --combine average"},
         {"problem=kmeans preset=kmeans-average local=sdca",
-         "local solver sdca is for problem linear, and this one is kmeans; use --preset auto"},
+         "local solver sdca is for problem linear, but this problem is kmeans; use --preset auto"},
         {"problem=kmeans preset=kmeans-average combine=step",
-         "combine step takes gradients, which local solver lloyd does not give; use --combine average"},
+         "combine step needs gradients, which local solver lloyd does not compute; use --combine average"},
         {"problem=kmeans exchange=shared preset=kmeans-average",
-         "exchange shared has workers step in one model, which local solver lloyd does not; use --exchange allreduce"},
+         "exchange shared needs workers that step in one shared model, which local solver lloyd cannot do; use "
+         "--exchange allreduce"},
         {"problem=kmeans preset=kmeans-step local_epochs=2",
-         "--local-epochs has no effect with means x step; --local lloyd reads it"},
+         "--local-epochs has no effect with means x step; only --local lloyd reads it"},
         {"problem=kmeans preset=kmeans-average local_steps=9",
          "--local-steps has no effect with lloyd x average; leave it out"},
         {"problem=kmeans preset=kmeans-mean",
-         "--preset kmeans-mean: there is none of that name; did you mean kmeans-step? (auto, kmeans-average, "
+         "--preset kmeans-mean: unknown name; did you mean kmeans-step? (choose one of auto, kmeans-average, "
          "kmeans-step)"},
-        {"problem=kmeans combine=lloyd", "--combine lloyd: there is none of that name; it is one of average, step"},
+        {"problem=kmeans combine=lloyd", "--combine lloyd: unknown name; choose one of average, step"},
     };
     for (unsigned i = 0; i < COUNT(cases); i++) {
         parley_settings settings = settings_of(cases[i].words);

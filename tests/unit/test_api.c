@@ -257,7 +257,7 @@ static void cross_validation_chooses_a_lambda_and_trains_with_it(void **state) {
     assert_int_equal(parley_cv(data, settings, NULL, NULL, &cv, &model, NULL, &error), PARLEY_BAD_USAGE);
     assert_null(cv);
     assert_null(model);
-    assert_string_equal(error.sentence, "--folds 7: more than there are rows, 6");
+    assert_string_equal(error.sentence, "--folds 7: there are only 6 rows");
     parley_settings_free(settings);
     parley_data_free(data);
 }
@@ -268,7 +268,7 @@ static void settings_are_checked_when_set(void **state) {
     parley_error error = {0};
     assert_int_equal(parley_settings_new(&settings, &error), PARLEY_OK);
     assert_int_equal(parley_settings_set(settings, "lambda", "-1", &error), PARLEY_BAD_USAGE);
-    assert_string_equal(error.sentence, "--lambda -1: it lies between 0 and 1e+300");
+    assert_string_equal(error.sentence, "--lambda -1: must be between 0 and 1e+300");
     assert_int_equal(parley_settings_set(settings, "colour", "red", &error), PARLEY_BAD_USAGE);
     parley_settings_free(settings);
 }

@@ -307,15 +307,15 @@ static void checkpoints_of_other_data_or_settings_are_refused(void **state) {
     sample_plan plan = small;
     parley_data *data = random_data(small);
     leave_two_checkpoints(data);
-    assert_refused(data, "lambda=0.02", "--lambda is 0.02 here and was 0.01 in that run");
+    assert_refused(data, "lambda=0.02", "--lambda is 0.02, but it was 0.01 in that run");
     assert_refused(data, "C=7", "--lambda is ");
-    assert_refused(data, "seed=9", "--seed is 9 here and was 1 in that run");
-    assert_refused(data, "loss=hinge", "--loss is hinge here and was logistic in that run");
-    assert_refused(data, "replay=x", "--resume goes on with a run and --replay repeats one");
+    assert_refused(data, "seed=9", "--seed is 9, but it was 1 in that run");
+    assert_refused(data, "loss=hinge", "--loss is hinge, but it was logistic in that run");
+    assert_refused(data, "replay=x", "--resume continues a run and --replay repeats one");
     assert_refused(data, "preset=online", "no rounds");
     plan.rows = 150;
     parley_data *other = random_data(plan);
-    assert_refused(other, "", "that run's data had 160 rows and these have 150");
+    assert_refused(other, "", "the data of that run had 160 rows, but these have 150");
     parley_data_free(other);
     static parley_settings settings;
     settings = settings_of("preset=cocoa+ workers=2 gap=0 rounds=3");
@@ -327,7 +327,7 @@ static void checkpoints_of_other_data_or_settings_are_refused(void **state) {
     train(&part, 1, 1);
     assert_done(part.status[0], &part.error[0]);
     free_models(&part);
-    assert_refused(turned, "", "the rows of that run's in another order");
+    assert_refused(turned, "", "the rows of that run in another order");
     parley_data_free(rows);
     parley_data_free(turned);
     leave_two_checkpoints(data);
@@ -342,7 +342,7 @@ static void paths_take_no_checkpoints(void **state) {
     parley_error error = {0};
     settings = settings_of("checkpoint=x");
     assert_int_equal(pl_path_check(&settings, &error), PARLEY_BAD_USAGE);
-    assert_non_null(strstr(error.sentence, "a path has no checkpoints"));
+    assert_non_null(strstr(error.sentence, "a path cannot be saved in checkpoints"));
 }
 
 static void other_workers_or_methods_begin_at_the_model(void **state) {
@@ -357,7 +357,7 @@ static void other_workers_or_methods_begin_at_the_model(void **state) {
         char words[128];
         snprintf(words, sizeof words, "%s rounds=40 gap=1e-6", forms[f]);
         assert_done(resume(data, words, &model, &saying, &error), &error);
-        assert_non_null(strstr(saying.text, "it begins at the model of round 8, not in its state"));
+        assert_non_null(strstr(saying.text, "starting from the model of round 8, without the rest of its state"));
         parley_model_free(model);
     }
     parley_data_free(data);
@@ -391,7 +391,7 @@ static void a_damaged_checkpoint_is_told_of_and_the_one_before_is_used(void **st
             leave_two_checkpoints(data);
             flip(names[n], where);
             assert_done(resume(data, "rounds=20", &model, &saying, &error), &error);
-            assert_non_null(strstr(saying.text, "the checkpoint of round 4 is looked at in its place"));
+            assert_non_null(strstr(saying.text, "trying the checkpoint of round 4"));
             assert_same_model(model, whole.model[0], "damaged");
             parley_model_free(model);
         }
@@ -399,7 +399,7 @@ static void a_damaged_checkpoint_is_told_of_and_the_one_before_is_used(void **st
     for (unsigned n = 0; n < COUNT(names); n++)
         flip(names[n], 0.5);
     flip("round-4.rank-1.safetensors", 1.0);
-    assert_refused(data, "rounds=20", "no checkpoint there is whole");
+    assert_refused(data, "rounds=20", "all checkpoints in this folder are damaged");
     empty_folder();
     assert_refused(data, "rounds=20", "there is no checkpoint in this folder");
     free_models(&whole);
@@ -416,7 +416,7 @@ static void a_new_run_does_not_write_over_the_checkpoints_of_another(void **stat
     settings = settings_of("preset=cocoa+");
     snprintf(settings.checkpoint, sizeof settings.checkpoint, "%s", folder);
     assert_int_equal(parley_train(data, &settings, NULL, NULL, &model, NULL, &error), PARLEY_BAD_USAGE);
-    assert_non_null(strstr(error.sentence, "holds a checkpoint of round 8 already"));
+    assert_non_null(strstr(error.sentence, "already has a checkpoint of round 8"));
     parley_data_free(data);
 }
 
@@ -433,7 +433,7 @@ static void a_first_run_may_be_told_to_resume_from_its_own_folder(void **state) 
     assert_non_null(strstr(saying.text, "there is no checkpoint in "));
     parley_model_free(model);
     assert_done(resume(data, words, &model, &saying, &error), &error);
-    assert_non_null(strstr(saying.text, "goes on after round 5"));
+    assert_non_null(strstr(saying.text, "after round 5"));
     parley_model_free(model);
     parley_data_free(data);
 }
@@ -455,16 +455,16 @@ static void a_folder_that_takes_no_files_any_more_ends_no_run(void **state) {
     assert_done(resume(data, words, &model, &saying, &error), &error);
     assert_same_model(model, whole.model[0], "no room");
     parley_model_free(model);
-    const char *first = strstr(saying.text, "warning: no checkpoint of round 9");
+    const char *first = strstr(saying.text, "warning: cannot write the checkpoint of round 9");
     assert_non_null(first);
-    assert_non_null(strstr(first, "that of round 8 stays"));
+    assert_non_null(strstr(first, "the one of round 8 is kept"));
     assert_null(strstr(first + 1, "warning"));
     for (unsigned r = 9; r <= 20; r++) {
         snprintf(path, sizeof path, "%s/round-%u.rank-0.safetensors", folder, r);
         assert_int_equal(rmdir(path), 0);
     }
     assert_done(resume(data, "rounds=20", &model, &saying, &error), &error);
-    assert_non_null(strstr(saying.text, "goes on after round 8"));
+    assert_non_null(strstr(saying.text, "after round 8"));
     parley_model_free(model);
     free_models(&whole);
     parley_data_free(data);

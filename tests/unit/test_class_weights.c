@@ -61,7 +61,7 @@ static void bad_words_are_named(void **state) {
                  {"3=-1", "weight of label 3"},
                  {"3=nan", "weight of label 3"},
                  {"3=1,3=2", "label 3 is given twice"},
-                 {"blanced", "say balanced"}};
+                 {"blanced", "use balanced"}};
     parley_data *data = data_of(text);
     for (unsigned c = 0; c < COUNT(cases); c++) {
         double *weight;

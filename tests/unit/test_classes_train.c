@@ -284,7 +284,7 @@ static void refusals_name_what_can_be_done(void **state) {
     settings = settings_of("loss=softmax");
     train(&outcome, 1, 1);
     assert_int_equal(outcome.status[0], PARLEY_BAD_INPUT);
-    assert_string_equal(outcome.error[0].sentence, "sample: no row of label 3 has a weight; leave them out");
+    assert_string_equal(outcome.error[0].sentence, "sample: all rows of label 3 have weight 0; leave these rows out");
     parley_data_free(data);
 }
 

@@ -34,12 +34,12 @@ static void folds_may_come_from_a_file(void **state) {
     const struct {
         const char *text, *part;
     } cases[] = {{"7\n2\n7\n40\n", NULL},
-                 {"7\n2\n7\n", "3 folds for the 4 rows"},
-                 {"7\n2\n7\n1\n1\n", "5 folds for the 4 rows"},
-                 {"1\n1\n1\n1\n", "all rows are in one fold"},
-                 {"1\n2\n-1\n1\n", ":3: a fold is a whole number"},
-                 {"1\n2\n1.5\n1\n", ":3: a fold is a whole number"},
-                 {"1\n1000\n1\n1\n", ":2: a fold is a whole number"}};
+                 {"7\n2\n7\n", "3 lines for the 4 rows"},
+                 {"7\n2\n7\n1\n1\n", "5 lines for the 4 rows"},
+                 {"1\n1\n1\n1\n", "all rows are in one fold; at least two folds are needed"},
+                 {"1\n2\n-1\n1\n", ":3: a fold must be a whole number"},
+                 {"1\n2\n1.5\n1\n", ":3: a fold must be a whole number"},
+                 {"1\n1000\n1\n1\n", ":2: a fold must be a whole number"}};
     parley_data *data = data_of("1 1:1\n-1 1:2\n1 2:1\n-1 3:1\n");
     for (unsigned c = 0; c < COUNT(cases); c++) {
         char path[64], words[100];
@@ -141,7 +141,8 @@ static void a_callback_stops_the_path_and_the_folds(void **state) {
         patience = (struct patience){.most = 25}; /* 3 lambdas x (4 rounds and the look before them) on all rows: 15 */
         assert_int_equal(pl_cv_run(data, &settings, until_patience_ends, &patience, &cv, &error), PARLEY_BAD_USAGE);
         assert_null(cv);
-        assert_string_equal(error.sentence, "stopped in the folds; nothing is chosen, and there is no model");
+        assert_string_equal(error.sentence,
+                            "stopped before all folds were complete, so no lambda was chosen and there is no model");
         assert_int_equal(patience.rounds, 26);
     }
     parley_data_free(data);

@@ -120,9 +120,9 @@ static void the_loss_follows_from_the_labels(void **state) {
         {"0.5 1:1\n-1 1:2\n2 1:1\n", "", "squared", NULL},
         {"1 1:1\n2 1:2\n", "loss=squared", "squared", NULL},
         {"1 1:1\n2 1:2\n3 1:2\n", "loss=squared", "squared", NULL},
-        {"4 1:1\n4 1:2\n", "", NULL, "sample: every label is 4; there is nothing to learn"},
-        {"4 1:1\n4 1:2\n", "loss=hinge", NULL, "sample: every label is 4; there is nothing to learn"},
-        {"4 1:1\n4 1:2\n", "loss=softmax", NULL, "sample: every label is 4; there is nothing to learn"},
+        {"4 1:1\n4 1:2\n", "", NULL, "sample: all labels are 4; there is nothing to learn"},
+        {"4 1:1\n4 1:2\n", "loss=hinge", NULL, "sample: all labels are 4; there is nothing to learn"},
+        {"4 1:1\n4 1:2\n", "loss=softmax", NULL, "sample: all labels are 4; there is nothing to learn"},
         {"1 1:1\n2 1:2\n3 1:2\n", "loss=hinge", "hinge", NULL},
         {"1 1:1\n2 1:2\n3 1:2\n", "", "softmax", NULL},
         {"1 1:1\n2 1:2\n1 1:2\n", "loss=softmax", "softmax", NULL},
@@ -162,7 +162,7 @@ static void weights_that_add_up_to_nothing_are_refused(void **state) {
     assert_done(pl_glm_open(&glm, engine, data, &settings, &error), &error);
     assert_done(pl_team_open(&team, engine, data, 1, 1, 1, &error), &error);
     assert_int_equal(pl_glm_measure(&glm, &team, &error), PARLEY_BAD_INPUT);
-    assert_string_equal(error.sentence, "sample: the weights add up to 0");
+    assert_string_equal(error.sentence, "sample: all weights are 0; at least one row needs a positive weight");
     pl_team_close(&team);
     pl_glm_close(&glm);
     pl_engine_close(engine);

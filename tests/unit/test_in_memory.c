@@ -102,7 +102,7 @@ static void without_columns_there_is_an_intercept(void **state) {
     settings = settings_of("loss=squared l1_ratio=1");
     assert_int_equal(parley_train(data, &settings, NULL, NULL, &model, NULL, &error), PARLEY_BAD_INPUT);
     assert_string_equal(error.sentence,
-                        "data: there are no columns for local solver scd to work on; use another --local");
+                        "data: local solver scd needs columns, but the data have none; use another --local");
     parley_data_free(data);
 }
 
@@ -138,11 +138,11 @@ static void a_model_that_cannot_be_is_refused(void **state) {
         const char *sentence;
     } wrong[] = {
         {"quadratic", 1, 1, NULL, "there is no loss quadratic"},
-        {"squared", 2, 1, NULL, "a model of loss squared has one output, not 2"},
-        {"softmax", 1, 1, NULL, "a model of loss softmax has an output for each class, at least two"},
-        {"squared", 1, 1, labels, "a model of loss squared has no labels"},
-        {"logistic", 1, 1, NULL, "a model of loss logistic and 1 output has 2 labels; give them"},
-        {"logistic", 1, 1, labels, "the labels of a model rise, and label 1 does not"},
+        {"squared", 2, 1, NULL, "a model of loss squared must have one output, not 2"},
+        {"softmax", 1, 1, NULL, "a model of loss softmax must have one output per class, and at least two"},
+        {"squared", 1, 1, labels, "a model of loss squared takes no labels; give none"},
+        {"logistic", 1, 1, NULL, "a model of loss logistic and 1 output needs 2 labels, but none were given"},
+        {"logistic", 1, 1, labels, "the labels of a model must increase, but label 1 does not"},
         {"squared", 1, 2, NULL, "coefficient 1 of the model is not finite"},
     };
     for (unsigned i = 0; i < COUNT(wrong); i++) {
@@ -235,11 +235,12 @@ static void a_start_that_does_not_fit_is_refused(void **state) {
         const double *labels;
         const char *sentence;
     } wrong[] = {
-        {"loss=hinge", COLUMNS + 1, labels, "the model to begin at has 9 columns and the data have 8"},
-        {"loss=hinge", COLUMNS, others, "the model to begin at has labels 0 and 1, the data -1 and 1"},
-        {"loss=squared", COLUMNS, labels, "the model to begin at has loss logistic, whose labels are not those of"},
-        {"start=file", COLUMNS, labels, "a model to begin at is given, and the setting start says another;"},
-        {"preset=online", COLUMNS, labels, "preset online begins without a model; go on with a learner"},
+        {"loss=hinge", COLUMNS + 1, labels, "the model to start from has 9 columns, but the data have 8"},
+        {"loss=hinge", COLUMNS, others, "the model to start from has labels 0 and 1, but the data have -1 and 1"},
+        {"loss=squared", COLUMNS, labels,
+         "the model to start from has loss logistic, whose kind of labels differs from that of"},
+        {"start=file", COLUMNS, labels, "both a model to start from and the setting start are given;"},
+        {"preset=online", COLUMNS, labels, "preset online cannot start from a model; use a learner"},
     };
     for (unsigned i = 0; i < COUNT(wrong); i++) {
         parley_settings settings = settings_of(wrong[i].words);

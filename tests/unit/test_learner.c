@@ -111,7 +111,7 @@ static void a_batch_that_is_refused_leaves_no_trace(void **state) {
         const double *labels;
     } wrong[] = {{"1 1:1\n7 2:1\n", "which is neither -1 nor 1", labels},
                  {"1 1:1\n0 2:1\n", "has the label 0 after others of -1", NULL},
-                 {"1 1:1\n-1 3:1\n", "the batch has 3 columns, and the first one had 2", NULL}};
+                 {"1 1:1\n-1 3:1\n", "the batch has 3 columns, but the first one had 2", NULL}};
     for (unsigned i = 0; i < COUNT(wrong); i++) {
         parley_learner *learner = learner_of("loss=logistic", wrong[i].labels);
         parley_learner *other = learner_of("loss=logistic", wrong[i].labels);
@@ -210,14 +210,14 @@ static void settings_without_effect_are_refused(void **state) {
         const char *words, *sentence;
         const double *labels;
     } wrong[] = {
-        {"preset=newton", "a learner learns by preset online; leave out preset newton", NULL},
-        {"passes=3", "a learner makes one pass over each batch; leave out passes", NULL},
+        {"preset=newton", "a learner always uses preset online; leave out preset newton", NULL},
+        {"passes=3", "a learner always makes one pass over each batch; leave out passes", NULL},
         {"alpha=0.1", "--alpha has no effect with --preset online; leave it out", NULL},
         {"C=2", "--C has no effect with --preset online; leave it out", NULL},
         {"class_weights=balanced", "--class-weights has no effect with --preset online; leave it out", NULL},
         {"validation_fraction=0.1", "--validation-fraction has no effect with --preset online; leave it out", NULL},
-        {"loss=squared", "two labels are for a loss of two classes, and loss is squared", labels},
-        {"loss=hinge", "the labels 1 and -1 do not rise", falling},
+        {"loss=squared", "two labels need a loss of two classes, but loss is squared", labels},
+        {"loss=hinge", "the labels 1 and -1 must be in increasing order", falling},
     };
     for (unsigned i = 0; i < COUNT(wrong); i++) {
         parley_settings settings = settings_of(wrong[i].words);

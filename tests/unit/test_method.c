@@ -20,22 +20,22 @@ static void assert_sentence(const char *sentence, const char *expected) {
 static const struct {
     const char *words, *sentence;
 } refusals[] = {
-    {"preset=nonsense", "--preset nonsense: there is none of that name; it is one of auto, cocoa, cocoa+, "
+    {"preset=nonsense", "--preset nonsense: unknown name; choose one of auto, cocoa, cocoa+, "
                         "cocoa-newton, minibatch-cd, gd,..."},
-    {"preset=cocoa*", "--preset cocoa*: there is none of that name; did you mean cocoa? (auto, cocoa, cocoa+,..."},
-    {"loss=hing", "--loss hing: there is none of that name; did you mean hinge? (squared, logistic, hinge,..."},
-    {"local=sdac", "--local sdac: there is none of that name; did you mean sdca? (sdca, scd, gradient..."},
-    {"combine=ad", "--combine ad: there is none of that name; did you mean add? (add, average, step, newton..."},
-    {"exchange=mail", "--exchange mail: there is none of that name; it is one of allreduce, driver..."},
-    {"engine=diesel", "--engine diesel: there is none of that name; it is one of threads..."},
-    {"preset=gd local=sdca",
-     "combine step takes gradients, which local solver sdca does not give; use --preset cocoa+, or --local gradient"},
-    {"preset=cocoa combine=newton",
-     "combine newton takes gradients, which local solver sdca does not give; use --preset newton, or --preset lbfgs"},
-    {"preset=cocoa+ local=gradient", "combine add takes changes by coordinate steps, which local solver gradient does "
-                                     "not give; use --local sdca, or --preset newton"},
-    {"preset=gd combine=average", "combine average takes changes by coordinate steps, which local solver gradient does "
-                                  "not give; use --local sdca, or --preset cocoa+"},
+    {"preset=cocoa*", "--preset cocoa*: unknown name; did you mean cocoa? (choose one of auto, cocoa, cocoa+,..."},
+    {"loss=hing", "--loss hing: unknown name; did you mean hinge? (choose one of squared, logistic, hinge,..."},
+    {"local=sdac", "--local sdac: unknown name; did you mean sdca? (choose one of sdca, scd, gradient..."},
+    {"combine=ad", "--combine ad: unknown name; did you mean add? (choose one of add, average, step, newton..."},
+    {"exchange=mail", "--exchange mail: unknown name; choose one of allreduce, driver..."},
+    {"engine=diesel", "--engine diesel: unknown name; choose one of threads..."},
+    {"preset=gd local=sdca", "combine step needs gradients, which local solver sdca does not compute; use --preset "
+                             "cocoa+, or --local gradient"},
+    {"preset=cocoa combine=newton", "combine newton needs gradients, which local solver sdca does not compute; use "
+                                    "--preset newton, or --preset lbfgs"},
+    {"preset=cocoa+ local=gradient", "combine add needs changes by coordinate steps, which local solver gradient does "
+                                     "not compute; use --local sdca, or --preset newton"},
+    {"preset=gd combine=average", "combine average needs changes by coordinate steps, which local solver gradient does "
+                                  "not compute; use --local sdca, or --preset cocoa+"},
     {"preset=cocoa+ local=sdca l1_ratio=1",
      "local solver sdca needs an L2 penalty, and --l1-ratio 1 leaves none; use --l1-ratio 0.99, or --local scd"},
     {"preset=cocoa+ loss=hinge l1_ratio=1",
@@ -47,52 +47,55 @@ static const struct {
     {"preset=cocoa+ local=scd lambda=0",
      "local solver scd needs a penalty, and --lambda 0 leaves none; use a small --lambda"},
     {"preset=gd local=scd",
-     "combine step takes gradients, which local solver scd does not give; use --preset cocoa+, or --local gradient"},
+     "combine step needs gradients, which local solver scd does not compute; use --preset cocoa+, or --local gradient"},
     {"preset=cocoa lambda=0",
      "local solver sdca needs an L2 penalty, and --lambda 0 leaves none; use a small --lambda, or --preset newton"},
     {"preset=newton l1_ratio=0.5", "combine newton needs a problem without L1 penalty, and --l1-ratio adds one; use "
                                    "--l1-ratio 0, or --preset cocoa+"},
     {"preset=newton loss=hinge",
      "combine newton needs a smooth loss, and hinge is not; use --loss squared-hinge, or --preset cocoa+"},
-    {"preset=newton loss=epsilon-insensitive lambda=0",
-     "combine newton needs a smooth loss, and epsilon-insensitive is not, nor is it softened without a penalty; use a "
-     "small --lambda, or --preset gd"},
+    {"preset=newton loss=epsilon-insensitive lambda=0", "combine newton needs a smooth loss, and epsilon-insensitive "
+                                                        "is not, and it is not smoothed without a penalty; use a "
+                                                        "small --lambda, or --preset gd"},
     {"loss=hinge lambda=0",
-     "auto knows no method that ends at the optimum of hinge loss without L2 penalty; use a small "
+     "no method that auto can choose reaches the optimum of loss hinge without an L2 penalty; use a small "
      "--lambda, or --preset gd"},
-    {"loss=hinge l1_ratio=1", "auto knows no method that ends at the optimum of hinge loss without L2 penalty; use "
-                              "--l1-ratio 0.99, or --preset gd"},
-    {"epsilon=0.5", "--epsilon has no effect with --loss auto; --loss epsilon-insensitive reads it"},
-    {"loss=squared huber_width=2", "--huber-width has no effect with --loss squared; --loss huber reads it"},
-    {"preset=gd loss=huber epsilon=2", "--epsilon has no effect with --loss huber; --loss epsilon-insensitive reads "
-                                       "it"},
+    {"loss=hinge l1_ratio=1",
+     "no method that auto can choose reaches the optimum of loss hinge without an L2 penalty; use "
+     "--l1-ratio 0.99, or --preset gd"},
+    {"epsilon=0.5", "--epsilon has no effect with --loss auto; it is a parameter of --loss epsilon-insensitive"},
+    {"loss=squared huber_width=2",
+     "--huber-width has no effect with --loss squared; it is a parameter of --loss huber"},
+    {"preset=gd loss=huber epsilon=2",
+     "--epsilon has no effect with --loss huber; it is a parameter of --loss epsilon-insensitive"},
     {"preset=cocoa+ loss=poisson l1_ratio=1",
      "local solver sdca needs an L2 penalty, and --l1-ratio 1 leaves none; use --l1-ratio 0.99, or --preset lbfgs"},
     {"preset=newton loss=poisson l1_ratio=0.5", "combine newton needs a problem without L1 penalty, and --l1-ratio "
                                                 "adds one; use --l1-ratio 0, or --preset cocoa+"},
-    {"preset=newton batch_fraction=0.5",
-     "combine newton needs all rows in every round; use --preset gd, or --batch-fraction 1"},
+    {"preset=newton batch_fraction=0.5", "combine newton needs all rows in every round; leave out --batch-fraction; "
+                                         "use --preset gd, or --batch-fraction 1"},
     {"preset=lbfgs loss=hinge",
      "combine lbfgs needs a smooth loss, and hinge is not; use --loss squared-hinge, or --preset cocoa+"},
     {"preset=newton combine=truncated l1_ratio=0.1", "combine truncated needs a problem without L1 penalty, and "
                                                      "--l1-ratio adds one; use --l1-ratio 0, or --combine step"},
     {"preset=hybrid combine=add",
-     "combine add takes changes by coordinate steps, which local solver sgd does not give; use --preset cocoa+"},
+     "combine add needs changes by coordinate steps, which local solver sgd does not compute; use --preset cocoa+"},
     {"preset=lbfgs loss=epsilon-insensitive",
      "combine lbfgs needs a smooth loss, and epsilon-insensitive is not; use --loss huber, or --preset newton"},
     {"preset=hybrid local=sgd",
-     "preset hybrid is two methods, for which one --local or --combine cannot stand; leave them out"},
+     "preset hybrid consists of two methods, so that one --local or --combine cannot apply to both; leave them out"},
     {"preset=hybrid loss=hinge",
      "combine lbfgs needs a smooth loss, and hinge is not; use --preset cocoa+, or --preset gd"},
-    {"preset=hybrid batch_fraction=0.5", "combine lbfgs needs all rows in every round; use --preset gd"},
-    {"preset=gd history=5", "--history has no effect with gradient x step; --combine lbfgs reads it"},
+    {"preset=hybrid batch_fraction=0.5",
+     "combine lbfgs needs all rows in every round; leave out --batch-fraction; use --preset gd"},
+    {"preset=gd history=5", "--history has no effect with gradient x step; only --combine lbfgs reads it"},
     {"preset=gd local_epochs=2",
-     "--local-epochs has no effect with gradient x step; --local sdca or --local scd or --local sgd reads it"},
+     "--local-epochs has no effect with gradient x step; only --local sdca or --local scd or --local sgd reads it"},
     {"preset=gd local_steps=2",
-     "--local-steps has no effect with gradient x step; --local sdca or --local scd or --local sgd reads it"},
+     "--local-steps has no effect with gradient x step; only --local sdca or --local scd or --local sgd reads it"},
     {"preset=cocoa+ rate=0.1",
-     "--rate has no effect with sdca x add; --local sgd or --combine step or --preset online reads it"},
-    {"local=online", "--local online: there is none of that name; it is one of sdca, scd, gradient, sgd"},
+     "--rate has no effect with sdca x add; only --local sgd or --combine step or --preset online reads it"},
+    {"local=online", "--local online: unknown name; choose one of sdca, scd, gradient, sgd"},
     {"preset=online local=sgd", "--local has no effect with --preset online; leave it out"},
     {"preset=online gap=0.1", "--gap has no effect with --preset online; leave it out"},
     {"preset=online workers=2", "--workers has no effect with --preset online; leave it out"},
@@ -109,14 +112,14 @@ static const struct {
     {"preset=splash schedule=adagrad", "--reweight takes no adaptive schedule; leave one of them out"},
     {"preset=hogwild schedule=adagrad",
      "exchange shared takes no adaptive schedule; use --schedule constant, or --preset ma-sgd"},
-    {"preset=cocoa exchange=shared",
-     "exchange shared has workers step in one model, which local solver sdca does not; use --exchange allreduce"},
+    {"preset=cocoa exchange=shared", "exchange shared needs workers that step in one shared model, which local solver "
+                                     "sdca cannot do; use --exchange allreduce"},
     {"preset=newton schedule=inverse",
-     "--schedule has no effect with gradient x newton; --local sgd or --combine step or --preset online reads it"},
-    {"preset=cocoa batch_fraction=0.5", "--batch-fraction has no effect with sdca x average; --local gradient reads "
-                                        "it"},
-    {"preset=cocoa local_steps=2 local_epochs=2", "--local-steps and --local-epochs say the same thing; give one of "
-                                                  "them"},
+     "--schedule has no effect with gradient x newton; only --local sgd or --combine step or --preset online reads it"},
+    {"preset=cocoa batch_fraction=0.5",
+     "--batch-fraction has no effect with sdca x average; only --local gradient reads "
+     "it"},
+    {"preset=cocoa local_steps=2 local_epochs=2", "--local-steps and --local-epochs both set H; give only one of them"},
 };
 
 static void every_refused_combination_has_its_sentence(void **state) {
@@ -142,9 +145,9 @@ static void what_only_the_data_tell_is_refused_then(void **state) {
         const char *words, *sentence;
         parley_status status;
     } cases[] = {
-        {"workers=161", "--workers 161: there are only 160 rows to deal out", PARLEY_BAD_USAGE},
+        {"workers=161", "--workers 161: there are only 160 rows to distribute", PARLEY_BAD_USAGE},
         {"rate=0.1",
-         "--rate has no effect with gradient x newton (chosen by auto); --local sgd or --combine step or --preset "
+         "--rate has no effect with gradient x newton (chosen by auto); only --local sgd or --combine step or --preset "
          "online reads it",
          PARLEY_BAD_USAGE},
     };

@@ -158,7 +158,7 @@ static void refuses_a_label_the_model_does_not_know(void **state) {
     parley_error error;
     assert_int_equal(pl_linear_meter.open(&model->base, NULL, &meter, NULL), PARLEY_OK);
     assert_int_equal(pl_linear_meter.add(meter, &data, z, &error), PARLEY_BAD_INPUT);
-    assert_string_equal(error.sentence, "x.svm: row 2 has label 0.5; the model knows -1 and 1 only");
+    assert_string_equal(error.sentence, "x.svm: row 2 has label 0.5; the model knows only -1 and 1");
     pl_linear_meter.close(meter);
     parley_model_free(&model->base);
 }

@@ -247,11 +247,11 @@ static void refuses_bad_metadata(void **state) {
     parley_model_free(model);
     for (unsigned i = 0; i < sizeof labels / sizeof *labels; i++) {
         metas[1].value = labels[i];
-        expect_refusal(tensors, 2, metas, 3, "two rising numbers");
+        expect_refusal(tensors, 2, metas, 3, "two increasing numbers");
     }
     metas[1].value = "-1 1";
     metas[2].value = "squared";
-    expect_refusal(tensors, 2, metas, 3, "loss squared has none");
+    expect_refusal(tensors, 2, metas, 3, "loss squared has no labels");
     metas[2].value = "cubic";
     expect_refusal(tensors, 2, metas, 3, "unknown loss `cubic`");
     expect_refusal(tensors, 2, metas, 2, "unknown loss ``");
@@ -272,7 +272,7 @@ static void refuses_bad_tensors(void **state) {
         {{"coef", PL_F64, 2, {1, 2}, infinite}, intercept}, {coef, {"intercept", PL_F64, 1, {1, 0}, nan}},
     };
     const char *const sentences[] = {
-        "`coef`", "`coef`", "must agree", "`intercept`", "coefficient 2 is not a finite", "intercept 1 is not"};
+        "`coef`", "`coef`", "must be equal", "`intercept`", "coefficient 2 is not a finite", "intercept 1 is not"};
     for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++)
         expect_refusal(cases[i], 2, metas, 3, sentences[i]);
     const pl_tensor floats[] = {intercept, {"coef", PL_F32, 2, {1, 2}, narrow}};

@@ -97,9 +97,9 @@ static void what_does_not_fit_is_named(void **state) {
     (void)state;
     const struct {
         const char *text, *words, *part;
-    } cases[] = {{"-1 1:1\n1 2:1\n", "loss=logistic", "the model has 12 columns and the data have 2"},
-                 {"0 12:1\n1 2:1\n", "loss=logistic", "the model has labels -1 and 1, the data 0 and 1"},
-                 {"-1 12:1\n1 2:1\n", "loss=squared", "the model has loss logistic, whose labels are not"}};
+    } cases[] = {{"-1 1:1\n1 2:1\n", "loss=logistic", "the model has 12 columns, but the data have 2"},
+                 {"0 12:1\n1 2:1\n", "loss=logistic", "the model has labels -1 and 1, but the data have 0 and 1"},
+                 {"-1 12:1\n1 2:1\n", "loss=squared", "the model has loss logistic, whose kind of labels"}};
     parley_data *data = random_data(small);
     outcome first = train_once(data, "");
     save(first.model[0]);

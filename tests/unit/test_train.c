@@ -233,7 +233,7 @@ typedef struct listener {
 static int listen(void *user, const parley_progress *progress, const char *message) {
     listener *listener = user;
     if (message)
-        listener->switched += strncmp(message, "method: hybrid goes on as gradient x lbfgs", 42) == 0;
+        listener->switched += strncmp(message, "method: hybrid continues as gradient x lbfgs", 43) == 0;
     else if (progress->round < COUNT(listener->objective))
         listener->objective[progress->round] = progress->objective;
     return 0;

@@ -76,7 +76,7 @@ static void a_metric_of_another_type_of_model_is_refused(void **state) {
     parley_settings settings = settings_of("validation_fraction=0.25 metric=perplexity");
     assert_int_equal(pl_validation_open(&validation, NULL, data, &pl_model_linear, &settings, &error),
                      PARLEY_BAD_USAGE);
-    assert_non_null(strstr(error.sentence, "--metric perplexity is not for linear models; it is one of accuracy, "));
+    assert_non_null(strstr(error.sentence, "--metric perplexity is not for linear models; choose one of accuracy, "));
     pl_validation_close(&validation);
     parley_data_free(data);
 }
