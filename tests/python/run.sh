@@ -20,8 +20,8 @@ environment() {
         [ $# -eq 0 ] || "$folder/$name/bin/pip" install -q "$@"
         echo "$*" > "$made"
     fi
-    PATH=$folder/$name/bin pip install -q --force-reinstall --no-deps "$root/$wheel"
-    PATH=$folder/$name/bin pip install -q "$root/$wheel"
+    PATH=$folder/$name/bin pip install -q --no-compile --force-reinstall --no-deps "$root/$wheel"
+    PATH=$folder/$name/bin pip install -q --no-compile "$root/$wheel"
 }
 
 tests() { # NAME FILES...: pytest in an environment, from a folder without sources
