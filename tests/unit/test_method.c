@@ -100,9 +100,9 @@ static const struct {
     {"preset=online gap=0.1", "--gap has no effect with --preset online; leave it out"},
     {"preset=online workers=2", "--workers has no effect with --preset online; leave it out"},
     {"preset=online standardise=true",
-     "--standardise takes a pass over all rows beforehand, and a stream is seen once; leave it out, as --preset online "
-     "has rates that no column's unit matters to, or use --preset ma-sgd"},
-    {"preset=online schedule=inverse", "--preset online takes --schedule normalised or adagrad"},
+     "--standardise needs a pass over all rows in advance, but a stream is read once; leave it out, since the rates of "
+     "--preset online do not depend on the units of columns, or use --preset ma-sgd"},
+    {"preset=online schedule=inverse", "--preset online supports only --schedule normalised or adagrad"},
     {"preset=gd schedule=adagrad",
      "combine step has one rate for all columns; use --schedule constant, inverse or inverse-sqrt, or --local sgd"},
     {"preset=ma-sgd average_iterates=true l1_ratio=0.5",
@@ -116,8 +116,9 @@ static const struct {
                                      "sdca cannot do; use --exchange allreduce"},
     {"preset=newton schedule=inverse",
      "--schedule has no effect with gradient x newton; only --local sgd or --combine step or --preset online reads it"},
-    {"preset=cocoa batch_fraction=0.5", "--batch-fraction has no effect with sdca x average; --local gradient reads "
-                                        "it"},
+    {"preset=cocoa batch_fraction=0.5",
+     "--batch-fraction has no effect with sdca x average; only --local gradient reads "
+     "it"},
     {"preset=cocoa local_steps=2 local_epochs=2", "--local-steps and --local-epochs both set H; give only one of them"},
 };
 
