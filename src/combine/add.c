@@ -1,13 +1,13 @@
 /* add.c: CoCoA+ (Ma et al. 2015), accelerated: the workers' changes of u are added.
  *
  * Each worker assumed that all changes together weigh at most sigma times their sum of squares. With D_k the changes
- * and r = |sum D_k|^2 / sum |D_k|^2 <= K, that held if r <= sigma; else the step sigma / r makes it hold. So the dual
- * objective does not fall without momentum, at the price of two scalars. sigma starts at the safe K and follows r down,
- * which gives back most of what the safe value loses.
+ * and r = |sum D_k|^2 / sum |D_k|^2 <= K, that holds if r <= sigma; otherwise the step sigma / r makes it hold. So
+ * without momentum the dual objective does not decrease, at the cost of two scalars. sigma starts at the safe K and
+ * follows r down, which recovers most of what the safe value loses.
  *
- * A round is a proximal gradient step on D in the metric sigma blockdiag(X_k X_k'), so it takes Nesterov's momentum:
- * the next round starts at t + m (t - last t). Momentum starts anew when it points against the step (O'Donoghue and
- * Candes 2015). On badly conditioned data this saves nine rounds in ten. */
+ * A round is a proximal gradient step on D in the metric sigma blockdiag(X_k X_k'), so Nesterov's momentum applies: the
+ * next round starts at t + m (t - last t). Momentum restarts when it points against the step (O'Donoghue and Candes
+ * 2015). On badly conditioned data this saves nine rounds in ten. */
 #include <math.h>
 #include <string.h>
 
@@ -22,14 +22,14 @@
 typedef struct add {
     pl_combine base;
     const pl_glm *glm;
-    double sigma, most;     /* now, and K */
+    double sigma, most;     /* the current value, and K */
     double theta, momentum; /* Nesterov's sequence, from 1; (theta - 1) / next theta */
-    unsigned retreats;      /* to no momentum, when rounds stopped helping */
-    int level, climb;       /* momentum is at most 1 - 2^-level; where level goes next */
-    double rate;            /* of progress, when last told */
-    bool steady;            /* the solver knows no momentum */
-    double *last;           /* the last change of v that was proposed */
-    double gamma;           /* the step it was taken with */
+    unsigned retreats;      /* how often momentum was dropped because rounds no longer helped */
+    int level, climb;       /* momentum is at most 1 - 2^-level; the next change of level */
+    double rate;            /* the last reported speed of progress */
+    bool steady;            /* the solver has no momentum */
+    double *last;           /* the last proposed change of v */
+    double gamma;           /* the step with which it was taken */
 } add;
 
 static uint64_t bytes(const pl_setup *setup) { return setup->entries * sizeof(double); }
@@ -58,7 +58,7 @@ static parley_status open_add(const pl_setup *setup, pl_combine **out, parley_er
         close_add(&this->base);
         return status;
     }
-    memset(this->last + setup->begin, 0, (setup->end - setup->begin) * sizeof *this->last); /* faults in its pages */
+    memset(this->last + setup->begin, 0, (setup->end - setup->begin) * sizeof *this->last); /* page faults */
     *out = &this->base;
     return status;
 }
@@ -69,16 +69,16 @@ static void ask(const pl_combine *combine, pl_round *round) {
     round->momentum = this->momentum;
 }
 
-/* |ahead|^2 of an entry, which is remembered as the last. */
+/* |ahead|^2 of an entry, which is stored as the last. */
 static inline double measure_entry(double direction, double back, double *last, double metric) {
     double ahead = direction - back * *last;
     *last = direction;
     return metric * ahead * ahead;
 }
 
-/* The same of entries [begin, end). */
+/* The same for entries [begin, end). */
 static double measure_part(add *this, const double *direction, uint64_t begin, uint64_t end, const double *metric) {
-    double back = this->momentum * this->gamma, sums[4] = {0}; /* four, so that no addition waits for the last */
+    double back = this->momentum * this->gamma, sums[4] = {0}; /* four sums add in parallel */
     double *restrict last = this->last;
     uint64_t j = begin;
     for (; j < end && j % 4; j++)
@@ -100,7 +100,7 @@ static void measure(pl_combine *combine, const pl_slice *slice, double gamma, do
         return;
     }
     uint64_t columns = this->glm->data->x.columns * this->glm->classes, j = slice->begin;
-    if (j < columns) { /* they have one metric */
+    if (j < columns) { /* they have the same metric */
         uint64_t end = slice->end < columns ? slice->end : columns;
         scalars[PL_OWN_NORM] += pl_metric(this->glm, j) * measure_part(this, direction, j, end, NULL);
         j = end;
@@ -109,9 +109,9 @@ static void measure(pl_combine *combine, const pl_slice *slice, double gamma, do
         scalars[PL_OWN_NORM] += pl_metric(this->glm, j) * measure_part(this, direction, j, j + 1, NULL);
 }
 
-/* Momentum close to 1 pays where rounds are exact, and outruns solvers that make few steps in a round. How much is best
- * shows only in the progress that was made: climb while it grows, turn when it falls, and begin anew far lower when
- * there was none, because it swings around the optimum then. */
+/* Momentum close to 1 pays if rounds are exact, but overshoots if solvers make few steps in a round. Only the progress
+ * shows how much is best: raise it while progress grows, reverse when progress falls, and restart far lower when there
+ * is none, because the iterates then swing around the optimum. */
 static void adjust(pl_combine *combine, double rate) {
     add *this = (add *)combine;
     if (rate < this->rate || rate <= 0)
@@ -138,7 +138,7 @@ static bool judge(pl_combine *combine, const double *workers, const double *owne
     return true;
 }
 
-/* Back to what cannot fail: no momentum, and the sigma that is always safe. */
+/* Returns to what always works: no momentum and the safe sigma. */
 static bool stalled(pl_combine *combine) {
     add *this = (add *)combine;
     if (this->most == 1.0 || this->retreats == RETREATS)
@@ -164,7 +164,7 @@ static const pl_combine_trial trial = {measure, judge};
 
 const pl_combine_type pl_combine_add = {
     .name = "add",
-    .help = "adds the workers' changes, as far as is safe, with momentum (CoCoA+)",
+    .help = "adds the workers' changes, as far as it is safe, with momentum (CoCoA+)",
     .problem = &pl_problem_linear,
     .takes = PL_GIVES_CHANGES | PL_KNOWS_SIGMA,
     .trial = &trial,

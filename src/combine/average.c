@@ -14,10 +14,10 @@ static parley_status open_average(const pl_setup *setup, pl_combine **out, parle
 
 static double share(const pl_combine *combine, double weight, double total) {
     (void)combine;
-    return fmin(1.0, weight / total); /* rounding must not take a dual variable out of its domain */
+    return fmin(1.0, weight / total); /* rounding must not move a dual variable out of its domain */
 }
 
-/* Nothing is held from round to round. */
+/* There is no state between rounds. */
 static void state(pl_combine *combine, pl_state *state) { (void)combine, (void)state; }
 
 static void close_average(pl_combine *combine) { pl_free(combine); }

@@ -3,24 +3,24 @@
  *
  *     d = -H g          H from the last `history` pairs s = step, y = change of the gradient, by the two-loop recursion
  *
- * Owners keep their slice of the pairs; dot products are summed over owners. The steps on vectors are made in the pass
- * that sums the next dot product.
+ * Owners keep their slice of the pairs, and dot products are summed over owners. Each vector operation is made in the
+ * pass that sums the next dot product.
  *
- * Where the intercept is free the solver moves b to its best value before every gradient, so that its entry of g, and
- * of every y, is 0: all dot products are those of R(w) = min_b P(w, b), and the w part of d is what L-BFGS does on R.
+ * If the intercept is free, the solver moves b to its optimum before every gradient, so that its entry of g, and of
+ * every y, is 0. All dot products are then those of R(w) = min_b P(w, b), and the w part of d is that of L-BFGS on R.
  * The b part of d is the same combination of the past moves of b. See docs/mathematics.md.
  *
- * With l1 > 0, g is the pseudo-gradient of P (the slope of least size among the subgradients), d keeps only entries
- * that point against it, and a trial point is projected on the orthant of v - small x g: there P is smooth. */
+ * With l1 > 0, g is the pseudo-gradient of P (the subgradient of smallest size), d keeps only entries that point
+ * against it, and a trial point is projected on the orthant of v - small x g, in which P is smooth. */
 #include <math.h>
 #include <string.h>
 
 #include "combine/search.h"
 #include "model/glm.h"
 
-#define CURVED 1e-10 /* a pair is kept if s.y is above this part of |y|^2 / bound of the curvature */
-#define HALVINGS 40  /* trial steps on an orthant */
-#define RETREATS 3   /* times that the history is forgotten when rounds stop helping */
+#define CURVED 1e-10 /* a pair is kept if s.y exceeds this part of |y|^2 / bound of the curvature */
+#define HALVINGS 40  /* most trial steps on an orthant */
+#define RETREATS 3   /* how often the history is dropped when rounds no longer help */
 
 typedef struct lbfgs {
     pl_combine base;
@@ -29,14 +29,14 @@ typedef struct lbfgs {
     unsigned history, pairs, newest;
     unsigned retreats, trials;
     bool started;
-    double rate;      /* of a first step, stable on most data */
+    double rate;      /* rate of a first step, stable on most data */
     double *s, *y;    /* history x count */
-    double *rho;      /* of each pair: 1 / s.y */
+    double *rho;      /* 1 / s.y of each pair */
     double *alpha;    /* of the recursion */
     double scale;     /* of H before the pairs: s.y / |y|^2 of the newest */
     double *v, *g;    /* the last v, and the gradient of P's smooth part there */
-    double *pseudo;   /* the gradient that d is made from */
-    double *d;        /* l1 > 0: the direction before it is bent */
+    double *pseudo;   /* the gradient from which d is computed */
+    double *d;        /* l1 > 0: the direction before projection */
     double value;     /* P(v) */
     pl_search search; /* l1 = 0 */
 } lbfgs;
@@ -89,7 +89,7 @@ static parley_status open_lbfgs(const pl_setup *setup, pl_combine **out, parley_
     return PARLEY_OK;
 }
 
-/* Of the subgradients of l1 |x| + f the one nearest to 0, g the slope of f. */
+/* The subgradient of l1 |x| + f closest to 0, where g is the slope of f. */
 static double pseudo_slope(double x, double g, double l1) {
     return x > 0 ? g + l1 : x < 0 ? g - l1 : g > l1 ? g - l1 : g < -l1 ? g + l1 : 0.0;
 }
@@ -97,13 +97,13 @@ static double pseudo_slope(double x, double g, double l1) {
 typedef struct pass {
     lbfgs *of;
     const pl_slice *slice;
-    double *s, *y; /* of the pair to be made */
+    double *s, *y; /* of the new pair */
 } pass;
 
 enum { SUM_SY, SUM_YY, SUM_PENALTY };
 
-/* Makes a pair of this v and gradient and the last ones, and keeps these. */
-static void meet(void *context, uint64_t begin, uint64_t end, double *sums) {
+/* Makes a pair from the current and the last v and gradient, and stores the current ones. */
+static void make_pair(void *context, uint64_t begin, uint64_t end, double *sums) {
     const pass *pass = context;
     lbfgs *this = pass->of;
     const pl_problem *problem = this->problem;
@@ -127,18 +127,18 @@ static parley_status remember(lbfgs *this, const pl_slice *slice, parley_error *
     unsigned slot = (this->newest + 1) % this->history;
     pass pass = {this, slice, this->s + slot * this->count, this->y + slot * this->count};
     double sums[PL_OWN_SCALARS] = {0};
-    parley_status status = pl_slice_sum(slice, meet, &pass, sums, error);
+    parley_status status = pl_slice_sum(slice, make_pair, &pass, sums, error);
     if (status != PARLEY_OK)
         return status;
     this->value = slice->value + sums[SUM_PENALTY];
-    /* 1 / rate bounds the curvature, so that s.y >= |y|^2 rate but for rounding */
+    /* 1 / rate bounds the curvature, so that s.y >= |y|^2 rate up to rounding. */
     if (this->started && sums[SUM_SY] > CURVED * this->rate * sums[SUM_YY]) {
         this->newest = slot;
         this->pairs = this->pairs < this->history ? this->pairs + 1 : this->history;
         this->rho[slot] = 1.0 / sums[SUM_SY];
         this->scale = sums[SUM_SY] / sums[SUM_YY];
     } else if (this->pairs == this->history)
-        this->pairs--; /* its oldest was overwritten */
+        this->pairs--; /* its oldest pair was overwritten */
     this->started = true;
     return status;
 }
@@ -162,7 +162,7 @@ static void vector_pass(void *context, uint64_t begin, uint64_t end, double *sum
     sums[0] += sum;
 }
 
-/* direction = -H pseudo. The first loop goes from the newest pair to the oldest, the second back. */
+/* direction = -H pseudo. The first loop goes from the newest pair to the oldest, the second one back. */
 static parley_status two_loops(lbfgs *this, const pl_slice *slice, parley_error *error) {
     vector_step step = {.begin = this->begin, .x = slice->direction, .scale = 1.0};
     double sums[PL_OWN_SCALARS];
@@ -217,7 +217,7 @@ static parley_status propose(pl_combine *combine, const pl_slice *slice, uint64_
         status = two_loops(this, slice, error);
         if (status == PARLEY_OK)
             status = pl_slice_sum(slice, align, &pass, sums, error);
-        again = this->pairs > 0 && !(sums[0] < 0); /* rounding ate the history: without it, the slope is surely down */
+        again = this->pairs > 0 && !(sums[0] < 0); /* rounding spoilt the history; without it the slope is negative */
         if (again)
             this->pairs = 0;
     }
@@ -226,7 +226,8 @@ static parley_status propose(pl_combine *combine, const pl_slice *slice, uint64_
     return status;
 }
 
-/* The way from v to v + gamma d, projected on the orthant where v is, or, from 0, where it goes. */
+/* The difference between v and v + gamma d, projected on the orthant of v or, for entries that are 0, of the direction.
+ */
 static parley_status bend(pl_combine *combine, const pl_slice *slice, double gamma, parley_error *error) {
     const lbfgs *this = (lbfgs *)combine;
     (void)error;
@@ -299,7 +300,7 @@ static const pl_combine_search search = {.bends = bends, .bend = bend};
 
 const pl_combine_type pl_combine_lbfgs = {
     .name = "lbfgs",
-    .help = "L-BFGS with a Wolfe search; OWL-QN with an L1 penalty",
+    .help = "L-BFGS with a Wolfe line search, or OWL-QN with an L1 penalty",
     .problem = &pl_problem_linear,
     .needs = PL_FACT_SMOOTH,
     .takes = PL_GIVES_GRADIENTS,

@@ -1,19 +1,19 @@
-/* newton.c: Newton's method for few columns. The update brings the gradient g and the curvature H of the mean loss; the
+/* newton.c: Newton's method for few columns. The update has the gradient g and the curvature H of the mean loss. The
  * owner solves
  *
  *     (H + l2 I) d = -(g + l2 v)            by Cholesky; a free intercept has no l2
  *
- * and a step gamma along d is searched: with phi(gamma) = P(v + gamma d), convex, a step is taken where phi' is small
- * against phi'(0).
+ * and searches a step gamma along d. With phi(gamma) = P(v + gamma d), which is convex, a step is accepted if phi' is
+ * small compared with phi'(0).
  *
- * Losses with kinks, or with little curvature among the rows (Huber's, narrow), are made smooth by mu, which starts at
- * the spread of the labels and falls whenever a whole step is taken: the dual points are feasible for the loss itself,
+ * Losses with kinks, or with curvature in few rows (a narrow Huber loss), are smoothed by mu, which starts at the
+ * spread of the labels and decreases whenever a whole step is taken. The dual points are feasible for the loss itself,
  * so that the certificate closes as mu goes to 0.
  *
- * The curvature is the dear part, so it is not made in every round. Between, the last factor stands in for it, mended
- * by what the gradients have told since, as in BFGS: by the two-loop recursion on the pairs s = step, y = change of the
- * gradient. It is made anew after some rounds, unless they help a lot as it is. Where it is the same everywhere it is
- * made once; where the loss is softened, in every round. */
+ * The curvature is expensive, so it is not computed in every round. In between, the last factor is corrected by the
+ * gradients since then, as in BFGS: by the two-loop recursion on the pairs s = step, y = change of the gradient. It is
+ * recomputed after some rounds, unless they make good progress. A constant curvature is computed once; if the loss is
+ * smoothed, it is computed in every round. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -22,38 +22,38 @@
 #include "math/cholesky.h"
 #include "model/glm.h"
 
-#define ENOUGH 0.1          /* of the first slope that a step may leave */
-#define SOFTENED_ENOUGH 0.3 /* of a softened loss, which is not to be solved well until it is hard */
-#define FALL 0.5            /* of the softness, after a whole step */
-#define SMOOTH_ENOUGH 0.1   /* softness of a loss that is smooth itself which may as well be 0 */
-#define SOLVED 1e-6         /* of the first slope */
-#define MOST_STEPS 100      /* at one softness */
+#define ENOUGH 0.1          /* part of the first slope that a step may leave */
+#define SOFTENED_ENOUGH 0.3 /* the same for a smoothed loss, which need not be solved accurately */
+#define FALL 0.5            /* factor of mu after a whole step */
+#define SMOOTH_ENOUGH 0.1   /* below this, mu of a loss that is smooth itself becomes 0 */
+#define SOLVED 1e-6         /* relative to the first slope */
+#define MOST_STEPS 100      /* at one mu */
 #define MOST_ENTRIES 2000   /* of a model of several classes */
-#define JITTERS 12          /* tries to make a singular curvature definite */
+#define JITTERS 12          /* tries to make a singular curvature positive definite */
 
-#define NEAR 10.0     /* times the target that the next gap is expected to have, at most */
-#define AGE 2         /* rounds that a factor is good for without asking */
-#define GOOD 0.01     /* of the last first slope: a round that left no more was good */
-#define DEAR 32       /* entries in a row, from which the curvature costs a multiple of a gradient, and */
-#define DEAR_GOOD 0.1 /* rounds without it need not be as good */
-#define HISTORY 12    /* pairs, and so rounds of a factor, at most */
-#define CURVED 1e-14  /* of |s| |y| that s.y has at least */
+#define NEAR 10.0     /* the expected next gap is at most this multiple of the target */
+#define AGE 2         /* rounds for which a factor is used without a check */
+#define GOOD 0.01     /* part of the last first slope: a round that leaves no more made good progress */
+#define DEAR 32       /* entries per row from which the curvature is much more expensive than a gradient; */
+#define DEAR_GOOD 0.1 /* rounds without it may then make less progress */
+#define HISTORY 12    /* most pairs, and so most rounds of a factor */
+#define CURVED 1e-14  /* least s.y relative to |s| |y| */
 
 typedef struct newton {
     pl_combine base;
     const pl_glm *glm;
     double *matrix;        /* size x size: the factor */
-    double *steps, *bends; /* HISTORY pairs s and y since the factor was made */
+    double *steps, *bends; /* HISTORY pairs s and y since the factor was computed */
     double *v, *g;         /* of the last round: the point, and the gradient of P there */
     unsigned pairs;
     bool searching;
     pl_search search;
-    double softness, first_slope; /* the largest at this softness */
-    unsigned softness_rounds;     /* at this softness */
+    double softness, first_slope; /* mu; the largest slope at this mu */
+    unsigned softness_rounds;     /* rounds at this mu */
     bool curved;                  /* this round's update has the curvature */
     unsigned age;                 /* of the factor, in rounds */
     double slope, gap;            /* of the last round */
-    double target;                /* gap that ends the run */
+    double target;                /* the gap that ends the run */
 } newton;
 
 static const pl_combine_type *variant(const pl_problem *problem) {
@@ -79,7 +79,7 @@ static void close_newton(pl_combine *combine) {
     pl_free(this);
 }
 
-/* So that most labels are where the best constant has curvature. */
+/* So large that most labels are where the best constant has curvature. */
 static double first_softness(const pl_glm *glm) {
     const pl_loss *loss = glm->loss;
     if (!loss->soften)
@@ -114,7 +114,7 @@ static parley_status open_newton(const pl_setup *setup, pl_combine **out, parley
     return pl_fail_memory(error, "newton's matrix", bytes(setup));
 }
 
-/* Copies H + l2 I, adding `jitter` times its own diagonal, and factors it. */
+/* Copies H + l2 I, adds `jitter` times its diagonal, and factors it. */
 static bool factor(newton *this, const double *curvature, double jitter) {
     uint64_t size = this->glm->size;
     memcpy(this->matrix, curvature, size * size * sizeof *this->matrix);
@@ -138,7 +138,7 @@ static void add(double a, const double *x, uint64_t size, double *y) {
         y[j] += a * x[j];
 }
 
-/* Keeps v and the gradient of P there; where the factor is an old one, the pair of these and the last as well. */
+/* Stores v and the gradient of P there. If the factor is an old one, also stores a pair. */
 static void remember(newton *this, const pl_slice *slice) {
     uint64_t size = this->glm->size;
     double *s = this->steps + this->pairs * size, *y = this->bends + this->pairs * size;
@@ -158,7 +158,7 @@ static void remember(newton *this, const pl_slice *slice) {
         this->pairs++;
 }
 
-/* d = -(what stands for the curvature)^-1 g */
+/* d = -(approximate curvature)^-1 g */
 static void find_direction(const newton *this, double *d) {
     uint64_t size = this->glm->size;
     double alpha[HISTORY], rho[HISTORY];
@@ -186,7 +186,7 @@ static parley_status propose(pl_combine *combine, const pl_slice *slice, uint64_
     double jitter = 0;
     for (unsigned i = 0; this->curved && !factor(this, slice->change + this->glm->size, jitter); i++) {
         if (i == JITTERS)
-            return pl_fail(error, PARLEY_BROKEN, "Newton's matrix cannot be factored; use --preset gd");
+            return pl_fail(error, PARLEY_BROKEN, "the matrix of Newton's method cannot be factored; use --preset gd");
         jitter = jitter > 0 ? 10 * jitter : 1e-14;
     }
     remember(this, slice);
@@ -206,9 +206,9 @@ static void measure(pl_combine *combine, const pl_slice *slice, double gamma, do
     }
 }
 
-/* Lowers the softness mu once the softened problem is solved as well as it stands for the loss itself, from which it is
- * off by mu / 2 x the mean of t^2 at most: its own gap is |g + l2 v|^2 / (2 l2). Without a penalty the slope along a
- * Newton step, twice what is left to gain, has to fall far enough. */
+/* Reduces mu when the smoothed problem is solved as accurately as it represents the loss itself, from which it differs
+ * by at most mu / 2 x the mean of t^2. Its own gap is |g + l2 v|^2 / (2 l2). Without a penalty, the slope along a
+ * Newton step, which is twice the remaining decrease, must fall far enough. */
 static void harden(newton *this, double slope, double norm2) {
     const pl_loss *loss = this->glm->loss;
     double bound = this->softness > 0 ? pl_loss_steepest(loss) : 0.0, l2 = this->glm->l2;
@@ -223,14 +223,14 @@ static void harden(newton *this, double slope, double norm2) {
         this->softness = 0.0;
 }
 
-/* How much of the first slope a good round may leave. */
+/* The part of the first slope that a round with good progress may leave. */
 static double good_enough(const pl_glm *glm) {
     double entries = (double)pl_all_nonzeros(glm->data) * (double)glm->classes;
     return entries > DEAR * (double)pl_all_rows(glm->data) ? DEAR_GOOD : GOOD;
 }
 
-/* Is the curvature wanted in the next round? `slope` is the first one along the step just taken, about twice what was
- * left to gain, and with a penalty norm2 / (2 l2) is the gap where it began: both fall faster and faster. */
+/* Decides whether the next round needs the curvature. `slope` is the first slope along the step just taken, about twice
+ * the remaining decrease, and with a penalty norm2 / (2 l2) is the gap where it began. Both fall faster and faster. */
 static void want_curvature(newton *this, double slope, double norm2) {
     const pl_glm *glm = this->glm;
     double gap = glm->l2 > 0 ? norm2 / (2 * glm->l2) : INFINITY;
@@ -268,7 +268,7 @@ static parley_status check(const parley_settings *settings, const pl_problem *pr
     if (!problem || problem->row == 1 || problem->size <= MOST_ENTRIES)
         return PARLEY_OK;
     return pl_fail(error, PARLEY_BAD_USAGE,
-                   "combine newton would need a matrix of %llu x %llu for all classes, and takes %d at most",
+                   "combine newton would need a matrix of %llu x %llu for all classes, but its limit is %d",
                    (unsigned long long)problem->size, (unsigned long long)problem->size, MOST_ENTRIES);
 }
 
@@ -294,7 +294,7 @@ static const pl_combine_curvature curvature = {.width = width};
 
 const pl_combine_type pl_combine_newton = {
     .name = "newton",
-    .help = "Newton's method for a smooth loss: by Cholesky for few columns, else truncated",
+    .help = "Newton's method for a smooth loss: by Cholesky for few columns, otherwise truncated",
     .problem = &pl_problem_linear,
     .needs = PL_FACT_SMOOTH | PL_FACT_NO_L1,
     .takes = PL_GIVES_GRADIENTS,

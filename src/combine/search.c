@@ -1,19 +1,19 @@
-/* search.c: a step that satisfies the strong Wolfe conditions
+/* search.c: finds a step that satisfies the strong Wolfe conditions
  *
- *     phi(gamma) <= phi(0) + PL_DECREASE gamma phi'(0)         else it is too long
- *     |phi'(gamma)| <= PL_FLATTEN |phi'(0)|                    else too long or too short, by the sign of phi'
+ *     phi(gamma) <= phi(0) + PL_DECREASE gamma phi'(0)         otherwise it is too long
+ *     |phi'(gamma)| <= PL_FLATTEN |phi'(0)|                    otherwise too long or too short, by the sign of phi'
  *
- * phi is convex: if a step is too long so are all longer ones, if it is too short so are all shorter ones. So a bracket
- * is all there is to keep, and the next trial is where the chord of phi' crosses 0. */
+ * phi is convex: if a step is too long, so are all longer ones, and if it is too short, so are all shorter ones. A
+ * bracket is therefore enough, and the next trial is where the chord of phi' crosses 0. */
 #include "combine/search.h"
 
 #include <math.h>
 
 #define TRIALS 40
-#define FURTHEST 10.0  /* times the last trial, when none was too long yet */
-#define CREEPING 6     /* trials, from which on every third halves the bracket: chords may creep */
-#define MARGIN 0.1     /* of a bracket, kept from its ends */
-#define ROUNDING 1e-13 /* of phi: differences below this are noise, and slopes decide alone */
+#define FURTHEST 10.0  /* most growth of the trial step while none was too long */
+#define CREEPING 6     /* trials from which on every third halves the bracket, since chords may converge slowly */
+#define MARGIN 0.1     /* part of a bracket to stay away from its ends */
+#define ROUNDING 1e-13 /* relative to phi: smaller differences are noise, and only slopes decide */
 
 pl_search pl_search_begin(double value, double slope) {
     return (pl_search){.value = value, .slope = slope, .low_slope = slope, .high = INFINITY};
@@ -22,7 +22,7 @@ pl_search pl_search_begin(double value, double slope) {
 bool pl_search_below(double f, double bound, double size) { return f <= bound + ROUNDING * fabs(size); }
 
 static double clip(double x, double low, double high) {
-    return !(x > low) ? low : x > high ? high : x; /* NaN is low */
+    return !(x > low) ? low : x > high ? high : x; /* NaN becomes low */
 }
 
 static double next_trial(const pl_search *search, double last, double last_slope, double gamma, double slope) {
@@ -37,7 +37,7 @@ static double next_trial(const pl_search *search, double last, double last_slope
     return clip(crossing, search->low + MARGIN * width, search->high - MARGIN * width);
 }
 
-/* Learns on which side of the trial step the right one is; true: there is no next one. */
+/* Narrows the bracket by the trial step. Returns true if there is no further step to try. */
 static bool narrow(pl_search *search, bool shorter, double slope, double *gamma) {
     double last = search->low, last_slope = search->low_slope;
     if (shorter) {

@@ -2,8 +2,8 @@
  *
  *     v <- soft(v - eta (g + l2 v), eta l1)      eta = rate, rate / k or rate / sqrt k at round k
  *
- * rate auto: step_rate.c; an intercept has its own then. When rounds stop helping, a rate is halved
- * that is constant or was not given. */
+ * For rate auto see step_rate.c; an intercept then has its own rate. When rounds no longer help, the rate is halved if
+ * it is constant or was not given. */
 #include <math.h>
 
 #include "combine/step.h"
@@ -14,10 +14,10 @@
 typedef struct step {
     pl_combine base;
     const pl_problem *problem;
-    uint64_t columns;  /* entries of v that are no intercept */
-    double rate, ease; /* of an intercept: what its rate is multiplied by */
+    uint64_t columns;  /* entries of v without intercepts */
+    double rate, ease; /* `ease` is the factor of an intercept's rate */
     pl_schedule schedule;
-    bool given; /* the rate was */
+    bool given; /* the rate was given */
     unsigned halved;
 } step;
 
@@ -92,7 +92,7 @@ static const char *const reads[] = {"rate", "schedule", NULL};
 
 const pl_combine_type pl_combine_step = {
     .name = "step",
-    .help = "one step along the summed gradient, by a rate and its schedule",
+    .help = "one step along the summed gradient, with a rate and a schedule",
     .takes = PL_GIVES_GRADIENTS,
     .settings = reads,
     .check = check,

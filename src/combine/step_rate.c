@@ -1,11 +1,11 @@
-/* step_rate.c: a rate for steps along gradients, without tuning: 1 / (bound of loss'' x L + l2), and twice that where
- * it decays, which is stable from the second step on.
+/* step_rate.c: a rate for gradient steps without tuning: 1 / (bound of loss'' x L + l2), and twice that if it decays,
+ * which is stable from the second step on.
  *
- * L is the largest eigenvalue of the mean of x x', which power iterations find on a sample of the first worker's rows;
- * mean |x|^2, which no data can make unstable, is up to hundreds of times as large. A gradient of m sampled rows is at
- * most as curved as L + (1 - m / n) / m x the squared norm of a row (Gower et al. 2019, expected smoothness).
+ * L is the largest eigenvalue of the mean of x x', found by power iteration on a sample of the first worker's rows. The
+ * bound mean |x|^2 is stable on any data, but up to hundreds of times as large. The curvature of a gradient of m
+ * sampled rows is at most L + (1 - m / n) / m x the squared norm of a row (Gower et al. 2019, expected smoothness).
  *
- * A free intercept's 1 in every row would be the stiffest column of all. It counts as a column of sqrt L, so that its
+ * The column of ones of a free intercept would be the stiffest one. It is treated as a column of sqrt L, so that its
  * steps are multiplied by L. */
 #include <math.h>
 #include <string.h>
@@ -16,13 +16,13 @@
 
 #define SAMPLE_ROWS 2000
 #define ITERATIONS 12
-#define SPARE 1.1 /* power iterations come from below */
+#define SPARE 1.1 /* power iteration converges from below */
 #define START_STREAM 0x65696765ULL
 
 typedef struct sample {
     const pl_glm *glm;
     uint64_t rows[SAMPLE_ROWS], count;
-    double weight; /* sum of the rows' shares */
+    double weight; /* sum of the shares of its rows */
     double *from, *to;
 } sample;
 
@@ -38,7 +38,7 @@ static void take_rows(sample *sample, const pl_team *team) {
                 }
 }
 
-/* to = mean of (x, a)(x, a)' from, where a stands for an intercept; returns |to|, for |from| = 1. */
+/* to = mean of (x, a)(x, a)' from, where a is the value of an intercept; returns |to|, for |from| = 1. */
 static double iterate(sample *sample, double a) {
     const pl_glm *glm = sample->glm;
     uint64_t columns = glm->data->x.columns;
@@ -73,7 +73,7 @@ static void begin_anywhere(sample *sample, uint64_t seed) {
         sample->from[j] = scale * (0.5 + pl_random_unit(&stream));
 }
 
-/* Squared norm of a row, each by its part in their sum. */
+/* The mean squared norm of a row, weighted by its part in the sum. */
 static double usual_norm2(const sample *sample) {
     double sum = 0, sum2 = 0;
     for (uint64_t n = 0; n < sample->count; n++) {
@@ -118,7 +118,7 @@ parley_status pl_step_rate(const pl_setup *setup, double *rate, double *ease, pa
     parley_status status = PARLEY_OK;
     *ease = 1.0;
     *rate = pl_safe_rate(glm);
-    if (glm->loss->counts) /* no eigenvalue bounds what exp(z) may come to */
+    if (glm->loss->counts) /* no eigenvalue bounds exp(z) */
         return status;
     memset(sums, 0, 3 * team->hosted * sizeof *sums);
     if (team->hosted > 0 && team->first == 0)

@@ -2,18 +2,18 @@
  *
  *     (H + l2 I) d = -g           g = gradient of P, H = sum_i q_i loss''(z_i) x_i x_i'
  *
- * by conjugate gradients with the diagonal as preconditioner, asking the workers for products with H, and a step along
- * d is searched. The solve ends when its residual r is small enough (Dembo, Eisenstat and Steihaug 1982):
+ * by conjugate gradients with the diagonal as preconditioner. The workers compute products with H, and a step along d
+ * is searched. The solve ends when its residual r is small enough (Dembo, Eisenstat and Steihaug 1982), in the norm of
+ * the preconditioner:
  *
- *     |r| <= max(forcing |g|, reserve)      forcing = min(1/4, sqrt(|g| / first |g|)),     in the preconditioner's
- * norm
+ *     |r| <= max(forcing |g|, reserve)      forcing = min(1/4, sqrt(|g| / first |g|))
  *
- * r is what the gradient will be after the step, but for the change of H. At a gradient g the duality gap is |g|^2 / (2
- * l2), so a smaller r than the target's is of no use: that is the reserve. Where H does not change (squared loss) only
- * the reserve ends the solve. A solve that is longer than a round is gone on with in the next one.
+ * r is the gradient after the step, up to the change of H. At a gradient g the duality gap is |g|^2 / (2 l2), so there
+ * is no use in an r below that of the target, which is the reserve. If H is constant (squared loss), only the reserve
+ * ends the solve. A solve that does not fit in a round continues in the next one.
  *
- * A free intercept b, whose slope is 0 because the solver has moved it to its best value, is eliminated: with h = H
- * e_b, asked for first, the system for w has H - h h' / h_b in the place of H, and d_b = -h.d / h_b. That is the system
+ * A free intercept b, whose slope is 0 because the solver has moved it to its optimum, is eliminated. With h = H e_b,
+ * which is asked for first, the system for w has H - h h' / h_b instead of H, and d_b = -h.d / h_b. That is the system
  * of centred columns, which is often far better conditioned. */
 #include <math.h>
 #include <string.h>
@@ -22,22 +22,22 @@
 #include "model/glm.h"
 
 #define LOOSEST 0.25
-#define SAFETY 0.7   /* of the target's residual */
-#define PRODUCTS 100 /* in one round, so that the run can be watched and stopped */
-#define VARIES 1e-12 /* of its curvature, must be left of a column without its mean */
+#define SAFETY 0.7   /* factor of the target's residual */
+#define PRODUCTS 100 /* in one round, so that the run can be observed and stopped */
+#define VARIES 1e-12 /* least part of a column's curvature that must remain without its mean */
 
 typedef struct truncated {
     pl_combine base;
     const pl_problem *problem;
-    bool quadratic; /* H is the same everywhere */
+    bool quadratic; /* H is constant */
     double gap, target;
     uint64_t begin, count; /* the owner's slice */
     double *g, *scale;     /* gradient; inverse of the preconditioner */
     double *x, *r, *p;     /* solution so far, residual, direction of the solve */
-    double value, first;   /* P(v); the first round's |g|, in the preconditioner's norm */
-    double first_plain;    /* and in the plain one */
+    double value, first;   /* P(v); |g| of the first round, in the preconditioner's norm */
+    double first_plain;    /* the same in the Euclidean norm */
     double rz, enough, reserve2;
-    double *h, h_b, x_b; /* the curvature's column of the intercept, its last entry; that of the solution */
+    double *h, h_b, x_b; /* the intercept's column of H, its last entry, and x there */
     unsigned products;
     bool eliminates, centred; /* there is a free intercept; h is known */
     bool asks, unfinished;
@@ -95,7 +95,7 @@ static parley_status open_truncated(const pl_setup *setup, pl_combine **out, par
 typedef struct pass {
     truncated *of;
     const pl_slice *slice;
-    double alpha, y_b; /* step of the solve; the product's entry of the intercept, over h_b */
+    double alpha, y_b; /* step of the solve; the intercept's entry of the product, divided by h_b */
 } pass;
 
 static double l2_of(const truncated *this, uint64_t j) {
@@ -104,7 +104,7 @@ static double l2_of(const truncated *this, uint64_t j) {
 
 static bool eliminated(const truncated *this, uint64_t j) { return this->eliminates && j + 1 == this->problem->size; }
 
-/* Keeps the gradient, and the curvature of the intercept. */
+/* Stores the gradient, and the curvature of the intercept. */
 static void keep_gradient(void *context, uint64_t begin, uint64_t end, double *sums) {
     const pass *pass = context;
     truncated *this = pass->of;
@@ -123,7 +123,7 @@ static void keep_gradient(void *context, uint64_t begin, uint64_t end, double *s
 
 enum { SUM_RZ, SUM_RR };
 
-/* The residual at x = 0, and the preconditioner. */
+/* Computes the residual at x = 0, and the preconditioner. */
 static void begin_entries(void *context, uint64_t begin, uint64_t end, double *sums) {
     const pass *pass = context;
     truncated *this = pass->of;
@@ -132,7 +132,7 @@ static void begin_entries(void *context, uint64_t begin, uint64_t end, double *s
         if (this->centred)
             this->h[i] = pass->slice->change[j];
         double whole = this->scale[i], left = whole - (this->h_b > 0 ? this->h[i] * this->h[i] / this->h_b : 0.0);
-        bool still = eliminated(this, j) || !(left > VARIES * whole); /* nothing left depends on it */
+        bool still = eliminated(this, j) || !(left > VARIES * whole); /* nothing else depends on it */
         this->scale[i] = still ? 0.0 : 1.0 / left;
         this->x[i] = 0;
         this->r[i] = eliminated(this, j) ? 0.0 : -this->g[i];
@@ -141,7 +141,7 @@ static void begin_entries(void *context, uint64_t begin, uint64_t end, double *s
     }
 }
 
-/* |r|^2, plain, that is enough for the run's target. */
+/* The |r|^2, in the Euclidean norm, that is enough for the run's target. */
 static double reserve2(const truncated *this) {
     double relative = this->gap * this->first_plain;
     return SAFETY * SAFETY *
@@ -155,7 +155,7 @@ static void slope_of(void *context, uint64_t begin, uint64_t end, double *sums) 
         sums[0] += this->g[j - this->begin] * pass->slice->direction[j];
 }
 
-/* Turns from solving to stepping: the direction is x. */
+/* Ends the solve: the direction is x. */
 static parley_status finish(truncated *this, const pl_slice *slice, parley_error *error) {
     double sums[PL_OWN_SCALARS] = {0};
     pass pass = {.of = this, .slice = slice};
@@ -167,7 +167,7 @@ static parley_status finish(truncated *this, const pl_slice *slice, parley_error
     return status;
 }
 
-/* Makes the next direction of the solve and asks for its product. */
+/* Computes the next direction of the solve and asks for its product. */
 static void ask(truncated *this, const pl_slice *slice, double beta) {
     for (uint64_t j = slice->begin; j < slice->end; j++) {
         uint64_t i = j - this->begin;
@@ -212,13 +212,13 @@ static parley_status propose(pl_combine *combine, const pl_slice *slice, uint64_
     this->value = slice->value + sums[0];
     this->h_b = sums[1];
     this->centred = false;
-    this->asks = this->h_b > 0; /* for h */
+    this->asks = this->h_b > 0; /* asks for h */
     return this->asks ? PARLEY_OK : begin_solve(this, slice, error);
 }
 
 static bool asks(const pl_combine *combine) { return ((const truncated *)combine)->asks; }
 
-/* p.(H + l2 I) p, and the intercept's entry of the product. */
+/* Sums p.(H + l2 I) p, and the intercept's entry of the product. */
 static void curve(void *context, uint64_t begin, uint64_t end, double *sums) {
     const pass *pass = context;
     const truncated *this = pass->of;
@@ -261,7 +261,7 @@ static parley_status next(pl_combine *combine, const pl_slice *slice, parley_err
     bool curved = curvature > 0;
     if (!curved && this->products > 0)
         return finish(this, slice, error);
-    pass.alpha = curved ? this->rz / curvature : 1.0; /* no curvature at all: a plain step, and the search decides */
+    pass.alpha = curved ? this->rz / curvature : 1.0; /* without curvature: a plain step, and the search decides */
     this->x_b -= pass.alpha * pass.y_b;
     memset(sums, 0, sizeof sums);
     status = pl_slice_sum(slice, advance, &pass, sums, error);
@@ -287,11 +287,11 @@ static bool judge(pl_combine *combine, const double *workers, const double *owne
     double value = workers[PL_SUM_LOSS] + owners[PL_OWN_PENALTY];
     double slope = workers[PL_SUM_SLOPE] + owners[PL_OWN_SLOPE];
     bool accepted = !(this->search.slope < 0) || pl_search_judge(&this->search, value, slope, gamma);
-    this->unfinished = this->unfinished && *gamma == 1.0; /* only then is the gradient what the residual was */
+    this->unfinished = this->unfinished && *gamma == 1.0; /* only then is the gradient equal to the residual */
     return accepted;
 }
 
-/* A solve that goes on in the next round starts from its last direction. */
+/* A solve that continues in the next round starts from its last direction. */
 static void state(pl_combine *combine, pl_state *state) {
     truncated *this = (truncated *)combine;
     PL_STATE_VALUES(state, "newton", PL_VALUE(this->first), PL_VALUE(this->first_plain), PL_VALUE(this->rz),

@@ -1,6 +1,6 @@
-/* allreduce.c: every worker owns a slice of v. Updates are reduced to the owners (reduce-scatter), each combines its
- * slice, and the slices go to all (all-gather). Nobody sends more than twice the table, whatever the number of workers.
- */
+/* allreduce.c: every rank owns a slice of v. Updates are reduced to the owners (reduce-scatter), each combines its
+ * slice, and the slices are sent to all (all-gather). No worker sends more than twice the table, whatever the number of
+ * workers. */
 #include "exchange/exchange.h"
 
 static void traffic(unsigned workers, unsigned worker, uint64_t update_bytes, uint64_t table_bytes, uint64_t *sent,

@@ -1,5 +1,5 @@
-/* driver.c: worker 0 owns v. Updates are added up a binary tree towards it, it combines them alone, and the new v goes
- * back down the tree (Spark's treeAggregate and broadcast). */
+/* driver.c: worker 0 owns v. Updates are added up a binary tree towards worker 0, which alone combines them, and the
+ * new v is sent back down the tree (Spark's treeAggregate and broadcast). */
 #include "exchange/exchange.h"
 
 /* A worker's children in the binomial tree: worker + 1, worker + 2, worker + 4, ... below its own lowest set bit. */
@@ -23,7 +23,7 @@ static parley_status open_driver(const pl_setup *setup, bool whole, pl_exchange 
 
 const pl_exchange_type pl_exchange_driver = {
     .name = "driver",
-    .help = "updates go up a tree to worker 0, which combines, and v back down",
+    .help = "updates go up a tree to worker 0, which combines them and sends v back down",
     .clock = PL_SYNCHRONOUS,
     .carries = PL_CARRIES_UPDATES | PL_CARRIES_DIRECTIONS,
     .repeats = true,

@@ -1,5 +1,5 @@
-/* exchange.c: reducing updates to the owners of v and spreading what they make of them. Exchanges differ in who owns
- * what, and so in who talks to whom; the order of addition is the canonical tree for all of them. */
+/* exchange.c: reduces updates to the owners of v and distributes the result. Exchanges differ in who owns what, and so
+ * in who sends what to whom. All of them add in the order of the canonical tree. */
 #include "exchange/exchange.h"
 
 #include <math.h>
@@ -10,13 +10,13 @@
 #include "math/sparse.h"
 
 #define MANY_ENTRIES (1u << 16)
-#define STRIP 512     /* entries that one recursion adds at a time: its sums stay in the first-level cache */
-#define TREE_DEPTH 18 /* of 65536 workers, and one */
+#define STRIP 512     /* entries that one recursion adds at a time, so that its sums stay in the first-level cache */
+#define TREE_DEPTH 18 /* for 65536 workers, plus one */
 
 uint64_t pl_exchange_begin(const pl_exchange *exchange) { return exchange->bounds[exchange->team->engine->rank]; }
 uint64_t pl_exchange_end(const pl_exchange *exchange) { return exchange->bounds[exchange->team->engine->rank + 1]; }
 
-/* Runs a task for each block of `entries`; on this thread where all of them take less time than waking another. */
+/* Runs a task for each block of `entries`, on this thread if all of them take less time than waking another one. */
 static void run_blocks(pl_engine *engine, pl_task task, void *context, uint64_t entries, uint64_t cost) {
     unsigned blocks = (unsigned)((entries + PL_BLOCK - 1) / PL_BLOCK);
     double began = pl_engine_cpu(engine);
@@ -49,13 +49,13 @@ static void leaf(const pl_update *update, double share, uint64_t begin, uint64_t
 typedef struct reduction {
     const pl_update *update;
     const double *share;
-    unsigned first; /* hosted worker 0's number */
+    unsigned first; /* the number of hosted worker 0 */
     pl_node node;
     uint64_t count;
     double *out;
 } reduction;
 
-/* Sums entries [begin, end) over the workers of a node; scratch has STRIP entries for each level below. */
+/* Sums entries [begin, end) over the workers of a node. `scratch` has STRIP entries for each level below. */
 static void sum_node(const reduction *reduction, pl_node node, uint64_t begin, uint64_t end, double *out,
                      double *scratch) {
     if (node.end - node.begin == 1) {
@@ -80,7 +80,7 @@ static void strip_task(void *context, unsigned task) {
                  scratch);
 }
 
-/* What the engine has sent and received so far. */
+/* Bytes that the engine has sent and received so far. */
 typedef struct meter {
     uint64_t sent, received;
 } meter;
@@ -93,7 +93,7 @@ static void count_bytes(pl_exchange *exchange, meter before) {
     exchange->received += engine->bytes_received - before.received;
 }
 
-/* A lone worker's update that can be sent as it is: no sum has to be made of it. */
+/* Whether the update is that of a single worker, which can be sent without a sum. */
 static bool is_ready(const pl_update *update, double share, uint64_t columns, pl_addend *addend) {
     if ((!update->index || update->wide) && share == 1.0)
         *addend = (pl_addend){.values = update->value};
@@ -104,7 +104,7 @@ static bool is_ready(const pl_update *update, double share, uint64_t columns, pl
     return true;
 }
 
-/* Adds up the workers of each of this rank's nodes. */
+/* Sums the workers of each of this rank's nodes. */
 static void add_nodes(pl_exchange *exchange, uint64_t columns, const pl_update *update, const double *share,
                       double *change) {
     const pl_team *team = exchange->team;
@@ -234,7 +234,7 @@ static parley_status largest_entry(void *exchange, pl_entry_sum f, void *context
 
 pl_entry_sums pl_exchange_sums(pl_exchange *exchange) { return (pl_entry_sums){exchange, sum_entries, largest_entry}; }
 
-/* Slices begin at multiples of PL_BLOCK, so that a sum has the same blocks for any number of ranks. */
+/* Slices begin at multiples of PL_BLOCK, so that sums have the same blocks for any number of ranks. */
 static uint64_t first_block(uint64_t size, bool one_owner, unsigned rank, unsigned ranks) {
     uint64_t blocks = (size + PL_BLOCK - 1) / PL_BLOCK;
     return rank == 0 ? 0 : one_owner ? blocks : blocks * rank / ranks;
@@ -258,7 +258,7 @@ static void cut_slices(pl_exchange *exchange, unsigned ranks, bool one_owner) {
     }
 }
 
-/* Maximal nodes of the tree that this rank adds up before it sends them. */
+/* The maximal nodes of the tree that this rank sums before it sends them. */
 static uint64_t own_nodes(const pl_team *team) {
     pl_node nodes[PL_TREE_NODES];
     return team->engine->ranks == 1 ? 0 : pl_tree_nodes(team->workers, team->first, team->first + team->hosted, nodes);

@@ -1,5 +1,5 @@
-/* shared.c: one v in the memory of one process, in which all workers step without locks (Hogwild). Nothing is sent, and
- * what a run gives depends on which of two workers writes last. */
+/* shared.c: one v in the memory of one process, in which all workers step without locks (Hogwild). Nothing is sent. The
+ * result depends on which of two workers writes last. */
 #include "exchange/exchange.h"
 
 static void traffic(unsigned workers, unsigned worker, uint64_t update_bytes, uint64_t table_bytes, uint64_t *sent,
@@ -14,7 +14,7 @@ static parley_status open_shared(const pl_setup *setup, bool whole, pl_exchange 
 
 const pl_exchange_type pl_exchange_shared = {
     .name = "shared",
-    .help = "none: workers step in one v in memory, without locks; not repeatable",
+    .help = "none: workers step in one v in shared memory, without locks; not repeatable",
     .clock = PL_SYNCHRONOUS,
     .needs = PL_STEPS_IN_V,
     .bytes = pl_tables_bytes,

@@ -1,12 +1,13 @@
-/* adaptive.h: steps whose rate every entry of the model finds for itself.
+/* adaptive.h: steps with a separate learning rate for every entry of the model.
  *
  *   AdaGrad:     rate_j = eta / sqrt(sum of (slope x_j)^2 so far)
  *   normalised:  rate_j = eta sqrt(rows / sum of (x_j / scale_j)^2) / (scale_j sqrt(sum ...)),  scale_j the largest
- *                |x_j| so far, so that no column's unit matters (Ross, Mineiro & Langford 2013; Vowpal Wabbit)
+ *                |x_j| so far, so that the unit of a column does not matter (Ross, Mineiro & Langford 2013; Vowpal
+ *                Wabbit)
  *
- * With h the change of the margin by a step of slope -1, a row's step goes where many small ones would, dz/dh =
- * -loss'(z), so that no rate overshoots and a row of weight 2 is two rows (Karampatziakis & Langford 2011); where that
- * has no closed form, the slope is taken where the step ends:  t = -loss'(z + h t). */
+ * Let h be the change of the margin by a step of slope -1. The step of a row ends where many small steps would, dz/dh =
+ * -loss'(z), so that no rate overshoots and a row of weight 2 counts as two rows (Karampatziakis & Langford 2011). If
+ * that has no closed form, the slope is that at the end of the step:  t = -loss'(z + h t). */
 #ifndef PL_ADAPTIVE_H
 #define PL_ADAPTIVE_H
 
@@ -16,25 +17,25 @@
 
 #include "loss/loss.h"
 
-/* What is known of an entry, in a quarter of a cache line. */
+/* The state of an entry, in a quarter of a cache line. */
 typedef struct pl_cell {
     float w, sum, scale;
     union {
-        float rare;    /* steps for each one that touches it: what its penalty counts for; 0: none */
-        uint32_t last; /* the step that touched it last */
+        float rare;    /* steps per step that touches it, which its penalty counts for; 0 if there is no penalty */
+        uint32_t last; /* the last step that touched it */
     };
 } pl_cell;
 
 typedef struct pl_cell_row {
     const uint32_t *index;
-    const float *value; /* NULL: ones */
+    const float *value; /* NULL: all 1 */
     uint64_t count;
     float *rate; /* room for `count` */
 } pl_cell_row;
 
 static inline float pl_cell_value(const pl_cell_row *row, uint64_t e) { return row->value ? row->value[e] : 1.0F; }
 
-/* The t that stands for minus the slope in a step of h from z. */
+/* The t that replaces minus the slope in a step of h from z. */
 static inline double pl_adaptive_slope(const pl_loss *loss, double z, double y, double slope, double h) {
     if (h < 1e-7)
         return -slope;
@@ -53,8 +54,8 @@ static inline double pl_cells_dot(const pl_cell *cells, const pl_cell_row *row) 
     return s0 + s1;
 }
 
-/* Takes a row with this squared slope into account: leaves the rates of its entries, adds its squared norm in units of
- * the scales to `norm`, and returns sum rate x^2. */
+/* Takes a row with this squared slope into account. It computes the rates of its entries, adds its squared norm in
+ * units of the scales to `norm`, and returns sum rate x^2. */
 static inline double pl_cells_rates(pl_cell *cells, const pl_cell_row *row, float slope2, bool normalised,
                                     double *norm) {
     double reach = 0, squares = 0;
@@ -64,7 +65,7 @@ static inline double pl_cells_rates(pl_cell *cells, const pl_cell_row *row, floa
         if (normalised) {
             if (size > cell->scale) {
                 if (cell->scale > 0)
-                    cell->w *= cell->scale / size; /* what it would be, had the scale been known */
+                    cell->w *= cell->scale / size; /* the value that it would have if the scale had been known */
                 cell->scale = size;
             }
             scale = cell->scale > 0 ? cell->scale : 1.0F;

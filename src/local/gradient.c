@@ -1,11 +1,12 @@
 /* gradient.c: the gradient of the mean loss at v = w, over all rows or over a sample of them.
  *
- *     g = sum_i q_i loss'(x_i.w + b) x_i           sampled: each row with probability `batch_fraction`, scaled up by
- * its inverse
+ *     g = sum_i q_i loss'(x_i.w + b) x_i
+ *
+ * In a sample each row has probability `batch_fraction`, and the gradient is scaled up by its inverse.
  *
  * For second-order combines the update has one more column for each entry, the curvature sum_i q_i loss''(z_i) x_i
- * x_i', or one for its diagonal; then products with the curvature are made on request. Over all rows the free intercept
- * is solved first, and the same passes give the certificate: t = -loss'(z), u = -g. */
+ * x_i', or one column for its diagonal. Then products with the curvature are computed on request. Over all rows the
+ * free intercept is solved first, and the same passes give the certificate: t = -loss'(z), u = -g. */
 #include <math.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@
 #include "math/sparse.h"
 #include "model/classes.h"
 
-#define CARRIES 16 /* rounds in which margins are carried on by steps that were followed, before they are made anew */
+#define CARRIES 16 /* rounds for which margins are updated along followed steps before they are recomputed */
 
 typedef struct gradient {
     pl_local base;
@@ -24,30 +25,30 @@ typedef struct gradient {
     pl_team *team;
     double fraction, softness;
     uint64_t round, width;
-    bool curved;            /* the curvature is wanted */
-    bool slopes_only;       /* of probes */
-    double *z, *dz;         /* margins without intercept, at v and along the direction; an entry for each class */
+    bool curved;            /* the curvature is needed */
+    bool slopes_only;       /* probes need only slopes */
+    double *z, *dz;         /* margins without intercept, at v and along the direction; one entry per class */
     double *bend;           /* of each row: q loss''(z), for products */
-    bool followed, stepped; /* dz is along the latest direction; v moved by `step` along it, and not otherwise */
+    bool followed, stepped; /* dz is along the latest direction; v moved only by `step` along it */
     double step;
-    unsigned carried; /* rounds since z was made from v */
+    unsigned carried; /* rounds since z was computed from v */
     bool diagonal;
     double *sums;  /* hosted x lanes x width columns of `size` entries */
-    double *sides; /* of each lane: sums of the evaluation, `sides_each` */
+    double *sides; /* of each lane: `sides_each` sums of the evaluation */
     uint64_t sides_each;
     double *seconds;   /* of each lane */
-    pl_outer *outer;   /* of each lane: collects rows of the curvature */
-    double *curvature; /* several classes: of one row, for each lane */
+    pl_outer *outer;   /* of each lane: collects rows for the curvature */
+    double *curvature; /* several classes: of one row, per lane */
     double *b, *db;    /* intercepts at v and along the direction */
-    const double *w;   /* what a sample is taken at, or what is multiplied by the curvature */
-    const double *t;   /* a dual point of the owner's, in place of the slopes; or NULL */
+    const double *w;   /* where a sample is taken, or what is multiplied by the curvature */
+    const double *t;   /* the owner's dual point, instead of the slopes; or NULL */
 } gradient;
 
 static double *lane_sum(const gradient *this, unsigned task) {
     return this->sums + (uint64_t)task * this->width * this->glm->size;
 }
 
-/* What the loss says of a stretch of rows. */
+/* Values of the loss on a stretch of rows. */
 typedef struct stretch {
     double z[PL_STRETCH], y[PL_STRETCH], q[PL_STRETCH], loss[PL_STRETCH], slope[PL_STRETCH], curvature[PL_STRETCH];
 } stretch;
@@ -64,7 +65,7 @@ static void expand_stretch(const gradient *this, uint64_t begin, uint64_t count,
         loss->soften(loss, rows->z[k], rows->y[k], this->softness, &rows->slope[k], &rows->curvature[k]);
 }
 
-/* Columns of the update in this round. */
+/* The number of columns of the update in this round. */
 static uint64_t columns_now(const gradient *this) { return this->curved || this->diagonal ? this->width : 1; }
 
 static void add_row(gradient *this, unsigned task, uint64_t i, double slope, double curvature) {
@@ -73,7 +74,7 @@ static void add_row(gradient *this, unsigned task, uint64_t i, double slope, dou
     uint64_t begin = x->start[i], count = x->start[i + 1] - begin;
     double *sum = lane_sum(this, task);
     if (slope != 0) {
-        pl_plain_add(glm, i, slope, sum); /* scaled when all are added */
+        pl_plain_add(glm, i, slope, sum); /* scaled after all rows are added */
         if (glm->intercept != PL_NO_INTERCEPT)
             sum[x->columns] += slope;
     }
@@ -88,7 +89,7 @@ static void add_row(gradient *this, unsigned task, uint64_t i, double slope, dou
                      sum + glm->size);
 }
 
-/* The rows' part of the certificate. Only a free intercept needs to know on which side of 0 t is. */
+/* Adds the rows' part of the certificate. Only a free intercept needs the sides of t. */
 static void add_sides(gradient *this, unsigned task, uint64_t begin, uint64_t count, const stretch *rows) {
     const pl_glm *glm = this->glm;
     const pl_loss *loss = glm->loss;
@@ -109,7 +110,7 @@ static void add_sides(gradient *this, unsigned task, uint64_t begin, uint64_t co
     sums[2 * PL_SIDE_SUMS] += losses;
 }
 
-/* Rows [begin, end), at most PL_STRETCH of them, at their margins. */
+/* Adds rows [begin, end), at most PL_STRETCH of them, at their margins. */
 static void add_stretch(gradient *this, unsigned task, uint64_t begin, uint64_t end) {
     stretch rows;
     for (uint64_t i = begin; i < end; i++)
@@ -124,7 +125,7 @@ static void add_stretch(gradient *this, unsigned task, uint64_t begin, uint64_t 
     }
 }
 
-/* The same for several classes, at margins z without intercepts. */
+/* Adds a row of several classes, at margins z without intercepts. */
 static void add_classes(gradient *this, unsigned task, uint64_t i, const double *z, double scale) {
     const pl_glm *glm = this->glm;
     const pl_matrix *x = &glm->data->x;
@@ -133,7 +134,7 @@ static void add_classes(gradient *this, unsigned task, uint64_t i, const double 
     pl_classes_visit(glm, i, z, this->b, slope, scale == 1.0 ? this->sides + task * this->sides_each : NULL);
     for (uint64_t c = 0; c < classes; c++)
         slope[c] *= q;
-    pl_plain_adds(glm, i, slope, sum); /* scaled when all are added */
+    pl_plain_adds(glm, i, slope, sum); /* scaled after all rows are added */
     for (uint64_t c = 0; c < classes && glm->intercept != PL_NO_INTERCEPT; c++)
         sum[x->columns * classes + c] += slope[c];
     if (this->width == 1 || !this->curved)
@@ -144,7 +145,7 @@ static void add_classes(gradient *this, unsigned task, uint64_t i, const double 
                     q, curvature, classes, sum + glm->size);
 }
 
-/* What a lane added up was of columns as they are. */
+/* Applies the scales of columns to the sums of a lane, which are for unscaled columns. */
 static void scale_sums(const gradient *this, double *sum) {
     const pl_glm *glm = this->glm;
     uint64_t size = glm->size;
@@ -193,7 +194,7 @@ static void sample_row(gradient *this, unsigned task, uint64_t i, double scale) 
     }
     row.z[0] = this->b[0] + pl_row_dot(this->glm, i, this->w);
     expand_stretch(this, i, 1, true, &row);
-    add_row(this, task, i, q * row.slope[0], q * row.curvature[0]); /* a sample certifies nothing */
+    add_row(this, task, i, q * row.slope[0], q * row.curvature[0]); /* a sample gives no certificate */
 }
 
 /* Visits each row with probability `fraction`, by drawing the gaps between visits. */
@@ -218,7 +219,7 @@ static void sample_task(void *context, unsigned task) {
     this->seconds[task] += pl_engine_now(this->team->engine) - began;
 }
 
-/* The first `columns` columns of what the lanes summed. */
+/* Reports the first `columns` columns of the lanes' sums. */
 static void report(gradient *this, uint64_t columns, double passes, double waited, pl_update *update) {
     const pl_team *team = this->team;
     uint64_t size = columns * this->glm->size;
@@ -236,14 +237,14 @@ static void report(gradient *this, uint64_t columns, double passes, double waite
     }
 }
 
-/* The intercepts of v, which may be none, in b. */
+/* Copies the intercepts of v, if there are any, to b. */
 static void take_intercepts(const gradient *this, const double *v, double *b) {
     const pl_glm *glm = this->glm;
     if (glm->intercept != PL_NO_INTERCEPT)
         memcpy(b, v + glm->data->x.columns * glm->classes, glm->classes * sizeof *b);
 }
 
-/* Puts solved ones into v. */
+/* Copies solved intercepts into v. */
 static void put_intercepts(const gradient *this, double *v) {
     const pl_glm *glm = this->glm;
     if (glm->intercept == PL_FREE)
@@ -286,7 +287,8 @@ static bool is_zero(const double *v, uint64_t size) {
     return j == size;
 }
 
-/* z at v: where the step to it was followed, or v is 0, without a look at the data. Returns the passes that it took. */
+/* Computes z at v. If the step to v was followed, or v is 0, this needs no pass over the data. Returns the passes made.
+ */
 static double find_margins(gradient *this, const double *v) {
     const pl_glm *glm = this->glm;
     bool carry = this->stepped && this->carried < CARRIES, zero = !carry && is_zero(v, glm->size);
@@ -301,7 +303,7 @@ static double find_margins(gradient *this, const double *v) {
     return carry || zero ? 0.0 : 1.0;
 }
 
-/* Gradient and evaluation at v, over all rows. */
+/* Computes gradient and evaluation at v, over all rows. */
 static parley_status visit_all(gradient *this, const double *v, pl_update *update, pl_evaluation *evaluation,
                                parley_error *error) {
     const pl_glm *glm = this->glm;
@@ -346,7 +348,7 @@ static parley_status rescale(pl_local *local, double scale, pl_evaluation *evalu
     return pl_conjugate_rows(this->glm, this->team, this->z, this->t, scale, evaluation, error);
 }
 
-/* The penalty is the combine's business. */
+/* Nothing to do: the combine handles the penalty. */
 static parley_status renew(pl_local *local, double *v, parley_error *error) {
     (void)v, (void)error;
     ((gradient *)local)->stepped = false;
@@ -475,8 +477,8 @@ static void commit(pl_local *local, unsigned worker, double gamma) {
     this->step = gamma;
 }
 
-/* Margins that are carried on depend on the way they took. Every worker keeps what all agree on, because a rank may
- * have none. */
+/* Updated margins depend on the steps taken. Every worker saves the values that are common to all, because a rank may
+ * have no worker. */
 static void state(pl_local *local, pl_state *state) {
     gradient *this = (gradient *)local;
     for (unsigned k = 0; k < this->team->hosted; k++) {
@@ -573,7 +575,7 @@ static const pl_local_certificate certificate = {certifies, rescale};
 
 const pl_local_type pl_local_gradient = {
     .name = "gradient",
-    .help = "the gradient over all rows or a sample of them",
+    .help = "gradient over all rows or a sample of them",
     .problem = &pl_problem_linear,
     .traits = PL_GIVES_GRADIENTS | PL_EVALUATES_GRADIENT,
     .settings = reads,

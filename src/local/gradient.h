@@ -1,12 +1,12 @@
-/* gradient.h: the gradient solver, as other solvers use it to evaluate their models. */
+/* gradient.h: the gradient solver, for other solvers that evaluate their models with it. */
 #ifndef PL_GRADIENT_H
 #define PL_GRADIENT_H
 
 #include "local/local.h"
 #include "model/glm.h"
 
-/* Evaluations take this dual point, feasible and of an entry for each row, in place of minus the slopes, and leave
- * -X'(q t) for the gradient. NULL: the slopes again. */
+/* Makes evaluations use this feasible dual point, one entry per row, instead of minus the slopes, and return -X'(q t)
+ * as the gradient. NULL restores the slopes. */
 void pl_gradient_at(pl_local *local, const double *t);
 
 #endif

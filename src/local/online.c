@@ -1,9 +1,9 @@
-/* online.c: one step for each row, with normalised adaptive rates (adaptive.h): Vowpal Wabbit's default.
+/* online.c: one step per row, with normalised adaptive rates (adaptive.h), as in Vowpal Wabbit's default.
  *
- * Penalties are lazy: an entry that was not touched for m steps is penalised for all of them when it is,
+ * Penalties are lazy: an entry that was not touched for m steps is penalised for all of them when it is touched next,
  *     w <- soft(w, m eta rate l1) / (1 + m eta rate l2)
- * and once more at the end. Columns are kept as they come, in a table that grows, or folded into 2^bits of them.
- * Predictions are held within 0 and the targets seen so far, where they are on the targets' scale. */
+ * and once more at the end. Columns are kept as they are, in a table that grows, or folded into 2^bits columns.
+ * Predictions on the scale of the targets are clipped to the range of 0 and the targets seen so far. */
 #include "local/online.h"
 
 #include <math.h>
@@ -18,26 +18,26 @@
 
 #define FIRST_RATE 0.5
 #define CELL_WORDS (sizeof(pl_cell) / sizeof(uint32_t))
-#define NUMBERS 19 /* that a learner is */
+#define NUMBERS 19 /* numbers in the state of a learner */
 
 struct pl_online {
     pl_online_state state;
     pl_loss const *loss;
-    pl_loss own_loss; /* what it points to where it has a parameter */
+    pl_loss own_loss; /* the loss with its parameter, if it has one */
     bool normalised;
     pl_intercept intercept;
     double rate, l1, l2;
-    unsigned bits;      /* of the folded table; 0: not folded */
+    unsigned bits;      /* of the folded table; 0 if it is not folded */
     pl_span table;      /* cells */
-    uint64_t size;      /* how many */
-    pl_cell constant;   /* of the intercept */
-    uint32_t step;      /* rows so far: what `last` is compared with */
+    uint64_t size;      /* number of cells */
+    pl_cell constant;   /* the cell of the intercept */
+    uint32_t step;      /* rows so far, compared with `last` */
     double rows, norms; /* of normalised rates, weighted */
-    double least, most; /* of 0 and the targets seen */
-    bool told;          /* binary losses: the labels were, beforehand */
-    float *rates;       /* of a row's entries */
-    uint32_t *folded;   /* its columns, where they are folded */
-    uint64_t room;      /* of both */
+    double least, most; /* range of 0 and the targets seen */
+    bool told;          /* binary losses: the labels were given in advance */
+    float *rates;       /* for the entries of a row */
+    uint32_t *folded;   /* the columns of a row, if they are folded */
+    uint64_t room;      /* size of both arrays */
 };
 
 static parley_status grow_table(pl_online *online, uint64_t columns, parley_error *error) {
@@ -65,7 +65,7 @@ static parley_status grow_row(pl_online *online, uint64_t count, parley_error *e
 
 static bool binary_label(double label) { return label == 1.0 || label == 0.0 || label == -1.0; }
 
-/* Loss auto: by the labels of the first rows. */
+/* For loss auto: chooses by the labels of the first rows. */
 static void choose_loss(pl_online *online, const parley_data *batch) {
     bool binary = true;
     for (uint64_t i = 0; i < batch->x.rows && binary; i++)
@@ -73,13 +73,13 @@ static void choose_loss(pl_online *online, const parley_data *batch) {
     online->loss = pl_loss_for(binary ? PL_LABELS_BINARY : PL_LABELS_REAL);
 }
 
-/* What row i stands for; messages call it `number`. */
+/* Finds the target of row i, which messages call `number`. */
 static parley_status target_of(pl_online *online, const parley_data *batch, uint64_t i, uint64_t number, double *y,
                                parley_error *error) {
     pl_online_state *state = &online->state;
     double label = *y = batch->label[i];
     if (!pl_loss_takes(online->loss, label))
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s: row %llu has the label %g; loss %s takes labels from 0 up",
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: row %llu has label %g, but loss %s needs labels of 0 or more",
                        batch->path, (unsigned long long)number, label, online->loss->name);
     if (online->loss->labels == PL_LABELS_REAL)
         return PARLEY_OK;
@@ -88,18 +88,19 @@ static parley_status target_of(pl_online *online, const parley_data *batch, uint
         return PARLEY_OK;
     }
     if (online->told)
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s: row %llu has the label %.17g, which is neither %.17g nor %.17g",
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: row %llu has label %.17g, which is neither %.17g nor %.17g",
                        batch->path, (unsigned long long)number, label, state->low, state->high);
     if (!binary_label(label))
         return pl_fail(error, PARLEY_BAD_INPUT,
-                       "%s: row %llu has the label %g; a stream's labels must be -1 and +1, or 0 and 1; for more "
+                       "%s: row %llu has label %g; the labels of a stream must be -1 and +1, or 0 and 1; for more "
                        "classes use --preset gd",
                        batch->path, (unsigned long long)number, label);
     if (label <= 0 && isnan(state->low))
         state->low = label;
     if (label <= 0 && label != state->low)
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s: row %llu has the label %g after others of %g; use one of them",
-                       batch->path, (unsigned long long)number, label, state->low);
+        return pl_fail(error, PARLEY_BAD_INPUT,
+                       "%s: row %llu has label %g after rows with label %g; use only one of them", batch->path,
+                       (unsigned long long)number, label, state->low);
     *y = label > 0 ? 1.0 : -1.0;
     return PARLEY_OK;
 }
@@ -117,7 +118,7 @@ static pl_cell_row row_of(pl_online *online, const pl_matrix *x, uint64_t i) {
     return row;
 }
 
-/* What the steps since it was last touched would have made of a weight. */
+/* Applies the penalties of all steps since a weight was last touched. */
 static void penalise(const pl_online *online, pl_cell *cell, double eta) {
     float missed = (float)(online->step - cell->last), rate = (float)eta;
     cell->last = online->step;
@@ -192,7 +193,7 @@ static parley_status learn_row(pl_online *online, const parley_data *batch, uint
     return PARLEY_OK;
 }
 
-/* Asks for the cells of a row that comes later. */
+/* Prefetches the cells of a later row. */
 static void look_ahead(const pl_online *online, const pl_matrix *x, uint64_t i) {
     const pl_cell *cells = cells_of(online);
     for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++)
@@ -227,12 +228,13 @@ parley_status pl_online_learn(pl_online *online, const parley_data *batch, uint6
     if (!online->loss)
         choose_loss(online, batch);
     if (batch->format == &pl_format_csv)
-        return pl_fail(error, PARLEY_BAD_INPUT,
-                       "%s: CSV is not for streams, which keep no names; write it as a cache by parley convert first",
-                       batch->path);
+        return pl_fail(
+            error, PARLEY_BAD_INPUT,
+            "%s: streams keep no names, so CSV cannot be streamed; write it to a cache with parley convert first",
+            batch->path);
     online->state.hash_bits = batch->hash_bits;
     if (batch->hash_bits)
-        online->bits = 0; /* hashed when they were read */
+        online->bits = 0; /* the columns were hashed when they were read */
     online->state.learns = online->loss;
     online->state.columns = batch->x.columns > online->state.columns ? batch->x.columns : online->state.columns;
     parley_status status = grow_table(online, batch->x.columns, error);
@@ -274,7 +276,7 @@ void pl_online_tell(pl_online *online, double low, double high) {
     online->state.high = high;
 }
 
-/* All that it is, but for its table and what the settings say. */
+/* Lists the state, without the table and the settings. */
 static void list(pl_online *online, pl_value values[NUMBERS]) {
     pl_online_state *state = &online->state;
     const pl_value all[NUMBERS] = {
@@ -289,7 +291,7 @@ static void list(pl_online *online, pl_value values[NUMBERS]) {
 
 parley_status pl_online_pack(const pl_online *online, const pl_pair *metas, unsigned meta_count, void **bytes,
                              uint64_t *count, parley_error *error) {
-    pl_online copy = *online; /* the list is of what may be written to as well */
+    pl_online copy = *online; /* because the list contains pointers to non-const values */
     pl_value values[NUMBERS];
     double numbers[NUMBERS];
     list(&copy, values);
@@ -334,7 +336,7 @@ parley_status pl_online_unpack(pl_online *online, const pl_container *container,
     if (!online->loss && *learns)
         online->loss = pl_loss_find(learns);
     if (!good || (size > 0 && !cells) || (!online->loss && online->state.rows > 0))
-        return pl_fail(error, PARLEY_BAD_INPUT, "the bytes of a learner are not whole");
+        return pl_fail(error, PARLEY_BAD_INPUT, "the bytes of a learner are incomplete");
     online->state.learns = online->loss;
     online->size = 0;
     parley_status status = grow_table(online, size, error);
@@ -376,7 +378,7 @@ parley_status pl_online_open(const parley_settings *settings, pl_online **out, p
     return PARLEY_OK;
 }
 
-/* Settings that stand for rounds, shards or certificates, which a stream has not. */
+/* Rejects settings about rounds, shards or certificates, which a stream does not have. */
 parley_status pl_online_check(const parley_settings *settings, parley_error *error) {
     static const char *const not_read[] = {"gap",
                                            "rounds",
@@ -402,14 +404,14 @@ parley_status pl_online_check(const parley_settings *settings, parley_error *err
         }
     const pl_loss *loss = pl_loss_find(settings->loss);
     if (loss && loss->together)
-        return pl_fail(error, PARLEY_BAD_USAGE, "--preset online takes two classes at most; use --preset gd");
+        return pl_fail(error, PARLEY_BAD_USAGE, "--preset online supports at most two classes; use --preset gd");
     if (settings->standardise)
-        return pl_fail(
-            error, PARLEY_BAD_USAGE,
-            "--standardise takes a pass over all rows beforehand, and a stream is seen once; leave it out, as "
-            "--preset online has rates that no column's unit matters to, or use --preset ma-sgd");
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "--standardise needs a pass over all rows in advance, but a stream is read once; leave it out, "
+                       "since the rates of "
+                       "--preset online do not depend on the units of columns, or use --preset ma-sgd");
     if (settings->schedule != PL_ANY && settings->schedule < PL_ADAGRAD)
-        return pl_fail(error, PARLEY_BAD_USAGE, "--preset online takes --schedule normalised or adagrad");
+        return pl_fail(error, PARLEY_BAD_USAGE, "--preset online supports only --schedule normalised or adagrad");
     return PARLEY_OK;
 }
 

@@ -6,8 +6,8 @@
 
 #include "engine/shared_memory.h"
 
-#define BUCKET_BYTES 16384      /* of a bucket of rows, where the data outgrow the caches */
-#define CACHED_BYTES (4u << 20) /* of a matrix that needs no buckets */
+#define BUCKET_BYTES 16384      /* size of a bucket of rows, if the data exceed the caches */
+#define CACHED_BYTES (4u << 20) /* size of a matrix that needs no buckets */
 
 uint64_t pl_bucket_rows(const parley_data *data) {
     uint64_t bytes = pl_all_nonzeros(data) * (data->x.value ? 8 : 4);
@@ -34,7 +34,7 @@ void pl_bucket_fill(const pl_team *team, unsigned worker, uint64_t rows, uint64_
         }
 }
 
-/* A range of a worker's rows, and the place of its first among them. */
+/* A range of a worker's rows, and the position of its first row among them. */
 typedef struct stretch {
     uint64_t row, place, rows;
 } stretch;
@@ -60,8 +60,8 @@ static parley_status take_stretches(const pl_team *team, unsigned worker, stretc
     return status;
 }
 
-/* The place of a row, or with `back` the row at a place; UINT64_MAX: there is none. The stretches rise by what is
- * looked for. */
+/* Returns the position of a row, or with `back` the row at a position; UINT64_MAX if there is none. The stretches must
+ * be in increasing order of `from`. */
 static uint64_t translate(const stretch *stretches, uint64_t count, uint64_t from, bool back) {
     uint64_t low = 0, high = count;
     while (high - low > 1) {
@@ -90,7 +90,7 @@ void pl_bucket_state(pl_state *state, const pl_team *team, unsigned worker, uint
         uint64_t from = state->restoring ? kept[n] : buckets[n],
                  to = translate(stretches, ranges, pl_bucket_row(from), state->restoring), rows = from & 255;
         if (to == UINT64_MAX)
-            pl_state_fail(state, PARLEY_BAD_INPUT, "the checkpoint's order of rows is not one of these data");
+            pl_state_fail(state, PARLEY_BAD_INPUT, "the order of rows in the checkpoint does not fit these data");
         else if (state->restoring)
             buckets[n] = to << 8 | rows;
         else
@@ -122,7 +122,8 @@ parley_status pl_support_take(const pl_glm *glm, const pl_team *team, unsigned w
     uint64_t marked = mark(glm, team, worker, touched), rows = glm->size / glm->classes;
     *support = NULL;
     *count = rows;
-    if (marked * (4 + 8 * glm->classes) > rows * 8 * glm->classes) /* ids and values cost more than all values do */
+    if (marked * (4 + 8 * glm->classes) >
+        rows * 8 * glm->classes) /* ids and values would take more space than all values */
         return PARLEY_OK;
     parley_status status = pl_shared_take(team->engine, support, marked, sizeof **support, "a sparse update", error);
     *count = marked;

@@ -1,7 +1,7 @@
 /* order.h: the order in which a worker visits its rows, and the entries of v that they touch.
  *
- * Rows are visited in shuffled buckets: neighbouring rows together where the data outgrow the caches, single rows
- * where they do not. */
+ * Rows are visited in shuffled buckets. A bucket holds neighbouring rows if the data exceed the caches, and a single
+ * row otherwise. */
 #ifndef PL_ORDER_H
 #define PL_ORDER_H
 
@@ -18,13 +18,12 @@ uint64_t pl_bucket_rows(const parley_data *data);                              /
 uint64_t pl_bucket_count(const pl_team *team, unsigned worker, uint64_t rows); /* buckets of a hosted worker */
 void pl_bucket_fill(const pl_team *team, unsigned worker, uint64_t rows, uint64_t *buckets);
 
-/* Lists the order of a hosted worker's buckets; rows are kept by their place among the worker's. */
+/* Lists the order of a hosted worker's buckets. Rows are saved by their position among the worker's rows. */
 void pl_bucket_state(pl_state *state, const pl_team *team, unsigned worker, uint64_t *buckets, uint64_t count);
 
-/* The rows of v, a table with an entry for each class in a row, that a hosted worker's rows touch, the intercept among
- * them, rising: `*support` is allocated (pl_shared_alloc), unless all of v would cost no more to send; then it is NULL
- * and
- * `*count` all of them. `touched` has a byte for each. */
+/* Finds the rows of v, a table with one entry per class in a row, that a hosted worker's rows touch, in increasing
+ * order and including the intercept. `*support` is allocated (pl_shared_alloc), unless sending all of v costs no more;
+ * then it is NULL and `*count` is the number of rows of v. `touched` has one byte per row of v. */
 parley_status pl_support_take(const pl_glm *glm, const pl_team *team, unsigned worker, uint8_t *touched,
                               uint32_t **support, uint64_t *count, parley_error *error);
 

@@ -1,17 +1,17 @@
 /* scd.c: primal coordinate descent on columns, the local solver of CoCoA and CoCoA+ by columns (Smith et al. 2018), for
  * smooth losses of bounded curvature and any penalty.
  *
- * v is X w, one entry per row; where the intercept b is free, up to a constant, because b is solved on v. A worker owns
- * the w_j of its columns. What the workers' changes A_k D_k do together is bounded by what each would do alone if it
- * were sigma times as large: the mean loss is convex, so for sigma = K
+ * v is X w, one entry per row. If the intercept b is free, v is defined only up to a constant, because b is solved on
+ * v. A worker owns the w_j of its columns. The joint effect of the workers' changes A_k D_k is bounded by the effect
+ * that each would have alone if it were sigma times as large: the mean loss is convex, so for sigma = K
  *
  *     f(v + sum_k A_k D_k) <= (1/K) sum_k f(v + K A_k D_k)
  *
- * and each worker makes its term on the right, plus its penalty, small (scd_solve.c). Where the loss is quadratic the
- * same holds for any sigma >= |sum A_k D_k|^2 / sum |A_k D_k|^2, which `add` watches; for others P is watched too.
+ * and each worker minimises its term on the right plus its penalty (scd_solve.c). For quadratic losses the same holds
+ * for any sigma >= |sum A_k D_k|^2 / sum |A_k D_k|^2, which `add` watches; for others P is watched too.
  *
- * Every look at v (scd_look.c) gives the certificate and the next working sets (scd_set.c); the loop asks for one
- * whenever the working sets are solved, or when it costs little beside the steps made since. */
+ * Every look at v (scd_look.c) gives the certificate and the next working sets (scd_set.c). The loop asks for one when
+ * the working sets are solved, or when it costs little compared with the steps made since. */
 #include "local/scd.h"
 
 #include <math.h>
@@ -19,14 +19,14 @@
 
 #include "engine/collective.h"
 
-#define MOST_PROGRESS 0.01 /* working sets are solved to their share of the non-zeros as a part of the gap, but */
-#define LEAST_PROGRESS 0.1 /* within these: the smaller they are the less it costs against the next look */
-#define GRAM_PROGRESS 1e-6 /* with steps by inner products that is next to nothing */
-#define TARGET_SHARE 0.75  /* but not beyond this part of what the run wants, */
-#define SMALL_SET 5.0      /* or this times their share of the non-zeros: small sets cost next to nothing */
-#define MOST_PACE 2.0      /* as far as the last change of the penalty: beyond, a line says little */
-#define READING 0.4        /* a pass that only reads, against one that steps */
-#define START_ROWS 4096    /* of all workers, that are added up at a time */
+#define MOST_PROGRESS 0.01 /* working sets are solved to a part of the gap equal to their share of the non-zeros, */
+#define LEAST_PROGRESS 0.1 /* within these limits, since small sets cost less than the next look */
+#define GRAM_PROGRESS 1e-6 /* with steps by inner products that costs almost nothing */
+#define TARGET_SHARE 0.75  /* but not beyond this part of the run's target, */
+#define SMALL_SET 5.0      /* or this multiple of their share of the non-zeros, since small sets cost little */
+#define MOST_PACE 2.0      /* extrapolate at most this multiple of the last change of the penalty */
+#define READING 0.4        /* cost of a pass that only reads, relative to one that steps */
+#define START_ROWS 4096    /* rows of all workers that are added up at a time */
 
 static void solve_task(void *context, unsigned k) {
     pl_scd *this = context;
@@ -54,7 +54,7 @@ static void report(const pl_scd *this, double looked, pl_update *update) {
     }
 }
 
-/* How large the working sets of all workers are, and whether all are solved. */
+/* Agrees on the size of the working sets of all workers, and whether all are solved. */
 static parley_status agree(pl_scd *this, parley_error *error) {
     const pl_team *team = this->team;
     double sums[2];
@@ -68,7 +68,7 @@ static parley_status agree(pl_scd *this, parley_error *error) {
     return status;
 }
 
-/* How far the next solution is along the line from the last but one to the last. */
+/* How far the next solution lies on the line through the last two. */
 static void pace(pl_scd *this) {
     double change = this->l1_then - this->l1_last;
     if (!this->predicting)
@@ -77,10 +77,10 @@ static void pace(pl_scd *this) {
     this->l1_last = this->l1_then;
 }
 
-/* Sets that were solved, and still the gap is too large: their estimate is off, so they are solved further. */
+/* If sets are solved and the gap is still too large, their estimate is wrong, so they are solved further. */
 static double strictness(pl_scd *this) {
     if (this->l1_then != fmax(this->glm->l1, 1e-300))
-        this->strict = 1.0; /* another penalty */
+        this->strict = 1.0; /* the penalty changed */
     else if (this->columns_known && this->solved && this->gap > this->target)
         this->strict *= 0.25;
     return this->strict;
@@ -107,14 +107,14 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
     double least = strictness(this) * fmin(TARGET_SHARE, SMALL_SET * this->share) * this->target;
     if (this->columns_known)
         this->tolerance = fmax(progress * this->gap, least) / workers;
-    else if (this->renewed) /* where v stays: the strong rule is seldom wrong, so the set may well be the last */
+    else if (this->renewed) /* v stays: the strong rule is seldom wrong, so the set may well be the last */
         this->tolerance = fmax(progress * progress * this->gap, least) / workers;
     else
-        this->tolerance *= LEAST_PROGRESS; /* nobody looked: go on with the same sets */
+        this->tolerance *= LEAST_PROGRESS; /* there was no look: continue with the same sets */
     pace(this);
     double looked = pl_engine_now(engine) - began;
     if (this->team->hosted == 1)
-        solve_task(this, 0); /* itself, so that it has the threads */
+        solve_task(this, 0); /* run it here, so that it has the threads */
     else
         engine->type->run(engine, solve_task, this, this->team->hosted);
     report(this, looked, update);
@@ -134,7 +134,7 @@ static void commit(pl_local *local, unsigned k, double gamma) {
     worker->offset += gamma * worker->pending;
 }
 
-/* The w_j of all ranks that are not 0, as pairs of number and value. */
+/* Gathers the non-zero w_j of all ranks, as pairs of index and value. */
 static parley_status gather(const pl_scd *this, double *w, parley_error *error) {
     pl_engine *engine = this->team->engine;
     unsigned ranks = engine->ranks, rank = engine->rank;
@@ -219,7 +219,7 @@ static void multiply_task(void *context, unsigned k) {
     }
 }
 
-/* v = sum_k worker->change, in tree order. */
+/* v = sum_k worker->change, in the order of the canonical tree. */
 static parley_status add_changes(const pl_scd *this, double *v, parley_error *error) {
     uint64_t rows = this->x->columns, hosted = this->team->hosted;
     double *part;
@@ -260,7 +260,7 @@ static parley_status start(pl_local *local, const double *w, double *v, parley_e
     return status;
 }
 
-/* u does not depend on the penalty: no pass over the data is made before the next round. */
+/* u does not depend on the penalty, so no pass over the data is needed before the next round. */
 static parley_status renew(pl_local *local, double *v, parley_error *error) {
     pl_scd *this = (pl_scd *)local;
     (void)v, (void)error;

@@ -1,14 +1,14 @@
-/* scd_ahead.c: Anderson's extrapolation of coordinate descent (Bertrand and Massias 2021). Epochs in a fixed order are,
- * near their limit, an affine map; of all combinations sum_k c_k w^k of the last iterates with sum c = 1, the one whose
- * last step sum_k c_k (w^k - w^(k-1)) is shortest is much nearer to the limit. */
+/* scd_ahead.c: Anderson's extrapolation of coordinate descent (Bertrand and Massias 2021). Near their limit, epochs in
+ * a fixed order are an affine map. Among all combinations sum_k c_k w^k of the last iterates with sum c = 1, the one
+ * with the shortest last step sum_k c_k (w^k - w^(k-1)) is much nearer to the limit. */
 #include <math.h>
 
 #include "local/scd.h"
 
 #define STEPS (PL_SCD_PAST - 1)
-#define RIDGE 1e-13 /* of the trace: few directions are left near the limit, and their products are singular */
+#define RIDGE 1e-13 /* relative to the trace, since products are nearly singular at the limit */
 
-/* Solves a c = 1 by elimination; a is symmetric and positive. */
+/* Solves a c = 1 by elimination, where a is symmetric positive definite. */
 static bool solve(double a[STEPS][STEPS], double *c) {
     double trace = 0;
     for (unsigned i = 0; i < STEPS; i++)

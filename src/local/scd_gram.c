@@ -1,25 +1,25 @@
-/* scd_gram.c: steps by inner products of columns, for a worker that is alone (the covariance updates of Friedman et al.
- * 2010). The table holds sum_i q_i loss''_i c_ij c_ik of the columns that have been in working sets: a step on j then
- * moves all slopes g_k by one row of it, which is contiguous, where it would visit the non-zeros of the column twice.
+/* scd_gram.c: steps by inner products of columns, for a single worker (the covariance updates of Friedman et al. 2010).
+ * The table holds sum_i q_i loss''_i c_ij c_ik for the columns that have been in working sets. A step on j then updates
+ * all slopes g_k by one contiguous row of the table, instead of visiting the non-zeros of the column twice.
  *
- * Columns enter when the steps made so far have cost as much as their rows of the table will, so that at worst the work
- * is doubled. Curvatures that have moved make a table of the ones before: a model of the loss still, if a worse one,
- * and slopes are made from the data for every model. Entries are floats for the same reason. */
+ * Columns enter when the steps so far have cost as much as their rows of the table will, so that the work is at most
+ * doubled. If curvatures have changed since, the table is still a model of the loss, although a worse one, and slopes
+ * are computed from the data for every model. For the same reason floats are accurate enough for the entries. */
 #include <math.h>
 #include <string.h>
 
 #include "engine/collective.h"
 #include "local/scd.h"
 
-#define MOST_DRIFT 0.3 /* of the curvatures, in the mean, before the table is made again */
-#define LEAST_BEND 0.1 /* of what the table says: less is noise */
-#define SCANNING 0.4   /* of an entry of a row that has a slot, against a visit of a step */
-#define EXPECTED 5     /* epochs to come, at least */
-#define WORTH 6.0      /* entries of a row of the table cost as much as a non-zero of a column */
-#define AHEAD 2        /* rows, of the one to fetch */
-#define MORE_ROOM 8    /* in a list, for slots to come */
-#define LINE 16        /* floats in a line of the cache */
-#define FLAT 1e-4      /* of a column's curvature, that eliminating b has to leave for floats to tell it */
+#define MOST_DRIFT 0.3 /* mean change of the curvatures after which the table is recomputed */
+#define LEAST_BEND 0.1 /* relative to the table: a smaller change is noise */
+#define SCANNING 0.4   /* cost of an entry with a slot, relative to a visit in a step */
+#define EXPECTED 5     /* least number of epochs to come */
+#define WORTH 6.0      /* entries of a row of the table that cost as much as a non-zero of a column */
+#define AHEAD 2        /* rows to prefetch ahead */
+#define MORE_ROOM 8    /* spare room in a list for later slots */
+#define LINE 16        /* floats in a cache line */
+#define FLAT 1e-4 /* part of a column's curvature that must remain after eliminating b for floats to represent it */
 #define TASKS PL_SCD_GRAM_TASKS
 
 typedef struct table_pass {
@@ -29,13 +29,13 @@ typedef struct table_pass {
     uint64_t begin; /* the first new slot */
 } table_pass;
 
-/* The change of the intercept, and of its slope, as it was and by the table. */
+/* The change of the intercept and of its slope, measured and by the table. */
 typedef struct secant {
     pl_scd_gram *gram;
     double moved, a, b, y, g;
 } secant;
 
-/* How long the lists of a part of the rows will be. */
+/* Counts how long the lists of a part of the rows will be. */
 static void count_task(void *context, unsigned task) {
     const table_pass *pass = context;
     pl_scd_gram *gram = &pass->scd->gram;
@@ -49,7 +49,7 @@ static void count_task(void *context, unsigned task) {
     }
 }
 
-/* Entries of the new slots in these lists. */
+/* Adds the entries of new slots to these lists. */
 static void list_task(void *context, unsigned task) {
     const table_pass *pass = context;
     pl_scd_gram *gram = &pass->scd->gram;
@@ -64,7 +64,7 @@ static void list_task(void *context, unsigned task) {
     }
 }
 
-/* Rows of the table for the new slots. */
+/* Computes the rows of the table for the new slots. */
 static void fill_task(void *context, unsigned task) {
     const table_pass *pass = context;
     pl_scd_gram *gram = &pass->scd->gram;
@@ -92,7 +92,7 @@ static void fill_task(void *context, unsigned task) {
     }
 }
 
-/* And their columns. */
+/* Copies them to the columns. */
 static void mirror_task(void *context, unsigned task) {
     const table_pass *pass = context;
     pl_scd_gram *gram = &pass->scd->gram;
@@ -113,7 +113,7 @@ static void slope_task(void *context, unsigned task) {
     }
 }
 
-/* ahead = table x the change of w since the last model, which `then` has become. */
+/* ahead = table x the change of w since the last model; stores that change in `then`. */
 static void product_task(void *context, unsigned task) {
     const secant *secant = context;
     pl_scd_gram *gram = secant->gram;
@@ -128,7 +128,7 @@ static void product_task(void *context, unsigned task) {
     }
 }
 
-/* Adds a y y' and takes b g g' from the table. */
+/* Adds a y y' to the table and subtracts b g g'. */
 static void secant_task(void *context, unsigned task) {
     const secant *secant = context;
     pl_scd_gram *gram = secant->gram;
@@ -158,7 +158,8 @@ static bool overflow(const pl_scd *this) {
     return any;
 }
 
-/* What a list gets, so that it can take twice what it will have, and some more. It is never longer than its row. */
+/* The room to add to a list, so that it can hold twice its new length and some more. A list is never longer than its
+ * row. */
 static uint64_t room_to_add(const pl_scd *this, uint64_t row) {
     const uint64_t *start = this->glm->data->x.start;
     uint64_t room = room_of(&this->gram, row), length = start[row + 1] - start[row],
@@ -167,7 +168,7 @@ static uint64_t room_to_add(const pl_scd *this, uint64_t row) {
     return room < wanted ? wanted - room : 0;
 }
 
-/* Moves lists to where they have room: the last one first. */
+/* Moves lists to their new places, the last one first. */
 static void lengthen_lists(pl_scd *this) {
     pl_scd_gram *gram = &this->gram;
     uint64_t added = 0;
@@ -190,7 +191,7 @@ static void list_rows(pl_scd *this, table_pass *pass) {
 
 void pl_scd_gram_widen(pl_scd_gram *gram, uint64_t slots) {
     uint64_t stride = gram->stride;
-    while (stride < slots) /* an odd number of lines: not all of a column belongs in one place of the cache */
+    while (stride < slots) /* an odd number of cache lines, so that a column does not map to one cache set */
         stride = stride ? 2 * stride + LINE : 9 * LINE;
     stride = stride < gram->capacity ? stride : gram->capacity;
     for (uint64_t s = gram->slots; s-- > 1 && stride > gram->stride;)
@@ -217,7 +218,7 @@ static bool drifted(const pl_scd *this, const double *curvature) {
     return moved > MOST_DRIFT * sum;
 }
 
-/* Is there a column, such as one of years, whose mean is so large that its deviations are lost in floats? */
+/* Whether a column, such as one of years, has a mean so large that floats lose its deviations. */
 static bool is_coarse(const pl_scd *this, uint64_t begin) {
     const pl_scd_gram *gram = &this->gram;
     bool coarse = false;
@@ -304,8 +305,8 @@ void pl_scd_gram_move(const pl_scd_gram *gram, uint64_t slot, double a, double *
         slope[s] += a * (double)row[s];
 }
 
-/* Makes the table agree with how the slopes changed since the last model (Broyden, Fletcher, Goldfarb, Shanno): it
- * follows the curvature along the path, and is made anew the less often. */
+/* Corrects the table by how the slopes changed since the last model (BFGS), so that it follows the curvature along the
+ * path and is recomputed less often. */
 static void learn(pl_scd *this, double sum, double moved) {
     pl_scd_gram *gram = &this->gram;
     secant secant = {.gram = gram, .moved = moved, .y = sum - gram->sum_then, .g = gram->total * moved};

@@ -1,23 +1,23 @@
-/* scd_look.c: what is known at v: P, a dual point and its D, and u = X'(q t), which also tells which columns belong in
- * a working set. One pass over the columns serves both, and most are a pass over few: |u_j| moves by at most the
- * distance that t has moved times the norm of the column, so that those far below l1 need no look.
+/* scd_look.c: evaluates v: P, a dual point and its D, and u = X'(q t), which also tells which columns belong in a
+ * working set. One pass over the columns serves both, and usually a pass over a few columns is enough: |u_j| moves by
+ * at most the distance that t has moved times the norm of the column, so that columns far below l1 can be skipped.
  *
- * t = -loss'(z) at z = v + b, where b is solved first if it is free; the heavier side of t is shrunk until sum q t = 0.
- * D is taken at c t, c = min(1, l1 / |u|_inf), or, with an L2 penalty, at t itself, whichever is better. */
+ * t = -loss'(z) at z = v + b, where a free b is solved first. The heavier side of t is shrunk until sum q t = 0. D is
+ * computed at c t, c = min(1, l1 / |u|_inf), or, with an L2 penalty, at t itself, whichever is better. */
 #include <math.h>
 #include <string.h>
 
 #include "engine/collective.h"
 #include "local/scd.h"
 
-#define CENTRED 1e-13   /* slope left in the intercept: t depends on it */
-#define MOST_VISITS 0.4 /* share of the non-zeros: above it, all columns are looked at */
+#define CENTRED 1e-13   /* remaining slope of the intercept; t depends on it */
+#define MOST_VISITS 0.4 /* share of non-zeros above which all columns are visited */
 #define CHUNK_ROWS 2048 /* rows of a task */
 
 typedef struct row_pass {
     pl_scd *scd;
     const double *v;
-    double scale[2]; /* of t = -slope on its negative and positive side */
+    double scale[2]; /* factors of t = -slope on its negative and positive side */
 } row_pass;
 
 static void run_rows(const pl_scd *this, pl_task task, void *context) {
@@ -70,7 +70,7 @@ static void scale_task(void *context, unsigned task) {
     }
 }
 
-/* Where t = -slope, loss*(-t) = slope z - loss, without a logarithm. */
+/* Where t = -slope, loss*(-t) = slope z - loss, which needs no logarithm. */
 static void side_row(const void *context, uint64_t i, double *sums) {
     const row_pass *pass = context;
     const pl_scd *this = pass->scd;
@@ -78,7 +78,7 @@ static void side_row(const void *context, uint64_t i, double *sums) {
     pl_add_sides(this->glm, i, -slope, pass->v[i], this->loss[i], slope * z - this->loss[i], sums);
 }
 
-/* loss* at the scaled t. */
+/* Adds loss* at the scaled t. */
 static void conjugate_row(const void *context, uint64_t i, double *sums) {
     const row_pass *pass = context;
     const pl_glm *glm = pass->scd->glm;
@@ -101,8 +101,8 @@ static void positions(const pl_scd *this, unsigned task, uint64_t *begin, uint64
     *end = worker->count * (task % this->chunks + 1) / this->chunks;
 }
 
-/* How far u_j moves at most when t moves by 1, in the norm with weights q. Two t that a free intercept allows differ by
- * something of mean 0, so the column's mean does not count. */
+/* How far u_j moves at most if t moves by 1 in the norm with weights q. With a free intercept, two feasible t differ by
+ * a vector of mean 0, so the column's mean does not count. */
 static double reach_of(const pl_scd *this, uint64_t j) {
     const pl_matrix *x = this->x;
     const double *weight = this->glm->data->weight;
@@ -120,7 +120,7 @@ static double reach_of(const pl_scd *this, uint64_t j) {
     return scale * sqrt(fmax(0.0, this->glm->intercept == PL_FREE ? square - mean * mean : square) + 1e-14 * square);
 }
 
-/* |u_j| cannot have come up to l1 since all columns were looked at. */
+/* Whether |u_j| cannot have reached l1 since the last look at all columns. */
 static bool far_below(const pl_scd *this, uint64_t j, double l1) {
     return fabs(this->anchor_u[j]) + (1.0 + 1e-9) * this->drift * this->reach[j] < l1;
 }
@@ -155,7 +155,7 @@ static void dot_task(void *context, unsigned task) {
     }
 }
 
-/* Counts the non-zeros that a look at some columns would have to visit. */
+/* Counts the non-zeros that a look at some columns would visit. */
 static void count_task(void *context, unsigned task) {
     pl_scd *this = context;
     const pl_scd_worker *worker = &this->workers[task / this->chunks];
@@ -196,7 +196,7 @@ static void run_columns(pl_scd *this, pl_task task) {
     engine->type->run(engine, task, this, this->team->hosted * this->chunks);
 }
 
-/* The largest |u_j| of all ranks: each has a slot of its own in a sum. */
+/* Finds the largest |u_j| of all ranks, by a sum in which each rank has its own entry. */
 static parley_status agree_largest(pl_scd *this, double mine, parley_error *error) {
     pl_engine *engine = this->team->engine;
     double *slots, *sums = NULL;
@@ -234,7 +234,7 @@ static parley_status sum_columns(pl_scd *this, double *sums, parley_error *error
     return status == PARLEY_OK ? agree_largest(this, mine, error) : status;
 }
 
-/* D at t, or at c t where that is better or the only feasible point. */
+/* Computes D at t, or at c t if that is better or the only feasible point. */
 static parley_status judge(pl_scd *this, const double *sums, pl_evaluation *at, parley_error *error) {
     const pl_glm *glm = this->glm;
     parley_status status = PARLEY_OK;
@@ -255,11 +255,11 @@ static parley_status judge(pl_scd *this, const double *sums, pl_evaluation *at, 
         at->conjugate = scaled.conjugate;
         at->penalty_conjugate = 0;
     }
-    at->tilt = 0; /* repaired before u was made */
+    at->tilt = 0; /* repaired before u was computed */
     return status;
 }
 
-/* Looks at all columns, or only at those whose |u_j| may have come up to l1 since that was last done. */
+/* Looks at all columns, or only at those whose |u_j| may have reached l1 since the last look at all. */
 static parley_status decide(pl_scd *this, parley_error *error) {
     const pl_team *team = this->team;
     double visits, squares;
@@ -281,13 +281,13 @@ static parley_status decide(pl_scd *this, parley_error *error) {
     return status;
 }
 
-/* Where only the penalty changed, t is what it was: columns come into sight that were far below the last l1. */
+/* If only the penalty changed, t stays the same, and columns that were far below the last l1 must be visited. */
 static void look_again(pl_scd *this) {
     this->all = false;
     run_columns(this, dot_task);
 }
 
-/* Makes t, and u from it. */
+/* Computes t, and u from it. */
 static parley_status make_dual_point(pl_scd *this, const double *v, parley_error *error) {
     double sides[PL_ROW_SUMS];
     row_pass pass = {this, v, {1, 1}};
@@ -339,7 +339,7 @@ parley_status pl_scd_look(pl_scd *this, const double *v, parley_error *error) {
     double before = this->objective;
     this->objective = at.value + at.penalty;
     this->gap = fmax(0.0, this->objective + at.conjugate + at.penalty_conjugate);
-    /* below the safe sigma only quadratic losses are sure to descend: rounds that rose are made safer */
+    /* Below the safe sigma only quadratic losses are sure to descend, so sigma is raised if P rose. */
     if (this->objective > before * (1.0 + 1e-12))
         this->caution *= 2.0;
     this->evaluation = at;

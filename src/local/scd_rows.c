@@ -1,20 +1,20 @@
-/* scd_rows.c: passes over all rows in a worker's round: where it begins, what a model's steps add up to and where they
- * lead, and what becomes of the round's change. A worker that is alone has the threads of its rank; results do not
- * depend on who computes which part. */
+/* scd_rows.c: passes over all rows in a worker's round: its start, the sum of a model's steps, the line search, and the
+ * final change. A single worker uses all threads of its rank. Results do not depend on which thread computes which
+ * part. */
 #include <math.h>
 #include <string.h>
 
 #include "local/scd.h"
 
-#define ROW_PARTS 16 /* of passes over rows, and */
+#define ROW_PARTS 16 /* parts of passes over rows, and */
 #define ADD_PARTS 4  /* over the rows of columns */
 
-/* A part of the rows of a pass over all of them. */
+/* A pass over all rows, in parts. */
 typedef struct row_pass {
     pl_scd_solver *solver;
     double gamma, shift;
     unsigned parts;
-    double sums[ROW_PARTS][2]; /* of a part */
+    double sums[ROW_PARTS][2]; /* by part */
 } row_pass;
 
 static void add_sums(const row_pass *pass, double *first, double *second) {
@@ -63,7 +63,6 @@ static void expand_part(void *context, unsigned part) {
     pass->sums[part][1] = mass;
 }
 
-/* Slopes and curvatures at z + gamma (sigma step + shift); returns the loss there. */
 double pl_scd_expand(pl_scd_solver *solver, double gamma, double shift) {
     row_pass pass = {.solver = solver, .gamma = gamma, .shift = shift};
     double sum;
@@ -95,7 +94,6 @@ static void add_part(void *context, unsigned part) {
     }
 }
 
-/* A x what the model changed; false: nothing. */
 bool pl_scd_add_up(pl_scd_solver *solver) {
     const pl_scd_worker *worker = solver->worker;
     row_pass pass = {.solver = solver};
@@ -116,7 +114,6 @@ static void take_part(void *context, unsigned part) {
     }
 }
 
-/* Takes w, z and the change to gamma of what the model did. */
 void pl_scd_take(pl_scd_solver *solver, double gamma, double shift) {
     pl_scd_worker *worker = solver->worker;
     for (uint64_t m = 0; m < worker->members; m++) {
@@ -184,7 +181,7 @@ static void spread_part(void *context, unsigned part) {
     pass->sums[part][0] = spread;
 }
 
-/* Where b is free, v counts up to a constant only: the change is sent without its mean. */
+/* If b is free, v is defined only up to a constant, so the change is sent without its mean. */
 void pl_scd_finish(pl_scd_solver *solver) {
     pl_scd_worker *worker = solver->worker;
     row_pass pass = {.solver = solver};

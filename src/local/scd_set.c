@@ -1,21 +1,21 @@
-/* scd_set.c: working sets. Steps on columns that stay at w = 0 are wasted, and with an L1 penalty most do: a round
- * steps on the columns with w != 0 and on those whose |u_j| is largest, as many again (Johnson and Guestrin 2015;
- * Massias et al. 2018). When the penalty has just become smaller, only those that the strong rule suspects are taken
- * (Tibshirani et al. 2012): |u_j| >= 2 l1 - the last l1. What a choice misses the next look finds. */
+/* scd_set.c: working sets. Steps on columns that stay at w = 0 are wasted, and with an L1 penalty most columns do. A
+ * round therefore steps on the columns with w != 0 and on as many others, those with the largest |u_j| (Johnson and
+ * Guestrin 2015; Massias et al. 2018). Just after the penalty was reduced, only columns that pass the strong rule are
+ * added (Tibshirani et al. 2012): |u_j| >= 2 l1 - the last l1. The next look finds columns that were missed. */
 #include <math.h>
 #include <string.h>
 
 #include "local/scd.h"
 
-#define FIRST_SET 16  /* members: what is most like the mean label tells little of the rest */
-#define LEAST_SET 128 /* of the next sets */
-#define GROWTH 2      /* members for each column with w != 0 */
-#define BINS 2048     /* of |u| / l1, to find how large it must be */
+#define FIRST_SET 16  /* members: the columns most correlated with the labels tell little about the rest */
+#define LEAST_SET 128 /* least size of the next sets */
+#define GROWTH 2      /* members per column with w != 0 */
+#define BINS 2048     /* bins of |u| / l1, to find the threshold */
 
-/* Rises with |u|, from 0 to below BINS. */
+/* Increases with |u|, from 0 to below BINS. */
 static unsigned bin_of(double ratio) { return (unsigned)(BINS * (ratio / (1.0 + ratio))); }
 
-/* The |u| / l1, as a bin, from which on at most `wanted` columns are left. */
+/* The bin of |u| / l1 from which on at most `wanted` columns are left. */
 static unsigned cut(const pl_scd *this, const pl_scd_worker *worker, double inverse, uint64_t wanted) {
     uint64_t count[BINS + 1] = {0}, taken = 0;
     unsigned bin = BINS;
@@ -36,7 +36,7 @@ void pl_scd_choose(pl_scd *this, pl_scd_worker *worker) {
     uint64_t wanted = GROWTH * worker->supported, few = this->l1_then > 0 ? LEAST_SET : FIRST_SET;
     unsigned least = 0;
     if (this->delayed)
-        l1 = 0; /* steps on any column */
+        l1 = 0; /* all columns may be chosen */
     if (l1 > 0) {
         wanted = (wanted < few ? few : wanted) - worker->supported;
         least = cut(this, worker, inverse, wanted);

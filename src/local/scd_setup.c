@@ -1,15 +1,15 @@
-/* scd_setup.c: what scd allocates. */
+/* scd_setup.c: allocates the scd solver. */
 #include <math.h>
 #include <string.h>
 
 #include "local/scd.h"
 
-#define CHUNKS 64   /* of all workers' columns, at least: tasks of a pass */
-#define BY_ROW 5    /* a worker's arrays by row */
-#define BY_COLUMN 7 /* arrays of all columns */
-#define ALL_ROWS 5  /* and of all rows */
-#define SUMS 4      /* of a chunk */
-#define GRAM 3000   /* columns at most */
+#define CHUNKS 64   /* least number of chunks of all workers' columns, which are tasks of a pass */
+#define BY_ROW 5    /* number of a worker's arrays by row */
+#define BY_COLUMN 7 /* number of arrays of all columns */
+#define ALL_ROWS 5  /* number of arrays of all rows */
+#define SUMS 4      /* sums of a chunk */
+#define GRAM 3000   /* most columns of the table */
 
 void pl_scd_close(pl_local *local) {
     pl_scd *this = (pl_scd *)local;
@@ -43,7 +43,7 @@ static uint64_t owned_columns(const pl_team *columns) {
     return count;
 }
 
-/* Only a worker that is alone has a table: what one of many steps on changes too much from round to round. */
+/* Only a single worker has a table. With several workers, the columns of each change too much from round to round. */
 static uint64_t gram_capacity(const pl_setup *setup) {
     const pl_glm *glm = pl_glm_of(setup->problem);
     uint64_t columns = setup->by_column->rows;
@@ -105,7 +105,7 @@ static void place_rows(pl_scd *this) {
     }
 }
 
-/* A worker's columns, in the order of its parts; the first one's last is a penalised intercept. */
+/* Lists a worker's columns in the order of its parts. A penalised intercept is the last column of the first worker. */
 static void place_columns(pl_scd *this) {
     const pl_team *team = this->columns;
     uint64_t all = owned_columns(team), begin = 0;

@@ -7,27 +7,27 @@
  *
  *     w_j <- soft(h_j w_j - g_j, l1) / (h_j + l2)
  *
- * A free b is eliminated: after every step it is where sum s = 0, which shifts all s_i by q_i loss''_i times a number
- * that is kept apart, and takes (sum_i q_i loss''_i c_ij)^2 / sum q loss'' from h_j / sigma. If the loss is not
- * quadratic, the step from one model to the next is searched along the line (proximal Newton). */
+ * A free b is eliminated: after every step it satisfies sum s = 0. This shifts all s_i by q_i loss''_i times a number
+ * that is stored separately, and subtracts (sum_i q_i loss''_i c_ij)^2 / sum q loss'' from h_j / sigma. If the loss is
+ * not quadratic, the step from one model to the next is found by a line search (proximal Newton). */
 #include <math.h>
 #include <string.h>
 
 #include "base/random.h"
 #include "local/scd.h"
 
-#define MODEL_PROGRESS 0.5 /* a model is solved until its gap is this part of what it was */
-#define MODEL_EPOCHS 20    /* and for so many epochs at most */
-#define GRAM_PROGRESS 0.1  /* the same where steps are by the table, and cost little beside a model */
+#define MODEL_PROGRESS 0.5 /* a model is solved until its gap falls by this factor */
+#define MODEL_EPOCHS 20    /* and for at most this many epochs */
+#define GRAM_PROGRESS 0.1  /* the same for steps by the table, which cost little compared with a model */
 #define GRAM_EPOCHS 200
 #define ORDER_EPOCHS (3 * PL_SCD_PAST)
 #define HALVINGS 40
-#define GUESSES 2      /* tries of a prediction, which need not go downhill */
-#define LONE 64        /* times as long may a round of one worker be, for which nobody waits */
-#define ENOUGH 0.01    /* of the decrease that the model promised */
-#define ROUNDING 1e-13 /* of a sum over rows: what is less does not count as a rise */
-#define LEAST_H 1e-10  /* of a column's curvature, that eliminating b leaves at least */
-#define MOST_REST 3    /* levels of rest: 2^level - 1 epochs */
+#define GUESSES 2      /* tries of a prediction, which may fail to decrease the model */
+#define LONE 64        /* a single worker's round may be this many times longer, since no other worker waits */
+#define ENOUGH 0.01    /* least part of the decrease that the model promises */
+#define ROUNDING 1e-13 /* relative to a sum over rows: a smaller increase is rounding */
+#define LEAST_H 1e-10  /* least part of a column's curvature after eliminating b */
+#define MOST_REST 3    /* levels of rest, of 2^level - 1 epochs */
 
 static double column_dot(const pl_scd_solver *solver, uint64_t j, const double *a) {
     const pl_matrix *x = solver->x;
@@ -70,7 +70,7 @@ static void move_slopes(const pl_scd_solver *solver, uint64_t j, double a, doubl
     }
 }
 
-/* Curvature and mass of column j under the present model. */
+/* Computes curvature and mass of column j in the current model. */
 static void measure_column(const pl_scd_solver *solver, uint64_t j) {
     pl_scd *this = solver->scd;
     const pl_matrix *x = solver->x;
@@ -94,7 +94,7 @@ static void see(pl_scd_gap *gap, const pl_scd_solver *solver, double u, double w
     gap->excess += excess * excess;
 }
 
-/* The gap over the set: at t, or at c t, at which sum q loss* grows in second order only. */
+/* The gap over the set, at t or at c t, where sum q loss* grows only in second order. */
 static double estimate(const pl_scd_solver *solver, const pl_scd_gap *gap) {
     const pl_scd *this = solver->scd;
     double plain = INFINITY, scaled = INFINITY, c = gap->largest > solver->l1 ? solver->l1 / gap->largest : 1.0;
@@ -106,7 +106,7 @@ static double estimate(const pl_scd_solver *solver, const pl_scd_gap *gap) {
     return fmax(0.0, fmin(plain, scaled));
 }
 
-/* A step on member m. Members that stay at 0 rest for a while. */
+/* Makes a step on member m. Members that stay at 0 rest for a while. */
 static void step(pl_scd_solver *solver, uint64_t m, bool measure) {
     pl_scd *this = solver->scd;
     pl_scd_worker *worker = solver->worker;
@@ -147,7 +147,7 @@ static void step(pl_scd_solver *solver, uint64_t m, bool measure) {
     solver->shift -= a * mass / solver->mass;
 }
 
-/* One visit of each member that does not rest; false: H was used up before the end. */
+/* Visits each member that does not rest. Returns false if H was used up before the end. */
 static bool run_epoch(pl_scd_solver *solver, bool fresh) {
     pl_scd *this = solver->scd;
     pl_scd_worker *worker = solver->worker;
@@ -169,7 +169,7 @@ static bool run_epoch(pl_scd_solver *solver, bool fresh) {
     return true;
 }
 
-/* The model's value, but for a constant, at slopes s and a shift of all of them. */
+/* The model's value, up to a constant, at slopes s and a common shift. */
 static double model_value(const pl_scd_solver *solver, const double *slope, double shift, double penalty) {
     const double *curvature = solver->worker->curvature;
     double sum = 0;
@@ -185,7 +185,7 @@ static double penalty_of(const pl_scd_solver *solver, double w) {
     return fabs(w) * (solver->l1 + 0.5 * solver->l2 * fabs(w));
 }
 
-/* Goes to the extrapolated w, if the model is smaller there. */
+/* Moves to the extrapolated w if the model is smaller there. */
 static void jump(pl_scd_solver *solver, const double *ahead) {
     pl_scd *this = solver->scd;
     pl_scd_worker *worker = solver->worker;
@@ -214,7 +214,8 @@ static void jump(pl_scd_solver *solver, const double *ahead) {
     worker->slope = slope;
 }
 
-/* The same by the table. Along a line the model is a parabola: its change is by the mean of the slopes at both ends. */
+/* The same by the table. Along a line the model is a parabola, so its change follows from the mean of the slopes at
+ * both ends. */
 static void jump_by_gram(pl_scd_solver *solver, const double *ahead) {
     pl_scd *this = solver->scd;
     pl_scd_worker *worker = solver->worker;
@@ -246,7 +247,7 @@ static void jump_by_gram(pl_scd_solver *solver, const double *ahead) {
     gram->slope = slope;
 }
 
-/* Notes w after epoch e of a model; when there are enough, extrapolates. */
+/* Stores w after epoch e of a model, and extrapolates when there are enough. */
 static void remember(pl_scd_solver *solver, unsigned e) {
     pl_scd_worker *worker = solver->worker;
     double *last = worker->past + (e % PL_SCD_PAST) * worker->members;
@@ -266,7 +267,7 @@ static double penalty_at(const pl_scd_solver *solver, double gamma) {
     return sum;
 }
 
-/* How far to go along the line that the model gave; leaves slopes and curvatures there. */
+/* Finds how far to go along the line that the model gave, and leaves slopes and curvatures there. */
 static double search(pl_scd_solver *solver, int tries) {
     double before = solver->loss / solver->sigma + penalty_at(solver, 0.0), gamma = 1.0;
     for (int i = 0; i < tries; i++, gamma *= 0.5) {
@@ -288,7 +289,7 @@ static double sum_of(const double *a, uint64_t count) {
     return sum;
 }
 
-/* Slopes by the table are all there before the first step: they tell whether one is needed. */
+/* The table gives all slopes before the first step, which tell whether one is needed. */
 static bool seen_solved(pl_scd_solver *solver) {
     pl_scd *this = solver->scd;
     pl_scd_worker *worker = solver->worker;
@@ -302,7 +303,7 @@ static bool seen_solved(pl_scd_solver *solver) {
     return worker->solved = worker->estimate <= this->tolerance;
 }
 
-/* Makes a model, solves it, and goes there. True: that was the last. */
+/* Makes a model, solves it, and moves there. Returns whether it was the last. */
 static bool run_model(pl_scd_solver *solver, unsigned number) {
     pl_scd *this = solver->scd;
     pl_scd_worker *worker = solver->worker;
@@ -323,7 +324,7 @@ static bool run_model(pl_scd_solver *solver, unsigned number) {
     if (solver->gram && seen_solved(solver))
         return true;
     for (unsigned e = 0; (this->quadratic || e < epochs) && solver->left > 0; e++) {
-        if (e % ORDER_EPOCHS == 0) { /* extrapolation wants a fixed order, descent another one now and then */
+        if (e % ORDER_EPOCHS == 0) { /* extrapolation needs a fixed order, descent a new one from time to time */
             pl_stream stream = pl_stream_make(this->team->seed, number, worker->epoch++);
             pl_shuffle(&stream, worker->order, worker->members);
         }
@@ -349,14 +350,14 @@ static bool run_model(pl_scd_solver *solver, unsigned number) {
     double gamma = this->quadratic ? 1.0 : search(solver, HALVINGS);
     pl_scd_take(solver, gamma, solver->shift);
     worker->moved = gamma * solver->shift;
-    if (gamma == 0 && solver->gram && !worker->solved) { /* the table misleads */
+    if (gamma == 0 && solver->gram && !worker->solved) { /* the table is misleading */
         pl_scd_gram_empty(this, worker);
         return false;
     }
     return this->quadratic || worker->solved || gamma == 0;
 }
 
-/* Goes on along the path of solutions, in a straight line, if that is downhill. */
+/* Extrapolates the path of solutions in a straight line, if that decreases the objective. */
 static void predict(pl_scd_solver *solver) {
     pl_scd *this = solver->scd;
     pl_scd_worker *worker = solver->worker;
@@ -372,7 +373,7 @@ static void predict(pl_scd_solver *solver) {
         pl_scd_take(solver, search(solver, GUESSES), 0.0);
 }
 
-/* Steps that do not see each other, on a random part of the columns. */
+/* Makes steps that do not see each other, on a random part of the columns. */
 static void run_batch(pl_scd_solver *solver, unsigned number) {
     pl_scd *this = solver->scd;
     pl_scd_worker *worker = solver->worker;

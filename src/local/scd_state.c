@@ -1,5 +1,5 @@
-/* scd_state.c: what scd holds between two rounds: w, the working sets, what the last look saw, and the table of inner
- * products. What only the next penalty of a path would ask for is left out. */
+/* scd_state.c: the state of scd between two rounds: w, the working sets, the results of the last look, and the table of
+ * inner products. State that only the next penalty of a path would need is left out. */
 #include "local/scd.h"
 
 static void list_evaluation(pl_state *state, const char *name, pl_evaluation *at) {
@@ -32,7 +32,7 @@ static void list_columns(pl_scd *this, pl_state *state, pl_scd_worker *worker) {
     static const char *const names[] = {"w", "u", "anchor_u", "reach"}, *const of_ones[] = {"w_ones", "u_ones",
                                                                                             "anchor_u_ones",
                                                                                             "reach_ones"};
-    bool ones = worker->count > columns->rows[worker - this->workers]; /* a penalised intercept is the first one's */
+    bool ones = worker->count > columns->rows[worker - this->workers]; /* the first worker owns a penalised intercept */
     for (unsigned a = 0; a < sizeof arrays / sizeof *arrays; a++) {
         pl_state_rows(state, columns, names[a], arrays[a], PL_F64, 1);
         if (ones)
@@ -44,12 +44,12 @@ static void list_columns(pl_scd *this, pl_state *state, pl_scd_worker *worker) {
     pl_state_array(state, "rest", worker->rest, PL_U8, worker->members);
     for (uint64_t m = 0; m < worker->members && state->restoring && state->status == PARLEY_OK; m++)
         if (worker->set[m] > this->x->rows || worker->order[m] >= worker->members)
-            pl_state_fail(state, PARLEY_BAD_INPUT, "the checkpoint's working sets are not of these data");
+            pl_state_fail(state, PARLEY_BAD_INPUT, "the working sets in the checkpoint do not fit these data");
     if (state->status != PARLEY_OK && state->restoring)
         worker->members = 0;
 }
 
-/* Working sets name columns by number, which every rank has alike: it holds all of them. */
+/* Working sets name columns by number. Every rank holds all columns, with the same numbers. */
 static void list_gram(pl_scd *this, pl_state *state, pl_scd_worker *worker) {
     pl_scd_gram *gram = &this->gram;
     pl_state_length(state, "slots", &gram->slots, gram->capacity);
@@ -65,7 +65,7 @@ static void list_gram(pl_scd *this, pl_state *state, pl_scd_worker *worker) {
     PL_STATE_VALUES(state, "total", PL_VALUE(gram->total), PL_VALUE(gram->nonzeros));
     if (state->restoring && !(state->status == PARLEY_OK && pl_scd_gram_restore(this, worker))) {
         gram->slots = 0;
-        pl_state_fail(state, PARLEY_BAD_INPUT, "the checkpoint's inner products are not of these data");
+        pl_state_fail(state, PARLEY_BAD_INPUT, "the inner products in the checkpoint do not fit these data");
     }
 }
 

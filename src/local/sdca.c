@@ -5,18 +5,18 @@
  *
  *     z = x_i . soft(u + sigma D, l1) / l2 + b,   h = sigma q_i |x_i|^2 / l2,   t_i <- loss.dual_step(z, y_i, t_i, h)
  *
- * where sigma says how much the changes of those who work at the same time may add up.
+ * where sigma bounds how much the changes of workers that step at the same time may add up.
  *
- * Lanes. A worker's rows are re-dealt to its lanes every epoch; each lane works on a copy of u; a few times an epoch
- * the lanes' changes D_l are added. With r = |sum D_l|^2 / sum |D_l|^2, the added change is safe at step min(1,
- * sigma/r), because the sub-problems' quadratic bound then holds for it; and sigma follows r.
+ * Lanes. A worker's rows are redistributed to its lanes every epoch, and each lane works on a copy of u. Up to twice in
+ * an epoch the lanes' changes D_l are added. With r = |sum D_l|^2 / sum |D_l|^2, the sum is safe at step min(1,
+ * sigma/r), because the quadratic bound of the sub-problems then holds for it; and sigma follows r.
  *
- * A free intercept has no step of its own on sum q t = 0: the method of multipliers gives it one, b = b0 + (1/mu) sum q
- * t, as one more entry of u, and moves b0 to b every few rounds. A penalised one gets the same proximal term, because
- * it would be as stiff otherwise. mu is in glm.h.
+ * A free intercept has no step of its own on sum q t = 0. The method of multipliers gives it one, b = b0 + (1/mu) sum q
+ * t, as one more entry of u, and moves b0 to b every few rounds. A penalised intercept gets the same proximal term,
+ * because it would be as stiff otherwise. mu is in glm.h.
  *
- * Order. Rows are visited in buckets of neighbours, shuffled every epoch: random access costs, and a fixed order never
- * converges. A row whose t stays at a bound rests for 1, 3, 7, then 15 epochs. */
+ * Order. Rows are visited in buckets of neighbours, shuffled every epoch: random access is expensive, and a fixed order
+ * never converges. A row whose t stays at a bound rests for 1, 3, 7, then 15 epochs. */
 #include <math.h>
 #include <string.h>
 
@@ -25,8 +25,8 @@
 #include "local/sdca.h"
 #include "math/sparse.h"
 
-#define MULTIPLIER_ROUNDS 2 /* between two moves of b0 */
-#define MOST_REST 4         /* levels of rest: 2^level - 1 epochs */
+#define MULTIPLIER_ROUNDS 2 /* rounds between two moves of b0 */
+#define MOST_REST 4         /* levels of rest, of 2^level - 1 epochs */
 
 static inline double intercept(const pl_sdca *this, const double *u, uint64_t c) {
     const pl_glm *glm = this->glm;
@@ -49,7 +49,7 @@ static inline void rest(pl_sdca *this, uint64_t i, bool moved) {
 
 void pl_sdca_rest(pl_sdca *this, uint64_t i, bool moved) { rest(this, i, moved); }
 
-/* One step on one row of a lane. */
+/* Makes a step on one row of a lane. */
 static void step_row(pl_sdca *this, pl_stepper *stepper, uint64_t i) {
     const pl_glm *glm = stepper->glm;
     const pl_matrix *x = &glm->data->x;
@@ -83,7 +83,7 @@ static void step_row(pl_sdca *this, pl_stepper *stepper, uint64_t i) {
         stepper->u[x->columns] += a;
 }
 
-/* What a row is before it rests is what it is when the piece ends. */
+/* Copies the dual variables of a resting row, which do not change in this piece. */
 static void keep_resting(pl_sdca *this, uint64_t i) {
     uint64_t classes = this->glm->classes;
     this->rest[i]--;
@@ -130,7 +130,7 @@ static void lane_task(void *context, unsigned task) {
     lane->seconds += pl_engine_now(this->team->engine) - began;
 }
 
-/* Sets up the next piece of every worker; false when the round is done. */
+/* Sets up the next piece of every worker. Returns false when the round is complete. */
 static bool next_pieces(pl_sdca *this) {
     bool more = false;
     for (unsigned k = 0; k < this->team->hosted; k++) {
@@ -152,17 +152,17 @@ static bool next_pieces(pl_sdca *this) {
     return more;
 }
 
-/* Entry j of v, whose place is e, as the worker sees it when the round begins. With momentum m the round starts at t +
- * m (t - last t): u is ahead for all workers, and the worker's own part of that is in its sub-problem sigma times. */
+/* Entry j of v, at place e, as the worker sees it at the start of the round. With momentum m the round starts at t + m
+ * (t - last t): u is ahead for all workers, and the worker's own part of that counts sigma times in its sub-problem. */
 static double first_u(const pl_sdca *this, const pl_sdca_worker *worker, uint64_t e, uint64_t j) {
     if (this->momentum == 0)
         return this->v[j];
     return this->v[j] + this->momentum * ((this->v[j] - this->v_previous[j]) - this->sigma * worker->previous[e]);
 }
 
-/* A lane's copies when the round begins: of u, and of its rows' dual variables. In place a round is never taken back,
- * and a lane by itself needs no copy of u. One of several workers keeps u as it began where its change will be, and
- * does not read v again. */
+/* Copies u and the dual variables of a lane's rows at the start of the round. In place, a round is never undone, and a
+ * single lane needs no copy of u. One of several workers keeps the initial u where its change will be, and does not
+ * read v again. */
 static void begin_task(void *context, unsigned task) {
     pl_sdca *this = context;
     const pl_part *part = &this->team->parts[task];
@@ -195,8 +195,8 @@ static void begin_task(void *context, unsigned task) {
     lane->seconds = lane->fixed = pl_engine_now(this->team->engine) - began;
 }
 
-/* Turns entries [begin, end) of u, rows of `classes` that have one metric, into the worker's change of them, and
- * measures that against the others' and the last round's. */
+/* Turns entries [begin, end) of u, rows of `classes` entries with the same metric, into the worker's change, and
+ * compares it with the others' and with the last round's. */
 static void end_rows(const pl_sdca *this, pl_sdca_worker *worker, uint64_t begin, uint64_t end, double metric) {
     double inverse = 1.0 / this->sigma, spread = worker->spread, squared = worker->squared, turn = worker->turn;
     uint64_t classes = this->glm->classes;
@@ -225,7 +225,7 @@ static void end_task(void *context, unsigned k) {
     worker->spread = worker->squared = worker->turn = 0;
     if (this->in_place)
         return;
-    if (!worker->previous) /* alone: nobody asks */
+    if (!worker->previous) /* a single worker: not needed */
         for (uint64_t j = 0; j < all * glm->classes; j++)
             worker->change[j] = (worker->current[j] - this->v[j]) * inverse;
     else {
@@ -302,9 +302,9 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
     while (next_pieces(this)) {
         pl_team_run(team, lane_task, this);
         if (team->lanes > 1)
-            pl_lanes_meet(this);
+            pl_lanes_sync(this);
     }
-    this->in_step = this->in_place; /* nobody else moves v but `start` */
+    this->in_step = this->in_place; /* only `start` changes v otherwise */
     engine->type->run(engine, end_task, this, team->hosted);
     report(this, update);
     return PARLEY_OK;
@@ -350,7 +350,7 @@ static void commit(pl_local *local, unsigned k, double gamma) {
     pl_sdca *this = (pl_sdca *)local;
     pl_sdca_worker *worker = &this->workers[k];
     uint64_t classes = this->glm->classes;
-    if (gamma == 1.0 && worker->previous) { /* the next change is written where the last was */
+    if (gamma == 1.0 && worker->previous) { /* the next change is written where the last one was */
         double *last = worker->previous;
         worker->previous = worker->change;
         worker->change = last;
@@ -367,7 +367,7 @@ static void commit(pl_local *local, unsigned k, double gamma) {
     }
 }
 
-/* Rows that rest may have woken up unseen. */
+/* Wakes resting rows, which may have become active unnoticed. */
 static bool stalled(pl_local *local) {
     pl_sdca *this = (pl_sdca *)local;
     bool any = false;

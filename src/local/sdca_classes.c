@@ -1,5 +1,5 @@
-/* sdca_classes.c: sdca on several classes. A row's C dual variables take one step together, on margins that one pass
- * over its non-zeros gives, and one more pass adds their changes to the C columns of u. */
+/* sdca_classes.c: sdca on several classes. The C dual variables of a row make one step together. One pass over its
+ * non-zeros gives their margins, and another adds their changes to the C columns of u. */
 #include <string.h>
 
 #include "local/sdca.h"

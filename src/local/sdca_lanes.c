@@ -1,21 +1,21 @@
-/* sdca_lanes.c: how the lanes of a worker meet. Each worked on a copy of u; with D_l the lanes' changes and r = |sum
- * D_l|^2 / sum |D_l|^2, their sum is taken with the step min(1, sigma / r), which is safe, and sigma follows r. */
+/* sdca_lanes.c: synchronises the lanes of a worker, each of which worked on a copy of u. With D_l the lanes' changes
+ * and r = |sum D_l|^2 / sum |D_l|^2, their sum is taken with the safe step min(1, sigma / r), and sigma follows r. */
 #include <math.h>
 
 #include "local/sdca.h"
 
-#define SYNCS 2          /* meetings per epoch, at most */
-#define SYNC_COST 3      /* non-zeros that a lane visits for each entry that it brings in step, at least */
-#define CLASSES_COST 12  /* for each row of a table of several classes, of which a step takes four at a time */
-#define SYNC_LEAST 10000 /* non-zeros that it visits between two meetings, at least */
+#define SYNCS 2          /* most synchronisations per epoch */
+#define SYNC_COST 3      /* least non-zeros that a lane visits per entry that it synchronises */
+#define CLASSES_COST 12  /* the same per row of a table of several classes, whose steps take four classes at a time */
+#define SYNC_LEAST 10000 /* least non-zeros between two synchronisations */
 #define STRIP 256        /* entries that are added at a time, in the first-level cache */
 
-/* Entries of v that lane `l` looks after when the lanes' changes are added. */
+/* The entries of v that lane `l` adds up. */
 static pl_range lane_entries(const pl_sdca *this, unsigned l) {
     return (pl_range){this->glm->size * l / this->team->lanes, this->glm->size * (l + 1) / this->team->lanes};
 }
 
-/* Adds the lanes' changes of entries [begin, end), at most STRIP, into the first lane's copy; returns sum |D_l|^2, and
+/* Adds the lanes' changes of entries [begin, end), at most STRIP, to the first lane's copy. Returns sum |D_l|^2, and
  * |sum D_l|^2 in `squared`. */
 static double add_strip(pl_sdca_lane *first, unsigned lanes, const double *current, double inverse, uint64_t begin,
                         uint64_t end, double *squared) {
@@ -47,7 +47,7 @@ static void add_task(void *context, unsigned task) {
     mine->spread = mine->sum_spread = 0;
     for (uint64_t begin = range.begin, end; begin < range.end && worker->piece; begin = end) {
         end = begin + STRIP < range.end ? begin + STRIP : range.end;
-        end = begin < columns && end > columns ? columns : end; /* the intercept has a metric of its own */
+        end = begin < columns && end > columns ? columns : end; /* the intercept has its own metric */
         double metric = pl_metric(this->glm, begin);
         mine->spread += metric * add_strip(first, lanes, worker->current, inverse, begin, end, &squared);
         mine->sum_spread += metric * squared;
@@ -55,7 +55,7 @@ static void add_task(void *context, unsigned task) {
     mine->seconds += pl_engine_now(this->team->engine) - began;
 }
 
-/* Takes the added change with the safe step; where that is below 1 the rows' changes shrink alike. */
+/* Takes the sum with the safe step. If that is below 1, the changes of the dual variables shrink by the same factor. */
 static void take_task(void *context, unsigned task) {
     pl_sdca *this = context;
     unsigned lanes = this->team->lanes, l = task % lanes;
@@ -85,7 +85,7 @@ static void judge_lanes(pl_sdca *this, unsigned k) {
     double spread = 0, sum_spread = 0;
     worker->lane_gamma = 1.0;
     if (!worker->piece || this->delayed)
-        return; /* it did not take part; or sigma is safe for all its steps together */
+        return; /* it did not take part, or sigma is safe for all its steps together */
     for (unsigned l = 0; l < lanes; l++) {
         spread += this->lanes[k * lanes + l].spread;
         sum_spread += this->lanes[k * lanes + l].sum_spread;
@@ -102,7 +102,7 @@ uint64_t pl_lane_syncs(const pl_sdca *this, double nonzeros) {
     return this->team->lanes == 1 || syncs < 1 ? 1 : syncs > SYNCS ? SYNCS : (uint64_t)syncs;
 }
 
-void pl_lanes_meet(pl_sdca *this) {
+void pl_lanes_sync(pl_sdca *this) {
     pl_team_run(this->team, add_task, this);
     for (unsigned k = 0; k < this->team->hosted; k++)
         judge_lanes(this, k);

@@ -1,10 +1,10 @@
-/* sdca_setup.c: what sdca allocates, and the order in which it visits rows. */
+/* sdca_setup.c: allocates the sdca solver, and prepares the order of rows. */
 #include <string.h>
 
 #include "engine/shared_memory.h"
 #include "local/sdca.h"
 
-#define WIDE 4 /* touching more than one entry of v in so many, an update has places for all of them */
+#define WIDE 4 /* an update that touches more than one entry in this many has room for all entries of v */
 
 void pl_sdca_close(pl_local *local) {
     pl_sdca *this = (pl_sdca *)local;
@@ -65,8 +65,8 @@ static void place_copies(pl_sdca *this) {
     }
 }
 
-/* A worker whose rows touch few columns sends only those; places for all of them are faster to add up, and are taken
- * unless most would be 0. */
+/* A worker whose rows touch few columns sends only those. An update with room for all of v is faster to add up, and is
+ * used unless most entries would be 0. */
 static parley_status open_change(pl_sdca *this, unsigned k, uint8_t *touched, parley_error *error) {
     pl_sdca_worker *worker = &this->workers[k];
     pl_engine *engine = this->team->engine;
@@ -97,7 +97,7 @@ static parley_status open_changes(pl_sdca *this, parley_error *error) {
     return status;
 }
 
-/* A lane's rows and copy of u, on the thread that will work on them. */
+/* Touches a lane's rows and its copy of u on the thread that will use them. */
 static void touch_lane(void *context, unsigned task) {
     pl_sdca *this = context;
     const pl_part *part = &this->team->parts[task];
@@ -120,7 +120,7 @@ static void touch_lane(void *context, unsigned task) {
     memset(worker->previous, 0, pl_sdca_places(this, worker) * sizeof *worker->previous);
 }
 
-/* Page faults belong to setting up, not to the first round. */
+/* Page faults should happen during setup, not in the first round. */
 static void touch(pl_sdca *this) {
     pl_team_run(this->team, touch_lane, this);
     if (this->v_previous)

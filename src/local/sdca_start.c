@@ -1,13 +1,13 @@
-/* sdca_start.c: beginning at a model w, and going on under another penalty.
+/* sdca_start.c: starts from a model w, and continues with another penalty.
  *
- * At the optimum t_i = -loss'(z_i), whatever lambda is; so that is where t begins, after a free intercept was moved to
- * where the loss is least. Losses with a kink leave sum q t != 0 there, which the heavier side is shrunk for. */
+ * At the optimum t_i = -loss'(z_i) for any lambda, so t starts there, after a free intercept was moved to its optimum.
+ * Losses with a kink then have sum q t != 0, which is repaired by shrinking the heavier side. */
 #include <string.h>
 
 #include "local/sdca.h"
 #include "model/classes.h"
 
-#define CENTRED 1e-14 /* slope left in the intercept: t depends on it */
+#define CENTRED 1e-14 /* remaining slope of the intercept; t depends on it */
 
 typedef struct starting {
     pl_sdca *of;
@@ -32,7 +32,7 @@ static void slope_task(void *context, unsigned task) {
         }
 }
 
-/* Makes sum q t = 0 as the evaluation says, and weighs. */
+/* Repairs t so that sum q t = 0, as the evaluation did, and computes q t. */
 static void weigh(const starting *starting, const pl_evaluation *at) {
     pl_sdca *this = starting->of;
     const pl_glm *glm = this->glm;
@@ -49,7 +49,7 @@ static void weigh(const starting *starting, const pl_evaluation *at) {
             }
 }
 
-/* The intercepts of w, the best where they are free. */
+/* Computes the intercepts of w, which are optimal if they are free. */
 static parley_status begin_intercepts(pl_sdca *this, const double *w, parley_error *error) {
     const pl_glm *glm = this->glm;
     parley_status status = PARLEY_OK;
@@ -80,7 +80,7 @@ parley_status pl_sdca_start(pl_local *local, const double *w, double *v, parley_
     return status == PARLEY_OK ? pl_weighted_rows(glm, this->team, starting.a, v, error) : status;
 }
 
-/* Dual variables and u mean the same under any penalty. */
+/* Dual variables and u have the same meaning for any penalty. */
 parley_status pl_sdca_renew(pl_local *local, double *v, parley_error *error) {
     pl_sdca *this = (pl_sdca *)local;
     (void)v, (void)error;

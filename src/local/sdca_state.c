@@ -1,4 +1,4 @@
-/* sdca_state.c: what sdca holds between two rounds: dual variables, which rows rest, the order of this epoch, and the
+/* sdca_state.c: the state of sdca between two rounds: dual variables, resting rows, the order of this epoch, and the
  * last changes, for momentum. */
 #include "local/sdca.h"
 

@@ -9,11 +9,9 @@
 
 #define CENTRE_STEPS 100
 #define INTERCEPT_STIFFNESS 10.0 /* measured: 1 triples the rounds on text, 100 doubles them on a9a */
-#define INTERCEPT_PACE                                                                                                 \
-    0.1 /* relative to the curvature of P in b: moving b0 then leaves at most a tenth of the error                     \
-         */
-#define SHARED_STIFFNESS 4.0 /* with several workers, times their number */
-#define SHARED_PACE 0.01     /* the smallest pace with several workers */
+#define INTERCEPT_PACE 0.1       /* of the curvature of P in b: moving b0 leaves at most a tenth of the error */
+#define SHARED_STIFFNESS 4.0     /* with several workers, times their number */
+#define SHARED_PACE 0.01         /* the smallest pace with several workers */
 
 /* Sets the parameter of the loss. */
 static parley_status set_parameter(pl_glm *glm, const parley_settings *settings, parley_error *error) {
@@ -211,8 +209,7 @@ parley_status pl_centre_soft(const pl_glm *glm, const pl_team *team, const doubl
         if ((isfinite(sums[0]) && fabs(sums[0]) <= tolerance * sums[2]) || high - low <= 1e-15 * (1.0 + fabs(*b)))
             break;
         *(sums[0] > 0 ? &high : &low) = rows.b;
-        double move = sums[0] / sums[1],
-               next = rows.b + (glm->loss->counts ? log1p(-move) : -move); /* Newton in exp(b) is exact for counts */
+        double move = sums[0] / sums[1], next = rows.b + (glm->loss->counts ? log1p(-move) : -move); /* exact in e^b */
         if (!(next > low && next < high) || fabs(next - rows.b) > 1e3 * stride) /* also if the curvature is 0 */
             next = isfinite(low) && isfinite(high) ? 0.5 * (low + high) : rows.b + (sums[0] > 0 ? -stride : stride);
         stride *= 2.0;

@@ -153,8 +153,7 @@ static int by_decision(const void *left, const void *right) {
 }
 
 static double area(score *scores, uint64_t rows) {
-    double below = 0.0, upper = 0.0,
-           area = 0.0; /* weights of lower labels so far, of upper labels, and of correctly ordered pairs */
+    double below = 0.0, upper = 0.0, area = 0.0; /* weights of lower and upper labels, and of right pairs */
     if (rows > 0)
         qsort(scores, rows, sizeof *scores, by_decision);
     for (uint64_t i = 0; i < rows;) {

@@ -14,7 +14,7 @@ json_t *pl_next_line(FILE *file, const char *name, parley_status *status, parley
     ungetc(c, file);
     json_t *line = json_loadf(file, JSON_DISABLE_EOF_CHECK, &fault);
     if (!line && !feof(file))
-        *status = pl_fail(error, PARLEY_BAD_INPUT, "%s: not a log of Parley: %s", name, fault.text);
+        *status = pl_fail(error, PARLEY_BAD_INPUT, "%s: not a Parley log: %s", name, fault.text);
     return line;
 }
 

@@ -1,4 +1,4 @@
-/* log.c: JSON lines. Every line is flushed, so that a log can be followed and survives its run. */
+/* log.c: writes JSON lines. Every line is flushed, so that a log can be followed and survives its run. */
 #define _POSIX_C_SOURCE 200809L /* ftruncate */
 #include "trace/log.h"
 
@@ -36,7 +36,7 @@ static parley_status write_line(pl_log *log, json_t *line, parley_error *error) 
     return dumped ? end_line(log, error) : pl_fail_file(error, log->path, "write the log");
 }
 
-/* Where the line of a round ends; 0: there is none. */
+/* The position after the line of a round; 0 if there is none. */
 static long find_round(FILE *file, uint64_t round) {
     for (json_t *line; (line = json_loadf(file, JSON_DISABLE_EOF_CHECK, NULL)); json_decref(line)) {
         const char *event = json_string_value(json_object_get(line, "event"));
@@ -49,7 +49,7 @@ static long find_round(FILE *file, uint64_t round) {
     return 0;
 }
 
-/* Opens a log that goes on after `round`; NULL: there is no such log. */
+/* Opens a log to continue it after `round`; NULL if there is no such log. */
 static FILE *open_after(const char *path, uint64_t round) {
     FILE *file = fopen(path, "r+");
     long end = file ? find_round(file, round) : 0;
@@ -117,10 +117,10 @@ parley_status pl_log_start(pl_log *log, const parley_settings *settings, unsigne
     return write_line(log, line, error);
 }
 
-/* Lines of rounds come often: they are written member by member, without a tree of values. */
+/* Lines of rounds are frequent, so they are written directly, without a tree of values. */
 static void put_whole(FILE *file, const char *name, uint64_t value) { fprintf(file, ",\"%s\":%" PRIu64, name, value); }
 
-/* All digits: who repeats a run compares them. */
+/* With all digits, because a replayed run compares them. */
 static void put_real(FILE *file, const char *name, double value) {
     json_t *number = real(value);
     fprintf(file, ",\"%s\":", name);
@@ -129,7 +129,7 @@ static void put_real(FILE *file, const char *name, double value) {
     json_decref(number);
 }
 
-/* To the nanosecond: clocks tell no more, and it takes a fifth of the time. */
+/* To the nanosecond: clocks are not more precise, and this takes a fifth of the time. */
 static void put_seconds(FILE *file, const char *name, double seconds) {
     double units;
     if (!(fabs(seconds) < MOST_SECONDS)) {

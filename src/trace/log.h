@@ -1,4 +1,4 @@
-/* log.h: the run's log, one JSON object per line. The schema is docs/log.md. */
+/* log.h: the log of a run, one JSON object per line. docs/log.md has the schema. */
 #ifndef PL_LOG_H
 #define PL_LOG_H
 
@@ -7,36 +7,36 @@
 #include "base/settings.h"
 #include "trace/spans.h"
 
-typedef struct pl_log pl_log; /* NULL: no log is kept; every call takes it */
+typedef struct pl_log pl_log; /* NULL if no log is kept, which every call accepts */
 
-/* Why a round was as long as it was, where H is auto; NaN: not known. */
+/* Why H of a round was chosen, if H is auto; NaN if unknown. */
 typedef struct pl_pace_trace {
     const char *why;
     double epoch_seconds, round_seconds;
     double predicted_seconds, seconds;
-    double predicted_fall, fall; /* of the logarithm of the gap */
+    double predicted_fall, fall; /* decrease of the logarithm of the gap */
 } pl_pace_trace;
 
 typedef struct pl_round_trace {
     uint64_t round;
     double seconds, epochs; /* since training began */
     double sigma, gamma;
-    double local_epochs;       /* H; NaN: the solver knows none */
-    uint64_t local_steps;      /* the same in steps of a worker; 0 as above */
+    double local_epochs;       /* H; NaN if the solver has none */
+    uint64_t local_steps;      /* H in steps of a worker; 0 if the solver has none */
     const pl_pace_trace *pace; /* NULL: H is not auto */
     bool evaluated;
-    double objective, dual, gap, relative_gap; /* of the latest evaluation; NaN: null */
-    double validation;                         /* metric of the latest model on validation rows; NaN: no key */
-    unsigned first, workers;                   /* numbers of the workers that follow */
+    double objective, dual, gap, relative_gap; /* of the latest evaluation; NaN is written as null */
+    double validation;                         /* metric on validation rows; NaN: the key is left out */
+    unsigned first, workers;                   /* numbers of the following workers */
     const pl_worker_trace *worker;
     unsigned ranks;
     const pl_rank_trace *rank;
 } pl_round_trace;
 
-/* "" gives NULL; "-" standard output. With `round` > 0 a log that has a line for it goes on after that, and `*goes_on`
- * says so: what followed, which will be repeated, is cut off. */
+/* Opens a log. "" gives NULL, and "-" is standard output. With `round` > 0, a log that has a line for this round is
+ * continued after it, `*goes_on` is set, and the following lines, which will be repeated, are cut off. */
 parley_status pl_log_open(const char *path, uint64_t round, pl_log **out, bool *goes_on, parley_error *error);
-/* `commands`: PL_FOR_*, the settings that the line has. */
+/* `commands` is PL_FOR_*, which selects the settings in the line. */
 parley_status pl_log_start(pl_log *log, const parley_settings *settings, unsigned commands,
                            const parley_summary *summary, uint64_t fingerprint, unsigned cores, const unsigned *host,
                            parley_error *error);

@@ -1,5 +1,5 @@
-/* report_numbers.c: reads a log (docs/log.md) and adds up where the time went. Exchange and evaluate are as rank 0 saw
- * them; the slowest worker is looked for on all ranks. */
+/* report_numbers.c: reads a log (docs/log.md) and adds up where the time went. Exchange and evaluation are those of
+ * rank 0; the slowest worker is that of all ranks. */
 #include "trace/report_numbers.h"
 
 #include <math.h>
@@ -19,14 +19,14 @@ static void copy_name(char to[PL_REPORT_NAME], const json_t *line, const char *k
     snprintf(to, PL_REPORT_NAME, "%s", pl_line_text(line, key));
 }
 
-/* A count of workers or ranks; a log that does not say has one. */
+/* The number of workers or ranks; 1 if the log does not have it. */
 static unsigned count_of(const json_t *line, const char *key) {
     double count = pl_line_number(line, key);
     return count >= 1 && count <= MOST_MEMBERS ? (unsigned)count : 1;
 }
 
 static parley_status start(pl_report *report, const json_t *line, parley_error *error) {
-    if (report->worker) /* of a path: it goes on */
+    if (report->worker) /* a path continues with the next lambda */
         return PARLEY_OK;
     copy_name(report->preset, line, "preset");
     copy_name(report->local, line, "local");
@@ -45,7 +45,7 @@ static parley_status start(pl_report *report, const json_t *line, parley_error *
     return status;
 }
 
-/* Adds a round of the workers; the slowest one's seconds. */
+/* Adds a round of the workers; returns the seconds of the slowest one. */
 static double add_workers(pl_report *report, const json_t *workers) {
     double most = 0;
     unsigned slowest = 0;
@@ -66,15 +66,15 @@ static double add_workers(pl_report *report, const json_t *workers) {
     return most;
 }
 
-/* Processor seconds of the ranks in a round: what the slowest core needs, by the ranks that keep to it; others spread
- * evenly over the cores of their host. NaN: the log does not say. */
+/* Processor seconds of the ranks in a round, as needed by the most loaded core: ranks pinned to a core add up there,
+ * and others spread evenly over the cores of their host. NaN if the log does not have them. */
 static double needed_for(const pl_report *report, const json_t *ranks, const char *key) {
     double needed = 0, spread = 0;
     for (unsigned r = 0, first = 0; r < report->ranks; r++) {
         double cpu = pl_line_number(json_array_get(ranks, r), key), kept = cpu, core = report->rank[r].core;
         if (isnan(cpu))
             return NAN;
-        if (report->rank[r].host != report->rank[first].host) { /* those of one host follow each other */
+        if (report->rank[r].host != report->rank[first].host) { /* ranks of one host are consecutive */
             first = r;
             spread = 0;
         }
@@ -106,9 +106,10 @@ static void add_ranks(pl_report *report, const json_t *ranks) {
 static parley_status add_round(pl_report *report, const json_t *line, const char *path, parley_error *error) {
     const json_t *workers = json_object_get(line, "workers"), *first = json_array_get(workers, 0);
     if (json_array_size(workers) != report->workers)
-        return pl_fail(error, PARLEY_BAD_INPUT,
-                       "%s: round %.0f tells of %zu workers, and there are %u; another version of Parley wrote it",
-                       path, pl_line_number(line, "round"), json_array_size(workers), report->workers);
+        return pl_fail(
+            error, PARLEY_BAD_INPUT,
+            "%s: round %.0f has %zu workers, but the run has %u; the log was written by another version of Parley",
+            path, pl_line_number(line, "round"), json_array_size(workers), report->workers);
     const json_t *ranks = json_object_get(line, "ranks");
     double slowest = add_workers(report, workers);
     add_ranks(report, ranks);
@@ -122,7 +123,7 @@ static parley_status add_round(pl_report *report, const json_t *line, const char
     return PARLEY_OK;
 }
 
-/* Evaluating went on after the last round, perhaps; and the setup is known. */
+/* Adds evaluation after the last round, and the setup. */
 static void stop(pl_report *report, const json_t *line) {
     double seconds = pl_line_number(line, "seconds");
     copy_name(report->status, line, "status");
@@ -132,7 +133,7 @@ static void stop(pl_report *report, const json_t *line) {
 }
 
 static parley_status fail_strange(const char *path, parley_error *error) {
-    return pl_fail(error, PARLEY_BAD_INPUT, "%s: not a log of Parley: its first line is no start line", path);
+    return pl_fail(error, PARLEY_BAD_INPUT, "%s: not a Parley log: its first line is not a start line", path);
 }
 
 static parley_status read_lines(FILE *file, const char *path, pl_report *report, parley_error *error) {
@@ -151,7 +152,7 @@ static parley_status read_lines(FILE *file, const char *path, pl_report *report,
     if (status == PARLEY_OK && !report->worker)
         status = fail_strange(path, error);
     if (status == PARLEY_OK && report->rounds == 0)
-        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: there is no round in it to report on", path);
+        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: the log has no round to report", path);
     return status;
 }
 

@@ -1,4 +1,4 @@
-/* report_numbers.h: where the time of a run went, from its log. */
+/* report_numbers.h: where the time of a run went, computed from its log. */
 #ifndef PL_REPORT_NUMBERS_H
 #define PL_REPORT_NUMBERS_H
 
@@ -12,33 +12,33 @@
 typedef struct pl_report_worker {
     double compute, wait, exchange, evaluate; /* seconds */
     uint64_t slowest;                         /* rounds in which it was the slowest */
-    uint64_t sent, received;                  /* bytes, were it on a machine of its own */
+    uint64_t sent, received;                  /* bytes if it ran on its own machine */
 } pl_report_worker;
 
 typedef struct pl_report_rank {
     unsigned host;
-    double core; /* that it keeps to; NaN: to none */
+    double core; /* to which it is pinned; NaN if it is not */
     double local, cpu, wait, exchange, evaluate;
     double master_cpu, evaluate_cpu;
-    uint64_t sent, received; /* bytes, really */
+    uint64_t sent, received; /* bytes that it sent and received */
 } pl_report_rank;
 
-/* The split: total = setup + rounds, rounds = compute + evaluate + master + overhead, overhead = exchange + wait. */
+/* total = setup + rounds, rounds = compute + evaluate + master + overhead, overhead = exchange + wait. */
 typedef struct pl_report {
     char preset[PL_REPORT_NAME], local[PL_REPORT_NAME], combine[PL_REPORT_NAME], exchange_name[PL_REPORT_NAME],
-        engine[PL_REPORT_NAME], status[PL_REPORT_NAME]; /* status "": the run was killed, or goes on */
+        engine[PL_REPORT_NAME], status[PL_REPORT_NAME]; /* status is "" if the run was killed or is still running */
     uint64_t rounds;
     unsigned workers, ranks, threads, cores;
     double total, setup, rounds_seconds;
-    /* Of each round, the slowest worker's; but where ranks share cores, at least what they need of them: the processor
-     * seconds of those that keep to a core; of others, spread evenly over the cores of their host. */
+    /* The slowest worker's seconds of each round. If ranks share cores, at least the processor seconds that the most
+     * loaded core needs: ranks pinned to a core add up there, and others spread evenly over the cores of their host. */
     double compute;
-    double slowest;  /* worker of each round alone, by the clock */
-    double evaluate; /* as rank 0 saw it, or what all need likewise */
-    double master;   /* adding up updates and moving v: what all need likewise */
-    double overhead; /* what is left of the rounds */
-    double exchange; /* of it, what rank 0 saw, but for the master's part and what others computed meanwhile */
-    double wait;     /* all else */
+    double slowest;  /* wall-clock seconds of the slowest worker of each round */
+    double evaluate; /* as seen by rank 0, or as needed by the most loaded core */
+    double master;   /* adding up updates and moving v, as needed by the most loaded core */
+    double overhead; /* the rest of the rounds */
+    double exchange; /* part of overhead: exchange on rank 0, without the master's part and the computing of others */
+    double wait;     /* the rest of overhead */
     pl_report_worker *worker;
     pl_report_rank *rank;
 } pl_report;

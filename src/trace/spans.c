@@ -1,4 +1,4 @@
-/* spans.c: a stack of open phases. A phase inside another one stops the other one's clock, so that the phases of a
+/* spans.c: a stack of open phases. A phase inside another one stops the clock of the outer one, so that the phases of a
  * round add up to the round. */
 #include "trace/spans.h"
 
@@ -27,7 +27,7 @@ void pl_spans_begin_round(pl_spans *spans) {
     spans->rank = (pl_rank_trace){.pinned = spans->rank.pinned};
 }
 
-/* Asking for processor seconds is a system call: only phases whose processor time is told are asked. */
+/* Reading processor time is a system call, so it is done only for phases that report it. */
 static bool counts_cpu(pl_phase phase) {
     return phase == PL_IN_WORK || phase == PL_IN_MASTER || phase == PL_IN_EVALUATION;
 }
@@ -82,7 +82,7 @@ void pl_spans_worked(pl_spans *spans, unsigned k, double seconds, double fixed) 
 
 pl_round_times pl_spans_end_round(pl_spans *spans, double slowest) {
     const double *seconds = spans->seconds;
-    double until = seconds[PL_IN_WORK] + seconds[PL_IN_BARRIER]; /* all workers were done */
+    double until = seconds[PL_IN_WORK] + seconds[PL_IN_BARRIER]; /* when all workers were done */
     double probe = seconds[PL_IN_PROBE], evaluate = seconds[PL_IN_EVALUATION];
     double exchange = seconds[PL_IN_OFFER] + seconds[PL_IN_EXCHANGE] + seconds[PL_IN_MASTER];
     double fixed = spans->computed > 0 ? spans->fixed / spans->computed * until : 0.0;

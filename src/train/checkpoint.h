@@ -21,10 +21,9 @@ typedef struct pl_checkpoint {
     const char *folder; /* NULL: no checkpoints */
     uint64_t rounds;    /* between two checkpoints; 0: use seconds */
     double seconds;
-    bool due;    /* to be written as soon as the last one is on disk */
-    bool warned; /* the user knows that one could not be written */
-    double
-        began; /* the latest checkpoint: when it began and its round; then the rounds of the last two complete ones */
+    bool due;     /* to be written as soon as the last one is on disk */
+    bool warned;  /* the user knows that one could not be written */
+    double began; /* when the latest one began; its round, and the last complete one's */
     uint64_t round, kept;
     uint64_t id; /* of the run, the same on all ranks, so that files of two runs do not mix */
     unsigned rank, ranks;

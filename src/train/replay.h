@@ -8,12 +8,11 @@
 #include "shard/team.h"
 
 typedef struct pl_replay {
-    uint64_t rounds;   /* number of rounds in the log */
-    double *epochs;    /* H of each round */
-    double *objective; /* after each round; NaN where the log has null */
-    bool ended;        /* there is a stop line; otherwise the run was killed */
-    bool seconds,
-        interrupted; /* stopped by the clock (or perhaps, if the last evaluation found it converged), or by the user */
+    uint64_t rounds;           /* number of rounds in the log */
+    double *epochs;            /* H of each round */
+    double *objective;         /* after each round; NaN where the log has null */
+    bool ended;                /* there is a stop line; otherwise the run was killed */
+    bool seconds, interrupted; /* stopped by the clock, perhaps, or by the user */
 } pl_replay;
 
 /* Reads the log `settings->replay`. Settings that were not given are taken from the log. Fails if the log has other

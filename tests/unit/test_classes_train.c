@@ -275,7 +275,7 @@ static void refusals_name_what_can_be_done(void **state) {
     train(&outcome, 1, 1);
     assert_int_equal(outcome.status[0], PARLEY_BAD_USAGE);
     assert_string_equal(outcome.error[0].sentence,
-                        "combine newton would need a matrix of 12004 x 12004 for all classes, and takes 2000 at most; "
+                        "combine newton would need a matrix of 12004 x 12004 for all classes, but its limit is 2000; "
                         "use --preset cocoa+, or --preset lbfgs");
     double weight[150];
     for (unsigned i = 0; i < 150; i++)

@@ -110,7 +110,7 @@ static void a_batch_that_is_refused_leaves_no_trace(void **state) {
         const char *text, *sentence;
         const double *labels;
     } wrong[] = {{"1 1:1\n7 2:1\n", "which is neither -1 nor 1", labels},
-                 {"1 1:1\n0 2:1\n", "has the label 0 after others of -1", NULL},
+                 {"1 1:1\n0 2:1\n", "has label 0 after rows with label -1", NULL},
                  {"1 1:1\n-1 3:1\n", "the batch has 3 columns, but the first one had 2", NULL}};
     for (unsigned i = 0; i < COUNT(wrong); i++) {
         parley_learner *learner = learner_of("loss=logistic", wrong[i].labels);

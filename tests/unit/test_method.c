@@ -100,9 +100,9 @@ static const struct {
     {"preset=online gap=0.1", "--gap has no effect with --preset online; leave it out"},
     {"preset=online workers=2", "--workers has no effect with --preset online; leave it out"},
     {"preset=online standardise=true",
-     "--standardise takes a pass over all rows beforehand, and a stream is seen once; leave it out, as --preset online "
-     "has rates that no column's unit matters to, or use --preset ma-sgd"},
-    {"preset=online schedule=inverse", "--preset online takes --schedule normalised or adagrad"},
+     "--standardise needs a pass over all rows in advance, but a stream is read once; leave it out, since the rates of "
+     "--preset online do not depend on the units of columns, or use --preset ma-sgd"},
+    {"preset=online schedule=inverse", "--preset online supports only --schedule normalised or adagrad"},
     {"preset=gd schedule=adagrad",
      "combine step has one rate for all columns; use --schedule constant, inverse or inverse-sqrt, or --local sgd"},
     {"preset=ma-sgd average_iterates=true l1_ratio=0.5",

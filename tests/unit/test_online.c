@@ -157,11 +157,11 @@ static void labels_must_be_minus_1_or_0_and_1(void **state) {
         const char *text, *words, *sentence;
     } cases[] = {
         {"1 1:1\n3 1:1\n", "preset=online loss=logistic",
-         "row 2 has the label 3; a stream's labels must be -1 and +1, or 0 and 1; for more classes use --preset gd"},
+         "row 2 has label 3; the labels of a stream must be -1 and +1, or 0 and 1; for more classes use --preset gd"},
         {"0 1:1\n1 1:1\n-1 1:2\n", "preset=online loss=hinge",
-         "row 3 has the label -1 after others of 0; use one of them"},
+         "row 3 has label -1 after rows with label 0; use only one of them"},
         {"2 1:1\n-1 1:1\n", "preset=online loss=poisson",
-         "row 2 has the label -1; loss poisson takes labels from 0 up"},
+         "row 2 has label -1, but loss poisson needs labels of 0 or more"},
     };
     for (unsigned c = 0; c < COUNT(cases); c++) {
         parley_data *data = data_of(cases[c].text);
