@@ -52,7 +52,7 @@ static parley_status check_problem(const parley_settings *settings, const json_t
     const char *theirs = pl_line_text(start, "problem");
     theirs = *theirs ? theirs : pl_setting_find("problem")->initial;
     if (strcmp(theirs, settings->problem) != 0)
-        return pl_fail(error, PARLEY_BAD_INPUT, "--replay %s: that run solved problem %s, and this one solves %s",
+        return pl_fail(error, PARLEY_BAD_INPUT, "--replay %s: that run solved problem %s, but this one solves %s",
                        settings->replay, theirs, settings->problem);
     return PARLEY_OK;
 }
