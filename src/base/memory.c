@@ -9,7 +9,8 @@
 #include <sys/mman.h>
 
 #define HUGE_PAGE ((uint64_t)2 << 20)
-#define PAGE ((uint64_t)64 << 10) /* the largest default page size of common systems */
+#define WORTH_HUGE ((uint64_t)256 << 10) /* bytes in random access that pay for clearing a huge page */
+#define PAGE ((uint64_t)64 << 10)        /* the largest default page size of common systems */
 
 static atomic_int_fast64_t allocations;
 static atomic_int_fast64_t fail_at = -1;
@@ -65,13 +66,15 @@ bool pl_span_reserve(pl_span *span, uint64_t bytes) {
         return true;
     if (must_fail() || bytes > PTRDIFF_MAX - HUGE_PAGE)
         return false;
+    bool huge = bytes >= WORTH_HUGE;
     bytes = (bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
     void *data = span->data
                      ? mremap(span->data, span->bytes, bytes, MREMAP_MAYMOVE)
                      : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (data == MAP_FAILED)
         return false;
-    madvise(data, bytes, MADV_HUGEPAGE);
+    if (huge)
+        madvise(data, bytes, MADV_HUGEPAGE);
     *span = (pl_span){data, bytes};
     return true;
 }
