@@ -433,11 +433,13 @@ static parley_status find_module(const char *name, const pl_mpi **out, parley_er
     *out = NULL;
     for (unsigned f = 0; f < 3; f++) {
         char folder[MOST_PATH];
-        snprintf(folder, sizeof folder, "%s", folders[f] ? folders[f] : "");
+        if (!folders[f] || *folders[f] != '/') /* a relative path would run code of whoever wrote the current folder */
+            continue;
+        snprintf(folder, sizeof folder, "%s", folders[f]);
         char *slash = strrchr(folder, '/');
         if (f > 0 && slash)
             *slash = '\0';
-        for (unsigned b = 0; b < sizeof below / sizeof *below && *folder && !*out; b++)
+        for (unsigned b = 0; b < sizeof below / sizeof *below && !*out; b++)
             *out = load(folder, below[b], name, why);
     }
     if (*out)

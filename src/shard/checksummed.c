@@ -66,6 +66,13 @@ parley_status pl_checked_open(const char *path, pl_container **out, parley_error
     if (status != PARLEY_OK)
         return status;
     unsigned count = pl_container_tensors(container, &tensors), meta_count = pl_container_metas(container, &metas);
+    for (unsigned i = 0; i < count; i++)
+        if (tensors[i].dims != 1) {
+            status = pl_fail(error, PARLEY_BAD_INPUT, "%s: tensor %.60s has %u dimensions; not a checkpoint", path,
+                             tensors[i].name, tensors[i].dims);
+            pl_container_close(container);
+            return status;
+        }
     const char *theirs = pl_container_meta(container, CHECKSUM);
     snprintf(text, sizeof text, "%016" PRIx64, checksum(tensors, count, metas, meta_count));
     if (!theirs || strcmp(theirs, text) != 0) {

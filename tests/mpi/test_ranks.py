@@ -242,6 +242,27 @@ def test_sentences():
         check(said == one.stderr.decode().splitlines(), f"sentence of {words[1:-3]} with {library}", one, many)
 
 
+PLANTED = r"""
+#include <stdio.h>
+__attribute__((constructor)) static void run(void) { fclose(fopen("PLANTED_RAN", "w")); }
+"""
+
+
+def test_planted():
+    """No code of the current folder runs, also if the program is found through PATH."""
+    os.makedirs("parley", exist_ok=True)
+    with open("planted.c", "w") as file:
+        file.write(PLANTED)
+    for library in LIBRARIES:
+        for place in (f"parley/parley-{library}.so", f"parley-{library}.so"):
+            subprocess.run(["cc", "-shared", "-fPIC", "-o", place, "planted.c"], check=True)
+        found = {**os.environ, "PATH": os.path.dirname(PARLEY) + os.pathsep + os.environ["PATH"]}
+        words = STARTERS[library] + ["-n", "2", "parley", "train", "all.svm", "--quiet", "--model", "x"]
+        result = subprocess.run(words, env=found, capture_output=True, timeout=120, check=False)
+        ran = os.path.exists("PLANTED_RAN")
+        check(result.returncode == 0 and not ran, f"planted modules with {library}: {ran}", result)
+
+
 def main():
     if not LIBRARIES:
         print("0 passed: skipped, because there is no mpiexec.mpich and no mpiexec.openmpi")
@@ -254,6 +275,7 @@ def main():
         test_fingerprint()
         test_checkpoints()
         test_sentences()
+        test_planted()
         test_memory()
         os.chdir("/")
     missing = [name for name in STARTERS if name not in LIBRARIES]

@@ -536,6 +536,22 @@ static void every_member_lists_its_state(void **state) {
         assert_non_null(pl_combines[i]->state);
 }
 
+/* A tensor of 2^40 x 0 entries has no bytes, and its first dimension must not be taken for a length. */
+static void a_tensor_of_two_dimensions_is_refused(void **state) {
+    (void)state;
+    const pl_tensor tensor = {"v", PL_F64, 2, {UINT64_C(1) << 40, 0}, ""};
+    const pl_pair meta = {"format", "parley-checkpoint-1"};
+    char path[128];
+    pl_container *container;
+    parley_error error = {0};
+    snprintf(path, sizeof path, "%s/round-1.safetensors", folder);
+    assert_done(pl_container_write(path, &tensor, 1, &meta, 1, &error), &error);
+    assert_int_equal(pl_checked_open(path, &container, &error), PARLEY_BAD_INPUT);
+    assert_non_null(strstr(error.sentence, "tensor v has 2 dimensions; not a checkpoint"));
+    assert_null(container);
+    empty_folder();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_member_lists_its_state),
@@ -550,6 +566,7 @@ int main(void) {
         cmocka_unit_test(paths_take_no_checkpoints),
         cmocka_unit_test(other_workers_or_methods_begin_at_the_model),
         cmocka_unit_test(a_damaged_checkpoint_is_told_of_and_the_one_before_is_used),
+        cmocka_unit_test(a_tensor_of_two_dimensions_is_refused),
         cmocka_unit_test(a_new_run_does_not_write_over_the_checkpoints_of_another),
         cmocka_unit_test(a_first_run_may_be_told_to_resume_from_its_own_folder),
         cmocka_unit_test(a_folder_that_takes_no_files_any_more_ends_no_run),
