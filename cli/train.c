@@ -35,13 +35,13 @@ static parley_status check(const void *user, parley_error *error) {
     return status == PARLEY_OK ? fit_check(run->settings, &run->inputs, error) : status;
 }
 
-/* A stream is not read first: it is learnt as it comes. */
+/* A stream is not read in advance, but learnt as it arrives. */
 static parley_status learn_stream(run *run, parley_error *error) {
     if (pl_launched_ranks() > 1)
-        return pl_fail(error, PARLEY_BAD_USAGE, "--preset online learns in one process, and there are %d",
+        return pl_fail(error, PARLEY_BAD_USAGE, "--preset online runs in one process, but there are %d",
                        pl_launched_ranks());
     if (run->inputs.count > 1)
-        return pl_fail(error, PARLEY_BAD_USAGE, "preset %s reads one stream: DATA can be given once",
+        return pl_fail(error, PARLEY_BAD_USAGE, "preset %s reads one stream; give only one DATA",
                        run->settings->preset);
     fit_catch_signals();
     parley_model *model = NULL;
@@ -67,7 +67,7 @@ static parley_status save(const void *user, parley_error *error) {
 static parley_status work(pl_engine *engine, void *user, parley_error *error) {
     run *run = user;
     const parley_settings *settings = run->settings;
-    bool first = engine->here == 0; /* what it finds is reported */
+    bool first = engine->here == 0; /* its results are reported */
     parley_data *data = NULL;
     parley_model *model = NULL;
     parley_summary summary = {0};
@@ -131,7 +131,7 @@ static void print_stream(const run *run) {
     bool passed = summary->stop == PARLEY_PASSED;
     print_field(stdout, "status", "%s after %llu rows, %.4g passes", passed ? "done" : parley_stop_text(summary->stop),
                 (unsigned long long)summary->rows, summary->epochs);
-    print_field(stdout, "average loss", "%.10g, of predictions made before rows were learnt",
+    print_field(stdout, "average loss", "%.10g, of predictions made before learning each row",
                 summary->progressive_loss);
     print_field(stdout, "gap", "none: a stream has no certificate");
     print_field(stdout, "seconds", "%.3f in all", pl_now() - run->started);
@@ -161,7 +161,7 @@ static void print_summary(const run *run) {
 
 static int exit_code(const void *user) {
     const run *run = user;
-    bool limit_asked_for = run->view.last.target == 0 || pl_streams(run->settings); /* a replay takes it from its log */
+    bool limit_asked_for = run->view.last.target == 0 || pl_streams(run->settings); /* in a replay too */
     switch (run->summary.stop) {
     case PARLEY_CONVERGED:
     case PARLEY_PATIENCE:
