@@ -14,7 +14,7 @@ static parley_status add_batch(evaluation *evaluation, const parley_data *batch,
     if (count > evaluation->room) {
         pl_free(evaluation->values);
         evaluation->room = 0;
-        parley_status status = pl_take(&evaluation->values, count, sizeof(double), "what the model gives", error);
+        parley_status status = pl_take(&evaluation->values, count, sizeof(double), "the model's outputs", error);
         if (status != PARLEY_OK)
             return status;
         evaluation->room = count;

@@ -221,7 +221,7 @@ static parley_status wait_sent(pl_engine *engine, parley_error *error) {
         return PARLEY_OK;
     cancel_sent(engine);
     return failed ? pl_fail(error, failure.status, "%s", failure.sentence)
-                  : pl_fail(error, PARLEY_NO_PEER, "what rank %u sent was not taken for %g seconds", engine->rank,
+                  : pl_fail(error, PARLEY_NO_PEER, "messages of rank %u were not received for %g seconds", engine->rank,
                             engine->deadline);
 }
 

@@ -342,7 +342,7 @@ parley_status pl_watch_gather(pl_watch *watch, parley_error *error) {
     for (unsigned r = 1; r < watch->ranks; r++)
         if (watch->peers[r].socket < 0) {
             parley_error cause;
-            pl_fail(&cause, PARLEY_NO_PEER, "rank %u did not come within %g seconds", r, watch->deadline);
+            pl_fail(&cause, PARLEY_NO_PEER, "rank %u did not connect within %g seconds", r, watch->deadline);
             set_cause(watch, &cause, 0);
             return pl_fail(error, cause.status, "%s", cause.sentence);
         }
@@ -407,7 +407,7 @@ parley_status pl_watch_join(pl_watch **out, unsigned rank, unsigned ranks, doubl
     int used;
     *out = NULL;
     if (sscanf(address, "%63s %llx %u%n", host, &token, &port, &used) != 3)
-        return pl_fail(error, PARLEY_BROKEN, "rank 0 sent an address that makes no sense");
+        return pl_fail(error, PARLEY_BROKEN, "rank 0 sent an invalid address");
     parley_status status = make(&watch, rank, ranks, deadline, error);
     if (status != PARLEY_OK)
         return status;
