@@ -1,5 +1,5 @@
-/* launch.c: `parley launch`: starts the ranks of a run, here or by ssh on other machines, without an MPI starter:
- * MPICH's processes need nobody but a PMI-1 server (pmi.h) to find each other. Starts them again when one was lost. */
+/* launch.c: `parley launch`: starts the ranks of a run, on this machine or by ssh on others, without an MPI launcher.
+ * MPICH's processes need only a PMI-1 server (pmi.h) to find each other. Restarts them if one is lost. */
 #define _GNU_SOURCE /* getaddrinfo, prctl */
 #include <errno.h>
 #include <netdb.h>
@@ -18,7 +18,7 @@
 #include "train/checkpoint.h"
 
 #define TICK_MS 20
-#define GRACE 2.5 /* seconds that the other ranks have to end when one has ended */
+#define GRACE 2.5 /* seconds for the other ranks to end after one has ended */
 #define MOST_HOSTS 4096
 #define MOST_HOST 256
 #define MOST_COMMAND 65536
@@ -31,21 +31,21 @@ typedef struct host {
 typedef struct launch {
     const arguments *arguments;
     const parley_settings *settings;
-    host *hosts; /* NULL: all ranks are here */
+    host *hosts; /* NULL: all ranks run on this machine */
     unsigned count, ranks;
-    pid_t *pids; /* of each rank; 0: it has ended */
+    pid_t *pids; /* of each rank; 0 if it has ended */
     int *codes;
-    const char **words; /* what each rank is to do */
+    const char **words; /* the command of each rank */
     unsigned words_count;
     char mapping[MOST_COMMAND];
     char program[4096];
 } launch;
 
-static volatile sig_atomic_t asked; /* the signal that asked us to stop */
+static volatile sig_atomic_t asked; /* the signal that asked the launcher to stop */
 
 static void on_signal(int number) { asked = number; }
 
-/* "name", "name:4" or "name slots=4". */
+/* Parses "name", "name:4" or "name slots=4". */
 static bool read_host(char *line, host *host) {
     char *name = strtok(line, " \t\r\n"), *more = name ? strtok(NULL, " \t\r\n") : NULL, *colon;
     if (!name)
@@ -70,7 +70,7 @@ static parley_status read_hosts(launch *this, const char *path, parley_error *er
     for (unsigned number = 1; status == PARLEY_OK && fgets(line, sizeof line, file); number++) {
         line[strcspn(line, "#\n")] = '\0';
         if (this->count == MOST_HOSTS)
-            status = pl_fail(error, PARLEY_BAD_INPUT, "%s: more than %d hosts", path, MOST_HOSTS);
+            status = pl_fail(error, PARLEY_BAD_INPUT, "%s: more than %d hosts, which is the limit", path, MOST_HOSTS);
         else if (read_host(line, &this->hosts[this->count])) {
             if (this->hosts[this->count].slots == 0)
                 status = pl_fail(error, PARLEY_BAD_INPUT, "%s:%u: slots must be 1 or more", path, number);
@@ -79,11 +79,11 @@ static parley_status read_hosts(launch *this, const char *path, parley_error *er
     }
     fclose(file);
     if (status == PARLEY_OK && this->count == 0)
-        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: it names no host", path);
+        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: the file names no host", path);
     return status;
 }
 
-/* Ranks fill the hosts in the order of the file; what PMI calls a mapping says so in its words. */
+/* Ranks fill the hosts in the order of the file. PMI's mapping describes this. */
 static parley_status place(launch *this, parley_error *error) {
     unsigned slots = 0, used, left;
     for (unsigned h = 0; h < this->count; h++)
@@ -94,8 +94,8 @@ static parley_status place(launch *this, parley_error *error) {
         return PARLEY_OK;
     }
     if (this->ranks > slots)
-        return pl_fail(error, PARLEY_BAD_USAGE, "--ranks %u: %s has room for %u", this->ranks, this->settings->hosts,
-                       slots);
+        return pl_fail(error, PARLEY_BAD_USAGE, "--ranks %u: %s has slots for only %u", this->ranks,
+                       this->settings->hosts, slots);
     used = (unsigned)snprintf(this->mapping, sizeof this->mapping, "(vector");
     left = this->ranks;
     for (unsigned h = 0; h < this->count && left > 0; h++) {
@@ -114,7 +114,7 @@ static bool is_here(const char *name) {
     return strcmp(name, "localhost") == 0 || (gethostname(own, sizeof own - 1) == 0 && strcmp(name, own) == 0);
 }
 
-/* This machine's address, as a host sees it: where a packet to it would start. */
+/* The address of this machine as seen from a host: the source address of a packet to it. */
 static void own_address(const launch *this, const char *name, char address[MOST_HOST]) {
     struct addrinfo want = {.ai_family = AF_INET, .ai_socktype = SOCK_DGRAM}, *found = NULL;
     struct sockaddr_storage from;
@@ -134,7 +134,7 @@ static void own_address(const launch *this, const char *name, char address[MOST_
     freeaddrinfo(found);
 }
 
-/* Adds a word to a command for another machine's shell, between quotes. */
+/* Appends a quoted word to a command for the shell of another machine. */
 static void quote(char *command, const char *word) {
     size_t used = strlen(command);
     const char *end = command + MOST_COMMAND - 8;
@@ -152,7 +152,7 @@ static void quote(char *command, const char *word) {
     *at = '\0';
 }
 
-/* In the child: becomes the rank. */
+/* Runs in the child process and becomes the rank. */
 static void become(const launch *this, unsigned rank, const host *host, unsigned port) {
     char variables[4][MOST_HOST + 32], address[MOST_HOST] = "127.0.0.1", *command;
     bool here = !host || is_here(host->name);
@@ -204,14 +204,14 @@ static void signal_all(const launch *this, int number) {
             kill(this->pids[r], number);
 }
 
-/* How ranks came to their end. */
+/* How ranks ended. */
 typedef struct ends {
-    double first; /* when; negative: all run */
-    int killed;   /* the first that was; negative: none */
-    bool told;    /* that a rank was lost: by one that ended because of it */
+    double first; /* when the first one ended; negative while all run */
+    int killed;   /* the first killed rank; negative if none was */
+    bool told;    /* a rank that ended because of it has reported the lost rank */
 } ends;
 
-/* Notes who has ended; returns how many have not. */
+/* Notes which ranks have ended; returns how many have not. */
 static unsigned reap(launch *this, ends *ends) {
     unsigned left = 0;
     for (unsigned r = 0; r < this->ranks; r++) {
@@ -228,8 +228,8 @@ static unsigned reap(launch *this, ends *ends) {
     return left;
 }
 
-/* Ranks that are connected notice when one is killed, report it and end. Before that, and when their work is done, only
- * the launcher can report it. */
+/* Connected ranks notice when one is killed, report it and end. Before they are connected, and after their work is
+ * done, only the launcher can report it. */
 static void report_killed(ends *ends) {
     if (ends->killed >= 0 && !ends->told && !asked)
         fprintf(stderr, "parley: rank %d was lost: its process ended\n", ends->killed);
@@ -253,7 +253,7 @@ static void serve(launch *this, pmi *pmi) {
     report_killed(&ends);
 }
 
-/* One go: rank 0 speaks for all, unless it was killed. */
+/* Runs the ranks once. The exit code is that of rank 0, unless it was killed. */
 static int run_ranks(launch *this) {
     pmi *pmi = NULL;
     parley_error error;
@@ -282,7 +282,7 @@ static const char *value_after(char *const *words, unsigned count, const char *n
     return NULL;
 }
 
-/* What the ranks are to do from now on: as they were told, but from the last checkpoint if there is one. */
+/* Prepares the command for a restart: the same, but from the last checkpoint if there is one. */
 static bool resume(launch *this) {
     const arguments *arguments = this->arguments;
     const char *folder = value_after(arguments->rest, arguments->rest_count, "--checkpoint");
@@ -291,7 +291,7 @@ static bool resume(launch *this) {
     if (!folder || pl_checkpoint_list(folder, rounds) == 0)
         return false;
     if (value_after(arguments->rest, arguments->rest_count, "--resume"))
-        return true; /* as it was told */
+        return true; /* unchanged */
     this->words[this->words_count++] = "--resume";
     this->words[this->words_count++] = folder;
     return true;
@@ -301,7 +301,7 @@ static int run_again_and_again(launch *this) {
     int code = run_ranks(this);
     for (uint64_t i = 1; code == EXIT_LOST && i <= this->settings->restarts && !asked; i++) {
         bool resumed = resume(this);
-        fprintf(stderr, "parley: starting again%s, %llu of %llu\n", resumed ? " from the last checkpoint" : "",
+        fprintf(stderr, "parley: restarting%s, %llu of %llu\n", resumed ? " from the last checkpoint" : "",
                 (unsigned long long)i, (unsigned long long)this->settings->restarts);
         code = run_ranks(this);
     }

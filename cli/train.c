@@ -47,7 +47,7 @@ static parley_status save(const void *user, parley_error *error) {
 static parley_status work(pl_engine *engine, void *user, parley_error *error) {
     run *run = user;
     const parley_settings *settings = run->settings;
-    bool first = engine->here == 0; /* what it finds is reported */
+    bool first = engine->here == 0; /* its results are reported */
     parley_data *data = NULL;
     parley_model *model = NULL;
     parley_summary summary = {0};
@@ -126,7 +126,7 @@ static void print_summary(const run *run) {
 
 static int exit_code(const void *user) {
     const run *run = user;
-    bool limit_asked_for = run->view.last.target == 0; /* a replay takes it from its log */
+    bool limit_asked_for = run->view.last.target == 0; /* in a replay too */
     switch (run->summary.stop) {
     case PARLEY_CONVERGED:
     case PARLEY_PATIENCE:
