@@ -2,6 +2,7 @@
  * MPICH's processes need only a PMI-1 server (pmi.h) to find each other. Restarts them if one is lost. */
 #define _GNU_SOURCE /* getaddrinfo, prctl */
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -21,7 +22,9 @@
 #define GRACE 2.5 /* seconds for the other ranks to end after one has ended */
 #define MOST_HOSTS 4096
 #define MOST_HOST 256
-#define MOST_COMMAND 65536
+#define MOST_SLOTS 65536
+#define MOST_LINE 1024
+#define MOST_MAPPING 65536
 
 typedef struct host {
     char name[MOST_HOST];
@@ -37,7 +40,7 @@ typedef struct launch {
     int *codes;
     const char **words; /* the command of each rank */
     unsigned words_count;
-    char mapping[MOST_COMMAND];
+    char mapping[MOST_MAPPING];
     char program[4096];
 } launch;
 
@@ -45,38 +48,72 @@ static volatile sig_atomic_t asked; /* the signal that asked the launcher to sto
 
 static void on_signal(int number) { asked = number; }
 
-/* Parses "name", "name:4" or "name slots=4". */
-static bool read_host(char *line, host *host) {
-    char *name = strtok(line, " \t\r\n"), *more = name ? strtok(NULL, " \t\r\n") : NULL, *colon;
-    if (!name)
-        return false;
-    host->slots = 1;
-    if ((colon = strrchr(name, ':'))) {
+/* Parses a number of slots: digits only. Returns 0 if it is not a number from 1 to MOST_SLOTS. */
+static unsigned read_slots(const char *text) {
+    unsigned slots = 0;
+    for (; *text >= '0' && *text <= '9' && slots <= MOST_SLOTS; text++)
+        slots = 10 * slots + (unsigned)(*text - '0');
+    return *text || slots > MOST_SLOTS ? 0 : slots;
+}
+
+/* Cuts ":4" off a name and returns the number, or NULL if there is none. An IPv6 address needs brackets for it:
+ * [::1]:4.
+ */
+static const char *cut_slots(char **name) {
+    char *colon = strrchr(*name, ':'), *bracket = strrchr(*name, ']');
+    bool address = **name == '[' && bracket;
+    if (!colon || (address && colon < bracket) || (!address && strchr(*name, ':') != colon))
+        colon = NULL;
+    if (colon)
         *colon = '\0';
-        host->slots = (unsigned)atoi(colon + 1);
+    if (address) {
+        *bracket = '\0';
+        ++*name;
     }
-    if (more && strncmp(more, "slots=", 6) == 0)
-        host->slots = (unsigned)atoi(more + 6);
+    return colon ? colon + 1 : NULL;
+}
+
+/* Parses "name", "name:4" or "name slots=4". An empty line leaves the name empty. */
+static parley_status read_host(char *line, host *host, parley_error *error) {
+    char *rest, *name = strtok_r(line, " \t\r", &rest), *more = name ? strtok_r(NULL, " \t\r", &rest) : NULL;
+    *host = (struct host){.slots = 1};
+    if (!name)
+        return PARLEY_OK;
+    const char *slots = cut_slots(&name);
+    if (more && strncmp(more, "slots=", 6) == 0 && !slots && !strtok_r(NULL, " \t\r", &rest))
+        slots = more + 6;
+    else if (more)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%.60s: a line must be name, name:4 or name slots=4", more);
+    if (!*name || *name == '-' || strlen(name) >= sizeof host->name)
+        return pl_fail(error, PARLEY_BAD_INPUT, "`%.60s` is not the name of a host", name);
+    if (slots && !(host->slots = read_slots(slots)))
+        return pl_fail(error, PARLEY_BAD_INPUT, "%.20s: slots must be a whole number from 1 to %d", slots, MOST_SLOTS);
     snprintf(host->name, sizeof host->name, "%s", name);
-    return true;
+    return PARLEY_OK;
+}
+
+static parley_status read_line(launch *this, char *line, const char *path, unsigned number, parley_error *error) {
+    parley_error wrong;
+    if (!strchr(line, '\n') && strlen(line) == MOST_LINE - 1)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s:%u: the line is too long", path, number);
+    if (this->count == MOST_HOSTS)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: more than %d hosts", path, MOST_HOSTS);
+    line[strcspn(line, "#\n")] = '\0';
+    parley_status status = read_host(line, &this->hosts[this->count], &wrong);
+    if (status != PARLEY_OK)
+        return pl_fail(error, status, "%s:%u: %s", path, number, wrong.sentence);
+    this->count += *this->hosts[this->count].name != '\0';
+    return status;
 }
 
 static parley_status read_hosts(launch *this, const char *path, parley_error *error) {
-    char line[1024];
+    char line[MOST_LINE];
     FILE *file = fopen(path, "r");
     if (!file)
         return pl_fail_file(error, path, "open");
     parley_status status = pl_take(&this->hosts, MOST_HOSTS, sizeof *this->hosts, "hosts", error);
-    for (unsigned number = 1; status == PARLEY_OK && fgets(line, sizeof line, file); number++) {
-        line[strcspn(line, "#\n")] = '\0';
-        if (this->count == MOST_HOSTS)
-            status = pl_fail(error, PARLEY_BAD_INPUT, "%s: more than %d hosts, which is the limit", path, MOST_HOSTS);
-        else if (read_host(line, &this->hosts[this->count])) {
-            if (this->hosts[this->count].slots == 0)
-                status = pl_fail(error, PARLEY_BAD_INPUT, "%s:%u: slots must be 1 or more", path, number);
-            this->count++;
-        }
-    }
+    for (unsigned number = 1; status == PARLEY_OK && fgets(line, sizeof line, file); number++)
+        status = read_line(this, line, path, number, error);
     fclose(file);
     if (status == PARLEY_OK && this->count == 0)
         status = pl_fail(error, PARLEY_BAD_INPUT, "%s: the file names no host", path);
@@ -134,14 +171,11 @@ static void own_address(const launch *this, const char *name, char address[MOST_
     freeaddrinfo(found);
 }
 
-/* Appends a quoted word to a command for the shell of another machine. */
-static void quote(char *command, const char *word) {
-    size_t used = strlen(command);
-    const char *end = command + MOST_COMMAND - 8;
-    char *at = command + used;
+/* Appends a quoted word to a command for the shell of another machine; returns where it ends. */
+static char *quote(char *at, const char *word) {
     *at++ = ' ';
     *at++ = '\'';
-    for (; *word && at < end; word++) {
+    for (; *word; word++) {
         if (*word == '\'') {
             memcpy(at, "'\\''", 4);
             at += 4;
@@ -150,11 +184,41 @@ static void quote(char *command, const char *word) {
     }
     *at++ = '\'';
     *at = '\0';
+    return at;
+}
+
+/* The command that starts this program on another machine, or NULL. A quoted word has at most four times its bytes. */
+static char *remote_command(const launch *this, const char *environment) {
+    uint64_t bytes = strlen(environment) + 4 * strlen(this->program) + 16;
+    for (unsigned i = 1; i < this->words_count; i++)
+        bytes += 4 * strlen(this->words[i]) + 4;
+    char *command = pl_alloc(bytes, 1);
+    if (!command)
+        return NULL;
+    char *at = command + snprintf(command, bytes, "exec env %s", environment);
+    at = quote(at, this->program);
+    for (unsigned i = 1; i < this->words_count; i++)
+        at = quote(at, this->words[i]);
+    return command;
+}
+
+/* Runs the command on a host. It gets no standard input, because ssh in the background would be stopped when it reads
+ * the terminal. */
+static void become_remote(const launch *this, const host *host, const char *environment) {
+    const char *shell = this->settings->shell;
+    char *command = remote_command(this, environment);
+    int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (!command || nothing < 0 || dup2(nothing, STDIN_FILENO) < 0)
+        return;
+    if (strcmp(shell, "ssh") == 0)
+        execlp(shell, shell, "-o", "BatchMode=yes", "--", host->name, command, (char *)NULL);
+    else
+        execlp(shell, shell, host->name, command, (char *)NULL);
 }
 
 /* Runs in the child process and becomes the rank. */
 static void become(const launch *this, unsigned rank, const host *host, unsigned port) {
-    char variables[4][MOST_HOST + 32], address[MOST_HOST] = "127.0.0.1", *command;
+    char variables[4][MOST_HOST + 32], address[MOST_HOST] = "127.0.0.1";
     bool here = !host || is_here(host->name);
     if (!here || *this->settings->address)
         own_address(this, host ? host->name : "localhost", address);
@@ -168,12 +232,11 @@ static void become(const launch *this, unsigned rank, const host *host, unsigned
         for (unsigned i = 0; i < 4; i++)
             putenv(variables[i]);
         execv(this->program, (char *const *)(uintptr_t)this->words);
-    } else if ((command = pl_alloc(MOST_COMMAND, 1))) {
-        snprintf(command, MOST_COMMAND, "exec env %s %s %s %s", variables[0], variables[1], variables[2], variables[3]);
-        quote(command, this->program);
-        for (unsigned i = 1; i < this->words_count; i++)
-            quote(command, this->words[i]);
-        execlp(this->settings->shell, this->settings->shell, host->name, command, (char *)NULL);
+    } else {
+        char environment[sizeof variables];
+        snprintf(environment, sizeof environment, "%s %s %s %s", variables[0], variables[1], variables[2],
+                 variables[3]);
+        become_remote(this, host, environment);
     }
     fprintf(stderr, "parley: cannot start rank %u: %s\n", rank, strerror(errno));
     _exit(EXIT_FAILED);
