@@ -292,6 +292,45 @@ static void a_worker_alone_makes_the_steps_of_its_round(void **state) {
     }
 }
 
+static void a_worker_says_which_entries_of_v_it_reads(void **state) {
+    (void)state;
+    parley_settings settings = settings_of("loss=logistic lambda=0.01 rate=0.1");
+    sample_plan plan = {.seed = 5, .rows = 30, .columns = 400, .density = 0.01};
+    team_problem problem = open_problem_on(random_data(plan), &settings);
+    const pl_team *team = &problem.team;
+    double first[401] = {0}, objective;
+    parley_error error = {0};
+    pl_local *local;
+    assert_done(pl_problem_linear.first(&problem.glm.base, team, first, &objective, &error), &error);
+    pl_setup setup = {.problem = &problem.glm.base,
+                      .team = &problem.team,
+                      .settings = &settings,
+                      .entries = problem.glm.size,
+                      .width = 1,
+                      .first = first};
+    assert_done(pl_local_sgd.open(&setup, &local, &error), &error);
+    for (unsigned k = 0; k < team->hosted; k++) {
+        bool touched[401] = {0};
+        uint64_t count, expected = 1;
+        const pl_matrix *x = &problem.data->x;
+        touched[x->columns] = true; /* the intercept */
+        for (unsigned p = k * team->lanes; p < (k + 1) * team->lanes; p++)
+            for (uint64_t r = 0; r < team->parts[p].count; r++)
+                for (uint64_t e = x->start[team->parts[p].ranges[r].begin]; e < x->start[team->parts[p].ranges[r].end];
+                     e++) {
+                    expected += !touched[x->index[e]];
+                    touched[x->index[e]] = true;
+                }
+        const uint32_t *entries = pl_local_sgd.alone->reads(local, k, &count);
+        assert_non_null(entries);
+        assert_int_equal(count, expected);
+        for (uint64_t i = 0; i < count; i++)
+            assert_true(touched[entries[i]] && (i == 0 || entries[i - 1] < entries[i]));
+    }
+    pl_local_sgd.close(local);
+    close_problem(&problem);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lazy_steps_are_the_plain_ones),
@@ -301,6 +340,7 @@ int main(void) {
         cmocka_unit_test(running_means_close_the_gap_of_hinge),
         cmocka_unit_test(rates_too_large_are_taken_back),
         cmocka_unit_test(a_worker_alone_makes_the_steps_of_its_round),
+        cmocka_unit_test(a_worker_says_which_entries_of_v_it_reads),
         cmocka_unit_test(the_unit_of_a_column_does_not_matter_to_normalised_rates),
         cmocka_unit_test(standardised_steps_are_those_on_scaled_data),
     };
