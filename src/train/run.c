@@ -253,6 +253,7 @@ parley_status pl_run_renew(pl_run *run, parley_error *error) {
     pl_summarise(run);
     run->round = run->work.noted = 0;
     run->work.gap_seen = run->best.scale;
+    pl_spans_interrupt(&run->spans);
     combine->close(run->combine);
     run->combine = NULL;
     parley_status status = restart && restart->renew ? renew(run, error) : reopen(run, error);
