@@ -83,7 +83,7 @@ static parley_status set_up(pl_run *run, parley_error *error) {
     if (status == PARLEY_OK)
         status = pl_members_open(run, error);
     if (status == PARLEY_OK)
-        status = pl_validation_begin(&run->validation, run->problem->size, run->problem->row, error);
+        status = pl_validation_begin(&run->validation, run->problem->size, error);
     return status == PARLEY_OK ? begin(run, error) : status;
 }
 
