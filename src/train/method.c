@@ -377,7 +377,7 @@ static parley_status resolve(parley_settings *settings, const pl_problem *proble
     const pl_preset *preset = status == PARLEY_OK ? pl_preset_find(settings->preset, type) : NULL;
     if (status == PARLEY_OK)
         status = check_problem("preset", preset->name, preset->problem, type, error);
-    if (status == PARLEY_OK)
+    if (status == PARLEY_OK && type->rules->check)
         status = type->rules->check(settings, error);
     if (status == PARLEY_OK)
         status = check_checkpoint(settings, preset, error);
