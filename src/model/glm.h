@@ -202,6 +202,9 @@ void pl_linear_facts(const char *loss, double lambda, double l1_ratio, pl_interc
 
 /* linear_rules.c: rules that follow from the settings and the shape of the data. */
 extern const pl_problem_rules pl_linear_rules;
+/* PL_FACT_*. A loss that is not known yet (NULL) counts as favourable, and a lambda of NaN is auto, which is positive.
+ */
+unsigned pl_glm_facts(const pl_loss *loss, double lambda, double l1_ratio, bool several);
 bool pl_few_columns(const pl_glm *glm); /* few enough that `newton` forms the matrix of second derivatives */
 bool pl_is_filled(const pl_glm *glm);   /* whether at least a tenth of the matrix is not 0 */
 /* linear_bound.c: computes P at a model, and D at a dual point. */

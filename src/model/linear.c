@@ -10,12 +10,6 @@
 
 void pl_glm_publish(pl_glm *glm) {
     uint64_t rows = glm->data->x.columns + (glm->intercept == PL_PENALISED ? 1 : 0);
-    const pl_loss *loss = glm->loss;
-    bool smooth = loss->smooth, bounded = pl_loss_bounded(loss);
-    unsigned facts = (glm->l2 > 0 ? PL_FACT_L2 : 0) | (glm->l1 == 0 ? PL_FACT_NO_L1 : 0) |
-                     (glm->lambda > 0 ? PL_FACT_PENALTY | PL_FACT_DUAL : 0) | (smooth ? PL_FACT_SMOOTH : 0) |
-                     (loss->soften && glm->lambda > 0 ? PL_FACT_SOFTENS : 0) | (bounded ? PL_FACT_BOUNDED : 0) |
-                     (glm->classes == 1 ? PL_FACT_ONE_OUTPUT : 0);
     glm->base = (pl_problem){.type = &pl_problem_linear,
                              .data = glm->data,
                              .size = glm->size,
@@ -24,7 +18,7 @@ void pl_glm_publish(pl_glm *glm) {
                              .l1 = glm->l1,
                              .l2 = glm->l2,
                              .penalised = rows * glm->classes,
-                             .facts = facts,
+                             .facts = pl_glm_facts(glm->loss, glm->lambda, glm->l1_ratio, glm->classes > 1),
                              .begins_at_zero = true};
 }
 

@@ -160,17 +160,21 @@ static bool by_columns(const pl_problem *problem, const parley_settings *setting
     return ratio * (double)glm->data->x.columns > WIDE * (double)pl_all_rows(glm->data) || pl_is_filled(glm);
 }
 
-static unsigned facts(const pl_problem *problem, const parley_settings *settings) {
-    const pl_loss *loss = loss_of(problem, settings);
-    bool penalty = settings->lambda != 0; /* NaN is auto, which is positive */
-    bool several = problem ? problem->row > 1 : loss && loss->together;
+unsigned pl_glm_facts(const pl_loss *loss, double lambda, double l1_ratio, bool several) {
+    bool penalty = lambda != 0;
     unsigned found = penalty ? PL_FACT_PENALTY | PL_FACT_DUAL : 0;
-    found |= penalty && settings->l1_ratio < 1 ? PL_FACT_L2 : 0;
-    found |= settings->l1_ratio > 0 ? 0 : PL_FACT_NO_L1;
+    found |= penalty && l1_ratio < 1 ? PL_FACT_L2 : 0;
+    found |= l1_ratio > 0 ? 0 : PL_FACT_NO_L1;
     found |= !loss || loss->smooth ? PL_FACT_SMOOTH : 0;
     found |= loss && loss->soften && penalty ? PL_FACT_SOFTENS : 0;
     found |= !loss || pl_loss_bounded(loss) ? PL_FACT_BOUNDED : 0;
     return found | (several ? 0 : PL_FACT_ONE_OUTPUT);
+}
+
+static unsigned facts(const pl_problem *problem, const parley_settings *settings) {
+    const pl_loss *loss = loss_of(problem, settings);
+    bool several = problem ? problem->row > 1 : loss && loss->together;
+    return pl_glm_facts(loss, settings->lambda, settings->l1_ratio, several);
 }
 
 /* Labels that have not been read yet may turn out to be several classes. */

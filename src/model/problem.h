@@ -95,19 +95,21 @@ void pl_describe_line(pl_description *description, const char *format, ...);
 
 /* Rules that apply before data are read. `problem` is NULL until then, and unknown facts count as favourable. */
 typedef struct pl_problem_rules {
-    /* Rejects contradictory settings of the problem, and adds implied values to `settings`. */
+    /* Rejects contradictory settings of the problem, and adds implied values to `settings`. NULL: there are none. */
     parley_status (*check)(parley_settings *settings, parley_error *error);
     /* Returns the preset that `auto` stands for, "auto" while that is undecided, or NULL with an error if there is
      * none. */
     const char *(*choose)(const pl_problem *problem, const parley_settings *settings, parley_error *error);
-    /* For a preset with a form by rows and one by columns: whether to use the one by columns. */
+    /* For a preset with a form by rows and one by columns: whether to use the one by columns. NULL: never. */
     bool (*by_columns)(const pl_problem *problem, const parley_settings *settings);
     unsigned (*facts)(const pl_problem *problem, const parley_settings *settings);
-    unsigned (*uncertain)(const parley_settings *settings); /* facts that may become false when data are read */
+    /* Facts that may become false when data are read; NULL: none. */
+    unsigned (*uncertain)(const parley_settings *settings);
     /* Explains why the problem lacks a fact: "which loss hinge is not". */
     void (*why)(const pl_problem *problem, const parley_settings *settings, unsigned fact, char *text, size_t size);
     /* Changes of the problem that may avoid an error, nearest first; ends with text NULL. is_a_change tells whether one
-     * has an effect and keeps the meaning of the data. `last_ways` also change the method. */
+     * has an effect and keeps the meaning of the data (NULL: always). `last_ways` also change the method. Either list
+     * may be NULL. */
     const pl_way *ways, *last_ways;
     bool (*is_a_change)(const parley_settings *settings, const pl_pair *change);
     /* Whether the setting was given in another form, so that it can be compared only when data are known; NULL means
@@ -121,7 +123,7 @@ typedef struct pl_problem_type {
     unsigned commands;                       /* PL_FOR_*: its own settings, besides those of every problem */
     bool (*reads)(const char *setting);      /* whether it uses an optional setting itself, rather than a member of the
                                                 method; NULL: none */
-    const char *const *resolved;             /* settings that `record` fills in from data; ends with NULL */
+    const char *const *resolved;             /* settings that `record` fills in from data; ends with NULL, or is NULL */
     bool by_change; /* runs stop when the objective changes by at most --tolerance; otherwise by --gap */
     const pl_model_type *model_type;
     const pl_problem_rules *rules;
@@ -144,9 +146,9 @@ typedef struct pl_problem_type {
     parley_status (*model)(const pl_problem *problem, const double *w, parley_model **out, parley_error *error);
     parley_status (*accept)(const pl_problem *problem, const parley_model *model, const char *name, double *w,
                             parley_error *error);
-    /* Replaces `auto` in the settings by the values that were found. */
+    /* Replaces `auto` in the settings by the values that were found. NULL: the problem has no such settings. */
     void (*record)(const pl_problem *problem, parley_settings *settings);
-    /* Whether a setting in the metadata of models applies to this problem. */
+    /* Whether a setting in the metadata of models applies to this problem; NULL: all do. */
     bool (*applies)(const pl_problem *problem, const char *setting);
     void (*describe)(const pl_problem *problem, const parley_settings *settings, pl_description *out);
     void (*close)(pl_problem *problem);

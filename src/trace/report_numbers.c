@@ -26,7 +26,7 @@ static unsigned count_of(const json_t *line, const char *key) {
 }
 
 static parley_status start(pl_report *report, const json_t *line, parley_error *error) {
-    if (report->worker) /* a path continues with its next problem */
+    if (report->worker) /* a path continues with the next problem */
         return PARLEY_OK;
     copy_name(report->preset, line, "preset");
     copy_name(report->local, line, "local");

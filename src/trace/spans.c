@@ -18,6 +18,8 @@ void pl_spans_close(pl_spans *spans) {
     *spans = (pl_spans){0};
 }
 
+void pl_spans_interrupt(pl_spans *spans) { spans->ended = NAN; }
+
 void pl_spans_begin_round(pl_spans *spans) {
     spans->between = isnan(spans->ended) ? 0.0 : spans->clock.now(spans->clock.of) - spans->ended;
     memset(spans->seconds, 0, sizeof spans->seconds);
@@ -39,14 +41,15 @@ static void resume(pl_spans *spans, pl_open_span *span, double now) {
     span->counted_elsewhere = *spans->elsewhere;
 }
 
+/* What the engine counts for the master inside such a phase is in the phase's own time already. */
 static void pause(pl_spans *spans, const pl_open_span *span, double now) {
+    double counted = *spans->elsewhere - span->counted_elsewhere;
     spans->seconds[span->phase] += now - span->began;
     if (!counts_cpu(span->phase))
         return;
-    double cpu = spans->clock.cpu(spans->clock.of) - span->cpu_began;
-    if (span->phase == PL_IN_MASTER)
-        cpu -= *spans->elsewhere - span->counted_elsewhere;
-    spans->cpu[span->phase] += fmax(0.0, cpu);
+    spans->cpu[span->phase] += spans->clock.cpu(spans->clock.of) - span->cpu_began;
+    if (span->phase == PL_IN_MASTER || span->phase == PL_IN_EVALUATION)
+        spans->cpu[PL_IN_MASTER] -= counted;
 }
 
 void pl_phase_begin(pl_spans *spans, pl_phase phase) {
@@ -100,7 +103,7 @@ pl_round_times pl_spans_end_round(pl_spans *spans, double slowest) {
     rank->exchange = exchange;
     rank->evaluate = evaluate;
     rank->evaluate_cpu = spans->cpu[PL_IN_EVALUATION];
-    rank->master_cpu = spans->cpu[PL_IN_MASTER] + *spans->elsewhere;
+    rank->master_cpu = fmax(0.0, spans->cpu[PL_IN_MASTER] + *spans->elsewhere);
     spans->ended = spans->clock.now(spans->clock.of);
     return (pl_round_times){.compute = slowest + probe,
                             .wait = fmax(0.0, until - slowest),

@@ -77,6 +77,8 @@ parley_status pl_spans_open(pl_spans *spans, pl_span_clock clock, const double *
 void pl_spans_close(pl_spans *spans);
 
 void pl_spans_begin_round(pl_spans *spans);
+/* The time until the next round belongs to no round, because members are opened or the problem changes. */
+void pl_spans_interrupt(pl_spans *spans);
 void pl_phase_begin(pl_spans *spans, pl_phase phase); /* may be inside another one, which it interrupts */
 void pl_phase_end(pl_spans *spans);
 /* Counts some seconds of the work just ended as evaluation. */

@@ -237,8 +237,7 @@ static parley_status keep_point(pl_run *run, const parley_data *rows, pl_path *p
         memcpy(path->intercept + path->count * path->outputs, linear->intercept, path->outputs * sizeof(double));
     }
     if (rows)
-        status = pl_score_model(run->validation.score, run->engine, model, rows, run->validation.values, &point->metric,
-                                error);
+        status = pl_score_model(run->validation.score, run->engine, model, rows, &point->metric, error);
     parley_model_free(model);
     path->count++;
     path->summary = *summary;
@@ -283,17 +282,11 @@ static parley_status walk(pl_run *run, const pl_path_plan *plan, const double *l
     return status == PARLEY_OK && !plan->points_only ? pl_run_model(run, &path->model, error) : status;
 }
 
-/* Chooses the rows to measure on, and allocates their decisions. The loop itself does not use these rows. */
-static parley_status open_rows(pl_run *run, const pl_path_plan *plan, const parley_data **rows, parley_error *error) {
-    pl_validation *validation = &run->validation;
-    *rows = plan->score ? plan->score : validation->rows;
-    validation->rows = NULL;
-    if (!*rows)
-        return PARLEY_OK;
-    pl_free(validation->values);
-    validation->values = NULL;
-    return pl_take(&validation->values, pl_glm_of(run->problem)->classes * (*rows)->x.rows, sizeof(double), "decisions",
-                   error);
+/* Chooses the rows to measure on. The loop itself does not use these rows. */
+static const parley_data *take_rows(pl_run *run, const pl_path_plan *plan) {
+    const parley_data *rows = plan->score ? plan->score : run->validation.rows;
+    run->validation.rows = NULL;
+    return rows;
 }
 
 static parley_status run_path(pl_run *run, const parley_data *data, const parley_settings *settings,
@@ -319,7 +312,7 @@ static parley_status run_path(pl_run *run, const parley_data *data, const parley
     if (status == PARLEY_OK && !plan->lambdas)
         status = make_lambdas(run, &lambdas, &count, error);
     if (status == PARLEY_OK)
-        status = open_rows(run, plan, &rows, error);
+        rows = take_rows(run, plan);
     if (status == PARLEY_OK && !pl_setting_given(settings, "evaluate_every"))
         run->settings->evaluate_every = 0;
     if (status == PARLEY_OK && run->engine->rank == 0)

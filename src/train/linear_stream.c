@@ -232,7 +232,7 @@ const pl_stream_type pl_stream_online = {
 };
 
 bool pl_streams(const parley_settings *settings) {
-    const pl_preset *preset = pl_preset_find(settings->preset);
+    const pl_preset *preset = pl_preset_find(settings->preset, pl_settings_problem(settings));
     return preset && preset->stream;
 }
 

@@ -132,6 +132,7 @@ parley_status pl_members_open(pl_run *run, parley_error *error) {
         status = method->combine->open(&run->setup, &run->combine, error);
     if (status == PARLEY_OK)
         status = method->exchange->open(&run->setup, method->combine->whole, &run->exchange, error);
+    pl_spans_interrupt(&run->spans);
     pl_clocked_open(run);
     return status;
 }

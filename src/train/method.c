@@ -26,14 +26,13 @@ static parley_status unknown(const pl_problem_type *type, const char *kind, cons
     return pl_fail(error, PARLEY_BAD_USAGE, "--%s %s: unknown name; choose one of %s", what, name, all);
 }
 
-/* Finds the position of `name` in the table of its kind: -1 for "auto", -2 for an unknown name. */
-static int find(const char *kind, const char *name) {
+static bool is_known(const char *kind, const char *name) {
     pl_entry entries[PL_ENTRIES];
     unsigned count = pl_list(kind, entries);
-    for (unsigned i = 0; i < count && strcmp(name, "auto") != 0; i++)
-        if (strcmp(entries[i].name, name) == 0)
-            return (int)i;
-    return strcmp(name, "auto") == 0 ? -1 : -2;
+    bool known = strcmp(name, "auto") == 0;
+    for (unsigned i = 0; i < count && !known; i++)
+        known = strcmp(entries[i].name, name) == 0;
+    return known;
 }
 
 /* Checks that all names exist. */
@@ -45,33 +44,58 @@ static parley_status check_names(const parley_settings *settings, const pl_probl
         if (!row->list || !(row->commands & (PL_FOR_TRAIN | type->commands)) || strcmp(row->list, "formats") == 0)
             continue;
         pl_setting_text(settings, row, name, sizeof name);
-        if (find(row->list, name) < -1)
+        if (!is_known(row->list, name))
             status = unknown(type, row->list, row->name, name, error);
     }
     return status;
 }
 
+/* Each of these returns the member of this name for the problem or, if there is none, one for another problem, which is
+ * rejected later; NULL for "auto". */
+static const pl_local_type *find_local(const char *name, const pl_problem_type *type) {
+    const pl_local_type *found = NULL;
+    for (unsigned i = 0; i < pl_locals_count; i++)
+        if (strcmp(pl_locals[i]->name, name) == 0 && (!found || pl_fits(pl_locals[i]->problem, type)))
+            found = pl_locals[i];
+    return found;
+}
+
+static const pl_combine_type *find_combine(const char *name, const pl_problem_type *type) {
+    const pl_combine_type *found = NULL;
+    for (unsigned i = 0; i < pl_combines_count; i++)
+        if (strcmp(pl_combines[i]->name, name) == 0 && (!found || pl_fits(pl_combines[i]->problem, type)))
+            found = pl_combines[i];
+    return found;
+}
+
+static const pl_exchange_type *find_exchange(const char *name) {
+    for (unsigned i = 0; i < pl_exchanges_count; i++)
+        if (strcmp(pl_exchanges[i]->name, name) == 0)
+            return pl_exchanges[i];
+    return NULL;
+}
+
 /* Finds the members. Their names have been checked. */
 static void find_members(const parley_settings *settings, const pl_preset *preset, const pl_problem *problem,
                          pl_method *method) {
-    int local = find("solvers", settings->local), combine = find("combines", settings->combine),
-        exchange = find("exchanges", settings->exchange), engine = find("engines", settings->engine);
-    const pl_combine_type *named = combine < 0 ? preset->combine : pl_combines[combine];
+    const pl_problem_type *type = pl_settings_problem(settings);
+    const pl_local_type *local = find_local(settings->local, type);
+    const pl_combine_type *combine = find_combine(settings->combine, type);
+    const pl_exchange_type *exchange = find_exchange(settings->exchange);
+    const pl_engine_type *engine = pl_engine_find(settings->engine);
+    combine = combine ? combine : preset->combine;
     *method = (pl_method){.preset = preset->name,
-                          .local = local < 0 ? pl_preset_local(preset, settings, problem) : pl_locals[local],
-                          .combine = named && named->variant && problem ? named->variant(problem) : named,
-                          .exchange = exchange < 0 ? preset->exchange : pl_exchanges[exchange],
-                          .engine = pl_engines[engine < 0 ? 0 : engine],
+                          .local = local ? local : pl_preset_local(preset, settings, problem),
+                          .combine = combine && combine->variant && problem ? combine->variant(problem) : combine,
+                          .exchange = exchange ? exchange : preset->exchange,
+                          .engine = engine ? engine : pl_engines[0],
                           .stream = preset->stream,
-                          .sequel = pl_sequel_find(preset->name)};
+                          .sequel = preset->sequel.then ? &preset->sequel : NULL};
 }
-
-/* Whether a member for problem `of` (NULL: for any) is for this problem. */
-static bool fits(const pl_problem_type *of, const pl_problem_type *type) { return !of || of == type; }
 
 static parley_status check_problem(const char *kind, const char *name, const pl_problem_type *of,
                                    const pl_problem_type *type, parley_error *error) {
-    if (fits(of, type))
+    if (pl_fits(of, type))
         return PARLEY_OK;
     return pl_fail(error, PARLEY_BAD_USAGE, "%s %s is for problem %s, but this problem is %s", kind, name, of->name,
                    type->name);
@@ -152,16 +176,16 @@ static void add_reader(char *text, size_t size, const char *option, const char *
 static void readers(const pl_problem_type *type, const char *name, char *text, size_t size) {
     *text = '\0';
     for (unsigned i = 0; i < pl_locals_count; i++)
-        if (fits(pl_locals[i]->problem, type) && reads(pl_locals[i]->settings, name))
+        if (pl_fits(pl_locals[i]->problem, type) && reads(pl_locals[i]->settings, name))
             add_reader(text, size, "local", pl_locals[i]->name);
     for (unsigned i = 0; i < pl_combines_count; i++)
-        if (fits(pl_combines[i]->problem, type) && reads(pl_combines[i]->settings, name))
+        if (pl_fits(pl_combines[i]->problem, type) && reads(pl_combines[i]->settings, name))
             add_reader(text, size, "combine", pl_combines[i]->name);
     for (unsigned i = 0; i < pl_exchanges_count; i++)
         if (reads(pl_exchanges[i]->settings, name))
             add_reader(text, size, "exchange", pl_exchanges[i]->name);
     for (unsigned i = 0; i < pl_presets_count; i++)
-        if (pl_presets[i].stream && fits(pl_presets[i].problem, type) && reads(pl_presets[i].stream->settings, name))
+        if (pl_presets[i].stream && pl_fits(pl_presets[i].problem, type) && reads(pl_presets[i].stream->settings, name))
             add_reader(text, size, "preset", pl_presets[i].name);
     snprintf(text + strlen(text), size - strlen(text), "%s", *text ? " reads it" : "leave it out");
 }
@@ -174,8 +198,8 @@ static bool has_effect(const pl_method *method, const char *name) {
 }
 
 /* Whether a member of the second method reads it. */
-static bool has_late_effect(const pl_method *method, const char *name) {
-    const pl_preset *then = method->sequel ? pl_preset_find(method->sequel->then) : NULL;
+static bool has_late_effect(const pl_method *method, const pl_problem_type *type, const char *name) {
+    const pl_preset *then = method->sequel ? pl_preset_find(method->sequel->then, type) : NULL;
     return then && (reads(then->local->settings, name) || reads(then->combine->settings, name));
 }
 
@@ -196,7 +220,7 @@ static parley_status check_optional(const pl_method *method, const parley_settin
     for (unsigned i = 0; i < pl_settings_count; i++) {
         const pl_setting *row = &pl_settings[i];
         if (row->optional && settings->given[i] && !has_effect(method, row->name) &&
-            !has_late_effect(method, row->name) && !(type->reads && type->reads(row->name)))
+            !has_late_effect(method, type, row->name) && !(type->reads && type->reads(row->name)))
             return refuse_option(method, settings, row, error);
     }
     return PARLEY_OK;
@@ -350,10 +374,10 @@ static parley_status resolve(parley_settings *settings, const pl_problem *proble
                              parley_error *error) {
     const pl_problem_type *type = pl_settings_problem(settings);
     parley_status status = check_names(settings, type, error);
-    const pl_preset *preset = status == PARLEY_OK ? pl_preset_find(settings->preset) : NULL;
+    const pl_preset *preset = status == PARLEY_OK ? pl_preset_find(settings->preset, type) : NULL;
     if (status == PARLEY_OK)
         status = check_problem("preset", preset->name, preset->problem, type, error);
-    if (status == PARLEY_OK)
+    if (status == PARLEY_OK && type->rules->check)
         status = type->rules->check(settings, error);
     if (status == PARLEY_OK)
         status = check_checkpoint(settings, preset, error);
@@ -379,7 +403,7 @@ parley_status pl_method_resolve(parley_settings *settings, const pl_problem *pro
     parley_status status = resolve(settings, problem, method, &unfit, error);
     if (!unfit || !error)
         return status;
-    const pl_preset *preset = pl_preset_find(settings->preset);
+    const pl_preset *preset = pl_preset_find(settings->preset, pl_settings_problem(settings));
     for (const pl_pair *pair = preset->defaults; pair->key; pair++)
         if (!pl_setting_given(settings, pair->key))
             forget(settings, pl_setting_find(pair->key)); /* which another preset would not have */

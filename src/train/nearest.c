@@ -36,11 +36,12 @@ typedef struct refusal {
 /* Whether the changed settings would be accepted. With `safe`, whatever the data turn out to be. */
 static bool is_open(const refusal *refusal, const pl_way *way, bool safe) {
     const parley_settings *asked = refusal->asked;
+    const pl_problem_rules *rules = refusal->rules;
     parley_settings *settings = refusal->room;
     pl_method method;
     *settings = *asked;
     for (unsigned i = 0; i < 2 && way->changes[i].key; i++)
-        if (!refusal->rules->is_a_change(asked, &way->changes[i]) ||
+        if ((rules->is_a_change && !rules->is_a_change(asked, &way->changes[i])) ||
             pl_setting_set(settings, 0, way->changes[i].key, way->changes[i].value, NULL) != PARLEY_OK)
             return false;
     if (pl_method_resolve(settings, refusal->problem, &method, NULL) != PARLEY_OK)
@@ -49,14 +50,14 @@ static bool is_open(const refusal *refusal, const pl_way *way, bool safe) {
     if (!chosen)
         return strcmp(settings->local, "auto") == 0 && strcmp(settings->combine, "auto") == 0;
     bool named = strcmp(method.local->name, asked->local) == 0; /* a user who names a solver knows the data */
-    bool certain = refusal->problem || !(method.local->needs & refusal->rules->uncertain(settings));
+    bool certain = refusal->problem || !rules->uncertain || !(method.local->needs & rules->uncertain(settings));
     return !safe || named || certain;
 }
 
-/* Finds up to `most` of the first ways that are accepted. */
+/* Finds up to `most` of the first ways that are accepted. `ways` may be NULL. */
 static unsigned find_open(const refusal *refusal, const pl_way *ways, bool safe, unsigned most, const char **texts) {
     unsigned found = 0;
-    for (; ways->text && found < most; ways++)
+    for (; ways && ways->text && found < most; ways++)
         if (is_open(refusal, ways, safe))
             texts[found++] = ways->text;
     return found;

@@ -3,18 +3,12 @@
 
 #include <string.h>
 
-const pl_preset *pl_preset_find(const char *name) {
+const pl_preset *pl_preset_find(const char *name, const pl_problem_type *problem) {
+    const pl_preset *found = NULL;
     for (unsigned i = 0; i < pl_presets_count; i++)
-        if (strcmp(pl_presets[i].name, name) == 0)
-            return &pl_presets[i];
-    return NULL;
-}
-
-const pl_sequel *pl_sequel_find(const char *name) {
-    for (unsigned i = 0; i < pl_sequels_count; i++)
-        if (strcmp(pl_sequels[i].preset, name) == 0)
-            return &pl_sequels[i];
-    return NULL;
+        if (strcmp(pl_presets[i].name, name) == 0 && (!found || pl_fits(pl_presets[i].problem, problem)))
+            found = &pl_presets[i];
+    return found;
 }
 
 const pl_local_type *pl_preset_local(const pl_preset *preset, const parley_settings *settings,
@@ -33,26 +27,26 @@ static bool fits(const pl_preset *preset, const parley_settings *settings) {
     return preset->local &&
            (is(settings->local, preset->local->name) ||
             (preset->by_columns && is(settings->local, preset->by_columns->name))) &&
-           is(settings->combine, preset->combine->name) &&
-           (!preset->problem || preset->problem == pl_settings_problem(settings));
+           is(settings->combine, preset->combine->name) && pl_fits(preset->problem, pl_settings_problem(settings));
 }
 
 /* The preset with the same members, but without a second method. */
 static const pl_preset *without_sequel(const pl_preset *preset) {
     for (unsigned i = 0; i < pl_presets_count; i++)
         if (pl_presets[i].local == preset->local && pl_presets[i].combine == preset->combine &&
-            pl_presets[i].exchange == preset->exchange && !pl_sequel_find(pl_presets[i].name))
+            pl_presets[i].exchange == preset->exchange && !pl_presets[i].sequel.then)
             return &pl_presets[i];
     return preset;
 }
 
 const pl_preset *pl_preset_choose(const parley_settings *settings, const pl_problem *problem, parley_error *error) {
-    const char *name = pl_settings_problem(settings)->rules->choose(problem, settings, error);
-    const pl_preset *chosen = name ? pl_preset_find(name) : NULL;
+    const pl_problem_type *type = pl_settings_problem(settings);
+    const char *name = type->rules->choose(problem, settings, error);
+    const pl_preset *chosen = name ? pl_preset_find(name, type) : NULL;
     bool named = strcmp(settings->local, "auto") != 0 || strcmp(settings->combine, "auto") != 0;
     if (!chosen || !chosen->local)
         return chosen;
-    if (named && pl_sequel_find(chosen->name)) /* one name cannot apply to two methods */
+    if (named && chosen->sequel.then) /* one name cannot apply to two methods */
         chosen = without_sequel(chosen);
     for (unsigned i = 0; i < pl_presets_count && !fits(chosen, settings); i++)
         if (fits(&pl_presets[i], settings))

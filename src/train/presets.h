@@ -4,6 +4,15 @@
 
 #include "train/train.h"
 
+/* The preset as which another one continues after `epochs` passes over the data. With `if_slow` it does so only if, at
+ * the pace of the last passes, it would need twice as many more. */
+typedef struct pl_sequel {
+    const char *then; /* NULL: there is none */
+    double epochs;
+    bool if_slow;
+} pl_sequel;
+
+/* Presets for different problems may have the same name. */
 typedef struct pl_preset {
     const char *name, *help;
     const pl_problem_type *problem; /* the problem that it is for; NULL: any */
@@ -13,24 +22,15 @@ typedef struct pl_preset {
     pl_pair defaults[4];             /* defaults of settings that differ in this preset */
     const pl_local_type *by_columns; /* the local solver of its form by columns; NULL if there is none */
     const pl_stream_type *stream;    /* learns from streams, instead of the three members */
+    pl_sequel sequel;
 } pl_preset;
-
-/* A preset that continues as another one after `passes` passes over the data. With `if_slow` it does so only if, at the
- * pace of the last passes, it would need twice as many more. */
-typedef struct pl_sequel {
-    const char *preset, *then;
-    double epochs;
-    bool if_slow;
-} pl_sequel;
 
 /* registry.c */
 extern const pl_preset pl_presets[];
 extern const unsigned pl_presets_count;
-extern const pl_sequel pl_sequels[];
-extern const unsigned pl_sequels_count;
 
-const pl_preset *pl_preset_find(const char *name); /* or NULL */
-const pl_sequel *pl_sequel_find(const char *name); /* of the preset, or NULL */
+/* Returns the preset of this name for the problem or, if there is none, one for another problem, or NULL. */
+const pl_preset *pl_preset_find(const char *name, const pl_problem_type *problem);
 /* Returns the preset that `auto` stands for, or the first one with the members that the user named. Returns `auto`
  * itself while data are not known (`problem` NULL), and NULL with an error if there is no such preset. */
 const pl_preset *pl_preset_choose(const parley_settings *settings, const pl_problem *problem, parley_error *error);

@@ -70,7 +70,8 @@ const pl_preset pl_presets[] = {
     {.name = "cocoa-newton",
      .help = "cocoa+, which continues as newton if it is slow",
      LINEAR(sdca, add, allreduce),
-     .by_columns = &pl_local_scd},
+     .by_columns = &pl_local_scd,
+     .sequel = {"newton", 12.0, true}},
     {.name = "minibatch-cd",
      .help = "coordinate steps independent of each other, added as far as it is safe",
      LINEAR(sdca, add, allreduce),
@@ -90,7 +91,10 @@ const pl_preset pl_presets[] = {
      .help = "sampled gradient steps through a driver, as in Spark's MLlib",
      LINEAR(gradient, step, driver),
      .defaults = {{"batch_fraction", "0.1"}, {"schedule", "inverse-sqrt"}}},
-    {.name = "hybrid", .help = "one epoch of ma-sgd, then lbfgs", LINEAR(sgd, average, allreduce)},
+    {.name = "hybrid",
+     .help = "one epoch of ma-sgd, then lbfgs",
+     LINEAR(sgd, average, allreduce),
+     .sequel = {"lbfgs", 1.0, false}},
     {.name = "ma-sgd", .help = "sgd on shards, averaged after each epoch", LINEAR(sgd, average, allreduce)},
     {.name = "mllib-ma", .help = "ma-sgd through a driver", LINEAR(sgd, average, driver)},
     {.name = "splash",
@@ -114,23 +118,15 @@ const pl_preset pl_presets[] = {
     PL_EXTRA_PRESETS};
 const unsigned pl_presets_count = sizeof pl_presets / sizeof *pl_presets;
 
-const pl_sequel pl_sequels[] = {{"hybrid", "lbfgs", 1.0, false}, {"cocoa-newton", "newton", 12.0, true}};
-const unsigned pl_sequels_count = sizeof pl_sequels / sizeof *pl_sequels;
-
 const char *const pl_list_kinds[] = {"problems", "losses",  "solvers", "combines", "exchanges",
                                      "engines",  "presets", "formats", "metrics",  NULL};
 
 static void add(pl_entry *entries, unsigned *count, const char *name, const char *help) {
     for (unsigned i = 0; i < *count; i++)
         if (strcmp(entries[i].name, name) == 0)
-            return; /* types of models share names of metrics */
+            return; /* members for different problems may share a name */
     if (*count < PL_ENTRIES)
         entries[(*count)++] = (pl_entry){name, help};
-}
-
-/* Whether a member for one problem (NULL: any) belongs in a list for another (NULL: all). */
-static bool fits(const pl_problem_type *member, const pl_problem_type *list) {
-    return !member || !list || member == list;
 }
 
 /* Lists the members of a table of pointers: all, or those for the problem. */
@@ -142,7 +138,7 @@ static bool fits(const pl_problem_type *member, const pl_problem_type *list) {
 #define ADD_FITTING(table)                                                                                             \
     do {                                                                                                               \
         for (unsigned i = 0; i < table##_count; i++)                                                                   \
-            if (fits(table[i]->problem, problem))                                                                      \
+            if (pl_fits(table[i]->problem, problem))                                                                   \
                 add(entries, &count, table[i]->name, table[i]->help);                                                  \
     } while (0)
 
@@ -164,13 +160,13 @@ unsigned pl_list_for(const pl_problem_type *problem, const char *kind, pl_entry 
         ADD_ALL(pl_formats);
     else if (strcmp(kind, "presets") == 0)
         for (unsigned i = 0; i < pl_presets_count; i++) {
-            if (fits(pl_presets[i].problem, problem))
+            if (pl_fits(pl_presets[i].problem, problem))
                 add(entries, &count, pl_presets[i].name, pl_presets[i].help);
         }
     else if (strcmp(kind, "metrics") == 0)
         for (unsigned i = 0; i < pl_problems_count; i++)
             for (const pl_model_metric *metric = pl_problems[i]->model_type->metrics;
-                 metric->name && fits(pl_problems[i], problem); metric++)
+                 metric->name && pl_fits(pl_problems[i], problem); metric++)
                 add(entries, &count, metric->name, metric->help);
     return count;
 }

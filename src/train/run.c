@@ -83,7 +83,7 @@ static parley_status set_up(pl_run *run, parley_error *error) {
     if (status == PARLEY_OK)
         status = pl_members_open(run, error);
     if (status == PARLEY_OK)
-        status = pl_validation_begin(&run->validation, run->problem->size, run->problem->row, error);
+        status = pl_validation_begin(&run->validation, run->problem->size, error);
     return status == PARLEY_OK ? begin(run, error) : status;
 }
 
@@ -105,8 +105,9 @@ static parley_status describe_model(const pl_run *run, parley_model *model, parl
     for (unsigned i = 0; i < pl_settings_count && status == PARLEY_OK; i++) {
         char text[PL_TEXT];
         const pl_setting *row = &pl_settings[i];
+        bool applies = !run->type->applies || run->type->applies(run->problem, row->name);
         pl_setting_text(run->recorded, row, text, sizeof text);
-        if (row->in_model && (row->commands & commands_of(run)) && run->type->applies(run->problem, row->name))
+        if (row->in_model && (row->commands & commands_of(run)) && applies)
             status = pl_model_set_meta(model, row->name, text, error);
     }
     if (status == PARLEY_OK) /* `gap` is the certificate, so the target has another name */
@@ -123,7 +124,8 @@ static parley_status describe_model(const pl_run *run, parley_model *model, parl
 /* Replaces `auto` in the settings by the values that were chosen. */
 static void record_choices(pl_run *run) {
     parley_settings *settings = run->settings;
-    run->type->record(run->problem, settings);
+    if (run->type->record)
+        run->type->record(run->problem, settings);
     snprintf(settings->metric, sizeof settings->metric, "%s", run->validation.score->name);
     snprintf(settings->preset, sizeof settings->preset, "%s", run->method.preset);
     if (!run->method.sequel) { /* otherwise the preset stands for both methods */
@@ -249,10 +251,12 @@ parley_status pl_run_renew(pl_run *run, parley_error *error) {
     const pl_local_restart *restart = run->method.local->restart;
     const pl_combine_type *combine = run->method.combine;
     parley_error lost;
-    run->type->record(run->problem, run->settings);
+    if (run->type->record)
+        run->type->record(run->problem, run->settings);
     pl_summarise(run);
     run->round = run->work.noted = 0;
     run->work.gap_seen = run->best.scale;
+    pl_spans_interrupt(&run->spans);
     combine->close(run->combine);
     run->combine = NULL;
     parley_status status = restart && restart->renew ? renew(run, error) : reopen(run, error);

@@ -43,6 +43,11 @@ parley_status pl_train_rank(pl_engine *engine, const parley_data *data, const pa
                             parley_callback callback, void *user, parley_model **out, parley_summary *summary,
                             parley_error *error);
 
+/* Whether a member for problem `of` (NULL: for any) is for this problem (NULL: for any). */
+static inline bool pl_fits(const pl_problem_type *of, const pl_problem_type *problem) {
+    return !of || !problem || of == problem;
+}
+
 /* A member of a table. */
 typedef struct pl_entry {
     const char *name, *help;

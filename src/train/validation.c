@@ -16,18 +16,23 @@ bool pl_score_better(const pl_model_metric *score, double value, double than) {
 }
 
 parley_status pl_score_model(const pl_model_metric *score, pl_engine *engine, const parley_model *model,
-                             const parley_data *rows, double *values, double *value, parley_error *error) {
+                             const parley_data *rows, double *value, parley_error *error) {
     const pl_meter_type *type = model->type->meter;
     char names[256];
-    pl_meter *meter;
-    engine->type->run(engine, pl_apply_task, &(pl_applying){model, &rows->x, values}, pl_apply_tasks(&rows->x));
-    parley_status status = type->open(model, score, &meter, error);
+    pl_meter *meter = NULL;
+    double *outputs;
+    parley_status status =
+        pl_take(&outputs, model->outputs * rows->x.rows, sizeof *outputs, "the outputs for validation rows", error);
     if (status != PARLEY_OK)
         return status;
-    status = type->add(meter, rows, values, error); /* also rejects labels that the model does not have */
+    engine->type->run(engine, pl_apply_task, &(pl_applying){model, &rows->x, outputs}, pl_apply_tasks(&rows->x));
+    status = type->open(model, score, &meter, error);
+    if (status == PARLEY_OK)
+        status = type->add(meter, rows, outputs, error); /* also rejects labels that the model does not have */
     if (status == PARLEY_OK)
         *value = score->value(meter);
     type->close(meter);
+    pl_free(outputs);
     if (status != PARLEY_OK || !isnan(*value))
         return status;
     pl_metric_names(model->type, model, names, sizeof names);
@@ -123,14 +128,8 @@ parley_status pl_validation_open(pl_validation *validation, pl_engine *engine, c
     return status;
 }
 
-parley_status pl_validation_begin(pl_validation *validation, uint64_t size, uint64_t outputs, parley_error *error) {
-    if (!validation->rows)
-        return PARLEY_OK;
-    parley_status status = pl_take(&validation->w, size, sizeof(double), "the best model", error);
-    if (status == PARLEY_OK)
-        status = pl_take(&validation->values, outputs * validation->rows->x.rows, sizeof(double),
-                         "values on validation rows", error);
-    return status;
+parley_status pl_validation_begin(pl_validation *validation, uint64_t size, parley_error *error) {
+    return validation->rows ? pl_take(&validation->w, size, sizeof(double), "the best model", error) : PARLEY_OK;
 }
 
 parley_status pl_validation_look(pl_validation *validation, pl_engine *engine, const pl_problem *problem,
@@ -141,8 +140,7 @@ parley_status pl_validation_look(pl_validation *validation, pl_engine *engine, c
     parley_status status = problem->type->model(problem, w, &model, error);
     if (status != PARLEY_OK)
         return status;
-    status = pl_score_model(validation->score, engine, model, validation->rows, validation->values, &validation->latest,
-                            error);
+    status = pl_score_model(validation->score, engine, model, validation->rows, &validation->latest, error);
     parley_model_free(model);
     if (status != PARLEY_OK)
         return status;
@@ -160,7 +158,6 @@ parley_status pl_validation_look(pl_validation *validation, pl_engine *engine, c
 void pl_validation_close(pl_validation *validation) {
     parley_data_free(validation->own);
     parley_data_free(validation->kept);
-    pl_free(validation->values);
     pl_free(validation->w);
     *validation = (pl_validation){0};
 }

@@ -10,7 +10,6 @@ typedef struct pl_validation {
     parley_data *own;        /* the same, if it must be freed */
     parley_data *kept;       /* the rows to train on after a split; otherwise NULL */
     const pl_model_metric *score;
-    double *values;             /* the model's outputs for the rows */
     double latest, best;        /* the metric; NaN if there is none yet */
     uint64_t best_round, worse; /* the round of the best, and evaluations since */
     double objective;           /* P of the best */
@@ -18,15 +17,15 @@ typedef struct pl_validation {
 } pl_validation;
 
 bool pl_score_better(const pl_model_metric *score, double value, double than); /* true if `than` is NaN */
-/* Computes the metric of a model on rows, on the engine's threads. `values` has room for outputs x rows. */
+/* Computes the metric of a model on rows, on the engine's threads. */
 parley_status pl_score_model(const pl_model_metric *score, pl_engine *engine, const parley_model *model,
-                             const parley_data *rows, double *values, double *value, parley_error *error);
+                             const parley_data *rows, double *value, parley_error *error);
 
 /* Reads or splits off validation rows, if the settings ask for some. `type` is that of the models to measure. */
 parley_status pl_validation_open(pl_validation *validation, pl_engine *engine, const parley_data *data,
                                  const pl_model_type *type, const parley_settings *settings, parley_error *error);
 /* Allocates the best model, of `size` entries. */
-parley_status pl_validation_begin(pl_validation *validation, uint64_t size, uint64_t outputs, parley_error *error);
+parley_status pl_validation_begin(pl_validation *validation, uint64_t size, parley_error *error);
 /* Measures the model w, whose objective is known, and keeps it if it is the best. */
 parley_status pl_validation_look(pl_validation *validation, pl_engine *engine, const pl_problem *problem,
                                  const double *w, double objective, uint64_t round, parley_error *error);

@@ -197,7 +197,7 @@ const pl_local_type kmeans_lloyd = {
 };
 
 const pl_local_type kmeans_means = {
-    .name = "means",
+    .name = "gradient",
     .help = "the gradient of the objective by the centres",
     .problem = &kmeans_problem,
     .traits = PL_GIVES_GRADIENTS,

@@ -10,7 +10,7 @@
      .local = &kmeans_lloyd,                                                                                           \
      .combine = &pl_combine_average,                                                                                   \
      .exchange = &pl_exchange_allreduce},                                                                              \
-        {.name = "kmeans-step",                                                                                        \
+        {.name = "gd",                                                                                                 \
          .help = "gradient steps on the centres",                                                                      \
          .problem = &kmeans_problem,                                                                                   \
          .local = &kmeans_means,                                                                                       \

@@ -13,11 +13,6 @@ typedef struct kmeans {
     uint64_t seed;
 } kmeans;
 
-static parley_status check(parley_settings *settings, parley_error *error) {
-    (void)settings, (void)error;
-    return PARLEY_OK;
-}
-
 static const char *choose(const pl_problem *problem, const parley_settings *settings, parley_error *error) {
     (void)settings, (void)error;
     return problem ? "kmeans-average" : "auto";
@@ -28,30 +23,12 @@ static unsigned facts(const pl_problem *problem, const parley_settings *settings
     return PL_FACT_NO_L1;
 }
 
-static unsigned uncertain(const parley_settings *settings) {
-    (void)settings;
-    return 0;
-}
-
 static void why(const pl_problem *problem, const parley_settings *settings, unsigned fact, char *text, size_t size) {
     (void)problem, (void)settings, (void)fact;
     snprintf(text, size, "clusters have none");
 }
 
-static bool is_a_change(const parley_settings *settings, const pl_pair *change) {
-    (void)settings, (void)change;
-    return true;
-}
-
-static const pl_way none[] = {{NULL, {{0}}}};
-static const pl_problem_rules rules = {.check = check,
-                                       .choose = choose,
-                                       .facts = facts,
-                                       .uncertain = uncertain,
-                                       .why = why,
-                                       .ways = none,
-                                       .last_ways = none,
-                                       .is_a_change = is_a_change};
+static const pl_problem_rules rules = {.choose = choose, .facts = facts, .why = why};
 
 static parley_status open_kmeans(pl_engine *engine, const parley_data *data, const parley_settings *settings,
                                  pl_problem **out, parley_error *error) {
@@ -169,13 +146,6 @@ static parley_status accept(const pl_problem *problem, const parley_model *model
     return PARLEY_OK;
 }
 
-static void record(const pl_problem *problem, parley_settings *settings) { (void)problem, (void)settings; }
-
-static bool applies(const pl_problem *problem, const char *setting) {
-    (void)problem, (void)setting;
-    return true;
-}
-
 static bool reads(const char *setting) { return strcmp(setting, "passes") == 0; }
 
 static void describe(const pl_problem *problem, const parley_settings *settings, pl_description *out) {
@@ -204,8 +174,6 @@ const pl_problem_type kmeans_problem = {
     .bound = bound,
     .model = keep_model,
     .accept = accept,
-    .record = record,
-    .applies = applies,
     .describe = describe,
     .close = close_kmeans,
 };

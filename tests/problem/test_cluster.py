@@ -25,7 +25,7 @@ PARLEY = os.path.abspath(sys.argv[1])
 ALL = "all" in sys.argv[2:]
 LOG_PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "log.md"
 CENTRES, ROWS, COLUMNS = 3, 700, 6
-PRESETS, RANKS, WAYS = ("kmeans-average", "kmeans-step"), (1, 2, 3, 4), ("memory", "messages")
+PRESETS, RANKS, WAYS = ("kmeans-average", "gd"), (1, 2, 3, 4), ("memory", "messages")
 STARTERS = {
     "mpich": ["mpiexec.mpich", "-n"],
     "openmpi": ["mpiexec.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n"],
@@ -145,7 +145,7 @@ def test_oracle(x, weights):
 
 def test_steps(x):
     """One gradient step by the formula; several local epochs are several iterations."""
-    words = ["--preset", "kmeans-step", "--workers", 3, "--tolerance", 0]
+    words = ["--preset", "gd", "--workers", 3, "--tolerance", 0]
     cluster(*words, "--seconds", 0, model="first")
     cluster(*words, "--rounds", 1, "--rate", 0.5, "--schedule", "constant")
     first = centres("first")
@@ -365,14 +365,14 @@ def test_output():
 def test_help():
     """Each command's help has the options and members of its problem."""
     own, other = parley("cluster", "--help"), parley("train", "--help")
-    for word in "--tolerance --passes --checkpoint kmeans-average kmeans-step lloyd means inertia".split():
+    for word in "--tolerance --passes --checkpoint kmeans-average gd lloyd gradient inertia".split():
         check(word in own, f"cluster --help has {word}")
     for word in "lambda --loss --gap --C --l1-ratio cocoa sdca newton lbfgs accuracy hogwild --history".split():
         check(not re.search(rf"(?<![\w-]){word}(?![\w-])", own), f"cluster --help has no {word}")
     for word in ("--tolerance", "kmeans", "lloyd", "inertia"):
         check(word not in other, f"train --help has no {word}")
     check(re.search(r"^  cluster DATA\.\.\. +find centres", parley("help"), flags=re.M), "help has the command")
-    check("kmeans" in parley("list", "problems") and "kmeans-step" in parley("list", "presets"), "list")
+    check("kmeans" in parley("list", "problems") and "kmeans-average" in parley("list", "presets"), "list")
     check("`--tolerance X` | cluster |" in parley("document", "settings"), "the table of settings")
     for form in ("man", "bash", "zsh"):
         check("cluster" in parley("document", form), f"document {form}")
@@ -394,9 +394,9 @@ USAGE = [  # command, options, sentence
     ("train", "--tolerance 1", "--tolerance is an option of parley cluster, not of parley train"),
     ("path", "--tolerance 1", "--tolerance is an option of parley cluster, not of parley path"),
     ("cluster", "--preset cocoa+", "preset cocoa+ is for problem linear, but this problem is kmeans"),
-    ("train", "--preset kmeans-step", "preset kmeans-step is for problem kmeans, but this problem is linear"),
+    ("train", "--preset kmeans-average", "preset kmeans-average is for problem kmeans, but this problem is linear"),
     ("cluster", "--preset lloyd",
-     "--preset lloyd: unknown name; choose one of auto, kmeans-average, kmeans-step"),
+     "--preset lloyd: unknown name; choose one of auto, kmeans-average, gd"),
     ("cluster", "--preset kmeans-average --rate 1",
      "--rate has no effect with lloyd x average; only --combine step reads it"),
     ("cluster", "--local-steps 5", "--local-steps has no effect with lloyd x average (chosen by auto); leave it out"),

@@ -12,8 +12,8 @@
 
 static char folder[64] = "/tmp/kmeans.XXXXXX", path[96];
 
-static const char *const methods[] = {"preset=auto", "preset=kmeans-step", "preset=kmeans-average local_epochs=3",
-                                      "preset=kmeans-step exchange=allreduce rate=0.7 schedule=inverse-sqrt"};
+static const char *const methods[] = {"preset=auto", "preset=gd", "preset=kmeans-average local_epochs=3",
+                                      "preset=gd exchange=allreduce rate=0.7 schedule=inverse-sqrt"};
 
 static void assert_same_centres(const parley_model *a, const parley_model *b) {
     assert_int_equal(a->columns, b->columns);
@@ -225,23 +225,24 @@ static void members_of_another_problem_are_refused(void **state) {
         const char *words, *sentence;
     } cases[] = {
         {"problem=kmeans preset=cocoa+", "preset cocoa+ is for problem linear, but this problem is kmeans"},
-        {"preset=kmeans-step", "preset kmeans-step is for problem kmeans, but this problem is linear"},
+        {"preset=kmeans-average", "preset kmeans-average is for problem kmeans, but this problem is linear"},
         {"problem=kmeans preset=kmeans-average combine=newton",
          "combine newton is for problem linear, but this problem is kmeans; use --combine average"},
         {"problem=kmeans preset=kmeans-average local=sdca",
-         "local solver sdca is for problem linear, but this problem is kmeans; use --preset auto"},
-        {"problem=kmeans preset=kmeans-average combine=step",
-         "combine step needs gradients, which local solver lloyd does not compute; use --combine average"},
+         "local solver sdca is for problem linear, but this problem is kmeans; use --preset gd with --local auto, or "
+         "--preset auto"},
+        {"problem=kmeans preset=kmeans-average combine=step", "combine step needs gradients, which local solver lloyd "
+                                                              "does not compute; use --preset gd, or --local gradient"},
         {"problem=kmeans exchange=shared preset=kmeans-average",
          "exchange shared needs workers that step in one shared model, which local solver lloyd cannot do; use "
          "--exchange allreduce"},
-        {"problem=kmeans preset=kmeans-step local_epochs=2",
-         "--local-epochs has no effect with means x step; only --local lloyd reads it"},
+        {"problem=kmeans preset=gd local_epochs=2",
+         "--local-epochs has no effect with gradient x step; only --local lloyd reads it"},
         {"problem=kmeans preset=kmeans-average local_steps=9",
          "--local-steps has no effect with lloyd x average; leave it out"},
-        {"problem=kmeans preset=kmeans-mean",
-         "--preset kmeans-mean: unknown name; did you mean kmeans-step? (choose one of auto, kmeans-average, "
-         "kmeans-step)"},
+        {"problem=kmeans preset=kmeans-averag",
+         "--preset kmeans-averag: unknown name; did you mean kmeans-average? (choose one of auto, kmeans-average, "
+         "gd)"},
         {"problem=kmeans combine=lloyd", "--combine lloyd: unknown name; choose one of average, step"},
     };
     for (unsigned i = 0; i < COUNT(cases); i++) {
@@ -256,7 +257,7 @@ static void every_failed_allocation_has_its_sentence(void **state) {
     (void)state;
     parley_data *data = random_data(small);
     assert_survives_lost_memory(data, "problem=kmeans workers=2 rounds=2 tolerance=0 validation_fraction=0.2");
-    assert_survives_lost_memory(data, "problem=kmeans preset=kmeans-step rounds=2 tolerance=0");
+    assert_survives_lost_memory(data, "problem=kmeans preset=gd rounds=2 tolerance=0");
     parley_data_free(data);
 }
 

@@ -132,7 +132,7 @@ static void every_repeatable_preset_goes_on_bit_for_bit(void **state) {
         if (preset->stream || (preset->exchange && !preset->exchange->repeats))
             continue;
         snprintf(words, sizeof words, "preset=%s workers=4 seed=3 lanes=%u gap=%s", preset->name, 1 + p % 2,
-                 pl_sequel_find(preset->name) ? "1e-15" : "0");
+                 preset->sequel.then ? "1e-15" : "0");
         assert_every_way_goes_on(data, words);
     }
     parley_data_free(data);

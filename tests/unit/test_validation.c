@@ -103,7 +103,7 @@ static void the_model_returned_is_the_best_on_validation_rows(void **state) {
         outcome done = train_once(data, words);
         pl_validation validation;
         parley_error error;
-        double decisions[160], value;
+        double value;
         pl_engine *engine;
         parley_settings settings = settings_of(words);
         assert_int_equal(done.summary[0].stop, PARLEY_PATIENCE);
@@ -112,7 +112,7 @@ static void the_model_returned_is_the_best_on_validation_rows(void **state) {
         assert_done(pl_validation_open(&validation, NULL, data, &pl_model_linear, &settings, &error), &error);
         assert_int_equal(pl_threads_open(&engine, 1, 2, DEADLINE, NULL), PARLEY_OK);
         assert_done(pl_score_model(pl_metric_find(&pl_model_linear, settings.metric), engine, done.model[0],
-                                   validation.rows, decisions, &value, &error),
+                                   validation.rows, &value, &error),
                     &error);
         assert_true(value == done.summary[0].validation);
         assert_close(objective_of(validation.kept, done.model[0], pl_linear(done.model[0])->loss, &done.summary[0]),
