@@ -242,6 +242,14 @@ def test_sentences():
         check(said == one.stderr.decode().splitlines(), f"sentence of {words[1:-3]} with {library}", one, many)
 
 
+def test_progress():
+    """Only rank 0 prints progress."""
+    for library in LIBRARIES:
+        result = run(["train", "all.svm", "--workers", "4", "--model", "x"], 3, library)
+        rounds = [line for line in result.stderr.decode().splitlines() if line.startswith("round 1 ")]
+        check(result.returncode == 0 and len(rounds) == 1, f"progress with {library}", result)
+
+
 PLANTED = r"""
 #include <stdio.h>
 __attribute__((constructor)) static void run(void) { fclose(fopen("PLANTED_RAN", "w")); }
@@ -275,6 +283,7 @@ def main():
         test_fingerprint()
         test_checkpoints()
         test_sentences()
+        test_progress()
         test_planted()
         test_memory()
         os.chdir("/")
