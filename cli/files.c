@@ -91,9 +91,11 @@ parley_status check_different(const char *a, const char *b, parley_error *error)
     bool files = *a && *b && strcmp(a, "-") != 0 && strcmp(b, "-") != 0;
     bool same = files && (strcmp(a, b) == 0 || (stat(a, &first) == 0 && stat(b, &second) == 0 &&
                                                 first.st_dev == second.st_dev && first.st_ino == second.st_ino));
-    if (same && (stat(a, &first) != 0 || S_ISREG(first.st_mode)))
-        return pl_fail(error, PARLEY_BAD_USAGE, "%s and %s are the same file; name another for one of them", a, b);
-    return PARLEY_OK;
+    if (!same || (stat(a, &first) == 0 && !S_ISREG(first.st_mode)))
+        return PARLEY_OK;
+    if (strcmp(a, b) == 0)
+        return pl_fail(error, PARLEY_BAD_USAGE, "%s is used twice and would be overwritten; name another file", a);
+    return pl_fail(error, PARLEY_BAD_USAGE, "%s and %s are the same file; name another for one of them", a, b);
 }
 
 parley_status find_output(const char *path, const char *to, output *out, parley_error *error) {
