@@ -1,4 +1,4 @@
-/* commands.c: the commands: one that trains for each problem, then those that are for all. */
+/* commands.c: the list of commands: one for each problem, which trains it, then those that apply to all. */
 #include <limits.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* dump.c: `parley dump`: what a model has learnt, the most important first. */
+/* dump.c: `parley dump`: prints what a model has learnt, the most important first. */
 #include "view.h"
 
 static int dump_run(const arguments *arguments) {

@@ -1,4 +1,4 @@
-/* eval.c: `parley eval`: rows stream through a meter. Weights from a file need all rows at once. */
+/* eval.c: `parley eval`: rows are streamed through a meter. Weights in a file need all rows at once. */
 #include "view.h"
 
 typedef struct evaluation {
@@ -14,7 +14,7 @@ static parley_status add_batch(evaluation *evaluation, const parley_data *batch,
     if (count > evaluation->room) {
         pl_free(evaluation->values);
         evaluation->room = 0;
-        parley_status status = pl_take(&evaluation->values, count, sizeof(double), "what the model gives", error);
+        parley_status status = pl_take(&evaluation->values, count, sizeof(double), "the model's outputs", error);
         if (status != PARLEY_OK)
             return status;
         evaluation->room = count;
@@ -52,7 +52,7 @@ static parley_status add_weighted(evaluation *evaluation, const char *path, cons
     return status;
 }
 
-/* Leaves the meter open: what it gathered is still to be shown. */
+/* Leaves the meter open, since its results are still to be shown. */
 static parley_status evaluate(evaluation *evaluation, const char *path, const parley_settings *settings,
                               parley_error *error) {
     pl_reading reading;

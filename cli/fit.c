@@ -1,5 +1,5 @@
-/* fit.c: what `train`, `path` and `cv` share: checks, signals, and the one place where a command becomes the ranks of
- * an engine and their end becomes a report and an exit code. */
+/* fit.c: what `train`, `path` and `cv` share: checks, signals, and running a command on the ranks of an engine, which
+ * ends with a report and an exit code. */
 #define _POSIX_C_SOURCE 200809L /* sigaction */
 #include "fit.h"
 
@@ -16,9 +16,10 @@
 static volatile sig_atomic_t interrupted;
 static bool silent; /* another process of the run prints */
 
-/* The first signal asks the run to stop at its round; the second finds the default and kills. */
+/* The first signal asks the run to stop after the current round; the second one has the default effect and ends the
+ * process. */
 static void on_signal(int number) {
-    static const char text[] = "\nstopping when this round ends; once more stops at once, without a model\n";
+    static const char text[] = "\nstopping after this round; interrupt again to stop at once, without a model\n";
     interrupted = 1;
     ssize_t written = number == SIGINT && !silent ? write(STDERR_FILENO, text, sizeof text - 1) : 0;
     (void)written;
@@ -42,15 +43,16 @@ void fit_catch_signals(void) {
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGHUP, &action, NULL); /* a closed terminal is no reason to lose the model */
+    sigaction(SIGHUP, &action, NULL); /* closing the terminal should not lose the model */
 }
 
 parley_status fit_check(const parley_settings *settings, const operands *data, parley_error *error) {
     parley_status status = PARLEY_OK;
     if (settings->json && strcmp(settings->log, "-") == 0)
-        status = pl_fail(error, PARLEY_BAD_USAGE, "--json and --log - would both write to standard output");
+        status = pl_fail(error, PARLEY_BAD_USAGE,
+                         "--json and --log - would both write to standard output; give a file to --log");
     if (status == PARLEY_OK && strcmp(settings->model, "-") == 0)
-        status = pl_fail(error, PARLEY_BAD_USAGE, "--model -: a model can only be written to a file");
+        status = pl_fail(error, PARLEY_BAD_USAGE, "--model -: a model can be written only to a file; give its name");
     if (status == PARLEY_OK)
         status = check_writable(settings->model, error);
     if (status == PARLEY_OK && *settings->log && strcmp(settings->log, "-") != 0)
@@ -60,7 +62,7 @@ parley_status fit_check(const parley_settings *settings, const operands *data, p
     const char *inputs[] = {settings->weights, settings->replay}, *outputs[] = {settings->model, settings->log};
     for (unsigned i = 0; i < 2 * data->count && status == PARLEY_OK; i++)
         status = check_different(data->words[i / 2], outputs[i % 2], error);
-    if (status == PARLEY_OK && *settings->start) /* which is read whole, and may be replaced */
+    if (status == PARLEY_OK && *settings->start) /* it is read completely before, and may be replaced */
         status = check_different(settings->start, settings->log, error);
     if (status == PARLEY_OK && *settings->validation)
         status = check_different(settings->validation, settings->model, error);
@@ -75,7 +77,7 @@ parley_status fit_save(pl_engine *engine, parley_status (*save)(const void *run,
     return pl_agree_status(engine, status, 0, NULL, error);
 }
 
-/* A fit that runs, and the exit code of this process. */
+/* A running fit, and the exit code of this process. */
 typedef struct running {
     const fit *fit;
     bool reported;
@@ -87,12 +89,12 @@ static parley_status run_work(pl_engine *engine, void *context, parley_error *er
     return running->fit->work(engine, running->fit->run, error);
 }
 
-/* Rank 0 reports; of a failure the rank that speaks does. Other ranks wait for it when they close the engine. */
+/* Rank 0 reports success, and the speaker reports a failure. Other ranks wait for it when they close the engine. */
 static void report_end(pl_engine *engine, void *context, const parley_error *failure) {
     running *running = context;
     const fit *fit = running->fit;
     if (engine->here > 0)
-        return; /* the first rank of a process has its exit code */
+        return; /* only the first rank of a process sets its exit code */
     signal(SIGPIPE, SIG_DFL);
     running->code = failure == NULL                   ? (engine->rank == 0 ? fit->report : fit->code)(fit->run)
                     : engine->rank == engine->speaker ? fail_aloud(fit->command, failure)
@@ -107,11 +109,11 @@ int fit_run(const fit *fit) {
     parley_status status = fit->check(fit->run, &error);
     if (status == PARLEY_OK) {
         guard_start(fit->settings->deadline);
-        signal(SIGPIPE, SIG_IGN); /* whoever reads our progress may go away; the model must still be written */
+        signal(SIGPIPE, SIG_IGN); /* the reader of our progress may go away, but the model must still be written */
         status = pl_launch(fit->settings, (pl_job){run_work, report_end, &running}, &error);
         signal(SIGPIPE, SIG_DFL);
     }
-    if (!running.reported) /* there was no engine, or no rank found the others */
+    if (!running.reported) /* the engine could not be opened, or ranks did not find each other */
         running.code = fail(fit->command, &error);
     fflush(NULL);
     guard_ending(running.code);

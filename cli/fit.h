@@ -4,32 +4,32 @@
 
 #include "cli.h"
 
-/* A command that trains, in parts; each is given `run`. */
+/* A command that trains, in parts; each gets `run`. */
 typedef struct fit {
     const command *command;
     const parley_settings *settings;
-    parley_status (*check)(const void *run, parley_error *error); /* all that can be checked before ranks start */
-    pl_body work;                                                 /* every rank's part */
+    parley_status (*check)(const void *run, parley_error *error); /* everything to check before ranks start */
+    pl_body work;                                                 /* the part of every rank */
     int (*report)(const void *run);                               /* rank 0 prints; returns the exit code */
     int (*code)(const void *run);                                 /* the same code, without printing */
     void *run;
 } fit;
 
-/* Checks, works on the engine that the settings name, reports on the rank that speaks, and returns the exit code. */
+/* Checks, runs on the engine that the settings name, reports on the speaker, and returns the exit code. */
 int fit_run(const fit *fit);
 
-/* Can the files that are to be written be written, and are they others than those that are read? */
+/* Checks that the output files can be written, and that they are not among the input files. */
 parley_status fit_check(const parley_settings *settings, const operands *data, parley_error *error);
-/* What the first rank writes; the others wait for it, and fail if it fails. */
+/* Saves on the first rank. The others wait for it, and fail if it fails. */
 parley_status fit_save(pl_engine *engine, parley_status (*save)(const void *run, parley_error *error), const void *run,
                        parley_error *error);
-void fit_catch_signals(void); /* from here on signals ask the run to stop at its round */
+void fit_catch_signals(void); /* from now on signals ask the run to stop after the current round */
 bool fit_interrupted(void);
-/* What --json prints of a run. */
+/* Makes the object that --json prints. */
 json_t *json_summary(const parley_summary *summary, const parley_settings *settings, double read, double started);
-/* linear_stream_command.c: `parley train` with a preset that learns rows as they pass. */
+/* linear_stream_command.c: `parley train` with a preset that learns a stream. */
 int stream_run(const arguments *arguments);
-/* A callback for runs of many fits, with a progress_view or NULL: shows messages, and stops when a signal came. */
+/* A callback for runs of many fits, with a progress_view or NULL. It shows messages, and stops after a signal. */
 int fit_tell(void *view, const parley_progress *progress, const char *message);
 
 #endif

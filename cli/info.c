@@ -1,12 +1,11 @@
-/* info.c: `parley info`: what is in a file, told apart by content: a model, a checkpoint, a cache or text of some
- * format. */
+/* info.c: `parley info`: describes a file by its content: a model, a checkpoint, a cache or text of some format. */
 #include <math.h>
 #include <string.h>
 
 #include "data/format.h"
 #include "view.h"
 
-#define MOST_LABELS 16 /* more different ones are counted as many */
+#define MOST_LABELS 16 /* more different labels are not counted one by one */
 
 typedef struct label_count {
     double label;
@@ -16,10 +15,10 @@ typedef struct label_count {
 typedef struct census {
     uint64_t rows, columns, nonzeros, bytes, names, classes;
     unsigned hash_bits;
-    const pl_format *format;         /* NULL: a cache */
-    bool from_cache, weighted, many; /* many: more labels than there is room for */
+    const pl_format *format;         /* NULL for a cache */
+    bool from_cache, weighted, many; /* many: there are more than MOST_LABELS labels */
     unsigned labels;
-    label_count label[MOST_LABELS]; /* rising */
+    label_count label[MOST_LABELS]; /* in increasing order */
     double least, largest;
 } census;
 
@@ -152,7 +151,7 @@ static int print_model(const arguments *arguments, const parley_model *model) {
     if (arguments->settings.json)
         show_metas(model, viewer);
     viewer->count(viewer, "bytes", bytes);
-    if (!arguments->settings.json) /* many lines, and so the last */
+    if (!arguments->settings.json) /* comes last because it has many lines */
         show_metas(model, viewer);
     return view_close(&view, arguments, PARLEY_OK, NULL);
 }

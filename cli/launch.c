@@ -1,7 +1,8 @@
-/* launch.c: `parley launch`: starts the ranks of a run, here or by ssh on other machines, without an MPI starter:
- * MPICH's processes need nobody but a PMI-1 server (pmi.h) to find each other. Starts them again when one was lost. */
+/* launch.c: `parley launch`: starts the ranks of a run, on this machine or by ssh on others, without an MPI launcher.
+ * MPICH's processes need only a PMI-1 server (pmi.h) to find each other. Restarts them if one is lost. */
 #define _GNU_SOURCE /* getaddrinfo, prctl */
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -18,10 +19,12 @@
 #include "train/checkpoint.h"
 
 #define TICK_MS 20
-#define GRACE 2.5 /* seconds that the other ranks have to end when one has ended */
+#define GRACE 2.5 /* seconds for the other ranks to end after one has ended */
 #define MOST_HOSTS 4096
 #define MOST_HOST 256
-#define MOST_COMMAND 65536
+#define MOST_SLOTS 65536
+#define MOST_LINE 1024
+#define MOST_MAPPING 65536
 
 typedef struct host {
     char name[MOST_HOST];
@@ -31,59 +34,93 @@ typedef struct host {
 typedef struct launch {
     const arguments *arguments;
     const parley_settings *settings;
-    host *hosts; /* NULL: all ranks are here */
+    host *hosts; /* NULL: all ranks run on this machine */
     unsigned count, ranks;
-    pid_t *pids; /* of each rank; 0: it has ended */
+    pid_t *pids; /* of each rank; 0 if it has ended */
     int *codes;
-    const char **words; /* what each rank is to do */
+    const char **words; /* the command of each rank */
     unsigned words_count;
-    char mapping[MOST_COMMAND];
+    char mapping[MOST_MAPPING];
     char program[4096];
 } launch;
 
-static volatile sig_atomic_t asked; /* the signal that asked us to stop */
+static volatile sig_atomic_t asked; /* the signal that asked the launcher to stop */
 
 static void on_signal(int number) { asked = number; }
 
-/* "name", "name:4" or "name slots=4". */
-static bool read_host(char *line, host *host) {
-    char *name = strtok(line, " \t\r\n"), *more = name ? strtok(NULL, " \t\r\n") : NULL, *colon;
-    if (!name)
-        return false;
-    host->slots = 1;
-    if ((colon = strrchr(name, ':'))) {
+/* Parses a number of slots: digits only. Returns 0 if it is not a number from 1 to MOST_SLOTS. */
+static unsigned read_slots(const char *text) {
+    unsigned slots = 0;
+    for (; *text >= '0' && *text <= '9' && slots <= MOST_SLOTS; text++)
+        slots = 10 * slots + (unsigned)(*text - '0');
+    return *text || slots > MOST_SLOTS ? 0 : slots;
+}
+
+/* Cuts ":4" off a name and returns the number, or NULL if there is none. An IPv6 address needs brackets for it:
+ * [::1]:4.
+ */
+static const char *cut_slots(char **name) {
+    char *colon = strrchr(*name, ':'), *bracket = strrchr(*name, ']');
+    bool address = **name == '[' && bracket;
+    if (!colon || (address && colon < bracket) || (!address && strchr(*name, ':') != colon))
+        colon = NULL;
+    if (colon)
         *colon = '\0';
-        host->slots = (unsigned)atoi(colon + 1);
+    if (address) {
+        *bracket = '\0';
+        ++*name;
     }
-    if (more && strncmp(more, "slots=", 6) == 0)
-        host->slots = (unsigned)atoi(more + 6);
+    return colon ? colon + 1 : NULL;
+}
+
+/* Parses "name", "name:4" or "name slots=4". An empty line leaves the name empty. */
+static parley_status read_host(char *line, host *host, parley_error *error) {
+    char *rest, *name = strtok_r(line, " \t\r", &rest), *more = name ? strtok_r(NULL, " \t\r", &rest) : NULL;
+    *host = (struct host){.slots = 1};
+    if (!name)
+        return PARLEY_OK;
+    const char *slots = cut_slots(&name);
+    if (more && strncmp(more, "slots=", 6) == 0 && !slots && !strtok_r(NULL, " \t\r", &rest))
+        slots = more + 6;
+    else if (more)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%.60s: a line must be name, name:4 or name slots=4", more);
+    if (!*name || *name == '-' || strlen(name) >= sizeof host->name)
+        return pl_fail(error, PARLEY_BAD_INPUT, "`%.60s` is not the name of a host", name);
+    if (slots && !(host->slots = read_slots(slots)))
+        return pl_fail(error, PARLEY_BAD_INPUT, "%.20s: slots must be a whole number from 1 to %d", slots, MOST_SLOTS);
     snprintf(host->name, sizeof host->name, "%s", name);
-    return true;
+    return PARLEY_OK;
+}
+
+static parley_status read_line(launch *this, char *line, const char *path, unsigned number, parley_error *error) {
+    parley_error wrong;
+    if (!strchr(line, '\n') && strlen(line) == MOST_LINE - 1)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s:%u: the line is too long", path, number);
+    if (this->count == MOST_HOSTS)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: more than %d hosts", path, MOST_HOSTS);
+    line[strcspn(line, "#\n")] = '\0';
+    parley_status status = read_host(line, &this->hosts[this->count], &wrong);
+    if (status != PARLEY_OK)
+        return pl_fail(error, status, "%s:%u: %s", path, number, wrong.sentence);
+    this->count += *this->hosts[this->count].name != '\0';
+    return status;
 }
 
 static parley_status read_hosts(launch *this, const char *path, parley_error *error) {
-    char line[1024];
+    char line[MOST_LINE];
     FILE *file = fopen(path, "r");
     if (!file)
         return pl_fail_file(error, path, "open");
     parley_status status = pl_take(&this->hosts, MOST_HOSTS, sizeof *this->hosts, "hosts", error);
-    for (unsigned number = 1; status == PARLEY_OK && fgets(line, sizeof line, file); number++) {
-        line[strcspn(line, "#\n")] = '\0';
-        if (this->count == MOST_HOSTS)
-            status = pl_fail(error, PARLEY_BAD_INPUT, "%s: more than %d hosts", path, MOST_HOSTS);
-        else if (read_host(line, &this->hosts[this->count])) {
-            if (this->hosts[this->count].slots == 0)
-                status = pl_fail(error, PARLEY_BAD_INPUT, "%s:%u: slots must be 1 or more", path, number);
-            this->count++;
-        }
-    }
+    for (unsigned number = 1; status == PARLEY_OK && fgets(line, sizeof line, file); number++)
+        status = read_line(this, line, path, number, error);
     fclose(file);
     if (status == PARLEY_OK && this->count == 0)
-        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: it names no host", path);
+        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: the file names no host", path);
     return status;
 }
 
-/* Ranks fill the hosts in the order of the file; what PMI calls a mapping says so in its words. */
+/* Ranks fill the hosts in the order of the file. PMI's mapping describes this. */
 static parley_status place(launch *this, parley_error *error) {
     unsigned slots = 0, used, left;
     for (unsigned h = 0; h < this->count; h++)
@@ -94,8 +131,8 @@ static parley_status place(launch *this, parley_error *error) {
         return PARLEY_OK;
     }
     if (this->ranks > slots)
-        return pl_fail(error, PARLEY_BAD_USAGE, "--ranks %u: %s has room for %u", this->ranks, this->settings->hosts,
-                       slots);
+        return pl_fail(error, PARLEY_BAD_USAGE, "--ranks %u: %s has slots for only %u", this->ranks,
+                       this->settings->hosts, slots);
     used = (unsigned)snprintf(this->mapping, sizeof this->mapping, "(vector");
     left = this->ranks;
     for (unsigned h = 0; h < this->count && left > 0; h++) {
@@ -114,7 +151,7 @@ static bool is_here(const char *name) {
     return strcmp(name, "localhost") == 0 || (gethostname(own, sizeof own - 1) == 0 && strcmp(name, own) == 0);
 }
 
-/* This machine's address, as a host sees it: where a packet to it would start. */
+/* The address of this machine as seen from a host: the source address of a packet to it. */
 static void own_address(const launch *this, const char *name, char address[MOST_HOST]) {
     struct addrinfo want = {.ai_family = AF_INET, .ai_socktype = SOCK_DGRAM}, *found = NULL;
     struct sockaddr_storage from;
@@ -134,14 +171,11 @@ static void own_address(const launch *this, const char *name, char address[MOST_
     freeaddrinfo(found);
 }
 
-/* Adds a word to a command for another machine's shell, between quotes. */
-static void quote(char *command, const char *word) {
-    size_t used = strlen(command);
-    const char *end = command + MOST_COMMAND - 8;
-    char *at = command + used;
+/* Appends a quoted word to a command for the shell of another machine; returns where it ends. */
+static char *quote(char *at, const char *word) {
     *at++ = ' ';
     *at++ = '\'';
-    for (; *word && at < end; word++) {
+    for (; *word; word++) {
         if (*word == '\'') {
             memcpy(at, "'\\''", 4);
             at += 4;
@@ -150,11 +184,41 @@ static void quote(char *command, const char *word) {
     }
     *at++ = '\'';
     *at = '\0';
+    return at;
 }
 
-/* In the child: becomes the rank. */
+/* The command that starts this program on another machine, or NULL. A quoted word has at most four times its bytes. */
+static char *remote_command(const launch *this, const char *environment) {
+    uint64_t bytes = strlen(environment) + 4 * strlen(this->program) + 16;
+    for (unsigned i = 1; i < this->words_count; i++)
+        bytes += 4 * strlen(this->words[i]) + 4;
+    char *command = pl_alloc(bytes, 1);
+    if (!command)
+        return NULL;
+    char *at = command + snprintf(command, bytes, "exec env %s", environment);
+    at = quote(at, this->program);
+    for (unsigned i = 1; i < this->words_count; i++)
+        at = quote(at, this->words[i]);
+    return command;
+}
+
+/* Runs the command on a host. It gets no standard input, because ssh in the background would be stopped when it reads
+ * the terminal. */
+static void become_remote(const launch *this, const host *host, const char *environment) {
+    const char *shell = this->settings->shell;
+    char *command = remote_command(this, environment);
+    int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (!command || nothing < 0 || dup2(nothing, STDIN_FILENO) < 0)
+        return;
+    if (strcmp(shell, "ssh") == 0)
+        execlp(shell, shell, "-o", "BatchMode=yes", "--", host->name, command, (char *)NULL);
+    else
+        execlp(shell, shell, host->name, command, (char *)NULL);
+}
+
+/* Runs in the child process and becomes the rank. */
 static void become(const launch *this, unsigned rank, const host *host, unsigned port) {
-    char variables[4][MOST_HOST + 32], address[MOST_HOST] = "127.0.0.1", *command;
+    char variables[4][MOST_HOST + 32], address[MOST_HOST] = "127.0.0.1";
     bool here = !host || is_here(host->name);
     if (!here || *this->settings->address)
         own_address(this, host ? host->name : "localhost", address);
@@ -168,12 +232,11 @@ static void become(const launch *this, unsigned rank, const host *host, unsigned
         for (unsigned i = 0; i < 4; i++)
             putenv(variables[i]);
         execv(this->program, (char *const *)(uintptr_t)this->words);
-    } else if ((command = pl_alloc(MOST_COMMAND, 1))) {
-        snprintf(command, MOST_COMMAND, "exec env %s %s %s %s", variables[0], variables[1], variables[2], variables[3]);
-        quote(command, this->program);
-        for (unsigned i = 1; i < this->words_count; i++)
-            quote(command, this->words[i]);
-        execlp(this->settings->shell, this->settings->shell, host->name, command, (char *)NULL);
+    } else {
+        char environment[sizeof variables];
+        snprintf(environment, sizeof environment, "%s %s %s %s", variables[0], variables[1], variables[2],
+                 variables[3]);
+        become_remote(this, host, environment);
     }
     fprintf(stderr, "parley: cannot start rank %u: %s\n", rank, strerror(errno));
     _exit(EXIT_FAILED);
@@ -204,14 +267,14 @@ static void signal_all(const launch *this, int number) {
             kill(this->pids[r], number);
 }
 
-/* How ranks came to their end. */
+/* How ranks ended. */
 typedef struct ends {
-    double first; /* when; negative: all run */
-    int killed;   /* the first that was; negative: none */
-    bool told;    /* that a rank was lost: by one that ended because of it */
+    double first; /* when the first one ended; negative while all run */
+    int killed;   /* the first killed rank; negative if none was */
+    bool told;    /* a rank that ended because of it has reported the lost rank */
 } ends;
 
-/* Notes who has ended; returns how many have not. */
+/* Notes which ranks have ended; returns how many have not. */
 static unsigned reap(launch *this, ends *ends) {
     unsigned left = 0;
     for (unsigned r = 0; r < this->ranks; r++) {
@@ -228,8 +291,8 @@ static unsigned reap(launch *this, ends *ends) {
     return left;
 }
 
-/* Ranks that are connected notice when one is killed, report it and end. Before that, and when their work is done, only
- * the launcher can report it. */
+/* Connected ranks notice when one is killed, report it and end. Before they are connected, and after their work is
+ * done, only the launcher can report it. */
 static void report_killed(ends *ends) {
     if (ends->killed >= 0 && !ends->told && !asked)
         fprintf(stderr, "parley: rank %d was lost: its process ended\n", ends->killed);
@@ -253,7 +316,7 @@ static void serve(launch *this, pmi *pmi) {
     report_killed(&ends);
 }
 
-/* One go: rank 0 speaks for all, unless it was killed. */
+/* Runs the ranks once. The exit code is that of rank 0, unless it was killed. */
 static int run_ranks(launch *this) {
     pmi *pmi = NULL;
     parley_error error;
@@ -282,7 +345,7 @@ static const char *value_after(char *const *words, unsigned count, const char *n
     return NULL;
 }
 
-/* What the ranks are to do from now on: as they were told, but from the last checkpoint if there is one. */
+/* Prepares the command for a restart: the same, but from the last checkpoint if there is one. */
 static bool resume(launch *this) {
     const arguments *arguments = this->arguments;
     const char *folder = value_after(arguments->rest, arguments->rest_count, "--checkpoint");
@@ -291,7 +354,7 @@ static bool resume(launch *this) {
     if (!folder || pl_checkpoint_list(folder, rounds) == 0)
         return false;
     if (value_after(arguments->rest, arguments->rest_count, "--resume"))
-        return true; /* as it was told */
+        return true; /* unchanged */
     this->words[this->words_count++] = "--resume";
     this->words[this->words_count++] = folder;
     return true;
@@ -301,7 +364,7 @@ static int run_again_and_again(launch *this) {
     int code = run_ranks(this);
     for (uint64_t i = 1; code == EXIT_LOST && i <= this->settings->restarts && !asked; i++) {
         bool resumed = resume(this);
-        fprintf(stderr, "parley: starting again%s, %llu of %llu\n", resumed ? " from the last checkpoint" : "",
+        fprintf(stderr, "parley: restarting%s, %llu of %llu\n", resumed ? " from the last checkpoint" : "",
                 (unsigned long long)i, (unsigned long long)this->settings->restarts);
         code = run_ranks(this);
     }

@@ -1,4 +1,4 @@
-/* linear_cv_command.c: `parley cv`: check, read, cross-validate, train with the lambda that was chosen, report both. */
+/* linear_cv_command.c: `parley cv`: checks, reads, cross-validates, trains with the chosen lambda, reports both. */
 #include "train/linear_cv.h"
 
 #include <limits.h>
@@ -21,7 +21,7 @@ typedef struct run {
     double started, read_seconds;
 } run;
 
-/* The metric is used here without rows to validate on. */
+/* Here the metric is used without validation rows. */
 static parley_status check(const run *run, parley_error *error) {
     parley_settings *copy;
     parley_status status = pl_take(&copy, 1, sizeof *copy, "settings", error);
@@ -30,7 +30,7 @@ static parley_status check(const run *run, parley_error *error) {
     *copy = *run->settings;
     copy->given[pl_setting_find("metric") - pl_settings] = false;
     if (*copy->fold_file && pl_setting_given(copy, "folds"))
-        status = pl_fail(error, PARLEY_BAD_USAGE, "--fold-file says how many folds there are; leave out --folds");
+        status = pl_fail(error, PARLEY_BAD_USAGE, "--fold-file already sets the number of folds; leave out --folds");
     if (status == PARLEY_OK)
         status = pl_path_check(copy, error);
     if (status == PARLEY_OK)

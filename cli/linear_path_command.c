@@ -1,4 +1,4 @@
-/* linear_path_command.c: `parley path`: check, read, walk the path, save, print a line for each lambda. */
+/* linear_path_command.c: `parley path`: checks, reads, computes the path, saves, prints a line for each lambda. */
 #include "train/linear_path.h"
 
 #include <inttypes.h>
@@ -40,7 +40,7 @@ static parley_status work(pl_engine *engine, void *user, parley_error *error) {
     run *run = user;
     const parley_settings *settings = run->settings;
     const pl_path_plan plan = {.all = settings->full_path};
-    bool first = engine->here == 0; /* what it finds is reported */
+    bool first = engine->here == 0; /* its results are reported */
     parley_data *data = NULL;
     pl_path *path = NULL;
     parley_status status =
@@ -112,12 +112,12 @@ static void print_path(const run *run) {
         fputc('\n', file);
     }
     if (path->ended)
-        print_field(file, "ended", "the share explained no longer grows; --full-path goes on");
+        print_field(file, "ended", "the share explained no longer grows; --full-path continues");
     print_field(file, "seconds", "%.3f in all, %.3f reading", pl_now() - run->started, run->read_seconds);
     print_field(file, "model", "%s", run->settings->model);
 }
 
-/* Did a lambda end before its gap was reached? */
+/* Whether a lambda ended before its gap was reached. */
 static int exit_code(const void *user) {
     const run *run = user;
     if (run->path->summary.stop == PARLEY_INTERRUPTED)

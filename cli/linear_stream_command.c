@@ -1,4 +1,5 @@
-/* linear_stream_command.c: `parley train --preset online`: a stream is not read first, it is learnt as it comes. */
+/* linear_stream_command.c: `parley train --preset online`: a stream is not read in advance, but learnt as it
+ * arrives. */
 #include <signal.h>
 
 #include "base/clock.h"
@@ -12,11 +13,10 @@ static parley_status check(const parley_settings *settings, const operands *inpu
     if (status == PARLEY_OK)
         status = fit_check(settings, inputs, error);
     if (status == PARLEY_OK && pl_launched_ranks() > 1)
-        status = pl_fail(error, PARLEY_BAD_USAGE, "--preset online learns in one process, and there are %d",
+        status = pl_fail(error, PARLEY_BAD_USAGE, "--preset online runs in one process, but there are %d",
                          pl_launched_ranks());
     if (status == PARLEY_OK && inputs->count > 1)
-        status =
-            pl_fail(error, PARLEY_BAD_USAGE, "preset %s reads one stream: DATA can be given once", settings->preset);
+        status = pl_fail(error, PARLEY_BAD_USAGE, "preset %s reads one stream; give only one DATA", settings->preset);
     return status;
 }
 
@@ -37,7 +37,7 @@ static void print_stream(const parley_summary *summary, const parley_settings *s
     bool passed = summary->stop == PARLEY_PASSED;
     print_field(stdout, "status", "%s after %llu rows, %.4g passes", passed ? "done" : parley_stop_text(summary->stop),
                 (unsigned long long)summary->rows, summary->epochs);
-    print_field(stdout, "average loss", "%.10g, of predictions made before rows were learnt",
+    print_field(stdout, "average loss", "%.10g, of predictions made before learning each row",
                 parley_summary_fact(summary, "progressive_loss")->number);
     print_field(stdout, "gap", "none: a stream has no certificate");
     print_field(stdout, "seconds", "%.3f in all", pl_now() - started);

@@ -1,5 +1,5 @@
-/* pmi.c: lines of key=value words. A process says who it is (initack), puts what others need to reach it, waits at a
- * barrier until all have done so, and gets what the others put. */
+/* pmi.c: the protocol has lines of key=value words. A process identifies itself (initack), puts what others need to
+ * reach it, waits at a barrier until all have done so, and gets what the others put. */
 #define _GNU_SOURCE /* accept4 */
 #include "pmi.h"
 
@@ -18,8 +18,8 @@
 #define MAPPING_KEY "PMI_process_mapping"
 
 typedef struct client {
-    int socket; /* -1: none */
-    bool waits; /* at the barrier */
+    int socket; /* -1 if there is none */
+    bool waits; /* waits at the barrier */
     unsigned got;
     char line[LINE];
 } client;
@@ -32,11 +32,11 @@ typedef struct pair {
 struct pmi {
     unsigned ranks, port, clients;
     int listener;
-    client *client; /* as many as there are ranks */
+    client *client; /* one per rank */
     pair *pairs;
 };
 
-/* The value of `key` in a line of words, or NULL; `value` has room for a line. */
+/* Returns the value of `key` in a line of words, or NULL. `value` has room for a line. */
 static const char *word_of(const char *line, const char *key, char value[LINE]) {
     size_t length = strlen(key);
     for (const char *at = line; *at; at += strcspn(at, " ")) {
@@ -137,7 +137,7 @@ static void read_client(pmi *pmi, client *client) {
         memmove(client->line, end + 1, client->got + 1);
     }
     if (client->got == LINE - 1)
-        client->got = 0; /* no line of ours is so long */
+        client->got = 0; /* no valid line is this long */
 }
 
 static void welcome(pmi *pmi) {

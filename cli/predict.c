@@ -1,15 +1,15 @@
-/* predict.c: `parley predict`: rows stream through; the model is applied to blocks of them, which are put into text on
- * all threads and written in order. */
+/* predict.c: `parley predict`: rows are streamed. The model is applied to blocks of them, which are formatted on all
+ * threads and written in order. */
 #include <string.h>
 
 #include "cli.h"
 #include "model/model.h"
 
 #define BLOCK_ROWS 2048
-#define BLOCKS 32     /* put into text before they are written */
-#define PREDICTION 32 /* most bytes of one number and what follows it */
+#define BLOCKS 32     /* formatted before they are written */
+#define PREDICTION 32 /* most bytes of one number and its separator */
 
-/* A label that predictions can have, and its line: the name of its class, or the number. */
+/* A label that predictions can have, and its output line: the name of its class, or the number. */
 typedef struct label_line {
     double label;
     char *text;
@@ -19,10 +19,10 @@ typedef struct printer {
     const parley_model *model;
     pl_output output;
     const parley_data *batch;
-    uint64_t first;    /* row of the batch with which the blocks begin */
-    uint64_t rows;     /* of a block */
-    label_line *lines; /* rising */
-    uint64_t labels;   /* how many; 0: predictions are any numbers */
+    uint64_t first;    /* first row of the blocks in the batch */
+    uint64_t rows;     /* rows per block */
+    label_line *lines; /* in increasing order of labels */
+    uint64_t labels;   /* number of lines; 0 if predictions are real numbers */
     size_t width;      /* most bytes of one line */
     uint64_t used[BLOCKS];
     char *text;     /* BLOCKS x rows x width bytes */
@@ -53,7 +53,7 @@ static size_t put_label(const printer *printer, char *text, const double *values
     return length;
 }
 
-/* A label, or a number for each output with blanks between them. */
+/* Formats a label, or one number per output separated by blanks. */
 static size_t put_prediction(const printer *printer, char *text, double *values) {
     uint64_t outputs = printer->model->outputs;
     size_t used = 0;
@@ -79,7 +79,7 @@ static void put_block(void *context, unsigned block) {
     printer->used[block] = used;
 }
 
-/* False: standard output takes no more, which `main` reports. */
+/* Returns false if standard output accepts no more, which `main` reports. */
 static bool print_batch(printer *printer, pl_pool *pool) {
     uint64_t rows = printer->batch->x.rows;
     for (printer->first = 0; printer->first < rows; printer->first += BLOCKS * printer->rows) {
@@ -127,7 +127,7 @@ static parley_status put_line(printer *printer, label_line *line, parley_error *
     return PARLEY_OK;
 }
 
-/* The lines of all labels that the model knows, which are many rows'. */
+/* Formats the lines of all labels once, since many rows share them. */
 static parley_status put_lines(printer *printer, parley_error *error) {
     const pl_model_type *type = printer->model->type;
     uint64_t labels = 0;

@@ -47,7 +47,7 @@ static parley_status save(const void *user, parley_error *error) {
 static parley_status work(pl_engine *engine, void *user, parley_error *error) {
     run *run = user;
     const parley_settings *settings = run->settings;
-    bool first = engine->here == 0; /* what it finds is reported */
+    bool first = engine->here == 0; /* its results are reported */
     if (first && engine->rank != 0)
         run->view.quiet = true; /* only rank 0 prints */
     parley_data *data = NULL;
@@ -128,7 +128,7 @@ static void print_summary(const run *run) {
 
 static int exit_code(const void *user) {
     const run *run = user;
-    bool limit_asked_for = run->view.last.target == 0; /* a replay takes it from its log */
+    bool limit_asked_for = run->view.last.target == 0; /* in a replay too */
     switch (run->summary.stop) {
     case PARLEY_CONVERGED:
     case PARLEY_PATIENCE:

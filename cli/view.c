@@ -1,4 +1,5 @@
-/* view.c: what models and meters show, as lines or as JSON. Lines are written as the items come, however many. */
+/* view.c: shows models and meters as lines or as JSON. Lines are written as the items arrive, however many there are.
+ */
 #include "view.h"
 
 #include <math.h>
@@ -69,7 +70,7 @@ static void table_head(const view *view, const pl_view_cell *cells, unsigned cou
 
 static void table_row(pl_viewer *viewer, pl_name name, uint64_t number, const pl_view_cell *cells, unsigned count) {
     view *view = (struct view *)viewer;
-    (void)number; /* the name says it where there is no other */
+    (void)number; /* the name stands for it if there is no other */
     if (!view->headed)
         table_head(view, cells, count);
     view->headed = true;
@@ -90,7 +91,7 @@ static const pl_viewer fields = {.text = field_text,
                                  .row = table_row,
                                  .close = field_close};
 
-/* Tabs: items have their keys in brackets, apart from the rows of lists */
+/* Tabs: items have their keys in brackets, to tell them from the rows of lists */
 
 static void tab_numbers(const double *values, uint64_t count, uint64_t stride) {
     for (uint64_t i = 0; i < count; i++) {
@@ -122,7 +123,7 @@ static void tab_several(pl_viewer *viewer, const char *key, const double *values
 static void tab_number(pl_viewer *viewer, const char *key, double value) { tab_several(viewer, key, &value, 1); }
 
 static void tab_open(pl_viewer *viewer, const char *key, const char *name_key, const char *number_key) {
-    (void)viewer, (void)key, (void)name_key, (void)number_key; /* the rows speak for themselves */
+    (void)viewer, (void)key, (void)name_key, (void)number_key; /* the rows need no heading */
 }
 
 static void tab_row(pl_viewer *viewer, pl_name name, uint64_t number, const pl_view_cell *cells, unsigned count) {
@@ -145,7 +146,7 @@ static const pl_viewer tabs = {.text = tab_text,
 
 /* JSON */
 
-/* Where items go: the group that is open, or the object. */
+/* The object for new items: the open group, or the outer object. */
 static json_t **target(pl_viewer *viewer) {
     view *view = (struct view *)viewer;
     return view->key ? &view->inner : &view->object;
@@ -185,7 +186,7 @@ static void json_begin(pl_viewer *viewer, const char *key, const char *name_key,
 static void json_row(pl_viewer *viewer, pl_name name, uint64_t number, const pl_view_cell *cells, unsigned count) {
     view *view = (struct view *)viewer;
     json_t *row = json_object(), *text = json_stringn(name.text, (size_t)name.bytes);
-    json_put(&row, view->name_key, text ? text : json_string("?")); /* not UTF-8 */
+    json_put(&row, view->name_key, text ? text : json_string("?")); /* not valid UTF-8 */
     if (view->number_key)
         json_put(&row, view->number_key, json_count(number));
     for (unsigned i = 0; i < count; i++)

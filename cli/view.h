@@ -5,21 +5,22 @@
 #include "cli.h"
 #include "model/model.h"
 
-/* In lines without --json: items as aligned fields and lists as tables; or all separated by tabs, with every digit. */
+/* The style without --json: items as aligned fields and lists as tables, or everything separated by tabs with all
+ * digits. */
 typedef enum view_style { VIEW_FIELDS, VIEW_TABS } view_style;
 
 typedef struct view {
     pl_viewer base;
     int digits;                        /* of numbers in fields */
-    const char *name_key, *number_key; /* of the list that is open */
+    const char *name_key, *number_key; /* of the open list */
     bool grouped, headed;              /* a group is open; the head of the table is printed */
-    json_t *object, *inner;            /* JSON: all, and the list or group that is open */
+    json_t *object, *inner;            /* JSON: everything, and the open list or group */
     const char *key;                   /* of `inner` */
 } view;
 
-/* Lines, or with --json one object. */
+/* Opens a viewer for lines or, with --json, for one object. */
 pl_viewer *view_open(view *view, const arguments *arguments, view_style style, int digits);
-/* Prints what is left to print, or the failure where `status` is one; returns the exit code. */
+/* Prints the rest or, if `status` is a failure, the error; returns the exit code. */
 int view_close(view *view, const arguments *arguments, parley_status status, const parley_error *error);
 
 #endif

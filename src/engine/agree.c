@@ -1,4 +1,4 @@
-/* agree.c: see agree.h. Keys go to all ranks first; sentences only where there is a failure. */
+/* agree.c: see agree.h. Ranks first exchange keys; sentences are sent only after a failure. */
 #define _GNU_SOURCE /* gethostname */
 #include "engine/agree.h"
 
@@ -11,16 +11,16 @@
 
 #define HOST_NAME 64
 
-/* A failure on its way, as the numbers that an all-gather moves. */
+/* A failure in the form of numbers, which an all-gather can send. */
 typedef union letter {
     parley_error error;
     double numbers[(sizeof(parley_error) + sizeof(double) - 1) / sizeof(double)];
 } letter;
 
-/* What ranks know of each other's failures. */
+/* What ranks know about each other's failures. */
 typedef struct failures {
     double least;
-    unsigned first, count; /* the lowest rank with that key; how many have it */
+    unsigned first, count; /* the lowest rank with that key, and how many have it */
 } failures;
 
 static parley_status gather_keys(pl_engine *engine, double mine, failures *out, parley_error *error) {
@@ -46,7 +46,7 @@ static parley_status gather_keys(pl_engine *engine, double mine, failures *out, 
     return status;
 }
 
-/* One rank's failure to all. */
+/* Sends one rank's failure to all. */
 static parley_status spread(pl_engine *engine, unsigned from, letter *letter, parley_error *error) {
     uint64_t *bounds;
     parley_status status = pl_take(&bounds, (uint64_t)engine->ranks + 1, sizeof *bounds, "lists of ranks", error);
@@ -77,7 +77,7 @@ parley_status pl_agree_status(pl_engine *engine, parley_status status, double ke
     if (status != PARLEY_OK)
         failure.error = *error;
     if (gather_keys(engine, status == PARLEY_OK ? INFINITY : key, &all, &lost) != PARLEY_OK) {
-        *error = status == PARLEY_OK ? lost : failure.error; /* a failure of its own is nearer to the cause */
+        *error = status == PARLEY_OK ? lost : failure.error; /* a failure of its own is closer to the cause */
         return error->status;
     }
     if (isinf(all.least))

@@ -1,16 +1,16 @@
-/* blocking_tasks.c: a thread for each task, and a gate that lets only so many of them compute. */
+/* blocking_tasks.c: runs each task on its own thread, and limits how many of them compute at a time. */
 #include "engine/blocking_tasks.h"
 
 #include <pthread.h>
 
-/* A counting semaphore: so many tasks may compute at a time. */
+/* A counting semaphore for the tasks that may compute at a time. */
 typedef struct gate {
     pthread_mutex_t mutex;
     pthread_cond_t opened;
     unsigned places;
 } gate;
 
-static _Thread_local gate *my_gate; /* of the tasks that this thread is one of; NULL: it is none */
+static _Thread_local gate *my_gate; /* the gate of this thread's tasks; NULL if it is not a task */
 
 static void enter(gate *gate) {
     if (!gate)
@@ -51,7 +51,7 @@ static void *run_task(void *argument) {
 }
 
 parley_status pl_run_blocking(pl_engine *engine, pl_task task, void *context, unsigned tasks, parley_error *error) {
-    gate gate = {.places = 0}; /* closed until all have begun, or none will */
+    gate gate = {.places = 0}; /* closed until all threads have started, or until one cannot */
     started *all;
     unsigned begun = 0;
     parley_status status = pl_take(&all, tasks, sizeof *all, "tasks", error);

@@ -5,7 +5,7 @@
 #include "engine/engine.h"
 
 parley_status pl_run_blocking(pl_engine *engine, pl_task task, void *context, unsigned tasks, parley_error *error);
-/* A task calls these before and after it blocks, so that another one can compute meanwhile. */
+/* A task calls these before and after it blocks, so that another one can compute in the meantime. */
 void pl_blocking_leave(void);
 void pl_blocking_enter(void);
 

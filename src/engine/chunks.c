@@ -1,19 +1,20 @@
-/* chunks.c: see chunks.h. An addition takes packets in one order: by chunk, then by source, then by node. Some of them
- * are expected ahead, in a ring of slots. */
+/* chunks.c: see chunks.h. An addition takes packets in one order: by chunk, then by source, then by node. Receives of
+ * the next packets are posted in advance, in a ring of slots. */
 #include "engine/chunks.h"
 
 _Static_assert(PL_CHUNK * sizeof(double) <= PL_MOST_ZERO_COPY && PL_CHUNK <= 65536,
                "a chunk fits in one zero-copy send, and its places in 16 bits");
 
 #define SLOTS 4
-#define DEPTH 18 /* of a tree of 65536 workers, and one */
+#define DEPTH 18 /* of a tree of 65536 workers, plus one */
 
 static uint64_t round_up(uint64_t bytes) { return (bytes + 63) & ~(uint64_t)63; }
 
-/* Scratch has room for an addition: slots, then scratch for each level of the tree. */
+/* Scratch for one addition: slots, then buffers for each level of the tree. */
 #define ADDITION ((uint64_t)(SLOTS + DEPTH) * PL_CHUNK * sizeof(double))
 
-/* Of a whole addend only sparse packets are written, of at most a quarter of the entries; of a sparse one all are. */
+/* Of a dense addend only sparse packets are copied, which have at most a quarter of the entries. Of a sparse addend all
+ * are copied. */
 uint64_t pl_scratch_for_packets(const pl_addend *addend, uint64_t entries, uint64_t packets) {
     return (addend->values ? entries / PL_PACKET_SPARSE * PL_PACKET_ENTRY : entries * sizeof(double)) + packets * 128;
 }
@@ -56,7 +57,7 @@ parley_status pl_chunks_end(pl_engine *engine, parley_status status, parley_erro
     return status;
 }
 
-/* A packet that is expected or has come. */
+/* A packet that is expected or has arrived. */
 typedef struct slot {
     pl_request request;
     uint64_t entries;
@@ -66,20 +67,20 @@ typedef struct slot {
 typedef struct incoming {
     pl_engine *engine;
     const pl_addition *addition;
-    pl_cursor ahead; /* of what is expected next: chunk, source, node */
+    pl_cursor ahead; /* the next packet to expect: chunk, source, node */
     uint64_t ahead_entries;
     unsigned source, node;
     slot slots[SLOTS];
-    unsigned first, waiting, held; /* slots: the oldest that is waited for; how many; before it, those in use */
-    /* Of what is added now. */
+    unsigned first, waiting, held; /* slots: the oldest awaited, the number awaited, those in use before it */
+    /* What is being added now. */
     uint64_t begin, entries;
     unsigned own;    /* next of this rank's nodes */
-    unsigned found;  /* next of the nodes that a rank has in shared memory */
-    unsigned finder; /* which rank that is */
+    unsigned found;  /* next of the nodes that another rank has in shared memory */
+    unsigned finder; /* that rank */
     double *scratch;
 } incoming;
 
-/* Moves on to the next packet that another rank sends; false: there is none. */
+/* Moves to the next packet that another rank sends. Returns false if there is none. */
 static bool find_next(incoming *flow) {
     const pl_addition *addition = flow->addition;
     uint64_t begin;
@@ -119,7 +120,7 @@ static const pl_source *source_of(const pl_addition *addition, pl_node node) {
     return NULL;
 }
 
-/* The sum of a node that a source has. It stays valid until `drop`. */
+/* Gets the sum of a node from a source. It stays valid until `drop`. */
 static parley_status fetch(incoming *flow, const pl_source *source, pl_packet *packet, parley_error *error) {
     uint64_t bytes;
     if (source->rank == flow->engine->rank) {
@@ -151,7 +152,7 @@ static void add_both(double *restrict out, const double *restrict a, const doubl
         out[i] = a[i] + b[i];
 }
 
-/* Two nodes that sources have. */
+/* Adds two nodes that sources have. */
 static parley_status sum_leaves(incoming *flow, const pl_source *first, const pl_source *second, double *out,
                                 bool *plain, parley_error *error) {
     pl_packet a, b;
@@ -172,7 +173,7 @@ static parley_status sum_leaves(incoming *flow, const pl_source *first, const pl
     return drop(flow, error);
 }
 
-/* Leaves a node's sum in `out`; the scratch from `depth` on is free. `plain`: it has no -0. */
+/* Writes a node's sum to `out`. The scratch from `depth` on is free. `plain` means that the sum has no -0. */
 static parley_status sum_node(incoming *flow, pl_node node, double *out, bool *plain, unsigned depth,
                               parley_error *error) {
     const pl_source *source = source_of(flow->addition, node), *first, *second;
@@ -216,7 +217,7 @@ static incoming begin_flow(const pl_scratch *scratch, const pl_addition *additio
     return flow;
 }
 
-/* Adds up one chunk, for each of the nodes that are asked for. */
+/* Adds one chunk, for each requested node. */
 static parley_status add_chunk(incoming *flow, pl_scratch *scratch, parley_error *error) {
     const pl_addition *addition = flow->addition;
     parley_status status = PARLEY_OK;

@@ -1,5 +1,5 @@
-/* collective.c: the canonical tree, and sums of few numbers: those are sent to all ranks, each of which adds them up.
- * Nothing deadlocks: post never waits. */
+/* collective.c: the canonical tree, and sums of few numbers, which are sent to all ranks so that each adds them up.
+ * Nothing deadlocks, because post never waits. */
 #include "engine/collective.h"
 
 #include <string.h>
@@ -7,8 +7,8 @@
 #include "base/memory.h"
 #include "engine/shared_memory.h"
 
-#define MOST_DIRECT 4   /* ranks that send to each other; more of them take turns */
-#define MOST_SMALL 1024 /* values that are few */
+#define MOST_DIRECT 4   /* most ranks that all send to each other; more of them use doubling */
+#define MOST_SMALL 1024 /* most values of a small sum */
 
 enum { CHANNEL_SUM = 1 };
 
@@ -61,19 +61,19 @@ static double tree_sum(const double *values, unsigned stride, unsigned begin, un
     return tree_sum(values, stride, begin, split) + tree_sum(values, stride, split, end);
 }
 
-/* Sums `count` values over the workers of a node into `out`; values[0] is worker `here`'s. */
+/* Sums `count` values over the workers of a node into `out`; values[0] is that of worker `here`. */
 static void sum_node(const double *values, unsigned here, pl_node node, unsigned count, double *out) {
     for (unsigned c = 0; c < count; c++)
         out[c] = tree_sum(values + c, count, node.begin - here, node.end - here);
 }
 
-/* Sums over workers, as they come together at one rank. */
+/* Sums over workers, gathered on one rank. */
 typedef struct gathered {
     pl_engine *engine;
-    unsigned workers, count; /* values of each worker */
+    unsigned workers, count; /* `count` values per worker */
     pl_node *nodes;          /* maximal nodes of all ranks, in order */
-    unsigned *first;         /* ranks + 1: of those, each rank's first */
-    double *sums;            /* of each node: `count` values */
+    unsigned *first;         /* ranks + 1: the first node of each rank */
+    double *sums;            /* `count` values per node */
 } gathered;
 
 static unsigned first_worker(const gathered *all, unsigned rank) {
@@ -88,7 +88,7 @@ static double *sums_of(const gathered *all, unsigned rank) {
     return all->sums + (uint64_t)all->first[rank] * all->count;
 }
 
-/* Lists the nodes of all ranks and adds up those of this one. */
+/* Lists the nodes of all ranks and sums those of this one. */
 static parley_status begin_sums(gathered *all, const double *values, parley_error *error) {
     pl_engine *engine = all->engine;
     uint64_t most = all->workers < engine->ranks * PL_TREE_NODES ? all->workers : engine->ranks * PL_TREE_NODES;
@@ -110,7 +110,7 @@ static parley_status begin_sums(gathered *all, const double *values, parley_erro
     return PARLEY_OK;
 }
 
-/* Every rank to every other. */
+/* Every rank sends to every other. */
 static parley_status share_directly(const gathered *all, parley_error *error) {
     pl_engine *engine = all->engine;
     unsigned rank = engine->rank, ranks = engine->ranks;
@@ -124,7 +124,7 @@ static parley_status share_directly(const gathered *all, parley_error *error) {
     return status;
 }
 
-/* By shared memory. */
+/* Through shared memory. */
 static parley_status share_by_memory(const gathered *all, parley_error *error) {
     pl_engine *engine = all->engine;
     parley_status status = pl_shared_send(engine, sums_of(all, engine->rank), bytes_of(all, engine->rank), error);
@@ -134,7 +134,7 @@ static parley_status share_by_memory(const gathered *all, parley_error *error) {
     return status;
 }
 
-/* The sums of `count` ranks from `first` on, which may wrap around: to or from a rank, in at most two messages. */
+/* Sends or receives the sums of `count` ranks from `first` on, which may wrap around, in at most two messages. */
 static parley_status pass(const gathered *all, unsigned peer, unsigned first, unsigned count, bool sends,
                           parley_error *error) {
     pl_engine *engine = all->engine;
@@ -148,7 +148,7 @@ static parley_status pass(const gathered *all, unsigned peer, unsigned first, un
     return status;
 }
 
-/* What each rank has doubles with every step (Bruck): the logarithm of R messages in place of R. */
+/* The number of ranks known to each rank doubles with every step (Bruck), which takes log R messages instead of R. */
 static parley_status share_by_doubling(const gathered *all, parley_error *error) {
     unsigned rank = all->engine->rank, ranks = all->engine->ranks;
     parley_status status = PARLEY_OK;
@@ -161,7 +161,7 @@ static parley_status share_by_doubling(const gathered *all, parley_error *error)
     return status;
 }
 
-/* Adds up the listed nodes to one, from `*next` on; returns its sums. */
+/* Adds the listed nodes below `node`, from `*next` on, and returns its sums. */
 static double *add_up(const gathered *all, pl_node node, unsigned *next) {
     pl_node leaf = all->nodes[*next];
     if (leaf.begin == node.begin && leaf.end == node.end)
@@ -172,7 +172,7 @@ static double *add_up(const gathered *all, pl_node node, unsigned *next) {
     return left;
 }
 
-/* Many values: each rank adds some of them. */
+/* For many values: each rank adds some of them. */
 static parley_status sum_tables(pl_engine *engine, unsigned workers, const double *values, unsigned count, double *sums,
                                 parley_error *error) {
     pl_node nodes[PL_TREE_NODES];

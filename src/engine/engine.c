@@ -50,6 +50,6 @@ parley_status pl_launch(const parley_settings *settings, pl_job job, parley_erro
 }
 
 parley_status pl_fail_length(unsigned from, uint64_t got, uint64_t due, parley_error *error) {
-    return pl_fail(error, PARLEY_BROKEN, "rank %u sent %llu bytes where %llu were due", from, (unsigned long long)got,
+    return pl_fail(error, PARLEY_BROKEN, "rank %u sent %llu bytes instead of %llu", from, (unsigned long long)got,
                    (unsigned long long)due);
 }

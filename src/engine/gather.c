@@ -1,5 +1,6 @@
-/* gather.c: all-gather: every owner's slice to all ranks, by the patterns of reduce.c. A slice is received where it
- * belongs, and passed on from there: by a deputy to the ranks of its host, down the tree to the children. */
+/* gather.c: all-gather, which sends every owner's slice to all ranks, with the patterns of reduce.c. A slice is
+ * received in place and forwarded from there: by a deputy to the ranks of its host, or down the tree to the children.
+ */
 #include <string.h>
 
 #include "engine/chunks.h"
@@ -8,7 +9,7 @@
 
 enum { CHANNEL_GATHER = 18, CHANNEL_GATHER_ON };
 
-/* How an owner's slice comes to this rank, and to whom it goes on from here. */
+/* How an owner's slice reaches this rank, and where it is forwarded. */
 typedef struct route {
     unsigned from, channel;
     bool passes_on;
@@ -25,8 +26,8 @@ typedef struct gathering {
     double *table;
     const uint64_t *bounds;
     bool tree;
-    unsigned *firsts, first; /* to whom this rank's own slice goes */
-    unsigned *next, nexts;   /* to whom it passes on what it gets */
+    unsigned *firsts, first; /* ranks that get this rank's own slice */
+    unsigned *next, nexts;   /* ranks to which it forwards what it receives */
     delivery *deliveries;
     uint64_t number;
     pl_scratch scratch;
@@ -100,7 +101,7 @@ static parley_status send_slice(gathering *gathering, parley_error *error) {
     return status;
 }
 
-/* Waits for a chunk and puts it where it belongs: a packet that is sparse lies at the beginning of its place. */
+/* Waits for a chunk and expands it in place: a sparse packet lies at the beginning of its chunk. */
 static parley_status receive_chunk(gathering *gathering, delivery *delivery, parley_error *error) {
     pl_engine *engine = gathering->engine;
     double *place = gathering->table + delivery->begin;
@@ -118,7 +119,7 @@ static parley_status receive_chunk(gathering *gathering, delivery *delivery, par
     return PARLEY_OK;
 }
 
-/* What comes at first hand is passed on before what was passed on to this rank is waited for. */
+/* Chunks that come from their owner are forwarded before this rank waits for forwarded ones. */
 static parley_status receive_all(gathering *gathering, bool passed_on, parley_error *error) {
     parley_status status = PARLEY_OK;
     for (uint64_t i = 0; i < gathering->number && status == PARLEY_OK; i++) {

@@ -1,5 +1,5 @@
-/* launched.c: MPICH's mpiexec, and everything that speaks its PMI-1 (`parley launch`), set PMI_*; Open
- * MPI's mpiexec sets OMPI_*. */
+/* launched.c: MPICH's mpiexec, and other launchers with PMI-1 such as `parley launch`, set PMI_*; Open MPI's mpiexec
+ * sets OMPI_*. */
 #define _POSIX_C_SOURCE 200809L /* unsetenv */
 #include "engine/launched.h"
 

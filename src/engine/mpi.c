@@ -1,7 +1,7 @@
-/* mpi.c: the engine `mpi`: processes that MPI started, on any number of machines. Messages go by MPI's non-blocking
- * calls, with a wait that spins, then sleeps; failures go by the watch (watch.h), because MPI detects none.
+/* mpi.c: the engine `mpi`, for processes started by MPI on any number of machines. Messages use MPI's non-blocking
+ * calls, and a wait that spins and then sleeps. Failures are detected by the watch (watch.h), because MPI detects none.
  *
- * A message is cut into pieces of PIECE bytes; the last is shorter, and may be empty. Channels are tags. */
+ * A message is cut into pieces of PIECE bytes; the last one is shorter and may be empty. Channels are tags. */
 #define _GNU_SOURCE /* dladdr */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -19,20 +19,21 @@
 #include "engine/watch.h"
 
 #define PIECE ((uint64_t)64 << 20)
-#define EAGER_SECONDS 2e-4 /* a wait spins for so long, */
-#define LEAST_NAP 2e-5     /* then sleeps, */
-#define MOST_NAP 5e-4      /* and ever longer */
-#define LEAST_SLEEP 1e-3   /* in a barrier: the last rank wakes the others, */
-#define MOST_SLEEP 2e-2    /* but a failure has to be looked for */
-#define SPINS 2000         /* that a barrier makes first, where nobody else wants the core; */
-#define YIELDS 30          /* where another rank might, it yields so often: being woken takes longer; */
-#define PINNED_YIELDS 3    /* where another rank does, that rank may as well wake it */
-/* Rank 0's address may take so much longer than the deadline: if that rank is stopped, its guard says so first. */
+#define EAGER_SECONDS 2e-4 /* how long a wait spins */
+#define LEAST_NAP 2e-5     /* before it sleeps, at first this long, */
+#define MOST_NAP 5e-4      /* and then up to this long */
+#define LEAST_SLEEP 1e-3   /* in a barrier the last rank wakes the others, */
+#define MOST_SLEEP 2e-2    /* but they must also check for failures */
+#define SPINS 2000         /* spins of a barrier if no other rank needs the core */
+#define YIELDS 30          /* yields if another rank might need it, since waking up takes longer */
+#define PINNED_YIELDS 3    /* yields if another rank is pinned to it, which may as well wake this one */
+/* The address of rank 0 may take this much longer than the deadline: if that rank is stopped, its guard reports it
+ * first. */
 #define START_SECONDS 3.5
 #define MOST_PATH 4096
 #define ADDRESS_TAG 32000
 
-/* A piece that is on its way. */
+/* A piece that is being sent. */
 typedef struct piece {
     struct piece *next;
     pl_mpi_request request;
@@ -44,11 +45,11 @@ typedef struct cluster {
     pl_engine base;
     const pl_mpi *mpi;
     pl_watch *watch;
-    pthread_mutex_t mutex; /* around every call of MPI */
+    pthread_mutex_t mutex; /* guards every call of MPI */
     piece *sent;
-    piece *unsent, **last_unsent; /* zero-copy sends that are not complete, oldest first */
-    piece *spare;                 /* records of complete ones */
-    bool own_cores;               /* each rank has cores to itself */
+    piece *unsent, **last_unsent; /* incomplete zero-copy sends, oldest first */
+    piece *spare;                 /* records for reuse */
+    bool own_cores;               /* ranks do not share cores */
 } cluster;
 
 static parley_status fail_mpi(const cluster *this, int code, const char *what, parley_error *error) {
@@ -57,7 +58,7 @@ static parley_status fail_mpi(const cluster *this, int code, const char *what, p
     return pl_fail(error, PARLEY_NO_PEER, "%s cannot %s: %s", this->mpi->library, what, text);
 }
 
-/* Lets go of pieces that have arrived. The mutex is held. */
+/* Frees pieces that have arrived. The mutex is held. */
 static void reap(cluster *this) {
     for (piece **at = &this->sent; *at;) {
         piece *piece = *at;
@@ -71,7 +72,7 @@ static void reap(cluster *this) {
     }
 }
 
-/* After a failure MPI is not called any more: it might write to the buffer of a receive long after that is freed. */
+/* After a failure MPI is no longer called, because it might write to the buffer of a receive after it is freed. */
 static parley_status goes_on(const cluster *this, parley_error *error) {
     parley_error cause;
     if (this->watch && pl_watch_failed(this->watch, &cause))
@@ -150,13 +151,13 @@ static void pause_for(const cluster *this, bool barrier, double began, double *n
     }
 }
 
-/* Something to wait for: true when it is there, or when it failed with a code. */
+/* A condition to wait for. Returns true when it holds, or when it failed with a code. */
 typedef bool (*condition)(cluster *this, void *context, int *code);
 
 typedef struct wish {
     condition there;
     void *context;
-    unsigned from; /* the rank that is waited for; in a barrier, the first that is missing */
+    unsigned from; /* the rank that is waited for; in a barrier, the first missing rank */
     bool barrier;
 } wish;
 
@@ -222,7 +223,7 @@ static bool found(cluster *this, void *context, int *code) {
     return there || *code != 0;
 }
 
-/* The next piece, of at most `bytes` bytes; `got`: of how many. */
+/* Receives the next piece of at most `bytes` bytes; `got` is its length. */
 static parley_status take_piece(cluster *this, unsigned from, int tag, char *data, uint64_t bytes, uint64_t *got,
                                 parley_error *error) {
     arrival arrival = {.from = from};
@@ -279,7 +280,7 @@ static bool all_arrived(cluster *this, void *context, int *code) {
     return this->sent == NULL;
 }
 
-/* Until all that was sent has gone: MPI moves nothing while nobody calls it. */
+/* Waits until everything is sent, since MPI makes progress only during calls. */
 static parley_status flush(cluster *this, parley_error *error) {
     return wait_until(this, (wish){all_arrived, NULL, this->base.rank, false}, error);
 }
@@ -307,7 +308,7 @@ static parley_status await(pl_engine *engine, pl_request *request, uint64_t *byt
     return status;
 }
 
-/* Drops zero-copy sends that are complete, in order, up to the first that is not. The mutex is held. */
+/* Drops complete zero-copy sends in order, up to the first incomplete one. The mutex is held. */
 static bool all_sent(cluster *this, void *context, int *code) {
     (void)context;
     while (this->unsent) {
@@ -352,7 +353,7 @@ static parley_status barrier(pl_engine *engine, parley_error *error) {
     return wait_until(this, (wish){barrier_passed, NULL, engine->rank, true}, error);
 }
 
-/* A rank is a process. */
+/* A rank is a process, so its clock is that of the process. */
 static double cpu(pl_engine *engine) {
     (void)engine;
     return pl_cpu_now();
@@ -365,7 +366,7 @@ static void free_pieces(piece *first) {
     }
 }
 
-/* MPI cannot cancel a send; but it is not called any more, and the data are freed with the process. */
+/* MPI cannot cancel a send. But it is no longer called, and the data are freed with the process. */
 static void cancel_sent(pl_engine *engine) {
     cluster *this = (cluster *)engine;
     free_pieces(this->unsent);
@@ -397,7 +398,7 @@ static void release(cluster *this) {
 static void close_engine(pl_engine *engine) {
     cluster *this = (cluster *)engine;
     parley_error ignored;
-    if (pl_barrier(engine, &ignored) != PARLEY_OK || /* nobody leaves while others still wait */
+    if (pl_barrier(engine, &ignored) != PARLEY_OK || /* no rank leaves while others still wait */
         flush(this, &ignored) != PARLEY_OK) {
         this->mpi->abandon();
         if (this->watch)
@@ -415,12 +416,12 @@ static const pl_mpi *load(const char *folder, const char *below, const char *nam
     if (mpi && mpi->version == PL_MPI_CALLS)
         return mpi;
     const char *reason = module ? "it is of another version" : dlerror();
-    if (access(path, F_OK) == 0) /* else it is only not here */
+    if (access(path, F_OK) == 0) /* otherwise it is just not in this folder */
         snprintf(why, MOST_PATH, "%s", reason);
     return NULL;
 }
 
-/* Beside this library or program, where it was built, or in lib/parley, where it was installed. */
+/* Looks beside this library or program, where it was built, and in lib/parley, where it is installed. */
 static parley_status find_module(const char *name, const pl_mpi **out, parley_error *error) {
     static const char *const below[] = {"", "/parley", "/../lib/parley", "/../" PARLEY_LIBDIR "/parley"};
     char program[MOST_PATH] = "", library[MOST_PATH] = "", why[MOST_PATH] = "it is not there";
@@ -450,7 +451,7 @@ static parley_status find_module(const char *name, const pl_mpi **out, parley_er
                    name, why);
 }
 
-/* All ranks but the first learn where the watch is by MPI. */
+/* MPI tells all ranks but the first where the watch is. */
 static parley_status open_watch(cluster *this, parley_error *error) {
     pl_engine *engine = &this->base;
     char address[PL_WATCH_ADDRESS] = "";
@@ -478,7 +479,7 @@ static parley_status open_watch(cluster *this, parley_error *error) {
     return status;
 }
 
-/* Who shares a machine with whom: its cores, and memory. */
+/* Finds the ranks that share a machine, its cores and memory. */
 static parley_status find_neighbours(cluster *this, const parley_settings *settings, parley_error *error) {
     pl_engine *engine = &this->base;
     pl_neighbourhood around;
@@ -495,7 +496,7 @@ static parley_status find_neighbours(cluster *this, const parley_settings *setti
                : PARLEY_OK;
 }
 
-/* `out` is NULL where the ranks have not found each other; from there on the engine tells others of a failure. */
+/* `out` is NULL if the ranks have not found each other; after that, the engine tells other ranks of a failure. */
 static parley_status open_engine(const parley_settings *settings, pl_engine **out, parley_error *error) {
     const char *module = pl_launched_module();
     cluster *this;
@@ -538,7 +539,7 @@ static parley_status launch(const parley_settings *settings, const pl_job *job, 
 
 const pl_engine_type pl_engine_mpi = {
     .name = "mpi",
-    .help = "workers in processes that MPI started, on one machine or many",
+    .help = "workers in processes started by MPI, on one machine or many",
     .launch = launch,
     .post = post,
     .take = take,

@@ -1,4 +1,5 @@
-/* mpi_calls.c: the table of calls, for the MPI library that this is compiled with. The only file that knows one. */
+/* mpi_calls.c: the table of calls for the MPI library that this is compiled with. This is the only file that includes
+ * one. */
 #include <mpi.h>
 
 #include "engine/mpi_calls.h"
@@ -101,7 +102,7 @@ static void text(int code, char *text, unsigned size) {
     text[length] = '\0';
 }
 
-extern const pl_mpi pl_mpi_calls; /* the module's one symbol */
+extern const pl_mpi pl_mpi_calls; /* the only symbol of the module */
 const pl_mpi pl_mpi_calls = {
     .version = PL_MPI_CALLS,
     .library = LIBRARY,

@@ -8,7 +8,7 @@
 #include "engine/collective.h"
 #include "engine/watch.h"
 
-/* What ranks exchange: the name of the host they are on, and the cores that they may use there. */
+/* What ranks exchange: the name of their host, and the cores that they may use there. */
 typedef struct host_info {
     char host[PL_WATCH_HOST];
     uint64_t cores[PL_CORE_WORDS];
@@ -34,7 +34,7 @@ static bool are_neighbours(const host_info *a, const host_info *b) {
     return memcmp(a->host, b->host, PL_WATCH_HOST) == 0;
 }
 
-/* Numbers the hosts by their names, where they make a difference (engine.h), and returns how many there are. */
+/* Numbers the hosts by their names, if hosts matter (engine.h), and returns how many there are. */
 static unsigned number_hosts(pl_engine *engine, const host_info *infos, unsigned *host) {
     unsigned last = 0;
     bool ordered = true;
@@ -56,7 +56,7 @@ static unsigned count_bits(const uint64_t *words) {
     return count;
 }
 
-/* The core of a list that has so many before it, which there is. */
+/* Finds the core in a set that has `before` cores before it. */
 static unsigned find_core(const uint64_t *words, unsigned before) {
     unsigned core = 0;
     for (;; core++)
@@ -64,9 +64,9 @@ static unsigned find_core(const uint64_t *words, unsigned before) {
             return core;
 }
 
-/* The cores of this host, and how many threads a rank takes: those that it is bound to alone, or its part of all.
- * Several ranks for each core that all may use: one that waits would often be behind two others while a core is idle,
- * so they are shared out too. */
+/* Determines the cores of this host and the threads of a rank: the cores to which it alone is bound, or its share of
+ * all. Several ranks per core are pinned too, because a waiting rank would otherwise often queue behind two others
+ * while a core is idle. */
 static void share_cores(pl_engine *engine, const host_info *infos, pl_neighbourhood *out) {
     const host_info *own = &infos[engine->rank];
     uint64_t all[PL_CORE_WORDS] = {0};

@@ -5,12 +5,12 @@
 #include "engine/engine.h"
 
 typedef struct pl_neighbourhood {
-    unsigned hosts;   /* that there are */
-    unsigned threads; /* that this rank should have */
-    unsigned core;    /* 1 + the one that it should keep to; 0: any */
+    unsigned hosts;   /* number of hosts */
+    unsigned threads; /* threads that this rank should use */
+    unsigned core;    /* 1 + the core to pin this rank to; 0: none */
 } pl_neighbourhood;
 
-/* Fills in engine->host and engine->cores too. */
+/* Also fills in engine->host and engine->cores. */
 parley_status pl_find_neighbours(pl_engine *engine, pl_neighbourhood *out, parley_error *error);
 
 #endif

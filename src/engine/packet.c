@@ -1,4 +1,4 @@
-/* packet.c: see packet.h. A sparse packet is its values, then their places in the chunk. */
+/* packet.c: see packet.h. A sparse packet holds its values, then their positions in the chunk. */
 #include "engine/packet.h"
 
 #include <string.h>
@@ -29,7 +29,7 @@ bool pl_cursor_next(pl_cursor *cursor, uint64_t *begin, uint64_t *count) {
     return true;
 }
 
-#define STRETCH 1024 /* entries that are counted before it is seen whether they are too many */
+#define STRETCH 1024 /* entries that are counted before checking whether there are too many */
 
 static uint64_t bits(double value) {
     uint64_t bits;
@@ -39,7 +39,7 @@ static uint64_t bits(double value) {
 
 static bool is_sparse(uint64_t count, uint64_t filled) { return filled * PL_PACKET_SPARSE <= count; }
 
-/* Entries whose bits are not all 0; no longer counted when they are too many for a sparse packet. */
+/* Counts entries whose bits are not all 0, until there are too many for a sparse packet. */
 static uint64_t count_filled(const double *values, uint64_t count) {
     uint64_t filled = 0;
     for (uint64_t i = 0; i < count && is_sparse(count, filled);) {
@@ -69,7 +69,7 @@ static const void *write_values(const double *values, uint64_t count, void *room
     return room;
 }
 
-/* Entries of a sparse addend in [begin, begin + count): the first, and how many. */
+/* Finds the entries of a sparse addend in [begin, begin + count): the first one, and how many. */
 static uint64_t find_entries(const pl_addend *addend, uint64_t begin, uint64_t count, uint64_t *filled) {
     uint64_t first = pl_sparse_first(addend->index, 0, addend->count, begin);
     *filled = pl_sparse_first(addend->index, first, addend->count, begin + count) - first;
@@ -124,7 +124,7 @@ bool pl_packet_read(const void *data, uint64_t bytes, uint64_t count, pl_packet 
 }
 
 void pl_packet_put(const pl_packet *packet, double *out, bool *plain) {
-    uint64_t negative = 0; /* zeros */
+    uint64_t negative = 0; /* counts zeros with a sign */
     *plain = packet->place || packet->index;
     if (!*plain) {
         memcpy(out, packet->values, packet->entries * sizeof *out);
@@ -156,7 +156,7 @@ static void add_filled(const pl_packet *packet, double *restrict out) {
         out[packet->index[i] - packet->begin] += packet->share * values[i];
 }
 
-/* Adds 0 to the entries between those that are filled: one of them might be -0. */
+/* Adds 0 to the entries between those in the packet, because one of them might be -0. */
 static void add_zeros(const pl_packet *packet, double *out) {
     uint64_t at = 0;
     for (uint64_t i = 0; i < packet->filled; i++) {

@@ -2,18 +2,18 @@
  *
  *   all to all    every rank sends every owner its slice: R - 1 messages per rank, in one step
  *   by hosts      ranks of a host add up first, each for some of the owners; then one rank of each host sends to each
- *                 owner: what leaves a host is one table, however many ranks it has
- *   a tree        where rank 0 owns all: sums go up a binomial tree of ranks
+ *                 owner, so that one table leaves a host, however many ranks it has
+ *   a tree        if rank 0 owns all: sums go up a binomial tree of ranks
  *
- * In all of them what is sent are maximal nodes of the canonical tree over workers, for ranges of workers that grow on
- * the way; so the order of addition is the same. */
+ * In all of them ranks send maximal nodes of the canonical tree over workers, for growing ranges of workers, so the
+ * order of addition is the same. */
 #include "engine/chunks.h"
 #include "engine/routes.h"
 #include "engine/shared_memory.h"
 
 enum { CHANNEL_REDUCE = 16, CHANNEL_REDUCE_HOSTS };
 
-/* A table that is reduced. */
+/* A table to reduce. */
 typedef struct task {
     pl_engine *engine;
     unsigned workers;
@@ -40,13 +40,13 @@ static pl_region region_of(const task *task, unsigned rank) {
     return pl_region_of(task->size, task->width, task->bounds, rank);
 }
 
-/* What is sent to one rank of this host: slices of the owners for which it stands. */
+/* What is sent to one rank of this host: slices of the owners for which it is the deputy. */
 typedef struct outgoing {
     unsigned to, owner;
     pl_cursor cursor;
 } outgoing;
 
-/* The next chunk for flow->to; false: there is none. */
+/* Moves to the next chunk for flow->to. Returns false if there is none. */
 static bool next_chunk(const task *task, outgoing *flow, uint64_t *begin, uint64_t *count) {
     pl_engine *engine = task->engine;
     pl_ranks host = pl_ranks_here(engine, engine->rank);
@@ -61,7 +61,7 @@ static bool next_chunk(const task *task, outgoing *flow, uint64_t *begin, uint64
     return true;
 }
 
-/* This rank's nodes to the ranks of its host, a chunk for each in turn. */
+/* Sends this rank's nodes to the ranks of its host, one chunk for each in turn. */
 static parley_status send_nodes(task *task, outgoing *flows, parley_error *error) {
     pl_engine *engine = task->engine;
     pl_ranks host = pl_ranks_here(engine, engine->rank);
@@ -85,7 +85,7 @@ static parley_status send_nodes(task *task, outgoing *flows, parley_error *error
     return status;
 }
 
-/* Adds what the ranks of this host send: the sums of owners here stay, the others go on to them. */
+/* Adds what the ranks of this host send. Sums for owners on this host stay; the others are forwarded to them. */
 static parley_status add_here(task *task, const pl_source *sources, double *out, parley_error *error) {
     pl_engine *engine = task->engine;
     pl_ranks host = pl_ranks_here(engine, engine->rank);
@@ -111,7 +111,7 @@ static parley_status add_here(task *task, const pl_source *sources, double *out,
     return status;
 }
 
-/* Adds what the hosts send for this rank's slice; `own`: this host's part of it. */
+/* Adds what the hosts send for this rank's slice. `own` is this host's part of it. */
 static parley_status add_hosts(task *task, pl_source *sources, const pl_addend *own, parley_error *error) {
     pl_engine *engine = task->engine;
     pl_node whole = {0, task->workers};
@@ -132,7 +132,7 @@ static parley_status add_hosts(task *task, pl_source *sources, const pl_addend *
     return pl_add_region(&task->scratch, &addition, region_of(task, engine->rank), error);
 }
 
-/* Room for the packets of this rank's nodes, and of so many roots that it passes on. */
+/* Room for the packets of this rank's nodes, and of the roots that it forwards. */
 static uint64_t room_of_packets(const task *task, unsigned nodes, unsigned roots) {
     uint64_t entries = task->size * task->width, bytes = 0;
     uint64_t packets = (task->size / PL_CHUNK + task->engine->ranks) * task->width;
@@ -144,7 +144,7 @@ static uint64_t room_of_packets(const task *task, unsigned nodes, unsigned roots
 static parley_status scatter(task *task, parley_error *error) {
     pl_engine *engine = task->engine;
     pl_ranks host = pl_ranks_here(engine, engine->rank);
-    bool alone = host.end - host.first == engine->ranks; /* one host: its sums are all there is */
+    bool alone = host.end - host.first == engine->ranks; /* with one host, its sums are complete */
     pl_node nodes[PL_TREE_NODES];
     unsigned mine = nodes_of_ranks(task, engine->rank, engine->rank + 1, nodes),
              roots = alone ? 0 : nodes_of_ranks(task, host.first, host.end, nodes);
@@ -171,7 +171,7 @@ static parley_status scatter(task *task, parley_error *error) {
     return status;
 }
 
-/* A rank with none below it sends what it has. */
+/* A leaf of the tree sends its nodes. */
 static parley_status send_up(task *task, unsigned number, parley_error *error) {
     unsigned parent = pl_tree_parent(task->engine->rank);
     pl_cursor cursor = {.region = region_of(task, 0)};

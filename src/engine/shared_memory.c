@@ -1,7 +1,7 @@
 /* shared_memory.c: see shared_memory.h. The memory holds the header, the slots, the send buffers and the arenas.
  *
- * A send buffer has the places of nodes that are in its rank's arena, room for one short message, and the rest: the
- * lengths of packets, then places of equal size for the packets. */
+ * A send buffer has the locations of nodes in its rank's arena, room for one short message, and packets: first their
+ * lengths, then slots of equal size for them. */
 #define _GNU_SOURCE /* syscall */
 #include "engine/shared_memory.h"
 
@@ -15,17 +15,17 @@
 #include "engine/chunks.h"
 
 #define LINE 64                    /* bytes of a cache line */
-#define BUFFER ((uint64_t)1 << 20) /* bytes of a send buffer; only what is written takes memory */
+#define BUFFER ((uint64_t)1 << 20) /* bytes of a send buffer, of which only written pages take memory */
 #define SLOT ((uint64_t)1 << 16)   /* bytes of a slot, and of a short message */
 
 /* Where a node is in its rank's arena, as offsets from the header. */
 typedef struct node_place {
-    uint64_t values, index, value, count; /* `values` is 0: sparse */
+    uint64_t values, index, value, count; /* `values` is 0 if the node is sparse */
     double share;
 } node_place;
 
 typedef struct buffer {
-    uint64_t in_arena; /* are all nodes of its rank in an arena? */
+    uint64_t in_arena; /* whether all nodes of its rank are in its arena */
     node_place node[PL_TREE_NODES];
     _Alignas(LINE) uint64_t message_bytes;
     char message[SLOT];
@@ -37,16 +37,16 @@ typedef struct buffer {
 _Static_assert(REST >= (uint64_t)PL_TREE_NODES * PL_SHARED_RANKS * (sizeof(uint64_t) + LINE) + LINE,
                "there is a place for each node and owner");
 
-/* A counter with a cache line to itself, so that writing it disturbs no reader of another. */
+/* A counter in its own cache line, so that writing it does not disturb readers of another. */
 typedef struct counter {
     _Alignas(LINE) _Atomic uint32_t number;
 } counter;
 
 struct pl_shared_header {
     counter arrived;                  /* ranks that have entered the current barrier */
-    counter passed;                   /* barriers that all ranks have entered; waiting ranks sleep on this */
+    counter passed;                   /* barriers that all ranks have entered; waiting ranks sleep on it */
     counter entered[PL_SHARED_RANKS]; /* barriers that each rank has entered */
-    unsigned pinned[PL_SHARED_RANKS]; /* 1 + the core that each rank is pinned to; 0: to none */
+    unsigned pinned[PL_SHARED_RANKS]; /* 1 + the core to which each rank is pinned; 0 if it is not */
 };
 
 static uint64_t round_up(uint64_t bytes) { return (bytes + LINE - 1) / LINE * LINE; }
@@ -65,7 +65,7 @@ void *pl_shared_slot(const pl_engine *engine, unsigned rank, uint64_t bytes) {
     return engine->shared && bytes <= SLOT ? slots_of(engine->shared) + rank * SLOT : NULL;
 }
 
-/* The send buffer of a rank: the copy that is written before a barrier, or the one that is read after it. */
+/* The send buffer of a rank: the copy to write before a barrier, or the one to read after it. */
 static buffer *buffer_of(const pl_shared *shared, unsigned rank, bool reads) {
     uint64_t turn = (shared->barriers - reads) & 1;
     return (buffer *)(void *)(slots_of(shared) + shared->ranks * SLOT + (turn * shared->ranks + rank) * BUFFER);
@@ -86,13 +86,13 @@ static bool is_own(const pl_shared *shared, const void *memory) {
     return byte >= arena && byte < arena + shared->arena;
 }
 
-/* The head of each block of an arena. Arenas are stacks: a block that is freed below others is reused after them. */
+/* The head of each block of an arena. Arenas are stacks: a block freed below others is reused after they are freed. */
 typedef struct arena_block {
     _Alignas(LINE) struct arena_block *below;
     bool freed;
 } arena_block;
 
-/* Has the arena so many bytes left? Others may still read freed blocks until the next barrier. */
+/* Whether the arena has this many bytes left. Other ranks may read freed blocks until the next barrier. */
 static bool has_left(const pl_shared *shared, uint64_t bytes) {
     return sizeof(arena_block) + round_up(bytes) <= shared->arena - shared->used &&
            (shared->used == shared->most || shared->freed_at != shared->barriers);
@@ -104,7 +104,7 @@ void *pl_shared_alloc(pl_engine *engine, uint64_t count, uint64_t size) {
         return pl_alloc(count, size);
     uint64_t bytes = sizeof(arena_block) + round_up(count * size), written = shared->most - shared->used;
     void *memory = arena_of(shared, engine->rank) + shared->used;
-    memset(memory, 0, bytes < written ? bytes : written); /* the rest still is 0 */
+    memset(memory, 0, bytes < written ? bytes : written); /* the rest is still 0 */
     arena_block *new = memory;
     new->below = shared->last;
     shared->last = new;
@@ -195,10 +195,10 @@ unsigned pl_shared_missing(const pl_shared *shared) {
     return shared->rank;
 }
 
-/* Send buffers that are cut into places. */
+/* The division of send buffers into places. */
 typedef struct places {
     unsigned count;
-    uint64_t bytes; /* of each */
+    uint64_t bytes; /* of each place */
 } places;
 
 static places cut_buffers(uint64_t count) {
@@ -236,7 +236,7 @@ parley_status pl_shared_receive(pl_engine *engine, unsigned from, void *data, ui
     return PARLEY_OK;
 }
 
-/* Writes a chunk of an addend to a send buffer; returns its bytes. */
+/* Writes a chunk of an addend to a send buffer; returns its length in bytes. */
 static uint64_t write_chunk(buffer *buffer, places places, unsigned number, const pl_addend *addend, uint64_t begin,
                             uint64_t count) {
     char *place = place_of(buffer, places, number);
@@ -254,7 +254,7 @@ typedef struct reduction {
     pl_source sources[PL_SHARED_RANKS]; /* by rank */
     places places;
     pl_cursor cursors[PL_SHARED_RANKS]; /* by owner */
-    uint64_t begin, entries;            /* of this owner's chunk */
+    uint64_t begin, entries;            /* of the chunk of this owner */
 } reduction;
 
 static reduction begin_reduction(pl_engine *engine, unsigned workers, const pl_addend *nodes, uint64_t size,
@@ -276,7 +276,7 @@ static uint64_t offset_of(const pl_shared *shared, const void *memory) {
     return memory ? (uint64_t)((const char *)memory - (const char *)shared->header) : 0;
 }
 
-/* Tells where the nodes are, if they all are in the arena. */
+/* Publishes the locations of the nodes, if all of them are in the arena. */
 static void publish_nodes(const reduction *this, buffer *buffer) {
     const pl_shared *shared = this->engine->shared;
     buffer->in_arena = 1;
@@ -324,7 +324,7 @@ static parley_status find_packet(void *context, unsigned rank, unsigned node, ui
     return pl_fail_length(rank, bytes, entries * sizeof(double), error);
 }
 
-/* Writes a chunk of this rank's nodes for their owner, unless it is found in the arena. */
+/* Writes a chunk of this rank's nodes for their owner, unless it is in the arena. */
 static void write_chunks(const reduction *this, buffer *buffer, unsigned owner, uint64_t begin, uint64_t count) {
     pl_engine *engine = this->engine;
     for (unsigned n = 0; n < this->sources[engine->rank].nodes; n++)
@@ -334,7 +334,7 @@ static void write_chunks(const reduction *this, buffer *buffer, unsigned owner, 
                 : write_chunk(buffer, this->places, n * engine->ranks + owner, &this->nodes[n], begin, count);
 }
 
-/* Moves on to the next chunk of each owner's slice, and writes it to the send buffer; false: none was left. */
+/* Moves to the next chunk of each owner's slice, and writes it to the send buffer. Returns false if none was left. */
 static bool next_chunks(reduction *this, bool writes) {
     pl_engine *engine = this->engine;
     buffer *buffer = buffer_of(engine->shared, engine->rank, false);
@@ -396,7 +396,7 @@ parley_status pl_shared_reduce(pl_engine *engine, unsigned workers, const pl_add
     return status;
 }
 
-/* The next chunk of every other rank's slice, from its send buffer to the table. */
+/* Copies the next chunk of every other rank's slice from its send buffer to the table. */
 static parley_status read_chunks(pl_engine *engine, double *table, places places, pl_cursor *cursors,
                                  parley_error *error) {
     uint64_t begin, entries;
@@ -422,7 +422,7 @@ void pl_shared_gather_offer(pl_engine *engine, const double *table) {
     engine->shared->written = engine->shared->barriers;
 }
 
-/* A table in an arena is not copied. */
+/* Gathers a table in the arenas without copying it. */
 static parley_status gather_in_arena(pl_engine *engine, const double *table, const uint64_t *bounds,
                                      parley_error *error) {
     pl_shared *shared = engine->shared;

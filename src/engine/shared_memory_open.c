@@ -1,5 +1,5 @@
-/* shared_memory_open.c: shared memory for processes: rank 0 creates it as an unnamed file, and the others open it by
- * its descriptor in rank 0. The kernel frees it, however the processes end. */
+/* shared_memory_open.c: shared memory for processes. Rank 0 creates it as an unnamed file, and the others open it
+ * through its descriptor in rank 0. The kernel frees it however the processes end. */
 #define _GNU_SOURCE /* memfd_create */
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,12 +12,12 @@
 #include "engine/shared_memory.h"
 
 #define CHANNEL_SHARED 20
-#define ARENA ((uint64_t)1 << 30) /* bytes of each rank; only what is written takes memory */
+#define ARENA ((uint64_t)1 << 30) /* bytes of each rank, of which only written pages take memory */
 
-/* Where the others find it, and how they know that they found it. */
+/* How the others find the memory and recognise it. */
 typedef struct address {
     int64_t process;
-    int64_t file; /* -1: there is none */
+    int64_t file; /* -1 if there is none */
     uint64_t device, number;
 } address;
 
@@ -26,7 +26,7 @@ static void *map(int file, uint64_t bytes) {
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* A file beyond the limit would end the process. */
+/* Writing a file beyond the limit would end the process. */
 static bool may_be_so_large(uint64_t bytes) {
     struct rlimit most;
     return getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur == RLIM_INFINITY || most.rlim_cur >= bytes;
@@ -83,7 +83,7 @@ parley_status pl_shared_open(pl_engine *engine, parley_error *error) {
     if (memory)
         pl_shared_pin(&(pl_shared){.header = memory, .rank = engine->rank}, engine->pinned);
     double here = memory != NULL, all = 0;
-    if (status == PARLEY_OK) /* one that cannot see it, and nobody uses it */
+    if (status == PARLEY_OK) /* if one rank cannot see it, none uses it */
         status = pl_sum_workers(engine, engine->ranks, &here, 1, &all, error);
     if (status == PARLEY_OK)
         status = pl_take(&shared, 1, sizeof *shared, "shared memory", error);

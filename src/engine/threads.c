@@ -1,6 +1,6 @@
-/* threads.c: the engine inside one process. Usually there is one rank, whose workers run on a pool of threads. There
- * may be more, each driven by a thread of its own, which exchange messages through mailboxes: so what runs on many
- * machines is tested in one process. */
+/* threads.c: the engine within one process. Usually there is one rank, whose workers run on a pool of threads. There
+ * may be more ranks, each driven by its own thread, which exchange messages through mailboxes. Tests use them to run in
+ * one process what runs on many machines. */
 #define _POSIX_C_SOURCE 200809L
 #include <limits.h>
 #include <pthread.h>
@@ -14,13 +14,13 @@
 
 #define ANYBODY UINT_MAX
 #define ARENA ((uint64_t)1 << 22) /* bytes of shared memory that a rank may allocate */
-#define BARRIER_SLEEP 1e-3        /* seconds that a rank sleeps in a barrier before it looks for failures */
+#define BARRIER_SLEEP 1e-3        /* seconds that a rank sleeps in a barrier before it checks for failures */
 
 typedef struct message {
     struct message *next;
     unsigned from, channel;
     uint64_t bytes;
-    const void *borrowed; /* the sender's memory, of a zero-copy send; NULL: `data` */
+    const void *borrowed; /* the sender's memory in a zero-copy send; NULL: `data` */
     char data[];
 } message;
 
@@ -28,10 +28,10 @@ typedef struct message {
 typedef struct hub {
     pthread_mutex_t mutex;
     pthread_cond_t arrived;
-    unsigned open;    /* engines not closed yet */
+    unsigned open;    /* engines that are not closed yet */
     message **inbox;  /* one list per rank, oldest first */
-    unsigned *unread; /* zero-copy messages of each rank that others have yet to read */
-    pl_span shared;   /* shared memory; empty: there is none */
+    unsigned *unread; /* zero-copy messages of each rank that others have not read yet */
+    pl_span shared;   /* shared memory; empty if there is none */
     bool failed;
     parley_error failure;
     unsigned ranks;
@@ -78,7 +78,7 @@ static parley_status post_zero_copy(pl_engine *engine, unsigned to, unsigned cha
     return status;
 }
 
-/* Lets go of a message that was read. */
+/* Releases a message that was read. */
 static void discard(hub *hub, message *message) {
     if (message && message->borrowed) {
         pthread_mutex_lock(&hub->mutex);
@@ -89,7 +89,7 @@ static void discard(hub *hub, message *message) {
     pl_free(message);
 }
 
-/* The oldest message from `from`, or from anybody, on the channel. */
+/* Finds the oldest message on the channel, from `from` or from any rank. */
 static message *find(message **list, unsigned from, unsigned channel) {
     for (; *list; list = &(*list)->next)
         if ((from == ANYBODY || (*list)->from == from) && (*list)->channel == channel) {
@@ -100,7 +100,7 @@ static message *find(message **list, unsigned from, unsigned channel) {
     return NULL;
 }
 
-/* Waits for a message; it is the caller's then. */
+/* Waits for a message, which the caller then owns. */
 static parley_status receive(pl_engine *engine, unsigned from, unsigned channel, message **out, parley_error *error) {
     hub *hub = ((threads_engine *)engine)->hub;
     struct timespec limit = pl_after(engine->deadline);
@@ -176,7 +176,7 @@ static parley_status await(pl_engine *engine, pl_request *request, uint64_t *byt
                                                          : status;
 }
 
-/* Removes zero-copy messages of this rank that nobody has begun to read. The mutex is held. */
+/* Removes zero-copy messages of this rank that no rank has begun to read. The mutex is held. */
 static void remove_unread(hub *hub, unsigned rank) {
     for (unsigned r = 0; r < hub->ranks; r++)
         for (message **at = &hub->inbox[r]; *at;) {
@@ -221,11 +221,11 @@ static parley_status wait_sent(pl_engine *engine, parley_error *error) {
         return PARLEY_OK;
     cancel_sent(engine);
     return failed ? pl_fail(error, failure.status, "%s", failure.sentence)
-                  : pl_fail(error, PARLEY_NO_PEER, "what rank %u sent was not taken for %g seconds", engine->rank,
+                  : pl_fail(error, PARLEY_NO_PEER, "messages of rank %u were not received for %g seconds", engine->rank,
                             engine->deadline);
 }
 
-/* Has a rank failed? Then `error` is its sentence. */
+/* Whether a rank has failed. Then `error` is its sentence. */
 static bool has_failed(hub *hub, parley_error *error) {
     pthread_mutex_lock(&hub->mutex);
     bool failed = hub->failed;
@@ -252,8 +252,8 @@ static parley_status barrier(pl_engine *engine, parley_error *error) {
     }
 }
 
-/* One rank with several threads has the process to itself, whose clock is one call. Other ranks share it, such as the
- * folds of a cross-validation: they add up the clocks of their own threads. */
+/* A single rank with several threads uses the clock of the process, which is one call. Otherwise ranks share the
+ * process, such as the folds of a cross-validation, and add up the clocks of their own threads. */
 static double cpu(pl_engine *engine) {
     return engine->ranks == 1 && engine->threads > 1 ? pl_cpu_now()
                                                      : pl_cpu_of_thread(pthread_self()) + pl_pool_cpu(engine->pool);
@@ -390,7 +390,7 @@ static void *drive(void *argument) {
     return NULL;
 }
 
-/* Runs the job on a thread for each rank; the failure of one is that of all. */
+/* Runs the job on one thread per rank. The failure of one rank is that of all. */
 static parley_status drive_all(pl_engine *const *engines, driver *drivers, const pl_job *job, parley_error *error) {
     unsigned ranks = engines[0]->ranks, started = 0;
     parley_status status = PARLEY_OK;
@@ -411,7 +411,7 @@ static parley_status drive_all(pl_engine *const *engines, driver *drivers, const
     return status;
 }
 
-/* One rank runs on the thread of the caller. */
+/* A single rank runs on the caller's thread. */
 static parley_status launch_one(const parley_settings *settings, const pl_job *job, parley_error *error) {
     pl_engine *engine;
     parley_status status = pl_threads_open(&engine, 1, (unsigned)settings->threads, settings->deadline, error);

@@ -1,6 +1,6 @@
-/* watch.c: a star of TCP connections around rank 0. Frames are short and rare: a heartbeat of each rank at most every
- * second, and a sentence when something went wrong. Rank 0 receives every failure, takes the first one for the cause
- * and sends it to all; if rank 0 itself is lost, the others see their connections close. */
+/* watch.c: a star of TCP connections around rank 0. Frames are short and rare: a heartbeat of each rank about every
+ * second, and a sentence after a failure. Rank 0 receives every failure, takes the first one as the cause and sends it
+ * to all. If rank 0 itself is lost, the others see their connections close. */
 #define _GNU_SOURCE /* getifaddrs, accept4 */
 #include "engine/watch.h"
 
@@ -23,31 +23,31 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
-#define MOST_BEAT 1.0 /* seconds between two heartbeats, at most */
-#define BEATS 8       /* heartbeats in a deadline, at least */
+#define MOST_BEAT 1.0 /* most seconds between two heartbeats */
+#define BEATS 8       /* least heartbeats in a deadline */
 #define PART_SECONDS 2.0
-#define CAUSE_SECONDS 2.0 /* that rank 0 has to answer with the cause */
+#define CAUSE_SECONDS 2.0 /* how long rank 0 has to answer with the cause */
 #define CONNECT_SECONDS 5.0
-#define GATHER_SECONDS 3.5 /* more than the deadline: a rank that is stopped by then has been named already */
+#define GATHER_SECONDS 3.5 /* beyond the deadline, so that a stopped rank has been named by then */
 
 typedef enum kind { HELLO = 1, BEAT, FAILED, LATE, CAUSE, BYE } kind;
 
-/* What is sent. */
+/* A message of the watch. */
 typedef struct frame {
     uint8_t kind, status;
     uint16_t speaker;
-    uint32_t rank; /* who is late, or is waited for */
+    uint32_t rank; /* the rank that is late, or is waited for */
     uint64_t token;
     char text[sizeof((parley_error *)0)->sentence];
 } frame;
 
 /* The other end of a connection. */
 typedef struct peer {
-    int socket; /* -1: gone, or never there */
+    int socket; /* -1 if it is gone or was never there */
     unsigned waits;
     double heard;
-    uint64_t got; /* bytes of the frame that is coming in */
-    bool left;    /* in good order */
+    uint64_t got; /* bytes received of the current frame */
+    bool left;    /* closed normally */
     char host[PL_WATCH_HOST];
     frame frame;
 } peer;
@@ -57,14 +57,14 @@ struct pl_watch {
     double deadline, beat;
     uint64_t token;
     int listener, wake[2];
-    peer *peers; /* of rank 0: all; of the others: only rank 0's is used */
+    peer *peers; /* rank 0 uses all, the others only that of rank 0 */
     char host[PL_WATCH_HOST];
     pthread_t thread;
     bool running;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    bool begun;           /* rank 0 was heard: all ranks are there */
-    bool closing, parted; /* this rank ends; the speaker has spoken */
+    bool begun;           /* rank 0 has sent a frame, so all ranks are connected */
+    bool closing, parted; /* this rank is ending; the speaker has reported */
     atomic_bool failed;
     atomic_uint waits;
     unsigned speaker;
@@ -73,7 +73,7 @@ struct pl_watch {
 
 static bool is_first(const pl_watch *watch) { return watch->rank == 0; }
 
-/* Frames are smaller than any socket's buffer; one that does not fit is for somebody who does not read. */
+/* Frames are smaller than any socket's buffer. If one does not fit, the receiver is not reading. */
 static void send_frame(const peer *peer, const frame *frame) {
     if (peer->socket >= 0 && send(peer->socket, frame, sizeof *frame, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
         return;
@@ -94,7 +94,7 @@ static void set_cause(pl_watch *watch, const parley_error *cause, unsigned speak
     pthread_cond_broadcast(&watch->changed);
     frame frame = {.kind = CAUSE, .status = (uint8_t)cause->status, .speaker = (uint16_t)speaker};
     snprintf(frame.text, sizeof frame.text, "%s", cause->sentence);
-    send_all(watch, &frame); /* to rank 0 as well, who may wake up again and wonder */
+    send_all(watch, &frame); /* also to rank 0, which may wake up again */
 }
 
 /* The mutex is held. */
@@ -110,7 +110,7 @@ static void lose_silent(pl_watch *watch, unsigned rank) {
     lose(watch, rank, how);
 }
 
-/* Whoever is late may only be waiting for somebody else: the one at the end of that chain is named. */
+/* A rank that is late may itself be waiting for another one. The rank at the end of that chain is named. */
 static void lose_late(pl_watch *watch, unsigned rank) {
     char how[128];
     for (unsigned i = 0; i < watch->ranks; i++) {
@@ -140,13 +140,13 @@ static void read_frame(pl_watch *watch, unsigned from, const frame *frame) {
         watch->parted = watch->parted || from == watch->speaker;
         pthread_cond_broadcast(&watch->changed);
         if (is_first(watch) && watch->parted)
-            send_all(watch, frame); /* rank 0 speaks, or passes it on */
+            send_all(watch, frame); /* rank 0 reports it or forwards it */
         break;
     default: break;
     }
 }
 
-/* Reads the frames that have arrived; the mutex is held. */
+/* Reads the frames that have arrived. The mutex is held. */
 static void read_socket(pl_watch *watch, unsigned from) {
     peer *peer = &watch->peers[from];
     for (;;) {
@@ -301,7 +301,7 @@ parley_status pl_watch_listen(pl_watch **out, unsigned ranks, bool here, double 
     return PARLEY_OK;
 }
 
-/* Waits until the socket can be read, or written to; false: not in time. */
+/* Waits until the socket can be read or written. Returns false after `until`. */
 static bool ready(int socket, short what, double until) {
     struct pollfd polled = {socket, what, 0};
     double left = until - pl_now();
@@ -328,7 +328,7 @@ parley_status pl_watch_gather(pl_watch *watch, parley_error *error) {
         if (!read_whole(socket, &hello, sizeof hello, pl_now() + CONNECT_SECONDS) || hello.kind != HELLO ||
             hello.token != watch->token || hello.rank == 0 || hello.rank >= watch->ranks ||
             watch->peers[hello.rank].socket >= 0) {
-            close(socket); /* a stranger */
+            close(socket); /* not one of our ranks */
             continue;
         }
         peer *peer = &watch->peers[hello.rank];
@@ -342,14 +342,14 @@ parley_status pl_watch_gather(pl_watch *watch, parley_error *error) {
     for (unsigned r = 1; r < watch->ranks; r++)
         if (watch->peers[r].socket < 0) {
             parley_error cause;
-            pl_fail(&cause, PARLEY_NO_PEER, "rank %u did not come within %g seconds", r, watch->deadline);
+            pl_fail(&cause, PARLEY_NO_PEER, "rank %u did not connect within %g seconds", r, watch->deadline);
             set_cause(watch, &cause, 0);
             return pl_fail(error, cause.status, "%s", cause.sentence);
         }
     return start(watch, error);
 }
 
-/* Waits until `flag`, for so many seconds; the mutex is held. */
+/* Waits for `flag` or `other`, for at most `seconds`. The mutex is held. */
 static void wait_for(pl_watch *watch, const bool *flag, const atomic_bool *other, double seconds) {
     struct timespec until = pl_after(seconds);
     while (!(flag && *flag) && !(other && atomic_load(other)))
@@ -374,9 +374,8 @@ static int connect_to(const char *host, unsigned port, double until) {
     return -1;
 }
 
-/* A listener that knows the token answers nothing, but a stranger's port would close: the first heartbeat tells them
- * apart.
- */
+/* A listener that knows the token sends nothing, while another program's port would close. The first heartbeat tells
+ * them apart. */
 static bool greet(pl_watch *watch, int socket) {
     frame hello = {.kind = HELLO, .rank = watch->rank, .token = watch->token};
     snprintf(hello.text, sizeof hello.text, "%s", watch->host);
@@ -408,7 +407,7 @@ parley_status pl_watch_join(pl_watch **out, unsigned rank, unsigned ranks, doubl
     int used;
     *out = NULL;
     if (sscanf(address, "%63s %llx %u%n", host, &token, &port, &used) != 3)
-        return pl_fail(error, PARLEY_BROKEN, "rank 0 sent an address that makes no sense");
+        return pl_fail(error, PARLEY_BROKEN, "rank 0 sent an invalid address");
     parley_status status = make(&watch, rank, ranks, deadline, error);
     if (status != PARLEY_OK)
         return status;
@@ -504,7 +503,7 @@ void pl_watch_close(pl_watch *watch) {
         send_all(watch, &(frame){.kind = BYE});
         pthread_mutex_unlock(&watch->mutex);
         if (write(watch->wake[1], "", 1) < 0)
-            watch->closing = true; /* it will see that at its next beat */
+            watch->closing = true; /* its thread sees that at the next heartbeat */
         pthread_join(watch->thread, NULL);
     }
     for (unsigned r = 0; r < watch->ranks; r++)

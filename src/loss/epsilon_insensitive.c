@@ -1,5 +1,5 @@
-/* epsilon_insensitive.c: loss(z, y) = (|z - y| - e)+, e the parameter; conjugate loss*(-t) = e |t| - t y for |t| <= 1.
- * Linear support vector regression. */
+/* epsilon_insensitive.c: loss(z, y) = (|z - y| - e)+, where e is the parameter; conjugate loss*(-t) = e |t| - t y for
+ * |t| <= 1. Linear support vector regression. */
 #include <math.h>
 #include <stddef.h>
 
@@ -9,14 +9,14 @@ static double expand(const pl_loss *loss, double z, double y, double *slope, dou
     double r = z - y, beyond = fabs(r) - loss->parameter_value;
     *slope = beyond > 0 ? copysign(1.0, r) : 0.0;
     *curvature = 0.0;
-    return beyond < 0 ? 0.0 : beyond; /* not fmax, which would hide a NaN */
+    return beyond < 0 ? 0.0 : beyond; /* fmax would hide a NaN */
 }
 
 static double conjugate(const pl_loss *loss, double t, double y) {
     return fabs(t) <= PL_ROUNDED ? loss->parameter_value * fabs(t) - t * y : INFINITY;
 }
 
-/* Without e the least is at pull / h; e moves it towards 0, and not beyond. */
+/* Without e the minimum is at pull / h; e moves it towards 0, but not beyond. */
 static double dual_step(const pl_loss *loss, double z, double y, double t0, double h) {
     double r = y - z, pull = h * t0 + r, size = fabs(pull) - loss->parameter_value;
     return size > 0 ? copysign(fmin(1.0, size / h), pull) : 0.0;

@@ -9,7 +9,7 @@ static double expand(const pl_loss *loss, double z, double y, double *slope, dou
     double slack = 1.0 - y * z;
     *slope = slack > 0 ? -y : 0.0;
     *curvature = 0.0;
-    return slack < 0 ? 0.0 : slack; /* not fmax, which would hide a NaN */
+    return slack < 0 ? 0.0 : slack; /* fmax would hide a NaN */
 }
 
 static double conjugate(const pl_loss *loss, double t, double y) {
@@ -30,7 +30,7 @@ static double residual(const pl_loss *loss, double z, double y, double t0, doubl
 
 const pl_loss pl_loss_hinge = {
     .name = "hinge",
-    .help = "(1 - y z)+, two labels, or each of more against the rest: linear support vector machine",
+    .help = "(1 - y z)+, two labels, or more, each against the rest: linear support vector machine",
     .labels = PL_LABELS_BINARY,
     .smooth = false,
     .curvature_bound = INFINITY,

@@ -1,5 +1,5 @@
-/* huber.c: loss(z, y) = r^2 / 2 for |r| <= e, else e (|r| - e/2), r = z - y and e the parameter; conjugate loss*(-t) =
- * t^2/2 - t y for |t| <= e. Linear regression that outliers pull by e at most. */
+/* huber.c: loss(z, y) = r^2 / 2 for |r| <= e, otherwise e (|r| - e/2), where r = z - y and e is the parameter;
+ * conjugate loss*(-t) = t^2/2 - t y for |t| <= e. Linear regression on which outliers have a bounded effect. */
 #include <math.h>
 #include <stddef.h>
 
@@ -7,7 +7,7 @@
 
 static double expand(const pl_loss *loss, double z, double y, double *slope, double *curvature) {
     double r = z - y, e = loss->parameter_value, size = fabs(r);
-    if (size > e) { /* a NaN is not, and goes on as one */
+    if (size > e) { /* false for NaN, which then propagates */
         *slope = copysign(e, r);
         *curvature = 0.0;
         return e * (size - 0.5 * e);

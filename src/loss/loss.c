@@ -1,4 +1,4 @@
-/* loss.c: looking losses up, what follows from their facts, and evaluating them for many rows. */
+/* loss.c: looks up losses, derives properties from their facts, and evaluates them for many rows. */
 #include "loss/loss.h"
 
 #include <math.h>

@@ -1,23 +1,23 @@
 /* poisson.c: loss(z, y) = exp(z) - y z - y + y ln y, y >= 0: half the deviance of a Poisson variable of mean exp(z), so
- * that its least value is 0; conjugate loss*(-t) = m ln m - m + y - y ln y, m = y - t >= 0.
+ * that its minimum is 0; conjugate loss*(-t) = m ln m - m + y - y ln y, m = y - t >= 0.
  *
- * With d = z - ln y the loss is y (exp(d) - 1 - d), which keeps its digits for large counts; below 1 the first form
- * does. The curvature exp(z) has no bound: past z = 709 all is infinite, and methods step back from there.
+ * With d = z - ln y the loss is y (exp(d) - 1 - d), which is accurate for large counts; below 1 the first form is. The
+ * curvature exp(z) has no bound: beyond z = 709 it is infinite, and methods step back from there.
  *
- * The dual step's m is the root of ln m = z + h (m0 - m), m0 = y - t0: h m = omega(z + h m0 + ln h), omega the Wright
- * function, w + ln w = x, by two steps of fourth order (Fritsch, Shafer and Crowley 1973). */
+ * The m of the dual step is the root of ln m = z + h (m0 - m), m0 = y - t0: h m = omega(z + h m0 + ln h), where omega
+ * is the Wright function, w + ln w = x, found by two steps of fourth order (Fritsch, Shafer and Crowley 1973). */
 #include <math.h>
 #include <stddef.h>
 
 #include "loss/loss.h"
 
-#define MOST_MARGIN 600.0 /* beyond it the loss goes on as its tangent, so that nothing overflows */
+#define MOST_MARGIN 600.0 /* beyond it the loss continues as its tangent, so that nothing overflows */
 #define FAR_BELOW -40.0   /* omega(x) is exp(x) to the last bit */
 
 static double entropy(double m) { return m > 0.0 ? m * log(m) : 0.0; }
 
 static double expand(const pl_loss *loss, double z, double y, double *slope, double *curvature) {
-    double at = z > MOST_MARGIN ? MOST_MARGIN : z, value; /* not fmin, which would hide a NaN */
+    double at = z > MOST_MARGIN ? MOST_MARGIN : z, value; /* fmin would hide a NaN */
     (void)loss;
     if (y < 1.0) {
         *curvature = exp(at);
@@ -66,7 +66,7 @@ static double residual(const pl_loss *loss, double z, double y, double t0, doubl
 
 const pl_loss pl_loss_poisson = {
     .name = "poisson",
-    .help = "exp(z) - y z + constant, labels from 0 up: Poisson regression of counts",
+    .help = "exp(z) - y z + constant, labels of 0 or more: Poisson regression of counts",
     .labels = PL_LABELS_REAL,
     .counts = true,
     .smooth = true,

@@ -1,6 +1,6 @@
-/* quantile.c: loss(z, y) = q (y - z)+ + (1 - q) (z - y)+, q the parameter; conjugate loss*(-t) = -t y for t in
- * [q - 1, q]. Quantile regression (Koenker and Bassett 1978): the pinball loss, least where a share q of the labels is
- * below z. */
+/* quantile.c: loss(z, y) = q (y - z)+ + (1 - q) (z - y)+, where q is the parameter; conjugate loss*(-t) = -t y for t in
+ * [q - 1, q]. Quantile regression (Koenker and Bassett 1978) with the pinball loss, which is smallest where a share q
+ * of the labels is below z. */
 #include <math.h>
 #include <stddef.h>
 
@@ -10,7 +10,7 @@ static double expand(const pl_loss *loss, double z, double y, double *slope, dou
     double r = z - y, q = loss->parameter_value;
     *slope = r > 0 ? 1.0 - q : r < 0 ? -q : 0.0;
     *curvature = 0.0;
-    return r > 0 ? (1.0 - q) * r : -q * r; /* of a NaN, a NaN */
+    return r > 0 ? (1.0 - q) * r : -q * r; /* NaN propagates */
 }
 
 static double conjugate(const pl_loss *loss, double t, double y) {

@@ -1,12 +1,12 @@
-/* softmax.c: loss(z, y) = log sum_c exp(z_c) - z_y, one margin for each class: multinomial logistic regression. With t
- * = e_y - p, loss*(-t) = sum_c p_c ln p_c for p in the simplex, else infinite. */
+/* softmax.c: loss(z, y) = log sum_c exp(z_c) - z_y, with one margin per class: multinomial logistic regression. With t
+ * = e_y - p, loss*(-t) = sum_c p_c ln p_c for p in the simplex, and infinite otherwise. */
 #include <math.h>
 #include <stddef.h>
 
 #include "loss/loss.h"
 #include "math/softmax_kernel.h"
 
-#define ROUNDING 1e-9 /* that p may be outside the simplex by */
+#define ROUNDING 1e-9 /* by which p may be outside the simplex */
 
 static double expand(const double *z, uint64_t classes, uint64_t y, double *slope) {
     double total = pl_softmax(z, classes, slope);

@@ -1,4 +1,4 @@
-/* squared_epsilon.c: loss(z, y) = (|z - y| - e)+^2, e the parameter, without a half, as in LIBLINEAR; conjugate
+/* squared_epsilon.c: loss(z, y) = (|z - y| - e)+^2, where e is the parameter, without a half as in LIBLINEAR; conjugate
  * loss*(-t) = e |t| + t^2/4 - t y. Smooth support vector regression. */
 #include <math.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 
 static double expand(const pl_loss *loss, double z, double y, double *slope, double *curvature) {
     double r = z - y, beyond = fabs(r) - loss->parameter_value;
-    beyond = beyond < 0 ? 0.0 : beyond; /* not fmax, which would hide a NaN */
+    beyond = beyond < 0 ? 0.0 : beyond; /* fmax would hide a NaN */
     *slope = copysign(2.0 * beyond, r);
     *curvature = beyond > 0 ? 2.0 : 0.0;
     return beyond * beyond;
@@ -17,7 +17,7 @@ static double conjugate(const pl_loss *loss, double t, double y) {
     return loss->parameter_value * fabs(t) + t * (0.25 * t - y);
 }
 
-/* e moves the pull towards 0, and not beyond. */
+/* e moves the pull towards 0, but not beyond. */
 static double dual_step(const pl_loss *loss, double z, double y, double t0, double h) {
     double pull = h * t0 + y - z, size = fabs(pull) - loss->parameter_value;
     return size > 0 ? copysign(size / (h + 0.5), pull) : 0.0;

@@ -8,7 +8,7 @@
 static double expand(const pl_loss *loss, double z, double y, double *slope, double *curvature) {
     (void)loss;
     double slack = 1.0 - y * z;
-    slack = slack < 0 ? 0.0 : slack; /* not fmax, which would hide a NaN */
+    slack = slack < 0 ? 0.0 : slack; /* fmax would hide a NaN */
     *slope = -2.0 * y * slack;
     *curvature = slack > 0 ? 2.0 : 0.0;
     return slack * slack;
@@ -37,7 +37,7 @@ static double flow(double z, double y, double h) {
 
 const pl_loss pl_loss_squared_hinge = {
     .name = "squared-hinge",
-    .help = "(1 - y z)+^2, two labels, or each of more against the rest: smooth support vector machine",
+    .help = "(1 - y z)+^2, two labels, or more, each against the rest: smooth support vector machine",
     .labels = PL_LABELS_BINARY,
     .smooth = true,
     .curvature_bound = 2.0,

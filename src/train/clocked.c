@@ -66,7 +66,7 @@ static parley_status check_replay(const pl_run *run, parley_error *error) {
         return pl_fail(error, PARLEY_BAD_INPUT,
                        "--replay %s: after round %" PRIu64
                        " the objective is %.17g, but it was %.17g in that run; the log was "
-                       "written by another version of Parley, or on a machine with other arithmetic",
+                       "written by another version of Parley, or on a machine with another mathematical library",
                        run->settings->replay, run->round, run->best.objective, was);
     return PARLEY_OK;
 }
@@ -117,6 +117,6 @@ parley_status pl_clocked_goes_on(const pl_run *run, parley_error *error) {
     return pl_fail(error, PARLEY_BAD_INPUT,
                    "--replay %s: that run ended after round %" PRIu64
                    ", but this one would continue; the log was written by "
-                   "another version of Parley, or on a machine with other arithmetic",
+                   "another version of Parley, or on a machine with another mathematical library",
                    run->settings->replay, run->replay.rounds);
 }

@@ -33,7 +33,8 @@ static int by_label(const void *a, const void *b) {
 
 /* Shuffles the rows, sorts them by label and assigns them to folds in turn, so that every fold gets its share of each
  * label. This also balances folds of real labels. */
-static parley_status deal(const parley_data *data, uint64_t seed, unsigned folds, uint32_t *fold, parley_error *error) {
+static parley_status assign_folds(const parley_data *data, uint64_t seed, unsigned folds, uint32_t *fold,
+                                  parley_error *error) {
     uint64_t rows = data->x.rows, *order;
     labelled *items = NULL;
     parley_status status = pl_take(&order, rows, sizeof *order, "folds", error);
@@ -126,7 +127,7 @@ parley_status pl_cv_folds(const parley_data *data, const parley_settings *settin
     if (settings->folds > data->x.rows)
         return pl_fail(error, PARLEY_BAD_USAGE, "--folds %llu: there are only %llu rows",
                        (unsigned long long)settings->folds, (unsigned long long)data->x.rows);
-    return deal(data, settings->seed, *folds, fold, error);
+    return assign_folds(data, settings->seed, *folds, fold, error);
 }
 
 void pl_cv_judge(pl_cv *cv, bool larger) {

@@ -17,7 +17,7 @@ static uint64_t choose_lanes(const pl_run *run, uint64_t workers) {
 }
 
 /* Moves rows from the ranks that read them to the ranks of their workers. */
-static parley_status deal(pl_run *run, parley_error *error) {
+static parley_status distribute(pl_run *run, parley_error *error) {
     const parley_settings *settings = run->settings;
     pl_placement *rows = &run->rows;
     parley_status status = pl_deal_rows(run->engine, rows->data, (unsigned)settings->workers, (unsigned)settings->lanes,
@@ -91,7 +91,7 @@ parley_status pl_choose_team(pl_run *run, parley_error *error) {
         return pl_fail(error, PARLEY_BAD_USAGE, "--workers %llu: there are only %llu %s to distribute",
                        (unsigned long long)settings->workers, (unsigned long long)items,
                        by_columns ? "columns" : "rows");
-    status = rows->data->spread ? deal(run, error) : PARLEY_OK;
+    status = rows->data->spread ? distribute(run, error) : PARLEY_OK;
     if (status == PARLEY_OK)
         status = pl_team_open(&rows->team, run->engine, rows->data, (unsigned)settings->workers,
                               (unsigned)settings->lanes, settings->seed, error);

@@ -221,7 +221,7 @@ static parley_status reopen(pl_run *run, parley_error *error) {
     const pl_local_type *local = run->method.local;
     uint64_t size = run->problem->size;
     double *found;
-    parley_status status = pl_take(&found, size, sizeof *found, "the model to go on from", error);
+    parley_status status = pl_take(&found, size, sizeof *found, "the model to continue from", error);
     if (status != PARLEY_OK)
         return status;
     memcpy(found, run->best.w, size * sizeof *found);

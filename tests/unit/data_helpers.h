@@ -1,4 +1,4 @@
-/* data_helpers.h: what the tests of the data layer share: a folder of their own, files in it, comparisons. */
+/* data_helpers.h: shared by the tests of the data layer: a folder of their own, files in it, comparisons. */
 #ifndef PL_DATA_HELPERS_H
 #define PL_DATA_HELPERS_H
 
@@ -20,7 +20,7 @@
 static char folder[] = "/tmp/parley-test-XXXXXX";
 static char path_text[256];
 
-/* A path in the test's folder; the same buffer every time. */
+/* Returns a path in the test's folder, always in the same buffer. */
 static inline const char *in_folder(const char *name) {
     snprintf(path_text, sizeof path_text, "%s/%s", folder, name);
     return path_text;
@@ -45,7 +45,7 @@ static inline void write_bytes(const char *path, const void *bytes, size_t count
     assert_int_equal(fclose(file), 0);
 }
 
-/* The bytes of a file, to be freed. */
+/* Returns the bytes of a file, to be freed. */
 static inline char *read_bytes(const char *path, size_t *count) {
     FILE *file = fopen(path, "rb");
     assert_non_null(file);
@@ -105,7 +105,7 @@ static inline parley_data *parse_text(const char *text) {
     return data;
 }
 
-/* Random rows with all that makes the counts of blocks inexact. */
+/* Random rows with every feature that makes the estimates of block sizes inexact. */
 static inline char *random_text(uint64_t seed, unsigned rows, bool ones) {
     pl_stream stream = pl_stream_make(seed, 0, 0);
     char *text = malloc((size_t)rows * 400 + 1), *p = text;

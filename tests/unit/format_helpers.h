@@ -1,11 +1,12 @@
-/* format_helpers.h: what the tests of the formats share: parsing with settings, rows as text, faults, lost memory. */
+/* format_helpers.h: shared by the tests of the formats: parsing with settings, rows as text, faults, failed
+ * allocations. */
 #ifndef PL_FORMAT_HELPERS_H
 #define PL_FORMAT_HELPERS_H
 
 #include "data/format.h"
 #include "data_helpers.h"
 
-/* Rows as "label(weight)|column:value ..." with columns from 0, one line each; the same buffer every time. */
+/* Rows as "label(weight)|column:value ..." with columns from 0, one line each, always in the same buffer. */
 static inline const char *rows_of(const parley_data *data) {
     static char text[65536];
     char *p = text;
@@ -23,7 +24,7 @@ static inline const char *rows_of(const parley_data *data) {
     return text;
 }
 
-/* Names with a bar behind each. */
+/* Names, each followed by a bar. */
 static inline const char *names_of(const pl_names *names) {
     static char text[1 << 20];
     char *p = text;
@@ -33,7 +34,7 @@ static inline const char *names_of(const pl_names *names) {
     return text;
 }
 
-/* Parses with one thread, and sees that blocks and threads change nothing. */
+/* Parses with one thread, and checks that blocks and threads change nothing. */
 static inline parley_data *parse_as(const char *text, size_t bytes, const pl_reading *reading) {
     static const uint64_t sizes[] = {1, 7, 64};
     parley_data *data, *again;
@@ -60,7 +61,7 @@ static inline void assert_rows(const char *text, const pl_reading *reading, cons
     parley_data_free(data);
 }
 
-/* The text is refused with this sentence, whatever the blocks. */
+/* Checks that the text is rejected with this sentence, for any size of blocks. */
 static inline void assert_fault(const char *text, size_t bytes, const pl_reading *reading, const char *sentence) {
     for (int parallel = 0; parallel < 2; parallel++) {
         parley_data *data;
@@ -82,7 +83,7 @@ static inline void assert_faults(const fault *faults, size_t count, const pl_rea
         assert_fault(faults[i].text, strlen(faults[i].text), reading, faults[i].sentence);
 }
 
-/* Lets every allocation of reading this file fail once, whole and streamed; what succeeds is the same as ever. */
+/* Lets every allocation of reading this file fail once, whole and streamed. Reads that succeed give the same data. */
 static inline void assert_survives(const char *path, const pl_reading *reading) {
     parley_data *whole, *data;
     parley_error error = {0};

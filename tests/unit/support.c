@@ -209,7 +209,7 @@ void run_ranks(unsigned ranks, unsigned threads, double deadline, pl_body body, 
     }
     parley_status ended = pl_threads_launch(&settings, ranks, &(pl_job){call_body, note_end, &call}, &failure);
     for (unsigned r = 0; r < ranks; r++)
-        if (status[r] != error[r].status) /* it never began */
+        if (status[r] != error[r].status) /* it was never started */
             assert_done(ended, &failure);
 }
 

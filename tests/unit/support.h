@@ -1,4 +1,4 @@
-/* support.h: what the tests of the core share: data made on the spot, settings, ranks as threads, comparisons. */
+/* support.h: shared by the tests of the core: generated data, settings, ranks as threads, comparisons. */
 #ifndef PL_SUPPORT_H
 #define PL_SUPPORT_H
 
@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka needs those first */
+/* cmocka needs these first */
 #include <cmocka.h>
 
 #include "exchange/exchange.h"
@@ -17,7 +17,7 @@
 
 #define MOST_RANKS 5
 
-/* Steps through cases of which some are enough where threads are watched, at a hundredth of the speed. */
+/* Steps through cases. Under the thread sanitizer, which is a hundred times slower, some of them are enough. */
 #if defined __SANITIZE_THREAD__
 #define SOME 3
 #else
@@ -29,10 +29,10 @@
 /* |a - b| <= tolerance (1 + |b|). */
 #define assert_close(a, b, tolerance) check_close(a, b, tolerance, __FILE__, __LINE__)
 void check_close(double a, double b, double tolerance, const char *file, int line);
-/* a <= b; says both when not. */
+/* a <= b; prints both if not. */
 #define assert_at_most(a, b) check_at_most(a, b, __FILE__, __LINE__)
 void check_at_most(double a, double b, const char *file, int line);
-/* The status is PARLEY_OK; prints the sentence when not. */
+/* The status is PARLEY_OK; prints the sentence if not. */
 #define assert_done(status, error) check_done(status, error, __FILE__, __LINE__)
 void check_done(parley_status status, const parley_error *error, const char *file, int line);
 
@@ -43,26 +43,26 @@ parley_data *data_of(const char *text);
 typedef struct sample_plan {
     uint64_t seed, rows, columns;
     double density;
-    bool real;   /* labels */
+    bool real;   /* labels are real */
     bool counts; /* labels are whole and 0 or more */
     bool ones;   /* every value is 1 */
 } sample_plan;
 parley_data *random_data(sample_plan plan);
 void set_weights(parley_data *data, const double *weight); /* copies them */
-/* The same with the labels below; with weights, some of them 0, where asked for. */
+/* The same with the labels below, and on request with weights, some of which are 0. */
 #define CLASS_LABELS 4
 extern const double class_labels[CLASS_LABELS];
 parley_data *class_data(sample_plan plan, bool weighted);
-/* Loss of a row of class y, with that many margins, by the book. */
+/* The loss of a row of class y with this many margins, by the definition. */
 double loss_of_classes(const pl_loss *loss, const double *z, unsigned y);
 
-/* P of a model by the book: nothing but sums. */
+/* P of a model by the definition, with plain sums. */
 double objective_of(const parley_data *data, const parley_model *model, const pl_loss *loss, const parley_summary *at);
 
 /* Settings from "name=value" words separated by blanks. */
 parley_settings settings_of(const char *words);
 
-/* A problem that is set up on these data, which it then owns: a team of three workers with two lanes each. */
+/* A problem set up on these data, which it then owns, with a team of three workers of two lanes each. */
 typedef struct team_problem {
     parley_data *data;
     pl_engine *engine;
@@ -72,16 +72,16 @@ typedef struct team_problem {
 team_problem open_problem_on(parley_data *data, const parley_settings *settings);
 void close_problem(team_problem *problem);
 
-/* Runs `body` on `ranks` ranks, each in a thread of its own where there are several, which may not assert; `status` and
- * `error` (`ranks` entries) get how it ended: after a failure, with the first cause, on every rank that it reached. */
-extern bool ranks_share_memory; /* so that exchanges go by shared memory (false at first: by messages) */
+/* Runs `body` on `ranks` ranks. If there are several, each has its own thread, which may not assert. `status` and
+ * `error` (`ranks` entries) receive the result: after a failure, the first cause on every rank that it reached. */
+extern bool ranks_share_memory; /* exchange through shared memory (false at first: by messages) */
 void run_ranks(unsigned ranks, unsigned threads, double deadline, pl_body body, void *context, parley_status *status,
                parley_error *error);
 
 /* Data sets that many tests train on. */
 extern const sample_plan small, wide, real, counts;
 
-/* What one run gave, on all its ranks. */
+/* The results of one run, on all its ranks. */
 typedef struct outcome {
     const parley_data *data;
     const parley_settings *settings;
@@ -99,10 +99,10 @@ void train(outcome *outcome, unsigned ranks, unsigned threads);
 outcome train_once(const parley_data *data, const char *words);
 void free_models(outcome *outcome);
 
-/* Trains with one allocation after the other failing, until none is left to: each has its sentence, and no model. */
+/* Trains while one allocation after another fails, until none does. Each failure gives a sentence and no model. */
 void assert_survives_lost_memory(const parley_data *data, const char *words);
 
-/* Bytes that a rank sends in a reduce and a spread of `size` dense entries, by the formula of docs/exchange.md. */
+/* Bytes that a rank sends in a reduce and a spread of `size` dense entries, by the formula in docs/exchange.md. */
 uint64_t dense_bytes(const pl_exchange_type *exchange, unsigned workers, unsigned ranks, unsigned rank, uint64_t size);
 
 #endif

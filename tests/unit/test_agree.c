@@ -7,13 +7,13 @@
 
 #define REMEDY "every rank must see the same files"
 
-/* Which ranks fail, with which keys, and what they were told. */
+/* Which ranks fail, with which keys, and what they learnt. */
 typedef struct agreement {
     bool fails[MOST_RANKS];
     double key[MOST_RANKS];
     const char *remedy;
     unsigned times;
-    bool ends; /* the job, with the failure */
+    bool ends; /* whether the failure ends the job */
     parley_status agreed[MOST_RANKS];
     parley_error told[MOST_RANKS];
 } agreement;
@@ -29,7 +29,7 @@ static parley_status agree_body(pl_engine *engine, void *context, parley_error *
     }
     this->agreed[r] = status;
     this->told[r] = status == PARLEY_OK ? (parley_error){0} : *error;
-    return this->ends ? status : PARLEY_OK; /* where it goes on, nothing but the agreement has told anybody */
+    return this->ends ? status : PARLEY_OK; /* if the job continues, only the agreement has told the ranks */
 }
 
 static void agree_on(agreement *this, unsigned ranks, bool share) {
@@ -55,7 +55,7 @@ static void ranks_without_a_failure_go_on(void **state) {
 static void the_least_key_decides_and_then_the_lowest_rank(void **state) {
     (void)state;
     static const struct {
-        unsigned failing; /* a bit for each rank */
+        unsigned failing; /* one bit per rank */
         double key[MOST_RANKS];
         const char *sentence;
     } cases[] = {{1, {7}, "part 0 is bad"},
@@ -94,7 +94,7 @@ static void a_failure_of_some_ranks_names_one_and_its_host(void **state) {
 static void a_rank_without_memory_ends_the_others(void **state) {
     (void)state;
     bool done = false;
-    for (int64_t n = 20; !done; n++) { /* opening the engines takes the first */
+    for (int64_t n = 20; !done; n++) { /* opening the engines makes the first allocations */
         parley_status status[3];
         parley_error error[3];
         agreement agreement = {.times = 2, .ends = true, .fails = {false, true, false}};

@@ -1,9 +1,9 @@
-/* test_api.c: the public interface alone: read, train, save, load, decide, and what happens to wrong input. */
+/* test_api.c: only the public interface: read, train, save, load, decide, and wrong input. */
 #define _POSIX_C_SOURCE 200809L /* mkdtemp */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-/* cmocka needs those first */
+/* cmocka needs these first */
 #include <cmocka.h>
 #include <math.h>
 #include <parley.h>
@@ -228,7 +228,7 @@ static void a_path_has_a_model_for_every_lambda(void **state) {
     assert_int_equal(parley_path_model(path, 4, &model, &error), PARLEY_BAD_USAGE);
     assert_null(model);
     assert_int_equal(parley_path_save(path, model_path, &error), PARLEY_OK);
-    assert_int_equal(parley_model_load(model_path, &model, &error), PARLEY_BAD_INPUT); /* it is many */
+    assert_int_equal(parley_model_load(model_path, &model, &error), PARLEY_BAD_INPUT); /* the file holds many models */
     parley_path_free(path);
     parley_settings_free(settings);
     parley_data_free(data);

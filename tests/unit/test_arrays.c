@@ -1,4 +1,4 @@
-/* test_arrays.c: data from the caller's arrays: what is taken as it is, converted, sorted or refused. */
+/* test_arrays.c: data from the caller's arrays, which are used as they are, converted, sorted or rejected. */
 #include <math.h>
 #include <string.h>
 
@@ -26,7 +26,7 @@ static parley_arrays arrays_of(const parley_data *data) {
     return arrays;
 }
 
-/* Are these the rows above? */
+/* Checks that these are the rows above. */
 static void assert_rows(const parley_data *data) {
     uint64_t rows, columns, nonzeros;
     parley_arrays arrays = arrays_of(data);
@@ -122,7 +122,7 @@ static void entries_out_of_order_are_sorted_and_added_up(void **state) {
             assert_int_equal(arrays.index[e], wanted[e]);
             assert_true(arrays.value[e] == (valued ? sums[e] : ones[e]));
         }
-        assert_int_equal(index[0], 3); /* the caller's stay as they are */
+        assert_int_equal(index[0], 3); /* the caller's array is unchanged */
         parley_data_free(data);
     }
 }
@@ -244,7 +244,7 @@ static void nothing_at_all_is_data_too(void **state) {
     parley_data_free(data);
 }
 
-/* Rows of random lengths, over many blocks; where asked for, some of them are out of order. */
+/* Rows of random lengths, over many blocks; on request some are out of order. */
 static parley_data *large(uint64_t rows, uint64_t columns, bool falls, unsigned threads, int32_t **index,
                           int64_t **start) {
     pl_stream random = pl_stream_make(7, 0, 0);

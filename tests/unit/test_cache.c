@@ -1,4 +1,4 @@
-/* test_cache.c: data caches: written and opened the same, and trusted only after every number was checked. */
+/* test_cache.c: data caches: they open as they were written, and every number is checked before use. */
 #define _POSIX_C_SOURCE 200809L
 #include "data_helpers.h"
 
@@ -96,7 +96,7 @@ static void a_cache_can_be_read_in_pieces(void **state) {
     free(text);
 }
 
-/* Three rows with four entries over ten columns; tests spoil one number and open the result. */
+/* Three rows with four entries over ten columns. Tests corrupt one number and open the result. */
 typedef struct spoiled {
     uint64_t start[4];
     double label[3], weight[3];
@@ -195,7 +195,7 @@ static void damage_anywhere_never_crashes(void **state) {
                 parley_data_free(again);
         }
         assert_int_not_equal(pl_cache_parse(bytes, i, "x", pool, &again, &error), PARLEY_OK);
-        if (i % 7 == 0) { /* also as a file, where the content is recognised first */
+        if (i % 7 == 0) { /* also as a file, whose format is recognised first */
             write_bytes(path_text, bytes, i);
             assert_int_not_equal(pl_data_read(path_text, pool, NULL, NULL, &again, &error), PARLEY_OK);
         }

@@ -1,5 +1,5 @@
-/* test_certificate.c: what runs claim holds: every round's gap bounds the sub-optimality, methods agree on the optimum,
- * optima satisfy their conditions, and data of odd shapes are fitted. */
+/* test_certificate.c: certificates hold: every round's gap bounds the sub-optimality, methods agree on the optimum,
+ * optima satisfy their conditions, and data of unusual shapes are fitted. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 /* A watched run: in every round D is at most `best`, the P of a good model, and the gap bounds the sub-optimality. */
 typedef struct watch {
-    double best; /* least P known, by the book */
+    double best; /* smallest known P, by the definition */
     uint64_t rounds;
     unsigned broken;
     parley_progress first_broken;
@@ -166,7 +166,7 @@ static void methods_agree_on_the_optimum(void **state) {
     parley_data_free(data);
 }
 
-/* Slopes of the mean loss by every coefficient, and by the intercept last. */
+/* Slopes of the mean loss by every coefficient, and last by the intercept. */
 static void plain_gradient(const parley_data *data, const parley_model *model, const pl_loss *loss, double *gradient) {
     const pl_matrix *x = &data->x;
     memset(gradient, 0, (x->columns + 1) * sizeof *gradient);
@@ -257,13 +257,13 @@ static void rows_of_weight_0_count_as_dropped_and_of_2_as_twice(void **state) {
     parley_data_free(repeated);
 }
 
-/* First-order methods take longer than a test does. */
+/* First-order methods would take too long for a test. */
 static bool converges_fast(const pl_preset *preset) {
     return preset->local != &pl_local_sgd && preset->combine != &pl_combine_step &&
            strcmp(preset->name, "minibatch-cd") != 0;
 }
 
-/* Every preset on data of an odd shape: the model is finite and its certificate, where there is one, holds. */
+/* Runs every preset on data of an unusual shape. The model is finite, and its certificate, if there is one, holds. */
 static void train_all(const char *text, const char *words) {
     parley_data *data = data_of(text);
     for (unsigned p = 0; p < pl_presets_count; p++)

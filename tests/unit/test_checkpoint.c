@@ -1,5 +1,5 @@
-/* test_checkpoint.c: a run that is stopped and gone on with gives the same bytes as one that was not, whatever ranks
- * and threads either half had. */
+/* test_checkpoint.c: a run that is stopped and resumed gives the same bytes as one that was not, for any ranks and
+ * threads of either half. */
 #define _POSIX_C_SOURCE 200809L /* mkdtemp, dirent */
 #include "train/checkpoint.h"
 
@@ -15,7 +15,7 @@
 #include "train/linear_path.h"
 #include "train/presets.h"
 
-/* In memory where that can be: every file is synced. */
+/* In memory if possible, since every file is synced. */
 static char folder[64] = "/dev/shm/parley_checkpoint_XXXXXX";
 
 static int make_folder(void **state) {
@@ -68,7 +68,7 @@ typedef struct shape {
     unsigned ranks, threads;
 } shape;
 
-/* Trains with checkpoints in the folder and, where `resume`, from there; stops after `rounds`. */
+/* Trains with checkpoints in the folder and, with `resume`, continues from there; stops after `rounds`. */
 static const char *every = "5r";
 
 static outcome train_part(const parley_data *data, const char *words, unsigned rounds, bool resume, shape shape) {
@@ -94,7 +94,7 @@ static outcome train_part(const parley_data *data, const char *words, unsigned r
 
 #define ROUNDS 30
 
-/* Stops and goes on twice. */
+/* Stops and resumes twice. */
 static void assert_goes_on(const parley_data *data, const char *words, const outcome *whole, unsigned first,
                            unsigned second, const shape *shapes) {
     empty_folder();
@@ -272,7 +272,7 @@ static int listen(void *user, const parley_progress *progress, const char *messa
     return 0;
 }
 
-/* Resumes to `rounds` on one rank, and gives what was said or why not. */
+/* Resumes up to `rounds` on one rank, and returns the messages or the error. */
 static parley_status resume(const parley_data *data, const char *words, parley_model **model, saying *saying,
                             parley_error *error) {
     static parley_settings settings;
@@ -447,7 +447,7 @@ static void a_folder_that_takes_no_files_any_more_ends_no_run(void **state) {
     char words[160], path[256];
     leave_two_checkpoints(data);
     outcome whole = train_once(data, "preset=cocoa+ workers=4 gap=0 lambda=0.01 rounds=20");
-    for (unsigned r = 9; r <= 20; r++) { /* a folder of that name is in the way of every file to come */
+    for (unsigned r = 9; r <= 20; r++) { /* a folder of the same name prevents writing the file */
         snprintf(path, sizeof path, "%s/round-%u.rank-0.safetensors", folder, r);
         assert_int_equal(mkdir(path, 0700), 0);
     }
@@ -504,7 +504,7 @@ static void every_failed_allocation_ends_with_a_sentence_or_a_warning(void **sta
             assert_false(failed);
             if (half == 1)
                 continue;
-            empty_folder(); /* then again from round 3 on, in a folder that is only read */
+            empty_folder(); /* then again from round 3 on, in a read-only folder */
             settings.rounds = 3;
             assert_done(parley_train(data, &settings, NULL, NULL, &model, NULL, &error), &error);
             parley_model_free(model);

@@ -1,5 +1,4 @@
-/* test_cholesky.c: factors against the product they stand for, solutions against the matrix, and what is not definite.
- */
+/* test_cholesky.c: factors against their product, solutions against the matrix, and matrices that are not definite. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -51,7 +50,7 @@ static void solutions_satisfy_the_equations(void **state) {
         uint64_t size = sizes[s];
         fill(a, size, &stream);
         for (uint64_t i = 0; i < size * size; i++)
-            l[i] = i % size >= i / size ? a[i] : NAN; /* the upper triangle does not count */
+            l[i] = i % size >= i / size ? a[i] : NAN; /* the upper triangle is not used */
         for (uint64_t i = 0; i < size; i++)
             x[i] = b[i] = pl_random_normal(&stream);
         assert_true(pl_cholesky(l, size));

@@ -1,4 +1,4 @@
-/* test_class_weights.c: weights by label, as words and balanced. */
+/* test_class_weights.c: weights by label, given as words or balanced. */
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* test_classes.c: several classes: kernels against plain loops, softmax against what defines it, and dual
- * points that bound the objective. */
+/* test_classes.c: several classes: kernels against plain loops, softmax against its definition, and dual points that
+ * bound the objective. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,7 +104,7 @@ static void random_margins(pl_stream *stream, unsigned classes, double size, dou
         z[c] = size * pl_random_normal(stream);
 }
 
-/* A point of the simplex, now and then a corner of it. */
+/* A point of the simplex, sometimes a corner of it. */
 static void random_point(pl_stream *stream, unsigned classes, double *p) {
     double sum = 0, power = 1.0 + 8.0 * pl_random_unit(stream);
     bool corner = pl_random_below(stream, 4) == 0;
@@ -169,7 +169,7 @@ static void softmax_slopes_are_derivatives_and_fenchel_and_young_hold(void **sta
     assert_true(isinf(loss->conjugate(outside, 3, 2)));
 }
 
-/* What a step makes small. */
+/* The function that a step minimises. */
 static double step_value(unsigned classes, const double *p, const double *z, const double *p0, double h) {
     double sum = 0;
     for (unsigned c = 0; c < classes; c++)
@@ -177,7 +177,7 @@ static double step_value(unsigned classes, const double *p, const double *z, con
     return sum;
 }
 
-/* The least point, by bisection in the multiplier and, inside, in each ln p. */
+/* The minimum, by bisection in the multiplier and, inside, in each ln p. */
 static void exact_step(unsigned classes, const double *z, const double *p0, double h, double *p) {
     double low = -5000, high = 5000;
     for (int i = 0; i < 100; i++) {
@@ -219,7 +219,7 @@ static void softmax_steps_stay_in_the_simplex_and_never_make_it_worse(void **sta
         left += (after - least) / (before - least);
         steps++;
     }
-    assert_at_most(left / steps, 0.02); /* on average they come near to the least */
+    assert_at_most(left / steps, 0.02); /* on average they come close to the minimum */
 }
 
 /* Dual points and the objective */
@@ -329,7 +329,7 @@ static void random_duals(const team_problem *problem, pl_stream *stream, double 
     }
 }
 
-/* t as an evaluation says that it was repaired. */
+/* t, repaired as in an evaluation. */
 static void repair(const team_problem *problem, const double *t, double *fixed) {
     const pl_repair *how = problem->glm.repair;
     for (uint64_t i = 0; i < ROWS; i++)

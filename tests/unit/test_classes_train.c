@@ -21,7 +21,7 @@ static const char *const forms[] = {
     "loss=squared-hinge lambda=0.1 intercept=free", "loss=squared-hinge lambda=0.1 intercept=penalised l1_ratio=0.2",
 };
 
-/* P of a model by the book. */
+/* P of a model by the definition. */
 static double objective_by_class(const parley_data *data, const parley_model *model, const parley_summary *at) {
     double sum = 0, total = 0, l1 = 0, l2 = 0, z[CLASSES];
     for (uint64_t i = 0; i < data->x.rows; i++) {
@@ -141,7 +141,7 @@ static void two_classes_together_are_logistic_regression(void **state) {
     parley_data_free(data);
 }
 
-/* One against the rest is as many binary problems. */
+/* One against the rest is one binary problem per class. */
 static void one_against_the_rest_is_a_binary_problem_for_each_class(void **state) {
     (void)state;
     const char *words = "loss=hinge lambda=0.1 gap=1e-8 preset=cocoa+ intercept=none rounds=20000";
@@ -200,7 +200,7 @@ static void the_same_bits_for_any_ranks_and_threads(void **state) {
     parley_data_free(data);
 }
 
-/* Begun at its own result, a run has next to nothing left to do. */
+/* A run that starts from its own result has almost nothing left to do. */
 static void runs_begin_at_models_of_several_classes(void **state) {
     (void)state;
     const char *const problems[] = {"loss=softmax lambda=0.05",

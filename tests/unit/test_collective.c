@@ -1,5 +1,4 @@
-/* test_collective.c: exchanges among ranks: the same bits for any number of ranks, and failures that reach everybody.
- */
+/* test_collective.c: collectives: the same bits for any number of ranks, and failures that reach all ranks. */
 #define _POSIX_C_SOURCE 200809L /* nanosleep */
 #include <math.h>
 #include <stdio.h>
@@ -13,7 +12,7 @@
 #include "engine/collective.h"
 #include "support.h"
 
-#undef fail /* cmocka's: engines have a member of that name */
+#undef fail /* cmocka's macro: engines have a member of this name */
 
 #define MOST_WORKERS 20
 #define SIZE 37
@@ -37,7 +36,7 @@ static int share_memory(void **state) {
     return 0;
 }
 
-/* The tree's sum, as docs say it: split at the largest power of two below the number of workers. */
+/* The sum of the tree as documented: split at the largest power of two below the number of workers. */
 static double plain_sum(unsigned begin, unsigned end, unsigned i) {
     if (end - begin == 1)
         return leaves[begin][i];
@@ -68,7 +67,7 @@ static void nodes_cover_a_block_with_the_fewest_parts(void **state) {
                     assert_int_equal(nodes[n].begin, at);
                     assert_true(is_node(nodes[n], 0, workers));
                     at = nodes[n].end;
-                    if (n > 0) /* two neighbours that made up a node would have been one */
+                    if (n > 0) /* two neighbours that form a node would have been one node */
                         assert_false(is_node((pl_node){nodes[n - 1].begin, nodes[n].end}, 0, workers));
                 }
                 assert_int_equal(at, end);
@@ -100,7 +99,7 @@ static void tree_sums_have_the_documented_order(void **state) {
         for (unsigned k = 0; k < count; k++)
             for (unsigned c = 0; c < 5; c++)
                 values[5 * k + c] = leaves[k][c];
-        pl_tree_add(values, count, 5, 4); /* the fifth is not to be touched */
+        pl_tree_add(values, count, 5, 4); /* the fifth value must not change */
         for (unsigned c = 0; c < 5; c++) {
             double expected = c < 4 ? plain_sum(0, count, c) : leaves[0][c];
             assert_memory_equal(&values[c], &expected, sizeof expected);
@@ -108,7 +107,7 @@ static void tree_sums_have_the_documented_order(void **state) {
     }
 }
 
-/* What every rank of a run does, and what it found. */
+/* What every rank of a run does, and its results. */
 typedef struct meeting {
     unsigned workers;
     double sums[MOST_RANKS][WIDTH];
@@ -208,7 +207,7 @@ static parley_status talk_body(pl_engine *engine, void *context, parley_error *e
         status = engine->type->post(engine, peer, 7, &sent[0], sizeof sent[0], error);
         if (status == PARLEY_OK)
             status = engine->type->post(engine, peer, 8, &sent[1], sizeof sent[1], error);
-        if (status == PARLEY_OK) /* channels do not mix, whatever the order of taking */
+        if (status == PARLEY_OK) /* channels do not mix, in any order of taking */
             status = engine->type->take(engine, peer, 8, &got[1], sizeof got[1], error);
         if (status == PARLEY_OK)
             status = engine->type->take(engine, peer, 7, &got[0], sizeof got[0], error);
@@ -317,8 +316,8 @@ static void a_message_of_the_wrong_size_is_told(void **state) {
     run_ranks(2, 1, DEADLINE, mismatched_body, NULL, status, error);
     assert_int_equal(status[0], PARLEY_BROKEN);
     assert_string_equal(error[0].sentence, error[1].sentence);
-    assert_true(strcmp(error[0].sentence, "rank 1 sent 16 bytes where 8 were due") == 0 ||
-                strcmp(error[0].sentence, "rank 0 sent 8 bytes where 16 were due") == 0);
+    assert_true(strcmp(error[0].sentence, "rank 1 sent 16 bytes instead of 8") == 0 ||
+                strcmp(error[0].sentence, "rank 0 sent 8 bytes instead of 16") == 0);
 }
 
 static void failed_allocations_of_engines_are_told(void **state) {

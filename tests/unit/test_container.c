@@ -1,4 +1,4 @@
-/* test_container.c: safetensors files: what is written opens the same, what is not valid is refused. */
+/* test_container.c: safetensors files: files open as they were written, and invalid ones are rejected. */
 #define _POSIX_C_SOURCE 200809L
 #include "data_helpers.h"
 
@@ -76,7 +76,7 @@ static void the_bytes_written_depend_on_the_arguments_only(void **state) {
     free(bytes[1]);
 }
 
-/* A file with this header and `data` bytes of zeros, as a parse of bytes in memory. */
+/* Parses bytes in memory: a file with this header and `data` bytes of zeros. */
 static parley_status parse(const char *header, size_t data, parley_error *error) {
     uint64_t length = strlen(header);
     while ((8 + length) % 8)

@@ -1,4 +1,4 @@
-/* test_csv.c: comma-separated values: what the columns are, every form of a field, every fault, and models' names. */
+/* test_csv.c: comma-separated values: types of columns, every form of a field, every fault, and names in models. */
 #define _POSIX_C_SOURCE 200809L /* mkdtemp, strdup */
 #include "format_helpers.h"
 
@@ -126,7 +126,7 @@ static void a_word_far_below_numbers_is_a_fault(void **state) {
     free(text);
 }
 
-/* A model with these names, as columns of data are matched with it. */
+/* A model with these names, to which columns of data are matched. */
 static pl_names make_names(const char *joined) {
     pl_names names;
     parley_error error;

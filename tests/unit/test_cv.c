@@ -113,7 +113,7 @@ static void threads_change_nothing(void **state) {
 }
 
 typedef struct patience {
-    unsigned rounds, most; /* asked so far, and how often the run may go on */
+    unsigned rounds, most; /* calls so far, and after how many to stop */
 } patience;
 
 static int until_patience_ends(void *user, const parley_progress *progress, const char *message) {
@@ -138,7 +138,7 @@ static void a_callback_stops_the_path_and_the_folds(void **state) {
         assert_null(cv);
         assert_non_null(strstr(error.sentence, "stopped on the path of all rows"));
         assert_int_equal(patience.rounds, 3);
-        patience = (struct patience){.most = 25}; /* 3 lambdas x (4 rounds and the look before them) on all rows: 15 */
+        patience = (struct patience){.most = 25}; /* 3 lambdas x (4 rounds and the call before them) on all rows: 15 */
         assert_int_equal(pl_cv_run(data, &settings, until_patience_ends, &patience, &cv, &error), PARLEY_BAD_USAGE);
         assert_null(cv);
         assert_string_equal(error.sentence,

@@ -1,5 +1,5 @@
-/* test_dealt.c: ranks that hold the rows of their own workers only, as when each read a part of the input: the same
- * models as when every rank holds all rows. */
+/* test_dealt.c: ranks that hold only the rows of their own workers, as when each reads a part of the input, give the
+ * same models as ranks that hold all rows. */
 #define _POSIX_C_SOURCE 200809L /* mkdtemp */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 #define PIECES 7
 
-/* Which rows each rank is to have read: pieces of uneven length, dealt round. */
+/* Which rows each rank has read: pieces of uneven length, assigned in turn. */
 static uint64_t piece_begin(uint64_t rows, unsigned p) { return p == PIECES ? rows : rows * p * p / (PIECES * PIECES); }
 
 /* This rank's part of the rows, as if it had read it. */
@@ -134,7 +134,7 @@ static void what_is_around_the_fit_sees_all_rows(void **state) {
     parley_data_free(classes);
 }
 
-/* Each label is seen by one rank only, as in a file sorted by label. */
+/* Each label occurs on one rank only, as in a file sorted by label. */
 static void ranks_agree_on_labels_that_some_of_them_never_saw(void **state) {
     (void)state;
     parley_data *data = data_of("7 1:1\n7 1:2\n7 2:1\n3 1:3\n3 2:2\n3 1:1 2:1\n");
@@ -145,7 +145,7 @@ static void ranks_agree_on_labels_that_some_of_them_never_saw(void **state) {
     parley_data_free(data);
 }
 
-/* Half of a run on whole data, the other half on ranks that number their own rows; and the other way round. */
+/* Runs one half on whole data and the other half on ranks that number their own rows, and the other way round. */
 static void assert_goes_on(const parley_data *data, const char *words, bool dealt_first, unsigned ranks) {
     char folder[] = "/tmp/parley_dealt_XXXXXX", remove[64];
     static parley_settings settings;
@@ -194,7 +194,7 @@ static void checkpoints_do_not_depend_on_who_holds_the_rows(void **state) {
     parley_data_free(data);
 }
 
-/* Whichever rank it is that loses it: all end, and nothing is leaked. */
+/* If any rank runs out of memory, all end, and nothing is leaked. */
 static void lost_memory_ends_all_ranks(void **state) {
     (void)state;
     const char *const runs[] = {"workers=4 rounds=1 gap=0 preset=cocoa+ validation_fraction=0.2",
@@ -204,7 +204,7 @@ static void lost_memory_ends_all_ranks(void **state) {
         static parley_settings settings;
         bool lost = true;
         settings = settings_of(runs[w]);
-        for (int64_t n = 40; lost && n < 8000; n += 5) { /* past the engines, which the test opens */
+        for (int64_t n = 40; lost && n < 8000; n += 5) { /* skips the allocations of opening the engines */
             outcome dealt = {.data = data, .settings = &settings};
             ranks_share_memory = n % 2;
             pl_memory_fail_after(n);

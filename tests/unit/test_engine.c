@@ -1,5 +1,5 @@
-/* test_engine.c: what the collectives do not use of an engine: messages from anybody, tasks that block on each
- * other, the clock, and who shares a machine's cores. */
+/* test_engine.c: parts of an engine that the collectives do not use: messages from any rank, tasks that block on each
+ * other, the clock, and ranks that share the cores of a machine. */
 #define _GNU_SOURCE /* sched_setaffinity */
 #include <pthread.h>
 #include <sched.h>
@@ -64,11 +64,11 @@ static void nobody_sending_ends_at_the_deadline(void **state) {
 typedef struct ring {
     pl_engine *engine;
     unsigned rounds;
-    atomic_uint inside, most; /* tasks that compute now, and at most */
+    atomic_uint inside, most; /* tasks that compute now, and the maximum */
     parley_status status[TASKS];
 } ring;
 
-/* Passes a number to the next task and waits for the one before: nobody gets on unless all are under way. */
+/* Passes a number to the next task and waits for the one before, which needs all tasks to be running. */
 static void pass_on(void *context, unsigned task) {
     ring *ring = context;
     pl_engine *engine = ring->engine;
@@ -123,7 +123,7 @@ static void a_rank_counts_its_own_processor_seconds(void **state) {
     assert_at_most(used[0], 0.5 * BUSY);
 }
 
-/* Every task needs a thread of its own, so the pool's threads compute as well. */
+/* Every task needs its own thread, so the threads of the pool compute as well. */
 static void spin(void *context, unsigned task) {
     atomic_uint *begun = context;
     double began = pl_cpu_of_thread(pthread_self());
@@ -170,7 +170,7 @@ typedef struct endings {
     pthread_t thread[MOST_RANKS];
     unsigned here[MOST_RANKS];
     parley_error error[MOST_RANKS];
-    unsigned failing; /* rank; MOST_RANKS: none */
+    unsigned failing; /* a rank; MOST_RANKS: none */
 } endings;
 
 static parley_status ending_body(pl_engine *engine, void *context, parley_error *error) {
@@ -232,7 +232,7 @@ static void a_launch_that_lacks_memory_says_so(void **state) {
     }
 }
 
-/* What ranks find, on all cores or each on one of its own. */
+/* What ranks find, on all cores or each on its own core. */
 typedef struct neighbourhood {
     bool bound;
     pl_neighbourhood found[MOST_RANKS];
@@ -258,7 +258,7 @@ static parley_status look_around(pl_engine *engine, void *context, parley_error 
         bind(r);
     parley_status status = pl_find_neighbours(engine, &found->found[r], error);
     found->cores[r] = engine->cores;
-    sched_setaffinity(0, sizeof allowed, &allowed); /* one rank is this very thread */
+    sched_setaffinity(0, sizeof allowed, &allowed); /* one rank runs on this thread */
     return status;
 }
 

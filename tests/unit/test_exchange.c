@@ -1,5 +1,5 @@
-/* test_exchange.c: updates reduced to the owners and spread again: the same bits for sparse and dense updates and for
- * any number of ranks; and the traffic that each exchange counts. */
+/* test_exchange.c: updates are reduced to the owners and distributed: the same bits for sparse and dense updates and
+ * for any number of ranks, and the traffic that each exchange counts. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "exchange/exchange.h"
 #include "support.h"
 
-#undef fail /* cmocka's: engines have a member of that name */
+#undef fail /* cmocka's macro: engines have a member of this name */
 
 #define MOST_WORKERS 12
 #define SIZE 9000        /* more than two blocks */
@@ -39,7 +39,7 @@ static int make_updates(void **state) {
     return 0;
 }
 
-/* Hosts of so many ranks that make a difference. */
+/* Assignments of ranks to hosts that matter. */
 static unsigned hosts[][MOST_RANKS] = {{0, 0, 1},    {0, 1, 1},       {0, 0, 1, 1},    {0, 1, 1, 1},
                                        {0, 0, 1, 2}, {0, 0, 1, 1, 2}, {0, 0, 0, 1, 1}, {0, 1, 1, 2, 2}};
 static const unsigned host_ranks[] = {3, 3, 4, 4, 4, 5, 5, 5};
@@ -49,7 +49,7 @@ typedef struct trial {
     unsigned *host;
     unsigned workers;
     uint64_t width;
-    bool sparse, wide, whole, full; /* wide: sparse, but with all places; full: the second column alone */
+    bool sparse, wide, whole, full; /* wide: sparse, but with room for all entries; full: only the second column */
     double change[MOST_RANKS][WIDTH * SIZE];
     double spread[MOST_RANKS][SIZE];
     double sums[MOST_RANKS][PL_OWN_SCALARS], largest[MOST_RANKS];
@@ -71,7 +71,7 @@ static void largest_entry(void *context, uint64_t begin, uint64_t end, double *s
         sums[0] = fmax(sums[0], fabs(values[j]));
 }
 
-/* A team that only knows who hosts whom: an exchange asks for no more. */
+/* A team that only knows which rank hosts which worker, which is all that an exchange needs. */
 static pl_team make_team(pl_engine *engine, unsigned workers) {
     unsigned first = pl_host_begin(workers, engine->ranks, engine->rank);
     unsigned hosted = pl_host_begin(workers, engine->ranks, engine->rank + 1) - first;
@@ -219,7 +219,7 @@ static void ranks_send_what_the_formulas_say(void **state) {
             }
 }
 
-/* Entries of the slices for which a rank of host h stands, on other hosts or its own. */
+/* Entries of the slices for which a rank of host h is the deputy, on other hosts or its own. */
 static uint64_t entries_for(const unsigned *host, unsigned ranks, unsigned rank, bool elsewhere) {
     unsigned first = rank, here = 0;
     while (first > 0 && host[first - 1] == host[rank])
@@ -274,7 +274,7 @@ static void ranks_that_add_up_by_hosts_get_the_same_bits(void **state) {
     now.host = NULL;
 }
 
-/* Tables of several chunks, whose support is any part of them: what goes as sparse packets, and what as whole ones. */
+/* Tables of several chunks with any support, which are sent as sparse or as dense packets. */
 typedef struct long_trial {
     const pl_exchange_type *type;
     unsigned workers;
@@ -304,7 +304,7 @@ static parley_status long_body(pl_engine *engine, void *context, parley_error *e
     return status;
 }
 
-/* Worker k's update, of which so many percent are filled; above 30 it is whole. */
+/* Worker k's update with this percentage of entries; above 30 it is dense. */
 static void make_long_update(long_trial *trial, unsigned k, double percent) {
     pl_stream stream = pl_stream_make(77, k, (uint64_t)percent);
     uint32_t *index = (uint32_t *)trial->index[k];
@@ -364,7 +364,7 @@ static void tables_of_many_chunks_have_the_same_bits_whatever_their_support(void
 
 static parley_status losing_body(pl_engine *engine, void *context, parley_error *error) {
     long_trial *trial = context;
-    parley_status status = pl_barrier(engine, error); /* all are there; then memory runs out somewhere */
+    parley_status status = pl_barrier(engine, error); /* all ranks are there; then memory runs out somewhere */
     return status == PARLEY_OK ? long_body(engine, trial, error) : status;
 }
 
@@ -381,7 +381,7 @@ static void memory_that_runs_out_on_one_rank_ends_the_exchange_on_all(void **sta
         unsigned failed = 0;
         trial.type = n % 2 ? &pl_exchange_driver : &pl_exchange_allreduce;
         trial.host = n % 3 == 0 ? hosts[2] : NULL;
-        pl_memory_fail_after(30 + n); /* opening four engines takes fewer */
+        pl_memory_fail_after(30 + n); /* opening four engines makes fewer allocations */
         run_ranks(4, 1, DEADLINE, losing_body, &trial, status, error);
         pl_memory_fail_after(-1);
         for (unsigned r = 0; r < 4; r++) {
@@ -460,7 +460,7 @@ static void what_is_sent_is_received(void **state) {
             assert_int_equal(sent, received);
             if (workers == 1)
                 assert_int_equal(sent, 0);
-            if (pl_exchanges[e] == &pl_exchange_driver) /* each but worker 0 sends one update and gets one table */
+            if (pl_exchanges[e] == &pl_exchange_driver) /* each worker except 0 sends one update and gets one table */
                 assert_int_equal(sent, (workers - 1) * (update + table));
         }
 }

@@ -1,4 +1,4 @@
-/* test_format.c: which format a text is taken for; hashes, dictionaries and sorted rows, which formats share. */
+/* test_format.c: recognition of formats, and what formats share: hashes, dictionaries and sorted rows. */
 #define _POSIX_C_SOURCE 200809L /* mkdtemp, strdup */
 #include "data/hash.h"
 #include "data/row.h"
@@ -97,7 +97,7 @@ static void dictionaries_number_words_as_they_come(void **state) {
     pl_dictionary_free(&words);
 }
 
-/* The same by the book: a stable sort by swapping, then sums from left to right. */
+/* The same by the definition: a stable sort by swapping, then sums from left to right. */
 static uint64_t sort_slowly(uint32_t *index, float *value, uint64_t count) {
     for (uint64_t i = 1; i < count; i++)
         for (uint64_t k = i; k > 0 && index[k - 1] > index[k]; k--) {

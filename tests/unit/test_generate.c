@@ -1,4 +1,4 @@
-/* test_generate.c: made data are valid, have the shape asked for, can be learnt, and never change. */
+/* test_generate.c: generated data are valid, have the requested shape, can be learnt, and never change. */
 #define _POSIX_C_SOURCE 200809L
 #include "data_helpers.h"
 
@@ -80,7 +80,7 @@ static void popular_columns_come_first(void **state) {
     parley_data_free(data);
 }
 
-/* The perceptron, averaged over its steps, is enough to see that labels can be learnt. */
+/* The averaged perceptron is enough to see that labels can be learnt. */
 static void text_labels_can_be_learnt(void **state) {
     (void)state;
     enum { ROWS = 20000, TRAINED = 15000, COLUMNS = 1000, EPOCHS = 5 };

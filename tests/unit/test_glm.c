@@ -285,7 +285,7 @@ static void the_null_objective_is_the_best_constant(void **state) {
     }
 }
 
-/* Minus a slope is feasible, and so is all between that and 0. */
+/* Minus a slope is feasible, and so is everything between that and 0. */
 static double random_dual(const team_problem *problem, uint64_t i, pl_stream *stream) {
     const pl_loss *loss = problem->glm.loss;
     double slope, curvature;
@@ -293,7 +293,7 @@ static double random_dual(const team_problem *problem, uint64_t i, pl_stream *st
     return -slope * pl_random_unit(stream);
 }
 
-/* D at t, by the book. */
+/* D at t, by the definition. */
 static double plain_dual(const team_problem *problem, const double *t) {
     const pl_matrix *x = &problem->data->x;
     double u[COLUMNS + 1] = {0}, conjugate = 0;
@@ -307,7 +307,7 @@ static double plain_dual(const team_problem *problem, const double *t) {
     return -conjugate - pl_penalty_conjugate(&problem->glm, u, 1.0, 0, problem->glm.size);
 }
 
-/* Shrinks the heavier side of t as an evaluation says. */
+/* Shrinks the heavier side of t as an evaluation does. */
 static void repair(const pl_evaluation *at, const double *t, double *repaired) {
     for (uint64_t i = 0; i < ROWS; i++)
         repaired[i] = t[i] * ((t[i] > 0) == (at->heavy == 1) ? 1.0 - at->tilt : 1.0);
@@ -349,7 +349,7 @@ static void repaired_dual_points_are_feasible_and_bound_the_objective(void **sta
     }
 }
 
-/* What is known of the heavier side's u without forming it. */
+/* Bounds on the heavier side's u that do not need u. */
 static void pull_and_reach_bound_what_the_repair_takes_away(void **state) {
     (void)state;
     pl_stream stream = pl_stream_make(6, 0, 0);

@@ -1,4 +1,4 @@
-/* test_idx.c: IDX files: every type, labels beside images, and files that are not what their header says. */
+/* test_idx.c: IDX files: every type, labels beside images, and files that contradict their header. */
 #define _POSIX_C_SOURCE 200809L /* mkdtemp, strdup */
 #include "format_helpers.h"
 

@@ -1,5 +1,5 @@
-/* test_in_memory.c: a program that holds everything in memory: models from coefficients and bytes, runs begun at them,
- * stopped, side by side and after a fork, and the settings table. */
+/* test_in_memory.c: a program that holds everything in memory: models from coefficients and bytes, runs that start from
+ * them, are stopped, run side by side and after a fork, and the settings table. */
 #define _POSIX_C_SOURCE 200809L /* fork */
 #include <math.h>
 #include <pthread.h>
@@ -12,7 +12,7 @@
 #define COLUMNS 8
 #define ROWS 60
 
-/* The same rows as random_data's, but handed over as arrays. */
+/* The same rows as those of random_data, but passed as arrays. */
 static parley_data *handed_over(const parley_data *from) {
     parley_data *data;
     parley_error error;
@@ -370,7 +370,7 @@ static void the_settings_table_can_be_walked(void **state) {
     assert_null(parley_list_at("colours", 0, NULL));
 }
 
-/* A model to bytes and back, and a run begun at it; true: nothing failed. */
+/* Converts a model to bytes and back, and starts a run from it. Returns whether nothing failed. */
 static bool go_round(const parley_data *data, parley_error *error) {
     const double coef[COLUMNS] = {0}, labels[] = {-1, 1};
     parley_settings settings = settings_of("preset=newton lambda=0.1");

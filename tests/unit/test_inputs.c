@@ -19,7 +19,7 @@ static int close_all(void **state) {
 
 static void write_text(const char *name, const char *text) { write_bytes(in_folder(name), text, strlen(text)); }
 
-/* Reads words, names of files in the folder, separated by blanks. */
+/* Reads files in the folder, whose names are separated by blanks. */
 static parley_status read_words(const char *names, const pl_reading *reading, parley_data **out, parley_error *error) {
     char words[8][300], copy[200];
     const char *list[8];

@@ -1,4 +1,4 @@
-/* test_learner.c: learning batch by batch: the same as a stream, from where the last batch ended. */
+/* test_learner.c: learning batch by batch gives the same as a stream, and continues where the last batch ended. */
 #include <math.h>
 #include <string.h>
 
@@ -69,7 +69,7 @@ static void batches_learn_what_a_stream_of_their_rows_does(void **state) {
         parley_learner *learner = learner_of(ways[w], NULL);
         learn(learner, data, 0, 1);
         learn(learner, data, 1, 130);
-        parley_model_free(model_of(learner)); /* looking changes nothing */
+        parley_model_free(model_of(learner)); /* making a model changes nothing */
         learn(learner, data, 130, 300);
         snprintf(online, sizeof online, "preset=online %s", ways[w]);
         outcome whole = train_once(data, online);
@@ -143,7 +143,7 @@ static void bytes_of_a_learner_go_on_as_it_would(void **state) {
         learn(learner, data, 0, 100);
         assert_done(parley_learner_to_bytes(learner, &bytes, &count, &error), &error);
         assert_true(count + 1 < sizeof moved);
-        memcpy(moved + 1, bytes, count); /* nobody promised that they are aligned */
+        memcpy(moved + 1, bytes, count); /* the bytes need not be aligned */
         parley_bytes_free(bytes);
         assert_done(parley_learner_from_bytes(moved + 1, count, &other, &error), &error);
         learn(learner, data, 100, 200);
@@ -229,7 +229,7 @@ static void settings_without_effect_are_refused(void **state) {
     }
 }
 
-/* The life of a learner; true: nothing failed. */
+/* The whole life of a learner. Returns whether nothing failed. */
 static bool live(const parley_settings *settings, const parley_data *data, parley_error *error) {
     parley_learner *learner, *other = NULL;
     parley_model *model = NULL;

@@ -1,4 +1,4 @@
-/* test_libsvm.c: LIBSVM text: what is accepted, what is refused and with which sentence, in parallel too. */
+/* test_libsvm.c: LIBSVM text: what is accepted, what is rejected and with which sentence, also in parallel. */
 #define _POSIX_C_SOURCE 200809L
 #include "data_helpers.h"
 

@@ -1,4 +1,4 @@
-/* test_log.c: lines of the log are JSON whatever the numbers are, and say what they were. */
+/* test_log.c: lines of the log are JSON for any numbers, and give their values. */
 #define _POSIX_C_SOURCE 200809L /* mkstemp */
 #include <float.h>
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "trace/lines.h"
 #include "trace/log.h"
 
-/* Seconds are told to the nanosecond, up to a billion of them; beyond, and what is no number, as reals. */
+/* Seconds are written to the nanosecond up to a billion. Larger values, infinities and NaN are written as reals. */
 static const double seconds[] = {
     0,    1e-10, 4.9e-10,   5.1e-10, 0.1,   0.9999999996, 1.9999999999, 59.999999999, -2e-7,    -1e-12,
     -3.5, 1e6,   999999999, 1e9,     1e300, DBL_MIN,      NAN,          INFINITY,     -INFINITY};

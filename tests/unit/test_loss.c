@@ -1,5 +1,5 @@
-/* test_loss.c: every loss against what defines it: slopes against differences, conjugates against a numerical supremum,
- * dual steps against a fine search. (Softmax, the last of them, is in test_classes.c.) */
+/* test_loss.c: every loss against its definition: slopes against differences, conjugates against a numerical supremum,
+ * dual steps against a fine search. (Softmax is in test_classes.c.) */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 #define DRAWS 400
 
-/* Every loss of the table, those that have a parameter with two values of it. */
+/* Every loss of the table; those with a parameter have two values of it. */
 static unsigned all_losses(pl_loss *all) {
     unsigned count = 0;
     for (unsigned l = 0; l < pl_losses_count && pl_losses[l]->expand; l++) {
@@ -46,13 +46,13 @@ static double random_target(const pl_loss *loss, pl_stream *stream) {
 /* A target for each of two signs. */
 static double target(const pl_loss *loss, double sign) { return !loss->counts ? sign : sign > 0 ? 7.0 : 0.0; }
 
-/* The domain of the conjugate is minus the range of the slope; 1000 stands for no bound. */
+/* The domain of the conjugate is minus the range of the slope; 1000 means no bound. */
 static void domain(const pl_loss *loss, double y, double *low, double *high) {
     *low = fmax(-1e3, -slope_at(loss, 1e9, y));
     *high = fmin(1e3, -slope_at(loss, -1e9, y));
 }
 
-/* A dual variable inside the domain of the conjugate, now and then at its bound. */
+/* A dual variable inside the domain of the conjugate, sometimes at its bound. */
 static double random_dual(const pl_loss *loss, double y, pl_stream *stream) {
     uint64_t kind = pl_random_below(stream, 10);
     double low, high;
@@ -61,7 +61,7 @@ static double random_dual(const pl_loss *loss, double y, pl_stream *stream) {
     return kind == 0 ? 0.0 : kind == 1 ? low : kind == 2 ? high : low + (high - low) * pl_random_unit(stream);
 }
 
-/* Does the slope or the curvature jump within 1e-3? */
+/* Whether the slope or the curvature jumps within 1e-3. */
 static bool near_kink(const pl_loss *loss, double z, double y) {
     double e = 1e-3, up, down, up_curvature, down_curvature;
     loss->expand(loss, z + e, y, &up, &up_curvature);
@@ -106,7 +106,7 @@ static void large_margins_neither_overflow_nor_vanish(void **state) {
     assert_close(value(&pl_loss_logistic, 40.0, 1.0) / exp(-40.0), 1.0, 1e-15);
 }
 
-/* Where a unimodal function is least on [low, high], by golden section. */
+/* The minimum of a unimodal function on [low, high], by golden section. */
 static double least_at(double (*f)(const void *context, double x), const void *context, double low, double high) {
     const double ratio = 0.6180339887498949;
     for (int i = 0; i < 200; i++) {
@@ -165,7 +165,7 @@ static void conjugates_are_infinite_outside_their_domain_and_zero_at_zero(void *
     assert_close(poisson->conjugate(poisson, 2.0, 2.0), 2.0 - 2.0 * log(2.0), 1e-15);
 }
 
-/* Facts that other code draws conclusions from. */
+/* Facts on which other code relies. */
 static void facts_hold(void **state) {
     (void)state;
     pl_loss all[16];
@@ -244,7 +244,7 @@ static void dual_steps_minimise_their_problem(void **state) {
         }
 }
 
-/* The logistic step is inexact: it goes most of the way, and what the next visits of the row add, ends at the least. */
+/* The logistic step is inexact: it goes most of the way, and repeated visits to the row converge to the minimum. */
 static void logistic_steps_go_most_of_the_way_and_repeated_all_of_it(void **state) {
     (void)state;
     pl_stream stream = pl_stream_make(5, 0, 0);
@@ -329,9 +329,9 @@ static void logistic_residuals_are_right_near_the_optimum(void **state) {
     }
 }
 
-/* What the softened loss is the least of, over s. */
+/* The function of s whose minimum is the smoothed loss. */
 static double envelope(const void *context, double s) {
-    const problem *p = context; /* h stands for mu */
+    const problem *p = context; /* h is mu */
     return value(p->loss, s, p->y) + (p->z - s) * (p->z - s) / (2.0 * p->h);
 }
 

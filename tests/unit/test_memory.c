@@ -1,4 +1,4 @@
-/* test_memory.c: the one way to get memory: zeroed, checked for overflow, and made to fail on demand. */
+/* test_memory.c: memory is zeroed, checked for overflow, and can be made to fail. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -80,7 +80,7 @@ static void the_chosen_allocation_fails_once(void **state) {
     assert_false(pl_span_reserve(&span, 10));
     assert_true(pl_span_reserve(&span, 10));
     pl_memory_fail_after(0);
-    assert_true(pl_span_reserve(&span, 10)); /* there already: nothing is allocated */
+    assert_true(pl_span_reserve(&span, 10)); /* it is large enough, so nothing is allocated */
     assert_int_equal(pl_memory_fail_after(-1), 0);
     pl_span_free(&span);
 }

@@ -1,4 +1,4 @@
-/* test_method.c: names, combinations and options that cannot work are refused, each with its sentence. */
+/* test_method.c: names, combinations and options that cannot work are rejected, each with its sentence. */
 #include <stdio.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "train/presets.h"
 #include "train/train.h"
 
-/* A sentence that ends in ... need only begin so. */
+/* An expected sentence that ends in ... is only the beginning. */
 static void assert_sentence(const char *sentence, const char *expected) {
     size_t length = strlen(expected);
     char begin[512];

@@ -2,7 +2,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-/* cmocka needs those first */
+/* cmocka needs these first */
 #include <cmocka.h>
 #include <inttypes.h>
 #include <math.h>
@@ -13,14 +13,14 @@
 
 #define ROWS 500
 
-/* Of one column; only its loss and labels matter here. */
+/* A model of one column; only its loss and labels matter here. */
 static pl_linear_model *make_model(const pl_loss *loss) {
     pl_linear_model *model;
     assert_int_equal(pl_linear_new(1, 1, loss, &model, NULL), PARLEY_OK);
     return model;
 }
 
-/* A metric, in batches of `step` rows. */
+/* Computes a metric, in batches of `step` rows. */
 static double measure(const pl_linear_model *model, const parley_data *data, const double *decisions, uint64_t step,
                       const char *name) {
     pl_meter *meter;
@@ -39,7 +39,7 @@ static double measure(const pl_linear_model *model, const parley_data *data, con
     return value;
 }
 
-/* Over all pairs, as the definition has it. */
+/* Over all pairs, as in the definition. */
 static double plain_auc(const parley_data *data, const double *z, double high) {
     double right = 0.0, all = 0.0;
     for (uint64_t i = 0; i < data->x.rows; i++)
@@ -95,7 +95,7 @@ static void metrics_are_found_by_name_and_auto_is_the_loss(void **state) {
     for (const pl_model_metric *metric = pl_linear_metrics; metric->name; metric++)
         assert_ptr_equal(pl_metric_find(&pl_model_linear, metric->name), metric);
     assert_string_equal(pl_metric_find(&pl_model_linear, "auto")->name, "loss");
-    assert_null(pl_metric_find(&pl_model_linear, "mean_loss")); /* what eval calls it, next to the name of the loss */
+    assert_null(pl_metric_find(&pl_model_linear, "mean_loss")); /* its key in eval, next to the name of the loss */
     pl_metric_names(&pl_model_linear, &model->base, names, sizeof names);
     assert_string_equal(names, "rmse, r2, mae, loss, deviance, d2");
     parley_model_free(&model->base);
@@ -132,7 +132,7 @@ static void log_loss_does_not_overflow(void **state) {
 
 static void real_metrics_follow_their_definitions(void **state) {
     (void)state;
-    /* labels far from 0, where sums of squares would lose all digits */
+    /* Labels far from 0, where sums of squares would lose all digits. */
     const double label[] = {1e9 + 1, 1e9 + 2, 1e9 + 4}, z[] = {1e9 + 1, 1e9 + 3, 1e9 + 4}, weight[] = {1, 0, 3};
     const double same[] = {5, 5, 5};
     parley_data data = {.x.rows = 3, .label = label};

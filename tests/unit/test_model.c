@@ -3,7 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-/* cmocka needs those first */
+/* cmocka needs these first */
 #include <cmocka.h>
 #include <inttypes.h>
 #include <math.h>
@@ -102,7 +102,7 @@ static void loads_what_was_saved(void **state) {
     model->low = -0.5;
     model->high = 1.0 / 3.0;
     pl_model_set_meta(&model->base, "lambda", "0.25", NULL);
-    pl_model_set_meta(&model->base, "loss", "auto", NULL); /* a setting of that name must not hide the loss */
+    pl_model_set_meta(&model->base, "loss", "auto", NULL); /* a setting of the same name must not hide the loss */
     assert_int_equal(parley_model_save(&model->base, path, NULL), PARLEY_OK);
     assert_int_equal(parley_model_load(path, &loaded, &error), PARLEY_OK);
     uint64_t outputs, columns;
@@ -221,7 +221,7 @@ static void metadata_are_replaced_and_bounded(void **state) {
     parley_model_free(&model->base);
 }
 
-/* Writes a container that differs from a good model in one point and expects `sentence` in the complaint. */
+/* Writes a container that differs from a valid model in one point, and expects `sentence` in the error. */
 static void expect_refusal(const pl_tensor *tensors, unsigned count, const pl_pair *metas, unsigned meta_count,
                            const char *sentence) {
     parley_model *model = (parley_model *)folder;
@@ -331,7 +331,7 @@ static void decisions_do_not_depend_on_threads(void **state) {
     free(sample);
 }
 
-/* A viewer that writes down what it is shown. */
+/* A viewer that records what it is shown. */
 typedef struct notes {
     pl_viewer base;
     char text[512];
@@ -450,7 +450,7 @@ static void a_model_of_another_type_is_saved_and_has_no_coefficients(void **stat
     parley_error error;
     assert_non_null(model);
     *model = (parley_model){.type = &other_type, .outputs = 1, .columns = 3};
-    assert_int_equal(pl_model_set_meta(model, "topics", "9", NULL), PARLEY_OK); /* which the type says itself */
+    assert_int_equal(pl_model_set_meta(model, "topics", "9", NULL), PARLEY_OK); /* the type sets this key itself */
     assert_int_equal(pl_model_set_meta(model, "seed", "4", NULL), PARLEY_OK);
     assert_int_equal(pl_model_name(model, &data, NULL), PARLEY_OK);
     assert_null(pl_linear(model));
@@ -460,7 +460,7 @@ static void a_model_of_another_type_is_saved_and_has_no_coefficients(void **stat
     assert_int_equal(parley_model_two_labels(model, labels), 0);
     assert_string_equal(parley_model_meta(model, 0, &value), "seed");
     assert_null(parley_model_meta(model, 1, &value));
-    assert_int_equal(parley_model_save(model, path, NULL), PARLEY_OK); /* the order of tensors is checked there */
+    assert_int_equal(parley_model_save(model, path, NULL), PARLEY_OK); /* saving checks the order of tensors */
     pl_container *container;
     assert_int_equal(pl_container_open(path, &container, NULL), PARLEY_OK);
     assert_string_equal(pl_container_meta(container, "format"), "parley-other-1");

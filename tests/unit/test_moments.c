@@ -6,7 +6,7 @@
 #include "base/random.h"
 #include "support.h"
 
-#define ROWS 35000 /* worth several threads, with all columns */
+#define ROWS 35000 /* enough for several threads, with all columns */
 #define COLUMNS 15
 #define SIZE (COLUMNS + 2)
 
@@ -47,7 +47,7 @@ static void assert_products(const double *sums, unsigned columns, bool weighted)
         }
 }
 
-/* The first columns of the table, in each of its forms and with one to three threads: the same bits. */
+/* The first columns of the table give the same bits in each of its forms and with one to three threads. */
 static void assert_forms(unsigned columns, const double *weights) {
     const void *tables[] = {doubles, floats, doubles_turned, floats_turned};
     double sums[SIZE * SIZE] = {0}, first[SIZE * SIZE];

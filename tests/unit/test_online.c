@@ -1,4 +1,4 @@
-/* test_online.c: learning from streams: figures of an independent oracle, any threads, tables, refusals. */
+/* test_online.c: learning from streams: values of an independent oracle, any number of threads, tables, errors. */
 #define _DEFAULT_SOURCE /* mkstemp */
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* test_pacing.c: H against costs and gains that are known: it finds the best, and noise does not make it flap. */
+/* test_pacing.c: H for known costs and gains: it finds the optimum, and noise does not make it oscillate. */
 #include "train/pacing.h"
 
 #include <math.h>
@@ -6,10 +6,10 @@
 #include "base/random.h"
 #include "support.h"
 
-/* Rounds that cost a H + b seconds and take the logarithm of the gap down by most (1 - exp(-H / reach)). */
+/* Rounds that cost a H + b seconds and reduce the logarithm of the gap by most (1 - exp(-H / reach)). */
 typedef struct world {
     double epoch, round, most, reach;
-    double noise; /* of gap and of seconds, relative */
+    double noise; /* relative, of gap and seconds */
     double log_gap, spent;
     pl_stream random;
 } world;
@@ -64,7 +64,7 @@ static void it_comes_near_the_best_for_any_costs_and_gains(void **state) {
             pl_pacing_open(&pacing, 8, 1e-4);
             for (unsigned r = 0; r < 1000; r++)
                 play(&world, &pacing);
-            assert_at_most(0.85 * best_rate(&world), -world.log_gap / world.spent); /* learning included */
+            assert_at_most(0.85 * best_rate(&world), -world.log_gap / world.spent); /* including learning */
             assert_at_most(0.85 * best_rate(&world), rate(&world, pacing.base));
         }
 }

@@ -1,5 +1,4 @@
-/* test_packet.c: chunks of tables, whole and sparse: reading what was written gives the same bits, and adding it too.
- */
+/* test_packet.c: chunks of tables, dense and sparse: reading or adding what was written gives the same bits. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,11 +110,11 @@ static void packets_that_make_no_sense_are_refused(void **state) {
     place[0] = 3;
     place[1] = 99;
     assert_true(pl_packet_read(room, 20, 100, &packet));
-    assert_false(pl_packet_read(room, 20, 99, &packet)); /* a place behind the end */
+    assert_false(pl_packet_read(room, 20, 99, &packet)); /* a position after the end */
     place[0] = 99;
-    assert_false(pl_packet_read(room, 20, 100, &packet)); /* the same place twice */
+    assert_false(pl_packet_read(room, 20, 100, &packet)); /* the same position twice */
     assert_false(pl_packet_read(room, 21, 100, &packet));
-    assert_false(pl_packet_read(room, 260, 100, &packet)); /* so many are not sparse */
+    assert_false(pl_packet_read(room, 260, 100, &packet)); /* too many for a sparse packet */
 }
 
 static void cursors_meet_every_entry_of_a_slice_once(void **state) {

@@ -1,4 +1,4 @@
-/* test_path.c: where a path begins, what its models are, and when it ends. */
+/* test_path.c: where a path begins, its models, and when it ends. */
 #include "train/linear_path.h"
 
 #include <math.h>
@@ -48,7 +48,7 @@ static void the_first_lambda_is_the_least_without_coefficients(void **state) {
         snprintf(words, sizeof words, "%s preset=cocoa+ lambdas=3 gap=1e-12 lambda_ratio=0.98", forms[f]);
         pl_path *path = path_of(data, words, true);
         assert_int_equal(path->count, 3);
-        bool intercept_first = strstr(forms[f], "penalised") != NULL; /* it is one more column */
+        bool intercept_first = strstr(forms[f], "penalised") != NULL; /* a penalised intercept is one more column */
         for (unsigned k = 0; k < 3; k++)
             if (!intercept_first)
                 assert_true(k == 0 ? path->points[k].nonzeros == 0 : path->points[k].nonzeros > 0);

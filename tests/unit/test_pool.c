@@ -1,4 +1,5 @@
-/* test_pool.c: every task runs exactly once, whatever the threads; runs may be short, many, nested or oversized. */
+/* test_pool.c: every task runs exactly once, with any number of threads; runs may be short, many, nested or oversized.
+ */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -44,7 +45,7 @@ static void every_task_runs_once(void **state) {
     }
 }
 
-/* Plain memory: what tasks write is seen by who started the run, and by the tasks of the next one. */
+/* Plain memory: what tasks write is visible to the caller of the run, and to the tasks of the next one. */
 static void increment_task(void *context, unsigned task) {
     uint64_t *values = context;
     values[task]++;
@@ -148,7 +149,7 @@ static void a_thread_keeps_to_a_core_until_its_pool_is_closed(void **state) {
     pl_cores_list(before);
     while (core < PL_CORE_WORDS * 64 && !(before[core / 64] >> core % 64 & 1))
         core++;
-    if (core == PL_CORE_WORDS * 64) /* cores are not known here */
+    if (core == PL_CORE_WORDS * 64) /* the cores are unknown here */
         skip();
     one[core / 64] = (uint64_t)1 << core % 64;
     for (unsigned threads = 1; threads <= 2; threads++) {

@@ -1,4 +1,4 @@
-/* test_random.c: random streams: repeatable, independent of one another, and of the right distributions. */
+/* test_random.c: random streams are repeatable, independent of each other, and have the right distributions. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

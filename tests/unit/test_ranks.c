@@ -1,4 +1,4 @@
-/* test_ranks.c: reading on several ranks: together they hold what one process would read, and say what it would say. */
+/* test_ranks.c: reading on several ranks: together they hold what one process would read, and give the same errors. */
 #define _DEFAULT_SOURCE /* mkdtemp, strtok_r */
 #include "shard/parallel_read.h"
 #include "support.h"
@@ -10,12 +10,12 @@
 
 #define TEXT_BYTES 200000
 
-/* What all ranks read: files of the folder; rank `odd` is given other ones. */
+/* What all ranks read: files of the folder; rank `odd` gets other ones. */
 typedef struct task {
     const char *names, *odd_names;
     unsigned odd;
     pl_reading reading;
-    parley_data *whole[MOST_RANKS]; /* of each rank: the rows of all */
+    parley_data *whole[MOST_RANKS]; /* all rows, on each rank */
     uint64_t held[MOST_RANKS];
     parley_status status[MOST_RANKS];
     parley_error error[MOST_RANKS];
@@ -47,7 +47,7 @@ static parley_status body(pl_engine *engine, void *context, parley_error *error)
         (engine->type->fail)(engine, error);
     if (engine->ranks == 1)
         task->whole[0] = data;
-    else if (task->whole[rank]) { /* names stay with those who read them */
+    else if (task->whole[rank]) { /* names stay on the ranks that read them */
         task->whole[rank]->names = data->names;
         task->whole[rank]->classes = data->classes;
         data->names = data->classes = (pl_names){0};
@@ -91,7 +91,7 @@ static void assert_alike(const parley_data *a, const parley_data *b) {
     assert_same_names(&a->classes, &b->classes);
 }
 
-/* `balanced`: no rank holds more than it should by much. */
+/* `balanced` means that no rank holds much more than its share. */
 static void assert_ranks_read(const char *names, pl_reading reading, bool balanced) {
     task one = {.names = names, .reading = reading};
     run_ranks(1, 2, DEADLINE, body, &one, one.status, one.error);
@@ -110,7 +110,7 @@ static void assert_ranks_read(const char *names, pl_reading reading, bool balanc
     free_all(&one, 1);
 }
 
-/* All ranks say what one process says. */
+/* All ranks give the error that one process gives. */
 static void assert_ranks_refuse(const char *names, pl_reading reading) {
     task one = {.names = names, .reading = reading};
     run_ranks(1, 2, DEADLINE, body, &one, one.status, one.error);
@@ -129,7 +129,7 @@ static void assert_ranks_refuse(const char *names, pl_reading reading) {
     free_all(&one, 1);
 }
 
-/* Lines that make several blocks of those that are dealt, perhaps with a bad one towards the end. */
+/* Lines that make several blocks, on request with an invalid one near the end. */
 static bool write_long(const char *name, bool bad) {
     static char line[64 << 10];
     pl_file *file;
@@ -147,8 +147,8 @@ static bool write_long(const char *name, bool bad) {
     return pl_file_close(file, status, &error) == PARLEY_OK;
 }
 
-/* Rows of words and numbers, some of them in quotes with newlines, separators and quotes in them; line `bad` (from 0)
- * holds `wrong`. The words of each part of the text are others, and few are in all of them. */
+/* Rows of words and numbers, some of them in quotes with newlines, separators and quotes in them. Line `bad` (from 0)
+ * holds `wrong`. Each part of the text has other words, and few words are in all parts. */
 static void write_words(const char *name, bool header, unsigned rows, unsigned bad, const char *wrong) {
     static char text[TEXT_BYTES];
     static const char *const classes[] = {"yes", "no", "\"may\nbe\""};
@@ -167,7 +167,7 @@ static void write_words(const char *name, bool header, unsigned rows, unsigned b
     write_bytes(in_folder(name), text, bytes);
 }
 
-/* Rows of seven values of a type, of which `there` bytes are written; the labels count up to nine. */
+/* Rows of seven values of a type, of which `there` bytes are written. Labels count up to nine. */
 static void write_records(const char *images, const char *labels, unsigned type, unsigned rows, size_t there) {
     static unsigned char bytes[TEXT_BYTES];
     unsigned width = type == 0x0D ? 4 : 1;
@@ -279,7 +279,7 @@ static void compressed_text_is_read_by_one_and_dealt(void **state) {
 static void csv_is_cut_at_newlines_that_are_not_in_quotes(void **state) {
     (void)state;
     assert_ranks_read("all.csv", (pl_reading){0}, true);
-    assert_ranks_read("words.csv", (pl_reading){0}, false); /* the heading is more than some rank's share */
+    assert_ranks_read("words.csv", (pl_reading){0}, false); /* the header is larger than some rank's share */
     assert_ranks_read("many.csv", (pl_reading){0}, true);
     assert_ranks_read("many.csv more.csv", (pl_reading){0}, true);
     assert_ranks_read("more.csv rest.csv empty.svm many.csv head.csv", (pl_reading){0}, true);
@@ -354,7 +354,7 @@ static void ranks_say_what_one_process_says(void **state) {
     assert_ranks_refuse("many.csv", (pl_reading){.refuse_missing = true});
 }
 
-/* Whatever one process makes of the files, rows or a sentence, ranks do too. */
+/* Ranks give the same rows, or the same sentence, as one process. */
 static void assert_ranks_agree(const char *names, pl_reading reading) {
     task one = {.names = names, .reading = reading};
     run_ranks(1, 2, DEADLINE, body, &one, one.status, one.error);
@@ -365,7 +365,7 @@ static void assert_ranks_agree(const char *names, pl_reading reading) {
         assert_ranks_refuse(names, reading);
 }
 
-/* Rows of CSV in which some bytes are others. */
+/* Rows of CSV in which some bytes were changed. */
 static void damaged_csv_is_the_same_to_all(void **state) {
     (void)state;
     static const char *const rows[] = {"yes,1,red,\"at\"\n", "no,2,\"a\nb\",c\n", "no,,\"\"\"x,\",y\n", "\n",
@@ -423,7 +423,7 @@ static void weights_go_to_the_rows_of_their_rank(void **state) {
     assert_non_null(strstr(error.sentence, "3 weights for the 6 rows of x"));
 }
 
-/* Whoever is first to ask: some rank fails, and all end. */
+/* Some rank fails, whichever it is, and all end. */
 static void lost_memory_ends_all_ranks(void **state) {
     (void)state;
     const char *const names[] = {"all.svm ones.svm",      "all.svm.gz", "words.csv",
@@ -434,7 +434,7 @@ static void lost_memory_ends_all_ranks(void **state) {
         int64_t n = 0;
         for (; lost && n < 3000; n += 7) {
             task many = {.names = names[w], .reading = {.keep_names = w == 4}};
-            pl_memory_fail_after(60 + n); /* past the engines, which the test opens */
+            pl_memory_fail_after(60 + n); /* skips the allocations of opening the engines */
             run_ranks(3, 1, DEADLINE, body, &many, many.status, many.error);
             pl_memory_fail_after(-1);
             lost = false;

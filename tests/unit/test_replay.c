@@ -1,4 +1,4 @@
-/* test_replay.c: logs read back: runs that the clock steered repeat bit for bit on any ranks and threads. */
+/* test_replay.c: logs are read back: runs that the clock steered repeat bit for bit on any ranks and threads. */
 #define _POSIX_C_SOURCE 200809L /* mkstemp */
 #include "shard/fingerprint.h"
 #include "train/replay.h"
@@ -38,7 +38,7 @@ static parley_settings replaying(const char *words) {
     return settings;
 }
 
-/* Runs with a log; the outcome's models are the caller's. */
+/* Runs with a log. The caller owns the models of the outcome. */
 static outcome logged(const parley_data *data, const char *words, unsigned ranks, parley_callback callback) {
     static parley_settings settings;
     settings = settings_of(words);

@@ -1,4 +1,5 @@
-/* test_report.c: where the time of a run went, from its log: the parts add up, and each is who's it should be. */
+/* test_report.c: where the time of a run went, from its log: the parts add up, and each belongs to the right worker and
+ * rank. */
 #define _POSIX_C_SOURCE 200809L /* mkstemp */
 #include <math.h>
 #include <stdio.h>

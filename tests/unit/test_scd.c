@@ -76,7 +76,7 @@ static void columns_far_from_0_are_told_apart(void **state) {
     pl_stream stream = pl_stream_make(23, 0, 0);
     for (unsigned i = 0; i < ROWS; i++)
         for (unsigned j = 0; j < COLUMNS; j++) {
-            values[i * COLUMNS + j] = (float)(4000.0 + pl_random_normal(&stream)); /* years, say */
+            values[i * COLUMNS + j] = (float)(4000.0 + pl_random_normal(&stream)); /* such as years */
             near[i * COLUMNS + j] = values[i * COLUMNS + j] - 4000.0f;
             labels[i] += (j + 1.0) * (double)near[i * COLUMNS + j];
         }
@@ -155,7 +155,7 @@ static void close_bench(bench *bench) {
     free(bench->w);
 }
 
-/* Rounds until the gap is reached; returns how many, and the objective. */
+/* Runs rounds until the gap is reached; returns their number and the objective. */
 static unsigned solve(bench *bench, double *objective) {
     parley_error error = {0};
     for (unsigned round = 1; round <= 500; round++) {
@@ -238,7 +238,7 @@ static void the_table_holds_inner_products(void **state) {
     }
     const pl_scd *scd = (const pl_scd *)path.local;
     const pl_scd_gram *gram = &scd->gram;
-    assert_true(gram->slots > 150); /* it was widened, and the rows' lists were lengthened */
+    assert_true(gram->slots > 150); /* it was widened, and the lists of rows were lengthened */
     for (uint64_t s = 0; s < gram->slots; s++)
         for (uint64_t r = 0; r < gram->slots; r++)
             assert_close(gram->table[s * gram->stride + r], inner_product(scd, gram->column[s], gram->column[r]), 1e-6);

@@ -1,5 +1,5 @@
-/* test_second.c: second-order combines on their own: directions against dense references, line searches against the
- * conditions they promise, orthants, and truncated solves against the matrix. */
+/* test_second.c: second-order combines alone: directions against dense references, line searches against their
+ * conditions, orthants, and truncated solves against the matrix. */
 #include <math.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "support.h"
 
 #define SIZE 7
-#define BLOCK 3 /* entries that one call of a sum sees */
+#define BLOCK 3 /* entries in one call of a sum */
 
 /* f(v) = v' A v / 2 + sum cosh-like terms: smooth and strictly convex. */
 typedef struct function {
@@ -66,7 +66,7 @@ typedef struct bench {
     pl_slice slice;
 } bench;
 
-/* `intercept`: the last entry is a free one. */
+/* With `intercept`, the last entry is a free intercept. */
 static void open_bench(bench *bench, const pl_combine_type *type, const char *words, double l1, double l2,
                        bool intercept) {
     parley_error error = {0};
@@ -143,7 +143,7 @@ static void follow_dense_bfgs(const char *words, unsigned history) {
     pl_combine_lbfgs.close(bench.combine);
 }
 
-/* Newton between two factors: -H g by the dense formula, from the H that was factored. */
+/* Newton between two factors: -H g by the dense formula, from the factored H. */
 static void old_factors_are_mended_as_in_bfgs(void **state) {
     (void)state;
     enum { ROUNDS = 2 };
@@ -175,14 +175,14 @@ static void old_factors_are_mended_as_in_bfgs(void **state) {
         if (round > 0)
             continue;
         for (unsigned i = 0; i < SIZE; i++) {
-            assert_close(dot(f.a[i], d) + 0.1 * d[i], -g[i], 1e-10); /* Newton's own equations */
+            assert_close(dot(f.a[i], d) + 0.1 * d[i], -g[i], 1e-10); /* the equations of Newton's method */
             s[i] = v[i];
             v[i] += 0.7 * d[i];
         }
-        owners[PL_OWN_SLOPE] = -1.0; /* a step that leaves no slope is taken */
+        owners[PL_OWN_SLOPE] = -1.0; /* a step that leaves no slope is accepted */
         assert_true(pl_combine_newton.trial->judge(combine, workers, owners, &gamma));
     }
-    /* B d = -g, with B = A - A s s' A / s'As + y y' / s'y: the same formula for the matrix itself */
+    /* B d = -g, with B = A - A s s' A / s'As + y y' / s'y: the same formula for the matrix itself. */
     double as[SIZE], sas = 0, sy = dot(s, y);
     for (unsigned i = 0; i < SIZE; i++) {
         as[i] = dot(f.a[i], s) + 0.1 * s[i];
@@ -233,7 +233,7 @@ static void accepted_steps_satisfy_the_wolfe_conditions(void **state) {
 
 static double sign_of(double x) { return x > 0 ? 1.0 : x < 0 ? -1.0 : 0.0; }
 
-/* P at a trial point of OWL-QN, judged as the loop would do it. */
+/* P at a trial point of OWL-QN, judged as in the loop. */
 static bool try_bent(bench *bench, const function *f, double *gamma, double *value) {
     double workers[PL_SCALARS] = {0}, owners[PL_OWN_SCALARS] = {0}, at[SIZE], unused[SIZE];
     parley_error error = {0};
@@ -281,7 +281,7 @@ static void trials_with_l1_stay_in_an_orthant_and_lower_the_objective(void **sta
                 accepted = try_bent(&bench, &f, &gamma, &value);
                 for (unsigned i = 0; i < SIZE - 1; i++) {
                     double v = bench.v[i], next = v + bench.direction[i];
-                    double away = -sign_of(bench.change[i]); /* from 0, where P falls */
+                    double away = -sign_of(bench.change[i]); /* from 0, in the direction in which P decreases */
                     assert_true(next == 0 || sign_of(next) == (v != 0 ? sign_of(v) : away));
                     assert_true(v != 0 || next == 0 || fabs(bench.change[i]) > l1);
                 }
@@ -292,7 +292,7 @@ static void trials_with_l1_stay_in_an_orthant_and_lower_the_objective(void **sta
             for (unsigned i = 0; i < SIZE; i++)
                 bench.v[i] += bench.direction[i];
         }
-        value_of(&f, bench.v, bench.change); /* the optimum's conditions, intercept last */
+        value_of(&f, bench.v, bench.change); /* the conditions of the optimum, intercept last */
         for (unsigned i = 0; i < SIZE - 1; i++) {
             double g = bench.change[i] + 0.05 * bench.v[i];
             zeros += bench.v[i] == 0;
@@ -301,10 +301,10 @@ static void trials_with_l1_stay_in_an_orthant_and_lower_the_objective(void **sta
         assert_at_most(fabs(bench.change[SIZE - 1]), 1e-5);
         pl_combine_lbfgs.close(bench.combine);
     }
-    assert_true(zeros > 0 && crossed > 0); /* the penalty cut something; the intercept knows no orthant */
+    assert_true(zeros > 0 && crossed > 0); /* the penalty had an effect; the intercept has no orthant */
 }
 
-/* Answers products by the matrix until the combine is content; returns how many it took. */
+/* Answers products by the matrix until the combine asks for no more; returns their number. */
 static unsigned solve(bench *bench, const function *f) {
     unsigned products = 0;
     parley_error error = {0};
@@ -317,7 +317,7 @@ static unsigned solve(bench *bench, const function *f) {
     return products;
 }
 
-/* Proposes at the gradient g, whose entry of a free intercept is 0, and solves. */
+/* Proposes at the gradient g, whose entry for a free intercept is 0, and solves. */
 static unsigned propose_and_solve(bench *bench, const function *f, const double *g) {
     parley_error error = {0};
     for (unsigned i = 0; i < SIZE; i++) {

@@ -1,4 +1,4 @@
-/* test_settings.c: the settings table, and what it says to names and values that are wrong. */
+/* test_settings.c: the settings table, and its errors for wrong names and values. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,11 +15,11 @@ static void names_are_unique_and_spelt_alike(void **state) {
         assert_ptr_equal(pl_setting_find(row->name), row);
         assert_int_equal(strspn(row->name, "Cabcdefghijklmnopqrstuvwxyz0123456789_"), strlen(row->name));
         assert_true(row->help && *row->help && row->help[strlen(row->help) - 1] != '.');
-        assert_true(row->commands != 0 || strcmp(row->name, "problem") == 0); /* which the command says */
+        assert_true(row->commands != 0 || strcmp(row->name, "problem") == 0); /* set by the command */
         assert_true((row->kind == PL_FLAG) == (row->value_name == NULL));
         assert_true((row->kind == PL_CHOICE) == (row->choices != NULL));
     }
-    assert_true(pl_settings_count <= PL_MOST_SETTINGS); /* what parley_settings.given holds */
+    assert_true(pl_settings_count <= PL_MOST_SETTINGS); /* the size of parley_settings.given */
     assert_non_null(pl_settings[0].heading);
 }
 

@@ -1,4 +1,4 @@
-/* test_sgd.c: lazy and adaptive steps against plain ones, where runs end, and certificates. */
+/* test_sgd.c: lazy and adaptive steps against plain ones, where runs converge, and certificates. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,10 +10,10 @@
 #define COLUMNS 12
 #define ROWS 160
 
-/* What a plain run keeps: every entry is touched in every step. */
+/* The state of a plain run, in which every step touches every entry. */
 typedef struct plain {
     double w[COLUMNS + 1], sum[COLUMNS + 1]; /* the model, intercept last; the sum of iterates */
-    double l1, l2, rate, ease;               /* ease: of a free intercept's steps */
+    double l1, l2, rate, ease;               /* ease: factor of a free intercept's steps */
     pl_intercept intercept;
     uint64_t steps;
 } plain;
@@ -57,7 +57,7 @@ static parley_data *aligned(void) {
     return data;
 }
 
-/* sum m_j^2 / sum m_j, m_j the mean square of column j. */
+/* sum m_j^2 / sum m_j, where m_j is the mean square of column j. */
 static double ease_of(const parley_data *data) {
     double square[COLUMNS] = {0}, sum = 0, sum2 = 0;
     for (uint64_t e = 0; e < data->x.nonzeros; e++)
@@ -122,7 +122,7 @@ static void averaged_iterates_are_the_plain_ones(void **state) {
 
 static void scales_that_would_underflow_are_folded(void **state) {
     (void)state;
-    /* 160 steps of 1 / (1 + 0.54) each are 1e-30; rows point one way, so that even the last step is progress */
+    /* 160 steps of 1 / (1 + 0.54) each give 1e-30; rows point one way, so that even the last step is progress. */
     for (unsigned average = 0; average < 2; average++) {
         check_plain(aligned, "", 54, 0.0, PL_NO_INTERCEPT, average, 0.01, 1e-12);
         check_plain(aligned, "", 54, 0.0, PL_PENALISED, average, 0.01, 1e-12);
@@ -135,7 +135,7 @@ typedef struct sgd_case {
     double tolerance; /* of P, relative to P at w = 0 */
 } sgd_case;
 
-/* Against newton or cocoa+, which have closed the gap to 1e-9. */
+/* Compares with newton or cocoa+, which have closed the gap to 1e-9. */
 static void check_optimum(const parley_data *data, const char *problem, const char *method, double tolerance) {
     char words[256];
     bool smooth = !strstr(problem, "hinge") || strstr(problem, "squared-hinge");
@@ -205,8 +205,8 @@ static void the_unit_of_a_column_does_not_matter_to_normalised_rates(void **stat
     parley_data_free(b);
 }
 
-/* A quarter of a column's entries are there, as many of either sign: with values of +-c its deviation is c / 2,
- * exactly. Column j has c = 2 x base^(j - 5). */
+/* A quarter of a column's entries are present, as many of either sign: with values of +-c its deviation is exactly c /
+ * 2. Column j has c = 2 x base^(j - 5). */
 static parley_data *quartered(double base) {
     static char text[1 << 15];
     size_t used = 0;
@@ -251,7 +251,7 @@ static void standardised_steps_are_those_on_scaled_data(void **state) {
     parley_data_free(scaled);
 }
 
-/* What a worker does alone, from a v of its own, is its part of a round of all. */
+/* The work of a worker alone, from its own v, is its part of a round of all. */
 static void a_worker_alone_makes_the_steps_of_its_round(void **state) {
     (void)state;
     static const char *const forms[] = {"schedule=constant", "schedule=adagrad", "schedule=constant l1_ratio=0.5",
@@ -292,6 +292,45 @@ static void a_worker_alone_makes_the_steps_of_its_round(void **state) {
     }
 }
 
+static void a_worker_says_which_entries_of_v_it_reads(void **state) {
+    (void)state;
+    parley_settings settings = settings_of("loss=logistic lambda=0.01 rate=0.1");
+    sample_plan plan = {.seed = 5, .rows = 30, .columns = 400, .density = 0.01};
+    team_problem problem = open_problem_on(random_data(plan), &settings);
+    const pl_team *team = &problem.team;
+    double first[401] = {0}, objective;
+    parley_error error = {0};
+    pl_local *local;
+    assert_done(pl_problem_linear.first(&problem.glm.base, team, first, &objective, &error), &error);
+    pl_setup setup = {.problem = &problem.glm.base,
+                      .team = &problem.team,
+                      .settings = &settings,
+                      .entries = problem.glm.size,
+                      .width = 1,
+                      .first = first};
+    assert_done(pl_local_sgd.open(&setup, &local, &error), &error);
+    for (unsigned k = 0; k < team->hosted; k++) {
+        bool touched[401] = {0};
+        uint64_t count, expected = 1;
+        const pl_matrix *x = &problem.data->x;
+        touched[x->columns] = true; /* the intercept */
+        for (unsigned p = k * team->lanes; p < (k + 1) * team->lanes; p++)
+            for (uint64_t r = 0; r < team->parts[p].count; r++)
+                for (uint64_t e = x->start[team->parts[p].ranges[r].begin]; e < x->start[team->parts[p].ranges[r].end];
+                     e++) {
+                    expected += !touched[x->index[e]];
+                    touched[x->index[e]] = true;
+                }
+        const uint32_t *entries = pl_local_sgd.alone->reads(local, k, &count);
+        assert_non_null(entries);
+        assert_int_equal(count, expected);
+        for (uint64_t i = 0; i < count; i++)
+            assert_true(touched[entries[i]] && (i == 0 || entries[i - 1] < entries[i]));
+    }
+    pl_local_sgd.close(local);
+    close_problem(&problem);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lazy_steps_are_the_plain_ones),
@@ -301,6 +340,7 @@ int main(void) {
         cmocka_unit_test(running_means_close_the_gap_of_hinge),
         cmocka_unit_test(rates_too_large_are_taken_back),
         cmocka_unit_test(a_worker_alone_makes_the_steps_of_its_round),
+        cmocka_unit_test(a_worker_says_which_entries_of_v_it_reads),
         cmocka_unit_test(the_unit_of_a_column_does_not_matter_to_normalised_rates),
         cmocka_unit_test(standardised_steps_are_those_on_scaled_data),
     };

@@ -1,5 +1,5 @@
-/* test_shared_memory.c: exchanges by memory that ranks share: tables that fill it many times over, updates that are
- * sparse, and the same bits and the same counts of bytes as by messages. */
+/* test_shared_memory.c: exchanges through shared memory: tables that fill it many times, sparse updates, and the same
+ * bits and the same counts of bytes as by messages. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,12 +21,12 @@ typedef struct trip {
     uint64_t size, bounds[MOST_RANKS + 1];
     bool sparse;
     bool kept, offered; /* in an arena; offered before another exchange */
-    unsigned written;   /* times that the table was said to be written before the ranks met for something else */
+    unsigned written;   /* how often the table was offered before another barrier */
     double *table[MOST_RANKS];
     uint64_t sent[MOST_RANKS], received[MOST_RANKS];
 } trip;
 
-/* Workers 0 to 2 change everything; the others one entry in twenty. */
+/* Workers 0 to 2 change everything; the others change one entry in twenty. */
 static int make_tables(void **state) {
     (void)state;
     pl_stream stream = pl_stream_make(71, 0, 0);
@@ -62,13 +62,13 @@ static uint64_t filled_below(unsigned k, uint64_t size) {
     return count;
 }
 
-/* A copy where others may see it. */
+/* A copy where other ranks can read it. */
 static void *keep(pl_engine *engine, const void *from, uint64_t count, uint64_t size) {
     void *copy = pl_shared_alloc(engine, count, size);
     return memcpy(copy, from, count * size);
 }
 
-/* The reduction, and then the gathering, of a table that all see or of each rank's own. */
+/* Reduces and then gathers a table that all ranks share, or each rank's own. */
 static parley_status reduce_and_gather(pl_engine *engine, trip *trip, const pl_addend *addends, parley_error *error) {
     double *table = trip->table[engine->rank];
     void *shared = NULL;
@@ -89,7 +89,7 @@ static parley_status reduce_and_gather(pl_engine *engine, trip *trip, const pl_a
     uint32_t met = shared ? engine->shared->barriers : 0;
     if (status == PARLEY_OK)
         status = pl_all_gather(engine, out, trip->bounds, error);
-    if (shared && (met == engine->shared->barriers) != (trip->written == 1)) /* one barrier has been */
+    if (shared && (met == engine->shared->barriers) != (trip->written == 1)) /* there was exactly one barrier */
         return pl_fail(error, PARLEY_BAD_INPUT, "%u barriers for a table that was written %u times",
                        engine->shared->barriers - met, trip->written);
     if (shared)
@@ -203,7 +203,7 @@ static void as_many_bytes_are_counted_as_by_messages(void **state) {
     }
 }
 
-/* Whether an allocation after a free comes from the arena, before and after the next barrier, and what it holds. */
+/* Whether an allocation after a free comes from the arena, before and after the next barrier, and its contents. */
 typedef struct arena {
     bool before[MOST_RANKS], after[MOST_RANKS], clean[MOST_RANKS], huge[MOST_RANKS];
     double heard[MOST_RANKS];

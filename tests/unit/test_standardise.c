@@ -1,11 +1,11 @@
-/* test_standardise.c: the scales, and that every solver sees the same scaled problem. */
+/* test_standardise.c: the scales, and that all solvers see the same scaled problem. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "support.h"
 
-/* Variance of a column, by the book, over all rows with their weights. */
+/* Variance of a column by the definition, over all rows with their weights. */
 static double variance_of(const parley_data *data, uint64_t column) {
     double total = 0, mean = 0, sum = 0;
     for (int pass = 0; pass < 2; pass++)
@@ -55,7 +55,7 @@ static void scales_are_inverse_deviations(void **state) {
 static void columns_without_variance_have_scale_0(void **state) {
     (void)state;
     char text[4096] = "";
-    for (int i = 0; i < 40; i++) /* column 1 is constant and large, 2 varies by little, 3 is never there */
+    for (int i = 0; i < 40; i++) /* column 1 is constant and large, 2 varies little, 3 is empty */
         sprintf(text + strlen(text), "%d 1:123456.7 2:%d 4:%d\n", i % 3 ? 1 : -1, 100000 + i % 2, i % 7);
     parley_data *data = data_of(text);
     pl_engine *engine;

@@ -1,4 +1,4 @@
-/* test_start.c: beginning at a model. */
+/* test_start.c: starting from a model. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* test_streams.c: inputs through pipes and decompressors and in pieces, text written, weights, and memory that runs
- * out. */
+/* test_streams.c: inputs through pipes and decompressors and in pieces, written text, weights, and failed allocations.
+ */
 #define _POSIX_C_SOURCE 200809L
 #include "format_helpers.h"
 
@@ -28,7 +28,7 @@ static size_t zstd(const char *text, size_t bytes, char *out, size_t room) {
 
 typedef size_t (*compressor)(const char *, size_t, char *, size_t);
 
-/* Writes `text` as several members or frames that are cut anywhere; returns the bytes. */
+/* Writes `text` as several members or frames, cut at arbitrary positions; returns the bytes. */
 static size_t write_compressed(const char *path, compressor compress, const char *text, unsigned parts) {
     size_t bytes = strlen(text), room = bytes * 2 + 4096, used = 0;
     char *out = malloc(room);

@@ -1,4 +1,5 @@
-/* test_team.c: how rows are dealt to workers and lanes: all of them, once, evenly, and by (data, K, L, seed) alone. */
+/* test_team.c: the partition of rows among workers and lanes: each row once, evenly, and determined by (data, K, L,
+ * seed). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,13 +27,13 @@ static int free_data(void **state) {
     return 0;
 }
 
-/* A deal written down: the worker and lane of every row, and the sums of every worker. */
+/* A recorded partition: the worker and lane of every row, and the sums of every worker. */
 typedef struct deal {
     unsigned workers, lanes;
     uint64_t seed;
     const parley_data *data;
     unsigned *part;  /* of each row; parts are numbered worker x lanes + lane */
-    unsigned *times; /* that each row was dealt; rows of different ranks are different */
+    unsigned *times; /* how often each row was assigned; rows of different ranks are different */
     uint64_t rows[64], nonzeros[64];
     double weight[64];
 } deal;
@@ -156,7 +157,7 @@ static void the_seed_changes_the_deal(void **state) {
     free_deal(&c);
 }
 
-/* A file sorted by label must not give each worker one label. */
+/* With a file sorted by label, workers must not get one label each. */
 static void blocks_are_spread_over_the_file(void **state) {
     (void)state;
     deal deal = deal_rows(data, 1, 4, 1, 1);

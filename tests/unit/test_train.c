@@ -1,6 +1,4 @@
-/* test_train.c: whole runs: the same bits for any ranks and threads, ways to stop, and every allocation failing in
- * turn.
- */
+/* test_train.c: whole runs: the same bits for any ranks and threads, ways to stop, and failed allocations. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,10 +44,10 @@ static void assert_same_for_any_ranks_and_threads(const parley_data *data, const
     free_models(&first);
 }
 
-/* Exchanges in place are for one process, and their workers overtake each other. */
+/* Exchanges in place run in one process, and are not repeatable. */
 static bool repeatable(const pl_preset *preset) { return !preset->exchange || preset->exchange->repeats; }
 
-/* Streams have no rounds, workers or certificates: test_online.c. */
+/* Streams have no rounds, workers or certificates; see test_online.c. */
 static bool streams(const pl_preset *preset) { return preset->stream != NULL; }
 
 static void every_preset_gives_the_same_bits_for_any_ranks_and_threads(void **state) {
@@ -167,13 +165,13 @@ static void a_callback_can_stop_the_run_and_the_model_is_usable(void **state) {
                     assert_true(summary->gap >= 0.0 && isfinite(summary->gap));
                 }
                 assert_int_equal(stopper.calls, at + 1);
-                assert_true(ranks == 2 || stopper.messages >= 3); /* rank 0 tells; the callback is the last rank's */
+                assert_true(ranks == 2 || stopper.messages >= 3); /* rank 0 reports */
                 free_models(&outcome);
             }
     parley_data_free(data);
 }
 
-/* 1 / (bound of loss'' x mean |x|^2 + l2): safe for any data, and far from the best for sparse ones. */
+/* 1 / (bound of loss'' x mean |x|^2 + l2): safe for any data, but far from optimal for sparse ones. */
 static double safest_rate(const parley_data *data, double lambda) {
     double norm2 = 0;
     for (uint64_t e = 0; e < data->x.start[data->x.rows]; e++)
@@ -227,7 +225,7 @@ static void limits_stop_the_run_and_are_told_apart(void **state) {
 
 typedef struct listener {
     double objective[8]; /* after each round */
-    unsigned switched;   /* messages that another method goes on */
+    unsigned switched;   /* messages that another method continues */
 } listener;
 
 static int listen(void *user, const parley_progress *progress, const char *message) {
@@ -254,7 +252,7 @@ static void a_preset_of_two_methods_goes_on_where_the_first_one_stopped(void **s
     assert_int_equal(both.summary[0].stop, PARLEY_CONVERGED);
     assert_true(first.summary[0].objective < listener.objective[0]);
     assert_true(listener.objective[2] == first.summary[0].objective);
-    assert_true(listener.objective[3] == listener.objective[2]); /* lbfgs says where its rounds begin */
+    assert_true(listener.objective[3] == listener.objective[2]); /* lbfgs reports the start of its rounds */
     assert_true(listener.objective[4] < listener.objective[3]);
     assert_string_equal(both.summary[0].preset, "hybrid");
     assert_string_equal(both.summary[0].combine, "lbfgs");
@@ -314,7 +312,7 @@ static void the_summary_says_what_was_done(void **state) {
     assert_int_equal(summary->bytes_sent, 7 * 4 * (2 * (small.columns + 1) * 8 * 3 / 4));
     free_models(&outcome);
     outcome = train_once(data, "preset=cocoa+ rounds=2 gap=0");
-    assert_int_equal(outcome.summary[0].bytes_sent, 0); /* one worker has nobody to talk to */
+    assert_int_equal(outcome.summary[0].bytes_sent, 0); /* a single worker does not communicate */
     free_models(&outcome);
     parley_data_free(data);
 }
@@ -323,7 +321,7 @@ static void every_failed_allocation_ends_the_run_with_a_sentence(void **state) {
     (void)state;
     const char *const extras[] = {"",           "lanes=2",           "exchange=driver",
                                   "loss=huber", "combine=truncated", "class_weights=balanced standardise=true"};
-    const char *const alone[] = {NULL, NULL, NULL, NULL, "newton", NULL}; /* extras of one preset only */
+    const char *const alone[] = {NULL, NULL, NULL, NULL, "newton", NULL}; /* extra settings of one preset */
     parley_data *data = random_data(small), *sparse = random_data(wide);
     char words[160];
     for (unsigned p = 0; p < pl_presets_count; p += SOME)
@@ -345,7 +343,7 @@ static void every_failed_allocation_ends_the_run_with_a_sentence(void **state) {
 static void assert_ranks_end_together(const parley_data *data, const char *words) {
     parley_settings settings = settings_of(words);
     bool all_done = false;
-    for (int64_t n = 20; !all_done && n < 2000; n += 7) { /* opening the engines takes the first few */
+    for (int64_t n = 20; !all_done && n < 2000; n += 7) { /* opening the engines makes the first allocations */
         outcome outcome = {.data = data, .settings = &settings};
         pl_engine *unused;
         assert_int_equal(pl_threads_open(&unused, 1, 1, DEADLINE, NULL), PARLEY_OK);
@@ -388,7 +386,7 @@ static void a_log_that_cannot_be_written_ends_the_run(void **state) {
     parley_data_free(data);
 }
 
-/* Dual ascent crawls where lambda is small and columns are few; it should not be let. */
+/* Dual ascent is slow if lambda is small and columns are few, so the run should switch to Newton's method. */
 static void slow_dual_ascent_goes_on_as_newton_and_fast_does_not(void **state) {
     (void)state;
     parley_data *data = random_data(small);
@@ -399,7 +397,7 @@ static void slow_dual_ascent_goes_on_as_newton_and_fast_does_not(void **state) {
     assert_string_equal(slow.summary[0].combine, "newton");
     assert_int_equal(fast.summary[0].stop, PARLEY_CONVERGED);
     assert_string_equal(fast.summary[0].combine, "add");
-    assert_int_equal(dual.summary[0].stop, PARLEY_ROUNDS); /* else this test tests nothing */
+    assert_int_equal(dual.summary[0].stop, PARLEY_ROUNDS); /* otherwise this test tests nothing */
     assert_true(slow.summary[0].rounds < 60);
     free_models(&slow);
     free_models(&fast);

@@ -1,4 +1,4 @@
-/* test_validation.c: rows set aside, the metric on them, patience, and the model that is returned. */
+/* test_validation.c: validation rows, the metric on them, patience, and the returned model. */
 #include "train/validation.h"
 
 #include <math.h>

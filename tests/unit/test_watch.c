@@ -1,4 +1,4 @@
-/* The watch: ranks of one process, each with a watch of its own, on loopback. */
+/* test_watch.c: the watch, with ranks of one process that each have their own watch, on loopback. */
 #include "engine/watch.h"
 
 #include <pthread.h>
@@ -28,7 +28,7 @@ typedef struct joining_rank {
     unsigned rank;
 } joining_rank;
 
-/* Returns when all have come. */
+/* Returns when all have joined. */
 static void *join_circle(void *argument) {
     const joining_rank *joining = argument;
     circle *circle = joining->circle;
@@ -61,7 +61,7 @@ static void close_circle(circle *circle) {
         pl_watch_close(circle->watch[r]);
 }
 
-/* Waits for the cause that a rank is told. */
+/* Waits for the cause that a rank receives. */
 static void expect_cause(pl_watch *watch, const char *words, unsigned speaker) {
     parley_error cause = {0};
     for (double end = pl_now() + 20; pl_now() < end && !pl_watch_failed(watch, &cause);)
@@ -96,14 +96,14 @@ static void the_first_failure_is_what_all_are_told(void **state) {
     close_circle(&circle);
 }
 
-/* 3 waits for 1, who waits for 2, who waits for nobody. */
+/* 3 waits for 1, which waits for 2, which does not wait. */
 static void who_keeps_all_waiting_is_named(void **state) {
     circle circle = {0};
     (void)state;
     open_circle(&circle, 4, 2);
     pl_watch_waits(circle.watch[3], 1);
     pl_watch_waits(circle.watch[1], 2);
-    pl_sleep(0.6); /* more than a beat */
+    pl_sleep(0.6); /* longer than a heartbeat */
     pl_watch_late(circle.watch[3], 1);
     for (unsigned r = 0; r < 4; r++)
         expect_cause(circle.watch[r], "rank 2 on ", 0);
