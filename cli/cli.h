@@ -84,7 +84,7 @@ parley_status read_data(const operands *paths, const parley_settings *settings, 
 parley_status check_writable(const char *path, parley_error *error);
 /* Fails if two paths, of which at least one is written, name the same file. */
 parley_status check_different(const char *a, const char *b, parley_error *error);
-/* The format to write: given by `to` or, if that is empty, by the file name. */
+/* The format to write: given by `to` or, if that is empty, by the file name. NULL: the command has no --to. */
 typedef struct output {
     bool cache;
     const pl_format *format; /* of text */

@@ -91,12 +91,16 @@ parley_status check_different(const char *a, const char *b, parley_error *error)
     bool files = *a && *b && strcmp(a, "-") != 0 && strcmp(b, "-") != 0;
     bool same = files && (strcmp(a, b) == 0 || (stat(a, &first) == 0 && stat(b, &second) == 0 &&
                                                 first.st_dev == second.st_dev && first.st_ino == second.st_ino));
-    if (same && (stat(a, &first) != 0 || S_ISREG(first.st_mode)))
-        return pl_fail(error, PARLEY_BAD_USAGE, "%s and %s are the same file; name another for one of them", a, b);
-    return PARLEY_OK;
+    if (!same || (stat(a, &first) == 0 && !S_ISREG(first.st_mode)))
+        return PARLEY_OK;
+    if (strcmp(a, b) == 0)
+        return pl_fail(error, PARLEY_BAD_USAGE, "%s is used twice and would be overwritten; name another file", a);
+    return pl_fail(error, PARLEY_BAD_USAGE, "%s and %s are the same file; name another for one of them", a, b);
 }
 
 parley_status find_output(const char *path, const char *to, output *out, parley_error *error) {
+    const char *remedy = to ? "; or choose the format with --to" : "";
+    to = to ? to : "";
     *out = (output){strcmp(to, "cache") == 0 || (!*to && is_cache_path(path)), NULL};
     if (!out->cache)
         out->format = *to ? pl_format_find(to) : format_of_path(path);
@@ -105,9 +109,8 @@ parley_status find_output(const char *path, const char *to, output *out, parley_
     if (!out->cache && !out->format)
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "%s: the name must end in .svm, .libsvm or .txt for LIBSVM text, .csv or .tsv, .vw (each may be "
-                       "followed by "
-                       ".gz or .zst), or in .parley or .safetensors for a cache; or choose the format with --to",
-                       path);
+                       "followed by .gz or .zst), or in .parley or .safetensors for a cache%s",
+                       path, remedy);
     if (out->format && !out->format->write)
         return pl_fail(error, PARLEY_BAD_USAGE, "--to %s: Parley reads %s but does not write it; write a cache or CSV",
                        out->format->name, out->format->title);

@@ -8,18 +8,20 @@
 #include <unistd.h>
 
 #include "engine/agree.h"
+#include "engine/launched.h"
 #include "guard.h"
 #include "progress.h"
 #include "train/checkpoint.h"
 
 static volatile sig_atomic_t interrupted;
+static bool silent; /* another process of the run prints */
 
 /* The first signal asks the run to stop after the current round; the second one has the default effect and ends the
  * process. */
 static void on_signal(int number) {
     static const char text[] = "\nstopping after this round; interrupt again to stop at once, without a model\n";
     interrupted = 1;
-    ssize_t written = number == SIGINT ? write(STDERR_FILENO, text, sizeof text - 1) : 0;
+    ssize_t written = number == SIGINT && !silent ? write(STDERR_FILENO, text, sizeof text - 1) : 0;
     (void)written;
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
@@ -37,6 +39,7 @@ int fit_tell(void *view, const parley_progress *progress, const char *message) {
 
 void fit_catch_signals(void) {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    silent = pl_launched_rank() > 0;
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);

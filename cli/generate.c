@@ -29,7 +29,7 @@ static int generate_run(const arguments *arguments) {
         pl_setting_given(&arguments->settings, "nonzeros"))
         status = pl_fail(&error, PARLEY_BAD_USAGE, "--nonzeros has no effect: dense data fill every column");
     if (status == PARLEY_OK)
-        status = find_output(path, "", &to, &error);
+        status = find_output(path, NULL, &to, &error);
     if (status == PARLEY_OK)
         status = generator->make(&arguments->settings, &data, &error);
     if (status == PARLEY_OK)

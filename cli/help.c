@@ -170,7 +170,10 @@ void help_print(FILE *file) {
 
 void help_print_command(FILE *file, const command *command) {
     bool takes_options = command->options != NO_OPTIONS;
-    fprintf(file, "Usage: parley %s %s%s\n\n", command->name, command->operands, takes_options ? " [options]" : "");
+    bool options_first =
+        (command->options & PL_FOR_LAUNCH) && takes_options; /* those after its operands are not its own */
+    fprintf(file, "Usage: parley %s %s%s%s\n\n", command->name, options_first ? "[options] " : "", command->operands,
+            takes_options && !options_first ? " [options]" : "");
     wrap(file, command->details, 0, 0);
     print_kinds(file, command);
     if (takes_options)

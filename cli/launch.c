@@ -368,7 +368,7 @@ static int run_again_and_again(launch *this) {
                 (unsigned long long)i, (unsigned long long)this->settings->restarts);
         code = run_ranks(this);
     }
-    return code;
+    return asked && code == EXIT_LOST ? EXIT_INTERRUPTED : code; /* before training a signal ends ranks at once */
 }
 
 static parley_status prepare(launch *this, parley_error *error) {

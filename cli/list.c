@@ -7,12 +7,17 @@
 #define MOST_KINDS 32
 #define NAME_COLUMN 16
 
+static int widest(int width, const char *name) { return (int)strlen(name) > width ? (int)strlen(name) : width; }
+
 static void list_settings(void) {
+    int width = NAME_COLUMN;
+    for (unsigned i = 0; i < pl_settings_count; i++)
+        width = command_reads(&pl_settings[i]) ? widest(width, pl_settings[i].name) : width;
     for (unsigned i = 0; i < pl_settings_count; i++) {
         const pl_setting *row = &pl_settings[i];
         if (!command_reads(row))
             continue;
-        printf("  %-*s %s%s%s%s\n", NAME_COLUMN, row->name, row->help, *row->initial ? " [" : "", row->initial,
+        printf("  %-*s %s%s%s%s\n", width, row->name, row->help, *row->initial ? " [" : "", row->initial,
                *row->initial ? "]" : "");
     }
 }
@@ -24,8 +29,11 @@ static bool list_kind(const char *kind) {
         return true;
     }
     unsigned count = pl_list(kind, entries);
+    int width = NAME_COLUMN;
     for (unsigned i = 0; i < count; i++)
-        printf("  %-*s %s\n", NAME_COLUMN, entries[i].name, entries[i].help);
+        width = widest(width, entries[i].name);
+    for (unsigned i = 0; i < count; i++)
+        printf("  %-*s %s\n", width, entries[i].name, entries[i].help);
     return count > 0;
 }
 

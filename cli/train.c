@@ -48,6 +48,8 @@ static parley_status work(pl_engine *engine, void *user, parley_error *error) {
     run *run = user;
     const parley_settings *settings = run->settings;
     bool first = engine->here == 0; /* its results are reported */
+    if (first && engine->rank != 0)
+        run->view.quiet = true; /* only rank 0 prints */
     parley_data *data = NULL;
     parley_model *model = NULL;
     parley_summary summary = {0};

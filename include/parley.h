@@ -122,8 +122,8 @@ typedef struct parley_setting {
 /* Fills in row `number` of the table, counting from 0, and returns 1; returns 0 after the last row. Strings are static.
  */
 PARLEY_API int parley_setting_at(unsigned number, parley_setting *out);
-/* Returns the name of a member of `kind`, which is losses, presets, solvers, combines, exchanges, engines, formats or
- * metrics. Returns NULL after the last member and if there is no such kind. `help` may be NULL. */
+/* Returns the name of a member of `kind`, which is problems, losses, presets, solvers, combines, exchanges, engines,
+ * formats or metrics. Returns NULL after the last member and if there is no such kind. `help` may be NULL. */
 PARLEY_API const char *parley_list_at(const char *kind, unsigned number, const char **help);
 
 /* Reads LIBSVM text, CSV, VW text or IDX (plain, .gz, .zst, "-" for standard input), or a cache that Parley wrote. The

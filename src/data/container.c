@@ -56,8 +56,10 @@ static parley_status read_header(pl_container *container, parley_error *error) {
         return bad(container, "it is too short", error);
     for (int i = LENGTH_BYTES - 1; i >= 0; i--)
         length = length << 8 | container->bytes[i];
-    if (length > LONGEST_HEADER || length > container->size - LENGTH_BYTES)
-        return bad(container, "its header is longer than the file", error);
+    if (length > LONGEST_HEADER || length > container->size - LENGTH_BYTES) {
+        bool begins = container->size == LENGTH_BYTES || container->bytes[LENGTH_BYTES] == '{';
+        return bad(container, begins ? "its header is longer than the file" : "it is a file of another kind", error);
+    }
     json_error_t why;
     container->header =
         json_loadb((const char *)container->bytes + LENGTH_BYTES, (size_t)length, JSON_REJECT_DUPLICATES, &why);

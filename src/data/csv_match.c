@@ -94,8 +94,8 @@ static void tell_differences(const pl_csv *csv, const char *path, const matching
             first = name;
     }
     if (absent > 0)
-        snprintf(missing, sizeof missing, "%llu column%s of the model %s missing and count as 0 (%.*s%s)",
-                 (unsigned long long)absent, absent == 1 ? "" : "s", absent == 1 ? "is" : "are",
+        snprintf(missing, sizeof missing, "%llu column%s of the model %s as 0 (%.*s%s)", (unsigned long long)absent,
+                 absent == 1 ? "" : "s", absent == 1 ? "is missing and counts" : "are missing and count",
                  (int)(first.bytes < 60 ? first.bytes : 60), first.text, absent > 1 ? ", ..." : "");
     if (match->unknown > 0)
         snprintf(unknown, sizeof unknown, "%s%u column%s unknown to the model and not used (%.60s%s)",

@@ -306,8 +306,8 @@ parley_status pl_resume_run(pl_run *run, parley_error *error) {
         pl_say(run, "resume: continuing %s after round %" PRIu64, resume->folder, resume->round);
     else if (status == PARLEY_OK)
         pl_say(run,
-               "resume: %s is of %s with %s worker%s, which differs from this run; starting from the model of round "
-               "%" PRIu64 ", without the rest of its state",
+               "resume: %s is of %s with %s worker%s, which differs from this run; starting from the best model "
+               "evaluated by round %" PRIu64 ", without the rest of its state",
                resume->folder, preset, workers, strcmp(workers, "1") == 0 ? "" : "s", resume->round);
     pl_parts_close(&resume->parts);
     return status;

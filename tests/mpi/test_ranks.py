@@ -8,6 +8,7 @@ Then come other formats than plain LIBSVM text, validation and checkpoints, and 
 import itertools
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -242,6 +243,27 @@ def test_sentences():
         check(said == one.stderr.decode().splitlines(), f"sentence of {words[1:-3]} with {library}", one, many)
 
 
+def test_progress():
+    """Only rank 0 prints progress."""
+    for library in LIBRARIES:
+        result = run(["train", "all.svm", "--workers", "4", "--model", "x"], 3, library)
+        rounds = [line for line in result.stderr.decode().splitlines() if line.startswith("round 1 ")]
+        check(result.returncode == 0 and len(rounds) == 1, f"progress with {library}", result)
+
+
+def test_interrupted():
+    """Ctrl-C ends a launched run with 130, also while a rank waits for data."""
+    if "mpich" not in LIBRARIES:
+        return
+    os.mkfifo("pipe.svm")
+    words = [PARLEY, "launch", "-n", "2", "--", "train", "pipe.svm", "--quiet", "--model", "x"]
+    with subprocess.Popen(words) as launched:
+        with open("pipe.svm", "wb"):  # returns when a rank has opened it
+            launched.send_signal(signal.SIGINT)
+            code = launched.wait(60)
+    check(code == 130, f"a launched run that is interrupted while it reads ends with {code}")
+
+
 PLANTED = r"""
 #include <stdio.h>
 __attribute__((constructor)) static void run(void) { fclose(fopen("PLANTED_RAN", "w")); }
@@ -275,6 +297,8 @@ def main():
         test_fingerprint()
         test_checkpoints()
         test_sentences()
+        test_progress()
+        test_interrupted()
         test_planted()
         test_memory()
         os.chdir("/")

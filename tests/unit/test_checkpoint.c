@@ -357,7 +357,8 @@ static void other_workers_or_methods_begin_at_the_model(void **state) {
         char words[128];
         snprintf(words, sizeof words, "%s rounds=40 gap=1e-6", forms[f]);
         assert_done(resume(data, words, &model, &saying, &error), &error);
-        assert_non_null(strstr(saying.text, "starting from the model of round 8, without the rest of its state"));
+        assert_non_null(
+            strstr(saying.text, "starting from the best model evaluated by round 8, without the rest of its state"));
         parley_model_free(model);
     }
     parley_data_free(data);

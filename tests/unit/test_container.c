@@ -184,6 +184,15 @@ static void sizes_that_lie_are_refused(void **state) {
     }
 }
 
+static void text_is_a_file_of_another_kind(void **state) {
+    (void)state;
+    static const char text[] = "+1 3:0.5 7:1\n";
+    pl_container *container;
+    parley_error error = {0};
+    assert_int_equal(pl_container_parse(text, sizeof text - 1, "x", &container, &error), PARLEY_BAD_INPUT);
+    assert_string_equal(error.sentence, WRONG "it is a file of another kind");
+}
+
 static void files_that_cannot_be_opened_are_told(void **state) {
     (void)state;
     pl_container *container;
@@ -276,6 +285,7 @@ int main(void) {
         cmocka_unit_test(every_invalid_header_is_refused),
         cmocka_unit_test(headers_that_are_no_json_are_refused),
         cmocka_unit_test(sizes_that_lie_are_refused),
+        cmocka_unit_test(text_is_a_file_of_another_kind),
         cmocka_unit_test(files_that_cannot_be_opened_are_told),
         cmocka_unit_test(damage_anywhere_never_crashes),
         cmocka_unit_test(a_failed_write_leaves_the_old_file_and_nothing_else),

@@ -166,6 +166,8 @@ static void columns_are_matched_by_name(void **state) {
     assert_fault("m,n\n1,1\n", 8, &reading, "t: no label column; name it with --label-column");
     reading.unlabelled = true;
     assert_rows("m,w,n\n3,red,1\n", &reading, "0|0:1 2:1 3:3\n");
+    assert_rows("w,n\nred,1\n", &reading, "0|0:1 2:1\n");
+    assert_string_equal(told, "reading t: 1 column of the model is missing and counts as 0 (m)");
     pl_names_free(&names);
     pl_names_free(&classes);
 }
