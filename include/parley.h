@@ -144,10 +144,10 @@ typedef enum parley_type { PARLEY_FLOAT32, PARLEY_FLOAT64, PARLEY_INT32, PARLEY_
  * threads (0 means all cores). Rows whose indices do not increase are sorted in a copy, and entries of the same column
  * are added up.
  *
- * `value` NULL means that all entries are 1. `label` NULL means no labels, which is enough for parley_decide. `weight`
- * NULL means that all weights are 1. The call fails with PARLEY_BAD_INPUT, and names the row, if an index is negative
- * or not below `columns`, if a value, label or weight is not finite (as a float32), if a weight is negative or if
- * offsets decrease. */
+ * `value` NULL means that all entries are 1. `label` NULL means no labels, which is enough for parley_decide and for
+ * problems without labels. `weight` NULL means that all weights are 1. The call fails with PARLEY_BAD_INPUT, and names
+ * the row, if an index is negative or not below `columns`, if a value, label or weight is not finite (as a float32), if
+ * a weight is negative or if offsets decrease. */
 PARLEY_API parley_status parley_data_from_csr(uint64_t rows, uint64_t columns, const void *start,
                                               parley_type start_type, const void *index, parley_type index_type,
                                               const void *value, parley_type value_type, const double *label,

@@ -355,10 +355,10 @@ parley_status parley_data_from_csr(uint64_t rows, uint64_t columns, const void *
     return status;
 }
 
-parley_status pl_data_teaches(const parley_data *data, parley_error *error) {
+parley_status pl_data_teaches(const parley_data *data, bool labels, parley_error *error) {
     if (pl_all_rows(data) == 0)
         return pl_fail(error, PARLEY_BAD_INPUT, "%s: there are no rows to train on", data->path);
-    if (!data->label)
+    if (labels && !data->label)
         return pl_fail(error, PARLEY_BAD_INPUT, "%s: there are no labels to train on; give one for each row",
                        data->path);
     return PARLEY_OK;

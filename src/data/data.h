@@ -162,8 +162,8 @@ parley_data pl_data_part(const parley_data *whole, uint64_t rows);
 /* Copies the listed rows, in that order. Columns are unchanged, and their names still belong to `data`. */
 parley_status pl_data_subset(const parley_data *data, const uint64_t *rows, uint64_t count, parley_data **out,
                              parley_error *error);
-/* Fails if there are no rows or no labels to train on. */
-parley_status pl_data_teaches(const parley_data *data, parley_error *error);
+/* Fails if there are no rows to train on or, with `labels`, no labels. */
+parley_status pl_data_teaches(const parley_data *data, bool labels, parley_error *error);
 /* Bytes of the arrays, in memory or in a cache file. */
 uint64_t pl_data_bytes(const parley_data *data);
 

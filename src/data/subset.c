@@ -20,7 +20,7 @@ static parley_status reserve(parley_data *data, const parley_data *from, parley_
     uint64_t rows = data->x.rows, entries = data->x.nonzeros;
     data->path = pl_strdup(from->path);
     if (data->path && pl_span_reserve(&data->spans[START], (rows + 1) * sizeof(uint64_t)) &&
-        pl_span_reserve(&data->spans[LABEL], (rows + 1) * sizeof(double)) &&
+        (!from->label || pl_span_reserve(&data->spans[LABEL], (rows + 1) * sizeof(double))) &&
         (!from->weight || pl_span_reserve(&data->spans[WEIGHT], (rows + 1) * sizeof(double))) &&
         pl_span_reserve(&data->spans[INDEX], (entries + 1) * sizeof(uint32_t)) &&
         (!from->x.value || pl_span_reserve(&data->spans[VALUE], (entries + 1) * sizeof(float))))
@@ -36,7 +36,8 @@ static void copy_rows(parley_data *data, const parley_data *from, const uint64_t
     for (uint64_t i = 0; i < data->x.rows; i++) {
         uint64_t begin = from->x.start[rows[i]], count = from->x.start[rows[i] + 1] - begin;
         start[i] = at;
-        label[i] = from->label[rows[i]];
+        if (from->label)
+            label[i] = from->label[rows[i]];
         if (from->weight)
             weight[i] = from->weight[rows[i]];
         memcpy(index + at, from->x.index + begin, count * sizeof *index);
@@ -48,7 +49,7 @@ static void copy_rows(parley_data *data, const parley_data *from, const uint64_t
     data->x.start = start;
     data->x.index = index;
     data->x.value = from->x.value ? value : NULL;
-    data->label = label;
+    data->label = from->label ? label : NULL;
     data->weight = from->weight ? weight : NULL;
 }
 

@@ -98,7 +98,7 @@ typedef struct pl_local_search {
     void (*product)(pl_local *local, const double *p, pl_update *update);
 } pl_local_search;
 
-/* For solvers that can start from any model. */
+/* For solvers that can start from any model, as those of a problem that does not begin at zero must. */
 typedef struct pl_local_restart {
     /* Moves v and the private state to the model w, or near it. */
     parley_status (*start)(pl_local *local, const double *w, double *v, parley_error *error);

@@ -235,6 +235,7 @@ const pl_problem_type pl_problem_linear = {
     .commands = PL_FOR_LINEAR | PL_FOR_LINEAR_ONE,
     .reads = reads,
     .resolved = resolved,
+    .labels = true,
     .model_type = &pl_model_linear,
     .rules = &pl_linear_rules,
     .open = open_linear,

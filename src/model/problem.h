@@ -124,6 +124,7 @@ typedef struct pl_problem_type {
     bool (*reads)(const char *setting);      /* whether it uses an optional setting itself, rather than a member of the
                                                 method; NULL: none */
     const char *const *resolved;             /* settings that `record` fills in from data; ends with NULL, or is NULL */
+    bool labels;                             /* rows must have labels */
     bool by_change; /* runs stop when the objective changes by at most --tolerance; otherwise by --gap */
     const pl_model_type *model_type;
     const pl_problem_rules *rules;

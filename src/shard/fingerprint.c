@@ -20,8 +20,8 @@ static uint64_t stir(uint64_t hash, uint64_t word) {
 static uint64_t hash_row(const parley_data *data, uint64_t i) {
     const pl_matrix *x = &data->x;
     uint64_t label, weight, hash;
-    double one = 1.0;
-    memcpy(&label, &data->label[i], sizeof label);
+    double zero = 0.0, one = 1.0;
+    memcpy(&label, data->label ? &data->label[i] : &zero, sizeof label);
     memcpy(&weight, data->weight ? &data->weight[i] : &one, sizeof weight);
     hash = stir(stir(x->start[i + 1] - x->start[i], label), weight);
     for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++) {

@@ -207,7 +207,7 @@ parley_status pl_log_round(pl_log *log, const pl_round_trace *round, parley_erro
     fputs(",\"workers\":[", file);
     for (unsigned k = 0; k < round->workers; k++) {
         fputs(k ? "," : "", file);
-        put_worker(file, round->first + k, &round->worker[k]);
+        put_worker(file, k, &round->worker[k]);
     }
     fputs("],\"ranks\":[", file);
     for (unsigned r = 0; r < round->ranks; r++) {

@@ -27,7 +27,7 @@ typedef struct pl_round_trace {
     bool evaluated;
     double objective, dual, gap, relative_gap; /* of the latest evaluation; NaN is written as null */
     double validation;                         /* metric on validation rows; NaN: the key is left out */
-    unsigned first, workers;                   /* numbers of the following workers */
+    unsigned workers;
     const pl_worker_trace *worker;
     unsigned ranks;
     const pl_rank_trace *rank;

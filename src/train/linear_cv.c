@@ -330,7 +330,7 @@ parley_status pl_cv_run(const parley_data *data, const parley_settings *settings
     if (status == PARLEY_OK)
         cv->metric = pl_metric_find(&pl_model_linear, settings->metric)->name;
     if (status == PARLEY_OK)
-        status = pl_data_teaches(data, error);
+        status = pl_data_teaches(data, true, error);
     if (status == PARLEY_OK)
         status = pl_cv_folds(data, settings, fold, &cv->folds, error);
     if (status == PARLEY_OK) {

@@ -80,7 +80,7 @@ parley_status parley_learner_new(const parley_settings *settings, const double *
 }
 
 parley_status parley_learner_learn(parley_learner *learner, const parley_data *batch, parley_error *error) {
-    parley_status status = pl_data_teaches(batch, error);
+    parley_status status = pl_data_teaches(batch, true, error);
     if (status == PARLEY_OK && learner->begun && batch->x.columns != learner->columns)
         status = pl_fail(error, PARLEY_BAD_INPUT, "the batch has %llu columns, but the first one had %llu",
                          (unsigned long long)batch->x.columns, (unsigned long long)learner->columns);

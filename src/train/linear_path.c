@@ -381,7 +381,7 @@ parley_status parley_path(const parley_data *data, const parley_settings *settin
     *out = NULL;
     parley_status status = pl_path_check(settings, error);
     if (status == PARLEY_OK)
-        status = pl_data_teaches(data, error);
+        status = pl_data_teaches(data, true, error);
     if (status == PARLEY_OK)
         status = pl_path_run(settings, data, settings, &plan, callback, user, out, error);
     if (status == PARLEY_OK && summary)

@@ -72,7 +72,6 @@ static pl_round_trace trace_round(const pl_run *run, pl_pace_trace *pace) {
                             .gap = pl_gap(&run->best),
                             .relative_gap = pl_relative_gap(&run->best),
                             .validation = run->validation.rows ? run->validation.latest : NAN,
-                            .first = 0,
                             .workers = run->rows.team.workers,
                             .worker = run->told.worker,
                             .ranks = run->engine->ranks,

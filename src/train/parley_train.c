@@ -46,7 +46,7 @@ parley_status parley_train_from(const parley_data *data, const parley_settings *
     if (status == PARLEY_OK && start)
         status = check_start(settings, error);
     if (status == PARLEY_OK)
-        status = pl_data_teaches(data, error);
+        status = pl_data_teaches(data, pl_settings_problem(settings)->labels, error);
     if (status == PARLEY_OK)
         status = pl_launch(settings, (pl_job){train_body, NULL, &call}, error);
     if (status != PARLEY_OK) {

@@ -151,6 +151,32 @@ static void runs_stop_by_change_passes_rounds_and_patience(void **state) {
     parley_data_free(data);
 }
 
+static void rows_need_no_labels(void **state) {
+    (void)state;
+    static parley_settings settings;
+    parley_data *data = random_data(small), *bare;
+    parley_arrays arrays;
+    parley_model *with, *without;
+    parley_error error;
+    settings = settings_of("problem=kmeans workers=3 tolerance=0 rounds=4 validation_fraction=0.2");
+    snprintf(settings.log, sizeof settings.log, "%s/log", folder);
+    parley_data_arrays(data, &arrays);
+    assert_done(parley_data_from_csr(data->x.rows, data->x.columns, arrays.start, PARLEY_INT64, arrays.index,
+                                     PARLEY_INT32, arrays.value, PARLEY_FLOAT32, NULL, arrays.weight, 1, &bare, &error),
+                &error);
+    assert_done(parley_train(data, &settings, NULL, NULL, &with, NULL, &error), &error);
+    assert_done(parley_train(bare, &settings, NULL, NULL, &without, NULL, &error), &error);
+    assert_same_centres(with, without);
+    assert_int_equal(unlink(settings.log), 0);
+    parley_model_free(without);
+    settings = settings_of("");
+    assert_int_equal(parley_train(bare, &settings, NULL, NULL, &without, NULL, &error), PARLEY_BAD_INPUT);
+    assert_non_null(strstr(error.sentence, "no labels to train on"));
+    parley_model_free(with);
+    parley_data_free(bare);
+    parley_data_free(data);
+}
+
 static void a_resumed_run_ends_at_the_same_bits(void **state) {
     (void)state;
     parley_data *data = random_data(small);
@@ -282,6 +308,7 @@ int main(void) {
         cmocka_unit_test(bits_do_not_depend_on_ranks_and_threads),
         cmocka_unit_test(a_worker_makes_the_local_epochs_asked_for),
         cmocka_unit_test(runs_stop_by_change_passes_rounds_and_patience),
+        cmocka_unit_test(rows_need_no_labels),
         cmocka_unit_test(a_resumed_run_ends_at_the_same_bits),
         cmocka_unit_test(models_are_saved_loaded_and_begun_at),
         cmocka_unit_test(members_of_another_problem_are_refused),
