@@ -59,7 +59,7 @@ parley_status pl_glm_open(pl_glm *glm, pl_engine *engine, const parley_data *dat
                           parley_error *error) {
     *glm = (pl_glm){.data = data,
                     .intercept = (pl_intercept)settings->intercept,
-                    .lambda = settings->alpha == 0 ? 0.0 : settings->lambda,
+                    .lambda = settings->lambda,
                     .c = settings->c,
                     .alpha = settings->alpha,
                     .standardise = settings->standardise,

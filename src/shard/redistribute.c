@@ -134,7 +134,8 @@ static uint64_t head_bytes(const void *context, bool arriving, uint64_t row, uin
 static void load_heads(const void *context, uint64_t row, uint64_t count, char *to) {
     const parley_data *from = ((const row_transfer *)context)->from;
     for (uint64_t i = row; i < row + count; i++, to += sizeof(row_head)) {
-        row_head head = {from->x.start[i + 1] - from->x.start[i], from->label[i], from->weight ? from->weight[i] : 1.0};
+        row_head head = {from->x.start[i + 1] - from->x.start[i], from->label ? from->label[i] : 0.0,
+                         from->weight ? from->weight[i] : 1.0};
         memcpy(to, &head, sizeof head);
     }
 }

@@ -337,8 +337,8 @@ static void load_heads(const void *context, uint64_t row, uint64_t count, char *
     const head_transfer *heads = context;
     const parley_data *from = heads->from;
     for (uint64_t i = row; i < row + count; i++, to += sizeof(row_head)) {
-        row_head head = {from->x.start[i + 1] - from->x.start[i], from->label[i], from->weight ? from->weight[i] : 1.0,
-                         heads->norm2[i]};
+        row_head head = {from->x.start[i + 1] - from->x.start[i], from->label ? from->label[i] : 0.0,
+                         from->weight ? from->weight[i] : 1.0, heads->norm2[i]};
         memcpy(to, &head, sizeof head);
     }
 }

@@ -74,6 +74,8 @@ static parley_status set_up(pl_run *run, parley_error *error) {
     parley_status status = open_replay(run, error);
     if (status == PARLEY_OK)
         status = pl_train_check(run->settings, error);
+    if (status == PARLEY_OK && run->type->rules->check) /* also fills in what the settings imply */
+        status = run->type->rules->check(run->settings, error);
     if (status == PARLEY_OK)
         status = set_aside(run, error);
     if (status == PARLEY_OK)
