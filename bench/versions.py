@@ -95,7 +95,7 @@ def main():
     parser.add_argument("new", type=Path)
     parser.add_argument("--repetitions", type=int, default=15)
     parser.add_argument("names", nargs="*")
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     trees, rows = [given.old.resolve(), given.new.resolve()], []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
