@@ -157,7 +157,7 @@ static void summarise(stream *stream, unsigned threads) {
     summary->problem = pl_problem_linear.name;
     summary->local = stream->method.stream->name;
     summary->combine = summary->exchange = "none"; /* a single worker learns, without communication */
-    summary->engine = stream->method.engine->name;
+    summary->engine = pl_engine_threads.name;      /* a stream is learnt in this process */
     pl_linear_facts(state->learns ? state->learns->name : "none", settings->lambda, settings->l1_ratio,
                     (pl_intercept)settings->intercept, &description);
     pl_describe_number(&description, "progressive_loss", pl_stream_loss(stream->online));

@@ -82,13 +82,11 @@ static void find_members(const parley_settings *settings, const pl_preset *prese
     const pl_local_type *local = find_local(settings->local, type);
     const pl_combine_type *combine = find_combine(settings->combine, type);
     const pl_exchange_type *exchange = find_exchange(settings->exchange);
-    const pl_engine_type *engine = pl_engine_find(settings->engine);
     combine = combine ? combine : preset->combine;
     *method = (pl_method){.preset = preset->name,
                           .local = local ? local : pl_preset_local(preset, settings, problem),
                           .combine = combine && combine->variant && problem ? combine->variant(problem) : combine,
                           .exchange = exchange ? exchange : preset->exchange,
-                          .engine = engine ? engine : pl_engines[0],
                           .stream = preset->stream,
                           .sequel = preset->sequel.then ? &preset->sequel : NULL};
 }

@@ -21,7 +21,6 @@ typedef struct pl_method {
     const pl_local_type *local;
     const pl_combine_type *combine;
     const pl_exchange_type *exchange;
-    const pl_engine_type *engine;
     const pl_stream_type *stream;   /* instead of the first three; NULL if there are rounds */
     const struct pl_sequel *sequel; /* the second method; NULL if there is none */
 } pl_method;

@@ -15,6 +15,11 @@ import tempfile
 import time
 from pathlib import Path
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from starters import INSTALLED, MPI
+
 DEADLINE = 3
 RANKS = 3
 STUCK = "the starter"
@@ -24,13 +29,7 @@ LATEST = 2.0  # seconds after the start, at most, when the signal is sent
 def starters(parley):
     """Name, command, and whether a guard may get the signal too: MPI launchers end all processes if one does."""
     found = [("launch", [parley, "launch", "-n", str(RANKS), "--"], True)]
-    if shutil.which("mpiexec.mpich"):
-        found.append(("mpich", ["mpiexec.mpich", "-n", str(RANKS), parley], False))
-    if shutil.which("mpiexec.openmpi"):
-        flags = ["--oversubscribe", "--bind-to", "none"]
-        flags += ["--allow-run-as-root"] if os.geteuid() == 0 else []
-        found.append(("openmpi", ["mpiexec.openmpi", *flags, "-n", str(RANKS), parley], False))
-    return found
+    return found + [(name, [*MPI[name], "-n", str(RANKS), parley], False) for name in INSTALLED]
 
 
 def processes():

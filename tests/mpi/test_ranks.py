@@ -7,20 +7,19 @@ library and split; `all` runs all combinations. Half of the runs exchange by mes
 Then come other formats than plain LIBSVM text, validation and checkpoints, and error messages of ranks."""
 import itertools
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from starters import INSTALLED as LIBRARIES, MPI as STARTERS
+
 PARLEY = os.path.abspath(sys.argv[1])
 ALL = "all" in sys.argv[2:]
 RANKS, WORKERS, SPLITS, WAYS = (1, 2, 3, 4), (4, 7, 12), ("one", "four"), ("memory", "messages")
-STARTERS = {
-    "mpich": ["mpiexec.mpich"],
-    "openmpi": ["mpiexec.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"],
-}
-LIBRARIES = [name for name, words in STARTERS.items() if shutil.which(words[0])]
 passed = failed = 0
 
 

@@ -21,14 +21,18 @@ import numpy
 from safetensors.numpy import load_file, save_file
 from sklearn.cluster import KMeans
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from starters import MPI
+
 PARLEY = os.path.abspath(sys.argv[1])
 ALL = "all" in sys.argv[2:]
 LOG_PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "log.md"
 CENTRES, ROWS, COLUMNS = 3, 700, 6
 PRESETS, RANKS, WAYS = ("kmeans-average", "gd"), (1, 2, 3, 4), ("memory", "messages")
 STARTERS = {
-    "mpich": ["mpiexec.mpich", "-n"],
-    "openmpi": ["mpiexec.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n"],
+    **{name: words + ["-n"] for name, words in MPI.items()},
     "launch": [PARLEY, "launch", "-n"],
 }
 # Builds with sanitizers have no modules for MPI.
