@@ -1,25 +1,32 @@
 /* file.c: writes a file, perhaps through zlib or libzstd. */
-#define _POSIX_C_SOURCE 200809L
+#define _DEFAULT_SOURCE /* flock, gethostname */
 #include "data/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
 #include "base/memory.h"
+#include "base/paths.h"
 
 #define BUFFER_BYTES ((size_t)256 << 10)
 #define ATTEMPTS 100 /* temporary names to try */
 #define LARGEST_WRITE ((uint64_t)1 << 30)
+#define ABANDONED 3600 /* seconds after which a temporary file of another machine is no longer being written */
 
 struct pl_file {
-    char *path, *temporary; /* temporary: NULL if the file is written directly */
+    char *path;              /* as it was given, for messages */
+    char target[PL_PATH];    /* the same with symbolic links followed */
+    char temporary[PL_PATH]; /* "" if the file is written directly */
     int descriptor;
     pl_compression compression;
     unsigned char *buffer; /* compressed bytes */
@@ -90,24 +97,89 @@ static bool is_direct(const char *path) {
            (stat(path, &facts) == 0 && !S_ISREG(facts.st_mode));
 }
 
+/* A temporary file is TARGET.tmp-HOST-PROCESS-NUMBER, where HOST is a hash. Its writer keeps it locked, so that the
+ * next run that writes the same file can tell whether the writer is dead. */
+static unsigned host_hash(void) {
+    char host[256] = "";
+    unsigned hash = 2166136261u; /* FNV-1a */
+    if (gethostname(host, sizeof host - 1) != 0)
+        *host = '\0';
+    for (const char *p = host; *p; p++)
+        hash = (hash ^ (unsigned char)*p) * 16777619u;
+    return hash;
+}
+
+/* Removes a temporary file if its writer is dead. Locks may not reach other machines: their files must also be old. */
+static void sweep_one(int folder, const char *name, bool ours) {
+    struct stat facts;
+    int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file >= 0 && flock(file, LOCK_EX | LOCK_NB) == 0 && fstat(file, &facts) == 0 && facts.st_nlink > 0 &&
+        S_ISREG(facts.st_mode) && (ours || time(NULL) - facts.st_mtime > ABANDONED))
+        unlinkat(folder, name, 0);
+    if (file >= 0)
+        close(file);
+}
+
+/* Removes the temporary files of the target that killed runs have left. */
+static void sweep(const char *target) {
+    char folder[PL_PATH], prefix[PL_PATH];
+    if (!pl_folder_of(target, folder))
+        return;
+    const char *slash = strrchr(target, '/');
+    int length = snprintf(prefix, sizeof prefix, "%s.tmp-", slash ? slash + 1 : target);
+    unsigned host;
+    DIR *directory = length < (int)sizeof prefix ? opendir(folder) : NULL;
+    for (const struct dirent *entry; directory && (entry = readdir(directory));)
+        if (strncmp(entry->d_name, prefix, (size_t)length) == 0 && sscanf(entry->d_name + length, "%8x-", &host) == 1)
+            sweep_one(dirfd(directory), entry->d_name, host == host_hash());
+    if (directory)
+        closedir(directory);
+}
+
+/* Another run may see the file before it is locked, and remove it. */
+static bool hold(int descriptor) {
+    struct stat facts;
+    bool taken = flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    return !taken && fstat(descriptor, &facts) == 0 && facts.st_nlink > 0;
+}
+
+/* Gives the new file the owner and mode of the one that it replaces, as far as that is permitted. */
+static void inherit(int descriptor, const struct stat *old) {
+    struct stat new;
+    bool differs = fstat(descriptor, &new) == 0 && (new.st_uid != old->st_uid || new.st_gid != old->st_gid);
+    if (differs && fchown(descriptor, old->st_uid, old->st_gid) != 0 && fchown(descriptor, (uid_t)-1, old->st_gid) != 0)
+        errno = 0; /* only root may give files away */
+    if (fchmod(descriptor, old->st_mode & 0777) != 0)
+        errno = 0;
+}
+
 /* Opens the first unused temporary name in the folder of the target. */
 static parley_status open_temporary(pl_file *file, parley_error *error) {
-    uint64_t bytes = strlen(file->path) + 64;
-    parley_status status = pl_take(&file->temporary, bytes, 1, "a file name", error);
-    if (status != PARLEY_OK)
-        return status;
+    struct stat old;
+    bool replaces = stat(file->target, &old) == 0;
+    char name[PL_PATH];
+    sweep(file->target);
+    errno = ENAMETOOLONG;
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
-        snprintf(file->temporary, (size_t)bytes, "%s.tmp-%ld-%d", file->path, (long)getpid(), attempt);
-        file->descriptor = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (file->descriptor >= 0)
-            return PARLEY_OK;
-        if (errno != EEXIST)
+        if (snprintf(name, sizeof name, "%s.tmp-%08x-%ld-%d", file->target, host_hash(), (long)getpid(), attempt) >=
+            (int)sizeof name)
             break;
+        file->descriptor =
+            open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, replaces ? old.st_mode & 0777 : (mode_t)0666);
+        if (file->descriptor < 0 && errno != EEXIST)
+            break;
+        if (file->descriptor < 0)
+            continue;
+        memcpy(file->temporary, name, sizeof name);
+        if (replaces)
+            inherit(file->descriptor, &old);
+        if (hold(file->descriptor))
+            return PARLEY_OK;
+        close(file->descriptor);
+        file->descriptor = -1;
+        *file->temporary = '\0';
     }
-    status = pl_fail_file(error, file->path, "write");
-    pl_free(file->temporary);
-    file->temporary = NULL;
-    return status;
+    return pl_fail_file(error, file->path, "write");
 }
 
 static parley_status open_target(pl_file *file, const char *path, parley_error *error) {
@@ -115,8 +187,11 @@ static parley_status open_target(pl_file *file, const char *path, parley_error *
     file->path = pl_strdup(standard ? "standard output" : path);
     if (!file->path)
         return pl_fail_memory(error, "a file name", strlen(path));
-    if (!standard && !is_direct(path))
-        return open_temporary(file, error);
+    if (!standard && !is_direct(path)) {
+        if (pl_follow_links(path, file->target))
+            return open_temporary(file, error);
+        return pl_fail(error, PARLEY_NO_FILE, "%s: cannot write: its symbolic links form a loop or are too long", path);
+    }
     file->descriptor = standard ? dup(STDOUT_FILENO) : open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     return file->descriptor >= 0 ? PARLEY_OK : pl_fail_file(error, file->path, "write");
 }
@@ -172,10 +247,9 @@ static parley_status end_compression(pl_file *file, parley_error *error) {
 
 /* Makes the new name survive a power failure, if the file system supports it. */
 static void sync_folder(const char *path) {
-    char folder[4096] = ".";
-    const char *slash = strrchr(path, '/');
-    if (slash && (size_t)(slash - path) + 1 < sizeof folder)
-        snprintf(folder, sizeof folder, "%.*s", (int)(slash - path) + 1, path);
+    char folder[PL_PATH];
+    if (!pl_folder_of(path, folder))
+        return;
     int file = open(folder, O_RDONLY | O_CLOEXEC);
     if (file < 0)
         return;
@@ -183,15 +257,17 @@ static void sync_folder(const char *path) {
     close(file);
 }
 
+/* The file gets its name while it is still open, since to close it ends its lock. */
 static parley_status complete(pl_file *file, parley_error *error) {
     parley_status status = end_compression(file, error);
-    if (status == PARLEY_OK && file->temporary && fsync(file->descriptor) != 0 && errno != EINVAL)
+    bool temporary = *file->temporary;
+    if (status == PARLEY_OK && temporary && fsync(file->descriptor) != 0 && errno != EINVAL)
+        status = pl_fail_file(error, file->path, "write");
+    if (status == PARLEY_OK && temporary && rename(file->temporary, file->target) != 0)
         status = pl_fail_file(error, file->path, "write");
     int closed = close(file->descriptor);
     file->descriptor = -1;
-    if (status == PARLEY_OK && closed != 0)
-        status = pl_fail_file(error, file->path, "write");
-    if (status == PARLEY_OK && file->temporary && rename(file->temporary, file->path) != 0)
+    if (status == PARLEY_OK && !temporary && closed != 0)
         status = pl_fail_file(error, file->path, "write");
     return status;
 }
@@ -203,15 +279,14 @@ parley_status pl_file_close(pl_file *file, parley_status status, parley_error *e
         status = complete(file, error);
     if (file->descriptor >= 0)
         close(file->descriptor);
-    if (file->temporary && status != PARLEY_OK)
+    if (*file->temporary && status != PARLEY_OK)
         unlink(file->temporary);
-    else if (file->temporary)
-        sync_folder(file->path);
+    else if (*file->temporary)
+        sync_folder(file->target);
     if (file->compression == PL_TO_GZIP)
         deflateEnd(&file->gzip);
     ZSTD_freeCStream(file->zstd);
     pl_free(file->buffer);
-    pl_free(file->temporary);
     pl_free(file->path);
     pl_free(file);
     return status;
