@@ -1,7 +1,9 @@
 /* main.c: the main program: finds the command and runs it. */
-#define _POSIX_C_SOURCE 200809L /* signals */
+#define _XOPEN_SOURCE 700 /* SIGXFSZ */
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "engine/launched.h"
@@ -47,8 +49,18 @@ static int dispatch(int count, char **words) {
     return command ? run_command(command, words + 2, count - 2) : command_unknown(words[1]);
 }
 
+/* A file that is opened must not take the number of a closed standard stream, or messages would go into the file.
+ * Streams that were closed still fail: standard input cannot be read, nor the others written. */
+static void open_standard_streams(void) {
+    for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++)
+        if (fcntl(stream, F_GETFD) < 0 && open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY) != stream)
+            _exit(EXIT_FAILED);
+}
+
 int main(int count, char **words) {
+    open_standard_streams();
     commands_open();
+    signal(SIGXFSZ, SIG_IGN); /* a write beyond `ulimit -f` fails with a message instead of ending the process */
     signal(SIGPIPE, SIG_DFL); /* the parent may ignore it; if a reader of our output goes away, end quietly */
     int code = dispatch(count, words);
     if ((fflush(stdout) != 0 || ferror(stdout)) && code != EXIT_FAILED) {
