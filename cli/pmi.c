@@ -119,6 +119,8 @@ static void obey(pmi *pmi, client *client, const char *line) {
         enter_barrier(pmi, client);
     else if (strcmp(command, "finalize") == 0)
         answer(client, "cmd=finalize_ack rc=0\n");
+    else if (strcmp(command, "abort") == 0)
+        shutdown(client->socket, SHUT_RDWR); /* MPICH waits for its launcher to end it */
 }
 
 static void read_client(pmi *pmi, client *client) {

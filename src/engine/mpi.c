@@ -517,6 +517,9 @@ static parley_status open_engine(const parley_settings *settings, pl_engine **ou
         if (code != 0)
             status = fail_mpi(this, code, "begin", error);
     }
+    if (status == PARLEY_OK && pl_launched_ranks() > 1 && this->base.ranks != (unsigned)pl_launched_ranks())
+        status = pl_fail(error, PARLEY_BROKEN, "%s found %u of %d ranks: this process could not reach its launcher",
+                         this->mpi->library, this->base.ranks, pl_launched_ranks());
     if (status == PARLEY_OK)
         status = open_watch(this, error);
     if (status != PARLEY_OK) {
