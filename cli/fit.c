@@ -37,13 +37,24 @@ int fit_tell(void *view, const parley_progress *progress, const char *message) {
     return interrupted;
 }
 
-void fit_catch_signals(void) {
+static void catch_signals(void) {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     silent = pl_launched_rank() > 0;
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGHUP, &action, NULL); /* closing the terminal should not lose the model */
+}
+
+/* Are the outputs in use by another run? Looking before data are read saves time; locks decide later. */
+static parley_status check_locks(const parley_settings *settings, parley_error *error) {
+    const char *outputs[] = {settings->model, settings->log, settings->checkpoint};
+    char job[PL_TEXT];
+    parley_status status = PARLEY_OK;
+    pl_launched_job(job, sizeof job);
+    for (unsigned i = 0; i < 3 && status == PARLEY_OK; i++)
+        status = pl_lock_look(outputs[i], job, error);
+    return status;
 }
 
 parley_status fit_check(const parley_settings *settings, const operands *data, parley_error *error) {
@@ -58,6 +69,8 @@ parley_status fit_check(const parley_settings *settings, const operands *data, p
     if (status == PARLEY_OK && *settings->log && strcmp(settings->log, "-") != 0)
         status = check_writable(settings->log, error);
     if (status == PARLEY_OK)
+        status = check_locks(settings, error);
+    if (status == PARLEY_OK)
         status = pl_checkpoint_look(settings->checkpoint, settings->resume, error);
     const char *inputs[] = {settings->weights, settings->replay}, *outputs[] = {settings->model, settings->log};
     for (unsigned i = 0; i < 2 * data->count && status == PARLEY_OK; i++)
@@ -71,9 +84,18 @@ parley_status fit_check(const parley_settings *settings, const operands *data, p
     return status == PARLEY_OK ? check_different(settings->model, settings->log, error) : status;
 }
 
-parley_status fit_save(pl_engine *engine, parley_status (*save)(const void *run, parley_error *error), const void *run,
-                       parley_error *error) {
-    parley_status status = engine->rank == 0 ? save(run, error) : PARLEY_OK;
+parley_status fit_begin(const parley_settings *settings, bool writes, pl_lock **lock, parley_error *error) {
+    char job[PL_TEXT];
+    *lock = NULL;
+    catch_signals();
+    if (!writes)
+        return PARLEY_OK;
+    pl_launched_job(job, sizeof job);
+    return pl_lock_take(settings->model, job, settings->deadline, lock, error);
+}
+
+parley_status fit_save(pl_engine *engine, saver save, const void *result, const char *path, parley_error *error) {
+    parley_status status = engine->rank == 0 ? save_or_keep(save, result, path, error) : PARLEY_OK;
     return pl_agree_status(engine, status, 0, NULL, error);
 }
 

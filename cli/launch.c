@@ -25,6 +25,7 @@
 #define MOST_SLOTS 65536
 #define MOST_LINE 1024
 #define MOST_MAPPING 65536
+#define VARIABLES 5 /* that tell a rank how it was started */
 
 typedef struct host {
     char name[MOST_HOST];
@@ -42,6 +43,8 @@ typedef struct launch {
     unsigned words_count;
     char mapping[MOST_MAPPING];
     char program[4096];
+    char job[MOST_HOST + 32]; /* unique to this launcher, for locks (base/lock.h) */
+    unsigned attempt;
 } launch;
 
 static volatile sig_atomic_t asked; /* the signal that asked the launcher to stop */
@@ -218,7 +221,7 @@ static void become_remote(const launch *this, const host *host, const char *envi
 
 /* Runs in the child process and becomes the rank. */
 static void become(const launch *this, unsigned rank, const host *host, unsigned port) {
-    char variables[4][MOST_HOST + 32], address[MOST_HOST] = "127.0.0.1";
+    char variables[VARIABLES][MOST_HOST + 64], address[MOST_HOST] = "127.0.0.1";
     bool here = !host || is_here(host->name);
     if (!here || *this->settings->address)
         own_address(this, host ? host->name : "localhost", address);
@@ -226,16 +229,17 @@ static void become(const launch *this, unsigned rank, const host *host, unsigned
     snprintf(variables[1], sizeof *variables, "PMI_ID=%u", rank);
     snprintf(variables[2], sizeof *variables, "PARLEY_RANKS=%u", this->ranks);
     snprintf(variables[3], sizeof *variables, "PARLEY_RANKS_HERE=%u", host ? host->ranks : this->ranks);
+    snprintf(variables[4], sizeof *variables, "PARLEY_LAUNCH=%s/%u", this->job, this->attempt);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     setpgid(0, 0);
     if (here) {
-        for (unsigned i = 0; i < 4; i++)
+        for (unsigned i = 0; i < VARIABLES; i++)
             putenv(variables[i]);
         execv(this->program, (char *const *)(uintptr_t)this->words);
     } else {
         char environment[sizeof variables];
-        snprintf(environment, sizeof environment, "%s %s %s %s", variables[0], variables[1], variables[2],
-                 variables[3]);
+        snprintf(environment, sizeof environment, "%s %s %s %s %s", variables[0], variables[1], variables[2],
+                 variables[3], variables[4]);
         become_remote(this, host, environment);
     }
     fprintf(stderr, "parley: cannot start rank %u: %s\n", rank, strerror(errno));
@@ -271,6 +275,7 @@ static void signal_all(const launch *this, int number) {
 typedef struct ends {
     double first; /* when the first one ended; negative while all run */
     int killed;   /* the first killed rank; negative if none was */
+    int failed;   /* the first rank that ended with another exit code than 0 and EXIT_LOST; negative if none did */
     bool told;    /* a rank that ended because of it has reported the lost rank */
 } ends;
 
@@ -284,27 +289,31 @@ static unsigned reap(launch *this, ends *ends) {
             this->pids[r] = 0;
             ends->first = ends->first < 0 ? pl_now() : ends->first;
             ends->killed = WIFSIGNALED(status) && ends->killed < 0 ? (int)r : ends->killed;
-            ends->told = ends->told || (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_LOST);
+            ends->told = ends->told || (WIFEXITED(status) && this->codes[r] == EXIT_LOST);
+            ends->failed = this->codes[r] != EXIT_DONE && ends->failed < 0 ? (int)r : ends->failed;
         }
         left += this->pids[r] > 0;
     }
     return left;
 }
 
-/* Connected ranks notice when one is killed, report it and end. Before they are connected, and after their work is
- * done, only the launcher can report it. */
-static void report_killed(ends *ends) {
+/* Connected ranks notice when one is lost, report it and end. Before they are connected, and after their work is done,
+ * only the launcher can report it. A rank that fails in the meantime is silent, and rank 0 waits for it. */
+static void report_lost(const launch *this, ends *ends) {
     if (ends->killed >= 0 && !ends->told && !asked)
         fprintf(stderr, "parley: rank %d was lost: its process ended\n", ends->killed);
+    else if (ends->failed > 0 && this->pids[0] > 0 && !ends->told && !asked)
+        fprintf(stderr, "parley: rank %d was lost: its process ended with exit code %d\n", ends->failed,
+                this->codes[ends->failed]);
     ends->told = true;
 }
 
 static void serve(launch *this, pmi *pmi) {
-    ends ends = {.first = -1, .killed = -1};
+    ends ends = {.first = -1, .killed = -1, .failed = -1};
     int told = 0;
     while (reap(this, &ends) > 0) {
         if (ends.first >= 0 && pl_now() - ends.first > GRACE) {
-            report_killed(&ends);
+            report_lost(this, &ends);
             signal_all(this, SIGKILL);
         }
         if (asked && !told) {
@@ -313,7 +322,7 @@ static void serve(launch *this, pmi *pmi) {
         }
         pmi_serve(pmi, TICK_MS);
     }
-    report_killed(&ends);
+    report_lost(this, &ends);
 }
 
 /* Runs the ranks once. The exit code is that of rank 0, unless it was killed. */
@@ -325,7 +334,7 @@ static int run_ranks(launch *this) {
         status = start_ranks(this, pmi, &error);
     if (status != PARLEY_OK) {
         signal_all(this, SIGKILL);
-        for (ends ends = {.first = -1, .killed = -1}; reap(this, &ends) > 0;)
+        for (ends ends = {.first = -1, .killed = -1, .failed = -1}; reap(this, &ends) > 0;)
             pl_sleep(1e-3 * TICK_MS);
         pmi_close(pmi);
         return fail(this->arguments->command, &error);
@@ -364,6 +373,7 @@ static int run_again_and_again(launch *this) {
     int code = run_ranks(this);
     for (uint64_t i = 1; code == EXIT_LOST && i <= this->settings->restarts && !asked; i++) {
         bool resumed = resume(this);
+        this->attempt++;
         fprintf(stderr, "parley: restarting%s, %llu of %llu\n", resumed ? " from the last checkpoint" : "",
                 (unsigned long long)i, (unsigned long long)this->settings->restarts);
         code = run_ranks(this);
@@ -371,8 +381,18 @@ static int run_again_and_again(launch *this) {
     return asked && code == EXIT_LOST ? EXIT_INTERRUPTED : code; /* before training a signal ends ranks at once */
 }
 
+/* A host, a process and a time are unique. */
+static void name_job(launch *this) {
+    char own[MOST_HOST] = "";
+    if (gethostname(own, sizeof own - 1) != 0)
+        *own = '\0';
+    own[strcspn(own, " '/")] = '\0';
+    snprintf(this->job, sizeof this->job, "%.200s-%ld-%.0f", own, (long)getpid(), 1e3 * pl_now());
+}
+
 static parley_status prepare(launch *this, parley_error *error) {
     const arguments *arguments = this->arguments;
+    name_job(this);
     parley_status status = PARLEY_OK;
     if (*this->settings->hosts)
         status = read_hosts(this, this->settings->hosts, error);

@@ -45,10 +45,15 @@ static parley_status work(run *run, parley_error *error) {
     if (status == PARLEY_OK)
         status = read_data(&run->inputs, settings, NULL, settings->quiet ? NULL : tell_error_output, &run->data, error);
     run->read_seconds = pl_now() - run->started;
-    fit_catch_signals();
+    pl_lock *lock = NULL;
+    if (status == PARLEY_OK)
+        status = fit_begin(settings, true, &lock, error);
     if (status == PARLEY_OK)
         status = parley_cv(run->data, settings, fit_tell, &run->view, &run->cv, &run->model, &run->summary, error);
-    return status == PARLEY_OK ? parley_model_save(run->model, settings->model, error) : status;
+    if (status == PARLEY_OK)
+        status = save_or_keep(save_model, run->model, settings->model, error);
+    pl_lock_free(lock);
+    return status;
 }
 
 static json_t *lambdas_json(const pl_cv *cv) {

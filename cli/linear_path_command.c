@@ -25,15 +25,8 @@ static parley_status check(const void *user, parley_error *error) {
     return status == PARLEY_OK ? fit_check(run->settings, &run->inputs, error) : status;
 }
 
-/* What rank 0 saves. */
-typedef struct result {
-    const char *file;
-    const pl_path *path;
-} result;
-
-static parley_status save(const void *user, parley_error *error) {
-    const result *result = user;
-    return parley_path_save(result->path, result->file, error);
+static parley_status save(const void *path, const char *file, parley_error *error) {
+    return parley_path_save(path, file, error);
 }
 
 static parley_status work(pl_engine *engine, void *user, parley_error *error) {
@@ -43,15 +36,18 @@ static parley_status work(pl_engine *engine, void *user, parley_error *error) {
     bool first = engine->here == 0; /* its results are reported */
     parley_data *data = NULL;
     pl_path *path = NULL;
+    pl_lock *lock = NULL;
     parley_status status =
         read_data(&run->inputs, settings, engine, settings->quiet ? NULL : tell_error_output, &data, error);
     if (first)
         run->read_seconds = pl_now() - run->started;
-    fit_catch_signals();
+    if (status == PARLEY_OK)
+        status = fit_begin(settings, engine->rank == 0, &lock, error);
     if (status == PARLEY_OK)
         status = pl_path_rank(engine, data, settings, &plan, first ? fit_tell : NULL, &run->view, &path, error);
     if (status == PARLEY_OK)
-        status = fit_save(engine, save, &(result){settings->model, path}, error);
+        status = fit_save(engine, save, path, settings->model, error);
+    pl_lock_free(lock);
     if (first)
         run->path = path;
     else

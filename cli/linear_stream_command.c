@@ -25,10 +25,13 @@ static parley_status learn(const parley_settings *settings, const char *path, pa
     progress_view view;
     parley_model *model = NULL;
     progress_open(&view, settings);
-    fit_catch_signals();
-    parley_status status = parley_train_stream(path, settings, fit_tell, &view, &model, summary, error);
+    pl_lock *lock;
+    parley_status status = fit_begin(settings, true, &lock, error);
     if (status == PARLEY_OK)
-        status = parley_model_save(model, settings->model, error);
+        status = parley_train_stream(path, settings, fit_tell, &view, &model, summary, error);
+    if (status == PARLEY_OK)
+        status = save_or_keep(save_model, model, settings->model, error);
+    pl_lock_free(lock);
     parley_model_free(model);
     return status;
 }

@@ -33,17 +33,6 @@ static parley_status check(const void *user, parley_error *error) {
     return status == PARLEY_OK ? fit_check(run->settings, &run->inputs, error) : status;
 }
 
-/* What rank 0 saves. */
-typedef struct result {
-    const char *path;
-    const parley_model *model;
-} result;
-
-static parley_status save(const void *user, parley_error *error) {
-    const result *result = user;
-    return parley_model_save(result->model, result->path, error);
-}
-
 static parley_status work(pl_engine *engine, void *user, parley_error *error) {
     run *run = user;
     const parley_settings *settings = run->settings;
@@ -53,20 +42,22 @@ static parley_status work(pl_engine *engine, void *user, parley_error *error) {
     parley_data *data = NULL;
     parley_model *model = NULL;
     parley_summary summary = {0};
+    pl_lock *lock = NULL;
     parley_status status =
         read_data(&run->inputs, settings, engine, settings->quiet ? NULL : tell_error_output, &data, error);
     if (first)
         run->read_seconds = pl_now() - run->started;
-    if (status == PARLEY_OK) {
-        fit_catch_signals();
+    if (status == PARLEY_OK)
+        status = fit_begin(settings, engine->rank == 0, &lock, error);
+    if (status == PARLEY_OK)
         status = pl_train_rank(engine, data, settings, first ? on_progress : NULL, run, &model, &summary, error);
-    }
     if (first) {
         progress_close(&run->view);
         run->summary = summary;
     }
     if (status == PARLEY_OK)
-        status = fit_save(engine, save, &(result){settings->model, model}, error);
+        status = fit_save(engine, save_model, model, settings->model, error);
+    pl_lock_free(lock);
     parley_model_free(model);
     parley_data_free(data);
     return status;

@@ -3,6 +3,7 @@
 #define _POSIX_C_SOURCE 200809L /* unsetenv */
 #include "engine/launched.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -48,6 +49,16 @@ unsigned pl_launched_here(void) {
 int pl_launched_starter(void) {
     static const char *const names[MOST_NAMES] = {"PMI_FD"};
     return number(names, -1);
+}
+
+void pl_launched_job(char *text, size_t size) {
+    const char *launch = getenv("PARLEY_LAUNCH"), *job = getenv("SLURM_JOB_ID");
+    const char *attempt = getenv("SLURM_RESTART_COUNT");
+    if (launch)
+        snprintf(text, size, "%s", launch);
+    else
+        snprintf(text, size, "%s%s%s%s", job ? "slurm-" : "", job ? job : "", job ? "/" : "",
+                 job ? (attempt ? attempt : "0") : "");
 }
 
 void pl_launched_joined(void) {

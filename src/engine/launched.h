@@ -2,6 +2,8 @@
 #ifndef PL_LAUNCHED_H
 #define PL_LAUNCHED_H
 
+#include <stddef.h>
+
 /* The module for the MPI library whose launcher started this process, such as "parley-mpich.so"; NULL without a
  * launcher. */
 const char *pl_launched_module(void);
@@ -13,6 +15,9 @@ int pl_launched_ranks(void);
 unsigned pl_launched_here(void);
 /* The descriptor for PMI-1 with MPICH's launcher; -1 if there is none. */
 int pl_launched_starter(void);
+/* "JOB/ATTEMPT" of a run that is started again when it is lost, by `parley launch --restarts` or as a requeued job of
+ * Slurm; "" for other runs. */
+void pl_launched_job(char *text, size_t size);
 /* Tells the guard of this process, if it has one, that from now on other ranks will notice its end. */
 void pl_launched_joined(void);
 /* Folders in which to look for modules first, separated by colons, for programs that are not installed. */

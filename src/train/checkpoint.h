@@ -48,8 +48,10 @@ void pl_manifest_path(char *path, size_t size, const char *folder, uint64_t roun
 /* Lists the newest rounds with a manifest in decreasing order. Returns how many there are, up to PL_RECENT. */
 unsigned pl_checkpoint_list(const char *folder, uint64_t *rounds);
 bool pl_same_folder(const char *a, const char *b);
-/* Creates the folder for checkpoints if necessary. Fails if it holds checkpoints of another run than `resume` names, or
- * if `resume` has no checkpoint, unless both are the same folder. Either may be "". */
+/* Creates the folder if necessary. Fails if it cannot be written to. */
+parley_status pl_checkpoint_folder(const char *folder, parley_error *error);
+/* Does the same for the folder of checkpoints, if there is one. Fails if it holds checkpoints of another run than
+ * `resume` names, or if `resume` has no checkpoint, unless both are the same folder. Either may be "". */
 parley_status pl_checkpoint_look(const char *folder, const char *resume, parley_error *error);
 /* Removes the files of all rounds except these two. */
 void pl_checkpoint_prune(const char *folder, uint64_t newest, uint64_t before);

@@ -58,7 +58,7 @@ bool pl_same_folder(const char *a, const char *b) {
                                  first.st_ino == second.st_ino);
 }
 
-static parley_status make_folder(const char *folder, parley_error *error) {
+parley_status pl_checkpoint_folder(const char *folder, parley_error *error) {
     struct stat there;
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
         return pl_fail_file(error, folder, "create the folder");
@@ -69,7 +69,7 @@ static parley_status make_folder(const char *folder, parley_error *error) {
 
 parley_status pl_checkpoint_look(const char *folder, const char *resume, parley_error *error) {
     uint64_t rounds[PL_RECENT];
-    parley_status status = *folder ? make_folder(folder, error) : PARLEY_OK;
+    parley_status status = *folder ? pl_checkpoint_folder(folder, error) : PARLEY_OK;
     bool same = *folder && pl_same_folder(folder, resume);
     if (status == PARLEY_OK && *folder && !same && pl_checkpoint_list(folder, rounds) > 0)
         status = pl_fail(error, PARLEY_BAD_USAGE,

@@ -315,6 +315,8 @@ static parley_status run_path(pl_run *run, const parley_data *data, const parley
         rows = take_rows(run, plan);
     if (status == PARLEY_OK && !pl_setting_given(settings, "evaluate_every"))
         run->settings->evaluate_every = 0;
+    if (status == PARLEY_OK)
+        status = pl_run_lock(run, settings->log, &run->locks[0], error);
     if (status == PARLEY_OK && run->engine->rank == 0)
         status = pl_log_open(settings->log, 0, &run->log, &goes_on, error);
     if (status == PARLEY_OK)

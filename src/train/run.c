@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/collective.h"
+#include "engine/launched.h"
 #include "shard/fingerprint.h"
 #include "train/linear_stream.h"
 
@@ -168,6 +169,8 @@ void pl_run_close(pl_run *run) {
     pl_replay_close(&run->replay);
     pl_checkpoint_close(&run->checkpoint);
     pl_resume_close(&run->resume);
+    for (unsigned i = 0; i < 2; i++)
+        pl_lock_free(run->locks[i]);
     void *owned[] = {run->w, run->best.w, run->first, run->update, run->share, run->recorded, run->later, run->order};
     for (unsigned i = 0; i < sizeof owned / sizeof *owned; i++)
         pl_free(owned[i]);
@@ -187,6 +190,22 @@ static parley_status start_log(pl_run *run, parley_error *error) {
     return goes_on || status != PARLEY_OK ? status : pl_log_begin(run, error);
 }
 
+parley_status pl_run_lock(pl_run *run, const char *path, pl_lock **lock, parley_error *error) {
+    char job[PL_TEXT];
+    if (run->engine->rank != 0)
+        return PARLEY_OK;
+    pl_launched_job(job, sizeof job);
+    return pl_lock_take(path, job, run->settings->deadline, lock, error);
+}
+
+static parley_status lock_outputs(pl_run *run, parley_error *error) {
+    const char *folder = run->settings->checkpoint;
+    parley_status status = pl_run_lock(run, run->settings->log, &run->locks[0], error);
+    if (status == PARLEY_OK && *folder && run->engine->rank == 0)
+        status = pl_checkpoint_folder(folder, error); /* the lock is in the folder */
+    return status == PARLEY_OK ? pl_run_lock(run, folder, &run->locks[1], error) : status;
+}
+
 parley_status pl_run_open(pl_run *run, const parley_data *data, const parley_settings *settings, parley_error *error) {
     run->began = pl_engine_now(run->engine);
     run->type = pl_settings_problem(settings);
@@ -197,7 +216,9 @@ parley_status pl_run_open(pl_run *run, const parley_data *data, const parley_set
         return status;
     *run->settings = *settings;
     run->recorded = run->settings;
-    status = set_up(run, error);
+    status = lock_outputs(run, error);
+    if (status == PARLEY_OK)
+        status = set_up(run, error);
     if (status == PARLEY_OK) {
         record_choices(run);
         status = start_log(run, error);

@@ -2,6 +2,7 @@
 #ifndef PL_RUN_H
 #define PL_RUN_H
 
+#include "base/lock.h"
 #include "shard/columns.h"
 #include "trace/log.h"
 #include "train/pacing.h"
@@ -133,6 +134,7 @@ typedef struct pl_run {
     pl_spans spans;
     pl_told told;
     pl_log *log;
+    pl_lock *locks[2]; /* of the log and of the folder of checkpoints, on rank 0 */
     parley_summary summary;
     double began;             /* when training began */
     uint64_t rank_bytes_sent; /* bytes of this rank that are not in the summary yet */
@@ -160,6 +162,8 @@ void pl_run_close(pl_run *run);
 parley_status pl_train_rank_from(pl_engine *engine, const parley_data *data, const parley_settings *settings,
                                  const parley_model *start, parley_callback callback, void *user, parley_model **out,
                                  parley_summary *summary, parley_error *error);
+/* Keeps other runs from writing this file or folder until the run is closed; rank 0 does so for all. */
+parley_status pl_run_lock(pl_run *run, const char *path, pl_lock **lock, parley_error *error);
 parley_status pl_log_begin(pl_run *run, parley_error *error); /* writes the start line of the log */
 
 /* members.c: opens and closes the members of the method, and their tables. */
