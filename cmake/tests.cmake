@@ -2,7 +2,7 @@
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 set(PARLEY_FUZZED libsvm csv vw idx cache model)
 # Tests that start no thread: running them under ThreadSanitizer would show nothing.
-set(PARLEY_SERIAL container loss memory outer pacing packet random second settings sparse)
+set(PARLEY_SERIAL container lock loss memory outer pacing packet random second settings sparse)
 
 if(PARLEY_TESTS)
   enable_testing()
@@ -45,6 +45,9 @@ if(PARLEY_TESTS)
   foreach(name test_train test_shared_memory test_ranks test_checkpoint test_dealt) # the longest, first
     set_tests_properties(${name} PROPERTIES COST 1)
   endforeach()
+  # Makes one system call of a command fail, for tests/fault.
+  add_executable(fail_call tests/fault/fail_call.c)
+  set_target_properties(fail_call PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   foreach(name ${PARLEY_FUZZED})
     add_executable(replay_${name} tests/fuzz/replay_corpus.c tests/fuzz/fuzz_${name}.c)
     target_link_libraries(replay_${name} PRIVATE parley_objects)
