@@ -297,14 +297,18 @@ static unsigned reap(launch *this, ends *ends) {
     return left;
 }
 
+/* Is it an exit code of Parley, and not of MPI or the dynamic loader? */
+static bool is_own(int code) { return (code >= EXIT_DONE && code <= EXIT_LOST) || code == EXIT_INTERRUPTED; }
+
 /* Connected ranks notice when one is lost, report it and end. Before they are connected, and after their work is done,
- * only the launcher can report it. A rank that fails in the meantime is silent, and rank 0 waits for it. */
+ * only the launcher can report it. A rank that fails in the meantime is silent unless it is rank 0, and MPI may end any
+ * rank. */
 static void report_lost(const launch *this, ends *ends) {
+    int failed = ends->failed;
     if (ends->killed >= 0 && !ends->told && !asked)
         fprintf(stderr, "parley: rank %d was lost: its process ended\n", ends->killed);
-    else if (ends->failed > 0 && this->pids[0] > 0 && !ends->told && !asked)
-        fprintf(stderr, "parley: rank %d was lost: its process ended with exit code %d\n", ends->failed,
-                this->codes[ends->failed]);
+    else if (failed >= 0 && (this->pids[0] > 0 || !is_own(this->codes[failed])) && !ends->told && !asked)
+        fprintf(stderr, "parley: rank %d was lost: its process ended with exit code %d\n", failed, this->codes[failed]);
     ends->told = true;
 }
 
@@ -325,7 +329,7 @@ static void serve(launch *this, pmi *pmi) {
     report_lost(this, &ends);
 }
 
-/* Runs the ranks once. The exit code is that of rank 0, unless it was killed. */
+/* Runs the ranks once. The exit code is that of rank 0, unless it was lost. */
 static int run_ranks(launch *this) {
     pmi *pmi = NULL;
     parley_error error;
@@ -341,7 +345,7 @@ static int run_ranks(launch *this) {
     }
     serve(this, pmi);
     pmi_close(pmi);
-    return this->codes[0];
+    return is_own(this->codes[0]) ? this->codes[0] : EXIT_LOST;
 }
 
 static const char *value_after(char *const *words, unsigned count, const char *name) {

@@ -6,12 +6,13 @@ without the failure, or it prints exactly one sentence, which names a file or a 
 The old result must still be whole, and neither a temporary file nor a lock may be left. A model that a message says was
 kept elsewhere must be there.
 
-`quick`, the default, tests every n for `train` and every few for the others; `all` tests every n, until SECONDS have
-passed. The last line is a JSON object with the number of failures that were injected."""
+`quick`, the default, tests every n for `train` and every few for the others. `all` tests every n in random order, until
+SECONDS have passed; --seed gives another order. The last line but one is a JSON object with the number of failures that were injected."""
 import argparse
 import errno
 import json
 import os
+import random
 import re
 import shutil
 import signal
@@ -137,26 +138,23 @@ def judge(outcome, wanted, result, launched):
     return None
 
 
-def test(bench, name, kind, error, step, end):
-    """Returns how many failures were injected, how many of them ended the command, and how many outcomes were wrong."""
-    words, result, _ = COMMANDS[name]
-    wanted = bench.run(words, result, kind, error, 0)
-    if wanted["said"] or wanted["code"] != 0:
-        sys.exit(f"{name} fails by itself: {wanted['said']}")
-    injected = ended = failed = 0
-    most = wanted["count"] + 3  # threads may make the number vary
-    for nth in range(1, most, step):
-        if time.monotonic() > end:
-            break
-        outcome = bench.run(words, result, kind, error, nth)
-        injected += outcome.get("count", nth) >= nth
-        ended += outcome.get("code") != wanted["code"]
-        fault = judge(outcome, wanted, result, name == "launch")
-        if fault:
-            failed += 1
-            print(f"FAILED {name}, {kind} {nth} of {wanted['count']} with {error}: {fault}; exit code {outcome.get('code')}")
-            print("    " + outcome["said"].replace("\n", "\n    ").rstrip())
-    return injected, ended, failed
+def plan(bench, options):
+    """All failures to inject, as (name, kind, error, nth), and the outcomes without one, by (name, kind)."""
+    only = set(options.only.split(",")) if options.only else set()
+    faults, wanted = [], {}
+    for name, (words, result, step) in COMMANDS.items():
+        for kind, errors in KINDS.items():
+            if (only & set(COMMANDS) and name not in only) or (only & set(KINDS) and kind not in only):
+                continue
+            whole = options.extent == "all"
+            found = wanted[name, kind] = bench.run(words, result, kind, errors[0], 0)
+            if found["said"] or found["code"] != 0:
+                sys.exit(f"{name} fails by itself: {found['said']}")
+            counts = range(1, found["count"] + 3, 1 if whole else step)  # threads may make the number vary
+            faults += [(name, kind, error, nth) for error in (errors if whole else errors[:1]) for nth in counts]
+    if options.extent == "all":
+        random.Random(options.seed).shuffle(faults)
+    return faults, wanted
 
 
 def main():
@@ -164,23 +162,28 @@ def main():
     parser.add_argument("parley")
     parser.add_argument("extent", nargs="?", default="quick", choices=["quick", "all"])
     parser.add_argument("seconds", nargs="?", type=float, default=1e9)
+    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", help="names of commands or kinds, separated by commas")
     options = parser.parse_args()
-    only = set(options.only.split(",")) if options.only else set()
     end = time.monotonic() + options.seconds
     injected = ended = failed = 0
     with tempfile.TemporaryDirectory(prefix="parley-nth-call-") as scratch:
         bench = Bench(str(Path(options.parley).resolve()), Path(scratch))
-        for name, (_, _, step) in COMMANDS.items():
-            for kind, errors in KINDS.items():
-                if (only & set(COMMANDS) and name not in only) or (only & set(KINDS) and kind not in only):
-                    continue
-                for error in errors if options.extent == "all" else errors[:1]:
-                    some, over, wrong = test(bench, name, kind, error, 1 if options.extent == "all" else step, end)
-                    injected += some
-                    ended += over
-                    failed += wrong
-    print(json.dumps({"faults_injected": injected, "ended_by_them": ended, "failed": failed}))
+        faults, references = plan(bench, options)
+        for name, kind, error, nth in faults:
+            if time.monotonic() > end:
+                break
+            words, result, _ = COMMANDS[name]
+            wanted = references[name, kind]
+            outcome = bench.run(words, result, kind, error, nth)
+            injected += outcome.get("count", nth) >= nth
+            ended += outcome.get("code") != wanted["code"]
+            fault = judge(outcome, wanted, result, name == "launch")
+            if fault:
+                failed += 1
+                print(f"FAILED {name}, {kind} {nth} of {wanted['count']} with {error}: {fault}; exit code {outcome.get('code')}")
+                print("    " + outcome["said"].replace("\n", "\n    ").rstrip(), flush=True)
+    print(json.dumps({"faults_injected": injected, "faults_planned": len(faults), "ended_by_them": ended, "failed": failed}))
     print(f"{injected - failed} passed, {failed} failed")
     sys.exit(1 if failed or not ended else 0)
 
