@@ -175,23 +175,33 @@ static bool is_current(int file, const char *path) {
            opened.st_ino == named.st_ino;
 }
 
+/* Opens the lock file. That of another user (`foreign`) can often only be read. */
+static int open_lock(const char *path, bool *foreign) {
+    int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    *foreign = file < 0 && errno == EACCES;
+    return *foreign ? open(path, O_RDONLY | O_CLOEXEC) : file;
+}
+
 /* One attempt. Leaves `lock->file` negative if it has to be repeated, because the lock changed hands or belongs to an
  * attempt of the same job that is about to end. `waited`: seconds since the first attempt. */
 static parley_status attempt(pl_lock *lock, const char *path, const owner *self, double waited, double patience,
                              parley_error *error) {
     owner theirs;
-    int file = open(lock->path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    bool foreign;
+    int file = open_lock(lock->path, &foreign);
     if (file < 0)
         return pl_fail_file(error, lock->path, "write");
     parley_status status = PARLEY_OK;
     verdict verdict = ask(file, self, &theirs);
     if (verdict == IS_FREE && is_current(file, lock->path)) {
-        status = write_owner(file, self, lock->path, error);
-        if (status == PARLEY_OK) {
+        if (!foreign)
+            status = write_owner(file, self, lock->path, error);
+        if (status == PARLEY_OK && !foreign) {
             lock->file = file;
             return PARLEY_OK;
         }
-        unlink(lock->path);
+        if (unlink(lock->path) != 0 && foreign)
+            status = pl_fail_file(error, lock->path, "remove");
     } else if (waited > (verdict == IS_PREDECESSOR ? patience : SETTLE))
         status = refuse(path, lock->path, &theirs, verdict, error);
     close(file);

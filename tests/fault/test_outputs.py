@@ -159,6 +159,21 @@ def lock_of_another_machine(folder):
         check((done.returncode == 1) == (code == 1), f"attempt {attempt}: {say(done)}")
 
 
+def lock_of_another_user(folder):
+    """A dead run's lock is taken over though its file belongs to another user."""
+    if os.geteuid() != 0:
+        return SKIPPED
+    own = folder / "parley"
+    shutil.copy(parley, own)
+    (folder / "m.safetensors.lock").write_text("host x\nprocess 0\n")
+    folder.chmod(0o777)
+    done = subprocess.run(
+        [str(own), *short("--model", "m.safetensors")], cwd=folder, capture_output=True, text=True, timeout=LONGEST, user=65534, group=65534, check=False
+    )
+    check(done.returncode in (0, 3) and not left(folder), say(done))
+    return None
+
+
 def file_size_limit_is_a_message(folder):
     """A write beyond `ulimit -f` fails with a sentence, and the old model stays."""
     (folder / "m.safetensors").write_bytes(b"old")
@@ -319,6 +334,7 @@ TESTS = [
     second_launched_run_is_refused,
     restart_is_not_refused,
     lock_of_another_machine,
+    lock_of_another_user,
     file_size_limit_is_a_message,
     closed_streams_are_not_files,
     links_and_modes_stay,
@@ -344,7 +360,7 @@ def main():
             check(run("generate", "text", "data.svm", *flags, cwd=folder).returncode == 0, "no data")
             try:
                 if test(folder) == SKIPPED:
-                    print(f"skipped {test.__name__}: it needs root and mount namespaces")
+                    print(f"skipped {test.__name__}: it needs root, and mount namespaces")
                     continue
             except (AssertionError, subprocess.TimeoutExpired) as fault:
                 failed += 1
