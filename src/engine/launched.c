@@ -35,7 +35,7 @@ int pl_launched_rank(void) {
 }
 
 int pl_launched_ranks(void) {
-    static const char *const names[MOST_NAMES] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PARLEY_RANKS"};
+    static const char *const names[MOST_NAMES] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
     return number(names, 1);
 }
 
@@ -49,6 +49,10 @@ int pl_launched_starter(void) {
     static const char *const names[MOST_NAMES] = {"PMI_FD"};
     return number(names, -1);
 }
+
+bool pl_launched_by_parley(void) { return getenv("PARLEY_RANKS_HERE") != NULL; }
+
+const char *pl_launched_from(void) { return getenv("PARLEY_FROM"); }
 
 void pl_launched_joined(void) {
     static const char *const names[MOST_NAMES] = {"PARLEY_GUARD"};
