@@ -26,6 +26,8 @@
 #define FAREWELL_MS 5000 /* time for the launcher to answer; it would not survive if this process left earlier */
 #define FAREWELL 0.2     /* seconds */
 #define START_GRACE 4.0  /* seconds beyond the deadline that the start of MPI may take */
+#define START_RANK 0.3   /* the same for each rank on this machine, if that is more */
+#define START_TURN 3.0   /* seconds that a guard lets one of a lower rank report first; then the launcher ends all */
 #define GRACE 1.0        /* seconds for peers to report the lost rank and for MPI to end */
 
 /* A pipe from the child. 's': the ranks are connected; 'e' and a code: it is about to exit with this code. */
@@ -77,13 +79,20 @@ static void listen_to(watched *this) {
     }
 }
 
+/* How long the start may take. It fails on all ranks at the same time, and one message is enough. */
+static double start_seconds(const watched *this) {
+    double ranks = START_RANK * pl_launched_here();
+    int turn = pl_launched_rank() < 2 ? pl_launched_rank() : 2;
+    return this->deadline + (ranks > START_GRACE ? ranks : START_GRACE) + START_TURN * turn;
+}
+
 /* Has the child exceeded its time? Before the ranks are connected, only the guard knows that the child is stopped, so
  * it must report this first. */
 static bool overdue(const watched *this) {
     double now = pl_now();
     return (this->stopped >= 0 && now - this->stopped > this->deadline + (this->started ? GRACE : 0)) ||
            (this->ending >= 0 && now - this->ending > GRACE) ||
-           (!this->started && this->ending < 0 && now - this->began > this->deadline + START_GRACE);
+           (!this->started && this->ending < 0 && now - this->began > start_seconds(this));
 }
 
 /* MPICH's launcher treats a process that exits without a PMI-1 message as dead, and kills the others before they end.

@@ -146,6 +146,7 @@ suite asan none bash -c 'build build/asan -DCMAKE_C_COMPILER=clang -DPARLEY_SANI
 suite fault build python3 tests/fault/run.py build/parley 20
 suite golden build build/venv/bin/python tests/golden/test_optima.py build/parley
 suite mpi build python3 tests/mpi/test_ranks.py build/parley
+suite launch build python3 tests/mpi/test_launch.py build/parley
 suite problem build build/venv/bin/python tests/problem/test_cluster.py build/parley-kmeans
 suite asan-unit asan bash -c 'unit build/asan unit'
 suite python none tests/python/run.sh

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """test_launch.py PARLEY [all] [WORD ...]: `parley launch`, here and through a stand-in for ssh: how ranks end, restarts,
 signals, ports, and strangers who connect to them. With words, only the tests whose names contain one of them. `all` also
-kills one of 64 ranks, and lets strangers visit ten runs."""
+starts 64 ranks and ranks of which one hangs, and lets strangers visit ten runs."""
 import contextlib
 import glob
 import os
@@ -422,21 +422,41 @@ def test_rogue_rank():
             check(code == 130, f"a launcher with a rank that does not read ends with {code}", run.said())
 
 
-def test_many_ranks():
-    """64 ranks on one machine: the model of one process, and one sentence, exit code 4 and nothing left if one is killed."""
-    wanted = expected()
-    with Launched(*SHORT, launch=("-n", "64")) as run:
-        code = run.end(60)
-        check(code in (0, 3) and read("model") == wanted and gone(5), f"64 ranks end with {code}", run.said())
+def test_start_that_hangs():
+    """If one rank never starts, one sentence says so."""
     if not ALL:
         return
-    with Launched(*LONG, launch=("-n", "64")) as run:
+    with open("hangs.sh", "w", encoding="ascii") as file:
+        file.write("#!/bin/sh\nexec sleep 60\n")
+    os.chmod("hangs.sh", 0o755)
+    with open("hosts", "w", encoding="ascii") as file:
+        file.write("localhost:4\nalpha\n")
+    hangs = ("--shell", os.path.join(os.getcwd(), "hangs.sh"), "--hosts", "hosts", "--address", "127.0.0.1")
+    with Launched(*LONG, "--deadline", "0.1", launch=hangs) as run:
+        code = run.end(20)
+        said = run.said().splitlines()
+        check(code == 4 and len(said) == 1 and "timed out before all ranks" in said[0], f"a hanging start ends with {code}: {said}")
+        check(gone(5), f"left over of a start that hangs: {ranks_alive()}")
+
+
+def test_many_ranks():
+    """64 ranks on one machine with a short deadline: the model of one process; one message and a restart if one is killed."""
+    if not ALL:
+        return
+    wanted = expected()
+    with Launched(*SHORT, "--deadline", "3", launch=("-n", "64")) as run:
+        code = run.end(60)
+        check(code in (0, 3) and read("model") == wanted and gone(5), f"64 ranks end with {code}", run.said())
+    with Launched(*LONG, launch=("-n", "64", "--restarts", "1")) as run:
         check(until(lambda: trains(64), 60), "64 ranks train", run.said())
+        os.unlink("log")
         os.kill(workers(40)[0], signal.SIGKILL)
-        code = run.end(15)
+        check(until(lambda: "restarting" in run.said() and trains(64), 60), "64 ranks train again", run.said())
         said = [line for line in run.said().splitlines() if line.startswith("parley: ")]
-        check(code == 4 and len(said) == 1 and "rank 40 on " in said[0], f"a lost rank of 64 ends with {code}: {said}")
-        check(gone(5), f"left over of 64: {ranks_alive()}")
+        check(len(said) == 2 and "rank 40 on " in said[0], f"a lost rank of 64: {said}")
+        run.process.send_signal(signal.SIGINT)
+        code = run.end(20)
+        check(code == 130 and gone(5), f"64 ranks that are interrupted end with {code}: {ranks_alive()}", run.said())
 
 
 def main():
