@@ -73,7 +73,6 @@ parley_status relay_open(const char *from, unsigned rank, parley_error *error) {
                        from);
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, rank_ends) != 0)
         return pl_fail_file(error, "a connection to the rank", "open");
-    fcntl(line, F_SETFL, fcntl(line, F_GETFL) | O_NONBLOCK);
     to_server = (direction){.from = rank_ends[0], .to = server};
     to_rank = (direction){.from = server, .to = rank_ends[0]};
     heard = pl_now();
@@ -123,12 +122,16 @@ static bool move(direction *this) {
     return open;
 }
 
-static void read_line(double now, bool *open, int *number) {
+/* The line must not become non-blocking, because sshd may have connected standard output to the same socket. */
+static bool read_line(double now, int *number) {
     char words[64];
+    struct pollfd polled = {line, POLLIN, 0};
+    if (poll(&polled, 1, 0) <= 0)
+        return true;
     ssize_t got = read(line, words, sizeof words);
-    *open = got > 0 || (got < 0 && would_wait());
-    if (got > 0)
-        heard = now;
+    if (got <= 0)
+        return got < 0 && would_wait();
+    heard = now;
     for (ssize_t i = 0; i < got; i++)
         switch (words[i]) {
         case 'I': *number = SIGINT; break;
@@ -136,17 +139,16 @@ static void read_line(double now, bool *open, int *number) {
         case 'H': *number = SIGHUP; break;
         default: break;
         }
+    return true;
 }
 
 bool relay_forward(double deadline, int *number) {
     double now = pl_now();
-    bool open;
     if (line < 0)
         return true;
-    read_line(now, &open, number);
-    if (!move(&to_rank) || !open || now - heard > deadline)
+    if (!read_line(now, number) || !move(&to_rank) || now - heard > deadline)
         return false;
-    if (to_server.from >= 0 && !move(&to_server)) { /* the rank has left MPI */
+    if ((to_server.from >= 0 || to_server.held > 0) && !move(&to_server)) { /* the rank has left MPI */
         close(to_server.from);
         to_server.from = to_rank.to = -1;
     }
