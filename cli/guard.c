@@ -1,7 +1,8 @@
 /* guard.c: MPI launchers end all processes as soon as one of them is killed, before any can report why. Therefore a
  * process that MPI started forks: the child does the work, and the parent stays to see how it ends. The peers of the
  * child detect its death themselves (engine/watch.h) and report it. The guard only makes sure that no process is left
- * over: it kills a child that is stopped, or does not end, when the deadline has passed. */
+ * over: it kills a child that is stopped, or does not end, when the deadline has passed. On another machine than
+ * `parley launch` it also connects the child with the launcher (relay.h), and kills it when the launcher is gone. */
 #define _GNU_SOURCE /* pipe2 */
 #include "guard.h"
 
@@ -19,11 +20,14 @@
 #include "base/clock.h"
 #include "cli.h"
 #include "engine/launched.h"
+#include "relay.h"
 
 #define TICK_MS 20
 #define FAREWELL_MS 5000 /* time for the launcher to answer; it would not survive if this process left earlier */
 #define FAREWELL 0.2     /* seconds */
 #define START_GRACE 4.0  /* seconds beyond the deadline that the start of MPI may take */
+#define START_RANK 0.3   /* the same for each rank on this machine, if that is more */
+#define START_TURN 3.0   /* seconds that a guard lets one of a lower rank report first; then the launcher ends all */
 #define GRACE 1.0        /* seconds for peers to report the lost rank and for MPI to end */
 
 /* A pipe from the child. 's': the ranks are connected; 'e' and a code: it is about to exit with this code. */
@@ -48,15 +52,24 @@ static void catch_signals(void) {
 typedef struct watched {
     double deadline, began, stopped, ending; /* times; negative: has not happened */
     bool started;
-    int code; /* the exit code announced by the child */
+    bool left; /* the launcher is gone */
+    int code;  /* the exit code announced by the child */
 } watched;
 
+/* Reads what the child says, and forwards messages between it and the launcher. */
 static void listen_to(watched *this) {
     unsigned char word[2];
-    struct pollfd polled = {words[0], POLLIN, 0};
-    if (poll(&polled, 1, TICK_MS) <= 0 || read(words[0], word, sizeof word) != sizeof word) {
-        if (polled.revents & POLLHUP)
-            pl_sleep(1e-3 * TICK_MS);
+    int number = 0;
+    struct pollfd polled[1 + RELAY_POLLED] = {{words[0], POLLIN, 0}};
+    poll(polled, 1 + relay_poll(polled + 1), TICK_MS);
+    this->left = !relay_forward(this->deadline, &number);
+    if (number)
+        forward(number);
+    if (polled[0].revents == 0)
+        return;
+    if (read(words[0], word, sizeof word) != sizeof word) {
+        close(words[0]); /* the child has ended, or is about to */
+        words[0] = -1;
         return;
     }
     this->started = this->started || word[0] == 's';
@@ -66,19 +79,26 @@ static void listen_to(watched *this) {
     }
 }
 
+/* How long the start may take. It fails on all ranks at the same time, and one message is enough. */
+static double start_seconds(const watched *this) {
+    double ranks = START_RANK * pl_launched_here();
+    int turn = pl_launched_rank() < 2 ? pl_launched_rank() : 2;
+    return this->deadline + (ranks > START_GRACE ? ranks : START_GRACE) + START_TURN * turn;
+}
+
 /* Has the child exceeded its time? Before the ranks are connected, only the guard knows that the child is stopped, so
  * it must report this first. */
 static bool overdue(const watched *this) {
     double now = pl_now();
     return (this->stopped >= 0 && now - this->stopped > this->deadline + (this->started ? GRACE : 0)) ||
            (this->ending >= 0 && now - this->ending > GRACE) ||
-           (!this->started && this->ending < 0 && now - this->began > this->deadline + START_GRACE);
+           (!this->started && this->ending < 0 && now - this->began > start_seconds(this));
 }
 
 /* MPICH's launcher treats a process that exits without a PMI-1 message as dead, and kills the others before they end.
  * Tell it that all is well, since the child may not have finalized MPI, or that the run is aborted. */
 static int leave(const char *farewell, int code) {
-    int starter = pl_launched_starter();
+    int starter = pl_launched_by_parley() ? -1 : pl_launched_starter();
     char answer[64];
     struct pollfd polled = {starter, POLLIN, 0};
     signal(SIGPIPE, SIG_IGN);
@@ -135,29 +155,61 @@ static int keep_guard(double deadline) {
             return end_with(&this, status);
         if (changed == child)
             this.stopped = WIFSTOPPED(status) ? pl_now() : -1;
+        if (this.left) {
+            kill(child, SIGKILL);
+            waitpid(child, NULL, 0);
+            return EXIT_LOST;
+        }
         if (overdue(&this))
             return end_child(&this);
         listen_to(&this);
     }
 }
 
+static void set_number(const char *name, int value) {
+    char text[16];
+    snprintf(text, sizeof text, "%d", value);
+    setenv(name, text, 1);
+}
+
+/* Connects with the launcher, wherever it is. Its connection must stay open until both processes have ended, also when
+ * MPI closes its own descriptor. A process that the launcher does not know must not run. */
+static void connect_launcher(void) {
+    parley_error error;
+    const char *from = pl_launched_from();
+    int rank = pl_launched_rank(), starter = pl_launched_starter();
+    if (from && relay_open(from, (unsigned)rank, &error) != PARLEY_OK) {
+        fprintf(stderr, "parley: rank %d: %s\n", rank, error.sentence);
+        _exit(EXIT_LOST);
+    }
+    if (from)
+        set_number("PMI_FD", relay_rank_end());
+    else if (starter >= 0 && fcntl(starter, F_DUPFD_CLOEXEC, starter) < 0)
+        _exit(EXIT_LOST);
+}
+
 void guard_start(double deadline) {
-    const char *launched = pl_launched_module();
-    if (!launched || pl_launched_ranks() == 1 || pipe2(words, O_CLOEXEC) != 0)
+    bool remote = pl_launched_from() != NULL;
+    if (!pl_launched_module() || (pl_launched_ranks() == 1 && !remote))
         return;
+    if (pl_launched_by_parley())
+        connect_launcher();
     pid_t parent = getpid();
-    child = fork();
+    child = pipe2(words, O_CLOEXEC) == 0 ? fork() : -1;
     if (child > 0) {
         close(words[1]);
+        if (remote)
+            close(relay_rank_end());
         _exit(keep_guard(deadline));
     }
+    if (child < 0 && remote)
+        _exit(EXIT_LOST);
     if (child < 0)
         return; /* run without a guard */
     close(words[0]);
+    relay_close_in_rank();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    char descriptor[16];
-    snprintf(descriptor, sizeof descriptor, "%d", words[1]);
-    setenv("PARLEY_GUARD", descriptor, 1);
+    set_number("PARLEY_GUARD", words[1]);
     setpgid(0, 0); /* the guard forwards signals to the group, so that each arrives once */
     if (getppid() != parent)
         _exit(EXIT_LOST);

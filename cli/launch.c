@@ -1,177 +1,109 @@
 /* launch.c: `parley launch`: starts the ranks of a run, on this machine or by ssh on others, without an MPI launcher.
- * MPICH's processes need only a PMI-1 server (pmi.h) to find each other. Restarts them if one is lost. */
-#define _GNU_SOURCE /* getaddrinfo, prctl */
+ * MPICH's processes need only a PMI-1 server (pmi.h) to find each other. Restarts them if one is lost. A rank on
+ * another machine has a guard there, to which ssh's standard input leads: it brings a secret, heartbeats and requests
+ * to stop, and the guard ends the rank when it closes (relay.h). */
+#define _GNU_SOURCE /* prctl, pipe2 */
 #include <errno.h>
 #include <fcntl.h>
-#include <netdb.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
 #include "cli.h"
+#include "hosts.h"
 #include "pmi.h"
+#include "relay.h"
 #include "train/checkpoint.h"
 
 #define TICK_MS 20
-#define GRACE 2.5 /* seconds for the other ranks to end after one has ended */
-#define MOST_HOSTS 4096
-#define MOST_HOST 256
-#define MOST_SLOTS 65536
-#define MOST_LINE 1024
-#define MOST_MAPPING 65536
-#define VARIABLES 5 /* that tell a rank how it was started */
+#define GRACE 2.5     /* seconds for the other ranks to end after one has ended */
+#define SSH_GRACE 1.5 /* seconds for ssh to end after its standard input was closed */
+#define BEAT 1.0      /* seconds between two heartbeats */
+#define GONE 3.0      /* seconds beyond the deadline for ranks to end before a restart */
+#define SOON 1.0      /* a process that is stopped again so soon after it was continued is killed */
+#define SSH_FAILED 255
+#define VARIABLES 5 /* that tell a rank on another machine how it was started */
 
-typedef struct host {
-    char name[MOST_HOST];
-    unsigned slots, ranks;
-} host;
+/* A rank: its own process, or ssh. */
+typedef struct rank {
+    pid_t pid; /* 0 if it has ended */
+    int code;
+    const host *host; /* NULL: this machine */
+    int line;         /* the standard input of ssh; -1 if it is closed, or the rank is on this machine */
+    double closed;    /* when the line was closed */
+    double continued; /* when the process was last continued; negative: it was never stopped */
+} rank;
 
 typedef struct launch {
     const arguments *arguments;
     const parley_settings *settings;
     host *hosts; /* NULL: all ranks run on this machine */
-    unsigned count, ranks;
-    pid_t *pids; /* of each rank; 0 if it has ended */
-    int *codes;
+    unsigned count, ranks, here;
+    rank *rank;
     const char **words; /* the command of each rank */
     unsigned words_count;
-    char mapping[MOST_MAPPING];
+    char mapping[PMI_VALUE];
     char program[4096];
     char job[MOST_HOST + 32]; /* unique to this launcher, for locks (base/lock.h) */
     unsigned attempt;
 } launch;
 
-static volatile sig_atomic_t asked; /* the signal that asked the launcher to stop */
+static volatile sig_atomic_t asked;   /* the signal that asked the ranks to stop */
+static volatile sig_atomic_t hurried; /* another one asked to end at once */
 
-static void on_signal(int number) { asked = number; }
-
-/* Parses a number of slots: digits only. Returns 0 if it is not a number from 1 to MOST_SLOTS. */
-static unsigned read_slots(const char *text) {
-    unsigned slots = 0;
-    for (; *text >= '0' && *text <= '9' && slots <= MOST_SLOTS; text++)
-        slots = 10 * slots + (unsigned)(*text - '0');
-    return *text || slots > MOST_SLOTS ? 0 : slots;
+/* When a terminal closes, SIGHUP may come twice. */
+static void on_signal(int number) {
+    if (asked && number != SIGHUP)
+        hurried = 1;
+    if (!asked)
+        asked = number;
 }
 
-/* Cuts ":4" off a name and returns the number, or NULL if there is none. An IPv6 address needs brackets for it:
- * [::1]:4.
- */
-static const char *cut_slots(char **name) {
-    char *colon = strrchr(*name, ':'), *bracket = strrchr(*name, ']');
-    bool address = **name == '[' && bracket;
-    if (!colon || (address && colon < bracket) || (!address && strchr(*name, ':') != colon))
-        colon = NULL;
-    if (colon)
-        *colon = '\0';
-    if (address) {
-        *bracket = '\0';
-        ++*name;
+/* PMI's mapping has a block (first host, hosts, ranks on each) for neighbouring hosts with as many ranks. It stays
+ * empty if it would be too long. */
+static void write_mapping(launch *this) {
+    unsigned used = (unsigned)snprintf(this->mapping, sizeof this->mapping, "(vector");
+    if (this->count == 0)
+        used += (unsigned)snprintf(this->mapping + used, sizeof this->mapping - used, ",(0,1,%u)", this->ranks);
+    for (unsigned first = 0, h = 0; first<this->count &&this->hosts[first].ranks> 0; first = h) {
+        for (h = first; h < this->count && this->hosts[h].ranks == this->hosts[first].ranks; h++)
+            ;
+        if (used < sizeof this->mapping)
+            used += (unsigned)snprintf(this->mapping + used, sizeof this->mapping - used, ",(%u,%u,%u)", first,
+                                       h - first, this->hosts[first].ranks);
     }
-    return colon ? colon + 1 : NULL;
+    if (used < sizeof this->mapping)
+        used += (unsigned)snprintf(this->mapping + used, sizeof this->mapping - used, ")");
+    if (used >= sizeof this->mapping)
+        *this->mapping = '\0';
 }
 
-/* Parses "name", "name:4" or "name slots=4". An empty line leaves the name empty. */
-static parley_status read_host(char *line, host *host, parley_error *error) {
-    char *rest, *name = strtok_r(line, " \t\r", &rest), *more = name ? strtok_r(NULL, " \t\r", &rest) : NULL;
-    *host = (struct host){.slots = 1};
-    if (!name)
-        return PARLEY_OK;
-    const char *slots = cut_slots(&name);
-    if (more && strncmp(more, "slots=", 6) == 0 && !slots && !strtok_r(NULL, " \t\r", &rest))
-        slots = more + 6;
-    else if (more)
-        return pl_fail(error, PARLEY_BAD_INPUT, "%.60s: a line must be name, name:4 or name slots=4", more);
-    if (!*name || *name == '-' || strlen(name) >= sizeof host->name)
-        return pl_fail(error, PARLEY_BAD_INPUT, "`%.60s` is not the name of a host", name);
-    if (slots && !(host->slots = read_slots(slots)))
-        return pl_fail(error, PARLEY_BAD_INPUT, "%.20s: slots must be a whole number from 1 to %d", slots, MOST_SLOTS);
-    snprintf(host->name, sizeof host->name, "%s", name);
-    return PARLEY_OK;
-}
-
-static parley_status read_line(launch *this, char *line, const char *path, unsigned number, parley_error *error) {
-    parley_error wrong;
-    if (!strchr(line, '\n') && strlen(line) == MOST_LINE - 1)
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s:%u: the line is too long", path, number);
-    if (this->count == MOST_HOSTS)
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s: more than %d hosts", path, MOST_HOSTS);
-    line[strcspn(line, "#\n")] = '\0';
-    parley_status status = read_host(line, &this->hosts[this->count], &wrong);
-    if (status != PARLEY_OK)
-        return pl_fail(error, status, "%s:%u: %s", path, number, wrong.sentence);
-    this->count += *this->hosts[this->count].name != '\0';
-    return status;
-}
-
-static parley_status read_hosts(launch *this, const char *path, parley_error *error) {
-    char line[MOST_LINE];
-    FILE *file = fopen(path, "r");
-    if (!file)
-        return pl_fail_file(error, path, "open");
-    parley_status status = pl_take(&this->hosts, MOST_HOSTS, sizeof *this->hosts, "hosts", error);
-    for (unsigned number = 1; status == PARLEY_OK && fgets(line, sizeof line, file); number++)
-        status = read_line(this, line, path, number, error);
-    fclose(file);
-    if (status == PARLEY_OK && this->count == 0)
-        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: the file names no host", path);
-    return status;
-}
-
-/* Ranks fill the hosts in the order of the file. PMI's mapping describes this. */
 static parley_status place(launch *this, parley_error *error) {
-    unsigned slots = 0, used, left;
+    unsigned slots = 0;
     for (unsigned h = 0; h < this->count; h++)
         slots += this->hosts[h].slots;
     this->ranks = this->settings->ranks ? (unsigned)this->settings->ranks : this->count ? slots : 1;
-    if (this->count == 0) {
-        snprintf(this->mapping, sizeof this->mapping, "(vector,(0,1,%u))", this->ranks);
-        return PARLEY_OK;
-    }
-    if (this->ranks > slots)
+    this->here = this->count == 0 ? this->ranks : 0;
+    if (this->count > 0 && hosts_place(this->hosts, this->count, this->ranks) > 0)
         return pl_fail(error, PARLEY_BAD_USAGE, "--ranks %u: %s has slots for only %u", this->ranks,
                        this->settings->hosts, slots);
-    used = (unsigned)snprintf(this->mapping, sizeof this->mapping, "(vector");
-    left = this->ranks;
-    for (unsigned h = 0; h < this->count && left > 0; h++) {
-        host *host = &this->hosts[h];
-        host->ranks = host->slots < left ? host->slots : left;
-        left -= host->ranks;
-        if (used < sizeof this->mapping - 64)
-            used += (unsigned)snprintf(this->mapping + used, sizeof this->mapping - used, ",(%u,1,%u)", h, host->ranks);
+    for (unsigned h = 0; h < this->count; h++)
+        this->here += this->hosts[h].here ? this->hosts[h].ranks : 0;
+    write_mapping(this);
+    parley_status status = pl_take(&this->rank, this->ranks, sizeof *this->rank, "ranks", error);
+    for (unsigned r = 0, h = 0, on_host = 0; r < this->ranks && status == PARLEY_OK; r++, on_host++) {
+        if (this->hosts && on_host == this->hosts[h].ranks) {
+            h++;
+            on_host = 0;
+        }
+        this->rank[r] = (rank){.host = this->hosts && !this->hosts[h].here ? &this->hosts[h] : NULL, .line = -1};
     }
-    snprintf(this->mapping + used, sizeof this->mapping - used, ")");
-    return PARLEY_OK;
-}
-
-static bool is_here(const char *name) {
-    char own[MOST_HOST] = "";
-    return strcmp(name, "localhost") == 0 || (gethostname(own, sizeof own - 1) == 0 && strcmp(name, own) == 0);
-}
-
-/* The address of this machine as seen from a host: the source address of a packet to it. */
-static void own_address(const launch *this, const char *name, char address[MOST_HOST]) {
-    struct addrinfo want = {.ai_family = AF_INET, .ai_socktype = SOCK_DGRAM}, *found = NULL;
-    struct sockaddr_storage from;
-    socklen_t size = sizeof from;
-    if (*this->settings->address) {
-        snprintf(address, MOST_HOST, "%.*s", MOST_HOST - 1, this->settings->address);
-        return;
-    }
-    if (gethostname(address, MOST_HOST - 1) != 0 || getaddrinfo(name, "9", &want, &found) != 0)
-        return;
-    int probe = socket(found->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (probe >= 0 && connect(probe, found->ai_addr, found->ai_addrlen) == 0 &&
-        getsockname(probe, (struct sockaddr *)&from, &size) == 0)
-        getnameinfo((struct sockaddr *)&from, size, address, MOST_HOST, NULL, 0, NI_NUMERICHOST);
-    if (probe >= 0)
-        close(probe);
-    freeaddrinfo(found);
+    return status;
 }
 
 /* Appends a quoted word to a command for the shell of another machine; returns where it ends. */
@@ -191,84 +123,170 @@ static char *quote(char *at, const char *word) {
 }
 
 /* The command that starts this program on another machine, or NULL. A quoted word has at most four times its bytes. */
-static char *remote_command(const launch *this, const char *environment) {
-    uint64_t bytes = strlen(environment) + 4 * strlen(this->program) + 16;
+static char *remote_command(const launch *this, unsigned rank, unsigned port) {
+    char variables[VARIABLES][MOST_HOST + 64], address[MOST_HOST] = "";
+    const host *host = this->rank[rank].host;
+    if (*this->settings->address)
+        snprintf(address, sizeof address, "%.*s", MOST_HOST - 1, this->settings->address);
+    else
+        hosts_own_address(host->name, address);
+    snprintf(variables[0], sizeof *variables, "PARLEY_FROM=%s:%u", address, port);
+    snprintf(variables[1], sizeof *variables, "PMI_RANK=%u", rank);
+    snprintf(variables[2], sizeof *variables, "PMI_SIZE=%u", this->ranks);
+    snprintf(variables[3], sizeof *variables, "PARLEY_RANKS_HERE=%u", host->ranks);
+    snprintf(variables[4], sizeof *variables, "PARLEY_LAUNCH=%s/%u", this->job, this->attempt);
+    uint64_t bytes = 4 * (sizeof variables + strlen(this->program)) + 32;
     for (unsigned i = 1; i < this->words_count; i++)
         bytes += 4 * strlen(this->words[i]) + 4;
     char *command = pl_alloc(bytes, 1);
     if (!command)
         return NULL;
-    char *at = command + snprintf(command, bytes, "exec env %s", environment);
+    char *at = command + snprintf(command, bytes, "exec env");
+    for (unsigned i = 0; i < VARIABLES; i++)
+        at = quote(at, variables[i]);
     at = quote(at, this->program);
     for (unsigned i = 1; i < this->words_count; i++)
         at = quote(at, this->words[i]);
     return command;
 }
 
-/* Runs the command on a host. It gets no standard input, because ssh in the background would be stopped when it reads
+/* Runs the command on a host. Standard input is a pipe, because ssh in the background would be stopped when it reads
  * the terminal. */
-static void become_remote(const launch *this, const host *host, const char *environment) {
-    const char *shell = this->settings->shell;
-    char *command = remote_command(this, environment);
-    int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (!command || nothing < 0 || dup2(nothing, STDIN_FILENO) < 0)
+static void become_remote(const launch *this, unsigned rank, unsigned port, int input) {
+    const char *shell = this->settings->shell, *name = this->rank[rank].host->name;
+    char *command = remote_command(this, rank, port);
+    if (!command || dup2(input, STDIN_FILENO) < 0)
         return;
     if (strcmp(shell, "ssh") == 0)
-        execlp(shell, shell, "-o", "BatchMode=yes", "--", host->name, command, (char *)NULL);
+        execlp(shell, shell, "-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3",
+               "--", name, command, (char *)NULL);
     else
-        execlp(shell, shell, host->name, command, (char *)NULL);
+        execlp(shell, shell, name, command, (char *)NULL);
 }
 
-/* Runs in the child process and becomes the rank. */
-static void become(const launch *this, unsigned rank, const host *host, unsigned port) {
-    char variables[VARIABLES][MOST_HOST + 64], address[MOST_HOST] = "127.0.0.1";
-    bool here = !host || is_here(host->name);
-    if (!here || *this->settings->address)
-        own_address(this, host ? host->name : "localhost", address);
-    snprintf(variables[0], sizeof *variables, "PMI_PORT=%s:%u", address, port);
-    snprintf(variables[1], sizeof *variables, "PMI_ID=%u", rank);
-    snprintf(variables[2], sizeof *variables, "PARLEY_RANKS=%u", this->ranks);
-    snprintf(variables[3], sizeof *variables, "PARLEY_RANKS_HERE=%u", host ? host->ranks : this->ranks);
-    snprintf(variables[4], sizeof *variables, "PARLEY_LAUNCH=%s/%u", this->job, this->attempt);
+/* If all ranks are on this machine, no part of MPI needs to listen for others. What the user has set stays. */
+static void keep_mpi_here(void) {
+    static const char *const variables[][2] = {
+        {"UCX_TLS", "sm,self"},
+        {"UCX_NET_DEVICES", "lo"},
+        {"FI_TCP_IFACE", "lo"},
+        {"FI_SOCKETS_IFACE", "lo"},
+        {"MPIR_CVAR_NEMESIS_TCP_NETWORK_IFACE", "lo"},
+    };
+    for (unsigned i = 0; i < sizeof variables / sizeof *variables; i++)
+        setenv(variables[i][0], variables[i][1], 0);
+}
+
+static void set_number(const char *name, unsigned value) {
+    char text[16];
+    snprintf(text, sizeof text, "%u", value);
+    setenv(name, text, 1);
+}
+
+static void become_local(const launch *this, unsigned rank, int pmi) {
+    char job[sizeof this->job + 16];
+    fcntl(pmi, F_SETFD, 0); /* survives exec */
+    set_number("PMI_FD", (unsigned)pmi);
+    set_number("PMI_RANK", rank);
+    set_number("PMI_SIZE", this->ranks);
+    set_number("PARLEY_RANKS_HERE", this->here);
+    snprintf(job, sizeof job, "%s/%u", this->job, this->attempt);
+    setenv("PARLEY_LAUNCH", job, 1);
+    unsetenv("PMI_PORT"); /* of another launcher, in which this one runs */
+    unsetenv("PMI_ID");
+    if (this->here == this->ranks)
+        keep_mpi_here();
+    execv(this->program, (char *const *)(uintptr_t)this->words);
+}
+
+/* Runs in the child process and becomes the rank. `end` is the connection of a local rank, or the input of ssh. */
+static void become(const launch *this, unsigned rank, unsigned port, int end, pid_t parent) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(EXIT_LOST);
     setpgid(0, 0);
-    if (here) {
-        for (unsigned i = 0; i < VARIABLES; i++)
-            putenv(variables[i]);
-        execv(this->program, (char *const *)(uintptr_t)this->words);
-    } else {
-        char environment[sizeof variables];
-        snprintf(environment, sizeof environment, "%s %s %s %s %s", variables[0], variables[1], variables[2],
-                 variables[3], variables[4]);
-        become_remote(this, host, environment);
-    }
+    signal(SIGPIPE, SIG_DFL);
+    if (this->rank[rank].host)
+        become_remote(this, rank, port, end);
+    else
+        become_local(this, rank, end);
     fprintf(stderr, "parley: cannot start rank %u: %s\n", rank, strerror(errno));
     _exit(EXIT_FAILED);
 }
 
-static parley_status start_ranks(launch *this, const pmi *pmi, parley_error *error) {
-    unsigned h = 0, on_host = 0;
-    for (unsigned rank = 0; rank < this->ranks; rank++, on_host++) {
-        if (this->hosts && on_host == this->hosts[h].ranks) {
-            h++;
-            on_host = 0;
-        }
-        fflush(NULL);
-        pid_t pid = fork();
-        if (pid == 0)
-            become(this, rank, this->hosts ? &this->hosts[h] : NULL, pmi_port(pmi));
-        if (pid < 0)
-            return pl_fail(error, PARLEY_NO_MEMORY, "cannot start rank %u: %s", rank, strerror(errno));
-        this->pids[rank] = pid;
-        this->codes[rank] = 0;
-    }
+/* Opens the input of ssh and writes the secret, which is in no command line. */
+static parley_status open_line(rank *rank, const pl_secret *secret, int *end, parley_error *error) {
+    char text[PL_SECRET_TEXT + 1];
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return pl_fail(error, PARLEY_NO_MEMORY, "cannot start a rank: %s", strerror(errno));
+    *end = ends[0];
+    rank->line = ends[1];
+    pl_secret_print(secret, text);
+    text[PL_SECRET_TEXT - 1] = '\n';
+    if (write(rank->line, text, PL_SECRET_TEXT) != PL_SECRET_TEXT || fcntl(rank->line, F_SETFL, O_NONBLOCK) != 0)
+        return pl_fail(error, PARLEY_NO_MEMORY, "cannot start a rank: %s", strerror(errno));
     return PARLEY_OK;
 }
 
-static void signal_all(const launch *this, int number) {
+static parley_status start_rank(launch *this, pmi *pmi, unsigned r, parley_error *error) {
+    rank *rank = &this->rank[r];
+    pid_t parent = getpid();
+    unsigned port = rank->host ? pmi_port(pmi) : 0;
+    int end = -1;
+    parley_status status =
+        rank->host ? open_line(rank, pmi_secret(pmi, r), &end, error) : pmi_connect(pmi, r, &end, error);
+    fflush(NULL);
+    pid_t pid = status == PARLEY_OK ? fork() : -1;
+    if (pid == 0)
+        become(this, r, port, end, parent);
+    if (pid < 0 && status == PARLEY_OK)
+        status = pl_fail(error, PARLEY_NO_MEMORY, "cannot start rank %u: %s", r, strerror(errno));
+    if (end >= 0)
+        close(end);
+    rank->pid = pid > 0 ? pid : 0;
+    rank->code = 0;
+    rank->continued = -1;
+    return status;
+}
+
+static parley_status start_ranks(launch *this, pmi *pmi, parley_error *error) {
+    parley_status status = this->here < this->ranks ? pmi_listen(pmi, error) : PARLEY_OK;
+    for (unsigned r = 0; r < this->ranks && status == PARLEY_OK; r++)
+        status = start_rank(this, pmi, r, error);
+    return status;
+}
+
+static void close_line(rank *rank) {
+    if (rank->line < 0)
+        return;
+    close(rank->line);
+    rank->line = -1;
+    rank->closed = pl_now();
+}
+
+/* Writes a byte to the guards on other machines. One that does not read for so long that the pipe is full is lost. */
+static void tell_remote(const launch *this, char word) {
     for (unsigned r = 0; r < this->ranks; r++)
-        if (this->pids[r] > 0)
-            kill(this->pids[r], number);
+        if (this->rank[r].line >= 0 && write(this->rank[r].line, &word, 1) < 0 && errno == EAGAIN)
+            continue;
+}
+
+static void ask_to_stop(const launch *this, int number) {
+    for (unsigned r = 0; r < this->ranks; r++)
+        if (this->rank[r].pid > 0 && !this->rank[r].host)
+            kill(this->rank[r].pid, number);
+    tell_remote(this, number == SIGTERM ? 'T' : number == SIGHUP ? 'H' : 'I');
+}
+
+/* Ends all ranks. On other machines their guards do it, and ssh ends after them. */
+static void end_all(launch *this) {
+    for (unsigned r = 0; r < this->ranks; r++) {
+        rank *rank = &this->rank[r];
+        close_line(rank);
+        if (rank->pid > 0 && (!rank->host || pl_now() - rank->closed > SSH_GRACE))
+            kill(rank->pid, SIGKILL);
+    }
 }
 
 /* How ranks ended. */
@@ -279,20 +297,42 @@ typedef struct ends {
     bool told;    /* a rank that ended because of it has reported the lost rank */
 } ends;
 
+/* Nobody else would continue a process that was stopped, such as ssh by the terminal. */
+static void continue_rank(rank *rank, unsigned r, int number) {
+    double now = pl_now();
+    bool again = rank->continued >= 0 && now - rank->continued < SOON;
+    if (again)
+        fprintf(stderr, "parley: the process of rank %u was stopped again (%s) and is ended\n", r, strsignal(number));
+    else if (rank->continued < 0)
+        fprintf(stderr, "parley: the process of rank %u was stopped (%s) and is continued\n", r, strsignal(number));
+    rank->continued = now;
+    kill(rank->pid, again ? SIGKILL : SIGCONT);
+}
+
+static void note_end(rank *rank, unsigned r, int status, ends *ends) {
+    bool lost = WIFSIGNALED(status) || (rank->host && WEXITSTATUS(status) == SSH_FAILED);
+    rank->code = lost ? EXIT_LOST : WEXITSTATUS(status);
+    rank->pid = 0;
+    close_line(rank);
+    ends->first = ends->first < 0 ? pl_now() : ends->first;
+    ends->killed = lost && ends->killed < 0 ? (int)r : ends->killed;
+    ends->told = ends->told || (!lost && rank->code == EXIT_LOST);
+    ends->failed = rank->code != EXIT_DONE && ends->failed < 0 ? (int)r : ends->failed;
+}
+
 /* Notes which ranks have ended; returns how many have not. */
 static unsigned reap(launch *this, ends *ends) {
     unsigned left = 0;
     for (unsigned r = 0; r < this->ranks; r++) {
+        rank *rank = &this->rank[r];
         int status;
-        if (this->pids[r] > 0 && waitpid(this->pids[r], &status, WNOHANG) == this->pids[r]) {
-            this->codes[r] = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_LOST;
-            this->pids[r] = 0;
-            ends->first = ends->first < 0 ? pl_now() : ends->first;
-            ends->killed = WIFSIGNALED(status) && ends->killed < 0 ? (int)r : ends->killed;
-            ends->told = ends->told || (WIFEXITED(status) && this->codes[r] == EXIT_LOST);
-            ends->failed = this->codes[r] != EXIT_DONE && ends->failed < 0 ? (int)r : ends->failed;
+        if (rank->pid > 0 && waitpid(rank->pid, &status, WNOHANG | WUNTRACED) == rank->pid) {
+            if (WIFSTOPPED(status))
+                continue_rank(rank, r, WSTOPSIG(status));
+            else
+                note_end(rank, r, status, ends);
         }
-        left += this->pids[r] > 0;
+        left += rank->pid > 0;
     }
     return left;
 }
@@ -307,45 +347,33 @@ static void report_lost(const launch *this, ends *ends) {
     int failed = ends->failed;
     if (ends->killed >= 0 && !ends->told && !asked)
         fprintf(stderr, "parley: rank %d was lost: its process ended\n", ends->killed);
-    else if (failed >= 0 && (this->pids[0] > 0 || !is_own(this->codes[failed])) && !ends->told && !asked)
-        fprintf(stderr, "parley: rank %d was lost: its process ended with exit code %d\n", failed, this->codes[failed]);
+    else if (failed >= 0 && (this->rank[0].pid > 0 || !is_own(this->rank[failed].code)) && !ends->told && !asked)
+        fprintf(stderr, "parley: rank %d was lost: its process ended with exit code %d\n", failed,
+                this->rank[failed].code);
     ends->told = true;
 }
 
 static void serve(launch *this, pmi *pmi) {
     ends ends = {.first = -1, .killed = -1, .failed = -1};
+    double beat = 0;
     int told = 0;
     while (reap(this, &ends) > 0) {
-        if (ends.first >= 0 && pl_now() - ends.first > GRACE) {
-            report_lost(this, &ends);
-            signal_all(this, SIGKILL);
+        double now = pl_now();
+        if (now >= beat) {
+            tell_remote(this, RELAY_BEAT);
+            beat = now + BEAT;
         }
         if (asked && !told) {
             told = asked;
-            signal_all(this, told);
+            ask_to_stop(this, told);
         }
+        if (ends.first >= 0 && now - ends.first > GRACE)
+            report_lost(this, &ends);
+        if (hurried || (ends.first >= 0 && now - ends.first > GRACE))
+            end_all(this);
         pmi_serve(pmi, TICK_MS);
     }
     report_lost(this, &ends);
-}
-
-/* Runs the ranks once. The exit code is that of rank 0, unless it was lost. */
-static int run_ranks(launch *this) {
-    pmi *pmi = NULL;
-    parley_error error;
-    parley_status status = pmi_open(&pmi, this->ranks, !this->hosts, this->mapping, &error);
-    if (status == PARLEY_OK)
-        status = start_ranks(this, pmi, &error);
-    if (status != PARLEY_OK) {
-        signal_all(this, SIGKILL);
-        for (ends ends = {.first = -1, .killed = -1, .failed = -1}; reap(this, &ends) > 0;)
-            pl_sleep(1e-3 * TICK_MS);
-        pmi_close(pmi);
-        return fail(this->arguments->command, &error);
-    }
-    serve(this, pmi);
-    pmi_close(pmi);
-    return is_own(this->codes[0]) ? this->codes[0] : EXIT_LOST;
 }
 
 static const char *value_after(char *const *words, unsigned count, const char *name) {
@@ -356,6 +384,52 @@ static const char *value_after(char *const *words, unsigned count, const char *n
         else if (strcmp(words[i], name) == 0 && i + 1 < count)
             return words[i + 1];
     return NULL;
+}
+
+/* Waits until all processes of all ranks have ended, also on other machines. Two runs must not write to one folder. */
+static bool wait_gone(const launch *this, pmi *pmi) {
+    const char *given = value_after(this->arguments->rest, this->arguments->rest_count, "--deadline");
+    double began = pl_now(), seconds = GONE + (given ? strtod(given, NULL) : this->settings->deadline);
+    pmi_refuse(pmi);
+    for (unsigned r = 0; r < this->ranks; r++)
+        while (!pmi_gone(pmi, r)) {
+            if (asked)
+                return false;
+            if (pl_now() - began > seconds) {
+                fprintf(
+                    stderr,
+                    "parley: rank %u on %s may still be running after %g seconds, so the run is not restarted; end it "
+                    "there, and continue with --resume\n",
+                    r, this->rank[r].host ? this->rank[r].host->name : "this machine", seconds);
+                return false;
+            }
+            pmi_serve(pmi, TICK_MS);
+        }
+    return true;
+}
+
+/* Runs the ranks once. The exit code is that of rank 0, unless it was killed. `*again` says whether a restart is wanted
+ * if a rank was lost, and then whether it is possible. */
+static int run_ranks(launch *this, bool *again) {
+    pmi *pmi = NULL;
+    parley_error error;
+    parley_status status = pmi_open(&pmi, this->ranks, this->mapping, &error);
+    if (status == PARLEY_OK)
+        status = start_ranks(this, pmi, &error);
+    if (status != PARLEY_OK) {
+        for (ends ends = {.first = -1, .killed = -1, .failed = -1}; reap(this, &ends) > 0;) {
+            end_all(this);
+            pl_sleep(1e-3 * TICK_MS);
+        }
+        pmi_close(pmi);
+        *again = false;
+        return fail(this->arguments->command, &error);
+    }
+    serve(this, pmi);
+    int code = is_own(this->rank[0].code) ? this->rank[0].code : EXIT_LOST;
+    *again = *again && code == EXIT_LOST && !asked && wait_gone(this, pmi);
+    pmi_close(pmi);
+    return code;
 }
 
 /* Prepares the command for a restart: the same, but from the last checkpoint if there is one. */
@@ -374,15 +448,19 @@ static bool resume(launch *this) {
 }
 
 static int run_again_and_again(launch *this) {
-    int code = run_ranks(this);
-    for (uint64_t i = 1; code == EXIT_LOST && i <= this->settings->restarts && !asked; i++) {
+    uint64_t most = this->settings->restarts;
+    bool again = most > 0;
+    int code = run_ranks(this, &again);
+    for (uint64_t i = 1; again; i++) {
         bool resumed = resume(this);
         this->attempt++;
         fprintf(stderr, "parley: restarting%s, %llu of %llu\n", resumed ? " from the last checkpoint" : "",
-                (unsigned long long)i, (unsigned long long)this->settings->restarts);
-        code = run_ranks(this);
+                (unsigned long long)i, (unsigned long long)most);
+        again = i < most;
+        code = run_ranks(this, &again);
     }
-    return asked && code == EXIT_LOST ? EXIT_INTERRUPTED : code; /* before training a signal ends ranks at once */
+    /* Before training, a signal ends ranks at once. */
+    return hurried || (asked && code == EXIT_LOST) ? EXIT_INTERRUPTED : code;
 }
 
 /* A host, a process and a time are unique. */
@@ -399,13 +477,9 @@ static parley_status prepare(launch *this, parley_error *error) {
     name_job(this);
     parley_status status = PARLEY_OK;
     if (*this->settings->hosts)
-        status = read_hosts(this, this->settings->hosts, error);
+        status = hosts_read(&this->hosts, &this->count, this->settings->hosts, error);
     if (status == PARLEY_OK)
         status = place(this, error);
-    if (status == PARLEY_OK)
-        status = pl_take(&this->pids, this->ranks, sizeof *this->pids, "ranks", error);
-    if (status == PARLEY_OK)
-        status = pl_take(&this->codes, this->ranks, sizeof *this->codes, "ranks", error);
     if (status == PARLEY_OK)
         status = pl_take(&this->words, arguments->rest_count + 4, sizeof *this->words, "a command", error);
     if (status != PARLEY_OK)
@@ -430,10 +504,10 @@ static int launch_run(const arguments *arguments) {
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGHUP, &action, NULL);
+    signal(SIGPIPE, SIG_IGN); /* ssh may end before its standard input is written */
     int code = prepare(&launch, &error) == PARLEY_OK ? run_again_and_again(&launch) : fail(arguments->command, &error);
     pl_free(launch.hosts);
-    pl_free(launch.pids);
-    pl_free(launch.codes);
+    pl_free(launch.rank);
     pl_free(launch.words);
     return code;
 }

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "engine/launched.h"
 #include "fit.h"
+#include "guard.h"
 #include "progress.h"
 #include "train/linear_stream.h"
 
@@ -55,8 +56,11 @@ int stream_run(const arguments *arguments) {
     double started = pl_now();
     signal(SIGPIPE, SIG_IGN);
     parley_status status = check(settings, &inputs, &error);
-    if (status == PARLEY_OK)
+    if (status == PARLEY_OK) {
+        guard_start(settings->deadline); /* on another machine, it ends this process when the launcher is gone */
+        pl_launched_joined();
         status = learn(settings, inputs.words[0], &summary, &error);
+    }
     signal(SIGPIPE, SIG_DFL);
     if (status != PARLEY_OK)
         return fail(arguments->command, &error);

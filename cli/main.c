@@ -39,11 +39,15 @@ static int dispatch(int count, char **words) {
         return EXIT_DONE;
     }
     const command *command = command_find(words[1]);
-    if (command && pl_launched_ranks() > 1 && command->options != NO_OPTIONS && !spreads(command)) {
+    bool launched = pl_launched_ranks() > 1 || pl_launched_from();
+    if (command && launched && command->options != NO_OPTIONS && !spreads(command)) {
         parley_error error;
         pl_fail(&error, PARLEY_BAD_USAGE,
                 "%s runs in one process, not in %d; start it without mpiexec or parley launch", command->name,
                 pl_launched_ranks());
+        if (pl_launched_ranks() == 1)
+            pl_fail(&error, PARLEY_BAD_USAGE, "%s cannot be started on another machine by parley launch",
+                    command->name);
         return fail(NULL, &error);
     }
     return command ? run_command(command, words + 2, count - 2) : command_unknown(words[1]);

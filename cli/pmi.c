@@ -1,27 +1,33 @@
-/* pmi.c: the protocol has lines of key=value words. A process identifies itself (initack), puts what others need to
- * reach it, waits at a barrier until all have done so, and gets what the others put. */
-#define _GNU_SOURCE /* accept4 */
+/* pmi.c: the protocol has lines of key=value words. A process puts what others need to reach it, waits at a barrier
+ * until all have done so, and gets what the others put. Lines, values, keys and unsent answers are bounded. */
+#define _GNU_SOURCE /* struct pollfd, SOCK_CLOEXEC */
 #include "pmi.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
+#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/memory.h"
 
-#define LINE 4096
+#define LINE 2048
+#define ANSWER (PMI_VALUE + 128) /* the longest answer */
+#define OUT (2 * ANSWER)
+#define KEY 256
+#define MOST_KEYS 1024 /* of one rank; MPICH puts a few */
+#define BUCKETS 4096
 #define MAPPING_KEY "PMI_process_mapping"
 
 typedef struct client {
-    int socket; /* -1 if there is none */
-    bool waits; /* waits at the barrier */
-    unsigned got;
-    char line[LINE];
+    int socket;      /* -1 if there is none */
+    bool waits;      /* waits at the barrier */
+    bool skips;      /* the current line is too long and is ignored */
+    unsigned got;    /* bytes of the current line */
+    unsigned unsent; /* bytes of answers */
+    unsigned keys;
+    char line[LINE], out[OUT];
 } client;
 
 typedef struct pair {
@@ -30,10 +36,12 @@ typedef struct pair {
 } pair;
 
 struct pmi {
-    unsigned ranks, port, clients;
-    int listener;
+    unsigned ranks;
+    pl_listener *listener; /* NULL if all ranks are on this machine */
+    pl_secret *secrets;
     client *client; /* one per rank */
-    pair *pairs;
+    struct pollfd *polled;
+    pair *pairs[BUCKETS];
 };
 
 /* Returns the value of `key` in a line of words, or NULL. `value` has room for a line. */
@@ -50,56 +58,89 @@ static const char *word_of(const char *line, const char *key, char value[LINE]) 
     return NULL;
 }
 
+static void send_answers(client *client) {
+    ssize_t sent = client->unsent > 0 && client->socket >= 0
+                       ? send(client->socket, client->out, client->unsent, MSG_DONTWAIT | MSG_NOSIGNAL)
+                       : 0;
+    if (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
+        client->unsent = 0; /* nobody will read it */
+    if (sent <= 0)
+        return;
+    client->unsent -= (unsigned)sent;
+    memmove(client->out, client->out + sent, client->unsent);
+}
+
+/* There is room for an answer when a line is read, and for the end of a barrier. */
 static void answer(client *client, const char *text) {
-    if (client->socket >= 0 && send(client->socket, text, strlen(text), MSG_NOSIGNAL) < 0) {
-        close(client->socket);
-        client->socket = -1;
-    }
+    size_t length = strlen(text);
+    if (client->unsent + length > OUT)
+        return;
+    memcpy(client->out + client->unsent, text, length);
+    client->unsent += (unsigned)length;
+    send_answers(client);
+}
+
+static pair **bucket(pmi *pmi, const char *key) {
+    unsigned hash = 5381;
+    for (; *key; key++)
+        hash = 33 * hash + (unsigned char)*key;
+    return &pmi->pairs[hash % BUCKETS];
+}
+
+static const char *get(pmi *pmi, const char *key) {
+    for (const pair *pair = *bucket(pmi, key); pair; pair = pair->next)
+        if (strcmp(pair->key, key) == 0)
+            return pair->value;
+    return NULL;
 }
 
 static bool put(pmi *pmi, const char *key, const char *value) {
-    pair *new = pl_alloc(1, sizeof *new);
+    if (strlen(key) > KEY || strlen(value) > PMI_VALUE || get(pmi, key))
+        return false;
+    pair *new = pl_alloc(1, sizeof *new), **at = bucket(pmi, key);
     if (!new)
         return false;
-    *new = (pair){pmi->pairs, pl_strdup(key), pl_strdup(value)};
-    pmi->pairs = new;
-    return new->key &&new->value;
+    *new = (pair){*at, pl_strdup(key), pl_strdup(value)};
+    if (!new->key || !new->value) {
+        pl_free(new->key);
+        pl_free(new->value);
+        pl_free(new);
+        return false;
+    }
+    *at = new;
+    return true;
 }
 
-static const char *get(const pmi *pmi, const char *key) {
-    for (const pair *pair = pmi->pairs; pair; pair = pair->next)
-        if (pair->key && pair->value && strcmp(pair->key, key) == 0)
-            return pair->value;
-    return NULL;
+static bool put_of(pmi *pmi, client *client, const char *key, const char *value) {
+    if (client->keys == MOST_KEYS || !put(pmi, key, value))
+        return false;
+    client->keys++;
+    return true;
 }
 
 static void enter_barrier(pmi *pmi, client *client) {
     unsigned waiting = 0;
     client->waits = true;
-    for (unsigned i = 0; i < pmi->clients; i++)
+    for (unsigned i = 0; i < pmi->ranks; i++)
         waiting += pmi->client[i].waits;
     if (waiting < pmi->ranks)
         return;
-    for (unsigned i = 0; i < pmi->clients; i++) {
+    for (unsigned i = 0; i < pmi->ranks; i++) {
         pmi->client[i].waits = false;
         answer(&pmi->client[i], "cmd=barrier_out rc=0\n");
     }
 }
 
 static void obey(pmi *pmi, client *client, const char *line) {
-    char command[LINE], key[LINE], value[LINE], text[LINE + 64];
+    char command[LINE], key[LINE], value[LINE], text[ANSWER];
     if (!word_of(line, "cmd", command))
         return;
-    if (strcmp(command, "initack") == 0) {
-        const char *number = word_of(line, "pmiid", value);
-        snprintf(text, sizeof text, "cmd=initack rc=0\ncmd=set size=%u\ncmd=set rank=%s\ncmd=set debug=0\n", pmi->ranks,
-                 number ? number : "0");
-        answer(client, text);
-    } else if (strcmp(command, "init") == 0)
+    if (strcmp(command, "init") == 0)
         answer(client, "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n");
-    else if (strcmp(command, "get_maxes") == 0)
-        answer(client, "cmd=maxes kvsname_max=64 keylen_max=256 vallen_max=1024 rc=0\n");
-    else if (strcmp(command, "get_appnum") == 0)
+    else if (strcmp(command, "get_maxes") == 0) {
+        snprintf(text, sizeof text, "cmd=maxes kvsname_max=64 keylen_max=%d vallen_max=%d rc=0\n", KEY, PMI_VALUE);
+        answer(client, text);
+    } else if (strcmp(command, "get_appnum") == 0)
         answer(client, "cmd=appnum appnum=0 rc=0\n");
     else if (strcmp(command, "get_my_kvsname") == 0)
         answer(client, "cmd=my_kvsname kvsname=parley rc=0\n");
@@ -107,7 +148,7 @@ static void obey(pmi *pmi, client *client, const char *line) {
         snprintf(text, sizeof text, "cmd=universe_size size=%u rc=0\n", pmi->ranks);
         answer(client, text);
     } else if (strcmp(command, "put") == 0) {
-        bool done = word_of(line, "key", key) && word_of(line, "value", value) && put(pmi, key, value);
+        bool done = word_of(line, "key", key) && word_of(line, "value", value) && put_of(pmi, client, key, value);
         answer(client, done ? "cmd=put_result rc=0 msg=success\n" : "cmd=put_result rc=-1 msg=failure\n");
     } else if (strcmp(command, "get") == 0) {
         const char *found = word_of(line, "key", key) ? get(pmi, key) : NULL;
@@ -123,76 +164,115 @@ static void obey(pmi *pmi, client *client, const char *line) {
         shutdown(client->socket, SHUT_RDWR); /* MPICH waits for its launcher to end it */
 }
 
+/* Obeys the lines that have arrived, while there is room for their answers. */
+static void obey_lines(pmi *pmi, client *client) {
+    for (char *end; client->unsent + ANSWER + 64 <= OUT && (end = memchr(client->line, '\n', client->got));) {
+        unsigned length = (unsigned)(end + 1 - client->line);
+        *end = '\0';
+        if (!client->skips)
+            obey(pmi, client, client->line);
+        client->skips = false;
+        client->got -= length;
+        memmove(client->line, end + 1, client->got);
+    }
+    if (client->got == LINE && !memchr(client->line, '\n', LINE)) {
+        client->skips = true; /* no valid line is this long */
+        client->got = 0;
+    }
+}
+
 static void read_client(pmi *pmi, client *client) {
-    ssize_t got = recv(client->socket, client->line + client->got, LINE - 1 - client->got, MSG_DONTWAIT);
-    if (got <= 0) {
+    ssize_t got =
+        client->got < LINE ? recv(client->socket, client->line + client->got, LINE - client->got, MSG_DONTWAIT) : -1;
+    bool later = got < 0 && (client->got == LINE || errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
+    if (got <= 0 && !later) {
         close(client->socket);
         client->socket = -1;
-        return;
+        client->waits = false;
+    } else if (got > 0) {
+        client->got += (unsigned)got;
+        obey_lines(pmi, client);
     }
-    client->got += (unsigned)got;
-    client->line[client->got] = '\0';
-    for (char *end; (end = strchr(client->line, '\n'));) {
-        *end = '\0';
-        obey(pmi, client, client->line);
-        client->got -= (unsigned)(end + 1 - client->line);
-        memmove(client->line, end + 1, client->got + 1);
-    }
-    if (client->got == LINE - 1)
-        client->got = 0; /* no valid line is this long */
 }
 
 static void welcome(pmi *pmi) {
-    int socket = accept4(pmi->listener, NULL, NULL, SOCK_CLOEXEC);
-    if (socket < 0)
-        return;
-    if (pmi->clients == pmi->ranks) {
-        close(socket);
-        return;
-    }
-    pmi->client[pmi->clients++].socket = socket;
+    unsigned rank;
+    for (int socket; pmi->listener && (socket = pl_listener_accept(pmi->listener, &rank)) >= 0;)
+        if (pmi->client[rank].socket < 0)
+            pmi->client[rank].socket = socket;
+        else
+            close(socket); /* the rank is on this machine */
 }
 
 void pmi_serve(pmi *pmi, int milliseconds) {
-    struct pollfd *polled = pl_alloc(pmi->ranks + 1, sizeof *polled);
-    if (!polled)
-        return;
-    unsigned clients = pmi->clients;
-    for (unsigned i = 0; i < clients; i++)
-        polled[i] = (struct pollfd){pmi->client[i].socket, POLLIN, 0};
-    polled[clients] = (struct pollfd){pmi->listener, POLLIN, 0};
-    if (poll(polled, clients + 1, milliseconds) > 0) {
-        for (unsigned i = 0; i < clients; i++)
-            if (polled[i].revents)
-                read_client(pmi, &pmi->client[i]);
-        if (polled[clients].revents)
-            welcome(pmi);
+    for (unsigned i = 0; i < pmi->ranks; i++) {
+        const client *client = &pmi->client[i];
+        short what = (short)((client->got < LINE ? POLLIN : 0) | (client->unsent > 0 ? POLLOUT : 0));
+        pmi->polled[i] = (struct pollfd){client->socket, what, 0};
     }
-    pl_free(polled);
+    unsigned more = pmi->listener ? pl_listener_poll(pmi->listener, pmi->polled + pmi->ranks) : 0;
+    if (poll(pmi->polled, pmi->ranks + more, milliseconds) < 0)
+        return;
+    for (unsigned i = 0; i < pmi->ranks; i++) {
+        client *client = &pmi->client[i];
+        if (pmi->polled[i].revents & POLLOUT) {
+            send_answers(client);
+            obey_lines(pmi, client);
+        }
+        if (pmi->polled[i].revents & ~POLLOUT)
+            read_client(pmi, client);
+    }
+    welcome(pmi);
 }
 
-unsigned pmi_port(const pmi *pmi) { return pmi->port; }
+parley_status pmi_connect(pmi *pmi, unsigned rank, int *end, parley_error *error) {
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        return pl_fail(error, PARLEY_NO_MEMORY, "cannot start rank %u: %s", rank, strerror(errno));
+    pmi->client[rank].socket = ends[0];
+    *end = ends[1];
+    return PARLEY_OK;
+}
 
-parley_status pmi_open(pmi **out, unsigned ranks, bool here, const char *mapping, parley_error *error) {
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(here ? INADDR_LOOPBACK : INADDR_ANY)};
-    socklen_t size = sizeof at;
+parley_status pmi_listen(pmi *pmi, parley_error *error) {
+    parley_status status = PARLEY_OK;
+    for (unsigned r = 0; r < pmi->ranks && status == PARLEY_OK; r++)
+        status = pl_secret_make(&pmi->secrets[r], error);
+    return status == PARLEY_OK ? pl_listener_open(&pmi->listener, pmi->ranks, false, pmi->secrets, pmi->ranks, error)
+                               : status;
+}
+
+unsigned pmi_port(const pmi *pmi) { return pl_listener_port(pmi->listener); }
+
+const pl_secret *pmi_secret(const pmi *pmi, unsigned rank) { return &pmi->secrets[rank]; }
+
+void pmi_refuse(pmi *pmi) {
+    pl_listener_close(pmi->listener);
+    pmi->listener = NULL;
+}
+
+bool pmi_gone(const pmi *pmi, unsigned rank) { return !pmi->listener && pmi->client[rank].socket < 0; }
+
+parley_status pmi_open(pmi **out, unsigned ranks, const char *mapping, parley_error *error) {
     pmi *new;
+    *out = NULL;
     parley_status status = pl_take(&new, 1, sizeof *new, "the PMI server", error);
     if (status != PARLEY_OK)
         return status;
-    *new = (pmi){.ranks = ranks, .listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    new->ranks = ranks;
     status = pl_take(&new->client, ranks, sizeof *new->client, "the PMI server", error);
-    if (status == PARLEY_OK && !put(new, MAPPING_KEY, mapping))
-        status = pl_fail_memory(error, "the PMI server", LINE);
-    if (status == PARLEY_OK &&
-        (new->listener < 0 || bind(new->listener, (struct sockaddr *)&at, sizeof at) != 0 ||
-         listen(new->listener, (int)ranks) != 0 || getsockname(new->listener, (struct sockaddr *)&at, &size) != 0))
-        status = pl_fail_file(error, "a port for the PMI server", "open");
+    for (unsigned r = 0; r < ranks && status == PARLEY_OK; r++)
+        new->client[r].socket = -1;
+    if (status == PARLEY_OK)
+        status = pl_take(&new->secrets, ranks, sizeof *new->secrets, "the PMI server", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&new->polled, ranks + PL_LISTENER_POLLED, sizeof *new->polled, "the PMI server", error);
+    if (status == PARLEY_OK && *mapping && !put(new, MAPPING_KEY, mapping))
+        status = pl_fail_memory(error, "the PMI server", PMI_VALUE);
     if (status != PARLEY_OK) {
         pmi_close(new);
         return status;
     }
-    new->port = ntohs(at.sin_port);
     *out = new;
     return PARLEY_OK;
 }
@@ -200,17 +280,19 @@ parley_status pmi_open(pmi **out, unsigned ranks, bool here, const char *mapping
 void pmi_close(pmi *pmi) {
     if (!pmi)
         return;
-    for (unsigned i = 0; i < pmi->clients; i++)
-        if (pmi->client[i].socket >= 0)
-            close(pmi->client[i].socket);
-    if (pmi->listener >= 0)
-        close(pmi->listener);
-    for (pair *next, *pair = pmi->pairs; pair; pair = next) {
-        next = pair->next;
-        pl_free(pair->key);
-        pl_free(pair->value);
-        pl_free(pair);
-    }
+    pmi_refuse(pmi);
+    for (unsigned r = 0; pmi->client && r < pmi->ranks; r++)
+        if (pmi->client[r].socket >= 0)
+            close(pmi->client[r].socket);
+    for (unsigned b = 0; b < BUCKETS; b++)
+        for (pair *next, *pair = pmi->pairs[b]; pair; pair = next) {
+            next = pair->next;
+            pl_free(pair->key);
+            pl_free(pair->value);
+            pl_free(pair);
+        }
     pl_free(pmi->client);
+    pl_free(pmi->secrets);
+    pl_free(pmi->polled);
     pl_free(pmi);
 }

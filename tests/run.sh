@@ -148,6 +148,7 @@ suite outputs build python3 tests/fault/test_outputs.py build/parley
 suite nth-call build python3 tests/fault/nth_call.py build/parley
 suite golden build build/venv/bin/python tests/golden/test_optima.py build/parley
 suite mpi build python3 tests/mpi/test_ranks.py build/parley
+suite launch build python3 tests/mpi/test_launch.py build/parley
 suite problem build build/venv/bin/python tests/problem/test_cluster.py build/parley-kmeans
 suite asan-unit asan bash -c 'unit build/asan unit'
 suite python none tests/python/run.sh

@@ -36,7 +36,7 @@ int pl_launched_rank(void) {
 }
 
 int pl_launched_ranks(void) {
-    static const char *const names[MOST_NAMES] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PARLEY_RANKS"};
+    static const char *const names[MOST_NAMES] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
     return number(names, 1);
 }
 
@@ -60,6 +60,10 @@ void pl_launched_job(char *text, size_t size) {
         snprintf(text, size, "%s%s%s%s", job ? "slurm-" : "", job ? job : "", job ? "/" : "",
                  job ? (attempt ? attempt : "0") : "");
 }
+
+bool pl_launched_by_parley(void) { return getenv("PARLEY_RANKS_HERE") != NULL; }
+
+const char *pl_launched_from(void) { return getenv("PARLEY_FROM"); }
 
 void pl_launched_joined(void) {
     static const char *const names[MOST_NAMES] = {"PARLEY_GUARD"};

@@ -456,8 +456,10 @@ static parley_status open_watch(cluster *this, parley_error *error) {
     pl_engine *engine = &this->base;
     char address[PL_WATCH_ADDRESS] = "";
     parley_status status = PARLEY_OK;
-    if (engine->ranks == 1)
+    if (engine->ranks == 1) {
+        pl_launched_joined();
         return status;
+    }
     if (engine->rank > 0) {
         engine->deadline += START_SECONDS;
         status = take(engine, 0, ADDRESS_TAG, address, sizeof address, error);

@@ -1,27 +1,25 @@
 /* watch.c: a star of TCP connections around rank 0. Frames are short and rare: a heartbeat of each rank about every
  * second, and a sentence after a failure. Rank 0 receives every failure, takes the first one as the cause and sends it
  * to all. If rank 0 itself is lost, the others see their connections close. */
-#define _GNU_SOURCE /* getifaddrs, accept4 */
+#define _GNU_SOURCE /* getifaddrs, pipe2 */
 #include "engine/watch.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
-#include <netdb.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "engine/handshake.h"
 
 #define MOST_BEAT 1.0 /* most seconds between two heartbeats */
 #define BEATS 8       /* least heartbeats in a deadline */
@@ -30,14 +28,13 @@
 #define CONNECT_SECONDS 5.0
 #define GATHER_SECONDS 3.5 /* beyond the deadline, so that a stopped rank has been named by then */
 
-typedef enum kind { HELLO = 1, BEAT, FAILED, LATE, CAUSE, BYE } kind;
+typedef enum kind { NAME = 1, BEAT, FAILED, LATE, CAUSE, BYE } kind;
 
 /* A message of the watch. */
 typedef struct frame {
     uint8_t kind, status;
     uint16_t speaker;
     uint32_t rank; /* the rank that is late, or is waited for */
-    uint64_t token;
     char text[sizeof((parley_error *)0)->sentence];
 } frame;
 
@@ -55,8 +52,10 @@ typedef struct peer {
 struct pl_watch {
     unsigned rank, ranks;
     double deadline, beat;
-    uint64_t token;
-    int listener, wake[2];
+    bool here; /* all ranks are on this machine */
+    pl_secret secret;
+    pl_listener *listener; /* until all ranks have joined */
+    int wake[2];
     peer *peers; /* rank 0 uses all, the others only that of rank 0 */
     char host[PL_WATCH_HOST];
     pthread_t thread;
@@ -128,6 +127,7 @@ static void read_frame(pl_watch *watch, unsigned from, const frame *frame) {
     memcpy(cause.sentence, frame->text, sizeof cause.sentence);
     cause.sentence[sizeof cause.sentence - 1] = '\0';
     switch (frame->kind) {
+    case NAME: snprintf(watch->peers[from].host, PL_WATCH_HOST, "%.*s", PL_WATCH_HOST - 1, cause.sentence); break;
     case BEAT: watch->peers[from].waits = frame->rank; break;
     case FAILED: set_cause(watch, &cause, 0); break;
     case LATE:
@@ -216,12 +216,6 @@ static parley_status fail_network(parley_error *error, const char *what) {
     return pl_fail(error, PARLEY_NO_PEER, "cannot %s: %s", what, strerror(errno));
 }
 
-static void set_up_socket(int socket) {
-    int yes = 1;
-    setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-    fcntl(socket, F_SETFL, fcntl(socket, F_GETFL) | O_NONBLOCK);
-}
-
 static parley_status start(pl_watch *watch, parley_error *error) {
     double now = pl_now() + (is_first(watch) ? 0 : GATHER_SECONDS); /* rank 0 may still wait for others */
     for (unsigned r = 0; r < watch->ranks; r++)
@@ -239,7 +233,7 @@ static parley_status make(pl_watch **out, unsigned rank, unsigned ranks, double 
     parley_status status = pl_take(&watch, 1, sizeof *watch, "the watch", error);
     if (status != PARLEY_OK)
         return status;
-    *watch = (pl_watch){.rank = rank, .ranks = ranks, .deadline = deadline, .listener = -1, .wake = {-1, -1}};
+    *watch = (pl_watch){.rank = rank, .ranks = ranks, .deadline = deadline, .wake = {-1, -1}};
     watch->beat = deadline / BEATS < MOST_BEAT ? deadline / BEATS : MOST_BEAT;
     atomic_store(&watch->waits, rank);
     status = pl_take(&watch->peers, ranks, sizeof *watch->peers, "the watch", error);
@@ -260,12 +254,14 @@ static parley_status make(pl_watch **out, unsigned rank, unsigned ranks, double 
     return PARLEY_OK;
 }
 
-/* "host token port address address ..." */
-static void write_address(const pl_watch *watch, unsigned port, char address[PL_WATCH_ADDRESS]) {
+/* "host secret port address address ..." */
+static void write_address(const pl_watch *watch, char address[PL_WATCH_ADDRESS]) {
     struct ifaddrs *list = NULL;
-    int used = snprintf(address, PL_WATCH_ADDRESS, "%s %llx %u 127.0.0.1", watch->host,
-                        (unsigned long long)watch->token, port);
-    if (getifaddrs(&list) != 0)
+    char secret[PL_SECRET_TEXT];
+    pl_secret_print(&watch->secret, secret);
+    int used = snprintf(address, PL_WATCH_ADDRESS, "%s %s %u 127.0.0.1", watch->host, secret,
+                        pl_listener_port(watch->listener));
+    if (watch->here || getifaddrs(&list) != 0)
         return;
     for (struct ifaddrs *at = list; at && used + INET_ADDRSTRLEN + 2 < PL_WATCH_ADDRESS; at = at->ifa_next) {
         char text[INET_ADDRSTRLEN];
@@ -282,63 +278,46 @@ static void write_address(const pl_watch *watch, unsigned port, char address[PL_
 parley_status pl_watch_listen(pl_watch **out, unsigned ranks, bool here, double deadline,
                               char address[PL_WATCH_ADDRESS], parley_error *error) {
     pl_watch *watch;
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(here ? INADDR_LOOPBACK : INADDR_ANY)};
-    socklen_t size = sizeof at;
     *out = NULL;
     parley_status status = make(&watch, 0, ranks, deadline, error);
     if (status != PARLEY_OK)
         return status;
-    watch->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (watch->listener < 0 || bind(watch->listener, (struct sockaddr *)&at, sizeof at) != 0 ||
-        listen(watch->listener, (int)ranks) != 0 || getsockname(watch->listener, (struct sockaddr *)&at, &size) != 0 ||
-        getrandom(&watch->token, sizeof watch->token, 0) != sizeof watch->token) {
-        status = fail_network(error, "listen for the other ranks");
+    watch->here = here;
+    status = pl_secret_make(&watch->secret, error);
+    if (status == PARLEY_OK)
+        status = pl_listener_open(&watch->listener, ranks, here, &watch->secret, 1, error);
+    if (status != PARLEY_OK) {
         pl_watch_close(watch);
         return status;
     }
-    write_address(watch, ntohs(at.sin_port), address);
+    write_address(watch, address);
     *out = watch;
     return PARLEY_OK;
 }
 
-/* Waits until the socket can be read or written. Returns false after `until`. */
-static bool ready(int socket, short what, double until) {
-    struct pollfd polled = {socket, what, 0};
-    double left = until - pl_now();
-    return left > 0 && poll(&polled, 1, (int)(1e3 * left) + 1) > 0;
-}
-
-static bool read_whole(int socket, void *data, uint64_t bytes, double until) {
-    for (uint64_t done = 0; done < bytes;) {
-        ssize_t got = ready(socket, POLLIN, until) ? recv(socket, (char *)data + done, bytes - done, 0) : 0;
-        if (got <= 0)
-            return false;
-        done += (uint64_t)got;
-    }
-    return true;
+/* Takes in all ranks that have sent the secret; returns how many. */
+static unsigned take_in(pl_watch *watch) {
+    unsigned rank, count = 0;
+    for (int socket; (socket = pl_listener_accept(watch->listener, &rank)) >= 0;)
+        if (rank == 0 || watch->peers[rank].socket >= 0) {
+            close(socket);
+        } else {
+            watch->peers[rank].socket = socket;
+            count++;
+        }
+    return count;
 }
 
 parley_status pl_watch_gather(pl_watch *watch, parley_error *error) {
-    double until = pl_now() + watch->deadline + GATHER_SECONDS;
-    for (unsigned here = 1; here < watch->ranks;) {
-        frame hello;
-        int socket = ready(watch->listener, POLLIN, until) ? accept4(watch->listener, NULL, NULL, SOCK_CLOEXEC) : -1;
-        if (socket < 0)
-            break;
-        if (!read_whole(socket, &hello, sizeof hello, pl_now() + CONNECT_SECONDS) || hello.kind != HELLO ||
-            hello.token != watch->token || hello.rank == 0 || hello.rank >= watch->ranks ||
-            watch->peers[hello.rank].socket >= 0) {
-            close(socket); /* not one of our ranks */
-            continue;
-        }
-        peer *peer = &watch->peers[hello.rank];
-        set_up_socket(socket);
-        peer->socket = socket;
-        snprintf(peer->host, sizeof peer->host, "%.*s", PL_WATCH_HOST - 1, hello.text);
-        here++;
+    double left, until = pl_now() + watch->deadline + GATHER_SECONDS;
+    for (unsigned here = 1; here < watch->ranks && (left = until - pl_now()) > 0;) {
+        struct pollfd polled[PL_LISTENER_POLLED];
+        unsigned count = pl_listener_poll(watch->listener, polled);
+        poll(polled, count, left < MOST_BEAT ? (int)(1e3 * left) + 1 : (int)(1e3 * MOST_BEAT));
+        here += take_in(watch);
     }
-    close(watch->listener);
-    watch->listener = -1;
+    pl_listener_close(watch->listener);
+    watch->listener = NULL;
     for (unsigned r = 1; r < watch->ranks; r++)
         if (watch->peers[r].socket < 0) {
             parley_error cause;
@@ -357,29 +336,23 @@ static void wait_for(pl_watch *watch, const bool *flag, const atomic_bool *other
             return;
 }
 
-static int connect_to(const char *host, unsigned port, double until) {
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-    int failure = 0, made = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    socklen_t size = sizeof failure;
-    if (made < 0 || inet_pton(AF_INET, host, &at.sin_addr) != 1)
-        failure = EINVAL;
-    else if (connect(made, (struct sockaddr *)&at, sizeof at) != 0 &&
-             (errno != EINPROGRESS || !ready(made, POLLOUT, until) ||
-              getsockopt(made, SOL_SOCKET, SO_ERROR, &failure, &size) != 0))
-        failure = ETIMEDOUT;
-    if (failure == 0)
-        return made;
-    if (made >= 0)
-        close(made);
-    return -1;
-}
-
-/* A listener that knows the token sends nothing, while another program's port would close. The first heartbeat tells
- * them apart. */
-static bool greet(pl_watch *watch, int socket) {
-    frame hello = {.kind = HELLO, .rank = watch->rank, .token = watch->token};
-    snprintf(hello.text, sizeof hello.text, "%s", watch->host);
-    return send(socket, &hello, sizeof hello, MSG_NOSIGNAL) == sizeof hello;
+/* Tries the addresses of rank 0 until one accepts this rank. */
+static void connect_to_first(pl_watch *watch, char *addresses, unsigned port) {
+    peer *first = &watch->peers[0];
+    bool local = strcmp(first->host, watch->host) == 0;
+    double seconds = watch->deadline < CONNECT_SECONDS ? watch->deadline : CONNECT_SECONDS;
+    for (char *next = addresses, *word; first->socket < 0 && (word = strtok_r(next, " ", &next));) {
+        if (strncmp(word, "127.", 4) == 0 && !local)
+            continue;
+        int socket = pl_handshake_connect(word, port, &watch->secret, watch->rank, pl_now() + seconds);
+        if (socket >= 0 && pl_handshake_accepted(socket, pl_now() + watch->deadline + GATHER_SECONDS))
+            first->socket = socket;
+        else if (socket >= 0)
+            close(socket); /* another program has this port */
+    }
+    frame name = {.kind = NAME};
+    snprintf(name.text, sizeof name.text, "%s", watch->host);
+    send_frame(first, &name);
 }
 
 /* Rank 0 sends nothing until all ranks are connected. If it is lost before that, only its guard reports it. */
@@ -401,31 +374,21 @@ static parley_status wait_for_all(pl_watch *watch, parley_error *error) {
 parley_status pl_watch_join(pl_watch **out, unsigned rank, unsigned ranks, double deadline, const char *address,
                             parley_error *error) {
     pl_watch *watch;
-    char host[PL_WATCH_HOST], words[PL_WATCH_ADDRESS], *next = words, *word;
-    unsigned long long token;
+    char host[PL_WATCH_HOST], secret[PL_SECRET_TEXT], words[PL_WATCH_ADDRESS];
+    pl_secret parsed;
     unsigned port;
     int used;
     *out = NULL;
-    if (sscanf(address, "%63s %llx %u%n", host, &token, &port, &used) != 3)
+    if (sscanf(address, "%63s %32s %u%n", host, secret, &port, &used) != 3 || !pl_secret_parse(secret, &parsed))
         return pl_fail(error, PARLEY_BROKEN, "rank 0 sent an invalid address");
     parley_status status = make(&watch, rank, ranks, deadline, error);
     if (status != PARLEY_OK)
         return status;
-    watch->token = token;
+    watch->secret = parsed;
     peer *first = &watch->peers[0];
     snprintf(first->host, sizeof first->host, "%s", host);
     snprintf(words, sizeof words, "%s", address + used);
-    bool local = strcmp(host, watch->host) == 0;
-    while (first->socket < 0 && (word = strtok_r(next, " ", &next))) {
-        if (strncmp(word, "127.", 4) == 0 && !local)
-            continue;
-        int socket = connect_to(word, port, pl_now() + (deadline < CONNECT_SECONDS ? deadline : CONNECT_SECONDS));
-        if (socket >= 0 && greet(watch, socket)) {
-            set_up_socket(socket);
-            first->socket = socket;
-        } else if (socket >= 0)
-            close(socket);
-    }
+    connect_to_first(watch, words, port);
     status = first->socket >= 0 ? start(watch, error)
                                 : pl_fail(error, PARLEY_NO_PEER,
                                           "rank %u on %s cannot connect to rank 0 on %s, port %u: is there a firewall?",
@@ -509,10 +472,10 @@ void pl_watch_close(pl_watch *watch) {
     for (unsigned r = 0; r < watch->ranks; r++)
         if (watch->peers[r].socket >= 0)
             close(watch->peers[r].socket);
-    int others[] = {watch->listener, watch->wake[0], watch->wake[1]};
-    for (unsigned i = 0; i < sizeof others / sizeof *others; i++)
-        if (others[i] >= 0)
-            close(others[i]);
+    pl_listener_close(watch->listener);
+    for (unsigned i = 0; i < 2; i++)
+        if (watch->wake[i] >= 0)
+            close(watch->wake[i]);
     pthread_cond_destroy(&watch->changed);
     pthread_mutex_destroy(&watch->mutex);
     pl_free(watch->peers);

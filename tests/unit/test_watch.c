@@ -1,13 +1,18 @@
 /* test_watch.c: the watch, with ranks of one process that each have their own watch, on loopback. */
 #include "engine/watch.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "support.h"
 
 #define MOST 4
+#define STRANGERS 100
 
 typedef struct circle {
     unsigned ranks;
@@ -112,21 +117,48 @@ static void who_keeps_all_waiting_is_named(void **state) {
 
 static void strangers_are_turned_away(void **state) {
     circle circle = {.ranks = 2, .deadline = 30};
-    char wrong[PL_WATCH_ADDRESS], host[PL_WATCH_HOST], rest[PL_WATCH_ADDRESS];
-    unsigned long long token;
+    char wrong[PL_WATCH_ADDRESS];
     parley_error error;
     pthread_t thread;
     pl_watch *stranger;
     (void)state;
     assert_done(pl_watch_listen(&circle.watch[0], 2, true, 30, circle.address, &error), &error);
     assert_int_equal(pthread_create(&thread, NULL, gather, &circle), 0);
-    assert_int_equal(sscanf(circle.address, "%63s %llx %511[^\n]", host, &token, rest), 3);
-    snprintf(wrong, sizeof wrong, "%.60s %llx %.400s", host, token + 1, rest);
+    snprintf(wrong, sizeof wrong, "%s", circle.address);
+    char *secret = strchr(wrong, ' ') + 1;
+    *secret = *secret == '0' ? '1' : '0';
     assert_int_equal(pl_watch_join(&stranger, 1, 2, 30, wrong, &error), PARLEY_NO_PEER);
     assert_null(stranger);
     assert_non_null(strstr(error.sentence, "rank 0 on "));
     assert_done(pl_watch_join(&circle.watch[1], 1, 2, 30, circle.address, &error), &error);
     pthread_join(thread, NULL);
+    close_circle(&circle);
+}
+
+/* Strangers that connect and say nothing are there before the ranks, which must not wait for them. */
+static void silent_strangers_do_not_delay_the_ranks(void **state) {
+    circle circle = {.ranks = 2, .deadline = 30};
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    char host[PL_WATCH_HOST], token[64];
+    unsigned port;
+    int strangers[STRANGERS];
+    parley_error error;
+    pthread_t thread;
+    (void)state;
+    assert_done(pl_watch_listen(&circle.watch[0], 2, true, 30, circle.address, &error), &error);
+    assert_int_equal(sscanf(circle.address, "%63s %63s %u", host, token, &port), 3);
+    at.sin_port = htons((uint16_t)port);
+    for (unsigned i = 0; i < STRANGERS; i++) {
+        strangers[i] = socket(AF_INET, SOCK_STREAM, 0);
+        assert_int_equal(connect(strangers[i], (struct sockaddr *)&at, sizeof at), 0);
+    }
+    double began = pl_now();
+    assert_int_equal(pthread_create(&thread, NULL, gather, &circle), 0);
+    assert_done(pl_watch_join(&circle.watch[1], 1, 2, 30, circle.address, &error), &error);
+    pthread_join(thread, NULL);
+    assert_true(pl_now() - began < 5); /* one stranger after the other would take at least 200 s */
+    for (unsigned i = 0; i < STRANGERS; i++)
+        close(strangers[i]);
     close_circle(&circle);
 }
 
@@ -136,7 +168,8 @@ static void an_address_that_makes_no_sense_is_refused(void **state) {
     (void)state;
     assert_int_equal(pl_watch_join(&watch, 1, 2, 1, "nonsense", &error), PARLEY_BROKEN);
     assert_null(watch);
-    assert_int_equal(pl_watch_join(&watch, 1, 2, 1, "elsewhere 1f 1 127.0.0.1", &error), PARLEY_NO_PEER);
+    assert_int_equal(pl_watch_join(&watch, 1, 2, 1, "elsewhere 00112233445566778899aabbccddeeff 1 127.0.0.1", &error),
+                     PARLEY_NO_PEER);
     assert_non_null(strstr(error.sentence, "cannot connect to rank 0 on elsewhere"));
 }
 
@@ -146,6 +179,7 @@ int main(void) {
         cmocka_unit_test(the_first_failure_is_what_all_are_told),
         cmocka_unit_test(who_keeps_all_waiting_is_named),
         cmocka_unit_test(strangers_are_turned_away),
+        cmocka_unit_test(silent_strangers_do_not_delay_the_ranks),
         cmocka_unit_test(an_address_that_makes_no_sense_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
