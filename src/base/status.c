@@ -38,6 +38,10 @@ parley_status pl_fail_file(parley_error *error, const char *path, const char *ac
     return pl_fail(error, PARLEY_NO_FILE, "%s: cannot %s: %s", path, action, strerror(errno));
 }
 
+parley_status pl_fail_changed(parley_error *error, const char *path) {
+    return pl_fail(error, PARLEY_BAD_INPUT, "%s changed while it was read; read it again when it is complete", path);
+}
+
 const char *parley_status_text(parley_status status) {
     size_t count = sizeof status_texts / sizeof *status_texts;
     return (size_t)status < count ? status_texts[status] : "unknown status";

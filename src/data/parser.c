@@ -157,6 +157,8 @@ static parley_status open_next(pl_parser *parser, parley_error *error) {
     pl_input *input = &parser->inputs[parser->input];
     const pl_format *format = parser->format;
     parley_status status = pl_source_open(input->path, parser->window_bytes, &parser->source, error);
+    if (status == PARLEY_OK)
+        pl_source_share(parser->source, parser->pool);
     if (status != PARLEY_OK || pl_source_is_empty(parser->source))
         return status;
     if (pl_source_content(parser->source) == PL_CACHE)
@@ -250,6 +252,8 @@ parley_status pl_parser_open_all(pl_input *inputs, unsigned count, const pl_read
     parser->window_bytes = window_bytes;
     if (status == PARLEY_OK)
         status = pl_source_open(inputs->path, window_bytes, &parser->source, error);
+    if (status == PARLEY_OK)
+        pl_source_share(parser->source, pool);
     if (status == PARLEY_OK)
         status = begin(parser, reading, error);
     if (status != PARLEY_OK)

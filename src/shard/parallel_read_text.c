@@ -151,6 +151,9 @@ static parley_status open_input(parsing *this, unsigned input, uint64_t window_b
     parley_status status = pl_source_open(this->inputs->list[input].path, window_bytes, source, error);
     if (status != PARLEY_OK)
         return status;
+    if (pl_source_size(*source) != this->inputs->list[input].bytes) /* by which the ranks have shared it */
+        return pl_fail_changed(error, this->inputs->list[input].path);
+    pl_source_share(*source, parser->pool);
     parser->source = *source;
     parser->lines = this->first_lines;
     parser->cut = this->first_cut;
@@ -172,11 +175,11 @@ static void parse_input(parsing *this, unsigned input, const share *share, uint6
     if (this->stopped)
         return;
     parley_status status = open_input(this, input, this->parser.window_bytes, &source, &lines, &this->error);
+    if (status == PARLEY_OK && share)
+        status = pl_source_limit(source, share->begin, share->end, share->quoted, &this->error);
     if (status != PARLEY_OK)
         fail_chunk(this, input, number, status);
     else {
-        if (share)
-            pl_source_limit(source, share->begin, share->end, share->quoted);
         if (this->parser.cut.record > 0) /* such records are numbered by their position */
             this->parser.passed = (pl_source_used(source) - this->parser.cut.skip) / this->parser.cut.record;
         if (!share || share->begin == 0)
@@ -286,10 +289,12 @@ static parley_status count_quotes(const parsing *this, share *shares, parley_err
         if (shares[i].end == 0)
             continue;
         status = pl_source_open(this->inputs->list[i].path, this->parser.window_bytes, &source, error);
-        if (status == PARLEY_OK)
-            odd[i] = pl_source_odd_quotes(source, shares[i].begin, shares[i].end);
-        if (status == PARLEY_OK)
-            pl_source_close(source);
+        if (status != PARLEY_OK)
+            break;
+        bool is_odd;
+        status = pl_source_odd_quotes(source, shares[i].begin, shares[i].end, &is_odd, error);
+        odd[i] = is_odd;
+        pl_source_close(source);
     }
     if (status == PARLEY_OK)
         status = pl_gather_lists(this->engine, odd, count, &all, bounds, error);

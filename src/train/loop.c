@@ -52,7 +52,7 @@ static parley_status one_round(pl_run *run, parley_error *error) {
     if (status == PARLEY_OK)
         status = look(run, error);
     count_times(run);
-    return status;
+    return status == PARLEY_OK ? pl_data_unchanged(run->rows.given, error) : status;
 }
 
 /* The log line of this round, without the parts of other ranks. */
