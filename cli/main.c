@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "base/stop.h"
 #include "cli.h"
 #include "engine/launched.h"
 
@@ -49,6 +50,7 @@ static int dispatch(int count, char **words) {
 
 int main(int count, char **words) {
     commands_open();
+    pl_stop_enter();          /* a request to stop holds until the end */
     signal(SIGPIPE, SIG_DFL); /* the parent may ignore it; if a reader of our output goes away, end quietly */
     int code = dispatch(count, words);
     if ((fflush(stdout) != 0 || ferror(stdout)) && code != EXIT_FAILED) {

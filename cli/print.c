@@ -11,7 +11,12 @@
 #include "engine/launched.h"
 
 int fail_code(const parley_error *error) {
-    return error->status == PARLEY_BAD_USAGE ? EXIT_USAGE : error->status == PARLEY_NO_PEER ? EXIT_LOST : EXIT_FAILED;
+    switch (error->status) {
+    case PARLEY_BAD_USAGE: return EXIT_USAGE;
+    case PARLEY_NO_PEER: return EXIT_LOST;
+    case PARLEY_STOPPED: return EXIT_INTERRUPTED;
+    default: return EXIT_FAILED;
+    }
 }
 
 int fail(const command *command, const parley_error *error) {

@@ -18,8 +18,9 @@
 #define MOST_CLASSES ((uint64_t)1 << 20)
 #define TASK_ROWS ((uint64_t)1 << 16) /* checked by one task */
 #define MOST_TASKS ((uint64_t)1 << 20)
-#define MOST_COPIED ((uint64_t)16 << 20) /* bytes of a cache that take a few milliseconds; larger caches stay mapped   \
-                                          */
+#define MOST_COPIED                                                                                                    \
+    ((uint64_t)16 << 20) /* bytes of a cache that take a few milliseconds; larger caches stay mapped                   \
+                          */
 
 parley_status pl_data_write_cache(const parley_data *data, const char *path, parley_error *error) {
     uint64_t rows = data->x.rows, nonzeros = data->x.nonzeros;

@@ -12,6 +12,7 @@
 #include <zstd.h>
 
 #include "base/memory.h"
+#include "base/stop.h"
 #include "data/file.h"
 
 #define INPUT_BYTES ((size_t)256 << 10)
@@ -41,8 +42,10 @@ static parley_status fill(pl_decoder *decoder, const atomic_bool *stop, parley_e
             decoder->ended = true;
             return PARLEY_OK;
         }
-        if (!decoder->regular && poll(&ready, 1, POLL_MILLISECONDS) == 0)
-            continue; /* check `stop` again, so that an idle pipe cannot delay the end of a run */
+        if (pl_stop_asked())
+            return pl_fail_stopped(error);
+        if (!decoder->regular && poll(&ready, 1, POLL_MILLISECONDS) <= 0)
+            continue; /* ask again, so that an idle pipe cannot delay the end of a run */
         ssize_t got = read(decoder->file, decoder->input + decoder->end, INPUT_BYTES - decoder->end);
         if (got < 0 && (errno == EINTR || errno == EAGAIN))
             continue;
@@ -94,7 +97,7 @@ static parley_status open_file(pl_decoder *decoder, const char *path, parley_err
     decoder->name = pl_strdup(standard ? "standard input" : path);
     if (!decoder->name)
         return pl_fail_memory(error, "a file name", strlen(path));
-    decoder->file = standard ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
+    decoder->file = standard ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (decoder->file < 0)
         return pl_fail_file(error, decoder->name, "open");
     struct stat facts;

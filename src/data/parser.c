@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/stop.h"
+
 #define BLOCK_BYTES ((uint64_t)512 << 10)
 #define SMALLEST_BLOCK ((uint64_t)64 << 10)
 #define BLOCKS_PER_THREAD 4               /* so that no thread waits long for the last block of a window */
@@ -194,7 +196,7 @@ parley_status pl_parser_next(pl_parser *parser, bool *more, parley_error *error)
     uint64_t bytes = 0;
     parley_status status = PARLEY_OK;
     while (status == PARLEY_OK && bytes == 0 && parser->input < parser->input_count) {
-        status = pl_source_next(parser->source, &text, &bytes, error);
+        status = pl_stop_asked() ? pl_fail_stopped(error) : pl_source_next(parser->source, &text, &bytes, error);
         if (status == PARLEY_OK && bytes == 0)
             status = turn(parser, error);
     }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/stop.h"
 #include "data/cache.h"
 #include "data/container.h"
 #include "data/numeral.h"
@@ -201,9 +202,10 @@ parley_status parley_data_read(const char *path, unsigned threads, parley_data *
     parley_status status = pl_pool_open(&pool, threads, error);
     if (status != PARLEY_OK)
         return status;
+    pl_stop_enter();
     status = pl_data_read(path, pool, NULL, NULL, out, error);
     pl_pool_close(pool);
-    return status;
+    return pl_stop_leave(status);
 }
 
 parley_status parley_data_read_with(const char *path, const parley_settings *settings, parley_data **out,
@@ -216,9 +218,10 @@ parley_status parley_data_read_with(const char *path, const parley_settings *set
         status = pl_pool_open(&pool, (unsigned)settings->threads, error);
     if (status != PARLEY_OK)
         return status;
+    pl_stop_enter();
     status = pl_data_read_as(path, &reading, pool, out, error);
     pl_pool_close(pool);
-    return status;
+    return pl_stop_leave(status);
 }
 
 void parley_data_shape(const parley_data *data, uint64_t *rows, uint64_t *columns, uint64_t *nonzeros) {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/stop.h"
 #include "data/format.h"
 #include "data/parser.h"
 #include "data/read.h"
@@ -131,7 +132,8 @@ static void parse_source(parsing *this, unsigned input, uint64_t number, pl_sour
     const char *text;
     uint64_t bytes = 1;
     while (bytes > 0 && !this->stopped) {
-        parley_status status = pl_source_next(source, &text, &bytes, &this->error);
+        parley_status status =
+            pl_stop_asked() ? pl_fail_stopped(&this->error) : pl_source_next(source, &text, &bytes, &this->error);
         if (status != PARLEY_OK)
             fail_chunk(this, input, number, status);
         else if (bytes > 0)
