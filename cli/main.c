@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "base/available_memory.h"
 #include "base/stop.h"
 #include "cli.h"
 #include "engine/launched.h"
@@ -13,9 +14,10 @@ static int run_command(const command *command, char **words, int count) {
     int code = EXIT_DONE;
     if (arguments_parse(&arguments, command, words, count, &error) != PARLEY_OK)
         code = fail(command, &error);
-    else if (!arguments.help)
+    else if (!arguments.help) {
+        pl_memory_limit(arguments.settings.memory * 1000000);
         code = command->run(&arguments);
-    else
+    } else
         help_print_command(stdout, command);
     arguments_close(&arguments);
     return code;

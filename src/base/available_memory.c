@@ -111,3 +111,14 @@ uint64_t pl_available_memory(void) {
 }
 
 bool pl_memory_has_room(uint64_t bytes) { return bytes < PL_LARGE_MEMORY || bytes <= pl_available_memory(); }
+
+parley_status pl_memory_check(uint64_t bytes, const char *who, const char *remedy, parley_error *error) {
+    uint64_t there = bytes < PL_LARGE_MEMORY ? UINT64_MAX : pl_available_memory();
+    if (bytes <= there)
+        return PARLEY_OK;
+    return pl_fail(
+        error, PARLEY_NO_MEMORY,
+        "out of memory: %s needs about %.0f MB, but %.0f MB are available; %s; or set --memory, if more may be "
+        "used",
+        who, (double)bytes / 1e6, (double)there / 1e6, remedy);
+}

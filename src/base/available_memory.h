@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/status.h"
+
 /* Smaller amounts are not worth asking for. */
 #define PL_LARGE_MEMORY ((uint64_t)64 << 20)
 
@@ -14,6 +16,8 @@
 uint64_t pl_available_memory(void);
 /* Replaces all of this by a limit on the resident memory of this process; 0: no such limit. */
 void pl_memory_limit(uint64_t bytes);
+/* Fails if there is no room for so many bytes, with a sentence that says who needs them and what to do instead. */
+parley_status pl_memory_check(uint64_t bytes, const char *who, const char *remedy, parley_error *error);
 /* Is there room for so many bytes more? Always true if they are fewer than PL_LARGE_MEMORY. */
 bool pl_memory_has_room(uint64_t bytes);
 

@@ -7,11 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/available_memory.h"
 #include "base/stop.h"
 #include "data/format.h"
 #include "data/parser.h"
 #include "data/read.h"
 #include "engine/agree.h"
+#include "engine/neighbours.h"
 #include "shard/parallel_read.h"
 
 #define BLOCK_BYTES ((uint64_t)4 << 20) /* in a block, which also ends at a line end */
@@ -88,6 +90,15 @@ static void expect(parsing *this, uint64_t bytes) {
     }
 }
 
+/* Fails if the ranks of this machine will not have room for their shares. */
+static parley_status check_room(parsing *this, bool first) {
+    const pl_parser *parser = &this->parser;
+    uint64_t bytes = parser->expected_rows * 16 + parser->expected_entries * (parser->ones ? 4 : 8);
+    return first ? pl_memory_check(bytes * pl_ranks_of_machine(this->engine), this->inputs->title, PL_LESS_DATA,
+                                   &this->error)
+                 : PARLEY_OK;
+}
+
 /* Keeps the error message without the line number, which is not known yet. */
 static void keep_message(parsing *this) {
     parley_error numbered;
@@ -109,10 +120,13 @@ static void parse(parsing *this, unsigned input, uint64_t number, const char *te
     parley_status status = pl_parser_add(&this->parser, this->inputs->list[input].path, text, bytes, &this->error);
     chunk->rows += (double)(this->parser.rows - rows);
     chunk->lines = (double)this->parser.lines;
-    chunk->failed = status != PARLEY_OK;
-    if (status == PARLEY_OK)
+    bool first = this->done == 0;
+    if (status == PARLEY_OK) {
         expect(this, bytes);
-    else {
+        status = check_room(this, first);
+    }
+    chunk->failed = status != PARLEY_OK;
+    if (status != PARLEY_OK) {
         keep_message(this);
         stop(this, status);
     }
