@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/available_memory.h"
+#include "base/json_memory.h"
 #include "base/stop.h"
 #include "cli.h"
 #include "engine/launched.h"
@@ -50,8 +51,15 @@ static int dispatch(int count, char **words) {
     return command ? run_command(command, words + 2, count - 2) : command_unknown(words[1]);
 }
 
-int main(int count, char **words) {
+#ifndef PL_MAIN /* a test calls it by another name */
+#define PL_MAIN main
+#endif
+
+int PL_MAIN(int count, char **words);
+
+int PL_MAIN(int count, char **words) {
     commands_open();
+    pl_json_watch();
     pl_stop_enter();          /* a request to stop holds until the end */
     signal(SIGPIPE, SIG_DFL); /* the parent may ignore it; if a reader of our output goes away, end quietly */
     int code = dispatch(count, words);

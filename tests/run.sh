@@ -146,6 +146,7 @@ suite asan none bash -c 'build build/asan -DCMAKE_C_COMPILER=clang -DPARLEY_SANI
 suite fault build python3 tests/fault/run.py build/parley 20
 suite stops build python3 tests/fault/stops.py build/parley
 suite limits build python3 tests/fault/memory_limits.py build/parley
+suite allocations build python3 tests/fault/allocations.py build/parley-failing
 suite golden build build/venv/bin/python tests/golden/test_optima.py build/parley
 suite mpi build python3 tests/mpi/test_ranks.py build/parley
 suite problem build build/venv/bin/python tests/problem/test_cluster.py build/parley-kmeans

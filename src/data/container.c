@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_memory.h"
 #include "base/mapped_file.h"
 #include "base/memory.h"
 #include "data/file.h"
@@ -57,9 +58,10 @@ static parley_status read_header(pl_container *container, parley_error *error) {
         return bad(container, begins ? "its header is longer than the file" : "it is a file of another kind", error);
     }
     json_error_t why;
+    pl_json_watch();
     container->header =
         json_loadb((const char *)container->bytes + LENGTH_BYTES, (size_t)length, JSON_REJECT_DUPLICATES, &why);
-    if (!container->header && json_error_code(&why) == json_error_out_of_memory)
+    if (pl_json_lost())
         return pl_fail_memory(error, "a header", length);
     if (!container->header)
         return pl_fail(error, PARLEY_BAD_INPUT, "%s: not a valid safetensors file: its header is not JSON: %s",
@@ -325,12 +327,15 @@ static json_t *describe(const pl_tensor *tensors, unsigned count, const pl_pair 
  * UTF-8. */
 static char *make_header(const pl_tensor *tensors, unsigned count, const pl_pair *metas, unsigned meta_count,
                          uint64_t *bytes, parley_status *status) {
+    pl_json_watch();
     json_t *header = describe(tensors, count, metas, meta_count);
     char *text = header ? json_dumps(header, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
     json_decref(header);
-    *status = PARLEY_BAD_INPUT;
-    if (!text)
+    *status = pl_json_lost() ? PARLEY_NO_MEMORY : PARLEY_BAD_INPUT;
+    if (!text || pl_json_lost()) {
+        pl_json_free(text);
         return NULL;
+    }
     uint64_t length = strlen(text), padded = length;
     while ((LENGTH_BYTES + padded) % ALIGNMENT != 0)
         padded++;
@@ -343,7 +348,7 @@ static char *make_header(const pl_tensor *tensors, unsigned count, const pl_pair
         memcpy(made + LENGTH_BYTES, text, length);
         memset(made + LENGTH_BYTES + length, ' ', padded - length);
     }
-    free(text);
+    pl_json_free(text);
     return made;
 }
 

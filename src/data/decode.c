@@ -9,7 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
+#define ZSTD_STATIC_LINKING_ONLY /* custom memory */
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include "base/memory.h"
 #include "base/stop.h"
@@ -80,12 +82,12 @@ static parley_status start(pl_decoder *decoder, parley_error *error) {
     decoder->whole = true;
     if (decoder->content == PL_GZIP) {
         decoder->gzip.zalloc = pl_gzip_take;
-        decoder->gzip.zfree = pl_gzip_free;
+        decoder->gzip.zfree = pl_packed_free;
         if (inflateInit2(&decoder->gzip, 15 + 16) != Z_OK) /* largest window, gzip header */
             return pl_fail_memory(error, "decompression", 1 << 15);
     }
     if (decoder->content == PL_ZSTD) {
-        decoder->zstd = ZSTD_createDStream();
+        decoder->zstd = ZSTD_createDStream_advanced((ZSTD_customMem){pl_zstd_take, pl_packed_free, NULL});
         if (!decoder->zstd)
             return pl_fail_memory(error, "decompression", ZSTD_DStreamInSize());
     }
@@ -180,6 +182,8 @@ static parley_status step_zstd(pl_decoder *decoder, char *out, uint64_t room, ui
     decoder->begin = from.pos;
     *made = to.pos;
     decoder->whole = result == 0;
+    if (ZSTD_getErrorCode(result) == ZSTD_error_memory_allocation)
+        return pl_fail_memory(error, "decompression", ZSTD_DStreamInSize());
     return ZSTD_isError(result) ? corrupt(decoder, ZSTD_getErrorName(result), error) : PARLEY_OK;
 }
 
