@@ -7,20 +7,20 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/stop.h"
 #include "engine/agree.h"
 #include "engine/launched.h"
 #include "guard.h"
 #include "progress.h"
 #include "train/checkpoint.h"
 
-static volatile sig_atomic_t interrupted;
 static bool silent; /* another process of the run prints */
 
-/* The first signal asks the run to stop after the current round; the second one has the default effect and ends the
- * process. */
+/* The first signal asks the run to stop after the current round, or in a second; the second one has the default effect
+ * and ends the process. */
 static void on_signal(int number) {
     static const char text[] = "\nstopping after this round; interrupt again to stop at once, without a model\n";
-    interrupted = 1;
+    pl_stop_ask();
     ssize_t written = number == SIGINT && !silent ? write(STDERR_FILENO, text, sizeof text - 1) : 0;
     (void)written;
     signal(SIGINT, SIG_DFL);
@@ -28,13 +28,13 @@ static void on_signal(int number) {
     signal(SIGHUP, SIG_DFL);
 }
 
-bool fit_interrupted(void) { return interrupted != 0; }
+bool fit_interrupted(void) { return pl_stop_asked(); }
 
 int fit_tell(void *view, const parley_progress *progress, const char *message) {
     (void)progress;
     if (message && view)
         progress_message(view, message);
-    return interrupted;
+    return pl_stop_asked();
 }
 
 static void catch_signals(void) {

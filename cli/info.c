@@ -156,13 +156,16 @@ static int print_model(const arguments *arguments, const parley_model *model) {
     return view_close(&view, arguments, PARLEY_OK, NULL);
 }
 
-static bool is_model(const char *path) {
+/* Whether the file is a model. Files that cannot be opened as one are data; only a lack of memory is a failure. */
+static parley_status is_model(const char *path, bool *is, parley_error *error) {
     pl_container *container;
-    if (strcmp(path, "-") == 0 || pl_container_open(path, &container, NULL) != PARLEY_OK)
-        return false;
-    bool claimed = pl_model_claimed(container);
+    *is = false;
+    parley_status status = strcmp(path, "-") == 0 ? PARLEY_NO_FILE : pl_container_open(path, &container, error);
+    if (status != PARLEY_OK)
+        return status == PARLEY_NO_MEMORY ? status : PARLEY_OK;
+    *is = pl_model_claimed(container);
     pl_container_close(container);
-    return claimed;
+    return status;
 }
 
 static int info_run(const arguments *arguments) {
@@ -172,9 +175,11 @@ static int info_run(const arguments *arguments) {
     parley_error error;
     if (is_checkpoint(path))
         return print_checkpoint(arguments);
-    bool of_model = is_model(path);
-    parley_status status =
-        of_model ? parley_model_load(path, &model, &error) : take_census(path, &arguments->settings, &census, &error);
+    bool of_model;
+    parley_status status = is_model(path, &of_model, &error);
+    if (status == PARLEY_OK)
+        status = of_model ? parley_model_load(path, &model, &error)
+                          : take_census(path, &arguments->settings, &census, &error);
     if (status != PARLEY_OK)
         return fail(arguments->command, &error);
     int code = of_model ? print_model(arguments, model) : print_data(arguments, &census);

@@ -5,6 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/available_memory.h"
+#include "base/json_memory.h"
+#include "base/stop.h"
 #include "cli.h"
 #include "engine/launched.h"
 
@@ -14,9 +17,10 @@ static int run_command(const command *command, char **words, int count) {
     int code = EXIT_DONE;
     if (arguments_parse(&arguments, command, words, count, &error) != PARLEY_OK)
         code = fail(command, &error);
-    else if (!arguments.help)
+    else if (!arguments.help) {
+        pl_memory_limit(arguments.settings.memory * 1000000);
         code = command->run(&arguments);
-    else
+    } else
         help_print_command(stdout, command);
     arguments_close(&arguments);
     return code;
@@ -61,10 +65,18 @@ static void open_standard_streams(void) {
             _exit(EXIT_FAILED);
 }
 
-int main(int count, char **words) {
+#ifndef PL_MAIN /* a test calls it by another name */
+#define PL_MAIN main
+#endif
+
+int PL_MAIN(int count, char **words);
+
+int PL_MAIN(int count, char **words) {
     open_standard_streams();
     commands_open();
     signal(SIGXFSZ, SIG_IGN); /* a write beyond `ulimit -f` fails with a message instead of ending the process */
+    pl_json_watch();
+    pl_stop_enter();          /* a request to stop holds until the end */
     signal(SIGPIPE, SIG_DFL); /* the parent may ignore it; if a reader of our output goes away, end quietly */
     int code = dispatch(count, words);
     if ((fflush(stdout) != 0 || ferror(stdout)) && code != EXIT_FAILED) {

@@ -7,11 +7,17 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/json_memory.h"
 #include "cli.h"
 #include "engine/launched.h"
 
 int fail_code(const parley_error *error) {
-    return error->status == PARLEY_BAD_USAGE ? EXIT_USAGE : error->status == PARLEY_NO_PEER ? EXIT_LOST : EXIT_FAILED;
+    switch (error->status) {
+    case PARLEY_BAD_USAGE: return EXIT_USAGE;
+    case PARLEY_NO_PEER: return EXIT_LOST;
+    case PARLEY_STOPPED: return EXIT_INTERRUPTED;
+    default: return EXIT_FAILED;
+    }
 }
 
 int fail(const command *command, const parley_error *error) {
@@ -120,12 +126,13 @@ json_t *json_seconds(const parley_summary *summary, double read, double started)
 int json_print(const command *command, json_t *object) {
     char *text = object ? json_dumps(object, JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(17)) : NULL;
     json_decref(object);
-    if (!text) {
+    if (!text || pl_json_lost()) {
         parley_error error;
+        pl_json_free(text);
         pl_fail(&error, PARLEY_NO_MEMORY, "out of memory for the JSON result");
         return fail(command, &error);
     }
     puts(text);
-    free(text);
+    pl_json_free(text);
     return EXIT_DONE;
 }

@@ -23,6 +23,10 @@ if(PARLEY_TESTS)
       set_tests_properties(${name} PROPERTIES LABELS "unit;threads" TIMEOUT 300)
     endif()
   endforeach()
+  # The command line with allocations that fail (tests/fault/allocations.py).
+  add_executable(parley-failing tests/fault/failing_main.c ${PARLEY_CLI})
+  target_link_libraries(parley-failing PRIVATE parley_objects)
+  target_compile_definitions(parley-failing PRIVATE PL_MAIN=parley_main)
   # A second problem, which exists in tests only: the same program with k-means in its registry, and a unit test.
   add_library(kmeans_objects OBJECT tests/problem/kmeans_model.c tests/problem/kmeans_problem.c
                                     tests/problem/kmeans_local.c src/train/registry.c)

@@ -17,7 +17,8 @@ extern "C" {
 #define PARLEY_STATUSES(row)                                                                                           \
     row(PARLEY_OK, "done") row(PARLEY_BAD_USAGE, "bad usage") row(PARLEY_BAD_INPUT, "bad input")                       \
         row(PARLEY_NO_MEMORY, "out of memory") row(PARLEY_NO_FILE, "file error")                                       \
-            row(PARLEY_NO_PEER, "a worker was lost") row(PARLEY_BROKEN, "internal error")
+            row(PARLEY_NO_PEER, "a worker was lost") row(PARLEY_BROKEN, "internal error")                              \
+                row(PARLEY_STOPPED, "interrupted")
 
 typedef enum parley_status {
 #define PARLEY_ROW(name, text) name,
@@ -40,7 +41,7 @@ typedef enum parley_stop {
     PARLEY_ROUNDS,      /* the limit on rounds was reached */
     PARLEY_SECONDS,     /* the limit on seconds was reached */
     PARLEY_STALLED,     /* no further progress */
-    PARLEY_INTERRUPTED, /* the progress callback asked to stop */
+    PARLEY_INTERRUPTED, /* the progress callback or parley_interrupt asked to stop */
     PARLEY_PATIENCE,    /* the metric on validation rows stopped improving */
     PARLEY_PASSED,      /* all passes over the data are complete */
 } parley_stop;
@@ -93,6 +94,14 @@ typedef struct parley_progress {
  * 0; `message` is then NULL. It is also called with a sentence in `message` when there is something to report. A
  * non-zero return stops the run at that round. */
 typedef int (*parley_callback)(void *user, const parley_progress *progress, const char *message);
+
+/* Asks all calls that read or train in this process to end within two seconds. Any thread and any signal handler may
+ * call it. Training ends with the best model so far and the stop PARLEY_INTERRUPTED; a round that lasts more than a
+ * second longer is dropped. Reading ends with the status PARLEY_STOPPED. Without such a call, nothing happens. */
+PARLEY_API void parley_interrupt(void);
+/* With `on`, Ctrl-C (SIGINT) calls parley_interrupt before the handler that the program has installed, until the call
+ * with 0. For programs whose own handler only takes note of the signal, such as Python. Calls may be nested. */
+PARLEY_API void parley_catch_interrupts(int on);
 
 /* Returns the text of a status, such as "out of memory". */
 PARLEY_API const char *parley_status_text(parley_status status);

@@ -33,13 +33,14 @@ _EXCEPTIONS = {
     lib.PARLEY_NO_FILE: OSError,
     lib.PARLEY_NO_PEER: ConnectionError,
     lib.PARLEY_BROKEN: RuntimeError,
+    lib.PARLEY_STOPPED: KeyboardInterrupt,
 }
 
 
 _FILE_EXCEPTIONS = {errno.ENOENT: FileNotFoundError, errno.EACCES: PermissionError}
 
 
-def _exception(status: int, sentence: str) -> Exception:
+def _exception(status: int, sentence: str) -> BaseException:
     if status == lib.PARLEY_NO_FILE:
         for number, narrower in _FILE_EXCEPTIONS.items():
             if os.strerror(number) in sentence:
@@ -50,7 +51,11 @@ def _exception(status: int, sentence: str) -> Exception:
 def call(function: str, *arguments: Any) -> None:
     """Calls a function whose last parameter is the error. A status other than PARLEY_OK raises an exception."""
     error = ffi.new("parley_error *")
-    status = getattr(lib, function)(*arguments, error)
+    lib.parley_catch_interrupts(1)  # Python only takes note of Ctrl-C until the call returns
+    try:
+        status = getattr(lib, function)(*arguments, error)
+    finally:
+        lib.parley_catch_interrupts(0)
     if status != lib.PARLEY_OK:
         raise _exception(status, ffi.string(error.sentence).decode(errors="replace"))
 

@@ -40,6 +40,95 @@ def test_interrupt_stops_at_the_round_and_leaves_a_usable_estimator(large):
     assert estimator.score(*large) > 0.6
 
 
+def interrupt_after(seconds):
+    timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    return timer
+
+
+@pytest.mark.parametrize("preset", ["cocoa+", "ma-sgd"])
+def test_interrupt_ends_a_long_round(large, preset):
+    timer, began = interrupt_after(0.5), time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        parley.train(*large, preset=preset, loss="logistic", gap=0.0, local_epochs=10**6)
+    assert time.monotonic() - began < 10  # the round itself would take hours
+    timer.join()
+
+
+def test_interrupt_ends_reading_at_a_silent_pipe(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for text in (None, b"1 1:1\n0 1:2\n"):  # no writer, and a writer that falls silent
+        writer = os.open(pipe, os.O_RDWR) if text else None
+        if text:
+            os.write(writer, text)
+        timer, began = interrupt_after(0.3), time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            parley.read(pipe)
+        assert time.monotonic() - began < 10
+        timer.join()
+        if text:
+            os.close(writer)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    X, y = parley.read(_write(tmp_path / "small.svm", "1 1:1\n0 1:2\n"))  # the request is forgotten
+    assert X.shape == (2, 1)
+
+
+def _write(path, text):
+    path.write_text(text)
+    return path
+
+
+def test_callbacks_and_callers_keep_their_cores(large):
+    cores, seen = os.sched_getaffinity(0), []
+
+    def look(at):
+        seen.append(os.sched_getaffinity(0))
+        if at["round"] == 3:
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        parley.train(*large, callback=look, gap=0.0)
+    assert seen == [cores] * 4 and os.sched_getaffinity(0) == cores
+    with pytest.raises(OSError):
+        parley.read("no such file")
+    assert os.sched_getaffinity(0) == cores
+
+
+def test_files_that_change_raise_and_do_not_kill(tmp_path, large):
+    """Numpy reads a mapped cache that was cut off; the rest of it is zeros."""
+    cache = tmp_path / "rows.parley"
+    _write_cache(sp.vstack([large[0]] * 5).tocsr(), np.tile(large[1], 5), cache)
+    table = parley.read(cache)
+    os.truncate(cache, 4096)
+    assert table.X.data[-1] == 0
+    with pytest.raises(ValueError, match="rows.parley: not a valid safetensors file"):
+        parley.read(cache)
+
+
+def _write_cache(X, y, path):
+    """A cache of more than 16 MB, so that it is mapped."""
+    import json
+
+    parts, header, at = {}, {}, 0
+    parts["start"] = ("U64", X.indptr.astype("<u8"))
+    parts["label"] = ("F64", y.astype("<f8"))
+    parts["index"] = ("U32", X.indices.astype("<u4"))
+    parts["value"] = ("F32", X.data.astype("<f4"))
+    header["__metadata__"] = {
+        "format": "parley-data-1", "rows": str(X.shape[0]), "columns": str(X.shape[1]), "nonzeros": str(X.nnz)
+    }  # fmt: skip
+    for name, (kind, array) in parts.items():
+        header[name] = {"dtype": kind, "shape": [len(array)], "data_offsets": [at, at + array.nbytes]}
+        at += array.nbytes
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 64 + 56)
+    with open(path, "wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for _, array in parts.values():
+            file.write(array.tobytes())
+
+
 def test_interrupt_stops_the_search_for_a_scale(large, monkeypatch):
     X, y = large[0].toarray()[:, :300], large[0] @ np.arange(3000.0)
     seen, see = [], _run.Watch._see

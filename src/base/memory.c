@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/available_memory.h"
+
 #define HUGE_PAGE ((uint64_t)2 << 20)
 #define WORTH_HUGE ((uint64_t)256 << 10) /* bytes in random access that pay for clearing a huge page */
 #define PAGE ((uint64_t)64 << 10)        /* the largest default page size of common systems */
@@ -15,6 +17,7 @@
 static atomic_int_fast64_t allocations;
 static atomic_int_fast64_t fail_at = -1;
 
+/* Small objects cost one addition. For large ones, memory that the kernel would grant but does not have is refused. */
 static bool must_fail(void) { return atomic_fetch_add(&allocations, 1) == atomic_load(&fail_at); }
 
 int64_t pl_memory_fail_after(int64_t count) {
@@ -32,7 +35,7 @@ static void advise(void *memory, uint64_t bytes) {
 
 void *pl_alloc(uint64_t count, uint64_t size) {
     uint64_t bytes;
-    if (must_fail() || __builtin_mul_overflow(count, size, &bytes) || bytes > PTRDIFF_MAX)
+    if (must_fail() || __builtin_mul_overflow(count, size, &bytes) || bytes > PTRDIFF_MAX || !pl_memory_has_room(bytes))
         return NULL;
     void *memory = calloc(bytes ? bytes : 1, 1);
     if (memory && bytes >= 2 * HUGE_PAGE)
@@ -42,7 +45,7 @@ void *pl_alloc(uint64_t count, uint64_t size) {
 
 void *pl_realloc(void *old, uint64_t count, uint64_t size) {
     uint64_t bytes;
-    if (must_fail() || __builtin_mul_overflow(count, size, &bytes) || bytes > PTRDIFF_MAX)
+    if (must_fail() || __builtin_mul_overflow(count, size, &bytes) || bytes > PTRDIFF_MAX || !pl_memory_has_room(bytes))
         return NULL;
     return realloc(old, bytes ? bytes : 1);
 }
@@ -61,10 +64,15 @@ parley_status pl_take(void *out, uint64_t count, uint64_t size, const char *what
     return memory ? PARLEY_OK : pl_fail_memory(error, what, count * size);
 }
 
+/* A span that grows in small steps is large some day. */
+static bool grows_in_memory(const pl_span *span, uint64_t bytes) {
+    return bytes < PL_LARGE_MEMORY || bytes - span->bytes <= pl_available_memory();
+}
+
 bool pl_span_reserve(pl_span *span, uint64_t bytes) {
     if (bytes <= span->bytes)
         return true;
-    if (must_fail() || bytes > PTRDIFF_MAX - HUGE_PAGE)
+    if (must_fail() || bytes > PTRDIFF_MAX - HUGE_PAGE || !grows_in_memory(span, bytes))
         return false;
     bool huge = bytes >= WORTH_HUGE;
     bytes = (bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);

@@ -34,11 +34,29 @@ struct pl_pool {
     bool pinned;      /* the owner and the helpers have one core each */
     int home;
     cpu_set_t allowed; /* cores of the owner before it was pinned */
+    bool outer_pinned; /* the owner was pinned already, by another pool that had these cores */
+    cpu_set_t outer_allowed;
     pl_task task;
     void *context;
 };
 
 static _Thread_local bool inside_task;
+
+/* How a pool has pinned this thread. */
+static _Thread_local struct {
+    bool pinned;
+    cpu_set_t allowed, core; /* core: set while the thread has left it */
+} here;
+
+void pl_core_leave(void) {
+    if (here.pinned && sched_getaffinity(0, sizeof here.core, &here.core) == 0)
+        sched_setaffinity(0, sizeof here.allowed, &here.allowed);
+}
+
+void pl_core_return(void) {
+    if (here.pinned)
+        sched_setaffinity(0, sizeof here.core, &here.core);
+}
 
 static void relax(void) {
 #if defined __x86_64__
@@ -80,6 +98,8 @@ static bool await_run(pl_pool *pool, unsigned seen) {
 
 static void *helper(void *argument) {
     pl_pool *pool = argument;
+    here.pinned = pool->pinned;
+    here.allowed = pool->allowed;
     for (unsigned seen = 0; await_run(pool, seen);) {
         seen = atomic_load(&pool->generation);
         if (run_tasks(pool)) {
@@ -127,9 +147,21 @@ static cpu_set_t core_of(const pl_pool *pool, unsigned i) {
     return one;
 }
 
-static void pin_owner(pl_pool *pool) {
-    cpu_set_t core = core_of(pool, 0);
-    sched_setaffinity(0, sizeof core, &core);
+/* Pins the calling thread, the owner, until the pool is closed. */
+static bool pin_owner(pl_pool *pool, const cpu_set_t *core) {
+    if (sched_setaffinity(0, sizeof *core, core) != 0)
+        return false;
+    pool->outer_pinned = here.pinned;
+    pool->outer_allowed = here.allowed;
+    here.pinned = true;
+    here.allowed = pool->allowed;
+    return true;
+}
+
+static void unpin_owner(pl_pool *pool) {
+    sched_setaffinity(0, sizeof pool->allowed, &pool->allowed);
+    here.pinned = pool->outer_pinned;
+    here.allowed = pool->outer_allowed;
 }
 
 static bool start_helper(pl_pool *pool, unsigned i) {
@@ -214,8 +246,10 @@ parley_status pl_pool_open(pl_pool **out, unsigned threads, parley_error *error)
     pool->allowed = allowed;
     pool->home = sched_getcpu();
     pool->pinned = known && threads > 1 && threads <= cores && pool->home >= 0 && CPU_ISSET(pool->home, &allowed);
-    if (pool->pinned)
-        pin_owner(pool);
+    if (pool->pinned) {
+        cpu_set_t core = core_of(pool, 0);
+        pool->pinned = pin_owner(pool, &core);
+    }
     pthread_mutex_init(&pool->mutex, NULL);
     pthread_cond_init(&pool->wake, NULL);
     pthread_cond_init(&pool->idle, NULL);
@@ -236,7 +270,7 @@ bool pl_pool_keep_to(pl_pool *pool, unsigned core) {
         return false;
     CPU_ZERO(&one);
     CPU_SET(core, &one);
-    pool->pinned = sched_setaffinity(0, sizeof one, &one) == 0;
+    pool->pinned = pin_owner(pool, &one);
     return pool->pinned;
 }
 
@@ -244,7 +278,7 @@ void pl_pool_close(pl_pool *pool) {
     if (!pool)
         return;
     if (pool->pinned)
-        sched_setaffinity(0, sizeof pool->allowed, &pool->allowed);
+        unpin_owner(pool);
     pool->stop = true;
     announce(pool);
     for (unsigned i = 0; i < pool->started; i++)

@@ -21,6 +21,9 @@ unsigned pl_pool_threads(const pl_pool *pool);
 /* Binds the only thread of the pool to a core until the pool is closed. Returns false if there are more threads or it
  * fails. */
 bool pl_pool_keep_to(pl_pool *pool, unsigned core);
+/* Give this thread back the cores that it had before a pool pinned it, and pin it again. */
+void pl_core_leave(void);
+void pl_core_return(void);
 double pl_pool_cpu(const pl_pool *pool); /* CPU seconds of its threads, without the caller's */
 void pl_pool_run(pl_pool *pool, pl_task task, void *context, unsigned tasks); /* returns when all tasks are done */
 void pl_pool_close(pl_pool *pool);

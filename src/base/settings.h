@@ -46,6 +46,7 @@ struct parley_settings {
     /* the method */
     char preset[PL_TEXT], local[PL_TEXT], combine[PL_TEXT], exchange[PL_TEXT], engine[PL_TEXT];
     uint64_t workers, lanes, threads, seed;
+    uint64_t memory;        /* in MB; 0: what there is */
     uint64_t worker_per;    /* pl_worker_per */
     uint64_t between_ranks; /* pl_between_ranks */
     double local_epochs;    /* NaN: by local_steps; and if that is 0, moved while training */

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/available_memory.h"
+
 #ifndef PARLEY_VERSION
 #define PARLEY_VERSION "0.0.0"
 #endif
@@ -31,11 +33,19 @@ parley_status pl_fail(parley_error *error, parley_status status, const char *for
 }
 
 parley_status pl_fail_memory(parley_error *error, const char *what, uint64_t bytes) {
+    uint64_t there = bytes >= PL_LARGE_MEMORY ? pl_available_memory() : UINT64_MAX;
+    if (there < bytes)
+        return pl_fail(error, PARLEY_NO_MEMORY, "out of memory: %.1f MB for %s, but %.1f MB are available",
+                       (double)bytes / 1e6, what, (double)there / 1e6);
     return pl_fail(error, PARLEY_NO_MEMORY, "out of memory: %.1f MB for %s", (double)bytes / 1e6, what);
 }
 
 parley_status pl_fail_file(parley_error *error, const char *path, const char *action) {
     return pl_fail(error, PARLEY_NO_FILE, "%s: cannot %s: %s", path, action, strerror(errno));
+}
+
+parley_status pl_fail_changed(parley_error *error, const char *path) {
+    return pl_fail(error, PARLEY_BAD_INPUT, "%s changed while it was read; read it again when it is complete", path);
 }
 
 const char *parley_status_text(parley_status status) {

@@ -14,4 +14,7 @@ parley_status pl_fail_memory(parley_error *error, const char *what, uint64_t byt
 /* Reports a failed call on a file with the text of errno, such as "a.svm: cannot open: No such file or directory". */
 parley_status pl_fail_file(parley_error *error, const char *path, const char *action);
 
+/* Reports that another process changed a file before it was read to the end. */
+parley_status pl_fail_changed(parley_error *error, const char *path);
+
 #endif

@@ -18,6 +18,9 @@
 #define MOST_CLASSES ((uint64_t)1 << 20)
 #define TASK_ROWS ((uint64_t)1 << 16) /* checked by one task */
 #define MOST_TASKS ((uint64_t)1 << 20)
+#define MOST_COPIED                                                                                                    \
+    ((uint64_t)16 << 20) /* bytes of a cache that take a few milliseconds; larger caches stay mapped                   \
+                          */
 
 parley_status pl_data_write_cache(const parley_data *data, const char *path, parley_error *error) {
     uint64_t rows = data->x.rows, nonzeros = data->x.nonzeros;
@@ -185,7 +188,7 @@ static parley_status explain(const check *checked, unsigned task, parley_error *
         row++;
     const char *fault = row_fault(data, row);
     return pl_fail(error, PARLEY_BAD_INPUT, "%s: not a valid data cache: row %" PRIu64 ": %s", data->path, row + 1,
-                   fault ? fault : "it changed while it was read");
+                   fault ? fault : "it is not what it was");
 }
 
 parley_status pl_cache_check(const parley_data *data, uint64_t first, uint64_t end, pl_pool *pool,
@@ -204,7 +207,8 @@ parley_status pl_cache_check(const parley_data *data, uint64_t first, uint64_t e
         if (!checked.good[task])
             status = explain(&checked, task, error);
     pl_free(checked.good);
-    return status;
+    parley_status unchanged = pl_data_unchanged(data, error);
+    return unchanged == PARLEY_OK ? status : unchanged;
 }
 
 /* Makes data from a container, which it closes on failure. Without a pool, rows are not checked. */
@@ -219,7 +223,10 @@ static parley_status adopt(pl_container *container, const char *path, uint64_t s
     data->container = container;
     data->from_cache = true;
     data->file_bytes = size;
-    status = attach(container, path, data, error);
+    if (size <= MOST_COPIED)
+        status = pl_container_keep(container, path, error);
+    if (status == PARLEY_OK)
+        status = attach(container, path, data, error);
     if (status == PARLEY_OK && pool)
         status = pl_cache_check(data, 0, data->x.rows, pool, error);
     if (status == PARLEY_OK)
@@ -227,6 +234,10 @@ static parley_status adopt(pl_container *container, const char *path, uint64_t s
     else
         parley_data_free(data);
     return status;
+}
+
+parley_status pl_data_unchanged(const parley_data *data, parley_error *error) {
+    return data->container ? pl_container_unchanged(data->container, data->path, error) : PARLEY_OK;
 }
 
 parley_status pl_cache_open(const char *path, pl_pool *pool, parley_data **out, parley_error *error) {

@@ -1,18 +1,15 @@
 /* container.c: reading and writing safetensors. The header is
  * {"__metadata__": {key: text, ...}, name: {"dtype": T, "shape": [...], "data_offsets": [begin, end]}, ...}
  * and the tensors together cover the rest of the file, each byte once. */
-#define _POSIX_C_SOURCE 200809L
 #include "data/container.h"
 
-#include <fcntl.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "base/json_memory.h"
+#include "base/mapped_file.h"
 #include "base/memory.h"
 #include "data/file.h"
 
@@ -31,7 +28,7 @@ struct pl_container {
     const char *path; /* for messages, while the file is opened */
     const unsigned char *bytes;
     uint64_t size, first; /* of the file; where the tensors begin */
-    void *map;            /* NULL: bytes in memory */
+    pl_mapped_file map;   /* without data: bytes in memory */
     void *moved;          /* an aligned copy of bytes in memory, if they were not aligned */
     json_t *header;       /* owns the names and texts */
     pl_tensor *tensors;
@@ -61,9 +58,10 @@ static parley_status read_header(pl_container *container, parley_error *error) {
         return bad(container, begins ? "its header is longer than the file" : "it is a file of another kind", error);
     }
     json_error_t why;
+    pl_json_watch();
     container->header =
         json_loadb((const char *)container->bytes + LENGTH_BYTES, (size_t)length, JSON_REJECT_DUPLICATES, &why);
-    if (!container->header && json_error_code(&why) == json_error_out_of_memory)
+    if (pl_json_lost())
         return pl_fail_memory(error, "a header", length);
     if (!container->header)
         return pl_fail(error, PARLEY_BAD_INPUT, "%s: not a valid safetensors file: its header is not JSON: %s",
@@ -203,27 +201,10 @@ static parley_status interpret(pl_container *container, parley_error *error) {
 }
 
 static parley_status map(pl_container *container, parley_error *error) {
-    int file = open(container->path, O_RDONLY | O_CLOEXEC);
-    if (file < 0)
-        return pl_fail_file(error, container->path, "open");
-    struct stat facts;
-    parley_status status = PARLEY_OK;
-    if (fstat(file, &facts) != 0)
-        status = pl_fail_file(error, container->path, "open");
-    else if (!S_ISREG(facts.st_mode))
-        status = pl_fail(error, PARLEY_NO_FILE, "%s: not a regular file", container->path);
-    else if (facts.st_size == 0)
-        status = bad(container, "it is empty", error);
-    else {
-        container->size = (uint64_t)facts.st_size;
-        void *bytes = mmap(NULL, (size_t)container->size, PROT_READ, MAP_PRIVATE, file, 0);
-        if (bytes == MAP_FAILED)
-            status = pl_fail_file(error, container->path, "map");
-        else
-            container->bytes = container->map = bytes;
-    }
-    close(file);
-    return status;
+    parley_status status = pl_mapped_open(&container->map, container->path, error);
+    container->bytes = (const unsigned char *)container->map.data;
+    container->size = container->map.bytes;
+    return status == PARLEY_OK && !container->bytes ? bad(container, "it is empty", error) : status;
 }
 
 static parley_status move(pl_container *container, parley_error *error) {
@@ -244,6 +225,7 @@ static parley_status open_container(const char *path, const void *bytes, uint64_
         return status;
     container->path = path;
     container->bytes = bytes;
+    container->map.file = -1;
     container->size = size;
     if (!bytes)
         status = map(container, error);
@@ -251,6 +233,8 @@ static parley_status open_container(const char *path, const void *bytes, uint64_
         status = move(container, error);
     if (status == PARLEY_OK)
         status = interpret(container, error);
+    if (status == PARLEY_BAD_INPUT) /* a file that is being written is not a faulty one */
+        pl_container_unchanged(container, path, error);
     if (status == PARLEY_OK)
         *out = container;
     else
@@ -265,6 +249,14 @@ parley_status pl_container_open(const char *path, pl_container **out, parley_err
 parley_status pl_container_parse(const void *bytes, uint64_t size, const char *path, pl_container **out,
                                  parley_error *error) {
     return open_container(path, bytes ? bytes : "", bytes ? size : 0, out, error);
+}
+
+parley_status pl_container_keep(pl_container *container, const char *path, parley_error *error) {
+    return container->map.data ? pl_mapped_keep(&container->map, path, error) : PARLEY_OK;
+}
+
+parley_status pl_container_unchanged(const pl_container *container, const char *path, parley_error *error) {
+    return container->map.data ? pl_mapped_check(&container->map, path, error) : PARLEY_OK;
 }
 
 const pl_tensor *pl_container_tensor(const pl_container *container, const char *name) {
@@ -295,8 +287,7 @@ void pl_container_close(pl_container *container) {
     if (!container)
         return;
     json_decref(container->header);
-    if (container->map)
-        munmap(container->map, (size_t)container->size);
+    pl_mapped_close(&container->map);
     pl_free(container->moved);
     pl_free(container->tensors);
     pl_free(container->metas);
@@ -336,12 +327,15 @@ static json_t *describe(const pl_tensor *tensors, unsigned count, const pl_pair 
  * UTF-8. */
 static char *make_header(const pl_tensor *tensors, unsigned count, const pl_pair *metas, unsigned meta_count,
                          uint64_t *bytes, parley_status *status) {
+    pl_json_watch();
     json_t *header = describe(tensors, count, metas, meta_count);
     char *text = header ? json_dumps(header, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
     json_decref(header);
-    *status = PARLEY_BAD_INPUT;
-    if (!text)
+    *status = pl_json_lost() ? PARLEY_NO_MEMORY : PARLEY_BAD_INPUT;
+    if (!text || pl_json_lost()) {
+        pl_json_free(text);
         return NULL;
+    }
     uint64_t length = strlen(text), padded = length;
     while ((LENGTH_BYTES + padded) % ALIGNMENT != 0)
         padded++;
@@ -354,7 +348,7 @@ static char *make_header(const pl_tensor *tensors, unsigned count, const pl_pair
         memcpy(made + LENGTH_BYTES, text, length);
         memset(made + LENGTH_BYTES + length, ' ', padded - length);
     }
-    free(text);
+    pl_json_free(text);
     return made;
 }
 

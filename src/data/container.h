@@ -24,7 +24,11 @@ typedef struct pl_container pl_container;
 
 /* Maps a file and checks its header: sizes, offsets, overlaps and types. Tensors are aligned to their type. */
 parley_status pl_container_open(const char *path, pl_container **out, parley_error *error);
-/* The same for bytes in memory, which must outlive the container; `path` is for messages. */
+/* Another process may change the file. pl_container_keep copies it into memory, where it stays as it is and can be
+ * checked; it fails if the file has changed since it was opened. The second function does the same without a copy. */
+parley_status pl_container_keep(pl_container *container, const char *path, parley_error *error);
+parley_status pl_container_unchanged(const pl_container *container, const char *path, parley_error *error);
+/* Opens bytes in memory, which must outlive the container; `path` is for messages. */
 parley_status pl_container_parse(const void *bytes, uint64_t size, const char *path, pl_container **out,
                                  parley_error *error);
 const pl_tensor *pl_container_tensor(const pl_container *container, const char *name); /* or NULL */

@@ -164,6 +164,8 @@ parley_status pl_data_subset(const parley_data *data, const uint64_t *rows, uint
                              parley_error *error);
 /* Fails if there are no rows to train on or, with `labels`, no labels. */
 parley_status pl_data_teaches(const parley_data *data, bool labels, parley_error *error);
+/* Fails if the data are in a mapped cache and its file has changed since it was opened. */
+parley_status pl_data_unchanged(const parley_data *data, parley_error *error);
 /* Bytes of the arrays, in memory or in a cache file. */
 uint64_t pl_data_bytes(const parley_data *data);
 

@@ -9,9 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
+#define ZSTD_STATIC_LINKING_ONLY /* custom memory */
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include "base/memory.h"
+#include "base/stop.h"
 #include "data/file.h"
 
 #define INPUT_BYTES ((size_t)256 << 10)
@@ -41,8 +44,10 @@ static parley_status fill(pl_decoder *decoder, const atomic_bool *stop, parley_e
             decoder->ended = true;
             return PARLEY_OK;
         }
-        if (!decoder->regular && poll(&ready, 1, POLL_MILLISECONDS) == 0)
-            continue; /* check `stop` again, so that an idle pipe cannot delay the end of a run */
+        if (pl_stop_asked())
+            return pl_fail_stopped(error);
+        if (!decoder->regular && poll(&ready, 1, POLL_MILLISECONDS) <= 0)
+            continue; /* ask again, so that an idle pipe cannot delay the end of a run */
         ssize_t got = read(decoder->file, decoder->input + decoder->end, INPUT_BYTES - decoder->end);
         if (got < 0 && (errno == EINTR || errno == EAGAIN))
             continue;
@@ -77,12 +82,12 @@ static parley_status start(pl_decoder *decoder, parley_error *error) {
     decoder->whole = true;
     if (decoder->content == PL_GZIP) {
         decoder->gzip.zalloc = pl_gzip_take;
-        decoder->gzip.zfree = pl_gzip_free;
+        decoder->gzip.zfree = pl_packed_free;
         if (inflateInit2(&decoder->gzip, 15 + 16) != Z_OK) /* largest window, gzip header */
             return pl_fail_memory(error, "decompression", 1 << 15);
     }
     if (decoder->content == PL_ZSTD) {
-        decoder->zstd = ZSTD_createDStream();
+        decoder->zstd = ZSTD_createDStream_advanced((ZSTD_customMem){pl_zstd_take, pl_packed_free, NULL});
         if (!decoder->zstd)
             return pl_fail_memory(error, "decompression", ZSTD_DStreamInSize());
     }
@@ -94,7 +99,7 @@ static parley_status open_file(pl_decoder *decoder, const char *path, parley_err
     decoder->name = pl_strdup(standard ? "standard input" : path);
     if (!decoder->name)
         return pl_fail_memory(error, "a file name", strlen(path));
-    decoder->file = standard ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
+    decoder->file = standard ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (decoder->file < 0)
         return pl_fail_file(error, decoder->name, "open");
     struct stat facts;
@@ -177,6 +182,8 @@ static parley_status step_zstd(pl_decoder *decoder, char *out, uint64_t room, ui
     decoder->begin = from.pos;
     *made = to.pos;
     decoder->whole = result == 0;
+    if (ZSTD_getErrorCode(result) == ZSTD_error_memory_allocation)
+        return pl_fail_memory(error, "decompression", ZSTD_DStreamInSize());
     return ZSTD_isError(result) ? corrupt(decoder, ZSTD_getErrorName(result), error) : PARLEY_OK;
 }
 

@@ -13,7 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 #include <zlib.h>
+#define ZSTD_STATIC_LINKING_ONLY /* custom memory */
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include "base/memory.h"
 #include "base/paths.h"
@@ -73,6 +75,8 @@ static parley_status put_zstd(pl_file *file, const void *bytes, uint64_t count, 
     do {
         ZSTD_outBuffer to = {file->buffer, BUFFER_BYTES, 0};
         left = ZSTD_compressStream2(file->zstd, &to, &from, end);
+        if (ZSTD_getErrorCode(left) == ZSTD_error_memory_allocation)
+            return pl_fail_memory(error, "compression", 1 << 20);
         if (ZSTD_isError(left))
             return pl_fail(error, PARLEY_BROKEN, "%s: cannot compress: %s", file->path, ZSTD_getErrorName(left));
         parley_status status = put(file, file->buffer, to.pos, error);
@@ -201,7 +205,12 @@ void *pl_gzip_take(void *opaque, unsigned count, unsigned size) {
     return pl_alloc(count, size);
 }
 
-void pl_gzip_free(void *opaque, void *memory) {
+void *pl_zstd_take(void *opaque, size_t bytes) {
+    (void)opaque;
+    return pl_alloc(bytes, 1);
+}
+
+void pl_packed_free(void *opaque, void *memory) {
     (void)opaque;
     pl_free(memory);
 }
@@ -213,10 +222,11 @@ static parley_status start_compression(pl_file *file, parley_error *error) {
     if (status != PARLEY_OK)
         return status;
     file->gzip.zalloc = pl_gzip_take;
-    file->gzip.zfree = pl_gzip_free;
-    bool started = file->compression == PL_TO_GZIP
-                       ? deflateInit2(&file->gzip, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK
-                       : (file->zstd = ZSTD_createCStream()) != NULL;
+    file->gzip.zfree = pl_packed_free;
+    bool started =
+        file->compression == PL_TO_GZIP
+            ? deflateInit2(&file->gzip, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK
+            : (file->zstd = ZSTD_createCStream_advanced((ZSTD_customMem){pl_zstd_take, pl_packed_free, NULL})) != NULL;
     return started ? PARLEY_OK : pl_fail_memory(error, "compression", 1 << 18);
 }
 

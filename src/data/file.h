@@ -16,8 +16,9 @@ parley_status pl_file_write(pl_file *file, const void *bytes, uint64_t count, pa
  * Returns `status`, or the failure to complete the file. */
 parley_status pl_file_close(pl_file *file, parley_status status, parley_error *error);
 
-/* Allocation functions for zlib that use base/memory.h. */
+/* Allocation functions for zlib and libzstd that use base/memory.h. */
 void *pl_gzip_take(void *opaque, unsigned count, unsigned size);
-void pl_gzip_free(void *opaque, void *memory);
+void *pl_zstd_take(void *opaque, size_t bytes);
+void pl_packed_free(void *opaque, void *memory);
 
 #endif

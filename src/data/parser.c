@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/stop.h"
+
 #define BLOCK_BYTES ((uint64_t)512 << 10)
 #define SMALLEST_BLOCK ((uint64_t)64 << 10)
 #define BLOCKS_PER_THREAD 4               /* so that no thread waits long for the last block of a window */
@@ -157,6 +159,8 @@ static parley_status open_next(pl_parser *parser, parley_error *error) {
     pl_input *input = &parser->inputs[parser->input];
     const pl_format *format = parser->format;
     parley_status status = pl_source_open(input->path, parser->window_bytes, &parser->source, error);
+    if (status == PARLEY_OK)
+        pl_source_share(parser->source, parser->pool);
     if (status != PARLEY_OK || pl_source_is_empty(parser->source))
         return status;
     if (pl_source_content(parser->source) == PL_CACHE)
@@ -192,7 +196,7 @@ parley_status pl_parser_next(pl_parser *parser, bool *more, parley_error *error)
     uint64_t bytes = 0;
     parley_status status = PARLEY_OK;
     while (status == PARLEY_OK && bytes == 0 && parser->input < parser->input_count) {
-        status = pl_source_next(parser->source, &text, &bytes, error);
+        status = pl_stop_asked() ? pl_fail_stopped(error) : pl_source_next(parser->source, &text, &bytes, error);
         if (status == PARLEY_OK && bytes == 0)
             status = turn(parser, error);
     }
@@ -250,6 +254,8 @@ parley_status pl_parser_open_all(pl_input *inputs, unsigned count, const pl_read
     parser->window_bytes = window_bytes;
     if (status == PARLEY_OK)
         status = pl_source_open(inputs->path, window_bytes, &parser->source, error);
+    if (status == PARLEY_OK)
+        pl_source_share(parser->source, pool);
     if (status == PARLEY_OK)
         status = begin(parser, reading, error);
     if (status != PARLEY_OK)

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/available_memory.h"
+#include "base/stop.h"
 #include "data/cache.h"
 #include "data/container.h"
 #include "data/numeral.h"
@@ -48,8 +50,8 @@ static const char *title(const pl_parser *parser) {
     return parser->title ? parser->title : pl_source_name(parser->source);
 }
 
-/* Reports how much memory the input will need, and makes the next reservation that large. */
-static void expect(pl_parser *parser, pl_tell tell, void *user) {
+/* Reports how much memory the input will need, and makes the next reservation that large. Fails if there is less. */
+static parley_status expect(pl_parser *parser, pl_tell tell, void *user, parley_error *error) {
     char sentence[SENTENCE];
     const char *name = title(parser);
     double size = (double)whole_bytes(parser), used = (double)used_bytes(parser);
@@ -58,8 +60,6 @@ static void expect(pl_parser *parser, pl_tell tell, void *user) {
     double times = known ? size / used : 8;
     parser->expected_rows = (uint64_t)((double)parser->rows * times * 1.02) + 1;
     parser->expected_entries = (uint64_t)((double)parser->entries * times * 1.02) + 1;
-    if (!tell)
-        return;
     if (known)
         snprintf(sentence, sizeof sentence, "reading %s: %.1f MB of %s; needs about %.*f MB of memory", name,
                  size / 1e6, pl_source_content(parser->source) == PL_PLAIN ? "text" : "compressed text",
@@ -67,7 +67,9 @@ static void expect(pl_parser *parser, pl_tell tell, void *user) {
     else
         snprintf(sentence, sizeof sentence, "reading %s: size unknown; %.0f rows so far need %.1f MB of memory", name,
                  (double)parser->rows, bytes / 1e6);
-    tell(user, sentence);
+    if (tell)
+        tell(user, sentence);
+    return known ? pl_memory_check((uint64_t)(bytes * times), name, PL_LESS_DATA, error) : PARLEY_OK;
 }
 
 /* Moves the arrays from the parser to the data. */
@@ -102,7 +104,7 @@ parley_status pl_data_of_parser(pl_parser *parser, const pl_reading *reading, pa
     while (status == PARLEY_OK && more) {
         status = pl_parser_next(parser, &more, error);
         if (status == PARLEY_OK && more && first)
-            expect(parser, reading->tell, reading->user);
+            status = expect(parser, reading->tell, reading->user, error);
         first = false;
     }
     if (status == PARLEY_OK && parser->rows == 0)
@@ -201,9 +203,10 @@ parley_status parley_data_read(const char *path, unsigned threads, parley_data *
     parley_status status = pl_pool_open(&pool, threads, error);
     if (status != PARLEY_OK)
         return status;
+    pl_stop_enter();
     status = pl_data_read(path, pool, NULL, NULL, out, error);
     pl_pool_close(pool);
-    return status;
+    return pl_stop_leave(status);
 }
 
 parley_status parley_data_read_with(const char *path, const parley_settings *settings, parley_data **out,
@@ -216,9 +219,11 @@ parley_status parley_data_read_with(const char *path, const parley_settings *set
         status = pl_pool_open(&pool, (unsigned)settings->threads, error);
     if (status != PARLEY_OK)
         return status;
+    pl_stop_enter();
+    pl_memory_limit(settings->memory * 1000000);
     status = pl_data_read_as(path, &reading, pool, out, error);
     pl_pool_close(pool);
-    return status;
+    return pl_stop_leave(status);
 }
 
 void parley_data_shape(const parley_data *data, uint64_t *rows, uint64_t *columns, uint64_t *nonzeros) {

@@ -3,6 +3,10 @@
 #define PL_READ_H
 
 #include "data/data.h"
+
+#define PL_LESS_DATA                                                                                                   \
+    "parley train --preset online learns the rows as a stream without keeping them, and ranks on several machines "    \
+    "share them"
 #include "data/source.h"
 
 /* pl_data_read_as with blocks of about `block_bytes` of text; 0: the default size. */

@@ -100,9 +100,10 @@ static parley_status next_window(pl_reader *reader, parley_error *error) {
 parley_status pl_reader_next(pl_reader *reader, const parley_data **batch, parley_error *error) {
     parley_status status = PARLEY_OK;
     *batch = NULL;
-    if (reader->cache)
+    if (reader->cache) {
         next_rows(reader);
-    else
+        status = pl_data_unchanged(reader->cache, error);
+    } else
         status = next_window(reader, error);
     if (status == PARLEY_OK && reader->batch.x.rows > 0) {
         *batch = &reader->batch;

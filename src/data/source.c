@@ -1,16 +1,21 @@
-/* source.c: reads windows of text. A window moves over a mapped file and releases the pages behind it, so that text
- * does not accumulate in memory. Streams use two buffers: a thread fills one while the other is parsed. */
-#define _DEFAULT_SOURCE /* madvise, MAP_ANONYMOUS */
+/* source.c: reads windows of text. The windows of a plain file are read at their positions by the threads of a pool.
+ * They are copies, because text that another process changes between two passes of a parser would not fit what the
+ * first pass counted. Streams use two buffers: a thread fills one while the other is parsed. */
+#define _POSIX_C_SOURCE 200809L /* pread, posix_fadvise */
 #include "data/source.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/mapped_file.h"
 #include "base/memory.h"
 
 #define HEAD_STEP ((uint64_t)4 << 10)
+#define PIECE_BYTES ((uint64_t)256 << 10) /* that one task reads */
+#define SCAN_BYTES ((uint64_t)16 << 10)
 
 typedef struct buffer {
     pl_span span;
@@ -25,10 +30,12 @@ struct pl_source {
     char *name;
     uint64_t window_bytes, size, used;
     pl_cut cut;
-    /* mapped files */
-    char *map;
-    uint64_t map_bytes, page, dropped; /* dropped: bytes released */
-    uint64_t limit;                    /* where reading ends; 0: at the end of the file */
+    /* plain files, and text in memory */
+    int file;       /* -1: none */
+    pl_pool *pool;  /* reads; NULL: the calling thread does */
+    pl_stamp stamp; /* of the file */
+    pl_span window; /* of the file, or all of the text in memory */
+    uint64_t limit; /* where reading ends; 0: at the end of the file */
     /* streams */
     pthread_t thread;
     bool streamed, threaded, taken; /* threaded: the thread runs; taken: buffer `turn` is being parsed */
@@ -177,33 +184,93 @@ static parley_status next_buffer(pl_source *source, const char **text, uint64_t 
     return PARLEY_OK;
 }
 
-static void next_window(pl_source *source, const char **text, uint64_t *bytes) {
-    uint64_t passed = source->used & ~(source->page - 1);
-    if (passed > source->dropped)
-        madvise(source->map + source->dropped, passed - source->dropped, MADV_DONTNEED);
-    source->dropped = passed > source->dropped ? passed : source->dropped;
-    uint64_t left = (source->limit ? source->limit : source->size) - source->used, window = source->window_bytes;
-    *text = source->map + source->used;
-    *bytes = left;
-    if (left > window) {
-        const char *end = pl_cut_after(source->cut, *text, *text + window - 1, *text + left);
-        *bytes = end ? (uint64_t)(end - *text) : left;
+/* A part of a file to read. */
+typedef struct range {
+    const pl_source *source;
+    char *to;
+    uint64_t from, bytes;
+    atomic_int fault; /* errno of a failure; -1: the file is shorter */
+} range;
+
+static void read_piece(void *context, unsigned piece) {
+    range *range = context;
+    uint64_t at = piece * PIECE_BYTES, end = at + PIECE_BYTES < range->bytes ? at + PIECE_BYTES : range->bytes;
+    while (at < end) {
+        ssize_t got = pread(range->source->file, range->to + at, (size_t)(end - at), (off_t)(range->from + at));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0) {
+            atomic_store(&range->fault, got < 0 ? errno : -1);
+            return;
+        }
+        at += (uint64_t)got;
     }
-    source->used += *bytes;
 }
 
-/* Maps the file over zero pages, of which one remains after it, so that reading past its end is safe. */
-static parley_status map_file(pl_source *source, int file, parley_error *error) {
-    source->page = (uint64_t)sysconf(_SC_PAGESIZE);
-    source->map_bytes = (source->size / source->page + 2) * source->page;
-    void *map = mmap(NULL, source->map_bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (map == MAP_FAILED)
-        return pl_fail_file(error, source->name, "map");
-    source->map = map;
-    if (source->size > 0 && mmap(map, source->size, PROT_READ, MAP_PRIVATE | MAP_FIXED, file, 0) == MAP_FAILED)
-        return pl_fail_file(error, source->name, "map");
-    madvise(map, source->map_bytes, MADV_SEQUENTIAL);
+static parley_status fail_read(const pl_source *source, int fault, parley_error *error) {
+    errno = fault;
+    if (fault > 0)
+        return pl_fail_file(error, source->name, "read");
+    parley_status status = pl_stamp_check(source->file, &source->stamp, source->name, error);
+    return status == PARLEY_OK ? pl_fail(error, PARLEY_BAD_INPUT, "%s: it ends before its size", source->name) : status;
+}
+
+/* Reads bytes [from, from + bytes) of the file. */
+static parley_status read_at(const pl_source *source, char *to, uint64_t from, uint64_t bytes, parley_error *error) {
+    range range = {.source = source, .to = to, .from = from, .bytes = bytes};
+    unsigned pieces = (unsigned)((bytes + PIECE_BYTES - 1) / PIECE_BYTES);
+    if (source->pool)
+        pl_pool_run(source->pool, read_piece, &range, pieces);
+    else
+        for (unsigned i = 0; i < pieces; i++)
+            read_piece(&range, i);
+    int fault = atomic_load(&range.fault);
+    return fault ? fail_read(source, fault, error) : PARLEY_OK;
+}
+
+/* Reads a window of whole lines into the buffer, or one line if that is longer. */
+static parley_status read_window(pl_source *source, uint64_t left, uint64_t *bytes, parley_error *error) {
+    uint64_t held = 0, wanted = source->window_bytes;
+    bool inside = false;
+    for (*bytes = 0; *bytes == 0; wanted *= 2) {
+        wanted = wanted < left ? wanted : left;
+        if (!pl_span_reserve(&source->window, wanted + PL_TEXT_MARGIN))
+            return pl_fail_memory(error, "a window of text", wanted);
+        char *text = source->window.data;
+        parley_status status = read_at(source, text + held, source->used + held, wanted - held, error);
+        if (status != PARLEY_OK)
+            return status;
+        memset(text + wanted, 0, PL_TEXT_MARGIN);
+        *bytes = wanted == left ? left : whole_units(source->cut, text, held, wanted, &inside);
+        held = wanted;
+    }
     return PARLEY_OK;
+}
+
+/* Text in memory. */
+static void next_lines(pl_source *source, uint64_t left, const char **text, uint64_t *bytes) {
+    *text = (const char *)source->window.data + source->used;
+    *bytes = left;
+    if (left > source->window_bytes) {
+        const char *end = pl_cut_after(source->cut, *text, *text + source->window_bytes - 1, *text + left);
+        *bytes = end ? (uint64_t)(end - *text) : left;
+    }
+}
+
+static parley_status next_window(pl_source *source, const char **text, uint64_t *bytes, parley_error *error) {
+    uint64_t left = (source->limit ? source->limit : source->size) - source->used;
+    parley_status status = PARLEY_OK;
+    *bytes = 0;
+    if (source->file < 0)
+        next_lines(source, left, text, bytes);
+    else if (left > 0)
+        status = read_window(source, left, bytes, error);
+    else
+        status = pl_stamp_check(source->file, &source->stamp, source->name, error);
+    if (source->file >= 0)
+        *text = source->window.data;
+    source->used += *bytes;
+    return status;
 }
 
 static parley_status start_thread(pl_source *source, parley_error *error) {
@@ -222,6 +289,7 @@ static parley_status make(const char *name, uint64_t window_bytes, pl_source **o
     pthread_mutex_init(&source->mutex, NULL);
     pthread_cond_init(&source->changed, NULL);
     source->window_bytes = window_bytes;
+    source->file = -1;
     source->name = pl_strdup(name);
     return source->name ? PARLEY_OK : pl_fail_memory(error, "a file name", strlen(name));
 }
@@ -247,11 +315,15 @@ parley_status pl_source_open(const char *path, uint64_t window_bytes, pl_source 
     }
     source->decoder = decoder;
     source->size = pl_decoder_size(decoder);
-    int file = pl_decoder_file(decoder);
-    if (file >= 0)
-        status = map_file(source, file, error);
-    else
+    source->file = pl_decoder_file(decoder);
+    if (source->file < 0)
         source->streamed = pl_decoder_content(decoder) != PL_CACHE;
+    else if (!pl_stamp_take(source->file, &source->stamp))
+        status = pl_fail_file(error, source->name, "read");
+    else {
+        source->size = (uint64_t)source->stamp.bytes;
+        posix_fadvise(source->file, 0, 0, POSIX_FADV_SEQUENTIAL);
+    }
     return finish(status, source, out);
 }
 
@@ -262,16 +334,28 @@ parley_status pl_source_memory(const void *text, uint64_t bytes, const char *nam
     parley_status status = make(name, window_bytes, &source, error);
     if (status != PARLEY_OK)
         return finish(status, source, out);
-    pl_span span = {0};
-    if (!pl_span_reserve(&span, bytes + PL_TEXT_MARGIN))
+    if (!pl_span_reserve(&source->window, bytes + PL_TEXT_MARGIN))
         return finish(pl_fail_memory(error, "a copy of text", bytes), source, out);
     if (bytes > 0)
-        memcpy(span.data, text, (size_t)bytes);
-    source->map = span.data;
-    source->map_bytes = span.bytes;
-    source->page = span.bytes; /* nothing is released before the end */
+        memcpy(source->window.data, text, (size_t)bytes);
     source->size = bytes;
     return finish(PARLEY_OK, source, out);
+}
+
+/* Reads the head of a plain file. */
+static parley_status read_file_head(pl_source *source, uint64_t wanted, parley_error *error) {
+    buffer *head = &source->head;
+    wanted = wanted < source->size ? wanted : source->size;
+    if (!pl_span_reserve(&head->span, wanted + PL_TEXT_MARGIN))
+        return pl_fail_memory(error, "a buffer of text", wanted);
+    parley_status status = PARLEY_OK;
+    if (wanted > head->held)
+        status = read_at(source, (char *)head->span.data + head->held, head->held, wanted - head->held, error);
+    if (status == PARLEY_OK && wanted >= head->held) {
+        head->held = wanted;
+        memset((char *)head->span.data + wanted, 0, PL_TEXT_MARGIN);
+    }
+    return status;
 }
 
 /* Extends the head. A failure is kept until the lines before it have been used. */
@@ -302,10 +386,11 @@ parley_status pl_source_head(pl_source *source, uint64_t wanted, const char **te
         *whole = source->head.last && *bytes == source->head.held;
         return status;
     }
-    *text = source->map;
+    parley_status status = source->file >= 0 ? read_file_head(source, wanted, error) : PARLEY_OK;
+    *text = source->file >= 0 ? source->head.span.data : source->window.data;
     *bytes = source->size < wanted ? source->size : wanted;
     *whole = *bytes == source->size;
-    return PARLEY_OK;
+    return status;
 }
 
 void pl_source_cut(pl_source *source, pl_cut cut) {
@@ -316,39 +401,68 @@ void pl_source_cut(pl_source *source, pl_cut cut) {
         source->used = cut.skip;
 }
 
-/* Where the first line or record begins at or after `at`. */
-static uint64_t line_from(const pl_source *source, uint64_t at, bool inside) {
+/* Finds the first line that begins at or after `at`. `inside` says whether `at` lies between quotes. */
+static parley_status line_from(const pl_source *source, uint64_t at, bool inside, uint64_t *line, parley_error *error) {
+    char text[SCAN_BYTES];
+    uint64_t bytes;
+    bool first = true;
+    for (at--, *line = source->size; at < source->size; at += bytes, first = false) {
+        bytes = source->size - at < SCAN_BYTES ? source->size - at : SCAN_BYTES;
+        parley_status status = read_at(source, text, at, bytes, error);
+        if (status != PARLEY_OK)
+            return status;
+        const char *p = text, *end = text + bytes, *newline;
+        inside ^= first && source->cut.quotes && *p == '"'; /* the state before that byte */
+        for (; (newline = memchr(p, '\n', (size_t)(end - p))); p = newline + 1) {
+            inside ^= source->cut.quotes && odd_quotes(p, newline);
+            if (!inside) {
+                *line = at + (uint64_t)(newline + 1 - text);
+                return PARLEY_OK;
+            }
+        }
+        inside ^= source->cut.quotes && odd_quotes(p, end);
+    }
+    return PARLEY_OK;
+}
+
+/* Finds the first line or record that begins at or after `at`. */
+static parley_status unit_from(const pl_source *source, uint64_t at, bool inside, uint64_t *unit, parley_error *error) {
     uint64_t skip = source->cut.skip, record = source->cut.record;
     if (record > 0 && at > skip)
         at = skip + (at - skip + record - 1) / record * record;
-    if (record > 0 || at == 0 || at >= source->size)
-        return at < source->size ? at : source->size;
-    const char *p = source->map + at - 1, *end = source->map + source->size, *newline;
-    inside ^= source->cut.quotes && *p == '"'; /* the state before that byte */
-    for (; (newline = memchr(p, '\n', (size_t)(end - p))); p = newline + 1) {
-        inside ^= source->cut.quotes && odd_quotes(p, newline);
-        if (!inside)
-            return (uint64_t)(newline + 1 - source->map);
-    }
-    return source->size;
+    *unit = at < source->size ? at : source->size;
+    return record > 0 || at == 0 || at >= source->size ? PARLEY_OK : line_from(source, at, inside, unit, error);
 }
 
-bool pl_source_odd_quotes(const pl_source *source, uint64_t begin, uint64_t end) {
-    bool odd = false;
-    for (uint64_t next; begin < end; begin = next) {
-        next = end - begin < source->window_bytes ? end : begin + source->window_bytes;
-        odd ^= odd_quotes(source->map + begin, source->map + next);
-        pl_pages_drop(source->map + begin, source->map + next);
+parley_status pl_source_odd_quotes(pl_source *source, uint64_t begin, uint64_t end, bool *odd, parley_error *error) {
+    *odd = false;
+    if (!pl_span_reserve(&source->window, source->window_bytes + PL_TEXT_MARGIN))
+        return pl_fail_memory(error, "a window of text", source->window_bytes);
+    for (uint64_t bytes; begin < end; begin += bytes) {
+        char *text = source->window.data;
+        bytes = end - begin < source->window_bytes ? end - begin : source->window_bytes;
+        parley_status status = read_at(source, text, begin, bytes, error);
+        if (status != PARLEY_OK)
+            return status;
+        *odd ^= odd_quotes(text, text + bytes);
     }
-    return odd;
+    return PARLEY_OK;
 }
 
-void pl_source_limit(pl_source *source, uint64_t begin, uint64_t end, const bool quoted[2]) {
-    uint64_t from = line_from(source, begin, quoted[0]), to = line_from(source, end, quoted[1]);
+parley_status pl_source_limit(pl_source *source, uint64_t begin, uint64_t end, const bool quoted[2],
+                              parley_error *error) {
+    uint64_t from, to;
+    parley_status status = unit_from(source, begin, quoted[0], &from, error);
+    if (status == PARLEY_OK)
+        status = unit_from(source, end, quoted[1], &to, error);
+    if (status != PARLEY_OK)
+        return status;
     source->used = from > source->used ? from : source->used;
-    source->dropped = source->used & ~(source->page - 1);
     source->limit = to > source->used ? to : source->used;
+    return PARLEY_OK;
 }
+
+void pl_source_share(pl_source *source, pl_pool *pool) { source->pool = pool; }
 
 parley_status pl_source_next(pl_source *source, const char **text, uint64_t *bytes, parley_error *error) {
     if (source->streamed && !source->threaded) {
@@ -359,8 +473,7 @@ parley_status pl_source_next(pl_source *source, const char **text, uint64_t *byt
     }
     if (source->streamed)
         return next_buffer(source, text, bytes, error);
-    next_window(source, text, bytes);
-    return PARLEY_OK;
+    return next_window(source, text, bytes, error);
 }
 
 const char *pl_source_name(const pl_source *source) { return source->name; }
@@ -386,8 +499,7 @@ void pl_source_close(pl_source *source) {
     for (int i = 0; i < 2; i++)
         pl_span_free(&source->buffers[i].span);
     pl_span_free(&source->head.span);
-    if (source->map)
-        munmap(source->map, source->map_bytes);
+    pl_span_free(&source->window);
     pl_decoder_close(source->decoder);
     pthread_cond_destroy(&source->changed);
     pthread_mutex_destroy(&source->mutex);

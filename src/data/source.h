@@ -1,8 +1,9 @@
-/* source.h: delivers the text of an input in windows of whole lines or records. They are windows of a mapped file, or
- * buffers that a thread fills from a pipe or a compressed file. */
+/* source.h: delivers the text of an input in windows of whole lines or records. They are read from their positions in a
+ * plain file, or are buffers that a thread fills from a pipe or a compressed file. */
 #ifndef PL_SOURCE_H
 #define PL_SOURCE_H
 
+#include "base/pool.h"
 #include "base/status.h"
 #include "data/decode.h"
 
@@ -30,13 +31,17 @@ parley_status pl_source_head(pl_source *source, uint64_t wanted, const char **te
 void pl_source_cut(pl_source *source, pl_cut cut);
 /* Restricts an uncompressed file to the lines or records that begin in [begin, end). Call it after pl_source_cut. If
  * quotes matter, `quoted` says whether `begin` and `end` lie between quotes. */
-void pl_source_limit(pl_source *source, uint64_t begin, uint64_t end, const bool quoted[2]);
+parley_status pl_source_limit(pl_source *source, uint64_t begin, uint64_t end, const bool quoted[2],
+                              parley_error *error);
 /* Is the number of quotes in [begin, end) of an uncompressed file odd? */
-bool pl_source_odd_quotes(const pl_source *source, uint64_t begin, uint64_t end);
+parley_status pl_source_odd_quotes(pl_source *source, uint64_t begin, uint64_t end, bool *odd, parley_error *error);
+/* Lets the threads of a pool, which belongs to the calling thread, read plain files. */
+void pl_source_share(pl_source *source, pl_pool *pool);
 /* Returns the end of the first line or record that ends at or after `from`, or NULL. `text` must be the beginning of
  * one. */
 const char *pl_cut_after(pl_cut cut, const char *text, const char *from, const char *end);
-/* Returns the next window, which is valid until the next call; `*bytes` is 0 at the end. PL_TEXT_MARGIN bytes after it
+/* Returns the next window, which is valid until the next call; `*bytes` is 0 at the end. Fails if a plain file was
+ * changed since it was opened, at the latest at its end. PL_TEXT_MARGIN bytes after it
  * are readable, and they are NUL if its last line has no newline. */
 parley_status pl_source_next(pl_source *source, const char **text, uint64_t *bytes, parley_error *error);
 void pl_source_close(pl_source *source);

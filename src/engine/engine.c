@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/available_memory.h"
 #include "base/clock.h"
 #include "engine/launched.h"
 
@@ -41,6 +42,7 @@ parley_status pl_job_run(pl_engine *engine, parley_status opened, const pl_job *
 parley_status pl_launch(const parley_settings *settings, pl_job job, parley_error *error) {
     const pl_engine_type *type = pl_engine_find(settings->engine);
     parley_error failure = {0};
+    pl_memory_limit(settings->memory * 1000000);
     if (!type)
         type = pl_launched_module() ? &pl_engine_mpi : &pl_engine_threads;
     parley_status status = type->launch(settings, &job, &failure);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "engine/collective.h"
+#include "engine/launched.h"
 #include "engine/watch.h"
 
 /* What ranks exchange: the name of their host, and the cores that they may use there. */
@@ -103,4 +104,13 @@ parley_status pl_find_neighbours(pl_engine *engine, pl_neighbourhood *out, parle
         pl_free(host);
     pl_free(infos);
     return status;
+}
+
+unsigned pl_ranks_of_machine(const pl_engine *engine) {
+    unsigned here = 0;
+    if (engine->ranks == 1 || engine->shared || engine->type == &pl_engine_threads)
+        return engine->ranks;
+    for (unsigned r = 0; r < engine->ranks && engine->host; r++)
+        here += engine->host[r] == engine->host[engine->rank];
+    return engine->host ? here : pl_launched_here();
 }

@@ -13,4 +13,6 @@ typedef struct pl_neighbourhood {
 /* Also fills in engine->host and engine->cores. */
 parley_status pl_find_neighbours(pl_engine *engine, pl_neighbourhood *out, parley_error *error);
 
+unsigned pl_ranks_of_machine(const pl_engine *engine); /* how many ranks share this machine's memory */
+
 #endif

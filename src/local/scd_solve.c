@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "base/stop.h"
 #include "local/scd.h"
 
 #define MODEL_PROGRESS 0.5 /* a model is solved until its gap falls by this factor */
@@ -154,7 +155,7 @@ static bool run_epoch(pl_scd_solver *solver, bool fresh) {
     const pl_matrix *x = solver->x;
     solver->gap = (pl_scd_gap){0};
     for (uint64_t n = 0; n < worker->members; n++) {
-        if (!(solver->left > 0))
+        if (!(solver->left > 0) || pl_stop_due())
             return false;
         uint64_t m = worker->order[n], j = worker->set[m];
         if (n + 1 < worker->members && worker->set[worker->order[n + 1]] < x->rows)
@@ -380,7 +381,7 @@ static void run_batch(pl_scd_solver *solver, unsigned number) {
     pl_stream stream = pl_stream_make(this->team->seed, number, worker->epoch++);
     pl_shuffle(&stream, worker->order, worker->members);
     solver->shift = solver->free ? -sum_of(worker->slope, solver->x->columns) / solver->mass : 0.0;
-    for (uint64_t n = 0; n < worker->members && solver->left > 0; n++, solver->left--)
+    for (uint64_t n = 0; n < worker->members && solver->left > 0 && !pl_stop_due(); n++, solver->left--)
         step(solver, worker->order[n], true);
     if (pl_scd_add_up(solver))
         pl_scd_take(solver, 1.0, 0.0);
@@ -405,7 +406,7 @@ void pl_scd_solve(pl_scd *this, pl_scd_worker *worker, unsigned number) {
     if (this->delayed)
         run_batch(&solver, number);
     else
-        while (solver.left > 0 && worker->members)
+        while (solver.left > 0 && worker->members && !pl_stop_due())
             if (run_model(&solver, number))
                 break;
     pl_scd_finish(&solver);

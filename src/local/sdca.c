@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "base/stop.h"
 #include "engine/collective.h"
 #include "local/sdca.h"
 #include "math/sparse.h"
@@ -94,7 +95,7 @@ static void keep_resting(pl_sdca *this, uint64_t i) {
 static void visit(pl_sdca *this, pl_stepper *stepper, const uint64_t *buckets, uint64_t count) {
     const pl_matrix *x = &stepper->glm->data->x;
     bool several = stepper->glm->classes > 1;
-    for (uint64_t n = 0; n < count; n++) {
+    for (uint64_t n = 0; n < count && !pl_stop_due(); n++) {
         if (n + 1 < count)
             pl_sparse_prefetch(x->index, x->value, x->start[pl_bucket_row(buckets[n + 1])]);
         for (uint64_t i = pl_bucket_row(buckets[n]); i < pl_bucket_end(buckets[n]); i++)
@@ -299,7 +300,7 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
     if (this->v_previous)
         memcpy(this->v_previous, v, this->glm->size * sizeof *v);
     set_steps(this, round);
-    while (next_pieces(this)) {
+    while (next_pieces(this) && !pl_stop_due()) {
         pl_team_run(team, lane_task, this);
         if (team->lanes > 1)
             pl_lanes_sync(this);

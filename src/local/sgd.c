@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "base/stop.h"
 #include "local/gradient.h"
 
 #define PATIENCE 2.0   /* rounds without a new least objective, at the first rate */
@@ -49,7 +50,7 @@ static void make_steps(pl_sgd *sgd, unsigned k, const double *v) {
     worker->v = v;
     double began = pl_engine_now(sgd->team->engine);
     pl_sgd_begin(sgd, worker);
-    for (; worker->left > 0; worker->left--) {
+    for (; worker->left > 0 && !pl_stop_due(); worker->left--) {
         uint64_t bucket = next_bucket(sgd, worker, sgd->team->first + k);
         double passes = (double)(worker->epoch - 1) + (double)(worker->cursor - 1) / (double)worker->count;
         pl_sgd_visit(sgd, worker, bucket, rate_at(sgd, worker, passes));

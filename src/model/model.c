@@ -191,7 +191,9 @@ parley_status pl_model_parse(const void *bytes, uint64_t size, const char *path,
     *out = NULL;
     parley_status status = pl_container_parse(bytes, size, path, &container, error);
     if (status == PARLEY_OK) {
-        status = from_container(container, path, out, error);
+        status = pl_container_keep(container, path, error);
+        if (status == PARLEY_OK)
+            status = from_container(container, path, out, error);
         pl_container_close(container);
     }
     return status;

@@ -65,6 +65,11 @@ parley_status pl_checked_open(const char *path, pl_container **out, parley_error
     parley_status status = pl_container_open(path, &container, error);
     if (status != PARLEY_OK)
         return status;
+    status = pl_container_keep(container, path, error);
+    if (status != PARLEY_OK) {
+        pl_container_close(container);
+        return status;
+    }
     unsigned count = pl_container_tensors(container, &tensors), meta_count = pl_container_metas(container, &metas);
     for (unsigned i = 0; i < count; i++)
         if (tensors[i].dims != 1) {

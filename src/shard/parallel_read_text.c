@@ -7,10 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/available_memory.h"
+#include "base/stop.h"
 #include "data/format.h"
 #include "data/parser.h"
 #include "data/read.h"
 #include "engine/agree.h"
+#include "engine/neighbours.h"
 #include "shard/parallel_read.h"
 
 #define BLOCK_BYTES ((uint64_t)4 << 20) /* in a block, which also ends at a line end */
@@ -87,6 +90,15 @@ static void expect(parsing *this, uint64_t bytes) {
     }
 }
 
+/* Fails if the ranks of this machine will not have room for their shares. */
+static parley_status check_room(parsing *this, bool first) {
+    const pl_parser *parser = &this->parser;
+    uint64_t bytes = parser->expected_rows * 16 + parser->expected_entries * (parser->ones ? 4 : 8);
+    return first ? pl_memory_check(bytes * pl_ranks_of_machine(this->engine), this->inputs->title, PL_LESS_DATA,
+                                   &this->error)
+                 : PARLEY_OK;
+}
+
 /* Keeps the error message without the line number, which is not known yet. */
 static void keep_message(parsing *this) {
     parley_error numbered;
@@ -108,10 +120,13 @@ static void parse(parsing *this, unsigned input, uint64_t number, const char *te
     parley_status status = pl_parser_add(&this->parser, this->inputs->list[input].path, text, bytes, &this->error);
     chunk->rows += (double)(this->parser.rows - rows);
     chunk->lines = (double)this->parser.lines;
-    chunk->failed = status != PARLEY_OK;
-    if (status == PARLEY_OK)
+    bool first = this->done == 0;
+    if (status == PARLEY_OK) {
         expect(this, bytes);
-    else {
+        status = check_room(this, first);
+    }
+    chunk->failed = status != PARLEY_OK;
+    if (status != PARLEY_OK) {
         keep_message(this);
         stop(this, status);
     }
@@ -131,7 +146,8 @@ static void parse_source(parsing *this, unsigned input, uint64_t number, pl_sour
     const char *text;
     uint64_t bytes = 1;
     while (bytes > 0 && !this->stopped) {
-        parley_status status = pl_source_next(source, &text, &bytes, &this->error);
+        parley_status status =
+            pl_stop_asked() ? pl_fail_stopped(&this->error) : pl_source_next(source, &text, &bytes, &this->error);
         if (status != PARLEY_OK)
             fail_chunk(this, input, number, status);
         else if (bytes > 0)
@@ -151,6 +167,9 @@ static parley_status open_input(parsing *this, unsigned input, uint64_t window_b
     parley_status status = pl_source_open(this->inputs->list[input].path, window_bytes, source, error);
     if (status != PARLEY_OK)
         return status;
+    if (pl_source_size(*source) != this->inputs->list[input].bytes) /* by which the ranks have shared it */
+        return pl_fail_changed(error, this->inputs->list[input].path);
+    pl_source_share(*source, parser->pool);
     parser->source = *source;
     parser->lines = this->first_lines;
     parser->cut = this->first_cut;
@@ -172,11 +191,11 @@ static void parse_input(parsing *this, unsigned input, const share *share, uint6
     if (this->stopped)
         return;
     parley_status status = open_input(this, input, this->parser.window_bytes, &source, &lines, &this->error);
+    if (status == PARLEY_OK && share)
+        status = pl_source_limit(source, share->begin, share->end, share->quoted, &this->error);
     if (status != PARLEY_OK)
         fail_chunk(this, input, number, status);
     else {
-        if (share)
-            pl_source_limit(source, share->begin, share->end, share->quoted);
         if (this->parser.cut.record > 0) /* such records are numbered by their position */
             this->parser.passed = (pl_source_used(source) - this->parser.cut.skip) / this->parser.cut.record;
         if (!share || share->begin == 0)
@@ -286,10 +305,12 @@ static parley_status count_quotes(const parsing *this, share *shares, parley_err
         if (shares[i].end == 0)
             continue;
         status = pl_source_open(this->inputs->list[i].path, this->parser.window_bytes, &source, error);
-        if (status == PARLEY_OK)
-            odd[i] = pl_source_odd_quotes(source, shares[i].begin, shares[i].end);
-        if (status == PARLEY_OK)
-            pl_source_close(source);
+        if (status != PARLEY_OK)
+            break;
+        bool is_odd;
+        status = pl_source_odd_quotes(source, shares[i].begin, shares[i].end, &is_odd, error);
+        odd[i] = is_odd;
+        pl_source_close(source);
     }
     if (status == PARLEY_OK)
         status = pl_gather_lists(this->engine, odd, count, &all, bounds, error);

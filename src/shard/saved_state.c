@@ -101,6 +101,8 @@ static const pl_container *part_of(pl_state *state, unsigned rank) {
     if (!parts->part[rank]) {
         pl_part_path(path, sizeof path, parts->folder, parts->round, rank);
         state->status = pl_container_open(path, &parts->part[rank], &state->error);
+        if (state->status == PARLEY_OK)
+            state->status = pl_container_keep(parts->part[rank], path, &state->error);
     }
     return parts->part[rank];
 }

@@ -4,6 +4,8 @@
 #include <ctype.h>
 #include <math.h>
 
+#include "base/json_memory.h"
+
 json_t *pl_next_line(FILE *file, const char *name, parley_status *status, parley_error *error) {
     json_error_t fault;
     int c;
@@ -12,8 +14,13 @@ json_t *pl_next_line(FILE *file, const char *name, parley_status *status, parley
     if (c == EOF)
         return NULL;
     ungetc(c, file);
+    pl_json_watch();
     json_t *line = json_loadf(file, JSON_DISABLE_EOF_CHECK, &fault);
-    if (!line && !feof(file))
+    if (pl_json_lost()) {
+        json_decref(line);
+        line = NULL;
+        *status = pl_fail_memory(error, name, 0);
+    } else if (!line && !feof(file))
         *status = pl_fail(error, PARLEY_BAD_INPUT, "%s: not a Parley log: %s", name, fault.text);
     return line;
 }

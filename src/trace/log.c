@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/json_memory.h"
 #include "base/memory.h"
 
 #define MOST_SECONDS 1e9
@@ -29,10 +30,12 @@ static parley_status end_line(pl_log *log, parley_error *error) {
 }
 
 static parley_status write_line(pl_log *log, json_t *line, parley_error *error) {
-    if (!line)
-        return pl_fail_memory(error, "a line of the log", 1024);
-    bool dumped = json_dumpf(line, log->file, JSON_COMPACT) == 0;
+    bool complete = line && !pl_json_lost(), dumped = complete && json_dumpf(line, log->file, JSON_COMPACT) == 0;
     json_decref(line);
+    if (!complete || pl_json_lost()) {
+        pl_json_watch();
+        return pl_fail_memory(error, "a line of the log", 1024);
+    }
     return dumped ? end_line(log, error) : pl_fail_file(error, log->path, "write the log");
 }
 

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/callback.h"
+#include "base/stop.h"
 #include "train/run.h"
 
 static double items_of_a_worker(const pl_run *run) {
@@ -93,7 +95,8 @@ parley_status pl_clocked_decide(pl_run *run, double *flags, parley_error *error)
         pl_pacing_note(&run->work.pacing, run->work.local, run->work.rest, gap);
     run->work.noted = run->round;
     run->work.gap_seen = isfinite(gap) && run->round ? gap : run->work.gap_seen;
-    flags[PL_BY_USER] = run->callback && run->callback(run->user, &progress, NULL) != 0;
+    flags[PL_BY_USER] = run->callback && pl_call_back(run->callback, run->user, &progress, NULL) != 0;
+    flags[PL_BY_USER] += pl_stop_asked();
     flags[PL_BY_SECONDS] = pl_engine_now(run->engine) - run->began >= run->settings->seconds;
     flags[PL_EPOCHS] = run->work.paced ? run->work.pacing.epochs : 0;
     if (replay)

@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/callback.h"
 #include "base/random.h"
+#include "base/stop.h"
 #include "data/source.h"
 #include "model/linear_model.h"
 #include "train/validation.h"
@@ -169,7 +171,7 @@ static int ask(void *context, const parley_progress *progress, const char *messa
         return 0;
     pthread_mutex_lock(&crossing->mutex);
     if (!crossing->stopped)
-        crossing->stopped = crossing->callback(crossing->user, progress, NULL) != 0;
+        crossing->stopped = pl_call_back(crossing->callback, crossing->user, progress, NULL) != 0;
     int stopped = crossing->stopped;
     pthread_mutex_unlock(&crossing->mutex);
     return stopped;
@@ -367,6 +369,7 @@ parley_status parley_cv(const parley_data *data, const parley_settings *settings
                         parley_cv_result **out, parley_model **model, parley_summary *summary, parley_error *error) {
     crossing asking = {.callback = callback, .user = user, .mutex = PTHREAD_MUTEX_INITIALIZER};
     *model = NULL;
+    pl_stop_enter();
     parley_status status = pl_cv_run(data, settings, callback, user, out, error);
     if (status == PARLEY_OK)
         status = fit(data, settings, *out, &asking, model, summary, error);
@@ -375,7 +378,7 @@ parley_status parley_cv(const parley_data *data, const parley_settings *settings
         parley_cv_free(*out);
         *out = NULL;
     }
-    return status;
+    return pl_stop_leave(status);
 }
 
 void parley_cv_free(parley_cv_result *cv) {

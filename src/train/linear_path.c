@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/stop.h"
 #include "model/classes.h"
 #include "model/linear_model.h"
 #include "shard/distributed.h"
@@ -381,6 +382,7 @@ parley_status parley_path(const parley_data *data, const parley_settings *settin
                           void *user, parley_path_result **out, parley_summary *summary, parley_error *error) {
     pl_path_plan plan = {.all = settings->full_path};
     *out = NULL;
+    pl_stop_enter();
     parley_status status = pl_path_check(settings, error);
     if (status == PARLEY_OK)
         status = pl_data_teaches(data, true, error);
@@ -388,7 +390,7 @@ parley_status parley_path(const parley_data *data, const parley_settings *settin
         status = pl_path_run(settings, data, settings, &plan, callback, user, out, error);
     if (status == PARLEY_OK && summary)
         *summary = (*out)->summary;
-    return status;
+    return pl_stop_leave(status);
 }
 
 const parley_point *parley_path_points(const parley_path_result *path, uint64_t *count) {

@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/callback.h"
 #include "base/clock.h"
+#include "base/stop.h"
 #include "data/ahead.h"
 #include "local/online.h"
 #include "model/linear_model.h"
@@ -39,7 +41,7 @@ static void tell(const stream *stream, const char *text) {
     parley_progress progress;
     progress_of(stream, &progress);
     if (stream->callback)
-        stream->callback(stream->user, &progress, text);
+        pl_call_back(stream->callback, stream->user, &progress, text);
 }
 
 static void tell_head(const stream *stream) {
@@ -79,7 +81,7 @@ static parley_status learn(stream *stream, const parley_data *batch, parley_erro
 static bool stops(stream *stream) {
     parley_progress progress;
     progress_of(stream, &progress);
-    if (stream->callback && stream->callback(stream->user, &progress, NULL) != 0)
+    if (stream->callback && pl_call_back(stream->callback, stream->user, &progress, NULL) + pl_stop_asked() != 0)
         stream->summary->stop = PARLEY_INTERRUPTED;
     else if (progress.seconds >= stream->settings->seconds)
         stream->summary->stop = PARLEY_SECONDS;
@@ -97,6 +99,10 @@ static parley_status pass(stream *stream, bool *stop, parley_error *error) {
         status = source->next(source->of, &batch, error);
         double came = pl_now();
         stream->summary->wait_seconds += came - asked;
+        if (status == PARLEY_STOPPED && pl_online_look(stream->online)->rows > 0) {
+            *stop = stops(stream);
+            return PARLEY_OK;
+        }
         if (status != PARLEY_OK || !batch)
             break;
         status = learn(stream, batch, error);
@@ -290,11 +296,12 @@ parley_status parley_train_stream(const char *path, const parley_settings *setti
         status = pl_fail(error, PARLEY_BAD_USAGE, "standard input can be read only once; use --passes 1, or a file");
     if (status != PARLEY_OK)
         return status;
+    pl_stop_enter();
     file file = {.path = path, .threads = settings->threads ? (unsigned)settings->threads : pl_cores()};
     parley_settings *copy;
     status = pl_take(&copy, 1, sizeof *copy, "settings", error);
     if (status != PARLEY_OK)
-        return status;
+        return pl_stop_leave(status);
     *copy = *settings;
     copy->given[pl_setting_find("hash_bits") - pl_settings] =
         false; /* this works for any format: columns that are not hashed are folded */
@@ -304,5 +311,5 @@ parley_status parley_train_stream(const char *path, const parley_settings *setti
         status = pl_stream_run(&source, settings, file.threads, callback, user, out, summary, error);
     pl_ahead_close(file.ahead);
     pl_free(copy);
-    return status;
+    return pl_stop_leave(status);
 }

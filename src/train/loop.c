@@ -45,14 +45,14 @@ static void count_times(pl_run *run) {
 
 static parley_status one_round(pl_run *run, parley_error *error) {
     run->round++;
-    run->evaluated = false;
+    run->evaluated = run->sums.dropped = false;
     run->engine->adding = 0;
     pl_spans_begin_round(&run->spans);
     parley_status status = advance[run->method.exchange->clock](run, error);
-    if (status == PARLEY_OK)
+    if (status == PARLEY_OK && !run->sums.dropped)
         status = look(run, error);
     count_times(run);
-    return status;
+    return status == PARLEY_OK ? pl_data_unchanged(run->rows.given, error) : status;
 }
 
 /* The log line of this round, without the parts of other ranks. */
@@ -158,6 +158,15 @@ static parley_status go_on_when_due(pl_run *run, parley_error *error) {
     return due ? pl_go_on(run, error) : PARLEY_OK;
 }
 
+/* Ends the run without the latest round. The solvers are in the middle of it, so their state is of no use. */
+static parley_status drop_round(pl_run *run, bool *stop, parley_error *error) {
+    double flags[PL_DECISIONS] = {0};
+    run->round--;
+    run->summary.stop = PARLEY_INTERRUPTED;
+    *stop = true;
+    return pl_clocked_decide(run, flags, error); /* also tells the callback */
+}
+
 /* Makes a round, writes its checkpoint and its log line, and decides whether it was the last. */
 static parley_status advance_and_tell(pl_run *run, bool *stop, parley_error *error) {
     pl_pace_trace pace;
@@ -166,6 +175,8 @@ static parley_status advance_and_tell(pl_run *run, bool *stop, parley_error *err
         status = one_round(run, error);
     if (status != PARLEY_OK)
         return status;
+    if (run->sums.dropped)
+        return drop_round(run, stop, error);
     pl_round_trace trace = trace_round(run, &pace);
     status = pl_traces_send(run, error);
     if (status != PARLEY_OK)
@@ -181,9 +192,9 @@ parley_status pl_loop(pl_run *run, parley_error *error) {
     while (status == PARLEY_OK && !stop)
         status = advance_and_tell(run, &stop, error);
     run->summary.rounds = run->round;
-    if (status == PARLEY_OK)
+    if (status == PARLEY_OK && !run->sums.dropped)
         status = pl_checkpoint_last(run, error);
-    if (status == PARLEY_OK && run->summary.stop != PARLEY_CONVERGED)
+    if (status == PARLEY_OK && !run->sums.dropped && run->summary.stop != PARLEY_CONVERGED)
         status = look_again(run, error);
     return status == PARLEY_OK ? pl_checkpoint_settle(run, error) : status;
 }

@@ -1,9 +1,14 @@
 /* members.c: opens the local solver, combine and exchange of a method with the tables that they work on, switches to
  * those of the second method, and closes them. */
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/available_memory.h"
+#include "engine/agree.h"
 #include "engine/collective.h"
+#include "engine/neighbours.h"
 #include "engine/shared_memory.h"
 #include "train/run.h"
 
@@ -116,12 +121,29 @@ static uint64_t bytes_of_members(const pl_run *run) {
            (run->setup.by_column ? pl_columns_bytes(&run->rows.data->x) : 0) + tables * sizeof(double);
 }
 
+/* All ranks ask before any of them allocates. */
+static parley_status check_room(const pl_run *run, uint64_t bytes, parley_error *error) {
+    char who[128];
+    snprintf(who, sizeof who, "training with %" PRIu64 " columns", run->rows.data->x.columns);
+    parley_status status =
+        pl_memory_check(bytes * pl_ranks_of_machine(run->engine), who,
+                        run->settings->workers * run->settings->lanes > 1
+                            ? "fewer --workers and --lanes need less, and --preset online folds the columns into 2^B "
+                              "with --hash-bits B"
+                            : "--preset online folds the columns into 2^B with --hash-bits B",
+                        error);
+    return run->engine->ranks > 1 ? pl_agree_status(run->engine, status, run->engine->rank, NULL, error) : status;
+}
+
 parley_status pl_members_open(pl_run *run, parley_error *error) {
     const pl_method *method = &run->method;
     set_up_members(run);
     pl_summarise(run);
-    pl_describe_run(run, bytes_of_members(run));
-    parley_status status = open_tables(run, error);
+    uint64_t bytes = bytes_of_members(run);
+    pl_describe_run(run, bytes);
+    parley_status status = check_room(run, bytes, error);
+    if (status == PARLEY_OK)
+        status = open_tables(run, error);
     if (status == PARLEY_OK && !run->w)
         status = open_vectors(run, error);
     run->setup.first = run->first;

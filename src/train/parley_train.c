@@ -1,4 +1,5 @@
 /* parley_train.c: the public parley_train. It checks the settings, then runs on the engine that they name. */
+#include "base/stop.h"
 #include "train/linear_stream.h"
 #include "train/run.h"
 
@@ -42,6 +43,7 @@ parley_status parley_train_from(const parley_data *data, const parley_settings *
                                 parley_error *error) {
     call call = {data, settings, start, callback, user, out, summary};
     *out = NULL;
+    pl_stop_enter();
     parley_status status = pl_train_check(settings, error);
     if (status == PARLEY_OK && start)
         status = check_start(settings, error);
@@ -53,7 +55,7 @@ parley_status parley_train_from(const parley_data *data, const parley_settings *
         parley_model_free(*out);
         *out = NULL;
     }
-    return status;
+    return pl_stop_leave(status);
 }
 
 parley_status parley_train(const parley_data *data, const parley_settings *settings, parley_callback callback,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/callback.h"
 #include "train/run.h"
 
 void pl_progress(const pl_run *run, parley_progress *progress) {
@@ -31,7 +32,7 @@ void pl_say(pl_run *run, const char *format, ...) {
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     pl_progress(run, &progress);
-    run->callback(run->user, &progress, text);
+    pl_call_back(run->callback, run->user, &progress, text);
 }
 
 void pl_give_up_log(pl_run *run, const parley_error *why) {

@@ -237,7 +237,7 @@ static void every_failed_allocation_is_survived(void **state) {
     parley_error error = {0};
     parley_status status = PARLEY_NO_MEMORY;
     const char *path = in_folder("f.cache");
-    for (int64_t n = 0; status != PARLEY_OK && n < 20; n++) {
+    for (int64_t n = 0; status != PARLEY_OK && n < 2000; n++) {
         pl_memory_fail_after(n);
         status = pl_data_write_cache(data, path, &error);
         pl_memory_fail_after(-1);
@@ -245,7 +245,7 @@ static void every_failed_allocation_is_survived(void **state) {
     }
     assert_int_equal(status, PARLEY_OK);
     status = PARLEY_NO_MEMORY;
-    for (int64_t n = 0; status != PARLEY_OK && n < 40; n++) {
+    for (int64_t n = 0; status != PARLEY_OK && n < 2000; n++) {
         pl_memory_fail_after(n);
         status = pl_data_read(path, pool, NULL, NULL, &again, &error);
         pl_memory_fail_after(-1);

@@ -1,6 +1,8 @@
 /* test_memory.c: memory is zeroed, checked for overflow, and can be made to fail. */
 #include <string.h>
+#include <sys/resource.h>
 
+#include "base/available_memory.h"
 #include "base/memory.h"
 #include "support.h"
 
@@ -119,6 +121,41 @@ static void peak_memory_is_known(void **state) {
     pl_span_free(&span);
 }
 
+static void large_requests_need_room(void **state) {
+    (void)state;
+    parley_error error;
+    uint64_t all = pl_available_memory();
+    assert_true(all > 0 && all < UINT64_MAX);
+    assert_true(pl_memory_has_room(PL_LARGE_MEMORY - 1));
+    assert_false(pl_memory_has_room(all + all / 2));
+    assert_null(pl_alloc(all + all / 2, 1));
+    pl_span span = {0};
+    assert_false(pl_span_reserve(&span, all + all / 2));
+    pl_memory_limit(PL_LARGE_MEMORY / 2);
+    assert_true(pl_memory_has_room(1000));
+    assert_false(pl_memory_has_room(PL_LARGE_MEMORY));
+    assert_null(pl_alloc(PL_LARGE_MEMORY, 1));
+    assert_int_equal(pl_memory_check(PL_LARGE_MEMORY, "the test", "use less", &error), PARLEY_NO_MEMORY);
+    assert_non_null(strstr(error.sentence, "out of memory: the test needs about 67 MB, but "));
+    assert_non_null(strstr(error.sentence, "use less; or set --memory"));
+    pl_memory_limit(0);
+    void *memory = pl_alloc(PL_LARGE_MEMORY, 1);
+    assert_non_null(memory);
+    pl_free(memory);
+}
+
+static void limits_of_the_process_count(void **state) {
+    (void)state;
+    struct rlimit limit, before;
+    assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+    limit = before;
+    limit.rlim_cur = (uint64_t)1 << 20; /* less than it has already, so nothing is left */
+    assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+    uint64_t left = pl_available_memory();
+    assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+    assert_int_equal(left, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_is_zeroed),
@@ -129,6 +166,8 @@ int main(void) {
         cmocka_unit_test(the_chosen_allocation_fails_once),
         cmocka_unit_test(spans_grow_and_shrink_and_keep_their_bytes),
         cmocka_unit_test(peak_memory_is_known),
+        cmocka_unit_test(large_requests_need_room),
+        cmocka_unit_test(limits_of_the_process_count),
     };
     return cmocka_run_group_tests_name("memory", tests, NULL, NULL);
 }

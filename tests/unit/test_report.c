@@ -114,7 +114,7 @@ static void failed_allocations_are_told(void **state) {
     parley_status status = PARLEY_NO_MEMORY;
     assert_true(close(mkstemp(path)) == 0);
     write_file(path, shared_cores);
-    for (int64_t n = 0; status != PARLEY_OK && n < 20; n++) {
+    for (int64_t n = 0; status != PARLEY_OK && n < 5000; n++) {
         pl_report report;
         parley_error error = {0};
         pl_memory_fail_after(n);
