@@ -142,6 +142,15 @@ PARLEY_API parley_status parley_data_read(const char *path, unsigned threads, pa
 PARLEY_API parley_status parley_data_read_with(const char *path, const parley_settings *settings, parley_data **out,
                                                parley_error *error);
 
+/* Receives a sentence about something that the caller should know, but that is no failure. */
+typedef void (*parley_message)(void *user, const char *sentence);
+/* Reads data to apply a model to: columns are matched by name, and the table is read as the training table was. Labels
+ * are not needed, and those in the file are not read. `warn` (NULL: nobody) is told of columns that are missing or
+ * unknown, and of categories that the model has never seen. */
+PARLEY_API parley_status parley_data_read_for(const parley_model *model, const char *path,
+                                              const parley_settings *settings, parley_message warn, void *user,
+                                              parley_data **out, parley_error *error);
+
 /* Element types of the caller's arrays. */
 typedef enum parley_type { PARLEY_FLOAT32, PARLEY_FLOAT64, PARLEY_INT32, PARLEY_INT64 } parley_type;
 
@@ -299,6 +308,8 @@ PARLEY_API const double *parley_model_coef(const parley_model *model);
 PARLEY_API const double *parley_model_intercept(const parley_model *model);
 /* Returns the name of a column and its length in bytes, which is 0 if it has no name. */
 PARLEY_API const char *parley_model_column_name(const parley_model *model, uint64_t column, uint64_t *bytes);
+/* Returns the word that label 0, 1, ... stands for and its length in bytes, which is 0 if labels are numbers. */
+PARLEY_API const char *parley_model_class_name(const parley_model *model, uint64_t label, uint64_t *bytes);
 PARLEY_API void parley_model_free(parley_model *model);
 
 /* Returns the labels of a linear model of several outputs, in increasing order; NULL if it has one output or is of

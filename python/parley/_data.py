@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,6 +86,16 @@ def from_arrays(X: Any, y: Any = None, weight: Any = None, threads: int = 0) -> 
 
 def from_file(path: str | os.PathLike, **reading: Any) -> Data:
     return Data(make("data", "parley_data_read_with", os.fsencode(path), settings(reading)))
+
+
+def _warn(_user: Any, sentence: Any) -> None:
+    warnings.warn(ffi.string(sentence).decode(errors="replace"), stacklevel=4)
+
+
+def from_file_for(model: Any, path: str | os.PathLike, **reading: Any) -> Data:
+    """Reads a file for a model, as `parley predict` does: columns are matched by name, and labels are not read."""
+    warn = ffi.callback("parley_message", _warn)
+    return Data(make("data", "parley_data_read_for", model, os.fsencode(path), settings(reading), warn, ffi.NULL))
 
 
 class Frame(NamedTuple):

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from . import _run
-from ._data import Data, from_arrays, from_file
+from ._data import Data, from_arrays, from_file, from_file_for
 from ._library import call, ffi, lib, make, named, string
 
 
@@ -26,7 +26,7 @@ class Model:
     loss : str
         The loss that the model was trained with.
     labels : ndarray or None
-        Class labels in increasing order; None for regression.
+        Class labels in increasing order, as words if the training data had words; None for regression.
     meta : dict
         Metadata of the model, as strings.
     summary : dict
@@ -56,55 +56,70 @@ class Model:
         else:
             two = ffi.new("double[2]")
             self.labels = np.array(list(two)) if lib.parley_model_two_labels(handle, two) else None
+        if self.labels is not None and (words := _class_names(handle, self.labels)) is not None:
+            self.labels = words
 
     @property
     def column_names(self) -> list[str] | None:
         """Names of the columns, if the data had any."""
         return named("parley_model_column_name", self._handle, self.coef.shape[1])
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def _rows(self, X: Any, reading: dict) -> Data:
+        if isinstance(X, (str, os.PathLike)):
+            return from_file_for(self._handle, X, **reading)
+        if reading:
+            raise ValueError(f"{next(iter(reading))} applies to reading files, but X is not a file name")
+        return _data_of(X)
+
+    def decision_function(self, X: Any, **reading: Any) -> np.ndarray:
         """Decision values x.w + b.
 
         Parameters
         ----------
         X : array, sparse matrix or path
-            Rows.
+            Rows; or a file, which is read as `parley predict` reads it.
+        **reading
+            If X is a file: settings for reading, such as ``format`` and ``separator``.
 
         Returns
         -------
         decisions : ndarray of shape (n_rows,) or (n_rows, n_outputs)
             One value per output. Columns unknown to the model are ignored.
         """
-        data = _data_of(X)
+        data = self._rows(X, reading)
         decisions = np.empty((data.rows, len(self.intercept)))
         call("parley_decide", self._handle, data.handle, ffi.cast("double *", decisions.ctypes.data))
         return decisions.ravel() if decisions.shape[1] == 1 else decisions
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any, **reading: Any) -> np.ndarray:
         """Predict class labels, values or expected counts.
 
         Parameters
         ----------
         X : array, sparse matrix or path
-            Rows.
+            Rows; or a file, which is read as `parley predict` reads it.
+        **reading
+            If X is a file: settings for reading, such as ``format`` and ``separator``.
 
         Returns
         -------
         y : ndarray of shape (n_rows,)
             Predictions.
         """
-        decisions = self.decision_function(X)
+        decisions = self.decision_function(X, **reading)
         if self.labels is not None:
             return self.labels[decisions.argmax(axis=1) if decisions.ndim == 2 else (decisions > 0).astype(int)]
         return np.exp(decisions) if self.loss == "poisson" else decisions
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: Any, **reading: Any) -> np.ndarray:
         """Probabilities of the classes, for models with loss logistic or softmax.
 
         Parameters
         ----------
         X : array, sparse matrix or path
-            Rows.
+            Rows; or a file, which is read as `parley predict` reads it.
+        **reading
+            If X is a file: settings for reading, such as ``format`` and ``separator``.
 
         Returns
         -------
@@ -113,7 +128,7 @@ class Model:
         """
         if self.loss not in ("logistic", "softmax"):
             raise ValueError(f"the loss {self.loss} has no probabilities; train with logistic or softmax")
-        decisions = self.decision_function(X)
+        decisions = self.decision_function(X, **reading)
         if decisions.ndim == 1:
             return np.column_stack([expit(-decisions), expit(decisions)])
         if self.loss == "softmax":
@@ -173,6 +188,12 @@ def _unpickled(data: bytes, summary: dict, run: np.ndarray) -> Model:
     model = Model.from_bytes(data)
     model.summary, model.run = summary, run
     return model
+
+
+def _class_names(handle: Any, labels: np.ndarray) -> np.ndarray | None:
+    """The words that the labels stand for; None if they are numbers."""
+    names = named("parley_model_class_name", handle, int(labels.max()) + 1) if labels.min() >= 0 else None
+    return None if names is None else np.array(names)[labels.astype(int)]
 
 
 def _metadata(handle: Any) -> dict[str, str]:

@@ -358,3 +358,30 @@ def test_early_stopping_holds_rows_out(small):
 def test_what_is_refused_is_refused_with_a_sentence(estimator, word, small):
     with pytest.raises(ValueError, match=word):
         estimator.fit(small[0], small[2])
+
+
+def test_a_file_is_read_for_the_model_as_on_the_command_line(tmp_path):
+    rng = np.random.default_rng(3)
+    rows = [f"u{i},{rng.integers(9)},{'red' if rng.random() < 0.5 else 'blue'},{'yes' if rng.random() < 0.5 else 'no'}" for i in range(60)]
+    table, other = tmp_path / "table.csv", tmp_path / "other.csv"
+    table.write_text("id,n,colour,bought\n" + "\n".join(rows) + "\n")
+    turned = [",".join(row.split(",")[::-1]) for row in rows]
+    other.write_text("bought,colour,n,id\n" + "\n".join(turned) + "\n")
+    model = parley.train(table, label_column="bought")
+    assert list(model.labels) == ["no", "yes"]
+    assert model.column_names == ["n", "colour=blue", "colour=red"]
+    first = model.predict(table)
+    assert set(first) <= {"no", "yes"}
+    assert (model.predict(other) == first).all()
+    without = tmp_path / "without.csv"
+    without.write_text("n,colour\n" + "\n".join(",".join(row.split(",")[1:3]) for row in rows) + "\n")
+    assert (model.predict(without) == first).all()
+    model.save(tmp_path / "m.safetensors")
+    assert (parley.load(tmp_path / "m.safetensors").predict(other) == first).all()
+    without.write_text("n,colour\n3,green\n")
+    with pytest.warns(UserWarning, match="never seen.*colour 1 .such as green"):
+        model.predict(without)
+    lines = tmp_path / "lines.svm"
+    lines.write_text("1 1:2\n")
+    with pytest.raises(ValueError, match="no names"):
+        model.predict(lines)

@@ -21,7 +21,14 @@ typedef enum pl_output { PL_LABEL, PL_DECISION, PL_PROBABILITY } pl_output;
 typedef enum pl_header { PL_HEADER_AUTO, PL_HEADER_THERE, PL_NO_HEADER } pl_header;
 typedef enum pl_separator { PL_SEPARATOR_AUTO, PL_COMMA, PL_TAB, PL_SEMICOLON } pl_separator;
 enum { PL_ENUMERATED, PL_HASHED };
-enum { PL_MISSING_ABSENT, PL_MISSING_REFUSED };
+typedef enum pl_missing {
+    PL_MISSING_AUTO,
+    PL_MISSING_ZERO,
+    PL_MISSING_MEAN,
+    PL_MISSING_MEDIAN,
+    PL_MISSING_INDICATOR,
+    PL_MISSING_REFUSED
+} pl_missing;
 
 /* Settings that may be "auto" hold NaN (reals), 0 (whole numbers) or "auto" (text) until they are resolved. */
 struct parley_settings {
@@ -37,6 +44,7 @@ struct parley_settings {
     char format[PL_TEXT];
     uint64_t header, separator, categories, hash_bits, missing; /* the enums above */
     char label_column[PL_TEXT], weight_column[PL_TEXT], categorical[PL_TEXT], labels[PL_TEXT];
+    char columns[PL_TEXT], ignore[PL_TEXT], missing_words[PL_TEXT], interactions[PL_TEXT];
     bool keep_names;
     char to[PL_TEXT];
     uint64_t top;
@@ -74,7 +82,7 @@ struct parley_settings {
     bool json, text, quiet;
     uint64_t output; /* pl_output */
     /* generate */
-    uint64_t rows, columns;
+    uint64_t rows;
     double nonzeros;
     /* path and cv */
     uint64_t lambdas;

@@ -30,11 +30,12 @@ parley_status pl_data_write_cache(const parley_data *data, const char *path, par
     snprintf(numbers[2], sizeof numbers[2], "%" PRIu64, nonzeros);
     char bits[24];
     snprintf(bits, sizeof bits, "%u", data->hash_bits);
-    const pl_pair metas[] = {{"format", FORMAT},
-                             {"rows", numbers[0]},
-                             {"columns", numbers[1]},
-                             {"nonzeros", numbers[2]},
-                             {"hash_bits", bits}};
+    pl_pair metas[6] = {{"format", FORMAT}, {"rows", numbers[0]}, {"columns", numbers[1]}, {"nonzeros", numbers[2]}};
+    unsigned meta_count = 4;
+    if (data->hash_bits)
+        metas[meta_count++] = (pl_pair){"hash_bits", bits};
+    if (data->table)
+        metas[meta_count++] = (pl_pair){"table", data->table};
     pl_tensor tensors[9];
     unsigned count = 0;
     tensors[count++] = (pl_tensor){"start", PL_U64, 1, {rows + 1}, data->x.start};
@@ -46,7 +47,7 @@ parley_status pl_data_write_cache(const parley_data *data, const char *path, par
     if (data->x.value)
         tensors[count++] = (pl_tensor){"value", PL_F32, 1, {nonzeros}, data->x.value};
     pl_names_put_texts(&data->names, &data->classes, tensors, &count);
-    return pl_container_write(path, tensors, count, metas, data->hash_bits ? 5 : 4, error);
+    return pl_container_write(path, tensors, count, metas, meta_count, error);
 }
 
 static parley_status bad(const char *path, const char *what, parley_error *error) {
@@ -98,6 +99,7 @@ static parley_status attach(const pl_container *container, const char *path, par
     if (has_bits && (!meta_number(container, "hash_bits", &bits) || bits > MOST_HASH_BITS || x->columns >> bits == 0))
         return bad(path, "its metadata lack a valid hash_bits", error);
     data->hash_bits = (unsigned)bits;
+    data->table = pl_container_meta(container, "table");
     fits &= pl_names_get(container, "name", x->columns, &data->names) &&
             pl_names_get(container, "class", MOST_CLASSES, &data->classes);
     unsigned known =

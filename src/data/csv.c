@@ -13,9 +13,6 @@
 #include "data/numeral.h"
 #include "data/words.h"
 
-#define FRESH 0x80000000u /* marks a number from the block's own dictionary */
-#define MOST_CLASSES 1000
-#define TASK_ENTRIES ((uint64_t)1 << 20)
 #define LONGEST_NAME 1024 /* longer names are cut off */
 
 /* The messages get the word, the name of the column and its number. */
@@ -25,12 +22,8 @@
 #define SAY_OPEN "a quote that is never closed, at \"%s\""
 #define SAY_FEWER "%.0s%.0sfewer fields than the %u of the first line"
 #define SAY_MORE "%.0s%.0smore fields than the %u of the first line; put fields with separators in quotes"
-#define SAY_VALUE                                                                                                      \
-    "value \"%s\" of column %s is not a number, unlike those above it; for a column of categories, add --categorical " \
-    "%u"
 #define SAY_FINITE "value \"%s\" of column %s is not finite; values must be finite"
 #define SAY_LARGE "value \"%s\" of column %s is too large for a 32-bit float; scale the column"
-#define SAY_MISSING "%.0svalue of column %s is missing; --missing absent reads it as 0"
 #define SAY_NO_LABEL "%.0sthe label, column %s, is missing; every row needs one"
 #define SAY_LABEL "label \"%s\" in column %s is not a finite number, unlike those above it"
 #define SAY_CLASS "label \"%s\" in column %s is not a class of the model"
@@ -53,7 +46,7 @@ static bool field_fault(pl_block *block, const char *format, const pl_field *fie
     return false;
 }
 
-static bool no_memory(pl_block *block) {
+bool pl_csv_no_memory(pl_block *block) {
     block->fault.memory = true;
     return false;
 }
@@ -66,7 +59,7 @@ static bool unquote(pl_block *block, const char *p, const char *stop, pl_field *
     if (bytes > scratch->room) {
         char *text = pl_realloc(scratch->text, bytes * 2, 1);
         if (!text)
-            return no_memory(block);
+            return pl_csv_no_memory(block);
         scratch->text = text;
         scratch->room = bytes * 2;
     }
@@ -133,10 +126,25 @@ static bool is_word(const pl_field *field, const char *word) {
     return field->bytes == length;
 }
 
-bool pl_csv_missing(const pl_field *field) {
-    return field->bytes == 0 || (field->bytes == 1 && *field->text == '?') ||
-           (field->bytes <= 4 &&
-            (is_word(field, "na") || is_word(field, "n/a") || is_word(field, "nan") || is_word(field, "null")));
+/* Is the field one of the words in a list separated by commas? */
+static bool is_listed(const pl_field *field, const char *list) {
+    for (; list && *list; list += strspn(list, ",")) {
+        size_t length = strcspn(list, ",");
+        if (length == field->bytes && memcmp(list, field->text, length) == 0)
+            return true;
+        list += length;
+    }
+    return false;
+}
+
+bool pl_csv_missing(const pl_csv *csv, const pl_field *field) {
+    static const char *const usual[] = {"na", "n/a", "nan", "null", "none", "unknown"};
+    if (field->bytes == 0 || (field->bytes == 1 && *field->text == '?'))
+        return true;
+    for (unsigned i = 0; i < sizeof usual / sizeof *usual && field->bytes <= 7; i++)
+        if (is_word(field, usual[i]))
+            return true;
+    return csv->missing_words && is_listed(field, csv->missing_words);
 }
 
 bool pl_csv_numeral(const pl_field *field, char *copy, pl_numeral *numeral) {
@@ -160,90 +168,102 @@ static bool read_finite(const pl_field *field, double *number) {
     return isfinite(*number);
 }
 
-static void emit(pl_block *block, uint32_t column, float value) {
-    block->index[block->entries] = column;
-    block->value[block->entries++] = value;
-    block->ones &= value == 1.0F;
-}
-
 static bool read_number(pl_block *block, const pl_field *field, unsigned j) {
     const pl_csv *csv = block->state;
     char copy[PL_QUOTED_NUMERAL];
     pl_numeral numeral;
-    if (pl_csv_missing(field))
-        return !csv->refuse_missing || field_fault(block, SAY_MISSING, field, j);
+    if (pl_csv_missing(csv, field))
+        return pl_csv_fill(block, j, field, false);
     if (!pl_csv_numeral(field, copy, &numeral)) {
         bool infinite = is_word(field, "inf") || is_word(field, "-inf") || is_word(field, "infinity");
-        return field_fault(block, infinite ? SAY_FINITE : SAY_VALUE, field, j);
+        return infinite ? field_fault(block, SAY_FINITE, field, j) : pl_csv_fill(block, j, field, true);
     }
     float value = pl_numeral_float(&numeral);
     if (!isfinite(value))
         return field_fault(block, SAY_LARGE, field, j);
     if (value != 0)
-        emit(block, csv->columns[j].id, value);
+        pl_csv_emit(block, csv->columns[j].id, value);
     return true;
 }
 
-/* Finds the number of a word in column j; new words are marked. PL_NOT_FOUND: the word is left out. Returns false if
- * memory runs out. */
-static bool number_word(pl_block *block, const pl_field *field, unsigned j, uint32_t *number) {
+static bool read_date(pl_block *block, const pl_field *field, unsigned j) {
+    const pl_csv *csv = block->state;
+    double years;
+    if (pl_csv_missing(csv, field))
+        return pl_csv_fill(block, j, field, false);
+    if (!pl_date_read(field->text, field->bytes, csv->columns[j].order, &years))
+        return pl_csv_fill(block, j, field, true);
+    if ((float)years != 0)
+        pl_csv_emit(block, csv->columns[j].id, (float)years);
+    return true;
+}
+
+bool pl_csv_word(pl_block *block, unsigned j, const char *text, uint64_t bytes, uint32_t *number) {
     pl_csv *csv = block->state;
-    *number = pl_dictionary_find(&csv->words, j, field->text, field->bytes);
+    *number = pl_dictionary_find(&csv->words, j, text, bytes);
     if (*number != PL_NOT_FOUND && csv->matched)
         *number = csv->map[*number];
     else if (*number == PL_NOT_FOUND && !csv->matched) {
-        if (!pl_dictionary_add(&csv->scratch[block->number].fresh, j, field->text, field->bytes, number))
-            return no_memory(block);
-        *number |= FRESH;
+        if (!pl_dictionary_add(&csv->scratch[block->number].fresh, j, text, bytes, number))
+            return pl_csv_no_memory(block);
+        *number |= PL_CSV_MARK;
     }
     return true;
 }
 
 /* Records column=word as the name of a hash. Returns false if memory runs out. */
-static bool note(pl_block *block, const pl_field *field, unsigned j, uint32_t hash) {
+static bool note(pl_block *block, const char *word, uint64_t bytes, unsigned j, uint32_t hash) {
     pl_csv *csv = block->state;
     char text[LONGEST_NAME];
-    uint64_t used = strlen(csv->columns[j].name), bytes = field->bytes;
+    uint64_t used = strlen(csv->columns[j].name);
     used = used < sizeof text / 2 ? used : sizeof text / 2;
     memcpy(text, csv->columns[j].name, used);
     text[used++] = '=';
     bytes = bytes < sizeof text - used ? bytes : sizeof text - used;
-    memcpy(text + used, field->text, bytes);
-    return pl_hash_names_note(&csv->hash_names, block->number, hash, text, used + bytes) || no_memory(block);
+    memcpy(text + used, word, bytes);
+    return pl_hash_names_note(&csv->hash_names, block->number, hash, text, used + bytes) || pl_csv_no_memory(block);
+}
+
+bool pl_csv_category(pl_block *block, unsigned j, const char *text, uint64_t bytes, float value) {
+    const pl_csv *csv = block->state;
+    uint32_t number;
+    if (csv->hashed) {
+        uint32_t hash = pl_murmur(text, bytes, csv->columns[j].seed) & csv->mask;
+        if (pl_hash_names_lacks(&csv->hash_names, hash) && !note(block, text, bytes, j, hash))
+            return false;
+        pl_csv_emit(block, csv->numbers + hash, value);
+        return true;
+    }
+    if (!pl_csv_word(block, j, text, bytes, &number))
+        return false;
+    if (number != PL_NOT_FOUND)
+        pl_csv_emit(block, number, value);
+    return true;
 }
 
 static bool read_category(pl_block *block, const pl_field *field, unsigned j) {
     const pl_csv *csv = block->state;
-    uint32_t number;
-    if (pl_csv_missing(field))
-        return !csv->refuse_missing || field_fault(block, SAY_MISSING, field, j);
-    if (csv->hashed) {
-        uint32_t hash = pl_murmur(field->text, field->bytes, csv->columns[j].seed) & csv->mask;
-        if (pl_hash_names_lacks(&csv->hash_names, hash) && !note(block, field, j, hash))
-            return false;
-        emit(block, csv->numbers + hash, 1);
-        return true;
-    }
-    if (!number_word(block, field, j, &number))
+    uint64_t before = block->entries;
+    if (pl_csv_missing(csv, field))
+        return pl_csv_fill(block, j, field, false);
+    if (!pl_csv_category(block, j, field->text, field->bytes, 1))
         return false;
-    if (number != PL_NOT_FOUND)
-        emit(block, number, 1);
-    return true;
+    return block->entries > before || pl_csv_unseen(block, j, field);
 }
 
 static bool read_label(pl_block *block, const pl_field *field, unsigned j) {
     const pl_csv *csv = block->state;
     double *label = &block->label[block->rows];
     uint32_t number;
-    if (pl_csv_missing(field))
+    if (pl_csv_missing(csv, field))
         return field_fault(block, SAY_NO_LABEL, field, j);
     if (!csv->named_labels)
         return read_finite(field, label) || field_fault(block, SAY_LABEL, field, j);
-    if (!number_word(block, field, j, &number))
+    if (!pl_csv_word(block, j, field->text, field->bytes, &number))
         return false;
     if (number == PL_NOT_FOUND)
         return field_fault(block, SAY_CLASS, field, j);
-    *label = number & FRESH ? -1.0 - (double)(number & ~FRESH) : (double)number;
+    *label = number & PL_CSV_MARK ? -1.0 - (double)(number & ~PL_CSV_MARK) : (double)number;
     return true;
 }
 
@@ -255,9 +275,10 @@ static bool read_weight(pl_block *block, const pl_field *field, unsigned j) {
     return true;
 }
 
-static bool take_field(pl_block *block, const pl_field *field, unsigned j) {
+static bool read_field(pl_block *block, const pl_field *field, unsigned j) {
     switch (((const pl_csv *)block->state)->columns[j].role) {
     case PL_NUMBERS: return read_number(block, field, j);
+    case PL_DATES: return read_date(block, field, j);
     case PL_CATEGORIES: return read_category(block, field, j);
     case PL_LABELS: return read_label(block, field, j);
     case PL_WEIGHTS: return read_weight(block, field, j);
@@ -265,15 +286,30 @@ static bool take_field(pl_block *block, const pl_field *field, unsigned j) {
     }
 }
 
+/* Reads a field, and keeps it if interactions need it. A missing value takes no part in them. */
+static bool take_field(pl_block *block, const pl_field *field, unsigned j) {
+    const pl_csv *csv = block->state;
+    pl_csv_scratch *scratch = &csv->scratch[block->number];
+    uint64_t before = block->entries;
+    scratch->filled = false;
+    if (!read_field(block, field, j))
+        return false;
+    if (!csv->columns[j].crossed)
+        return true;
+    return pl_csv_cross_keep(block, j, field, block->entries > before && !scratch->filled);
+}
+
 /* Sorts the entries of a row if they may be out of order. Returns false if memory runs out. */
 static bool finish_row(pl_block *block, uint64_t first) {
     pl_csv *csv = block->state;
+    if (csv->cross_count > 0 && !pl_csv_cross_row(block))
+        return false;
     if (csv->matched || csv->hashed) {
         float *value = block->value + first;
         uint64_t kept =
             pl_row_sort(&csv->scratch[block->number].sorter, block->index + first, value, block->entries - first);
         if (kept == UINT64_MAX)
-            return no_memory(block);
+            return pl_csv_no_memory(block);
         for (uint64_t i = 0; kept < block->entries - first && i < kept; i++)
             block->ones &= value[i] == 1.0F;
         block->entries = first + kept;
@@ -292,10 +328,11 @@ static const char *read_row(pl_block *block, const char *p) {
     for (unsigned j = 0;; j++, p++) {
         const pl_csv_column *column = &csv->columns[j];
         float value;
-        const char *next = column->role == PL_NUMBERS ? pl_fast_decimal(p, &value) : NULL;
+        bool plain = column->role == PL_NUMBERS && !column->crossed;
+        const char *next = plain ? pl_fast_decimal(p, &value) : NULL;
         if (next && next < block->end && (*next == csv->separator || *next == '\n')) {
             if (value != 0)
-                emit(block, column->id, value);
+                pl_csv_emit(block, column->id, value);
             p = next;
         } else {
             pl_field field;
@@ -328,10 +365,15 @@ static void parse(pl_block *block) {
     }
 }
 
+/* Most entries of `rows` rows with `fields` fields: a missing value may be filled and be a category as well. */
+static uint64_t most_entries(const pl_csv *csv, uint64_t rows, uint64_t fields) {
+    return fields * (csv->indicated ? 2 : 1) + rows * csv->cross_count;
+}
+
 static void bound(pl_block *block) {
     uint64_t bytes = (uint64_t)(block->end - block->text);
     block->rows = bytes / 2 + 1;
-    block->entries = bytes + 1;
+    block->entries = most_entries(block->state, block->rows, bytes + 1);
 }
 
 static void count(pl_block *block) {
@@ -355,7 +397,7 @@ static void count(pl_block *block) {
         separators += *p == separator;
     }
     block->rows = newlines + 1;
-    block->entries = separators + block->rows;
+    block->entries = most_entries(csv, block->rows, separators + block->rows);
 }
 
 /* Accepts all text that no other format recognises. */
@@ -373,9 +415,22 @@ static void close_csv(void *closed) {
         pl_dictionary_free(&csv->scratch[i].fresh);
         pl_free(csv->scratch[i].text);
         pl_sorter_free(&csv->scratch[i].sorter);
+        pl_free(csv->scratch[i].counts);
+        pl_dictionary_free(&csv->scratch[i].examples);
+        pl_free(csv->scratch[i].cells);
+        pl_span_free(&csv->scratch[i].cell_text);
     }
-    for (unsigned j = 0; j < csv->count && csv->columns; j++)
+    for (unsigned j = 0; j < csv->count + csv->cross_count && csv->columns; j++)
         pl_free(csv->columns[j].name);
+    pl_table_free(&csv->table);
+    pl_free(csv->crosses);
+    pl_free(csv->missing_words);
+    pl_free(csv->interactions);
+    pl_free(csv->survey);
+    pl_dictionary_free(&csv->surveyed);
+    pl_free(csv->counts);
+    pl_dictionary_free(&csv->examples);
+    pl_free(csv->sums);
     pl_free(csv->scratch);
     pl_free(csv->columns);
     pl_free(csv->map);
@@ -404,23 +459,21 @@ static parley_status open(pl_parser *parser, const pl_reading *reading, parley_e
 static parley_status merge(pl_parser *parser, pl_block *block, parley_error *error) {
     pl_csv *csv = parser->state;
     pl_dictionary *fresh = &csv->scratch[block->number].fresh;
-    if (csv->hash_names.known) {
-        parley_status status = pl_hash_names_merge(&csv->hash_names, block->number, error);
-        if (status != PARLEY_OK)
-            return status;
-    }
-    if (fresh->count == 0)
-        return PARLEY_OK;
+    parley_status status = pl_csv_merge_counts(csv, block, error);
+    if (status == PARLEY_OK && csv->hash_names.known)
+        status = pl_hash_names_merge(&csv->hash_names, block->number, error);
+    if (status != PARLEY_OK || fresh->count == 0)
+        return status;
     uint32_t *number;
-    parley_status status = pl_take(&number, fresh->count, sizeof *number, "categories", error);
+    status = pl_take(&number, fresh->count, sizeof *number, "categories", error);
     for (uint32_t i = 0; i < fresh->count && status == PARLEY_OK; i++) {
         pl_name word = pl_dictionary_word(fresh, i);
         if (!pl_dictionary_add(&csv->words, fresh->words[i].kind, word.text, word.bytes, &number[i]))
             status = pl_fail_memory(error, "categories", csv->words.text_bytes);
     }
     for (uint64_t i = 0; i < block->entries && status == PARLEY_OK; i++)
-        if (block->index[i] & FRESH)
-            block->index[i] = number[block->index[i] & ~FRESH];
+        if (block->index[i] & PL_CSV_MARK)
+            block->index[i] = number[block->index[i] & ~PL_CSV_MARK];
     for (uint64_t i = 0; i < block->rows && status == PARLEY_OK && csv->named_labels; i++)
         if (block->label[i] < 0)
             block->label[i] = number[(uint32_t)(-1.0 - block->label[i])];
@@ -431,138 +484,35 @@ static parley_status merge(pl_parser *parser, pl_block *block, parley_error *err
 
 static parley_status pack(pl_parser *parser, pl_span *out, uint64_t *bytes, parley_error *error) {
     pl_csv *csv = parser->state;
-    return pl_words_pack(&csv->words, &csv->hash_names, out, bytes, error);
+    pl_span words = {0};
+    uint64_t count = 0;
+    *bytes = sizeof count;
+    parley_status status = pl_words_pack(&csv->words, &csv->hash_names, &words, &count, error);
+    if (status == PARLEY_OK && !pl_span_reserve(out, *bytes + count))
+        status = pl_fail_memory(error, "column names", count);
+    if (status == PARLEY_OK) {
+        memcpy(out->data, &count, sizeof count);
+        memcpy((char *)out->data + *bytes, words.data, count);
+        *bytes += count;
+        status = pl_csv_pack_counts(csv, parser, out, bytes, error);
+    }
+    pl_span_free(&words);
+    return status;
 }
 
 static parley_status unpack(pl_parser *parser, const char *packed, uint64_t bytes, parley_error *error) {
     pl_csv *csv = parser->state;
-    return pl_words_unpack(&csv->words, &csv->hash_names, packed, bytes, error);
+    uint64_t count;
+    memcpy(&count, packed, sizeof count);
+    packed += sizeof count;
+    parley_status status = pl_words_unpack(&csv->words, &csv->hash_names, packed, count, error);
+    return status == PARLEY_OK ? pl_csv_unpack_counts(csv, packed + count, bytes - count - sizeof count, error)
+                               : status;
 }
 
-typedef struct ranked {
-    pl_name word;
-    uint32_t kind, number;
-} ranked;
-
-static int by_column_and_text(const void *left, const void *right) {
-    const ranked *a = left, *b = right;
-    if (a->kind != b->kind)
-        return a->kind < b->kind ? -1 : 1;
-    uint64_t bytes = a->word.bytes < b->word.bytes ? a->word.bytes : b->word.bytes;
-    int order = memcmp(a->word.text, b->word.text, bytes);
-    return order ? order : (a->word.bytes > b->word.bytes) - (a->word.bytes < b->word.bytes);
-}
-
-typedef struct renumbering {
-    uint32_t *index;
-    uint64_t entries;
-    const uint32_t *to;
-} renumbering;
-
-static void renumber(void *context, unsigned task) {
-    const renumbering *work = context;
-    uint64_t from = task * TASK_ENTRIES, end = from + TASK_ENTRIES;
-    end = end < work->entries ? end : work->entries;
-    for (uint64_t i = from; i < end; i++)
-        work->index[i] = work->to[work->index[i]];
-}
-
-/* Makes the names of `count` ranked words. Names of categories include their column. */
-static parley_status name_words(const pl_csv *csv, const ranked *words, uint64_t count, bool classes, pl_names *out,
-                                parley_error *error) {
-    uint64_t bytes = 0, at = 0;
-    for (uint64_t i = 0; i < count; i++)
-        bytes += words[i].word.bytes + strlen(csv->columns[words[i].kind].name) + 1;
-    parley_status status = pl_names_make(count, bytes, out, error);
-    for (uint64_t i = 0; i < count && status == PARLEY_OK; i++) {
-        const pl_csv_column *column = &csv->columns[words[i].kind];
-        char *text = (char *)out->text;
-        if (!classes) {
-            memcpy(text + at, column->name, strlen(column->name));
-            at += strlen(column->name);
-        }
-        if (column->role == PL_CATEGORIES)
-            text[at++] = '=';
-        memcpy(text + at, words[i].word.text, words[i].word.bytes);
-        at += words[i].word.bytes;
-        ((uint64_t *)out->start)[i + 1] = at;
-    }
-    return status;
-}
-
-/* Puts the columns in their final order. `words` are ranked; those of classes are `count` words from `classes`. */
-static parley_status apply_order(pl_parser *parser, const ranked *words, uint64_t classes, uint64_t count,
-                                 parley_error *error) {
-    const pl_csv *csv = parser->state;
-    uint32_t *to;
-    parley_status status = pl_take(&to, csv->words.count, sizeof *to, "categories", error);
-    if (status != PARLEY_OK)
-        return status;
-    for (uint64_t i = 0; i < csv->words.count; i++) {
-        bool class = i >= classes && i < classes + count;
-        to[words[i].number] = (uint32_t)(class ? i - classes : i < classes ? i : i - count);
-    }
-    renumbering work = {parser->index.data, parser->entries, to};
-    if (!csv->hashed) /* hashed data have the numeric columns first, in order */
-        pl_pool_run(parser->pool, renumber, &work, (unsigned)((parser->entries + TASK_ENTRIES - 1) / TASK_ENTRIES));
-    double *label = parser->label.data;
-    for (uint64_t i = 0; i < parser->rows && count > 0; i++)
-        label[i] = to[(uint32_t)label[i]];
-    pl_free(to);
-    return PARLEY_OK;
-}
-
-static parley_status finish_words(pl_parser *parser, parley_data *data, parley_error *error) {
-    const pl_csv *csv = parser->state;
-    uint64_t total = csv->words.count, classes = 0, count = 0;
-    ranked *words;
-    parley_status status = pl_take(&words, total, sizeof *words, "categories", error);
-    if (status != PARLEY_OK)
-        return status;
-    for (uint32_t i = 0; i < total; i++)
-        words[i] = (ranked){pl_dictionary_word(&csv->words, i), csv->words.words[i].kind, i};
-    if (total > 0)
-        qsort(words, total, sizeof *words, by_column_and_text);
-    while (csv->named_labels && classes < total && words[classes].kind < csv->label)
-        classes++;
-    while (csv->named_labels && classes + count < total && words[classes + count].kind == csv->label)
-        count++;
-    if (count > MOST_CLASSES)
-        status = pl_fail(error, PARLEY_BAD_INPUT,
-                         "%s: %llu different words in the label column %s; the most is %d classes; choose another with "
-                         "--label-column",
-                         data->path, (unsigned long long)count, csv->columns[csv->label].name, MOST_CLASSES);
-    if (status == PARLEY_OK)
-        status = apply_order(parser, words, classes, count, error);
-    if (status == PARLEY_OK && count > 0)
-        status = name_words(csv, words + classes, count, true, &data->classes, error);
-    memmove(words + classes, words + classes + count, (total - classes - count) * sizeof *words);
-    if (status == PARLEY_OK)
-        status = name_words(csv, words, total - count, false, &data->names, error);
-    if (!csv->hashed)
-        parser->columns = total - count;
-    pl_free(words);
-    return status;
-}
-
-static parley_status finish(pl_parser *parser, parley_data *data, parley_error *error) {
-    const pl_csv *csv = parser->state;
-    if (csv->matched || !data)
-        return PARLEY_OK;
-    parley_status status = finish_words(parser, data, error);
-    if (!csv->hashed || status != PARLEY_OK)
-        return status;
-    data->hash_bits = csv->hash_names.bits;
-    if (!csv->hash_names.known)
-        return PARLEY_OK;
-    pl_names before = data->names;
-    status = pl_hash_names_list(&csv->hash_names, &before, &data->names, error);
-    pl_names_free(&before);
-    return status;
-}
-
-static const char *const settings[] = {"header",     "separator", "label_column", "weight_column", "categorical",
-                                       "categories", "hash_bits", "missing",      "keep_names",    NULL};
+static const char *const settings[] = {
+    "header",  "separator",  "label_column", "weight_column", "categorical",   "categories",   "hash_bits",
+    "missing", "keep_names", "columns",      "ignore",        "missing_words", "interactions", NULL};
 
 const pl_format pl_format_csv = {
     .name = "csv",
@@ -580,7 +530,7 @@ const pl_format pl_format_csv = {
     .merge = merge,
     .pack = pack,
     .unpack = unpack,
-    .finish = finish,
+    .finish = pl_csv_finish,
     .close = close_csv,
     .write = pl_data_write_csv,
 };

@@ -73,10 +73,12 @@ static unsigned count_fields(const char *p, const char *end, char separator) {
 }
 
 /* Returns the separator that splits the first lines into equally many fields, and the most; else the one that splits
- * the first line into the most fields. */
-static char find_separator(const head *head) {
+ * the first line into the most fields. `usual` is that of a model's training table, or 0; it is used if it occurs. */
+static char find_separator(const head *head, char usual) {
     static const char candidates[] = {',', '\t', ';'};
     unsigned best = 1, frequent = 1;
+    if (usual && count_fields(head->text, record_end(head->text, head->end), usual) > 1)
+        return usual;
     char chosen = '\0', fallback = ',';
     for (unsigned i = 0; i < sizeof candidates; i++) {
         unsigned first = count_fields(head->text, record_end(head->text, head->end), candidates[i]), lines = 0;
@@ -130,11 +132,35 @@ static parley_status look_at_first(pl_csv *csv, unsigned column, const pl_field 
     first_line *first = user;
     char copy[PL_QUOTED_NUMERAL];
     pl_numeral numeral;
-    (void)csv;
     (void)error;
     first->fields = column + 1;
-    first->names &= !pl_csv_missing(field) && !pl_csv_numeral(field, copy, &numeral);
+    first->names &= !pl_csv_missing(csv, field) && !pl_csv_numeral(field, copy, &numeral);
     return PARLEY_OK;
+}
+
+/* Is the text UTF-8? Overlong forms and surrogates are left to whoever shows it. */
+static bool is_utf8(const char *text, uint64_t bytes) {
+    for (uint64_t i = 0; i < bytes;) {
+        unsigned char c = (unsigned char)text[i++];
+        unsigned more = c < 0x80 ? 0 : c >= 0xc2 && c < 0xe0 ? 1 : c >= 0xe0 && c < 0xf0 ? 2 : c < 0xf5 ? 3 : 4;
+        if (more > 3 || (c >= 0x80 && c < 0xc2))
+            return false;
+        for (; more > 0; more--, i++)
+            if (i >= bytes || ((unsigned char)text[i] & 0xc0) != 0x80)
+                return false;
+    }
+    return true;
+}
+
+/* Copies a name; text that is not UTF-8 is taken for Latin-1, so that names can be stored in JSON. */
+static void copy_name(char *to, const char *text, uint64_t bytes) {
+    bool as_it_is = is_utf8(text, bytes);
+    for (uint64_t i = 0; i < bytes; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if (!as_it_is && c >= 0x80)
+            *to++ = (char)(0xc0 | c >> 6);
+        *to++ = (char)(!as_it_is && c >= 0x80 ? 0x80 | (c & 0x3f) : c);
+    }
 }
 
 /* Names a column after its field in the header, if there is one. */
@@ -145,11 +171,11 @@ static parley_status name_column(pl_csv *csv, unsigned column, const pl_field *f
     snprintf(number, sizeof number, "c%u", column + 1);
     const char *text = named ? field->text : number;
     uint64_t bytes = named ? field->bytes : strlen(number);
-    char *name = csv->columns[column].name = pl_alloc(bytes + 1, 1);
+    char *name = csv->columns[column].name = pl_alloc(2 * bytes + 1, 1);
     if (!name)
         return pl_fail_memory(error, "column names", bytes);
-    memcpy(name, text, bytes);
-    csv->columns[column].seed = pl_murmur(name, bytes, 0);
+    copy_name(name, text, bytes);
+    csv->columns[column].seed = pl_murmur(name, strlen(name), 0);
     return PARLEY_OK;
 }
 
@@ -199,29 +225,29 @@ static parley_status name_columns(pl_csv *csv, head *head, pl_header wanted, par
     return status == PARLEY_OK ? check_names(csv, head, error) : status;
 }
 
-static parley_status look_for_words(pl_csv *csv, unsigned column, const pl_field *field, void *user,
-                                    parley_error *error) {
-    char copy[PL_QUOTED_NUMERAL];
-    pl_numeral numeral;
+static parley_status survey_field(pl_csv *csv, unsigned column, const pl_field *field, void *user,
+                                  parley_error *error) {
     (void)user;
-    (void)error;
-    if (column < csv->count && !csv->columns[column].words)
-        csv->columns[column].words = !pl_csv_missing(field) && !pl_csv_numeral(field, copy, &numeral);
+    if (column < csv->count && !pl_csv_survey_field(csv, column, field))
+        return pl_fail_memory(error, "the head of the input", field->bytes);
     return PARLEY_OK;
 }
 
-/* Finds the columns that contain words. Faults are left for the parser to report. */
-static parley_status find_words(pl_csv *csv, const head *head, parley_error *error) {
+/* Looks at the values of the head. Faults are left for the parser to report. */
+static parley_status survey(pl_csv *csv, const head *head, parley_error *error) {
     parley_error why = {0};
-    for (const char *p = head->body; p && p < head->end;)
-        p = read_record(csv, head, p, 0, look_for_words, NULL, &why);
+    parley_status status = pl_take(&csv->survey, csv->count, sizeof *csv->survey, "columns", error);
+    for (const char *p = head->body; status == PARLEY_OK && p && p < head->end;) {
+        const char *end = record_end(p, head->end);
+        p = is_blank(p, end) ? end : read_record(csv, head, p, 0, survey_field, NULL, &why);
+    }
+    pl_dictionary_free(&csv->surveyed);
     if (why.status == PARLEY_NO_MEMORY)
         return pl_fail(error, PARLEY_NO_MEMORY, "%s", why.sentence);
-    return PARLEY_OK;
+    return status;
 }
 
-/* Finds the column that `word` gives by name or number. Returns `count` if there is none. */
-static unsigned find_column(const pl_csv *csv, const char *word, size_t length) {
+unsigned pl_csv_find(const pl_csv *csv, const char *word, size_t length) {
     for (unsigned j = 0; j < csv->count; j++)
         if (strlen(csv->columns[j].name) == length && memcmp(csv->columns[j].name, word, length) == 0)
             return j;
@@ -234,7 +260,7 @@ static unsigned find_column(const pl_csv *csv, const char *word, size_t length) 
     return *end || number < 1 || number > csv->count ? csv->count : (unsigned)number - 1;
 }
 
-static parley_status no_column(const pl_csv *csv, const char *path, const char *flag, const char *word, size_t length,
+parley_status pl_csv_no_column(const pl_csv *csv, const char *path, const char *flag, const char *word, size_t length,
                                parley_error *error) {
     enum { SHOWN = 8 };
     char names[SHOWN * 44] = "";
@@ -260,75 +286,91 @@ static unsigned find_label(const pl_csv *csv) {
     return csv->count;
 }
 
-static parley_status choose_columns(pl_csv *csv, const char *path, const pl_reading *reading, parley_error *error) {
-    const char *label = reading->label_column, *weight = reading->weight_column, *list = reading->categorical;
-    csv->weight = csv->count;
-    csv->label = label && *label ? find_column(csv, label, strlen(label)) : find_label(csv);
-    if (label && *label && csv->label == csv->count)
-        return no_column(csv, path, "--label-column", label, strlen(label), error);
-    if (weight && *weight && (csv->weight = find_column(csv, weight, strlen(weight))) == csv->count)
-        return no_column(csv, path, "--weight-column", weight, strlen(weight), error);
-    if (csv->label == csv->count && !reading->model_columns)
-        csv->label = csv->count - 1 - (csv->weight == csv->count - 1 && csv->count > 1);
-    if (csv->label == csv->weight && csv->label < csv->count)
-        return pl_fail(error, PARLEY_BAD_USAGE,
-                       "--weight-column %s: this is the label column of %s; name another column", weight, path);
+typedef enum mark { CATEGORICAL, CHOSEN, DROPPED } mark;
+
+/* Marks the columns of a list of names or numbers. */
+static parley_status mark_columns(pl_csv *csv, const char *path, const char *flag, const char *list, mark mark,
+                                  parley_error *error) {
     for (; list && *list; list += strspn(list, ",")) {
         size_t length = strcspn(list, ",");
-        unsigned column = find_column(csv, list, length);
+        unsigned column = pl_csv_find(csv, list, length);
         if (column == csv->count)
-            return no_column(csv, path, "--categorical", list, length, error);
-        csv->columns[column].words = true;
+            return pl_csv_no_column(csv, path, flag, list, length, error);
+        csv->columns[column].categorical |= mark == CATEGORICAL;
+        csv->columns[column].chosen |= mark == CHOSEN;
+        csv->columns[column].dropped |= mark == DROPPED;
         list += length;
     }
     return PARLEY_OK;
 }
 
-/* Assigns a role to every column, if there is no model to match. */
-static parley_status assign(pl_csv *csv, const pl_reading *reading, parley_error *error) {
-    csv->hashed = reading->hashed;
-    for (unsigned j = 0; j < csv->count; j++) {
-        pl_csv_column *column = &csv->columns[j];
-        column->role = j == csv->label    ? PL_LABELS
-                       : j == csv->weight ? PL_WEIGHTS
-                       : column->words    ? PL_CATEGORIES
-                                          : PL_NUMBERS;
-        if (column->role == PL_LABELS)
-            csv->named_labels = column->words;
-        if (column->role != PL_NUMBERS)
-            continue;
-        if (!pl_dictionary_add(&csv->words, j, "", 0, &column->id))
-            return pl_fail_memory(error, "columns", csv->count);
-        csv->numbers++;
-    }
+static parley_status ask_for_label(const pl_csv *csv, const char *path, parley_error *error) {
+    parley_error names;
+    pl_csv_no_column(csv, path, "", "", 0, &names);
+    const char *list = strstr(names.sentence, "; its ");
+    return pl_fail(error, PARLEY_BAD_USAGE, "%s: name the label column with --label-column%s", path, list ? list : "");
+}
+
+/* Finds the columns of labels and weights. A file without names has its label in the last column. */
+static parley_status choose_label(pl_csv *csv, const char *path, const pl_reading *reading, parley_error *error) {
+    const char *label = reading->label_column, *weight = reading->weight_column;
+    csv->weight = csv->count;
+    csv->label = label && *label ? pl_csv_find(csv, label, strlen(label)) : find_label(csv);
+    if (label && *label && csv->label == csv->count)
+        return pl_csv_no_column(csv, path, "--label-column", label, strlen(label), error);
+    if (weight && *weight && (csv->weight = pl_csv_find(csv, weight, strlen(weight))) == csv->count)
+        return pl_csv_no_column(csv, path, "--weight-column", weight, strlen(weight), error);
+    if (csv->label == csv->count && !reading->model_columns && csv->header && !reading->unlabelled)
+        return ask_for_label(csv, path, error);
+    if (csv->label == csv->count && !reading->model_columns && !reading->unlabelled)
+        csv->label = csv->count - 1 - (csv->weight == csv->count - 1 && csv->count > 1);
+    if (csv->label == csv->weight && csv->label < csv->count)
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "--weight-column %s: this is the label column of %s; name another column", weight, path);
     return PARLEY_OK;
+}
+
+static parley_status choose_columns(pl_csv *csv, const char *path, const pl_reading *reading, parley_error *error) {
+    parley_status status = choose_label(csv, path, reading, error);
+    if (status == PARLEY_OK)
+        status = mark_columns(csv, path, "--categorical", reading->categorical, CATEGORICAL, error);
+    if (status == PARLEY_OK)
+        status = mark_columns(csv, path, "--columns", reading->columns, CHOSEN, error);
+    if (status == PARLEY_OK)
+        status = mark_columns(csv, path, "--ignore", reading->ignore, DROPPED, error);
+    for (unsigned j = 0; j < csv->count && status == PARLEY_OK && reading->columns && *reading->columns; j++)
+        csv->columns[j].dropped |= !csv->columns[j].chosen;
+    return status;
 }
 
 static bool has_categories(const pl_csv *csv) {
     for (unsigned j = 0; j < csv->count; j++)
-        if (csv->columns[j].role == PL_CATEGORIES)
+        if (csv->columns[j].role == PL_CATEGORIES || (csv->indicated && csv->columns[j].role != PL_IGNORED))
             return true;
     return false;
 }
 
 static void tell_columns(const pl_csv *csv, const pl_reading *reading, const char *path) {
-    char sentence[512], weight[96] = "";
-    unsigned categories = 0;
+    char sentence[560], weight[96] = "";
+    unsigned categories = 0, ignored = 0;
     if (!reading->tell || reading->unlabelled)
         return;
-    for (unsigned j = 0; j < csv->count; j++)
+    for (unsigned j = 0; j < csv->count; j++) {
         categories += csv->columns[j].role == PL_CATEGORIES;
+        ignored += csv->columns[j].role == PL_IGNORED;
+    }
     if (csv->weight < csv->count)
         snprintf(weight, sizeof weight, ", weights %.60s", csv->columns[csv->weight].name);
     snprintf(sentence, sizeof sentence,
              "reading %s: %s, %s names in its first line; label %.60s%s%s, %u column%s of "
-             "numbers, %u of %scategories",
+             "numbers, %u of %scategories%s",
              path,
              csv->separator == ','    ? "commas"
              : csv->separator == '\t' ? "tabs"
                                       : "semicolons",
              csv->header ? "with" : "no", csv->columns[csv->label].name, csv->named_labels ? " (words)" : "", weight,
-             csv->numbers, csv->numbers == 1 ? "" : "s", categories, csv->hashed ? "hashed " : "");
+             csv->numbers, csv->numbers == 1 ? "" : "s", categories, csv->hashed ? "hashed " : "",
+             ignored ? ", others not used" : "");
     reading->tell(reading->user, sentence);
 }
 
@@ -372,8 +414,40 @@ parley_status pl_csv_next(pl_parser *parser, parley_error *error) {
     return PARLEY_OK;
 }
 
-parley_status pl_csv_columns(pl_csv *csv, pl_parser *parser, const pl_reading *reading, parley_error *error) {
+/* Takes words for missing values from the settings, else from the model. */
+static parley_status keep_words(pl_csv *csv, const pl_reading *reading, parley_error *error) {
+    const char *words =
+        reading->missing_words && *reading->missing_words ? reading->missing_words : csv->table.missing_words;
+    csv->missing_words = words ? pl_strdup(words) : NULL;
+    return !words || csv->missing_words ? PARLEY_OK : pl_fail_memory(error, "words", strlen(words));
+}
+
+/* Finds out what the columns are. Sets `head->body` to the first row. */
+static parley_status inspect(pl_csv *csv, head *head, const pl_reading *reading, parley_error *error) {
     static const char separators[] = {[PL_COMMA] = ',', [PL_TAB] = '\t', [PL_SEMICOLON] = ';'};
+    csv->unlabelled = reading->unlabelled;
+    csv->refuse_missing = reading->missing == PL_MISSING_REFUSED;
+    csv->tell = reading->tell;
+    csv->warn = reading->warn;
+    csv->user = reading->user;
+    parley_status status = pl_table_read(reading->table, "the model", &csv->table, error);
+    if (status == PARLEY_OK)
+        status = keep_words(csv, reading, error);
+    if (status != PARLEY_OK)
+        return status;
+    csv->separator = reading->separator ? separators[reading->separator] : find_separator(head, csv->table.separator);
+    status = name_columns(csv, head, reading->header, error);
+    if (status == PARLEY_OK)
+        status = choose_columns(csv, head->path, reading, error);
+    if (status == PARLEY_OK)
+        status = survey(csv, head, error);
+    if (status == PARLEY_OK)
+        status = reading->model_columns ? pl_csv_match(csv, head->path, reading, error)
+                                        : pl_csv_roles(csv, reading, head->path, error);
+    return status;
+}
+
+parley_status pl_csv_columns(pl_csv *csv, pl_parser *parser, const pl_reading *reading, parley_error *error) {
     const char *path = pl_source_name(parser->source);
     parley_error own;
     error = error ? error : &own;
@@ -381,19 +455,8 @@ parley_status pl_csv_columns(pl_csv *csv, pl_parser *parser, const pl_reading *r
     parley_status status = read_head(parser->source, &head, error);
     if (status == PARLEY_OK && head.text == head.end)
         status = pl_fail(error, PARLEY_BAD_INPUT, "%s: no rows; %s", path, pl_format_csv.no_rows);
-    if (status != PARLEY_OK)
-        return status;
-    csv->unlabelled = reading->unlabelled;
-    csv->refuse_missing = reading->refuse_missing;
-    csv->separator = reading->separator ? separators[reading->separator] : find_separator(&head);
-    status = name_columns(csv, &head, reading->header, error);
     if (status == PARLEY_OK)
-        status = choose_columns(csv, path, reading, error);
-    if (status == PARLEY_OK)
-        status = find_words(csv, &head, error);
-    if (status != PARLEY_OK)
-        return status;
-    status = reading->model_columns ? pl_csv_match(csv, path, reading, error) : assign(csv, reading, error);
+        status = inspect(csv, &head, reading, error);
     if (status == PARLEY_OK)
         status = set_hashes(csv, reading, path, error);
     if (status == PARLEY_OK && !reading->model_columns)
@@ -414,5 +477,8 @@ parley_status pl_csv_columns(pl_csv *csv, pl_parser *parser, const pl_reading *r
                       : csv->hashed          ? csv->numbers + (uint64_t)csv->mask + 1
                                              : csv->numbers;
     parser->needs_all = !csv->matched && (csv->named_labels || (!csv->hashed && has_categories(csv)));
+    for (unsigned j = 0; j < csv->count && parser->needs_all; j++)
+        if (csv->columns[j].fill == PL_FILL_KNOWN)
+            csv->columns[j].fill = reading->missing == PL_MISSING_MEDIAN ? PL_FILL_MEDIAN : PL_FILL_MEAN;
     return PARLEY_OK;
 }

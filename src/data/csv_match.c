@@ -1,5 +1,6 @@
 /* csv_match.c: matches the columns of a CSV input by name with those of a model. A column whose name is in the model is
- * numeric; a column for which the model has name=word columns is categorical. */
+ * numeric; a column for which the model has name=word columns is categorical. The model's description of its training
+ * table tells the rest: label and weight, dates, columns that were left out, and how missing values are filled. */
 #include <string.h>
 
 #include "data/csv.h"
@@ -30,7 +31,7 @@ static bool match_categories(pl_csv *csv, matching *match, unsigned j) {
         pl_name name = pl_names_at(names, i);
         if (name.bytes <= length || name.text[length] != '=' || memcmp(name.text, column->name, length) != 0)
             continue;
-        column->role = PL_CATEGORIES;
+        column->role = column->role == PL_IGNORED ? PL_CATEGORIES : column->role;
         match->found[i] = true;
         if (!add_word(csv, j, (pl_name){name.text + length + 1, name.bytes - length - 1}, (uint32_t)i))
             return false;
@@ -38,26 +39,64 @@ static bool match_categories(pl_csv *csv, matching *match, unsigned j) {
     return true;
 }
 
+/* A numeric column: whether it holds dates, and how missing values are filled. */
+static void match_number(pl_csv *csv, matching *match, unsigned j, uint32_t number) {
+    const pl_treatment *treatment = pl_table_find(&csv->table, csv->columns[j].name);
+    pl_csv_column *column = &csv->columns[j];
+    column->role = PL_NUMBERS;
+    column->id = number;
+    match->found[number] = true;
+    if (treatment && treatment->role == PL_DATES) {
+        column->role = PL_DATES;
+        column->order = treatment->order;
+    }
+    if (treatment && treatment->filled && match->reading->missing != PL_MISSING_ZERO) {
+        column->fill = PL_FILL_KNOWN;
+        column->filler = (float)treatment->fill;
+    }
+}
+
+static bool was_left_out(const pl_csv *csv, unsigned j) {
+    const pl_treatment *treatment = pl_table_find(&csv->table, csv->columns[j].name);
+    return treatment &&
+           (treatment->role == PL_IGNORED || treatment->role == PL_LABELS || treatment->role == PL_WEIGHTS);
+}
+
 static bool match_column(pl_csv *csv, matching *match, unsigned j) {
     pl_csv_column *column = &csv->columns[j];
     uint32_t number = pl_dictionary_find(&match->names, 0, column->name, strlen(column->name));
-    if (number != PL_NOT_FOUND) {
-        column->role = PL_NUMBERS;
-        column->id = number;
-        match->found[number] = true;
-    } else if (csv->hashed)
-        column->role = j == csv->label ? PL_IGNORED : PL_CATEGORIES;
-    else if (!match_categories(csv, match, j))
+    bool left_out = j == csv->label || was_left_out(csv, j);
+    if (left_out && number == PL_NOT_FOUND)
+        return true;
+    if (number != PL_NOT_FOUND)
+        match_number(csv, match, j, number);
+    if (csv->hashed)
+        column->role = number == PL_NOT_FOUND ? PL_CATEGORIES : column->role;
+    else if ((number == PL_NOT_FOUND || csv->indicated) && !match_categories(csv, match, j))
         return false;
-    if (column->role == PL_IGNORED && j != csv->label && match->unknown++ == 0)
+    if (column->role == PL_IGNORED && match->unknown++ == 0)
         match->first = j;
     match->matched += column->role != PL_IGNORED;
     return true;
 }
 
-/* If no label column is given or found by name, uses the last column unless it is in the model. */
+/* Finds a column of the training table that has this role. Returns `count` if the file does not have it. */
+static unsigned find_role(const pl_csv *csv, const pl_treatment *treatment) {
+    unsigned j = 0;
+    while (j < csv->count && (!treatment || strcmp(csv->columns[j].name, treatment->name) != 0))
+        j++;
+    return j;
+}
+
+/* If no label column is given, it is the one that the model was trained with. If that is not known, it is one with a
+ * common name, or the last one unless it is in the model. */
 static void find_label(pl_csv *csv, const matching *match) {
     bool given = match->reading->label_column && *match->reading->label_column;
+    const pl_treatment *label = pl_table_role(&csv->table, PL_LABELS);
+    if (label && !given) {
+        csv->label = find_role(csv, label);
+        return;
+    }
     for (int turn = 0; turn < 2 && !given; turn++) {
         if (csv->label < csv->count) {
             const char *name = csv->columns[csv->label].name;
@@ -72,6 +111,11 @@ static parley_status set_label(pl_csv *csv, const char *path, const matching *ma
     const pl_names *classes = match->reading->classes;
     if (match->reading->unlabelled)
         return PARLEY_OK;
+    const pl_treatment *label = pl_table_role(&csv->table, PL_LABELS);
+    if (csv->label == csv->count && label)
+        return pl_fail(error, PARLEY_BAD_INPUT,
+                       "%s has no column %.60s, which was the label in training; name the label with --label-column",
+                       path, label->name);
     if (csv->label == csv->count)
         return pl_fail(error, PARLEY_BAD_INPUT, "%s: no label column; name it with --label-column", path);
     csv->columns[csv->label].role = PL_LABELS;
@@ -107,6 +151,16 @@ static void tell_differences(const pl_csv *csv, const char *path, const matching
     reading->warn(reading->user, sentence);
 }
 
+static parley_status match_crosses(pl_csv *csv, const char *path, matching *match, parley_error *error) {
+    if (!csv->table.interactions)
+        return PARLEY_OK;
+    parley_status status = pl_csv_cross_open(csv, csv->table.interactions, path, error);
+    for (unsigned i = 0; i < csv->cross_count && status == PARLEY_OK; i++)
+        if (!match_column(csv, match, csv->crosses[i].column))
+            status = pl_fail_memory(error, "categories", match->reading->names->count);
+    return status;
+}
+
 static parley_status match_names(pl_csv *csv, const char *path, matching *match, parley_error *error) {
     const pl_names *names = match->reading->names;
     uint64_t classes = match->reading->classes ? match->reading->classes->count : 0, count = names->count;
@@ -116,6 +170,7 @@ static parley_status match_names(pl_csv *csv, const char *path, matching *match,
         count = csv->numbers < count ? csv->numbers : count;
     }
     csv->matched = true;
+    csv->indicated = csv->table.indicated;
     if (!(csv->map = pl_alloc(names->count + classes + 1, sizeof *csv->map)) ||
         !(match->found = pl_alloc(names->count + 1, sizeof *match->found)))
         return pl_fail_memory(error, "column names", names->count * 5);
@@ -129,12 +184,17 @@ static parley_status match_names(pl_csv *csv, const char *path, matching *match,
                            (int)(name.bytes < 60 ? name.bytes : 60), name.text);
     }
     find_label(csv, match);
+    if (csv->weight == csv->count)
+        csv->weight = find_role(csv, pl_table_role(&csv->table, PL_WEIGHTS));
     for (unsigned j = 0; j < csv->count; j++) {
         if (j == csv->weight)
             csv->columns[j].role = match->reading->unlabelled ? PL_IGNORED : PL_WEIGHTS;
         else if (!match_column(csv, match, j))
             return pl_fail_memory(error, "categories", names->count);
     }
+    parley_status status = match_crosses(csv, path, match, error);
+    if (status != PARLEY_OK)
+        return status;
     if (match->matched == 0)
         return pl_fail(error, PARLEY_BAD_INPUT, "%s: it has none of the model's columns, of which the first is %.*s",
                        path, (int)(pl_names_at(names, 0).bytes < 60 ? pl_names_at(names, 0).bytes : 60),
@@ -154,7 +214,7 @@ static parley_status match_numbers(pl_csv *csv, const char *path, const pl_readi
             column->role = reading->unlabelled ? PL_IGNORED : j == csv->label ? PL_LABELS : PL_WEIGHTS;
             continue;
         }
-        if (column->words)
+        if (csv->survey[j].words > 0)
             return pl_fail(
                 error, PARLEY_BAD_INPUT,
                 "%s: column %.60s holds categories, but the model has no names to match them with; train it on CSV",

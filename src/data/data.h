@@ -70,10 +70,12 @@ struct parley_data {
     char *path;           /* for messages */
     uint64_t file_bytes;
     bool from_cache, from_arrays;
-    pl_names names;                 /* of columns, if the format has names */
-    pl_names classes;               /* of labels 0, 1, ..., if the labels were words */
-    unsigned hash_bits;             /* the last 2^hash_bits columns are hashed; 0: none are */
-    const pl_format *format;        /* of text */
+    pl_names names;          /* of columns, if the format has names */
+    pl_names classes;        /* of labels 0, 1, ..., if the labels were words */
+    unsigned hash_bits;      /* the last 2^hash_bits columns are hashed; 0: none are */
+    const char *table;       /* how its table was read (csv_table.h), for reading others for a model; NULL: not a table */
+    char *own_table;         /* `table`, if it is freed with the data */
+    const pl_format *format; /* of text */
     struct pl_container *container; /* of a cache: the arrays point into it */
     pl_span spans[5];               /* of text: start, label, weight, index, value */
 };
@@ -100,13 +102,17 @@ typedef struct pl_reading {
     pl_header header;
     pl_separator separator;
     const char *label_column, *weight_column, *categorical, *labels; /* NULL or "": not given */
-    bool hashed, refuse_missing, keep_names;
+    const char *columns, *ignore, *missing_words, *interactions;     /* the same */
+    pl_missing missing;
+    bool hashed, keep_names;
+    bool in_batches;    /* rows are used before all have been read */
     unsigned hash_bits; /* 0: the default */
     bool unlabelled;    /* the input may lack labels */
     /* The model that the data are for; `model_columns` 0: none. Columns are matched by name if the model has names. */
     uint64_t model_columns;
     const pl_names *names, *classes;
     unsigned model_bits; /* the last 2^model_bits columns of the model are hashed; 0: none are */
+    const char *table;   /* how the model's training table was read; NULL: it was no table */
     pl_tell tell;        /* called with messages about the input; may be NULL */
     pl_tell warn;        /* called if data and model have different columns; may be NULL */
     void *user;          /* passed to both */

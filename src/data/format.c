@@ -11,9 +11,9 @@
 /* The formats in the order in which they are tried. The last accepts all text. */
 static const pl_format *const asked[] = {&pl_format_idx, &pl_format_vw, &pl_format_libsvm, &pl_format_csv};
 
-static const char *const reading_settings[] = {"header",      "separator",  "label_column", "weight_column",
-                                               "categorical", "categories", "hash_bits",    "missing",
-                                               "keep_names",  "labels"};
+static const char *const reading_settings[] = {
+    "header",  "separator",  "label_column", "weight_column", "categorical", "categories",    "hash_bits",
+    "missing", "keep_names", "labels",       "columns",       "ignore",      "missing_words", "interactions"};
 
 const pl_format *pl_format_find(const char *name) {
     for (unsigned i = 0; i < pl_formats_count; i++)
@@ -166,7 +166,11 @@ parley_status pl_reading_of(const parley_settings *settings, pl_reading *out, pa
         .labels = settings->labels,
         .hashed = settings->categories == PL_HASHED,
         .hash_bits = (unsigned)settings->hash_bits,
-        .refuse_missing = settings->missing == PL_MISSING_REFUSED,
+        .columns = settings->columns,
+        .ignore = settings->ignore,
+        .missing_words = settings->missing_words,
+        .interactions = settings->interactions,
+        .missing = (pl_missing)settings->missing,
         .keep_names = settings->keep_names,
     };
     return PARLEY_OK;

@@ -7,9 +7,11 @@
  *
  * dense: x = scale (mean + loadings . factors + noise), where scale varies by column from 1e-3 to 1e3. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/random.h"
+#include "data/format.h"
 #include "data/read.h"
 
 enum { START, LABEL, WEIGHT, INDEX, VALUE };                     /* indices of parley_data's spans */
@@ -23,6 +25,7 @@ enum { ROW_STREAM, COLUMN_STREAM, HIDDEN_STREAM, LABEL_STREAM }; /* purposes of 
 #define AVERSION 0.7     /* probability that a row rejects a word of the other side */
 #define FLIPPED 0.07     /* share of wrong labels */
 #define FACTORS 3
+#define USUAL_COLUMNS 1000
 
 /* ln x for x > 0: x = m 2^e, ln m = 2 artanh((m - 1) / (m + 1)). */
 static double natural_log(double x) {
@@ -239,22 +242,39 @@ static parley_status fill_text(const parley_settings *settings, parley_data *dat
     for (uint64_t row = 0; row < settings->rows; row++)
         make_text_row(maker, row);
     label_text(maker, settings->rows);
-    finish(data, settings->rows, settings->columns);
+    finish(data, settings->rows, maker->columns);
+    return PARLEY_OK;
+}
+
+/* The setting `columns` is a list where data are read, so it is text. */
+static parley_status count_columns(const parley_settings *settings, uint64_t *columns, parley_error *error) {
+    char *end = (char *)settings->columns;
+    double number = *settings->columns ? strtod(settings->columns, &end) : USUAL_COLUMNS;
+    bool valid = *end == '\0' && number >= 1 && number <= PL_LARGEST_COLUMN && number == floor(number);
+    *columns = valid ? (uint64_t)number : 0;
+    if (!valid)
+        return pl_fail(error, PARLEY_BAD_USAGE, "--columns %.60s must be a whole number from 1 to %u",
+                       settings->columns, PL_LARGEST_COLUMN);
     return PARLEY_OK;
 }
 
 static parley_status make_text(const parley_settings *settings, parley_data **out, parley_error *error) {
-    double columns = (double)settings->columns, mean = settings->nonzeros;
+    double mean = settings->nonzeros;
+    uint64_t count;
     *out = NULL;
+    parley_status status = count_columns(settings, &count, error);
+    if (status != PARLEY_OK)
+        return status;
+    double columns = (double)count;
     if (mean > columns)
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "%g nonzeros do not fit in a row of %.0f columns; use fewer nonzeros or more columns", mean,
                        columns);
     parley_data *data;
-    parley_status status = pl_data_make("generated data", &data, error);
+    status = pl_data_make("generated data", &data, error);
     if (status != PARLEY_OK)
         return status;
-    text_maker maker = {.seed = settings->seed, .columns = settings->columns, .mean = mean, .spread = 0.5};
+    text_maker maker = {.seed = settings->seed, .columns = count, .mean = mean, .spread = 0.5};
     if (mean * (1 + maker.spread) > columns)
         maker.spread = columns / mean - 1; /* keeps the mean */
     status = fill_text(settings, data, &maker, error);
@@ -300,9 +320,11 @@ static double make_dense_row(const dense_column *columns, uint64_t count, pl_str
 }
 
 static parley_status fill_dense(const parley_settings *settings, parley_data *data, parley_error *error) {
-    uint64_t rows = settings->rows, count = settings->columns;
+    uint64_t rows = settings->rows, count;
     dense_column *columns = NULL;
-    parley_status status = reserve(data, (double)rows, (double)rows * (double)count, error);
+    parley_status status = count_columns(settings, &count, error);
+    if (status == PARLEY_OK)
+        status = reserve(data, (double)rows, (double)rows * (double)count, error);
     if (status == PARLEY_OK)
         status = pl_take(&columns, count, sizeof *columns, "the generated columns", error);
     if (status != PARLEY_OK)

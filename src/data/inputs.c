@@ -187,6 +187,10 @@ static void append(parley_data *data, const parley_data *from, uint64_t rows) {
 static parley_status copy_names(parley_data *data, const parley_data *from, parley_error *error) {
     data->hash_bits = from->hash_bits;
     parley_status status = pl_names_copy(&from->names, &data->names, error);
+    if (status == PARLEY_OK && from->table) {
+        data->table = data->own_table = pl_strdup(from->table);
+        status = data->table ? PARLEY_OK : pl_fail_memory(error, "the description of the table", strlen(from->table));
+    }
     return status == PARLEY_OK ? pl_names_copy(&from->classes, &data->classes, error) : status;
 }
 

@@ -3,6 +3,7 @@
  * are closed afterwards. */
 #define _DEFAULT_SOURCE /* madvise */
 #include "data/parser.h"
+#include "data/model_columns.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -234,6 +235,8 @@ static parley_status begin(pl_parser *parser, const pl_reading *reading, parley_
     if (pl_source_content(parser->source) == PL_CACHE)
         return pl_format_check(reading, NULL, pl_source_name(parser->source), error);
     parley_status status = pl_format_choose(reading, parser->source, &parser->format, error);
+    if (status == PARLEY_OK)
+        status = pl_model_columns_format(reading, parser->format, pl_source_name(parser->source), error);
     if (status == PARLEY_OK && parser->format->open)
         status = parser->format->open(parser, reading, error);
     if (status == PARLEY_OK && parser->input_count > 1 && parser->format->open && !parser->format->next)

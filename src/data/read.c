@@ -8,6 +8,7 @@
 #include "base/stop.h"
 #include "data/cache.h"
 #include "data/container.h"
+#include "data/model_columns.h"
 #include "data/numeral.h"
 #include "data/parser.h"
 
@@ -129,22 +130,29 @@ parley_status pl_data_take(pl_parser *parser, const char *name, parley_data **ou
     return status;
 }
 
-parley_status pl_cache_of(const pl_source *source, const char *path, pl_pool *pool, parley_data **out,
-                          parley_error *error) {
+parley_status pl_cache_of(const pl_source *source, const char *path, pl_pool *pool, const pl_reading *reading,
+                          parley_data **out, parley_error *error) {
     if (pl_source_size(source) == 0 || strcmp(path, "-") == 0)
         return pl_fail(error, PARLEY_BAD_INPUT, "%s: a cache must be a file, because it is mapped; give its name",
                        pl_source_name(source));
-    return pl_cache_open(path, pool, out, error);
+    parley_status status = pl_cache_open(path, pool, out, error);
+    if (status == PARLEY_OK)
+        status = pl_model_columns_cache(reading, *out, error);
+    if (status != PARLEY_OK) {
+        parley_data_free(*out);
+        *out = NULL;
+    }
+    return status;
 }
 
-static parley_status read_cache(const pl_source *source, const char *path, pl_pool *pool, pl_tell tell, void *user,
+static parley_status read_cache(const pl_source *source, const char *path, pl_pool *pool, const pl_reading *reading,
                                 parley_data **out, parley_error *error) {
-    parley_status status = pl_cache_of(source, path, pool, out, error);
-    if (status == PARLEY_OK && tell) {
+    parley_status status = pl_cache_of(source, path, pool, reading, out, error);
+    if (status == PARLEY_OK && reading->tell) {
         char sentence[SENTENCE];
         snprintf(sentence, sizeof sentence, "reading %s: a cache of %.1f MB, mapped", path,
                  (double)(*out)->file_bytes / 1e6);
-        tell(user, sentence);
+        reading->tell(reading->user, sentence);
     }
     return status;
 }
@@ -157,10 +165,12 @@ parley_status pl_data_read_blocks_as(const char *path, const pl_reading *reading
     if (status != PARLEY_OK)
         return status;
     if (pl_source_content(parser.source) == PL_CACHE)
-        status = read_cache(parser.source, path, pool, reading->tell, reading->user, out, error);
+        status = read_cache(parser.source, path, pool, reading, out, error);
     else
         status = pl_data_of_parser(&parser, reading, out, error);
     pl_parser_close(&parser);
+    if (status == PARLEY_OK)
+        pl_model_columns_warn(reading, (*out)->path, pl_model_columns_unseen(reading, *out));
     return status;
 }
 
@@ -245,6 +255,7 @@ void parley_data_free(parley_data *data) {
     pl_container_close(data->container);
     pl_spread_free(data->spread);
     pl_deal_free(data->own_deal);
+    pl_free(data->own_table);
     pl_free(data->path);
     pl_free(data);
 }

@@ -32,9 +32,9 @@ parley_status pl_data_join(parley_data *const *parts, unsigned count, const char
                            parley_error *error);
 /* An empty data set with a copy of `path`. */
 parley_status pl_data_make(const char *path, parley_data **out, parley_error *error);
-/* Opens the cache at `path`, which `source` was found to be. Fails if it is not a file. */
-parley_status pl_cache_of(const pl_source *source, const char *path, pl_pool *pool, parley_data **out,
-                          parley_error *error);
+/* Opens the cache at `path`, which `source` was found to be. Fails if it is not a file, or not for the model. */
+parley_status pl_cache_of(const pl_source *source, const char *path, pl_pool *pool, const pl_reading *reading,
+                          parley_data **out, parley_error *error);
 /* pl_reader_open_as with blocks of about `block_bytes` of text. */
 parley_status pl_reader_open_blocks_as(const char *path, const pl_reading *reading, pl_pool *pool, uint64_t block_bytes,
                                        pl_reader **out, parley_error *error);

@@ -2,6 +2,7 @@
  * rows that point into the mapping, which the kernel pages in and out. */
 #include <string.h>
 
+#include "data/model_columns.h"
 #include "data/parser.h"
 #include "data/read.h"
 
@@ -14,6 +15,8 @@ struct pl_reader {
     uint64_t next_row;
     char *path;
     parley_data batch;
+    pl_reading reading; /* for warnings, whose model outlives the reader */
+    uint64_t unseen;    /* rows with columns that the model has never seen */
 };
 
 parley_status pl_reader_open_blocks_as(const char *path, const pl_reading *reading, pl_pool *pool, uint64_t block_bytes,
@@ -23,14 +26,17 @@ parley_status pl_reader_open_blocks_as(const char *path, const pl_reading *readi
     parley_status status = pl_take(&reader, 1, sizeof *reader, "reading", error);
     if (status != PARLEY_OK)
         return status;
-    status = pl_parser_open(path, reading, pool, block_bytes, &reader->parser, error);
+    pl_reading batches = *reading;
+    batches.in_batches = true;
+    reader->reading = batches;
+    status = pl_parser_open(path, &batches, pool, block_bytes, &reader->parser, error);
     const pl_source *source = reader->parser.source;
     if (status == PARLEY_OK) {
         reader->path = pl_strdup(pl_source_name(source));
         status = reader->path ? PARLEY_OK : pl_fail_memory(error, "a file name", strlen(path));
     }
     if (status == PARLEY_OK && pl_source_content(source) == PL_CACHE)
-        status = pl_cache_of(source, path, pool, &reader->cache, error);
+        status = pl_cache_of(source, path, pool, reading, &reader->cache, error);
     else if (status == PARLEY_OK && reader->parser.needs_all)
         status = pl_data_of_parser(&reader->parser, reading, &reader->cache, error);
     if (status == PARLEY_OK)
@@ -69,6 +75,7 @@ static void next_rows(pl_reader *reader) {
         .names = cache->names,
         .classes = cache->classes,
         .hash_bits = cache->hash_bits,
+        .table = cache->table,
         .format = cache->format,
         .from_cache = cache->from_cache};
     reader->next_row = end;
@@ -108,7 +115,9 @@ parley_status pl_reader_next(pl_reader *reader, const parley_data **batch, parle
     if (status == PARLEY_OK && reader->batch.x.rows > 0) {
         *batch = &reader->batch;
         reader->any = true;
-    }
+        reader->unseen += pl_model_columns_unseen(&reader->reading, *batch);
+    } else if (status == PARLEY_OK)
+        pl_model_columns_warn(&reader->reading, reader->path, reader->unseen);
     return status;
 }
 

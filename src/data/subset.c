@@ -11,6 +11,7 @@ parley_data pl_data_part(const parley_data *whole, uint64_t rows) {
                         .names = whole->names,
                         .classes = whole->classes,
                         .hash_bits = whole->hash_bits,
+                        .table = whole->table,
                         .format = whole->format};
     part.names.owned = part.classes.owned = NULL;
     return part;

@@ -15,6 +15,7 @@
 #include "loss/loss.h"
 #include "math/sparse.h"
 #include "math/table.h"
+#include "model/centred.h"
 #include "model/problem.h"
 #include "shard/row_sums.h"
 
@@ -44,8 +45,9 @@ typedef struct pl_glm {
     uint16_t *class_of;       /* by row */
     double *frequency;        /* share of the weights of each class */
     struct pl_repair *repair; /* of the dual point of the latest evaluation */
-    parley_data weighted;     /* the data with class weights, if there are any */
+    parley_data own;          /* the data, if they have class weights or centred columns */
     double *class_weight;     /* the weights of its rows */
+    pl_centred centred;
 } pl_glm;
 
 /* labels.c: determines the loss, the classes and their labels, alike on all ranks. */
@@ -72,6 +74,9 @@ parley_status pl_label_kinds(pl_engine *engine, const parley_data *data, double 
  * "balanced" or "LABEL=W,LABEL=W". Labels that are not listed have weight 1. */
 parley_status pl_class_weights(pl_engine *engine, const parley_data *data, const char *words, double **out,
                                parley_error *error);
+
+/* A factor between the scales of columns that makes dual ascent and L-BFGS slow. */
+#define PL_UNEVEN 300.0
 
 static inline double pl_target(const pl_glm *glm, uint64_t row) {
     return pl_loss_target(glm->loss, glm->data->label[row], glm->high);

@@ -31,11 +31,22 @@ static parley_status weigh_classes(pl_glm *glm, pl_engine *engine, const char *w
                        "--class-weights: loss %s takes numbers as labels, not classes; leave --class-weights out",
                        glm->loss->name);
     parley_status status = pl_class_weights(engine, glm->data, words, &glm->class_weight, error);
-    glm->weighted = *glm->data;
-    glm->weighted.weight = glm->class_weight;
-    if (glm->weighted.spread)
-        glm->weighted.spread->weighted = true;
-    glm->data = &glm->weighted;
+    glm->own = *glm->data;
+    glm->own.weight = glm->class_weight;
+    if (glm->own.spread)
+        glm->own.spread->weighted = true;
+    glm->data = &glm->own;
+    return status;
+}
+
+/* Replaces the data by data with centred columns. */
+static parley_status centre_columns(pl_glm *glm, pl_engine *engine, parley_error *error) {
+    const parley_data *data = glm->data;
+    parley_data shifted = *data;
+    parley_status status = pl_centred_open(&glm->centred, engine, data, glm->intercept == PL_FREE, &shifted, error);
+    glm->own = shifted;
+    if (glm->centred.shift)
+        glm->data = &glm->own;
     return status;
 }
 
@@ -43,6 +54,7 @@ static void close_linear(pl_problem *problem) {
     pl_glm *glm = (pl_glm *)problem;
     pl_glm_close(glm);
     pl_free(glm->class_weight);
+    pl_centred_close(&glm->centred);
     pl_free(glm);
 }
 
@@ -56,6 +68,8 @@ static parley_status open_linear(pl_engine *engine, const parley_data *data, con
     status = pl_glm_open(glm, engine, data, settings, error);
     if (status == PARLEY_OK)
         status = weigh_classes(glm, engine, settings->class_weights, error);
+    if (status == PARLEY_OK)
+        status = centre_columns(glm, engine, error);
     if (status != PARLEY_OK) {
         close_linear(&glm->base);
         return status;
@@ -69,6 +83,7 @@ static parley_status move(pl_problem *problem, const parley_data *data, parley_e
     pl_glm *glm = pl_glm_of(problem);
     pl_free(glm->class_weight); /* replaced by the weights of the moved rows */
     glm->class_weight = NULL;
+    pl_centred_drop(&glm->centred); /* the moved rows are shifted */
     parley_status status = pl_glm_move(glm, data, error);
     pl_glm_publish(glm);
     return status;
@@ -112,6 +127,14 @@ static parley_status first(const pl_problem *problem, const pl_team *team, doubl
     return status;
 }
 
+/* What the intercept absorbs of the shifts of columns. */
+static double absorbed(const pl_glm *glm, const double *coef) {
+    double sum = 0;
+    for (uint64_t j = 0; j < glm->data->x.columns && glm->centred.shift; j++)
+        sum += coef[j] * glm->centred.shift[j];
+    return sum;
+}
+
 static parley_status keep_model(const pl_problem *problem, const double *w, parley_model **out, parley_error *error) {
     const pl_glm *glm = pl_glm_of(problem);
     uint64_t columns = glm->data->x.columns, classes = glm->classes;
@@ -124,6 +147,7 @@ static parley_status keep_model(const pl_problem *problem, const double *w, parl
         for (uint64_t j = 0; j < columns; j++) /* convert to the original columns */
             model->coef[c * columns + j] = pl_column_scale(glm, j) * w[j * classes + c];
         model->intercept[c] = glm->intercept == PL_NO_INTERCEPT ? 0.0 : w[columns * classes + c];
+        model->intercept[c] -= absorbed(glm, model->coef + c * columns);
     }
     if (classes > 1)
         memcpy(model->labels, glm->labels, classes * sizeof *model->labels);
@@ -166,7 +190,7 @@ static parley_status accept_model(const pl_problem *problem, const parley_model 
         for (uint64_t j = 0; j < columns; j++)
             w[j * classes + c] = linear->coef[c * columns + j];
         if (glm->intercept != PL_NO_INTERCEPT)
-            w[columns * classes + c] = linear->intercept[c];
+            w[columns * classes + c] = linear->intercept[c] + absorbed(glm, linear->coef + c * columns);
     }
     if (status == PARLEY_OK)
         pl_unscale_columns(glm, w);
@@ -213,6 +237,11 @@ static void describe(const pl_problem *problem, const parley_settings *settings,
         snprintf(width, sizeof width, " of %s %.6g", glm->loss->parameter_noun, glm->loss->parameter_value);
     if (!out->many)
         snprintf(lambda, sizeof lambda, "%.6g", glm->lambda);
+    if (glm->centred.scales > PL_UNEVEN && !glm->standardise && glm->lambda > 0)
+        pl_describe_line(out,
+                         "scale: columns differ by a factor of %.0g, so the penalty hardly affects the large ones; "
+                         "--standardise treats them alike",
+                         glm->centred.scales);
     pl_describe_line(out, "problem: loss %s%s, lambda %s, l1-ratio %.6g, intercept %s, seed %llu", glm->loss->name,
                      width, lambda, glm->l1_ratio, intercepts[glm->intercept], (unsigned long long)settings->seed);
 }

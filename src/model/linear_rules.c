@@ -7,15 +7,16 @@
 
 #include "model/glm.h"
 
-#define FEW_COLUMNS 200         /* up to here the matrix of second derivatives pays off */
-#define ONE_MATRIX_COLUMNS 500  /* up to here, on filled data with constant curvature */
-#define SOFTENED_COLUMNS 2000   /* up to here, if the loss is smoothed, which `truncated` cannot do */
-#define FILLED 0.1              /* share of non-zeros in the matrix */
-#define MANY_COUNTS 2000        /* for counts, Newton's method up to this many columns, however sparse */
-#define MOSTLY_L1 0.75          /* from this share of L1 on, columns are faster than rows for any shape */
-#define WIDE 2.0                /* l1_ratio x columns / rows from which columns are faster */
-#define CLASS_ENTRIES 200       /* several classes: up to this many entries of a model Newton beats dual ascent */
-#define DENSE_CLASS_ENTRIES 600 /* the same on dense data */
+#define FEW_COLUMNS 200           /* up to here the matrix of second derivatives pays off */
+#define ONE_MATRIX_COLUMNS 500    /* up to here, on filled data with constant curvature */
+#define SOFTENED_COLUMNS 2000     /* up to here, if the loss is smoothed, which `truncated` cannot do */
+#define FILLED 0.1                /* share of non-zeros in the matrix */
+#define MANY_COUNTS 2000          /* for counts, Newton's method up to this many columns, however sparse */
+#define MOSTLY_L1 0.75            /* from this share of L1 on, columns are faster than rows for any shape */
+#define WIDE 2.0                  /* l1_ratio x columns / rows from which columns are faster */
+#define CLASS_ENTRIES 200         /* several classes: up to this many entries of a model Newton beats dual ascent */
+#define DENSE_CLASS_ENTRIES 600   /* the same on dense data */
+#define UNEVEN_CLASS_ENTRIES 1500 /* the same on columns of very different scale */
 #define SMALL_LAMBDA "1e-6"
 
 bool pl_is_filled(const pl_glm *glm) {
@@ -92,13 +93,17 @@ static parley_status check(parley_settings *settings, parley_error *error) {
     return status == PARLEY_OK ? check_parameters(settings, error) : status;
 }
 
+static bool is_uneven(const pl_glm *glm) { return glm->centred.scales > PL_UNEVEN && !glm->standardise; }
+
 /* Newton's method, for smooth losses and those that can be smoothed. The limit on columns is higher for counts. */
 static bool few_or_filled(const pl_glm *glm) {
     const pl_loss *loss = glm->loss;
     if (glm->l1_ratio > 0 || !pl_loss_curves(loss, glm->lambda != 0))
         return false;
     if (glm->classes > 1)
-        return glm->size <= (pl_is_filled(glm) ? DENSE_CLASS_ENTRIES : CLASS_ENTRIES);
+        return glm->size <= (is_uneven(glm)      ? UNEVEN_CLASS_ENTRIES
+                             : pl_is_filled(glm) ? DENSE_CLASS_ENTRIES
+                                                 : CLASS_ENTRIES);
     return pl_few_columns(glm) || (loss->smooth && pl_is_filled(glm)) ||
            (loss->counts && glm->data->x.columns <= MANY_COUNTS);
 }
@@ -157,7 +162,8 @@ static bool by_columns(const pl_problem *problem, const parley_settings *setting
     if (ratio >= MOSTLY_L1 || !problem)
         return ratio >= MOSTLY_L1;
     const pl_glm *glm = pl_glm_of(problem);
-    return ratio * (double)glm->data->x.columns > WIDE * (double)pl_all_rows(glm->data) || pl_is_filled(glm);
+    return ratio * (double)glm->data->x.columns > WIDE * (double)pl_all_rows(glm->data) || pl_is_filled(glm) ||
+           is_uneven(glm);
 }
 
 unsigned pl_glm_facts(const pl_loss *loss, double lambda, double l1_ratio, bool several) {

@@ -58,6 +58,8 @@ parley_status pl_model_name(parley_model *model, const parley_data *data, parley
         status = pl_names_copy(&data->classes, &model->classes, error);
     if (status == PARLEY_OK && data->hash_bits > 0)
         status = pl_model_set_meta(model, "hash_bits", bits, error);
+    if (status == PARLEY_OK && data->table)
+        status = pl_model_set_meta(model, "table", data->table, error);
     return status;
 }
 
@@ -75,6 +77,7 @@ void pl_model_reading(const parley_model *model, pl_reading *reading) {
     reading->names = &model->names;
     reading->classes = &model->classes;
     reading->model_bits = hash_bits(model);
+    reading->table = pl_model_meta(model, "table");
 }
 
 pl_name pl_model_column(const parley_model *model, uint64_t column, char *text, size_t size) {
@@ -259,6 +262,32 @@ void parley_model_shape(const parley_model *model, uint64_t *outputs, uint64_t *
         *outputs = model->outputs;
     if (columns)
         *columns = model->columns;
+}
+
+parley_status parley_data_read_for(const parley_model *model, const char *path, const parley_settings *settings,
+                                   parley_message warn, void *user, parley_data **out, parley_error *error) {
+    pl_pool *pool;
+    pl_reading reading;
+    *out = NULL;
+    parley_status status = pl_reading_of(settings, &reading, error);
+    if (status == PARLEY_OK)
+        status = pl_pool_open(&pool, (unsigned)settings->threads, error);
+    if (status != PARLEY_OK)
+        return status;
+    pl_model_reading(model, &reading);
+    reading.unlabelled = true;
+    reading.warn = warn;
+    reading.user = user;
+    status = pl_data_read_as(path, &reading, pool, out, error);
+    pl_pool_close(pool);
+    return status;
+}
+
+const char *parley_model_class_name(const parley_model *model, uint64_t label, uint64_t *bytes) {
+    pl_name name = pl_names_at(&model->classes, label);
+    if (bytes)
+        *bytes = name.bytes;
+    return name.text;
 }
 
 const char *parley_model_column_name(const parley_model *model, uint64_t column, uint64_t *bytes) {

@@ -34,6 +34,8 @@ static bool can_be_cut(const pl_format *format, const pl_reading *reading, const
         return true;
     if (format == &pl_format_idx)
         return plain && inputs->count == 1; /* IDX has one input at a time */
+    if (format == &pl_format_csv && reading->missing == PL_MISSING_MEDIAN)
+        return false; /* a median needs all values of a column in one place */
     return (plain || !reading->keep_names) && (format == &pl_format_vw || first == 0);
 }
 
@@ -109,6 +111,19 @@ static parley_status broadcast_names(pl_engine *engine, pl_names *names, parley_
     return status == PARLEY_OK ? pl_broadcast(engine, 0, (void *)names->text, sizes[1], error) : status;
 }
 
+/* Broadcasts the description of the table from rank 0. */
+static parley_status broadcast_table(pl_engine *engine, parley_data *data, parley_error *error) {
+    uint64_t bytes = data->table ? strlen(data->table) + 1 : 0;
+    parley_status status = pl_broadcast(engine, 0, &bytes, sizeof bytes, error);
+    if (status != PARLEY_OK || bytes == 0)
+        return status;
+    if (engine->rank != 0) {
+        status = pl_take(&data->own_table, bytes, 1, "the description of the table", error);
+        data->table = data->own_table;
+    }
+    return status == PARLEY_OK ? pl_broadcast(engine, 0, (void *)data->table, bytes, error) : status;
+}
+
 /* Empty data, for ranks other than 0. */
 static parley_status make_empty(const char *title, parley_data **out, parley_error *error) {
     parley_status status = pl_data_make(title, out, error);
@@ -153,6 +168,8 @@ static parley_status read_on_rank_0(pl_engine *engine, const pl_inputs *inputs, 
         status = broadcast_names(engine, &data->names, error);
     if (status == PARLEY_OK)
         status = broadcast_names(engine, &data->classes, error);
+    if (status == PARLEY_OK)
+        status = broadcast_table(engine, data, error);
     if (status == PARLEY_OK)
         status = make_spread(data, 1, error);
     if (status == PARLEY_OK)

@@ -367,6 +367,7 @@ static parley_status make_rows(const parley_data *from, uint64_t rows, parley_da
     *data = (parley_data){.names = from->names,
                           .classes = from->classes,
                           .hash_bits = from->hash_bits,
+                          .table = from->table,
                           .format = from->format,
                           .file_bytes = from->file_bytes,
                           .path = pl_strdup(from->path)};

@@ -31,12 +31,16 @@ static void settings_choose_the_columns(void **state) {
     const char *text = "a,b,c\n1,2,3\n4,5,6\n";
     assert_rows(text, &(pl_reading){.label_column = "a"}, "1|0:2 1:3\n4|0:5 1:6\n");
     assert_rows(text, &(pl_reading){.label_column = "2"}, "2|0:1 1:3\n5|0:4 1:6\n");
-    assert_rows(text, &(pl_reading){.weight_column = "b"}, "3(2)|0:1\n6(5)|0:4\n");
-    assert_rows(text, &(pl_reading){.weight_column = "c"}, "2(3)|0:1\n5(6)|0:4\n");
-    assert_rows(text, &(pl_reading){.categorical = "a,2"}, "3|0:1 2:1\n6|1:1 3:1\n");
-    assert_rows("1,2\n3,4\n", &(pl_reading){.header = PL_HEADER_THERE}, "4|0:3\n");
+    assert_rows(text, &(pl_reading){.weight_column = "b", .label_column = "c"}, "3(2)|0:1\n6(5)|0:4\n");
+    assert_rows(text, &(pl_reading){.weight_column = "c", .label_column = "b"}, "2(3)|0:1\n5(6)|0:4\n");
+    assert_rows(text, &(pl_reading){.categorical = "a,2", .label_column = "c"}, "3|0:1 2:1\n6|1:1 3:1\n");
+    assert_rows("1,2\n3,4\n", &(pl_reading){.header = PL_HEADER_THERE, .label_column = "2"}, "4|0:3\n");
+    assert_rows(text, &(pl_reading){.label_column = "a", .columns = "c"}, "1|0:3\n4|0:6\n");
+    assert_rows(text, &(pl_reading){.label_column = "a", .ignore = "c"}, "1|0:2\n4|0:5\n");
+    assert_fault(text, strlen(text), &csv, "t: name the label column with --label-column; its 3 columns are a, b, c");
     assert_rows("r,s\nt,s\n", &(pl_reading){.header = PL_NO_HEADER}, "0|0:1\n0|1:1\n");
-    assert_rows("a,b;c\n1;2\n", &(pl_reading){.separator = PL_SEMICOLON, .format = &pl_format_csv}, "2|0:1\n");
+    assert_rows("a,b;c\n1;2\n", &(pl_reading){.separator = PL_SEMICOLON, .format = &pl_format_csv, .label_column = "2"},
+                "2|0:1\n");
 }
 
 static void names_are_those_of_columns_and_categories(void **state) {
@@ -105,25 +109,114 @@ static void every_fault_has_its_sentence(void **state) {
         {"", "t: no rows; each line is a row such as \"1,0.5,red\", the first may hold names"},
     };
     assert_faults(faults, sizeof faults / sizeof *faults, &csv);
-    assert_fault("a,y\n1,1\n,0\n", 11, &(pl_reading){.format = &pl_format_csv, .refuse_missing = true},
-                 "t:3: value of column a is missing; --missing absent reads it as 0");
+    assert_fault("a,y\n1,1\n,0\n", 11, &(pl_reading){.format = &pl_format_csv, .missing = PL_MISSING_REFUSED},
+                 "t:3: value of column a is missing; --missing mean, median or zero replaces missing values");
     assert_fault("a,y\n1,1\n", 8, &(pl_reading){.format = &pl_format_csv, .label_column = "z"},
                  "--label-column z: t has no such column; its 2 columns are a, y");
     assert_fault("a,w,y\n1,-1,1\n", 13, &(pl_reading){.format = &pl_format_csv, .weight_column = "w"},
                  "t:2: weight \"-1\" in column w is not a finite, non-negative number");
 }
 
-static void a_word_far_below_numbers_is_a_fault(void **state) {
+static char told[640];
+
+static void hear(void *user, const char *sentence) {
+    (void)user;
+    snprintf(told, sizeof told, "%s", sentence);
+}
+
+/* Makes `rows` rows of two columns, "a" by `make` and the label y. */
+static char *make_rows(unsigned rows, void (*make)(char *field, unsigned row)) {
+    char *text = malloc(64 + rows * 40), *p = text + sprintf(text, "a,b,y\n"), field[32];
+    for (unsigned i = 0; i < rows; i++) {
+        make(field, i);
+        p += sprintf(p, "%s,%u,%u\n", field, i % 7 * (i % 3), i % 2);
+    }
+    return text;
+}
+
+static void mostly_numbers(char *field, unsigned row) {
+    sprintf(field, row == 50001 ? "red" : row % 10 ? "%u" : "", row % 100);
+}
+static void numbered(char *field, unsigned row) { sprintf(field, "%u", row + 1); }
+static void named(char *field, unsigned row) { sprintf(field, "u%05u", row); }
+static void dated(char *field, unsigned row) { sprintf(field, "%u.%u.2000", row % 28 + 1, row % 12 + 1); }
+
+static void words_among_numbers_are_missing(void **state) {
     (void)state;
-    enum { ROWS = 60000 };
-    char *text = malloc(ROWS * 16), *p = text + sprintf(text, "a,y\n");
-    for (unsigned i = 0; i < ROWS; i++)
-        p += sprintf(p, "%u,%u\n", i, i % 2);
-    p += sprintf(p, "red,1\n");
-    assert_fault(text, (size_t)(p - text), &csv,
-                 "t:60002: value \"red\" of column a is not a number, unlike those above it; for a column of "
-                 "categories, add --categorical 1");
+    char *text = make_rows(60000, mostly_numbers);
+    pl_reading reading = {.format = &pl_format_csv, .warn = hear};
+    *told = '\0';
+    parley_data *data = parse_as(text, strlen(text), &reading);
+    assert_string_equal(told, "reading t: words in columns of numbers, which count as missing: a 1 (such as red)");
+    assert_string_equal(names_of(&data->names), "a|b|");
+    double sum = 0, count = 0;
+    for (unsigned i = 0; i < 60000; i++)
+        if (i % 10 && i != 50001) {
+            sum += i % 100;
+            count++;
+        }
+    float mean = (float)(sum / count);
+    for (unsigned row = 0; row <= 50001; row += 50001) { /* row 0 is missing, row 50001 is a word */
+        assert_int_equal(data->x.index[data->x.start[row]], 0);
+        assert_true(data->x.value[data->x.start[row]] == mean);
+    }
+    parley_data_free(data);
+    reading.missing = PL_MISSING_REFUSED;
+    assert_fault(text, strlen(text), &reading,
+                 "t:2: value of column a is missing; --missing mean, median or zero replaces missing values");
     free(text);
+}
+
+static void identifiers_are_left_out_and_dates_are_numbers(void **state) {
+    (void)state;
+    pl_reading reading = {.format = &pl_format_csv, .tell = hear};
+    void (*const makers[])(char *, unsigned) = {numbered, named};
+    for (unsigned i = 0; i < 2; i++) {
+        char *text = make_rows(100, makers[i]);
+        parley_data *data = parse_as(text, strlen(text), &reading);
+        assert_string_equal(names_of(&data->names), "b|");
+        parley_data_free(data);
+        data = parse_as(text, strlen(text), &(pl_reading){.format = &pl_format_csv, .columns = "a,b"});
+        assert_int_equal(data->names.count, i == 0 ? 2 : 101);
+        parley_data_free(data);
+        free(text);
+    }
+    char *text = make_rows(100, dated);
+    parley_data *data = parse_as(text, strlen(text), &reading);
+    assert_string_equal(names_of(&data->names), "a|b|");
+    assert_true(data->x.value[data->x.start[1]] == (float)(32 / 365.2425)); /* 2 February */
+    assert_true(strstr(data->table, "\"dates\":{\"a\":\"day first\"}") != NULL);
+    parley_data_free(data);
+    free(text);
+}
+
+static void missing_values_are_filled(void **state) {
+    (void)state;
+    const char *text = "a,w,y\n1,red,1\n,blue,0\n5,,1\n9,red,0\n";
+    pl_reading reading = {.format = &pl_format_csv, .missing = PL_MISSING_ZERO};
+    assert_rows(text, &reading, "1|0:1 2:1\n0|1:1\n1|0:5\n0|0:9 2:1\n");
+    reading.missing = PL_MISSING_AUTO;
+    assert_rows(text, &reading, "1|0:1 2:1\n0|0:5 1:1\n1|0:5\n0|0:9 2:1\n");
+    reading.missing = PL_MISSING_INDICATOR;
+    assert_rows(text, &reading, "1|0:1 4:1\n0|0:5 1:1 2:1\n1|0:5 3:1\n0|0:9 4:1\n");
+    reading.missing = PL_MISSING_MEDIAN;
+    assert_rows("a,y\n1,1\n0,1\n-,1\n7,0\n2,0\n", &(pl_reading){.missing = PL_MISSING_MEDIAN, .missing_words = "x,-"},
+                "1|0:1\n1|\n1|0:1.5\n0|0:7\n0|0:2\n");
+}
+
+static void interactions_are_products(void **state) {
+    (void)state;
+    const char *text = "a,b,w,v,y\n2,3,red,x,1\n,5,blue,x,0\n4,0,,z,1\n";
+    pl_reading reading = {.format = &pl_format_csv, .interactions = "a:b,a:w,w:v", .missing = PL_MISSING_ZERO};
+    parley_data *data = parse_as(text, strlen(text), &reading);
+    assert_string_equal(names_of(&data->names), "a|b|w=blue|w=red|v=x|v=z|a:b|a:w=red|w:v=blue:x|w:v=red:x|");
+    parley_data_free(data);
+    assert_rows(text, &reading, "1|0:2 1:3 3:1 4:1 6:6 7:2 9:1\n0|1:5 2:1 4:1 8:1\n1|0:4 5:1\n");
+    reading.interactions = "a:c";
+    assert_fault(text, strlen(text), &reading,
+                 "--interactions c: t has no such column; its 5 columns are a, b, w, v, y");
+    reading.interactions = "a";
+    assert_fault(text, strlen(text), &reading, "--interactions a: write a pair as a:b");
 }
 
 /* A model with these names, to which columns of data are matched. */
@@ -142,13 +235,6 @@ static pl_names make_names(const char *joined) {
     return names;
 }
 
-static char told[640];
-
-static void hear(void *user, const char *sentence) {
-    (void)user;
-    snprintf(told, sizeof told, "%s", sentence);
-}
-
 static void columns_are_matched_by_name(void **state) {
     (void)state;
     pl_names names = make_names("n|w=blue|w=red|m|"), classes = make_names("no|yes|");
@@ -156,7 +242,8 @@ static void columns_are_matched_by_name(void **state) {
         .format = &pl_format_csv, .model_columns = 4, .names = &names, .classes = &classes, .warn = hear};
     *told = '\0';
     assert_rows("y,m,w,n\nyes,3,red,1\nno,4,green,2\n", &reading, "1|0:1 2:1 3:3\n0|0:2 3:4\n");
-    assert_string_equal(told, "");
+    assert_string_equal(
+        told, "reading t: values that the model has never seen, which count as no category: w 1 (such as green)");
     assert_rows("y,z,w\nyes,3,blue\n", &reading, "1|1:1\n");
     assert_string_equal(told,
                         "reading t: 2 columns of the model are missing and count as 0 (n, ...); 1 column is unknown "
@@ -227,7 +314,10 @@ int main(void) {
         cmocka_unit_test(many_categories_keep_their_numbers),
         cmocka_unit_test(hashed_categories_follow_the_numbers),
         cmocka_unit_test(every_fault_has_its_sentence),
-        cmocka_unit_test(a_word_far_below_numbers_is_a_fault),
+        cmocka_unit_test(words_among_numbers_are_missing),
+        cmocka_unit_test(identifiers_are_left_out_and_dates_are_numbers),
+        cmocka_unit_test(missing_values_are_filled),
+        cmocka_unit_test(interactions_are_products),
         cmocka_unit_test(columns_are_matched_by_name),
         cmocka_unit_test(a_model_without_names_takes_numbers_in_order),
         cmocka_unit_test(what_is_written_reads_back_the_same),

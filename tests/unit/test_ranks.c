@@ -351,7 +351,7 @@ static void ranks_say_what_one_process_says(void **state) {
                                   "many.csv open.csv", "open.csv few.csv", "value.csv.gz", "stray.csv value.csv.gz"};
     for (unsigned i = 0; i < COUNT(tables); i++)
         assert_ranks_refuse(tables[i], (pl_reading){0});
-    assert_ranks_refuse("many.csv", (pl_reading){.refuse_missing = true});
+    assert_ranks_refuse("many.csv", (pl_reading){.missing = PL_MISSING_REFUSED});
 }
 
 /* Ranks give the same rows, or the same sentence, as one process. */

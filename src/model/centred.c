@@ -1,0 +1,284 @@
+/* centred.c: shifts columns by their mean over a sample of rows, which is accurate enough, and compares the scales of
+ * columns in that sample. */
+#include "model/centred.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shard/distributed.h"
+
+#define SAMPLE 64          /* rows */
+#define SAMPLE_ENTRIES 1e6 /* beyond these, fewer rows are sampled */
+#define LEAST_ROWS 8
+#define LEAST_SHARE 0.9 /* of sampled rows with an entry in the column */
+#define FAR 1.0         /* standard deviations between the mean and 0 */
+#define UNSHIFTED UINT32_MAX
+
+/* An entry of a sampled row. */
+typedef struct sampled {
+    double column, value;
+} sampled;
+
+static double value_at(const pl_matrix *x, uint64_t e) { return x->value ? (double)x->value[e] : 1.0; }
+
+static unsigned sample_size(const parley_data *data) {
+    double rows = (double)pl_all_rows(data), mean = (double)pl_all_nonzeros(data) / rows;
+    double size = fmin(SAMPLE, fmin(rows, SAMPLE_ENTRIES / fmax(mean, 1)));
+    return size < LEAST_ROWS ? 0 : (unsigned)size;
+}
+
+static uint64_t sampled_row(const parley_data *data, unsigned size, unsigned k) {
+    return (uint64_t)((double)pl_all_rows(data) * k / size);
+}
+
+/* Adds the entries of a row to the sample. Only counts them if `to` is NULL. */
+static uint64_t take_row(const parley_data *data, uint64_t row, sampled *to) {
+    const pl_matrix *x = &data->x;
+    for (uint64_t e = x->start[row]; e < x->start[row + 1] && to; e++)
+        *to++ = (sampled){x->index[e], value_at(x, e)};
+    return x->start[row + 1] - x->start[row];
+}
+
+/* Takes the sampled rows that this rank holds. Returns the number of entries. */
+static uint64_t take_rows(const parley_data *data, unsigned rank, unsigned size, sampled *to) {
+    const pl_spread *spread = data->spread;
+    uint64_t count = 0, piece = 0;
+    for (unsigned k = 0; k < size; k++) {
+        uint64_t row = sampled_row(data, size, k);
+        while (spread && piece < spread->count && spread->pieces[piece].end <= row)
+            piece++;
+        bool here = spread ? piece < spread->count && spread->pieces[piece].rank == rank : rank == 0;
+        if (here)
+            count += take_row(data, spread ? spread->pieces[piece].first + row - spread->pieces[piece].begin : row,
+                              to ? to + count : NULL);
+    }
+    return count;
+}
+
+static int by_column(const void *left, const void *right) {
+    const sampled *a = left, *b = right;
+    if (a->column != b->column)
+        return a->column < b->column ? -1 : 1;
+    return (a->value > b->value) - (a->value < b->value);
+}
+
+/* The entries of one column in the sample, of `size` rows: those from `first` to `end`. */
+typedef struct sampled_column {
+    uint64_t first, end;
+    double mean, deviation; /* over all rows of the sample */
+} sampled_column;
+
+static sampled_column describe(const sampled *all, uint64_t count, uint64_t first, unsigned size) {
+    sampled_column column = {first, first, 0, 0};
+    for (; column.end < count && all[column.end].column == all[first].column; column.end++)
+        column.mean += all[column.end].value / size;
+    for (uint64_t i = first; i < column.end; i++)
+        column.deviation += (all[i].value - column.mean) * (all[i].value - column.mean);
+    column.deviation += (size - (double)(column.end - first)) * column.mean * column.mean;
+    column.deviation = sqrt(column.deviation / size);
+    return column;
+}
+
+static int by_size(const void *left, const void *right) {
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+/* The ratio of the largest to the median scale of the columns. The scale is the root mean square of the entries. */
+static parley_status compare_scales(const sampled *all, uint64_t count, const double *shift, double *ratio,
+                                    parley_error *error) {
+    double *scale;
+    uint64_t columns = 0;
+    parley_status status = pl_take(&scale, count, sizeof *scale, "the scales of columns", error);
+    for (uint64_t first = 0, end; first < count && status == PARLEY_OK; first = end) {
+        double squares = 0;
+        for (end = first; end < count && all[end].column == all[first].column; end++) {
+            double value = all[end].value - shift[(uint64_t)all[first].column];
+            squares += value * value;
+        }
+        if (squares > 0)
+            scale[columns++] = sqrt(squares / (double)(end - first));
+    }
+    *ratio = 1;
+    if (status == PARLEY_OK && columns > 1) {
+        qsort(scale, columns, sizeof *scale, by_size);
+        *ratio = fmax(scale[columns - 1] / scale[columns / 2], scale[columns / 2] / scale[0]);
+    }
+    pl_free(scale);
+    return status;
+}
+
+/* Chooses the columns to shift, from the sampled entries of all ranks sorted by column. Returns their number. */
+static uint64_t choose(const sampled *all, uint64_t count, unsigned size, double *shift) {
+    uint64_t chosen = 0;
+    sampled_column column;
+    for (uint64_t first = 0; first < count; first = column.end) {
+        column = describe(all, count, first, size);
+        bool there = (double)(column.end - first) >= LEAST_SHARE * size;
+        if (!there || !(fabs(column.mean) > FAR * column.deviation))
+            continue;
+        shift[(uint64_t)all[first].column] = (float)column.mean;
+        chosen++;
+    }
+    return chosen;
+}
+
+/* Looks at the sampled rows of all ranks. Shifts nothing if the intercept is not `free`. */
+static parley_status find_shift(pl_centred *centred, pl_engine *engine, const parley_data *data, unsigned size,
+                                bool free, uint64_t *chosen, parley_error *error) {
+    uint64_t count = take_rows(data, engine->rank, size, NULL), *bounds = NULL;
+    sampled *mine = NULL;
+    double *all = NULL;
+    parley_status status = pl_take(&mine, count, sizeof *mine, "a sample of rows", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&bounds, engine->ranks + 1, sizeof *bounds, "a sample of rows", error);
+    if (status == PARLEY_OK) {
+        take_rows(data, engine->rank, size, mine);
+        status = pl_gather_lists(engine, (const double *)mine, 2 * count, &all, bounds, error);
+    }
+    if (status == PARLEY_OK) {
+        count = bounds[engine->ranks] / 2;
+        qsort(all, count, sizeof(sampled), by_column);
+        status = pl_take(&centred->shift, data->x.columns, sizeof *centred->shift, "the means of columns", error);
+    }
+    if (status == PARLEY_OK && free)
+        *chosen = choose((const sampled *)all, count, size, centred->shift);
+    if (status == PARLEY_OK)
+        status = compare_scales((const sampled *)all, count, centred->shift, &centred->scales, error);
+    pl_free(mine);
+    pl_free(all);
+    pl_free(bounds);
+    return status;
+}
+
+/* Whether every row has an entry in each of the `chosen` columns. */
+static bool is_full(const pl_matrix *x, const double *shift, uint64_t chosen) {
+    for (uint64_t row = 0; row < x->rows; row++) {
+        uint64_t found = 0;
+        for (uint64_t e = x->start[row]; e < x->start[row + 1]; e++)
+            found += shift[x->index[e]] != 0;
+        if (found < chosen)
+            return false;
+    }
+    return true;
+}
+
+static parley_status shift_values(pl_centred *centred, const pl_matrix *x, parley_data *out, parley_error *error) {
+    uint64_t first = x->start[0], count = x->start[x->rows] - first;
+    if (!pl_span_reserve(&centred->value, (count + 1) * sizeof(float)))
+        return pl_fail_memory(error, "centred columns", count * sizeof(float));
+    float *value = centred->value.data;
+    for (uint64_t e = 0; e < count; e++)
+        value[e] = (float)(value_at(x, first + e) - centred->shift[x->index[first + e]]);
+    out->x.value = value - first;
+    return PARLEY_OK;
+}
+
+/* Writes the row with an entry for every shifted column, of which `columns` is the list. Returns its end. */
+static uint64_t fill_row(const pl_matrix *x, uint64_t row, const double *shift, const uint32_t *columns,
+                         uint64_t chosen, uint32_t *index, float *value, uint64_t at) {
+    uint64_t e = x->start[row], c = 0;
+    while (e < x->start[row + 1] || c < chosen) {
+        uint32_t next = e < x->start[row + 1] ? x->index[e] : UNSHIFTED, wanted = c < chosen ? columns[c] : UNSHIFTED;
+        double given = next <= wanted ? value_at(x, e) : 0;
+        uint32_t column = next < wanted ? next : wanted;
+        index[at] = column;
+        value[at++] = (float)(given - shift[column]);
+        e += next <= wanted;
+        c += wanted <= next;
+    }
+    return at;
+}
+
+/* Makes new rows in which every shifted column is full. */
+static parley_status fill_rows(pl_centred *centred, const pl_matrix *x, uint64_t chosen, parley_data *out,
+                               parley_error *error) {
+    uint64_t most = x->start[x->rows] - x->start[0] + x->rows * chosen, at = 0, found = 0;
+    uint32_t *columns;
+    parley_status status = pl_take(&columns, chosen, sizeof *columns, "centred columns", error);
+    if (status != PARLEY_OK)
+        return status;
+    for (uint64_t j = 0; j < x->columns; j++)
+        if (centred->shift[j] != 0)
+            columns[found++] = (uint32_t)j;
+    if (!pl_span_reserve(&centred->start, (x->rows + 1) * sizeof(uint64_t)) ||
+        !pl_span_reserve(&centred->index, (most + 1) * sizeof(uint32_t)) ||
+        !pl_span_reserve(&centred->value, (most + 1) * sizeof(float)))
+        status = pl_fail_memory(error, "centred columns", most * (sizeof(uint32_t) + sizeof(float)));
+    uint64_t *start = centred->start.data;
+    for (uint64_t row = 0; row < x->rows && status == PARLEY_OK; row++) {
+        start[row] = at;
+        at = fill_row(x, row, centred->shift, columns, chosen, centred->index.data, centred->value.data, at);
+    }
+    pl_free(columns);
+    if (status != PARLEY_OK)
+        return status;
+    start[x->rows] = at;
+    out->x.start = start;
+    out->x.index = centred->index.data;
+    out->x.value = centred->value.data;
+    out->x.nonzeros = at;
+    return status;
+}
+
+/* Copies the table of distributed rows, whose totals change with the rows. */
+static parley_status copy_spread(pl_centred *centred, pl_engine *engine, parley_data *out, parley_error *error) {
+    const pl_spread *spread = out->spread;
+    if (!spread)
+        return PARLEY_OK;
+    parley_status status = pl_take(&centred->spread, 1, sizeof *spread, "the table of distributed rows", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&centred->spread->pieces, spread->count, sizeof *spread->pieces,
+                         "the table of distributed rows", error);
+    if (status != PARLEY_OK)
+        return status;
+    pl_piece *pieces = centred->spread->pieces;
+    memcpy(pieces, spread->pieces, spread->count * sizeof *pieces);
+    *centred->spread = *spread;
+    centred->spread->pieces = pieces;
+    out->spread = centred->spread;
+    return pl_spread_measure(engine, out, error);
+}
+
+parley_status pl_centred_open(pl_centred *centred, pl_engine *engine, const parley_data *data, bool free,
+                              parley_data *out, parley_error *error) {
+    unsigned size = sample_size(data);
+    uint64_t chosen = 0;
+    centred->scales = 1;
+    double valued = data->x.value != NULL, sparse;
+    if (size == 0 || data->deal)
+        return PARLEY_OK;
+    parley_status status = pl_sum_ranks(engine, &valued, 1, error);
+    if (status != PARLEY_OK || valued == 0)
+        return status;
+    status = find_shift(centred, engine, data, size, free, &chosen, error);
+    if (status == PARLEY_OK && chosen > 0) {
+        sparse = !is_full(&data->x, centred->shift, chosen);
+        status = pl_sum_ranks(engine, &sparse, 1, error);
+    }
+    if (status == PARLEY_OK && chosen > 0)
+        status =
+            sparse > 0 ? fill_rows(centred, &data->x, chosen, out, error) : shift_values(centred, &data->x, out, error);
+    if (status == PARLEY_OK && chosen > 0)
+        status = copy_spread(centred, engine, out, error);
+    if (chosen == 0) {
+        pl_free(centred->shift);
+        centred->shift = NULL;
+    }
+    return status;
+}
+
+void pl_centred_drop(pl_centred *centred) {
+    pl_spread_free(centred->spread);
+    centred->spread = NULL;
+    pl_span_free(&centred->start);
+    pl_span_free(&centred->index);
+    pl_span_free(&centred->value);
+}
+
+void pl_centred_close(pl_centred *centred) {
+    pl_centred_drop(centred);
+    pl_free(centred->shift);
+    centred->shift = NULL;
+}
