@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/status.h"
 
@@ -41,9 +42,15 @@ typedef struct pl_report {
     double wait;     /* the rest of overhead */
     pl_report_worker *worker;
     pl_report_rank *rank;
+    /* While the log is read: the name of a number that is out of range, and the sums of a host's cores. */
+    const char *strange;
+    double *core_sum;
+    unsigned known_cores;
 } pl_report;
 
 parley_status pl_report_read(const char *path, pl_report *out, parley_error *error);
+/* The same from an open file; `path` is for messages. */
+parley_status pl_report_of(FILE *file, const char *path, pl_report *out, parley_error *error);
 void pl_report_free(pl_report *report);
 
 #endif

@@ -1,0 +1,34 @@
+/* bounded_json.c: see bounded_json.h. */
+#include "base/bounded_json.h"
+
+#include <stdbool.h>
+
+/* At least the number of values and keys: every one but the first follows a bracket, a comma or a colon. */
+static uint64_t count_values(const char *text, uint64_t bytes) {
+    uint64_t count = 1;
+    bool quoted = false;
+    for (uint64_t i = 0; i < bytes; i++) {
+        char c = text[i];
+        if (c == '"')
+            quoted = !quoted;
+        else if (quoted)
+            i += c == '\\';
+        else
+            count += c == ',' || c == ':' || c == '{' || c == '[';
+    }
+    return count;
+}
+
+parley_status pl_json_parse(const char *text, uint64_t bytes, uint64_t most, size_t flags, json_t **out,
+                            parley_error *why) {
+    json_error_t fault;
+    *out = NULL;
+    if (count_values(text, bytes) > most)
+        return pl_fail(why, PARLEY_BAD_INPUT, "it has more than %llu values", (unsigned long long)most);
+    *out = json_loadb(text, (size_t)bytes, flags, &fault);
+    if (*out)
+        return PARLEY_OK;
+    if (json_error_code(&fault) == json_error_out_of_memory)
+        return pl_fail_memory(why, "JSON", bytes);
+    return pl_fail(why, PARLEY_BAD_INPUT, "%s", fault.text);
+}
