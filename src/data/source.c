@@ -36,6 +36,7 @@ struct pl_source {
     pthread_cond_t changed;
     atomic_bool stop;
     unsigned turn;
+    uint64_t lines;          /* in the buffers that were filled, for messages */
     buffer head, buffers[2]; /* head: text that was read ahead for inspection; its first `bytes` bytes are skipped */
 };
 
@@ -86,6 +87,22 @@ static parley_status decode(pl_source *source, char *out, uint64_t room, uint64_
     return pl_decode(source->decoder, &source->stop, out, room, made, error);
 }
 
+static uint64_t count_lines(const char *text, uint64_t bytes) {
+    uint64_t lines = 0;
+    for (uint64_t i = 0; i < bytes; i++)
+        lines += text[i] == '\n';
+    return lines;
+}
+
+parley_status pl_source_too_long(const pl_source *source, uint64_t lines, parley_error *error) {
+    unsigned long long most = PL_LONGEST_LINE;
+    if (source->cut.record > 0)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: a record is longer than %llu bytes, the most that can be read",
+                       source->name, most);
+    return pl_fail(error, PARLEY_BAD_INPUT, "%s:%llu: the line is longer than %llu bytes, the most that can be read",
+                   source->name, (unsigned long long)lines + 1, most);
+}
+
 /* Fills `next` with what `before` left over and with new bytes, up to at least one whole line or the end. */
 static parley_status fill(pl_source *source, const buffer *before, buffer *next) {
     parley_error *error = &next->error;
@@ -96,6 +113,7 @@ static parley_status fill(pl_source *source, const buffer *before, buffer *next)
     while (next->bytes == 0 && made > 0) {
         if (searched > 0 && room < next->held + source->window_bytes / 2)
             room = next->held * 2 + source->window_bytes;
+        room = room < PL_LONGEST_LINE + source->window_bytes ? room : PL_LONGEST_LINE + source->window_bytes;
         room = room > next->held ? room : next->held; /* the text left over may be enough */
         if (!pl_span_reserve(&next->span, room + PL_TEXT_MARGIN))
             return pl_fail_memory(error, "a buffer of text", room);
@@ -113,12 +131,15 @@ static parley_status fill(pl_source *source, const buffer *before, buffer *next)
         }
         next->bytes = whole_units(source->cut, text, searched, next->held, &inside);
         searched = next->held;
+        if (next->bytes == 0 && next->held > PL_LONGEST_LINE)
+            return pl_source_too_long(source, source->lines, error);
     }
     if (made == 0) {
         next->bytes = next->held;
         memset((char *)next->span.data + next->held, 0, PL_TEXT_MARGIN);
     }
     next->last = made == 0;
+    source->lines += count_lines(next->span.data, next->bytes);
     next->used = pl_decoder_taken(source->decoder);
     return PARLEY_OK;
 }
@@ -177,7 +198,7 @@ static parley_status next_buffer(pl_source *source, const char **text, uint64_t 
     return PARLEY_OK;
 }
 
-static void next_window(pl_source *source, const char **text, uint64_t *bytes) {
+static parley_status next_window(pl_source *source, const char **text, uint64_t *bytes, parley_error *error) {
     uint64_t passed = source->used & ~(source->page - 1);
     if (passed > source->dropped)
         madvise(source->map + source->dropped, passed - source->dropped, MADV_DONTNEED);
@@ -189,7 +210,12 @@ static void next_window(pl_source *source, const char **text, uint64_t *bytes) {
         const char *end = pl_cut_after(source->cut, *text, *text + window - 1, *text + left);
         *bytes = end ? (uint64_t)(end - *text) : left;
     }
+    if (*bytes > window && *bytes - window > PL_LONGEST_LINE) { /* its last line begins in the first `window` bytes */
+        *bytes = 0;
+        return pl_source_too_long(source, count_lines(source->map, source->used + window), error);
+    }
     source->used += *bytes;
+    return PARLEY_OK;
 }
 
 /* Maps the file over zero pages, of which one remains after it, so that reading past its end is safe. */
@@ -359,8 +385,7 @@ parley_status pl_source_next(pl_source *source, const char **text, uint64_t *byt
     }
     if (source->streamed)
         return next_buffer(source, text, bytes, error);
-    next_window(source, text, bytes);
-    return PARLEY_OK;
+    return next_window(source, text, bytes, error);
 }
 
 const char *pl_source_name(const pl_source *source) { return source->name; }
