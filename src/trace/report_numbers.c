@@ -29,9 +29,10 @@ static unsigned count_of(const json_t *line, const char *key) {
     return count >= 1 && count <= MOST_MEMBERS ? (unsigned)count : 1;
 }
 
-static parley_status start(pl_report *report, const json_t *line, parley_error *error) {
-    if (report->worker) /* a path continues with the next problem */
-        return PARLEY_OK;
+static void start(pl_report *report, const json_t *line) {
+    if (report->started) /* a path continues with the next problem */
+        return;
+    report->started = true;
     copy_name(report->preset, line, "preset");
     copy_name(report->local, line, "local");
     copy_name(report->combine, line, "combine");
@@ -41,11 +42,16 @@ static parley_status start(pl_report *report, const json_t *line, parley_error *
     report->ranks = count_of(line, "ranks");
     report->threads = count_of(line, "threads");
     report->cores = count_of(line, "cores");
+    report->hosts = json_incref(json_object_get(line, "hosts"));
+}
+
+/* Makes room for workers and ranks when a round has shown that there are so many. */
+static parley_status open_members(pl_report *report, parley_error *error) {
     parley_status status = pl_take(&report->worker, report->workers, sizeof *report->worker, "the report", error);
     if (status == PARLEY_OK)
         status = pl_take(&report->rank, report->ranks, sizeof *report->rank, "the report", error);
     for (unsigned r = 0; r < report->ranks && status == PARLEY_OK; r++) {
-        json_int_t host = json_integer_value(json_array_get(json_object_get(line, "hosts"), r));
+        json_int_t host = json_integer_value(json_array_get(report->hosts, r));
         if (host < 0 || host >= MOST_MEMBERS)
             report->strange = "hosts";
         report->rank[r].host = (unsigned)host;
@@ -159,10 +165,12 @@ static parley_status add_round(pl_report *report, const json_t *line, const char
             error, PARLEY_BAD_INPUT,
             "%s: round %.0f has %zu ranks, but the run has %u; the log was written by another version of Parley", path,
             pl_line_number(line, "round"), json_array_size(ranks), report->ranks);
-    double slowest = add_workers(report, workers);
-    parley_status status = ranks ? add_ranks(report, ranks, error) : PARLEY_OK;
+    parley_status status = report->rank ? PARLEY_OK : open_members(report, error);
+    if (status == PARLEY_OK && ranks)
+        status = add_ranks(report, ranks, error);
     if (status != PARLEY_OK)
         return status;
+    double slowest = add_workers(report, workers);
     report->rounds++;
     report->slowest += slowest;
     report->compute += fmax(slowest, ranks ? needed_for(report, ranks, "cpu") : NAN);
@@ -193,8 +201,8 @@ static parley_status read_lines(FILE *file, const char *path, pl_report *report,
     for (json_t *line; status == PARLEY_OK && (line = pl_lines_next(&lines, &status, error)); json_decref(line)) {
         const char *event = pl_line_text(line, "event");
         if (strcmp(event, "start") == 0)
-            status = start(report, line, error);
-        else if (!report->worker)
+            start(report, line);
+        else if (!report->started)
             status = fail_strange(path, error);
         else if (strcmp(event, "round") == 0)
             status = add_round(report, line, path, error);
@@ -206,7 +214,7 @@ static parley_status read_lines(FILE *file, const char *path, pl_report *report,
                              (unsigned long long)lines.number, report->strange);
     }
     pl_lines_close(&lines);
-    if (status == PARLEY_OK && !report->worker)
+    if (status == PARLEY_OK && !report->started)
         status = fail_strange(path, error);
     if (status == PARLEY_OK && report->rounds == 0)
         status = pl_fail(error, PARLEY_BAD_INPUT, "%s: the log has no round to report", path);
@@ -217,6 +225,7 @@ void pl_report_free(pl_report *report) {
     pl_free(report->worker);
     pl_free(report->rank);
     pl_free(report->core_sum);
+    json_decref(report->hosts);
     *report = (pl_report){0};
 }
 

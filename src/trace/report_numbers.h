@@ -2,6 +2,7 @@
 #ifndef PL_REPORT_NUMBERS_H
 #define PL_REPORT_NUMBERS_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -42,7 +43,10 @@ typedef struct pl_report {
     double wait;     /* the rest of overhead */
     pl_report_worker *worker;
     pl_report_rank *rank;
-    /* While the log is read: the name of a number that is out of range, and the sums of a host's cores. */
+    /* While the log is read: whether it has begun, the hosts of the ranks, the name of a number that is out of range,
+     * and the sums of a host's cores. */
+    bool started;
+    json_t *hosts;
     const char *strange;
     double *core_sum;
     unsigned known_cores;

@@ -154,6 +154,7 @@ static const damage damages[] = {
     {"preset=gd workers=2 gap=0", "local.margins", 0, 1, "local.margins has stepped 1"},
     {"preset=gd workers=2 gap=0", "combine.step", 0, NAN, "combine.step has rate nan"},
     {NEWTON, "combine.pairs", 0, 12, "combine.pairs has entries 12"},
+    {NEWTON, "combine.newton", 0, 1, "combine.newton has softness 1, but it must be a number from 0 to 0"},
     {NEWTON, "combine.newton", 4, 13, "combine.newton has age 13"},
     {NEWTON, "combine.matrix", 0, NAN, "combine.matrix does not have the size of its slice of v, or has a value"},
 };
