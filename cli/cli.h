@@ -74,6 +74,8 @@ int json_print(const command *command, json_t *object); /* prints and frees */
 /* info_checkpoint.c: recognises and prints the folder or a file of a checkpoint. */
 bool is_checkpoint(const char *path);
 int print_checkpoint(const arguments *arguments);
+bool is_path(const char *path);
+int print_path_file(const arguments *arguments);
 
 /* files.c */
 /* Reads whole inputs as the settings say, with weights from a file if one is given. If the engine (may be NULL) has

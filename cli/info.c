@@ -1,4 +1,4 @@
-/* info.c: `parley info`: describes a file by its content: a model, a checkpoint, a cache or text of some format. */
+/* info.c: `parley info`: describes a file by its content: a model, a path, a checkpoint, a cache or text. */
 #include <math.h>
 #include <string.h>
 
@@ -175,6 +175,8 @@ static int info_run(const arguments *arguments) {
     parley_error error;
     if (is_checkpoint(path))
         return print_checkpoint(arguments);
+    if (is_path(path))
+        return print_path_file(arguments);
     bool of_model;
     parley_status status = is_model(path, &of_model, &error);
     if (status == PARLEY_OK)
@@ -193,10 +195,10 @@ const command info_command = {
     .least = 1,
     .most = 1,
     .options = PL_FOR_INFO,
-    .summary = "describe data, a model or a checkpoint",
-    .details =
-        "Prints shape, labels and size of data (text or cache), shape, certificate and settings of a model, or the run "
-        "that "
-        "a checkpoint belongs to, given its folder or one of its files.",
+    .summary = "describe data, a model, a path or a checkpoint",
+    .details = "Prints shape, labels and size of data (text or cache), shape, certificate and settings of a model or a "
+               "path, or the run "
+               "that "
+               "a checkpoint belongs to, given its folder or one of its files.",
     .run = info_run,
 };

@@ -1,6 +1,12 @@
 # Unit tests (one program for each tests/unit/test_*.c), replays of the fuzzers' corpora, and the fuzzers.
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
-set(PARLEY_FUZZED libsvm csv vw idx cache model)
+file(GLOB PARLEY_FUZZERS CONFIGURE_DEPENDS tests/fuzz/fuzz_*.c)
+set(PARLEY_FUZZED)
+foreach(source ${PARLEY_FUZZERS})
+  get_filename_component(name ${source} NAME_WE)
+  string(REPLACE fuzz_ "" name ${name})
+  list(APPEND PARLEY_FUZZED ${name})
+endforeach()
 # Tests that start no thread: running them under ThreadSanitizer would show nothing.
 set(PARLEY_SERIAL container lock loss memory outer pacing packet random second settings sparse)
 

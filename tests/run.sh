@@ -140,6 +140,7 @@ suite layers none python3 tests/layers.py
 suite format none bash -c check_format
 suite unit build bash -c 'unit build unit'
 suite cli build tests/cli/run.sh build/parley
+suite compatibility build python3 tests/compatibility/run.py build/parley
 suite replay build bash -c 'unit build replay'
 suite install build tests/install/run.sh build
 suite asan none bash -c 'build build/asan -DCMAKE_C_COMPILER=clang -DPARLEY_SANITIZE=address,undefined'

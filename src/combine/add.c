@@ -154,8 +154,9 @@ static bool stalled(pl_combine *combine) {
 
 static void state(pl_combine *combine, pl_state *state) {
     add *this = (add *)combine;
-    PL_STATE_VALUES(state, "add", PL_VALUE(this->sigma), PL_VALUE(this->theta), PL_VALUE(this->momentum),
-                    PL_VALUE(this->retreats), PL_VALUE(this->level), PL_VALUE(this->climb), PL_VALUE(this->rate),
+    PL_STATE_VALUES(state, "add", PL_WITHIN(this->sigma, 1, this->most), PL_WITHIN(this->theta, 1, DBL_MAX),
+                    PL_WITHIN(this->momentum, 0, 1), PL_WITHIN(this->retreats, 0, RETREATS),
+                    PL_WITHIN(this->level, 0, MOST_LEVEL), PL_WITHIN(this->climb, -1, 1), PL_UNSURE(this->rate),
                     PL_VALUE(this->gamma));
     pl_state_slice(state, "last", this->last + state->begin, 1);
 }

@@ -284,7 +284,8 @@ static bool stalled(pl_combine *combine) {
 
 static void state(pl_combine *combine, pl_state *state) {
     lbfgs *this = (lbfgs *)combine;
-    PL_STATE_VALUES(state, "lbfgs", PL_VALUE(this->pairs), PL_VALUE(this->newest), PL_VALUE(this->retreats),
+    PL_STATE_VALUES(state, "lbfgs", PL_WITHIN(this->pairs, 0, this->history),
+                    PL_WITHIN(this->newest, 0, this->history - 1), PL_WITHIN(this->retreats, 0, RETREATS),
                     PL_VALUE(this->started), PL_VALUE(this->scale));
     pl_state_array(state, "rho", this->rho, PL_F64, this->history);
     pl_state_slice(state, "s", this->s, this->history);

@@ -276,10 +276,11 @@ static parley_status check(const parley_settings *settings, const pl_problem *pr
 static void state(pl_combine *combine, pl_state *state) {
     newton *this = (newton *)combine;
     uint64_t size = this->glm->size, pairs = this->pairs;
-    PL_STATE_VALUES(state, "newton", PL_VALUE(this->softness), PL_VALUE(this->first_slope),
-                    PL_VALUE(this->softness_rounds), PL_VALUE(this->curved), PL_VALUE(this->age), PL_VALUE(this->slope),
-                    PL_VALUE(this->gap));
-    pl_state_length(state, "pairs", &pairs, HISTORY);
+    PL_STATE_VALUES(state, "newton", PL_WITHIN(this->softness, 0, this->glm->loss->soften ? DBL_MAX : 0),
+                    PL_UNSURE(this->first_slope), PL_WITHIN(this->softness_rounds, 0, MOST_STEPS),
+                    PL_VALUE(this->curved), PL_WITHIN(this->age, 0, this->glm->loss->quadratic ? UINT_MAX : HISTORY),
+                    PL_UNSURE(this->slope), PL_UNSURE(this->gap));
+    pl_state_length(state, "pairs", &pairs, this->age < HISTORY ? this->age : HISTORY - 1);
     this->pairs = (unsigned)pairs;
     pl_state_slice(state, "matrix", this->matrix, size);
     pl_state_slice(state, "steps", this->steps, pairs);

@@ -74,7 +74,7 @@ static bool stalled(pl_combine *combine) {
 
 static void state(pl_combine *combine, pl_state *state) {
     step *this = (step *)combine;
-    PL_STATE_VALUES(state, "step", PL_VALUE(this->rate), PL_VALUE(this->halved));
+    PL_STATE_VALUES(state, "step", PL_WITHIN(this->rate, 0, DBL_MAX), PL_WITHIN(this->halved, 0, HALVINGS));
 }
 
 static void close_step(pl_combine *combine) { pl_free(combine); }

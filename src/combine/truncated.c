@@ -294,7 +294,7 @@ static bool judge(pl_combine *combine, const double *workers, const double *owne
 /* A solve that continues in the next round starts from its last direction. */
 static void state(pl_combine *combine, pl_state *state) {
     truncated *this = (truncated *)combine;
-    PL_STATE_VALUES(state, "newton", PL_VALUE(this->first), PL_VALUE(this->first_plain), PL_VALUE(this->rz),
+    PL_STATE_VALUES(state, "newton", PL_UNSURE(this->first), PL_UNSURE(this->first_plain), PL_UNSURE(this->rz),
                     PL_VALUE(this->unfinished));
     pl_state_slice(state, "p", this->p, 1);
 }

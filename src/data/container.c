@@ -8,14 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bounded_json.h"
 #include "base/json_memory.h"
 #include "base/mapped_file.h"
 #include "base/memory.h"
 #include "data/file.h"
 
 #define LENGTH_BYTES 8
-#define LONGEST_HEADER ((uint64_t)100000000) /* limit of the safetensors specification */
-#define ALIGNMENT 64                         /* of the first tensor in the file */
+#define LONGEST_HEADER                                                                                                 \
+    ((uint64_t)8 << 20)                 /* names of columns and classes are tensors, so that real ones have kilobytes */
+#define MOST_VALUES ((uint64_t)1 << 16) /* in a header; memory is some 300 bytes for each */
+#define ALIGNMENT 64                    /* of the first tensor in the file */
 #define METADATA "__metadata__"
 
 static const struct {
@@ -53,19 +56,23 @@ static parley_status read_header(pl_container *container, parley_error *error) {
         return bad(container, "it is too short", error);
     for (int i = LENGTH_BYTES - 1; i >= 0; i--)
         length = length << 8 | container->bytes[i];
-    if (length > LONGEST_HEADER || length > container->size - LENGTH_BYTES) {
+    if (length > container->size - LENGTH_BYTES) {
         bool begins = container->size == LENGTH_BYTES || container->bytes[LENGTH_BYTES] == '{';
         return bad(container, begins ? "its header is longer than the file" : "it is a file of another kind", error);
     }
-    json_error_t why;
-    pl_json_watch();
-    container->header =
-        json_loadb((const char *)container->bytes + LENGTH_BYTES, (size_t)length, JSON_REJECT_DUPLICATES, &why);
-    if (pl_json_lost())
+    if (length > LONGEST_HEADER)
+        return pl_fail(
+            error, PARLEY_BAD_INPUT,
+            "%s: its header has %llu bytes, but Parley reads headers of at most %llu; it is no file of Parley",
+            container->path, (unsigned long long)length, (unsigned long long)LONGEST_HEADER);
+    parley_error why = {0};
+    parley_status status = pl_json_parse((const char *)container->bytes + LENGTH_BYTES, length, MOST_VALUES,
+                                         JSON_REJECT_DUPLICATES, &container->header, &why);
+    if (status == PARLEY_NO_MEMORY)
         return pl_fail_memory(error, "a header", length);
-    if (!container->header)
+    if (status != PARLEY_OK)
         return pl_fail(error, PARLEY_BAD_INPUT, "%s: not a valid safetensors file: its header is not JSON: %s",
-                       container->path, why.text);
+                       container->path, why.sentence);
     if (!json_is_object(container->header))
         return bad(container, "its header is not a JSON object", error);
     container->first = LENGTH_BYTES + length;

@@ -51,6 +51,8 @@ static parley_status read_head(pl_source *source, head *head, parley_error *erro
         *head = (struct head){text, used, text, pl_source_name(source), 0};
         if (whole || lines >= 2)
             break;
+        if (wanted >= PL_LONGEST_LINE)
+            return pl_source_too_long(source, lines, error);
     }
     if (head->end - head->text >= 3 && memcmp(head->text, "\xef\xbb\xbf", 3) == 0)
         head->text += 3;

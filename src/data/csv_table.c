@@ -1,10 +1,12 @@
 /* csv_table.c: a table's description as JSON, with the names of columns grouped by what they are. */
 #include "data/csv_table.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/bounded_json.h"
+#include "base/json_memory.h"
 
 #define MOST_COLUMNS ((size_t)1 << 24)
 
@@ -60,6 +62,7 @@ static json_t *describe(const pl_table *table) {
 }
 
 parley_status pl_table_write(const pl_table *table, char **text, parley_error *error) {
+    pl_json_watch();
     json_t *all = describe(table);
     size_t bytes = all ? json_dumpb(all, NULL, 0, JSON_COMPACT | JSON_REAL_PRECISION(17)) : 0;
     *text = bytes ? pl_alloc(bytes + 1, 1) : NULL;
@@ -153,17 +156,16 @@ static bool is_sound(const pl_table *table) {
 
 parley_status pl_table_read(const char *text, const char *path, pl_table *out, parley_error *error) {
     *out = (pl_table){0};
-    json_error_t why;
-    json_t *all = text ? json_loads(text, JSON_REJECT_DUPLICATES, &why) : NULL;
+    json_t *all;
     if (!text)
         return PARLEY_OK;
-    if (!all && json_error_code(&why) == json_error_out_of_memory)
+    parley_status status = pl_json_parse(text, strlen(text), 2 * MOST_COLUMNS, JSON_REJECT_DUPLICATES, &all, NULL);
+    if (status == PARLEY_NO_MEMORY)
         return pl_fail_memory(error, "the description of the table", strlen(text));
     const char *separator = json_string_value(json_object_get(all, "separator"));
     json_t *fills = json_object_get(all, "fill");
     size_t room = 2 + json_array_size(json_object_get(all, "ignored")) +
                   json_object_size(json_object_get(all, "dates")) + json_object_size(fills);
-    parley_status status = PARLEY_OK;
     if (json_is_object(all) && room <= MOST_COLUMNS)
         status = pl_take(&out->columns, room, sizeof *out->columns, "the description of the table", error);
     else

@@ -162,6 +162,9 @@ parley_status pl_data_read(const char *path, pl_pool *pool, pl_tell tell, void *
                            parley_error *error);
 /* Reads a weight for every row of `data`, one per line. */
 parley_status pl_data_read_weights(parley_data *data, const char *path, parley_error *error);
+/* The same from text in memory; `name` is for messages. */
+parley_status pl_data_parse_weights(parley_data *data, const void *text, uint64_t bytes, const char *name,
+                                    parley_error *error);
 /* Starts a data set of `rows` rows taken from `whole`. It has no rows yet; names and classes still belong to `whole`.
  */
 parley_data pl_data_part(const parley_data *whole, uint64_t rows);

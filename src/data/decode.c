@@ -20,6 +20,7 @@
 #define INPUT_BYTES ((size_t)256 << 10)
 #define SNIFF_BYTES 9            /* a cache is recognised by its 9th byte */
 #define LONGEST_HEADER 100000000 /* of a cache; limit of the safetensors specification */
+#define WINDOW_LOG 27            /* of zstd: 128 MiB, what zstd --long and -22 need; larger windows are refused */
 #define POLL_MILLISECONDS 50
 
 struct pl_decoder {
@@ -88,7 +89,7 @@ static parley_status start(pl_decoder *decoder, parley_error *error) {
     }
     if (decoder->content == PL_ZSTD) {
         decoder->zstd = ZSTD_createDStream_advanced((ZSTD_customMem){pl_zstd_take, pl_packed_free, NULL});
-        if (!decoder->zstd)
+        if (!decoder->zstd || ZSTD_isError(ZSTD_DCtx_setParameter(decoder->zstd, ZSTD_d_windowLogMax, WINDOW_LOG)))
             return pl_fail_memory(error, "decompression", ZSTD_DStreamInSize());
     }
     return PARLEY_OK;
@@ -184,6 +185,11 @@ static parley_status step_zstd(pl_decoder *decoder, char *out, uint64_t room, ui
     decoder->whole = result == 0;
     if (ZSTD_getErrorCode(result) == ZSTD_error_memory_allocation)
         return pl_fail_memory(error, "decompression", ZSTD_DStreamInSize());
+    if (ZSTD_getErrorCode(result) == ZSTD_error_frameParameter_windowTooLarge)
+        return pl_fail(
+            error, PARLEY_BAD_INPUT,
+            "%s: decompressing it needs a window of more than %u MiB; compress it with zstd --long=%u or less",
+            decoder->name, 1u << (WINDOW_LOG - 20), WINDOW_LOG);
     return ZSTD_isError(result) ? corrupt(decoder, ZSTD_getErrorName(result), error) : PARLEY_OK;
 }
 

@@ -360,21 +360,18 @@ static parley_status read_weights(pl_source *source, weights *to, const char *da
                : pl_fail(error, PARLEY_BAD_INPUT, "%s: every weight is 0; at least one must be positive", to->name);
 }
 
-parley_status pl_data_read_weights(parley_data *data, const char *path, parley_error *error) {
-    pl_source *source;
+/* Takes the weights from a source, which it closes. */
+static parley_status take_weights(parley_data *data, pl_source *source, parley_error *error) {
     pl_span span = {0};
-    parley_status status = pl_source_open(path, WEIGHT_WINDOW_BYTES, &source, error);
-    if (status != PARLEY_OK)
-        return status;
+    weights to = {.name = pl_source_name(source), .rows = pl_all_rows(data), .spread = data->spread};
+    parley_status status = PARLEY_OK;
     if (pl_source_content(source) == PL_CACHE)
-        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: not text; weights are text with one number per line", path);
+        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: not text; weights are text with one number per line", to.name);
     else if (!pl_span_reserve(&span, data->x.rows * sizeof(double) + 1))
         status = pl_fail_memory(error, "weights", data->x.rows * sizeof(double));
-    else {
-        weights to = {
-            .name = pl_source_name(source), .weight = span.data, .rows = pl_all_rows(data), .spread = data->spread};
+    to.weight = span.data;
+    if (status == PARLEY_OK)
         status = read_weights(source, &to, data->path, error);
-    }
     pl_source_close(source);
     if (status != PARLEY_OK) {
         pl_span_free(&span);
@@ -386,4 +383,17 @@ parley_status pl_data_read_weights(parley_data *data, const char *path, parley_e
     if (data->spread)
         data->spread->weighted = true;
     return PARLEY_OK;
+}
+
+parley_status pl_data_read_weights(parley_data *data, const char *path, parley_error *error) {
+    pl_source *source;
+    parley_status status = pl_source_open(path, WEIGHT_WINDOW_BYTES, &source, error);
+    return status == PARLEY_OK ? take_weights(data, source, error) : status;
+}
+
+parley_status pl_data_parse_weights(parley_data *data, const void *text, uint64_t bytes, const char *name,
+                                    parley_error *error) {
+    pl_source *source;
+    parley_status status = pl_source_memory(text, bytes, name, WEIGHT_WINDOW_BYTES, &source, error);
+    return status == PARLEY_OK ? take_weights(data, source, error) : status;
 }

@@ -43,6 +43,7 @@ struct pl_source {
     pthread_cond_t changed;
     atomic_bool stop;
     unsigned turn;
+    uint64_t lines;          /* in the buffers that were filled, for messages */
     buffer head, buffers[2]; /* head: text that was read ahead for inspection; its first `bytes` bytes are skipped */
 };
 
@@ -93,6 +94,22 @@ static parley_status decode(pl_source *source, char *out, uint64_t room, uint64_
     return pl_decode(source->decoder, &source->stop, out, room, made, error);
 }
 
+static uint64_t count_lines(const char *text, uint64_t bytes) {
+    uint64_t lines = 0;
+    for (uint64_t i = 0; i < bytes; i++)
+        lines += text[i] == '\n';
+    return lines;
+}
+
+parley_status pl_source_too_long(const pl_source *source, uint64_t lines, parley_error *error) {
+    unsigned long long most = PL_LONGEST_LINE;
+    if (source->cut.record > 0)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: a record is longer than %llu bytes, the most that can be read",
+                       source->name, most);
+    return pl_fail(error, PARLEY_BAD_INPUT, "%s:%llu: the line is longer than %llu bytes, the most that can be read",
+                   source->name, (unsigned long long)lines + 1, most);
+}
+
 /* Fills `next` with what `before` left over and with new bytes, up to at least one whole line or the end. */
 static parley_status fill(pl_source *source, const buffer *before, buffer *next) {
     parley_error *error = &next->error;
@@ -103,6 +120,7 @@ static parley_status fill(pl_source *source, const buffer *before, buffer *next)
     while (next->bytes == 0 && made > 0) {
         if (searched > 0 && room < next->held + source->window_bytes / 2)
             room = next->held * 2 + source->window_bytes;
+        room = room < PL_LONGEST_LINE + source->window_bytes ? room : PL_LONGEST_LINE + source->window_bytes;
         room = room > next->held ? room : next->held; /* the text left over may be enough */
         if (!pl_span_reserve(&next->span, room + PL_TEXT_MARGIN))
             return pl_fail_memory(error, "a buffer of text", room);
@@ -120,12 +138,15 @@ static parley_status fill(pl_source *source, const buffer *before, buffer *next)
         }
         next->bytes = whole_units(source->cut, text, searched, next->held, &inside);
         searched = next->held;
+        if (next->bytes == 0 && next->held > PL_LONGEST_LINE)
+            return pl_source_too_long(source, source->lines, error);
     }
     if (made == 0) {
         next->bytes = next->held;
         memset((char *)next->span.data + next->held, 0, PL_TEXT_MARGIN);
     }
     next->last = made == 0;
+    source->lines += count_lines(next->span.data, next->bytes);
     next->used = pl_decoder_taken(source->decoder);
     return PARLEY_OK;
 }
@@ -228,6 +249,20 @@ static parley_status read_at(const pl_source *source, char *to, uint64_t from, u
     return fault ? fail_read(source, fault, error) : PARLEY_OK;
 }
 
+/* Counts the lines before the window, which are read again. */
+static uint64_t lines_before(const pl_source *source) {
+    char text[4096];
+    uint64_t lines = 0;
+    parley_error ignored;
+    for (uint64_t at = 0; at < source->used; at += sizeof text) {
+        uint64_t bytes = source->used - at < sizeof text ? source->used - at : sizeof text;
+        if (read_at(source, text, at, bytes, &ignored) != PARLEY_OK)
+            break;
+        lines += count_lines(text, bytes);
+    }
+    return lines;
+}
+
 /* Reads a window of whole lines into the buffer, or one line if that is longer. */
 static parley_status read_window(pl_source *source, uint64_t left, uint64_t *bytes, parley_error *error) {
     uint64_t held = 0, wanted = source->window_bytes;
@@ -243,6 +278,8 @@ static parley_status read_window(pl_source *source, uint64_t left, uint64_t *byt
         memset(text + wanted, 0, PL_TEXT_MARGIN);
         *bytes = wanted == left ? left : whole_units(source->cut, text, held, wanted, &inside);
         held = wanted;
+        if (*bytes == 0 && held > PL_LONGEST_LINE)
+            return pl_source_too_long(source, lines_before(source), error);
     }
     return PARLEY_OK;
 }

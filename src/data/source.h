@@ -7,7 +7,8 @@
 #include "base/status.h"
 #include "data/decode.h"
 
-#define PL_TEXT_MARGIN 64 /* readable bytes after a text; NUL after the last line of a file */
+#define PL_LONGEST_LINE ((uint64_t)256 << 20) /* bytes of a line or record; longer ones are refused */
+#define PL_TEXT_MARGIN 64                     /* readable bytes after a text; NUL after the last line of a file */
 
 typedef struct pl_source pl_source;
 
@@ -40,12 +41,15 @@ void pl_source_share(pl_source *source, pl_pool *pool);
 /* Returns the end of the first line or record that ends at or after `from`, or NULL. `text` must be the beginning of
  * one. */
 const char *pl_cut_after(pl_cut cut, const char *text, const char *from, const char *end);
-/* Returns the next window, which is valid until the next call; `*bytes` is 0 at the end. Fails if a plain file was
- * changed since it was opened, at the latest at its end. PL_TEXT_MARGIN bytes after it
+/* Returns the next window, which is valid until the next call; `*bytes` is 0 at the end. Fails if a line or record has
+ * more than PL_LONGEST_LINE bytes, or if a plain file was changed since it was opened, at the latest at its end.
+ * PL_TEXT_MARGIN bytes after it
  * are readable, and they are NUL if its last line has no newline. */
 parley_status pl_source_next(pl_source *source, const char **text, uint64_t *bytes, parley_error *error);
 void pl_source_close(pl_source *source);
 
+/* The failure of a line or record that is too long, after `lines` lines. */
+parley_status pl_source_too_long(const pl_source *source, uint64_t lines, parley_error *error);
 const char *pl_source_name(const pl_source *source);
 pl_content pl_source_content(const pl_source *source);
 /* The size of the file, 0 if unknown, and how many of its bytes were used up to the end of this window. */

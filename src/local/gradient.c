@@ -483,7 +483,8 @@ static void state(pl_local *local, pl_state *state) {
     gradient *this = (gradient *)local;
     for (unsigned k = 0; k < this->team->hosted; k++) {
         pl_state_of(state, "local", k);
-        PL_STATE_VALUES(state, "margins", PL_VALUE(this->stepped), PL_VALUE(this->step), PL_VALUE(this->carried));
+        PL_STATE_VALUES(state, "margins", PL_WITHIN(this->stepped, 0, this->dz != NULL), PL_VALUE(this->step),
+                        PL_WITHIN(this->carried, 0, CARRIES));
         if (!this->stepped || this->carried >= CARRIES)
             continue;
         pl_state_rows(state, this->team, "z", this->z, PL_F64, this->glm->classes);

@@ -18,7 +18,8 @@
 
 #define FIRST_RATE 0.5
 #define CELL_WORDS (sizeof(pl_cell) / sizeof(uint32_t))
-#define NUMBERS 19 /* numbers in the state of a learner */
+#define NUMBERS 19   /* numbers in the state of a learner */
+#define MOST_BITS 31 /* of hashes */
 
 struct pl_online {
     pl_online_state state;
@@ -280,11 +281,25 @@ void pl_online_tell(pl_online *online, double low, double high) {
 static void list(pl_online *online, pl_value values[NUMBERS]) {
     pl_online_state *state = &online->state;
     const pl_value all[NUMBERS] = {
-        PL_VALUE(online->size),      PL_VALUE(state->rows),      PL_VALUE(state->nonzeros), PL_VALUE(state->columns),
-        PL_VALUE(state->features),   PL_VALUE(state->hash_bits), PL_VALUE(online->step),    PL_VALUE(online->bits),
-        PL_VALUE(online->told),      PL_VALUE(state->weight),    PL_VALUE(state->loss),     PL_VALUE(state->label),
-        PL_VALUE(state->prediction), PL_VALUE(state->low),       PL_VALUE(state->high),     PL_VALUE(online->rows),
-        PL_VALUE(online->norms),     PL_VALUE(online->least),    PL_VALUE(online->most),
+        PL_WITHIN(online->size, 0, UINT32_MAX),
+        PL_VALUE(state->rows),
+        PL_VALUE(state->nonzeros),
+        PL_WITHIN(state->columns, 0, UINT32_MAX),
+        PL_VALUE(state->features),
+        PL_WITHIN(state->hash_bits, 0, MOST_BITS),
+        PL_VALUE(online->step),
+        PL_WITHIN(online->bits, 0, MOST_BITS),
+        PL_VALUE(online->told),
+        PL_UNSURE(state->weight),
+        PL_UNSURE(state->loss),
+        PL_UNSURE(state->label),
+        PL_UNSURE(state->prediction),
+        PL_UNSURE(state->low),
+        PL_UNSURE(state->high),
+        PL_UNSURE(online->rows),
+        PL_UNSURE(online->norms),
+        PL_UNSURE(online->least),
+        PL_UNSURE(online->most),
     };
     memcpy(values, all, sizeof all);
 }
@@ -317,13 +332,11 @@ static bool restore_numbers(pl_online *online, const pl_container *container) {
     pl_value values[NUMBERS];
     list(online, values);
     for (unsigned i = 0; numbers && i < NUMBERS; i++) {
-        double most = values[i].kind == PL_OF_WHOLE ? 9007199254740992.0 : UINT32_MAX;
-        if (values[i].kind != PL_OF_REAL && !(numbers[i] >= 0 && numbers[i] <= most))
+        if (!pl_value_fits(&values[i], numbers[i]))
             return false;
         pl_value_set(&values[i], numbers[i]);
     }
-    return numbers && online->size <= UINT32_MAX && online->bits < 32 &&
-           (online->bits == 0 || online->size == (uint64_t)1 << online->bits);
+    return numbers && (online->bits == 0 || online->size == (uint64_t)1 << online->bits);
 }
 
 parley_status pl_online_unpack(pl_online *online, const pl_container *container, const char *learns,

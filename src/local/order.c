@@ -60,9 +60,9 @@ static parley_status take_stretches(const pl_team *team, unsigned worker, stretc
     return status;
 }
 
-/* Returns the position of a row, or with `back` the row at a position; UINT64_MAX if there is none. The stretches must
- * be in increasing order of `from`. */
-static uint64_t translate(const stretch *stretches, uint64_t count, uint64_t from, bool back) {
+/* Returns the stretch that has a row, or with `back` a position; NULL if there is none. The stretches must be in
+ * increasing order of rows or positions. */
+static const stretch *find(const stretch *stretches, uint64_t count, uint64_t from, bool back) {
     uint64_t low = 0, high = count;
     while (high - low > 1) {
         uint64_t middle = low + (high - low) / 2;
@@ -71,9 +71,43 @@ static uint64_t translate(const stretch *stretches, uint64_t count, uint64_t fro
         else
             high = middle;
     }
-    const stretch *found = &stretches[low];
-    uint64_t begin = back ? found->place : found->row, to = back ? found->row : found->place;
-    return count == 0 || from < begin || from - begin >= found->rows ? UINT64_MAX : to + (from - begin);
+    if (count == 0)
+        return NULL;
+    uint64_t begin = back ? stretches[low].place : stretches[low].row;
+    return from < begin || from - begin >= stretches[low].rows ? NULL : &stretches[low];
+}
+
+/* Whether the saved buckets have each of the worker's rows once. */
+static bool cover_rows(const stretch *stretches, uint64_t ranges, const uint64_t *kept, uint64_t count, uint64_t all,
+                       uint8_t *seen) {
+    uint64_t total = 0;
+    for (uint64_t n = 0; n < count; n++) {
+        uint64_t place = pl_bucket_row(kept[n]), rows = kept[n] & 255;
+        const stretch *of = find(stretches, ranges, place, true);
+        if (rows == 0 || !of || rows > of->rows - (place - of->place))
+            return false;
+        for (uint64_t i = place; i < place + rows; i++)
+            if (seen[i]++)
+                return false;
+        total += rows;
+    }
+    return total == all;
+}
+
+/* Saved buckets have positions instead of rows. */
+static void restore_buckets(pl_state *state, const stretch *stretches, uint64_t ranges, const uint64_t *kept,
+                            uint64_t *buckets, uint64_t count, uint64_t all) {
+    uint8_t *seen;
+    state->status = pl_take(&seen, all, 1, "the order of rows", &state->error);
+    if (state->status != PARLEY_OK)
+        return;
+    if (!cover_rows(stretches, ranges, kept, count, all, seen))
+        pl_state_refuse(state, "order", "does not have each row of the worker once");
+    for (uint64_t n = 0; n < count && state->status == PARLEY_OK; n++) {
+        const stretch *of = find(stretches, ranges, pl_bucket_row(kept[n]), true);
+        buckets[n] = (of->row + (pl_bucket_row(kept[n]) - of->place)) << 8 | (kept[n] & 255);
+    }
+    pl_free(seen);
 }
 
 void pl_bucket_state(pl_state *state, const pl_team *team, unsigned worker, uint64_t *buckets, uint64_t count) {
@@ -84,19 +118,22 @@ void pl_bucket_state(pl_state *state, const pl_team *team, unsigned worker, uint
     parley_status status = take_stretches(team, worker, &stretches, &ranges, &state->error);
     if (status != PARLEY_OK)
         state->status = status;
-    else if (!state->restoring)
+    else if (state->restoring)
+        restore_buckets(state, stretches, ranges, kept, buckets, count, team->rows[worker]);
+    else {
         qsort(stretches, ranges, sizeof *stretches, by_row);
-    for (uint64_t n = 0; n < count && state->status == PARLEY_OK; n++) {
-        uint64_t from = state->restoring ? kept[n] : buckets[n],
-                 to = translate(stretches, ranges, pl_bucket_row(from), state->restoring), rows = from & 255;
-        if (to == UINT64_MAX)
-            pl_state_fail(state, PARLEY_BAD_INPUT, "the order of rows in the checkpoint does not fit these data");
-        else if (state->restoring)
-            buckets[n] = to << 8 | rows;
-        else
-            kept[n] = to << 8 | rows;
+        for (uint64_t n = 0; n < count; n++) {
+            const stretch *of = find(stretches, ranges, pl_bucket_row(buckets[n]), false);
+            kept[n] = (of->place + (pl_bucket_row(buckets[n]) - of->row)) << 8 | (buckets[n] & 255);
+        }
     }
     pl_free(stretches);
+}
+
+void pl_rest_check(pl_state *state, const uint8_t *rest, uint64_t count) {
+    for (uint64_t i = 0; i < count && state->restoring && state->status == PARLEY_OK; i++)
+        if (rest[i] >> 4 > PL_MOST_REST || (rest[i] & 15u) >= 1u << (rest[i] >> 4))
+            pl_state_refuse(state, "rest", "has a rest that is none of the levels");
 }
 
 /* Marks the entries of v that the worker's rows touch, and counts them. */

@@ -9,6 +9,7 @@
 #include "model/glm.h"
 
 #define PL_BUCKET_MOST 16 /* rows */
+#define PL_MOST_REST 4    /* levels of rest, of 2^level - 1 epochs */
 
 /* A bucket is packed as first row << 8 | rows. */
 static inline uint64_t pl_bucket_row(uint64_t bucket) { return bucket >> 8; }
@@ -20,6 +21,9 @@ void pl_bucket_fill(const pl_team *team, unsigned worker, uint64_t rows, uint64_
 
 /* Lists the order of a hosted worker's buckets. Rows are saved by their position among the worker's rows. */
 void pl_bucket_state(pl_state *state, const pl_team *team, unsigned worker, uint64_t *buckets, uint64_t count);
+
+/* Refuses restored rests, level << 4 | epochs left, that are none. */
+void pl_rest_check(pl_state *state, const uint8_t *rest, uint64_t count);
 
 /* Finds the rows of v, a table with one entry per class in a row, that a hosted worker's rows touch, in increasing
  * order and including the intercept. `*support` is allocated (pl_shared_alloc), unless sending all of v costs no more;

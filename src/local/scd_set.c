@@ -2,6 +2,7 @@
  * round therefore steps on the columns with w != 0 and on as many others, those with the largest |u_j| (Johnson and
  * Guestrin 2015; Massias et al. 2018). Just after the penalty was reduced, only columns that pass the strong rule are
  * added (Tibshirani et al. 2012): |u_j| >= 2 l1 - the last l1. The next look finds columns that were missed. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -12,8 +13,8 @@
 #define GROWTH 2      /* members per column with w != 0 */
 #define BINS 2048     /* bins of |u| / l1, to find the threshold */
 
-/* Increases with |u|, from 0 to below BINS. */
-static unsigned bin_of(double ratio) { return (unsigned)(BINS * (ratio / (1.0 + ratio))); }
+/* Increases with |u|, from 0 to BINS. */
+static unsigned bin_of(double ratio) { return ratio < DBL_MAX ? (unsigned)(BINS * (ratio / (1.0 + ratio))) : BINS; }
 
 /* The bin of |u| / l1 from which on at most `wanted` columns are left. */
 static unsigned cut(const pl_scd *this, const pl_scd_worker *worker, double inverse, uint64_t wanted) {

@@ -1,21 +1,23 @@
 /* scd_state.c: the state of scd between two rounds: w, the working sets, the results of the last look, and the table of
  * inner products. State that only the next penalty of a path would need is left out. */
+#include "local/order.h"
 #include "local/scd.h"
 
 static void list_evaluation(pl_state *state, const char *name, pl_evaluation *at) {
-    PL_STATE_VALUES(state, name, PL_VALUE(at->b), PL_VALUE(at->value), PL_VALUE(at->conjugate), PL_VALUE(at->heavy),
-                    PL_VALUE(at->tilt), PL_VALUE(at->pull), PL_VALUE(at->reach), PL_VALUE(at->softened),
-                    PL_VALUE(at->penalised), PL_VALUE(at->penalty), PL_VALUE(at->penalty_conjugate));
+    PL_STATE_VALUES(state, name, PL_UNSURE(at->b), PL_UNSURE(at->value), PL_UNSURE(at->conjugate),
+                    PL_WITHIN(at->heavy, 0, 1), PL_UNSURE(at->tilt), PL_UNSURE(at->pull), PL_UNSURE(at->reach),
+                    PL_VALUE(at->softened), PL_VALUE(at->penalised), PL_UNSURE(at->penalty),
+                    PL_UNSURE(at->penalty_conjugate));
 }
 
 static void list_look(pl_scd *this, pl_state *state) {
     uint64_t rows = this->x->columns;
     PL_STATE_VALUES(state, "look", PL_VALUE(this->b), PL_VALUE(this->rows_known), PL_VALUE(this->columns_known),
                     PL_VALUE(this->penalty_known), PL_VALUE(this->again), PL_VALUE(this->l1_looked),
-                    PL_VALUE(this->objective), PL_VALUE(this->gap), PL_VALUE(this->largest), PL_VALUE(this->l1_before),
-                    PL_VALUE(this->l1_then), PL_VALUE(this->curvature_squares), PL_VALUE(this->caution),
-                    PL_VALUE(this->tolerance), PL_VALUE(this->strict), PL_VALUE(this->share), PL_VALUE(this->solved),
-                    PL_VALUE(this->drift), PL_VALUE(this->all));
+                    PL_UNSURE(this->objective), PL_UNSURE(this->gap), PL_UNSURE(this->largest),
+                    PL_VALUE(this->l1_before), PL_VALUE(this->l1_then), PL_VALUE(this->curvature_squares),
+                    PL_WITHIN(this->caution, 0, DBL_MAX), PL_VALUE(this->tolerance), PL_VALUE(this->strict),
+                    PL_VALUE(this->share), PL_VALUE(this->solved), PL_VALUE(this->drift), PL_VALUE(this->all));
     list_evaluation(state, "found", &this->found);
     list_evaluation(state, "evaluation", &this->evaluation);
     if (this->rows_known) {
@@ -24,6 +26,14 @@ static void list_look(pl_scd *this, pl_state *state) {
         pl_state_array(state, "metric", this->metric, PL_F64, rows);
     }
     pl_state_array(state, "anchor_qt", this->anchor_qt, PL_F64, rows);
+}
+
+/* A working set has some of the worker's columns, in the same order. */
+static bool is_subset(const pl_scd_worker *worker) {
+    uint64_t found = 0;
+    for (uint64_t n = 0; n < worker->count && found < worker->members; n++)
+        found += worker->set[found] == worker->column[n];
+    return found == worker->members;
 }
 
 static void list_columns(pl_scd *this, pl_state *state, pl_scd_worker *worker) {
@@ -42,9 +52,10 @@ static void list_columns(pl_scd *this, pl_state *state, pl_scd_worker *worker) {
     pl_state_array(state, "set", worker->set, PL_U64, worker->members);
     pl_state_array(state, "order", worker->order, PL_U64, worker->members);
     pl_state_array(state, "rest", worker->rest, PL_U8, worker->members);
-    for (uint64_t m = 0; m < worker->members && state->restoring && state->status == PARLEY_OK; m++)
-        if (worker->set[m] > this->x->rows || worker->order[m] >= worker->members)
-            pl_state_fail(state, PARLEY_BAD_INPUT, "the working sets in the checkpoint do not fit these data");
+    pl_rest_check(state, worker->rest, worker->members);
+    pl_state_check_order(state, "order", worker->order, worker->members);
+    if (state->restoring && state->status == PARLEY_OK && !is_subset(worker))
+        pl_state_refuse(state, "set", "has other columns than those of its worker, or not in their order");
     if (state->status != PARLEY_OK && state->restoring)
         worker->members = 0;
 }
@@ -62,10 +73,10 @@ static void list_gram(pl_scd *this, pl_state *state, pl_scd_worker *worker) {
     pl_state_array(state, "norms", gram->norm2, PL_F64, gram->slots);
     pl_state_array(state, "masses", gram->mass, PL_F64, gram->slots);
     pl_state_array(state, "curvature", gram->curvature, PL_F64, this->x->columns);
-    PL_STATE_VALUES(state, "total", PL_VALUE(gram->total), PL_VALUE(gram->nonzeros));
+    PL_STATE_VALUES(state, "total", PL_VALUE(gram->total), PL_WITHIN(gram->nonzeros, 0, this->x->nonzeros));
     if (state->restoring && !(state->status == PARLEY_OK && pl_scd_gram_restore(this, worker))) {
         gram->slots = 0;
-        pl_state_fail(state, PARLEY_BAD_INPUT, "the inner products in the checkpoint do not fit these data");
+        pl_state_refuse(state, "columns", "has columns that the data do not have, or one of them twice");
     }
 }
 
@@ -74,10 +85,12 @@ void pl_scd_state(pl_local *local, pl_state *state) {
     list_look(this, state);
     for (unsigned k = 0; k < this->team->hosted; k++) {
         pl_scd_worker *worker = &this->workers[k];
+        uint64_t most = this->x->nonzeros + this->x->columns; /* a penalised intercept has an entry in every row */
         pl_state_of(state, "local", k);
-        PL_STATE_VALUES(state, "worker", PL_VALUE(worker->nonzeros), PL_VALUE(worker->supported),
-                        PL_VALUE(worker->epoch), PL_VALUE(worker->offset), PL_VALUE(worker->estimate),
-                        PL_VALUE(worker->solved), PL_VALUE(worker->credit));
+        PL_STATE_VALUES(state, "worker", PL_WITHIN(worker->nonzeros, 0, most),
+                        PL_WITHIN(worker->supported, 0, worker->count), PL_VALUE(worker->epoch),
+                        PL_VALUE(worker->offset), PL_UNSURE(worker->estimate), PL_VALUE(worker->solved),
+                        PL_VALUE(worker->credit));
         list_columns(this, state, worker);
         if (this->gram.capacity > 0)
             list_gram(this, state, worker);

@@ -27,7 +27,6 @@
 #include "math/sparse.h"
 
 #define MULTIPLIER_ROUNDS 2 /* rounds between two moves of b0 */
-#define MOST_REST 4         /* levels of rest, of 2^level - 1 epochs */
 
 static inline double intercept(const pl_sdca *this, const double *u, uint64_t c) {
     const pl_glm *glm = this->glm;
@@ -44,7 +43,7 @@ static inline void rest(pl_sdca *this, uint64_t i, bool moved) {
     if (!this->rest)
         return;
     unsigned level = this->rest[i] >> 4;
-    level += level < MOST_REST;
+    level += level < PL_MOST_REST;
     this->rest[i] = moved ? 0 : (uint8_t)(level << 4 | ((1u << level) - 1));
 }
 

@@ -4,6 +4,7 @@
 
 #include "local/order.h"
 
+#define PL_SDCA_SYNCS 2      /* most synchronisations of lanes per epoch */
 #define PL_SDCA_CENTRED 1e-6 /* remaining slope of intercepts when P is evaluated */
 
 typedef struct pl_sdca_worker {

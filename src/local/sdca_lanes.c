@@ -4,7 +4,6 @@
 
 #include "local/sdca.h"
 
-#define SYNCS 2          /* most synchronisations per epoch */
 #define SYNC_COST 3      /* least non-zeros that a lane visits per entry that it synchronises */
 #define CLASSES_COST 12  /* the same per row of a table of several classes, whose steps take four classes at a time */
 #define SYNC_LEAST 10000 /* least non-zeros between two synchronisations */
@@ -99,7 +98,7 @@ uint64_t pl_lane_syncs(const pl_sdca *this, double nonzeros) {
     double cost = this->glm->classes > 1 ? CLASSES_COST : SYNC_COST;
     double least = fmax(SYNC_LEAST, cost * (double)(this->glm->size / this->glm->classes));
     double syncs = nonzeros / (least * (double)this->team->lanes);
-    return this->team->lanes == 1 || syncs < 1 ? 1 : syncs > SYNCS ? SYNCS : (uint64_t)syncs;
+    return this->team->lanes == 1 || syncs < 1 ? 1 : syncs > PL_SDCA_SYNCS ? PL_SDCA_SYNCS : (uint64_t)syncs;
 }
 
 void pl_lanes_sync(pl_sdca *this) {

@@ -11,8 +11,9 @@ void pl_sdca_state(pl_local *local, pl_state *state) {
     for (unsigned k = 0; k < this->team->hosted; k++) {
         pl_sdca_worker *worker = &this->workers[k];
         pl_state_of(state, "local", k);
-        PL_STATE_VALUES(state, "worker", PL_VALUE(worker->cursor), PL_VALUE(worker->epoch), PL_VALUE(worker->syncs),
-                        PL_VALUE(worker->lane_sigma));
+        PL_STATE_VALUES(state, "worker", PL_WITHIN(worker->cursor, 0, worker->count), PL_VALUE(worker->epoch),
+                        PL_WITHIN(worker->syncs, 1, PL_SDCA_SYNCS),
+                        PL_WITHIN(worker->lane_sigma, 1, this->team->lanes));
         pl_bucket_state(state, this->team, k, worker->buckets, worker->count);
         pl_state_rows(state, this->team, "t", this->t, PL_F64, glm->classes);
         if (this->rest)
@@ -20,4 +21,6 @@ void pl_sdca_state(pl_local *local, pl_state *state) {
         if (worker->previous)
             pl_state_array(state, "previous", worker->previous, PL_F64, pl_sdca_places(this, worker));
     }
+    if (this->rest && this->team->hosted)
+        pl_rest_check(state, this->rest, glm->data->x.rows);
 }

@@ -266,19 +266,24 @@ static bool stalled(pl_local *local) { return halve((pl_sgd *)local, 0.5); }
 
 static void state(pl_local *local, pl_state *state) {
     pl_sgd *sgd = (pl_sgd *)local;
-    unsigned schedule = sgd->schedule;
-    PL_STATE_VALUES(state, "rates", PL_VALUE(sgd->rate), PL_VALUE(schedule), PL_VALUE(sgd->worked), PL_VALUE(sgd->age),
-                    PL_VALUE(sgd->least), PL_VALUE(sgd->since), PL_VALUE(sgd->patience), PL_VALUE(sgd->helped),
-                    PL_VALUE(sgd->halved), PL_VALUE(sgd->started), PL_VALUE(sgd->boost), PL_VALUE(sgd->rose),
-                    PL_VALUE(sgd->steady));
+    unsigned schedule = sgd->schedule, first = sgd->asked, last = sgd->asked;
+    if (sgd->asked == PL_ANY) {
+        first = PL_CONSTANT;
+        last = sgd->may_adapt ? PL_NORMALISED : PL_CONSTANT;
+    }
+    PL_STATE_VALUES(state, "rates", PL_WITHIN(sgd->rate, 0, DBL_MAX), PL_WITHIN(schedule, first, last),
+                    PL_WITHIN(sgd->worked, 0, PL_MOST_WHOLE), PL_VALUE(sgd->age), PL_UNSURE(sgd->least),
+                    PL_WITHIN(sgd->since, 0, PL_MOST_WHOLE), PL_WITHIN(sgd->patience, 0, DBL_MAX),
+                    PL_VALUE(sgd->helped), PL_WITHIN(sgd->halved, 0, HALVINGS), PL_VALUE(sgd->started),
+                    PL_WITHIN(sgd->boost, 0, DBL_MAX), PL_VALUE(sgd->rose), PL_VALUE(sgd->steady));
     if (schedule != (unsigned)sgd->schedule)
         pl_sgd_place(sgd, (pl_schedule)schedule);
     pl_state_array(state, "v_least", sgd->v_least, PL_F64, sgd->glm->size);
     for (unsigned k = 0; k < sgd->team->hosted; k++) {
         pl_sgd_worker *worker = &sgd->workers[k];
         pl_state_of(state, "local", k);
-        PL_STATE_VALUES(state, "worker", PL_VALUE(worker->cursor), PL_VALUE(worker->epoch), PL_VALUE(worker->rows_seen),
-                        PL_VALUE(worker->norms));
+        PL_STATE_VALUES(state, "worker", PL_WITHIN(worker->cursor, 0, worker->count), PL_VALUE(worker->epoch),
+                        PL_WITHIN(worker->rows_seen, 0, DBL_MAX), PL_WITHIN(worker->norms, 0, DBL_MAX));
         pl_bucket_state(state, sgd->team, k, worker->buckets, worker->count);
         if (sgd->t)
             pl_state_rows(state, sgd->team, "t", sgd->t, PL_F64, 1);

@@ -41,8 +41,9 @@ typedef struct pl_sgd {
     pl_local *gradient; /* evaluates */
     pl_sgd_worker *workers;
     uint64_t *buckets;
-    pl_span copies; /* u, clock, mean or cells of all workers: on huge pages, because access is random */
-    pl_schedule schedule;
+    pl_span copies;              /* u, clock, mean or cells of all workers: on huge pages, because access is random */
+    pl_schedule schedule, asked; /* in use; the setting */
+    bool may_adapt;              /* there is memory for adaptive schedules */
     double rate;
     double boost;      /* times the rate that suits one worker: what averaging allows at first */
     double importance; /* times that each row counts */

@@ -210,6 +210,8 @@ parley_status pl_sgd_open(const pl_setup *setup, pl_local **out, parley_error *e
     sgd->glm = pl_glm_of(setup->problem);
     sgd->team = setup->team;
     sgd->copied = copies(setup);
+    sgd->asked = (pl_schedule)setup->settings->schedule;
+    sgd->may_adapt = pl_sgd_may_adapt(setup);
     sgd->average = setup->settings->average_iterates;
     sgd->in_place = setup->in_place;
     sgd->importance = setup->settings->reweight ? setup->team->workers : 1.0;

@@ -7,7 +7,6 @@
 
 #include "math/softmax_kernel.h"
 
-#define PATH_FORMAT "parley-path-1" /* many models in one file, which this loader does not read */
 #define MOST_HASH_BITS 30
 #define ROWS_PER_TASK 1024
 #define WORTH_THREADS 500000 /* multiplications; starting threads costs about a tenth of these */
@@ -146,7 +145,7 @@ static bool is_alike(const char *format, const char *known) {
 
 bool pl_model_claimed(const pl_container *container) {
     const char *format = pl_container_meta(container, "format");
-    bool claimed = format && is_alike(format, PATH_FORMAT);
+    bool claimed = format && is_alike(format, PL_PATH_FORMAT);
     for (unsigned i = 0; i < pl_problems_count && format; i++)
         claimed = claimed || is_alike(format, pl_problems[i]->model_type->format);
     return claimed;
@@ -154,7 +153,7 @@ bool pl_model_claimed(const pl_container *container) {
 
 static parley_status refuse_format(const char *path, const char *format, parley_error *error) {
     char known[256] = "";
-    if (strcmp(format, PATH_FORMAT) == 0)
+    if (strcmp(format, PL_PATH_FORMAT) == 0)
         return pl_fail(
             error, PARLEY_BAD_INPUT,
             "%s: this is a path of models written by parley path; train a single model with parley train --lambda, or "

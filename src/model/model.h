@@ -6,6 +6,7 @@
 #include "data/container.h"
 #include "data/data.h"
 
+#define PL_PATH_FORMAT "parley-path-1" /* many models in one file, which pl_model_load does not read */
 #define PL_MODEL_METAS 64
 #define PL_MODEL_TENSORS 64 /* the most that a type may write, without those of names */
 

@@ -134,6 +134,22 @@ static unsigned host_of(const pl_state *state, unsigned worker, unsigned *number
     return low;
 }
 
+/* The file that holds what is being restored: that of rank 0, or of the worker's host. */
+static void name_file(const pl_state *state, char *path, size_t size) {
+    unsigned number;
+    unsigned rank = state->worker == PL_STATE_ALL ? 0 : host_of(state, state->team->first + state->worker, &number);
+    pl_part_path(path, size, state->parts->folder, state->parts->round, rank);
+}
+
+void pl_state_refuse(pl_state *state, const char *name, const char *why) {
+    char path[PL_TEXT + 64];
+    if (state->status != PARLEY_OK)
+        return;
+    name_file(state, path, sizeof path);
+    state->status =
+        pl_fail(&state->error, PARLEY_BAD_INPUT, "%s: %s.%s %s: the file is damaged", path, state->owner, name, why);
+}
+
 static const char *stored_room(pl_state *state, const char *name, pl_dtype type, uint64_t count) {
     bool common = state->worker == PL_STATE_ALL;
     unsigned number = 0, rank = common ? 0 : host_of(state, state->team->first + state->worker, &number);
@@ -171,6 +187,26 @@ void *pl_state_room(pl_state *state, const char *name, pl_dtype type, uint64_t c
     return room_of(state, name, type, count);
 }
 
+static bool are_finite(const void *values, pl_dtype type, uint64_t count) {
+    const double *doubles = values;
+    const float *floats = values;
+    bool all = true;
+    for (uint64_t i = 0; i < count && type == PL_F64; i++)
+        all = all && isfinite(doubles[i]);
+    for (uint64_t i = 0; i < count && type == PL_F32; i++)
+        all = all && isfinite(floats[i]);
+    return all;
+}
+
+/* The same for an array, whose numbers must be finite. */
+static char *array_room(pl_state *state, const char *name, pl_dtype type, uint64_t count) {
+    char *room = room_of(state, name, type, count);
+    if (!room || !state->restoring || are_finite(room, type, count))
+        return room;
+    pl_state_refuse(state, name, "has a value that is not a finite number");
+    return NULL;
+}
+
 /* Copies bytes to or from the saved state. Returns the position after them. */
 static char *move(const pl_state *state, char *kept, void *own, uint64_t bytes) {
     if (bytes > 0)
@@ -179,7 +215,7 @@ static char *move(const pl_state *state, char *kept, void *own, uint64_t bytes) 
 }
 
 void pl_state_array(pl_state *state, const char *name, void *array, pl_dtype type, uint64_t count) {
-    char *kept = room_of(state, name, type, count);
+    char *kept = array_room(state, name, type, count);
     if (kept)
         move(state, kept, array, count * type_bytes[type]);
 }
@@ -204,29 +240,62 @@ void pl_value_set(const pl_value *value, double number) {
     }
 }
 
+bool pl_value_fits(const pl_value *value, double number) {
+    if (isnan(number))
+        return value->unknown;
+    return number >= value->least && number <= value->most && (value->kind == PL_OF_REAL || number == floor(number));
+}
+
+static void refuse_value(pl_state *state, const char *name, const pl_value *value, double number) {
+    const char *member = strrchr(value->name, '>'), *part = strrchr(value->name, '.');
+    char why[192];
+    member = member ? member + 1 : value->name;
+    member = part && part >= member ? part + 1 : member;
+    snprintf(why, sizeof why, "has %s %.17g, but it must be %s from %.17g to %.17g", member, number,
+             value->kind == PL_OF_REAL ? "a number" : "an integer", value->least, value->most);
+    pl_state_refuse(state, name, why);
+}
+
 void pl_state_values(pl_state *state, const char *name, const pl_value *values, unsigned count) {
     double *kept = (double *)(void *)room_of(state, name, PL_F64, count);
-    for (unsigned i = 0; kept && i < count; i++)
-        if (state->restoring)
+    for (unsigned i = 0; kept && i < count && state->status == PARLEY_OK; i++)
+        if (!state->restoring)
+            kept[i] = pl_value_get(&values[i]);
+        else if (pl_value_fits(&values[i], kept[i]))
             pl_value_set(&values[i], kept[i]);
         else
-            kept[i] = pl_value_get(&values[i]);
+            refuse_value(state, name, &values[i], kept[i]);
 }
 
 void pl_state_length(pl_state *state, const char *name, uint64_t *length, uint64_t most) {
-    uint64_t found = *length;
-    PL_STATE_VALUES(state, name, PL_VALUE(found));
-    if (state->status == PARLEY_OK && found > most)
-        pl_state_fail(
-            state, PARLEY_BAD_INPUT,
-            "a tensor of the checkpoint is larger than this run can hold: another version of Parley wrote it");
-    *length = state->status == PARLEY_OK ? found : *length;
+    uint64_t entries = *length;
+    PL_STATE_VALUES(state, name, PL_WITHIN(entries, 0, most));
+    *length = state->status == PARLEY_OK ? entries : *length;
+}
+
+void pl_state_check_order(pl_state *state, const char *name, const uint64_t *order, uint64_t count) {
+    if (state->status != PARLEY_OK || !state->restoring || count == 0)
+        return;
+    uint8_t *seen = pl_alloc(count, 1);
+    bool good = true;
+    if (!seen) {
+        fail_memory(state, count);
+        return;
+    }
+    for (uint64_t i = 0; i < count && good; i++) {
+        good = order[i] < count && !seen[order[i]];
+        if (good)
+            seen[order[i]] = 1;
+    }
+    pl_free(seen);
+    if (!good)
+        pl_state_refuse(state, name, "is not an order: a number is too large or occurs twice");
 }
 
 void pl_state_rows(pl_state *state, const pl_team *team, const char *name, void *array, pl_dtype type, uint64_t each) {
     unsigned k = state->worker, lanes = team->lanes;
     uint64_t bytes = each * type_bytes[type];
-    char *kept = room_of(state, name, type, team->rows[k] * each);
+    char *kept = array_room(state, name, type, team->rows[k] * each);
     for (unsigned p = k * lanes; kept && p < (k + 1) * lanes; p++)
         for (uint64_t r = 0; r < team->parts[p].count; r++) {
             pl_range range = team->parts[p].ranges[r];
@@ -236,7 +305,7 @@ void pl_state_rows(pl_state *state, const pl_team *team, const char *name, void 
 
 void pl_state_items(pl_state *state, const char *name, void *first, pl_dtype type, uint64_t each, uint64_t stride,
                     const uint32_t *index, uint64_t count) {
-    char *kept = room_of(state, name, type, count * each);
+    char *kept = array_room(state, name, type, count * each);
     for (uint64_t i = 0; kept && i < count; i++)
         kept = move(state, kept, (char *)first + (index ? index[i] : i) * stride, each * type_bytes[type]);
 }
@@ -251,6 +320,15 @@ static void save_slice(pl_state *state, const char *name, double *array, uint64_
     field->start[1] = state->end;
 }
 
+static void refuse_slice(pl_state *state, const char *name, unsigned rank) {
+    char path[PL_TEXT + 64];
+    pl_part_path(path, sizeof path, state->parts->folder, state->parts->round, rank);
+    state->status = pl_fail(&state->error, PARLEY_BAD_INPUT,
+                            "%s: %s.%s does not have the size of its slice of v, or has a value that is not a finite "
+                            "number: the file is damaged",
+                            path, state->owner, name);
+}
+
 static void restore_slice(pl_state *state, const char *name, double *array, uint64_t columns) {
     const uint64_t *bounds = state->parts->bounds;
     for (unsigned r = 0; r < state->parts->ranks && state->status == PARLEY_OK; r++) {
@@ -261,10 +339,9 @@ static void restore_slice(pl_state *state, const char *name, double *array, uint
         const pl_tensor *tensor = tensor_of(state, r, name, "");
         if (!tensor)
             return;
-        if (tensor->type != PL_F64 || tensor->shape[0] != columns * length) {
-            pl_state_fail(
-                state, PARLEY_BAD_INPUT,
-                "the slices of v in the checkpoint do not have the sizes that its header gives: it is damaged");
+        if (tensor->type != PL_F64 || tensor->dims != 1 || tensor->shape[0] != columns * length ||
+            !are_finite(tensor->data, PL_F64, columns * length)) {
+            refuse_slice(state, name, r);
             return;
         }
         for (uint64_t c = 0; c < columns; c++)

@@ -8,6 +8,10 @@
 #ifndef PL_SAVED_STATE_H
 #define PL_SAVED_STATE_H
 
+#include <float.h>
+#include <limits.h>
+#include <math.h>
+
 #include "data/container.h"
 #include "shard/team.h"
 
@@ -16,22 +20,46 @@
 
 typedef enum pl_value_kind { PL_OF_REAL, PL_OF_WHOLE, PL_OF_UNSIGNED, PL_OF_INT, PL_OF_FLAG } pl_value_kind;
 
-/* A pointer to a variable. Integers must be below 2^53, because they are saved as doubles. */
+/* A variable and the values that may be restored to it. Integers must be below 2^53, because they are saved as doubles.
+ */
 typedef struct pl_value {
     void *at;
     pl_value_kind kind;
+    const char *name;   /* for messages */
+    double least, most; /* what is outside is refused */
+    bool unknown;       /* NaN is accepted as well */
 } pl_value;
 
+#define PL_VALUE_KIND(variable)                                                                                        \
+    _Generic((variable), double                                                                                        \
+             : PL_OF_REAL, uint64_t                                                                                    \
+             : PL_OF_WHOLE, unsigned                                                                                   \
+             : PL_OF_UNSIGNED, int                                                                                     \
+             : PL_OF_INT, bool                                                                                         \
+             : PL_OF_FLAG)
+/* Anything that the variable can hold: a finite number, a count, or false and true. */
 #define PL_VALUE(variable)                                                                                             \
     {                                                                                                                  \
-        &(variable), _Generic((variable), double                                                                       \
-                              : PL_OF_REAL, uint64_t                                                                   \
-                              : PL_OF_WHOLE, unsigned                                                                  \
-                              : PL_OF_UNSIGNED, int                                                                    \
-                              : PL_OF_INT, bool                                                                        \
-                              : PL_OF_FLAG)                                                                            \
+        &(variable), PL_VALUE_KIND(variable), #variable,                                                               \
+            _Generic((variable), double                                                                                \
+                     : -DBL_MAX, int                                                                                   \
+                     : (double)INT_MIN, default : 0.0),                                                                \
+            _Generic((variable), double                                                                                \
+                     : DBL_MAX, uint64_t                                                                               \
+                     : PL_MOST_WHOLE, unsigned                                                                         \
+                     : (double)UINT_MAX, int                                                                           \
+                     : (double)INT_MAX, bool : 1.0),                                                                   \
+            false                                                                                                      \
     }
+#define PL_WITHIN(variable, least, most)                                                                               \
+    { &(variable), PL_VALUE_KIND(variable), #variable, (double)(least), (double)(most), false }
+/* A number that may be NaN or infinite because it is not known yet. It may decide, but not count or index. */
+#define PL_UNSURE(variable)                                                                                            \
+    { &(variable), _Generic((variable), double : PL_OF_REAL), #variable, -INFINITY, INFINITY, true }
+#define PL_MOST_WHOLE 9007199254740992.0 /* 2^53 */
 
+/* Whether a restored number is a value of the variable. */
+bool pl_value_fits(const pl_value *value, double number);
 double pl_value_get(const pl_value *value);
 void pl_value_set(const pl_value *value, double number);
 
@@ -71,6 +99,7 @@ typedef struct pl_state {
 
 /* Sets the component and the worker that the next calls list. */
 void pl_state_of(pl_state *state, const char *owner, unsigned worker);
+/* Numbers of type PL_F64 and PL_F32 must be finite to be restored, here and below. */
 void pl_state_array(pl_state *state, const char *name, void *array, pl_dtype type, uint64_t count);
 void pl_state_values(pl_state *state, const char *name, const pl_value *values, unsigned count);
 #define PL_STATE_VALUES(state, name, ...)                                                                              \
@@ -89,6 +118,10 @@ void pl_state_slice(pl_state *state, const char *name, double *array, uint64_t c
  * and reads it when restoring. NULL: this rank does not save it, or an error occurred. */
 void *pl_state_room(pl_state *state, const char *name, pl_dtype type, uint64_t count);
 void pl_state_fail(pl_state *state, parley_status status, const char *why);
+/* Refuses what was restored. The sentence names the file and the tensor: "FILE: NAME WHY: the file is damaged". */
+void pl_state_refuse(pl_state *state, const char *name, const char *why);
+/* Refuses `order` unless it has each of 0 to count - 1 once. */
+void pl_state_check_order(pl_state *state, const char *name, const uint64_t *order, uint64_t count);
 
 /* Saving copies the listed state; pl_state_write writes the copy later. */
 parley_status pl_state_open(pl_state *state, parley_error *error);

@@ -3,26 +3,70 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <string.h>
 
-#include "base/json_memory.h"
+#include "base/bounded_json.h"
+#include "base/memory.h"
 
-json_t *pl_next_line(FILE *file, const char *name, parley_status *status, parley_error *error) {
-    json_error_t fault;
-    int c;
-    while ((c = fgetc(file)) != EOF && isspace(c))
-        continue;
-    if (c == EOF)
+#define FIRST_ROOM 4096
+
+static parley_status make_room(pl_lines *lines, parley_error *error) {
+    uint64_t room = lines->room ? 2 * lines->room : FIRST_ROOM;
+    if (lines->room >= PL_LONGEST_LOG_LINE)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: not a Parley log: line %llu is longer than %u bytes", lines->name,
+                       (unsigned long long)lines->number, PL_LONGEST_LOG_LINE);
+    char *text = pl_realloc(lines->text, room, 1);
+    if (!text)
+        return pl_fail_memory(error, "a line of the log", room);
+    lines->text = text;
+    lines->room = room;
+    return PARLEY_OK;
+}
+
+/* Reads up to the next newline, which is part of the line. */
+static parley_status read_line(pl_lines *lines, parley_error *error) {
+    parley_status status = PARLEY_OK;
+    lines->bytes = 0;
+    lines->number++;
+    for (int c = 0; c != '\n' && (c = getc(lines->file)) != EOF;) {
+        if (lines->bytes == lines->room && (status = make_room(lines, error)) != PARLEY_OK)
+            return status;
+        lines->text[lines->bytes++] = (char)c;
+    }
+    return ferror(lines->file) ? pl_fail_file(error, lines->name, "read") : status;
+}
+
+static bool is_blank(const pl_lines *lines) {
+    for (uint64_t i = 0; i < lines->bytes; i++)
+        if (!isspace((unsigned char)lines->text[i]))
+            return false;
+    return true;
+}
+
+json_t *pl_lines_next(pl_lines *lines, parley_status *status, parley_error *error) {
+    json_t *line = NULL;
+    parley_error why = {0};
+    do
+        *status = read_line(lines, error);
+    while (*status == PARLEY_OK && lines->bytes > 0 && is_blank(lines));
+    if (*status != PARLEY_OK || lines->bytes == 0)
         return NULL;
-    ungetc(c, file);
-    pl_json_watch();
-    json_t *line = json_loadf(file, JSON_DISABLE_EOF_CHECK, &fault);
-    if (pl_json_lost()) {
-        json_decref(line);
-        line = NULL;
-        *status = pl_fail_memory(error, name, 0);
-    } else if (!line && !feof(file))
-        *status = pl_fail(error, PARLEY_BAD_INPUT, "%s: not a Parley log: %s", name, fault.text);
-    return line;
+    bool whole = lines->text[lines->bytes - 1] == '\n';
+    parley_status parsed = pl_json_parse(lines->text, lines->bytes, PL_MOST_LINE_VALUES, 0, &line, &why);
+    if (parsed == PARLEY_OK && json_is_object(line))
+        return line;
+    if (parsed == PARLEY_NO_MEMORY)
+        *status = pl_fail(error, parsed, "%s", why.sentence);
+    else if (whole || line)
+        *status = pl_fail(error, PARLEY_BAD_INPUT, "%s: not a Parley log: line %llu: %s", lines->name,
+                          (unsigned long long)lines->number, line ? "it is not an object" : why.sentence);
+    json_decref(line);
+    return NULL;
+}
+
+void pl_lines_close(pl_lines *lines) {
+    pl_free(lines->text);
+    *lines = (pl_lines){0};
 }
 
 const char *pl_line_text(const json_t *line, const char *key) {

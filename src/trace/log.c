@@ -11,6 +11,7 @@
 
 #include "base/json_memory.h"
 #include "base/memory.h"
+#include "trace/lines.h"
 
 #define MOST_SECONDS 1e9
 #define BILLION 1000000000
@@ -41,15 +42,17 @@ static parley_status write_line(pl_log *log, json_t *line, parley_error *error) 
 
 /* The position after the line of a round; 0 if there is none. */
 static long find_round(FILE *file, uint64_t round) {
-    for (json_t *line; (line = json_loadf(file, JSON_DISABLE_EOF_CHECK, NULL)); json_decref(line)) {
-        const char *event = json_string_value(json_object_get(line, "event"));
+    pl_lines lines = {.file = file, .name = "the log"};
+    parley_status status;
+    long end = 0;
+    for (json_t *line; end == 0 && (line = pl_lines_next(&lines, &status, NULL)); json_decref(line)) {
         json_int_t number = json_integer_value(json_object_get(line, "round"));
-        if (!event || strcmp(event, "round") != 0 || number != (json_int_t)round)
-            continue;
-        json_decref(line);
-        return fgetc(file) == '\n' ? ftell(file) : 0;
+        bool whole = lines.text[lines.bytes - 1] == '\n';
+        if (strcmp(pl_line_text(line, "event"), "round") == 0 && number == (json_int_t)round && whole)
+            end = ftell(file);
     }
-    return 0;
+    pl_lines_close(&lines);
+    return end;
 }
 
 /* Opens a log to continue it after `round`; NULL if there is no such log. */

@@ -9,10 +9,14 @@
 #include "trace/lines.h"
 
 #define MOST_MEMBERS (1u << 20)
+#define MOST_NUMBER 9007199254740992.0 /* 2^53: seconds and bytes */
 
-static double number_or_zero(const json_t *object, const char *key) {
+/* A sum of rounds. A number that no run can have is refused when the line has been read. */
+static double number_of(pl_report *report, const json_t *object, const char *key) {
     double value = pl_line_number(object, key);
-    return value >= 0 ? value : 0.0;
+    if (value > MOST_NUMBER || value < -MOST_NUMBER)
+        report->strange = key;
+    return value >= 0 && value <= MOST_NUMBER ? value : 0.0;
 }
 
 static void copy_name(char to[PL_REPORT_NAME], const json_t *line, const char *key) {
@@ -25,9 +29,10 @@ static unsigned count_of(const json_t *line, const char *key) {
     return count >= 1 && count <= MOST_MEMBERS ? (unsigned)count : 1;
 }
 
-static parley_status start(pl_report *report, const json_t *line, parley_error *error) {
-    if (report->worker) /* a path continues with the next problem */
-        return PARLEY_OK;
+static void start(pl_report *report, const json_t *line) {
+    if (report->started) /* a path continues with the next problem */
+        return;
+    report->started = true;
     copy_name(report->preset, line, "preset");
     copy_name(report->local, line, "local");
     copy_name(report->combine, line, "combine");
@@ -37,11 +42,20 @@ static parley_status start(pl_report *report, const json_t *line, parley_error *
     report->ranks = count_of(line, "ranks");
     report->threads = count_of(line, "threads");
     report->cores = count_of(line, "cores");
+    report->hosts = json_incref(json_object_get(line, "hosts"));
+}
+
+/* Makes room for workers and ranks when a round has shown that there are so many. */
+static parley_status open_members(pl_report *report, parley_error *error) {
     parley_status status = pl_take(&report->worker, report->workers, sizeof *report->worker, "the report", error);
     if (status == PARLEY_OK)
         status = pl_take(&report->rank, report->ranks, sizeof *report->rank, "the report", error);
-    for (unsigned r = 0; r < report->ranks && status == PARLEY_OK; r++)
-        report->rank[r].host = (unsigned)json_integer_value(json_array_get(json_object_get(line, "hosts"), r));
+    for (unsigned r = 0; r < report->ranks && status == PARLEY_OK; r++) {
+        json_int_t host = json_integer_value(json_array_get(report->hosts, r));
+        if (host < 0 || host >= MOST_MEMBERS)
+            report->strange = "hosts";
+        report->rank[r].host = (unsigned)host;
+    }
     return status;
 }
 
@@ -52,13 +66,13 @@ static double add_workers(pl_report *report, const json_t *workers) {
     for (unsigned k = 0; k < report->workers; k++) {
         const json_t *line = json_array_get(workers, k);
         pl_report_worker *worker = &report->worker[k];
-        double compute = number_or_zero(line, "compute");
+        double compute = number_of(report, line, "compute");
         worker->compute += compute;
-        worker->wait += number_or_zero(line, "wait");
-        worker->exchange += number_or_zero(line, "exchange");
-        worker->evaluate += number_or_zero(line, "evaluate");
-        worker->sent += (uint64_t)number_or_zero(line, "bytes_sent");
-        worker->received += (uint64_t)number_or_zero(line, "bytes_received");
+        worker->wait += number_of(report, line, "wait");
+        worker->exchange += number_of(report, line, "exchange");
+        worker->evaluate += number_of(report, line, "evaluate");
+        worker->sent += (uint64_t)number_of(report, line, "bytes_sent");
+        worker->received += (uint64_t)number_of(report, line, "bytes_received");
         slowest = compute > most ? k : slowest;
         most = fmax(most, compute);
     }
@@ -66,41 +80,76 @@ static double add_workers(pl_report *report, const json_t *workers) {
     return most;
 }
 
+/* Makes room for the sums of cores up to this one. */
+static parley_status know_core(pl_report *report, unsigned core, parley_error *error) {
+    if (core < report->known_cores)
+        return PARLEY_OK;
+    uint64_t room = 2 * (uint64_t)core + 64;
+    double *sums = pl_realloc(report->core_sum, room, sizeof *sums);
+    if (!sums)
+        return pl_fail_memory(error, "the report", room * sizeof *sums);
+    for (uint64_t c = report->known_cores; c < room; c++)
+        sums[c] = 0;
+    report->core_sum = sums;
+    report->known_cores = (unsigned)room;
+    return PARLEY_OK;
+}
+
+/* Clears the sums of the cores of ranks [begin, end), which are those of one host. */
+static void clear_cores(const pl_report *report, unsigned begin, unsigned end) {
+    for (unsigned r = begin; r < end; r++)
+        if (!isnan(report->rank[r].core))
+            report->core_sum[(unsigned)report->rank[r].core] = 0;
+}
+
 /* Processor seconds of the ranks in a round, as needed by the most loaded core: ranks pinned to a core add up there,
  * and others spread evenly over the cores of their host. NaN if the log does not have them. */
-static double needed_for(const pl_report *report, const json_t *ranks, const char *key) {
+static double needed_for(pl_report *report, const json_t *ranks, const char *key) {
     double needed = 0, spread = 0;
-    for (unsigned r = 0, first = 0; r < report->ranks; r++) {
-        double cpu = pl_line_number(json_array_get(ranks, r), key), kept = cpu, core = report->rank[r].core;
-        if (isnan(cpu))
-            return NAN;
+    unsigned first = 0;
+    for (unsigned r = 0; r < report->ranks; r++) {
+        double cpu = pl_line_number(json_array_get(ranks, r), key), core = report->rank[r].core;
         if (report->rank[r].host != report->rank[first].host) { /* ranks of one host are consecutive */
+            clear_cores(report, first, r);
             first = r;
             spread = 0;
         }
-        for (unsigned q = first; q < r && !isnan(core); q++)
-            kept += report->rank[q].core == core ? pl_line_number(json_array_get(ranks, q), key) : 0.0;
         spread += isnan(core) ? cpu / report->cores : 0.0;
-        needed = fmax(needed, isnan(core) ? fmax(cpu / report->threads, spread) : kept);
+        double *kept = isnan(core) ? NULL : &report->core_sum[(unsigned)core];
+        if (kept)
+            *kept += cpu;
+        if (isnan(cpu))
+            needed = NAN;
+        else if (!isnan(needed))
+            needed = fmax(needed, kept ? *kept : fmax(cpu / report->threads, spread));
     }
+    clear_cores(report, first, report->ranks);
     return needed;
 }
 
-static void add_ranks(pl_report *report, const json_t *ranks) {
-    for (unsigned r = 0; r < report->ranks; r++) {
+static parley_status add_ranks(pl_report *report, const json_t *ranks, parley_error *error) {
+    parley_status status = PARLEY_OK;
+    for (unsigned r = 0; r < report->ranks && status == PARLEY_OK; r++) {
         const json_t *line = json_array_get(ranks, r);
         pl_report_rank *rank = &report->rank[r];
         rank->core = pl_line_number(line, "core");
-        rank->local += number_or_zero(line, "local");
-        rank->cpu += number_or_zero(line, "cpu");
-        rank->wait += number_or_zero(line, "wait");
-        rank->exchange += number_or_zero(line, "exchange");
-        rank->evaluate += number_or_zero(line, "evaluate");
-        rank->master_cpu += number_or_zero(line, "master_cpu");
-        rank->evaluate_cpu += number_or_zero(line, "evaluate_cpu");
-        rank->sent += (uint64_t)number_or_zero(line, "bytes_sent");
-        rank->received += (uint64_t)number_or_zero(line, "bytes_received");
+        if (!isnan(rank->core) && !(rank->core >= 0 && rank->core < MOST_MEMBERS)) {
+            report->strange = "core";
+            rank->core = NAN;
+        }
+        if (!isnan(rank->core))
+            status = know_core(report, (unsigned)rank->core, error);
+        rank->local += number_of(report, line, "local");
+        rank->cpu += number_of(report, line, "cpu");
+        rank->wait += number_of(report, line, "wait");
+        rank->exchange += number_of(report, line, "exchange");
+        rank->evaluate += number_of(report, line, "evaluate");
+        rank->master_cpu += number_of(report, line, "master_cpu");
+        rank->evaluate_cpu += number_of(report, line, "evaluate_cpu");
+        rank->sent += (uint64_t)number_of(report, line, "bytes_sent");
+        rank->received += (uint64_t)number_of(report, line, "bytes_received");
     }
+    return status;
 }
 
 static parley_status add_round(pl_report *report, const json_t *line, const char *path, parley_error *error) {
@@ -111,15 +160,25 @@ static parley_status add_round(pl_report *report, const json_t *line, const char
             "%s: round %.0f has %zu workers, but the run has %u; the log was written by another version of Parley",
             path, pl_line_number(line, "round"), json_array_size(workers), report->workers);
     const json_t *ranks = json_object_get(line, "ranks");
+    if (ranks && json_array_size(ranks) != report->ranks)
+        return pl_fail(
+            error, PARLEY_BAD_INPUT,
+            "%s: round %.0f has %zu ranks, but the run has %u; the log was written by another version of Parley", path,
+            pl_line_number(line, "round"), json_array_size(ranks), report->ranks);
+    parley_status status = report->rank ? PARLEY_OK : open_members(report, error);
+    if (status == PARLEY_OK && ranks)
+        status = add_ranks(report, ranks, error);
+    if (status != PARLEY_OK)
+        return status;
     double slowest = add_workers(report, workers);
-    add_ranks(report, ranks);
     report->rounds++;
     report->slowest += slowest;
-    report->compute += fmax(slowest, needed_for(report, ranks, "cpu"));
-    report->exchange += number_or_zero(first, "exchange");
-    report->master += fmax(0.0, needed_for(report, ranks, "master_cpu"));
-    report->evaluate += fmax(number_or_zero(first, "evaluate"), needed_for(report, ranks, "evaluate_cpu"));
-    report->total = number_or_zero(line, "seconds");
+    report->compute += fmax(slowest, ranks ? needed_for(report, ranks, "cpu") : NAN);
+    report->exchange += number_of(report, first, "exchange");
+    report->master += fmax(0.0, ranks ? needed_for(report, ranks, "master_cpu") : NAN);
+    report->evaluate +=
+        fmax(number_of(report, first, "evaluate"), ranks ? needed_for(report, ranks, "evaluate_cpu") : NAN);
+    report->total = number_of(report, line, "seconds");
     return PARLEY_OK;
 }
 
@@ -127,8 +186,8 @@ static parley_status add_round(pl_report *report, const json_t *line, const char
 static void stop(pl_report *report, const json_t *line) {
     double seconds = pl_line_number(line, "seconds");
     copy_name(report->status, line, "status");
-    report->setup = number_or_zero(line, "setup");
-    report->evaluate = fmax(report->evaluate, number_or_zero(line, "evaluate"));
+    report->setup = number_of(report, line, "setup");
+    report->evaluate = fmax(report->evaluate, number_of(report, line, "evaluate"));
     report->total = isnan(seconds) ? report->total : seconds;
 }
 
@@ -138,18 +197,24 @@ static parley_status fail_strange(const char *path, parley_error *error) {
 
 static parley_status read_lines(FILE *file, const char *path, pl_report *report, parley_error *error) {
     parley_status status = PARLEY_OK;
-    for (json_t *line; status == PARLEY_OK && (line = pl_next_line(file, path, &status, error)); json_decref(line)) {
+    pl_lines lines = {.file = file, .name = path};
+    for (json_t *line; status == PARLEY_OK && (line = pl_lines_next(&lines, &status, error)); json_decref(line)) {
         const char *event = pl_line_text(line, "event");
         if (strcmp(event, "start") == 0)
-            status = start(report, line, error);
-        else if (!report->worker)
+            start(report, line);
+        else if (!report->started)
             status = fail_strange(path, error);
         else if (strcmp(event, "round") == 0)
             status = add_round(report, line, path, error);
         else if (strcmp(event, "stop") == 0)
             stop(report, line);
+        if (status == PARLEY_OK && report->strange)
+            status = pl_fail(error, PARLEY_BAD_INPUT,
+                             "%s: line %llu has a number in %s that no run can have: the log is damaged", path,
+                             (unsigned long long)lines.number, report->strange);
     }
-    if (status == PARLEY_OK && !report->worker)
+    pl_lines_close(&lines);
+    if (status == PARLEY_OK && !report->started)
         status = fail_strange(path, error);
     if (status == PARLEY_OK && report->rounds == 0)
         status = pl_fail(error, PARLEY_BAD_INPUT, "%s: the log has no round to report", path);
@@ -159,16 +224,14 @@ static parley_status read_lines(FILE *file, const char *path, pl_report *report,
 void pl_report_free(pl_report *report) {
     pl_free(report->worker);
     pl_free(report->rank);
+    pl_free(report->core_sum);
+    json_decref(report->hosts);
     *report = (pl_report){0};
 }
 
-parley_status pl_report_read(const char *path, pl_report *out, parley_error *error) {
+parley_status pl_report_of(FILE *file, const char *path, pl_report *out, parley_error *error) {
     *out = (pl_report){0};
-    FILE *file = fopen(path, "r");
-    if (!file)
-        return pl_fail_file(error, path, "open the log");
     parley_status status = read_lines(file, path, out, error);
-    fclose(file);
     out->rounds_seconds = out->total - out->setup;
     double rest = fmax(0.0, out->rounds_seconds - out->compute - out->evaluate);
     out->master = fmin(out->master, rest);
@@ -177,5 +240,15 @@ parley_status pl_report_read(const char *path, pl_report *out, parley_error *err
     out->wait = out->overhead - out->exchange;
     if (status != PARLEY_OK)
         pl_report_free(out);
+    return status;
+}
+
+parley_status pl_report_read(const char *path, pl_report *out, parley_error *error) {
+    *out = (pl_report){0};
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return pl_fail_file(error, path, "open the log");
+    parley_status status = pl_report_of(file, path, out, error);
+    fclose(file);
     return status;
 }

@@ -2,8 +2,10 @@
 #ifndef PL_REPORT_NUMBERS_H
 #define PL_REPORT_NUMBERS_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/status.h"
 
@@ -41,9 +43,18 @@ typedef struct pl_report {
     double wait;     /* the rest of overhead */
     pl_report_worker *worker;
     pl_report_rank *rank;
+    /* While the log is read: whether it has begun, the hosts of the ranks, the name of a number that is out of range,
+     * and the sums of a host's cores. */
+    bool started;
+    json_t *hosts;
+    const char *strange;
+    double *core_sum;
+    unsigned known_cores;
 } pl_report;
 
 parley_status pl_report_read(const char *path, pl_report *out, parley_error *error);
+/* The same from an open file; `path` is for messages. */
+parley_status pl_report_of(FILE *file, const char *path, pl_report *out, parley_error *error);
 void pl_report_free(pl_report *report);
 
 #endif

@@ -12,7 +12,8 @@
 #include "shard/saved_state.h"
 
 #define PL_MANIFEST_METAS (PL_MOST_SETTINGS + 16)
-#define PL_RECENT 8 /* how many checkpoints of a folder are examined, the newest first */
+#define PL_MOST_ROUND (UINT64_C(1) << 53) /* ranks agree on rounds by sums of doubles */
+#define PL_RECENT 8                       /* how many checkpoints of a folder are examined, the newest first */
 
 typedef enum pl_saving { PL_IDLE, PL_WRITES_PARTS, PL_WRITES_MANIFEST } pl_saving;
 

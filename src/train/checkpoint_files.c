@@ -25,7 +25,7 @@ static const char *round_of(const char *name, uint64_t *round) {
         return NULL;
     errno = 0;
     *round = strtoull(name + 6, &rest, 10);
-    return errno == 0 && *rest == '.' ? rest : NULL;
+    return errno == 0 && *round <= PL_MOST_ROUND && *rest == '.' ? rest : NULL;
 }
 
 unsigned pl_checkpoint_list(const char *folder, uint64_t *rounds) {

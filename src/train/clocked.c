@@ -20,6 +20,9 @@ static bool reads(const pl_local_type *local, const char *setting) {
     return false;
 }
 
+/* Whether pacing can have chosen this H. */
+static bool is_paced(double epochs) { return epochs > 0 && epochs <= PL_PACING_MOST; }
+
 void pl_clocked_open(pl_run *run) {
     const parley_settings *settings = run->settings;
     const pl_local_type *local = run->method.local;
@@ -29,7 +32,7 @@ void pl_clocked_open(pl_run *run) {
                        : run->work.paced             ? run->work.pacing.epochs
                        : settings->local_steps       ? (double)settings->local_steps / items_of_a_worker(run)
                                                      : settings->local_epochs;
-    if (run->work.paced && run->replay.rounds)
+    if (run->work.paced && run->replay.rounds && is_paced(run->replay.epochs[0]))
         run->work.epochs = run->replay.epochs[0];
     run->work.gap_seen = run->best.scale;
 }
@@ -70,6 +73,11 @@ static parley_status check_replay(const pl_run *run, parley_error *error) {
                        " the objective is %.17g, but it was %.17g in that run; the log was "
                        "written by another version of Parley, or on a machine with another mathematical library",
                        run->settings->replay, run->round, run->best.objective, was);
+    if (run->work.paced && run->round < replay->rounds && !is_paced(replay->epochs[run->round]))
+        return pl_fail(error, PARLEY_BAD_INPUT,
+                       "--replay %s: local_epochs of round %" PRIu64
+                       " is %g, but H was chosen by the run and is never above %g; the log is damaged",
+                       run->settings->replay, run->round + 1, replay->epochs[run->round], PL_PACING_MOST);
     return PARLEY_OK;
 }
 

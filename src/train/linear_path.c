@@ -492,7 +492,7 @@ parley_status parley_path_save(const parley_path_result *path, const char *file,
     }
     pl_linear_label_text(pl_linear(model), labels, sizeof labels);
     unsigned count = 0;
-    pairs[count++] = (pl_pair){"format", "parley-path-1"};
+    pairs[count++] = (pl_pair){"format", PL_PATH_FORMAT};
     pairs[count++] = (pl_pair){"loss", pl_linear(model)->loss->name};
     pairs[count++] = (pl_pair){"labels", labels};
     for (unsigned i = 0; i < model->metas; i++)

@@ -15,7 +15,6 @@
 #include <stdlib.h>
 
 #define FIRST_REACH 0.8 /* measured 0.25 to 1.1 on text and census data with two kinds of models */
-#define LARGEST 128.0   /* epochs in a round */
 #define SETTLE 5        /* rounds before blocks begin, in which costs are learnt; the first is on cold memory */
 #define CAUTIOUS 0.25   /* least H until then, so that one outlier cannot decide too much */
 #define SLOPE_ROUNDS 3  /* rounds of one H before it is compared with others */
@@ -32,7 +31,6 @@
 #define SURE 1.5        /* standard errors by which a trial must be better */
 #define WINS 2          /* successive trials that must be better, since the gain per round varies during training */
 #define FIRST_WAIT 3    /* blocks before the first trial, since short runs would not benefit */
-#define MOST_WAIT 16    /* blocks between two trials */
 
 double pl_pacing_best(double epoch_seconds, double round_seconds, double reach) {
     double ratio = round_seconds / (epoch_seconds * reach), low = 0, high = 64;
@@ -48,7 +46,7 @@ double pl_pacing_best(double epoch_seconds, double round_seconds, double reach) 
 
 /* The reach for which H would be optimal. */
 static double reach_of(const pl_pacing *pacing, double epochs) {
-    double low = 1e-6, high = 1e6;
+    double low = PL_PACING_FEWEST, high = 1.0 / PL_PACING_FEWEST;
     for (unsigned i = 0; i < 60; i++) {
         double reach = sqrt(low * high);
         if (pl_pacing_best(pacing->epoch_seconds, pacing->round_seconds, reach) < epochs)
@@ -121,7 +119,9 @@ static void fit_costs(pl_pacing *pacing) {
     pacing->round_seconds = fmax(quantile(values, count, 0.25), 1e-6 * pacing->epoch_seconds);
 }
 
-static double bounded(const pl_pacing *pacing, double epochs) { return fmin(LARGEST, fmax(pacing->least, epochs)); }
+static double bounded(const pl_pacing *pacing, double epochs) {
+    return fmin(PL_PACING_MOST, fmax(pacing->least, epochs));
+}
 
 static void begin_block(pl_pacing *pacing, double epochs, const char *why) {
     pacing->epochs = epochs;
@@ -224,7 +224,7 @@ static bool judge_trial(pl_pacing *pacing, pl_fall after) {
     }
     pacing->direction = -pacing->direction;
     unsigned level = ++pacing->failures / 2; /* try both directions, then less often */
-    pacing->wait = level > 4 ? MOST_WAIT : 1u << level;
+    pacing->wait = level > 4 ? PL_PACING_WAIT : 1u << level;
     return false;
 }
 

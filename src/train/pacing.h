@@ -6,7 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PL_PACING_ROUNDS 32 /* number of recent rounds from which costs are fitted */
+#define PL_PACING_ROUNDS 32   /* number of recent rounds from which costs are fitted */
+#define PL_PACING_MOST 128.0  /* epochs in a round */
+#define PL_PACING_WAIT 16     /* most blocks between two trials */
+#define PL_PACING_FEWEST 1e-6 /* least reach, and the inverse of the largest */
 
 /* Results of a block of rounds with the same H. */
 typedef struct pl_pacing_block {

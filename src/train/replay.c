@@ -9,13 +9,19 @@
 #include "shard/fingerprint.h"
 #include "trace/lines.h"
 
+#define MOST_EPOCHS 1e18 /* in a round, as many as the settings allow */
+
 /* A given setting must agree with the log; one that is not given, or auto, is taken from the log. */
 static parley_status take_setting(parley_settings *settings, const pl_setting *row, const json_t *log,
                                   parley_error *error) {
     char ours[PL_TEXT], flag[48];
-    const char *theirs = json_string_value(json_object_get(log, row->name));
+    const json_t *value = json_object_get(log, row->name);
+    const char *theirs = json_string_value(value);
     unsigned at = (unsigned)(row - pl_settings);
     theirs = theirs ? theirs : row->initial; /* the log is older than the setting */
+    if (value && !json_is_string(value))
+        return pl_fail(error, PARLEY_BAD_INPUT, "--replay %s: the setting %s is not a text; the log is damaged",
+                       settings->replay, row->name);
     pl_setting_text(settings, row, ours, sizeof ours);
     if (strcmp(ours, theirs) == 0)
         return PARLEY_OK;
@@ -80,12 +86,25 @@ static parley_status check_data(const char *path, const json_t *start, const par
     return PARLEY_OK;
 }
 
-static parley_status add_round(pl_replay *replay, uint64_t *room, const json_t *line, const char *path,
+/* H of a round: a number of epochs, or null if the solver has none. */
+static parley_status take_epochs(const pl_replay *replay, const json_t *line, const parley_settings *settings,
+                                 double *epochs, parley_error *error) {
+    const json_t *value = json_object_get(line, "local_epochs");
+    *epochs = pl_line_number(line, "local_epochs");
+    if (value && !json_is_null(value) && !(*epochs > 0 && *epochs <= MOST_EPOCHS))
+        return pl_fail(error, PARLEY_BAD_INPUT,
+                       "--replay %s: local_epochs of round %" PRIu64
+                       " is not a number above 0 and up to %g; the log is damaged",
+                       settings->replay, replay->rounds + 1, MOST_EPOCHS);
+    return PARLEY_OK;
+}
+
+static parley_status add_round(pl_replay *replay, uint64_t *room, const json_t *line, const parley_settings *settings,
                                parley_error *error) {
     if (pl_line_number(line, "round") != (double)(replay->rounds + 1))
         return pl_fail(error, PARLEY_BAD_INPUT,
                        "--replay %s: the line after round %" PRIu64 " is not the next round's; the log is damaged",
-                       path, replay->rounds);
+                       settings->replay, replay->rounds);
     if (replay->rounds == *room) {
         uint64_t more = 2 * *room + 64;
         double *epochs = pl_realloc(replay->epochs, more, sizeof *epochs);
@@ -96,25 +115,20 @@ static parley_status add_round(pl_replay *replay, uint64_t *room, const json_t *
         replay->objective = objective;
         *room = more;
     }
-    replay->epochs[replay->rounds] = pl_line_number(line, "local_epochs");
+    parley_status status = take_epochs(replay, line, settings, &replay->epochs[replay->rounds], error);
     replay->objective[replay->rounds++] = pl_line_number(line, "objective");
-    return PARLEY_OK;
+    return status;
 }
 
-static json_t *next_line(FILE *file, const char *path, parley_status *status, parley_error *error) {
-    char name[PL_TEXT + 16];
-    snprintf(name, sizeof name, "--replay %s", path);
-    return pl_next_line(file, name, status, error);
-}
-
-static parley_status read_rounds(pl_replay *replay, FILE *file, const char *path, parley_error *error) {
+static parley_status read_rounds(pl_replay *replay, pl_lines *lines, const parley_settings *settings,
+                                 parley_error *error) {
     parley_status status = PARLEY_OK;
     uint64_t room = 0;
-    for (json_t *line; status == PARLEY_OK && !replay->ended && (line = next_line(file, path, &status, error));
+    for (json_t *line; status == PARLEY_OK && !replay->ended && (line = pl_lines_next(lines, &status, error));
          json_decref(line)) {
         const char *event = pl_line_text(line, "event"), *end = pl_line_text(line, "status");
         if (strcmp(event, "round") == 0)
-            status = add_round(replay, &room, line, path, error);
+            status = add_round(replay, &room, line, settings, error);
         else if (strcmp(event, "stop") == 0) {
             replay->ended = true;
             replay->seconds = strcmp(end, parley_stop_text(PARLEY_SECONDS)) == 0 ||
@@ -125,14 +139,14 @@ static parley_status read_rounds(pl_replay *replay, FILE *file, const char *path
     return status;
 }
 
-parley_status pl_replay_open(pl_replay *replay, parley_settings *settings, const parley_data *data,
+parley_status pl_replay_read(pl_replay *replay, FILE *file, parley_settings *settings, const parley_data *data,
                              uint64_t fingerprint, parley_error *error) {
     const char *path = settings->replay;
+    char name[PL_TEXT + 16];
     parley_status status = PARLEY_OK;
-    FILE *file = fopen(path, "r");
-    if (!file)
-        return pl_fail_file(error, path, "open the log to replay");
-    json_t *start = next_line(file, path, &status, error);
+    pl_lines lines = {.file = file, .name = name};
+    snprintf(name, sizeof name, "--replay %s", path);
+    json_t *start = pl_lines_next(&lines, &status, error);
     if (status == PARLEY_OK && strcmp(pl_line_text(start, "event"), "start") != 0)
         status =
             pl_fail(error, PARLEY_BAD_INPUT, "--replay %s: not a Parley log: its first line is not a start line", path);
@@ -144,7 +158,17 @@ parley_status pl_replay_open(pl_replay *replay, parley_settings *settings, const
         status = take_settings(settings, json_object_get(start, "settings"), error);
     json_decref(start);
     if (status == PARLEY_OK)
-        status = read_rounds(replay, file, path, error);
+        status = read_rounds(replay, &lines, settings, error);
+    pl_lines_close(&lines);
+    return status;
+}
+
+parley_status pl_replay_open(pl_replay *replay, parley_settings *settings, const parley_data *data,
+                             uint64_t fingerprint, parley_error *error) {
+    FILE *file = fopen(settings->replay, "r");
+    if (!file)
+        return pl_fail_file(error, settings->replay, "open the log to replay");
+    parley_status status = pl_replay_read(replay, file, settings, data, fingerprint, error);
     fclose(file);
     return status;
 }

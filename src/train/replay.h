@@ -3,6 +3,7 @@
 #define PL_REPLAY_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "data/data.h"
 #include "shard/team.h"
@@ -18,6 +19,9 @@ typedef struct pl_replay {
 /* Reads the log `settings->replay`. Settings that were not given are taken from the log. Fails if the log has other
  * settings or data, and names the difference. */
 parley_status pl_replay_open(pl_replay *replay, parley_settings *settings, const parley_data *data,
+                             uint64_t fingerprint, parley_error *error);
+/* The same from an open file. `settings->replay` is its name. */
+parley_status pl_replay_read(pl_replay *replay, FILE *file, parley_settings *settings, const parley_data *data,
                              uint64_t fingerprint, parley_error *error);
 void pl_replay_close(pl_replay *replay);
 

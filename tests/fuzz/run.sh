@@ -1,13 +1,28 @@
 #!/usr/bin/env bash
-# run.sh [NAME ...]: fuzzes every reader of bytes, or those named (libsvm, csv, vw, idx, cache, model), for SECONDS (60) each, with
-# libFuzzer, AddressSanitizer and UndefinedBehaviorSanitizer. Starts from a copy of the corpus; what crashed a reader is
-# kept in build/fuzz/found, and the corpus in build/fuzz/corpus grows from run to run.
+# run.sh [--seconds N] [--seed N] [--json] [NAME ...]: fuzzes every reader of bytes, or those named (fuzz_NAME.c), for N
+# seconds each (SECONDS, or 60), with libFuzzer, AddressSanitizer and UndefinedBehaviorSanitizer. Starts from a copy of the
+# corpus and with NAME.dict; what crashed a reader is kept in build/fuzz/found, and the corpus in build/fuzz/corpus grows
+# from run to run. --json prints one object per fuzzer, with the number of inputs tried.
 seconds=$(printenv SECONDS || echo 60) # first of all: in bash it counts on
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 folder=build/fuzz
-names=("$@")
-[ ${#names[@]} -gt 0 ] || names=(libsvm csv vw idx cache model)
+names=() seed=0 json=false # seed 0: libFuzzer draws one
+while [ $# -gt 0 ]; do
+    case $1 in
+    --seconds) seconds=$2 && shift ;;
+    --seed) seed=$2 && shift ;;
+    --json) json=true ;;
+    *) names+=("$1") ;;
+    esac
+    shift
+done
+if [ ${#names[@]} -eq 0 ]; then
+    for source in tests/fuzz/fuzz_*.c; do
+        source=${source##*/fuzz_}
+        names+=("${source%.c}")
+    done
+fi
 
 mkdir -p $folder/found
 cmake -S . -B $folder -DCMAKE_C_COMPILER=clang -DPARLEY_FUZZ=ON -DPARLEY_SANITIZE=address,undefined > $folder/build.log 2>&1 &&
@@ -16,16 +31,25 @@ cmake -S . -B $folder -DCMAKE_C_COMPILER=clang -DPARLEY_FUZZ=ON -DPARLEY_SANITIZ
 failed=0
 for name in "${names[@]}"; do
     corpus=$folder/corpus/$name
+    log=$folder/$name.log
+    options=(-max_total_time="$seconds" -seed="$seed" -timeout=20 -rss_limit_mb=4096 -print_final_stats=1)
+    [ ! -f tests/fuzz/"$name".dict ] || options+=(-dict=tests/fuzz/"$name".dict)
     mkdir -p "$corpus"
     cp -n tests/fuzz/corpus/"$name"/* "$corpus"
-    log=$folder/$name.log
-    if $folder/fuzz_"$name" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 \
-        -artifact_prefix=$folder/found/"$name"- "$corpus" > "$log" 2>&1; then
-        echo "ok    $name: $(sed -n 's/^stat::number_of_executed_units: *//p' "$log") inputs in $seconds s"
-    else
+    good=true
+    $folder/fuzz_"$name" "${options[@]}" -artifact_prefix=$folder/found/"$name"- "$corpus" > "$log" 2>&1 || good=false
+    inputs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
+    drawn=$(sed -n 's/^INFO: Seed: *//p' "$log")
+    if $json; then
+        printf '{"fuzzer":"%s","inputs":%d,"seconds":%d,"seed":%d,"passed":%s}\n' \
+            "$name" "${inputs:-0}" "$seconds" "${drawn:-0}" $good
+    elif $good; then
+        echo "ok    $name: $inputs inputs in $seconds s, seed $drawn"
+    fi
+    if ! $good; then
         failed=1
-        echo "FAIL  $name: the end of $log:"
-        tail -n 40 "$log" | sed 's/^/      /'
+        echo "FAIL  $name: the end of $log:" >&2
+        tail -n 40 "$log" | sed 's/^/      /' >&2
     fi
 done
 exit $failed

@@ -278,6 +278,28 @@ static void every_failed_allocation_is_survived(void **state) {
     assert_int_equal(status, PARLEY_OK);
 }
 
+/* Twenty megabytes of small JSON values would take gigabytes. */
+static void headers_that_would_take_gigabytes_are_refused(void **state) {
+    (void)state;
+    const uint64_t lengths[] = {(uint64_t)20 << 20, (uint64_t)6 << 20};
+    static const char *const why[] = {"its header has 20971520 bytes, but Parley reads headers of at most 8388608",
+                                      "its header is not JSON: it has more than 65536 values"};
+    for (unsigned i = 0; i < 2; i++) {
+        char *bytes = malloc(lengths[i] + 8);
+        pl_container *container;
+        parley_error error = {0};
+        assert_non_null(bytes);
+        memcpy(bytes, &lengths[i], 8);
+        memcpy(bytes + 8, "{\"a\":[", 6);
+        for (uint64_t at = 14; at < lengths[i] + 8; at += 3)
+            memcpy(bytes + at, "{},", lengths[i] + 8 - at < 3 ? lengths[i] + 8 - at : 3);
+        assert_int_equal(pl_container_parse(bytes, lengths[i] + 8, "x", &container, &error), PARLEY_BAD_INPUT);
+        assert_non_null(strstr(error.sentence, why[i]));
+        assert_null(container);
+        free(bytes);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_opens_the_same),
@@ -285,6 +307,7 @@ int main(void) {
         cmocka_unit_test(every_invalid_header_is_refused),
         cmocka_unit_test(headers_that_are_no_json_are_refused),
         cmocka_unit_test(sizes_that_lie_are_refused),
+        cmocka_unit_test(headers_that_would_take_gigabytes_are_refused),
         cmocka_unit_test(text_is_a_file_of_another_kind),
         cmocka_unit_test(files_that_cannot_be_opened_are_told),
         cmocka_unit_test(damage_anywhere_never_crashes),

@@ -55,8 +55,9 @@ static void numbers_are_told_as_they_are(void **state) {
     pl_log_close(log);
     FILE *file = fopen(path, "r");
     assert_non_null(file);
+    pl_lines lines = {.file = file, .name = path};
     for (unsigned i = 0; i < SECONDS; i++) {
-        json_t *line = pl_next_line(file, path, &status, &error);
+        json_t *line = pl_lines_next(&lines, &status, &error);
         assert_non_null(line);
         const json_t *workers = json_object_get(line, "workers"), *ranks = json_object_get(line, "ranks");
         const json_t *pace = json_object_get(line, "pace");
@@ -83,8 +84,9 @@ static void numbers_are_told_as_they_are(void **state) {
             assert_told(line, "validation", real, 0);
         json_decref(line);
     }
-    assert_null(pl_next_line(file, path, &status, &error));
+    assert_null(pl_lines_next(&lines, &status, &error));
     assert_done(status, &error);
+    pl_lines_close(&lines);
     fclose(file);
     unlink(path);
 }

@@ -151,12 +151,61 @@ static void a_fingerprint_knows_every_number_of_the_data(void **state) {
         assert_true(hash != fingerprint_of(others[i], 1));
 }
 
+/* Replaces the first `from` of the log by `to`, from round 2 on, and returns the sentence that refuses it. */
+static const char *refusal(const parley_data *data, const char *text, const char *from, const char *to) {
+    static parley_settings settings;
+    static parley_error error;
+    parley_model *model = NULL;
+    const char *round = strstr(text, "\"round\":2"), *at = round ? strstr(round, from) : NULL;
+    assert_non_null(at);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(file, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+    assert_int_equal(fclose(file), 0);
+    settings = replaying("");
+    if (parley_train(data, &settings, NULL, NULL, &model, NULL, &error) == PARLEY_OK)
+        snprintf(error.sentence, sizeof error.sentence, "accepted");
+    parley_model_free(model);
+    return error.sentence;
+}
+
+static void values_that_no_run_can_have_are_refused(void **state) {
+    (void)state;
+    static const char *const changes[][2] = {
+        {"\"local_epochs\":1e12,\"was\":",
+         "local_epochs of round 2 is 1e+12, but H was chosen by the run and is never above 128"},
+        {"\"local_epochs\":1e300,\"was\":", "local_epochs of round 2 is not a number above 0 and up to 1e+18"},
+        {"\"local_epochs\":-1,\"was\":", "local_epochs of round 2 is not a number above 0"},
+        {"\"local_epochs\":0,\"was\":", "local_epochs of round 2 is not a number above 0"},
+        {"\"local_epochs\":[],\"was\":", "local_epochs of round 2 is not a number above 0"},
+        {"\"local_epochs\":null,\"was\":", "local_epochs of round 2 is nan, but H was chosen by the run"},
+    };
+    parley_data *data = random_data(small);
+    outcome first = logged(data, "preset=cocoa+ workers=4 lanes=1 local_steps=auto gap=0 rounds=4", 1, NULL);
+    free_models(&first);
+    static char text[1 << 16];
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    for (unsigned i = 0; i < COUNT(changes); i++) {
+        const char *sentence = refusal(data, text, "\"local_epochs\":", changes[i][0]);
+        if (!strstr(sentence, changes[i][1]) || !strstr(sentence, path))
+            print_error("%s\n%s\n", changes[i][0], sentence);
+        assert_non_null(strstr(sentence, changes[i][1]));
+        assert_non_null(strstr(sentence, path));
+    }
+    assert_non_null(strstr(refusal(data, text, "\"round\":2", "\"round\":1e300"), "is not the next round's"));
+    parley_data_free(data);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_paced_run_is_the_same_on_all_ranks_and_replays_on_any_number),
         cmocka_unit_test(an_interrupted_run_replays_to_the_round_where_it_was),
         cmocka_unit_test(every_failed_allocation_in_a_replay_ends_it_with_a_sentence),
         cmocka_unit_test(a_fingerprint_knows_every_number_of_the_data),
+        cmocka_unit_test(values_that_no_run_can_have_are_refused),
     };
     return cmocka_run_group_tests(tests, make_path, remove_path);
 }

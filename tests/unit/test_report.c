@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "support.h"
+#include "trace/lines.h"
 #include "trace/report_numbers.h"
 
 static void the_parts_of_a_run_add_up(void **state) {
@@ -127,12 +128,99 @@ static void failed_allocations_are_told(void **state) {
     unlink(path);
 }
 
+/* A round of 20,000 pinned ranks of one host took minutes when every rank was compared with every other. The alarm ends
+ * the program if that returns; the sums say that no rank was left out. */
+#define MANY_RANKS 20000
+#define MANY_ROUNDS 16
+static void a_report_of_many_ranks_ends(void **state) {
+    (void)state;
+    char path[] = "/tmp/parley-report-XXXXXX";
+    pl_report report;
+    parley_error error = {0};
+    assert_true(close(mkstemp(path)) == 0);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(file, "{\"event\":\"start\",\"workers\":1,\"ranks\":%d,\"hosts\":[0],\"cores\":4}\n", MANY_RANKS);
+    for (unsigned i = 1; i <= MANY_ROUNDS; i++) {
+        fprintf(file, "{\"event\":\"round\",\"round\":%u,\"seconds\":1e6,\"workers\":[{\"compute\":1}],\"ranks\":[", i);
+        for (unsigned r = 0; r < MANY_RANKS; r++)
+            fprintf(file, "%s{\"core\":%u,\"cpu\":0.5,\"master_cpu\":0.25}", r ? "," : "", 3u);
+        fprintf(file, "]}\n");
+    }
+    assert_int_equal(fclose(file), 0);
+    alarm(60);
+    assert_done(pl_report_read(path, &report, &error), &error);
+    alarm(0);
+    assert_close(report.compute, MANY_ROUNDS * 0.5 * MANY_RANKS, 1e-12);
+    assert_close(report.master, MANY_ROUNDS * 0.25 * MANY_RANKS, 1e-12);
+    pl_report_free(&report);
+    unlink(path);
+}
+
+#define START "{\"event\":\"start\",\"workers\":1,\"ranks\":2,\"hosts\":[0,0]}\n"
+
+static void numbers_that_no_run_can_have_are_refused(void **state) {
+    (void)state;
+    static const char *const logs[][2] = {
+        {START "{\"event\":\"round\",\"round\":1,\"workers\":[{\"bytes_sent\":1e300}]}\n",
+         "log: line 2 has a number in bytes_sent that no run can have"},
+        {START "{\"event\":\"round\",\"round\":1,\"workers\":[{}],\"ranks\":[{\"core\":1e9},{}]}\n",
+         "log: line 2 has a number in core that no run can have"},
+        {"{\"event\":\"start\",\"ranks\":1,\"hosts\":[-1]}\n{\"event\":\"round\",\"round\":1,\"workers\":[{}]}\n",
+         "log: line 2 has a number in hosts"},
+        {START "{\"event\":\"round\",\"round\":1,\"workers\":[{}],\"ranks\":[{}]}\n",
+         "log: round 1 has 1 ranks, but the run has 2"},
+        {START "[1,2]\n", "log: not a Parley log: line 2: it is not an object"},
+        {START "{\"event\"\n" START, "log: not a Parley log: line 2: "},
+    };
+    for (unsigned i = 0; i < COUNT(logs); i++) {
+        pl_report report;
+        parley_error error = {0};
+        FILE *file = fmemopen((char *)(uintptr_t)logs[i][0], strlen(logs[i][0]), "r");
+        assert_non_null(file);
+        assert_int_equal(pl_report_of(file, "log", &report, &error), PARLEY_BAD_INPUT);
+        if (!strstr(error.sentence, logs[i][1]))
+            print_error("%s\n", error.sentence);
+        assert_non_null(strstr(error.sentence, logs[i][1]));
+        fclose(file);
+    }
+}
+
+/* Writes a line of `repeats` times `text` and returns the sentence that refuses it. */
+static const char *refusal(const char *text, uint64_t repeats) {
+    static parley_error error;
+    char path[] = "/tmp/parley-report-XXXXXX";
+    pl_report report;
+    assert_true(close(mkstemp(path)) == 0);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(START "{\"event\":[", file);
+    for (uint64_t i = 0; i < repeats; i++)
+        fputs(text, file);
+    fputs("\n", file);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(pl_report_read(path, &report, &error), PARLEY_BAD_INPUT);
+    unlink(path);
+    return strchr(error.sentence, ':');
+}
+
+static void a_line_that_would_take_gigabytes_is_refused(void **state) {
+    (void)state;
+    assert_string_equal(refusal("                ", (PL_LONGEST_LOG_LINE >> 4) + 1),
+                        ": not a Parley log: line 2 is longer than 67108864 bytes");
+    assert_string_equal(refusal("{},", PL_MOST_LINE_VALUES + 1),
+                        ": not a Parley log: line 2: it has more than 2000000 values");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_parts_of_a_run_add_up),
         cmocka_unit_test(what_computing_needs_is_shared_out_over_the_cores_of_a_host),
         cmocka_unit_test(ranks_that_keep_to_a_core_need_what_they_need_together),
         cmocka_unit_test(failed_allocations_are_told),
+        cmocka_unit_test(a_report_of_many_ranks_ends),
+        cmocka_unit_test(numbers_that_no_run_can_have_are_refused),
+        cmocka_unit_test(a_line_that_would_take_gigabytes_is_refused),
     };
     return cmocka_run_group_tests_name("report", tests, NULL, NULL);
 }

@@ -7,6 +7,8 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "data/source.h"
+
 static size_t gzip(const char *text, size_t bytes, char *out, size_t room) {
     z_stream stream = {0};
     assert_int_equal(deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
@@ -348,6 +350,75 @@ static void every_failed_allocation_is_survived(void **state) {
     free(text);
 }
 
+/* Compresses `lines`, then `bytes` blanks without a newline. */
+static void write_long_line(const char *path, const char *lines, uint64_t bytes) {
+    enum { PIECE = 1 << 20 };
+    static char piece[PIECE], out[PIECE];
+    FILE *file = fopen(path, "w");
+    ZSTD_CStream *stream = ZSTD_createCStream();
+    assert_true(file && stream);
+    memset(piece, ' ', PIECE);
+    for (uint64_t done = 0; done <= bytes; done += PIECE) {
+        bool first = done == 0, last = done + PIECE > bytes;
+        ZSTD_inBuffer from = {first ? lines : piece, first ? strlen(lines) : PIECE, 0};
+        for (size_t left = 1; left > 0 && (last || from.pos < from.size);) {
+            ZSTD_outBuffer to = {out, PIECE, 0};
+            left = ZSTD_compressStream2(stream, &to, &from, last ? ZSTD_e_end : ZSTD_e_continue);
+            assert_false(ZSTD_isError(left));
+            assert_int_equal(fwrite(out, 1, to.pos, file), to.pos);
+        }
+    }
+    ZSTD_freeCStream(stream);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void assert_too_long(const char *path, const char *why) {
+    parley_data *data;
+    parley_error error = {0};
+    char expected[512];
+    snprintf(expected, sizeof expected, "%s%s", path, why);
+    assert_int_equal(pl_data_read_blocks(path, one, 0, NULL, NULL, &data, &error), PARLEY_BAD_INPUT);
+    assert_string_equal(error.sentence, expected);
+}
+
+/* A few kilobytes may decompress to a line of terabytes. */
+static void a_line_without_end_is_refused(void **state) {
+    (void)state;
+    const char *path = in_folder("long"), *lines = "1 1:1\n-1 2:1\n";
+    const uint64_t bytes = PL_LONGEST_LINE + ((uint64_t)24 << 20);
+    write_long_line(path, lines, bytes);
+    assert_too_long(path, ":3: the line is longer than 268435456 bytes, the most that can be read");
+    write_long_line(path, "a,b,\"c", bytes);
+    assert_too_long(path, ":1: the line is longer than 268435456 bytes, the most that can be read");
+    FILE *file = fopen(path, "w"); /* the same in a plain file with a hole */
+    assert_non_null(file);
+    fputs(lines, file);
+    assert_int_equal(fflush(file), 0);
+    assert_int_equal(ftruncate(fileno(file), (off_t)bytes), 0);
+    assert_int_equal(fclose(file), 0);
+    assert_too_long(path, ":3: the line is longer than 268435456 bytes, the most that can be read");
+}
+
+static void a_window_of_gigabytes_is_refused(void **state) {
+    (void)state;
+    static const char *const why =
+        ": decompressing it needs a window of more than 128 MiB; compress it with zstd --long=27 or less";
+    const char *path = in_folder("window"); /* a frame of one raw block, whose window is 2^31 bytes */
+    write_bytes(path,
+                "\x28\xb5\x2f\xfd\x00\xa8\x31\x00\x00"
+                "1 1:1\n",
+                15);
+    assert_too_long(path, why);
+    write_bytes(path,
+                "\x28\xb5\x2f\xfd\x00\x88\x31\x00\x00"
+                "1 1:1\n",
+                15); /* 2^27 */
+    parley_data *data;
+    parley_error error = {0};
+    assert_int_equal(pl_data_read_blocks(path, one, 0, NULL, NULL, &data, &error), PARLEY_OK);
+    parley_data_free(data);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(compressed_files_read_as_their_text),
@@ -362,6 +433,8 @@ int main(void) {
         cmocka_unit_test(a_reader_names_the_line_of_a_fault),
         cmocka_unit_test(weights_are_one_per_row),
         cmocka_unit_test(every_failed_allocation_is_survived),
+        cmocka_unit_test(a_line_without_end_is_refused),
+        cmocka_unit_test(a_window_of_gigabytes_is_refused),
     };
     return cmocka_run_group_tests_name("streams", tests, open_pools, close_pools);
 }
