@@ -46,16 +46,18 @@ static size_t read_text(const char *path, char *text, size_t size) {
     return length > 0 ? (size_t)length : 0;
 }
 
-/* When a process started; 0 if there is no such process. Its name, in parentheses, may contain anything. */
+/* When a process started; 0 if there is no such process, or if it has ended and nobody has waited for it. Its name, in
+ * parentheses, may contain anything. */
 static unsigned long long start_of(long process) {
-    char path[64], text[1024];
+    char path[64], text[1024], state = 0;
     unsigned long long start = 0;
     snprintf(path, sizeof path, "/proc/%ld/stat", process);
     read_text(path, text, sizeof text);
     const char *rest = strrchr(text, ')');
     if (rest)
-        sscanf(rest, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &start);
-    return start;
+        sscanf(rest, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &state,
+               &start);
+    return state == 'Z' || state == 'X' ? 0 : start;
 }
 
 /* The words stand in lines and in a message, so that they must be printable. */

@@ -276,10 +276,11 @@ static parley_status read_window(pl_source *source, uint64_t left, uint64_t *byt
         if (status != PARLEY_OK)
             return status;
         memset(text + wanted, 0, PL_TEXT_MARGIN);
-        *bytes = wanted == left ? left : whole_units(source->cut, text, held, wanted, &inside);
-        held = wanted;
-        if (*bytes == 0 && held > PL_LONGEST_LINE)
+        uint64_t units = whole_units(source->cut, text, held, wanted, &inside);
+        if (units == 0 && wanted > PL_LONGEST_LINE)
             return pl_source_too_long(source, lines_before(source), error);
+        *bytes = wanted == left ? left : units;
+        held = wanted;
     }
     return PARLEY_OK;
 }
