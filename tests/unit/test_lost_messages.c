@@ -51,7 +51,7 @@ CALL(run_blocking, (pl_engine * engine, pl_task task, void *context, unsigned ta
 static pl_engine_type faulty;
 
 typedef struct work {
-    const char *file; /* in the folder of the test */
+    const char *file; /* or a pattern of files, in the folder of the test */
     bool path;        /* of models, instead of one */
     pl_reading reading;
     parley_settings settings;
@@ -158,7 +158,7 @@ static void a_lost_message_ends_training_on_classes(void **state) {
 
 static void a_lost_message_ends_reading_on_all_ranks(void **state) {
     (void)state;
-    const char *const files[] = {"data.svm.gz", "data.parley", "classes.csv.gz"};
+    const char *const files[] = {"data.svm.gz", "data.parley", "classes.csv.gz", "named-*.parley", "some-*.svm.gz"};
     for (unsigned i = 0; i < COUNT(files); i++)
         assert_failures_reach_all(files[i], "preset=gd workers=4 rounds=1 gap=0", false);
 }
@@ -210,11 +210,17 @@ static int make_files(void **state) {
     assert_int_equal(make_folder(state), 0);
     put("data.svm", PL_NOT_COMPRESSED, svm);
     put("data.svm.gz", PL_TO_GZIP, svm);
+    put("some-0.svm.gz", PL_TO_GZIP, svm);
+    put("some-1.svm.gz", PL_TO_GZIP, svm);
     put("classes.csv", PL_NOT_COMPRESSED, csv);
     put("classes.csv.gz", PL_TO_GZIP, csv);
     parley_error error = {0};
     parley_data *data = data_of(svm);
     assert_done(pl_data_write_cache(data, in_folder("data.parley"), &error), &error);
+    parley_data_free(data);
+    assert_done(parley_data_read(in_folder("classes.csv"), 1, &data, &error), &error);
+    assert_done(pl_data_write_cache(data, in_folder("named-0.parley"), &error), &error);
+    assert_done(pl_data_write_cache(data, in_folder("named-1.parley"), &error), &error);
     parley_data_free(data);
     faulty = pl_engine_threads;
     faulty.post = post, faulty.take = take, faulty.take_any = take_any, faulty.post_zero_copy = post_zero_copy;
