@@ -133,6 +133,40 @@ static void refuses_bad_numbers_in_metadata(void **state) {
     expect_refusal(tensors, 2, huber, 2, "huber_width is missing or not a number");
 }
 
+/* Names are a text and where each name begins in it. */
+static void refuses_bad_names(void **state) {
+    (void)state;
+    const double numbers[3] = {1.0, 2.0, 3.0};
+    const uint64_t good[3] = {0, 1, 3}, falls[3] = {0, 2, 1}, late[3] = {1, 2, 3}, beyond[3] = {0, 1, 4};
+    const char text[] = "abc";
+    const pl_pair metas[] = {{"format", "parley-model-1"}, {"loss", "squared"}};
+    const pl_tensor right[] = {{"name_start", PL_U64, 1, {3, 0}, good}, {"name", PL_U8, 1, {3, 0}, text}};
+    const pl_tensor wrong[][2] = {
+        {{"name_start", PL_F64, 1, {3, 0}, numbers}, right[1]}, {{"name_start", PL_U64, 2, {3, 1}, good}, right[1]},
+        {{"name_start", PL_U64, 1, {1, 0}, good}, right[1]},    {{"name_start", PL_U64, 1, {3, 0}, falls}, right[1]},
+        {{"name_start", PL_U64, 1, {3, 0}, late}, right[1]},    {{"name_start", PL_U64, 1, {3, 0}, beyond}, right[1]},
+        {right[0], {"name", PL_U8, 2, {3, 1}, text}},           {right[0], {"names", PL_U8, 1, {3, 0}, text}},
+        {{"starts", PL_U64, 1, {3, 0}, good}, right[1]},        {right[0], {"name", PL_U64, 1, {1, 0}, good}},
+    };
+    for (unsigned i = 0; i <= sizeof wrong / sizeof *wrong; i++) {
+        const pl_tensor *names = i ? wrong[i - 1] : right;
+        pl_tensor tensors[4] = {{"coef", PL_F64, 2, {1, 2}, numbers}, {"intercept", PL_F64, 1, {1, 0}, numbers}};
+        tensors[2] = names[0];
+        tensors[3] = names[1];
+        if (i) {
+            expect_refusal(tensors, 4, metas, 2, "name");
+            continue;
+        }
+        parley_model *model;
+        assert_int_equal(pl_container_write(path, tensors, 4, metas, 2, NULL), PARLEY_OK);
+        assert_int_equal(parley_model_load(path, &model, NULL), PARLEY_OK);
+        parley_model_free(model);
+    }
+    const pl_tensor one_column[] = {
+        {"coef", PL_F64, 2, {1, 1}, numbers}, {"intercept", PL_F64, 1, {1, 0}, numbers}, right[0], right[1]};
+    expect_refusal(one_column, 4, metas, 2, "name"); /* there are more names than columns */
+}
+
 static void refuses_shapes_out_of_range(void **state) {
     (void)state;
     const uint64_t shapes[][2] = {{0, 1}, {(uint64_t)1 << 40, 1}, {1, (uint64_t)1 << 60}};
@@ -156,9 +190,13 @@ static void names_a_file_that_is_not_there(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refuses_bad_metadata),        cmocka_unit_test(refuses_bad_tensors),
-        cmocka_unit_test(refuses_bad_classes),         cmocka_unit_test(refuses_bad_numbers_in_metadata),
-        cmocka_unit_test(refuses_shapes_out_of_range), cmocka_unit_test(names_a_file_that_is_not_there),
+        cmocka_unit_test(refuses_bad_metadata),
+        cmocka_unit_test(refuses_bad_tensors),
+        cmocka_unit_test(refuses_bad_classes),
+        cmocka_unit_test(refuses_bad_numbers_in_metadata),
+        cmocka_unit_test(refuses_bad_names),
+        cmocka_unit_test(refuses_shapes_out_of_range),
+        cmocka_unit_test(names_a_file_that_is_not_there),
     };
     return cmocka_run_group_tests_name("bad models", tests, make_path, remove_folder);
 }
