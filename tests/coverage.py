@@ -24,7 +24,7 @@ SUITES = {
     "cli": ["tests/cli/run.sh", BUILD / "parley"],
     "mpi": [sys.executable, "tests/mpi/test_ranks.py", BUILD / "parley"],
     "problem": [VENV, "tests/problem/test_cluster.py", BUILD / "parley-kmeans"],
-    "fault": [sys.executable, "tests/fault/run.py", BUILD / "parley", "20"],
+    "fault": [sys.executable, "tests/fault/run.py", BUILD / "parley", "8"],
     "network": [sys.executable, "tests/network/run.py", BUILD / "parley"],
     "python": [VENV, "-m", "pytest", "-q", "-p", "no:cacheprovider", "python/tests"],
 }
