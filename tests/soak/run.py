@@ -28,6 +28,7 @@ STEPS = [
      + ["--seconds", "{seconds}", "--seed", "{seed}"]),
     ("fuzz", "tests/fuzz/run.sh", 3, ["{script}"]),
 ]  # fmt: skip
+NOT_SUMMED = ("seconds", "presets")
 TRIAL_SECONDS = 4  # of a trial of the step "faults"
 FUZZERS = len(list((ROOT / "tests" / "fuzz").glob("fuzz_*.c")))
 
@@ -41,7 +42,7 @@ def counts_of(name, output):
         except ValueError:
             continue
         for key, value in found.items() if isinstance(found, dict) else ():
-            if isinstance(value, (int, float)) and not isinstance(value, bool) and key != "seconds":
+            if isinstance(value, (int, float)) and not isinstance(value, bool) and key not in NOT_SUMMED:
                 sums[key] = sums.get(key, 0) + value
     if sums:
         return sums
@@ -86,7 +87,7 @@ def main():
     steps = [step for step in STEPS if (ROOT / step[1]).exists()]
     shares = sum(step[2] for step in steps)
     turn = max(min(total, 600.0), SHORTEST * shares)
-    summary = {name: {"runs": 0, "failed runs": 0} for name, _, _, _ in steps}
+    summary = {name: {"turns": 0, "failed turns": 0} for name, _, _, _ in steps}
     first, began, failed = seed, time.monotonic(), 0
     while time.monotonic() - began < total:
         for name, script, share, command in steps:
@@ -95,8 +96,8 @@ def main():
             code, counts = run_step(name, script, command, turn * share / shares, seed)
             failed += code != 0
             own = summary[name]
-            own["runs"] += 1
-            own["failed runs"] += code != 0
+            own["turns"] += 1
+            own["failed turns"] += code != 0
             for key, value in counts.items():
                 own[key] = own.get(key, 0) + value
             print(f"{'FAIL' if code else 'ok  '}  {name:<8} seed {seed}: {json.dumps(counts)}", flush=True)
@@ -105,7 +106,7 @@ def main():
     (FOLDER / "summary.json").write_text(json.dumps(facts, indent=1) + "\n")
     print(json.dumps(facts))
     if failed:
-        print(f"{failed} runs failed; their output is in {FOLDER.relative_to(ROOT)}")
+        print(f"{failed} steps failed; their output is in {FOLDER.relative_to(ROOT)}")
     sys.exit(1 if failed else 0)
 
 
