@@ -171,6 +171,42 @@ static void a_lost_message_ends_a_path_on_all_ranks(void **state) {
     assert_failures_reach_all("data.svm", "preset=lbfgs workers=4 rounds=3 lambdas=3", true, TRIES);
 }
 
+#define WORDS "preset=cocoa workers=4 rounds=1 gap=0 l1_ratio=1 lambda=0.01 hash_bits=6 "
+
+/* Rows with weights, whose entries are all 1, and names that only rank 0 can collect. */
+static void a_lost_message_ends_training_on_words(void **state) {
+    (void)state;
+    assert_failures_reach_all("words.vw", WORDS, false, ALL);
+    assert_failures_reach_all("words.vw.gz", WORDS "keep_names=true", false, ALL);
+}
+
+/* If an allocation fails on any rank, at any time after the engines have been opened, all ranks end with that cause. */
+static void lost_memory_ends_reading_and_training_on_all_ranks(void **state) {
+    (void)state;
+    const char *const files[] = {"words.vw", "words.vw.gz", "named-*.parley"};
+    const char *const words[] = {WORDS, WORDS "keep_names=true", "preset=gd workers=4 rounds=1 gap=0"};
+    for (unsigned i = 0; i < COUNT(files); i++) {
+        static work work;
+        bool lost = true;
+        parley_error error = {0};
+        work = (struct work){.file = files[i], .settings = settings_of(words[i])};
+        assert_done(pl_reading_of(&work.settings, &work.reading, &error), &error);
+        for (int64_t n = 40; lost && n < 8000; n += 3 * SOME) {
+            ranks_share_memory = n % 2;
+            pl_memory_fail_after(n);
+            run(&work, -1);
+            pl_memory_fail_after(-1);
+            lost = false;
+            for (unsigned r = 0; r < RANKS; r++) {
+                if (work.status[r] != PARLEY_OK)
+                    assert_int_equal(work.status[r], PARLEY_NO_MEMORY);
+                lost |= work.status[r] != PARLEY_OK;
+            }
+        }
+        assert_false(lost);
+    }
+}
+
 /* Checkpoints and their resumption: the folder of the first run stays as it is, because the second one writes none. */
 static void a_lost_message_ends_resumption_on_all_ranks(void **state) {
     (void)state;
@@ -201,10 +237,11 @@ static void put(const char *name, pl_compression compression, const char *text) 
 }
 
 static int make_files(void **state) {
-    char svm[ROWS * 64] = "", csv[ROWS * 32] = "label,size,colour\n";
+    char svm[ROWS * 64] = "", csv[ROWS * 32] = "label,size,colour\n", vw[ROWS * 48] = "";
     const char *const words[] = {"no", "may", "yes"}, *const colours[] = {"red", "blue", "green"};
     for (int i = 0; i < ROWS; i++) {
-        size_t used = strlen(svm), held = strlen(csv);
+        size_t used = strlen(svm), held = strlen(csv), told = strlen(vw);
+        snprintf(vw + told, sizeof vw - told, "%d %d |f a%d b%d c\n", i * 7 % 5 > 1 ? 1 : -1, 1 + i % 3, i % 7, i % 9);
         snprintf(svm + used, sizeof svm - used, "%d %d:%d.5 %d:1 %d:0.25\n", i * 7 % 5 > 1 ? 1 : -1, 1 + i % 4, i % 9,
                  6 + i % 5, 12 + i % 7);
         snprintf(csv + held, sizeof csv - held, "%s,%d,%s\n", words[i % 7 % 3], i % 11, colours[i % 5 % 3]);
@@ -214,6 +251,8 @@ static int make_files(void **state) {
     put("data.svm.gz", PL_TO_GZIP, svm);
     put("some-0.svm.gz", PL_TO_GZIP, svm);
     put("some-1.svm.gz", PL_TO_GZIP, svm);
+    put("words.vw", PL_NOT_COMPRESSED, vw);
+    put("words.vw.gz", PL_TO_GZIP, vw);
     put("classes.csv", PL_NOT_COMPRESSED, csv);
     put("classes.csv.gz", PL_TO_GZIP, csv);
     parley_error error = {0};
@@ -237,6 +276,8 @@ int main(void) {
         cmocka_unit_test(a_lost_message_ends_training_on_classes),
         cmocka_unit_test(a_lost_message_ends_reading_on_all_ranks),
         cmocka_unit_test(a_lost_message_ends_a_path_on_all_ranks),
+        cmocka_unit_test(a_lost_message_ends_training_on_words),
+        cmocka_unit_test(lost_memory_ends_reading_and_training_on_all_ranks),
         cmocka_unit_test(a_lost_message_ends_resumption_on_all_ranks),
     };
     return cmocka_run_group_tests_name("lost messages", tests, make_files, remove_folder);
