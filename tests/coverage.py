@@ -9,11 +9,12 @@ test failed or the branches of src/ that were taken are below FLOOR percent."""
 import csv
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
-FLOOR = 90.0  # percent of the branches of src/
+FLOOR = 92.0  # percent of the branches of src/
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "coverage"
 VENV = ROOT / "build" / "venv" / "bin" / "python"
@@ -53,6 +54,11 @@ def python_package():
     return folder.parent
 
 
+def hear_interrupts():
+    """In the background, shells start processes that ignore SIGINT, which some tests send."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def run_suites():
     """Returns the names of the suites that failed."""
     settings = {**os.environ, "PYTHONPATH": str(python_package()), "PYTHONDONTWRITEBYTECODE": "1", "LC_ALL": "C.UTF-8"}
@@ -61,7 +67,14 @@ def run_suites():
         log = BUILD / f"{name.replace(' ', '-')}.log"
         with open(log, "wb") as out:
             code = subprocess.run(
-                command, cwd=ROOT, env=settings, stdin=subprocess.DEVNULL, stdout=out, stderr=out, check=False
+                command,
+                cwd=ROOT,
+                env=settings,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                preexec_fn=hear_interrupts,
+                check=False,
             ).returncode
         print(f"{'FAIL' if code else 'ok  '}  {name}", flush=True)
         if code:
