@@ -79,6 +79,13 @@ static void every_fault_has_its_sentence(void **state) {
         {"1 1 0.5 |f a\n", "t:1: \"0.5\" before the | is one number too many; only label and weight are read, base "
                            "offsets are not supported"},
         {"1 |f:x a\n", "t:1: scale \"x\" of a namespace is not a finite number; it is written |name:scale"},
+        {"1 |f:3e39 a\n", "t:1: scale \"3e39\" of a namespace is not a finite number; it is written |name:scale"},
+        {"1 |f a:-x\n", "t:1: value \"-x\" of a feature is not a number that fits a 32-bit float"},
+        {"1 |f a:+x\n", "t:1: value \"+x\" of a feature is not a number that fits a 32-bit float"},
+        {"1 |f a:.x\n", "t:1: value \".x\" of a feature is not a number that fits a 32-bit float"},
+        {"1 |f a:inf\n", "t:1: value \"inf\" of a feature is not a number that fits a 32-bit float"},
+        {"1 |f a:\n", "t:1: feature \"a:\" has no value after its colon; leave the colon out or write feature:value"},
+        {"'x |f a\n", "t:1: label missing before the |; rows are written label |namespace feature:value ..."},
         {"1 |f:1:2 a\n", "t:1: scale \"1:2\" of a namespace is not a finite number; it is written |name:scale"},
         {"1 |f a:\n", "t:1: feature \"a:\" has no value after its colon; leave the colon out or write feature:value"},
         {"1 |f : b\n", "t:1: feature \":\" has no value after its colon; leave the colon out or write feature:value"},
@@ -93,6 +100,7 @@ static void every_fault_has_its_sentence(void **state) {
         {"\n\n", "t: no rows; each line is a row such as \"1 |words good film:2\""},
     };
     assert_faults(faults, sizeof faults / sizeof *faults, &vw);
+    assert_fault("1 |f a:b\0b\n", 11, &vw, "t:1: NUL byte; this is not VW text");
     assert_fault("1 |f a\0b\n", 9, &vw, "t:1: NUL byte; this is not VW text");
 }
 
