@@ -109,6 +109,12 @@ static parley_status compare_scales(const sampled *all, uint64_t count, const do
     return status;
 }
 
+/* Rounds a mean to few digits, as many as the deviation needs, so that most differences of 32-bit floats are exact. */
+static double rounded(double mean, double deviation) {
+    double grid = deviation > 0 ? exp2(floor(log2(deviation / 2))) : 0;
+    return grid > 0 ? (float)(nearbyint(mean / grid) * grid) : (float)mean;
+}
+
 /* Chooses the columns to shift, from the sampled entries of all ranks sorted by column. Returns their number. */
 static uint64_t choose(const sampled *all, uint64_t count, unsigned size, double *shift) {
     uint64_t chosen = 0;
@@ -118,7 +124,7 @@ static uint64_t choose(const sampled *all, uint64_t count, unsigned size, double
         bool there = (double)(column.end - first) >= LEAST_SHARE * size;
         if (!there || !(fabs(column.mean) > FAR * column.deviation))
             continue;
-        shift[(uint64_t)all[first].column] = (float)column.mean;
+        shift[(uint64_t)all[first].column] = rounded(column.mean, column.deviation);
         chosen++;
     }
     return chosen;

@@ -128,3 +128,14 @@ parley_status pl_weighted_rows(const pl_glm *glm, const pl_team *team, const dou
         pl_scale_columns(glm, out);
     return status;
 }
+
+static void add_squares(const void *context, const pl_part *part, double *sums) {
+    const pl_glm *glm = context;
+    for (uint64_t r = 0; r < part->count; r++)
+        for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++)
+            pl_plain_add_squares(glm, i, pl_share(glm, i), sums);
+}
+
+parley_status pl_column_squares(const pl_glm *glm, const pl_team *team, double *squares, parley_error *error) {
+    return pl_sum_tables(team, glm->data->x.columns, add_squares, glm, squares, error);
+}
