@@ -47,7 +47,8 @@ if(PARLEY_TESTS)
   set_target_properties(test_kmeans PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   foreach(name parley-kmeans test_kmeans)
     target_include_directories(${name} PRIVATE include src)
-    target_link_libraries(${name} PRIVATE PkgConfig::JANSSON PkgConfig::ZLIB PkgConfig::ZSTD Threads::Threads
+    target_link_libraries(${name} PRIVATE PkgConfig::JANSSON PkgConfig::ZLIB PkgConfig::ZSTD PkgConfig::LZMA BZip2::BZip2
+                          Threads::Threads
                                           ${CMAKE_DL_LIBS} m)
   endforeach()
   add_test(NAME test_kmeans COMMAND test_kmeans)

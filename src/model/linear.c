@@ -258,7 +258,7 @@ const pl_problem_type pl_problem_linear = {
     .summary = "train a model and certify it",
     .details = "Trains a linear model on DATA and writes it with a certificate: the duality gap bounds how far its "
                "objective is from the optimum. DATA is text in one of the formats that `parley list formats` names "
-               "(plain, .gz or .zst; - is standard input) or a cache that `parley convert` wrote. Several inputs of "
+               "(plain or compressed; - is standard input) or a cache that `parley convert` wrote. Several inputs of "
                "one format, and patterns such as 'part-*.svm', are read one after the other. Ctrl-C stops after the "
                "current round and writes the best model so far.",
     .commands = PL_FOR_LINEAR | PL_FOR_LINEAR_ONE,
