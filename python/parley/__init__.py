@@ -11,6 +11,7 @@ from ._classifiers import LinearSVC, LogisticRegression
 from ._cv import ElasticNetCV, LassoCV, LogisticRegressionCV
 from ._library import version as _version
 from ._model import Model, Path, load, path, save, train
+from ._onnx import export
 from ._read import Table, read
 from ._regressors import ElasticNet, HuberRegressor, Lasso, LinearSVR, PoissonRegressor, Ridge
 from ._sgd import SGDClassifier, SGDRegressor
@@ -19,5 +20,5 @@ __version__ = _version()
 __all__ = [
     "ElasticNet", "ElasticNetCV", "HuberRegressor", "Lasso", "LassoCV", "LinearSVC", "LinearSVR", "LogisticRegression",
     "LogisticRegressionCV", "Model", "Path", "PoissonRegressor", "Ridge", "SGDClassifier", "SGDRegressor", "Table",
-    "load", "path", "read", "save", "train",
+    "export", "load", "path", "read", "save", "train",
 ]  # fmt: skip
