@@ -96,7 +96,7 @@ def _warn(_user: Any, sentence: Any) -> None:
 
 
 def from_file_for(model: Any, path: Any, **reading: Any) -> Data:
-    """Reads a file or table for a model, as `parley predict` does: columns are matched by name, and labels are not read."""
+    """Reads a file or table for a model, as `parley predict` does: columns are matched by name, labels are not read."""
     warn = ffi.callback("parley_message", _warn)
     with as_file(path) as name:
         return Data(make("data", "parley_data_read_for", model, os.fsencode(name), settings(reading), warn, ffi.NULL))

@@ -28,7 +28,8 @@ def _classifier(model: Any, helper: Any) -> tuple[list, list[str]]:
         transform = "SOFTMAX" if model.loss == "softmax" else "LOGISTIC"
     node = helper.make_node(
         "LinearClassifier", ["input"], ["label", "scores"], domain="ai.onnx.ml", coefficients=coef.ravel().tolist(),
-        intercepts=intercept.tolist(), multi_class=int(len(coef) > 2), post_transform=transform, **_labels(model.labels),
+        intercepts=intercept.tolist(), multi_class=int(len(coef) > 2), post_transform=transform,
+        **_labels(model.labels),
     )  # fmt: skip
     if transform == "LOGISTIC" and len(coef) > 2:  # one against the rest: the shares of the sum
         nodes = [node, helper.make_node("Normalizer", ["scores"], ["probabilities"], domain="ai.onnx.ml", norm="L1")]
@@ -51,9 +52,9 @@ def _regressor(model: Any, helper: Any) -> tuple[list, list[str]]:
 def export(model: Any, path: str | os.PathLike, *, format: str = "onnx") -> None:
     """Write a linear model for other programs, such as ONNX Runtime.
 
-    The input ``input`` has one 32-bit float for each of the model's columns; for a model that was trained on a table these
-    are the columns after categories became indicators (``model.column_names``). A classifier has the outputs ``label`` and
-    ``probabilities``, or ``scores`` if its loss has no probabilities; a regression has ``value``.
+    The input ``input`` has one 32-bit float for each of the model's columns; for a model that was trained on a table
+    these are the columns after categories became indicators (``model.column_names``). A classifier has the outputs
+    ``label`` and ``probabilities``, or ``scores`` if its loss has no probabilities; a regression has ``value``.
 
     Parameters
     ----------
@@ -83,14 +84,13 @@ def export(model: Any, path: str | os.PathLike, *, format: str = "onnx") -> None
     nodes, names = (_regressor if model.labels is None else _classifier)(model, helper)
     word = model.labels is not None and model.labels.dtype.kind in "US"
     kinds = {"label": TensorProto.STRING if word else TensorProto.INT64}
-    outputs = [
-        helper.make_tensor_value_info(name, kinds.get(name, TensorProto.FLOAT), ["rows"] + ["outputs"] * (name != "label"))
-        for name in names
-    ]
+    outputs = []
+    for name in names:
+        shape = ["rows"] if name == "label" else ["rows", "outputs"]
+        outputs.append(helper.make_tensor_value_info(name, kinds.get(name, TensorProto.FLOAT), shape))
     columns = helper.make_tensor_value_info("input", TensorProto.FLOAT, ["rows", model.coef.shape[1]])
     imports = [helper.make_opsetid("", _OPSET), helper.make_opsetid("ai.onnx.ml", _ML_OPSET)]
-    made = helper.make_model(
-        helper.make_graph(nodes, "parley", [columns], outputs), opset_imports=imports, producer_name="parley", ir_version=8
-    )
+    graph = helper.make_graph(nodes, "parley", [columns], outputs)
+    made = helper.make_model(graph, opset_imports=imports, producer_name="parley", ir_version=8)
     checker.check_model(made)
     save_model(made, os.fspath(path))

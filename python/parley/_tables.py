@@ -1,5 +1,5 @@
-"""Tables of pyarrow and pandas, and files in their formats. The core reads them as CSV from a file in memory, so that they
-have the same meaning as a CSV file: categories, dates, missing values, and what a model remembers of its table."""
+"""Tables of pyarrow and pandas, and files in their formats. The core reads them as CSV from a file in memory, so that
+they mean the same as a CSV file: categories, dates, missing values, and what a model remembers of its table."""
 
 from __future__ import annotations
 

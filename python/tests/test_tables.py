@@ -18,14 +18,15 @@ def frame():
     since = [datetime.date(2015, 1, 1) + datetime.timedelta(int(d)) for d in rng.integers(0, 3000, ROWS)]
     z = (age - 45) / 20 + (colour == "red") - (colour == "blue") + rng.normal(size=ROWS)
     age[rng.random(ROWS) < 0.1] = np.nan
-    return pd.DataFrame({"age": age, "colour": colour, "since": pd.to_datetime(since), "bought": np.where(z > 0, "yes", "no")})
+    return pd.DataFrame(
+        {"age": age, "colour": colour, "since": pd.to_datetime(since), "bought": np.where(z > 0, "yes", "no")}
+    )
 
 
 def test_tables_of_every_kind_give_the_same_model(frame, tmp_path):
     pyarrow = pytest.importorskip("pyarrow")
-    import pyarrow.feather
-    import pyarrow.parquet
-
+    pytest.importorskip("pyarrow.feather")
+    pytest.importorskip("pyarrow.parquet")
     table = pyarrow.Table.from_pandas(frame, preserve_index=False)
     frame.to_csv(tmp_path / "t.csv", index=False)
     pyarrow.parquet.write_table(table, tmp_path / "t.parquet")

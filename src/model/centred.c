@@ -85,25 +85,24 @@ static int by_size(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
-/* The ratio of the largest to the median scale of the columns. The scale is the root mean square of the entries. */
-static parley_status compare_scales(const sampled *all, uint64_t count, const double *shift, double *ratio,
-                                    parley_error *error) {
+/* Finds the median scale of the columns, and how far others are from it. */
+static parley_status compare_scales(const sampled *all, uint64_t count, pl_centred *centred, parley_error *error) {
     double *scale;
     uint64_t columns = 0;
     parley_status status = pl_take(&scale, count, sizeof *scale, "the scales of columns", error);
     for (uint64_t first = 0, end; first < count && status == PARLEY_OK; first = end) {
         double squares = 0;
         for (end = first; end < count && all[end].column == all[first].column; end++) {
-            double value = all[end].value - shift[(uint64_t)all[first].column];
+            double value = all[end].value - centred->shift[(uint64_t)all[first].column];
             squares += value * value;
         }
         if (squares > 0)
             scale[columns++] = sqrt(squares / (double)(end - first));
     }
-    *ratio = 1;
-    if (status == PARLEY_OK && columns > 1) {
+    if (status == PARLEY_OK && columns > 0) {
         qsort(scale, columns, sizeof *scale, by_size);
-        *ratio = fmax(scale[columns - 1] / scale[columns / 2], scale[columns / 2] / scale[0]);
+        centred->usual = scale[columns / 2];
+        centred->scales = fmax(scale[columns - 1] / centred->usual, centred->usual / scale[0]);
     }
     pl_free(scale);
     return status;
@@ -151,7 +150,7 @@ static parley_status find_shift(pl_centred *centred, pl_engine *engine, const pa
     if (status == PARLEY_OK && free)
         *chosen = choose((const sampled *)all, count, size, centred->shift);
     if (status == PARLEY_OK)
-        status = compare_scales((const sampled *)all, count, centred->shift, &centred->scales, error);
+        status = compare_scales((const sampled *)all, count, centred, error);
     pl_free(mine);
     pl_free(all);
     pl_free(bounds);
@@ -251,7 +250,7 @@ parley_status pl_centred_open(pl_centred *centred, pl_engine *engine, const parl
                               parley_data *out, parley_error *error) {
     unsigned size = sample_size(data);
     uint64_t chosen = 0;
-    centred->scales = 1;
+    centred->scales = centred->usual = 1;
     double valued = data->x.value != NULL, sparse;
     if (size == 0 || data->deal)
         return PARLEY_OK;
