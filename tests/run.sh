@@ -156,6 +156,7 @@ suite launch build python3 tests/mpi/test_launch.py build/parley
 suite problem build build/venv/bin/python tests/problem/test_cluster.py build/parley-kmeans
 suite asan-unit asan bash -c 'unit build/asan unit'
 suite python none tests/python/run.sh
+suite first-hour python build/python/current/bin/python tests/first_hour/run.py build/parley
 suite network build python3 tests/network/run.py build/parley
 suite tsan none bash -c 'fixed bash -c "build build/tsan -DCMAKE_C_COMPILER=gcc -DPARLEY_SANITIZE=thread"'
 suite asan-cli asan tests/cli/run.sh build/asan/parley
