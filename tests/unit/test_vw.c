@@ -2,6 +2,7 @@
  * --noconstant"), parse(line), feature(namespace, i) & (2^18 - 1), feature_weight(namespace, i), equal columns added.
  */
 #define _POSIX_C_SOURCE 200809L /* mkdtemp, strdup */
+#include "data/hash.h"
 #include "format_helpers.h"
 
 static const pl_reading vw = {.format = &pl_format_vw};
@@ -142,8 +143,33 @@ static void every_failed_allocation_is_survived(void **state) {
     assert_survives(path, &(pl_reading){.keep_names = true, .hash_bits = 6});
 }
 
+static void interactions_are_products_of_namespaces(void **state) {
+    (void)state;
+    const char *text = "1 |a 1:2 2:3 |b 5:4\n-1 |a 3 |c 4\n";
+    pl_reading reading = {.format = &pl_format_vw, .hash_bits = 10, .interactions = "a:b"};
+    parley_data *data = parse_as(text, strlen(text), &reading);
+    uint64_t a = pl_hash_name("a", 1, 0), b = pl_hash_name("b", 1, 0);
+    float found[2] = {0};
+    for (uint64_t e = 0; e < data->x.start[1]; e++)
+        for (uint32_t i = 0; i < 2; i++)
+            if (data->x.index[e] == ((16777619u * (uint32_t)(a + 1 + i)) ^ (uint32_t)(b + 5)) % 1024)
+                found[i] = data->x.value[e];
+    assert_true(found[0] == 8 && found[1] == 12);
+    assert_int_equal(data->x.start[1], 5);
+    assert_int_equal(data->x.start[2], 7); /* no namespace b in the second row */
+    assert_true(strstr(data->table, "a:b") != NULL);
+    parley_data_free(data);
+    reading.interactions = "a:a";
+    data = parse_as(text, strlen(text), &reading);
+    assert_int_equal(data->x.start[1], 6); /* two squares and a product */
+    parley_data_free(data);
+    reading.interactions = "ab";
+    assert_fault(text, strlen(text), &reading, "--interactions ab: write a pair as a:b");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(interactions_are_products_of_namespaces),
         cmocka_unit_test(columns_are_those_of_vowpal_wabbit),
         cmocka_unit_test(every_accepted_form_is_read_right),
         cmocka_unit_test(bits_make_the_columns),
