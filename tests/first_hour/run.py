@@ -180,13 +180,26 @@ def known_tables():
         check(good, f"{name}: {scores[0]:.4f}, standardised {scores[1]:.4f}, scikit-learn {theirs:.4f}", said)
 
 
+def page(path):
+    """The indented commands of docs/tables.md, on the table that the page describes."""
+    write("customers.csv", messy_rows(1400, 1), [name for name in NAMES if name != "weight"])
+    with open(path, encoding="utf-8") as file:
+        commands = [line.split()[1:] for line in file if line.startswith("    parley ")]
+    check(len(commands) >= 5, "the page has commands")
+    said = [parley(*words) for words in commands]
+    for part in ("id left out", "joined read as a date", "missing values: age", "words in columns of numbers", "scale:"):
+        check(any(part in run.stderr for run in said), f"a command of the page says: {part}")
+
+
 def main():
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     with tempfile.TemporaryDirectory(prefix="parley-first-hour-") as folder:
         os.chdir(folder)
         write_tables()
         lines = command_line()
         python(lines)
         known_tables()
+        page(os.path.join(root, "docs", "tables.md"))
         os.chdir("/")
     print(f"{passed} passed, {failed} failed")
     return failed > 0
