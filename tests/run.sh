@@ -148,6 +148,7 @@ suite fault build python3 tests/fault/run.py build/parley 20
 suite outputs build python3 tests/fault/test_outputs.py build/parley
 suite nth-call build python3 tests/fault/nth_call.py build/parley
 suite stops build python3 tests/fault/stops.py build/parley
+suite combinations build python3 tests/fault/combinations.py build/parley
 suite limits build python3 tests/fault/memory_limits.py build/parley
 suite allocations build python3 tests/fault/allocations.py build/parley-failing
 suite golden build build/venv/bin/python tests/golden/test_optima.py build/parley

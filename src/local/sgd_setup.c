@@ -129,13 +129,11 @@ static parley_status count_rows(pl_sgd *sgd, parley_error *error) {
     if (status == PARLEY_OK)
         status = pl_take(&sums, sgd->glm->size, sizeof *sums, "counts of columns", error);
     for (unsigned p = 0; status == PARLEY_OK && p < team->hosted * team->lanes; p++)
-        for (uint64_t r = 0; r < team->parts[p].count; r++) {
-            pl_range range = team->parts[p].ranges[r];
-            for (uint64_t e = x->start[range.begin]; e < x->start[range.end]; e++)
+        for (pl_walk rows = {0}; pl_walk_on(&team->parts[p], &rows);)
+            for (uint64_t e = x->start[rows.begin]; e < x->start[rows.end]; e++)
                 counts[x->index[e]] += 1;
-        }
     if (status == PARLEY_OK)
-        status = pl_sum_workers(team->engine, team->engine->ranks, counts, (unsigned)sgd->glm->size, sums, error);
+        status = pl_sum_passes(team->engine, team->engine->ranks, counts, (unsigned)sgd->glm->size, sums, error);
     if (status == PARLEY_OK)
         status = pl_take(&sgd->rare, sgd->glm->size, sizeof *sgd->rare, "counts of columns", error);
     for (uint64_t j = 0; status == PARLEY_OK && j < sgd->glm->size; j++)

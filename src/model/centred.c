@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/stop.h"
 #include "shard/distributed.h"
 
 #define SAMPLE 64          /* rows */
@@ -159,7 +160,7 @@ static parley_status find_shift(pl_centred *centred, pl_engine *engine, const pa
 
 /* Whether every row has an entry in each of the `chosen` columns. */
 static bool is_full(const pl_matrix *x, const double *shift, uint64_t chosen) {
-    for (uint64_t row = 0; row < x->rows; row++) {
+    for (uint64_t row = 0; row < x->rows && !pl_stop_due(); row++) {
         uint64_t found = 0;
         for (uint64_t e = x->start[row]; e < x->start[row + 1]; e++)
             found += shift[x->index[e]] != 0;
@@ -174,10 +175,11 @@ static parley_status shift_values(pl_centred *centred, const pl_matrix *x, parle
     if (!pl_span_reserve(&centred->value, (count + 1) * sizeof(float)))
         return pl_fail_memory(error, "centred columns", count * sizeof(float));
     float *value = centred->value.data;
-    for (uint64_t e = 0; e < count; e++)
-        value[e] = (float)(value_at(x, first + e) - centred->shift[x->index[first + e]]);
+    for (uint64_t row = 0; row < x->rows && !pl_stop_due(); row++)
+        for (uint64_t e = x->start[row]; e < x->start[row + 1]; e++)
+            value[e - first] = (float)(value_at(x, e) - centred->shift[x->index[e]]);
     out->x.value = value - first;
-    return PARLEY_OK;
+    return pl_stop_check(error);
 }
 
 /* Writes the row with an entry for every shifted column, of which `columns` is the list. Returns its end. */
@@ -213,6 +215,7 @@ static parley_status fill_rows(pl_centred *centred, const pl_matrix *x, uint64_t
         status = pl_fail_memory(error, "centred columns", most * (sizeof(uint32_t) + sizeof(float)));
     uint64_t *start = centred->start.data;
     for (uint64_t row = 0; row < x->rows && status == PARLEY_OK; row++) {
+        status = pl_stop_check(error);
         start[row] = at;
         at = fill_row(x, row, centred->shift, columns, chosen, centred->index.data, centred->value.data, at);
     }
