@@ -69,7 +69,7 @@ static void close_lbfgs(pl_combine *combine) {
  * without entries has only its penalty. */
 static parley_status measure_columns(lbfgs *this, const pl_setup *setup, parley_error *error) {
     const pl_glm *glm = pl_glm_of(setup->problem);
-    if (!glm || glm->scale || glm->centred.scales <= PL_UNEVEN || this->count == 0)
+    if (!glm || glm->scale || glm->centred.scales <= PL_UNEVEN)
         return PARLEY_OK;
     uint64_t columns = glm->data->x.columns;
     double curvature = glm->loss->counts ? glm->mean_label : pl_loss_step_curvature(glm->loss), *squares;
