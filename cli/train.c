@@ -99,10 +99,14 @@ json_t *json_summary(const parley_summary *summary, const parley_settings *setti
 static void print_summary(const run *run) {
     const parley_summary *summary = &run->summary;
     static const char *const ends[] = {"converged",   "stopped by --rounds",   "stopped by --seconds", "stalled",
-                                       "interrupted", "stopped by --patience", "stopped by --passes"};
+                                       "interrupted", "stopped by --patience", "stopped by --passes",  "converged"};
+    char earlier[80] = "";
     FILE *file = strcmp(run->settings->log, "-") == 0 ? stderr : stdout;
-    print_field(file, "status", "%s after %llu round%s, %.4g epochs", ends[summary->stop],
-                (unsigned long long)summary->rounds, summary->rounds == 1 ? "" : "s", summary->epochs);
+    if (summary->metric && summary->stop != PARLEY_CONVERGED && summary->validation_round < summary->rounds)
+        snprintf(earlier, sizeof earlier, "; the model of round %llu is best on the validation rows",
+                 (unsigned long long)summary->validation_round);
+    print_field(file, "status", "%s after %llu round%s, %.4g epochs%s", ends[summary->stop],
+                (unsigned long long)summary->rounds, summary->rounds == 1 ? "" : "s", summary->epochs, earlier);
     print_field(file, "objective", "%.10g", summary->objective);
     if (isnan(summary->gap))
         print_field(file, "gap", "none: there is no dual problem");
@@ -122,6 +126,7 @@ static int exit_code(const void *user) {
     bool limit_asked_for = run->view.last.target == 0; /* in a replay too */
     switch (run->summary.stop) {
     case PARLEY_CONVERGED:
+    case PARLEY_VALIDATED:
     case PARLEY_PATIENCE:
     case PARLEY_PASSED: return EXIT_DONE;
     case PARLEY_INTERRUPTED: return EXIT_INTERRUPTED;

@@ -44,6 +44,8 @@ typedef enum parley_stop {
     PARLEY_INTERRUPTED, /* the progress callback or parley_interrupt asked to stop */
     PARLEY_PATIENCE,    /* the metric on validation rows stopped improving */
     PARLEY_PASSED,      /* all passes over the data are complete */
+    PARLEY_VALIDATED, /* the requested gap was reached, but a model before that is better on the validation rows and is
+                         returned */
 } parley_stop;
 
 /* A fact about a problem: a name and its value, which is a text or a number. Linear models have `loss`, `lambda`,
@@ -72,7 +74,7 @@ typedef struct parley_summary {
     uint64_t rank_bytes_sent;  /* what the processes sent to each other in exchanges */
     const char *metric;        /* the metric on validation rows, or NULL if there are none */
     double validation;         /* the metric of the returned model */
-    uint64_t validation_round; /* the round of the returned model */
+    uint64_t validation_round; /* the number of rounds that made the returned model */
     int repeatable;            /* 0 if the run is asynchronous, so that running it again may give another model */
 } parley_summary;
 

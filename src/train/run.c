@@ -121,6 +121,10 @@ static parley_status describe_model(const pl_run *run, parley_model *model, parl
         status = put(model, "dual", summary->dual, error);
     if (status == PARLEY_OK)
         status = put(model, "gap", summary->gap, error);
+    if (status == PARLEY_OK && summary->metric)
+        status = put(model, "validation_value", summary->validation, error);
+    if (status == PARLEY_OK && summary->metric)
+        status = put(model, "validation_round", (double)summary->validation_round, error);
     return status;
 }
 
