@@ -227,6 +227,16 @@ void pl_linear_facts(const char *loss, double lambda, double l1_ratio, pl_interc
     pl_describe_text(out, "intercept", intercepts[intercept]);
 }
 
+/* For texts, whose rare words differ in scale, this would be of no use. */
+static void describe_scales(const pl_glm *glm, pl_description *out) {
+    double factor = glm->centred.common_scales, digit = pow(10.0, floor(log10(factor)));
+    if (factor > PL_UNEVEN && !glm->standardise && (out->many || glm->lambda > 0))
+        pl_describe_line(out,
+                         "scale: columns differ by a factor of about %.7g, so the penalty hardly affects the large "
+                         "ones; --standardise treats them alike",
+                         round(factor / digit) * digit);
+}
+
 static void describe(const pl_problem *problem, const parley_settings *settings, pl_description *out) {
     const pl_glm *glm = pl_glm_of(problem);
     char width[40] = "", lambda[40] = "falling";
@@ -237,11 +247,7 @@ static void describe(const pl_problem *problem, const parley_settings *settings,
         snprintf(width, sizeof width, " of %s %.6g", glm->loss->parameter_noun, glm->loss->parameter_value);
     if (!out->many)
         snprintf(lambda, sizeof lambda, "%.6g", glm->lambda);
-    if (glm->centred.scales > PL_UNEVEN && !glm->standardise && glm->lambda > 0)
-        pl_describe_line(out,
-                         "scale: columns differ by a factor of %.0g, so the penalty hardly affects the large ones; "
-                         "--standardise treats them alike",
-                         glm->centred.scales);
+    describe_scales(glm, out);
     pl_describe_line(out, "problem: loss %s%s, lambda %s, l1-ratio %.6g, intercept %s, seed %llu", glm->loss->name,
                      width, lambda, glm->l1_ratio, intercepts[glm->intercept], (unsigned long long)settings->seed);
 }

@@ -93,7 +93,7 @@ static parley_status check(parley_settings *settings, parley_error *error) {
     return status == PARLEY_OK ? check_parameters(settings, error) : status;
 }
 
-static bool is_uneven(const pl_glm *glm) { return glm->centred.scales > PL_UNEVEN && !glm->standardise; }
+bool pl_is_uneven(const pl_glm *glm) { return glm->centred.scales > PL_UNEVEN && !glm->standardise; }
 
 /* Newton's method, for smooth losses and those that can be smoothed. The limit on columns is higher for counts. */
 static bool few_or_filled(const pl_glm *glm) {
@@ -101,7 +101,7 @@ static bool few_or_filled(const pl_glm *glm) {
     if (glm->l1_ratio > 0 || !pl_loss_curves(loss, glm->lambda != 0))
         return false;
     if (glm->classes > 1)
-        return glm->size <= (is_uneven(glm)      ? UNEVEN_CLASS_ENTRIES
+        return glm->size <= (pl_is_uneven(glm)   ? UNEVEN_CLASS_ENTRIES
                              : pl_is_filled(glm) ? DENSE_CLASS_ENTRIES
                                                  : CLASS_ENTRIES);
     return pl_few_columns(glm) || (loss->smooth && pl_is_filled(glm)) ||
@@ -163,7 +163,7 @@ static bool by_columns(const pl_problem *problem, const parley_settings *setting
         return ratio >= MOSTLY_L1;
     const pl_glm *glm = pl_glm_of(problem);
     return ratio * (double)glm->data->x.columns > WIDE * (double)pl_all_rows(glm->data) || pl_is_filled(glm) ||
-           is_uneven(glm);
+           pl_is_uneven(glm);
 }
 
 unsigned pl_glm_facts(const pl_loss *loss, double lambda, double l1_ratio, bool several) {

@@ -5,6 +5,7 @@
  * solver are set up once, and each lambda starts from the solution of the one before. */
 #include "train/linear_path.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,31 +31,36 @@ static int falling(const void *a, const void *b) {
     return (left < right) - (left > right);
 }
 
-parley_status pl_path_list(const parley_settings *settings, double **lambdas, uint64_t *count, parley_error *error) {
-    const char *word = settings->lambda_list;
-    *lambdas = NULL;
+parley_status pl_path_numbers(const char *option, const char *words, double least, double most, double **numbers,
+                              uint64_t *count, parley_error *error) {
+    *numbers = NULL;
     *count = 0;
-    if (!*word)
+    if (!*words)
         return PARLEY_OK;
-    parley_status status = pl_take(lambdas, MOST_LIST, sizeof **lambdas, "lambdas", error);
-    while (status == PARLEY_OK && *word) {
+    parley_status status = pl_take(numbers, MOST_LIST, sizeof **numbers, "a list of numbers", error);
+    for (const char *word = words; status == PARLEY_OK && *word;) {
         char *end;
-        double lambda = strtod(word, &end);
-        if (end == word || (*end && *end != ',') || !(lambda > 0) || !isfinite(lambda) || *count == MOST_LIST)
-            status = pl_fail(error, PARLEY_BAD_USAGE,
-                             "--lambda-list: %.40s: must be a list of at most %d positive numbers, such as 0.1,0.01",
-                             word, MOST_LIST);
+        double number = strtod(word, &end);
+        if (end == word || (*end && *end != ',') || !(number >= least && number <= most) || *count == MOST_LIST)
+            status = pl_fail(error, PARLEY_BAD_USAGE, "--%s: %.40s: must be a list of at most %d %s, such as 0.1,0.01",
+                             option, word, MOST_LIST, least > 0 ? "positive numbers" : "numbers from 0 to 1");
         else
-            (*lambdas)[(*count)++] = lambda;
+            (*numbers)[(*count)++] = number;
         word = *end ? end + 1 : end;
     }
     if (status != PARLEY_OK) {
-        pl_free(*lambdas);
-        *lambdas = NULL;
-        return status;
+        pl_free(*numbers);
+        *numbers = NULL;
     }
-    qsort(*lambdas, *count, sizeof **lambdas, falling);
-    return PARLEY_OK;
+    return status;
+}
+
+parley_status pl_path_list(const parley_settings *settings, double **lambdas, uint64_t *count, parley_error *error) {
+    parley_status status =
+        pl_path_numbers("lambda-list", settings->lambda_list, DBL_TRUE_MIN, DBL_MAX, lambdas, count, error);
+    if (status == PARLEY_OK && *lambdas)
+        qsort(*lambdas, *count, sizeof **lambdas, falling);
+    return status;
 }
 
 parley_status pl_path_check(const parley_settings *settings, parley_error *error) {
@@ -193,6 +199,7 @@ static parley_status open_path(const pl_run *run, const pl_path_plan *plan, uint
     if (status != PARLEY_OK)
         return status;
     path->outputs = glm->classes;
+    path->uneven = pl_is_uneven(glm);
     path->columns = glm->data->x.columns;
     status = pl_take(&path->points, count, sizeof *path->points, "the path", error);
     if (status == PARLEY_OK && !plan->points_only)
@@ -245,10 +252,10 @@ static parley_status keep_point(pl_run *run, const parley_data *rows, pl_path *p
     return status;
 }
 
-/* Whether the share explained still grows. Nothing is concluded from a lambda at which the last model was already good
- * enough. */
+/* Whether the share explained no longer grows. Nothing is concluded from a lambda at which the last model was already
+ * good enough, nor from columns of very different scale, of which the smaller ones may matter only further on. */
 static bool grown(const pl_path *path) {
-    if (path->count < LEAST_POINTS || path->points[path->count - 1].rounds == 0)
+    if (path->count < LEAST_POINTS || path->uneven || path->points[path->count - 1].rounds == 0)
         return false;
     double now = path->points[path->count - 1].explained, before = path->points[path->count - 2].explained;
     return now > ENOUGH || now - before < GROWTH * now;
