@@ -89,11 +89,15 @@ static json_t *cv_json(const run *run) {
     static const char *const places[] = {"inside", "level", "smallest", "largest", "empty", "single"};
     json_put(&object, "best_is", json_string(places[cv->place]));
     json_put(&object, "extensions", json_count(cv->extensions));
+    if (cv->suggestion)
+        json_put(&object, "left_out_suggestion", json_string(cv->suggestion));
     json_put(&object, "l1_ratios", ratios_json(cv));
     json_put(&object, "status", json_string(parley_stop_text(summary->stop)));
     json_put(&object, "preset", json_string(summary->preset));
     json_problem(&object, summary);
     json_certificate(&object, summary);
+    if (summary->suggestion)
+        json_put(&object, "suggestion", json_suggestion(summary));
     json_put(&object, "seconds", json_number(pl_now() - run->started));
     json_put(&object, "model", json_string(run->settings->model));
     return object;
@@ -111,7 +115,10 @@ static void print_grid(FILE *file, const pl_cv *cv) {
     if (cv->extensions > 0)
         snprintf(extended, sizeof extended, "extended %u time%s, now from %.6g to %.6g", cv->extensions,
                  cv->extensions == 1 ? "" : "s", cv->lambdas[0], cv->lambdas[cv->count - 1]);
-    const char *note = notes[cv->place];
+    const char *note = cv->suggestion ? NULL : notes[cv->place];
+    if (cv->suggestion)
+        print_field(file, "warning", "lambdas below %.6g did not reach the gap and were left out; try %s",
+                    cv->lambdas[cv->count - 1], cv->suggestion);
     if (*extended)
         print_field(file, "lambdas", "%s", extended);
     if (note)
@@ -145,6 +152,7 @@ static void print_cv(const run *run) {
                 cv->mean[cv->chosen], cv->error[cv->chosen], cv->folds);
     print_field(file, "objective", "%.10g", summary->objective);
     print_field(file, "gap", "%.3g, %.3g of the objective at w = 0", summary->gap, summary->relative_gap);
+    print_suggestion(file, summary);
     print_field(file, "seconds", "%.3f in all, %.3f reading", pl_now() - run->started, run->read_seconds);
     print_field(file, "model", "%s", run->settings->model);
 }
@@ -167,7 +175,7 @@ static int cv_run(const arguments *arguments) {
         code = json_print(run.command, cv_json(&run));
     else
         print_cv(&run);
-    if (code == EXIT_DONE && run.summary.stop != PARLEY_CONVERGED)
+    if (code == EXIT_DONE && (run.summary.stop != PARLEY_CONVERGED || run.cv->suggestion))
         code = run.summary.stop == PARLEY_INTERRUPTED ? EXIT_INTERRUPTED : EXIT_EARLY;
     parley_model_free(run.model);
     parley_cv_free(run.cv);

@@ -81,6 +81,8 @@ json_t *json_summary(const parley_summary *summary, const parley_settings *setti
     json_put(&object, "rounds", json_count(summary->rounds));
     json_put(&object, "epochs", json_number(summary->epochs));
     json_certificate(&object, summary);
+    if (summary->suggestion)
+        json_put(&object, "suggestion", json_suggestion(summary));
     if (summary->metric) {
         json_t *validation = json_object();
         json_put(&validation, "metric", json_string(summary->metric));
@@ -117,6 +119,7 @@ static void print_summary(const run *run) {
     if (summary->metric)
         print_field(file, "validation", "%s %.6g, in round %llu", summary->metric, summary->validation,
                     (unsigned long long)summary->validation_round);
+    print_suggestion(file, summary);
     print_field(file, "seconds", "%.3f in all, %.3f reading", pl_now() - run->started, run->read_seconds);
     print_field(file, "model", "%s", run->settings->model);
 }

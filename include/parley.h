@@ -75,6 +75,8 @@ typedef struct parley_summary {
     const char *metric;        /* the metric on validation rows, or NULL if there are none */
     double validation;         /* the metric of the returned model */
     uint64_t validation_round; /* the number of rounds that made the returned model */
+    const char *suggestion;    /* a change that may reach the requested gap, such as "--standardise", or NULL; static */
+    int suggestion_tried;      /* whether the run was repeated with it and reached the gap */
     int repeatable;            /* 0 if the run is asynchronous, so that running it again may give another model */
 } parley_summary;
 
@@ -293,10 +295,11 @@ typedef struct parley_cv_result {
     uint64_t best, one_se; /* indices of the lambda with the best mean, and of the largest within one standard error */
     uint64_t chosen;       /* whichever of the two the setting `choose` selects */
     const char *metric;
-    parley_cv_place place; /* of the best lambda */
-    unsigned extensions;   /* how often lambdas were added because the best one was the smallest or the largest */
-    uint64_t ratios;       /* number of values of l1_ratio */
-    uint64_t best_ratio;   /* index of the best one */
+    parley_cv_place place;  /* of the best lambda */
+    unsigned extensions;    /* how often lambdas were added because the best one was the smallest or the largest */
+    const char *suggestion; /* if smaller lambdas were left out because they did not reach the gap: what may help */
+    uint64_t ratios;        /* number of values of l1_ratio */
+    uint64_t best_ratio;    /* index of the best one */
     parley_cv_ratio *by_ratio;
 } parley_cv_result;
 

@@ -234,6 +234,17 @@ static const pl_way ways[] = {{"a small --lambda", {{"lambda", SMALL_LAMBDA}}},
 static const pl_way last_ways[] = {{"--local sdca with --l1-ratio 0.99", {{"local", "sdca"}, {"l1_ratio", "0.99"}}},
                                    {NULL, {{0}}}};
 
+/* Columns of very different scale slow most methods down, and without a penalty there may be no optimum. */
+static bool helps(const pl_problem *problem, const parley_settings *settings, const pl_way *way) {
+    const pl_glm *glm = pl_glm_of(problem);
+    (void)settings;
+    return strcmp(way->changes[0].key, "standardise") == 0 ? pl_is_uneven(glm) && glm->lambda > 0 : glm->lambda == 0;
+}
+
+static const pl_way stalled_ways[] = {{"--standardise", {{"standardise", "true"}}},
+                                      {"a small --lambda, such as " SMALL_LAMBDA, {{"lambda", SMALL_LAMBDA}}},
+                                      {NULL, {{0}}}};
+
 const pl_problem_rules pl_linear_rules = {
     .check = check,
     .choose = choose,
@@ -245,4 +256,6 @@ const pl_problem_rules pl_linear_rules = {
     .last_ways = last_ways,
     .is_a_change = is_a_change,
     .is_restated = is_restated,
+    .stalled_ways = stalled_ways,
+    .helps = helps,
 };

@@ -191,8 +191,10 @@ static parley_status walk_all(crossing *crossing, parley_callback callback, void
         status = make_room(crossing->cv, path->count, false, error);
     for (uint64_t k = 0; status == PARLEY_OK && k < path->count; k++)
         crossing->cv->lambdas[k] = path->points[k].lambda;
-    if (status == PARLEY_OK)
+    if (status == PARLEY_OK) {
         *uneven = path->uneven;
+        crossing->cv->suggestion = path->stuck ? path->summary.suggestion : NULL;
+    }
     parley_path_free(path);
     return status;
 }
@@ -269,7 +271,7 @@ static parley_status cross_ratio(crossing *crossing, parley_callback callback, v
     if (status == PARLEY_OK)
         status = cross_some(crossing, 0, cv->count, uneven, error);
     open[PARLEY_CV_EMPTY] = uneven; /* the smaller columns may not have been reached yet */
-    while (status == PARLEY_OK && !fixed && cv->extensions < MOST_EXTENSIONS && open[cv->place])
+    while (status == PARLEY_OK && !fixed && !cv->suggestion && cv->extensions < MOST_EXTENSIONS && open[cv->place])
         status = extend(crossing, uneven, error);
     return status;
 }

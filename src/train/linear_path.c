@@ -24,6 +24,8 @@
 #define GROWTH 1e-5      /* relative growth of the share explained below which a path ends */
 #define ENOUGH 0.999     /* share explained at which a path ends */
 #define PATH_GAP 1e-6    /* default of --gap: neighbours on a path differ by less than train's default */
+#define MOST_STALLED 3   /* lambdas in a row that stall end a path */
+#define PATH_ROUNDS 2000 /* default of --rounds: a lambda that needs more is out of reach */
 #define MOST_LIST 10000
 
 static int falling(const void *a, const void *b) {
@@ -261,6 +263,19 @@ static bool grown(const pl_path *path) {
     return now > ENOUGH || now - before < GROWTH * now;
 }
 
+/* Whether the latest lambdas all stalled, or took more rounds than is reasonable. The next ones, which are harder,
+ * would too. */
+static bool is_stuck(const pl_run *run, const pl_path *path) {
+    bool limited = !pl_setting_given(run->settings, "rounds");
+    uint64_t count = 0;
+    for (; count < path->count && count < MOST_STALLED; count++) {
+        parley_stop stop = path->points[path->count - 1 - count].stop;
+        if (stop != PARLEY_STALLED && !(limited && stop == PARLEY_ROUNDS))
+            break;
+    }
+    return count == MOST_STALLED;
+}
+
 /* Changes lambda. */
 static parley_status penalise(pl_run *run, double lambda, parley_error *error) {
     pl_glm *glm = pl_glm_of(run->problem);
@@ -285,7 +300,8 @@ static parley_status walk(pl_run *run, const pl_path_plan *plan, const double *l
             status = keep_point(run, rows, path, error);
         path->summary.evaluate_seconds = run->summary.evaluate_seconds += pl_engine_now(run->engine) - began;
         path->interrupted = run->summary.stop == PARLEY_INTERRUPTED || run->summary.stop == PARLEY_SECONDS;
-        path->ended = !plan->all && k + 1 < count && grown(path);
+        path->stuck = !plan->all && k + 1 < count && is_stuck(run, path);
+        path->ended = path->stuck || (!plan->all && k + 1 < count && grown(path));
     }
     return status == PARLEY_OK && !plan->points_only ? pl_run_model(run, &path->model, error) : status;
 }
@@ -311,6 +327,8 @@ static parley_status run_path(pl_run *run, const parley_data *data, const parley
     *copy->log = '\0'; /* the log is opened at the first lambda */
     if (!pl_setting_given(settings, "gap"))
         copy->gap = PATH_GAP;
+    if (!pl_setting_given(settings, "rounds"))
+        copy->rounds = PATH_ROUNDS;
     run->told.wanted = *settings->log;
     if (*settings->log) /* before rows move to other ranks */
         status = pl_fingerprint(run->engine, data, &run->fingerprint, error);
@@ -337,12 +355,32 @@ static parley_status run_path(pl_run *run, const parley_data *data, const parley
     return status;
 }
 
+/* What may help the first lambda that ended before its target. */
+static void suggest(pl_run *run, const parley_settings *settings, pl_path *path) {
+    uint64_t k = 0;
+    parley_settings *copy;
+    while (k < path->count && path->points[k].stop == PARLEY_CONVERGED)
+        k++;
+    if (k == path->count || pl_take(&copy, 1, sizeof *copy, "settings", NULL) != PARLEY_OK)
+        return;
+    *copy = *settings;
+    copy->lambda = path->points[k].lambda;
+    copy->gap = run->target;
+    parley_stop last = path->summary.stop;
+    path->summary.stop = path->points[k].stop;
+    pl_suggest(run, copy, &path->summary);
+    path->summary.stop = last;
+    pl_free(copy);
+}
+
 parley_status pl_path_rank(pl_engine *engine, const parley_data *data, const parley_settings *settings,
                            const pl_path_plan *plan, parley_callback callback, void *user, pl_path **out,
                            parley_error *error) {
     pl_run run = {.engine = engine, .callback = callback, .user = user, .many = true};
     *out = NULL;
     parley_status status = run_path(&run, data, settings, plan, out, error);
+    if (status == PARLEY_OK && (!plan->points_only || (*out)->stuck))
+        suggest(&run, settings, *out);
     if (status != PARLEY_OK) {
         parley_path_free(*out);
         *out = NULL;

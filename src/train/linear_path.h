@@ -13,7 +13,8 @@ typedef struct parley_path_result {
     pl_point *points;
     double *coef;      /* count x outputs x columns; NULL if only the points are kept */
     double *intercept; /* count x outputs */
-    bool ended;        /* ended early, because the deviance explained stopped growing */
+    bool ended;        /* ended early, because the deviance explained stopped growing or it was stuck */
+    bool stuck;        /* several lambdas in a row stalled */
     bool interrupted;
     bool uneven;            /* columns differ very much in scale */
     parley_summary summary; /* of the last lambda */

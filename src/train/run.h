@@ -186,6 +186,9 @@ void pl_give_up_log(pl_run *run, const parley_error *why); /* continues without 
 void pl_progress(const pl_run *run, parley_progress *progress);
 double pl_validation_now(const pl_run *run); /* the metric of the model after this round; NaN if it was not measured */
 
+/* suggest.c: fills in what may help, if the run ended before its target. `asked` holds the settings as given. */
+void pl_suggest(pl_run *run, const parley_settings *asked, parley_summary *summary);
+
 /* placement.c: chooses workers, lanes and the partition. Then, for a solver by columns on distributed rows, gives each
  * rank the columns of its workers, after the rows have been measured. */
 parley_status pl_choose_team(pl_run *run, parley_error *error);
