@@ -177,19 +177,33 @@ static parley_status make_room(pl_cv *cv, uint64_t added, bool before, parley_er
     return room ? PARLEY_OK : pl_fail_memory(error, "cross-validation", cv->folds * count * sizeof *value);
 }
 
+/* Counts the lambdas of a path, without the last ones if those did not reach the gap. */
+static parley_status count_reached(const pl_path *path, uint64_t *count, parley_error *error) {
+    *count = path->count;
+    while (path->stuck && *count > 0 && path->points[*count - 1].stop != PARLEY_CONVERGED)
+        --*count;
+    return *count > 0 ? PARLEY_OK
+                      : pl_fail(error, PARLEY_BAD_USAGE,
+                                "no lambda reached its gap on all rows, so there is nothing to cross-validate; try %s",
+                                path->summary.suggestion ? path->summary.suggestion : "a larger --gap");
+}
+
 /* Finds the lambdas that a path on all rows reaches. */
 static parley_status walk_all(crossing *crossing, parley_callback callback, void *user, bool *uneven,
                               parley_error *error) {
     const parley_settings *settings = crossing->settings;
     pl_path *path = NULL;
+    uint64_t count;
     pl_path_plan plan = {.all = settings->full_path, .points_only = true};
     parley_status status = pl_path_run(settings, crossing->data, settings, &plan, callback, user, &path, error);
     if (status == PARLEY_OK && path->interrupted)
         status = pl_fail(error, PARLEY_BAD_USAGE,
                          "stopped on the path of all rows, so no lambda was chosen and there is no model");
     if (status == PARLEY_OK)
-        status = make_room(crossing->cv, path->count, false, error);
-    for (uint64_t k = 0; status == PARLEY_OK && k < path->count; k++)
+        status = count_reached(path, &count, error);
+    if (status == PARLEY_OK)
+        status = make_room(crossing->cv, count, false, error);
+    for (uint64_t k = 0; status == PARLEY_OK && k < count; k++)
         crossing->cv->lambdas[k] = path->points[k].lambda;
     if (status == PARLEY_OK) {
         *uneven = path->uneven;

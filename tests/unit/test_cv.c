@@ -167,6 +167,20 @@ static void given_lambdas_are_not_extended(void **state) {
     parley_data_free(data);
 }
 
+static void lambdas_that_are_out_of_reach_are_not_cross_validated(void **state) {
+    (void)state;
+    parley_data *data = uneven_data();
+    parley_settings settings = settings_of("loss=hinge l1_ratio=0.5 folds=4 lambdas=50");
+    parley_error error;
+    pl_cv *cv;
+    assert_int_equal(pl_cv_run(data, &settings, NULL, NULL, &cv, &error), PARLEY_BAD_USAGE);
+    assert_null(cv);
+    if (!strstr(error.sentence, "no lambda reached its gap on all rows") ||
+        !strstr(error.sentence, "try --standardise"))
+        fail_msg("%s", error.sentence);
+    parley_data_free(data);
+}
+
 static void the_best_pair_of_l1_ratio_and_lambda_is_chosen(void **state) {
     (void)state;
     parley_data *data = random_data(small);
@@ -264,6 +278,7 @@ int main(void) {
         cmocka_unit_test(threads_change_nothing),
         cmocka_unit_test(lambdas_are_added_until_the_best_is_inside),
         cmocka_unit_test(given_lambdas_are_not_extended),
+        cmocka_unit_test(lambdas_that_are_out_of_reach_are_not_cross_validated),
         cmocka_unit_test(the_best_pair_of_l1_ratio_and_lambda_is_chosen),
         cmocka_unit_test(a_callback_stops_the_path_and_the_folds),
         cmocka_unit_test(a_failing_fold_is_told),
