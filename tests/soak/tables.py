@@ -88,7 +88,7 @@ def look(program, words, limit):
         return f"did not end within {limit} s"
     if run.returncode == 0:
         return None
-    if run.returncode == 3 and any(word in run.stdout for word in ("suggestion", "; try ")):
+    if run.returncode in (2, 3) and any(word in run.stdout + run.stderr for word in ("suggestion  ", "; try ")):
         return None
     return f"exit code {run.returncode}: {(run.stderr.strip().splitlines() or ['no message'])[-1][:150]}"
 
