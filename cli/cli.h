@@ -58,6 +58,7 @@ parley_status fail_unknown(const char *what, const char *name, const char *const
                            parley_error *error);
 void print_field(FILE *file, const char *name, const char *format, ...); /* one aligned line: name, value */
 void print_text(FILE *file, const char *text);                           /* prints control characters as ? */
+void print_suggestion(FILE *file, const parley_summary *summary);        /* if there is one */
 void print_count(uint64_t count, char *text, size_t size);               /* 1,234,567 */
 json_t *json_number(double value);                                       /* null if not finite */
 json_t *json_count(uint64_t count);
@@ -68,6 +69,7 @@ void json_append(json_t **list, json_t *value); /* the same for a list */
 void json_problem(json_t **object, const parley_summary *summary);
 void json_certificate(json_t **object, const parley_summary *summary);
 /* Splits the time of a run since `started`. */
+json_t *json_suggestion(const parley_summary *summary);
 json_t *json_seconds(const parley_summary *summary, double read, double started);
 int json_print(const command *command, json_t *object); /* prints and frees */
 

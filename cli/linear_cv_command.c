@@ -21,22 +21,14 @@ typedef struct run {
     double started, read_seconds;
 } run;
 
-/* Here the metric is used without validation rows. */
 static parley_status check(const run *run, parley_error *error) {
-    parley_settings *copy;
-    parley_status status = pl_take(&copy, 1, sizeof *copy, "settings", error);
-    if (status != PARLEY_OK)
-        return status;
-    *copy = *run->settings;
-    copy->given[pl_setting_find("metric") - pl_settings] = false;
-    if (*copy->fold_file && pl_setting_given(copy, "folds"))
+    const parley_settings *settings = run->settings;
+    parley_status status = PARLEY_OK;
+    if (*settings->fold_file && pl_setting_given(settings, "folds"))
         status = pl_fail(error, PARLEY_BAD_USAGE, "--fold-file already sets the number of folds; leave out --folds");
     if (status == PARLEY_OK)
-        status = pl_path_check(copy, error);
-    if (status == PARLEY_OK)
-        status = fit_check(copy, &run->inputs, error);
-    pl_free(copy);
-    return status;
+        status = pl_cv_check(settings, error);
+    return status == PARLEY_OK ? fit_check(settings, &run->inputs, error) : status;
 }
 
 static parley_status work(run *run, parley_error *error) {
@@ -71,6 +63,20 @@ static json_t *lambdas_json(const pl_cv *cv) {
     return list;
 }
 
+static json_t *ratios_json(const pl_cv *cv) {
+    json_t *list = json_array();
+    for (uint64_t r = 0; r < cv->ratios; r++) {
+        const parley_cv_ratio *ratio = &cv->by_ratio[r];
+        json_t *object = json_object();
+        json_put(&object, "l1_ratio", json_number(ratio->l1_ratio));
+        json_put(&object, "best_lambda", json_number(ratio->lambda));
+        json_put(&object, "mean", json_number(ratio->mean));
+        json_put(&object, "standard_error", json_number(ratio->error));
+        json_append(&list, object);
+    }
+    return list;
+}
+
 static json_t *cv_json(const run *run) {
     const pl_cv *cv = run->cv;
     const parley_summary *summary = &run->summary;
@@ -80,13 +86,53 @@ static json_t *cv_json(const run *run) {
     json_put(&object, "lambdas", lambdas_json(cv));
     json_put(&object, "best_lambda", json_number(cv->lambdas[cv->best]));
     json_put(&object, "one_standard_error_lambda", json_number(cv->lambdas[cv->one_se]));
+    static const char *const places[] = {"inside", "level", "smallest", "largest", "empty", "single"};
+    json_put(&object, "best_is", json_string(places[cv->place]));
+    json_put(&object, "extensions", json_count(cv->extensions));
+    if (cv->suggestion)
+        json_put(&object, "left_out_suggestion", json_string(cv->suggestion));
+    json_put(&object, "l1_ratios", ratios_json(cv));
     json_put(&object, "status", json_string(parley_stop_text(summary->stop)));
     json_put(&object, "preset", json_string(summary->preset));
     json_problem(&object, summary);
     json_certificate(&object, summary);
+    if (summary->suggestion)
+        json_put(&object, "suggestion", json_suggestion(summary));
     json_put(&object, "seconds", json_number(pl_now() - run->started));
     json_put(&object, "model", json_string(run->settings->model));
     return object;
+}
+
+/* Says whether lambdas were added, and whether the best one is at an end. */
+static void print_grid(FILE *file, const pl_cv *cv) {
+    static const char *const notes[] = {
+        [PARLEY_CV_LEVEL] = "is at an end, but over the last decade there the metric hardly changes",
+        [PARLEY_CV_SMALLEST] = "is the smallest that was tried; smaller ones may be better",
+        [PARLEY_CV_LARGEST] = "is the largest that was tried; larger ones may be better",
+        [PARLEY_CV_EMPTY] = "is the largest, at which all coefficients are 0: the columns do not help to predict",
+        [PARLEY_CV_SINGLE] = NULL};
+    char extended[80] = "";
+    if (cv->extensions > 0)
+        snprintf(extended, sizeof extended, "extended %u time%s, now from %.6g to %.6g", cv->extensions,
+                 cv->extensions == 1 ? "" : "s", cv->lambdas[0], cv->lambdas[cv->count - 1]);
+    const char *note = cv->suggestion ? NULL : notes[cv->place];
+    if (cv->suggestion)
+        print_field(file, "warning", "lambdas below %.6g did not reach the gap and were left out; try %s",
+                    cv->lambdas[cv->count - 1], cv->suggestion);
+    if (*extended)
+        print_field(file, "lambdas", "%s", extended);
+    if (note)
+        print_field(file, cv->place == PARLEY_CV_LEVEL ? "note" : "warning", "the best lambda, %.6g, %s",
+                    cv->lambdas[cv->best], note);
+}
+
+static void print_ratios(FILE *file, const pl_cv *cv) {
+    fprintf(file, "%12s %12s %14s %14s\n", "l1-ratio", "best lambda", cv->metric, "standard error");
+    for (uint64_t r = 0; r < cv->ratios; r++) {
+        const parley_cv_ratio *ratio = &cv->by_ratio[r];
+        fprintf(file, "%12.6g %12.6g %14.8g %14.4g%s\n", ratio->l1_ratio, ratio->lambda, ratio->mean, ratio->error,
+                r == cv->best_ratio ? "  best" : "");
+    }
 }
 
 static void print_cv(const run *run) {
@@ -97,10 +143,16 @@ static void print_cv(const run *run) {
     for (uint64_t k = 0; k < cv->count; k++)
         fprintf(file, "%12.6g %14.8g %14.4g%s%s\n", cv->lambdas[k], cv->mean[k], cv->error[k],
                 k == cv->best ? "  best" : "", k == cv->one_se ? "  1se" : "");
+    if (cv->ratios > 1) {
+        print_ratios(file, cv);
+        print_field(file, "l1-ratio", "%.6g", cv->by_ratio[cv->best_ratio].l1_ratio);
+    }
+    print_grid(file, cv);
     print_field(file, "chosen", "lambda %.6g: %s %.6g +- %.2g over %u folds", cv->lambdas[cv->chosen], cv->metric,
                 cv->mean[cv->chosen], cv->error[cv->chosen], cv->folds);
     print_field(file, "objective", "%.10g", summary->objective);
     print_field(file, "gap", "%.3g, %.3g of the objective at w = 0", summary->gap, summary->relative_gap);
+    print_suggestion(file, summary);
     print_field(file, "seconds", "%.3f in all, %.3f reading", pl_now() - run->started, run->read_seconds);
     print_field(file, "model", "%s", run->settings->model);
 }
@@ -123,7 +175,7 @@ static int cv_run(const arguments *arguments) {
         code = json_print(run.command, cv_json(&run));
     else
         print_cv(&run);
-    if (code == EXIT_DONE && run.summary.stop != PARLEY_CONVERGED)
+    if (code == EXIT_DONE && (run.summary.stop != PARLEY_CONVERGED || run.cv->suggestion))
         code = run.summary.stop == PARLEY_INTERRUPTED ? EXIT_INTERRUPTED : EXIT_EARLY;
     parley_model_free(run.model);
     parley_cv_free(run.cv);
@@ -143,6 +195,7 @@ const command cv_command = {
         "trains "
         "a model on all rows with the lambda that was chosen. Folds run in parallel, each on one thread with a copy of "
         "its "
-        "rows. Prints the mean and standard error of the metric for each lambda.",
+        "rows. If the best lambda is the smallest or the largest, up to three times lambdas are added there, unless "
+        "--lambda-list or --lambda-ratio is given. Prints the mean and standard error of the metric for each lambda.",
     .run = cv_run,
 };

@@ -87,6 +87,8 @@ static json_t *path_json(const run *run) {
     json_put(&object, "nonzeros", json_count(summary->nonzeros));
     json_put(&object, "metric", path->metric ? json_string(path->metric) : json_null());
     json_put(&object, "ended_early", json_boolean(path->ended));
+    if (summary->suggestion)
+        json_put(&object, "suggestion", json_suggestion(summary));
     json_put(&object, "epochs", json_number(summary->epochs));
     json_put(&object, "path", points);
     json_put(&object, "seconds", json_seconds(summary, run->read_seconds, run->started));
@@ -108,7 +110,10 @@ static void print_path(const run *run) {
         fputc('\n', file);
     }
     if (path->ended)
-        print_field(file, "ended", "the share explained no longer grows; --full-path continues");
+        print_field(file, "ended",
+                    path->stuck ? "the last lambdas did not reach the gap; --full-path continues"
+                                : "the share explained no longer grows; --full-path continues");
+    print_suggestion(file, &path->summary);
     print_field(file, "seconds", "%.3f in all, %.3f reading", pl_now() - run->started, run->read_seconds);
     print_field(file, "model", "%s", run->settings->model);
 }
@@ -155,7 +160,8 @@ const command path_command = {
     .details =
         "Trains a model for each of many lambdas, downwards from the smallest at which all coefficients are 0. Each "
         "starts "
-        "from the solution before it. Writes all models to one file. --gap is 1e-6 here unless it is given. Prints a "
+        "from the solution before it. Writes all models to one file. --gap is 1e-6 and --rounds 2000 here unless they "
+        "are given. Prints a "
         "line "
         "for each model: lambda, number of nonzero coefficients, objective, gap, share of the deviance explained, "
         "rounds, "

@@ -65,6 +65,12 @@ void print_text(FILE *file, const char *text) {
         fputc(iscntrl((unsigned char)*text) ? '?' : *text, file);
 }
 
+void print_suggestion(FILE *file, const parley_summary *summary) {
+    if (summary->suggestion)
+        print_field(file, "suggestion", summary->suggestion_tried ? "%s reaches the gap" : "try %s",
+                    summary->suggestion);
+}
+
 void print_count(uint64_t count, char *text, size_t size) {
     char digits[24];
     size_t length = (size_t)snprintf(digits, sizeof digits, "%" PRIu64, count), used = 0;
@@ -109,6 +115,13 @@ void json_certificate(json_t **object, const parley_summary *summary) {
     json_put(object, "dual", json_number(summary->dual));
     json_put(object, "gap", json_number(summary->gap));
     json_put(object, "relative_gap", json_number(summary->relative_gap));
+}
+
+json_t *json_suggestion(const parley_summary *summary) {
+    json_t *object = json_object();
+    json_put(&object, "change", json_string(summary->suggestion));
+    json_put(&object, "tried", json_boolean(summary->suggestion_tried));
+    return object;
 }
 
 json_t *json_seconds(const parley_summary *summary, double read, double started) {

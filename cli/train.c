@@ -81,6 +81,8 @@ json_t *json_summary(const parley_summary *summary, const parley_settings *setti
     json_put(&object, "rounds", json_count(summary->rounds));
     json_put(&object, "epochs", json_number(summary->epochs));
     json_certificate(&object, summary);
+    if (summary->suggestion)
+        json_put(&object, "suggestion", json_suggestion(summary));
     if (summary->metric) {
         json_t *validation = json_object();
         json_put(&validation, "metric", json_string(summary->metric));
@@ -99,10 +101,14 @@ json_t *json_summary(const parley_summary *summary, const parley_settings *setti
 static void print_summary(const run *run) {
     const parley_summary *summary = &run->summary;
     static const char *const ends[] = {"converged",   "stopped by --rounds",   "stopped by --seconds", "stalled",
-                                       "interrupted", "stopped by --patience", "stopped by --passes"};
+                                       "interrupted", "stopped by --patience", "stopped by --passes",  "converged"};
+    char earlier[80] = "";
     FILE *file = strcmp(run->settings->log, "-") == 0 ? stderr : stdout;
-    print_field(file, "status", "%s after %llu round%s, %.4g epochs", ends[summary->stop],
-                (unsigned long long)summary->rounds, summary->rounds == 1 ? "" : "s", summary->epochs);
+    if (summary->metric && summary->stop != PARLEY_CONVERGED && summary->validation_round < summary->rounds)
+        snprintf(earlier, sizeof earlier, "; the model of round %llu is best on the validation rows",
+                 (unsigned long long)summary->validation_round);
+    print_field(file, "status", "%s after %llu round%s, %.4g epochs%s", ends[summary->stop],
+                (unsigned long long)summary->rounds, summary->rounds == 1 ? "" : "s", summary->epochs, earlier);
     print_field(file, "objective", "%.10g", summary->objective);
     if (isnan(summary->gap))
         print_field(file, "gap", "none: there is no dual problem");
@@ -113,6 +119,7 @@ static void print_summary(const run *run) {
     if (summary->metric)
         print_field(file, "validation", "%s %.6g, in round %llu", summary->metric, summary->validation,
                     (unsigned long long)summary->validation_round);
+    print_suggestion(file, summary);
     print_field(file, "seconds", "%.3f in all, %.3f reading", pl_now() - run->started, run->read_seconds);
     print_field(file, "model", "%s", run->settings->model);
 }
@@ -122,6 +129,7 @@ static int exit_code(const void *user) {
     bool limit_asked_for = run->view.last.target == 0; /* in a replay too */
     switch (run->summary.stop) {
     case PARLEY_CONVERGED:
+    case PARLEY_VALIDATED:
     case PARLEY_PATIENCE:
     case PARLEY_PASSED: return EXIT_DONE;
     case PARLEY_INTERRUPTED: return EXIT_INTERRUPTED;

@@ -44,6 +44,8 @@ typedef enum parley_stop {
     PARLEY_INTERRUPTED, /* the progress callback or parley_interrupt asked to stop */
     PARLEY_PATIENCE,    /* the metric on validation rows stopped improving */
     PARLEY_PASSED,      /* all passes over the data are complete */
+    PARLEY_VALIDATED, /* the requested gap was reached, but a model before that is better on the validation rows and is
+                         returned */
 } parley_stop;
 
 /* A fact about a problem: a name and its value, which is a text or a number. Linear models have `loss`, `lambda`,
@@ -72,7 +74,9 @@ typedef struct parley_summary {
     uint64_t rank_bytes_sent;  /* what the processes sent to each other in exchanges */
     const char *metric;        /* the metric on validation rows, or NULL if there are none */
     double validation;         /* the metric of the returned model */
-    uint64_t validation_round; /* the round of the returned model */
+    uint64_t validation_round; /* the number of rounds that made the returned model */
+    const char *suggestion;    /* a change that may reach the requested gap, such as "--standardise", or NULL; static */
+    int suggestion_tried;      /* whether the run was repeated with it and reached the gap */
     int repeatable;            /* 0 if the run is asynchronous, so that running it again may give another model */
 } parley_summary;
 
@@ -267,7 +271,22 @@ PARLEY_API parley_status parley_path_model(const parley_path_result *path, uint6
 PARLEY_API parley_status parley_path_save(const parley_path_result *path, const char *file, parley_error *error);
 PARLEY_API void parley_path_free(parley_path_result *path);
 
-/* The result of cross-validation. */
+/* Where the best lambda of cross-validation is among those that were tried. */
+typedef enum parley_cv_place {
+    PARLEY_CV_INSIDE,   /* smaller and larger ones are worse */
+    PARLEY_CV_LEVEL,    /* it is the smallest or the largest, but over the decade there the metric hardly changes */
+    PARLEY_CV_SMALLEST, /* it is the smallest, and smaller ones may be better */
+    PARLEY_CV_LARGEST,  /* it is the largest, and larger ones may be better */
+    PARLEY_CV_EMPTY,    /* it is the largest, at which all coefficients are 0 */
+    PARLEY_CV_SINGLE    /* there is only one */
+} parley_cv_place;
+
+/* The best result for one l1_ratio: its lambda, and the mean and standard error of the metric. */
+typedef struct parley_cv_ratio {
+    double l1_ratio, lambda, mean, error;
+} parley_cv_ratio;
+
+/* The result of cross-validation. All but `by_ratio` is that of the best l1_ratio. */
 typedef struct parley_cv_result {
     uint64_t count; /* number of lambdas */
     unsigned folds;
@@ -277,10 +296,18 @@ typedef struct parley_cv_result {
     uint64_t best, one_se; /* indices of the lambda with the best mean, and of the largest within one standard error */
     uint64_t chosen;       /* whichever of the two the setting `choose` selects */
     const char *metric;
+    parley_cv_place place;  /* of the best lambda */
+    unsigned extensions;    /* how often lambdas were added because the best one was the smallest or the largest */
+    const char *suggestion; /* if smaller lambdas were left out because they did not reach the gap: what may help */
+    uint64_t ratios;        /* number of values of l1_ratio */
+    uint64_t best_ratio;    /* index of the best one */
+    parley_cv_ratio *by_ratio;
 } parley_cv_result;
 
 /* Cross-validates the lambdas of a path with the settings `folds`, `fold_file` and `metric`, then trains on all rows
- * with the chosen lambda, which gives `model` and `summary`. The callback may be called from other threads, but by one
+ * with the chosen lambda, which gives `model` and `summary`. If the best lambda is the smallest or the largest, up to
+ * three times lambdas are added there, unless `lambda_list` or `lambda_ratio` is given. The setting `l1_ratios` lists
+ * several values of `l1_ratio` to choose from. The callback may be called from other threads, but by one
  * at a time. The call fails if the callback stops it before a lambda is chosen. */
 PARLEY_API parley_status parley_cv(const parley_data *data, const parley_settings *settings, parley_callback callback,
                                    void *user, parley_cv_result **out, parley_model **model, parley_summary *summary,

@@ -158,7 +158,7 @@ class Linear(Tagged, BaseEstimator):
         if fit.caught is not None:
             warnings.warn("The fit was interrupted; the estimator holds the last model.", ConvergenceWarning, 3)
             raise fit.caught
-        if fit.summary["stop"] not in ("converged", "passed", "patience"):
+        if fit.summary["stop"] not in ("converged", "passed", "patience", "validated"):
             reached = f"{fit.summary['relative_gap']:.2g} after {fit.summary['rounds']} rounds ({fit.summary['stop']})"
             advice = "Increase max_iter or tol, or scale the data."
             text = f"The run ended at a relative gap of {reached}, above tol={self.tol}. {advice}"

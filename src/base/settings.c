@@ -191,7 +191,7 @@ const pl_setting pl_settings[] = {
      AT(lambda_list)},
     {"full_path", PL_FLAG, PL_FOR_PATH | PL_FOR_CV, "false",
      .help = "continue to the last lambda; by default a path ends, as in glmnet, when the share of deviance explained "
-             "exceeds 0.999 or grows by less than 1e-5 of itself",
+             "exceeds 0.999 or grows by less than 1e-5 of itself, unless columns differ much in scale",
      AT(full_path)},
     {"folds", PL_WHOLE, PL_FOR_CV, "5", 2, 1000, .value_name = "N", .heading = "Cross-validation",
      .help = "number of folds, drawn by --seed with each label spread evenly", AT(folds)},
@@ -200,6 +200,9 @@ const pl_setting pl_settings[] = {
     {"choose", PL_CHOICE, PL_FOR_CV, "best", .choices = "best|1se", .value_name = "RULE",
      .help = "best: the lambda with the best mean metric; 1se: the largest lambda within one standard error of it",
      AT(choose)},
+    {"l1_ratios", PL_WORD, PL_FOR_CV, "", .value_name = "X,X,...",
+     .help = "cross-validate each of these values of --l1-ratio, and choose the best pair of it and lambda",
+     AT(l1_ratios)},
     {"gap", PL_REAL, PL_FOR_LINEAR, "1e-4", 0, 1, .value_name = "X", .in_model = true,
      .heading = "Stopping and evaluation",
      .help = "stop when the duality gap is at most this share of the objective at w = 0; 0: never", AT(gap)},

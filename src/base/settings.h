@@ -92,6 +92,7 @@ struct parley_settings {
     uint64_t folds;
     char fold_file[PL_TEXT];
     uint64_t choose; /* pl_choose */
+    char l1_ratios[PL_TEXT];
     /* which of them the user gave, by row of the table */
     bool given[PL_MOST_SETTINGS];
 };

@@ -13,6 +13,7 @@
 #define SAMPLE_ENTRIES 1e6 /* beyond these, fewer rows are sampled */
 #define LEAST_ROWS 8
 #define LEAST_SHARE 0.9 /* of sampled rows with an entry in the column */
+#define COMMON 0.5      /* share of sampled rows from which a column counts as common */
 #define FAR 1.0         /* standard deviations between the mean and 0 */
 #define UNSHIFTED UINT32_MAX
 
@@ -86,9 +87,11 @@ static int by_size(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
-/* Finds the median scale of the columns, and how far others are from it. */
-static parley_status compare_scales(const sampled *all, uint64_t count, pl_centred *centred, parley_error *error) {
-    double *scale;
+/* Compares the scales of columns, which are the root mean squares of their entries, with their median: of all columns,
+ * and of those that have entries in many of the `size` sampled rows. */
+static parley_status compare_scales(const sampled *all, uint64_t count, unsigned size, pl_centred *centred,
+                                    parley_error *error) {
+    double *scale, most = 0, least = INFINITY;
     uint64_t columns = 0;
     parley_status status = pl_take(&scale, count, sizeof *scale, "the scales of columns", error);
     for (uint64_t first = 0, end; first < count && status == PARLEY_OK; first = end) {
@@ -99,11 +102,16 @@ static parley_status compare_scales(const sampled *all, uint64_t count, pl_centr
         }
         if (squares > 0)
             scale[columns++] = sqrt(squares / (double)(end - first));
+        if (squares > 0 && (double)(end - first) >= COMMON * size) {
+            most = fmax(most, scale[columns - 1]);
+            least = fmin(least, scale[columns - 1]);
+        }
     }
     if (status == PARLEY_OK && columns > 0) {
         qsort(scale, columns, sizeof *scale, by_size);
         centred->usual = scale[columns / 2];
         centred->scales = fmax(scale[columns - 1] / centred->usual, centred->usual / scale[0]);
+        centred->common_scales = fmax(most / centred->usual, centred->usual / least);
     }
     pl_free(scale);
     return status;
@@ -151,7 +159,7 @@ static parley_status find_shift(pl_centred *centred, pl_engine *engine, const pa
     if (status == PARLEY_OK && free)
         *chosen = choose((const sampled *)all, count, size, centred->shift);
     if (status == PARLEY_OK)
-        status = compare_scales((const sampled *)all, count, centred, error);
+        status = compare_scales((const sampled *)all, count, size, centred, error);
     pl_free(mine);
     pl_free(all);
     pl_free(bounds);
@@ -253,7 +261,7 @@ parley_status pl_centred_open(pl_centred *centred, pl_engine *engine, const parl
                               parley_data *out, parley_error *error) {
     unsigned size = sample_size(data);
     uint64_t chosen = 0;
-    centred->scales = centred->usual = 1;
+    centred->scales = centred->common_scales = centred->usual = 1;
     double valued = data->x.value != NULL, sparse;
     if (size == 0 || data->deal)
         return PARLEY_OK;

@@ -213,6 +213,7 @@ extern const pl_problem_rules pl_linear_rules;
  */
 unsigned pl_glm_facts(const pl_loss *loss, double lambda, double l1_ratio, bool several);
 bool pl_few_columns(const pl_glm *glm); /* few enough that `newton` forms the matrix of second derivatives */
+bool pl_is_uneven(const pl_glm *glm);   /* whether columns differ by more than PL_UNEVEN and are not standardised */
 bool pl_is_filled(const pl_glm *glm);   /* whether at least a tenth of the matrix is not 0 */
 /* linear_bound.c: computes P at a model, and D at a dual point. */
 parley_status pl_linear_bound(const pl_problem *problem, const pl_point_seen *point, pl_bound *out,

@@ -229,17 +229,18 @@ void pl_linear_facts(const char *loss, double lambda, double l1_ratio, pl_interc
     pl_describe_text(out, "intercept", intercepts[intercept]);
 }
 
-/* Says when the penalty affects columns by their scale more than users may expect. */
-static void describe_scale(const pl_glm *glm, pl_description *out) {
-    double size = glm->centred.usual;
-    if (glm->standardise || !(glm->lambda > 0))
+/* Says when the penalty affects columns by their scale more than users may expect. For texts, whose rare words differ
+ * in scale, this would be of no use. */
+static void describe_scales(const pl_glm *glm, pl_description *out) {
+    double factor = glm->centred.common_scales, digit = pow(10.0, floor(log10(factor))), size = glm->centred.usual;
+    if (glm->standardise || !(out->many || glm->lambda > 0))
         return;
-    if (glm->centred.scales > PL_UNEVEN)
+    if (factor > PL_UNEVEN)
         pl_describe_line(out,
-                         "scale: columns differ by a factor of %.0g, so the penalty hardly affects the large ones; "
-                         "--standardise treats them alike",
-                         glm->centred.scales);
-    else if (glm->l2 < SMALL && glm->l2 > SMALL * pl_loss_step_curvature(glm->loss) * size * size)
+                         "scale: columns differ by a factor of about %.7g, so the penalty hardly affects the large "
+                         "ones; --standardise treats them alike",
+                         round(factor / digit) * digit);
+    else if (!out->many && glm->l2 < SMALL && glm->l2 > SMALL * pl_loss_step_curvature(glm->loss) * size * size)
         pl_describe_line(out,
                          "scale: values of about %.1g are small for this lambda, which shrinks the model a lot; "
                          "--standardise or a smaller --lambda avoids it",
@@ -256,7 +257,7 @@ static void describe(const pl_problem *problem, const parley_settings *settings,
         snprintf(width, sizeof width, " of %s %.6g", glm->loss->parameter_noun, glm->loss->parameter_value);
     if (!out->many)
         snprintf(lambda, sizeof lambda, "%.6g", glm->lambda);
-    describe_scale(glm, out);
+    describe_scales(glm, out);
     pl_describe_line(out, "problem: loss %s%s, lambda %s, l1-ratio %.6g, intercept %s, seed %llu", glm->loss->name,
                      width, lambda, glm->l1_ratio, intercepts[glm->intercept], (unsigned long long)settings->seed);
 }

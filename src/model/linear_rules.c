@@ -93,7 +93,7 @@ static parley_status check(parley_settings *settings, parley_error *error) {
     return status == PARLEY_OK ? check_parameters(settings, error) : status;
 }
 
-static bool is_uneven(const pl_glm *glm) { return glm->centred.scales > PL_UNEVEN && !glm->standardise; }
+bool pl_is_uneven(const pl_glm *glm) { return glm->centred.scales > PL_UNEVEN && !glm->standardise; }
 
 /* Newton's method, for smooth losses and those that can be smoothed. The limit on columns is higher for counts. */
 static bool few_or_filled(const pl_glm *glm) {
@@ -101,7 +101,7 @@ static bool few_or_filled(const pl_glm *glm) {
     if (glm->l1_ratio > 0 || !pl_loss_curves(loss, glm->lambda != 0))
         return false;
     if (glm->classes > 1)
-        return glm->size <= (is_uneven(glm)      ? UNEVEN_CLASS_ENTRIES
+        return glm->size <= (pl_is_uneven(glm)   ? UNEVEN_CLASS_ENTRIES
                              : pl_is_filled(glm) ? DENSE_CLASS_ENTRIES
                                                  : CLASS_ENTRIES);
     return pl_few_columns(glm) || (loss->smooth && pl_is_filled(glm)) ||
@@ -111,7 +111,7 @@ static bool few_or_filled(const pl_glm *glm) {
 /* L-BFGS, for filled data and uneven columns, on which dual ascent may not converge, and whose matrix is too large for
  * Newton's method. */
 static bool filled_classes(const pl_glm *glm) {
-    return glm->classes > 1 && glm->loss->smooth && (is_uneven(glm) || (glm->l1_ratio == 0 && pl_is_filled(glm)));
+    return glm->classes > 1 && glm->loss->smooth && (pl_is_uneven(glm) || (glm->l1_ratio == 0 && pl_is_filled(glm)));
 }
 
 /* Dual ascent can start, and Newton's method can finish if necessary. */
@@ -164,7 +164,7 @@ static bool by_columns(const pl_problem *problem, const parley_settings *setting
         return ratio >= MOSTLY_L1;
     const pl_glm *glm = pl_glm_of(problem);
     return ratio * (double)glm->data->x.columns > WIDE * (double)pl_all_rows(glm->data) || pl_is_filled(glm) ||
-           is_uneven(glm);
+           pl_is_uneven(glm);
 }
 
 unsigned pl_glm_facts(const pl_loss *loss, double lambda, double l1_ratio, bool several) {
@@ -235,6 +235,17 @@ static const pl_way ways[] = {{"a small --lambda", {{"lambda", SMALL_LAMBDA}}},
 static const pl_way last_ways[] = {{"--local sdca with --l1-ratio 0.99", {{"local", "sdca"}, {"l1_ratio", "0.99"}}},
                                    {NULL, {{0}}}};
 
+/* Columns of very different scale slow most methods down, and without a penalty there may be no optimum. */
+static bool helps(const pl_problem *problem, const parley_settings *settings, const pl_way *way) {
+    const pl_glm *glm = pl_glm_of(problem);
+    (void)settings;
+    return strcmp(way->changes[0].key, "standardise") == 0 ? pl_is_uneven(glm) && glm->lambda > 0 : glm->lambda == 0;
+}
+
+static const pl_way stalled_ways[] = {{"--standardise", {{"standardise", "true"}}},
+                                      {"a small --lambda, such as " SMALL_LAMBDA, {{"lambda", SMALL_LAMBDA}}},
+                                      {NULL, {{0}}}};
+
 const pl_problem_rules pl_linear_rules = {
     .check = check,
     .choose = choose,
@@ -246,4 +257,6 @@ const pl_problem_rules pl_linear_rules = {
     .last_ways = last_ways,
     .is_a_change = is_a_change,
     .is_restated = is_restated,
+    .stalled_ways = stalled_ways,
+    .helps = helps,
 };

@@ -112,6 +112,10 @@ typedef struct pl_problem_rules {
      * may be NULL. */
     const pl_way *ways, *last_ways;
     bool (*is_a_change)(const parley_settings *settings, const pl_pair *change);
+    /* Changes of the problem that may help a run that stalls, best first; ends with text NULL. `helps` tells whether
+     * one has to do with this problem. Both are NULL if there are none. */
+    const pl_way *stalled_ways;
+    bool (*helps)(const pl_problem *problem, const parley_settings *settings, const pl_way *way);
     /* Whether the setting was given in another form, so that it can be compared only when data are known; NULL means
      * never. */
     bool (*is_restated)(const parley_settings *settings, const char *name);

@@ -80,6 +80,7 @@ parley_status pl_certify(pl_run *run, const pl_evaluation *at, bool gradient, pa
     if (status != PARLEY_OK)
         return status;
     run->diverged = !isfinite(bound.objective) || (gradient && too_far(run, bound.objective));
+    best->latest = bound.objective;
     if (bound.objective < best->objective) {
         best->objective = bound.objective;
         best->value = at->value;
@@ -91,9 +92,7 @@ parley_status pl_certify(pl_run *run, const pl_evaluation *at, bool gradient, pa
         best->dual = fmax(best->dual, bound.dual);
     else
         measure_progress(run, &bound, at->softened);
-    return run->validation.rows ? pl_validation_look(&run->validation, run->engine, run->problem, run->w,
-                                                     bound.objective, run->round, error)
-                                : PARLEY_OK;
+    return PARLEY_OK;
 }
 
 /* Predicts when the gap reaches the target if it keeps falling at the same speed. */
@@ -116,6 +115,9 @@ parley_status pl_evaluate(pl_run *run, parley_error *error) {
         status = pl_exchange_reduce(run->exchange, run->update, run->share, run->tables.change, error);
     if (status == PARLEY_OK)
         status = pl_certify(run, &at, gradient, error);
+    if (status == PARLEY_OK && run->validation.rows)
+        status = pl_validation_look(&run->validation, run->engine, run->problem, run->w, run->best.latest, run->round,
+                                    error);
     double gap = pl_gap(&run->best), target = run->target * run->best.scale;
     run->pace.trusted = run->pace.trusted && gap <= TRUST * fmax(run->pace.estimate, target);
     if (status == PARLEY_OK && run->pace.estimate > 0 && gap > target) /* the estimate was too low by this factor */

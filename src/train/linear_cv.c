@@ -1,136 +1,22 @@
-/* linear_cv.c: cross-validation. The lambdas are those of a path on all rows. Each fold is then one task, which copies
- * the rows of the other folds, follows the path on them with one thread, and measures every model on its own rows. The
- * copies take memory for as many folds as there are threads, but training pays nothing for rows left out, and no result
- * depends on the number of threads. */
+/* linear_cv.c: cross-validation. The lambdas are those of a path on all rows, and more where the best one is at an end.
+ * Each fold is then one task, which copies the rows of the other folds, follows the path on them with one thread, and
+ * measures every model on its own rows. The copies take memory for as many folds as there are threads, but training
+ * pays nothing for rows left out, and no result depends on the number of threads. */
 #include "train/linear_cv.h"
 
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/callback.h"
-#include "base/random.h"
 #include "base/stop.h"
-#include "data/source.h"
 #include "model/linear_model.h"
 #include "train/validation.h"
 
-#define FOLD_STREAM 0x666f6c64u /* random stream of the folds, distinct from those of workers */
-#define FOLD_WAVE_BYTES (1u << 20)
-#define MOST_FOLDS 1000
-
-typedef struct labelled {
-    double label;
-    uint64_t place, row; /* the position after the shuffle */
-} labelled;
-
-static int by_label(const void *a, const void *b) {
-    const labelled *left = a, *right = b;
-    if (left->label != right->label)
-        return left->label > right->label ? 1 : -1;
-    return (left->place > right->place) - (left->place < right->place);
-}
-
-/* Shuffles the rows, sorts them by label and assigns them to folds in turn, so that every fold gets its share of each
- * label. This also balances folds of real labels. */
-static parley_status assign_folds(const parley_data *data, uint64_t seed, unsigned folds, uint32_t *fold,
-                                  parley_error *error) {
-    uint64_t rows = data->x.rows, *order;
-    labelled *items = NULL;
-    parley_status status = pl_take(&order, rows, sizeof *order, "folds", error);
-    if (status == PARLEY_OK)
-        status = pl_take(&items, rows, sizeof *items, "folds", error);
-    if (status == PARLEY_OK) {
-        for (uint64_t i = 0; i < rows; i++)
-            order[i] = i;
-        pl_stream stream = pl_stream_make(seed, FOLD_STREAM, folds);
-        pl_shuffle(&stream, order, rows);
-        for (uint64_t i = 0; i < rows; i++)
-            items[i] = (labelled){data->label[order[i]], i, order[i]};
-        qsort(items, rows, sizeof *items, by_label);
-        for (uint64_t i = 0; i < rows; i++)
-            fold[items[i].row] = (uint32_t)(i % folds);
-    }
-    pl_free(items);
-    pl_free(order);
-    return status;
-}
-
-/* Reads one number per line. `count` is the number of lines so far. */
-static parley_status read_lines(const char *name, const char *text, const char *end, uint32_t *fold, uint64_t rows,
-                                uint64_t *count, parley_error *error) {
-    while (text < end) {
-        uint64_t number = 0;
-        const char *digit = text;
-        for (; digit < end && *digit >= '0' && *digit <= '9' && number < MOST_FOLDS; digit++)
-            number = 10 * number + (uint64_t)(*digit - '0');
-        const char *rest = digit;
-        while (rest < end && (*rest == ' ' || *rest == '\r' || *rest == '\t'))
-            rest++;
-        if (digit == text || number >= MOST_FOLDS || (rest < end && *rest != '\n'))
-            return pl_fail(error, PARLEY_BAD_INPUT, "%s:%llu: a fold must be a whole number below %d, one per line",
-                           name, (unsigned long long)*count + 1, MOST_FOLDS);
-        if (*count < rows)
-            fold[*count] = (uint32_t)number;
-        ++*count;
-        text = rest < end ? rest + 1 : end;
-    }
-    return PARLEY_OK;
-}
-
-static parley_status read_folds(const parley_data *data, const char *path, uint32_t *fold, parley_error *error) {
-    pl_source *source;
-    const char *text;
-    uint64_t bytes = 1, count = 0;
-    parley_status status = pl_source_open(path, FOLD_WAVE_BYTES, &source, error);
-    if (status != PARLEY_OK)
-        return status;
-    while (bytes > 0 && status == PARLEY_OK) {
-        status = pl_source_next(source, &text, &bytes, error);
-        if (status == PARLEY_OK)
-            status = read_lines(pl_source_name(source), text, text + bytes, fold, data->x.rows, &count, error);
-    }
-    pl_source_close(source);
-    if (status == PARLEY_OK && count != data->x.rows)
-        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: %llu lines for the %llu rows of %s; give one fold per row", path,
-                         (unsigned long long)count, (unsigned long long)data->x.rows, data->path);
-    return status;
-}
-
-/* Renumbers the folds that occur from 0, keeping their order. */
-static unsigned number_folds(uint32_t *fold, uint64_t rows) {
-    uint32_t number[MOST_FOLDS] = {0};
-    unsigned folds = 0;
-    for (uint64_t i = 0; i < rows; i++)
-        number[fold[i]] = 1;
-    for (unsigned f = 0; f < MOST_FOLDS; f++)
-        if (number[f])
-            number[f] = folds++;
-    for (uint64_t i = 0; i < rows; i++)
-        fold[i] = number[fold[i]];
-    return folds;
-}
-
-parley_status pl_cv_folds(const parley_data *data, const parley_settings *settings, uint32_t *fold, unsigned *folds,
-                          parley_error *error) {
-    *folds = (unsigned)settings->folds;
-    if (*settings->fold_file) {
-        parley_status status = read_folds(data, settings->fold_file, fold, error);
-        if (status != PARLEY_OK)
-            return status;
-        *folds = number_folds(fold, data->x.rows);
-        return *folds >= 2
-                   ? PARLEY_OK
-                   : pl_fail(error, PARLEY_BAD_INPUT, "%s: all rows are in one fold; at least two folds are needed",
-                             settings->fold_file);
-    }
-    if (settings->folds > data->x.rows)
-        return pl_fail(error, PARLEY_BAD_USAGE, "--folds %llu: there are only %llu rows",
-                       (unsigned long long)settings->folds, (unsigned long long)data->x.rows);
-    return assign_folds(data, settings->seed, *folds, fold, error);
-}
+#define MOST_EXTENSIONS 3 /* times that lambdas are added at an end */
+#define EXTENSION 1e-2    /* ratio of the last to the first that are added at once */
+#define LEVEL 0.01        /* change of the metric, in standard errors, that does not matter */
 
 void pl_cv_judge(pl_cv *cv, bool larger) {
     double sign = larger ? -1.0 : 1.0; /* sign x metric is to be minimised */
@@ -156,6 +42,7 @@ typedef struct crossing {
     const parley_settings *machine;  /* of its engine */
     const uint32_t *fold;
     pl_cv *cv;
+    uint64_t first, count; /* the lambdas to cross-validate now */
     parley_status *status;
     parley_error *errors;
     parley_callback callback; /* may be NULL */
@@ -204,7 +91,7 @@ static parley_status refuse_part(crossing *crossing, unsigned f, uint64_t count,
                        "stopped before all folds were complete, so no lambda was chosen and there is no model");
     return pl_fail(error, PARLEY_BAD_USAGE,
                    "--seconds: fold %u completed only %llu of %llu lambdas in that time; allow more time", f + 1,
-                   (unsigned long long)count, (unsigned long long)crossing->cv->count);
+                   (unsigned long long)count, (unsigned long long)crossing->count);
 }
 
 static parley_status cross(crossing *crossing, unsigned f, parley_error *error) {
@@ -215,14 +102,17 @@ static parley_status cross(crossing *crossing, unsigned f, parley_error *error) 
     if (status == PARLEY_OK)
         status = copy_rows(crossing, f, true, &own, error);
     if (status == PARLEY_OK) {
-        pl_path_plan plan = {
-            .lambdas = cv->lambdas, .count = cv->count, .all = true, .points_only = true, .score = own};
+        pl_path_plan plan = {.lambdas = cv->lambdas + crossing->first,
+                             .count = crossing->count,
+                             .all = true,
+                             .points_only = true,
+                             .score = own};
         status = pl_path_run(crossing->machine, others, crossing->settings, &plan, ask, crossing, &path, error);
     }
-    if (status == PARLEY_OK && (path->count < cv->count || is_stopped(crossing)))
+    if (status == PARLEY_OK && (path->count < crossing->count || is_stopped(crossing)))
         status = refuse_part(crossing, f, path->count, error);
-    for (uint64_t k = 0; k < cv->count && status == PARLEY_OK; k++)
-        cv->value[f * cv->count + k] = path->points[k].metric;
+    for (uint64_t k = 0; k < crossing->count && status == PARLEY_OK; k++)
+        cv->value[f * cv->count + crossing->first + k] = path->points[k].metric;
     parley_path_free(path);
     parley_data_free(own);
     parley_data_free(others);
@@ -236,14 +126,14 @@ static void cross_task(void *context, unsigned f) {
 }
 
 /* Runs all folds and reports the first failure by number. */
-static parley_status cross_all(crossing *crossing, unsigned threads, parley_error *error) {
+static parley_status cross_all(crossing *crossing, parley_error *error) {
     unsigned folds = crossing->cv->folds;
     pl_pool *pool = NULL;
     parley_status status = pl_take(&crossing->status, folds, sizeof *crossing->status, "folds", error);
     if (status == PARLEY_OK)
         status = pl_take(&crossing->errors, folds, sizeof *crossing->errors, "folds", error);
     if (status == PARLEY_OK)
-        status = pl_pool_open(&pool, threads, error);
+        status = pl_pool_open(&pool, (unsigned)crossing->settings->threads, error);
     if (status == PARLEY_OK) {
         pl_pool_run(pool, cross_task, crossing, folds);
         pl_pool_close(pool);
@@ -256,97 +146,280 @@ static parley_status cross_all(crossing *crossing, unsigned threads, parley_erro
         }
     pl_free(crossing->status);
     pl_free(crossing->errors);
+    crossing->status = NULL;
+    crossing->errors = NULL;
     return status;
 }
 
+/* Makes room for `added` lambdas at the beginning or the end. */
+static parley_status make_room(pl_cv *cv, uint64_t added, bool before, parley_error *error) {
+    uint64_t count = cv->count + added, first = before ? added : 0;
+    double *lambdas = pl_alloc(count, sizeof *lambdas), *value = pl_alloc(cv->folds * count, sizeof *value);
+    double *mean = pl_alloc(count, sizeof *mean), *spread = pl_alloc(count, sizeof *spread);
+    bool room = lambdas && value && mean && spread;
+    if (room) {
+        for (uint64_t k = 0; k < cv->count; k++)
+            lambdas[first + k] = cv->lambdas[k];
+        for (uint64_t i = 0; i < cv->folds * cv->count; i++)
+            value[i / cv->count * count + first + i % cv->count] = cv->value[i];
+    }
+    double *unused[] = {room ? cv->lambdas : lambdas, room ? cv->value : value, room ? cv->mean : mean,
+                        room ? cv->error : spread};
+    if (room) {
+        cv->lambdas = lambdas;
+        cv->value = value;
+        cv->mean = mean;
+        cv->error = spread;
+        cv->count = count;
+    }
+    for (unsigned i = 0; i < 4; i++)
+        pl_free(unused[i]);
+    return room ? PARLEY_OK : pl_fail_memory(error, "cross-validation", cv->folds * count * sizeof *value);
+}
+
+/* Counts the lambdas of a path, without the last ones if those did not reach the gap. */
+static parley_status count_reached(const pl_path *path, uint64_t *count, parley_error *error) {
+    *count = path->count;
+    while (path->stuck && *count > 0 && path->points[*count - 1].stop != PARLEY_CONVERGED)
+        --*count;
+    return *count > 0 ? PARLEY_OK
+                      : pl_fail(error, PARLEY_BAD_USAGE,
+                                "no lambda reached its gap on all rows, so there is nothing to cross-validate; try %s",
+                                path->summary.suggestion ? path->summary.suggestion : "a larger --gap");
+}
+
 /* Finds the lambdas that a path on all rows reaches. */
-static parley_status walk_all(const parley_data *data, const parley_settings *settings, parley_callback callback,
-                              void *user, pl_cv *cv, parley_error *error) {
+static parley_status walk_all(crossing *crossing, parley_callback callback, void *user, bool *uneven,
+                              parley_error *error) {
+    const parley_settings *settings = crossing->settings;
     pl_path *path = NULL;
+    uint64_t count;
     pl_path_plan plan = {.all = settings->full_path, .points_only = true};
-    parley_status status = pl_path_run(settings, data, settings, &plan, callback, user, &path, error);
+    parley_status status = pl_path_run(settings, crossing->data, settings, &plan, callback, user, &path, error);
     if (status == PARLEY_OK && path->interrupted)
         status = pl_fail(error, PARLEY_BAD_USAGE,
                          "stopped on the path of all rows, so no lambda was chosen and there is no model");
     if (status == PARLEY_OK)
-        status = pl_take(&cv->lambdas, path->count, sizeof *cv->lambdas, "lambdas", error);
+        status = count_reached(path, &count, error);
+    if (status == PARLEY_OK)
+        status = make_room(crossing->cv, count, false, error);
+    for (uint64_t k = 0; status == PARLEY_OK && k < count; k++)
+        crossing->cv->lambdas[k] = path->points[k].lambda;
     if (status == PARLEY_OK) {
-        cv->count = path->count;
-        for (uint64_t k = 0; k < cv->count; k++)
-            cv->lambdas[k] = path->points[k].lambda;
+        *uneven = path->uneven;
+        crossing->cv->suggestion = path->stuck ? path->summary.suggestion : NULL;
     }
     parley_path_free(path);
     return status;
 }
 
-static parley_status run_folds(const parley_data *data, parley_settings *settings, parley_callback callback, void *user,
-                               pl_cv *cv, uint32_t *fold, parley_error *error) {
-    parley_status status = pl_take(&cv->value, cv->folds * cv->count, sizeof *cv->value, "cross-validation", error);
-    if (status == PARLEY_OK)
-        status = pl_take(&cv->mean, cv->count, sizeof *cv->mean, "cross-validation", error);
-    if (status == PARLEY_OK)
-        status = pl_take(&cv->error, cv->count, sizeof *cv->error, "cross-validation", error);
+/* Whether the metric hardly changed over the decade of lambdas at the end where the best one is. */
+static bool is_level(const pl_cv *cv) {
+    uint64_t k = cv->best;
+    bool up = k == 0;
+    while ((up ? k + 1 < cv->count : k > 0) && fabs(log10(cv->lambdas[k] / cv->lambdas[cv->best])) < 1.0 - 1e-9)
+        k = up ? k + 1 : k - 1;
+    return fabs(log10(cv->lambdas[k] / cv->lambdas[cv->best])) >= 1.0 - 1e-9 &&
+           fabs(cv->mean[k] - cv->mean[cv->best]) <= LEVEL * cv->error[cv->best];
+}
+
+/* On columns of very different scale the metric may be level until the small ones matter, so that says nothing. */
+static parley_cv_place place_of(const pl_cv *cv, double l1_ratio, bool uneven) {
+    if (cv->count == 1)
+        return PARLEY_CV_SINGLE;
+    if (cv->best == 0 && l1_ratio > 0)
+        return PARLEY_CV_EMPTY;
+    if (cv->best == 0)
+        return is_level(cv) ? PARLEY_CV_LEVEL : PARLEY_CV_LARGEST;
+    if (cv->best + 1 < cv->count)
+        return PARLEY_CV_INSIDE;
+    return !uneven && is_level(cv) ? PARLEY_CV_LEVEL : PARLEY_CV_SMALLEST;
+}
+
+/* Cross-validates the lambdas `first` to `first + count`, and finds the best of all. */
+static parley_status cross_some(crossing *crossing, uint64_t first, uint64_t count, bool uneven, parley_error *error) {
+    const parley_settings *settings = crossing->settings;
+    pl_cv *cv = crossing->cv;
+    crossing->first = first;
+    crossing->count = count;
+    parley_status status = cross_all(crossing, error);
     if (status != PARLEY_OK)
         return status;
-    parley_settings *machine;
-    status = pl_take(&machine, 1, sizeof *machine, "settings", error);
+    pl_cv_judge(cv, pl_metric_find(&pl_model_linear, settings->metric)->larger);
+    cv->chosen = settings->choose == PL_CHOOSE_1SE ? cv->one_se : cv->best;
+    cv->place = place_of(cv, settings->l1_ratio, uneven);
+    return status;
+}
+
+/* Adds lambdas of the same ratio, up to two decades, at the end where the best one is. */
+static parley_status extend(crossing *crossing, bool uneven, parley_error *error) {
+    pl_cv *cv = crossing->cv;
+    bool up = cv->place == PARLEY_CV_LARGEST;
+    double ratio = cv->lambdas[1] / cv->lambdas[0], edge = cv->lambdas[up ? 0 : cv->count - 1];
+    uint64_t added = (uint64_t)fmax(1.0, floor(log(EXTENSION) / log(ratio) + 1e-9)), first = up ? 0 : cv->count;
+    char text[160];
+    snprintf(text, sizeof text, "cv: the best lambda is %s; %llu %s ones follow",
+             up                          ? "the largest"
+             : cv->best + 1 == cv->count ? "the smallest"
+                                         : "the largest, but columns differ much in scale",
+             (unsigned long long)added, up ? "larger" : "smaller");
+    if (crossing->callback && pl_call_back(crossing->callback, crossing->user, &(parley_progress){0}, text) != 0)
+        crossing->stopped = true;
+    parley_status status = make_room(cv, added, up, error);
     if (status != PARLEY_OK)
         return status;
-    *machine = *settings;
-    machine->threads = 1; /* folds run in parallel, each with its own engine of one thread */
-    crossing crossing = {.data = data,
-                         .settings = settings,
-                         .machine = machine,
-                         .fold = fold,
-                         .cv = cv,
-                         .callback = callback,
-                         .user = user,
-                         .mutex = PTHREAD_MUTEX_INITIALIZER};
-    status = cross_all(&crossing, (unsigned)settings->threads, error);
-    pthread_mutex_destroy(&crossing.mutex);
-    pl_free(machine);
-    if (status == PARLEY_OK) {
-        pl_cv_judge(cv, pl_metric_find(&pl_model_linear, settings->metric)->larger);
-        cv->chosen = settings->choose == PL_CHOOSE_1SE ? cv->one_se : cv->best;
+    for (uint64_t k = 0; k < added; k++) /* decreasing */
+        cv->lambdas[first + k] = edge * pow(ratio, up ? -(double)(added - k) : (double)(k + 1));
+    cv->extensions++;
+    return cross_some(crossing, first, added, uneven, error);
+}
+
+/* Cross-validates one l1_ratio, which is that of the settings. */
+static parley_status cross_ratio(crossing *crossing, parley_callback callback, void *user, parley_error *error) {
+    const parley_settings *settings = crossing->settings;
+    pl_cv *cv = crossing->cv;
+    bool fixed = *settings->lambda_list || pl_setting_given(settings, "lambda_ratio"), uneven = false;
+    bool open[] = {
+        [PARLEY_CV_SMALLEST] = true, [PARLEY_CV_LARGEST] = true, [PARLEY_CV_EMPTY] = false, [PARLEY_CV_SINGLE] = false};
+    parley_status status = walk_all(crossing, callback, user, &uneven, error);
+    if (status == PARLEY_OK)
+        status = cross_some(crossing, 0, cv->count, uneven, error);
+    open[PARLEY_CV_EMPTY] = uneven; /* the smaller columns may not have been reached yet */
+    while (status == PARLEY_OK && !fixed && !cv->suggestion && cv->extensions < MOST_EXTENSIONS && open[cv->place])
+        status = extend(crossing, uneven, error);
+    return status;
+}
+
+/* Passes on what a callback answers, but no messages. */
+typedef struct muted {
+    parley_callback callback;
+    void *user;
+} muted;
+
+static int call_muted(void *context, const parley_progress *progress, const char *message) {
+    const muted *muted = context;
+    return message || !muted->callback ? 0 : pl_call_back(muted->callback, muted->user, progress, NULL);
+}
+
+static void swap_if_better(pl_cv **best, pl_cv **next, uint64_t ratio, bool larger) {
+    double now = (*next)->mean[(*next)->best], before = *best ? (*best)->mean[(*best)->best] : NAN;
+    if (*best && !(larger ? now > before : now < before))
+        return;
+    pl_cv *other = *best;
+    *best = *next;
+    *next = other;
+    (*best)->best_ratio = ratio;
+}
+
+/* Cross-validates every l1_ratio, and keeps the results of the best one. */
+static parley_status cross_ratios(crossing *crossing, parley_settings *settings, unsigned folds, const double *ratio,
+                                  uint64_t ratios, pl_cv **out, parley_error *error) {
+    const pl_model_metric *metric = pl_metric_find(&pl_model_linear, settings->metric);
+    muted silent = {crossing->callback, crossing->user};
+    parley_cv_ratio *by_ratio = NULL;
+    parley_status status = pl_take(&by_ratio, ratios, sizeof *by_ratio, "cross-validation", error);
+    for (uint64_t r = 0; r < ratios && status == PARLEY_OK; r++) {
+        pl_cv *cv;
+        status = pl_take(&cv, 1, sizeof *cv, "cross-validation", error);
+        if (status != PARLEY_OK)
+            break;
+        settings->l1_ratio = ratio[r];
+        cv->folds = folds;
+        cv->metric = metric->name;
+        crossing->cv = cv;
+        status =
+            cross_ratio(crossing, r > 0 ? call_muted : crossing->callback, r > 0 ? &silent : crossing->user, error);
+        if (status == PARLEY_OK) {
+            by_ratio[r] = (parley_cv_ratio){ratio[r], cv->lambdas[cv->best], cv->mean[cv->best], cv->error[cv->best]};
+            swap_if_better(out, &cv, r, metric->larger);
+        }
+        parley_cv_free(cv);
     }
+    if (*out) {
+        (*out)->ratios = ratios;
+        (*out)->by_ratio = by_ratio;
+    } else
+        pl_free(by_ratio);
+    return status;
+}
+
+parley_status pl_cv_check(const parley_settings *settings, parley_error *error) {
+    double *ratio = NULL;
+    uint64_t ratios;
+    parley_settings *copy;
+    parley_status status = pl_take(&copy, 1, sizeof *copy, "settings", error);
+    if (status != PARLEY_OK)
+        return status;
+    *copy = *settings;
+    copy->given[pl_setting_find("metric") - pl_settings] = false; /* here it needs no validation rows */
+    if (*copy->l1_ratios && pl_setting_given(copy, "l1_ratio"))
+        status = pl_fail(error, PARLEY_BAD_USAGE, "--l1-ratios already sets every l1-ratio; leave out --l1-ratio");
+    if (status == PARLEY_OK)
+        status = pl_path_numbers("l1-ratios", copy->l1_ratios, 0.0, 1.0, &ratio, &ratios, error);
+    for (uint64_t r = 0; status == PARLEY_OK && r < (ratio ? ratios : 1); r++) {
+        copy->l1_ratio = ratio ? ratio[r] : copy->l1_ratio;
+        status = pl_path_check(copy, error);
+    }
+    pl_free(ratio);
+    pl_free(copy);
+    return status;
+}
+
+/* Cross-validates with settings that are checked, for an engine in this process. */
+static parley_status run_crossing(const parley_data *data, parley_settings *settings, parley_callback callback,
+                                  void *user, pl_cv **out, parley_error *error) {
+    uint32_t *fold = NULL;
+    unsigned folds;
+    double *ratio = NULL, single = settings->l1_ratio;
+    uint64_t ratios = 1;
+    parley_settings *machine = NULL;
+    parley_status status = pl_take(&fold, data->x.rows, sizeof *fold, "folds", error);
+    if (status == PARLEY_OK)
+        status = pl_cv_folds(data, settings, fold, &folds, error);
+    if (status == PARLEY_OK)
+        status = pl_path_numbers("l1-ratios", settings->l1_ratios, 0.0, 1.0, &ratio, &ratios, error);
+    if (status == PARLEY_OK)
+        status = pl_take(&machine, 1, sizeof *machine, "settings", error);
+    if (status == PARLEY_OK) {
+        *machine = *settings;
+        machine->threads = 1; /* folds run in parallel, each with its own engine of one thread */
+        crossing crossing = {.data = data,
+                             .settings = settings,
+                             .machine = machine,
+                             .fold = fold,
+                             .callback = callback,
+                             .user = user,
+                             .mutex = PTHREAD_MUTEX_INITIALIZER};
+        status = cross_ratios(&crossing, settings, folds, ratio ? ratio : &single, ratio ? ratios : 1, out, error);
+        pthread_mutex_destroy(&crossing.mutex);
+    }
+    pl_free(machine);
+    pl_free(ratio);
+    pl_free(fold);
     return status;
 }
 
 parley_status pl_cv_run(const parley_data *data, const parley_settings *settings, parley_callback callback, void *user,
                         pl_cv **out, parley_error *error) {
-    pl_cv *cv = NULL;
     parley_settings *copy = NULL;
-    uint32_t *fold = NULL;
     *out = NULL;
-    parley_status status = pl_take(&cv, 1, sizeof *cv, "cross-validation", error);
+    parley_status status = pl_cv_check(settings, error);
+    if (status == PARLEY_OK)
+        status = pl_data_teaches(data, true, error);
     if (status == PARLEY_OK)
         status = pl_take(&copy, 1, sizeof *copy, "settings", error);
-    if (status == PARLEY_OK)
-        status = pl_take(&fold, data->x.rows, sizeof *fold, "folds", error);
     if (status == PARLEY_OK) {
         *copy = *settings;
         *copy->log = '\0';
         copy->given[pl_setting_find("metric") - pl_settings] = false; /* cross-validation uses the metric itself */
-        status = pl_path_check(copy, error);
-    }
-    if (status == PARLEY_OK)
-        cv->metric = pl_metric_find(&pl_model_linear, settings->metric)->name;
-    if (status == PARLEY_OK)
-        status = pl_data_teaches(data, true, error);
-    if (status == PARLEY_OK)
-        status = pl_cv_folds(data, settings, fold, &cv->folds, error);
-    if (status == PARLEY_OK) {
         snprintf(copy->engine, sizeof copy->engine, "%s", pl_engine_threads.name); /* folds run in this process */
-        status = walk_all(data, copy, callback, user, cv, error);
+        status = run_crossing(data, copy, callback, user, out, error);
     }
-    if (status == PARLEY_OK)
-        status = run_folds(data, copy, callback, user, cv, fold, error);
-    pl_free(fold);
     pl_free(copy);
-    if (status == PARLEY_OK)
-        *out = cv;
-    else
-        parley_cv_free(cv);
+    if (status != PARLEY_OK) {
+        parley_cv_free(*out);
+        *out = NULL;
+    }
     return status;
 }
 
@@ -360,6 +433,7 @@ static parley_status fit(const parley_data *data, const parley_settings *setting
     *copy = *settings;
     copy->given[pl_setting_find("metric") - pl_settings] = false;
     copy->lambda = cv->lambdas[cv->chosen];
+    copy->l1_ratio = cv->by_ratio[cv->best_ratio].l1_ratio;
     status = parley_train(data, copy, ask, asking, model, summary, error);
     pl_free(copy);
     return status;
@@ -388,5 +462,6 @@ void parley_cv_free(parley_cv_result *cv) {
     pl_free(cv->value);
     pl_free(cv->mean);
     pl_free(cv->error);
+    pl_free(cv->by_ratio);
     pl_free(cv);
 }

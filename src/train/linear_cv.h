@@ -10,9 +10,11 @@ typedef parley_cv_result pl_cv;
  * evenly, or read from --fold-file. */
 parley_status pl_cv_folds(const parley_data *data, const parley_settings *settings, uint32_t *fold, unsigned *folds,
                           parley_error *error);
+/* Checks everything that can be checked before data are read. */
+parley_status pl_cv_check(const parley_settings *settings, parley_error *error);
 /* Computes the mean and standard error of each lambda, and chooses one. */
 void pl_cv_judge(pl_cv *cv, bool larger);
-/* Finds the lambda. This is parley_cv without the final model. */
+/* Finds the lambda and the l1_ratio. This is parley_cv without the final model. */
 parley_status pl_cv_run(const parley_data *data, const parley_settings *settings, parley_callback callback, void *user,
                         pl_cv **out, parley_error *error);
 

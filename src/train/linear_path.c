@@ -5,6 +5,7 @@
  * solver are set up once, and each lambda starts from the solution of the one before. */
 #include "train/linear_path.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,8 @@
 #define GROWTH 1e-5      /* relative growth of the share explained below which a path ends */
 #define ENOUGH 0.999     /* share explained at which a path ends */
 #define PATH_GAP 1e-6    /* default of --gap: neighbours on a path differ by less than train's default */
+#define MOST_STALLED 3   /* lambdas in a row that stall end a path */
+#define PATH_ROUNDS 2000 /* default of --rounds: a lambda that needs more is out of reach */
 #define MOST_LIST 10000
 
 static int falling(const void *a, const void *b) {
@@ -30,31 +33,36 @@ static int falling(const void *a, const void *b) {
     return (left < right) - (left > right);
 }
 
-parley_status pl_path_list(const parley_settings *settings, double **lambdas, uint64_t *count, parley_error *error) {
-    const char *word = settings->lambda_list;
-    *lambdas = NULL;
+parley_status pl_path_numbers(const char *option, const char *words, double least, double most, double **numbers,
+                              uint64_t *count, parley_error *error) {
+    *numbers = NULL;
     *count = 0;
-    if (!*word)
+    if (!*words)
         return PARLEY_OK;
-    parley_status status = pl_take(lambdas, MOST_LIST, sizeof **lambdas, "lambdas", error);
-    while (status == PARLEY_OK && *word) {
+    parley_status status = pl_take(numbers, MOST_LIST, sizeof **numbers, "a list of numbers", error);
+    for (const char *word = words; status == PARLEY_OK && *word;) {
         char *end;
-        double lambda = strtod(word, &end);
-        if (end == word || (*end && *end != ',') || !(lambda > 0) || !isfinite(lambda) || *count == MOST_LIST)
-            status = pl_fail(error, PARLEY_BAD_USAGE,
-                             "--lambda-list: %.40s: must be a list of at most %d positive numbers, such as 0.1,0.01",
-                             word, MOST_LIST);
+        double number = strtod(word, &end);
+        if (end == word || (*end && *end != ',') || !(number >= least && number <= most) || *count == MOST_LIST)
+            status = pl_fail(error, PARLEY_BAD_USAGE, "--%s: %.40s: must be a list of at most %d %s, such as 0.1,0.01",
+                             option, word, MOST_LIST, least > 0 ? "positive numbers" : "numbers from 0 to 1");
         else
-            (*lambdas)[(*count)++] = lambda;
+            (*numbers)[(*count)++] = number;
         word = *end ? end + 1 : end;
     }
     if (status != PARLEY_OK) {
-        pl_free(*lambdas);
-        *lambdas = NULL;
-        return status;
+        pl_free(*numbers);
+        *numbers = NULL;
     }
-    qsort(*lambdas, *count, sizeof **lambdas, falling);
-    return PARLEY_OK;
+    return status;
+}
+
+parley_status pl_path_list(const parley_settings *settings, double **lambdas, uint64_t *count, parley_error *error) {
+    parley_status status =
+        pl_path_numbers("lambda-list", settings->lambda_list, DBL_TRUE_MIN, DBL_MAX, lambdas, count, error);
+    if (status == PARLEY_OK && *lambdas)
+        qsort(*lambdas, *count, sizeof **lambdas, falling);
+    return status;
 }
 
 parley_status pl_path_check(const parley_settings *settings, parley_error *error) {
@@ -193,6 +201,7 @@ static parley_status open_path(const pl_run *run, const pl_path_plan *plan, uint
     if (status != PARLEY_OK)
         return status;
     path->outputs = glm->classes;
+    path->uneven = pl_is_uneven(glm);
     path->columns = glm->data->x.columns;
     status = pl_take(&path->points, count, sizeof *path->points, "the path", error);
     if (status == PARLEY_OK && !plan->points_only)
@@ -245,13 +254,26 @@ static parley_status keep_point(pl_run *run, const parley_data *rows, pl_path *p
     return status;
 }
 
-/* Whether the share explained still grows. Nothing is concluded from a lambda at which the last model was already good
- * enough. */
+/* Whether the share explained no longer grows. Nothing is concluded from a lambda at which the last model was already
+ * good enough, nor from columns of very different scale, of which the smaller ones may matter only further on. */
 static bool grown(const pl_path *path) {
-    if (path->count < LEAST_POINTS || path->points[path->count - 1].rounds == 0)
+    if (path->count < LEAST_POINTS || path->uneven || path->points[path->count - 1].rounds == 0)
         return false;
     double now = path->points[path->count - 1].explained, before = path->points[path->count - 2].explained;
     return now > ENOUGH || now - before < GROWTH * now;
+}
+
+/* Whether the latest lambdas all stalled, or took more rounds than is reasonable. The next ones, which are harder,
+ * would too. */
+static bool is_stuck(const pl_run *run, const pl_path *path) {
+    bool limited = !pl_setting_given(run->settings, "rounds");
+    uint64_t count = 0;
+    for (; count < path->count && count < MOST_STALLED; count++) {
+        parley_stop stop = path->points[path->count - 1 - count].stop;
+        if (stop != PARLEY_STALLED && !(limited && stop == PARLEY_ROUNDS))
+            break;
+    }
+    return count == MOST_STALLED;
 }
 
 /* Changes lambda. */
@@ -282,7 +304,8 @@ static parley_status walk(pl_run *run, const pl_path_plan *plan, const double *l
             path->summary.stop = run->summary.stop = PARLEY_INTERRUPTED;
         }
         path->interrupted = run->summary.stop == PARLEY_INTERRUPTED || run->summary.stop == PARLEY_SECONDS;
-        path->ended = !plan->all && k + 1 < count && grown(path);
+        path->stuck = !plan->all && k + 1 < count && is_stuck(run, path);
+        path->ended = path->stuck || (!plan->all && k + 1 < count && grown(path));
     }
     return status == PARLEY_OK && !plan->points_only ? pl_run_model(run, &path->model, error) : status;
 }
@@ -308,6 +331,8 @@ static parley_status run_path(pl_run *run, const parley_data *data, const parley
     *copy->log = '\0'; /* the log is opened at the first lambda */
     if (!pl_setting_given(settings, "gap"))
         copy->gap = PATH_GAP;
+    if (!pl_setting_given(settings, "rounds"))
+        copy->rounds = PATH_ROUNDS;
     run->told.wanted = *settings->log;
     if (*settings->log) /* before rows move to other ranks */
         status = pl_fingerprint(run->engine, data, &run->fingerprint, error);
@@ -334,12 +359,32 @@ static parley_status run_path(pl_run *run, const parley_data *data, const parley
     return status;
 }
 
+/* What may help the first lambda that ended before its target. */
+static void suggest(pl_run *run, const parley_settings *settings, pl_path *path) {
+    uint64_t k = 0;
+    parley_settings *copy;
+    while (k < path->count && path->points[k].stop == PARLEY_CONVERGED)
+        k++;
+    if (k == path->count || pl_take(&copy, 1, sizeof *copy, "settings", NULL) != PARLEY_OK)
+        return;
+    *copy = *settings;
+    copy->lambda = path->points[k].lambda;
+    copy->gap = run->target;
+    parley_stop last = path->summary.stop;
+    path->summary.stop = path->points[k].stop;
+    pl_suggest(run, copy, &path->summary);
+    path->summary.stop = last;
+    pl_free(copy);
+}
+
 parley_status pl_path_rank(pl_engine *engine, const parley_data *data, const parley_settings *settings,
                            const pl_path_plan *plan, parley_callback callback, void *user, pl_path **out,
                            parley_error *error) {
     pl_run run = {.engine = engine, .callback = callback, .user = user, .many = true};
     *out = NULL;
     parley_status status = run_path(&run, data, settings, plan, out, error);
+    if (status == PARLEY_OK && (!plan->points_only || (*out)->stuck))
+        suggest(&run, settings, *out);
     if (status != PARLEY_OK) {
         parley_path_free(*out);
         *out = NULL;

@@ -13,8 +13,10 @@ typedef struct parley_path_result {
     pl_point *points;
     double *coef;      /* count x outputs x columns; NULL if only the points are kept */
     double *intercept; /* count x outputs */
-    bool ended;        /* ended early, because the deviance explained stopped growing */
+    bool ended;        /* ended early, because the deviance explained stopped growing or it was stuck */
+    bool stuck;        /* several lambdas in a row stalled */
     bool interrupted;
+    bool uneven;            /* columns differ very much in scale */
     parley_summary summary; /* of the last lambda */
     const char *metric;     /* NULL if there is none */
     parley_model *model;    /* of the last lambda; its labels, names and metadata are those of all. NULL as `coef` */
@@ -31,6 +33,9 @@ typedef struct pl_path_plan {
 
 /* Checks everything that can be checked before data are read. */
 parley_status pl_path_check(const parley_settings *settings, parley_error *error);
+/* Parses the list of numbers of an option, each from `least` to `most`. `*count` is 0 if it is empty. */
+parley_status pl_path_numbers(const char *option, const char *words, double least, double most, double **numbers,
+                              uint64_t *count, parley_error *error);
 /* Parses --lambda-list in decreasing order. `*count` is 0 if it is not given. */
 parley_status pl_path_list(const parley_settings *settings, double **lambdas, uint64_t *count, parley_error *error);
 /* One rank's part of a path, like pl_train_rank. */

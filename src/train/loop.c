@@ -11,9 +11,17 @@ static parley_status (*const advance[PL_CLOCKS])(pl_run *run, parley_error *erro
     [PL_SYNCHRONOUS] = pl_advance_synchronous,
 };
 
-/* Evaluates v if that is due and the round did not do it. */
+/* Whether this round evaluated v as it is now. Solvers that evaluate as they work did so before their step. */
+static bool is_seen(const pl_run *run) {
+    bool measured = run->validation.rows && run->validation.latest_round == run->round;
+    return run->evaluated && (measured || !pl_local_certifies(run->local));
+}
+
+/* Evaluates v if that is due and the round did not do it. With validation rows, the model after the step counts. */
 static parley_status look(pl_run *run, parley_error *error) {
-    bool due = !run->evaluated && pl_evaluation_due(run), forced = !run->evaluated && !due && pl_evaluation_forced(run);
+    bool seen = run->validation.rows ? is_seen(run) : run->evaluated;
+    bool due = !seen && (pl_evaluation_due(run) || pl_reached(run));
+    bool forced = !seen && !due && pl_evaluation_forced(run);
     parley_status status = PARLEY_OK;
     if (forced) /* undone afterwards, because a run with a later limit would not evaluate here */
         status = pl_checkpoint_last(run, error);
@@ -71,7 +79,7 @@ static pl_round_trace trace_round(const pl_run *run, pl_pace_trace *pace) {
                             .dual = run->best.exists ? run->best.dual : NAN,
                             .gap = pl_gap(&run->best),
                             .relative_gap = pl_relative_gap(&run->best),
-                            .validation = run->validation.rows ? run->validation.latest : NAN,
+                            .validation = pl_validation_now(run),
                             .workers = run->rows.team.workers,
                             .worker = run->told.worker,
                             .ranks = run->engine->ranks,
@@ -127,7 +135,7 @@ static parley_status check_stop(pl_run *run, bool *stop, parley_error *error) {
 /* Evaluates once more if the last rounds were not evaluated. This may even find the target reached. If a request to
  * stop cuts it short, the best model so far stays. */
 static parley_status look_again(pl_run *run, parley_error *error) {
-    if (run->evaluated && !pl_local_certifies(run->local))
+    if (is_seen(run))
         return PARLEY_OK;
     double began = pl_engine_now(run->engine);
     parley_status status = pl_evaluate(run, error);

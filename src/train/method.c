@@ -247,8 +247,9 @@ static parley_status check_effect(const pl_method *method, const parley_settings
         status = method->combine->check(settings, NULL, error);
     if (status != PARLEY_OK)
         return status;
+    bool measures = *settings->validation || settings->validation_fraction > 0;
     if (settings->evaluate_every > 1 && local->certificate && local->certificate->certifies &&
-        settings->batch_fraction >= 1)
+        settings->batch_fraction >= 1 && !measures)
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "--evaluate-every has no effect with %s x %s, which evaluates every round anyway", local->name,
                        method->combine->name);

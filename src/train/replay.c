@@ -132,7 +132,8 @@ static parley_status read_rounds(pl_replay *replay, pl_lines *lines, const parle
         else if (strcmp(event, "stop") == 0) {
             replay->ended = true;
             replay->seconds = strcmp(end, parley_stop_text(PARLEY_SECONDS)) == 0 ||
-                              strcmp(end, parley_stop_text(PARLEY_CONVERGED)) == 0;
+                              strcmp(end, parley_stop_text(PARLEY_CONVERGED)) == 0 ||
+                              strcmp(end, parley_stop_text(PARLEY_VALIDATED)) == 0;
             replay->interrupted = strcmp(end, parley_stop_text(PARLEY_INTERRUPTED)) == 0;
         }
     }

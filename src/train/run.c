@@ -121,6 +121,10 @@ static parley_status describe_model(const pl_run *run, parley_model *model, parl
         status = put(model, "dual", summary->dual, error);
     if (status == PARLEY_OK)
         status = put(model, "gap", summary->gap, error);
+    if (status == PARLEY_OK && summary->metric)
+        status = put(model, "validation_value", summary->validation, error);
+    if (status == PARLEY_OK && summary->metric)
+        status = put(model, "validation_round", (double)summary->validation_round, error);
     return status;
 }
 
@@ -318,6 +322,8 @@ parley_status pl_train_rank_from(pl_engine *engine, const parley_data *data, con
         status = pl_run_loop(&run, error);
     if (status == PARLEY_OK)
         status = pl_run_model(&run, out, error);
+    if (status == PARLEY_OK && summary)
+        pl_suggest(&run, settings, &run.summary);
     if (summary)
         *summary = run.summary;
     pl_run_close(&run);

@@ -17,6 +17,7 @@ typedef struct pl_certificate {
     bool exists;      /* there is a dual problem */
     double scale;     /* the objective at the start of the run, to which gaps are relative */
     double objective; /* the smallest so far */
+    double latest;    /* the objective at the last evaluation */
     double value;     /* the part of it without the penalty */
     double dual;      /* the largest lower bound so far */
     double measure;   /* without a dual problem, the measure of convergence: the norm of the gradient relative to the
@@ -183,6 +184,10 @@ void pl_summarise(pl_run *run);                            /* before the first r
 void pl_finish_summary(pl_run *run);                       /* after the last round */
 void pl_give_up_log(pl_run *run, const parley_error *why); /* continues without a log, since the model matters more */
 void pl_progress(const pl_run *run, parley_progress *progress);
+double pl_validation_now(const pl_run *run); /* the metric of the model after this round; NaN if it was not measured */
+
+/* suggest.c: fills in what may help, if the run ended before its target. `asked` holds the settings as given. */
+void pl_suggest(pl_run *run, const parley_settings *asked, parley_summary *summary);
 
 /* placement.c: chooses workers, lanes and the partition. Then, for a solver by columns on distributed rows, gives each
  * rank the columns of its workers, after the rows have been measured. */
@@ -196,7 +201,7 @@ bool pl_reached(const pl_run *run);                 /* whether the target is rea
 /* Takes an evaluation of v into account. run->w is the model behind v. With `gradient`, the change table holds the
  * reduced gradient there. */
 parley_status pl_certify(pl_run *run, const pl_evaluation *evaluation, bool gradient, parley_error *error);
-/* Evaluates v with passes over the data. */
+/* Evaluates v with passes over the data, and measures its model on the validation rows. */
 parley_status pl_evaluate(pl_run *run, parley_error *error);
 bool pl_evaluation_due(pl_run *run);
 bool pl_evaluation_forced(const pl_run *run); /* whether this is the last round */

@@ -26,8 +26,8 @@ parley_status pl_move_to(pl_run *run, const double *w, parley_error *error) {
 
 parley_status pl_start_at(pl_run *run, const double *w, parley_error *error) {
     parley_status status = pl_move_to(run, w, error);
-    if (status == PARLEY_OK && !pl_local_certifies(run->local))
-        status = pl_evaluate(run, error); /* others evaluate v at the beginning of their first round */
+    if (status == PARLEY_OK && (!pl_local_certifies(run->local) || run->validation.rows))
+        status = pl_evaluate(run, error); /* otherwise the first round begins with an evaluation of v */
     return status;
 }
 

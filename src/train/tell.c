@@ -7,6 +7,11 @@
 #include "base/callback.h"
 #include "train/run.h"
 
+double pl_validation_now(const pl_run *run) {
+    const pl_validation *validation = &run->validation;
+    return validation->rows && validation->latest_round == run->round ? validation->latest : NAN;
+}
+
 void pl_progress(const pl_run *run, parley_progress *progress) {
     bool estimated = !run->evaluated && run->pace.trusted && run->pace.estimate >= 0 && run->round > 0;
     *progress = (parley_progress){.round = run->round,
@@ -19,7 +24,7 @@ void pl_progress(const pl_run *run, parley_progress *progress) {
                                   .estimate = estimated ? run->pace.estimate / run->best.scale : NAN,
                                   .target = run->target,
                                   .metric = run->validation.rows ? run->validation.score->name : NULL,
-                                  .validation = run->validation.latest};
+                                  .validation = pl_validation_now(run)};
 }
 
 void pl_say(pl_run *run, const char *format, ...) {
@@ -119,6 +124,9 @@ void pl_finish_summary(pl_run *run) {
         summary->metric = validation->score->name;
         summary->validation = validation->best;
         summary->validation_round = validation->best_round;
+        bool certain = run->best.exists ? pl_reached(run) : validation->worse == 0;
+        if (summary->stop == PARLEY_CONVERGED && !certain) /* the run converged, but not at this model */
+            summary->stop = PARLEY_VALIDATED;
     }
     summary->objective = run->best.objective;
     summary->dual = run->best.exists ? run->best.dual : NAN;

@@ -148,6 +148,7 @@ parley_status pl_validation_look(pl_validation *validation, pl_engine *engine, c
     parley_model_free(model);
     if (status != PARLEY_OK)
         return status;
+    validation->latest_round = round;
     validation->worse++;
     if (pl_score_better(validation->score, validation->latest, validation->best)) {
         validation->best = validation->latest;

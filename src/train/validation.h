@@ -11,7 +11,8 @@ typedef struct pl_validation {
     parley_data *kept;       /* the rows to train on after a split; otherwise NULL */
     const pl_model_metric *score;
     double latest, best;        /* the metric; NaN if there is none yet */
-    uint64_t best_round, worse; /* the round of the best, and evaluations since */
+    uint64_t latest_round;      /* the round after which the model of `latest` was measured */
+    uint64_t best_round, worse; /* the same of the best, and evaluations since */
     double objective;           /* P of the best */
     double *w;                  /* the best model */
 } pl_validation;

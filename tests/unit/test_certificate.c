@@ -380,6 +380,49 @@ static void kinked_regressions_can_be_fitted_on_odd_data(void **state) {
         }
 }
 
+/* Labels that depend on small columns beside a large one, which dual ascent on hinge loss cannot cope with. */
+static parley_data *stalling_data(void) {
+    static char text[300 * 100];
+    size_t used = 0;
+    for (unsigned i = 0; i < 300; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%d 1:%u 2:%u 3:%u 4:0.0%u\n",
+                                 (i * 31u % 7u + i % 2) % 3 ? 1 : -1, 1000 * ((i * 7919u + 13u) % 1009u), i % 2,
+                                 i / 2 % 2, i * 31u % 7u);
+    return data_of(text);
+}
+
+/* A run that stalls names a change that was tried, and one that a limit ends names one that the rules accept. */
+static void runs_that_end_early_suggest_what_may_help(void **state) {
+    (void)state;
+    const struct {
+        const char *words;
+        parley_stop stop;
+        const char *suggestion;
+        bool tried;
+    } cases[] = {{"loss=hinge", PARLEY_STALLED, "--standardise", true},
+                 {"loss=logistic rounds=2 gap=1e-9", PARLEY_ROUNDS, "more --rounds", false},
+                 {"loss=logistic preset=gd rounds=20", PARLEY_ROUNDS, "--preset auto", false},
+                 {"loss=logistic preset=cocoa+ rounds=200", PARLEY_ROUNDS, "--standardise", false},
+                 {"loss=hinge rounds=150", PARLEY_ROUNDS, "--standardise", false},
+                 {"loss=logistic preset=gd lambda=0 rounds=120 gap=1e-12", PARLEY_ROUNDS,
+                  "a small --lambda, such as 1e-6", false},
+                 {"loss=logistic", PARLEY_CONVERGED, NULL, false},
+                 {"loss=logistic rounds=2 gap=0", PARLEY_ROUNDS, NULL, false}};
+    parley_data *data = stalling_data();
+    for (unsigned c = 0; c < COUNT(cases); c++) {
+        outcome done = train_once(data, cases[c].words);
+        const parley_summary *summary = &done.summary[0];
+        const char *found = summary->suggestion;
+        bool right =
+            found && cases[c].suggestion ? strcmp(found, cases[c].suggestion) == 0 : found == cases[c].suggestion;
+        if (!right || summary->stop != cases[c].stop || summary->suggestion_tried != cases[c].tried)
+            fail_msg("%s: %s, suggestion %s, tried %d", cases[c].words, parley_stop_text(summary->stop),
+                     found ? found : "none", summary->suggestion_tried);
+        free_models(&done);
+    }
+    parley_data_free(data);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_rounds_gap_bounds_the_suboptimality),
@@ -396,6 +439,7 @@ int main(void) {
         cmocka_unit_test(separable_and_unscaled_data_can_be_fitted),
         cmocka_unit_test(hinge_can_be_fitted_on_odd_data),
         cmocka_unit_test(kinked_regressions_can_be_fitted_on_odd_data),
+        cmocka_unit_test(runs_that_end_early_suggest_what_may_help),
     };
     return cmocka_run_group_tests_name("certificate", tests, NULL, NULL);
 }

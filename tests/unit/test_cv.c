@@ -116,6 +116,97 @@ static void threads_change_nothing(void **state) {
     parley_data_free(data);
 }
 
+static pl_cv *cross_validated(const parley_data *data, const char *words) {
+    parley_settings settings = settings_of(words);
+    parley_error error;
+    pl_cv *cv;
+    assert_done(pl_cv_run(data, &settings, NULL, NULL, &cv, &error), &error);
+    return cv;
+}
+
+/* Labels that depend on the small columns only, beside a large column of noise. */
+static parley_data *uneven_data(void) {
+    static char text[200 * 100];
+    size_t used = 0;
+    for (unsigned i = 0; i < 200; i++) {
+        unsigned noise = (i * 7919u + 13u) % 1009u, a = i % 2, b = i / 2 % 2, c = i * 31u % 7u;
+        used += (size_t)snprintf(text + used, sizeof text - used, "%d 1:%u 2:%u 3:%u 4:%.2f\n",
+                                 a + (c > 4) > b ? 1 : -1, 100 * noise, a, b, c / 100.0);
+    }
+    return data_of(text);
+}
+
+static void lambdas_are_added_until_the_best_is_inside(void **state) {
+    (void)state;
+    parley_data *data = uneven_data();
+    for (unsigned ratio = 0; ratio < 3; ratio++) {
+        char words[100];
+        snprintf(words, sizeof words, "l1_ratio=%g folds=4 lambdas=20", ratio / 2.0);
+        pl_cv *cv = cross_validated(data, words);
+        assert_true(cv->extensions >= 1 && cv->extensions <= 3);
+        assert_true(cv->best > 0 && (cv->best + 1 < cv->count) == (cv->place == PARLEY_CV_INSIDE));
+        assert_true(cv->mean[cv->best] < 0.6 * cv->mean[0]);
+        for (uint64_t k = 2; k < cv->count; k++)
+            assert_close(cv->lambdas[k] / cv->lambdas[k - 1], cv->lambdas[1] / cv->lambdas[0], 1e-9);
+        parley_cv_free(cv);
+    }
+    parley_data_free(data);
+}
+
+static void given_lambdas_are_not_extended(void **state) {
+    (void)state;
+    parley_data *data = random_data(small);
+    const struct {
+        const char *words;
+        parley_cv_place place;
+    } cases[] = {{"lambda_list=10,1,0.1 folds=4", PARLEY_CV_SMALLEST},
+                 {"lambda_list=0.1 folds=4", PARLEY_CV_SINGLE},
+                 {"lambdas=5 lambda_ratio=0.5 folds=4", PARLEY_CV_SMALLEST}};
+    for (unsigned c = 0; c < COUNT(cases); c++) {
+        pl_cv *cv = cross_validated(data, cases[c].words);
+        assert_int_equal(cv->extensions, 0);
+        assert_int_equal(cv->place, cases[c].place);
+        parley_cv_free(cv);
+    }
+    parley_data_free(data);
+}
+
+static void lambdas_that_are_out_of_reach_are_not_cross_validated(void **state) {
+    (void)state;
+    parley_data *data = uneven_data();
+    parley_settings settings = settings_of("loss=hinge l1_ratio=0.5 folds=4 lambdas=50");
+    parley_error error;
+    pl_cv *cv;
+    assert_int_equal(pl_cv_run(data, &settings, NULL, NULL, &cv, &error), PARLEY_BAD_USAGE);
+    assert_null(cv);
+    if (!strstr(error.sentence, "no lambda reached its gap on all rows") ||
+        !strstr(error.sentence, "try --standardise"))
+        fail_msg("%s", error.sentence);
+    parley_data_free(data);
+}
+
+static void the_best_pair_of_l1_ratio_and_lambda_is_chosen(void **state) {
+    (void)state;
+    parley_data *data = random_data(small);
+    const double ratios[] = {0.2, 1, 0.6};
+    pl_cv *all = cross_validated(data, "l1_ratios=0.2,1,0.6 folds=4 lambdas=8 metric=auc");
+    assert_int_equal(all->ratios, COUNT(ratios));
+    for (unsigned r = 0; r < COUNT(ratios); r++) {
+        char words[100];
+        snprintf(words, sizeof words, "l1_ratio=%g folds=4 lambdas=8 metric=auc", ratios[r]);
+        pl_cv *one = cross_validated(data, words);
+        const parley_cv_ratio *found = &all->by_ratio[r];
+        assert_true(found->l1_ratio == ratios[r] && found->lambda == one->lambdas[one->best] &&
+                    found->mean == one->mean[one->best] && found->error == one->error[one->best]);
+        assert_true(found->mean <= all->by_ratio[all->best_ratio].mean);
+        if (r == all->best_ratio)
+            assert_memory_equal(one->value, all->value, one->folds * one->count * sizeof *one->value);
+        parley_cv_free(one);
+    }
+    parley_cv_free(all);
+    parley_data_free(data);
+}
+
 typedef struct patience {
     unsigned rounds, most; /* calls so far, and after how many to stop */
 } patience;
@@ -189,6 +280,10 @@ int main(void) {
         cmocka_unit_test(folds_may_come_from_a_file),
         cmocka_unit_test(one_standard_error_is_a_simpler_model_that_is_as_good),
         cmocka_unit_test(threads_change_nothing),
+        cmocka_unit_test(lambdas_are_added_until_the_best_is_inside),
+        cmocka_unit_test(given_lambdas_are_not_extended),
+        cmocka_unit_test(lambdas_that_are_out_of_reach_are_not_cross_validated),
+        cmocka_unit_test(the_best_pair_of_l1_ratio_and_lambda_is_chosen),
         cmocka_unit_test(a_callback_stops_the_path_and_the_folds),
         cmocka_unit_test(a_failing_fold_is_told),
         cmocka_unit_test(failed_allocations_of_cv_end_with_a_sentence),

@@ -1,11 +1,15 @@
 /* test_validation.c: validation rows, the metric on them, patience, and the returned model. */
+#define _POSIX_C_SOURCE 200809L /* mkstemp */
 #include "train/validation.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "support.h"
+#include "trace/lines.h"
 
 static void a_subset_has_the_rows_that_are_listed(void **state) {
     (void)state;
@@ -124,6 +128,86 @@ static void the_model_returned_is_the_best_on_validation_rows(void **state) {
     parley_data_free(data);
 }
 
+/* The metric in the log's line of a round; NaN if that line has none. */
+static double logged_metric(const char *path, uint64_t round) {
+    parley_error error;
+    parley_status status = PARLEY_OK;
+    double found = NAN;
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    pl_lines lines = {.file = file, .name = path};
+    for (json_t *line; (line = pl_lines_next(&lines, &status, &error)); json_decref(line))
+        if (strcmp(pl_line_text(line, "event"), "round") == 0 && pl_line_number(line, "round") == (double)round)
+            found = pl_line_number(line, "validation");
+    pl_lines_close(&lines);
+    fclose(file);
+    assert_done(status, &error);
+    return found;
+}
+
+static double meta_number(const parley_model *model, const char *wanted) {
+    const char *key, *value;
+    for (unsigned i = 0; (key = parley_model_meta(model, i, &value)); i++)
+        if (strcmp(key, wanted) == 0)
+            return strtod(value, NULL);
+    return NAN;
+}
+
+/* Summary, metadata, log and status describe the model that is returned. */
+static void assert_one_story(const parley_data *data, const char *words, const char *path) {
+    outcome done = train_once(data, words);
+    const parley_summary *summary = &done.summary[0];
+    const parley_model *model = done.model[0];
+    parley_settings settings = settings_of(words);
+    pl_validation validation;
+    parley_error error;
+    double value;
+    pl_engine *engine;
+    assert_done(pl_validation_open(&validation, NULL, data, &pl_model_linear, &settings, &error), &error);
+    assert_int_equal(pl_threads_open(&engine, 1, 2, DEADLINE, NULL), PARLEY_OK);
+    assert_done(pl_score_model(validation.score, engine, model, validation.rows, &value, &error), &error);
+    double logged = logged_metric(path, summary->validation_round);
+    bool evaluated_last = summary->validation_round == summary->rounds; /* perhaps after its line was written */
+    bool told = summary->validation_round == 0 || logged == value || (isnan(logged) && evaluated_last);
+    bool claimed = summary->stop == PARLEY_CONVERGED && summary->relative_gap > settings.gap;
+    if (value != summary->validation || !told || claimed)
+        print_error("%s: %s, metric %.17g, summary %.17g, in the log's line of round %llu %.17g, relative gap %g\n",
+                    words, parley_stop_text(summary->stop), value, summary->validation,
+                    (unsigned long long)summary->validation_round, logged, summary->relative_gap);
+    assert_true(value == summary->validation && told && !claimed);
+    assert_true(meta_number(model, "validation_value") == value);
+    assert_true(meta_number(model, "validation_round") == (double)summary->validation_round);
+    assert_close(objective_of(validation.kept, model, pl_linear(model)->loss, summary), summary->objective, 1e-9);
+    assert_true(meta_number(model, "objective") == summary->objective);
+    if (!isnan(summary->gap))
+        assert_true(summary->gap == fmax(0.0, summary->objective - summary->dual));
+    pl_engine_close(engine);
+    pl_validation_close(&validation);
+    free_models(&done);
+}
+
+static void all_reports_describe_the_returned_model(void **state) {
+    (void)state;
+    static const char *const presets[] = {"newton", "lbfgs",        "cocoa+", "gd",       "ma-sgd",
+                                          "hybrid", "cocoa-newton", "cocoa",  "mllib-ma", "minibatch-sgd"};
+    static const char *const limits[] = {"rounds=4 gap=0", "rounds=60 patience=60 gap=1e-3",
+                                         "rounds=13 evaluate_every=5 gap=1e-9", "rounds=60 patience=2 gap=1e-6"};
+    char path[] = "/tmp/parley-validation-XXXXXX";
+    parley_data *data = random_data(small);
+    assert_true(close(mkstemp(path)) == 0);
+    for (unsigned p = 0; p < COUNT(presets); p++)
+        for (unsigned l = 0; l < COUNT(limits); l++)
+            for (unsigned m = 0; m < 2; m++) {
+                char words[300];
+                snprintf(words, sizeof words,
+                         "preset=%s %s validation_fraction=0.3 metric=%s lambda=1e-4 workers=2 log=%s", presets[p],
+                         limits[l], m ? "auc" : "loss", path);
+                assert_one_story(data, words, path);
+            }
+    remove(path);
+    parley_data_free(data);
+}
+
 static void ranks_agree_on_when_to_stop(void **state) {
     (void)state;
     parley_data *data = random_data(small);
@@ -158,6 +242,7 @@ int main(void) {
         cmocka_unit_test(a_metric_of_another_type_of_model_is_refused),
         cmocka_unit_test(several_classes_have_the_mean_of_their_f1),
         cmocka_unit_test(the_model_returned_is_the_best_on_validation_rows),
+        cmocka_unit_test(all_reports_describe_the_returned_model),
         cmocka_unit_test(ranks_agree_on_when_to_stop),
         cmocka_unit_test(failed_allocations_end_with_a_sentence),
     };
