@@ -5,7 +5,7 @@ static int dump_run(const arguments *arguments) {
     parley_model *model;
     view view;
     parley_error error;
-    parley_status status = parley_model_load(arguments->operands[0], &model, &error);
+    parley_status status = load_model(arguments, &model, &error);
     if (status != PARLEY_OK)
         return fail(arguments->command, &error);
     pl_viewer *viewer = view_open(&view, arguments, VIEW_TABS, 0);

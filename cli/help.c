@@ -49,9 +49,10 @@ static void append_number(char *text, size_t size, double number) {
 }
 
 static void append_bounds(const pl_setting *row, char *notes, size_t size) {
-    bool open_below = row->min > 0 && row->min < 1 / UNBOUNDED;
-    append(notes, size, row->max < UNBOUNDED ? "" : open_below ? "above " : "at least ");
-    append_number(notes, size, open_below ? 0.0 : row->min);
+    bool open_below = row->min > 0 && row->min < 1 / UNBOUNDED, any = row->min <= -UNBOUNDED && row->max >= UNBOUNDED;
+    append(notes, size, any ? "a number" : row->max < UNBOUNDED ? "" : open_below ? "above " : "at least ");
+    if (!any)
+        append_number(notes, size, open_below ? 0.0 : row->min);
     if (row->max < UNBOUNDED) {
         append(notes, size, " to ");
         append_number(notes, size, row->max);

@@ -57,7 +57,7 @@ const pl_setting pl_settings[] = {
      .help = "type of problem; it follows from the command: `parley train` solves linear", AT(problem)},
     {"format", PL_WORD, FOR_READING, "auto", .list = "formats", .value_name = "NAME", .may_be_auto = true,
      .heading = "Reading", .help = "format of the data; auto: recognised by content", AT(format)},
-    {"header", PL_CHOICE, FOR_READING, "auto", .choices = "auto|yes|no", .value_name = "KIND",
+    {"header", PL_CHOICE, FOR_READING, "auto", .choices = "auto|yes|no", .value_name = "KIND", .bare = "header_line",
      .help = "CSV: whether the first line holds names; auto: it does if none of its fields is a number or empty",
      AT(header)},
     {"separator", PL_CHOICE, FOR_READING, "auto", .choices = "auto|comma|tab|semicolon", .value_name = "KIND",
@@ -242,9 +242,27 @@ const pl_setting pl_settings[] = {
      .help = "continue from the newest checkpoint in this folder, bit for bit, on the same data; with other --workers "
              "or another --preset, start from its model",
      AT(resume)},
-    {"output", PL_CHOICE, PL_FOR_PREDICT, "label", .choices = "label|decision|probability", .value_name = "KIND",
-     .help = "what to print for each row; with several classes, decisions and probabilities in the order of labels",
+    {"at", PL_WORD, PL_FOR_PREDICT | PL_FOR_EVAL | PL_FOR_INFO | PL_FOR_DUMP, "", .value_name = "LAMBDA",
+     .heading = "Output",
+     .help = "the model of this lambda, within a factor of 1.05, if MODEL is a path; first: of the largest lambda; "
+             "last: of the smallest",
+     AT(at)},
+    {"output", PL_CHOICE, PL_FOR_PREDICT, "label", .choices = "label|decision|probability|all", .value_name = "KIND",
+     .help = "what to print for each row; all: the label, then decisions and probabilities; those of several classes "
+             "are in the order of labels",
      AT(output)},
+    {"as", PL_CHOICE, PL_FOR_PREDICT, "auto", .choices = "auto|text|csv|json", .value_name = "FORMAT",
+     .help = "format of the predictions: text, separated by blanks; csv; json: one object per line, also written "
+             "--format json; auto: csv with --output all, --id or --header-line, otherwise text",
+     AT(as)},
+    {"header_line", PL_FLAG, PL_FOR_PREDICT, "false",
+     .help = "print the names of the columns first; also written --header without a value", AT(header_line)},
+    {"id", PL_WORD, PL_FOR_PREDICT, "", .value_name = "COLUMN",
+     .help = "CSV: name or number (from 1) of a column to print first in each row, as it is in DATA", AT(id)},
+    {"threshold", PL_REAL, PL_FOR_PREDICT, "auto", -1e300, 1e300, .value_name = "X", .may_be_auto = true,
+     .help = "two classes: predict the second if its probability, or its decision value where there are no "
+             "probabilities, is above X; auto: the more probable class",
+     AT(threshold)},
     {"top", PL_WHOLE, PL_FOR_DUMP, "auto", 1, MANY, .value_name = "N", .may_be_auto = true,
      .help = "print only the N largest weights; auto: all that are not 0", AT(top)},
     {"rows", PL_WHOLE, PL_FOR_GENERATE, "10000", 1, 4294967295.0, .value_name = "N", .heading = "The generated data",

@@ -31,6 +31,8 @@ struct pl_parser {
     const char *name;            /* for messages, if there is no source */
     const char *title;           /* of all inputs, if there are several */
     pl_fault fault;              /* the fault in line `lines` that stopped the parser */
+    pl_names ids;                /* the text of the column that was asked for, of all `rows`; may be empty */
+    const char *id_name;         /* the name of that column */
 };
 
 /* `block_bytes` is the approximate size of a block; 0: the default. */

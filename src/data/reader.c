@@ -100,6 +100,8 @@ static parley_status next_window(pl_reader *reader, parley_error *error) {
                                       .weight = parser->unweighted ? NULL : parser->weight.data,
                                       .format = parser->format,
                                       .path = reader->path,
+                                      .ids = parser->ids,
+                                      .id_name = parser->id_name,
                                       .file_bytes = pl_source_size(parser->source)};
     return status;
 }

@@ -87,6 +87,14 @@ pl_name pl_model_column(const parley_model *model, uint64_t column, char *text, 
     return (pl_name){text, strlen(text)};
 }
 
+uint64_t pl_model_labels(const parley_model *model) {
+    uint64_t count = 0;
+    double label;
+    while (model->type->label(model, count, &label))
+        count++;
+    return count;
+}
+
 pl_name pl_model_label(const parley_model *model, double label, char *text, size_t size) {
     if (label >= 0 && label < (double)model->classes.count)
         return pl_names_at(&model->classes, (uint64_t)label);
@@ -156,8 +164,8 @@ static parley_status refuse_format(const char *path, const char *format, parley_
     if (strcmp(format, PL_PATH_FORMAT) == 0)
         return pl_fail(
             error, PARLEY_BAD_INPUT,
-            "%s: this is a path of models written by parley path; train a single model with parley train --lambda, or "
-            "use parley cv to choose",
+            "%s: this is a path of models written by parley path; predict, eval, dump and info use one of them with "
+            "--at LAMBDA, and parley_path_load reads it in C",
             path);
     for (unsigned i = 0; i < pl_problems_count; i++)
         snprintf(known + strlen(known), sizeof known - strlen(known), "%s`%s`", i ? " or " : "",
@@ -287,6 +295,40 @@ const char *parley_model_class_name(const parley_model *model, uint64_t label, u
     if (bytes)
         *bytes = name.bytes;
     return name.text;
+}
+
+parley_status parley_model_set_classes(parley_model *model, const char *const *names, uint64_t count,
+                                       parley_error *error) {
+    uint64_t labels = pl_model_labels(model), bytes = 0;
+    double label;
+    pl_names classes;
+    for (uint64_t i = 0; model->type->label(model, i, &label); i++)
+        if (label != (double)i)
+            return pl_fail(error, PARLEY_BAD_USAGE,
+                           "the labels of a model with class names must be 0, 1, 2, ..., but label %llu is %.17g",
+                           (unsigned long long)i, label);
+    if (labels == 0)
+        return pl_fail(error, PARLEY_BAD_USAGE, "the model predicts numbers; it has no classes to name");
+    if (labels != count)
+        return pl_fail(error, PARLEY_BAD_USAGE, "%llu names for a model of %llu classes; give one for each",
+                       (unsigned long long)count, (unsigned long long)labels);
+    for (uint64_t i = 0; i < count; i++) {
+        if (!*names[i])
+            return pl_fail(error, PARLEY_BAD_USAGE, "the name of class %llu is empty", (unsigned long long)i);
+        bytes += strlen(names[i]);
+    }
+    parley_status status = pl_names_make(count, bytes, &classes, error);
+    if (status != PARLEY_OK)
+        return status;
+    uint64_t *start = (uint64_t *)classes.start;
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t length = strlen(names[i]);
+        memcpy((char *)classes.text + start[i], names[i], length);
+        start[i + 1] = start[i] + length;
+    }
+    pl_names_free(&model->classes);
+    model->classes = classes;
+    return PARLEY_OK;
 }
 
 const char *parley_model_column_name(const parley_model *model, uint64_t column, uint64_t *bytes) {
