@@ -43,6 +43,8 @@ int train_run(const arguments *arguments);
 void help_print(FILE *file);       /* prints the output of `parley --help` */
 void help_print_short(FILE *file); /* prints the output of `parley` without arguments */
 void help_print_command(FILE *file, const command *command);
+/* The option of a setting, such as "--rows" or "-n, --ranks". */
+void help_flag(const pl_setting *row, char *text, size_t size);
 /* The values that a setting takes and its default, such as "0 to 1; default 0". Empty for a flag. */
 void help_notes(const pl_setting *row, const command *command, char *notes, size_t size);
 /* The words that a setting can take, joined by `separator`. Empty if there is no fixed list. */

@@ -105,7 +105,7 @@ const pl_setting pl_settings[] = {
      .help = "format to write: libsvm, csv, vw or cache; default: by the extension of OUT", AT(to)},
     {"ranks", PL_WHOLE, PL_FOR_LAUNCH, "auto", 1, 65536, .value_name = "N", .may_be_auto = true, .letter = 'n',
      .heading = "Launching",
-     .help = "processes to start, also written -n N; auto: one per slot in --hosts, otherwise one", AT(ranks)},
+     .help = "processes to start; auto: one per slot in --hosts, otherwise one", AT(ranks)},
     {"hosts", PL_WORD, PL_FOR_LAUNCH, "", .value_name = "FILE",
      .help = "file with one machine per line: name, name:4 or name slots=4; default: all processes run on this machine",
      AT(hosts)},

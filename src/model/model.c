@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/mapped_file.h"
 #include "math/softmax_kernel.h"
 
 #define MOST_HASH_BITS 30
@@ -241,10 +242,23 @@ parley_status parley_model_save(const parley_model *model, const char *path, par
     return pl_container_write(path, parts.tensors, parts.tensor_count, parts.pairs, parts.pair_count, error);
 }
 
+/* Whether the file has a header that begins as JSON does, or cannot be read, which is another failure. */
+static bool begins_as_container(const char *path) {
+    pl_mapped_file map = {0};
+    if (pl_mapped_open(&map, path, NULL) != PARLEY_OK)
+        return true;
+    bool begins = map.bytes > 8 && map.data[8] == '{';
+    pl_mapped_close(&map);
+    return begins;
+}
+
 parley_status parley_model_load(const char *path, parley_model **out, parley_error *error) {
     pl_container *container;
     *out = NULL;
     parley_status status = pl_container_open(path, &container, error);
+    if (status == PARLEY_BAD_INPUT && !begins_as_container(path))
+        return pl_fail(error, PARLEY_BAD_INPUT,
+                       "%s: this is not a model; give a file that parley train wrote, and the data after it", path);
     if (status == PARLEY_OK) {
         status = from_container(container, path, out, error);
         pl_container_close(container);
