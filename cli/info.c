@@ -169,14 +169,17 @@ static int print_model(const arguments *arguments, const parley_model *model) {
     return view_close(&view, arguments, PARLEY_OK, NULL);
 }
 
-/* Whether the file is a model. Files that cannot be opened as one are data; only a lack of memory is a failure. */
-static parley_status is_model(const char *path, bool *is, parley_error *error) {
+/* Whether the file is a model or a path of models. Files that cannot be opened as one are data; only a lack of memory
+ * is a failure. */
+static parley_status look(const char *path, bool *of_model, bool *of_path, parley_error *error) {
     pl_container *container;
-    *is = false;
+    *of_model = *of_path = false;
     parley_status status = strcmp(path, "-") == 0 ? PARLEY_NO_FILE : pl_container_open(path, &container, error);
     if (status != PARLEY_OK)
         return status == PARLEY_NO_MEMORY ? status : PARLEY_OK;
-    *is = pl_model_claimed(container);
+    const char *format = pl_container_meta(container, "format");
+    *of_model = pl_model_claimed(container);
+    *of_path = format && strcmp(format, PL_PATH_FORMAT) == 0;
     pl_container_close(container);
     return status;
 }
@@ -188,10 +191,10 @@ static int info_run(const arguments *arguments) {
     parley_error error;
     if (is_checkpoint(path))
         return print_checkpoint(arguments);
-    bool of_model = parley_is_path(path);
-    if (of_model && !*arguments->settings.at)
+    bool of_model, of_path;
+    parley_status status = look(path, &of_model, &of_path, &error);
+    if (status == PARLEY_OK && of_path && !*arguments->settings.at)
         return print_path_file(arguments);
-    parley_status status = of_model ? PARLEY_OK : is_model(path, &of_model, &error);
     if (status == PARLEY_OK)
         status = of_model || *arguments->settings.at ? load_model(arguments, &model, &error)
                                                      : take_census(path, &arguments->settings, &census, &error);
