@@ -52,9 +52,10 @@ static void put_block(void *context, unsigned number) {
     if (!make_room(printer, block, row, end))
         return;
     printer->model->type->apply(printer->model, x, row, end, values);
-    for (; row < end; row++, values += outputs)
-        block->used += lines_put(&printer->lines, pl_names_at(&printer->batch->ids, row), values, scratch,
-                                 block->text + block->used);
+    for (; row < end; row++, values += outputs) {
+        pl_name id = printer->batch->ids.count > 0 ? pl_names_at(&printer->batch->ids, row) : (pl_name){"", 0};
+        block->used += lines_put(&printer->lines, id, values, scratch, block->text + block->used);
+    }
 }
 
 /* Prints a batch. Clears `*more` if standard output accepts no more, which `main` reports. */

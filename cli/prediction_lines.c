@@ -90,9 +90,9 @@ static parley_status write_labels(prediction_lines *lines, parley_error *error) 
         model->type->label(model, i, &lines->labels[i]);
         pl_name name = pl_model_label(model, lines->labels[i], number, sizeof number);
         bool word = name.text != number;
-        status = pl_take(&lines->words[i], lines_room(name.bytes) + 1, 1, "the labels", error);
+        status = pl_take(&lines->words[i].text, lines_room(name.bytes), 1, "the labels", error);
         if (status == PARLEY_OK)
-            put_text(word ? lines->as : PL_AS_TEXT, lines->words[i], name);
+            lines->words[i].bytes = put_text(word ? lines->as : PL_AS_TEXT, lines->words[i].text, name);
     }
     return status;
 }
@@ -176,7 +176,7 @@ static parley_status frame_fields(prediction_lines *lines, parley_error *error) 
     parley_status status = PARLEY_OK;
     size_t label = NUMBER;
     for (uint64_t i = 0; i < lines->label_count; i++)
-        label = strlen(lines->words[i]) > label ? strlen(lines->words[i]) : label;
+        label = lines->words[i].bytes > label ? lines->words[i].bytes : label;
     for (unsigned i = 0; i < lines->count && status == PARLEY_OK; i++) {
         line_field *field = &lines->fields[i];
         if (lines->as == PL_AS_JSON)
@@ -255,7 +255,7 @@ void lines_close(prediction_lines *lines) {
         pl_free(lines->fields[i].after);
     }
     for (uint64_t i = 0; i < lines->label_count; i++)
-        pl_free(lines->words[i]);
+        pl_free(lines->words[i].text);
     pl_free(lines->fields);
     pl_free(lines->labels);
     pl_free(lines->words);
@@ -294,9 +294,8 @@ static size_t put_label(const prediction_lines *lines, const double *values, con
     }
     if (low == lines->label_count)
         return put_number(to, label, lines->as == PL_AS_JSON);
-    size_t length = strlen(lines->words[low]);
-    memcpy(to, lines->words[low], length);
-    return length;
+    memcpy(to, lines->words[low].text, lines->words[low].bytes);
+    return lines->words[low].bytes;
 }
 
 /* Computes the probability of each class. The lower of two classes has that of the negated decision value, which keeps

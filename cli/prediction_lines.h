@@ -15,6 +15,11 @@ typedef struct line_field {
     char *before, *after;
 } line_field;
 
+typedef struct label_word {
+    char *text;
+    size_t bytes;
+} label_word;
+
 typedef struct prediction_lines {
     const parley_model *model;
     pl_as as;
@@ -22,8 +27,8 @@ typedef struct prediction_lines {
     bool decides; /* a threshold decides between two labels */
     bool of_probability;
     double threshold;
-    double *labels; /* that predictions can have, increasing; none if predictions are real numbers */
-    char **words;   /* how each is written */
+    double *labels;    /* that predictions can have, increasing; none if predictions are real numbers */
+    label_word *words; /* how each is written */
     uint64_t label_count;
     line_field *fields;
     unsigned count;
