@@ -25,6 +25,7 @@ const command dump_command = {
     .details =
         "Prints what the model has learnt by column, with the names of columns: of a linear model, after a line for "
         "its constant, the name, a tab and the weight of each column whose weight is not 0, largest first, and one "
-        "weight per class where there are several. A column without a name is given by its number, from 1.",
+        "weight per class where there are several. The first line then names the classes. Weights of two classes are "
+        "for the second. A column without a name is given by its number, from 1.",
     .run = dump_run,
 };
