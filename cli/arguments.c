@@ -20,6 +20,27 @@ static parley_status add_operand(arguments *arguments, const char *word, parley_
     return PARLEY_OK;
 }
 
+/* Whether the next word is one of the choices of an option. */
+static bool is_choice(const pl_setting *row, const words *words) {
+    const char *word = words->next < words->count ? words->words[words->next] : "", *choice = row->choices;
+    for (; *word; choice += strspn(choice, "|")) {
+        size_t length = strcspn(choice, "|");
+        if (length == 0)
+            break;
+        if (strlen(word) == length && memcmp(choice, word, length) == 0)
+            return true;
+        choice += length;
+    }
+    return false;
+}
+
+/* The flag that an option without a value stands for in this command; NULL: it has a value or needs one. */
+static const pl_setting *bare_flag(const pl_setting *row, const command *command, const char *equals,
+                                   const words *words) {
+    const pl_setting *flag = row && row->bare && !equals ? pl_setting_find(row->bare) : NULL;
+    return flag && (flag->commands & command->options) && !is_choice(row, words) ? flag : NULL;
+}
+
 /* Takes the value from "name=value" or from the next word. */
 static parley_status find_value(const pl_setting *row, const char *equals, words *words, const char **value,
                                 parley_error *error) {
@@ -42,6 +63,8 @@ static parley_status other_command(const pl_setting *row, const command *command
     unsigned i = 0;
     while (!(commands[i].options & row->commands))
         i++;
+    if (strcmp(row->name, "json") == 0 && command->json)
+        return pl_fail(error, PARLEY_BAD_USAGE, "%s has no option --json; %s", command->name, command->json);
     return pl_fail(error, PARLEY_BAD_USAGE, "--%s is an option of parley %s, not of parley %s", name, commands[i].name,
                    command->name);
 }
@@ -52,7 +75,11 @@ static parley_status set_option(arguments *arguments, const char *word, words *w
     char name[64];
     size_t length = equals ? (size_t)(equals - word) : strlen(word);
     snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), word);
-    const pl_setting *row = pl_setting_find(name);
+    const pl_setting *row = pl_setting_find(name), *flag = bare_flag(row, command, equals, words);
+    if (flag) {
+        row = flag;
+        snprintf(name, sizeof name, "%s", flag->name);
+    }
     if (row && (row->commands & command->options)) {
         if (pl_setting_given(&arguments->settings, name))
             return pl_fail(error, PARLEY_BAD_USAGE, "--%s is given twice", name);

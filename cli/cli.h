@@ -21,6 +21,7 @@ struct command {
     bool hidden;
     int (*run)(const arguments *arguments); /* returns the exit code */
     const char *problem;                    /* that the command trains; NULL: it is for all problems */
+    const char *json;                       /* what to use instead of --json, if the command does not have it */
 };
 
 /* Each is at the end of the file that has its name. */
@@ -42,6 +43,8 @@ int train_run(const arguments *arguments);
 void help_print(FILE *file);       /* prints the output of `parley --help` */
 void help_print_short(FILE *file); /* prints the output of `parley` without arguments */
 void help_print_command(FILE *file, const command *command);
+/* The option of a setting, such as "--rows" or "-n, --ranks". */
+void help_flag(const pl_setting *row, char *text, size_t size);
 /* The values that a setting takes and its default, such as "0 to 1; default 0". Empty for a flag. */
 void help_notes(const pl_setting *row, const command *command, char *notes, size_t size);
 /* The words that a setting can take, joined by `separator`. Empty if there is no fixed list. */
@@ -76,8 +79,10 @@ int json_print(const command *command, json_t *object); /* prints and frees */
 /* info_checkpoint.c: recognises and prints the folder or a file of a checkpoint. */
 bool is_checkpoint(const char *path);
 int print_checkpoint(const arguments *arguments);
-bool is_path(const char *path);
+/* linear_path_info.c */
 int print_path_file(const arguments *arguments);
+/* linear_model_file.c: loads the model in the first operand or, if that is a path, the one that --at names. */
+parley_status load_model(const arguments *arguments, parley_model **out, parley_error *error);
 
 /* files.c */
 /* Reads whole inputs as the settings say, with weights from a file if one is given. If the engine (may be NULL) has

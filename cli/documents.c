@@ -26,7 +26,7 @@ static void man_options(const command *command) {
         char flag[64], notes[NOTES];
         if (!belongs(row, command))
             continue;
-        pl_setting_flag(row, flag, sizeof flag);
+        help_flag(row, flag, sizeof flag);
         help_notes(row, command, notes, sizeof notes);
         fputs(".TP\n\\fB", stdout);
         put_roff(flag);
@@ -108,7 +108,10 @@ static void document_settings(void) {
         help_notes(row, NULL, notes, sizeof notes);
         if (row->heading)
             printf("\n## %s\n\n| flag | commands | meaning | values |\n|---|---|---|---|\n", row->heading);
-        printf("| `%s%s%s` | ", flag, row->value_name ? " " : "", row->value_name ? row->value_name : "");
+        printf("| `%s%s%s`", flag, row->value_name ? " " : "", row->value_name ? row->value_name : "");
+        if (row->letter)
+            printf(", `-%c %s`", row->letter, row->value_name);
+        fputs(" | ", stdout);
         put_commands(row);
         fputs(" | ", stdout);
         put_cell(row->help);

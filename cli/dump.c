@@ -5,7 +5,7 @@ static int dump_run(const arguments *arguments) {
     parley_model *model;
     view view;
     parley_error error;
-    parley_status status = parley_model_load(arguments->operands[0], &model, &error);
+    parley_status status = load_model(arguments, &model, &error);
     if (status != PARLEY_OK)
         return fail(arguments->command, &error);
     pl_viewer *viewer = view_open(&view, arguments, VIEW_TABS, 0);
@@ -25,6 +25,7 @@ const command dump_command = {
     .details =
         "Prints what the model has learnt by column, with the names of columns: of a linear model, after a line for "
         "its constant, the name, a tab and the weight of each column whose weight is not 0, largest first, and one "
-        "weight per class where there are several. A column without a name is given by its number, from 1.",
+        "weight per class where there are several. The first line then names the classes. Weights of two classes are "
+        "for the second. A column without a name is given by its number, from 1.",
     .run = dump_run,
 };

@@ -1,6 +1,8 @@
 /* eval.c: `parley eval`: rows are streamed through a meter. Weights in a file need all rows at once. */
 #include "view.h"
 
+#define KEY_WIDTH 17 /* of the metrics of classes */
+
 typedef struct evaluation {
     const parley_model *model;
     pl_meter *meter;
@@ -75,12 +77,13 @@ static int eval_run(const arguments *arguments) {
     evaluation evaluation = {0};
     view view;
     parley_error error;
-    parley_status status = parley_model_load(arguments->operands[0], &model, &error);
+    parley_status status = load_model(arguments, &model, &error);
     if (status != PARLEY_OK)
         return fail(arguments->command, &error);
     evaluation.model = model;
     status = evaluate(&evaluation, arguments->operands[1], &arguments->settings, &error);
     pl_viewer *viewer = view_open(&view, arguments, VIEW_FIELDS, 6);
+    view.width = pl_model_labels(model) > 0 ? KEY_WIDTH : FIELD_WIDTH;
     if (status == PARLEY_OK)
         model->type->meter->show(evaluation.meter, viewer);
     int code = view_close(&view, arguments, status, &error);

@@ -49,9 +49,10 @@ static void append_number(char *text, size_t size, double number) {
 }
 
 static void append_bounds(const pl_setting *row, char *notes, size_t size) {
-    bool open_below = row->min > 0 && row->min < 1 / UNBOUNDED;
-    append(notes, size, row->max < UNBOUNDED ? "" : open_below ? "above " : "at least ");
-    append_number(notes, size, open_below ? 0.0 : row->min);
+    bool open_below = row->min > 0 && row->min < 1 / UNBOUNDED, any = row->min <= -UNBOUNDED && row->max >= UNBOUNDED;
+    append(notes, size, any ? "a number" : row->max < UNBOUNDED ? "" : open_below ? "above " : "at least ");
+    if (!any)
+        append_number(notes, size, open_below ? 0.0 : row->min);
     if (row->max < UNBOUNDED) {
         append(notes, size, " to ");
         append_number(notes, size, row->max);
@@ -96,9 +97,17 @@ void help_notes(const pl_setting *row, const command *command, char *notes, size
     }
 }
 
-static void print_option(FILE *file, const command *command, const pl_setting *row) {
-    char flag[64], name[128], notes[NOTES], text[NOTES + 512];
+void help_flag(const pl_setting *row, char *text, size_t size) {
+    char flag[64], letter[8] = "";
     pl_setting_flag(row, flag, sizeof flag);
+    if (row->letter)
+        snprintf(letter, sizeof letter, "-%c, ", row->letter);
+    snprintf(text, size, "%s%s", letter, flag);
+}
+
+static void print_option(FILE *file, const command *command, const pl_setting *row) {
+    char flag[72], name[128], notes[NOTES], text[NOTES + 512];
+    help_flag(row, flag, sizeof flag);
     help_notes(row, command, notes, sizeof notes);
     snprintf(name, sizeof name, "%s %s", flag, row->value_name ? row->value_name : "");
     snprintf(text, sizeof text, *notes ? "%s [%s]" : "%s%s", row->help, notes);
@@ -162,10 +171,12 @@ void help_print(FILE *file) {
           "  parley train data.svm\n"
           "  parley train data.svm.zst --preset cocoa+ --gap 1e-6 --model m.safetensors\n"
           "  parley predict m.safetensors new.svm\n"
-          "  parley eval m.safetensors test.svm --json\n"
-          "\nExit codes: 0 success, 1 failure, 2 bad usage, 3 stopped before the target (model written), 4 a rank was\n"
-          "lost, 130 interrupted (model written). `parley COMMAND --help` lists a command's options.\n",
+          "  parley eval m.safetensors test.svm --json\n\n",
           file);
+    wrap(file,
+         "Exit codes: 0 success, 1 failure, 2 bad usage, 3 stopped before the target (model written), 4 a rank was "
+         "lost, 130 interrupted (model written). `parley COMMAND --help` lists a command's options.",
+         0, 0);
 }
 
 void help_print_command(FILE *file, const command *command) {

@@ -19,6 +19,7 @@ typedef struct census {
     bool from_cache, weighted, many; /* many: there are more than MOST_LABELS labels */
     unsigned labels;
     label_count label[MOST_LABELS]; /* in increasing order */
+    pl_names words;                 /* that labels 0, 1, ... stand for, or empty */
     double least, largest;
 } census;
 
@@ -38,7 +39,7 @@ static void count_label(census *census, double label) {
     census->label[at].rows++;
 }
 
-static void count_batch(census *census, const parley_data *batch) {
+static parley_status count_batch(census *census, const parley_data *batch, parley_error *error) {
     for (uint64_t i = 0; i < batch->x.rows; i++) {
         double label = batch->label[i];
         census->least = fmin(census->least, label);
@@ -55,6 +56,12 @@ static void count_batch(census *census, const parley_data *batch) {
     census->hash_bits = batch->hash_bits;
     census->classes = batch->classes.count;
     census->weighted = census->weighted || batch->weight;
+    return census->words.count > 0 ? PARLEY_OK : pl_names_copy(&batch->classes, &census->words, error);
+}
+
+/* The word that a label stands for; empty if it is a number. */
+static pl_name word_of(const census *census, double label) {
+    return label >= 0 ? pl_names_at(&census->words, (uint64_t)label) : (pl_name){"", 0};
 }
 
 static parley_status take_census(const char *path, const parley_settings *settings, census *census,
@@ -71,7 +78,7 @@ static parley_status take_census(const char *path, const parley_settings *settin
     if (status == PARLEY_OK)
         status = pl_reader_open_as(path, &reading, pool, &reader, error);
     while (status == PARLEY_OK && (status = pl_reader_next(reader, &batch, error)) == PARLEY_OK && batch)
-        count_batch(census, batch);
+        status = count_batch(census, batch, error);
     pl_reader_close(reader);
     pl_pool_close(pool);
     return status;
@@ -81,7 +88,9 @@ static json_t *labels_json(const census *census) {
     json_t *list = json_array();
     for (unsigned i = 0; i < census->labels && !census->many; i++) {
         json_t *one = json_object();
-        json_put(&one, "label", json_number(census->label[i].label));
+        pl_name word = word_of(census, census->label[i].label);
+        json_t *text = word.bytes > 0 ? json_stringn(word.text, (size_t)word.bytes) : NULL;
+        json_put(&one, "label", text ? text : json_number(census->label[i].label));
         json_put(&one, "rows", json_count(census->label[i].rows));
         json_append(&list, one);
     }
@@ -117,9 +126,13 @@ static int print_data(const arguments *arguments, const census *census) {
     print_field(stdout, "density", "%.3g", density);
     if (census->many)
         print_field(stdout, "labels", "more than %d, from %.10g to %.10g", MOST_LABELS, census->least, census->largest);
-    for (unsigned i = 0; i < census->labels && !census->many; i++)
-        print_field(stdout, i == 0 ? "labels" : "", "%.10g in %llu rows", census->label[i].label,
-                    (unsigned long long)census->label[i].rows);
+    for (unsigned i = 0; i < census->labels && !census->many; i++) {
+        pl_name word = word_of(census, census->label[i].label);
+        char number[32];
+        snprintf(number, sizeof number, "%.10g", census->label[i].label);
+        print_field(stdout, i == 0 ? "labels" : "", "%.*s in %llu rows", word.bytes > 0 ? (int)word.bytes : 32,
+                    word.bytes > 0 ? word.text : number, (unsigned long long)census->label[i].rows);
+    }
     if (census->names > 0)
         print_field(stdout, "names", "of %llu columns", (unsigned long long)census->names);
     if (census->hash_bits > 0)
@@ -156,14 +169,17 @@ static int print_model(const arguments *arguments, const parley_model *model) {
     return view_close(&view, arguments, PARLEY_OK, NULL);
 }
 
-/* Whether the file is a model. Files that cannot be opened as one are data; only a lack of memory is a failure. */
-static parley_status is_model(const char *path, bool *is, parley_error *error) {
+/* Whether the file is a model or a path of models. Files that cannot be opened as one are data; only a lack of memory
+ * is a failure. */
+static parley_status look(const char *path, bool *of_model, bool *of_path, parley_error *error) {
     pl_container *container;
-    *is = false;
+    *of_model = *of_path = false;
     parley_status status = strcmp(path, "-") == 0 ? PARLEY_NO_FILE : pl_container_open(path, &container, error);
     if (status != PARLEY_OK)
         return status == PARLEY_NO_MEMORY ? status : PARLEY_OK;
-    *is = pl_model_claimed(container);
+    const char *format = pl_container_meta(container, "format");
+    *of_model = pl_model_claimed(container);
+    *of_path = format && strcmp(format, PL_PATH_FORMAT) == 0;
     pl_container_close(container);
     return status;
 }
@@ -171,21 +187,24 @@ static parley_status is_model(const char *path, bool *is, parley_error *error) {
 static int info_run(const arguments *arguments) {
     const char *path = arguments->operands[0];
     parley_model *model = NULL;
-    census census;
+    census census = {0};
     parley_error error;
     if (is_checkpoint(path))
         return print_checkpoint(arguments);
-    if (is_path(path))
+    bool of_model, of_path;
+    parley_status status = look(path, &of_model, &of_path, &error);
+    if (status == PARLEY_OK && of_path && !*arguments->settings.at)
         return print_path_file(arguments);
-    bool of_model;
-    parley_status status = is_model(path, &of_model, &error);
     if (status == PARLEY_OK)
-        status = of_model ? parley_model_load(path, &model, &error)
-                          : take_census(path, &arguments->settings, &census, &error);
-    if (status != PARLEY_OK)
+        status = of_model || *arguments->settings.at ? load_model(arguments, &model, &error)
+                                                     : take_census(path, &arguments->settings, &census, &error);
+    if (status != PARLEY_OK) {
+        pl_names_free(&census.words);
         return fail(arguments->command, &error);
-    int code = of_model ? print_model(arguments, model) : print_data(arguments, &census);
+    }
+    int code = model ? print_model(arguments, model) : print_data(arguments, &census);
     parley_model_free(model);
+    pl_names_free(&census.words);
     return code;
 }
 
@@ -197,8 +216,7 @@ const command info_command = {
     .options = PL_FOR_INFO,
     .summary = "describe data, a model, a path or a checkpoint",
     .details = "Prints shape, labels and size of data (text or cache), shape, certificate and settings of a model or a "
-               "path, or the run "
-               "that "
-               "a checkpoint belongs to, given its folder or one of its files.",
+               "path (with --at: of one of its models), or the run that a checkpoint belongs to, given its folder or "
+               "one of its files.",
     .run = info_run,
 };

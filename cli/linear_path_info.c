@@ -1,17 +1,7 @@
 /* linear_path_info.c: `parley info` for a path: how many models, of which lambdas, and the settings. */
-#include <string.h>
-
 #include "view.h"
 
-bool is_path(const char *path) {
-    pl_container *container;
-    if (strcmp(path, "-") == 0 || pl_container_open(path, &container, NULL) != PARLEY_OK)
-        return false;
-    const char *format = pl_container_meta(container, "format");
-    bool is = format && strcmp(format, PL_PATH_FORMAT) == 0;
-    pl_container_close(container);
-    return is;
-}
+#define KEY_WIDTH 15
 
 static void show_metas(const pl_container *container, pl_viewer *viewer) {
     const pl_pair *metas;
@@ -26,6 +16,7 @@ static int show(const arguments *arguments, const pl_container *container, const
                 const pl_tensor *coef) {
     view view;
     pl_viewer *viewer = view_open(&view, arguments, VIEW_FIELDS, 10);
+    view.width = KEY_WIDTH;
     const pl_tensor *labels = pl_container_tensor(container, "labels");
     const double *lambdas = lambda->data;
     uint64_t models = lambda->shape[0], outputs = labels && labels->shape[0] > 0 ? labels->shape[0] : 1;

@@ -2,102 +2,90 @@
  * threads and written in order. */
 #include <string.h>
 
-#include "cli.h"
-#include "model/model.h"
+#include "prediction_lines.h"
 
 #define BLOCK_ROWS 2048
-#define BLOCKS 32     /* formatted before they are written */
-#define PREDICTION 32 /* most bytes of one number and its separator */
+#define BLOCKS 32 /* formatted before they are written */
 
-/* A label that predictions can have, and its output line: the name of its class, or the number. */
-typedef struct label_line {
-    double label;
+/* The formatted lines of a block of rows. */
+typedef struct block_text {
     char *text;
-} label_line;
+    uint64_t room, used;
+    bool lost; /* memory ran out */
+} block_text;
 
 typedef struct printer {
     const parley_model *model;
-    pl_output output;
+    prediction_lines lines;
     const parley_data *batch;
-    uint64_t first;    /* first row of the blocks in the batch */
-    uint64_t rows;     /* rows per block */
-    label_line *lines; /* in increasing order of labels */
-    uint64_t labels;   /* number of lines; 0 if predictions are real numbers */
-    size_t width;      /* most bytes of one line */
-    uint64_t used[BLOCKS];
-    char *text;     /* BLOCKS x rows x width bytes */
-    double *values; /* BLOCKS x rows x outputs */
+    uint64_t first; /* first row of the blocks in the batch */
+    uint64_t rows;  /* rows per block */
+    bool begun;     /* the header line is printed */
+    block_text blocks[BLOCKS];
+    double *values; /* BLOCKS x (rows x outputs and a scratch of outputs + 1) */
 } printer;
 
-static size_t put_number(char *text, double value, char end) {
-    pl_number_text(value, text, PREDICTION - 1);
-    size_t length = strlen(text);
-    text[length] = end;
-    return length + 1;
+/* Makes room for the lines of rows [row, end). */
+static bool make_room(printer *printer, block_text *block, uint64_t row, uint64_t end) {
+    uint64_t needed = (end - row) * printer->lines.width;
+    for (uint64_t i = row; i < end && printer->batch->ids.count > 0; i++)
+        needed += lines_room(pl_names_at(&printer->batch->ids, i).bytes);
+    if (needed <= block->room)
+        return true;
+    pl_free(block->text);
+    block->text = pl_alloc(needed, 1);
+    block->room = block->text ? needed : 0;
+    block->lost = !block->text;
+    return block->text;
 }
 
-static size_t put_label(const printer *printer, char *text, const double *values) {
-    double label = printer->model->type->predict(printer->model, values);
-    uint64_t low = 0, high = printer->labels;
-    while (low < high) {
-        uint64_t middle = (low + high) / 2;
-        if (printer->lines[middle].label < label)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == printer->labels)
-        return put_number(text, label, '\n');
-    size_t length = strlen(printer->lines[low].text);
-    memcpy(text, printer->lines[low].text, length);
-    return length;
-}
-
-/* Formats a label, or one number per output separated by blanks. */
-static size_t put_prediction(const printer *printer, char *text, double *values) {
-    uint64_t outputs = printer->model->outputs;
-    size_t used = 0;
-    if (printer->output == PL_LABEL)
-        return put_label(printer, text, values);
-    printer->model->type->finish(printer->model, printer->output, values, NULL);
-    for (uint64_t output = 0; output < outputs; output++)
-        used += put_number(text + used, values[output], output + 1 < outputs ? ' ' : '\n');
-    return used;
-}
-
-static void put_block(void *context, unsigned block) {
+static void put_block(void *context, unsigned number) {
     printer *printer = context;
     const pl_matrix *x = &printer->batch->x;
-    uint64_t outputs = printer->model->outputs, used = 0;
-    char *text = printer->text + block * printer->rows * printer->width;
-    double *values = printer->values + block * printer->rows * outputs;
-    uint64_t row = printer->first + block * printer->rows;
+    block_text *block = &printer->blocks[number];
+    uint64_t outputs = printer->model->outputs;
+    double *values = printer->values + number * (printer->rows * outputs + outputs + 1);
+    double *scratch = values + printer->rows * outputs;
+    uint64_t row = printer->first + number * printer->rows;
     uint64_t end = row + printer->rows < x->rows ? row + printer->rows : x->rows;
+    block->used = 0;
+    if (!make_room(printer, block, row, end))
+        return;
     printer->model->type->apply(printer->model, x, row, end, values);
-    for (; row < end; row++, values += outputs)
-        used += put_prediction(printer, text + used, values);
-    printer->used[block] = used;
+    for (; row < end; row++, values += outputs) {
+        pl_name id = printer->batch->ids.count > 0 ? pl_names_at(&printer->batch->ids, row) : (pl_name){"", 0};
+        block->used += lines_put(&printer->lines, id, values, scratch, block->text + block->used);
+    }
 }
 
-/* Returns false if standard output accepts no more, which `main` reports. */
-static bool print_batch(printer *printer, pl_pool *pool) {
+/* Prints a batch. Clears `*more` if standard output accepts no more, which `main` reports. */
+static parley_status print_batch(printer *printer, pl_pool *pool, bool *more, parley_error *error) {
     uint64_t rows = printer->batch->x.rows;
+    parley_status status = PARLEY_OK;
+    if (!printer->begun)
+        status = lines_head(&printer->lines, printer->batch->id_name, stdout, error);
+    printer->begun = true;
+    if (status != PARLEY_OK)
+        return status;
     for (printer->first = 0; printer->first < rows; printer->first += BLOCKS * printer->rows) {
         uint64_t left = (rows - printer->first + printer->rows - 1) / printer->rows;
         unsigned blocks = left < BLOCKS ? (unsigned)left : BLOCKS;
         pl_pool_run(pool, put_block, printer, blocks);
-        for (unsigned i = 0; i < blocks; i++)
-            if (fwrite(printer->text + i * printer->rows * printer->width, 1, printer->used[i], stdout) <
-                printer->used[i])
-                return false;
+        for (unsigned i = 0; i < blocks && *more; i++) {
+            const block_text *block = &printer->blocks[i];
+            if (block->lost)
+                return pl_fail_memory(error, "the predictions", printer->rows * printer->lines.width);
+            *more = fwrite(block->text, 1, block->used, stdout) == block->used;
+        }
     }
-    return true;
+    return PARLEY_OK;
 }
 
 static parley_status print_all(printer *printer, const char *path, const parley_settings *settings, pl_pool *pool,
                                parley_error *error) {
     pl_reader *reader;
     pl_reading reading;
+    bool more = true;
     parley_status status = pl_reading_of(settings, &reading, error);
     if (status != PARLEY_OK)
         return status;
@@ -107,80 +95,60 @@ static parley_status print_all(printer *printer, const char *path, const parley_
     status = pl_reader_open_as(path, &reading, pool, &reader, error);
     if (status != PARLEY_OK)
         return status;
-    do
+    while (status == PARLEY_OK && more) {
         status = pl_reader_next(reader, &printer->batch, error);
-    while (status == PARLEY_OK && printer->batch && print_batch(printer, pool));
-    pl_reader_close(reader);
-    return status;
-}
-
-static parley_status put_line(printer *printer, label_line *line, parley_error *error) {
-    char number[PREDICTION];
-    pl_name name = pl_model_label(printer->model, line->label, number, sizeof number);
-    size_t width = name.bytes + 2 > PREDICTION ? (size_t)name.bytes + 2 : PREDICTION;
-    parley_status status = pl_take(&line->text, width, 1, "the predictions", error);
-    if (status != PARLEY_OK)
-        return status;
-    memcpy(line->text, name.text, name.bytes);
-    line->text[name.bytes] = '\n';
-    printer->width = width > printer->width ? width : printer->width;
-    return PARLEY_OK;
-}
-
-/* Formats the lines of all labels once, since many rows share them. */
-static parley_status put_lines(printer *printer, parley_error *error) {
-    const pl_model_type *type = printer->model->type;
-    uint64_t labels = 0;
-    double label;
-    while (type->label(printer->model, labels, &label))
-        labels++;
-    parley_status status = pl_take(&printer->lines, labels, sizeof *printer->lines, "the predictions", error);
-    for (; printer->labels < labels && status == PARLEY_OK; printer->labels++) {
-        label_line *line = &printer->lines[printer->labels];
-        type->label(printer->model, printer->labels, &line->label);
-        status = put_line(printer, line, error);
+        more = printer->batch != NULL;
+        if (status == PARLEY_OK && more)
+            status = print_batch(printer, pool, &more, error);
     }
+    pl_reader_close(reader);
     return status;
 }
 
 static parley_status open_printer(printer *printer, const parley_settings *settings, const char *path,
                                   const parley_model *model, parley_error *error) {
-    parley_error reason;
-    *printer = (struct printer){.model = model, .output = (pl_output)settings->output, .width = PREDICTION};
-    parley_status status = model->type->finish(model, printer->output, NULL, &reason);
-    if (status != PARLEY_OK)
-        return pl_fail(error, status, "%s: %s", path, reason.sentence);
-    status = put_lines(printer, error);
-    printer->rows = model->outputs < BLOCK_ROWS ? BLOCK_ROWS / model->outputs : 1;
-    if (printer->width < model->outputs * PREDICTION)
-        printer->width = model->outputs * PREDICTION;
+    uint64_t outputs = model->outputs;
+    printer->model = model;
+    printer->rows = outputs < BLOCK_ROWS ? BLOCK_ROWS / outputs : 1;
+    parley_status status = lines_open(&printer->lines, settings, path, model, error);
     if (status == PARLEY_OK)
-        status = pl_take(&printer->values, BLOCKS * printer->rows * model->outputs, sizeof(double), "the predictions",
-                         error);
-    if (status == PARLEY_OK)
-        status = pl_take(&printer->text, BLOCKS * printer->rows, printer->width, "the predictions", error);
+        status = pl_take(&printer->values, BLOCKS * (printer->rows * outputs + outputs + 1), sizeof(double),
+                         "the predictions", error);
     return status;
+}
+
+/* The settings for reading. JSON is a format of predictions and not of data. */
+static parley_status reading_settings(const parley_settings *given, parley_settings **out, parley_error *error) {
+    parley_status status = pl_take(out, 1, sizeof **out, "settings", error);
+    if (status != PARLEY_OK)
+        return status;
+    **out = *given;
+    if (strcmp(given->format, "json") == 0)
+        memcpy((*out)->format, "auto", sizeof "auto");
+    return PARLEY_OK;
 }
 
 static parley_status work(const arguments *arguments, parley_error *error) {
     const parley_settings *settings = &arguments->settings;
-    const char *model_path = arguments->operands[0], *data_path = arguments->operands[1];
     printer printer = {0};
     parley_model *model = NULL;
+    parley_settings *reading = NULL;
     pl_pool *pool = NULL;
-    parley_status status = parley_model_load(model_path, &model, error);
+    parley_status status = load_model(arguments, &model, error);
     if (status == PARLEY_OK)
-        status = open_printer(&printer, settings, model_path, model, error);
+        status = open_printer(&printer, settings, arguments->operands[0], model, error);
+    if (status == PARLEY_OK)
+        status = reading_settings(settings, &reading, error);
     if (status == PARLEY_OK)
         status = pl_pool_open(&pool, (unsigned)settings->threads, error);
     if (status == PARLEY_OK)
-        status = print_all(&printer, data_path, settings, pool, error);
+        status = print_all(&printer, arguments->operands[1], reading, pool, error);
     pl_pool_close(pool);
-    pl_free(printer.text);
-    for (uint64_t i = 0; i < printer.labels; i++)
-        pl_free(printer.lines[i].text);
-    pl_free(printer.lines);
+    for (unsigned i = 0; i < BLOCKS; i++)
+        pl_free(printer.blocks[i].text);
+    lines_close(&printer.lines);
     pl_free(printer.values);
+    pl_free(reading);
     parley_model_free(model);
     return status;
 }
@@ -197,7 +165,10 @@ const command predict_command = {
     .most = 2,
     .options = PL_FOR_PREDICT,
     .summary = "print one prediction per row",
-    .details = "Prints one prediction per row of DATA on standard output. DATA may be larger than memory; - is "
-               "standard input.",
+    .details =
+        "Prints one prediction per row of DATA on standard output, as text, CSV or JSON. DATA may be larger than "
+        "memory; - is standard input. --format is the format of DATA, except that --format json prints JSON, and "
+        "--header without a value asks for a header line.",
+    .json = "use --format json, which prints one object per row",
     .run = predict_run,
 };

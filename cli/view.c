@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define CELL_WIDTH 10
+#define WIDEST_MATRIX 20 /* labels */
 
 static void print_name(pl_name name, uint64_t width) {
     for (uint64_t i = 0; i < name.bytes; i++) /* control characters would break the line */
@@ -16,35 +17,80 @@ static void print_name(pl_name name, uint64_t width) {
 
 /* Fields and tables */
 
-static void indent(const pl_viewer *viewer) {
-    if (((const view *)viewer)->grouped)
-        fputs("  ", stdout);
+static void print_key(const pl_viewer *viewer, const char *key) {
+    const view *view = (const struct view *)viewer;
+    printf("%s%-*s", view->grouped ? "  " : "", view->width, key);
 }
 
 static void field_text(pl_viewer *viewer, const char *key, const char *value) {
-    indent(viewer);
-    print_field(stdout, key, "%s", value);
+    print_key(viewer, key);
+    putchar(' ');
+    print_text(stdout, value);
+    putchar('\n');
 }
 
 static void field_count(pl_viewer *viewer, const char *key, uint64_t count) {
-    indent(viewer);
-    print_field(stdout, key, "%llu", (unsigned long long)count);
+    print_key(viewer, key);
+    printf(" %llu\n", (unsigned long long)count);
 }
 
 static void field_number(pl_viewer *viewer, const char *key, double value) {
-    indent(viewer);
+    print_key(viewer, key);
     if (isnan(value))
-        print_field(stdout, key, "not defined on these rows");
+        puts(" not defined on these rows");
     else
-        print_field(stdout, key, "%.*g", ((const view *)viewer)->digits, value);
+        printf(" %.*g\n", ((const view *)viewer)->digits, value);
 }
 
 static void field_numbers(pl_viewer *viewer, const char *key, const double *values, uint64_t count) {
-    indent(viewer);
-    printf("%-*s", FIELD_WIDTH, key);
+    print_key(viewer, key);
     for (uint64_t i = 0; i < count; i++)
         printf(" %.*g", ((const view *)viewer)->digits, values[i]);
     putchar('\n');
+}
+
+static pl_name label_name(const parley_model *model, uint64_t number, double *label, char *text, size_t size) {
+    model->type->label(model, number, label);
+    return pl_model_label(model, *label, text, size);
+}
+
+static void field_labels(pl_viewer *viewer, const char *key, const parley_model *model) {
+    char text[32];
+    double label;
+    print_key(viewer, key);
+    for (uint64_t i = 0; i < pl_model_labels(model); i++) {
+        putchar(' ');
+        print_name(label_name(model, i, &label, text, sizeof text), 0);
+    }
+    putchar('\n');
+}
+
+/* Rows are the labels of the data, columns those that were predicted. */
+static void field_matrix(pl_viewer *viewer, const char *key, const parley_model *model, const double *values) {
+    uint64_t labels = pl_model_labels(model);
+    char text[32];
+    double label;
+    putchar('\n');
+    if (labels > WIDEST_MATRIX) {
+        field_text(viewer, key, "too wide to print; use --json");
+        return;
+    }
+    printf("%s: rows are labels, columns are predictions\n", key);
+    print_key(viewer, "");
+    for (uint64_t i = 0; i < labels; i++) {
+        pl_name name = label_name(model, i, &label, text, sizeof text);
+        printf(" %*s", name.bytes < CELL_WIDTH ? (int)(CELL_WIDTH - name.bytes) : 0, "");
+        print_name(name, 0);
+    }
+    putchar('\n');
+    for (uint64_t i = 0; i < labels; i++) {
+        print_name(label_name(model, i, &label, text, sizeof text), (uint64_t)((const view *)viewer)->width);
+        for (uint64_t k = 0; k < labels; k++) {
+            pl_name name = label_name(model, k, &label, text, sizeof text);
+            printf(" %*.6g", name.bytes > CELL_WIDTH ? (int)name.bytes : CELL_WIDTH, values[i * labels + k]);
+        }
+        putchar('\n');
+    }
 }
 
 static void field_open(pl_viewer *viewer, const char *key, const char *name_key, const char *number_key) {
@@ -59,8 +105,10 @@ static void field_open(pl_viewer *viewer, const char *key, const char *name_key,
 }
 
 static void table_head(const view *view, const pl_view_cell *cells, unsigned count) {
-    printf("%-*s", FIELD_WIDTH, view->name_key);
+    printf("%-*s", view->width, view->name_key);
     for (unsigned i = 0; i < count; i++) {
+        if (cells[i].json_only)
+            continue;
         printf(" %*s", CELL_WIDTH, cells[i].key);
         for (uint64_t k = 1; k < cells[i].count; k++)
             printf(" %*s", CELL_WIDTH, "");
@@ -74,9 +122,9 @@ static void table_row(pl_viewer *viewer, pl_name name, uint64_t number, const pl
     if (!view->headed)
         table_head(view, cells, count);
     view->headed = true;
-    print_name(name, FIELD_WIDTH);
+    print_name(name, (uint64_t)view->width);
     for (unsigned i = 0; i < count; i++)
-        for (uint64_t k = 0; k < cells[i].count; k++)
+        for (uint64_t k = 0; k < cells[i].count && !cells[i].json_only; k++)
             printf(cells[i].share ? " %*.4f" : " %*.6g", CELL_WIDTH, cells[i].numbers[k * cells[i].stride]);
     putchar('\n');
 }
@@ -87,6 +135,8 @@ static const pl_viewer fields = {.text = field_text,
                                  .count = field_count,
                                  .number = field_number,
                                  .numbers = field_numbers,
+                                 .labels = field_labels,
+                                 .matrix = field_matrix,
                                  .open = field_open,
                                  .row = table_row,
                                  .close = field_close};
@@ -120,6 +170,24 @@ static void tab_several(pl_viewer *viewer, const char *key, const double *values
     putchar('\n');
 }
 
+static void tab_labels(pl_viewer *viewer, const char *key, const parley_model *model) {
+    char text[32];
+    double label;
+    (void)viewer;
+    printf("(%s)", key);
+    for (uint64_t i = 0; i < pl_model_labels(model); i++) {
+        putchar('\t');
+        print_name(label_name(model, i, &label, text, sizeof text), 0);
+    }
+    putchar('\n');
+}
+
+static void tab_matrix(pl_viewer *viewer, const char *key, const parley_model *model, const double *values) {
+    uint64_t labels = pl_model_labels(model);
+    for (uint64_t i = 0; i < labels; i++)
+        tab_several(viewer, key, values + i * labels, labels);
+}
+
 static void tab_number(pl_viewer *viewer, const char *key, double value) { tab_several(viewer, key, &value, 1); }
 
 static void tab_open(pl_viewer *viewer, const char *key, const char *name_key, const char *number_key) {
@@ -140,6 +208,8 @@ static const pl_viewer tabs = {.text = tab_text,
                                .count = tab_count,
                                .number = tab_number,
                                .numbers = tab_several,
+                               .labels = tab_labels,
+                               .matrix = tab_matrix,
                                .open = tab_open,
                                .row = tab_row,
                                .close = tab_close};
@@ -175,6 +245,39 @@ static void json_several(pl_viewer *viewer, const char *key, const double *value
     json_put(target(viewer), key, numbers_json(values, count, 1));
 }
 
+/* Labels that are words are strings, and others are numbers. */
+static json_t *label_json(const parley_model *model, uint64_t number) {
+    char text[32];
+    double label;
+    pl_name name = label_name(model, number, &label, text, sizeof text);
+    json_t *word = name.text != text ? json_stringn(name.text, (size_t)name.bytes) : NULL;
+    return name.text == text ? json_number(label) : word ? word : json_string("?"); /* not valid UTF-8 */
+}
+
+static void json_labels(pl_viewer *viewer, const char *key, const parley_model *model) {
+    json_t *list = json_array();
+    for (uint64_t i = 0; i < pl_model_labels(model); i++)
+        json_append(&list, label_json(model, i));
+    json_put(target(viewer), key, list);
+}
+
+/* Counts are whole numbers, unlike sums of weights. */
+static json_t *amount_json(double value) {
+    return value == floor(value) && fabs(value) < 9e15 ? json_integer((json_int_t)value) : json_number(value);
+}
+
+static void json_matrix(pl_viewer *viewer, const char *key, const parley_model *model, const double *values) {
+    uint64_t labels = pl_model_labels(model);
+    json_t *list = json_array();
+    for (uint64_t i = 0; i < labels; i++) {
+        json_t *row = json_array();
+        for (uint64_t k = 0; k < labels; k++)
+            json_append(&row, amount_json(values[i * labels + k]));
+        json_append(&list, row);
+    }
+    json_put(target(viewer), key, list);
+}
+
 static void json_begin(pl_viewer *viewer, const char *key, const char *name_key, const char *number_key) {
     view *view = (struct view *)viewer;
     view->key = key;
@@ -190,10 +293,10 @@ static void json_row(pl_viewer *viewer, pl_name name, uint64_t number, const pl_
     if (view->number_key)
         json_put(&row, view->number_key, json_count(number));
     for (unsigned i = 0; i < count; i++)
-        if (!cells[i].derived)
-            json_put(&row, cells[i].key,
-                     cells[i].count == 1 ? json_number(*cells[i].numbers)
-                                         : numbers_json(cells[i].numbers, cells[i].count, cells[i].stride));
+        json_put(&row, cells[i].key,
+                 cells[i].whole        ? amount_json(*cells[i].numbers)
+                 : cells[i].count == 1 ? json_number(*cells[i].numbers)
+                                       : numbers_json(cells[i].numbers, cells[i].count, cells[i].stride));
     json_append(&view->inner, row);
 }
 
@@ -207,13 +310,19 @@ static const pl_viewer tree = {.text = json_text,
                                .count = json_whole,
                                .number = json_one,
                                .numbers = json_several,
+                               .labels = json_labels,
+                               .matrix = json_matrix,
                                .open = json_begin,
                                .row = json_row,
                                .close = json_end};
 
 pl_viewer *view_open(view *view, const arguments *arguments, view_style style, int digits) {
     bool json = arguments->settings.json;
-    *view = (struct view){.base = json ? tree : style == VIEW_TABS ? tabs : fields, .digits = digits};
+    *view = (struct view){.base = json                 ? tree
+                                  : style == VIEW_TABS ? tabs
+                                                       : fields,
+                          .digits = digits,
+                          .width = FIELD_WIDTH};
     view->object = json ? json_object() : NULL;
     return &view->base;
 }

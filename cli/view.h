@@ -11,7 +11,7 @@ typedef enum view_style { VIEW_FIELDS, VIEW_TABS } view_style;
 
 typedef struct view {
     pl_viewer base;
-    int digits;                        /* of numbers in fields */
+    int digits, width;                 /* of numbers and of keys in fields */
     const char *name_key, *number_key; /* of the open list */
     bool grouped, headed;              /* a group is open; the head of the table is printed */
     json_t *object, *inner;            /* JSON: everything, and the open list or group */

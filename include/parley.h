@@ -269,6 +269,15 @@ PARLEY_API const parley_point *parley_path_points(const parley_path_result *path
 PARLEY_API parley_status parley_path_model(const parley_path_result *path, uint64_t point, parley_model **out,
                                            parley_error *error);
 PARLEY_API parley_status parley_path_save(const parley_path_result *path, const char *file, parley_error *error);
+/* Reads a path that parley_path_save wrote. Files of older releases do not have the relative gaps, rounds and stops of
+ * their points. */
+PARLEY_API parley_status parley_path_load(const char *file, parley_path_result **out, parley_error *error);
+/* Returns 1 if the file claims to be a path, which parley_path_load reads, and 0 otherwise. */
+PARLEY_API int parley_is_path(const char *file);
+/* Finds the point of a lambda, which may differ by a factor of up to 1.05. `at` is a number, "first" for the largest
+ * lambda, or "last". */
+PARLEY_API parley_status parley_path_find(const parley_path_result *path, const char *at, uint64_t *point,
+                                          parley_error *error);
 PARLEY_API void parley_path_free(parley_path_result *path);
 
 /* Where the best lambda of cross-validation is among those that were tried. */
@@ -338,6 +347,11 @@ PARLEY_API const double *parley_model_intercept(const parley_model *model);
 PARLEY_API const char *parley_model_column_name(const parley_model *model, uint64_t column, uint64_t *bytes);
 /* Returns the word that label 0, 1, ... stands for and its length in bytes, which is 0 if labels are numbers. */
 PARLEY_API const char *parley_model_class_name(const parley_model *model, uint64_t label, uint64_t *bytes);
+/* Sets the words that the labels of a model stand for. Its labels must be 0, 1, 2, ..., and there must be as many
+ * words.
+ */
+PARLEY_API parley_status parley_model_set_classes(parley_model *model, const char *const *names, uint64_t count,
+                                                  parley_error *error);
 PARLEY_API void parley_model_free(parley_model *model);
 
 /* Returns the labels of a linear model of several outputs, in increasing order; NULL if it has one output or is of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Callable
 from typing import Any
@@ -288,6 +289,8 @@ def train(
     data = _prepared(X, y, sample_weight, settings)
     if isinstance(start, (str, os.PathLike)):
         start = load(start)
+    if isinstance(start, Path):
+        raise ValueError("start is a path of models; choose one of them with its method at")
     watch = _run.Watch(verbose, callback)
     handle, summary, log = _run.train(data, settings, ffi.NULL if start is None else start._handle, watch)
     model = Model(handle, summary, log)
@@ -298,7 +301,7 @@ def train(
 
 
 class Path:
-    """Models for decreasing lambdas, returned by `path`.
+    """Models for decreasing lambdas, returned by `path` or by `load` of a file that `save` or `parley path` wrote.
 
     Attributes
     ----------
@@ -311,7 +314,7 @@ class Path:
     intercepts : ndarray of shape (n_lambdas, n_outputs)
         Intercepts.
     summary : dict
-        Summary of the last point.
+        Summary of the last point; empty for a path from a file.
 
     Examples
     --------
@@ -357,6 +360,29 @@ class Path:
             The model.
         """
         return Model(self._model(range(len(self))[point]))
+
+    def at(self, lambda_: float | str) -> Model:
+        """The model of the nearest lambda.
+
+        Parameters
+        ----------
+        lambda_ : float, 'first' or 'last'
+            The lambda, of which the nearest on the path may differ by a factor of up to 1.05; or the largest lambda
+            (first) or the smallest (last).
+
+        Returns
+        -------
+        model : Model
+            The model.
+        """
+        point = ffi.new("uint64_t *")
+        call("parley_path_find", self._handle, str(lambda_).encode(), point)
+        return self.model(point[0])
+
+    def __repr__(self) -> str:
+        outputs, columns = self.coefs.shape[1:]
+        lambdas = f"{len(self)} lambdas from {self.lambdas[0]:.6g} to {self.lambdas[-1]:.6g}"
+        return f"<parley.Path: {lambdas}, {columns} columns, {outputs} output{'s' * (outputs > 1)}>"
 
     def save(self, path: str | os.PathLike) -> None:
         """Write all points to a file.
@@ -412,8 +438,8 @@ def path(
     return found
 
 
-def load(path: str | os.PathLike) -> Model:
-    """Read a model that Parley wrote.
+def load(path: str | os.PathLike) -> Model | Path:
+    """Read a model or a path of models that Parley wrote.
 
     Parameters
     ----------
@@ -422,8 +448,8 @@ def load(path: str | os.PathLike) -> Model:
 
     Returns
     -------
-    model : Model
-        The model.
+    model : Model or Path
+        The model; or the path, if `parley path` or `Path.save` wrote the file.
 
     Examples
     --------
@@ -434,7 +460,29 @@ def load(path: str | os.PathLike) -> Model:
     >>> bool((parley.load(file).coef == model.coef).all())
     True
     """
-    return Model(make("model", "parley_model_load", os.fsencode(path)))
+    file = os.fsencode(path)
+    if lib.parley_is_path(file):
+        return Path(make("path_result", "parley_path_load", file, free="parley_path_free"), {}, np.zeros(0, _run.ROW))
+    return Model(make("model", "parley_model_load", file))
+
+
+def _with_words(estimator: Any) -> Any:
+    """The model of a fitted classifier whose labels are words: the labels are numbered, and the words stored beside
+    them."""
+    numbered = copy.copy(estimator)
+    words = [str(word).encode() for word in estimator.classes_]
+    numbered.classes_ = np.arange(len(words))
+    handle, texts = numbered._model(), [ffi.new("char[]", word) for word in words]
+    call("parley_model_set_classes", handle, ffi.new("char *[]", texts), len(texts))
+    return handle
+
+
+def _refuse_pipeline(pipeline: Any) -> None:
+    before = ", ".join(name for name, _ in pipeline.steps[:-1]) or "none"
+    raise TypeError(
+        f"a pipeline cannot be saved as one model; save its last step with parley.save(pipeline[-1], path). The steps "
+        f"before it ({before}) are not in the file, so apply them to the rows before you predict"
+    )
 
 
 def save(model: Any, path: str | os.PathLike) -> None:
@@ -442,8 +490,9 @@ def save(model: Any, path: str | os.PathLike) -> None:
 
     Parameters
     ----------
-    model : Model or estimator
-        The model to write. The class labels of an estimator must be numbers.
+    model : Model, Path or estimator
+        The model to write. Class labels that are words are kept. The names of the columns of a data frame are not, and
+        a pipeline is refused: its last step can be saved, but not what the steps before it do to the rows.
     path : str or path
         The file.
 
@@ -457,6 +506,11 @@ def save(model: Any, path: str | os.PathLike) -> None:
     >>> parley.load(file).labels
     array([0., 1., 2.])
     """
-    if not isinstance(model, Model):
-        model = Model(model._model())
+    if hasattr(model, "steps") and hasattr(model, "named_steps"):
+        _refuse_pipeline(model)
+    if not isinstance(model, (Model, Path)):
+        if not hasattr(model, "_model"):
+            raise TypeError(f"{type(model).__name__} is not a model, a path or an estimator of Parley")
+        words = getattr(getattr(model, "classes_", None), "dtype", np.dtype(float)).kind not in "biuf"
+        model = Model(_with_words(model) if words else model._model())
     model.save(path)

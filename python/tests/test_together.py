@@ -105,8 +105,47 @@ def test_models_go_to_files_and_back(small, tmp_path):
     two = parley.load(tmp_path / "two.safetensors")
     np.testing.assert_allclose(two.predict_proba(X), estimator.predict_proba(X), atol=1e-6)
     assert list(two.predict(X) == 1.0) == list(estimator.predict(X))
-    with pytest.raises(ValueError, match="must be numbers"):
-        parley.save(parley.LogisticRegression().fit(X, np.where(y > 0, "a", "b")), tmp_path / "words")
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_words_of_classes_go_to_files_and_back(name, small, tmp_path):
+    X, _, y = small
+    for words in (np.array(["low", "middle", "high, é"])[y], np.where(y > 0, "yes", "no")):
+        estimator = ESTIMATORS[name]().fit(X, words)
+        parley.save(estimator, tmp_path / "words.safetensors")
+        model = parley.load(tmp_path / "words.safetensors")
+        assert list(model.labels) == list(estimator.classes_) == sorted(set(words))
+        assert list(model.predict(X)) == list(estimator.predict(X))
+
+
+def test_a_pipeline_is_refused_with_what_would_be_lost(small, tmp_path):
+    X, value, _ = small
+    pipeline = make_pipeline(StandardScaler(), parley.Ridge()).fit(X, value)
+    with pytest.raises(TypeError, match=r"pipeline\[-1\].*standardscaler.*not in the file"):
+        parley.save(pipeline, tmp_path / "pipeline")
+    parley.save(pipeline[-1], tmp_path / "last")
+    scaled = pipeline[:-1].transform(X)
+    np.testing.assert_allclose(
+        parley.load(tmp_path / "last").predict(scaled), pipeline.predict(X), rtol=1e-4, atol=1e-5
+    )
+    with pytest.raises(TypeError, match="StandardScaler is not a model"):
+        parley.save(StandardScaler(), tmp_path / "scaler")
+
+
+def test_paths_go_to_files_and_back(small, tmp_path):
+    X, _, y = small
+    path = parley.path(X, y, loss="softmax", lambda_list=[0.5, 0.1, 0.01], full_path=True, gap=1e-6)
+    parley.save(path, tmp_path / "path.safetensors")
+    same = parley.load(tmp_path / "path.safetensors")
+    assert isinstance(same, parley.Path) and len(same) == 3 and np.array_equal(same.coefs, path.coefs)
+    for name in ("lambda", "objective", "dual", "relative_gap", "explained", "nonzeros", "rounds"):
+        assert np.array_equal(same.points[name], path.points[name])
+    assert np.array_equal(same.at(0.098).predict_proba(X), path.model(1).predict_proba(X))
+    assert np.array_equal(same.at("last").coef, path.coefs[2]) and "3 lambdas from 0.5 to 0.01" in repr(same)
+    with pytest.raises(ValueError, match=r"no lambda near 5.*from 0.5 down to 0.01"):
+        same.at(5)
+    with pytest.raises(ValueError, match="start is a path"):
+        parley.train(X, y, start=tmp_path / "path.safetensors")
 
 
 def test_training_begins_at_a_model(small):

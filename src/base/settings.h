@@ -16,7 +16,8 @@ typedef enum pl_worker_per { PL_PER_PROCESS, PL_PER_CORE } pl_worker_per;
 typedef enum pl_between_ranks { PL_BY_MEMORY, PL_BY_MESSAGES } pl_between_ranks;
 typedef enum pl_choose { PL_CHOOSE_BEST, PL_CHOOSE_1SE } pl_choose;
 typedef enum pl_updates { PL_IMMEDIATE, PL_DELAYED } pl_updates;
-typedef enum pl_output { PL_LABEL, PL_DECISION, PL_PROBABILITY } pl_output;
+typedef enum pl_output { PL_LABEL, PL_DECISION, PL_PROBABILITY, PL_ALL_OUTPUTS } pl_output;
+typedef enum pl_as { PL_AS_AUTO, PL_AS_TEXT, PL_AS_CSV, PL_AS_JSON } pl_as;
 
 typedef enum pl_header { PL_HEADER_AUTO, PL_HEADER_THERE, PL_NO_HEADER } pl_header;
 typedef enum pl_separator { PL_SEPARATOR_AUTO, PL_COMMA, PL_TAB, PL_SEMICOLON } pl_separator;
@@ -80,7 +81,10 @@ struct parley_settings {
     char model[PL_TEXT], log[PL_TEXT], replay[PL_TEXT];
     char checkpoint[PL_TEXT], checkpoint_every[PL_TEXT], resume[PL_TEXT];
     bool json, text, quiet;
-    uint64_t output; /* pl_output */
+    uint64_t output, as; /* pl_output, pl_as */
+    char id[PL_TEXT], at[PL_TEXT];
+    bool header_line;
+    double threshold; /* NaN: the label with the larger decision value */
     /* generate */
     uint64_t rows;
     double nonzeros;
@@ -129,6 +133,7 @@ typedef struct pl_setting {
     const char *list;       /* PL_WORD: the registry that names the values, as in `parley list NAME` */
     const char *value_name; /* in the help: N, X, FILE */
     char letter;            /* short for the name: -n; 0: there is none */
+    const char *bare;       /* the flag that this option sets if no value follows; NULL: it needs a value */
     bool may_be_auto;
     bool optional; /* a member of the method must say that it reads this, else giving it is an error */
     bool in_model; /* decides the model: kept in its metadata */

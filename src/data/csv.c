@@ -292,6 +292,8 @@ static bool take_field(pl_block *block, const pl_field *field, unsigned j) {
     pl_csv_scratch *scratch = &csv->scratch[block->number];
     uint64_t before = block->entries;
     scratch->filled = false;
+    if (csv->columns[j].identifies && !pl_csv_id_keep(block, field))
+        return false;
     if (!read_field(block, field, j))
         return false;
     if (!csv->columns[j].crossed)
@@ -330,7 +332,7 @@ static const char *read_row(pl_block *block, const char *p) {
     for (unsigned j = 0;; j++, p++) {
         const pl_csv_column *column = &csv->columns[j];
         float value;
-        bool plain = column->role == PL_NUMBERS && !column->crossed;
+        bool plain = column->role == PL_NUMBERS && !column->crossed && !column->identifies;
         const char *next = plain ? pl_fast_decimal(p, &value) : NULL;
         if (next && next < block->end && (*next == csv->separator || *next == '\n')) {
             if (value != 0)
@@ -421,6 +423,8 @@ static void close_csv(void *closed) {
         pl_dictionary_free(&csv->scratch[i].examples);
         pl_free(csv->scratch[i].cells);
         pl_span_free(&csv->scratch[i].cell_text);
+        pl_span_free(&csv->scratch[i].id_text);
+        pl_span_free(&csv->scratch[i].id_end);
     }
     for (unsigned j = 0; j < csv->count + csv->cross_count && csv->columns; j++)
         pl_free(csv->columns[j].name);
@@ -440,6 +444,8 @@ static void close_csv(void *closed) {
     pl_free(csv->heading);
     pl_dictionary_free(&csv->words);
     pl_hash_names_close(&csv->hash_names);
+    pl_span_free(&csv->id_text);
+    pl_span_free(&csv->id_start);
     pl_free(csv);
 }
 
@@ -463,6 +469,8 @@ static parley_status merge(pl_parser *parser, pl_block *block, parley_error *err
     pl_csv *csv = parser->state;
     pl_dictionary *fresh = &csv->scratch[block->number].fresh;
     parley_status status = pl_csv_merge_counts(csv, block, error);
+    if (status == PARLEY_OK)
+        status = pl_csv_merge_ids(csv, parser, block, error);
     if (status == PARLEY_OK && csv->hash_names.known)
         status = pl_hash_names_merge(&csv->hash_names, block->number, error);
     if (status != PARLEY_OK || fresh->count == 0)
@@ -514,8 +522,8 @@ static parley_status unpack(pl_parser *parser, const char *packed, uint64_t byte
 }
 
 static const char *const settings[] = {
-    "header",  "separator",  "label_column", "weight_column", "categorical",   "categories",   "hash_bits",
-    "missing", "keep_names", "columns",      "ignore",        "missing_words", "interactions", NULL};
+    "header",     "separator", "label_column", "weight_column", "categorical",  "categories", "hash_bits", "missing",
+    "keep_names", "columns",   "ignore",       "missing_words", "interactions", "id",         NULL};
 
 const pl_format pl_format_csv = {
     .name = "csv",

@@ -1,6 +1,7 @@
 /* csv.h: shared by the files of the CSV reader. csv_columns.c reads the head of the input, csv_roles.c decides what the
  * columns are, csv_match.c matches them with a model, csv.c parses rows, csv_missing.c counts and fills missing values,
- * csv_cross.c adds interactions, and csv_finish.c gives columns their final numbers and names. */
+ * csv_cross.c adds interactions, csv_ids.c keeps the text of a column, and csv_finish.c gives columns their final
+ * numbers and names. */
 #ifndef PL_CSV_H
 #define PL_CSV_H
 
@@ -29,6 +30,7 @@ typedef struct pl_csv_column {
     bool chosen;      /* named by --columns, so it is not left out as an identifier */
     bool dropped;     /* named by --ignore, or not by --columns */
     bool crossed;     /* part of an interaction */
+    bool identifies;  /* its text is kept, to identify rows */
 } pl_csv_column;
 
 /* What the head of the input shows of a column. */
@@ -68,6 +70,7 @@ typedef struct pl_csv_scratch {
     pl_csv_cell *cells;     /* by column; NULL: no interactions */
     pl_span cell_text;
     uint64_t cell_used;
+    pl_span id_text, id_end; /* of the rows of the block: the text that identifies them, and where each ends */
 } pl_csv_scratch;
 
 /* The product of two columns, which is a column of its own after those of the file. */
@@ -114,6 +117,7 @@ typedef struct pl_csv {
     unsigned blocks;
     pl_csv_scratch *scratch; /* by block */
     pl_hash_names hash_names;
+    pl_span id_text, id_start; /* of all rows in the parser: the text that identifies them, and where each starts */
 } pl_csv;
 
 /* A field without quotes. `text` may lie in the scratch memory, where it is valid until the next field is read. */
@@ -164,6 +168,11 @@ parley_status pl_csv_cross_open(pl_csv *csv, const char *interactions, const cha
 bool pl_csv_cross_keep(pl_block *block, unsigned j, const pl_field *field, bool there);
 /* Adds the entries of interactions at the end of a row. Returns false on a fault. */
 bool pl_csv_cross_row(pl_block *block);
+
+/* Keeps a field that identifies the current row (csv_ids.c). Returns false if memory runs out. */
+bool pl_csv_id_keep(pl_block *block, const pl_field *field);
+/* Appends the identifying texts of a block to those of the parser, and forgets texts of rows that were discarded. */
+parley_status pl_csv_merge_ids(pl_csv *csv, pl_parser *parser, const pl_block *block, parley_error *error);
 
 /* Adds the entry of a missing value; `odd` says that it is a word among numbers (csv_missing.c). Returns false on a
  * fault. */

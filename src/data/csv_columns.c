@@ -306,6 +306,17 @@ static parley_status mark_columns(pl_csv *csv, const char *path, const char *fla
     return PARLEY_OK;
 }
 
+/* Marks the column whose text is kept. Its name may have commas. */
+static parley_status mark_id(pl_csv *csv, const char *path, const char *id, parley_error *error) {
+    if (!id || !*id)
+        return PARLEY_OK;
+    unsigned column = pl_csv_find(csv, id, strlen(id));
+    if (column == csv->count)
+        return pl_csv_no_column(csv, path, "--id", id, strlen(id), error);
+    csv->columns[column].identifies = true;
+    return PARLEY_OK;
+}
+
 static parley_status ask_for_label(const pl_csv *csv, const char *path, parley_error *error) {
     parley_error names;
     pl_csv_no_column(csv, path, "", "", 0, &names);
@@ -340,6 +351,8 @@ static parley_status choose_columns(pl_csv *csv, const char *path, const pl_read
         status = mark_columns(csv, path, "--columns", reading->columns, CHOSEN, error);
     if (status == PARLEY_OK)
         status = mark_columns(csv, path, "--ignore", reading->ignore, DROPPED, error);
+    if (status == PARLEY_OK)
+        status = mark_id(csv, path, reading->id, error);
     for (unsigned j = 0; j < csv->count && status == PARLEY_OK && reading->columns && *reading->columns; j++)
         csv->columns[j].dropped |= !csv->columns[j].chosen;
     return status;

@@ -74,7 +74,7 @@ static bool match_column(pl_csv *csv, matching *match, unsigned j) {
         column->role = number == PL_NOT_FOUND ? PL_CATEGORIES : column->role;
     else if ((number == PL_NOT_FOUND || csv->indicated) && !match_categories(csv, match, j))
         return false;
-    if (column->role == PL_IGNORED && match->unknown++ == 0)
+    if (column->role == PL_IGNORED && !column->identifies && match->unknown++ == 0)
         match->first = j;
     match->matched += column->role != PL_IGNORED;
     return true;
@@ -222,13 +222,18 @@ static parley_status match_names(pl_csv *csv, const char *path, matching *match,
     return set_label(csv, path, match, error);
 }
 
-/* For a model without names, takes numeric columns in their order. */
+/* For a model without names, takes numeric columns in their order. The column that identifies rows is one of them only
+ * if the model has room for it. */
 static parley_status match_numbers(pl_csv *csv, const char *path, const pl_reading *reading, parley_error *error) {
     bool labelled = !reading->unlabelled || csv->label < csv->count;
     if (labelled && csv->label == csv->count)
         csv->label = csv->count - 1;
+    unsigned others = (csv->label < csv->count) + (csv->weight < csv->count);
+    bool room = csv->count - others <= reading->model_columns;
     for (unsigned j = 0; j < csv->count; j++) {
         pl_csv_column *column = &csv->columns[j];
+        if (column->identifies && (!room || csv->survey[j].words > 0))
+            continue;
         if (j == csv->label || j == csv->weight) {
             column->role = reading->unlabelled ? PL_IGNORED : j == csv->label ? PL_LABELS : PL_WEIGHTS;
             continue;

@@ -70,14 +70,16 @@ struct parley_data {
     char *path;           /* for messages */
     uint64_t file_bytes;
     bool from_cache, from_arrays;
-    pl_names names;          /* of columns, if the format has names */
-    pl_names classes;        /* of labels 0, 1, ..., if the labels were words */
-    unsigned hash_bits;      /* the last 2^hash_bits columns are hashed; 0: none are */
-    const char *table;       /* how its table was read (csv_table.h), for reading others for a model; NULL: not a table */
-    char *own_table;         /* `table`, if it is freed with the data */
-    const pl_format *format; /* of text */
+    pl_names names;     /* of columns, if the format has names */
+    pl_names classes;   /* of labels 0, 1, ..., if the labels were words */
+    unsigned hash_bits; /* the last 2^hash_bits columns are hashed; 0: none are */
+    const char *table;  /* how its table was read (csv_table.h), for reading others for a model; NULL: not a table */
+    char *own_table;    /* `table`, if it is freed with the data */
+    const pl_format *format;        /* of text */
     struct pl_container *container; /* of a cache: the arrays point into it */
     pl_span spans[5];               /* of text: start, label, weight, index, value */
+    pl_names ids;                   /* of a batch: the text of the column that was asked for, by row; may be empty */
+    const char *id_name;            /* the name of that column */
 };
 
 /* Rows and non-zeros over all ranks. */
@@ -108,6 +110,7 @@ typedef struct pl_reading {
     bool in_batches;    /* rows are used before all have been read */
     unsigned hash_bits; /* 0: the default */
     bool unlabelled;    /* the input may lack labels */
+    const char *id;     /* name or number of a column whose text batches keep in `ids`; NULL or "": none */
     /* The model that the data are for; `model_columns` 0: none. Columns are matched by name if the model has names. */
     uint64_t model_columns;
     const pl_names *names, *classes;

@@ -12,8 +12,8 @@
 static const pl_format *const asked[] = {&pl_format_idx, &pl_format_vw, &pl_format_libsvm, &pl_format_csv};
 
 static const char *const reading_settings[] = {
-    "header",  "separator",  "label_column", "weight_column", "categorical", "categories",    "hash_bits",
-    "missing", "keep_names", "labels",       "columns",       "ignore",      "missing_words", "interactions"};
+    "header",     "separator", "label_column", "weight_column", "categorical",   "categories",   "hash_bits", "missing",
+    "keep_names", "labels",    "columns",      "ignore",        "missing_words", "interactions", "id"};
 
 const pl_format *pl_format_find(const char *name) {
     for (unsigned i = 0; i < pl_formats_count; i++)
@@ -172,6 +172,7 @@ parley_status pl_reading_of(const parley_settings *settings, pl_reading *out, pa
         .interactions = settings->interactions,
         .missing = (pl_missing)settings->missing,
         .keep_names = settings->keep_names,
+        .id = settings->id,
     };
     return PARLEY_OK;
 }

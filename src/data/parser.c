@@ -237,6 +237,8 @@ static parley_status begin(pl_parser *parser, const pl_reading *reading, parley_
     parley_status status = pl_format_choose(reading, parser->source, &parser->format, error);
     if (status == PARLEY_OK)
         status = pl_model_columns_format(reading, parser->format, pl_source_name(parser->source), error);
+    if (status == PARLEY_BAD_INPUT && pl_source_is_empty(parser->source))
+        status = PARLEY_OK; /* it has no rows, which is the better message */
     if (status == PARLEY_OK && parser->format->open)
         status = parser->format->open(parser, reading, error);
     if (status == PARLEY_OK && parser->input_count > 1 && parser->format->open && !parser->format->next)
@@ -295,6 +297,13 @@ parley_status pl_parser_memory(const void *text, uint64_t bytes, const char *nam
     if (status != PARLEY_OK)
         pl_parser_close(parser);
     return status;
+}
+
+parley_status pl_parser_no_rows(const pl_parser *parser, const char *name, parley_error *error) {
+    /* empty text is taken for LIBSVM, but may have been meant as another format */
+    bool empty = parser->lines == 0 && parser->format == &pl_format_libsvm && !parser->asked;
+    return pl_fail(error, PARLEY_BAD_INPUT, "%s: no rows; %s", name,
+                   empty ? "the input is empty" : parser->format->no_rows);
 }
 
 void pl_parser_close(pl_parser *parser) {

@@ -31,6 +31,8 @@ struct pl_parser {
     const char *name;            /* for messages, if there is no source */
     const char *title;           /* of all inputs, if there are several */
     pl_fault fault;              /* the fault in line `lines` that stopped the parser */
+    pl_names ids;                /* the text of the column that was asked for, of all `rows`; may be empty */
+    const char *id_name;         /* the name of that column */
 };
 
 /* `block_bytes` is the approximate size of a block; 0: the default. */
@@ -51,6 +53,8 @@ parley_status pl_parser_memory(const void *text, uint64_t bytes, const char *nam
 parley_status pl_parser_next(pl_parser *parser, bool *more, parley_error *error);
 /* Discards the rows, so that the next window starts at the front of the arrays. */
 void pl_parser_rewind(pl_parser *parser);
+/* Fails because the input `name` has no rows. */
+parley_status pl_parser_no_rows(const pl_parser *parser, const char *name, parley_error *error);
 void pl_parser_close(pl_parser *parser);
 
 #endif

@@ -109,7 +109,7 @@ parley_status pl_data_of_parser(pl_parser *parser, const pl_reading *reading, pa
         first = false;
     }
     if (status == PARLEY_OK && parser->rows == 0)
-        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: no rows; %s", name, parser->format->no_rows);
+        status = pl_parser_no_rows(parser, name, error);
     return status == PARLEY_OK ? pl_data_take(parser, name, out, error) : status;
 }
 

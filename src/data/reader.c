@@ -90,7 +90,7 @@ static parley_status next_window(pl_reader *reader, parley_error *error) {
     while (status == PARLEY_OK && more && parser->rows == 0) /* a window may have only comments */
         status = pl_parser_next(parser, &more, error);
     if (status == PARLEY_OK && parser->rows == 0 && !reader->any)
-        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: no rows; %s", name, parser->format->no_rows);
+        status = pl_parser_no_rows(parser, name, error);
     if (status == PARLEY_OK && parser->rows == 0 && parser->format->finish)
         status = parser->format->finish(parser, NULL, error);
     if (status == PARLEY_OK)
@@ -100,6 +100,8 @@ static parley_status next_window(pl_reader *reader, parley_error *error) {
                                       .weight = parser->unweighted ? NULL : parser->weight.data,
                                       .format = parser->format,
                                       .path = reader->path,
+                                      .ids = parser->ids,
+                                      .id_name = parser->id_name,
                                       .file_bytes = pl_source_size(parser->source)};
     return status;
 }

@@ -4,6 +4,8 @@
  * log_loss   mean of log(1 + exp(-y z)); hinge: mean of (1 - y z)+, y the target -1 or +1
  * auc        the chance that a row of the upper label has a larger z than one of the lower, a tie counting half; by
  * sorting
+ * average_precision   sum over thresholds, from the largest z down, of the growth of the recall x the precision there
+ * f1         2 right / (rows + predicted) of the upper label; of several classes: macro_f1
  * several classes: log_loss is the mean of -log of the label's probability, hinge the mean over rows of the sum over
  * classes of (1 - y z)+, macro_f1 the plain mean of the classes' 2 right / (rows + predicted)
  * rmse, r2   sqrt(mean (p - y)^2) and 1 - sum s (p - y)^2 / sum s (y - mean y)^2, p the prediction
@@ -24,10 +26,10 @@ typedef struct score {
     double decision, weight;
 } score;
 
-/* For one of several classes: the weights of its rows, of the rows predicted as this class, and of those predicted
- * correctly. */
+/* For one class: the weights of its rows, of the rows predicted as this class, and of those predicted correctly; and
+ * the number of its rows. */
 typedef struct class_count {
-    double rows, predicted, right;
+    double rows, predicted, right, support;
 } class_count;
 
 typedef struct meter {
@@ -37,7 +39,9 @@ typedef struct meter {
     uint64_t room;
     score *scores; /* binary losses only */
     double weight, right, log_loss, hinge;
-    class_count *classes;        /* several classes: one entry each */
+    class_count *classes;        /* one entry for each label; NULL: labels are real numbers */
+    double *confusion;           /* by label and by predicted label; NULL: not needed */
+    bool weighted;               /* some rows have weights */
     double *probability;         /* several classes: one entry each */
     double mean, spread, errors; /* real labels: their mean, sum s (y - mean)^2, sum s (p - y)^2 */
     double absolute, losses;     /* sum s |p - y|, sum s loss */
@@ -73,17 +77,42 @@ static parley_status grow(meter *meter, uint64_t rows, parley_error *error) {
     return PARLEY_OK;
 }
 
+static void count_class(meter *meter, uint64_t label, uint64_t guess, double weight) {
+    meter->classes[label].rows += weight;
+    meter->classes[label].support++;
+    meter->classes[guess].predicted += weight;
+    meter->classes[label].right += guess == label ? weight : 0.0;
+    if (meter->confusion)
+        meter->confusion[label * (meter->model->base.outputs > 1 ? meter->model->base.outputs : 2) + guess] += weight;
+}
+
+/* Fails because the model does not know a label. */
+static parley_status refuse_label(const meter *meter, const parley_data *batch, double label, parley_error *error) {
+    const parley_model *model = &meter->model->base;
+    char known[2][32], others[256];
+    pl_name low = pl_model_label(model, meter->model->low, known[0], sizeof known[0]);
+    pl_name high = pl_model_label(model, meter->model->high, known[1], sizeof known[1]);
+    if (model->outputs > 1)
+        snprintf(others, sizeof others, ", which is not one of the model's %llu classes",
+                 (unsigned long long)model->outputs);
+    else
+        snprintf(others, sizeof others, "; the model knows only %.*s and %.*s", (int)(low.bytes < 60 ? low.bytes : 60),
+                 low.text, (int)(high.bytes < 60 ? high.bytes : 60), high.text);
+    return pl_fail(error, PARLEY_BAD_INPUT, "%s: row %llu has label %.17g%s", batch->path,
+                   (unsigned long long)(meter->base.rows + 1), label, others);
+}
+
 static parley_status add_binary(meter *meter, const parley_data *batch, const double *decisions, parley_error *error) {
     const pl_linear_model *model = meter->model;
     parley_status status = grow(meter, meter->base.rows + batch->x.rows, error);
     for (uint64_t i = 0; i < batch->x.rows && status == PARLEY_OK; i++) {
         double label = batch->label[i], weight = batch->weight ? batch->weight[i] : 1.0, z = decisions[i];
         if (label != model->low && label != model->high)
-            return pl_fail(error, PARLEY_BAD_INPUT,
-                           "%s: row %llu has label %.17g; the model knows only %.17g and %.17g", batch->path,
-                           (unsigned long long)(meter->base.rows + 1), label, model->low, model->high);
-        double y = label == model->high ? 1.0 : -1.0, slope, curvature;
-        meter->right += pl_model_linear.predict(&model->base, &z) == label ? weight : 0.0;
+            return refuse_label(meter, batch, label, error);
+        double y = label == model->high ? 1.0 : -1.0, slope, curvature,
+               guess = pl_model_linear.predict(&model->base, &z);
+        meter->right += guess == label ? weight : 0.0;
+        count_class(meter, label == model->high, guess == model->high, weight);
         meter->log_loss += weight * pl_loss_logistic.expand(&pl_loss_logistic, z, y, &slope, &curvature);
         meter->hinge += weight * pl_loss_hinge.expand(&pl_loss_hinge, z, y, &slope, &curvature);
         meter->scores[meter->base.rows++] = (score){z, copysign(weight, y)};
@@ -102,13 +131,9 @@ static parley_status add_classes(meter *meter, const parley_data *batch, const d
         double weight = batch->weight ? batch->weight[i] : 1.0;
         uint64_t y = pl_linear_class(model, batch->label[i]);
         if (y == outputs)
-            return pl_fail(error, PARLEY_BAD_INPUT,
-                           "%s: row %llu has label %.17g, which is not one of the model's %llu classes", batch->path,
-                           (unsigned long long)(meter->base.rows + 1), batch->label[i], (unsigned long long)outputs);
+            return refuse_label(meter, batch, batch->label[i], error);
         uint64_t guess = pl_linear_class(model, pl_model_linear.predict(&model->base, z));
-        meter->classes[y].rows += weight;
-        meter->classes[guess].predicted += weight;
-        meter->classes[y].right += guess == y ? weight : 0.0;
+        count_class(meter, y, guess, weight);
         meter->right += guess == y ? weight : 0.0;
         meter->weight += weight;
         meter->losses += meter->sums_loss ? weight * row_loss(model, z, batch->label[i]) : 0.0;
@@ -169,6 +194,21 @@ static double area(score *scores, uint64_t rows) {
     return below > 0.0 && upper > 0.0 ? area / upper / below : NAN;
 }
 
+static double precision_area(score *scores, uint64_t rows) {
+    double below = 0.0, upper = 0.0, area = 0.0; /* weights of lower and upper labels from here on */
+    if (rows > 0)
+        qsort(scores, rows, sizeof *scores, by_decision);
+    for (uint64_t end = rows; end > 0;) {
+        uint64_t i = end;
+        double before = upper;
+        for (; i > 0 && by_decision(&scores[i - 1], &scores[end - 1]) == 0; i--)
+            *(signbit(scores[i - 1].weight) ? &below : &upper) += fabs(scores[i - 1].weight);
+        area += upper > before ? (upper - before) * upper / (upper + below) : 0.0;
+        end = i;
+    }
+    return upper > 0.0 ? area / upper : NAN;
+}
+
 static const pl_loss *loss_of(const parley_model *model) { return pl_linear(model)->loss; }
 
 /* Whether eval reports a metric. */
@@ -191,15 +231,25 @@ static double mean(const pl_meter *base, bool applies, double sum) {
 
 static double accuracy(pl_meter *base) { return mean(base, of_labels(base->model), ((meter *)base)->right); }
 
+static double ratio(double part, double whole) { return whole > 0 ? part / whole : 0.0; }
+
+static double class_f1(const class_count *count) { return ratio(2.0 * count->right, count->rows + count->predicted); }
+
 static double macro_f1(pl_meter *base) {
     const class_count *classes = ((meter *)base)->classes;
     uint64_t count = base->model->outputs;
     double sum = 0;
-    for (uint64_t c = 0; c < count && classes; c++) {
-        double all = classes[c].rows + classes[c].predicted;
-        sum += all > 0 ? 2.0 * classes[c].right / all : 0.0;
-    }
-    return classes ? sum / (double)count : NAN;
+    for (uint64_t c = 0; c < count && of_several(base->model); c++)
+        sum += class_f1(&classes[c]);
+    return of_several(base->model) ? sum / (double)count : NAN;
+}
+
+static double f1(pl_meter *base) {
+    return of_two(base->model) ? class_f1(&((meter *)base)->classes[1]) : macro_f1(base);
+}
+
+static double average_precision(pl_meter *base) {
+    return of_two(base->model) ? precision_area(((meter *)base)->scores, base->rows) : NAN;
 }
 
 static double auc(pl_meter *base) { return of_two(base->model) ? area(((meter *)base)->scores, base->rows) : NAN; }
@@ -230,6 +280,9 @@ static double d2(pl_meter *base) {
 const pl_model_metric pl_linear_metrics[] = {
     {"accuracy", NULL, true, of_labels, accuracy, "share of rows whose label is predicted correctly"},
     {"macro_f1", NULL, true, of_several, macro_f1, "several classes: the unweighted mean of their F1 scores"},
+    {"f1", NULL, true, of_labels, f1, "two labels: F1 score of the second; several classes: the same as macro_f1"},
+    {"average_precision", NULL, true, of_two, average_precision,
+     "two labels: area under the curve of precision by recall, without interpolation"},
     {"auc", NULL, true, of_two, auc, "two labels: area under the receiver operating characteristic"},
     {"log_loss", NULL, false, of_probabilities, log_loss, "mean of -log of the probability given to the label"},
     {"hinge", NULL, false, of_margins, hinge,
@@ -248,6 +301,7 @@ static void close_meter(pl_meter *base) {
     if (!meter)
         return;
     pl_free(meter->classes);
+    pl_free(meter->confusion);
     pl_free(meter->probability);
     pl_free(meter->scores);
     pl_free(meter);
@@ -263,8 +317,11 @@ static parley_status open_meter(const parley_model *model, const pl_model_metric
     meter->base.model = model;
     meter->model = pl_linear(model);
     meter->sums_loss = of_numbers(model) || (only && only->value == mean_loss);
-    if (model->outputs > 1)
-        status = pl_take(&meter->classes, model->outputs, sizeof *meter->classes, "the metrics", error);
+    uint64_t labels = pl_model_labels(model);
+    if (labels > 0)
+        status = pl_take(&meter->classes, labels, sizeof *meter->classes, "the metrics", error);
+    if (status == PARLEY_OK && labels > 0 && !only)
+        status = pl_take(&meter->confusion, labels * labels, sizeof(double), "the confusion matrix", error);
     if (status == PARLEY_OK && model->outputs > 1)
         status = pl_take(&meter->probability, model->outputs, sizeof(double), "the metrics", error);
     if (status == PARLEY_OK)
@@ -276,6 +333,7 @@ static parley_status open_meter(const parley_model *model, const pl_model_metric
 
 static parley_status add(pl_meter *base, const parley_data *batch, const double *values, parley_error *error) {
     meter *meter = (struct meter *)base;
+    meter->weighted |= batch->weight != NULL;
     if (base->model->outputs > 1)
         return add_classes(meter, batch, values, error);
     if (of_labels(base->model))
@@ -283,16 +341,19 @@ static parley_status add(pl_meter *base, const parley_data *batch, const double 
     return add_real(meter, batch, values, error);
 }
 
-static double ratio(double part, double whole) { return whole > 0 ? part / whole : 0.0; }
-
-static void show_class(const parley_model *model, double label, const class_count *count, pl_viewer *viewer) {
+static void show_class(const meter *meter, uint64_t number, pl_viewer *viewer) {
+    const parley_model *model = &meter->model->base;
+    const class_count *count = &meter->classes[number];
     char text[32];
+    double label = 0;
+    model->type->label(model, number, &label);
     const double precision = ratio(count->right, count->predicted), recall = ratio(count->right, count->rows);
-    const double f1 = ratio(2.0 * count->right, count->rows + count->predicted);
-    const pl_view_cell cells[] = {{"weight", &count->rows, 1, 1, false, false},
-                                  {"precision", &precision, 1, 1, true, false},
-                                  {"recall", &recall, 1, 1, true, false},
-                                  {"f1", &f1, 1, 1, true, true}};
+    const double f1 = class_f1(count);
+    const pl_view_cell cells[] = {{"weight", &count->rows, 1, 1, .json_only = !meter->weighted},
+                                  {"precision", &precision, 1, 1, .share = true},
+                                  {"recall", &recall, 1, 1, .share = true},
+                                  {"f1", &f1, 1, 1, .share = true},
+                                  {"support", &count->support, 1, 1, .whole = true}};
     viewer->row(viewer, pl_model_label(model, label, text, sizeof text), 0, cells, sizeof cells / sizeof *cells);
 }
 
@@ -304,9 +365,11 @@ static void show(pl_meter *base, pl_viewer *viewer) {
     if (!meter->classes)
         return;
     viewer->open(viewer, "classes", "label", NULL);
-    for (uint64_t c = 0; c < base->model->outputs; c++)
-        show_class(base->model, meter->model->labels[c], &meter->classes[c], viewer);
+    for (uint64_t c = 0; c < pl_model_labels(base->model); c++)
+        show_class(meter, c, viewer);
     viewer->close(viewer);
+    if (meter->confusion)
+        viewer->matrix(viewer, "confusion", base->model, meter->confusion);
 }
 
 const pl_meter_type pl_linear_meter = {.open = open_meter, .add = add, .show = show, .close = close_meter};

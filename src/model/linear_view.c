@@ -12,8 +12,8 @@ void pl_linear_show(const parley_model *model, pl_viewer *viewer) {
         count += linear->coef[i] != 0.0;
     viewer->count(viewer, "nonzeros", count);
     viewer->numbers(viewer, "intercept", linear->intercept, model->outputs);
-    if (model->outputs > 1)
-        viewer->numbers(viewer, "labels", linear->labels, model->outputs);
+    if (pl_model_labels(model) > 0)
+        viewer->labels(viewer, "labels", model);
 }
 
 typedef struct ranked {
@@ -52,6 +52,8 @@ parley_status pl_linear_dump(const parley_model *model, uint64_t top, pl_viewer 
     parley_status status = rank(linear, &ranked, &count, error);
     if (status != PARLEY_OK)
         return status;
+    if (model->outputs > 1 || model->classes.count > 0)
+        viewer->labels(viewer, "labels", model);
     if (model->outputs == 1)
         viewer->number(viewer, "intercept", *linear->intercept);
     else
@@ -60,7 +62,8 @@ parley_status pl_linear_dump(const parley_model *model, uint64_t top, pl_viewer 
     for (uint64_t i = 0; i < count && (top == 0 || i < top); i++) {
         char number[24];
         uint64_t column = ranked[i].column;
-        const pl_view_cell cell = {"weight", linear->coef + column, model->outputs, model->columns, false, false};
+        const pl_view_cell cell = {
+            .key = "weight", .numbers = linear->coef + column, .count = model->outputs, .stride = model->columns};
         viewer->row(viewer, pl_model_column(model, column, number, sizeof number), column + 1, &cell, 1);
     }
     viewer->close(viewer);

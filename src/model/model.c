@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/mapped_file.h"
 #include "base/stop.h"
 #include "math/softmax_kernel.h"
 
@@ -88,6 +89,14 @@ pl_name pl_model_column(const parley_model *model, uint64_t column, char *text, 
     return (pl_name){text, strlen(text)};
 }
 
+uint64_t pl_model_labels(const parley_model *model) {
+    uint64_t count = 0;
+    double label;
+    while (model->type->label(model, count, &label))
+        count++;
+    return count;
+}
+
 pl_name pl_model_label(const parley_model *model, double label, char *text, size_t size) {
     if (label >= 0 && label < (double)model->classes.count)
         return pl_names_at(&model->classes, (uint64_t)label);
@@ -157,8 +166,8 @@ static parley_status refuse_format(const char *path, const char *format, parley_
     if (strcmp(format, PL_PATH_FORMAT) == 0)
         return pl_fail(
             error, PARLEY_BAD_INPUT,
-            "%s: this is a path of models written by parley path; train a single model with parley train --lambda, or "
-            "use parley cv to choose",
+            "%s: this is a path of models written by parley path; predict, eval, dump and info use one of them with "
+            "--at LAMBDA, and parley_path_load reads it in C",
             path);
     for (unsigned i = 0; i < pl_problems_count; i++)
         snprintf(known + strlen(known), sizeof known - strlen(known), "%s`%s`", i ? " or " : "",
@@ -234,10 +243,23 @@ parley_status parley_model_save(const parley_model *model, const char *path, par
     return pl_container_write(path, parts.tensors, parts.tensor_count, parts.pairs, parts.pair_count, error);
 }
 
+/* Whether the file has a header that begins as JSON does, or cannot be read, which is another failure. */
+static bool begins_as_container(const char *path) {
+    pl_mapped_file map = {0};
+    if (pl_mapped_open(&map, path, NULL) != PARLEY_OK)
+        return true;
+    bool begins = map.bytes > 8 && map.data[8] == '{';
+    pl_mapped_close(&map);
+    return begins;
+}
+
 parley_status parley_model_load(const char *path, parley_model **out, parley_error *error) {
     pl_container *container;
     *out = NULL;
     parley_status status = pl_container_open(path, &container, error);
+    if (status == PARLEY_BAD_INPUT && !begins_as_container(path))
+        return pl_fail(error, PARLEY_BAD_INPUT,
+                       "%s: this is not a model; give a file that parley train wrote, and the data after it", path);
     if (status == PARLEY_OK) {
         status = from_container(container, path, out, error);
         pl_container_close(container);
@@ -288,6 +310,40 @@ const char *parley_model_class_name(const parley_model *model, uint64_t label, u
     if (bytes)
         *bytes = name.bytes;
     return name.text;
+}
+
+parley_status parley_model_set_classes(parley_model *model, const char *const *names, uint64_t count,
+                                       parley_error *error) {
+    uint64_t labels = pl_model_labels(model), bytes = 0;
+    double label;
+    pl_names classes;
+    for (uint64_t i = 0; model->type->label(model, i, &label); i++)
+        if (label != (double)i)
+            return pl_fail(error, PARLEY_BAD_USAGE,
+                           "the labels of a model with class names must be 0, 1, 2, ..., but label %llu is %.17g",
+                           (unsigned long long)i, label);
+    if (labels == 0)
+        return pl_fail(error, PARLEY_BAD_USAGE, "the model predicts numbers; it has no classes to name");
+    if (labels != count)
+        return pl_fail(error, PARLEY_BAD_USAGE, "%llu names for a model of %llu classes; give one for each",
+                       (unsigned long long)count, (unsigned long long)labels);
+    for (uint64_t i = 0; i < count; i++) {
+        if (!*names[i])
+            return pl_fail(error, PARLEY_BAD_USAGE, "the name of class %llu is empty", (unsigned long long)i);
+        bytes += strlen(names[i]);
+    }
+    parley_status status = pl_names_make(count, bytes, &classes, error);
+    if (status != PARLEY_OK)
+        return status;
+    uint64_t *start = (uint64_t *)classes.start;
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t length = strlen(names[i]);
+        memcpy((char *)classes.text + start[i], names[i], length);
+        start[i + 1] = start[i] + length;
+    }
+    pl_names_free(&model->classes);
+    model->classes = classes;
+    return PARLEY_OK;
 }
 
 const char *parley_model_column_name(const parley_model *model, uint64_t column, uint64_t *bytes) {

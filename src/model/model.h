@@ -36,7 +36,8 @@ typedef struct pl_view_cell {
     const double *numbers;
     uint64_t count, stride; /* number of values, and the distance between them */
     bool share;             /* between 0 and 1 */
-    bool derived;           /* follows from other cells: printed as text, but left out of JSON */
+    bool whole;             /* one whole number */
+    bool json_only;         /* not printed as text, where it would repeat another cell */
 } pl_view_cell;
 
 /* Receives what a model or a meter has to show, item by item in a fixed order. The command line has viewers that print
@@ -47,6 +48,9 @@ struct pl_viewer {
     void (*count)(pl_viewer *viewer, const char *key, uint64_t count);
     void (*number)(pl_viewer *viewer, const char *key, double value); /* NaN: undefined */
     void (*numbers)(pl_viewer *viewer, const char *key, const double *values, uint64_t count);
+    void (*labels)(pl_viewer *viewer, const char *key, const parley_model *model); /* all labels of a model */
+    /* A square table with a row and a column for each label of the model. */
+    void (*matrix)(pl_viewer *viewer, const char *key, const parley_model *model, const double *values);
     /* Begins a list, whose rows follow until `close`. Each row has a name and a number (`number_key` NULL: no number).
      * `name_key` NULL begins a group of items instead. Lists and groups do not nest. */
     void (*open)(pl_viewer *viewer, const char *key, const char *name_key, const char *number_key);
@@ -123,6 +127,8 @@ parley_status pl_model_name(parley_model *model, const parley_data *data, parley
 void pl_model_reading(const parley_model *model, pl_reading *reading);
 /* Returns the name of a column, or its number from 1 if it has none, formatted in `text`. */
 pl_name pl_model_column(const parley_model *model, uint64_t column, char *text, size_t size);
+/* Returns how many labels predictions can have; 0 if they are real numbers. */
+uint64_t pl_model_labels(const parley_model *model);
 /* Returns the name of a label's class, or the label itself if it has none, formatted in `text`. */
 pl_name pl_model_label(const parley_model *model, double label, char *text, size_t size);
 

@@ -454,9 +454,7 @@ static parley_status check_rows(const parsing *this, const ranked_chunk *chunks,
     double rows = 0;
     for (uint64_t c = 0; c < count; c++)
         rows += chunks[c].chunk.rows;
-    return rows > 0
-               ? PARLEY_OK
-               : pl_fail(error, PARLEY_BAD_INPUT, "%s: no rows; %s", this->inputs->title, this->parser.format->no_rows);
+    return rows > 0 ? PARLEY_OK : pl_parser_no_rows(&this->parser, this->inputs->title, error);
 }
 
 /* Exchanges the words that each rank found, such as categories. */

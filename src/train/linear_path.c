@@ -447,15 +447,6 @@ const parley_point *parley_path_points(const parley_path_result *path, uint64_t 
     return path->points;
 }
 
-/* Whether the metadata differ between the models of a path. */
-static bool is_of_one_lambda(const char *key) {
-    static const char *const keys[] = {"lambda", "objective", "dual", "gap"};
-    for (unsigned i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (strcmp(key, keys[i]) == 0)
-            return true;
-    return false;
-}
-
 static parley_status describe_point(const pl_point *point, parley_model *model, parley_error *error) {
     const struct {
         const char *key;
@@ -503,52 +494,6 @@ parley_status parley_path_model(const parley_path_result *path, uint64_t point, 
         *out = &model->base;
     else
         parley_model_free(&model->base);
-    return status;
-}
-
-enum { FIGURES = 5 };
-
-/* Lists the tensors of the models, then the results by lambda, then names; returns their number. */
-static unsigned put_tensors(const pl_path *path, const double *figures, pl_tensor *tensors) {
-    static const char *const names[FIGURES] = {"lambda", "objective", "dual", "explained", "metric"};
-    const parley_model *model = path->model;
-    unsigned count = 0;
-    tensors[count++] = (pl_tensor){"coef", PL_F64, 2, {path->count * path->outputs, path->columns}, path->coef};
-    tensors[count++] = (pl_tensor){"intercept", PL_F64, 1, {path->count * path->outputs, 0}, path->intercept};
-    for (unsigned f = 0; f < (path->metric ? FIGURES : FIGURES - 1); f++)
-        tensors[count++] = (pl_tensor){names[f], PL_F64, 1, {path->count, 0}, figures + f * path->count};
-    if (path->outputs > 1)
-        tensors[count++] = (pl_tensor){"labels", PL_F64, 1, {path->outputs, 0}, parley_model_labels(model)};
-    pl_names_put_starts(&model->names, &model->classes, tensors, &count);
-    pl_names_put_texts(&model->names, &model->classes, tensors, &count);
-    return count;
-}
-
-parley_status parley_path_save(const parley_path_result *path, const char *file, parley_error *error) {
-    const parley_model *model = path->model;
-    double *figures;
-    pl_tensor tensors[FIGURES + 7];
-    pl_pair pairs[PL_MODEL_METAS + 4];
-    char labels[72];
-    parley_status status = pl_take(&figures, FIGURES * path->count, sizeof *figures, "the path's figures", error);
-    if (status != PARLEY_OK)
-        return status;
-    for (uint64_t k = 0; k < path->count; k++) {
-        const pl_point *point = &path->points[k];
-        const double values[FIGURES] = {point->lambda, point->objective, point->dual, point->explained, point->metric};
-        for (unsigned f = 0; f < FIGURES; f++)
-            figures[f * path->count + k] = values[f];
-    }
-    pl_linear_label_text(pl_linear(model), labels, sizeof labels);
-    unsigned count = 0;
-    pairs[count++] = (pl_pair){"format", PL_PATH_FORMAT};
-    pairs[count++] = (pl_pair){"loss", pl_linear(model)->loss->name};
-    pairs[count++] = (pl_pair){"labels", labels};
-    for (unsigned i = 0; i < model->metas; i++)
-        if (!is_of_one_lambda(model->meta[i].key) && !pl_model_sets(model, model->meta[i].key))
-            pairs[count++] = model->meta[i];
-    status = pl_container_write(file, tensors, put_tensors(path, figures, tensors), pairs, count, error);
-    pl_free(figures);
     return status;
 }
 

@@ -49,6 +49,7 @@ CASES = {
     "predict-squared": ["predict squared.safetensors data.svm --output decision"],
     "predict-cache": ["predict squared.safetensors data.parley --output decision"],
     "predict-classes": ["predict classes.safetensors named.csv"],
+    "predict-path": ["predict path.safetensors data.svm --output decision --at 0.1"],
     "predict-hashed": ["predict hashed.safetensors words.vw --output decision"],
     "predict-stream": ["predict stream.safetensors words.vw --output decision"],
     "dump-classes": ["dump classes.safetensors"],

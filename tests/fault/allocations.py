@@ -33,6 +33,13 @@ COMMANDS = {
     "path": "path a.svm --threads 1 --lambdas 3 --model out --quiet",
     "cv": "cv a.svm --threads 1 --lambdas 2 --folds 2 --model out --quiet",
     "predict": "predict m.safetensors a.svm --threads 1 --output decision",
+    "predict table": "predict w.safetensors w.csv --threads 1 --id id --output all --header",
+    "predict json": "predict w.safetensors w.csv --threads 1 --id id --output all --as json --threshold 0.3",
+    "predict path": "predict p.safetensors a.svm --threads 1 --at last",
+    "info path": "info p.safetensors --json",
+    "info words": "info w.csv --label-column ok --json",
+    "eval words": "eval w.safetensors w.csv --threads 1",
+    "dump words": "dump w.safetensors --json",
     "eval": "eval m.safetensors a.svm --threads 1 --json",
     "info data": "info a.svm --json",
     "info model": "info m.safetensors --json",
@@ -78,6 +85,7 @@ class Faults:
             "a.svm": "".join(f"{y} {c}:{v} {c + 9}:1\n" for y, c, v in rows),
             "c.svm": "".join(f"{i % 3} {c}:{v}\n" for i, (y, c, v) in enumerate(rows)),
             "a.vw": "".join(f"{y} |a f{c}:{v} word\n" for y, c, v in rows),
+            "w.csv": "id,ok,number\n" + "".join(f"r {i},{'yes' if y > 0 else 'no'},{v}\n" for i, (y, _, v) in enumerate(rows)),
             "a.csv": "label,number,word\n" + "".join(f"{y},{v},w{c}\n" for y, c, v in rows),
         }
         for name, text in write.items():
@@ -86,6 +94,8 @@ class Faults:
             "convert a.svm a.parley --quiet",
             "convert a.svm a.svm.zst --quiet",
             "convert a.svm a.svm.gz --quiet",
+            "train w.csv --label-column ok --rounds 1 --gap 0 --model w.safetensors --quiet",
+            "path a.svm --lambdas 3 --model p.safetensors --quiet",
             "train a.svm --rounds 3 --gap 0 --model m.safetensors --log kept.log --checkpoint kept --quiet",
         ):
             self.check(words, self.run(words, -1)[0], 0)

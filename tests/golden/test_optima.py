@@ -41,6 +41,7 @@ from product import (
     train,
     write_svm,
 )
+from metrics import metric_cases
 from refusals import refusal_cases
 from evaluate import REAL_LOSSES, Problem, null_objective, objective, read_liblinear
 
@@ -536,6 +537,7 @@ def main():
     parley, words = str(Path(sys.argv[1]).resolve()), sys.argv[2:]
     cases = [*around_cases(), *real_cases(), *identity_cases(), *special_cases(), *column_cases(), *grid_cases()]
     cases += class_cases(sparse_rows, draw_weights)
+    cases += metric_cases()
     cases += matrix_cases(listed_losses(parley))
     cases += refusal_cases(listed(parley, "presets"), listed_losses(parley), write_rows)
     cases = [case for case in cases if all(word in case[0] for word in words)]

@@ -33,16 +33,23 @@ declared=$(grep -o 'PARLEY_API .*' "$prefix/include/parley.h" | grep -o 'parley_
 export PKG_CONFIG_PATH=$prefix/$lib/pkgconfig LD_LIBRARY_PATH=$prefix/$lib
 read -ra flags <<< "$(pkg-config --cflags --libs parley)"
 "$prefix/bin/parley" generate text --rows 300 --columns 50 --nonzeros 5 --quiet "$scratch/data.svm"
+printf 'class,x,y\nred,1,2\ngreen,2,1\nblue,0,3\nred,1,1\ngreen,3,0\nblue,1,4\n' > "$scratch/words.csv"
 for language in c c++; do
     compiler=cc
     [ $language = c ] || compiler=c++
     command -v $compiler > /dev/null || continue
-    for example in train_file train_arrays; do
+    for example in train_file train_arrays predict_file; do
         $compiler -Wall -Wextra -Wpedantic -Werror -x $language "$examples/$example.c" -x none "${flags[@]}" \
             -o "$scratch/$example"
     done
     output=$("$scratch/train_file" "$scratch/data.svm")
     [[ $output =~ ^converged\ at\ relative\ gap\ [0-9.e-]+$ ]] || { say "train_file.c in $language printed: $output"; exit 1; }
+    "$prefix/bin/parley" train "$scratch/words.csv" --quiet --model "$scratch/words.safetensors" > /dev/null
+    "$prefix/bin/parley" predict "$scratch/words.safetensors" "$scratch/words.csv" > "$scratch/expected"
+    "$scratch/predict_file" "$scratch/words.safetensors" "$scratch/words.csv" | cmp - "$scratch/expected" || {
+        say "predict_file.c in $language does not print what parley predict prints"
+        exit 1
+    }
     held=$("$scratch/train_arrays" | sed 's/after [0-9]* rounds by [a-z+-]*/after N rounds by P/')
     [ "$held" = "lambda 0.01: converged after N rounds by P, relative gap at most 1e-6: yes
 lambda 0.001: converged after N rounds by P, relative gap at most 1e-6: yes

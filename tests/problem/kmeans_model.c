@@ -155,7 +155,8 @@ static parley_status dump(const parley_model *model, uint64_t top, pl_viewer *vi
     viewer->open(viewer, "centres", "name", "column");
     for (uint64_t j = 0; j < model->columns && (top == 0 || j < top); j++) {
         char number[24];
-        const pl_view_cell cell = {"centre", of->c + j * KMEANS_CENTRES, KMEANS_CENTRES, 1, false, false};
+        const pl_view_cell cell = {
+            .key = "centre", .numbers = of->c + j * KMEANS_CENTRES, .count = KMEANS_CENTRES, .stride = 1};
         viewer->row(viewer, pl_model_column(model, j, number, sizeof number), j + 1, &cell, 1);
     }
     viewer->close(viewer);

@@ -423,7 +423,7 @@ INPUT = [  # command, files and options, sentence
     ("train", "all.svm --replay cluster.log",
      "--replay cluster.log: that run solved problem kmeans, but this one solves linear"),
     ("cluster", "missing.svm", "missing.svm: cannot open: No such file or directory"),
-    ("cluster", "empty.svm", 'empty.svm: no rows; each line is a row such as "+1 3:0.5 7:1"'),
+    ("cluster", "empty.svm", "empty.svm: no rows; the input is empty"),
 ]
 
 

@@ -88,6 +88,38 @@ static void binary_metrics_follow_their_definitions(void **state) {
     parley_model_free(&model->base);
 }
 
+/* Expected values: scikit-learn 1.9.1, average_precision_score(y, z, sample_weight=w), f1_score(y, z > 0,
+ * sample_weight=w) and f1_score(several, [0, 2, 1, 1, 0, 2], average="macro"). */
+static void precision_metrics_are_those_of_scikit_learn(void **state) {
+    (void)state;
+    const double z[] = {0.1, 0.4, -0.35, 0.8, 0.4, -1.0}, y[] = {-1, -1, 1, 1, 1, -1}, w[] = {1, 2, 0.5, 1, 3, 0};
+    const double several[] = {0, 1, 2, 1, 0, 2};
+    const double outputs[] = {2, 0, 0, 0, 0, 1, 0, 3, 1, 0, 4, 0, 5, 1, 0, 0, 0, 1};
+    parley_data data = {.x.rows = 6, .label = y};
+    pl_linear_model *model = make_model(&pl_loss_logistic);
+    assert_float_equal(measure(model, &data, z, 2, "average_precision"), 0.75555555555555554, 1e-12);
+    assert_float_equal(measure(model, &data, z, 6, "f1"), 0.57142857142857140, 1e-12);
+    data.weight = w;
+    assert_float_equal(measure(model, &data, z, 6, "average_precision"), 0.73333333333333328, 1e-12);
+    assert_float_equal(measure(model, &data, z, 4, "f1"), 0.69565217391304346, 1e-12);
+    data.weight = NULL;
+    data.label = (const double[]){-1, -1, -1, -1, -1, -1};
+    assert_true(isnan(measure(model, &data, z, 6, "average_precision")) && measure(model, &data, z, 6, "f1") == 0);
+    parley_model_free(&model->base);
+    assert_int_equal(pl_linear_new(3, 1, pl_loss_find("softmax"), &model, NULL), PARLEY_OK);
+    for (unsigned c = 0; c < 3; c++)
+        model->labels[c] = c;
+    data.label = several;
+    pl_meter *meter;
+    assert_int_equal(pl_linear_meter.open(&model->base, pl_metric_find(&pl_model_linear, "f1"), &meter, NULL),
+                     PARLEY_OK);
+    assert_int_equal(pl_linear_meter.add(meter, &data, outputs, NULL), PARLEY_OK);
+    assert_float_equal(pl_metric_find(&pl_model_linear, "f1")->value(meter), 0.66666666666666663, 1e-12);
+    assert_true(isnan(pl_metric_find(&pl_model_linear, "average_precision")->value(meter)));
+    pl_linear_meter.close(meter);
+    parley_model_free(&model->base);
+}
+
 static void metrics_are_found_by_name_and_auto_is_the_loss(void **state) {
     (void)state;
     pl_linear_model *model = make_model(pl_loss_find("poisson"));
@@ -230,6 +262,7 @@ static void refuses_a_label_the_model_does_not_know(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(binary_metrics_follow_their_definitions),
+        cmocka_unit_test(precision_metrics_are_those_of_scikit_learn),
         cmocka_unit_test(metrics_are_found_by_name_and_auto_is_the_loss),
         cmocka_unit_test(auc_of_known_cases),
         cmocka_unit_test(log_loss_does_not_overflow),

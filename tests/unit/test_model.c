@@ -289,6 +289,21 @@ static void note_numbers(pl_viewer *viewer, const char *key, const double *value
     note(viewer, "] ");
 }
 
+static void note_labels(pl_viewer *viewer, const char *key, const parley_model *model) {
+    double label;
+    char text[32];
+    note(viewer, "%s=[", key);
+    for (uint64_t i = 0; model->type->label(model, i, &label); i++) {
+        pl_name name = pl_model_label(model, label, text, sizeof text);
+        note(viewer, "%.*s ", (int)name.bytes, name.text);
+    }
+    note(viewer, "] ");
+}
+
+static void note_matrix(pl_viewer *viewer, const char *key, const parley_model *model, const double *values) {
+    note_numbers(viewer, key, values, pl_model_labels(model) * pl_model_labels(model));
+}
+
 static void note_open(pl_viewer *viewer, const char *key, const char *name_key, const char *number_key) {
     note(viewer, "%s(%s %s): ", key, name_key, number_key ? number_key : "none");
 }
@@ -304,7 +319,8 @@ static void note_row(pl_viewer *viewer, pl_name name, uint64_t number, const pl_
 static void note_close(pl_viewer *viewer) { note(viewer, "end"); }
 
 static notes open_notes(void) {
-    return (notes){.base = {note_text, note_count, note_number, note_numbers, note_open, note_row, note_close}};
+    return (notes){.base = {note_text, note_count, note_number, note_numbers, note_labels, note_matrix, note_open,
+                            note_row, note_close}};
 }
 
 static void a_viewer_is_shown_the_largest_weights_first(void **state) {
@@ -317,11 +333,42 @@ static void a_viewer_is_shown_the_largest_weights_first(void **state) {
     model->type->show(model, &info.base);
     assert_string_equal(info.text, "nonzeros=3 intercept=[0.25 -0.25 ] labels=[0 1 ] ");
     assert_int_equal(model->type->dump(model, 0, &dump.base, NULL), PARLEY_OK);
-    assert_string_equal(dump.text, "intercept=[0.25 -0.25 ] weights(name column): w=red 3 weight=-1 weight=2; "
-                                   "age 1 weight=0.5 weight=0; end");
+    assert_string_equal(dump.text,
+                        "labels=[0 1 ] intercept=[0.25 -0.25 ] weights(name column): w=red 3 weight=-1 weight=2; "
+                        "age 1 weight=0.5 weight=0; end");
     dump = open_notes();
     assert_int_equal(model->type->dump(model, 1, &dump.base, NULL), PARLEY_OK);
     assert_null(strstr(dump.text, "age"));
+    parley_model_free(model);
+}
+
+static void classes_get_names_if_labels_count_from_0(void **state) {
+    (void)state;
+    static const double coef[] = {1, 2}, labels[] = {0, 1}, others[] = {-1, 1};
+    const char *const words[] = {"no", "yes", "maybe"}, *const empty[] = {"no", ""};
+    parley_model *model, *loaded;
+    parley_error error;
+    void *bytes;
+    uint64_t count;
+    assert_int_equal(parley_model_new("logistic", 1, 2, coef, NULL, labels, &model, NULL), PARLEY_OK);
+    assert_int_equal(parley_model_set_classes(model, words, 3, &error), PARLEY_BAD_USAGE);
+    assert_string_equal(error.sentence, "3 names for a model of 2 classes; give one for each");
+    assert_int_equal(parley_model_set_classes(model, empty, 2, &error), PARLEY_BAD_USAGE);
+    assert_int_equal(parley_model_set_classes(model, words + 1, 2, NULL), PARLEY_OK);
+    assert_int_equal(parley_model_set_classes(model, words, 2, NULL), PARLEY_OK);
+    assert_int_equal(parley_model_to_bytes(model, &bytes, &count, NULL), PARLEY_OK);
+    assert_int_equal(parley_model_from_bytes(bytes, count, &loaded, NULL), PARLEY_OK);
+    assert_memory_equal(parley_model_class_name(loaded, 1, &count), "yes", 3);
+    assert_int_equal(count, 3);
+    parley_bytes_free(bytes);
+    parley_model_free(loaded);
+    parley_model_free(model);
+    assert_int_equal(parley_model_new("logistic", 1, 2, coef, NULL, others, &model, NULL), PARLEY_OK);
+    assert_int_equal(parley_model_set_classes(model, words, 2, &error), PARLEY_BAD_USAGE);
+    assert_non_null(strstr(error.sentence, "label 0 is -1"));
+    parley_model_free(model);
+    assert_int_equal(parley_model_new("squared", 1, 2, coef, NULL, NULL, &model, NULL), PARLEY_OK);
+    assert_int_equal(parley_model_set_classes(model, words, 2, &error), PARLEY_BAD_USAGE);
     parley_model_free(model);
 }
 
@@ -337,9 +384,10 @@ static void a_meter_shows_its_metrics_and_then_the_classes(void **state) {
     assert_int_equal(pl_linear_meter.open(model, NULL, &meter, NULL), PARLEY_OK);
     assert_int_equal(pl_linear_meter.add(meter, &batch, z, NULL), PARLEY_OK);
     pl_linear_meter.show(meter, &notes.base);
-    assert_string_equal(notes.text, "loss=hinge rows=3 accuracy=1 macro_f1=1 hinge=0 classes(label none): "
-                                    "no 0 weight=2 precision=1 recall=1 f1=1; "
-                                    "yes 0 weight=1 precision=1 recall=1 f1=1; end");
+    assert_string_equal(notes.text, "loss=hinge rows=3 accuracy=1 macro_f1=1 f1=1 hinge=0 classes(label none): "
+                                    "no 0 weight=2 precision=1 recall=1 f1=1 support=2; "
+                                    "yes 0 weight=1 precision=1 recall=1 f1=1 support=1; end"
+                                    "confusion=[2 0 0 1 ] ");
     pl_linear_meter.close(meter);
     parley_model_free(model);
 }
@@ -467,6 +515,7 @@ int main(void) {
         cmocka_unit_test(decides_as_the_formula_says),
         cmocka_unit_test(decisions_do_not_depend_on_threads),
         cmocka_unit_test(a_viewer_is_shown_the_largest_weights_first),
+        cmocka_unit_test(classes_get_names_if_labels_count_from_0),
         cmocka_unit_test(a_meter_shows_its_metrics_and_then_the_classes),
         cmocka_unit_test(a_model_of_another_type_is_saved_and_has_no_coefficients),
         cmocka_unit_test(every_failed_allocation_is_reported),

@@ -214,6 +214,77 @@ static void a_file_keeps_the_labels_of_classes(void **state) {
     parley_data_free(data);
 }
 
+static void a_path_is_read_back_with_all_points(void **state) {
+    (void)state;
+    parley_data *data = class_data(small, false);
+    pl_path *path = path_of(data, "preset=cocoa+ lambdas=3 gap=1e-4", true), *loaded;
+    parley_model *model, *other;
+    parley_error error;
+    uint64_t point;
+    char file[64], at[40];
+    snprintf(file, sizeof file, "back-%d.safetensors", (int)getpid());
+    assert_done(parley_path_save(path, file, &error), &error);
+    assert_true(parley_is_path(file));
+    assert_int_equal(parley_model_load(file, &model, &error), PARLEY_BAD_INPUT);
+    assert_done(parley_path_load(file, &loaded, &error), &error);
+    assert_int_equal(loaded->count, path->count);
+    for (uint64_t k = 0; k < path->count; k++) {
+        const pl_point *a = &path->points[k], *b = &loaded->points[k];
+        assert_true(a->lambda == b->lambda && a->objective == b->objective && a->dual == b->dual);
+        assert_true(a->relative_gap == b->relative_gap && a->explained == b->explained);
+        assert_true(a->rounds == b->rounds && a->nonzeros == b->nonzeros && a->stop == b->stop);
+        assert_close(a->gap, b->gap, 1e-9);
+        assert_done(parley_path_model(path, k, &model, &error), &error);
+        assert_done(parley_path_model(loaded, k, &other, &error), &error);
+        assert_memory_equal(parley_model_coef(model), parley_model_coef(other),
+                            path->outputs * path->columns * sizeof(double));
+        assert_memory_equal(parley_model_intercept(model), parley_model_intercept(other),
+                            path->outputs * sizeof(double));
+        assert_memory_equal(parley_model_labels(model), parley_model_labels(other), path->outputs * sizeof(double));
+        parley_model_free(model);
+        parley_model_free(other);
+        snprintf(at, sizeof at, "%.17g", a->lambda * 1.04);
+        assert_done(parley_path_find(loaded, at, &point, &error), &error);
+        assert_int_equal(point, k);
+    }
+    assert_int_equal(parley_path_find(loaded, "1e9", &point, &error), PARLEY_BAD_USAGE);
+    assert_non_null(strstr(error.sentence, "3 lambdas"));
+    assert_int_equal(parley_path_find(loaded, "-1", &point, &error), PARLEY_BAD_USAGE);
+    assert_done(parley_path_find(loaded, "first", &point, &error), &error);
+    assert_int_equal(point, 0);
+    assert_done(parley_model_save(loaded->model, file, &error), &error);
+    parley_path_free(path);
+    assert_false(parley_is_path(file));
+    assert_int_equal(parley_path_load(file, &path, &error), PARLEY_BAD_INPUT);
+    assert_null(path);
+    remove(file);
+    parley_path_free(loaded);
+    parley_data_free(data);
+}
+
+static void failed_allocations_of_reading_a_path_end_with_a_sentence(void **state) {
+    (void)state;
+    parley_data *data = class_data(small, false);
+    pl_path *path = path_of(data, "preset=cocoa+ lambdas=2 gap=1e-2", true), *loaded = NULL;
+    parley_error error;
+    parley_status status = PARLEY_NO_MEMORY;
+    char file[64];
+    snprintf(file, sizeof file, "memory-%d.safetensors", (int)getpid());
+    assert_done(parley_path_save(path, file, &error), &error);
+    for (int64_t n = 0; status != PARLEY_OK; n++) {
+        assert_true(n < 2000);
+        pl_memory_fail_after(n);
+        status = parley_path_load(file, &loaded, &error);
+        pl_memory_fail_after(-1);
+        assert_true(status == PARLEY_OK || status == PARLEY_NO_MEMORY);
+        assert_int_equal(loaded != NULL, status == PARLEY_OK);
+    }
+    remove(file);
+    parley_path_free(loaded);
+    parley_path_free(path);
+    parley_data_free(data);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_lambda_is_the_least_without_coefficients),
@@ -223,6 +294,8 @@ int main(void) {
         cmocka_unit_test(bad_lists_are_refused),
         cmocka_unit_test(a_file_keeps_the_labels_of_classes),
         cmocka_unit_test(a_path_takes_neither_checkpoints_nor_streams),
+        cmocka_unit_test(a_path_is_read_back_with_all_points),
+        cmocka_unit_test(failed_allocations_of_reading_a_path_end_with_a_sentence),
         cmocka_unit_test(failed_allocations_of_a_path_end_with_a_sentence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
