@@ -10,6 +10,9 @@ typedef parley_cv_result pl_cv;
  * evenly, or read from --fold-file. */
 parley_status pl_cv_folds(const parley_data *data, const parley_settings *settings, uint32_t *fold, unsigned *folds,
                           parley_error *error);
+/* Reads the folds from text in memory; `name` is for messages. */
+parley_status pl_cv_parse_folds(const parley_data *data, const void *text, uint64_t bytes, const char *name,
+                                uint32_t *fold, unsigned *folds, parley_error *error);
 /* Computes the mean and standard error of each lambda, and chooses one. */
 void pl_cv_judge(pl_cv *cv, bool larger);
 /* Finds the lambda. This is parley_cv without the final model. */
