@@ -7,11 +7,17 @@ foreach(source ${PARLEY_FUZZERS})
   string(REPLACE fuzz_ "" name ${name})
   list(APPEND PARLEY_FUZZED ${name})
 endforeach()
-# What fuzzers call. In an archive, because libFuzzer looks at the counters of all code that is linked after every input.
-add_library(parley_fuzzed STATIC EXCLUDE_FROM_ALL $<TARGET_OBJECTS:parley_objects>)
+# What fuzzers call. In archives, because libFuzzer visits the counters of all code that is linked after every input; the
+# registry is apart, because it refers to everything.
+add_library(parley_fuzzed STATIC EXCLUDE_FROM_ALL tests/fuzz/only_formats.c cli/hosts.c cli/pmi_protocol.c
+                                                  $<FILTER:$<TARGET_OBJECTS:parley_objects>,EXCLUDE,/train/registry[.]c>)
+add_library(parley_registry STATIC EXCLUDE_FROM_ALL
+            $<FILTER:$<TARGET_OBJECTS:parley_objects>,INCLUDE,/train/registry[.]c>)
+set_target_properties(parley_registry PROPERTIES LINKER_LANGUAGE C)
 target_include_directories(parley_fuzzed PUBLIC include src cli)
-target_link_libraries(parley_fuzzed PUBLIC PkgConfig::JANSSON PkgConfig::ZLIB PkgConfig::ZSTD Threads::Threads
-                                           ${CMAKE_DL_LIBS} m)
+target_link_libraries(parley_registry PUBLIC parley_fuzzed)
+target_link_libraries(parley_fuzzed PUBLIC parley_registry PkgConfig::JANSSON PkgConfig::ZLIB PkgConfig::ZSTD
+                                           Threads::Threads ${CMAKE_DL_LIBS} m)
 if(PARLEY_SANITIZE MATCHES address)
   target_sources(parley_fuzzed PRIVATE tests/fuzz/wrapped_base.c)
   foreach(function span_reserve span_trim span_free span_drop pages_drop pool_run)
