@@ -10,7 +10,6 @@
 
 #include "base/memory.h"
 
-#define MOST_HOSTS 4096
 #define MOST_SLOTS 65536
 #define MOST_LINE 1024
 
@@ -79,17 +78,25 @@ static parley_status read_line(host *hosts, unsigned *count, char *line, const c
     return status;
 }
 
-parley_status hosts_read(host **out, unsigned *count, const char *path, parley_error *error) {
+parley_status hosts_read_lines(FILE *file, const char *path, host *hosts, unsigned *count, parley_error *error) {
     char line[MOST_LINE];
+    parley_status status = PARLEY_OK;
+    *count = 0;
+    for (unsigned number = 1; status == PARLEY_OK && fgets(line, sizeof line, file); number++)
+        status = read_line(hosts, count, line, path, number, error);
+    if (status == PARLEY_OK && *count == 0)
+        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: the file names no host", path);
+    return status;
+}
+
+parley_status hosts_read(host **out, unsigned *count, const char *path, parley_error *error) {
     FILE *file = fopen(path, "r");
     if (!file)
         return pl_fail_file(error, path, "open");
     parley_status status = pl_take(out, MOST_HOSTS, sizeof **out, "hosts", error);
-    for (unsigned number = 1; status == PARLEY_OK && fgets(line, sizeof line, file); number++)
-        status = read_line(*out, count, line, path, number, error);
+    if (status == PARLEY_OK)
+        status = hosts_read_lines(file, path, *out, count, error);
     fclose(file);
-    if (status == PARLEY_OK && *count == 0)
-        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: the file names no host", path);
     return status;
 }
 

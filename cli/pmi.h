@@ -7,8 +7,7 @@
 #include <stdbool.h>
 
 #include "engine/handshake.h"
-
-#define PMI_VALUE 1024 /* most characters of a value */
+#include "pmi_protocol.h"
 
 typedef struct pmi pmi;
 

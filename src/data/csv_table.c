@@ -130,12 +130,13 @@ static bool take_fills(json_t *fills, pl_table *table) {
     json_t *value;
     bool room = true;
     json_object_foreach(fills, key, value) {
-        pl_treatment *column = find_date(table, key);
-        if (!column && room)
-            column = add(table, key, PL_NUMBERS);
-        room = room && column;
         if (!room || !json_is_number(value))
             continue;
+        pl_treatment *column = find_date(table, key);
+        if (!column && !(column = add(table, key, PL_NUMBERS))) {
+            room = false;
+            continue;
+        }
         column->filled = true;
         column->fill = json_number_value(value);
     }

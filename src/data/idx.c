@@ -142,7 +142,7 @@ static void bound(pl_block *block) {
     const shape *shape = &((const state *)block->state)->shape;
     uint64_t record = shape->values * shape->bytes;
     block->rows = ((uint64_t)(block->end - block->text) + record - 1) / record;
-    block->entries = block->rows * shape->values;
+    block->entries = (uint64_t)(block->end - block->text) / shape->bytes; /* a row that is cut off has no entry */
 }
 
 static bool sniff(const char *text, uint64_t bytes) {

@@ -1,12 +1,10 @@
 /* parser.c: counts, reserves memory and parses in place. A first pass counts rows and entries to find where each block
  * of a window goes in the arrays. The counts are upper bounds, because of comments, blank lines and query ids; the gaps
  * are closed afterwards. */
-#define _DEFAULT_SOURCE /* madvise */
 #include "data/parser.h"
 #include "data/model_columns.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/stop.h"
 
@@ -106,7 +104,7 @@ static void close_gap(pl_parser *parser, const pl_block *block) {
 static void update_values(pl_parser *parser, uint64_t before, bool ones) {
     float *value = parser->value.data;
     if (parser->ones && ones)
-        madvise(value, parser->value.bytes, MADV_DONTNEED);
+        pl_span_drop(&parser->value, parser->value.bytes);
     if (parser->ones && !ones)
         for (uint64_t i = 0; i < before; i++)
             value[i] = 1.0F;

@@ -20,7 +20,6 @@
 
 #define PENDING (PL_LISTENER_POLLED - 1)
 #define HELLO_SECONDS 2.0 /* time for a connection to send the secret */
-#define HELLO 32
 #define ACCEPTED 'y'
 
 static const unsigned char protocol[8] = {'p', 'a', 'r', 'l', 'e', 'y', ' ', '1'};
@@ -30,14 +29,13 @@ typedef struct pending {
     int socket; /* -1 if this place is free */
     unsigned got;
     double since;
-    unsigned char hello[HELLO];
+    unsigned char hello[PL_HELLO];
 } pending;
 
 struct pl_listener {
     int socket;
-    unsigned port, ranks, secrets_count;
-    pl_secret *secrets;
-    bool *taken; /* by rank: it has been accepted */
+    unsigned port;
+    pl_awaited awaited;
     pending pending[PENDING];
 };
 
@@ -62,8 +60,8 @@ bool pl_secret_parse(const char *text, pl_secret *secret) {
     return true;
 }
 
-static void write_hello(unsigned char hello[HELLO], const pl_secret *secret, unsigned rank) {
-    memset(hello, 0, HELLO);
+void pl_hello_write(unsigned char hello[PL_HELLO], const pl_secret *secret, unsigned rank) {
+    memset(hello, 0, PL_HELLO);
     memcpy(hello, protocol, sizeof protocol);
     memcpy(hello + 8, secret->bytes, sizeof secret->bytes);
     for (unsigned i = 0; i < 4; i++)
@@ -76,6 +74,17 @@ static bool same(const unsigned char *a, const unsigned char *b, unsigned bytes)
     for (unsigned i = 0; i < bytes; i++)
         different |= a[i] ^ b[i];
     return different == 0;
+}
+
+bool pl_hello_read(const unsigned char hello[PL_HELLO], const pl_awaited *awaited, unsigned *rank) {
+    unsigned char expected[PL_HELLO];
+    *rank = 0;
+    for (unsigned i = 0; i < 4; i++)
+        *rank |= (unsigned)hello[24 + i] << (8 * i);
+    if (*rank >= awaited->ranks || awaited->taken[*rank])
+        return false;
+    pl_hello_write(expected, &awaited->secrets[*rank % awaited->secrets_count], *rank);
+    return same(hello, expected, PL_HELLO);
 }
 
 static bool ready(int socket, short what, double until) {
@@ -93,14 +102,14 @@ parley_status pl_listener_open(pl_listener **out, unsigned ranks, bool here, con
     parley_status status = pl_take(&new, 1, sizeof *new, "a port", error);
     if (status != PARLEY_OK)
         return status;
-    *new = (pl_listener){.socket = -1, .ranks = ranks, .secrets_count = count};
+    *new = (pl_listener){.socket = -1, .awaited = {.ranks = ranks, .secrets_count = count}};
     for (unsigned i = 0; i < PENDING; i++)
         new->pending[i].socket = -1;
-    status = pl_take(&new->secrets, count, sizeof *secrets, "a port", error);
+    status = pl_take(&new->awaited.secrets, count, sizeof *secrets, "a port", error);
     if (status == PARLEY_OK)
-        status = pl_take(&new->taken, ranks, sizeof *new->taken, "a port", error);
+        status = pl_take(&new->awaited.taken, ranks, sizeof *new->awaited.taken, "a port", error);
     if (status == PARLEY_OK)
-        memcpy(new->secrets, secrets, count * sizeof *secrets);
+        memcpy(new->awaited.secrets, secrets, count * sizeof *secrets);
     if (status == PARLEY_OK &&
         ((new->socket = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) < 0 ||
          bind(new->socket, (struct sockaddr *)&at, sizeof at) != 0 || listen(new->socket, SOMAXCONN) != 0 ||
@@ -148,22 +157,15 @@ static pending *find_place(pl_listener *listener) {
 
 /* Reads what has arrived. Returns 1 if the rank is accepted, 0 if more must come, -1 if the connection is refused. */
 static int read_hello(pl_listener *listener, pending *pending, unsigned *rank) {
-    unsigned char expected[HELLO];
-    ssize_t got = recv(pending->socket, pending->hello + pending->got, HELLO - pending->got, MSG_DONTWAIT);
+    ssize_t got = recv(pending->socket, pending->hello + pending->got, PL_HELLO - pending->got, MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
         return pl_now() - pending->since > HELLO_SECONDS ? -1 : 0;
     if (got <= 0)
         return -1;
     pending->got += (unsigned)got;
-    if (pending->got < HELLO)
+    if (pending->got < PL_HELLO)
         return 0;
-    *rank = 0;
-    for (unsigned i = 0; i < 4; i++)
-        *rank |= (unsigned)pending->hello[24 + i] << (8 * i);
-    if (*rank >= listener->ranks || listener->taken[*rank])
-        return -1;
-    write_hello(expected, &listener->secrets[*rank % listener->secrets_count], *rank);
-    return same(pending->hello, expected, HELLO) ? 1 : -1;
+    return pl_hello_read(pending->hello, &listener->awaited, rank) ? 1 : -1;
 }
 
 int pl_listener_accept(pl_listener *listener, unsigned *rank) {
@@ -188,7 +190,7 @@ int pl_listener_accept(pl_listener *listener, unsigned *rank) {
             continue;
         }
         setsockopt(made, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-        listener->taken[*rank] = true;
+        listener->awaited.taken[*rank] = true;
         return made;
     }
     return -1;
@@ -201,8 +203,8 @@ void pl_listener_close(pl_listener *listener) {
         drop(&listener->pending[i]);
     if (listener->socket >= 0)
         close(listener->socket);
-    pl_free(listener->secrets);
-    pl_free(listener->taken);
+    pl_free(listener->awaited.secrets);
+    pl_free(listener->awaited.taken);
     pl_free(listener);
 }
 
@@ -221,7 +223,7 @@ static int connect_within(const struct addrinfo *to, double until) {
 
 int pl_handshake_connect(const char *host, unsigned port, const pl_secret *secret, unsigned rank, double until) {
     struct addrinfo want = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM}, *found = NULL;
-    unsigned char hello[HELLO];
+    unsigned char hello[PL_HELLO];
     char service[16];
     int yes = 1, made = -1;
     snprintf(service, sizeof service, "%u", port);
@@ -230,7 +232,7 @@ int pl_handshake_connect(const char *host, unsigned port, const pl_secret *secre
     for (const struct addrinfo *at = found; at && made < 0; at = at->ai_next)
         made = connect_within(at, until);
     freeaddrinfo(found);
-    write_hello(hello, secret, rank);
+    pl_hello_write(hello, secret, rank);
     if (made >= 0 && send(made, hello, sizeof hello, MSG_NOSIGNAL) != sizeof hello) {
         close(made);
         return -1;

@@ -18,6 +18,20 @@ parley_status pl_secret_make(pl_secret *secret, parley_error *error);
 void pl_secret_print(const pl_secret *secret, char text[PL_SECRET_TEXT]);
 bool pl_secret_parse(const char *text, pl_secret *secret); /* reads 32 hexadecimal digits */
 
+/* The first bytes of a connection, which name the protocol, the secret and the rank. */
+#define PL_HELLO 32
+
+/* The ranks for which a listener waits. There is one secret for all of them, or one for each. */
+typedef struct pl_awaited {
+    unsigned ranks, secrets_count;
+    pl_secret *secrets;
+    bool *taken; /* by rank: it has been accepted */
+} pl_awaited;
+
+void pl_hello_write(unsigned char hello[PL_HELLO], const pl_secret *secret, unsigned rank);
+/* Are these the bytes of a rank that is still awaited? */
+bool pl_hello_read(const unsigned char hello[PL_HELLO], const pl_awaited *awaited, unsigned *rank);
+
 typedef struct pl_listener pl_listener;
 
 #define PL_LISTENER_POLLED 65 /* most descriptors of a listener */

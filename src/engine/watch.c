@@ -2,7 +2,7 @@
  * second, a request to stop, and a sentence after a failure. Rank 0 receives every failure, takes the first one as the
  * cause and sends it to all. If rank 0 itself is lost, the others see their connections close. */
 #define _GNU_SOURCE /* getifaddrs, pipe2 */
-#include "engine/watch.h"
+#include "engine/watch_frames.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -10,8 +10,6 @@
 #include <ifaddrs.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -20,7 +18,6 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/stop.h"
-#include "engine/handshake.h"
 
 #define MOST_BEAT 1.0 /* most seconds between two heartbeats */
 #define STOP_MS 100   /* how often a rank looks whether it was asked to stop */
@@ -30,149 +27,24 @@
 #define CONNECT_SECONDS 5.0
 #define GATHER_SECONDS 3.5 /* beyond the deadline, so that a stopped rank has been named by then */
 
-typedef enum kind { NAME = 1, BEAT, FAILED, LATE, CAUSE, BYE, STOP } kind;
-
-/* A message of the watch. */
-typedef struct frame {
-    uint8_t kind, status;
-    uint16_t speaker;
-    uint32_t rank; /* the rank that is late, or is waited for */
-    char text[sizeof((parley_error *)0)->sentence];
-} frame;
-
-/* The other end of a connection. */
-typedef struct peer {
-    int socket; /* -1 if it is gone or was never there */
-    unsigned waits;
-    double heard;
-    uint64_t got; /* bytes received of the current frame */
-    bool left;    /* closed normally */
-    char host[PL_WATCH_HOST];
-    frame frame;
-} peer;
-
-struct pl_watch {
-    unsigned rank, ranks;
-    double deadline, beat;
-    bool here; /* all ranks are on this machine */
-    pl_secret secret;
-    pl_listener *listener; /* until all ranks have joined */
-    int wake[2];
-    peer *peers; /* rank 0 uses all, the others only that of rank 0 */
-    char host[PL_WATCH_HOST];
-    pthread_t thread;
-    bool running;
-    pthread_mutex_t mutex;
-    pthread_cond_t changed;
-    bool begun;           /* rank 0 has sent a frame, so all ranks are connected */
-    bool closing, parted; /* this rank is ending; the speaker has reported */
-    atomic_bool failed;
-    atomic_uint waits;
-    unsigned speaker;
-    parley_error cause;
-};
-
-static bool is_first(const pl_watch *watch) { return watch->rank == 0; }
-
-/* Frames are smaller than any socket's buffer. If one does not fit, the receiver is not reading. */
-static void send_frame(const peer *peer, const frame *frame) {
-    if (peer->socket >= 0 && send(peer->socket, frame, sizeof *frame, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-        return;
-}
-
-static void send_all(const pl_watch *watch, const frame *frame) {
-    for (unsigned r = 0; r < (is_first(watch) ? watch->ranks : 1); r++)
-        send_frame(&watch->peers[r], frame);
-}
-
-/* The mutex is held. */
-static void set_cause(pl_watch *watch, const parley_error *cause, unsigned speaker) {
-    if (atomic_load(&watch->failed))
-        return;
-    watch->cause = *cause;
-    watch->speaker = speaker;
-    atomic_store(&watch->failed, true);
-    pthread_cond_broadcast(&watch->changed);
-    frame frame = {.kind = CAUSE, .status = (uint8_t)cause->status, .speaker = (uint16_t)speaker};
-    snprintf(frame.text, sizeof frame.text, "%s", cause->sentence);
-    send_all(watch, &frame); /* also to rank 0, which may wake up again */
-}
-
-/* The mutex is held. */
-static void lose(pl_watch *watch, unsigned rank, const char *how) {
-    parley_error cause;
-    pl_fail(&cause, PARLEY_NO_PEER, "rank %u on %s %s", rank, watch->peers[rank].host, how);
-    set_cause(watch, &cause, rank == 0 ? 1 : 0);
-}
-
-static void lose_silent(pl_watch *watch, unsigned rank) {
-    char how[128];
-    snprintf(how, sizeof how, "was not heard of for %g seconds: it is stopped or cut off", watch->deadline);
-    lose(watch, rank, how);
-}
-
-/* A rank that is late may itself be waiting for another one. The rank at the end of that chain is named. */
-static void lose_late(pl_watch *watch, unsigned rank) {
-    char how[128];
-    for (unsigned i = 0; i < watch->ranks; i++) {
-        unsigned next = rank == watch->rank ? atomic_load(&watch->waits) : watch->peers[rank].waits;
-        if (next == rank || next >= watch->ranks)
-            break;
-        rank = next;
-    }
-    snprintf(how, sizeof how, "kept others waiting for %g seconds; --deadline allows more", watch->deadline);
-    lose(watch, rank, how);
-}
-
-static void read_frame(pl_watch *watch, unsigned from, const frame *frame) {
-    parley_error cause = {.status = (parley_status)frame->status};
-    memcpy(cause.sentence, frame->text, sizeof cause.sentence);
-    cause.sentence[sizeof cause.sentence - 1] = '\0';
-    switch (frame->kind) {
-    case NAME: snprintf(watch->peers[from].host, PL_WATCH_HOST, "%.*s", PL_WATCH_HOST - 1, cause.sentence); break;
-    case BEAT: watch->peers[from].waits = frame->rank; break;
-    case FAILED: set_cause(watch, &cause, 0); break;
-    case LATE:
-        if (frame->rank < watch->ranks)
-            lose_late(watch, frame->rank);
-        break;
-    case CAUSE: set_cause(watch, &cause, frame->speaker); break;
-    case STOP: pl_stop_join(); break; /* rank 0 then tells all */
-    case BYE:
-        watch->peers[from].left = true;
-        watch->parted = watch->parted || from == watch->speaker;
-        pthread_cond_broadcast(&watch->changed);
-        if (is_first(watch) && watch->parted)
-            send_all(watch, frame); /* rank 0 reports it or forwards it */
-        break;
-    default: break;
-    }
-}
-
 /* Reads the frames that have arrived. The mutex is held. */
 static void read_socket(pl_watch *watch, unsigned from) {
-    peer *peer = &watch->peers[from];
+    pl_peer *peer = &watch->peers[from];
     for (;;) {
-        ssize_t got =
-            recv(peer->socket, (char *)&peer->frame + peer->got, sizeof peer->frame - peer->got, MSG_DONTWAIT);
+        uint64_t room;
+        void *to = pl_watch_room(watch, from, &room);
+        ssize_t got = recv(peer->socket, to, room, MSG_DONTWAIT);
         if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
             return;
         if (got <= 0) {
             close(peer->socket);
             peer->socket = -1;
             if (!peer->left && !watch->closing)
-                lose(watch, from, "was lost: its process ended");
+                pl_watch_lose(watch, from, "was lost: its process ended");
             return;
         }
         peer->heard = pl_now();
-        peer->got += (uint64_t)got;
-        if (peer->got < sizeof peer->frame)
-            continue;
-        peer->got = 0;
-        if (!watch->begun)
-            pthread_cond_broadcast(&watch->changed);
-        watch->begun = true;
-        read_frame(watch, from, &peer->frame);
+        pl_watch_take(watch, from, (uint64_t)got);
     }
 }
 
@@ -184,20 +56,20 @@ static void beat_and_listen(pl_watch *watch, struct pollfd *polled, unsigned cou
             read_socket(watch, r);
     for (unsigned r = 0; r < count; r++)
         if (watch->peers[r].socket >= 0 && !watch->peers[r].left && now - watch->peers[r].heard > watch->deadline)
-            lose_silent(watch, r);
+            pl_watch_lose_silent(watch, r);
     pthread_mutex_unlock(&watch->mutex);
 }
 
 /* A signal may reach one rank only. The others then learn of it here, in the middle of their passes. */
 static void pass_stop_on(const pl_watch *watch, bool *told) {
     if (!*told && pl_stop_asked())
-        send_all(watch, &(frame){.kind = STOP});
+        pl_watch_send_all(watch, &(pl_frame){.kind = PL_FRAME_STOP});
     *told = pl_stop_asked();
 }
 
 static void *keep_watch(void *argument) {
     pl_watch *watch = argument;
-    unsigned count = is_first(watch) ? watch->ranks : 1;
+    unsigned count = pl_watch_is_first(watch) ? watch->ranks : 1;
     struct pollfd *polled = pl_alloc(count + 1, sizeof *polled);
     double next = 0;
     bool closing = polled == NULL, told = false;
@@ -205,7 +77,7 @@ static void *keep_watch(void *argument) {
         double now = pl_now();
         pass_stop_on(watch, &told);
         if (now >= next) {
-            send_all(watch, &(frame){.kind = BEAT, .rank = atomic_load(&watch->waits)});
+            pl_watch_send_all(watch, &(pl_frame){.kind = PL_FRAME_BEAT, .rank = atomic_load(&watch->waits)});
             next = now + watch->beat;
         }
         for (unsigned r = 0; r < count; r++)
@@ -228,7 +100,7 @@ static parley_status fail_network(parley_error *error, const char *what) {
 }
 
 static parley_status start(pl_watch *watch, parley_error *error) {
-    double now = pl_now() + (is_first(watch) ? 0 : GATHER_SECONDS); /* rank 0 may still wait for others */
+    double now = pl_now() + (pl_watch_is_first(watch) ? 0 : GATHER_SECONDS); /* rank 0 may still wait for others */
     for (unsigned r = 0; r < watch->ranks; r++)
         watch->peers[r].heard = now;
     if (pipe2(watch->wake, O_CLOEXEC | O_NONBLOCK) != 0)
@@ -333,7 +205,7 @@ parley_status pl_watch_gather(pl_watch *watch, parley_error *error) {
         if (watch->peers[r].socket < 0) {
             parley_error cause;
             pl_fail(&cause, PARLEY_NO_PEER, "rank %u did not connect within %g seconds", r, watch->deadline);
-            set_cause(watch, &cause, 0);
+            pl_watch_set_cause(watch, &cause, 0);
             return pl_fail(error, cause.status, "%s", cause.sentence);
         }
     return start(watch, error);
@@ -349,7 +221,7 @@ static void wait_for(pl_watch *watch, const bool *flag, const atomic_bool *other
 
 /* Tries the addresses of rank 0 until one accepts this rank. */
 static void connect_to_first(pl_watch *watch, char *addresses, unsigned port) {
-    peer *first = &watch->peers[0];
+    pl_peer *first = &watch->peers[0];
     bool local = strcmp(first->host, watch->host) == 0;
     double seconds = watch->deadline < CONNECT_SECONDS ? watch->deadline : CONNECT_SECONDS;
     for (char *next = addresses, *word; first->socket < 0 && (word = strtok_r(next, " ", &next));) {
@@ -361,9 +233,9 @@ static void connect_to_first(pl_watch *watch, char *addresses, unsigned port) {
         else if (socket >= 0)
             close(socket); /* another program has this port */
     }
-    frame name = {.kind = NAME};
+    pl_frame name = {.kind = PL_FRAME_NAME};
     snprintf(name.text, sizeof name.text, "%s", watch->host);
-    send_frame(first, &name);
+    pl_watch_send(first, &name);
 }
 
 /* Rank 0 sends nothing until all ranks are connected. If it is lost before that, only its guard reports it. */
@@ -396,7 +268,7 @@ parley_status pl_watch_join(pl_watch **out, unsigned rank, unsigned ranks, doubl
     if (status != PARLEY_OK)
         return status;
     watch->secret = parsed;
-    peer *first = &watch->peers[0];
+    pl_peer *first = &watch->peers[0];
     snprintf(first->host, sizeof first->host, "%s", host);
     snprintf(words, sizeof words, "%s", address + used);
     connect_to_first(watch, words, port);
@@ -425,27 +297,27 @@ bool pl_watch_failed(pl_watch *watch, parley_error *error) {
 
 void pl_watch_fail(pl_watch *watch, const parley_error *error) {
     pthread_mutex_lock(&watch->mutex);
-    if (is_first(watch))
-        set_cause(watch, error, 0);
+    if (pl_watch_is_first(watch))
+        pl_watch_set_cause(watch, error, 0);
     else if (!atomic_load(&watch->failed)) {
-        frame frame = {.kind = FAILED, .status = (uint8_t)error->status};
+        pl_frame frame = {.kind = PL_FRAME_FAILED, .status = (uint8_t)error->status};
         snprintf(frame.text, sizeof frame.text, "%s", error->sentence);
-        send_frame(&watch->peers[0], &frame);
+        pl_watch_send(&watch->peers[0], &frame);
         wait_for(watch, NULL, &watch->failed, CAUSE_SECONDS);
-        set_cause(watch, error, watch->rank); /* rank 0 does not answer */
+        pl_watch_set_cause(watch, error, watch->rank); /* rank 0 does not answer */
     }
     pthread_mutex_unlock(&watch->mutex);
 }
 
 void pl_watch_late(pl_watch *watch, unsigned from) {
     pthread_mutex_lock(&watch->mutex);
-    if (is_first(watch))
-        lose_late(watch, from);
+    if (pl_watch_is_first(watch))
+        pl_watch_lose_late(watch, from);
     else if (!atomic_load(&watch->failed)) {
-        send_frame(&watch->peers[0], &(frame){.kind = LATE, .rank = from});
+        pl_watch_send(&watch->peers[0], &(pl_frame){.kind = PL_FRAME_LATE, .rank = from});
         wait_for(watch, NULL, &watch->failed, CAUSE_SECONDS);
         if (!atomic_load(&watch->failed))
-            lose_silent(watch, 0);
+            pl_watch_lose_silent(watch, 0);
     }
     pthread_mutex_unlock(&watch->mutex);
 }
@@ -462,7 +334,7 @@ unsigned pl_watch_speaker(pl_watch *watch) {
 void pl_watch_part(pl_watch *watch) {
     pthread_mutex_lock(&watch->mutex);
     if (watch->speaker == watch->rank)
-        send_all(watch, &(frame){.kind = BYE});
+        pl_watch_send_all(watch, &(pl_frame){.kind = PL_FRAME_BYE});
     else
         wait_for(watch, &watch->parted, NULL, PART_SECONDS);
     pthread_mutex_unlock(&watch->mutex);
@@ -474,7 +346,7 @@ void pl_watch_close(pl_watch *watch) {
     if (watch->running) {
         pthread_mutex_lock(&watch->mutex);
         watch->closing = true;
-        send_all(watch, &(frame){.kind = BYE});
+        pl_watch_send_all(watch, &(pl_frame){.kind = PL_FRAME_BYE});
         pthread_mutex_unlock(&watch->mutex);
         if (write(watch->wake[1], "", 1) < 0)
             watch->closing = true; /* its thread sees that at the next heartbeat */

@@ -12,6 +12,9 @@ parley_status pl_cv_folds(const parley_data *data, const parley_settings *settin
                           parley_error *error);
 /* Checks everything that can be checked before data are read. */
 parley_status pl_cv_check(const parley_settings *settings, parley_error *error);
+/* Reads the folds from text in memory; `name` is for messages. */
+parley_status pl_cv_parse_folds(const parley_data *data, const void *text, uint64_t bytes, const char *name,
+                                uint32_t *fold, unsigned *folds, parley_error *error);
 /* Computes the mean and standard error of each lambda, and chooses one. */
 void pl_cv_judge(pl_cv *cv, bool larger);
 /* Finds the lambda and the l1_ratio. This is parley_cv without the final model. */

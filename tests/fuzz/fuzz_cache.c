@@ -5,13 +5,9 @@
 #include <string.h>
 
 #include "data/cache.h"
+#include "fuzz_check.h"
 
 static pl_pool *pool;
-
-static void check(int good) {
-    if (!good)
-        abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
 

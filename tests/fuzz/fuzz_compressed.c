@@ -3,23 +3,18 @@
 #define _GNU_SOURCE /* memfd_create */
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "data/decode.h"
+#include "fuzz_check.h"
 
 #define MOST 65536      /* bytes of text that are compared */
 #define LARGE_WINDOW 10 /* exponent of a zstd window: 1 MiB; from TOO_LARGE on it is refused */
 #define TOO_LARGE 18
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
-
-static void check(int good) {
-    if (!good)
-        abort();
-}
 
 /* Decodes up to MOST bytes, at most `step` at a time. */
 static parley_status decode(const char *path, uint64_t step, char *text, uint64_t *held, parley_error *error) {

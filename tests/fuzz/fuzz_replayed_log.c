@@ -3,17 +3,12 @@
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "data/read.h"
+#include "fuzz_check.h"
 #include "train/replay.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
-
-static void check(int good) {
-    if (!good)
-        abort();
-}
 
 /* The data of which the seeds of the corpus are logs. */
 static const parley_data *data_of_log(void) {

@@ -2,17 +2,12 @@
 #define _POSIX_C_SOURCE 200809L /* fmemopen */
 #include <math.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "fuzz_check.h"
 #include "trace/report_numbers.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
-
-static void check(int good) {
-    if (!good)
-        abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
     pl_report report;

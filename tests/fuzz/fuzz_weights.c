@@ -1,17 +1,12 @@
 /* fuzz_weights.c: any bytes as weights of three rows: refused with a sentence that names the file, or three numbers. */
 #include <math.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "data/read.h"
+#include "fuzz_check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
-
-static void check(int good) {
-    if (!good)
-        abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
     static parley_data *data;

@@ -4,6 +4,7 @@
 PARLEY_KMEANS is the whole command line with k-means in its registry (tests/problem/*.c), which adds `parley cluster`.
 Centres are compared with those of scikit-learn's KMeans; everything else with runs that must give the same bytes, with
 the documentation, or with the exact message. `all` tests every preset with every number of ranks and every starter."""
+import glob
 import gzip
 import itertools
 import json
@@ -209,13 +210,16 @@ def test_names():
     table = json.loads(parley("dump", "model", "--json"))["centres"]
     check([row["name"] for row in table] == [line[0] for line in lines], "names in dump --json", table)
     check((numpy.array([row["centre"] for row in table]).T == centres("model")).all(), "dump --json", table)
-    check(parley("predict", "model", "all.csv") == parley("predict", "model", "all.svm"), "predictions by name")
+    by_name = parley("predict", "model", "all.csv")
+    cluster(*words[:-1], data=["all.svm"])
+    check(by_name == parley("predict", "model", "all.svm"), "predictions by name")
 
 
 def wait_for_checkpoint(process, folder, least):
     deadline = time.monotonic() + 60
     while process.poll() is None and time.monotonic() < deadline:
-        rounds = [int(name.split(".")[0][6:]) for name in os.listdir(folder)] if os.path.isdir(folder) else []
+        names = [os.path.basename(path) for path in glob.glob(os.path.join(folder, "round-*.safetensors"))]
+        rounds = [int(name.split(".")[0][6:]) for name in names if name.split(".")[0][6:].isdigit()]
         if max(rounds, default=0) >= least:
             return
         time.sleep(0.005)

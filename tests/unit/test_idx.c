@@ -1,5 +1,6 @@
 /* test_idx.c: IDX files: every type, labels beside images, and files that contradict their header. */
 #define _POSIX_C_SOURCE 200809L /* mkdtemp, strdup */
+#include "base/available_memory.h"
 #include "format_helpers.h"
 
 static const pl_reading bare = {.unlabelled = true};
@@ -32,6 +33,15 @@ static void columns_are_those_of_the_header(void **state) {
     assert_int_equal(data->x.columns, 4);
     assert_int_equal(data->x.nonzeros, 1);
     parley_data_free(data);
+}
+
+/* Memory for a row of 2 GiB would be refused. */
+static void a_row_that_is_cut_off_takes_no_memory(void **state) {
+    (void)state;
+    pl_memory_limit(PL_LARGE_MEMORY / 2);
+    assert_fault("\0\0\x08\x02\0\0\0\1\x7f\0\0\0\7", 13, &bare,
+                 "t:1: a row that is cut off; the file is shorter than its header says");
+    pl_memory_limit(0);
 }
 
 static void every_fault_has_its_sentence(void **state) {
@@ -139,7 +149,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_type_is_read_right),        cmocka_unit_test(columns_are_those_of_the_header),
         cmocka_unit_test(every_fault_has_its_sentence),    cmocka_unit_test(labels_are_found_beside_images),
-        cmocka_unit_test(streams_in_pieces_give_the_same),
+        cmocka_unit_test(streams_in_pieces_give_the_same), cmocka_unit_test(a_row_that_is_cut_off_takes_no_memory),
     };
     return cmocka_run_group_tests_name("idx", tests, open_pools, close_pools);
 }

@@ -80,7 +80,8 @@ static void wrong_tables_are_refused(void **state) {
     }
     pl_table table;
     const char *const odd[] = {"{\"label\":3,\"ignored\":{},\"dates\":[1],\"fill\":7}", "{\"fill\":{\"a\":\"b\"}}",
-                               "{\"dates\":{\"a\":\"never\"},\"ignored\":[1,2]}"};
+                               "{\"dates\":{\"a\":\"never\"},\"ignored\":[1,2]}",
+                               "{\"label\":\"a\",\"fill\":{\"a\":\"b\",\"c\":true}}"};
     for (unsigned i = 0; i < sizeof odd / sizeof *odd; i++) { /* what is not understood has no effect */
         assert_int_equal(pl_table_read(odd[i], "m.st", &table, NULL), PARLEY_OK);
         pl_table_free(&table);

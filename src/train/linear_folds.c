@@ -1,4 +1,4 @@
-/* linear_cv_folds.c: which row is in which fold: drawn by the seed, or read from a file. */
+/* linear_folds.c: which row is in which fold of a cross-validation. */
 #include <stdlib.h>
 
 #include "base/random.h"
@@ -68,25 +68,6 @@ static parley_status read_lines(const char *name, const char *text, const char *
     return PARLEY_OK;
 }
 
-static parley_status read_folds(const parley_data *data, const char *path, uint32_t *fold, parley_error *error) {
-    pl_source *source;
-    const char *text;
-    uint64_t bytes = 1, count = 0;
-    parley_status status = pl_source_open(path, FOLD_WAVE_BYTES, &source, error);
-    if (status != PARLEY_OK)
-        return status;
-    while (bytes > 0 && status == PARLEY_OK) {
-        status = pl_source_next(source, &text, &bytes, error);
-        if (status == PARLEY_OK)
-            status = read_lines(pl_source_name(source), text, text + bytes, fold, data->x.rows, &count, error);
-    }
-    pl_source_close(source);
-    if (status == PARLEY_OK && count != data->x.rows)
-        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: %llu lines for the %llu rows of %s; give one fold per row", path,
-                         (unsigned long long)count, (unsigned long long)data->x.rows, data->path);
-    return status;
-}
-
 /* Renumbers the folds that occur from 0, keeping their order. */
 static unsigned number_folds(uint32_t *fold, uint64_t rows) {
     uint32_t number[MOST_FOLDS] = {0};
@@ -101,18 +82,40 @@ static unsigned number_folds(uint32_t *fold, uint64_t rows) {
     return folds;
 }
 
+/* Reads the folds from a source, which it closes. */
+static parley_status take_folds(const parley_data *data, pl_source *source, uint32_t *fold, unsigned *folds,
+                                parley_error *error) {
+    const char *text, *name = pl_source_name(source);
+    uint64_t bytes = 1, count = 0, rows = data->x.rows;
+    parley_status status = PARLEY_OK;
+    while (bytes > 0 && status == PARLEY_OK) {
+        status = pl_source_next(source, &text, &bytes, error);
+        if (status == PARLEY_OK)
+            status = read_lines(name, text, text + bytes, fold, rows, &count, error);
+    }
+    if (status == PARLEY_OK && count != rows)
+        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: %llu lines for the %llu rows of %s; give one fold per row", name,
+                         (unsigned long long)count, (unsigned long long)rows, data->path);
+    if (status == PARLEY_OK && (*folds = number_folds(fold, rows)) < 2)
+        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: all rows are in one fold; at least two folds are needed", name);
+    pl_source_close(source);
+    return status;
+}
+
+parley_status pl_cv_parse_folds(const parley_data *data, const void *text, uint64_t bytes, const char *name,
+                                uint32_t *fold, unsigned *folds, parley_error *error) {
+    pl_source *source;
+    parley_status status = pl_source_memory(text, bytes, name, FOLD_WAVE_BYTES, &source, error);
+    return status == PARLEY_OK ? take_folds(data, source, fold, folds, error) : status;
+}
+
 parley_status pl_cv_folds(const parley_data *data, const parley_settings *settings, uint32_t *fold, unsigned *folds,
                           parley_error *error) {
+    pl_source *source;
     *folds = (unsigned)settings->folds;
     if (*settings->fold_file) {
-        parley_status status = read_folds(data, settings->fold_file, fold, error);
-        if (status != PARLEY_OK)
-            return status;
-        *folds = number_folds(fold, data->x.rows);
-        return *folds >= 2
-                   ? PARLEY_OK
-                   : pl_fail(error, PARLEY_BAD_INPUT, "%s: all rows are in one fold; at least two folds are needed",
-                             settings->fold_file);
+        parley_status status = pl_source_open(settings->fold_file, FOLD_WAVE_BYTES, &source, error);
+        return status == PARLEY_OK ? take_folds(data, source, fold, folds, error) : status;
     }
     if (settings->folds > data->x.rows)
         return pl_fail(error, PARLEY_BAD_USAGE, "--folds %llu: there are only %llu rows",
