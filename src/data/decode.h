@@ -1,4 +1,4 @@
-/* decode.h: the bytes of a file, pipe or standard input, decompressed if they are compressed, which is found by content. */
+/* decode.h: the bytes of a file, pipe or standard input, decompressed if they are compressed. The content tells. */
 #ifndef PL_DECODE_H
 #define PL_DECODE_H
 

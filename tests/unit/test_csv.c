@@ -135,7 +135,11 @@ static char *make_rows(unsigned rows, void (*make)(char *field, unsigned row)) {
 }
 
 static void mostly_numbers(char *field, unsigned row) {
-    sprintf(field, row == 50001 ? "red" : row % 10 ? "%u" : "", row % 100);
+    *field = '\0'; /* every tenth is missing */
+    if (row == 50001)
+        strcpy(field, "red");
+    else if (row % 10)
+        sprintf(field, "%u", row % 100);
 }
 static void numbered(char *field, unsigned row) { sprintf(field, "%u", row + 1); }
 static void named(char *field, unsigned row) { sprintf(field, "u%05u", row); }
