@@ -17,6 +17,8 @@
 #define FAR 1.0         /* standard deviations between the mean and 0 */
 #define UNSHIFTED UINT32_MAX
 
+enum { VALUE = 4 }; /* of the spans of data */
+
 /* An entry of a sampled row. */
 typedef struct sampled {
     double column, value;
@@ -178,11 +180,18 @@ static bool is_full(const pl_matrix *x, const double *shift, uint64_t chosen) {
     return true;
 }
 
-static parley_status shift_values(pl_centred *centred, const pl_matrix *x, parley_data *out, parley_error *error) {
+/* Rows that this rank has read move to other ranks afterwards, so that their own memory can be used. */
+static bool may_be_changed(const parley_data *data) {
+    return data->spread && data->x.value && data->x.value == (const float *)data->spans[VALUE].data;
+}
+
+static parley_status shift_values(pl_centred *centred, const parley_data *data, parley_data *out, parley_error *error) {
+    const pl_matrix *x = &data->x;
     uint64_t first = x->start[0], count = x->start[x->rows] - first;
-    if (!pl_span_reserve(&centred->value, (count + 1) * sizeof(float)))
+    float *value = may_be_changed(data) ? (float *)data->spans[VALUE].data + first : NULL;
+    if (!value && !pl_span_reserve(&centred->value, (count + 1) * sizeof(float)))
         return pl_fail_memory(error, "centred columns", count * sizeof(float));
-    float *value = centred->value.data;
+    value = value ? value : centred->value.data;
     for (uint64_t row = 0; row < x->rows && !pl_stop_due(); row++)
         for (uint64_t e = x->start[row]; e < x->start[row + 1]; e++)
             value[e - first] = (float)(value_at(x, e) - centred->shift[x->index[e]]);
@@ -275,7 +284,7 @@ parley_status pl_centred_open(pl_centred *centred, pl_engine *engine, const parl
     }
     if (status == PARLEY_OK && chosen > 0)
         status =
-            sparse > 0 ? fill_rows(centred, &data->x, chosen, out, error) : shift_values(centred, &data->x, out, error);
+            sparse > 0 ? fill_rows(centred, &data->x, chosen, out, error) : shift_values(centred, data, out, error);
     if (status == PARLEY_OK && chosen > 0)
         status = copy_spread(centred, engine, out, error);
     if (chosen == 0) {

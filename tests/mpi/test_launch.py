@@ -5,6 +5,7 @@ starts 64 ranks and ranks of which one hangs, and lets strangers visit ten runs.
 import contextlib
 import glob
 import os
+import re
 import resource
 import shutil
 import signal
@@ -161,7 +162,7 @@ def test_remote_model():
         code = run.end(30)
         check(code in (0, 3) and read("model") == expected(), f"remote ranks end with {code}", run.said())
         check(len(shells()) == 4 and gone(5), "every remote rank was started once and ended")
-        secrets = [word for shell in shells() for word in shell[3].split() if len(word.strip("'").split("=")[-1]) == 32]
+        secrets = [word for shell in shells() for word in shell[3].split() if re.fullmatch("[0-9a-f]{32}", word.strip("'").split("=")[-1])]
         check(not secrets, f"secrets in a command line: {secrets}")
     with Launched(*SHORT, hosts=["alpha"]) as run:
         code = run.end(30)
