@@ -29,6 +29,10 @@ const pl_setting pl_settings[] = {
      AT(epsilon)},
     {"quantile", PL_REAL, PL_FOR_LINEAR, "0.5", 1e-6, 1 - 1e-6, .value_name = "X", .optional = true, .in_model = true,
      .help = "loss quantile: share of the labels that should lie below the prediction; 0.5: the median", AT(quantile)},
+    {"power", PL_REAL, PL_FOR_LINEAR, "1.5", 1.001, 1.999, .value_name = "X", .optional = true, .in_model = true,
+     .help = "loss tweedie: the variance of labels is proportional to this power of their mean; 1 is --loss poisson, 2 "
+             "is --loss gamma",
+     AT(power)},
     {"lambda", PL_REAL, PL_FOR_LINEAR_ONE, "auto", 0, 1e300, .value_name = "X", .may_be_auto = true, .in_model = true,
      .help =
          "strength of the penalty, relative to the mean loss; auto: 1 / sum of weights, which is C = 1 in LIBLINEAR",

@@ -43,8 +43,8 @@ static double constant_curvature(const pl_glm *glm) {
     double slope, upper, lower, b;
     if (glm->classes > 1)
         return pl_classes_curvature(glm);
-    if (loss->counts)
-        return glm->mean_label > 0 ? glm->mean_label : 1.0;
+    if (loss->log_link)
+        return glm->mean_label > 0 ? pl_loss_mean_curvature(loss, glm->mean_label) : 1.0;
     if (loss->labels == PL_LABELS_REAL)
         return fmin(loss->curvature_bound, pl_loss_steepest(loss) / glm->label_deviation);
     if (!loss->smooth)
@@ -209,7 +209,7 @@ parley_status pl_centre_soft(const pl_glm *glm, const pl_team *team, const doubl
         if ((isfinite(sums[0]) && fabs(sums[0]) <= tolerance * sums[2]) || high - low <= 1e-15 * (1.0 + fabs(*b)))
             break;
         *(sums[0] > 0 ? &high : &low) = rows.b;
-        double move = sums[0] / sums[1], next = rows.b + (glm->loss->counts ? log1p(-move) : -move); /* exact in e^b */
+        double next = rows.b + pl_loss_centring_step(glm->loss, sums[0] / sums[1]);
         if (!(next > low && next < high) || fabs(next - rows.b) > 1e3 * stride) /* also if the curvature is 0 */
             next = isfinite(low) && isfinite(high) ? 0.5 * (low + high) : rows.b + (sums[0] > 0 ? -stride : stride);
         stride *= 2.0;
@@ -293,7 +293,8 @@ static void label_row(const void *context, uint64_t i, double *sums) {
 
 double pl_safe_rate(const pl_glm *glm) {
     double norm2 = glm->mean_norm2 + (glm->intercept == PL_NO_INTERCEPT ? 0.0 : 1.0);
-    double curvature = glm->loss->counts ? glm->mean_label : pl_loss_step_curvature(glm->loss);
+    double curvature =
+        glm->loss->log_link ? pl_loss_mean_curvature(glm->loss, glm->mean_label) : pl_loss_step_curvature(glm->loss);
     return 1.0 / (curvature * norm2 + glm->l2);
 }
 
@@ -301,9 +302,9 @@ double pl_safe_rate(const pl_glm *glm) {
 static parley_status centre_labels(const pl_glm *glm, const pl_team *team, double *b, parley_error *error) {
     rows rows = {.glm = glm};
     parley_status status = pl_total_rows(team, label_row, &rows, 1, b, error);
-    if (glm->loss->counts)
+    if (glm->loss->log_link)
         *b = log(*b);
-    bool known = glm->loss->quadratic || glm->loss->counts;
+    bool known = glm->loss->quadratic || glm->loss->log_link;
     return status == PARLEY_OK && !known ? pl_centre(glm, team, NULL, 1e-14, b, error) : status;
 }
 
@@ -374,7 +375,7 @@ static parley_status measure_rows(pl_glm *glm, const pl_team *team, parley_error
                        glm->upper > 0 ? glm->high : glm->low);
     glm->mean_label = sums[ROW_LABEL] / glm->total;
     glm->label_deviation = sqrt(fmax(0.0, sums[ROW_SQUARE] / glm->total - glm->mean_label * glm->mean_label));
-    if (glm->loss->counts && glm->intercept == PL_FREE && !(glm->mean_label > 0))
+    if (glm->loss->log_link && glm->intercept == PL_FREE && !(glm->mean_label > 0))
         return pl_fail(error, PARLEY_BAD_INPUT,
                        "%s: all rows of positive weight have label 0; there is nothing to learn", glm->data->path);
     glm->mean_norm2 = sums[ROW_NORM] > 0 ? sums[ROW_NORM] / glm->total : 1.0;

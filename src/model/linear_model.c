@@ -258,7 +258,7 @@ static double predict(const parley_model *model, const double *values) {
     if (model->outputs > 1)
         return linear->labels[largest(values, model->outputs)];
     if (linear->loss->labels != PL_LABELS_BINARY)
-        return linear->loss->counts ? exp(*values) : *values;
+        return linear->loss->log_link ? exp(*values) : *values;
     return *values > 0.0 ? linear->high : linear->low;
 }
 

@@ -11,7 +11,7 @@
 #define ONE_MATRIX_COLUMNS 500    /* up to here, on filled data with constant curvature */
 #define SOFTENED_COLUMNS 2000     /* up to here, if the loss is smoothed, which `truncated` cannot do */
 #define FILLED 0.1                /* share of non-zeros in the matrix */
-#define MANY_COUNTS 2000          /* for counts, Newton's method up to this many columns, however sparse */
+#define MANY_COUNTS 2000          /* with a log link, Newton's method up to this many columns, however sparse */
 #define MOSTLY_L1 0.75            /* from this share of L1 on, columns are faster than rows for any shape */
 #define WIDE 2.0                  /* l1_ratio x columns / rows from which columns are faster */
 #define CLASS_ENTRIES 200         /* several classes: up to this many entries of a model Newton beats dual ascent */
@@ -95,7 +95,8 @@ static parley_status check(parley_settings *settings, parley_error *error) {
 
 static bool is_uneven(const pl_glm *glm) { return glm->centred.scales > PL_UNEVEN && !glm->standardise; }
 
-/* Newton's method, for smooth losses and those that can be smoothed. The limit on columns is higher for counts. */
+/* Newton's method, for smooth losses and those that can be smoothed. The limit on columns is higher with a log
+ * link. */
 static bool few_or_filled(const pl_glm *glm) {
     const pl_loss *loss = glm->loss;
     if (glm->l1_ratio > 0 || !pl_loss_curves(loss, glm->lambda != 0))
@@ -105,7 +106,7 @@ static bool few_or_filled(const pl_glm *glm) {
                              : pl_is_filled(glm) ? DENSE_CLASS_ENTRIES
                                                  : CLASS_ENTRIES);
     return pl_few_columns(glm) || (loss->smooth && pl_is_filled(glm)) ||
-           (loss->counts && glm->data->x.columns <= MANY_COUNTS);
+           (loss->log_link && glm->data->x.columns <= MANY_COUNTS);
 }
 
 /* L-BFGS, for filled data on which dual ascent may not converge and whose matrix is too large for Newton's method. */
