@@ -51,6 +51,13 @@ const pl_setting pl_settings[] = {
     {"standardise", PL_FLAG, PL_FOR_LINEAR, "false", .in_model = true,
      .help = "penalise as if every column had variance 1; the model still applies to the original columns",
      AT(standardise)},
+    {"penalty_factors", PL_WORD, PL_FOR_LINEAR, "", .value_name = "WORD", .in_model = true,
+     .help =
+         "NAME=F,NAME=F: factors of the penalty by column (0: no penalty), where NAME is a column's name or number; "
+         "or a file with one factor per column",
+     AT(penalty_factors)},
+    {"non_negative", PL_FLAG, PL_FOR_LINEAR, "false", .in_model = true,
+     .help = "keep the coefficients of columns at 0 or more", AT(non_negative)},
     {"weights", PL_WORD, PL_FOR_TRAIN | PL_FOR_CONVERT | PL_FOR_EVAL, "", .value_name = "FILE",
      .help = "file with one non-negative weight per row of the data", AT(weights)},
     {"class_weights", PL_WORD, PL_FOR_LINEAR, "", .value_name = "WORD", .in_model = true,

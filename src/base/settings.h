@@ -38,7 +38,8 @@ struct parley_settings {
     double huber_width, epsilon, quantile, power;
     double lambda, c, alpha, l1_ratio; /* the first three say one thing */
     uint64_t intercept;                /* pl_intercept */
-    bool standardise;
+    bool standardise, non_negative;
+    char penalty_factors[PL_TEXT];
     char weights[PL_TEXT], class_weights[PL_TEXT];
     /* reading */
     char format[PL_TEXT];

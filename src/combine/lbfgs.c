@@ -10,8 +10,9 @@
  * every y, is 0. All dot products are then those of R(w) = min_b P(w, b), and the w part of d is that of L-BFGS on R.
  * The b part of d is the same combination of the past moves of b. See docs/mathematics.md.
  *
- * With l1 > 0, g is the pseudo-gradient of P (the subgradient of smallest size), d keeps only entries that point
- * against it, and a trial point is projected on the orthant of v - small x g, in which P is smooth. */
+ * With l1 > 0 or coefficients that must not be negative, g is the pseudo-gradient of P (the subgradient of smallest
+ * size), d keeps only entries that point against it, and a trial point is projected on the orthant of v - small x g, in
+ * which P is smooth. */
 #include <math.h>
 #include <string.h>
 
@@ -41,7 +42,15 @@ typedef struct lbfgs {
     pl_search search; /* l1 = 0 */
 } lbfgs;
 
-static bool bends(const pl_combine *combine) { return ((const lbfgs *)combine)->problem->l1 > 0; }
+static bool bends(const pl_combine *combine) {
+    const pl_problem *problem = ((const lbfgs *)combine)->problem;
+    return problem->l1 > 0 || problem->non_negative > 0;
+}
+
+/* Whether entry j has a kink or a bound at 0, which no step may cross. */
+static bool bends_at(const lbfgs *this, uint64_t j) {
+    return pl_l1_at(this->problem, j) > 0 || j < this->problem->non_negative;
+}
 
 static double *pair(const lbfgs *this, double *of, unsigned age) {
     return of + (uint64_t)((this->newest + this->history - age) % this->history) * this->count;
@@ -109,8 +118,7 @@ static void make_pair(void *context, uint64_t begin, uint64_t end, double *sums)
     const pl_problem *problem = this->problem;
     for (uint64_t j = begin; j < end; j++) {
         uint64_t i = j - this->begin;
-        bool penalised = j < problem->penalised;
-        double v = pass->slice->v[j], l1 = penalised ? problem->l1 : 0.0, l2 = penalised ? problem->l2 : 0.0;
+        double v = pass->slice->v[j], l1 = pl_l1_at(problem, j), l2 = pl_l2_at(problem, j);
         double g = pass->slice->change[j] + l2 * v;
         pass->s[i] = v - this->v[i];
         pass->y[i] = g - this->g[i];
@@ -120,6 +128,8 @@ static void make_pair(void *context, uint64_t begin, uint64_t end, double *sums)
         this->v[i] = v;
         this->g[i] = g;
         this->pseudo[i] = l1 > 0 ? pseudo_slope(v, g, l1) : g;
+        if (j < problem->non_negative && !(v > 0) && this->pseudo[i] > 0)
+            this->pseudo[i] = 0.0; /* the bound holds it at 0 */
     }
 }
 
@@ -199,7 +209,7 @@ static void align(void *context, uint64_t begin, uint64_t end, double *sums) {
     double *direction = pass->slice->direction;
     for (uint64_t j = begin; j < end; j++) {
         double pseudo = this->pseudo[j - this->begin];
-        if (bends(&this->base) && j < this->problem->penalised && !(direction[j] * pseudo < 0))
+        if (bends_at(this, j) && !(direction[j] * pseudo < 0))
             direction[j] = 0;
         this->d[j - this->begin] = direction[j];
         sums[0] += direction[j] * pseudo;
@@ -233,7 +243,7 @@ static parley_status bend(pl_combine *combine, const pl_slice *slice, double gam
     (void)error;
     for (uint64_t j = slice->begin; j < slice->end; j++) {
         double v = slice->v[j], d = gamma * this->d[j - this->begin];
-        bool leaves = j < this->problem->penalised && v * (v + d) < 0;
+        bool leaves = bends_at(this, j) && v * (v + d) < 0;
         slice->direction[j] = leaves ? -v : d;
     }
     return PARLEY_OK;
@@ -249,7 +259,7 @@ static void measure(pl_combine *combine, const pl_slice *slice, double gamma, do
     for (uint64_t j = slice->begin; j < slice->end; j++) {
         double x = slice->v[j] + slice->direction[j];
         if (j < problem->penalised)
-            scalars[PL_OWN_PENALTY] += problem->l1 * fabs(x) + 0.5 * problem->l2 * x * x;
+            scalars[PL_OWN_PENALTY] += pl_l1_at(problem, j) * fabs(x) + 0.5 * pl_l2_at(problem, j) * x * x;
         scalars[PL_OWN_SLOPE] += this->pseudo[j - this->begin] * slice->direction[j];
     }
 }

@@ -28,6 +28,9 @@ typedef struct pl_glm {
     double c, alpha; /* other forms of lambda; NaN if not given */
     pl_intercept intercept;
     bool standardise;                   /* columns are penalised as if their variance were 1 */
+    bool non_negative;                  /* the coefficients of columns must not be negative */
+    double *factor;                     /* of the penalty, by entry of a model; NULL: all are 1 */
+    double least_factor, most_factor;   /* over penalised entries */
     uint64_t classes;                   /* entries per row of the model */
     uint64_t size;                      /* entries of a model: rows x classes */
     double total;                       /* sum of weights */
@@ -74,6 +77,16 @@ parley_status pl_label_kinds(pl_engine *engine, const parley_data *data, double 
  * "balanced" or "LABEL=W,LABEL=W". Labels that are not listed have weight 1. */
 parley_status pl_class_weights(pl_engine *engine, const parley_data *data, const char *words, double **out,
                                parley_error *error);
+
+/* penalty_factors.c: reads `factor` from the words of --penalty-factors. */
+parley_status pl_penalty_factors(pl_glm *glm, const char *words, parley_error *error);
+
+static inline double pl_factor(const pl_glm *glm, uint64_t j) { return glm->factor ? glm->factor[j] : 1.0; }
+
+/* How far u_j pulls w_j away from 0. */
+static inline double pl_pull(const pl_glm *glm, uint64_t j, double u) {
+    return glm->non_negative && j < glm->data->x.columns * glm->classes ? (u > 0 ? u : 0.0) : fabs(u);
+}
 
 /* A factor between the scales of columns that makes dual ascent and L-BFGS slow. */
 #define PL_UNEVEN 300.0
@@ -178,7 +191,8 @@ static inline void pl_row_dots(const pl_glm *glm, uint64_t row, const double *w,
 /* l1 |w|_1 + l2/2 |w|^2, and r*(scale u), over entries [begin, end). */
 double pl_penalty(const pl_glm *glm, const double *w, uint64_t begin, uint64_t end);
 double pl_penalty_conjugate(const pl_glm *glm, const double *u, double scale, uint64_t begin, uint64_t end);
-double pl_largest(const pl_glm *glm, const double *u, uint64_t begin, uint64_t end); /* max |u_j| over penalised j */
+/* max pull / factor of scale u over penalised j */
+double pl_largest(const pl_glm *glm, const double *u, double scale, uint64_t begin, uint64_t end);
 
 /* The metric of sub-problems by entry: 1 / l2. For an intercept it includes the proximal term mu. */
 static inline double pl_metric(const pl_glm *glm, uint64_t j) {
@@ -210,6 +224,8 @@ extern const pl_problem_rules pl_linear_rules;
 /* PL_FACT_*. A loss that is not known yet (NULL) counts as favourable, and a lambda of NaN is auto, which is positive.
  */
 unsigned pl_glm_facts(const pl_loss *loss, double lambda, double l1_ratio, bool several);
+/* Likewise, with what the problem says about its columns. */
+unsigned pl_glm_all_facts(const pl_glm *glm);
 bool pl_few_columns(const pl_glm *glm); /* few enough that `newton` forms the matrix of second derivatives */
 bool pl_is_filled(const pl_glm *glm);   /* whether at least a tenth of the matrix is not 0 */
 /* linear_bound.c: computes P at a model, and D at a dual point. */

@@ -69,6 +69,9 @@ static parley_status check_penalty(parley_settings *settings, parley_error *erro
     }
     if (settings->lambda == 0 && settings->l1_ratio > 0)
         return pl_fail(error, PARLEY_BAD_USAGE, "--l1-ratio has no effect with --lambda 0; leave one of them out");
+    if (settings->lambda == 0 && *settings->penalty_factors)
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "--penalty-factors has no effect with --lambda 0; leave one of them out");
     return PARLEY_OK;
 }
 
@@ -94,6 +97,17 @@ static parley_status check(parley_settings *settings, parley_error *error) {
 }
 
 static bool is_uneven(const pl_glm *glm) { return glm->centred.scales > PL_UNEVEN && !glm->standardise; }
+
+/* Coordinate descent by columns can bound the sign of coefficients, and change the penalty of columns. */
+static bool limits_columns(const pl_glm *glm) {
+    return (glm->non_negative || (glm->factor && glm->l1_ratio > 0)) && glm->lambda != 0 && glm->least_factor > 0 &&
+           fits_columns(glm->loss) && glm->classes == 1;
+}
+
+/* L-BFGS can do the same for other smooth losses, and without a penalty. */
+static bool limits_entries(const pl_glm *glm) {
+    return (glm->non_negative || (glm->factor && glm->l1_ratio > 0)) && glm->loss->smooth;
+}
 
 /* Newton's method, for smooth losses and those that can be smoothed. The limit on columns is higher with a log
  * link. */
@@ -135,8 +149,9 @@ static bool always(const pl_glm *glm) {
 static const struct {
     bool (*holds)(const pl_glm *glm);
     const char *preset;
-} choices[] = {{few_or_filled, "newton"}, {filled_classes, "lbfgs"}, {is_smooth_dual, "cocoa-newton"},
-               {is_penalised, "cocoa+"},  {is_smooth, "lbfgs"},      {always, "gd"}};
+} choices[] = {
+    {limits_columns, "cocoa+"},       {limits_entries, "lbfgs"}, {few_or_filled, "newton"}, {filled_classes, "lbfgs"},
+    {is_smooth_dual, "cocoa-newton"}, {is_penalised, "cocoa+"},  {is_smooth, "lbfgs"},      {always, "gd"}};
 
 static const char *choose(const pl_problem *problem, const parley_settings *settings, parley_error *error) {
     const pl_loss *loss = pl_loss_find(settings->loss);
@@ -158,8 +173,11 @@ static const char *choose(const pl_problem *problem, const parley_settings *sett
 static bool by_columns(const pl_problem *problem, const parley_settings *settings) {
     const pl_loss *loss = loss_of(problem, settings);
     double ratio = settings->l1_ratio;
-    if (ratio == 0 || (loss && !fits_columns(loss)) || (problem && problem->row > 1))
+    bool limited = *settings->penalty_factors || settings->non_negative;
+    if ((ratio == 0 && !limited) || (loss && !fits_columns(loss)) || (problem && problem->row > 1))
         return false;
+    if (limited)
+        return true;
     if (ratio >= MOSTLY_L1 || !problem)
         return ratio >= MOSTLY_L1;
     const pl_glm *glm = pl_glm_of(problem);
@@ -178,10 +196,23 @@ unsigned pl_glm_facts(const pl_loss *loss, double lambda, double l1_ratio, bool 
     return found | (several ? 0 : PL_FACT_ONE_OUTPUT);
 }
 
+static unsigned column_facts(bool factors, bool non_negative) {
+    return (factors ? 0 : PL_FACT_EVEN) | (non_negative ? 0 : PL_FACT_SIGNED);
+}
+
+unsigned pl_glm_all_facts(const pl_glm *glm) {
+    unsigned found = pl_glm_facts(glm->loss, glm->lambda, glm->l1_ratio, glm->classes > 1);
+    return (glm->least_factor > 0 ? found : found & ~(unsigned)PL_FACT_DUAL) |
+           column_facts(glm->factor, glm->non_negative);
+}
+
 static unsigned facts(const pl_problem *problem, const parley_settings *settings) {
     const pl_loss *loss = loss_of(problem, settings);
     bool several = problem ? problem->row > 1 : loss && loss->together;
-    return pl_glm_facts(loss, settings->lambda, settings->l1_ratio, several);
+    unsigned found = pl_glm_facts(loss, settings->lambda, settings->l1_ratio, several);
+    if (problem && !(pl_glm_of(problem)->least_factor > 0))
+        found &= ~(unsigned)PL_FACT_DUAL;
+    return found | column_facts(*settings->penalty_factors, settings->non_negative);
 }
 
 /* Labels that have not been read yet may turn out to be several classes. */
@@ -204,6 +235,11 @@ static void why(const pl_problem *problem, const parley_settings *settings, unsi
                  loss && loss->soften && settings->lambda == 0 ? "%s is not, and it is not smoothed without a penalty"
                                                                : "%s is not",
                  name);
+        break;
+    case PL_FACT_EVEN: snprintf(text, size, "--penalty-factors changes it"); break;
+    case PL_FACT_SIGNED: snprintf(text, size, "--non-negative allows one"); break;
+    case PL_FACT_DUAL:
+        snprintf(text, size, "%s leaves none", settings->lambda == 0 ? "--lambda 0" : "a penalty factor of 0");
         break;
     case PL_FACT_BOUNDED: snprintf(text, size, "%s is not", name); break;
     default: snprintf(text, size, "there are more"); break;

@@ -190,7 +190,7 @@ static void penalties_are_as_defined(void **state) {
             }
         assert_close(pl_penalty(glm, w, 0, glm->size), sum, 1e-14);
         assert_close(pl_penalty(glm, w, 0, 4) + pl_penalty(glm, w, 4, glm->size), sum, 1e-14);
-        assert_true(pl_largest(glm, w, 0, glm->size) == largest);
+        assert_true(pl_largest(glm, w, 1.0, 0, glm->size) == largest);
         close_problem(&problem);
     }
 }
