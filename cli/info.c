@@ -140,6 +140,17 @@ static void show_metas(const parley_model *model, pl_viewer *viewer) {
     viewer->close(viewer);
 }
 
+/* How certain the model is, instead of its description. */
+static int print_inference(const arguments *arguments, const parley_model *model) {
+    view view;
+    parley_error error;
+    pl_viewer *viewer = view_open(&view, arguments, VIEW_FIELDS, 10);
+    parley_status status = model->type->inference
+                               ? model->type->inference(model, viewer, &error)
+                               : pl_fail(&error, PARLEY_BAD_INPUT, "--inference: such models have no standard errors");
+    return view_close(&view, arguments, status, &error);
+}
+
 static int print_model(const arguments *arguments, const parley_model *model) {
     view view;
     pl_viewer *viewer = view_open(&view, arguments, VIEW_FIELDS, 10);
@@ -179,12 +190,16 @@ static int info_run(const arguments *arguments) {
         return print_path_file(arguments);
     bool of_model;
     parley_status status = is_model(path, &of_model, &error);
+    if (status == PARLEY_OK && !of_model && arguments->settings.inference)
+        status = pl_fail(&error, PARLEY_BAD_USAGE, "--inference describes a model, and %s is none", path);
     if (status == PARLEY_OK)
         status = of_model ? parley_model_load(path, &model, &error)
                           : take_census(path, &arguments->settings, &census, &error);
     if (status != PARLEY_OK)
         return fail(arguments->command, &error);
-    int code = of_model ? print_model(arguments, model) : print_data(arguments, &census);
+    int code = !of_model                       ? print_data(arguments, &census)
+               : arguments->settings.inference ? print_inference(arguments, model)
+                                               : print_model(arguments, model);
     parley_model_free(model);
     return code;
 }

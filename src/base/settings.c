@@ -58,6 +58,10 @@ const pl_setting pl_settings[] = {
      AT(penalty_factors)},
     {"non_negative", PL_FLAG, PL_FOR_LINEAR, "false", .in_model = true,
      .help = "keep the coefficients of columns at 0 or more", AT(non_negative)},
+    {"inference", PL_FLAG, PL_FOR_LINEAR_ONE | PL_FOR_INFO, "false",
+     .help = "train: store standard errors of coefficients, for losses squared, logistic and poisson without L1 "
+             "penalty; info: show them with z, p and 95 % intervals",
+     AT(inference)},
     {"weights", PL_WORD, PL_FOR_TRAIN | PL_FOR_CONVERT | PL_FOR_EVAL, "", .value_name = "FILE",
      .help = "file with one non-negative weight per row of the data", AT(weights)},
     {"class_weights", PL_WORD, PL_FOR_LINEAR, "", .value_name = "WORD", .in_model = true,

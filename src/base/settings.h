@@ -40,6 +40,7 @@ struct parley_settings {
     uint64_t intercept;                /* pl_intercept */
     bool standardise, non_negative;
     char penalty_factors[PL_TEXT];
+    bool inference;
     char weights[PL_TEXT], class_weights[PL_TEXT];
     /* reading */
     char format[PL_TEXT];

@@ -219,6 +219,11 @@ static inline pl_glm *pl_glm_of(const pl_problem *problem) {
 /* linear.c: the facts in summaries of a linear model. */
 void pl_linear_facts(const char *loss, double lambda, double l1_ratio, pl_intercept intercept, pl_description *out);
 
+/* inference.c: checks whether standard errors are known for this problem, and adds them to a model of it. */
+parley_status pl_linear_can_infer(const pl_problem *problem, parley_error *error);
+parley_status pl_linear_infer(const pl_problem *problem, const pl_team *team, const double *w, parley_model *model,
+                              parley_error *error);
+
 /* linear_rules.c: rules that follow from the settings and the shape of the data. */
 extern const pl_problem_rules pl_linear_rules;
 /* PL_FACT_*. A loss that is not known yet (NULL) counts as favourable, and a lambda of NaN is auto, which is positive.

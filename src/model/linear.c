@@ -72,11 +72,13 @@ static parley_status open_linear(pl_engine *engine, const parley_data *data, con
         status = weigh_classes(glm, engine, settings->class_weights, error);
     if (status == PARLEY_OK)
         status = centre_columns(glm, engine, error);
+    pl_glm_publish(glm);
+    if (status == PARLEY_OK && settings->inference)
+        status = pl_linear_can_infer(&glm->base, error);
     if (status != PARLEY_OK) {
         close_linear(&glm->base);
         return status;
     }
-    pl_glm_publish(glm);
     *out = &glm->base;
     return status;
 }
@@ -280,6 +282,7 @@ const pl_problem_type pl_problem_linear = {
     .first = first,
     .bound = pl_linear_bound,
     .model = keep_model,
+    .infer = pl_linear_infer,
     .accept = accept_model,
     .record = record,
     .applies = applies,

@@ -17,6 +17,7 @@
 #define CLASS_ENTRIES 200         /* several classes: up to this many entries of a model Newton beats dual ascent */
 #define DENSE_CLASS_ENTRIES 600   /* the same on dense data */
 #define UNEVEN_CLASS_ENTRIES 1500 /* the same on columns of very different scale */
+#define INFERENCE_GAP 1e-10       /* the usual gap is too large for errors of coefficients */
 #define SMALL_LAMBDA "1e-6"
 
 bool pl_is_filled(const pl_glm *glm) {
@@ -90,8 +91,27 @@ static parley_status check_parameters(const parley_settings *settings, parley_er
     return PARLEY_OK;
 }
 
+/* Standard errors need a model near the optimum, and rows to compute the curvature. */
+static parley_status check_inference(parley_settings *settings, parley_error *error) {
+    if (!settings->inference)
+        return PARLEY_OK;
+    const char *contrary = settings->l1_ratio > 0                    ? "--l1-ratio"
+                           : settings->non_negative                  ? "--non-negative"
+                           : strcmp(settings->local, "scd") == 0     ? "--local scd"
+                           : strcmp(settings->preset, "online") == 0 ? "--preset online"
+                                                                     : NULL;
+    if (contrary)
+        return pl_fail(error, PARLEY_BAD_USAGE, "--inference knows no standard errors with %s; leave one of them out",
+                       contrary);
+    if (!pl_setting_given(settings, "gap"))
+        settings->gap = INFERENCE_GAP;
+    return PARLEY_OK;
+}
+
 static parley_status check(parley_settings *settings, parley_error *error) {
     parley_status status = check_penalty(settings, error);
+    if (status == PARLEY_OK)
+        status = check_inference(settings, error);
     settings->passes = settings->passes ? settings->passes : 1; /* only streams read it */
     return status == PARLEY_OK ? check_parameters(settings, error) : status;
 }

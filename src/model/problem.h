@@ -147,6 +147,9 @@ typedef struct pl_problem_type {
     /* Makes a model from w, and w from a model of this type. The latter fails if the model does not fit; the error
      * calls it `name`. */
     parley_status (*model)(const pl_problem *problem, const double *w, parley_model **out, parley_error *error);
+    /* Adds standard errors to a model of w, for --inference. NULL: the problem has none. */
+    parley_status (*infer)(const pl_problem *problem, const pl_team *team, const double *w, parley_model *model,
+                           parley_error *error);
     parley_status (*accept)(const pl_problem *problem, const parley_model *model, const char *name, double *w,
                             parley_error *error);
     /* Replaces `auto` in the settings by the values that were found. NULL: the problem has no such settings. */

@@ -28,6 +28,7 @@ from sklearn.linear_model import QuantileRegressor
 from classes import class_cases
 from oracle import fingerprint, loss_slopes, optimum, solve_smooth
 from around import around_cases
+from inference import inference_cases
 from limits import limit_cases
 from matrix import FLAGS, WIDTHS, listed, listed_losses, matrix_cases, rows, write_rows
 from product import (
@@ -541,7 +542,7 @@ def run_case(case, parley, root):
 
 def main():
     parley, words = str(Path(sys.argv[1]).resolve()), sys.argv[2:]
-    cases = [*around_cases(), *limit_cases(), *real_cases(), *identity_cases(), *special_cases(), *column_cases(), *grid_cases()]
+    cases = [*around_cases(), *limit_cases(), *inference_cases(), *real_cases(), *identity_cases(), *special_cases(), *column_cases(), *grid_cases()]
     cases += class_cases(sparse_rows, draw_weights)
     cases += matrix_cases(listed_losses(parley))
     cases += refusal_cases(listed(parley, "presets"), listed_losses(parley), write_rows)
