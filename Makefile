@@ -3,7 +3,7 @@ BUILD := build
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 PREFIX ?= /usr/local
 
-.PHONY: all deps build wheel demo quick check bench fuzz install clean
+.PHONY: all deps build wheel demo quick check coverage soak bench fuzz install clean
 
 all: build
 
@@ -29,6 +29,16 @@ quick:
 check:
 	@tools/deps.sh build check python
 	@tests/run.sh
+
+coverage:
+	@tools/deps.sh build check coverage
+	@tests/coverage.py
+
+soak: SECONDS ?= 600
+soak: SEED ?= 1
+soak: build
+	@tools/deps.sh build check
+	@tests/soak/run.py $(SECONDS) $(SEED)
 
 bench: build
 	@tools/deps.sh bench

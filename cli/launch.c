@@ -353,11 +353,12 @@ static void report_lost(const launch *this, ends *ends) {
     ends->told = true;
 }
 
-static void serve(launch *this, pmi *pmi) {
+static parley_status serve(launch *this, pmi *pmi, parley_error *error) {
     ends ends = {.first = -1, .killed = -1, .failed = -1};
+    parley_status status = PARLEY_OK;
     double beat = 0;
     int told = 0;
-    while (reap(this, &ends) > 0) {
+    while (reap(this, &ends) > 0 && status == PARLEY_OK) {
         double now = pl_now();
         if (now >= beat) {
             tell_remote(this, RELAY_BEAT);
@@ -371,9 +372,11 @@ static void serve(launch *this, pmi *pmi) {
             report_lost(this, &ends);
         if (hurried || (ends.first >= 0 && now - ends.first > GRACE))
             end_all(this);
-        pmi_serve(pmi, TICK_MS);
+        status = pmi_serve(pmi, TICK_MS, error);
     }
-    report_lost(this, &ends);
+    if (status == PARLEY_OK)
+        report_lost(this, &ends);
+    return status;
 }
 
 static const char *value_after(char *const *words, unsigned count, const char *name) {
@@ -403,7 +406,7 @@ static bool wait_gone(const launch *this, pmi *pmi) {
                     r, this->rank[r].host ? this->rank[r].host->name : "this machine", seconds);
                 return false;
             }
-            pmi_serve(pmi, TICK_MS);
+            pmi_serve(pmi, TICK_MS, NULL); /* no rank is left that would need an answer */
         }
     return true;
 }
@@ -416,6 +419,8 @@ static int run_ranks(launch *this, bool *again) {
     parley_status status = pmi_open(&pmi, this->ranks, this->mapping, &error);
     if (status == PARLEY_OK)
         status = start_ranks(this, pmi, &error);
+    if (status == PARLEY_OK)
+        status = serve(this, pmi, &error);
     if (status != PARLEY_OK) {
         for (ends ends = {.first = -1, .killed = -1, .failed = -1}; reap(this, &ends) > 0;) {
             end_all(this);
@@ -425,7 +430,6 @@ static int run_ranks(launch *this, bool *again) {
         *again = false;
         return fail(this->arguments->command, &error);
     }
-    serve(this, pmi);
     int code = is_own(this->rank[0].code) ? this->rank[0].code : EXIT_LOST;
     *again = *again && code == EXIT_LOST && !asked && wait_gone(this, pmi);
     pmi_close(pmi);

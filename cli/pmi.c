@@ -41,6 +41,7 @@ struct pmi {
     pl_secret *secrets;
     client *client; /* one per rank */
     struct pollfd *polled;
+    bool full; /* there was no memory for a pair, so the ranks cannot find each other */
     pair *pairs[BUCKETS];
 };
 
@@ -98,17 +99,18 @@ static bool put(pmi *pmi, const char *key, const char *value) {
     if (strlen(key) > KEY || strlen(value) > PMI_VALUE || get(pmi, key))
         return false;
     pair *new = pl_alloc(1, sizeof *new), **at = bucket(pmi, key);
-    if (!new)
-        return false;
-    *new = (pair){*at, pl_strdup(key), pl_strdup(value)};
-    if (!new->key || !new->value) {
+    if (new)
+        *new = (pair){*at, pl_strdup(key), pl_strdup(value)};
+    bool done = new &&new->key &&new->value;
+    pmi->full = pmi->full || !done;
+    if (done)
+        *at = new;
+    else if (new) {
         pl_free(new->key);
         pl_free(new->value);
         pl_free(new);
-        return false;
     }
-    *at = new;
-    return true;
+    return done;
 }
 
 static bool put_of(pmi *pmi, client *client, const char *key, const char *value) {
@@ -149,7 +151,8 @@ static void obey(pmi *pmi, client *client, const char *line) {
         answer(client, text);
     } else if (strcmp(command, "put") == 0) {
         bool done = word_of(line, "key", key) && word_of(line, "value", value) && put_of(pmi, client, key, value);
-        answer(client, done ? "cmd=put_result rc=0 msg=success\n" : "cmd=put_result rc=-1 msg=failure\n");
+        if (!pmi->full) /* otherwise the rank is ended before it could complain too */
+            answer(client, done ? "cmd=put_result rc=0 msg=success\n" : "cmd=put_result rc=-1 msg=failure\n");
     } else if (strcmp(command, "get") == 0) {
         const char *found = word_of(line, "key", key) ? get(pmi, key) : NULL;
         snprintf(text, sizeof text,
@@ -204,7 +207,7 @@ static void welcome(pmi *pmi) {
             close(socket); /* the rank is on this machine */
 }
 
-void pmi_serve(pmi *pmi, int milliseconds) {
+parley_status pmi_serve(pmi *pmi, int milliseconds, parley_error *error) {
     for (unsigned i = 0; i < pmi->ranks; i++) {
         const client *client = &pmi->client[i];
         short what = (short)((client->got < LINE ? POLLIN : 0) | (client->unsent > 0 ? POLLOUT : 0));
@@ -212,7 +215,7 @@ void pmi_serve(pmi *pmi, int milliseconds) {
     }
     unsigned more = pmi->listener ? pl_listener_poll(pmi->listener, pmi->polled + pmi->ranks) : 0;
     if (poll(pmi->polled, pmi->ranks + more, milliseconds) < 0)
-        return;
+        return PARLEY_OK;
     for (unsigned i = 0; i < pmi->ranks; i++) {
         client *client = &pmi->client[i];
         if (pmi->polled[i].revents & POLLOUT) {
@@ -223,6 +226,7 @@ void pmi_serve(pmi *pmi, int milliseconds) {
             read_client(pmi, client);
     }
     welcome(pmi);
+    return pmi->full ? pl_fail_memory(error, "the PMI server", PMI_VALUE) : PARLEY_OK;
 }
 
 parley_status pmi_connect(pmi *pmi, unsigned rank, int *end, parley_error *error) {

@@ -20,8 +20,9 @@ parley_status pmi_connect(pmi *pmi, unsigned rank, int *end, parley_error *error
 parley_status pmi_listen(pmi *pmi, parley_error *error);
 unsigned pmi_port(const pmi *pmi);
 const pl_secret *pmi_secret(const pmi *pmi, unsigned rank);
-/* Answers incoming requests, for at most `milliseconds`. Never waits for a rank that does not read. */
-void pmi_serve(pmi *pmi, int milliseconds);
+/* Answers incoming requests, for at most `milliseconds`. Never waits for a rank that does not read. Fails if there was
+ * no memory for what a rank put. The ranks must then be ended, because MPICH would wait for it forever. */
+parley_status pmi_serve(pmi *pmi, int milliseconds, parley_error *error);
 void pmi_refuse(pmi *pmi); /* from now on no rank can connect */
 /* Have all processes of the rank ended, or were never there? True only after pmi_refuse. */
 bool pmi_gone(const pmi *pmi, unsigned rank);

@@ -47,12 +47,13 @@ if(PARLEY_TESTS)
   set_target_properties(test_kmeans PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   foreach(name parley-kmeans test_kmeans)
     target_include_directories(${name} PRIVATE include src)
-    target_link_libraries(${name} PRIVATE PkgConfig::JANSSON PkgConfig::ZLIB PkgConfig::ZSTD Threads::Threads
+    target_link_libraries(${name} PRIVATE PkgConfig::JANSSON PkgConfig::ZLIB PkgConfig::ZSTD PkgConfig::LZMA BZip2::BZip2
+                          Threads::Threads
                                           ${CMAKE_DL_LIBS} m)
   endforeach()
   add_test(NAME test_kmeans COMMAND test_kmeans)
   set_tests_properties(test_kmeans PROPERTIES LABELS "unit;threads" TIMEOUT 300)
-  foreach(name test_train test_shared_memory test_ranks test_checkpoint test_dealt) # the longest, first
+  foreach(name test_train test_checkpoint test_ranks test_scd test_lost_messages test_certificate) # the longest, first
     set_tests_properties(${name} PROPERTIES COST 1)
   endforeach()
   # Makes one system call of a command fail, for tests/fault.

@@ -95,9 +95,10 @@ typedef struct parley_progress {
  * non-zero return stops the run at that round. */
 typedef int (*parley_callback)(void *user, const parley_progress *progress, const char *message);
 
-/* Asks all calls that read or train in this process to end within two seconds. Any thread and any signal handler may
- * call it. Training ends with the best model so far and the stop PARLEY_INTERRUPTED; a round that lasts more than a
- * second longer is dropped. Reading ends with the status PARLEY_STOPPED. Without such a call, nothing happens. */
+/* Asks all calls that read, train or decide in this process to end within two seconds. Any thread and any signal
+ * handler may call it. Training ends with the best model so far and the stop PARLEY_INTERRUPTED; a round that lasts
+ * more than a second longer is dropped. All else, and training that has no model yet, ends with the status
+ * PARLEY_STOPPED. Without such a call, nothing happens. */
 PARLEY_API void parley_interrupt(void);
 /* With `on`, Ctrl-C (SIGINT) calls parley_interrupt before the handler that the program has installed, until the call
  * with 0. For programs whose own handler only takes note of the signal, such as Python. Calls may be nested. */

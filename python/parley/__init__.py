@@ -11,6 +11,7 @@ from ._classifiers import LinearSVC, LogisticRegression
 from ._cv import ElasticNetCV, LassoCV, LogisticRegressionCV
 from ._library import version as _version
 from ._model import Model, Path, load, path, save, train
+from ._onnx import export
 from ._read import Table, read
 from ._regressors import (
     ElasticNet, GammaRegressor, HuberRegressor, Lasso, LinearSVR, PoissonRegressor, Ridge, TweedieRegressor,
@@ -22,6 +23,6 @@ __version__ = _version()
 __all__ = [
     "ElasticNet", "ElasticNetCV", "GammaRegressor", "HuberRegressor", "Lasso", "LassoCV", "LinearSVC", "LinearSVR",
     "LogisticRegression", "LogisticRegressionCV", "Model", "Path", "PoissonRegressor", "Ridge", "RidgeClassifier",
-    "RidgeClassifierCV", "RidgeCV", "SGDClassifier", "SGDRegressor", "Table", "TweedieRegressor", "load", "path", "read",
-    "save", "train",
+    "RidgeClassifierCV", "RidgeCV", "SGDClassifier", "SGDRegressor", "Table", "TweedieRegressor", "export", "load", "path",
+    "read", "save", "train",
 ]  # fmt: skip

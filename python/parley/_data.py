@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ._library import call, ffi, lib, make, named, settings
+from ._tables import as_file
 
 _TYPES = {
     "float32": lib.PARLEY_FLOAT32,
@@ -84,18 +85,21 @@ def from_arrays(X: Any, y: Any = None, weight: Any = None, threads: int = 0) -> 
     return Data(handle, (*keep, label, weight))
 
 
-def from_file(path: str | os.PathLike, **reading: Any) -> Data:
-    return Data(make("data", "parley_data_read_with", os.fsencode(path), settings(reading)))
+def from_file(path: Any, **reading: Any) -> Data:
+    """Reads a file, or a table of pyarrow or pandas."""
+    with as_file(path) as name:
+        return Data(make("data", "parley_data_read_with", os.fsencode(name), settings(reading)))
 
 
 def _warn(_user: Any, sentence: Any) -> None:
     warnings.warn(ffi.string(sentence).decode(errors="replace"), stacklevel=4)
 
 
-def from_file_for(model: Any, path: str | os.PathLike, **reading: Any) -> Data:
-    """Reads a file for a model, as `parley predict` does: columns are matched by name, and labels are not read."""
+def from_file_for(model: Any, path: Any, **reading: Any) -> Data:
+    """Reads a file or table for a model, as `parley predict` does: columns are matched by name, labels are not read."""
     warn = ffi.callback("parley_message", _warn)
-    return Data(make("data", "parley_data_read_for", model, os.fsencode(path), settings(reading), warn, ffi.NULL))
+    with as_file(path) as name:
+        return Data(make("data", "parley_data_read_for", model, os.fsencode(name), settings(reading), warn, ffi.NULL))
 
 
 class Frame(NamedTuple):

@@ -12,6 +12,7 @@ from scipy.special import expit, softmax
 from . import _run
 from ._data import Data, from_arrays, from_file, from_file_for
 from ._library import call, ffi, lib, make, named, string
+from ._tables import is_source, is_table, numbers
 
 
 class Model:
@@ -65,19 +66,20 @@ class Model:
         return named("parley_model_column_name", self._handle, self.coef.shape[1])
 
     def _rows(self, X: Any, reading: dict) -> Data:
-        if isinstance(X, (str, os.PathLike)):
+        by_name = is_table(X) and "table" in self.meta  # a frame of numbers has the columns in the model's order
+        if isinstance(X, (str, os.PathLike)) or by_name:
             return from_file_for(self._handle, X, **reading)
         if reading:
             raise ValueError(f"{next(iter(reading))} applies to reading files, but X is not a file name")
-        return _data_of(X)
+        return _data_of(numbers(X) if is_table(X) else X)
 
     def decision_function(self, X: Any, **reading: Any) -> np.ndarray:
         """Decision values x.w + b.
 
         Parameters
         ----------
-        X : array, sparse matrix or path
-            Rows; or a file, which is read as `parley predict` reads it.
+        X : array, sparse matrix, path or table
+            Rows; or a file or table, which is read as `parley predict` reads it.
         **reading
             If X is a file: settings for reading, such as ``format`` and ``separator``.
 
@@ -96,8 +98,8 @@ class Model:
 
         Parameters
         ----------
-        X : array, sparse matrix or path
-            Rows; or a file, which is read as `parley predict` reads it.
+        X : array, sparse matrix, path or table
+            Rows; or a file or table, which is read as `parley predict` reads it.
         **reading
             If X is a file: settings for reading, such as ``format`` and ``separator``.
 
@@ -116,8 +118,8 @@ class Model:
 
         Parameters
         ----------
-        X : array, sparse matrix or path
-            Rows; or a file, which is read as `parley predict` reads it.
+        X : array, sparse matrix, path or table
+            Rows; or a file or table, which is read as `parley predict` reads it.
         **reading
             If X is a file: settings for reading, such as ``format`` and ``separator``.
 
@@ -207,7 +209,7 @@ def _data_of(X: Any, y: Any = None, weight: Any = None, threads: Any = None, rea
     """Makes data from arrays, or from a file given by name."""
     if isinstance(X, Data):
         return X
-    if isinstance(X, (str, os.PathLike)):
+    if isinstance(X, (str, os.PathLike)) or (is_table(X) and (y is None or reading)):
         if y is not None or weight is not None:
             raise ValueError("a file contains its own labels and weights; give y and sample_weight only with arrays")
         return from_file(X, threads=threads, **(reading or {}))
@@ -236,9 +238,9 @@ def _reading() -> set[str]:
 
 def _prepared(X: Any, y: Any, weight: Any, settings: dict) -> Data:
     reading = {name: settings.pop(name) for name in list(settings) if name in _reading()}
-    if reading and not isinstance(X, (str, os.PathLike)):
+    if reading and not is_source(X):
         raise ValueError(f"{next(iter(reading))} applies to reading files, but X is not a file name")
-    if y is None and not isinstance(X, (str, os.PathLike, Data)):
+    if y is None and not is_source(X) and not isinstance(X, Data):
         raise ValueError("y is missing; give one label for each row of X")
     return _data_of(X, y, weight, settings.get("threads"), reading)
 
@@ -251,8 +253,9 @@ def train(
 
     Parameters
     ----------
-    X : array, sparse matrix or path
-        Rows; or a file in any format that Parley reads, with its labels.
+    X : array, sparse matrix, path or table
+        Rows; or a file in any format that Parley reads, also Parquet and Arrow, or a table of pyarrow or pandas, with
+        their labels (``label_column``).
     y : array-like of shape (n_rows,), default=None
         Labels.
     sample_weight : array-like of shape (n_rows,), default=None
@@ -374,8 +377,9 @@ def path(
 
     Parameters
     ----------
-    X : array, sparse matrix or path
-        Rows; or a file in any format that Parley reads, with its labels.
+    X : array, sparse matrix, path or table
+        Rows; or a file in any format that Parley reads, also Parquet and Arrow, or a table of pyarrow or pandas, with
+        their labels (``label_column``).
     y : array-like of shape (n_rows,), default=None
         Labels.
     sample_weight : array-like of shape (n_rows,), default=None

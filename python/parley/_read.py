@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -55,13 +54,13 @@ def _view(data: Data, pointer: Any, count: int, kind: str) -> np.ndarray:
     return np.asarray(_Owner(data, pointer, count, kind)) if count else np.zeros(0, kind)
 
 
-def read(path: str | os.PathLike, *, threads: int | None = None, **reading: Any) -> Table:
-    """Read a data file: LIBSVM, CSV, VW or IDX, plain or compressed, or a cache that Parley wrote.
+def read(path: Any, *, threads: int | None = None, **reading: Any) -> Table:
+    """Read a data file: LIBSVM, CSV, VW or IDX, plain or compressed, Parquet or Arrow, or a cache that Parley wrote.
 
     Parameters
     ----------
-    path : str or path
-        The file.
+    path : str, path or table
+        The file, or a table of pyarrow or pandas.
     threads : int or None, default=None
         Number of threads; None: all cores.
     **reading

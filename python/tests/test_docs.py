@@ -9,7 +9,7 @@ import pytest
 from conftest import ESTIMATORS
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ["README.md", "docs/python.md"]
+PAGES = ["README.md", "docs/python.md", "docs/tables.md"]
 
 
 def blocks(page):

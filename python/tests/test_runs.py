@@ -362,7 +362,10 @@ def test_what_is_refused_is_refused_with_a_sentence(estimator, word, small):
 
 def test_a_file_is_read_for_the_model_as_on_the_command_line(tmp_path):
     rng = np.random.default_rng(3)
-    rows = [f"u{i},{rng.integers(9)},{'red' if rng.random() < 0.5 else 'blue'},{'yes' if rng.random() < 0.5 else 'no'}" for i in range(60)]
+    rows = [
+        f"u{i},{rng.integers(9)},{'red' if rng.random() < 0.5 else 'blue'},{'yes' if rng.random() < 0.5 else 'no'}"
+        for i in range(60)
+    ]
     table, other = tmp_path / "table.csv", tmp_path / "other.csv"
     table.write_text("id,n,colour,bought\n" + "\n".join(rows) + "\n")
     turned = [",".join(row.split(",")[::-1]) for row in rows]

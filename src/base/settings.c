@@ -17,7 +17,8 @@
 const pl_setting pl_settings[] = {
     {"loss", PL_WORD, PL_FOR_LINEAR, "auto", .list = "losses", .value_name = "NAME", .may_be_auto = true,
      .in_model = true, .heading = "The problem",
-     .help = "loss function; auto: logistic for two labels, softmax for 3 to 64 whole-number labels, otherwise squared",
+     .help = "loss function; auto: logistic for two labels, softmax for 3 to 64 whole-number labels that "
+             "repeat, otherwise squared",
      AT(loss)},
     {"huber_width", PL_REAL, PL_FOR_LINEAR, "1.35", 1e-100, 1e100, .value_name = "X", .optional = true,
      .in_model = true,

@@ -8,15 +8,24 @@
 #include "base/clock.h"
 
 atomic_bool pl_stop_flag;
+static atomic_bool own;      /* this process itself was asked */
 static _Atomic double limit; /* when the round must end */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned calls, catching; /* under the lock */
 static struct sigaction before;  /* the caller's handler of SIGINT */
 
-void pl_stop_ask(void) {
-    bool again = atomic_load(&pl_stop_flag);
-    atomic_store(&limit, again ? 0.0 : pl_now() + PL_STOP_GRACE);
+void pl_stop_join(void) {
+    if (atomic_load(&pl_stop_flag))
+        return;
+    atomic_store(&limit, pl_now() + PL_STOP_GRACE);
     atomic_store(&pl_stop_flag, true);
+}
+
+void pl_stop_ask(void) {
+    bool again = atomic_exchange(&own, true);
+    pl_stop_join();
+    if (again)
+        atomic_store(&limit, 0.0);
 }
 
 bool pl_stop_late(void) { return pl_now() >= atomic_load(&limit); }
@@ -25,17 +34,27 @@ parley_status pl_fail_stopped(parley_error *error) {
     return pl_fail(error, PARLEY_STOPPED, "interrupted before it was read to the end");
 }
 
+parley_status pl_fail_unfinished(parley_error *error) {
+    return pl_fail(error, PARLEY_STOPPED, "interrupted before there was a result");
+}
+
+/* The lock is held. */
+static void forget(void) {
+    atomic_store(&pl_stop_flag, false);
+    atomic_store(&own, false);
+}
+
 void pl_stop_enter(void) {
     pthread_mutex_lock(&lock);
     if (calls++ == 0)
-        atomic_store(&pl_stop_flag, false);
+        forget();
     pthread_mutex_unlock(&lock);
 }
 
 parley_status pl_stop_leave(parley_status status) {
     pthread_mutex_lock(&lock);
     if (--calls == 0)
-        atomic_store(&pl_stop_flag, false);
+        forget();
     pthread_mutex_unlock(&lock);
     return status;
 }

@@ -10,6 +10,9 @@
  * every y, is 0. All dot products are then those of R(w) = min_b P(w, b), and the w part of d is that of L-BFGS on R.
  * The b part of d is the same combination of the past moves of b. See docs/mathematics.md.
  *
+ * If columns differ much in scale, H before the pairs is not a multiple of I but of the inverse of a diagonal that
+ * bounds the curvature of each column.
+ *
  * With l1 > 0 or coefficients that must not be negative, g is the pseudo-gradient of P (the subgradient of smallest
  * size), d keeps only entries that point against it, and a trial point is projected on the orthant of v - small x g, in
  * which P is smooth. */
@@ -35,6 +38,7 @@ typedef struct lbfgs {
     double *rho;      /* 1 / s.y of each pair */
     double *alpha;    /* of the recursion */
     double scale;     /* of H before the pairs: s.y / |y|^2 of the newest */
+    double *diagonal; /* that H is a multiple of before the pairs; NULL: of I */
     double *v, *g;    /* the last v, and the gradient of P's smooth part there */
     double *pseudo;   /* the gradient from which d is computed */
     double *d;        /* l1 > 0: the direction before projection */
@@ -64,10 +68,36 @@ static void close_lbfgs(pl_combine *combine) {
     lbfgs *this = (lbfgs *)combine;
     if (!this)
         return;
-    void *owned[] = {this->s, this->y, this->rho, this->alpha, this->v, this->g, this->pseudo, this->d};
+    void *owned[] = {this->s, this->y, this->rho, this->alpha, this->v, this->g, this->pseudo, this->d, this->diagonal};
     for (unsigned i = 0; i < sizeof owned / sizeof *owned; i++)
         pl_free(owned[i]);
     pl_free(this);
+}
+
+/* The diagonal of 1 / (bound of the column's curvature), which takes the place of different rates by column. A column
+ * without entries has only its penalty. */
+static parley_status measure_columns(lbfgs *this, const pl_setup *setup, parley_error *error) {
+    const pl_glm *glm = pl_glm_of(setup->problem);
+    if (!glm || glm->scale || glm->centred.scales <= PL_UNEVEN || this->count == 0)
+        return PARLEY_OK;
+    uint64_t columns = glm->data->x.columns;
+    double curvature = glm->loss->log_link ? pl_loss_mean_curvature(glm->loss, glm->mean_label)
+                                           : pl_loss_step_curvature(glm->loss),
+           *squares;
+    parley_status status = pl_take(&squares, columns, sizeof *squares, "lbfgs", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&this->diagonal, this->count, sizeof *this->diagonal, "lbfgs", error);
+    if (status == PARLEY_OK)
+        status = pl_column_squares(glm, setup->team, squares, error);
+    for (uint64_t i = 0; i < this->count && status == PARLEY_OK; i++) {
+        uint64_t column = (this->begin + i) / glm->classes;
+        double bound = column < columns ? curvature * squares[column] + pl_l2_at(&glm->base, this->begin + i) : 1.0;
+        this->diagonal[i] = bound > 0 ? 1.0 / bound : 1.0;
+    }
+    double filled = (double)pl_all_nonzeros(glm->data) / (double)pl_all_rows(glm->data);
+    this->rate = 1.0 / (1.0 + filled); /* the curvature by the diagonal is at most the number of columns of a row */
+    pl_free(squares);
+    return status;
 }
 
 static parley_status open_lbfgs(const pl_setup *setup, pl_combine **out, parley_error *error) {
@@ -94,8 +124,12 @@ static parley_status open_lbfgs(const pl_setup *setup, pl_combine **out, parley_
         close_lbfgs(&this->base);
         return pl_fail_memory(error, "the history of lbfgs; use a smaller --history", bytes(setup));
     }
-    *out = &this->base;
-    return PARLEY_OK;
+    status = measure_columns(this, setup, error);
+    if (status != PARLEY_OK)
+        close_lbfgs(&this->base);
+    else
+        *out = &this->base;
+    return status;
 }
 
 /* The subgradient of l1 |x| + f closest to 0, where g is the slope of f. */
@@ -123,7 +157,7 @@ static void make_pair(void *context, uint64_t begin, uint64_t end, double *sums)
         pass->s[i] = v - this->v[i];
         pass->y[i] = g - this->g[i];
         sums[SUM_SY] += pass->s[i] * pass->y[i];
-        sums[SUM_YY] += pass->y[i] * pass->y[i];
+        sums[SUM_YY] += pass->y[i] * pass->y[i] * (this->diagonal ? this->diagonal[i] : 1.0);
         sums[SUM_PENALTY] += l1 * fabs(v) + 0.5 * l2 * v * v;
         this->v[i] = v;
         this->g[i] = g;
@@ -159,6 +193,7 @@ typedef struct vector_step {
     double *x; /* by entry of v; the others by entry of the slice */
     double scale, a;
     const double *other, *dot;
+    const double *diagonal; /* multiplies x too; NULL: ones */
 } vector_step;
 
 static void vector_pass(void *context, uint64_t begin, uint64_t end, double *sums) {
@@ -167,6 +202,8 @@ static void vector_pass(void *context, uint64_t begin, uint64_t end, double *sum
     for (uint64_t j = begin; j < end; j++) {
         uint64_t i = j - step->begin;
         x[j] = step->scale * (step->other ? x[j] + step->a * step->other[i] : x[j]);
+        if (step->diagonal)
+            x[j] *= step->diagonal[i];
         sum += x[j] * (step->dot ? step->dot[i] : 0.0);
     }
     sums[0] += sum;
@@ -189,6 +226,7 @@ static parley_status two_loops(lbfgs *this, const pl_slice *slice, parley_error 
         step.other = pair(this, this->y, age);
     }
     step.scale = this->pairs ? this->scale : this->rate;
+    step.diagonal = this->diagonal;
     for (unsigned age = this->pairs; age-- > 0 && status == PARLEY_OK;) {
         unsigned slot = (this->newest + this->history - age) % this->history;
         step.dot = pair(this, this->y, age);
@@ -197,6 +235,7 @@ static parley_status two_loops(lbfgs *this, const pl_slice *slice, parley_error 
         step.a = this->alpha[slot] - this->rho[slot] * sums[0];
         step.other = pair(this, this->s, age);
         step.scale = 1.0;
+        step.diagonal = NULL;
     }
     step.dot = NULL;
     return status == PARLEY_OK ? pl_slice_sum(slice, vector_pass, &step, sums, error) : status;

@@ -304,6 +304,8 @@ static bool finish_row(pl_block *block, uint64_t first) {
     pl_csv *csv = block->state;
     if (csv->cross_count > 0 && !pl_csv_cross_row(block))
         return false;
+    for (unsigned i = 0; i < csv->absent_count; i++)
+        pl_csv_emit(block, csv->absent[i].id, csv->absent[i].filler);
     if (csv->matched || csv->hashed) {
         float *value = block->value + first;
         uint64_t kept =
@@ -367,7 +369,7 @@ static void parse(pl_block *block) {
 
 /* Most entries of `rows` rows with `fields` fields: a missing value may be filled and be a category as well. */
 static uint64_t most_entries(const pl_csv *csv, uint64_t rows, uint64_t fields) {
-    return fields * (csv->indicated ? 2 : 1) + rows * csv->cross_count;
+    return fields * (csv->indicated ? 2 : 1) + rows * ((uint64_t)csv->cross_count + csv->absent_count);
 }
 
 static void bound(pl_block *block) {
@@ -424,6 +426,7 @@ static void close_csv(void *closed) {
         pl_free(csv->columns[j].name);
     pl_table_free(&csv->table);
     pl_free(csv->crosses);
+    pl_free(csv->absent);
     pl_free(csv->missing_words);
     pl_free(csv->interactions);
     pl_free(csv->survey);

@@ -4,11 +4,11 @@
 #ifndef PL_CSV_H
 #define PL_CSV_H
 
+#include "data/csv_table.h"
 #include "data/hash_names.h"
 #include "data/numeral.h"
 #include "data/parser.h"
 #include "data/row.h"
-#include "data/csv_table.h"
 #include "math/exact_sum.h"
 
 #define PL_CSV_MARK 0x80000000u  /* marks a number from the block's own dictionary of new words */
@@ -75,6 +75,11 @@ typedef struct pl_csv_cross {
     unsigned left, right, column;
 } pl_csv_cross;
 
+typedef struct pl_csv_absent {
+    uint32_t id;
+    float filler;
+} pl_csv_absent;
+
 typedef struct pl_csv {
     char separator;
     bool header, unlabelled, refuse_missing;
@@ -88,6 +93,8 @@ typedef struct pl_csv {
     pl_table table;         /* of the model; empty if there is none */
     pl_csv_cross *crosses;
     unsigned cross_count;
+    pl_csv_absent *absent; /* numeric columns of the model that the file lacks, with a value for all rows */
+    unsigned absent_count;
     char *missing_words, *interactions; /* as given; NULL: none */
     pl_csv_survey *survey;              /* by column, until the roles are decided */
     pl_dictionary surveyed;             /* the values in the head */

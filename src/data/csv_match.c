@@ -65,7 +65,7 @@ static bool was_left_out(const pl_csv *csv, unsigned j) {
 static bool match_column(pl_csv *csv, matching *match, unsigned j) {
     pl_csv_column *column = &csv->columns[j];
     uint32_t number = pl_dictionary_find(&match->names, 0, column->name, strlen(column->name));
-    bool left_out = j == csv->label || was_left_out(csv, j);
+    bool left_out = (j == csv->label && j < csv->count) || was_left_out(csv, j); /* the columns of the file are first */
     if (left_out && number == PL_NOT_FOUND)
         return true;
     if (number != PL_NOT_FOUND)
@@ -126,6 +126,21 @@ static parley_status set_label(pl_csv *csv, const char *path, const matching *ma
     return PARLEY_OK;
 }
 
+/* Columns of the model that the file lacks have the value that replaces missing ones in every row, if there is one. */
+static parley_status fill_absent(pl_csv *csv, const matching *match, parley_error *error) {
+    const pl_table *table = &csv->table;
+    if (match->reading->missing == PL_MISSING_ZERO)
+        return PARLEY_OK;
+    parley_status status = pl_take(&csv->absent, table->count, sizeof *csv->absent, "missing columns", error);
+    for (unsigned i = 0; i < table->count && status == PARLEY_OK; i++) {
+        const pl_treatment *column = &table->columns[i];
+        uint32_t number = pl_dictionary_find(&match->names, 0, column->name, strlen(column->name));
+        if (column->filled && column->fill != 0 && number != PL_NOT_FOUND && !match->found[number])
+            csv->absent[csv->absent_count++] = (pl_csv_absent){number, (float)column->fill};
+    }
+    return status;
+}
+
 /* Reports which columns are missing from the file and which are unknown to the model, in one message. */
 static void tell_differences(const pl_csv *csv, const char *path, const matching *match) {
     const pl_reading *reading = match->reading;
@@ -138,8 +153,9 @@ static void tell_differences(const pl_csv *csv, const char *path, const matching
             first = name;
     }
     if (absent > 0)
-        snprintf(missing, sizeof missing, "%llu column%s of the model %s as 0 (%.*s%s)", (unsigned long long)absent,
-                 absent == 1 ? "" : "s", absent == 1 ? "is missing and counts" : "are missing and count",
+        snprintf(missing, sizeof missing, "%llu column%s of the model %s %s (%.*s%s)", (unsigned long long)absent,
+                 absent == 1 ? "" : "s", absent == 1 ? "is missing and counts as" : "are missing and count as",
+                 csv->absent_count ? absent == csv->absent_count ? "the mean" : "the mean or 0" : "0",
                  (int)(first.bytes < 60 ? first.bytes : 60), first.text, absent > 1 ? ", ..." : "");
     if (match->unknown > 0)
         snprintf(unknown, sizeof unknown, "%s%u column%s unknown to the model and not used (%.60s%s)",
@@ -199,6 +215,9 @@ static parley_status match_names(pl_csv *csv, const char *path, matching *match,
         return pl_fail(error, PARLEY_BAD_INPUT, "%s: it has none of the model's columns, of which the first is %.*s",
                        path, (int)(pl_names_at(names, 0).bytes < 60 ? pl_names_at(names, 0).bytes : 60),
                        pl_names_at(names, 0).text);
+    status = fill_absent(csv, match, error);
+    if (status != PARLEY_OK)
+        return status;
     tell_differences(csv, path, match);
     return set_label(csv, path, match, error);
 }

@@ -1,6 +1,6 @@
-/* csv_table.h: what must be known of the table that a model was trained on in order to read other tables in the same way:
- * the columns that are not simply numbers or categories, how missing values are filled, and interactions. It travels as
- * JSON text with data, caches and models. */
+/* csv_table.h: what must be known of the table that a model was trained on in order to read other tables in the same
+ * way: the columns that are not simply numbers or categories, how missing values are filled, and interactions. It
+ * travels as JSON text with data, caches and models. */
 #ifndef PL_CSV_TABLE_H
 #define PL_CSV_TABLE_H
 

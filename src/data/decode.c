@@ -1,4 +1,4 @@
-/* decode.c: an input buffer that is filled from the file and emptied by copying, zlib or libzstd. */
+/* decode.c: an input buffer that is filled from the file and emptied by copying or decompressing. */
 #define _POSIX_C_SOURCE 200809L
 #include "data/decode.h"
 
@@ -8,19 +8,14 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
-#define ZSTD_STATIC_LINKING_ONLY /* custom memory */
-#include <zstd.h>
-#include <zstd_errors.h>
 
 #include "base/memory.h"
 #include "base/stop.h"
-#include "data/file.h"
+#include "data/codec.h"
 
 #define INPUT_BYTES ((size_t)256 << 10)
 #define SNIFF_BYTES 9            /* a cache is recognised by its 9th byte */
 #define LONGEST_HEADER 100000000 /* of a cache; limit of the safetensors specification */
-#define WINDOW_LOG 27            /* of zstd: 128 MiB, what zstd --long and -22 need; larger windows are refused */
 #define POLL_MILLISECONDS 50
 
 struct pl_decoder {
@@ -31,9 +26,9 @@ struct pl_decoder {
     pl_content content;
     uint64_t size, taken; /* of the file; bytes consumed */
     unsigned char *input;
-    size_t begin, end; /* the content of the buffer */
-    z_stream gzip;
-    ZSTD_DStream *zstd;
+    size_t begin, end;     /* the content of the buffer */
+    const pl_codec *codec; /* NULL: not compressed */
+    void *state;           /* of the codec */
 };
 
 static parley_status fill(pl_decoder *decoder, const atomic_bool *stop, parley_error *error) {
@@ -60,17 +55,11 @@ static parley_status fill(pl_decoder *decoder, const atomic_bool *stop, parley_e
     }
 }
 
-static bool starts_with(const pl_decoder *decoder, const void *magic, size_t bytes) {
-    return decoder->end - decoder->begin >= bytes && memcmp(decoder->input + decoder->begin, magic, bytes) == 0;
-}
-
-static pl_content recognise(const pl_decoder *decoder) {
+static pl_content recognise(pl_decoder *decoder) {
     const unsigned char *input = decoder->input;
-    if (starts_with(decoder, "\x1f\x8b", 2))
-        return PL_GZIP;
-    bool skippable = decoder->end >= 4 && (input[0] & 0xf0) == 0x50 && memcmp(input + 1, "\x2a\x4d\x18", 3) == 0;
-    if (starts_with(decoder, "\x28\xb5\x2f\xfd", 4) || skippable)
-        return PL_ZSTD;
+    decoder->codec = pl_codec_find(input, decoder->end);
+    if (decoder->codec)
+        return PL_COMPRESSED;
     if (decoder->end < SNIFF_BYTES || input[8] != '{')
         return PL_PLAIN;
     uint64_t header = 0;
@@ -81,17 +70,8 @@ static pl_content recognise(const pl_decoder *decoder) {
 
 static parley_status start(pl_decoder *decoder, parley_error *error) {
     decoder->whole = true;
-    if (decoder->content == PL_GZIP) {
-        decoder->gzip.zalloc = pl_gzip_take;
-        decoder->gzip.zfree = pl_packed_free;
-        if (inflateInit2(&decoder->gzip, 15 + 16) != Z_OK) /* largest window, gzip header */
-            return pl_fail_memory(error, "decompression", 1 << 15);
-    }
-    if (decoder->content == PL_ZSTD) {
-        decoder->zstd = ZSTD_createDStream_advanced((ZSTD_customMem){pl_zstd_take, pl_packed_free, NULL});
-        if (!decoder->zstd || ZSTD_isError(ZSTD_DCtx_setParameter(decoder->zstd, ZSTD_d_windowLogMax, WINDOW_LOG)))
-            return pl_fail_memory(error, "decompression", ZSTD_DStreamInSize());
-    }
+    if (decoder->codec && !decoder->codec->open(&decoder->state))
+        return pl_fail_memory(error, "decompression", INPUT_BYTES);
     return PARLEY_OK;
 }
 
@@ -151,46 +131,25 @@ uint64_t pl_decoder_taken(const pl_decoder *decoder) { return decoder->taken; }
 const char *pl_decoder_name(const pl_decoder *decoder) { return decoder->name; }
 
 static parley_status corrupt(const pl_decoder *decoder, const char *why, parley_error *error) {
-    return pl_fail(error, PARLEY_BAD_INPUT, "%s: corrupt %s data: %s", decoder->name,
-                   decoder->content == PL_GZIP ? "gzip" : "zstd", why);
+    return pl_fail(error, PARLEY_BAD_INPUT, "%s: corrupt %s data: %s", decoder->name, decoder->codec->name, why);
 }
 
 /* Takes input from the buffer and writes up to `room` bytes. */
-static parley_status step_gzip(pl_decoder *decoder, char *out, uint64_t room, uint64_t *made, parley_error *error) {
-    z_stream *gzip = &decoder->gzip;
-    gzip->next_in = decoder->input + decoder->begin;
-    gzip->avail_in = (unsigned)(decoder->end - decoder->begin);
-    gzip->next_out = (unsigned char *)out;
-    gzip->avail_out = room < INPUT_BYTES ? (unsigned)room : (unsigned)INPUT_BYTES;
-    unsigned offered = gzip->avail_out;
-    int result = inflate(gzip, Z_NO_FLUSH);
-    decoder->begin = decoder->end - gzip->avail_in;
-    *made = offered - gzip->avail_out;
-    decoder->whole = result == Z_STREAM_END;
-    if (result == Z_STREAM_END)
-        inflateReset(gzip); /* another gzip member may follow */
-    if (result == Z_MEM_ERROR)
-        return pl_fail_memory(error, "decompression", 1 << 15);
-    if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
-        return corrupt(decoder, gzip->msg ? gzip->msg : "cannot be decompressed", error);
-    return PARLEY_OK;
-}
-
-static parley_status step_zstd(pl_decoder *decoder, char *out, uint64_t room, uint64_t *made, parley_error *error) {
-    ZSTD_inBuffer from = {decoder->input, decoder->end, decoder->begin};
-    ZSTD_outBuffer to = {out, (size_t)room, 0};
-    size_t result = ZSTD_decompressStream(decoder->zstd, &to, &from);
-    decoder->begin = from.pos;
-    *made = to.pos;
-    decoder->whole = result == 0;
-    if (ZSTD_getErrorCode(result) == ZSTD_error_memory_allocation)
-        return pl_fail_memory(error, "decompression", ZSTD_DStreamInSize());
-    if (ZSTD_getErrorCode(result) == ZSTD_error_frameParameter_windowTooLarge)
-        return pl_fail(
-            error, PARLEY_BAD_INPUT,
-            "%s: decompressing it needs a window of more than %u MiB; compress it with zstd --long=%u or less",
-            decoder->name, 1u << (WINDOW_LOG - 20), WINDOW_LOG);
-    return ZSTD_isError(result) ? corrupt(decoder, ZSTD_getErrorName(result), error) : PARLEY_OK;
+static parley_status step_packed(pl_decoder *decoder, char *out, uint64_t room, uint64_t *made, parley_error *error) {
+    pl_codec_step step = {.in = decoder->input + decoder->begin,
+                          .given = decoder->end - decoder->begin,
+                          .out = out,
+                          .room = (size_t)room};
+    parley_error why;
+    parley_status status = decoder->codec->step(decoder->state, &step, &why);
+    decoder->begin += step.used;
+    *made = step.made;
+    decoder->whole = step.whole;
+    if (status == PARLEY_NO_MEMORY)
+        return pl_fail(error, status, "%s", why.sentence);
+    if (status == PARLEY_BAD_USAGE)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: decompressing %s", decoder->name, why.sentence);
+    return status == PARLEY_OK ? status : corrupt(decoder, why.sentence, error);
 }
 
 static parley_status step_plain(pl_decoder *decoder, char *out, uint64_t room, uint64_t *made) {
@@ -204,9 +163,8 @@ static parley_status step_plain(pl_decoder *decoder, char *out, uint64_t room, u
 
 static parley_status step(pl_decoder *decoder, char *out, uint64_t room, uint64_t *made, parley_error *error) {
     size_t before = decoder->begin;
-    parley_status status = decoder->content == PL_GZIP   ? step_gzip(decoder, out, room, made, error)
-                           : decoder->content == PL_ZSTD ? step_zstd(decoder, out, room, made, error)
-                                                         : step_plain(decoder, out, room, made);
+    parley_status status =
+        decoder->codec ? step_packed(decoder, out, room, made, error) : step_plain(decoder, out, room, made);
     decoder->taken += decoder->begin - before;
     return status;
 }
@@ -231,9 +189,8 @@ parley_status pl_decode(pl_decoder *decoder, const atomic_bool *stop, char *out,
 void pl_decoder_close(pl_decoder *decoder) {
     if (!decoder)
         return;
-    if (decoder->content == PL_GZIP)
-        inflateEnd(&decoder->gzip);
-    ZSTD_freeDStream(decoder->zstd);
+    if (decoder->codec)
+        decoder->codec->close(decoder->state);
     if (decoder->file >= 0)
         close(decoder->file);
     pl_free(decoder->input);

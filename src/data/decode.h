@@ -1,5 +1,4 @@
-/* decode.h: the bytes of a file, pipe or standard input, decompressed if they are gzip or Zstandard, which is found by
- * content. */
+/* decode.h: the bytes of a file, pipe or standard input, decompressed if they are compressed, which is found by content. */
 #ifndef PL_DECODE_H
 #define PL_DECODE_H
 
@@ -9,7 +8,7 @@
 
 #include "base/status.h"
 
-typedef enum pl_content { PL_PLAIN, PL_GZIP, PL_ZSTD, PL_CACHE } pl_content;
+typedef enum pl_content { PL_PLAIN, PL_COMPRESSED, PL_CACHE } pl_content;
 
 typedef struct pl_decoder pl_decoder;
 

@@ -2,6 +2,7 @@
  * price of memory for the copy. */
 #include <string.h>
 
+#include "base/stop.h"
 #include "data/data.h"
 
 enum { START, LABEL, WEIGHT, INDEX, VALUE };
@@ -29,12 +30,12 @@ static parley_status reserve(parley_data *data, const parley_data *from, parley_
     return pl_fail_memory(error, "a subset of the rows", rows * 16 + entries * (from->x.value ? 8 : 4));
 }
 
-static void copy_rows(parley_data *data, const parley_data *from, const uint64_t *rows) {
+static parley_status copy_rows(parley_data *data, const parley_data *from, const uint64_t *rows, parley_error *error) {
     uint64_t *start = data->spans[START].data, at = 0;
     double *label = data->spans[LABEL].data, *weight = data->spans[WEIGHT].data;
     uint32_t *index = data->spans[INDEX].data;
     float *value = data->spans[VALUE].data;
-    for (uint64_t i = 0; i < data->x.rows; i++) {
+    for (uint64_t i = 0; i < data->x.rows && !pl_stop_due(); i++) {
         uint64_t begin = from->x.start[rows[i]], count = from->x.start[rows[i] + 1] - begin;
         start[i] = at;
         if (from->label)
@@ -52,6 +53,7 @@ static void copy_rows(parley_data *data, const parley_data *from, const uint64_t
     data->x.value = from->x.value ? value : NULL;
     data->label = from->label ? label : NULL;
     data->weight = from->weight ? weight : NULL;
+    return pl_stop_check(error);
 }
 
 parley_status pl_data_subset(const parley_data *from, const uint64_t *rows, uint64_t count, parley_data **out,
@@ -65,11 +67,11 @@ parley_status pl_data_subset(const parley_data *from, const uint64_t *rows, uint
     for (uint64_t i = 0; i < count; i++)
         data->x.nonzeros += from->x.start[rows[i] + 1] - from->x.start[rows[i]];
     status = reserve(data, from, error);
-    if (status != PARLEY_OK) {
+    if (status == PARLEY_OK)
+        status = copy_rows(data, from, rows, error);
+    if (status == PARLEY_OK)
+        *out = data;
+    else
         parley_data_free(data);
-        return status;
-    }
-    copy_rows(data, from, rows);
-    *out = data;
-    return PARLEY_OK;
+    return status;
 }

@@ -2,10 +2,12 @@
  * are hashed as in Vowpal Wabbit: h(name, h(namespace, 0)) modulo 2^bits, where h of digits is their number plus the
  * seed and h of any other name is its MurmurHash3. Features without a name are numbered from the hash of their
  * namespace. A value that is a word is hashed as well. Features with value 0 are left out, and features of a row in the
- * same column are added up. There is no constant feature, because the intercept takes its place. */
+ * same column are added up. There is no constant feature, because the intercept takes its place. Interactions are the
+ * products of the features of two namespaces, in the column that Vowpal Wabbit's -q gives them. */
 #include <math.h>
 #include <string.h>
 
+#include "data/csv_table.h"
 #include "data/fast_decimal.h"
 #include "data/hash.h"
 #include "data/hash_names.h"
@@ -15,6 +17,8 @@
 #include "data/words.h"
 
 #define LONGEST_NAME 1024 /* longer names are cut off */
+#define MOST_PAIRS 100    /* of namespaces that interact */
+#define FNV_PRIME 16777619u
 
 /* The messages get the word. */
 #define SAY_NUL "NUL byte; this is not VW text"
@@ -37,12 +41,17 @@ typedef struct state {
     unsigned blocks;
     pl_sorter *sorters; /* by block */
     pl_hash_names hash_names;
+    char *interactions; /* as given; NULL: none */
+    char pairs[MOST_PAIRS][2];
+    unsigned pair_count;
+    pl_span *letters; /* by block: the first letter of the namespace of each entry of the row, if there are pairs */
 } state;
 
 typedef struct space {
     const char *name;
     uint64_t bytes, hash, unnamed; /* unnamed: number of features without a name so far */
     float scale;
+    uint64_t first; /* the row's first entry */
 } space;
 
 static bool blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
@@ -181,16 +190,38 @@ static const char *read_feature(pl_block *block, const char *p, space *space) {
     uint32_t column = (uint32_t)hash & state->mask;
     if (pl_hash_names_lacks(&state->hash_names, column) && name.bytes && !note(block, space, column, name, word))
         return no_memory(block);
+    if (state->pair_count > 0)
+        ((char *)state->letters[block->number].data)[block->entries - space->first] = space->bytes ? *space->name : ' ';
     block->index[block->entries] = column;
     block->value[block->entries++] = value;
     return stop;
+}
+
+/* Adds the products of the row's entries from `first` on. */
+static void cross(pl_block *block, uint64_t first) {
+    const state *state = block->state;
+    const char *letters = state->letters[block->number].data;
+    uint64_t count = block->entries - first;
+    const uint32_t *index = block->index + first;
+    const float *value = block->value + first;
+    for (unsigned p = 0; p < state->pair_count; p++)
+        for (uint64_t i = 0; i < count; i++) {
+            bool same = state->pairs[p][0] == state->pairs[p][1];
+            for (uint64_t j = same ? i : 0; j < count && letters[i] == state->pairs[p][0]; j++) {
+                float product = value[i] * value[j];
+                if (letters[j] != state->pairs[p][1] || product == 0)
+                    continue;
+                block->index[block->entries] = ((FNV_PRIME * index[i]) ^ index[j]) & state->mask;
+                block->value[block->entries++] = product;
+            }
+        }
 }
 
 /* Reads the name and scale of a namespace after its bar. Returns NULL on a fault. */
 static const char *read_space(pl_block *block, const char *p, space *space) {
     const char *stop = name_end(p);
     double scale = 1;
-    *space = (struct space){p, (uint64_t)(stop - p), 0, 0, 1};
+    *space = (struct space){p, (uint64_t)(stop - p), 0, 0, 1, space->first};
     space->hash = space->bytes ? pl_hash_name(p, space->bytes, 0) : 0;
     if (stop < block->end && *stop == ':') {
         p = stop + 1;
@@ -235,8 +266,11 @@ static const char *read_line(pl_block *block, const char *p, const char *end) {
         return fault(block, SAY_NO_BAR, p);
     if (!read_label(block, p, bar))
         return NULL;
+    const state *state = block->state;
     uint64_t first = block->entries;
-    space space = {"", 0, 0, 0, 1};
+    space space = {"", 0, 0, 0, 1, first};
+    if (state->pair_count > 0 && !pl_span_reserve(&state->letters[block->number], (uint64_t)(end - p) + 1))
+        return no_memory(block);
     for (p = bar; p < end;) {
         if (*p == '|')
             p = read_space(block, p + 1, &space);
@@ -247,6 +281,8 @@ static const char *read_line(pl_block *block, const char *p, const char *end) {
         if (!p)
             return NULL;
     }
+    if (state->pair_count > 0)
+        cross(block, first);
     return finish_row(block, first) ? end : NULL;
 }
 
@@ -259,17 +295,33 @@ static void parse(pl_block *block) {
     }
 }
 
+/* The most entries of the block's lines with their products. */
+static uint64_t count_products(const pl_block *block) {
+    const state *state = block->state;
+    uint64_t entries = 0;
+    const char *next;
+    for (const char *p = block->text; p < block->end; p = next) {
+        const char *newline = memchr(p, '\n', (size_t)(block->end - p));
+        next = newline ? newline + 1 : block->end;
+        uint64_t features = pl_count_bytes(p, next, ' ', '\t', '\r').matches;
+        entries += features + state->pair_count * (features * (features + 1) / 2);
+    }
+    return entries;
+}
+
 static void bound(pl_block *block) {
     uint64_t bytes = (uint64_t)(block->end - block->text);
     block->rows = bytes / 2 + 1;    /* "|\n" */
     block->entries = bytes / 2 + 1; /* " a" */
+    if (((const state *)block->state)->pair_count > 0)
+        block->entries = count_products(block);
 }
 
 /* A feature follows a blank, or the value of a feature without a name. */
 static void count(pl_block *block) {
     pl_byte_counts count = pl_count_bytes(block->text, block->end, ' ', '\t', '\r');
     block->rows = count.newlines + (block->end > block->text && block->end[-1] != '\n');
-    block->entries = count.matches;
+    block->entries = ((const state *)block->state)->pair_count > 0 ? count_products(block) : count.matches;
 }
 
 /* Recognises numbers, then perhaps a tag, then a bar. */
@@ -298,9 +350,43 @@ static void close_state(void *closed) {
         return;
     for (unsigned i = 0; i < state->blocks && state->sorters; i++)
         pl_sorter_free(&state->sorters[i]);
+    for (unsigned i = 0; i < state->blocks && state->letters; i++)
+        pl_span_free(&state->letters[i]);
+    pl_free(state->letters);
+    pl_free(state->interactions);
     pl_free(state->sorters);
     pl_hash_names_close(&state->hash_names);
     pl_free(state);
+}
+
+/* Takes the first letters of the namespaces in "a:b,a:c". */
+static parley_status read_pairs(state *state, const char *pairs, parley_error *error) {
+    for (const char *p = pairs; *p; p += strspn(p, ",")) {
+        size_t length = strcspn(p, ",");
+        const char *colon = memchr(p, ':', length);
+        if (!colon || colon == p || colon + 1 == p + length)
+            return pl_fail(error, PARLEY_BAD_USAGE, "--interactions %.*s: write a pair as a:b", (int)length, p);
+        if (state->pair_count == MOST_PAIRS)
+            return pl_fail(error, PARLEY_BAD_USAGE, "--interactions lists more than %d pairs", MOST_PAIRS);
+        memcpy(state->pairs[state->pair_count++], (char[]){*p, colon[1]}, 2);
+        p += length;
+    }
+    state->interactions = pl_strdup(pairs);
+    return state->interactions ? pl_take(&state->letters, state->blocks, sizeof *state->letters, "reading", error)
+                               : pl_fail_memory(error, "interactions", strlen(pairs));
+}
+
+/* Takes the interactions from the settings, or from the model. */
+static parley_status open_pairs(state *state, const pl_reading *reading, parley_error *error) {
+    pl_table table;
+    parley_status status = pl_table_read(reading->table, "the model", &table, error);
+    if (status != PARLEY_OK)
+        return status;
+    const char *pairs = reading->model_columns ? table.interactions : reading->interactions;
+    if (pairs && *pairs)
+        status = read_pairs(state, pairs, error);
+    pl_table_free(&table);
+    return status;
 }
 
 static parley_status open(pl_parser *parser, const pl_reading *reading, parley_error *error) {
@@ -319,6 +405,8 @@ static parley_status open(pl_parser *parser, const pl_reading *reading, parley_e
     parser->weighted = true;
     status = pl_take(&state->sorters, state->blocks, sizeof *state->sorters, "reading", error);
     state->hash_names.bits = bits;
+    if (status == PARLEY_OK)
+        status = open_pairs(state, reading, error);
     if (status == PARLEY_OK && reading->keep_names)
         status = pl_hash_names_open(&state->hash_names, bits, state->blocks, error);
     return status;
@@ -348,11 +436,17 @@ static parley_status finish(pl_parser *parser, parley_data *data, parley_error *
     if (!data)
         return PARLEY_OK;
     data->hash_bits = state->hash_names.bits;
+    parley_status status = PARLEY_OK;
+    if (state->interactions)
+        status = pl_table_write(&(pl_table){.interactions = state->interactions}, &data->own_table, error);
+    data->table = data->own_table;
+    if (status != PARLEY_OK)
+        return status;
     return state->hash_names.known ? pl_hash_names_list(&state->hash_names, &(pl_names){0}, &data->names, error)
                                    : PARLEY_OK;
 }
 
-static const char *const settings[] = {"hash_bits", "keep_names", NULL};
+static const char *const settings[] = {"hash_bits", "keep_names", "interactions", NULL};
 
 const pl_format pl_format_vw = {
     .name = "vw",

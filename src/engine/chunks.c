@@ -52,8 +52,9 @@ parley_status pl_send_chunk(pl_scratch *scratch, const unsigned *to, unsigned co
 
 parley_status pl_chunks_end(pl_engine *engine, parley_status status, parley_error *error) {
     if (status == PARLEY_OK)
-        return engine->type->wait_sent(engine, error);
-    engine->type->cancel_sent(engine);
+        status = engine->type->wait_sent(engine, error);
+    if (status != PARLEY_OK)
+        engine->type->cancel_sent(engine);
     return status;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/stop.h"
 #include "engine/shared_memory.h"
 
 #define MOST_DIRECT 4   /* most ranks that all send to each other; more of them use doubling */
@@ -70,29 +71,29 @@ static void sum_node(const double *values, unsigned here, pl_node node, unsigned
 /* Sums over workers, gathered on one rank. */
 typedef struct gathered {
     pl_engine *engine;
-    unsigned workers, count; /* `count` values per worker */
+    unsigned workers, count; /* `count` values per worker, and one more that tells whether its rank must stop */
     pl_node *nodes;          /* maximal nodes of all ranks, in order */
     unsigned *first;         /* ranks + 1: the first node of each rank */
-    double *sums;            /* `count` values per node */
+    double *sums;            /* count + 1 values per node */
 } gathered;
 
 static unsigned first_worker(const gathered *all, unsigned rank) {
     return pl_host_begin(all->workers, all->engine->ranks, rank);
 }
 
-static uint64_t bytes_of(const gathered *all, unsigned rank) {
-    return (uint64_t)(all->first[rank + 1] - all->first[rank]) * all->count * sizeof *all->sums;
-}
+static double *node_of(const gathered *all, unsigned node) { return all->sums + (uint64_t)node * (all->count + 1); }
 
-static double *sums_of(const gathered *all, unsigned rank) {
-    return all->sums + (uint64_t)all->first[rank] * all->count;
+static double *sums_of(const gathered *all, unsigned rank) { return node_of(all, all->first[rank]); }
+
+static uint64_t bytes_of(const gathered *all, unsigned rank) {
+    return (uint64_t)(sums_of(all, rank + 1) - sums_of(all, rank)) * sizeof *all->sums;
 }
 
 /* Lists the nodes of all ranks and sums those of this one. */
 static parley_status begin_sums(gathered *all, const double *values, parley_error *error) {
     pl_engine *engine = all->engine;
     uint64_t most = all->workers < engine->ranks * PL_TREE_NODES ? all->workers : engine->ranks * PL_TREE_NODES;
-    uint64_t sums = most * all->count * sizeof *all->sums, nodes = most * sizeof *all->nodes;
+    uint64_t sums = most * (all->count + 1) * sizeof *all->sums, nodes = most * sizeof *all->nodes;
     uint64_t bytes = sums + nodes + (engine->ranks + 1) * sizeof *all->first;
     if (!pl_span_reserve(&engine->room, bytes))
         return pl_fail_memory(error, "sums over workers", bytes);
@@ -105,8 +106,10 @@ static parley_status begin_sums(gathered *all, const double *values, parley_erro
             number += pl_tree_nodes(all->workers, first_worker(all, r), first_worker(all, r + 1), all->nodes + number);
     }
     unsigned here = first_worker(all, engine->rank);
-    for (unsigned n = all->first[engine->rank]; n < all->first[engine->rank + 1]; n++)
-        sum_node(values, here, all->nodes[n], all->count, all->sums + (uint64_t)n * all->count);
+    for (unsigned n = all->first[engine->rank]; n < all->first[engine->rank + 1]; n++) {
+        sum_node(values, here, all->nodes[n], all->count, node_of(all, n));
+        node_of(all, n)[all->count] = pl_stop_due();
+    }
     return PARLEY_OK;
 }
 
@@ -141,7 +144,7 @@ static parley_status pass(const gathered *all, unsigned peer, unsigned first, un
     parley_status status = PARLEY_OK;
     for (unsigned done = 0, r = first, end; done < count && status == PARLEY_OK; done += end - r, r = 0) {
         end = r + count - done < engine->ranks ? r + count - done : engine->ranks;
-        uint64_t bytes = (uint64_t)(all->first[end] - all->first[r]) * all->count * sizeof *all->sums;
+        uint64_t bytes = (uint64_t)(sums_of(all, end) - sums_of(all, r)) * sizeof *all->sums;
         status = sends ? engine->type->post(engine, peer, CHANNEL_SUM, sums_of(all, r), bytes, error)
                        : engine->type->take(engine, peer, CHANNEL_SUM, sums_of(all, r), bytes, error);
     }
@@ -165,10 +168,10 @@ static parley_status share_by_doubling(const gathered *all, parley_error *error)
 static double *add_up(const gathered *all, pl_node node, unsigned *next) {
     pl_node leaf = all->nodes[*next];
     if (leaf.begin == node.begin && leaf.end == node.end)
-        return all->sums + (uint64_t)(*next)++ * all->count;
+        return node_of(all, (*next)++);
     unsigned split = pl_tree_split(node.begin, node.end);
     double *left = add_up(all, (pl_node){node.begin, split}, next);
-    add(left, add_up(all, (pl_node){split, node.end}, next), all->count);
+    add(left, add_up(all, (pl_node){split, node.end}, next), all->count + 1);
     return left;
 }
 
@@ -199,15 +202,9 @@ static parley_status sum_tables(pl_engine *engine, unsigned workers, const doubl
     return status;
 }
 
-parley_status pl_sum_workers(pl_engine *engine, unsigned workers, const double *values, unsigned count, double *sums,
-                             parley_error *error) {
-    if (engine->ranks == 1) {
-        for (unsigned c = 0; c < count; c++)
-            sums[c] = tree_sum(values + c, count, 0, workers);
-        return PARLEY_OK;
-    }
-    if (count > MOST_SMALL)
-        return sum_tables(engine, workers, values, count, sums, error);
+/* Sums few values. `*stop` says whether any rank that has workers must stop. */
+static parley_status sum_small(pl_engine *engine, unsigned workers, const double *values, unsigned count, double *sums,
+                               bool *stop, parley_error *error) {
     gathered all = {.engine = engine, .workers = workers, .count = count};
     unsigned next = 0;
     parley_status status = begin_sums(&all, values, error);
@@ -218,9 +215,39 @@ parley_status pl_sum_workers(pl_engine *engine, unsigned workers, const double *
         status = share_by_memory(&all, error);
     else if (status == PARLEY_OK)
         status = engine->ranks <= MOST_DIRECT ? share_directly(&all, error) : share_by_doubling(&all, error);
-    if (status == PARLEY_OK)
-        memcpy(sums, add_up(&all, (pl_node){0, workers}, &next), count * sizeof *sums);
+    if (status != PARLEY_OK)
+        return status;
+    const double *total = add_up(&all, (pl_node){0, workers}, &next);
+    memcpy(sums, total, count * sizeof *sums);
+    *stop = total[count] > 0;
     return status;
+}
+
+static parley_status sum_all(pl_engine *engine, unsigned workers, const double *values, unsigned count, double *sums,
+                             bool *stop, parley_error *error) {
+    if (engine->ranks > 1 && count > MOST_SMALL)
+        return sum_tables(engine, workers, values, count, sums, error);
+    if (engine->ranks > 1)
+        return sum_small(engine, workers, values, count, sums, stop, error);
+    for (unsigned c = 0; c < count; c++)
+        sums[c] = tree_sum(values + c, count, 0, workers);
+    *stop = pl_stop_due();
+    return PARLEY_OK;
+}
+
+parley_status pl_sum_workers(pl_engine *engine, unsigned workers, const double *values, unsigned count, double *sums,
+                             parley_error *error) {
+    bool stop;
+    return sum_all(engine, workers, values, count, sums, &stop, error);
+}
+
+parley_status pl_sum_passes(pl_engine *engine, unsigned workers, const double *values, unsigned count, double *sums,
+                            parley_error *error) {
+    bool stop = false;
+    parley_status status = sum_all(engine, workers, values, count, sums, &stop, error);
+    if (status == PARLEY_OK && engine->ranks > 1 && count > MOST_SMALL) /* tables are added without the flag */
+        status = sum_small(engine, engine->ranks, &(double){0}, 1, &(double){0}, &stop, error);
+    return status == PARLEY_OK && stop ? pl_fail_unfinished(error) : status;
 }
 
 parley_status pl_barrier(pl_engine *engine, parley_error *error) {

@@ -26,6 +26,10 @@ void pl_tree_add(double *values, uint64_t leaves, uint64_t stride, uint64_t coun
 /* Sums `count` values per hosted worker of all ranks, in the order of the tree, and gives the sums to all ranks. */
 parley_status pl_sum_workers(pl_engine *engine, unsigned workers, const double *values, unsigned count, double *sums,
                              parley_error *error);
+/* The same after a pass over rows, which ranks leave early if they must stop. If any did, all ranks fail with
+ * PARLEY_STOPPED. */
+parley_status pl_sum_passes(pl_engine *engine, unsigned workers, const double *values, unsigned count, double *sums,
+                            parley_error *error);
 /* Sums the nodes of all ranks at the owners of slices. `nodes` are this rank's maximal nodes, with `size` x `width`
  * values each (columns of `size` entries). The owner of [bounds[r], bounds[r+1]) gets the sum of its slice in `sum`,
  * which has whole columns. */

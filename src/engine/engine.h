@@ -56,7 +56,7 @@ typedef struct pl_engine_type {
                                     parley_error *error);
     /* Waits until all zero-copy sends of this rank are complete. */
     parley_status (*wait_sent)(pl_engine *engine, parley_error *error);
-    /* Replaces wait_sent after a failure: afterwards no rank reads the data of zero-copy sends. */
+    /* To be called after a failure, also one of wait_sent: afterwards no rank reads the data of zero-copy sends. */
     void (*cancel_sent)(pl_engine *engine);
     /* Posts a receive: the next message of that rank on that channel goes to `data`, which the engine owns until await
      * has returned. Receives of one rank and channel are awaited in the order in which they were posted. */

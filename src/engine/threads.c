@@ -219,7 +219,6 @@ static parley_status wait_sent(pl_engine *engine, parley_error *error) {
         pl_blocking_enter();
     if (read)
         return PARLEY_OK;
-    cancel_sent(engine);
     return failed ? pl_fail(error, failure.status, "%s", failure.sentence)
                   : pl_fail(error, PARLEY_NO_PEER, "messages of rank %u were not received for %g seconds", engine->rank,
                             engine->deadline);

@@ -1,6 +1,6 @@
 /* watch.c: a star of TCP connections around rank 0. Frames are short and rare: a heartbeat of each rank about every
- * second, and a sentence after a failure. Rank 0 receives every failure, takes the first one as the cause and sends it
- * to all. If rank 0 itself is lost, the others see their connections close. */
+ * second, a request to stop, and a sentence after a failure. Rank 0 receives every failure, takes the first one as the
+ * cause and sends it to all. If rank 0 itself is lost, the others see their connections close. */
 #define _GNU_SOURCE /* getifaddrs, pipe2 */
 #include "engine/watch.h"
 
@@ -19,16 +19,18 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/stop.h"
 #include "engine/handshake.h"
 
 #define MOST_BEAT 1.0 /* most seconds between two heartbeats */
+#define STOP_MS 100   /* how often a rank looks whether it was asked to stop */
 #define BEATS 8       /* least heartbeats in a deadline */
 #define PART_SECONDS 2.0
 #define CAUSE_SECONDS 2.0 /* how long rank 0 has to answer with the cause */
 #define CONNECT_SECONDS 5.0
 #define GATHER_SECONDS 3.5 /* beyond the deadline, so that a stopped rank has been named by then */
 
-typedef enum kind { NAME = 1, BEAT, FAILED, LATE, CAUSE, BYE } kind;
+typedef enum kind { NAME = 1, BEAT, FAILED, LATE, CAUSE, BYE, STOP } kind;
 
 /* A message of the watch. */
 typedef struct frame {
@@ -135,6 +137,7 @@ static void read_frame(pl_watch *watch, unsigned from, const frame *frame) {
             lose_late(watch, frame->rank);
         break;
     case CAUSE: set_cause(watch, &cause, frame->speaker); break;
+    case STOP: pl_stop_join(); break; /* rank 0 then tells all */
     case BYE:
         watch->peers[from].left = true;
         watch->parted = watch->parted || from == watch->speaker;
@@ -185,14 +188,22 @@ static void beat_and_listen(pl_watch *watch, struct pollfd *polled, unsigned cou
     pthread_mutex_unlock(&watch->mutex);
 }
 
+/* A signal may reach one rank only. The others then learn of it here, in the middle of their passes. */
+static void pass_stop_on(const pl_watch *watch, bool *told) {
+    if (!*told && pl_stop_asked())
+        send_all(watch, &(frame){.kind = STOP});
+    *told = pl_stop_asked();
+}
+
 static void *keep_watch(void *argument) {
     pl_watch *watch = argument;
     unsigned count = is_first(watch) ? watch->ranks : 1;
     struct pollfd *polled = pl_alloc(count + 1, sizeof *polled);
     double next = 0;
-    bool closing = polled == NULL;
+    bool closing = polled == NULL, told = false;
     while (!closing) {
         double now = pl_now();
+        pass_stop_on(watch, &told);
         if (now >= next) {
             send_all(watch, &(frame){.kind = BEAT, .rank = atomic_load(&watch->waits)});
             next = now + watch->beat;
@@ -201,7 +212,7 @@ static void *keep_watch(void *argument) {
             polled[r] = (struct pollfd){watch->peers[r].socket, POLLIN, 0};
         polled[count] = (struct pollfd){watch->wake[0], POLLIN, 0};
         int left = (int)(1e3 * (next - now)) + 1;
-        if (poll(polled, count + 1, left) < 0 && errno != EINTR)
+        if (poll(polled, count + 1, left < STOP_MS ? left : STOP_MS) < 0 && errno != EINTR)
             break;
         beat_and_listen(watch, polled, count);
         pthread_mutex_lock(&watch->mutex);

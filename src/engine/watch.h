@@ -1,6 +1,7 @@
 /* watch.h: detects failed ranks, which MPI does not. Every rank keeps a TCP connection to rank 0, with a thread at both
  * ends. The connection of a process that ends is closed, and a process that is stopped or cut off sends no more
- * heartbeats. The first cause of a failure reaches all ranks through these connections. */
+ * heartbeats. The first cause of a failure, and a request to stop that one rank got, reach all ranks through these
+ * connections. */
 #ifndef PL_WATCH_H
 #define PL_WATCH_H
 

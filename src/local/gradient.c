@@ -171,12 +171,11 @@ static void full_task(void *context, unsigned task) {
     memset(lane_sum(this, task), 0, columns_now(this) * this->glm->size * sizeof *this->sums);
     memset(this->sides + task * this->sides_each, 0, this->sides_each * sizeof *this->sides);
     bool several = this->glm->classes > 1;
-    for (uint64_t r = 0; r < part->count; r++) {
-        pl_range range = part->ranges[r];
-        for (uint64_t i = range.begin; i < range.end && several; i++)
+    for (pl_walk rows = {0}; pl_walk_on(part, &rows);) {
+        for (uint64_t i = rows.begin; i < rows.end && several; i++)
             add_classes(this, task, i, this->z + i * this->glm->classes, 1.0);
-        for (uint64_t i = range.begin; i < range.end && !several; i += PL_STRETCH)
-            add_stretch(this, task, i, i + PL_STRETCH < range.end ? i + PL_STRETCH : range.end);
+        if (!several)
+            add_stretch(this, task, rows.begin, rows.end);
     }
     if (this->outer && this->glm->classes == 1)
         pl_outer_flush(&this->outer[task], lane_sum(this, task) + this->glm->size);
@@ -208,8 +207,8 @@ static void sample_task(void *context, unsigned task) {
            skip;
     memset(lane_sum(this, task), 0, this->glm->size * sizeof *this->sums);
     skip = floor(log1p(-pl_random_unit(&stream)) / log_miss);
-    for (uint64_t r = 0; r < part->count; r++)
-        for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++) {
+    for (pl_walk rows = {0}; pl_walk_on(part, &rows);)
+        for (uint64_t i = rows.begin; i < rows.end; i++) {
             if (skip-- > 0)
                 continue;
             sample_row(this, task, i, scale);
@@ -275,8 +274,8 @@ static void carry_task(void *context, unsigned task) {
     const gradient *this = context;
     const pl_part *part = &this->team->parts[task];
     uint64_t classes = this->glm->classes;
-    for (uint64_t r = 0; r < part->count; r++)
-        for (uint64_t e = part->ranges[r].begin * classes; e < part->ranges[r].end * classes; e++)
+    for (pl_walk rows = {0}; pl_walk_on(part, &rows);)
+        for (uint64_t e = rows.begin * classes; e < rows.end * classes; e++)
             this->z[e] += this->step * this->dz[e];
 }
 
@@ -397,8 +396,8 @@ static void product_task(void *context, unsigned task) {
     double *sum = lane_sum(this, task), b = 0, total = 0;
     take_intercepts(this, this->w, &b);
     memset(sum, 0, glm->size * sizeof *sum);
-    for (uint64_t r = 0; r < part->count; r++)
-        for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++) {
+    for (pl_walk rows = {0}; pl_walk_on(part, &rows);)
+        for (uint64_t i = rows.begin; i < rows.end; i++) {
             if (this->bend[i] == 0)
                 continue;
             double a = this->bend[i] * (pl_row_dot(glm, i, this->w) + b);

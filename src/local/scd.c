@@ -210,7 +210,7 @@ static void multiply_task(void *context, unsigned k) {
     pl_scd_worker *worker = &this->workers[k];
     const pl_matrix *x = this->x;
     memset(worker->change, 0, x->columns * sizeof *worker->change);
-    for (uint64_t n = 0; n < worker->count; n++) {
+    for (uint64_t n = 0; n < worker->count && !pl_stop_due(); n++) {
         uint64_t j = worker->column[n], begin = x->start[j];
         if (j == x->rows || this->w[j] == 0)
             continue;
@@ -225,7 +225,7 @@ static parley_status add_changes(const pl_scd *this, double *v, parley_error *er
     double *part;
     if (this->team->workers == 1 && this->team->engine->ranks == 1) {
         memcpy(v, this->workers[0].change, rows * sizeof *v);
-        return PARLEY_OK;
+        return pl_stop_check(error);
     }
     parley_status status = pl_take(&part, hosted * START_ROWS, sizeof *part, "the start", error);
     for (uint64_t i = 0; i < rows && status == PARLEY_OK; i += START_ROWS) {

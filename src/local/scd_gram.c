@@ -71,7 +71,7 @@ static void fill_task(void *context, unsigned task) {
     const pl_glm *glm = pass->scd->glm;
     const pl_matrix *x = pass->scd->x;
     double *sums = gram->sums + (uint64_t)task * gram->capacity;
-    for (uint64_t s = pass->begin + task; s < gram->slots; s += TASKS) {
+    for (uint64_t s = pass->begin + task; s < gram->slots && !pl_stop_due(); s += TASKS) {
         uint64_t j = gram->column[s];
         double mass = 0, scale = pl_column_scale(glm, j);
         memset(sums, 0, (s + 1) * sizeof *sums);
@@ -105,7 +105,7 @@ static void slope_task(void *context, unsigned task) {
     const table_pass *pass = context;
     const pl_scd *this = pass->scd;
     const pl_matrix *x = this->x;
-    for (uint64_t s = task; s < this->gram.slots; s += TASKS) {
+    for (uint64_t s = task; s < this->gram.slots && !pl_stop_due(); s += TASKS) {
         uint64_t j = this->gram.column[s], begin = x->start[j];
         this->gram.slope[s] =
             pl_column_scale(this->glm, j) * pl_sparse_dot(x->index + begin, x->value ? x->value + begin : NULL,

@@ -132,7 +132,7 @@ static void dot_task(void *context, unsigned task) {
     const pl_matrix *x = this->x;
     uint64_t begin, end;
     positions(this, task, &begin, &end);
-    for (uint64_t n = begin; n < end; n++) {
+    for (uint64_t n = begin; n < end && !pl_stop_due(); n++) {
         uint64_t j = worker->column[n];
         if (this->again && !far_below(this, j, this->l1_looked))
             continue;

@@ -78,7 +78,7 @@ static void add_part(void *context, unsigned part) {
     pl_scd_worker *worker = solver->worker;
     uint64_t first = x->columns * part / pass->parts, last = x->columns * (part + 1) / pass->parts;
     memset(worker->step + first, 0, (last - first) * sizeof *worker->step);
-    for (uint64_t m = 0; m < worker->members; m++) {
+    for (uint64_t m = 0; m < worker->members && !pl_stop_due(); m++) {
         uint64_t j = worker->set[m];
         double change = solver->scd->w[j] - worker->base[m];
         if (change == 0)

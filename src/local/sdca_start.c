@@ -19,8 +19,8 @@ static void slope_task(void *context, unsigned task) {
     const starting *starting = context;
     pl_sdca *this = starting->of;
     const pl_part *part = &this->team->parts[task];
-    for (uint64_t r = 0; r < part->count; r++)
-        for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++) {
+    for (pl_walk rows = {0}; pl_walk_on(part, &rows);)
+        for (uint64_t i = rows.begin; i < rows.end; i++) {
             double slope, curvature;
             if (this->glm->classes > 1) {
                 pl_classes_slopes(this->glm, i, this->z, starting->b, this->t);

@@ -96,7 +96,7 @@ static void sample_task(void *context, unsigned k) {
         for (uint64_t r = 0; r < sgd->team->parts[p].count; r++) {
             pl_range range = sgd->team->parts[p].ranges[r];
             uint64_t i = range.begin + pl_random_below(&stream, sgd->stride);
-            for (; i < range.end; i += 1 + pl_random_below(&stream, 2 * sgd->stride - 1))
+            for (; i < range.end && !pl_stop_due(); i += 1 + pl_random_below(&stream, 2 * sgd->stride - 1))
                 sum += pl_share(glm, i) * glm->loss->expand(glm->loss, pl_row_dot(glm, i, sgd->v) + b,
                                                             pl_target(glm, i), &slope, &curvature);
         }

@@ -129,13 +129,11 @@ static parley_status count_rows(pl_sgd *sgd, parley_error *error) {
     if (status == PARLEY_OK)
         status = pl_take(&sums, sgd->glm->size, sizeof *sums, "counts of columns", error);
     for (unsigned p = 0; status == PARLEY_OK && p < team->hosted * team->lanes; p++)
-        for (uint64_t r = 0; r < team->parts[p].count; r++) {
-            pl_range range = team->parts[p].ranges[r];
-            for (uint64_t e = x->start[range.begin]; e < x->start[range.end]; e++)
+        for (pl_walk rows = {0}; pl_walk_on(&team->parts[p], &rows);)
+            for (uint64_t e = x->start[rows.begin]; e < x->start[rows.end]; e++)
                 counts[x->index[e]] += 1;
-        }
     if (status == PARLEY_OK)
-        status = pl_sum_workers(team->engine, team->engine->ranks, counts, (unsigned)sgd->glm->size, sums, error);
+        status = pl_sum_passes(team->engine, team->engine->ranks, counts, (unsigned)sgd->glm->size, sums, error);
     if (status == PARLEY_OK)
         status = pl_take(&sgd->rare, sgd->glm->size, sizeof *sgd->rare, "counts of columns", error);
     for (uint64_t j = 0; status == PARLEY_OK && j < sgd->glm->size; j++)
@@ -147,13 +145,6 @@ static parley_status count_rows(pl_sgd *sgd, parley_error *error) {
     return status;
 }
 
-static void add_squares(const void *context, const pl_part *part, double *sums) {
-    const pl_glm *glm = context;
-    for (uint64_t r = 0; r < part->count; r++)
-        for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++)
-            pl_plain_add_squares(glm, i, pl_share(glm, i), sums);
-}
-
 /* Sizes of columns. The free intercept's rate: the mean square of a column, each by its part in the rows' norms. */
 static parley_status measure_columns(pl_sgd *sgd, parley_error *error) {
     const pl_glm *glm = sgd->glm;
@@ -163,7 +154,7 @@ static parley_status measure_columns(pl_sgd *sgd, parley_error *error) {
         return PARLEY_OK;
     parley_status status = pl_take(&squares, glm->data->x.columns, sizeof *squares, "squares of columns", error);
     if (status == PARLEY_OK)
-        status = pl_sum_tables(sgd->team, glm->data->x.columns, add_squares, glm, squares, error);
+        status = pl_column_squares(glm, sgd->team, squares, error);
     for (uint64_t j = 0; status == PARLEY_OK && j < glm->data->x.columns; j++) {
         double scale = pl_column_scale(glm, j), square = squares[j] * scale * scale;
         sum += square;

@@ -9,9 +9,14 @@
 typedef double pl_wide __attribute__((vector_size(32), may_alias));
 typedef int64_t pl_wide_bits __attribute__((vector_size(32)));
 
+/* A build that counts branches has one version, as functions of their own, so that every branch is counted once. */
+#if defined(PARLEY_COVERAGE)
+#define PL_INLINE static __attribute__((noinline))
+#else
 #define PL_INLINE static inline __attribute__((always_inline))
+#endif
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(PARLEY_COVERAGE)
 #define PL_AVX2 __attribute__((target("avx2")))
 #define PL_HAS_AVX2 __builtin_cpu_supports("avx2")
 #else

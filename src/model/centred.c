@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/stop.h"
 #include "shard/distributed.h"
 
 #define SAMPLE 64          /* rows */
@@ -85,28 +86,33 @@ static int by_size(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
-/* The ratio of the largest to the median scale of the columns. The scale is the root mean square of the entries. */
-static parley_status compare_scales(const sampled *all, uint64_t count, const double *shift, double *ratio,
-                                    parley_error *error) {
+/* Finds the median scale of the columns, and how far others are from it. */
+static parley_status compare_scales(const sampled *all, uint64_t count, pl_centred *centred, parley_error *error) {
     double *scale;
     uint64_t columns = 0;
     parley_status status = pl_take(&scale, count, sizeof *scale, "the scales of columns", error);
     for (uint64_t first = 0, end; first < count && status == PARLEY_OK; first = end) {
         double squares = 0;
         for (end = first; end < count && all[end].column == all[first].column; end++) {
-            double value = all[end].value - shift[(uint64_t)all[first].column];
+            double value = all[end].value - centred->shift[(uint64_t)all[first].column];
             squares += value * value;
         }
         if (squares > 0)
             scale[columns++] = sqrt(squares / (double)(end - first));
     }
-    *ratio = 1;
-    if (status == PARLEY_OK && columns > 1) {
+    if (status == PARLEY_OK && columns > 0) {
         qsort(scale, columns, sizeof *scale, by_size);
-        *ratio = fmax(scale[columns - 1] / scale[columns / 2], scale[columns / 2] / scale[0]);
+        centred->usual = scale[columns / 2];
+        centred->scales = fmax(scale[columns - 1] / centred->usual, centred->usual / scale[0]);
     }
     pl_free(scale);
     return status;
+}
+
+/* Rounds a mean to few digits, as many as the deviation needs, so that most differences of 32-bit floats are exact. */
+static double rounded(double mean, double deviation) {
+    double grid = deviation > 0 ? exp2(floor(log2(deviation / 2))) : 0;
+    return grid > 0 ? (float)(nearbyint(mean / grid) * grid) : (float)mean;
 }
 
 /* Chooses the columns to shift, from the sampled entries of all ranks sorted by column. Returns their number. */
@@ -118,7 +124,7 @@ static uint64_t choose(const sampled *all, uint64_t count, unsigned size, double
         bool there = (double)(column.end - first) >= LEAST_SHARE * size;
         if (!there || !(fabs(column.mean) > FAR * column.deviation))
             continue;
-        shift[(uint64_t)all[first].column] = (float)column.mean;
+        shift[(uint64_t)all[first].column] = rounded(column.mean, column.deviation);
         chosen++;
     }
     return chosen;
@@ -145,7 +151,7 @@ static parley_status find_shift(pl_centred *centred, pl_engine *engine, const pa
     if (status == PARLEY_OK && free)
         *chosen = choose((const sampled *)all, count, size, centred->shift);
     if (status == PARLEY_OK)
-        status = compare_scales((const sampled *)all, count, centred->shift, &centred->scales, error);
+        status = compare_scales((const sampled *)all, count, centred, error);
     pl_free(mine);
     pl_free(all);
     pl_free(bounds);
@@ -154,7 +160,7 @@ static parley_status find_shift(pl_centred *centred, pl_engine *engine, const pa
 
 /* Whether every row has an entry in each of the `chosen` columns. */
 static bool is_full(const pl_matrix *x, const double *shift, uint64_t chosen) {
-    for (uint64_t row = 0; row < x->rows; row++) {
+    for (uint64_t row = 0; row < x->rows && !pl_stop_due(); row++) {
         uint64_t found = 0;
         for (uint64_t e = x->start[row]; e < x->start[row + 1]; e++)
             found += shift[x->index[e]] != 0;
@@ -169,10 +175,11 @@ static parley_status shift_values(pl_centred *centred, const pl_matrix *x, parle
     if (!pl_span_reserve(&centred->value, (count + 1) * sizeof(float)))
         return pl_fail_memory(error, "centred columns", count * sizeof(float));
     float *value = centred->value.data;
-    for (uint64_t e = 0; e < count; e++)
-        value[e] = (float)(value_at(x, first + e) - centred->shift[x->index[first + e]]);
+    for (uint64_t row = 0; row < x->rows && !pl_stop_due(); row++)
+        for (uint64_t e = x->start[row]; e < x->start[row + 1]; e++)
+            value[e - first] = (float)(value_at(x, e) - centred->shift[x->index[e]]);
     out->x.value = value - first;
-    return PARLEY_OK;
+    return pl_stop_check(error);
 }
 
 /* Writes the row with an entry for every shifted column, of which `columns` is the list. Returns its end. */
@@ -208,6 +215,7 @@ static parley_status fill_rows(pl_centred *centred, const pl_matrix *x, uint64_t
         status = pl_fail_memory(error, "centred columns", most * (sizeof(uint32_t) + sizeof(float)));
     uint64_t *start = centred->start.data;
     for (uint64_t row = 0; row < x->rows && status == PARLEY_OK; row++) {
+        status = pl_stop_check(error);
         start[row] = at;
         at = fill_row(x, row, centred->shift, columns, chosen, centred->index.data, centred->value.data, at);
     }
@@ -245,7 +253,7 @@ parley_status pl_centred_open(pl_centred *centred, pl_engine *engine, const parl
                               parley_data *out, parley_error *error) {
     unsigned size = sample_size(data);
     uint64_t chosen = 0;
-    centred->scales = 1;
+    centred->scales = centred->usual = 1;
     double valued = data->x.value != NULL, sparse;
     if (size == 0 || data->deal)
         return PARLEY_OK;

@@ -9,6 +9,7 @@
 /* Data with some columns shifted. `shift` is NULL if none is. */
 typedef struct pl_centred {
     double *shift; /* by column, what was subtracted */
+    double usual;  /* the median scale of columns: the root mean square of their entries */
     double scales; /* how much the scales of columns differ: the largest or smallest against the median */
     pl_span start, index, value;
     pl_spread *spread; /* of the shifted rows */

@@ -117,8 +117,8 @@ static void total_task(void *context, unsigned task) {
     const pl_part *part = &pass->team->parts[task];
     double *sums = pass->glm->repair->lane_sums + task * pass->count;
     memset(sums, 0, pass->count * sizeof *sums);
-    for (uint64_t r = 0; r < part->count; r++)
-        for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++)
+    for (pl_walk rows = {0}; pl_walk_on(part, &rows);)
+        for (uint64_t i = rows.begin; i < rows.end; i++)
             pass->f(pass->context, i, sums);
 }
 

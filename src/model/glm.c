@@ -154,8 +154,8 @@ static void margin_task(void *context, unsigned task) {
     const margin_pass *pass = context;
     const pl_part *part = &pass->team->parts[task];
     uint64_t classes = pass->glm->classes;
-    for (uint64_t r = 0; r < part->count; r++)
-        for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++)
+    for (pl_walk rows = {0}; pl_walk_on(part, &rows);)
+        for (uint64_t i = rows.begin; i < rows.end; i++)
             if (classes > 1)
                 pl_plain_dots(pass->glm, i, pass->w, pass->z + i * classes);
             else

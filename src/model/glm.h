@@ -162,6 +162,8 @@ void pl_scale_columns(const pl_glm *glm, double *w);
 void pl_unscale_columns(const pl_glm *glm, double *w);
 /* standardise.c: fills in `scale`. */
 parley_status pl_standardise(pl_glm *glm, const pl_team *team, parley_error *error);
+/* The mean square of every column, by weight of rows, on unscaled columns. */
+parley_status pl_column_squares(const pl_glm *glm, const pl_team *team, double *squares, parley_error *error);
 /* out = sum_i a_i x_i over the rows of all ranks, on scaled columns, and sum_i a_i for an intercept. */
 parley_status pl_weighted_rows(const pl_glm *glm, const pl_team *team, const double *a, double *out,
                                parley_error *error);

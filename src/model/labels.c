@@ -10,6 +10,7 @@
 
 /* With more distinct labels, labels are real numbers unless the loss says otherwise. */
 #define LABEL_KINDS PL_LABEL_KINDS
+#define REPEATS 2 /* rows of each label, on average, that show classes */
 
 /* The position of `label` among `count` increasing `kinds`, or where to insert it. */
 static unsigned place(const double *kinds, unsigned count, double label) {
@@ -79,9 +80,13 @@ static bool all_whole(const double *kinds, unsigned count) {
     return true;
 }
 
-/* The loss that `auto` chooses for these labels. */
-static const pl_loss *choose_loss(const double *kinds, unsigned count) {
+/* The loss that `auto` chooses for these labels. Whole numbers with gaps that hardly repeat are amounts, not classes.
+ */
+static const pl_loss *choose_loss(const parley_data *data, const double *kinds, unsigned count) {
     bool classes = count > 2 && count <= LABEL_KINDS && all_whole(kinds, count);
+    bool gaps = classes && kinds[count - 1] - kinds[0] + 1 > count;
+    if (gaps && data->classes.count == 0 && pl_all_rows(data) < (uint64_t)REPEATS * count)
+        classes = false;
     return pl_loss_for(count <= 2 ? PL_LABELS_BINARY : classes ? PL_LABELS_CLASSES : PL_LABELS_REAL);
 }
 
@@ -165,7 +170,7 @@ parley_status pl_glm_read_labels(pl_glm *glm, pl_engine *engine, const char *los
         return pl_fail(error, PARLEY_BAD_INPUT, "%s: all labels are %.17g; there is nothing to learn", data->path,
                        kinds[0]);
     if (open)
-        glm->loss = choose_loss(kinds, count);
+        glm->loss = choose_loss(glm->data, kinds, count);
     if (glm->loss->labels == PL_LABELS_REAL)
         return PARLEY_OK;
     if (count > most)

@@ -8,6 +8,8 @@
 #include "model/linear_model.h"
 #include "shard/columns.h"
 
+#define SMALL 0.05 /* an L2 penalty, relative to the curvature of a column, that hardly changes the model */
+
 void pl_glm_publish(pl_glm *glm) {
     uint64_t rows = glm->data->x.columns + (glm->intercept == PL_PENALISED ? 1 : 0);
     glm->base = (pl_problem){.type = &pl_problem_linear,
@@ -232,6 +234,23 @@ void pl_linear_facts(const char *loss, double lambda, double l1_ratio, pl_interc
     pl_describe_text(out, "intercept", intercepts[intercept]);
 }
 
+/* Says when the penalty affects columns by their scale more than users may expect. */
+static void describe_scale(const pl_glm *glm, pl_description *out) {
+    double size = glm->centred.usual;
+    if (glm->standardise || !(glm->lambda > 0))
+        return;
+    if (glm->centred.scales > PL_UNEVEN)
+        pl_describe_line(out,
+                         "scale: columns differ by a factor of %.0g, so the penalty hardly affects the large ones; "
+                         "--standardise treats them alike",
+                         glm->centred.scales);
+    else if (glm->l2 < SMALL && glm->l2 > SMALL * pl_loss_step_curvature(glm->loss) * size * size)
+        pl_describe_line(out,
+                         "scale: values of about %.1g are small for this lambda, which shrinks the model a lot; "
+                         "--standardise or a smaller --lambda avoids it",
+                         size);
+}
+
 static void describe(const pl_problem *problem, const parley_settings *settings, pl_description *out) {
     const pl_glm *glm = pl_glm_of(problem);
     char width[40] = "", lambda[40] = "falling";
@@ -242,11 +261,7 @@ static void describe(const pl_problem *problem, const parley_settings *settings,
         snprintf(width, sizeof width, " of %s %.6g", glm->loss->parameter_noun, glm->loss->parameter_value);
     if (!out->many)
         snprintf(lambda, sizeof lambda, "%.6g", glm->lambda);
-    if (glm->centred.scales > PL_UNEVEN && !glm->standardise && glm->lambda > 0)
-        pl_describe_line(out,
-                         "scale: columns differ by a factor of %.0g, so the penalty hardly affects the large ones; "
-                         "--standardise treats them alike",
-                         glm->centred.scales);
+    describe_scale(glm, out);
     if (glm->factor)
         pl_describe_line(out, "penalty factors: from %.6g to %.6g", glm->least_factor, glm->most_factor);
     pl_describe_line(out, "problem: loss %s%s, lambda %s, l1-ratio %.6g, intercept %s, seed %llu%s", glm->loss->name,
@@ -266,7 +281,7 @@ const pl_problem_type pl_problem_linear = {
     .summary = "train a model and certify it",
     .details = "Trains a linear model on DATA and writes it with a certificate: the duality gap bounds how far its "
                "objective is from the optimum. DATA is text in one of the formats that `parley list formats` names "
-               "(plain, .gz or .zst; - is standard input) or a cache that `parley convert` wrote. Several inputs of "
+               "(plain or compressed; - is standard input) or a cache that `parley convert` wrote. Several inputs of "
                "one format, and patterns such as 'part-*.svm', are read one after the other. Ctrl-C stops after the "
                "current round and writes the best model so far.",
     .commands = PL_FOR_LINEAR | PL_FOR_LINEAR_ONE,

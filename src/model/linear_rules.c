@@ -143,9 +143,10 @@ static bool few_or_filled(const pl_glm *glm) {
            (loss->log_link && glm->data->x.columns <= MANY_COUNTS);
 }
 
-/* L-BFGS, for filled data on which dual ascent may not converge and whose matrix is too large for Newton's method. */
+/* L-BFGS, for filled data and uneven columns, on which dual ascent may not converge, and whose matrix is too large for
+ * Newton's method. */
 static bool filled_classes(const pl_glm *glm) {
-    return glm->classes > 1 && glm->loss->smooth && glm->l1_ratio == 0 && pl_is_filled(glm);
+    return glm->classes > 1 && glm->loss->smooth && (is_uneven(glm) || (glm->l1_ratio == 0 && pl_is_filled(glm)));
 }
 
 /* Dual ascent can start, and Newton's method can finish if necessary. */

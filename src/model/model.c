@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/stop.h"
 #include "math/softmax_kernel.h"
 
 #define MOST_HASH_BITS 30
@@ -312,6 +313,8 @@ unsigned pl_apply_tasks(const pl_matrix *x) { return (unsigned)((x->rows + ROWS_
 void pl_apply_task(void *applying, unsigned task) {
     const pl_applying *work = applying;
     uint64_t begin = (uint64_t)task * ROWS_PER_TASK, end = begin + ROWS_PER_TASK;
+    if (pl_stop_due())
+        return;
     work->model->type->apply(work->model, work->x, begin, end < work->x->rows ? end : work->x->rows,
                              work->values + begin * work->model->outputs);
 }
@@ -323,7 +326,8 @@ parley_status parley_decide(const parley_model *model, const parley_data *data, 
     parley_status status = pl_pool_open(&pool, threads, error);
     if (status != PARLEY_OK)
         return status;
+    pl_stop_enter();
     pl_pool_run(pool, pl_apply_task, &(pl_applying){model, &data->x, decisions}, pl_apply_tasks(&data->x));
     pl_pool_close(pool);
-    return PARLEY_OK;
+    return pl_stop_leave(pl_stop_check(error));
 }

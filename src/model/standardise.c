@@ -22,8 +22,8 @@ static void add_moments(const void *context, const pl_part *part, double *sums) 
     const moments *moments = context;
     const parley_data *data = moments->glm->data;
     const pl_matrix *x = &data->x;
-    for (uint64_t r = 0; r < part->count; r++)
-        for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++) {
+    for (pl_walk rows = {0}; pl_walk_on(part, &rows);)
+        for (uint64_t i = rows.begin; i < rows.end; i++) {
             double s = weight_of(data, i);
             for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++) {
                 uint64_t j = x->index[e];
@@ -40,8 +40,8 @@ static void add_moments(const void *context, const pl_part *part, double *sums) 
 }
 
 static void weigh_part(const void *context, const pl_part *part, double *sums) {
-    for (uint64_t r = 0; r < part->count; r++)
-        for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++)
+    for (pl_walk rows = {0}; pl_walk_on(part, &rows);)
+        for (uint64_t i = rows.begin; i < rows.end; i++)
             sums[0] += weight_of(context, i);
 }
 
@@ -106,8 +106,8 @@ static void add_classes(const pl_glm *glm, uint64_t i, const double *a, double *
 static void add_weighted(const void *context, const pl_part *part, double *sums) {
     const weighted *weighted = context;
     const pl_glm *glm = weighted->glm;
-    for (uint64_t r = 0; r < part->count; r++)
-        for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++) {
+    for (pl_walk rows = {0}; pl_walk_on(part, &rows);)
+        for (uint64_t i = rows.begin; i < rows.end; i++) {
             double a = weighted->a[i];
             if (glm->classes > 1) {
                 add_classes(glm, i, weighted->a + i * glm->classes, sums);
@@ -127,4 +127,15 @@ parley_status pl_weighted_rows(const pl_glm *glm, const pl_team *team, const dou
     if (status == PARLEY_OK)
         pl_scale_columns(glm, out);
     return status;
+}
+
+static void add_squares(const void *context, const pl_part *part, double *sums) {
+    const pl_glm *glm = context;
+    for (pl_walk rows = {0}; pl_walk_on(part, &rows);)
+        for (uint64_t i = rows.begin; i < rows.end; i++)
+            pl_plain_add_squares(glm, i, pl_share(glm, i), sums);
+}
+
+parley_status pl_column_squares(const pl_glm *glm, const pl_team *team, double *squares, parley_error *error) {
+    return pl_sum_tables(team, glm->data->x.columns, add_squares, glm, squares, error);
 }

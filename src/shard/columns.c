@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "base/stop.h"
+
 #define MOST_TASKS 8 /* each task needs a counter for every column */
 
 typedef struct transposition {
@@ -21,15 +23,17 @@ static void count_task(void *context, unsigned task) {
     const transposition *t = context;
     const pl_matrix *x = t->x;
     uint64_t *count = t->next + task * x->columns;
-    for (uint64_t e = x->start[first_row(t, task)]; e < x->start[first_row(t, task + 1)]; e++)
-        count[x->index[e]]++;
+    for (uint64_t i = first_row(t, task); i < first_row(t, task + 1) && !pl_stop_due(); i++)
+        for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++)
+            count[x->index[e]]++;
 }
 
+/* If counting was stopped, counts are too small, and this stops before its first row. */
 static void scatter_task(void *context, unsigned task) {
     const transposition *t = context;
     const pl_matrix *x = t->x;
     uint64_t *next = t->next + task * x->columns;
-    for (uint64_t i = first_row(t, task); i < first_row(t, task + 1); i++)
+    for (uint64_t i = first_row(t, task); i < first_row(t, task + 1) && !pl_stop_due(); i++)
         for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++) {
             uint64_t to = next[x->index[e]]++;
             t->index[to] = (uint32_t)i;
@@ -88,7 +92,10 @@ parley_status pl_columns_open(pl_columns *columns, pl_engine *engine, const pl_m
     columns->x = (pl_matrix){x->columns, x->rows, x->nonzeros, columns->start.data, t.index, t.value};
     columns->shape = columns->x;
     pl_free(t.next);
-    return PARLEY_OK;
+    status = pl_stop_check(error);
+    if (status != PARLEY_OK)
+        pl_columns_close(columns);
+    return status;
 }
 
 void pl_columns_close(pl_columns *columns) {

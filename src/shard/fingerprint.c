@@ -36,7 +36,7 @@ static uint64_t hash_row(const parley_data *data, uint64_t i) {
 static void hash_task(void *context, unsigned chunk) {
     hashing *hashing = context;
     uint64_t rows = hashing->data->x.rows, sum = 0;
-    for (uint64_t i = rows * chunk / CHUNKS; i < rows * (chunk + 1) / CHUNKS; i++)
+    for (uint64_t i = rows * chunk / CHUNKS; i < rows * (chunk + 1) / CHUNKS && !pl_stop_due(); i++)
         sum += hash_row(hashing->data, i);
     hashing->sums[chunk] = sum;
 }
@@ -49,11 +49,11 @@ parley_status pl_fingerprint(pl_engine *engine, const parley_data *data, uint64_
         sum += hashing.sums[c];
     *out = sum;
     if (!pl_is_parted(data)) /* every rank sees all rows */
-        return PARLEY_OK;
+        return pl_stop_check(error);
     double parts[4], sums[4] = {0}; /* 16 bits each, which doubles add exactly */
     for (unsigned p = 0; p < 4; p++)
         parts[p] = (double)(sum >> 16 * p & 0xffff);
-    parley_status status = pl_sum_workers(engine, engine->ranks, parts, 4, sums, error);
+    parley_status status = pl_sum_passes(engine, engine->ranks, parts, 4, sums, error);
     *out = 0;
     for (unsigned p = 0; p < 4; p++)
         *out += (uint64_t)sums[p] << 16 * p;
@@ -70,8 +70,8 @@ static void order_task(void *context, unsigned task) {
     const order_pass *pass = context;
     const pl_part *part = &pass->team->parts[task];
     uint64_t hash = part->rows;
-    for (uint64_t r = 0; r < part->count; r++)
-        for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++)
+    for (pl_walk rows = {0}; pl_walk_on(part, &rows);)
+        for (uint64_t i = rows.begin; i < rows.end; i++)
             hash = stir(hash, hash_row(pass->data, i));
     pass->parts[task] = hash;
 }
@@ -90,5 +90,5 @@ parley_status pl_order_hash(const pl_team *team, const parley_data *data, uint64
         pass.parts[k] = hash;
     }
     *out = pass.parts;
-    return PARLEY_OK;
+    return pl_stop_check(error);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/stop.h"
 #include "shard/distributed.h"
 
 #define WINDOW_ENTRIES ((uint64_t)1 << 18) /* per rank and step */
@@ -163,7 +164,9 @@ parley_status pl_move_rows(pl_engine *engine, const pl_transfer *transfers, uint
     parley_status status = sort(&moving, transfers, count, &rows, error);
     for (uint64_t low = 0; status == PARLEY_OK && low < rows; low += window) {
         turn_to(&moving, low, rows - low < window ? rows : low + window);
-        status = move_window(&moving, error);
+        status = pl_stop_check(error);
+        if (status == PARLEY_OK)
+            status = move_window(&moving, error);
     }
     pl_free(moving.transfers);
     pl_free(moving.parts);

@@ -14,19 +14,15 @@ typedef struct sum_pass {
     double *sums; /* hosted x lanes x PL_ROW_SUMS */
 } sum_pass;
 
-static void sum_range(const sum_pass *pass, pl_range range, double *sums) {
-    for (uint64_t i = range.begin; i < range.end && !pass->stretch; i++)
-        pass->f(pass->context, i, sums);
-    for (uint64_t i = range.begin; i < range.end && pass->stretch; i += PL_STRETCH)
-        pass->stretch(pass->context, i, i + PL_STRETCH < range.end ? i + PL_STRETCH : range.end, sums);
-}
-
 static void sum_task(void *context, unsigned task) {
     const sum_pass *pass = context;
-    const pl_part *part = &pass->team->parts[task];
     double sums[PL_ROW_SUMS] = {0};
-    for (uint64_t r = 0; r < part->count; r++)
-        sum_range(pass, part->ranges[r], sums);
+    for (pl_walk rows = {0}; pl_walk_on(&pass->team->parts[task], &rows);) {
+        for (uint64_t i = rows.begin; i < rows.end && !pass->stretch; i++)
+            pass->f(pass->context, i, sums);
+        if (pass->stretch)
+            pass->stretch(pass->context, rows.begin, rows.end, sums);
+    }
     memcpy(pass->sums + (uint64_t)task * PL_ROW_SUMS, sums, sizeof sums);
 }
 

@@ -8,7 +8,6 @@
 typedef void (*pl_row_sum)(const void *context, uint64_t row, double *sums);
 void pl_sum_rows(const pl_team *team, pl_row_sum f, const void *context, unsigned count, double *sums);
 /* The same by stretches of PL_STRETCH rows at most, for what is done faster for several at a time. */
-#define PL_STRETCH 64
 typedef void (*pl_stretch_sum)(const void *context, uint64_t begin, uint64_t end, double *sums);
 void pl_sum_stretches(const pl_team *team, pl_stretch_sum f, const void *context, unsigned count, double *sums);
 /* Over all workers of all ranks. */

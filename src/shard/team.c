@@ -108,7 +108,7 @@ void pl_team_run(const pl_team *team, pl_task task, void *context) {
 
 parley_status pl_team_sum(const pl_team *team, const double *scalars, unsigned count, double *sums,
                           parley_error *error) {
-    return pl_sum_workers(team->engine, team->workers, scalars, count, sums, error);
+    return pl_sum_passes(team->engine, team->workers, scalars, count, sums, error);
 }
 
 typedef struct table_pass {
@@ -137,7 +137,7 @@ parley_status pl_sum_tables(const pl_team *team, uint64_t entries, pl_table_sum 
         pl_tree_add(lanes, team->lanes, entries, entries);
         memmove(pass.tables + (uint64_t)k * entries, lanes, entries * sizeof *lanes);
     }
-    status = pl_sum_workers(team->engine, team->workers, pass.tables, (unsigned)entries, out, error);
+    status = pl_sum_passes(team->engine, team->workers, pass.tables, (unsigned)entries, out, error);
     pl_free(pass.tables);
     return status;
 }

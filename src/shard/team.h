@@ -6,6 +6,7 @@
 #ifndef PL_TEAM_H
 #define PL_TEAM_H
 
+#include "base/stop.h"
 #include "data/data.h"
 #include "engine/engine.h"
 
@@ -32,9 +33,31 @@ parley_status pl_team_deal(pl_team *team, pl_engine *engine, const pl_matrix *x,
                            uint64_t seed, parley_error *error);
 void pl_team_close(pl_team *team);
 
+/* A walk over the rows of a part, by stretches of rows [begin, end). Begin with {0}. */
+#define PL_STRETCH 64
+typedef struct pl_walk {
+    uint64_t begin, end, range; /* `range` is the number of the next one */
+} pl_walk;
+/* Goes to the next stretch, of at most PL_STRETCH rows of one range. Returns false after the last one, and also if the
+ * run must stop; pl_team_sum then tells all ranks. */
+static inline bool pl_walk_on(const pl_part *part, pl_walk *walk) {
+    while (walk->range <= part->count && !pl_stop_due()) {
+        uint64_t last = walk->range ? part->ranges[walk->range - 1].end : 0;
+        walk->begin = walk->end;
+        if (walk->begin < last) {
+            walk->end = walk->begin + PL_STRETCH < last ? walk->begin + PL_STRETCH : last;
+            return true;
+        }
+        if (walk->range++ < part->count)
+            walk->end = part->ranges[walk->range - 1].begin;
+    }
+    return false;
+}
+
 /* Runs `task` for every lane of every hosted worker. The task number is worker * lanes + lane. */
 void pl_team_run(const pl_team *team, pl_task task, void *context);
-/* Sums `count` scalars over the workers of all ranks, in tree order. Every rank gets the same bits. */
+/* Sums `count` scalars over the workers of all ranks, in tree order. Every rank gets the same bits. If any rank must
+ * stop, and so may have left a pass over its rows, all ranks fail with PARLEY_STOPPED. */
 parley_status pl_team_sum(const pl_team *team, const double *scalars, unsigned count, double *sums,
                           parley_error *error);
 

@@ -6,6 +6,7 @@
  * full. */
 #include <string.h>
 
+#include "base/stop.h"
 #include "engine/collective.h"
 #include "shard/columns.h"
 #include "shard/distributed.h"
@@ -245,7 +246,9 @@ static parley_status move_entries(transposition *t, parley_error *error) {
         t->end = t->end > t->begin ? t->end : t->begin;
         while (t->end < deal->count && t->pieces[t->end].begin < t->high)
             t->end++;
-        status = move_window(t, error);
+        status = pl_stop_check(error);
+        if (status == PARLEY_OK)
+            status = move_window(t, error);
     }
     return status;
 }

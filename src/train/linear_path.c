@@ -277,6 +277,10 @@ static parley_status walk(pl_run *run, const pl_path_plan *plan, const double *l
         if (status == PARLEY_OK)
             status = keep_point(run, rows, path, error);
         path->summary.evaluate_seconds = run->summary.evaluate_seconds += pl_engine_now(run->engine) - began;
+        if (status == PARLEY_STOPPED && path->count > 0) { /* the points so far are kept */
+            status = PARLEY_OK;
+            path->summary.stop = run->summary.stop = PARLEY_INTERRUPTED;
+        }
         path->interrupted = run->summary.stop == PARLEY_INTERRUPTED || run->summary.stop == PARLEY_SECONDS;
         path->ended = !plan->all && k + 1 < count && grown(path);
     }

@@ -45,11 +45,11 @@ static void count_times(pl_run *run) {
 
 static parley_status one_round(pl_run *run, parley_error *error) {
     run->round++;
-    run->evaluated = run->sums.dropped = false;
+    run->evaluated = false;
     run->engine->adding = 0;
     pl_spans_begin_round(&run->spans);
     parley_status status = advance[run->method.exchange->clock](run, error);
-    if (status == PARLEY_OK && !run->sums.dropped)
+    if (status == PARLEY_OK)
         status = look(run, error);
     count_times(run);
     return status == PARLEY_OK ? pl_data_unchanged(run->rows.given, error) : status;
@@ -124,13 +124,18 @@ static parley_status check_stop(pl_run *run, bool *stop, parley_error *error) {
     return *stop || status != PARLEY_OK ? status : pl_clocked_goes_on(run, error);
 }
 
-/* Evaluates once more if the last rounds were not evaluated. This may even find the target reached. */
+/* Evaluates once more if the last rounds were not evaluated. This may even find the target reached. If a request to
+ * stop cuts it short, the best model so far stays. */
 static parley_status look_again(pl_run *run, parley_error *error) {
     if (run->evaluated && !pl_local_certifies(run->local))
         return PARLEY_OK;
     double began = pl_engine_now(run->engine);
     parley_status status = pl_evaluate(run, error);
     run->summary.evaluate_seconds += pl_engine_now(run->engine) - began;
+    if (status == PARLEY_STOPPED) {
+        run->summary.stop = PARLEY_INTERRUPTED;
+        return PARLEY_OK;
+    }
     if (pl_reached(run) && run->summary.stop != PARLEY_INTERRUPTED)
         run->summary.stop = PARLEY_CONVERGED;
     return status;
@@ -158,10 +163,12 @@ static parley_status go_on_when_due(pl_run *run, parley_error *error) {
     return due ? pl_go_on(run, error) : PARLEY_OK;
 }
 
-/* Ends the run without the latest round. The solvers are in the middle of it, so their state is of no use. */
-static parley_status drop_round(pl_run *run, bool *stop, parley_error *error) {
+/* Ends the run after `round`, without the latest one, which all ranks left early. The solvers are in the middle of it,
+ * so their state is of no use. */
+static parley_status drop_round(pl_run *run, uint64_t round, bool *stop, parley_error *error) {
     double flags[PL_DECISIONS] = {0};
-    run->round--;
+    run->round = round;
+    run->sums.dropped = true;
     run->summary.stop = PARLEY_INTERRUPTED;
     *stop = true;
     return pl_clocked_decide(run, flags, error); /* also tells the callback */
@@ -170,13 +177,14 @@ static parley_status drop_round(pl_run *run, bool *stop, parley_error *error) {
 /* Makes a round, writes its checkpoint and its log line, and decides whether it was the last. */
 static parley_status advance_and_tell(pl_run *run, bool *stop, parley_error *error) {
     pl_pace_trace pace;
+    uint64_t before = run->round;
     parley_status status = go_on_when_due(run, error);
     if (status == PARLEY_OK)
         status = one_round(run, error);
+    if (status == PARLEY_STOPPED)
+        return drop_round(run, before, stop, error);
     if (status != PARLEY_OK)
         return status;
-    if (run->sums.dropped)
-        return drop_round(run, stop, error);
     pl_round_trace trace = trace_round(run, &pace);
     status = pl_traces_send(run, error);
     if (status != PARLEY_OK)
@@ -187,7 +195,7 @@ static parley_status advance_and_tell(pl_run *run, bool *stop, parley_error *err
 }
 
 parley_status pl_loop(pl_run *run, parley_error *error) {
-    bool stop = false;
+    bool stop = run->sums.dropped = false;
     parley_status status = check_stop(run, &stop, error);
     while (status == PARLEY_OK && !stop)
         status = advance_and_tell(run, &stop, error);

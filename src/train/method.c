@@ -390,7 +390,7 @@ static parley_status resolve(parley_settings *settings, const pl_problem *proble
     find_members(settings, preset, problem, method);
     if (method->stream)
         return resolve_stream(settings, preset, method, error);
-    if (!method->local || !method->combine)
+    if (!method->local || !method->combine || !method->exchange)
         return status; /* `auto`, before the data are known */
     return resolve_rounds(settings, preset, problem, method, unfit, error);
 }

@@ -49,7 +49,7 @@ const pl_preset *pl_preset_choose(const parley_settings *settings, const pl_prob
     if (named && chosen->sequel.then) /* one name cannot apply to two methods */
         chosen = without_sequel(chosen);
     for (unsigned i = 0; i < pl_presets_count && !fits(chosen, settings); i++)
-        if (fits(&pl_presets[i], settings))
+        if (fits(&pl_presets[i], settings) && !pl_presets[i].sequel.then)
             return &pl_presets[i];
     return chosen;
 }

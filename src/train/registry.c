@@ -60,7 +60,9 @@ const unsigned pl_exchanges_count = sizeof pl_exchanges / sizeof *pl_exchanges;
     .exchange = &pl_exchange_##way
 
 const pl_preset pl_presets[] = {
-    {.name = "auto", .help = "chosen by the shape of the data and the problem"},
+    {.name = "auto",
+     .help = "chosen by the shape of the data and the problem",
+     .exchange = &pl_exchange_allreduce}, /* that of every preset which it stands for */
     {.name = "cocoa",
      .help = "coordinate steps on shards of rows or columns, averaged",
      LINEAR(sdca, average, allreduce),

@@ -52,7 +52,7 @@ typedef struct pl_round_sums {
     double shrink;              /* the factor of v after all updates, each with its share */
     double residual;            /* the workers' estimate of the gap */
     double scalars[PL_SCALARS]; /* sums of the scalars of updates */
-    bool dropped;               /* a worker was stopped before it was done, so the round does not count */
+    bool dropped;               /* a rank had to stop before it was done, so the round does not count */
 } pl_round_sums;
 
 /* The rows: on the rank that was given them, then with the workers. */

@@ -114,7 +114,7 @@ static const struct {
 
 parley_status pl_advance_synchronous(pl_run *run, parley_error *error) {
     parley_status status = PARLEY_OK;
-    for (unsigned i = 0; i < sizeof phases / sizeof *phases && status == PARLEY_OK && !run->sums.dropped; i++) {
+    for (unsigned i = 0; i < sizeof phases / sizeof *phases && status == PARLEY_OK; i++) {
         pl_phase_begin(&run->spans, phases[i].phase);
         status = phases[i].run(run, error);
         pl_phase_end(&run->spans);

@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/stop.h"
 #include "engine/collective.h"
 #include "engine/shared_memory.h"
 #include "train/run.h"
@@ -11,7 +10,7 @@
 #define CHANNEL_TRACE 40
 
 /* The sums of a round by worker, followed by one entry for each rank that only this rank adds to. */
-enum { PASSES, SHRINK, RESIDUAL, SENT, STOPPED, SCALARS, SLOWEST = SCALARS + PL_SCALARS };
+enum { PASSES, SHRINK, RESIDUAL, SENT, SCALARS, SLOWEST = SCALARS + PL_SCALARS };
 
 static unsigned hosted_by(const pl_run *run, unsigned rank) {
     unsigned workers = run->rows.team.workers, ranks = run->engine->ranks;
@@ -109,7 +108,6 @@ static void fill_sums(const pl_run *run, unsigned k, double *sums) {
     sums[SHRINK] = run->share[k] * (update->shrink - 1.0);
     sums[RESIDUAL] = run->method.local->traits & PL_ESTIMATES_GAP ? update->scalars[PL_SUM_RESIDUAL] : 0.0;
     sums[SENT] = (double)run->spans.worker[k].sent;
-    sums[STOPPED] = pl_stop_due();
     memcpy(sums + SCALARS, update->scalars, sizeof update->scalars);
 }
 
@@ -124,8 +122,7 @@ parley_status pl_sum_round(pl_run *run, parley_error *error) {
     parley_status status = pl_team_sum(&run->rows.team, run->sums_room, count, sums, error);
     if (status != PARLEY_OK)
         return status;
-    run->sums =
-        (pl_round_sums){run->spans.slowest, sums[PASSES], 1.0 + sums[SHRINK], sums[RESIDUAL], {0}, sums[STOPPED] > 0};
+    run->sums = (pl_round_sums){run->spans.slowest, sums[PASSES], 1.0 + sums[SHRINK], sums[RESIDUAL], {0}, false};
     memcpy(run->sums.scalars, sums + SCALARS, sizeof run->sums.scalars);
     for (unsigned r = 0; r < run->engine->ranks; r++)
         run->sums.slowest = fmax(run->sums.slowest, sums[SLOWEST + r]);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "engine/collective.h"
 #include "shard/distributed.h"
 
 #define SPLIT_STREAM 0x73706c69u /* random stream of the split, distinct from those of workers */
@@ -26,7 +27,9 @@ parley_status pl_score_model(const pl_model_metric *score, pl_engine *engine, co
     if (status != PARLEY_OK)
         return status;
     engine->type->run(engine, pl_apply_task, &(pl_applying){model, &rows->x, outputs}, pl_apply_tasks(&rows->x));
-    status = type->open(model, score, &meter, error);
+    status = pl_sum_passes(engine, engine->ranks, &(double){0}, 1, &(double){0}, error); /* agree whether to stop */
+    if (status == PARLEY_OK)
+        status = type->open(model, score, &meter, error);
     if (status == PARLEY_OK)
         status = type->add(meter, rows, outputs, error); /* also rejects labels that the model does not have */
     if (status == PARLEY_OK)

@@ -46,7 +46,7 @@ COMMANDS = {
     "generate": "generate text --rows 20 --columns 10 --nonzeros 3 out.svm",
     "list": "list losses",
     "help": "train --help",
-    "launch": "launch -n 2 -- train a.svm --threads 1 --deadline 3 --rounds 1 --gap 0 --model out --quiet",
+    "launch": "launch -n 2 -- train a.svm --threads 1 --rounds 1 --gap 0 --model out --quiet",
 }
 
 

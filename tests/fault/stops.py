@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""stops.py PARLEY: signals in the middle of long rounds and at silent pipes, and a cache that is cut off during training.
+"""stops.py PARLEY: signals in long rounds, in long passes, while writing and at silent pipes, and a cache that is cut off.
 
 Every run must end within LATEST seconds of the signal, although its round would take hours, and leave the best model."""
 
@@ -82,6 +82,47 @@ def test_long_rounds(parley, folder):
     return count
 
 
+def write_classes(folder):
+    """Rows of 1000 classes: one pass for a round of newton, or of lbfgs, takes much longer than LATEST."""
+    (folder / "few.svm").write_text("".join(f"{i % 1000} 1:{i % 7}\n" for i in range(20000)))
+    line = " ".join(f"{j}:1" for j in range(1, 1501))
+    (folder / "many.svm").write_text("".join(f"{i % 1000} {line} {1501 + i % 7}:1\n" for i in range(4000)))
+
+
+def children(process):
+    return [int(word) for word in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+
+
+def long_passes(parley):
+    train = [parley, "train", "--model", "m", "--loss", "softmax", "--gap", "0", "--threads", "1"]
+    newton = ["few.svm", "--preset", "newton"]
+    yield [*train, *newton], signal.SIGINT, 0
+    yield [*train, "--preset", "lbfgs", *["many.svm"] * 7], signal.SIGTERM, 0
+    ranks = [parley, "launch", "-n", "2", "--", *train[1:], *newton]
+    yield ranks, signal.SIGINT, 0
+    yield ranks, signal.SIGINT, 1  # to one rank only, which is the child of its guard
+
+
+def test_long_passes(parley, folder):
+    count = 0
+    write_classes(folder)
+    for words, number, one in long_passes(parley):
+        run = Run(words, folder)
+        try:
+            run.await_text("memory: training needs")
+            time.sleep(1.0)  # the pass has begun
+            if one:
+                os.kill(children(children(run.process.pid)[1])[0], number)
+            else:
+                run.process.send_signal(number)
+            run.end([130], SAVED)
+            subprocess.run([parley, "info", "m"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        finally:
+            run.close()
+        count += 1
+    return count
+
+
 def test_second_signal(parley, folder):
     run = Run([parley, "train", "data.svm", "--model", "m", *LONG, "--preset", "cocoa+"], folder)
     try:
@@ -123,6 +164,35 @@ def test_silent_pipe(parley, folder):
     return 4
 
 
+def test_temporary_files(parley, folder):
+    """An interrupted command leaves the old file; the next one with the same target leaves no temporary file."""
+    quiet = {"cwd": folder, "check": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    made = folder / "made.svm.gz"
+    text = ["generate", "text", "--columns", "50", "--nonzeros", "5", "made.svm.gz", "--rows"]
+    (folder / "long.svm").write_text((folder / "data.svm").read_text() * 40)
+    ways = [
+        ([*text, "300000"], [*text, "5"]),
+        (["convert", "long.svm", "made.svm.gz"], ["convert", "data.svm", "made.svm.gz"]),
+    ]
+    for long, short in ways:
+        made.write_bytes(b"old")
+        run = Run([parley, *long], folder)
+        try:
+            until = time.monotonic() + PATIENCE
+            while not list(folder.glob("*.tmp-*")) and time.monotonic() < until and run.process.poll() is None:
+                time.sleep(0.001)
+            run.process.send_signal(signal.SIGINT)
+            run.end([130, -signal.SIGINT], "")
+        finally:
+            run.close()
+        if made.read_bytes() != b"old":
+            raise SystemExit(f"{' '.join(long)}: it changed the old file although it was interrupted")
+        subprocess.run([parley, *short], **quiet)
+        if made.read_bytes() == b"old" or list(folder.glob("*.tmp-*")):
+            raise SystemExit(f"{' '.join(short)}: it left a temporary file, or wrote nothing")
+    return len(ways)
+
+
 def test_cut_off_cache(parley, folder):
     quiet = {"cwd": folder, "check": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     subprocess.run(
@@ -154,7 +224,8 @@ def main():
             [parley, "generate", "text", "--rows", "3000", "--columns", "2000", "--nonzeros", "30", "data.svm"],
             cwd=folder, check=True, stdout=subprocess.DEVNULL,
         )  # fmt: skip
-        for test in (test_long_rounds, test_second_signal, test_silent_pipe, test_cut_off_cache):
+        tests = [test_long_rounds, test_long_passes, test_second_signal, test_silent_pipe]
+        for test in [*tests, test_temporary_files, test_cut_off_cache]:
             count += test(parley, folder)
     print(f"{count} passed, 0 failed")
 

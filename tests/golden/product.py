@@ -12,7 +12,7 @@ from evaluate import null_objective, read_parley
 CERTAIN = 3e-7  # largest relative gap of an oracle
 OPTIMAL = 1e-6  # largest relative distance of a model from the optimum
 EQUAL = 1e-9  # largest relative difference between the reported and the evaluated objective
-ROUNDING = 1e-12
+ROUNDING = 1e-9  # the core rounds values, and differences from the mean of a column, to 32-bit floats
 
 
 class Failed(AssertionError):

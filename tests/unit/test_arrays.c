@@ -182,6 +182,8 @@ static void the_row_that_is_wrong_is_named(void **state) {
     csr.label[1] = INFINITY;
     refuse(&csr, "data: row 1: the label is not a finite number");
     csr = right_csr();
+    csr.weight[2] = INFINITY;
+    refuse(&csr, "data: row 2: the weight is inf; a weight must be finite and not negative");
     csr.weight[2] = -1;
     refuse(&csr, "data: row 2: the weight is -1; a weight must be finite and not negative");
     csr = right_csr();
@@ -214,6 +216,21 @@ static void a_wrong_table_or_type_is_refused(void **state) {
             parley_data_from_csr(ROWS, COLUMNS, start64, PARLEY_FLOAT64, index32, PARLEY_INT32, value32, PARLEY_FLOAT32,
                                  NULL, NULL, 1, &data, &error),
             &data, &error, "offsets and indices must be int32 or int64, values float32 or float64");
+    refused(PARLEY_BAD_USAGE,
+            parley_data_from_csr(ROWS, COLUMNS, start64, PARLEY_INT64, index32, PARLEY_FLOAT32, value32, PARLEY_FLOAT32,
+                                 NULL, NULL, 1, &data, &error),
+            &data, &error, "offsets and indices must be int32 or int64, values float32 or float64");
+    refused(PARLEY_BAD_USAGE,
+            parley_data_from_csr(ROWS, COLUMNS, start64, PARLEY_INT64, index32, PARLEY_INT32, value32, PARLEY_INT32,
+                                 NULL, NULL, 1, &data, &error),
+            &data, &error, "offsets and indices must be int32 or int64, values float32 or float64");
+    refused(PARLEY_BAD_USAGE,
+            parley_data_from_csr(ROWS, COLUMNS, NULL, PARLEY_INT64, index32, PARLEY_INT32, value32, PARLEY_FLOAT32,
+                                 NULL, NULL, 1, &data, &error),
+            &data, &error, "data: the row offsets are missing");
+    refused(PARLEY_BAD_USAGE,
+            parley_data_from_dense(ROWS, COLUMNS, NULL, PARLEY_FLOAT32, COLUMNS, 1, NULL, NULL, 1, &data, &error),
+            &data, &error, "data: the values are missing");
     refused(PARLEY_BAD_USAGE,
             parley_data_from_csr(ROWS, COLUMNS, start64, PARLEY_INT64, NULL, PARLEY_INT32, NULL, PARLEY_FLOAT32, NULL,
                                  NULL, 1, &data, &error),

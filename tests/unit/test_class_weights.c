@@ -60,6 +60,10 @@ static void bad_words_are_named(void **state) {
                  {"3", "3 is not LABEL=W"},
                  {"3=-1", "weight of label 3"},
                  {"3=nan", "weight of label 3"},
+                 {"3=1e999", "weight of label 3"},
+                 {"3=", "3= is not LABEL=W"},
+                 {"3=1;5=2", "3=1;5=2 is not LABEL=W"},
+                 {"=1", "=1 is not LABEL=W"},
                  {"3=1,3=2", "label 3 is given twice"},
                  {"blanced", "use balanced"}};
     parley_data *data = data_of(text);

@@ -316,8 +316,8 @@ static void a_message_of_the_wrong_size_is_told(void **state) {
     run_ranks(2, 1, DEADLINE, mismatched_body, NULL, status, error);
     assert_int_equal(status[0], PARLEY_BROKEN);
     assert_string_equal(error[0].sentence, error[1].sentence);
-    assert_true(strcmp(error[0].sentence, "rank 1 sent 16 bytes instead of 8") == 0 ||
-                strcmp(error[0].sentence, "rank 0 sent 8 bytes instead of 16") == 0);
+    assert_true(strcmp(error[0].sentence, "rank 1 sent 24 bytes instead of 16") == 0 ||
+                strcmp(error[0].sentence, "rank 0 sent 16 bytes instead of 24") == 0);
 }
 
 static void failed_allocations_of_engines_are_told(void **state) {

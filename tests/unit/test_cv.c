@@ -34,6 +34,10 @@ static void folds_may_come_from_a_file(void **state) {
     const struct {
         const char *text, *part;
     } cases[] = {{"7\n2\n7\n40\n", NULL},
+                 {"7 \r\n2\t\n7\n40", NULL},
+                 {"7\n2\n\n40\n", ":3: a fold must be a whole number"},
+                 {"7\n2\n7 x\n40\n", ":3: a fold must be a whole number"},
+                 {"7\n2\n7\n4000000000", ":4: a fold must be a whole number"},
                  {"7\n2\n7\n", "3 lines for the 4 rows"},
                  {"7\n2\n7\n1\n1\n", "5 lines for the 4 rows"},
                  {"1\n1\n1\n1\n", "all rows are in one fold; at least two folds are needed"},

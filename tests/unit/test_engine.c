@@ -100,6 +100,21 @@ static void tasks_that_wait_for_each_other_all_get_on(void **state) {
     }
 }
 
+static void lost_memory_starts_no_blocking_task(void **state) {
+    (void)state;
+    parley_error error = {0};
+    ring ring = {.rounds = 50};
+    assert_done(pl_threads_open(&ring.engine, 1, 2, DEADLINE, &error), &error);
+    for (unsigned t = 0; t < TASKS; t++)
+        ring.status[t] = PARLEY_BROKEN;
+    pl_memory_fail_after(0);
+    assert_int_equal(ring.engine->type->run_blocking(ring.engine, pass_on, &ring, TASKS, &error), PARLEY_NO_MEMORY);
+    pl_memory_fail_after(-1);
+    for (unsigned t = 0; t < TASKS; t++)
+        assert_int_equal(ring.status[t], PARLEY_BROKEN);
+    pl_engine_close(ring.engine);
+}
+
 #define BUSY 0.05 /* processor seconds */
 
 /* Rank 1 computes while rank 0 waits for it. */
@@ -307,6 +322,7 @@ int main(void) {
         cmocka_unit_test(the_failure_of_a_rank_is_reported_by_all),
         cmocka_unit_test(a_launch_that_lacks_memory_says_so),
         cmocka_unit_test(cores_are_shared_out_unless_ranks_are_bound_to_their_own),
+        cmocka_unit_test(lost_memory_starts_no_blocking_task),
     };
     return cmocka_run_group_tests_name("engine", tests, NULL, NULL);
 }

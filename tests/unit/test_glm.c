@@ -452,6 +452,44 @@ static void sums_over_rows_have_the_same_bits_on_any_ranks(void **state) {
     parley_data_free((parley_data *)one.data);
 }
 
+static void numbers_that_cannot_be_divided_or_squared_are_refused(void **state) {
+    (void)state;
+    const struct {
+        const char *text, *words;
+        double weight[2];
+        const char *sentence;
+    } cases[] = {
+        {"1 1:1\n-1 2:1\n", "", {1e-320, 0}, "sample: the sum of weights is 9.99989e-321, which is out of range; "},
+        {"1 1:1\n-1 2:1\n", "", {1e308, 1e308}, "sample: the sum of weights is inf, which is out of range; "},
+        {"1 1:1e38\n-1 2:1e38\n", "", {1e300, 1e300}, "sample: values are too large to square; scale them down"},
+        {"1 1:1\n-1 2:1\n", "", {1, 0}, "sample: all rows of positive weight have label 1; there is nothing to learn"},
+        {"1 1:1\n-1 2:1\n", "", {0, 1}, "sample: all rows of positive weight have label -1; there is nothing to learn"},
+        {"0 1:1\n3 2:1\n",
+         "loss=poisson",
+         {1, 0},
+         "sample: all rows of positive weight have label 0; there is nothing"},
+        {"1e200 1:1\n1 2:1\n", "loss=squared", {1, 1}, "sample: labels are too large to square; scale them down"},
+        {"1 1:1\n-1 2:1\n",
+         "lambda=1e-310",
+         {1, 1},
+         "--lambda 1e-310 is too small to divide by; give 0 or a value above"},
+    };
+    for (unsigned i = 0; i < COUNT(cases); i++) {
+        char words[96];
+        parley_model *model;
+        parley_error error = {0};
+        parley_data *data = data_of(cases[i].text);
+        set_weights(data, cases[i].weight);
+        snprintf(words, sizeof words, "workers=1 threads=1 preset=newton %s", cases[i].words);
+        parley_settings settings = settings_of(words);
+        assert_int_not_equal(parley_train(data, &settings, NULL, NULL, &model, NULL, &error), PARLEY_OK);
+        assert_null(model);
+        if (!strstr(error.sentence, cases[i].sentence))
+            fail_msg("`%s` is not in: %s", cases[i].sentence, error.sentence);
+        parley_data_free(data);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(setting_up_measures_the_data),
@@ -467,6 +505,7 @@ int main(void) {
         cmocka_unit_test(pull_and_reach_bound_what_the_repair_takes_away),
         cmocka_unit_test(scaled_conjugates_are_those_of_the_scaled_point),
         cmocka_unit_test(sums_over_rows_have_the_same_bits_on_any_ranks),
+        cmocka_unit_test(numbers_that_cannot_be_divided_or_squared_are_refused),
     };
     return cmocka_run_group_tests_name("glm", tests, NULL, NULL);
 }

@@ -54,8 +54,12 @@ static void every_fault_has_its_sentence(void **state) {
         {"\0\0\x0d\x02\0\0\0\1\0\0\0\1\x7f\x80\0\0", 16, "t:1: the value of column 1 is not a finite 32-bit float"},
         {"\0\0\x08\x02\0\0\0\0\0\0\0\2", 12, "t: no rows; its header says 0 rows"},
     };
+    static const char *const others[] = {"\0\0", "\1\0\x08\2", "\0\1\x08\2", "\0\0\x07\2", "\0\0\x08\0"};
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
         assert_fault(faults[i].bytes, faults[i].count, &bare, faults[i].sentence);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_fault(others[i], i == 0 ? 2 : 4, &(pl_reading){.format = &pl_format_idx},
+                     "t: not IDX: it does not begin with 0 0 type dimensions");
     assert_fault("1,2\n", 4, &(pl_reading){.format = &pl_format_idx},
                  "t: not IDX: it does not begin with 0 0 type dimensions");
 }
@@ -88,6 +92,23 @@ static void labels_are_found_beside_images(void **state) {
     assert_int_equal(pl_data_read(images, three, NULL, NULL, &data, &error), PARLEY_BAD_INPUT);
     snprintf(expected, sizeof expected, "%s: not valid IDX: its size does not match its header", labels);
     assert_string_equal(error.sentence, expected);
+    write_bytes(labels, "\0\0\x0d\x01\0\0\0\2\0\0\0\0\x7f\x80\0\0", 16);
+    assert_int_equal(pl_data_read(images, three, NULL, NULL, &data, &error), PARLEY_BAD_INPUT);
+    snprintf(expected, sizeof expected, "%s:2: the label is not finite", labels);
+    assert_string_equal(error.sentence, expected);
+    write_bytes(labels, "no labels", 9);
+    assert_int_equal(pl_data_read(images, three, NULL, NULL, &data, &error), PARLEY_BAD_INPUT);
+    snprintf(expected, sizeof expected, "%s: not IDX: it does not begin with 0 0 type dimensions", labels);
+    assert_string_equal(error.sentence, expected);
+    data = parse_as("\0\0\x08\x03\0\0\0\2\0\0\0\1\0\0\0\2\5\0\0\6", 20, &bare);
+    assert_int_equal(pl_data_write_cache(data, in_folder("cache"), &error), PARLEY_OK);
+    parley_data_free(data);
+    const pl_reading cached = {.labels = in_folder("cache")};
+    assert_int_equal(pl_data_read_as(images, &cached, three, &data, &error), PARLEY_BAD_INPUT);
+    assert_non_null(strstr(error.sentence, "/cache: not IDX: it is a cache"));
+    write_bytes(in_folder("pictures"), "\0\0\x08\x03\0\0\0\1\0\0\0\1\0\0\0\1\5", 17);
+    assert_int_equal(pl_data_read(path_text, three, NULL, NULL, &data, &error), PARLEY_BAD_INPUT);
+    assert_non_null(strstr(error.sentence, "/pictures: no labels: its name has no `images` to replace by `labels`; "));
 }
 
 static void streams_in_pieces_give_the_same(void **state) {

@@ -127,10 +127,51 @@ static void caches_are_joined_where_their_columns_are_the_same(void **state) {
     assert_refused("a.parley c.svm", &(pl_reading){0}, "is a cache and");
 }
 
+static void make_cache(const char *text_name, const char *text, const double *weight, const char *cache) {
+    parley_data *data;
+    parley_error error = {0};
+    write_text(text_name, text);
+    assert_int_equal(read_words(text_name, &(pl_reading){0}, &data, &error), PARLEY_OK);
+    const double *own = data->weight;
+    data->weight = weight;
+    assert_int_equal(pl_data_write_cache(data, in_folder(cache), &error), PARLEY_OK);
+    data->weight = own;
+    parley_data_free(data);
+}
+
+/* Entries without values are ones, and rows without weights weigh 1. */
+static void joined_caches_keep_values_weights_and_names(void **state) {
+    (void)state;
+    const double weight[] = {2, 0.5}, joined[] = {2, 0.5, 1};
+    parley_data *data;
+    parley_error error = {0};
+    make_cache("w.svm", "1 1:1 3:1\n-1 2:1\n", weight, "w.parley");
+    make_cache("o.svm", "1 2:1\n", NULL, "o.parley");
+    make_cache("v.svm", "1 2:7\n", NULL, "v.parley");
+    assert_reads_as("w.parley o.parley", "1 1:1 3:1\n-1 2:1\n1 2:1\n", &(pl_reading){0});
+    assert_reads_as("o.parley v.parley", "1 2:1\n1 2:7\n", &(pl_reading){0});
+    assert_int_equal(read_words("w.parley o.parley", &(pl_reading){0}, &data, &error), PARLEY_OK);
+    assert_null(data->x.value);
+    assert_memory_equal(data->weight, joined, sizeof joined);
+    parley_data_free(data);
+    const char *const texts[] = {"size,kind,y\n1,a,no\n2,b,yes\n", "size,kind,y\n3,a,si\n4,b,no\n",
+                                 "size,sort,y\n3,a,no\n4,b,yes\n"};
+    const char *const names[] = {"n0.csv", "n2.csv", "n3.csv"};
+    const char *const caches[] = {"n0.parley", "n2.parley", "n3.parley"};
+    for (unsigned i = 0; i < 3; i++)
+        make_cache(names[i], texts[i], NULL, caches[i]);
+    assert_refused("n0.parley n2.parley", &(pl_reading){0}, "different column or class names");
+    assert_refused("n0.parley n3.parley", &(pl_reading){0}, "different column or class names");
+    assert_int_equal(read_words("n0.parley n0.parley", &(pl_reading){0}, &data, &error), PARLEY_OK);
+    assert_true(data->x.rows == 4 && data->names.count == data->x.columns && data->classes.count == 2);
+    parley_data_free(data);
+}
+
 static void lost_memory_is_told_and_nothing_is_leaked(void **state) {
     (void)state;
-    const char *const words[] = {"a.svm b.svm c.svm", "a.csv b.csv", "a.parley c.parley"};
-    for (unsigned w = 0; w < 3; w++) {
+    const char *const words[] = {"a.svm b.svm c.svm", "a.csv b.csv", "a.parley c.parley", "w.parley v.parley",
+                                 "n0.parley n0.parley"};
+    for (unsigned w = 0; w < 5; w++) {
         parley_status status = PARLEY_NO_MEMORY;
         int64_t n = 0;
         for (; status != PARLEY_OK && n < 500; n++) {
@@ -157,6 +198,7 @@ int main(void) {
         cmocka_unit_test(a_heading_may_be_in_every_file_or_in_the_first),
         cmocka_unit_test(faults_name_the_file_and_its_line),
         cmocka_unit_test(caches_are_joined_where_their_columns_are_the_same),
+        cmocka_unit_test(joined_caches_keep_values_weights_and_names),
         cmocka_unit_test(lost_memory_is_told_and_nothing_is_leaked),
     };
     return cmocka_run_group_tests_name("inputs", tests, open_all, close_all);

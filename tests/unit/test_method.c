@@ -97,6 +97,15 @@ static const struct {
      "--rate has no effect with sdca x add; only --local sgd or --combine step or --preset online reads it"},
     {"local=online", "--local online: unknown name; choose one of sdca, scd, gradient, sgd"},
     {"preset=online local=sgd", "--local has no effect with --preset online; leave it out"},
+    {"preset=online loss=softmax", "--preset online supports at most two classes; use --preset gd"},
+    {"preset=online checkpoint=state",
+     "--checkpoint has no effect with --preset online, which has no rounds; its model can be continued with --start"},
+    {"preset=gd lambda=0.1 C=1", "--lambda and --C both set the strength of the penalty; give only one of them"},
+    {"preset=gd lambda=0 l1_ratio=0.5", "--l1-ratio has no effect with --lambda 0; leave one of them out"},
+    {"preset=gd resume=state replay=run.jsonl",
+     "--resume continues a run and --replay repeats one; leave one of them out"},
+    {"preset=gd checkpoint_every=5r", "--checkpoint-every has no effect without --checkpoint"},
+    {"preset=gd metric=auc", "--metric has no effect without --validation or --validation-fraction"},
     {"preset=online gap=0.1", "--gap has no effect with --preset online; leave it out"},
     {"preset=online workers=2", "--workers has no effect with --preset online; leave it out"},
     {"preset=online standardise=true",
@@ -119,6 +128,15 @@ static const struct {
     {"preset=cocoa batch_fraction=0.5",
      "--batch-fraction has no effect with sdca x average; only --local gradient reads "
      "it"},
+    {"preset=cocoa validation=a.svm validation_fraction=0.2",
+     "--validation and --validation-fraction both choose the validation rows; give only one of them"},
+    {"preset=cocoa workers=2 worker_per=core", "--worker-per has no effect with --workers; leave one of them out"},
+    {"preset=gd evaluate_every=3",
+     "--evaluate-every has no effect with gradient x step, which evaluates every round anyway"},
+    {"preset=hogwild average_iterates=true",
+     "--average-iterates takes no exchange shared, which has no iterates of one worker; leave one of them out"},
+    {"preset=hogwild reweight=true",
+     "--reweight takes no exchange shared, whose workers have no shards to weigh; leave one of them out"},
     {"preset=cocoa local_steps=2 local_epochs=2", "--local-steps and --local-epochs both set H; give only one of them"},
 };
 
@@ -182,6 +200,38 @@ static void every_preset_passes_the_check_before_data_are_read(void **state) {
     }
 }
 
+/* Without a preset the members are combined with the exchange of the preset that is nearest to them. */
+static void members_can_be_named_without_a_preset(void **state) {
+    (void)state;
+    const char *const good[] = {"gradient step", "gradient newton", "gradient truncated", "gradient lbfgs", "sdca add",
+                                "sdca average",  "scd add",         "scd average",        "sgd average"};
+    parley_data *data = random_data(small);
+    for (unsigned l = 0; l < pl_locals_count; l++)
+        for (unsigned c = 0; c < pl_combines_count; c++) {
+            char words[96], pair[64];
+            bool fits = false;
+            const char *local = pl_locals[l]->name, *combine = pl_combines[c]->name;
+            snprintf(pair, sizeof pair, "%s %s", local, combine);
+            snprintf(words, sizeof words, "local=%s combine=%s rounds=2", local, combine);
+            for (unsigned i = 0; i < COUNT(good); i++)
+                fits |= strcmp(good[i], pair) == 0;
+            if (fits) {
+                outcome run = train_once(data, words);
+                assert_string_equal(run.summary[0].local, local);
+                assert_string_equal(run.summary[0].combine, combine);
+                free_models(&run);
+                continue;
+            }
+            parley_settings settings = settings_of(words);
+            parley_model *model;
+            parley_error error = {0};
+            assert_int_equal(parley_train(data, &settings, NULL, NULL, &model, NULL, &error), PARLEY_BAD_USAGE);
+            snprintf(words, sizeof words, "combine %s needs ", combine);
+            assert_non_null(strstr(error.sentence, words));
+        }
+    parley_data_free(data);
+}
+
 static void newton_takes_the_form_that_the_shape_asks_for(void **state) {
     (void)state;
     parley_data *few = random_data(small), *many = random_data(wide);
@@ -216,6 +266,7 @@ int main(void) {
         cmocka_unit_test(every_refused_combination_has_its_sentence),
         cmocka_unit_test(what_only_the_data_tell_is_refused_then),
         cmocka_unit_test(every_preset_passes_the_check_before_data_are_read),
+        cmocka_unit_test(members_can_be_named_without_a_preset),
         cmocka_unit_test(newton_takes_the_form_that_the_shape_asks_for),
         cmocka_unit_test(lists_name_every_member),
     };

@@ -149,6 +149,70 @@ static void real_metrics_follow_their_definitions(void **state) {
     parley_model_free(&model->base);
 }
 
+/* Three classes, each against the rest: rows 1 and 2 are right, row 3 is not, and no row has the last class. */
+static void metrics_of_classes_follow_their_definitions(void **state) {
+    (void)state;
+    const double label[] = {1, 2, 2}, z[] = {0.5, -1, -2, -1, 3, 0, 2, 1, 0};
+    parley_data data = {.x.rows = 3, .label = label, .path = "x.svm"};
+    const char *const names[] = {"loss", "hinge", "accuracy", "macro_f1", "auc", "rmse", "deviance", "d2"};
+    const double expected[] = {
+        (0.5 + 1 + 3 + 1) / 3, (0.5 + 1 + 3 + 1) / 3, 2.0 / 3, (2.0 / 3 + 2.0 / 3 + 0) / 3, NAN, NAN, NAN, NAN};
+    pl_linear_model *model;
+    assert_int_equal(pl_linear_new(3, 1, &pl_loss_hinge, &model, NULL), PARLEY_OK);
+    memcpy(model->labels, (const double[]){1, 2, 7}, 3 * sizeof(double));
+    for (unsigned m = 0; m < sizeof names / sizeof *names; m++) {
+        pl_meter *meter;
+        const pl_model_metric *metric = pl_metric_find(&pl_model_linear, names[m]);
+        assert_int_equal(pl_linear_meter.open(&model->base, metric, &meter, NULL), PARLEY_OK);
+        assert_int_equal(pl_linear_meter.add(meter, &data, z, NULL), PARLEY_OK);
+        double found = metric->value(meter);
+        assert_true(isnan(found) == isnan(expected[m]));
+        if (!isnan(found))
+            assert_float_equal(found, expected[m], 1e-12);
+        pl_linear_meter.close(meter);
+    }
+    parley_model_free(&model->base);
+}
+
+/* The unit deviance of counts is 2 (y ln(y / p) - y + p), with p the mean of the labels for the null model. */
+static void counts_have_a_deviance(void **state) {
+    (void)state;
+    const double label[] = {0, 1, 5}, z[] = {log(0.5), log(2.0), log(4.0)}, negative[] = {0, -1, 2}, none[] = {0, 0, 0};
+    parley_data data = {.x.rows = 3, .label = label, .path = "x.svm"};
+    pl_linear_model *model = make_model(pl_loss_find("poisson"));
+    double given = 0, null = 0;
+    for (unsigned i = 0; i < 3; i++) {
+        double own = label[i] > 0 ? label[i] * log(label[i]) : 0.0;
+        given += 2 * (own - label[i] * z[i] - label[i] + exp(z[i])) / 3;
+        null += 2 * (own - label[i] * log(2.0)) / 3;
+    }
+    assert_float_equal(measure(model, &data, z, 2, "d2"), 1 - given / null, 1e-9);
+    assert_true(isnan(measure(model, &data, z, 2, "macro_f1")));
+    data.label = none;
+    assert_true(isnan(measure(model, &data, z, 2, "d2")));
+    pl_meter *meter;
+    parley_error error;
+    data.label = negative;
+    assert_int_equal(pl_linear_meter.open(&model->base, NULL, &meter, NULL), PARLEY_OK);
+    assert_int_equal(pl_linear_meter.add(meter, &data, z, &error), PARLEY_BAD_INPUT);
+    assert_string_equal(error.sentence, "x.svm: row 2 has label -1; a model of loss poisson needs 0 or more");
+    pl_linear_meter.close(meter);
+    parley_model_free(&model->base);
+}
+
+/* Rows whose decision is not a number are ranked below all others, in any order of rows. */
+static void auc_ranks_nan_lowest(void **state) {
+    (void)state;
+    const double label[] = {1, -1, -1, 1}, z[] = {NAN, 0.5, NAN, 1}, again[] = {1, 0.5, NAN, NAN};
+    parley_data data = {.x.rows = 4, .label = label};
+    pl_linear_model *model = make_model(&pl_loss_hinge);
+    assert_true(measure(model, &data, z, 4, "auc") == (0.5 + 2) / 4);
+    assert_true(measure(model, &data, again, 4, "auc") == (0.5 + 2) / 4);
+    data.x.rows = 0;
+    assert_true(isnan(measure(model, &data, z, 4, "auc")));
+    parley_model_free(&model->base);
+}
+
 static void refuses_a_label_the_model_does_not_know(void **state) {
     (void)state;
     const double label[] = {-1, 0.5}, z[] = {1, 1};
@@ -170,6 +234,9 @@ int main(void) {
         cmocka_unit_test(auc_of_known_cases),
         cmocka_unit_test(log_loss_does_not_overflow),
         cmocka_unit_test(real_metrics_follow_their_definitions),
+        cmocka_unit_test(metrics_of_classes_follow_their_definitions),
+        cmocka_unit_test(counts_have_a_deviance),
+        cmocka_unit_test(auc_ranks_nan_lowest),
         cmocka_unit_test(refuses_a_label_the_model_does_not_know),
     };
     return cmocka_run_group_tests_name("metrics", tests, NULL, NULL);

@@ -221,76 +221,6 @@ static void metadata_are_replaced_and_bounded(void **state) {
     parley_model_free(&model->base);
 }
 
-/* Writes a container that differs from a valid model in one point, and expects `sentence` in the error. */
-static void expect_refusal(const pl_tensor *tensors, unsigned count, const pl_pair *metas, unsigned meta_count,
-                           const char *sentence) {
-    parley_model *model = (parley_model *)folder;
-    parley_error error = {0};
-    assert_int_equal(pl_container_write(path, tensors, count, metas, meta_count, NULL), PARLEY_OK);
-    assert_int_equal(parley_model_load(path, &model, &error), PARLEY_BAD_INPUT);
-    assert_null(model);
-    assert_memory_equal(error.sentence, path, strlen(path));
-    if (!strstr(error.sentence, sentence))
-        fail_msg("`%s` is not in: %s", sentence, error.sentence);
-}
-
-static void refuses_bad_metadata(void **state) {
-    (void)state;
-    const double numbers[2] = {1.0, 2.0};
-    const pl_tensor tensors[] = {{"coef", PL_F64, 2, {1, 2}, numbers}, {"intercept", PL_F64, 1, {1, 0}, numbers}};
-    const char *const labels[] = {"",      "1",     "1 1",   "2 1",   "a b",    "-1 1 2",
-                                  "-1  1", "nan 1", "0 inf", "-1 1 ", "1e999 2"};
-    pl_pair metas[] = {{"format", "parley-model-1"}, {"labels", "-1 1"}, {"loss", "logistic"}};
-    parley_model *model;
-    assert_int_equal(pl_container_write(path, tensors, 2, metas, 3, NULL), PARLEY_OK);
-    assert_int_equal(parley_model_load(path, &model, NULL), PARLEY_OK);
-    parley_model_free(model);
-    for (unsigned i = 0; i < sizeof labels / sizeof *labels; i++) {
-        metas[1].value = labels[i];
-        expect_refusal(tensors, 2, metas, 3, "two increasing numbers");
-    }
-    metas[1].value = "-1 1";
-    metas[2].value = "squared";
-    expect_refusal(tensors, 2, metas, 3, "loss squared has no labels");
-    metas[2].value = "cubic";
-    expect_refusal(tensors, 2, metas, 3, "unknown loss `cubic`");
-    expect_refusal(tensors, 2, metas, 2, "unknown loss ``");
-    metas[0].value = "parley-model-2";
-    expect_refusal(tensors, 2, metas, 3, "not `parley-model-1`");
-    expect_refusal(tensors, 2, metas + 1, 2, "not a Parley model");
-}
-
-static void refuses_bad_tensors(void **state) {
-    (void)state;
-    const double good[4] = {1.0, 2.0, 3.0, 4.0}, infinite[2] = {1.0, INFINITY}, nan[1] = {NAN};
-    const float narrow[2] = {1.0f, 2.0f};
-    const pl_pair metas[] = {{"format", "parley-model-1"}, {"labels", "-1 1"}, {"loss", "logistic"}};
-    pl_tensor coef = {"coef", PL_F64, 2, {1, 2}, good}, intercept = {"intercept", PL_F64, 1, {1, 0}, good};
-    const pl_tensor cases[][2] = {
-        {{"coef", PL_F64, 1, {2, 0}, good}, intercept},     {{"coefs", PL_F64, 2, {1, 2}, good}, intercept},
-        {{"coef", PL_F64, 2, {2, 2}, good}, intercept},     {coef, {"intercept", PL_F64, 2, {1, 1}, good}},
-        {{"coef", PL_F64, 2, {1, 2}, infinite}, intercept}, {coef, {"intercept", PL_F64, 1, {1, 0}, nan}},
-    };
-    const char *const sentences[] = {
-        "`coef`", "`coef`", "must be equal", "`intercept`", "coefficient 2 is not a finite", "intercept 1 is not"};
-    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++)
-        expect_refusal(cases[i], 2, metas, 3, sentences[i]);
-    const pl_tensor floats[] = {intercept, {"coef", PL_F32, 2, {1, 2}, narrow}};
-    expect_refusal(floats, 2, metas, 3, "`coef`");
-    expect_refusal(&coef, 1, metas, 3, "`intercept`");
-    const pl_tensor two[] = {{"coef", PL_F64, 2, {2, 2}, good}, {"intercept", PL_F64, 1, {2, 0}, good}};
-    expect_refusal(two, 2, metas, 3, "2 outputs");
-}
-
-static void names_a_file_that_is_not_there(void **state) {
-    (void)state;
-    parley_model *model;
-    parley_error error;
-    assert_int_equal(parley_model_load("/nowhere/m", &model, &error), PARLEY_NO_FILE);
-    assert_null(model);
-    assert_non_null(strstr(error.sentence, "/nowhere/m: "));
-}
-
 static void decides_as_the_formula_says(void **state) {
     (void)state;
     const uint64_t start[] = {0, 2, 2, 4};
@@ -534,9 +464,6 @@ int main(void) {
         cmocka_unit_test(a_loss_keeps_its_parameter),
         cmocka_unit_test(a_model_without_columns_is_a_model),
         cmocka_unit_test(metadata_are_replaced_and_bounded),
-        cmocka_unit_test(refuses_bad_metadata),
-        cmocka_unit_test(refuses_bad_tensors),
-        cmocka_unit_test(names_a_file_that_is_not_there),
         cmocka_unit_test(decides_as_the_formula_says),
         cmocka_unit_test(decisions_do_not_depend_on_threads),
         cmocka_unit_test(a_viewer_is_shown_the_largest_weights_first),

@@ -240,6 +240,54 @@ static void every_failed_allocation_ends_the_run_with_a_sentence(void **state) {
     remove(path);
 }
 
+static void rows_of_weight_0_teach_nothing(void **state) {
+    (void)state;
+    char text[512];
+    const double weight[] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0};
+    snprintf(text, sizeof text, "%s-1 1:7 9:2\n+1 4:3\n", tiny);
+    parley_data *plain = data_of(tiny), *more = data_of(text);
+    set_weights(more, weight);
+    outcome a = train_once(plain, "preset=online loss=hinge"), b = train_once(more, "preset=online loss=hinge");
+    assert_memory_equal(parley_model_coef(a.model[0]), parley_model_coef(b.model[0]), 9 * sizeof(double));
+    assert_true(parley_summary_fact(&a.summary[0], "progressive_loss")->number ==
+                parley_summary_fact(&b.summary[0], "progressive_loss")->number);
+    free_models(&a);
+    free_models(&b);
+    parley_data_free(plain);
+    parley_data_free(more);
+}
+
+static void the_intercept_and_the_rate_are_as_asked_for(void **state) {
+    (void)state;
+    parley_data *data = data_of("1 1:1\n1 2:1\n1 1:1\n0 2:1\n1 1:2\n1 2:1\n1 1:1\n");
+    outcome free_b = train_once(data, "preset=online loss=squared lambda=0.1"),
+            held = train_once(data, "preset=online loss=squared lambda=0.1 intercept=penalised"),
+            none = train_once(data, "preset=online loss=squared lambda=0.1 intercept=none"),
+            slow = train_once(data, "preset=online loss=squared rate=1e-6");
+    double b = parley_model_intercept(free_b.model[0])[0], penalised = parley_model_intercept(held.model[0])[0];
+    assert_true(b > 0 && penalised > 0 && penalised < b);
+    assert_true(parley_model_intercept(none.model[0])[0] == 0);
+    for (unsigned j = 0; j < 2; j++)
+        assert_at_most(fabs(parley_model_coef(slow.model[0])[j]), 1e-4);
+    free_models(&free_b);
+    free_models(&held);
+    free_models(&none);
+    free_models(&slow);
+    parley_data_free(data);
+}
+
+static void the_first_labels_choose_the_loss(void **state) {
+    (void)state;
+    parley_data *numbers = data_of("1 1:1\n0.5 2:1\n-1 1:1\n"), *classes = data_of("1 1:1\n-1 2:1\n-1 1:1\n");
+    outcome a = train_once(numbers, "preset=online"), b = train_once(classes, "preset=online");
+    assert_string_equal(parley_summary_fact(&a.summary[0], "loss")->text, "squared");
+    assert_string_equal(parley_summary_fact(&b.summary[0], "loss")->text, "logistic");
+    free_models(&a);
+    free_models(&b);
+    parley_data_free(numbers);
+    parley_data_free(classes);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_are_those_of_vowpal_wabbit),
@@ -251,6 +299,9 @@ int main(void) {
         cmocka_unit_test(every_loss_learns),
         cmocka_unit_test(a_callback_can_stop_and_the_model_is_usable),
         cmocka_unit_test(every_failed_allocation_ends_the_run_with_a_sentence),
+        cmocka_unit_test(rows_of_weight_0_teach_nothing),
+        cmocka_unit_test(the_intercept_and_the_rate_are_as_asked_for),
+        cmocka_unit_test(the_first_labels_choose_the_loss),
     };
     return cmocka_run_group_tests_name("online", tests, NULL, NULL);
 }

@@ -129,13 +129,29 @@ static void a_path_is_the_same_on_any_ranks(void **state) {
 
 static void bad_lists_are_refused(void **state) {
     (void)state;
-    const char *const words[] = {"lambda_list=0.1,x",   "lambda_list=0",           "lambda_list=-1",
-                                 "lambda_list=0.1;0.2", "lambda_list=1 lambdas=3", "lambda_list=1 lambda_ratio=0.1"};
+    const char *const words[] = {
+        "lambda_list=0.1,x", "lambda_list=0", "lambda_list=-1",          "lambda_list=0.1;0.2",
+        "lambda_list=1e999", "lambda_list=,", "lambda_list=1 lambdas=3", "lambda_list=1 lambda_ratio=0.1"};
     for (unsigned i = 0; i < COUNT(words); i++) {
         parley_error error;
         parley_settings settings = settings_of(words[i]);
         assert_int_equal(pl_path_check(&settings, &error), PARLEY_BAD_USAGE);
         assert_non_null(strstr(error.sentence, "--lambda-list"));
+    }
+}
+
+static void a_path_takes_neither_checkpoints_nor_streams(void **state) {
+    (void)state;
+    const struct {
+        const char *words, *part;
+    } cases[] = {{"checkpoint=state", "--checkpoint"},
+                 {"resume=state", "--resume"},
+                 {"preset=online", "preset online reads a stream and cannot compute a path"}};
+    for (unsigned i = 0; i < COUNT(cases); i++) {
+        parley_error error = {0};
+        parley_settings settings = settings_of(cases[i].words);
+        assert_int_equal(pl_path_check(&settings, &error), PARLEY_BAD_USAGE);
+        assert_non_null(strstr(error.sentence, cases[i].part));
     }
 }
 
@@ -206,6 +222,7 @@ int main(void) {
         cmocka_unit_test(a_path_is_the_same_on_any_ranks),
         cmocka_unit_test(bad_lists_are_refused),
         cmocka_unit_test(a_file_keeps_the_labels_of_classes),
+        cmocka_unit_test(a_path_takes_neither_checkpoints_nor_streams),
         cmocka_unit_test(failed_allocations_of_a_path_end_with_a_sentence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

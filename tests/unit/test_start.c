@@ -137,6 +137,42 @@ static void failed_allocations_of_a_start_end_with_a_sentence(void **state) {
     parley_data_free(data);
 }
 
+static void a_model_of_another_problem_is_no_start(void **state) {
+    (void)state;
+    const double coef[9] = {0}, two[] = {-1, 1}, other[] = {0, 1}, upper[] = {-1, 2}, three[] = {1, 2, 3},
+                 last[] = {1, 2, 4};
+    const struct {
+        const char *text, *loss;
+        uint64_t outputs, columns;
+        const double *labels;
+        const char *start, *part;
+    } cases[] = {
+        {"1 1:1\n-1 2:1\n", "logistic", 1, 3, two, "logistic", "has 3 columns, but the data have 2"},
+        {"1 1:1\n-1 2:1\n", "logistic", 3, 2, three, "logistic", "has 3 outputs, but this problem has 1"},
+        {"1 1:1\n-1 2:1\n", "squared", 1, 2, NULL, "logistic", "has loss squared, whose kind of labels differs"},
+        {"1 1:1\n-1 2:1\n", "logistic", 1, 2, other, "logistic", "has labels 0 and 1, but the data have -1 and 1"},
+        {"1 1:1\n-1 2:1\n", "logistic", 1, 2, upper, "logistic", "has labels -1 and 2, but the data have -1 and 1"},
+        {"1 1:1\n2 2:1\n3 1:2\n", "softmax", 3, 2, last, "softmax", "has other class labels than the data"},
+    };
+    for (unsigned i = 0; i < COUNT(cases); i++) {
+        char words[64];
+        parley_model *model, *out;
+        parley_error error = {0};
+        parley_data *data = data_of(cases[i].text);
+        assert_done(parley_model_new(cases[i].loss, cases[i].outputs, cases[i].columns, coef, NULL, cases[i].labels,
+                                     &model, &error),
+                    &error);
+        snprintf(words, sizeof words, "loss=%s lambda=0.1 workers=1 threads=1", cases[i].start);
+        parley_settings settings = settings_of(words);
+        assert_int_equal(parley_train_from(data, &settings, model, NULL, NULL, &out, NULL, &error), PARLEY_BAD_INPUT);
+        assert_null(out);
+        if (!strstr(error.sentence, cases[i].part))
+            fail_msg("%s", error.sentence);
+        parley_model_free(model);
+        parley_data_free(data);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_start_at_the_optimum_ends_at_the_first_look),
@@ -144,6 +180,7 @@ int main(void) {
         cmocka_unit_test(a_start_gives_the_same_bits_on_any_ranks),
         cmocka_unit_test(what_does_not_fit_is_named),
         cmocka_unit_test(failed_allocations_of_a_start_end_with_a_sentence),
+        cmocka_unit_test(a_model_of_another_problem_is_no_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * --noconstant"), parse(line), feature(namespace, i) & (2^18 - 1), feature_weight(namespace, i), equal columns added.
  */
 #define _POSIX_C_SOURCE 200809L /* mkdtemp, strdup */
+#include "data/hash.h"
 #include "format_helpers.h"
 
 static const pl_reading vw = {.format = &pl_format_vw};
@@ -79,6 +80,13 @@ static void every_fault_has_its_sentence(void **state) {
         {"1 1 0.5 |f a\n", "t:1: \"0.5\" before the | is one number too many; only label and weight are read, base "
                            "offsets are not supported"},
         {"1 |f:x a\n", "t:1: scale \"x\" of a namespace is not a finite number; it is written |name:scale"},
+        {"1 |f:3e39 a\n", "t:1: scale \"3e39\" of a namespace is not a finite number; it is written |name:scale"},
+        {"1 |f a:-x\n", "t:1: value \"-x\" of a feature is not a number that fits a 32-bit float"},
+        {"1 |f a:+x\n", "t:1: value \"+x\" of a feature is not a number that fits a 32-bit float"},
+        {"1 |f a:.x\n", "t:1: value \".x\" of a feature is not a number that fits a 32-bit float"},
+        {"1 |f a:inf\n", "t:1: value \"inf\" of a feature is not a number that fits a 32-bit float"},
+        {"1 |f a:\n", "t:1: feature \"a:\" has no value after its colon; leave the colon out or write feature:value"},
+        {"'x |f a\n", "t:1: label missing before the |; rows are written label |namespace feature:value ..."},
         {"1 |f:1:2 a\n", "t:1: scale \"1:2\" of a namespace is not a finite number; it is written |name:scale"},
         {"1 |f a:\n", "t:1: feature \"a:\" has no value after its colon; leave the colon out or write feature:value"},
         {"1 |f : b\n", "t:1: feature \":\" has no value after its colon; leave the colon out or write feature:value"},
@@ -93,6 +101,7 @@ static void every_fault_has_its_sentence(void **state) {
         {"\n\n", "t: no rows; each line is a row such as \"1 |words good film:2\""},
     };
     assert_faults(faults, sizeof faults / sizeof *faults, &vw);
+    assert_fault("1 |f a:b\0b\n", 11, &vw, "t:1: NUL byte; this is not VW text");
     assert_fault("1 |f a\0b\n", 9, &vw, "t:1: NUL byte; this is not VW text");
 }
 
@@ -134,8 +143,33 @@ static void every_failed_allocation_is_survived(void **state) {
     assert_survives(path, &(pl_reading){.keep_names = true, .hash_bits = 6});
 }
 
+static void interactions_are_products_of_namespaces(void **state) {
+    (void)state;
+    const char *text = "1 |a 1:2 2:3 |b 5:4\n-1 |a 3 |c 4\n";
+    pl_reading reading = {.format = &pl_format_vw, .hash_bits = 10, .interactions = "a:b"};
+    parley_data *data = parse_as(text, strlen(text), &reading);
+    uint64_t a = pl_hash_name("a", 1, 0), b = pl_hash_name("b", 1, 0);
+    float found[2] = {0};
+    for (uint64_t e = 0; e < data->x.start[1]; e++)
+        for (uint32_t i = 0; i < 2; i++)
+            if (data->x.index[e] == ((16777619u * (uint32_t)(a + 1 + i)) ^ (uint32_t)(b + 5)) % 1024)
+                found[i] = data->x.value[e];
+    assert_true(found[0] == 8 && found[1] == 12);
+    assert_int_equal(data->x.start[1], 5);
+    assert_int_equal(data->x.start[2], 7); /* no namespace b in the second row */
+    assert_true(strstr(data->table, "a:b") != NULL);
+    parley_data_free(data);
+    reading.interactions = "a:a";
+    data = parse_as(text, strlen(text), &reading);
+    assert_int_equal(data->x.start[1], 6); /* two squares and a product */
+    parley_data_free(data);
+    reading.interactions = "ab";
+    assert_fault(text, strlen(text), &reading, "--interactions ab: write a pair as a:b");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(interactions_are_products_of_namespaces),
         cmocka_unit_test(columns_are_those_of_vowpal_wabbit),
         cmocka_unit_test(every_accepted_form_is_read_right),
         cmocka_unit_test(bits_make_the_columns),
