@@ -69,7 +69,8 @@ def _path(
     """Coefficients (lambdas x outputs x columns) and intercepts for decreasing lambdas."""
     X, y, weight = rows
     frame = framed(X, y, problem["loss"], problem["intercept"])
-    values = {**problem, **estimator._method(), "gap": min(estimator.tol, 1e-10), "threads": watch["threads"], "full_path": True}
+    values = {**problem, **estimator._method(), "threads": watch["threads"], "full_path": True}
+    values["gap"] = min(estimator.tol, max(estimator._gap(), 1e-10))
     data, parts = estimator._data(frame.X, frame.y, weight), []
     for part in np.array_split(lambdas, -(-len(lambdas) // _MOST)):
         path, _, _ = _run.path(data, {**values, "lambda_list": part}, _run.Watch(0, watch["ask"]))
@@ -82,7 +83,7 @@ class _PathCV(_Sparse):
     """Base of LassoCV and ElasticNetCV."""
 
     _several = False
-    _exact = True
+    _exact = 0.0
 
     def _grid(self, X: Any, y: np.ndarray, weight: np.ndarray | None, l1_ratio: float) -> np.ndarray:
         """The alphas of scikit-learn: geometric, downwards from the smallest at which all coefficients are 0."""
@@ -235,7 +236,7 @@ class LogisticRegressionCV(Probable):
         "scores_": ("ndarray of shape (n_folds, n_l1_ratios, n_cs)", "Scores on the folds."),
     }
     _only = LogisticRegression._only
-    _exact = True
+    _exact = 1e-13
 
     def __init__(
         self, *, Cs: Any = 10, l1_ratios: Any = None, fit_intercept: bool = True, cv: Any = None, dual: bool =

@@ -99,7 +99,7 @@ class Linear(Tagged, BaseEstimator):
     """Base of all estimators. `_only` lists the parameters that accept only some of scikit-learn's values, and why."""
 
     _only: ClassVar[dict[str, tuple[tuple, str]]] = {}
-    _exact: ClassVar[bool] = False  # whether small tables are solved as far as rounding allows
+    _exact: ClassVar[float | None] = None  # the gap to which small tables are solved; 0: as far as rounding allows
 
     def _keep(self, values: dict[str, Any]) -> None:
         for name, value in values.items():
@@ -114,9 +114,10 @@ class Linear(Tagged, BaseEstimator):
                 raise ValueError(f"{type(self).__name__}: {name}={value!r} is not supported: {why}; use {words}")
 
     def _gap(self) -> float:
-        """The gap at which the run ends. Small tables are solved until nothing improves, because coefficients are accurate
-        only to the root of the gap, and then equal up to rounding however the same rows are given."""
-        return 0.0 if self._exact and getattr(self, "_values", np.inf) <= SMALL else self.tol
+        """The gap at which the run ends. Small tables are solved further than `tol`, because coefficients are accurate
+        only to the root of the gap, and a row of weight 2 should give the same ones as two rows."""
+        small = self._exact is not None and getattr(self, "_values", np.inf) <= SMALL
+        return min(self.tol, self._exact) if small else self.tol
 
     def _method(self) -> dict[str, Any]:
         """Settings of the method, as opposed to the problem."""
@@ -167,7 +168,10 @@ class Linear(Tagged, BaseEstimator):
         if fit.caught is not None:
             warnings.warn("The fit was interrupted; the estimator holds the last model.", ConvergenceWarning, 3)
             raise fit.caught
-        if fit.summary["stop"] not in ("converged", "passed", "patience") and not fit.summary["relative_gap"] <= self.tol:
+        if (
+            fit.summary["stop"] not in ("converged", "passed", "patience")
+            and not fit.summary["relative_gap"] <= self.tol
+        ):
             reached = f"{fit.summary['relative_gap']:.2g} after {fit.summary['rounds']} rounds ({fit.summary['stop']})"
             advice = "Increase max_iter or tol, or scale the data."
             text = f"The run ended at a relative gap of {reached}, above tol={self.tol}. {advice}"

@@ -131,10 +131,13 @@ class Ridge(Regressor):
     """
 
     _several = True
-    _exact = True
+    _exact = 0.0
     _texts = {"alpha": "Strength of the penalty; an array has one for each target."}
     _only = {
-        "solver": (("auto", "svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs"), "it solves another problem"),
+        "solver": (
+            ("auto", "svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs"),
+            "it solves another problem",
+        ),
     }
 
     def __init__(
@@ -375,8 +378,9 @@ class GammaRegressor(_LogLink):
 class TweedieRegressor(_LogLink):
     """Regression with half the deviance of a Tweedie distribution plus ``alpha / 2 |w|^2``.
 
-    The variance is proportional to the `power`-th power of the mean: 0 is least squares with an identity link, 1 Poisson, 2
-    gamma, and between them are sums of a random number of sizes, such as claims. Other powers are not supported.
+    The variance is proportional to the `power`-th power of the mean: 0 is least squares with an identity link, 1 is
+    Poisson, 2 is gamma, and between them are sums of a random number of sizes, such as claims. Other powers are not
+    supported.
 
     {parameters}
 
@@ -390,7 +394,10 @@ class TweedieRegressor(_LogLink):
     array([2.5 , 4.63])
     """
 
-    _texts = {"power": "Power of the variance: 0, or from 1 to 2.", "link": "'auto', or the link that 'auto' stands for."}
+    _texts = {
+        "power": "Power of the variance: 0, or from 1 to 2.",
+        "link": "'auto', or the link that 'auto' stands for.",
+    }
 
     def __init__(
         self, *, power: float = 0.0, alpha: float = 1.0, fit_intercept: bool = True, link: str = "auto", solver:
@@ -482,7 +489,7 @@ class HuberRegressor(Regressor):
     (array([2.]), array([3]))
     """
 
-    _exact = True
+    _exact = 0.0
     _texts = {
         "epsilon": "Residuals beyond this many scales have a linear loss; at least 1.",
         "scale_": ("float", "The scale sigma."),

@@ -22,8 +22,9 @@ _SOLVERS = Ridge._only["solver"]
 def _leave_one_out(X: Any, y: np.ndarray, weight: np.ndarray | None, alphas: np.ndarray, free: bool) -> tuple:
     """Residuals of each row by a model of the other rows, and their predictions: alphas x rows x targets.
 
-    With rows scaled by the roots of their weights and U s^2 U' = X X' of the centred table, the hat matrix is U s^2 / (s^2
-    + alpha) U', and for a free intercept also that of the means. A row's residual without it is r / (1 - h)."""
+    With rows scaled by the roots of their weights and U s^2 U' = X X' of the centred table, the hat matrix is
+    U s^2 / (s^2 + alpha) U', and for a free intercept also that of the means. A row's residual without it is
+    r / (1 - h)."""
     rows, columns = X.shape
     w = np.ones(rows) if weight is None else weight
     root = np.sqrt(w)[:, None]
@@ -143,10 +144,13 @@ class RidgeCV(_Chosen, Ridge):
     0.01
     """
 
-    _exact = True
+    _exact = 0.0
     positive, solver, tol, max_iter, random_state, warm_start = False, "auto", 1e-10, None, None, False
     verbose, n_jobs, preset, workers, local_steps = 0, None, "auto", None, None
-    _texts = {**_CHOSEN, "alpha_": ("float or ndarray", "The alpha of the best score; with `alpha_per_target`, by target.")}
+    _texts = {
+        **_CHOSEN,
+        "alpha_": ("float or ndarray", "The alpha of the best score; with `alpha_per_target`, by target."),
+    }
     _only = {"gcv_mode": ((None, "auto", "svd", "eigen"), "it is not a mode of scikit-learn")}
 
     def __init__(
@@ -182,6 +186,9 @@ class _Signs(Classifier):
 
     def _ridge(self) -> Ridge:
         raise NotImplementedError
+
+    def _weigh(self, codes: np.ndarray, y: Any, weight: np.ndarray | None) -> np.ndarray | None:
+        return super()._weigh(codes, y, None)  # scikit-learn's ridge classifiers balance numbers of rows
 
     def _signs(self, codes: np.ndarray) -> np.ndarray:
         count = len(self.classes_)

@@ -12,7 +12,9 @@ PARAMETERS = {"LassoCV": {"tol": 1e-10}, "LogisticRegressionCV": {"tol": 1e-10, 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-@parametrize_with_checks([kind(**PARAMETERS.get(name, {"tol": 1e-14})) for name, kind in ESTIMATORS.items() if "tol" in kind().get_params()])
+@parametrize_with_checks(
+    [kind(**PARAMETERS.get(name, {"tol": 1e-14})) for name, kind in ESTIMATORS.items() if "tol" in kind().get_params()]
+)
 def test_estimators_pass_with_a_small_tolerance(estimator, check):
     check(estimator)
 
