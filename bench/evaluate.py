@@ -37,7 +37,8 @@ class Problem:
 
 
 WIDE = ("huber", "epsilon-insensitive", "squared-epsilon-insensitive", "quantile")  # losses that have a parameter
-REAL_LOSSES = ("squared", *WIDE, "poisson")
+LOG_LINK = ("poisson", "gamma", "tweedie")  # exp(z) is the prediction; the parameter of tweedie is its power
+REAL_LOSSES = ("squared", *WIDE, *LOG_LINK)
 
 
 def loss_values(loss, z, y, width=0.0):
@@ -58,6 +59,11 @@ def loss_values(loss, z, y, width=0.0):
         return np.where(z > y, (1.0 - width) * (z - y), width * (y - z))
     if loss == "poisson":
         return np.exp(z) - y * z - y + xlogy(y, y)
+    if loss == "gamma":
+        return y * np.exp(-z) + z - 1.0 - np.log(y)
+    if loss == "tweedie":
+        a, c = width - 1.0, 2.0 - width
+        return y * np.exp(-a * z) / a + np.exp(c * z) / c - y**c / (a * c)
     slack = np.maximum(0.0, 1.0 - y * z)
     return slack if loss == "hinge" else slack**2
 
@@ -85,7 +91,7 @@ def null_objective(problem):
             method="bounded",
             options={"xatol": 1e-12, "maxiter": 1000},
         ).fun
-    if problem.free and problem.loss == "poisson":
+    if problem.free and problem.loss in LOG_LINK:
         b = np.log(q @ y)
     elif problem.free:
         mean = q @ y

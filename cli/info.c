@@ -153,6 +153,17 @@ static void show_metas(const parley_model *model, pl_viewer *viewer) {
     viewer->close(viewer);
 }
 
+/* How certain the model is, instead of its description. */
+static int print_inference(const arguments *arguments, const parley_model *model) {
+    view view;
+    parley_error error;
+    pl_viewer *viewer = view_open(&view, arguments, VIEW_FIELDS, 10);
+    parley_status status = model->type->inference
+                               ? model->type->inference(model, viewer, &error)
+                               : pl_fail(&error, PARLEY_BAD_INPUT, "--inference: such models have no standard errors");
+    return view_close(&view, arguments, status, &error);
+}
+
 static int print_model(const arguments *arguments, const parley_model *model) {
     view view;
     pl_viewer *viewer = view_open(&view, arguments, VIEW_FIELDS, 10);
@@ -195,6 +206,8 @@ static int info_run(const arguments *arguments) {
     parley_status status = look(path, &of_model, &of_path, &error);
     if (status == PARLEY_OK && of_path && !*arguments->settings.at)
         return print_path_file(arguments);
+    if (status == PARLEY_OK && !of_model && arguments->settings.inference)
+        status = pl_fail(&error, PARLEY_BAD_USAGE, "--inference describes a model, and %s is none", path);
     if (status == PARLEY_OK)
         status = of_model || *arguments->settings.at ? load_model(arguments, &model, &error)
                                                      : take_census(path, &arguments->settings, &census, &error);
@@ -202,7 +215,9 @@ static int info_run(const arguments *arguments) {
         pl_names_free(&census.words);
         return fail(arguments->command, &error);
     }
-    int code = model ? print_model(arguments, model) : print_data(arguments, &census);
+    int code = !model                          ? print_data(arguments, &census)
+               : arguments->settings.inference ? print_inference(arguments, model)
+                                               : print_model(arguments, model);
     parley_model_free(model);
     pl_names_free(&census.words);
     return code;

@@ -28,7 +28,7 @@ from test_ranks import LIBRARIES, STARTERS, make_data, parley  # it runs sys.arg
 
 MODEL, ENDED, SENTENCE = "MODEL", (0, 3), (1, 2)  # the file that a command writes; exit codes with a model and without
 LABELS = {"squared": "real", "huber": "real", "epsilon-insensitive": "real", "squared-epsilon-insensitive": "real",
-          "poisson": "counts", "softmax": "classes"}  # others: two labels
+          "poisson": "counts", "tweedie": "counts", "gamma": "sizes", "softmax": "classes"}  # others: two labels
 PENALTIES = {"no penalty": ["--lambda", "0"], "L2": ["--lambda", "0.003"], "L1": ["--lambda", "0.003", "--l1-ratio", "1"],
              "elastic net": ["--lambda", "0.003", "--l1-ratio", "0.4"]}
 INTERCEPTS = ("free", "penalised", "none")
@@ -50,6 +50,7 @@ def relabel(path, kinds):
     scale = math.sqrt(sum(z * z for z in values) / len(values)) or 1
     values = [z / scale + source.gauss(0, 0.5) for z in values]
     label = {"real": lambda z: f"{3 * z + 1:.6g}", "counts": lambda z: str(min(int(math.exp(z)), 40)),
+             "sizes": lambda z: f"{math.exp(min(z, 4)):.6g}",
              "classes": lambda z: str(min(max(int(2 * z + 2.5), 0), 4)), "two": lambda z: "1" if z > 0.2 else "-1"}
     for kind in kinds:
         lines = (f"{label[kind](z)} {row}\n" for z, row in zip(values, rows))
@@ -58,7 +59,7 @@ def relabel(path, kinds):
 
 def make_all_data():
     make_data()
-    relabel("all.svm", ("real", "counts", "classes"))
+    relabel("all.svm", ("real", "counts", "sizes", "classes"))
     parley("generate", "text", "tall.svm", "--rows", "12000", "--columns", "2000", "--nonzeros", "25", "--quiet")
     parley("generate", "text", "wide.svm", "--rows", "250", "--columns", "9000", "--nonzeros", "60", "--quiet")
     parley("generate", "dense", "dense.svm", "--rows", "3000", "--columns", "60", "--quiet")

@@ -13,12 +13,23 @@ from ._library import version as _version
 from ._model import Model, Path, load, path, save, train
 from ._onnx import export
 from ._read import Table, read
-from ._regressors import ElasticNet, HuberRegressor, Lasso, LinearSVR, PoissonRegressor, Ridge
+from ._regressors import (
+    ElasticNet,
+    GammaRegressor,
+    HuberRegressor,
+    Lasso,
+    LinearSVR,
+    PoissonRegressor,
+    Ridge,
+    TweedieRegressor,
+)  # fmt: skip
+from ._ridge import RidgeClassifier, RidgeClassifierCV, RidgeCV
 from ._sgd import SGDClassifier, SGDRegressor
 
 __version__ = _version()
 __all__ = [
-    "ElasticNet", "ElasticNetCV", "HuberRegressor", "Lasso", "LassoCV", "LinearSVC", "LinearSVR", "LogisticRegression",
-    "LogisticRegressionCV", "Model", "Path", "PoissonRegressor", "Ridge", "SGDClassifier", "SGDRegressor", "Table",
-    "export", "load", "path", "read", "save", "train",
+    "ElasticNet", "ElasticNetCV", "GammaRegressor", "HuberRegressor", "Lasso", "LassoCV", "LinearSVC", "LinearSVR",
+    "LogisticRegression", "LogisticRegressionCV", "Model", "Path", "PoissonRegressor", "Ridge", "RidgeClassifier",
+    "RidgeClassifierCV", "RidgeCV", "SGDClassifier", "SGDRegressor", "Table", "TweedieRegressor", "export", "load",
+    "path", "read", "save", "train",
 ]  # fmt: skip

@@ -30,6 +30,13 @@ def _rows(X: Any, y: Any, weight: Any, part: Any) -> tuple[Any, Any, Any]:
     return X[part], y[part], None if weight is None else weight[part]
 
 
+def _folds(cv: Any, X: Any, y: np.ndarray) -> list:
+    """Folds of a classifier. By default there are five, or as many as the largest class has rows."""
+    if cv is None:
+        cv = max(2, min(5, int(np.unique(y, return_counts=True)[1].max())))
+    return list(check_cv(cv, y, classifier=True).split(X, y))
+
+
 def _counted(cv: Any, X: Any, y: Any, weight: Any) -> tuple[Any, Any, Any]:
     """Removes rows of weight 0 if `cv` is a number of folds, so that such rows do not affect the folds."""
     if weight is None or weight.all() or not (cv is None or isinstance(cv, Integral)):
@@ -63,6 +70,7 @@ def _path(
     X, y, weight = rows
     frame = framed(X, y, problem["loss"], problem["intercept"])
     values = {**problem, **estimator._method(), "threads": watch["threads"], "full_path": True}
+    values["gap"] = min(estimator.tol, max(estimator._gap(), 1e-10))
     data, parts = estimator._data(frame.X, frame.y, weight), []
     for part in np.array_split(lambdas, -(-len(lambdas) // _MOST)):
         path, _, _ = _run.path(data, {**values, "lambda_list": part}, _run.Watch(0, watch["ask"]))
@@ -75,6 +83,7 @@ class _PathCV(_Sparse):
     """Base of LassoCV and ElasticNetCV."""
 
     _several = False
+    _exact = 0.0
 
     def _grid(self, X: Any, y: np.ndarray, weight: np.ndarray | None, l1_ratio: float) -> np.ndarray:
         """The alphas of scikit-learn: geometric, downwards from the smallest at which all coefficients are 0."""
@@ -95,6 +104,7 @@ class _PathCV(_Sparse):
     def _errors(self, rows: tuple, fold: tuple, l1_ratio: float, alphas: np.ndarray, **watch: Any) -> np.ndarray:
         """The mean squared error on a fold's test rows, by alpha."""
         problem = {"loss": "squared", "l1_ratio": l1_ratio, "intercept": free(self.fit_intercept)}
+        problem["non_negative"] = self.positive
         different, inverse = np.unique(-alphas, return_inverse=True)
         coefs, intercepts = _path(self, _rows(*rows, fold[0]), problem, -different, watch)
         X, y, weight = _rows(*rows, fold[1])
@@ -118,6 +128,7 @@ class _PathCV(_Sparse):
         if np.ndim(self.l1_ratio) or "l1_ratio" in self.get_params():
             self.l1_ratio_ = float(ratios[which])
         problem = {"loss": "squared", "l1_ratio": ratios[which], "intercept": free(self.fit_intercept)}
+        problem["non_negative"] = self.positive
         fit = self._solve(X, y, weight, {**problem, "lambda": self.alpha_})
         self.coef_, self.intercept_ = fit.coef[0], float(fit.intercept[0])
         self._take(fit)
@@ -225,6 +236,7 @@ class LogisticRegressionCV(Probable):
         "scores_": ("ndarray of shape (n_folds, n_l1_ratios, n_cs)", "Scores on the folds."),
     }
     _only = LogisticRegression._only
+    _exact = 1e-13
 
     def __init__(
         self, *, Cs: Any = 10, l1_ratios: Any = None, fit_intercept: bool = True, cv: Any = None, dual: bool =
@@ -281,7 +293,7 @@ class LogisticRegressionCV(Probable):
             raise ValueError("penalty='elasticnet' needs l1_ratios: a list of L1 shares to try")
         ratios = self.l1_ratios if self.l1_ratios is not None else [l1_share(self.penalty, 0.0, "LogisticRegressionCV")]
         self.l1_ratios_ = np.array([0.0 if ratio is None else ratio for ratio in ratios], float)
-        folds = list(check_cv(self.cv, y, classifier=True).split(X, y))
+        folds = _folds(self.cv, X, y)
         parts = [((X, y, weight), by_class, fold, ratio) for fold in folds for ratio in self.l1_ratios_]
         found = _each(self, self._fold, parts)
         self.scores_ = np.reshape([one[0] for one in found], (len(folds), len(ratios), -1))

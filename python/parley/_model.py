@@ -112,7 +112,7 @@ class Model:
         decisions = self.decision_function(X, **reading)
         if self.labels is not None:
             return self.labels[decisions.argmax(axis=1) if decisions.ndim == 2 else (decisions > 0).astype(int)]
-        return np.exp(decisions) if self.loss == "poisson" else decisions
+        return np.exp(decisions) if self.loss in ("poisson", "gamma", "tweedie") else decisions
 
     def predict_proba(self, X: Any, **reading: Any) -> np.ndarray:
         """Probabilities of the classes, for models with loss logistic or softmax.

@@ -1,7 +1,8 @@
-"""Regressions: LinearSVR, Ridge, Lasso, ElasticNet, PoissonRegressor and HuberRegressor."""
+"""Regressions: LinearSVR, Ridge, Lasso, ElasticNet, HuberRegressor, and those with a log link."""
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ from ._documented import documented
 from ._estimator import Fit, Regressor
 from ._moments import least_squares
 
-_POSITIVE = {"positive": ((False,), "positive coefficients are not implemented")}
 _SCALING = {"intercept_scaling": ((1,), "the intercept is always the coefficient of a column of ones")}
 
 
@@ -64,7 +64,7 @@ class _Scales:
     def solve(self, scale: float, least: float) -> float:
         """Finds the scale at which the slope is 0, at least `least`, by bracketing and then by the Illinois method."""
         low, high, below, above, step, side = least, np.inf, -1.0, 1.0, 1.01, 0
-        close = max(1e-2 * self.estimator.tol, 1e-10)
+        close = max(1e-2 * self.estimator._gap(), 1e-10)
         for _ in range(100):
             slope = self(scale)
             if slope == 0 or (slope > 0 and scale <= least):
@@ -131,13 +131,17 @@ class Ridge(Regressor):
     """
 
     _several = True
+    _exact = 0.0
+    _texts = {"alpha": "Strength of the penalty; an array has one for each target."}
     _only = {
-        **_POSITIVE,
-        "solver": (("auto", "svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga"), "it solves another problem"),
+        "solver": (
+            ("auto", "svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs"),
+            "it solves another problem",
+        ),
     }
 
     def __init__(
-        self, alpha: float = 1.0, *, fit_intercept: bool = True, copy_X: bool = True, max_iter: int | None =
+        self, alpha: Any = 1.0, *, fit_intercept: bool = True, copy_X: bool = True, max_iter: int | None =
         None, tol: float = 1e-4, solver: str = "auto", positive: bool = False, random_state: Any = None,
         warm_start: bool = False, verbose: int = 0, n_jobs: int | None = None, preset: str = "auto", workers:
         int | None = None, local_steps: int | str | None = None,
@@ -145,13 +149,34 @@ class Ridge(Regressor):
         self._keep(locals())
 
     def _problem(self, weights: float) -> dict[str, Any]:
-        return {"loss": "squared", "lambda": self.alpha / weights, "intercept": free(self.fit_intercept)}
+        return {
+            "loss": "squared",
+            "lambda": float(np.asarray(self.alpha).item()) / weights,
+            "intercept": free(self.fit_intercept),
+            "non_negative": self.positive,
+        }
+
+    def _targets(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> list[Fit]:
+        alphas = np.ravel(self.alpha)
+        if len(alphas) == 1:
+            return super()._targets(X, y, weight)
+        if len(alphas) != y.shape[1]:
+            raise ValueError(
+                f"Number of targets and number of penalties do not correspond: {len(alphas)} != {y.shape[1]}"
+            )
+        fits = []
+        for column, alpha in zip(y.T, alphas):
+            one = copy(self)
+            one.__dict__["alpha" if "alpha" in self.__dict__ else "alpha_"] = float(alpha)
+            fits.append(one._regress(X, column, weight))
+        return fits
 
     def _regress(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> Fit:
-        if sp.issparse(X) or (self.preset, self.workers, self.local_steps) != ("auto", None, None):
+        if sp.issparse(X) or self.positive or (self.preset, self.workers, self.local_steps) != ("auto", None, None):
             return super()._regress(X, y, weight)
         try:
-            found = least_squares(X, y, weight, self.alpha, self.fit_intercept, _run.threads(self.n_jobs) or 0)
+            alpha = float(np.asarray(self.alpha).item())
+            found = least_squares(X, y, weight, alpha, self.fit_intercept, _run.threads(self.n_jobs) or 0)
         except ValueError:
             assert_all_finite(X, input_name="X")
             raise
@@ -162,7 +187,6 @@ class _Sparse(Regressor):
     """Base of regressors with the mean squared loss and an L1 penalty."""
 
     _several = True
-    _only = _POSITIVE
 
     def _problem(self, weights: float) -> dict[str, Any]:
         return {
@@ -170,6 +194,7 @@ class _Sparse(Regressor):
             "lambda": self.alpha,
             "l1_ratio": self.l1_ratio,
             "intercept": free(self.fit_intercept),
+            "non_negative": self.positive,
         }
 
     @property
@@ -239,44 +264,29 @@ class Lasso(_Sparse):
         self._keep(locals())
 
 
-@documented
-class PoissonRegressor(Regressor):
-    """Poisson regression with a log link: the mean of half the deviance plus ``alpha / 2 |w|^2``.
-
-    {parameters}
-
-    {attributes}
-
-    Examples
-    --------
-    >>> from parley import PoissonRegressor
-    >>> model = PoissonRegressor(tol=1e-8).fit([[1, 2], [2, 3], [3, 4], [4, 3]], [12, 17, 22, 21])
-    >>> model.coef_.round(3), round(model.intercept_, 3)
-    (array([0.121, 0.158]), 2.089)
-    """
+class _LogLink(Regressor):
+    """Base of regressors whose prediction is ``exp(x.w + b)``, with half the deviance of variance power `_power`."""
 
     _positive = True
     _only = {"solver": (("lbfgs", "newton-cholesky"), "it solves another problem")}
-
-    def __init__(
-        self, *, alpha: float = 1.0, fit_intercept: bool = True, solver: str = "lbfgs", max_iter: int | None =
-        10000, tol: float = 1e-4, warm_start: bool = False, verbose: int = 0, random_state: Any = None,
-        n_jobs: int | None = None, preset: str = "auto", workers: int | None = None, local_steps: int | str |
-        None = None,
-    ) -> None:  # fmt: skip
-        self._keep(locals())
+    _power = 1.0
 
     def _labels(self, y: np.ndarray) -> None:
-        if (y < 0).any() or not y.any():
+        power = self._power
+        if power >= 2 and not (y > 0).all():
+            raise ValueError("Some value(s) of y are out of the valid range of the loss: they must be above 0")
+        if power >= 1 and ((y < 0).any() or not y.any()):
             raise ValueError(
-                "Some value(s) of y are out of the valid range of the loss: counts must be 0 or more, not all 0"
+                "Some value(s) of y are out of the valid range of the loss: they must be 0 or more, and not all 0"
             )
 
     def _problem(self, weights: float) -> dict[str, Any]:
-        return {"loss": "poisson", "lambda": self.alpha, "intercept": free(self.fit_intercept)}
+        own = {0.0: "squared", 1.0: "poisson", 2.0: "gamma"}.get(self._power)
+        loss = {"loss": own} if own else {"loss": "tweedie", "power": self._power}
+        return {**loss, "lambda": self.alpha, "intercept": free(self.fit_intercept)}
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predict expected counts.
+        """Predict expected values.
 
         Parameters
         ----------
@@ -298,7 +308,7 @@ class PoissonRegressor(Regressor):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Samples.
         y : array-like of shape (n_samples,)
-            Counts.
+            Labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
 
@@ -309,7 +319,112 @@ class PoissonRegressor(Regressor):
         """
         from sklearn.metrics import d2_tweedie_score
 
-        return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1))
+        return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=self._power))
+
+
+@documented
+class PoissonRegressor(_LogLink):
+    """Poisson regression with a log link: the mean of half the deviance plus ``alpha / 2 |w|^2``.
+
+    {parameters}
+
+    {attributes}
+
+    Examples
+    --------
+    >>> from parley import PoissonRegressor
+    >>> model = PoissonRegressor(tol=1e-8).fit([[1, 2], [2, 3], [3, 4], [4, 3]], [12, 17, 22, 21])
+    >>> model.coef_.round(3), round(model.intercept_, 3)
+    (array([0.121, 0.158]), 2.089)
+    """
+
+    def __init__(
+        self, *, alpha: float = 1.0, fit_intercept: bool = True, solver: str = "lbfgs", max_iter: int | None =
+        10000, tol: float = 1e-4, warm_start: bool = False, verbose: int = 0, random_state: Any = None,
+        n_jobs: int | None = None, preset: str = "auto", workers: int | None = None, local_steps: int | str |
+        None = None,
+    ) -> None:  # fmt: skip
+        self._keep(locals())
+
+
+@documented
+class GammaRegressor(_LogLink):
+    """Gamma regression with a log link, for labels above 0: the mean of half the deviance plus ``alpha / 2 |w|^2``.
+
+    {parameters}
+
+    {attributes}
+
+    Examples
+    --------
+    >>> from parley import GammaRegressor
+    >>> model = GammaRegressor(tol=1e-8).fit([[1, 2], [2, 3], [3, 4], [4, 3]], [19, 26, 33, 30])
+    >>> model.coef_.round(3), round(model.intercept_, 3)
+    (array([0.073, 0.067]), 2.896)
+    """
+
+    _power = 2.0
+
+    def __init__(
+        self, *, alpha: float = 1.0, fit_intercept: bool = True, solver: str = "lbfgs", max_iter: int | None =
+        10000, tol: float = 1e-4, warm_start: bool = False, verbose: int = 0, random_state: Any = None,
+        n_jobs: int | None = None, preset: str = "auto", workers: int | None = None, local_steps: int | str |
+        None = None,
+    ) -> None:  # fmt: skip
+        self._keep(locals())
+
+
+@documented
+class TweedieRegressor(_LogLink):
+    """Regression with half the deviance of a Tweedie distribution plus ``alpha / 2 |w|^2``.
+
+    The variance is proportional to the `power`-th power of the mean: 0 is least squares with an identity link, 1 is
+    Poisson, 2 is gamma, and between them are sums of a random number of sizes, such as claims. Other powers are not
+    supported.
+
+    {parameters}
+
+    {attributes}
+
+    Examples
+    --------
+    >>> from parley import TweedieRegressor
+    >>> model = TweedieRegressor(power=1.5, tol=1e-8).fit([[1, 2], [2, 3], [3, 4], [4, 3]], [2, 3.5, 5, 5.5])
+    >>> model.predict([[1, 1], [3, 4]]).round(2)
+    array([2.5 , 4.63])
+    """
+
+    _texts = {
+        "power": "Power of the variance: 0, or from 1 to 2.",
+        "link": "'auto', or the link that 'auto' stands for.",
+    }
+
+    def __init__(
+        self, *, power: float = 0.0, alpha: float = 1.0, fit_intercept: bool = True, link: str = "auto", solver:
+        str = "lbfgs", max_iter: int | None = 10000, tol: float = 1e-4, warm_start: bool = False, verbose: int =
+        0, random_state: Any = None, n_jobs: int | None = None, preset: str = "auto", workers: int | None = None,
+        local_steps: int | str | None = None,
+    ) -> None:  # fmt: skip
+        self._keep(locals())
+
+    @property
+    def _positive(self) -> bool:
+        return self.power >= 1
+
+    @property
+    def _power(self) -> float:
+        power = float(self.power)
+        if power != 0 and not 1 <= power <= 2:
+            raise ValueError(f"power is {self.power}; it must be 0, or between 1 and 2")
+        own = "identity" if power == 0 else "log"
+        if self.link not in ("auto", own):
+            raise ValueError(f"link={self.link!r} is not supported with power={self.power}; use 'auto' or {own!r}")
+        return power
+
+    def predict(self, X: Any) -> np.ndarray:
+        return super().predict(X) if self._power else self._decide(X)
+
+    predict.__doc__ = _LogLink.predict.__doc__
 
 
 @documented
@@ -374,6 +489,7 @@ class HuberRegressor(Regressor):
     (array([2.]), array([3]))
     """
 
+    _exact = 0.0
     _texts = {
         "epsilon": "Residuals beyond this many scales have a linear loss; at least 1.",
         "scale_": ("float", "The scale sigma."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -33,17 +34,18 @@ def threads(n_jobs: int | None) -> int | None:
 
 
 class _Lines:
-    """Shows progress without tqdm: one line per evaluation."""
+    """Shows progress without tqdm: a line per evaluation, and at most one a second."""
 
     def __init__(self) -> None:
         self.last = None
+        self.next = 0.0
 
     def count(self, done: int, parts: int) -> None:
         print(f"{done} of {parts} fits on folds done", file=sys.stderr)
 
     def show(self, row: tuple) -> None:
-        if row[3:] != self.last:
-            self.last = row[3:]
+        if row[3:] != self.last and time.monotonic() >= self.next:
+            self.last, self.next = row[3:], time.monotonic() + 1.0
             print(f"round {row[0]}: objective {row[3]:.6g}, relative gap {row[6]:.2e}", file=sys.stderr)
 
     def tell(self, message: str) -> None:

@@ -23,6 +23,8 @@ _PENALTIES = {"penalty": (("l2", "l1", "elasticnet", None), "there are no other 
 class _Learning:
     """Online learners of the core, one per binary problem or one for a regression. They are pickled as bytes."""
 
+    _exact = 0.0
+
     _metric = ""
 
     def _stopping(self) -> dict[str, Any]:

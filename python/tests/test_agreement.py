@@ -15,9 +15,18 @@ CASES = [
     ("LinearSVC", {"penalty": "l1", "dual": False}),
     ("LogisticRegression", {"C": 0.3}), ("LogisticRegression", {"class_weight": "balanced"}),
     ("HuberRegressor", {"alpha": 0.1}), ("LassoCV", {"cv": 3}), ("ElasticNetCV", {"cv": 3, "l1_ratio": [0.3, 0.7]}),
-    ("LinearSVR", {"epsilon": 0.2, "C": 0.5}),
+    ("LinearSVR", {"epsilon": 0.2, "C": 0.5}), ("GammaRegressor", {"alpha": 0.1}), ("TweedieRegressor", {"alpha": 0.1}),
+    ("RidgeClassifier", {}), ("RidgeClassifier", {"class_weight": "balanced", "alpha": 20.0}),
+    ("Lasso", {"alpha": 0.05, "positive": True}), ("ElasticNet", {"alpha": 0.1, "positive": True}),
 ]  # fmt: skip
-TIGHT = {"LinearSVC": 1e-12, "LinearSVR": 1e-10, "LogisticRegression": 1e-10, "PoissonRegressor": 1e-10}
+TIGHT = {
+    "LinearSVC": 1e-12,
+    "LinearSVR": 1e-10,
+    "LogisticRegression": 1e-10,
+    "PoissonRegressor": 1e-10,
+    "GammaRegressor": 1e-10,
+    "TweedieRegressor": 1e-10,
+}
 
 
 def theirs(name):
@@ -117,3 +126,54 @@ def test_columns_far_from_zero_keep_their_digits(name, parameters, form):
         np.testing.assert_allclose(ours.coef_, other.coef_, rtol=1e-5)
         np.testing.assert_allclose(ours.predict(form(X)), other.predict(X), atol=1e-2)
         ours.fit(form(X), y)
+
+
+@pytest.mark.parametrize("power", [1, 1.2, 1.5, 1.9, 2])
+def test_tweedie_agrees_for_every_power(power, small):
+    X, y = small[0], np.exp(small[1] / 4)
+    ours = parley.TweedieRegressor(power=power, alpha=0.1, tol=1e-12).fit(X, y)
+    other = linear_model.TweedieRegressor(power=power, alpha=0.1, tol=1e-10, max_iter=10000).fit(X, y)
+    np.testing.assert_allclose(ours.coef_, other.coef_, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(ours.score(X, y), other.score(X, y), rtol=1e-6)
+
+
+@pytest.mark.parametrize("parameters", [{}, {"fit_intercept": False}, {"alpha_per_target": True}, {"cv": 4},
+                                        {"store_cv_results": True}, {"scoring": "r2"}])  # fmt: skip
+@pytest.mark.parametrize("targets", [1, 2])
+def test_ridge_chooses_the_same_strength(parameters, targets, small):
+    X, value, _ = small
+    y = value if targets == 1 else np.column_stack([value, value[::-1]])
+    given = {"alphas": np.logspace(-3, 4, 12), **parameters}
+    ours, other = parley.RidgeCV(**given).fit(X, y), linear_model.RidgeCV(**given).fit(X, y)
+    stored = ["cv_results_"] if "store_cv_results" in given else []
+    for name in ("alpha_", "best_score_", "coef_", "intercept_", *stored):
+        np.testing.assert_allclose(getattr(ours, name), getattr(other, name), rtol=1e-5, atol=1e-8)
+
+
+@pytest.mark.parametrize("parameters", [{}, {"class_weight": "balanced"}, {"cv": 3}])
+def test_ridge_classifiers_choose_the_same_strength(parameters, small):
+    X, _, classes = small
+    for y in (classes, classes > 0):
+        given = {"alphas": np.logspace(-3, 4, 12), **parameters}
+        ours, other = parley.RidgeClassifierCV(**given).fit(X, y), linear_model.RidgeClassifierCV(**given).fit(X, y)
+        assert ours.alpha_ == other.alpha_
+        np.testing.assert_allclose(ours.coef_, np.atleast_2d(other.coef_), rtol=1e-5, atol=1e-8)
+
+
+def test_every_target_may_have_its_own_strength(small):
+    X, value, _ = small
+    y = np.column_stack([value, value[::-1]])
+    for given in (X, sp.csr_matrix(X)):
+        ours = parley.Ridge(alpha=[1.0, 50.0], tol=1e-12).fit(given, y)
+        other = linear_model.Ridge(alpha=[1.0, 50.0]).fit(X, y)
+        np.testing.assert_allclose(ours.coef_, other.coef_, rtol=1e-5, atol=1e-8)
+    with pytest.raises(ValueError, match="do not correspond"):
+        parley.Ridge(alpha=[1.0, 2.0, 3.0]).fit(X, y)
+
+
+def test_positive_ridge_agrees(small):
+    X, value, _ = small
+    ours = parley.Ridge(positive=True, tol=1e-12).fit(X, value)
+    other = linear_model.Ridge(positive=True, tol=1e-12).fit(X, value)
+    assert (ours.coef_ >= 0).all()
+    np.testing.assert_allclose(ours.coef_, other.coef_, rtol=1e-4, atol=1e-5)

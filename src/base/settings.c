@@ -30,6 +30,10 @@ const pl_setting pl_settings[] = {
      AT(epsilon)},
     {"quantile", PL_REAL, PL_FOR_LINEAR, "0.5", 1e-6, 1 - 1e-6, .value_name = "X", .optional = true, .in_model = true,
      .help = "loss quantile: share of the labels that should lie below the prediction; 0.5: the median", AT(quantile)},
+    {"power", PL_REAL, PL_FOR_LINEAR, "1.5", 1.001, 1.999, .value_name = "X", .optional = true, .in_model = true,
+     .help = "loss tweedie: the variance of labels is proportional to this power of their mean; 1 is --loss poisson, 2 "
+             "is --loss gamma",
+     AT(power)},
     {"lambda", PL_REAL, PL_FOR_LINEAR_ONE, "auto", 0, 1e300, .value_name = "X", .may_be_auto = true, .in_model = true,
      .help =
          "strength of the penalty, relative to the mean loss; auto: 1 / sum of weights, which is C = 1 in LIBLINEAR",
@@ -48,6 +52,17 @@ const pl_setting pl_settings[] = {
     {"standardise", PL_FLAG, PL_FOR_LINEAR, "false", .in_model = true,
      .help = "penalise as if every column had variance 1; the model still applies to the original columns",
      AT(standardise)},
+    {"penalty_factors", PL_WORD, PL_FOR_LINEAR, "", .value_name = "WORD", .in_model = true,
+     .help =
+         "NAME=F,NAME=F: factors of the penalty by column (0: no penalty), where NAME is a column's name or number; "
+         "or a file with one factor per column",
+     AT(penalty_factors)},
+    {"non_negative", PL_FLAG, PL_FOR_LINEAR, "false", .in_model = true,
+     .help = "keep the coefficients of columns at 0 or more", AT(non_negative)},
+    {"inference", PL_FLAG, PL_FOR_LINEAR_ONE | PL_FOR_INFO, "false",
+     .help = "train: store standard errors of coefficients, for losses squared, logistic and poisson without L1 "
+             "penalty; info: show them with z, p and 95 % intervals",
+     AT(inference)},
     {"weights", PL_WORD, PL_FOR_TRAIN | PL_FOR_CONVERT | PL_FOR_EVAL, "", .value_name = "FILE",
      .help = "file with one non-negative weight per row of the data", AT(weights)},
     {"class_weights", PL_WORD, PL_FOR_LINEAR, "", .value_name = "WORD", .in_model = true,

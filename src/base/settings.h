@@ -36,10 +36,12 @@ struct parley_settings {
     /* the problem */
     char problem[PL_TEXT];
     char loss[PL_TEXT];
-    double huber_width, epsilon, quantile;
+    double huber_width, epsilon, quantile, power;
     double lambda, c, alpha, l1_ratio; /* the first three say one thing */
     uint64_t intercept;                /* pl_intercept */
-    bool standardise;
+    bool standardise, non_negative;
+    char penalty_factors[PL_TEXT];
+    bool inference;
     char weights[PL_TEXT], class_weights[PL_TEXT];
     /* reading */
     char format[PL_TEXT];

@@ -13,8 +13,9 @@
  * If columns differ much in scale, H before the pairs is not a multiple of I but of the inverse of a diagonal that
  * bounds the curvature of each column.
  *
- * With l1 > 0, g is the pseudo-gradient of P (the subgradient of smallest size), d keeps only entries that point
- * against it, and a trial point is projected on the orthant of v - small x g, in which P is smooth. */
+ * With l1 > 0 or coefficients that must not be negative, g is the pseudo-gradient of P (the subgradient of smallest
+ * size), d keeps only entries that point against it, and a trial point is projected on the orthant of v - small x g, in
+ * which P is smooth. */
 #include <math.h>
 #include <string.h>
 
@@ -45,7 +46,15 @@ typedef struct lbfgs {
     pl_search search; /* l1 = 0 */
 } lbfgs;
 
-static bool bends(const pl_combine *combine) { return ((const lbfgs *)combine)->problem->l1 > 0; }
+static bool bends(const pl_combine *combine) {
+    const pl_problem *problem = ((const lbfgs *)combine)->problem;
+    return problem->l1 > 0 || problem->non_negative > 0;
+}
+
+/* Whether entry j has a kink or a bound at 0, which no step may cross. */
+static bool bends_at(const lbfgs *this, uint64_t j) {
+    return pl_l1_at(this->problem, j) > 0 || j < this->problem->non_negative;
+}
 
 static double *pair(const lbfgs *this, double *of, unsigned age) {
     return of + (uint64_t)((this->newest + this->history - age) % this->history) * this->count;
@@ -72,7 +81,9 @@ static parley_status measure_columns(lbfgs *this, const pl_setup *setup, parley_
     if (!glm || glm->scale || glm->centred.scales <= PL_UNEVEN)
         return PARLEY_OK;
     uint64_t columns = glm->data->x.columns;
-    double curvature = glm->loss->counts ? glm->mean_label : pl_loss_step_curvature(glm->loss), *squares;
+    double curvature = glm->loss->log_link ? pl_loss_mean_curvature(glm->loss, glm->mean_label)
+                                           : pl_loss_step_curvature(glm->loss),
+           *squares;
     parley_status status = pl_take(&squares, columns, sizeof *squares, "lbfgs", error);
     if (status == PARLEY_OK)
         status = pl_take(&this->diagonal, this->count, sizeof *this->diagonal, "lbfgs", error);
@@ -80,7 +91,7 @@ static parley_status measure_columns(lbfgs *this, const pl_setup *setup, parley_
         status = pl_column_squares(glm, setup->team, squares, error);
     for (uint64_t i = 0; i < this->count && status == PARLEY_OK; i++) {
         uint64_t column = (this->begin + i) / glm->classes;
-        double bound = column < columns ? curvature * squares[column] + glm->l2 : 1.0;
+        double bound = column < columns ? curvature * squares[column] + pl_l2_at(&glm->base, this->begin + i) : 1.0;
         this->diagonal[i] = bound > 0 ? 1.0 / bound : 1.0;
     }
     double filled = (double)pl_all_nonzeros(glm->data) / (double)pl_all_rows(glm->data);
@@ -141,8 +152,7 @@ static void make_pair(void *context, uint64_t begin, uint64_t end, double *sums)
     const pl_problem *problem = this->problem;
     for (uint64_t j = begin; j < end; j++) {
         uint64_t i = j - this->begin;
-        bool penalised = j < problem->penalised;
-        double v = pass->slice->v[j], l1 = penalised ? problem->l1 : 0.0, l2 = penalised ? problem->l2 : 0.0;
+        double v = pass->slice->v[j], l1 = pl_l1_at(problem, j), l2 = pl_l2_at(problem, j);
         double g = pass->slice->change[j] + l2 * v;
         pass->s[i] = v - this->v[i];
         pass->y[i] = g - this->g[i];
@@ -152,6 +162,8 @@ static void make_pair(void *context, uint64_t begin, uint64_t end, double *sums)
         this->v[i] = v;
         this->g[i] = g;
         this->pseudo[i] = l1 > 0 ? pseudo_slope(v, g, l1) : g;
+        if (j < problem->non_negative && !(v > 0) && this->pseudo[i] > 0)
+            this->pseudo[i] = 0.0; /* the bound holds it at 0 */
     }
 }
 
@@ -236,7 +248,7 @@ static void align(void *context, uint64_t begin, uint64_t end, double *sums) {
     double *direction = pass->slice->direction;
     for (uint64_t j = begin; j < end; j++) {
         double pseudo = this->pseudo[j - this->begin];
-        if (bends(&this->base) && j < this->problem->penalised && !(direction[j] * pseudo < 0))
+        if (bends_at(this, j) && !(direction[j] * pseudo < 0))
             direction[j] = 0;
         this->d[j - this->begin] = direction[j];
         sums[0] += direction[j] * pseudo;
@@ -270,7 +282,7 @@ static parley_status bend(pl_combine *combine, const pl_slice *slice, double gam
     (void)error;
     for (uint64_t j = slice->begin; j < slice->end; j++) {
         double v = slice->v[j], d = gamma * this->d[j - this->begin];
-        bool leaves = j < this->problem->penalised && v * (v + d) < 0;
+        bool leaves = bends_at(this, j) && v * (v + d) < 0;
         slice->direction[j] = leaves ? -v : d;
     }
     return PARLEY_OK;
@@ -286,7 +298,7 @@ static void measure(pl_combine *combine, const pl_slice *slice, double gamma, do
     for (uint64_t j = slice->begin; j < slice->end; j++) {
         double x = slice->v[j] + slice->direction[j];
         if (j < problem->penalised)
-            scalars[PL_OWN_PENALTY] += problem->l1 * fabs(x) + 0.5 * problem->l2 * x * x;
+            scalars[PL_OWN_PENALTY] += pl_l1_at(problem, j) * fabs(x) + 0.5 * pl_l2_at(problem, j) * x * x;
         scalars[PL_OWN_SLOPE] += this->pseudo[j - this->begin] * slice->direction[j];
     }
 }

@@ -120,7 +120,7 @@ static bool factor(newton *this, const double *curvature, double jitter) {
     memcpy(this->matrix, curvature, size * size * sizeof *this->matrix);
     for (uint64_t j = 0; j < size; j++) {
         double *diagonal = &this->matrix[j * size + j];
-        *diagonal += pl_penalised(this->glm, j) ? this->glm->l2 : 0.0;
+        *diagonal += pl_l2_at(&this->glm->base, j);
         *diagonal += jitter * (*diagonal > 0 ? *diagonal : 1.0);
     }
     return pl_cholesky(this->matrix, size);
@@ -144,7 +144,7 @@ static void remember(newton *this, const pl_slice *slice) {
     double *s = this->steps + this->pairs * size, *y = this->bends + this->pairs * size;
     bool old = !this->curved && !this->glm->loss->quadratic;
     for (uint64_t j = 0; j < size; j++) {
-        double g = slice->change[j] + (pl_penalised(this->glm, j) ? this->glm->l2 * slice->v[j] : 0.0);
+        double g = slice->change[j] + pl_l2_at(&this->glm->base, j) * slice->v[j];
         if (old) {
             s[j] = slice->v[j] - this->v[j];
             y[j] = g - this->g[j];
@@ -198,7 +198,7 @@ static parley_status propose(pl_combine *combine, const pl_slice *slice, uint64_
 static void measure(pl_combine *combine, const pl_slice *slice, double gamma, double *scalars) {
     const pl_glm *glm = ((newton *)combine)->glm;
     for (uint64_t j = slice->begin; j < slice->end; j++) {
-        double l2 = pl_penalised(glm, j) ? glm->l2 : 0.0, d = slice->direction[j];
+        double l2 = pl_l2_at(&glm->base, j), d = slice->direction[j];
         double g = slice->change[j] + l2 * slice->v[j];
         scalars[PL_OWN_NORM] += g * g;
         scalars[PL_OWN_PENALTY] += l2 * (slice->v[j] + gamma * d) * d;
@@ -211,7 +211,8 @@ static void measure(pl_combine *combine, const pl_slice *slice, double gamma, do
  * Newton step, which is twice the remaining decrease, must fall far enough. */
 static void harden(newton *this, double slope, double norm2) {
     const pl_loss *loss = this->glm->loss;
-    double bound = this->softness > 0 ? pl_loss_steepest(loss) : 0.0, l2 = this->glm->l2;
+    double bound = this->softness > 0 ? pl_loss_steepest(loss) : 0.0;
+    double l2 = this->glm->l2 * this->glm->least_factor;
     bool solved = l2 > 0 ? norm2 / l2 <= this->softness * bound * bound : slope <= SOLVED * this->first_slope;
     this->first_slope = fmax(this->first_slope, slope);
     if (this->softness == 0 || (!solved && ++this->softness_rounds < MOST_STEPS))
@@ -233,7 +234,7 @@ static double good_enough(const pl_glm *glm) {
  * the remaining decrease, and with a penalty norm2 / (2 l2) is the gap where it began. Both fall faster and faster. */
 static void want_curvature(newton *this, double slope, double norm2) {
     const pl_glm *glm = this->glm;
-    double gap = glm->l2 > 0 ? norm2 / (2 * glm->l2) : INFINITY;
+    double l2 = glm->l2 * glm->least_factor, gap = l2 > 0 ? norm2 / (2 * l2) : INFINITY;
     bool near = gap * (gap / this->gap) <= NEAR * this->target;
     bool good = slope <= good_enough(glm) * this->slope;
     this->age = this->curved ? 1 : this->age + 1;
@@ -297,7 +298,7 @@ const pl_combine_type pl_combine_newton = {
     .name = "newton",
     .help = "Newton's method for a smooth loss: by Cholesky for few columns, otherwise truncated",
     .problem = &pl_problem_linear,
-    .needs = PL_FACT_SMOOTH | PL_FACT_NO_L1,
+    .needs = PL_FACT_SMOOTH | PL_FACT_NO_L1 | PL_FACT_SIGNED,
     .takes = PL_GIVES_GRADIENTS,
     .all_rows = true,
     .softens = true,

@@ -71,7 +71,8 @@ void pl_search_measure(const pl_problem *problem, const pl_slice *slice, double 
     uint64_t end = slice->end < problem->penalised ? slice->end : problem->penalised;
     for (uint64_t j = slice->begin; j < end; j++) {
         double d = slice->direction[j], x = slice->v[j] + gamma * d;
-        scalars[PL_OWN_PENALTY] += 0.5 * problem->l2 * x * x;
-        scalars[PL_OWN_SLOPE] += problem->l2 * x * d;
+        double l2 = pl_l2_at(problem, j);
+        scalars[PL_OWN_PENALTY] += 0.5 * l2 * x * x;
+        scalars[PL_OWN_SLOPE] += l2 * x * d;
     }
 }

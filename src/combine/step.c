@@ -56,8 +56,10 @@ static parley_status propose(pl_combine *combine, const pl_slice *slice, uint64_
     for (uint64_t j = slice->begin; j < slice->end; j++) {
         double v = slice->v[j], eta = j < this->columns ? rate : rate * this->ease;
         double next = j < problem->penalised
-                          ? pl_soft(v - eta * (slice->change[j] + problem->l2 * v), eta * problem->l1)
+                          ? pl_soft(v - eta * (slice->change[j] + pl_l2_at(problem, j) * v), eta * pl_l1_at(problem, j))
                           : v - eta * slice->change[j];
+        if (j < problem->non_negative)
+            next = fmax(0.0, next);
         slice->direction[j] = next - v;
     }
     return PARLEY_OK;

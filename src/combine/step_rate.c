@@ -118,7 +118,7 @@ parley_status pl_step_rate(const pl_setup *setup, double *rate, double *ease, pa
     parley_status status = PARLEY_OK;
     *ease = 1.0;
     *rate = pl_safe_rate(glm);
-    if (glm->loss->counts) /* no eigenvalue bounds exp(z) */
+    if (glm->loss->log_link) /* no eigenvalue bounds exp(z) */
         return status;
     memset(sums, 0, 3 * team->hosted * sizeof *sums);
     if (team->hosted > 0 && team->first == 0)

@@ -80,8 +80,8 @@ static parley_status target_of(pl_online *online, const parley_data *batch, uint
     pl_online_state *state = &online->state;
     double label = *y = batch->label[i];
     if (!pl_loss_takes(online->loss, label))
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s: row %llu has label %g, but loss %s needs labels of 0 or more",
-                       batch->path, (unsigned long long)number, label, online->loss->name);
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: row %llu has label %g, but loss %s needs labels %s", batch->path,
+                       (unsigned long long)number, label, online->loss->name, pl_loss_range(online->loss));
     if (online->loss->labels == PL_LABELS_REAL)
         return PARLEY_OK;
     if (online->told && (label == state->low || label == state->high)) {
@@ -145,7 +145,7 @@ static void penalise_row(pl_online *online, const pl_cell_row *row) {
 
 static double predict(pl_online *online, const pl_cell_row *row) {
     double z = pl_cells_dot(cells_of(online), row) + (double)online->constant.w;
-    bool bounded = !online->loss->counts && !online->loss->probability;
+    bool bounded = !online->loss->log_link && !online->loss->probability;
     return bounded ? fmin(online->most, fmax(online->least, z)) : z;
 }
 
@@ -393,22 +393,10 @@ parley_status pl_online_open(const parley_settings *settings, pl_online **out, p
 
 /* Rejects settings about rounds, shards or certificates, which a stream does not have. */
 parley_status pl_online_check(const parley_settings *settings, parley_error *error) {
-    static const char *const not_read[] = {"gap",
-                                           "rounds",
-                                           "evaluate_every",
-                                           "workers",
-                                           "worker_per",
-                                           "weights",
-                                           "log",
-                                           "engine",
-                                           "combine",
-                                           "exchange",
-                                           "seed",
-                                           "C",
-                                           "alpha",
-                                           "class_weights",
-                                           "validation",
-                                           "validation_fraction"};
+    static const char *const not_read[] = {
+        "gap",   "rounds",        "evaluate_every",  "workers",      "worker_per", "weights",
+        "log",   "engine",        "combine",         "exchange",     "seed",       "C",
+        "alpha", "class_weights", "penalty_factors", "non_negative", "validation", "validation_fraction"};
     for (unsigned i = 0; i < sizeof not_read / sizeof *not_read; i++)
         if (pl_setting_given(settings, not_read[i])) {
             char flag[48];

@@ -125,7 +125,8 @@ typedef struct pl_scd {
 
 /* What an epoch measured of the gap, when it visited each member. */
 typedef struct pl_scd_gap {
-    double largest, penalty, pull, excess; /* max |u|; sum l1 |w| + l2/2 w^2; sum u w; sum (|u| - l1)+^2 */
+    double largest, penalty, pull, excess; /* max |u| / f; sum f (l1 |w| + l2/2 w^2); sum u w; sum (|u| - f l1)+^2 / f,
+                                              where f is the penalty factor */
 } pl_scd_gap;
 
 /* The state of a worker's round. */

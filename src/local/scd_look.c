@@ -120,9 +120,10 @@ static double reach_of(const pl_scd *this, uint64_t j) {
     return scale * sqrt(fmax(0.0, this->glm->intercept == PL_FREE ? square - mean * mean : square) + 1e-14 * square);
 }
 
-/* Whether |u_j| cannot have reached l1 since the last look at all columns. */
+/* Whether |u_j| cannot have reached its l1 since the last look at all columns. */
 static bool far_below(const pl_scd *this, uint64_t j, double l1) {
-    return fabs(this->anchor_u[j]) + (1.0 + 1e-9) * this->drift * this->reach[j] < l1;
+    double pull = pl_pull(this->glm, j, this->anchor_u[j]);
+    return pull + (1.0 + 1e-9) * this->drift * this->reach[j] < pl_factor(this->glm, j) * l1;
 }
 
 static void dot_task(void *context, unsigned task) {
@@ -181,11 +182,12 @@ static void penalty_task(void *context, unsigned task) {
     uint64_t begin, end;
     positions(this, task, &begin, &end);
     for (uint64_t n = begin; n < end; n++) {
-        double u = fabs(this->u[worker->column[n]]), w = fabs(this->w[worker->column[n]]);
+        uint64_t j = worker->column[n];
+        double factor = pl_factor(glm, j), u = pl_pull(glm, j, this->u[j]) / factor, w = fabs(this->w[j]);
         double excess = u > glm->l1 ? u - glm->l1 : 0.0;
         sums[SUM_LARGEST] = u > sums[SUM_LARGEST] ? u : sums[SUM_LARGEST];
-        sums[SUM_PENALTY] += w * (glm->l1 + 0.5 * glm->l2 * w);
-        sums[SUM_CONJUGATE] += excess * excess;
+        sums[SUM_PENALTY] += factor * w * (glm->l1 + 0.5 * glm->l2 * w);
+        sums[SUM_CONJUGATE] += factor * excess * excess;
         sums[SUM_SUPPORT] += w > 0;
     }
     memcpy(this->sums + (uint64_t)task * COLUMN_SUMS, sums, sizeof sums);

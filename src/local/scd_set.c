@@ -14,6 +14,10 @@
 #define BINS 2048     /* bins of |u| / l1, to find the threshold */
 
 /* Increases with |u|, from 0 to BINS. */
+static double ratio_of(const pl_scd *this, uint64_t j, double inverse) {
+    return pl_pull(this->glm, j, this->u[j]) / pl_factor(this->glm, j) * inverse;
+}
+
 static unsigned bin_of(double ratio) { return ratio < DBL_MAX ? (unsigned)(BINS * (ratio / (1.0 + ratio))) : BINS; }
 
 /* The bin of |u| / l1 from which on at most `wanted` columns are left. */
@@ -23,7 +27,7 @@ static unsigned cut(const pl_scd *this, const pl_scd_worker *worker, double inve
     for (uint64_t n = 0; n < worker->count; n++) {
         uint64_t j = worker->column[n];
         if (this->w[j] == 0)
-            count[bin_of(fabs(this->u[j]) * inverse)]++;
+            count[bin_of(ratio_of(this, j, inverse))]++;
     }
     for (; bin > 0 && taken + count[bin - 1] <= wanted; bin--)
         taken += count[bin - 1];
@@ -49,7 +53,7 @@ void pl_scd_choose(pl_scd *this, pl_scd_worker *worker) {
     worker->members = worker->nonzeros = 0;
     for (uint64_t n = 0; n < worker->count; n++) {
         uint64_t j = worker->column[n];
-        if (l1 > 0 && this->w[j] == 0 && bin_of(fabs(this->u[j]) * inverse) < least)
+        if (l1 > 0 && this->w[j] == 0 && bin_of(ratio_of(this, j, inverse)) < least)
             continue;
         worker->order[worker->members] = worker->members;
         worker->set[worker->members++] = j;

@@ -87,12 +87,17 @@ static void measure_column(const pl_scd_solver *solver, uint64_t j) {
     }
 }
 
-static void see(pl_scd_gap *gap, const pl_scd_solver *solver, double u, double w) {
-    double size = fabs(u), excess = size > solver->l1 ? size - solver->l1 : 0.0;
+static double penalty_of(const pl_scd_solver *solver, uint64_t j, double w) {
+    return pl_factor(solver->scd->glm, j) * fabs(w) * (solver->l1 + 0.5 * solver->l2 * fabs(w));
+}
+
+static void see(pl_scd_gap *gap, const pl_scd_solver *solver, uint64_t j, double u, double w) {
+    double factor = pl_factor(solver->scd->glm, j), size = pl_pull(solver->scd->glm, j, u) / factor;
+    double excess = size > solver->l1 ? size - solver->l1 : 0.0;
     gap->largest = size > gap->largest ? size : gap->largest;
-    gap->penalty += fabs(w) * (solver->l1 + 0.5 * solver->l2 * fabs(w));
+    gap->penalty += penalty_of(solver, j, w);
     gap->pull += u * w;
-    gap->excess += excess * excess;
+    gap->excess += factor * excess * excess;
 }
 
 /* The gap over the set, at t or at c t, where sum q loss* grows only in second order. */
@@ -122,10 +127,13 @@ static void step(pl_scd_solver *solver, uint64_t m, bool measure) {
     g += solver->shift * mass;
     worker->credit += (double)pl_scd_entries(this, j);
     worker->visited += solver->gram ? 1.0 : (double)pl_scd_entries(this, j);
-    see(&solver->gap, solver, -g, w);
+    see(&solver->gap, solver, j, -g, w);
     if (!(h > 0))
         return; /* an empty column */
-    double next = pl_soft(h * w - g, solver->l1) / (h + solver->l2);
+    double factor = pl_factor(this->glm, j), l2 = factor * solver->l2;
+    double next = pl_soft(h * w - g, factor * solver->l1) / (h + l2);
+    if (next < 0 && this->glm->non_negative && j < this->x->rows)
+        next = 0;
     if (next == 0 && w == 0) {
         unsigned level = worker->rest[m] >> 4;
         level += level < MOST_REST;
@@ -140,7 +148,7 @@ static void step(pl_scd_solver *solver, uint64_t m, bool measure) {
     solver->spread += h / solver->sigma * (next - w) * (next - w);
     if (this->delayed)
         return;
-    solver->decrease += 0.5 * (h + solver->l2) * (next - w) * (next - w);
+    solver->decrease += 0.5 * (h + l2) * (next - w) * (next - w);
     if (solver->gram)
         pl_scd_gram_move(&this->gram, slot, a, this->gram.slope);
     else
@@ -182,10 +190,6 @@ static double model_value(const pl_scd_solver *solver, const double *slope, doub
     return 0.5 * sum / solver->sigma + penalty;
 }
 
-static double penalty_of(const pl_scd_solver *solver, double w) {
-    return fabs(w) * (solver->l1 + 0.5 * solver->l2 * fabs(w));
-}
-
 /* Moves to the extrapolated w if the model is smaller there. */
 static void jump(pl_scd_solver *solver, const double *ahead) {
     pl_scd *this = solver->scd;
@@ -195,8 +199,8 @@ static void jump(pl_scd_solver *solver, const double *ahead) {
     for (uint64_t m = 0; m < worker->members; m++) {
         uint64_t j = worker->set[m];
         double w = this->w[j], a = solver->sigma * (ahead[m] - w);
-        before += penalty_of(solver, w);
-        after += penalty_of(solver, ahead[m]);
+        before += penalty_of(solver, j, w);
+        after += penalty_of(solver, j, ahead[m]);
         if (a == 0)
             continue;
         move_slopes(solver, j, a, slope);
@@ -236,7 +240,7 @@ static void jump_by_gram(pl_scd_solver *solver, const double *ahead) {
         uint64_t j = worker->set[m], slot = gram->slot[j];
         double w = this->w[j], mass = solver->free ? gram->mass[slot] : 0.0;
         double mean = 0.5 * (slope[slot] + shift * mass + gram->slope[slot] + solver->shift * mass);
-        change += mean * (ahead[m] - w) + penalty_of(solver, ahead[m]) - penalty_of(solver, w);
+        change += mean * (ahead[m] - w) + penalty_of(solver, j, ahead[m]) - penalty_of(solver, j, w);
     }
     if (!(change < 0))
         return;
@@ -254,16 +258,21 @@ static void remember(pl_scd_solver *solver, unsigned e) {
     double *last = worker->past + (e % PL_SCD_PAST) * worker->members;
     for (uint64_t m = 0; m < worker->members; m++)
         last[m] = solver->scd->w[worker->set[m]];
-    if (e % PL_SCD_PAST == PL_SCD_PAST - 1 && pl_scd_extrapolate(worker->past, worker->members, worker->past))
-        (solver->gram ? jump_by_gram : jump)(solver, worker->past);
+    if (e % PL_SCD_PAST != PL_SCD_PAST - 1 || !pl_scd_extrapolate(worker->past, worker->members, worker->past))
+        return;
+    for (uint64_t m = 0; m < worker->members && solver->scd->glm->non_negative; m++)
+        if (worker->set[m] < solver->x->rows)
+            worker->past[m] = fmax(0.0, worker->past[m]);
+    (solver->gram ? jump_by_gram : jump)(solver, worker->past);
 }
 
 static double penalty_at(const pl_scd_solver *solver, double gamma) {
     const pl_scd_worker *worker = solver->worker;
     double sum = 0;
     for (uint64_t m = 0; m < worker->members; m++) {
+        uint64_t j = worker->set[m];
         double base = worker->base[m];
-        sum += penalty_of(solver, base + gamma * (solver->scd->w[worker->set[m]] - base));
+        sum += penalty_of(solver, j, base + gamma * (solver->scd->w[j] - base));
     }
     return sum;
 }
@@ -298,7 +307,7 @@ static bool seen_solved(pl_scd_solver *solver) {
     for (uint64_t m = 0; m < worker->members; m++) {
         uint64_t j = worker->set[m], slot = this->gram.slot[j];
         double mass = solver->free ? this->gram.mass[slot] : 0.0;
-        see(&gap, solver, -(this->gram.slope[slot] + solver->shift * mass), this->w[j]);
+        see(&gap, solver, j, -(this->gram.slope[slot] + solver->shift * mass), this->w[j]);
     }
     worker->estimate = estimate(solver, &gap);
     return worker->solved = worker->estimate <= this->tolerance;

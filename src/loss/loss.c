@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define FAR_OFF 1e150 /* beyond any width */
+#define LOST 2e-15
 
 const pl_loss *pl_loss_find(const char *name) {
     for (unsigned i = 0; i < pl_losses_count; i++)
@@ -43,7 +44,30 @@ const pl_loss *pl_loss_tuned(const pl_loss *loss, const parley_settings *setting
     return copy;
 }
 
-bool pl_loss_takes(const pl_loss *loss, double label) { return !loss->counts || label >= 0; }
+static double power_of(const pl_loss *loss) { return loss->power > 0 ? loss->power : loss->parameter_value; }
+
+bool pl_loss_takes(const pl_loss *loss, double label) {
+    return !loss->log_link || label > 0 || (label == 0 && loss->power < 2.0);
+}
+
+const char *pl_loss_range(const pl_loss *loss) { return loss->power < 2.0 ? "of 0 or more" : "above 0"; }
+
+double pl_loss_mean_curvature(const pl_loss *loss, double mean) { return pow(mean, 2.0 - power_of(loss)); }
+
+double pl_loss_of_label(const pl_loss *loss, double label) {
+    double p = power_of(loss);
+    if (p == 1.0)
+        return label > 0 ? label * log(label) : 0.0;
+    return p == 2.0 ? -log(label) : -pow(label, 2.0 - p) / ((p - 1.0) * (2.0 - p));
+}
+
+/* log(1 + x), or minus infinity where 1 + x is only rounding error: the step is then too long to compute. */
+static double log_unless_lost(double x) { return 1.0 + x < LOST ? -INFINITY : log1p(x); }
+
+double pl_loss_centring_step(const pl_loss *loss, double ratio) {
+    double p = power_of(loss);
+    return loss->log_link ? log_unless_lost((p - 2.0) * ratio) - log_unless_lost((p - 1.0) * ratio) : -ratio;
+}
 
 bool pl_loss_bounded(const pl_loss *loss) { return loss->smooth && isfinite(loss->curvature_bound); }
 

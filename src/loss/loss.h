@@ -27,9 +27,11 @@ typedef struct pl_loss pl_loss;
 struct pl_loss {
     const char *name, *help;
     pl_labels labels; /* binary: targets are -1 and +1; classes: see `together` */
-    /* Labels are 0 or more, exp(z) is the prediction, and the best constant predicts the mean label, which is also the
-     * mean curvature there. Twice the mean loss is the deviance. */
-    bool counts;
+    /* exp(z) is the prediction, and the loss is half the deviance of a Tweedie family: the variance is proportional to
+     * the `power`-th power of the mean. The best constant predicts the mean label, m, where the mean curvature is
+     * m^(2 - power). Labels are 0 or more, and for power 2 above 0. */
+    bool log_link;
+    double power;               /* 0: it is the parameter */
     bool smooth;                /* has a slope everywhere, and a second derivative almost everywhere */
     bool quadratic;             /* is (z - y)^2 / 2: its curvature is 1, and its best constant is the mean label */
     double curvature_bound;     /* of loss''; infinite if there is none */
@@ -75,7 +77,15 @@ bool pl_loss_concerned(const pl_loss *loss, const char *setting);
 const pl_loss *pl_loss_tuned(const pl_loss *loss, const parley_settings *settings, pl_loss *copy);
 
 bool pl_loss_takes(const pl_loss *loss, double label); /* whether a real label is in its range */
-bool pl_loss_bounded(const pl_loss *loss);             /* smooth, and with bounded curvature */
+const char *pl_loss_range(const pl_loss *loss);        /* that range in words, for losses with a log link */
+/* With a log link: the mean curvature at the best constant, given the mean label. */
+double pl_loss_mean_curvature(const pl_loss *loss, double mean);
+/* With a log link: the part of the loss that depends on the label only, apart from a multiple of the label. */
+double pl_loss_of_label(const pl_loss *loss, double label);
+/* The change of b that makes the sum of slopes 0, given the ratio of that sum and the sum of curvatures: exact with a
+ * log link, where the sum is A exp((2 - power) b) - B exp((1 - power) b), otherwise Newton's step. */
+double pl_loss_centring_step(const pl_loss *loss, double ratio);
+bool pl_loss_bounded(const pl_loss *loss); /* smooth, and with bounded curvature */
 /* Whether it has a curvature or can be smoothed. `dual` means that there is a dual, which tells when to stop smoothing.
  */
 bool pl_loss_curves(const pl_loss *loss, bool dual);

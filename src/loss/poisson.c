@@ -4,15 +4,15 @@
  * With d = z - ln y the loss is y (exp(d) - 1 - d), which is accurate for large counts; below 1 the first form is. The
  * curvature exp(z) has no bound: beyond z = 709 it is infinite, and methods step back from there.
  *
- * The m of the dual step is the root of ln m = z + h (m0 - m), m0 = y - t0: h m = omega(z + h m0 + ln h), where omega
- * is the Wright function, w + ln w = x, found by two steps of fourth order (Fritsch, Shafer and Crowley 1973). */
+ * The m of the dual step is the root of ln m = z + h (m0 - m), m0 = y - t0: h m = omega(z + h m0 + ln h), with the
+ * Wright function omega of math/wright.h. */
 #include <math.h>
 #include <stddef.h>
 
 #include "loss/loss.h"
+#include "math/wright.h"
 
 #define MOST_MARGIN 600.0 /* beyond it the loss continues as its tangent, so that nothing overflows */
-#define FAR_BELOW -40.0   /* omega(x) is exp(x) to the last bit */
 
 static double entropy(double m) { return m > 0.0 ? m * log(m) : 0.0; }
 
@@ -41,21 +41,10 @@ static double conjugate(const pl_loss *loss, double t, double y) {
     return y < 1.0 ? entropy(m) - entropy(y) + t : m * log1p(-t / y) + t * (1.0 - log(y));
 }
 
-static double omega(double x) {
-    if (x < FAR_BELOW)
-        return exp(x);
-    double w = x < -2.0 ? exp(x) : x < 4.0 ? exp((x - 1.0) * (2.0 / 3.0)) : x - log(x);
-    for (int i = 0; i < 2; i++) {
-        double r = x - w - log(w), a = 2.0 * (1.0 + w) * (1.0 + w + 2.0 / 3.0 * r);
-        w *= 1.0 + r / (1.0 + w) * (a - r) / (a - 2.0 * r);
-    }
-    return w;
-}
-
 static double dual_step(const pl_loss *loss, double z, double y, double t0, double h) {
     (void)loss;
     double x = z + h * (y - t0);
-    return y - (h > 0.0 ? omega(x + log(h)) / h : exp(fmin(x, MOST_MARGIN)));
+    return y - (h > 0.0 ? pl_wright_omega(x + log(h)) / h : exp(fmin(x, MOST_MARGIN)));
 }
 
 static double residual(const pl_loss *loss, double z, double y, double t0, double t, double h) {
@@ -68,7 +57,8 @@ const pl_loss pl_loss_poisson = {
     .name = "poisson",
     .help = "exp(z) - y z + constant, labels of 0 or more: Poisson regression of counts",
     .labels = PL_LABELS_REAL,
-    .counts = true,
+    .log_link = true,
+    .power = 1.0,
     .smooth = true,
     .curvature_bound = INFINITY,
     .expand = expand,

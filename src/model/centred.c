@@ -1,5 +1,5 @@
 /* centred.c: shifts columns by their mean over a sample of rows, which is accurate enough, and compares the scales of
- * columns in that sample. */
+ * columns in that sample. Rows count with their weights: a row of weight 2 is like two rows. */
 #include "model/centred.h"
 
 #include <math.h>
@@ -21,8 +21,11 @@ enum { VALUE = 4 }; /* of the spans of data */
 
 /* An entry of a sampled row. */
 typedef struct sampled {
-    double column, value;
+    double column, value, weight;
 } sampled;
+
+#define SAMPLED 3   /* numbers of an entry */
+#define OF_ROW -1.0 /* the column of an entry that stands for a whole row, so that weights can be added */
 
 static double value_at(const pl_matrix *x, uint64_t e) { return x->value ? (double)x->value[e] : 1.0; }
 
@@ -39,9 +42,12 @@ static uint64_t sampled_row(const parley_data *data, unsigned size, unsigned k) 
 /* Adds the entries of a row to the sample. Only counts them if `to` is NULL. */
 static uint64_t take_row(const parley_data *data, uint64_t row, sampled *to) {
     const pl_matrix *x = &data->x;
+    double weight = data->weight ? data->weight[row] : 1.0;
+    if (to)
+        *to++ = (sampled){OF_ROW, 0, weight};
     for (uint64_t e = x->start[row]; e < x->start[row + 1] && to; e++)
-        *to++ = (sampled){x->index[e], value_at(x, e)};
-    return x->start[row + 1] - x->start[row];
+        *to++ = (sampled){x->index[e], value_at(x, e), weight};
+    return x->start[row + 1] - x->start[row] + 1;
 }
 
 /* Takes the sampled rows that this rank holds. Returns the number of entries. */
@@ -64,23 +70,28 @@ static int by_column(const void *left, const void *right) {
     const sampled *a = left, *b = right;
     if (a->column != b->column)
         return a->column < b->column ? -1 : 1;
-    return (a->value > b->value) - (a->value < b->value);
+    if (a->value != b->value)
+        return a->value < b->value ? -1 : 1;
+    return (a->weight > b->weight) - (a->weight < b->weight);
 }
 
-/* The entries of one column in the sample, of `size` rows: those from `first` to `end`. */
+/* The entries of one column in the sample: those from `first` to `end`. */
 typedef struct sampled_column {
     uint64_t first, end;
+    double weight;
     double mean, deviation; /* over all rows of the sample */
 } sampled_column;
 
-static sampled_column describe(const sampled *all, uint64_t count, uint64_t first, unsigned size) {
-    sampled_column column = {first, first, 0, 0};
-    for (; column.end < count && all[column.end].column == all[first].column; column.end++)
-        column.mean += all[column.end].value / size;
+static sampled_column describe(const sampled *all, uint64_t count, uint64_t first, double total) {
+    sampled_column column = {first, first, 0, 0, 0};
+    for (; column.end < count && all[column.end].column == all[first].column; column.end++) {
+        column.mean += all[column.end].weight * all[column.end].value / total;
+        column.weight += all[column.end].weight;
+    }
     for (uint64_t i = first; i < column.end; i++)
-        column.deviation += (all[i].value - column.mean) * (all[i].value - column.mean);
-    column.deviation += (size - (double)(column.end - first)) * column.mean * column.mean;
-    column.deviation = sqrt(column.deviation / size);
+        column.deviation += all[i].weight * (all[i].value - column.mean) * (all[i].value - column.mean);
+    column.deviation += (total - column.weight) * column.mean * column.mean;
+    column.deviation = sqrt(column.deviation / total);
     return column;
 }
 
@@ -97,13 +108,14 @@ static parley_status compare_scales(const sampled *all, uint64_t count, unsigned
     uint64_t columns = 0;
     parley_status status = pl_take(&scale, count, sizeof *scale, "the scales of columns", error);
     for (uint64_t first = 0, end; first < count && status == PARLEY_OK; first = end) {
-        double squares = 0;
+        double squares = 0, weight = 0;
         for (end = first; end < count && all[end].column == all[first].column; end++) {
             double value = all[end].value - centred->shift[(uint64_t)all[first].column];
-            squares += value * value;
+            squares += all[end].weight * value * value;
+            weight += all[end].weight;
         }
         if (squares > 0)
-            scale[columns++] = sqrt(squares / (double)(end - first));
+            scale[columns++] = sqrt(squares / weight);
         if (squares > 0 && (double)(end - first) >= COMMON * size) {
             most = fmax(most, scale[columns - 1]);
             least = fmin(least, scale[columns - 1]);
@@ -126,12 +138,12 @@ static double rounded(double mean, double deviation) {
 }
 
 /* Chooses the columns to shift, from the sampled entries of all ranks sorted by column. Returns their number. */
-static uint64_t choose(const sampled *all, uint64_t count, unsigned size, double *shift) {
+static uint64_t choose(const sampled *all, uint64_t count, double total, double *shift) {
     uint64_t chosen = 0;
     sampled_column column;
     for (uint64_t first = 0; first < count; first = column.end) {
-        column = describe(all, count, first, size);
-        bool there = (double)(column.end - first) >= LEAST_SHARE * size;
+        column = describe(all, count, first, total);
+        bool there = column.weight >= LEAST_SHARE * total;
         if (!there || !(fabs(column.mean) > FAR * column.deviation))
             continue;
         shift[(uint64_t)all[first].column] = rounded(column.mean, column.deviation);
@@ -143,7 +155,8 @@ static uint64_t choose(const sampled *all, uint64_t count, unsigned size, double
 /* Looks at the sampled rows of all ranks. Shifts nothing if the intercept is not `free`. */
 static parley_status find_shift(pl_centred *centred, pl_engine *engine, const parley_data *data, unsigned size,
                                 bool free, uint64_t *chosen, parley_error *error) {
-    uint64_t count = take_rows(data, engine->rank, size, NULL), *bounds = NULL;
+    double total = 0;
+    uint64_t count = take_rows(data, engine->rank, size, NULL), rows = 0, *bounds = NULL;
     sampled *mine = NULL;
     double *all = NULL;
     parley_status status = pl_take(&mine, count, sizeof *mine, "a sample of rows", error);
@@ -151,17 +164,19 @@ static parley_status find_shift(pl_centred *centred, pl_engine *engine, const pa
         status = pl_take(&bounds, engine->ranks + 1, sizeof *bounds, "a sample of rows", error);
     if (status == PARLEY_OK) {
         take_rows(data, engine->rank, size, mine);
-        status = pl_gather_lists(engine, (const double *)mine, 2 * count, &all, bounds, error);
+        status = pl_gather_lists(engine, (const double *)mine, SAMPLED * count, &all, bounds, error);
     }
     if (status == PARLEY_OK) {
-        count = bounds[engine->ranks] / 2;
+        count = bounds[engine->ranks] / SAMPLED;
         qsort(all, count, sizeof(sampled), by_column);
+        for (const sampled *row = (const sampled *)all; rows < count && row->column == OF_ROW; row++, rows++)
+            total += row->weight;
         status = pl_take(&centred->shift, data->x.columns, sizeof *centred->shift, "the means of columns", error);
     }
-    if (status == PARLEY_OK && free)
-        *chosen = choose((const sampled *)all, count, size, centred->shift);
+    if (status == PARLEY_OK && free && total > 0)
+        *chosen = choose((const sampled *)all + rows, count - rows, total, centred->shift);
     if (status == PARLEY_OK)
-        status = compare_scales((const sampled *)all, count, size, centred, error);
+        status = compare_scales((const sampled *)all + rows, count - rows, size, centred, error);
     pl_free(mine);
     pl_free(all);
     pl_free(bounds);

@@ -46,6 +46,24 @@ static parley_status unknown_label(const classes *classes, double label, parley_
     return pl_fail(error, PARLEY_BAD_USAGE, "--class-weights: no row has label %.17g; the labels are %s", label, all);
 }
 
+/* The message for a word that is not the name of a class, with the nearest name. */
+static parley_status unknown_name(const parley_data *data, const char *word, uint64_t bytes, parley_error *error) {
+    char names[PL_LABEL_KINDS][64], given[64], all[256] = "";
+    const char *words[PL_LABEL_KINDS];
+    unsigned count = 0;
+    snprintf(given, sizeof given, "%.*s", (int)(bytes < 60 ? bytes : 60), word);
+    for (; count < data->classes.count && count < PL_LABEL_KINDS; count++) {
+        pl_name name = pl_names_at(&data->classes, count);
+        snprintf(names[count], sizeof names[count], "%.*s", (int)(name.bytes < 60 ? name.bytes : 60), name.text);
+        words[count] = names[count];
+        if (strlen(all) < sizeof all - 70)
+            snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", count ? ", " : "", names[count]);
+    }
+    const char *near = pl_nearest(given, words, count);
+    return pl_fail(error, PARLEY_BAD_USAGE, "--class-weights: no row has label %s%s%s%s (the labels are %s)", given,
+                   near ? "; did you mean " : "", near ? near : "", near ? "?" : "", all);
+}
+
 /* Reads the label before a `=` in `word`: a class name if the data have names, otherwise a number. */
 static bool read_label(const parley_data *data, const char *word, double *label, char **end) {
     const char *equals = strchr(word, '=');
@@ -67,6 +85,8 @@ static parley_status read_pair(classes *classes, const parley_data *data, const 
     char *end;
     double label, weight = NAN;
     bool good = read_label(data, *word, &label, &end);
+    if (!good && data->classes.count > 0 && strchr(*word, '='))
+        return unknown_name(data, *word, (uint64_t)(strchr(*word, '=') - *word), error);
     if (good) {
         const char *value = end + 1;
         weight = strtod(value, &end);

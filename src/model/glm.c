@@ -43,8 +43,8 @@ static double constant_curvature(const pl_glm *glm) {
     double slope, upper, lower, b;
     if (glm->classes > 1)
         return pl_classes_curvature(glm);
-    if (loss->counts)
-        return glm->mean_label > 0 ? glm->mean_label : 1.0;
+    if (loss->log_link)
+        return glm->mean_label > 0 ? pl_loss_mean_curvature(loss, glm->mean_label) : 1.0;
     if (loss->labels == PL_LABELS_REAL)
         return fmin(loss->curvature_bound, pl_loss_steepest(loss) / glm->label_deviation);
     if (!loss->smooth)
@@ -63,10 +63,13 @@ parley_status pl_glm_open(pl_glm *glm, pl_engine *engine, const parley_data *dat
                     .c = settings->c,
                     .alpha = settings->alpha,
                     .standardise = settings->standardise,
+                    .non_negative = settings->non_negative,
                     .l1_ratio = settings->l1_ratio};
     glm->classes = 1;
     parley_status status = pl_glm_read_labels(glm, engine, settings->loss, error);
     glm->size = (data->x.columns + (glm->intercept == PL_NO_INTERCEPT ? 0 : 1)) * glm->classes;
+    if (status == PARLEY_OK)
+        status = pl_penalty_factors(glm, settings->penalty_factors, error);
     return status == PARLEY_OK ? set_parameter(glm, settings, error) : status;
 }
 
@@ -75,7 +78,8 @@ void pl_glm_close(pl_glm *glm) {
     pl_free(glm->own_loss);
     pl_free(glm->scale);
     pl_free(glm->scaled);
-    glm->norm2 = glm->scale = glm->scaled = NULL;
+    pl_free(glm->factor);
+    glm->norm2 = glm->scale = glm->scaled = glm->factor = NULL;
     glm->own_loss = NULL;
     pl_classes_close(glm);
 }
@@ -100,9 +104,18 @@ static double sum_squares(const double *x, uint64_t begin, uint64_t end) {
     return (s0 + s1) + (s2 + s3);
 }
 
+static double factored_penalty(const pl_glm *glm, const double *w, uint64_t begin, uint64_t end) {
+    double sum = 0;
+    for (uint64_t j = begin; j < end; j++)
+        sum += glm->factor[j] * fabs(w[j]) * (glm->l1 + 0.5 * glm->l2 * fabs(w[j]));
+    return sum;
+}
+
 double pl_penalty(const pl_glm *glm, const double *w, uint64_t begin, uint64_t end) {
     double absolute = 0;
     end = penalised_end(glm, begin, end);
+    if (glm->factor)
+        return factored_penalty(glm, w, begin, end);
     for (uint64_t j = begin; j < end && glm->l1 > 0; j++)
         absolute += fabs(w[j]);
     return glm->l1 * absolute + 0.5 * glm->l2 * sum_squares(w, begin, end);
@@ -112,21 +125,21 @@ double pl_penalty_conjugate(const pl_glm *glm, const double *u, double scale, ui
     double sum = 0;
     end = penalised_end(glm, begin, end);
     if (glm->l2 == 0)
-        return scale * pl_largest(glm, u, begin, end) <= glm->l1 * (1.0 + 1e-12) ? 0.0 : INFINITY;
-    if (glm->l1 == 0)
+        return pl_largest(glm, u, scale, begin, end) <= glm->l1 * (1.0 + 1e-12) ? 0.0 : INFINITY;
+    if (glm->l1 == 0 && !glm->factor && !glm->non_negative)
         return 0.5 * scale * scale * sum_squares(u, begin, end) / glm->l2;
     for (uint64_t j = begin; j < end; j++) {
-        double excess = pl_soft(scale * u[j], glm->l1);
-        sum += excess * excess;
+        double factor = pl_factor(glm, j), excess = fmax(0.0, pl_pull(glm, j, scale * u[j]) - factor * glm->l1);
+        sum += excess > 0 ? excess * excess / factor : 0.0;
     }
     return 0.5 * sum / glm->l2;
 }
 
-double pl_largest(const pl_glm *glm, const double *u, uint64_t begin, uint64_t end) {
+double pl_largest(const pl_glm *glm, const double *u, double scale, uint64_t begin, uint64_t end) {
     double largest = 0;
     for (uint64_t j = begin; j < end; j++)
         if (pl_penalised(glm, j))
-            largest = fmax(largest, fabs(u[j]));
+            largest = fmax(largest, pl_factor(glm, j) > 0 ? pl_pull(glm, j, scale * u[j]) / pl_factor(glm, j) : 0.0);
     return largest;
 }
 
@@ -209,7 +222,7 @@ parley_status pl_centre_soft(const pl_glm *glm, const pl_team *team, const doubl
         if ((isfinite(sums[0]) && fabs(sums[0]) <= tolerance * sums[2]) || high - low <= 1e-15 * (1.0 + fabs(*b)))
             break;
         *(sums[0] > 0 ? &high : &low) = rows.b;
-        double move = sums[0] / sums[1], next = rows.b + (glm->loss->counts ? log1p(-move) : -move); /* exact in e^b */
+        double next = rows.b + pl_loss_centring_step(glm->loss, sums[0] / sums[1]);
         if (!(next > low && next < high) || fabs(next - rows.b) > 1e3 * stride) /* also if the curvature is 0 */
             next = isfinite(low) && isfinite(high) ? 0.5 * (low + high) : rows.b + (sums[0] > 0 ? -stride : stride);
         stride *= 2.0;
@@ -293,17 +306,18 @@ static void label_row(const void *context, uint64_t i, double *sums) {
 
 double pl_safe_rate(const pl_glm *glm) {
     double norm2 = glm->mean_norm2 + (glm->intercept == PL_NO_INTERCEPT ? 0.0 : 1.0);
-    double curvature = glm->loss->counts ? glm->mean_label : pl_loss_step_curvature(glm->loss);
-    return 1.0 / (curvature * norm2 + glm->l2);
+    double curvature =
+        glm->loss->log_link ? pl_loss_mean_curvature(glm->loss, glm->mean_label) : pl_loss_step_curvature(glm->loss);
+    return 1.0 / (curvature * norm2 + glm->l2 * glm->most_factor);
 }
 
 /* Finds the b at which sum q loss(b, y) is smallest for real labels, starting from the b that predicts their mean. */
 static parley_status centre_labels(const pl_glm *glm, const pl_team *team, double *b, parley_error *error) {
     rows rows = {.glm = glm};
     parley_status status = pl_total_rows(team, label_row, &rows, 1, b, error);
-    if (glm->loss->counts)
+    if (glm->loss->log_link)
         *b = log(*b);
-    bool known = glm->loss->quadratic || glm->loss->counts;
+    bool known = glm->loss->quadratic || glm->loss->log_link;
     return status == PARLEY_OK && !known ? pl_centre(glm, team, NULL, 1e-14, b, error) : status;
 }
 
@@ -374,7 +388,7 @@ static parley_status measure_rows(pl_glm *glm, const pl_team *team, parley_error
                        glm->upper > 0 ? glm->high : glm->low);
     glm->mean_label = sums[ROW_LABEL] / glm->total;
     glm->label_deviation = sqrt(fmax(0.0, sums[ROW_SQUARE] / glm->total - glm->mean_label * glm->mean_label));
-    if (glm->loss->counts && glm->intercept == PL_FREE && !(glm->mean_label > 0))
+    if (glm->loss->log_link && glm->intercept == PL_FREE && !(glm->mean_label > 0))
         return pl_fail(error, PARLEY_BAD_INPUT,
                        "%s: all rows of positive weight have label 0; there is nothing to learn", glm->data->path);
     glm->mean_norm2 = sums[ROW_NORM] > 0 ? sums[ROW_NORM] / glm->total : 1.0;

@@ -28,6 +28,9 @@ typedef struct pl_glm {
     double c, alpha; /* other forms of lambda; NaN if not given */
     pl_intercept intercept;
     bool standardise;                   /* columns are penalised as if their variance were 1 */
+    bool non_negative;                  /* the coefficients of columns must not be negative */
+    double *factor;                     /* of the penalty, by entry of a model; NULL: all are 1 */
+    double least_factor, most_factor;   /* over penalised entries */
     uint64_t classes;                   /* entries per row of the model */
     uint64_t size;                      /* entries of a model: rows x classes */
     double total;                       /* sum of weights */
@@ -74,6 +77,16 @@ parley_status pl_label_kinds(pl_engine *engine, const parley_data *data, double 
  * "balanced" or "LABEL=W,LABEL=W". Labels that are not listed have weight 1. */
 parley_status pl_class_weights(pl_engine *engine, const parley_data *data, const char *words, double **out,
                                parley_error *error);
+
+/* penalty_factors.c: reads `factor` from the words of --penalty-factors. */
+parley_status pl_penalty_factors(pl_glm *glm, const char *words, parley_error *error);
+
+static inline double pl_factor(const pl_glm *glm, uint64_t j) { return glm->factor ? glm->factor[j] : 1.0; }
+
+/* How far u_j pulls w_j away from 0. */
+static inline double pl_pull(const pl_glm *glm, uint64_t j, double u) {
+    return glm->non_negative && j < glm->data->x.columns * glm->classes ? (u > 0 ? u : 0.0) : fabs(u);
+}
 
 /* A factor between the scales of columns that makes dual ascent and L-BFGS slow. */
 #define PL_UNEVEN 300.0
@@ -180,7 +193,8 @@ static inline void pl_row_dots(const pl_glm *glm, uint64_t row, const double *w,
 /* l1 |w|_1 + l2/2 |w|^2, and r*(scale u), over entries [begin, end). */
 double pl_penalty(const pl_glm *glm, const double *w, uint64_t begin, uint64_t end);
 double pl_penalty_conjugate(const pl_glm *glm, const double *u, double scale, uint64_t begin, uint64_t end);
-double pl_largest(const pl_glm *glm, const double *u, uint64_t begin, uint64_t end); /* max |u_j| over penalised j */
+/* max pull / factor of scale u over penalised j */
+double pl_largest(const pl_glm *glm, const double *u, double scale, uint64_t begin, uint64_t end);
 
 /* The metric of sub-problems by entry: 1 / l2. For an intercept it includes the proximal term mu. */
 static inline double pl_metric(const pl_glm *glm, uint64_t j) {
@@ -207,11 +221,18 @@ static inline pl_glm *pl_glm_of(const pl_problem *problem) {
 /* linear.c: the facts in summaries of a linear model. */
 void pl_linear_facts(const char *loss, double lambda, double l1_ratio, pl_intercept intercept, pl_description *out);
 
+/* inference.c: checks whether standard errors are known for this problem, and adds them to a model of it. */
+parley_status pl_linear_can_infer(const pl_problem *problem, parley_error *error);
+parley_status pl_linear_infer(const pl_problem *problem, const pl_team *team, const double *w, parley_model *model,
+                              parley_error *error);
+
 /* linear_rules.c: rules that follow from the settings and the shape of the data. */
 extern const pl_problem_rules pl_linear_rules;
 /* PL_FACT_*. A loss that is not known yet (NULL) counts as favourable, and a lambda of NaN is auto, which is positive.
  */
 unsigned pl_glm_facts(const pl_loss *loss, double lambda, double l1_ratio, bool several);
+/* Likewise, with what the problem says about its columns. */
+unsigned pl_glm_all_facts(const pl_glm *glm);
 bool pl_few_columns(const pl_glm *glm); /* few enough that `newton` forms the matrix of second derivatives */
 bool pl_is_uneven(const pl_glm *glm);   /* whether columns differ by more than PL_UNEVEN and are not standardised */
 bool pl_is_filled(const pl_glm *glm);   /* whether at least a tenth of the matrix is not 0 */

@@ -131,8 +131,7 @@ static parley_status agree_first(pl_engine *engine, double found[2], parley_erro
     return status;
 }
 
-static parley_status check_counts(pl_engine *engine, const parley_data *data, const pl_loss *loss,
-                                  parley_error *error) {
+static parley_status check_range(pl_engine *engine, const parley_data *data, const pl_loss *loss, parley_error *error) {
     double found[2] = {INFINITY, 0}; /* row and label */
     parley_status status = PARLEY_OK;
     for (uint64_t i = 0; i < data->x.rows; i++)
@@ -141,13 +140,13 @@ static parley_status check_counts(pl_engine *engine, const parley_data *data, co
             found[1] = data->label[i];
             break;
         }
-    if (pl_is_parted(data) && loss->counts)
+    if (pl_is_parted(data) && loss->log_link)
         status = agree_first(engine, found, error);
     if (status == PARLEY_OK && isfinite(found[0]))
-        return pl_fail(
-            error, PARLEY_BAD_INPUT,
-            "%s: row %llu has label %.17g, but loss %s needs labels of 0 or more; --loss squared takes any number",
-            data->path, (unsigned long long)found[0] + !data->from_arrays, found[1], loss->name);
+        return pl_fail(error, PARLEY_BAD_INPUT,
+                       "%s: row %llu has label %.17g, but loss %s needs labels %s; --loss squared takes any number",
+                       data->path, (unsigned long long)found[0] + !data->from_arrays, found[1], loss->name,
+                       pl_loss_range(loss));
     return status;
 }
 
@@ -160,7 +159,7 @@ parley_status pl_glm_read_labels(pl_glm *glm, pl_engine *engine, const char *los
         if (!glm->loss)
             return pl_fail(error, PARLEY_BAD_USAGE, "there is no loss %s", loss);
         if (glm->loss->labels == PL_LABELS_REAL)
-            return check_counts(engine, data, glm->loss, error);
+            return check_range(engine, data, glm->loss, error);
     }
     unsigned most = open ? LABEL_KINDS : PL_MOST_CLASSES;
     unsigned count = distinct_labels(data->label, data->x.rows, kinds, 0, most);

@@ -20,7 +20,9 @@ void pl_glm_publish(pl_glm *glm) {
                              .l1 = glm->l1,
                              .l2 = glm->l2,
                              .penalised = rows * glm->classes,
-                             .facts = pl_glm_facts(glm->loss, glm->lambda, glm->l1_ratio, glm->classes > 1),
+                             .factor = glm->factor,
+                             .non_negative = glm->non_negative ? glm->data->x.columns * glm->classes : 0,
+                             .facts = pl_glm_all_facts(glm),
                              .begins_at_zero = true};
 }
 
@@ -72,11 +74,13 @@ static parley_status open_linear(pl_engine *engine, const parley_data *data, con
         status = weigh_classes(glm, engine, settings->class_weights, error);
     if (status == PARLEY_OK)
         status = centre_columns(glm, engine, error);
+    pl_glm_publish(glm);
+    if (status == PARLEY_OK && settings->inference)
+        status = pl_linear_can_infer(&glm->base, error);
     if (status != PARLEY_OK) {
         close_linear(&glm->base);
         return status;
     }
-    pl_glm_publish(glm);
     *out = &glm->base;
     return status;
 }
@@ -190,7 +194,8 @@ static parley_status accept_model(const pl_problem *problem, const parley_model 
     uint64_t columns = glm->data->x.columns, classes = glm->classes;
     for (uint64_t c = 0; c < classes && status == PARLEY_OK; c++) {
         for (uint64_t j = 0; j < columns; j++)
-            w[j * classes + c] = linear->coef[c * columns + j];
+            w[j * classes + c] =
+                glm->non_negative ? fmax(0.0, linear->coef[c * columns + j]) : linear->coef[c * columns + j];
         if (glm->intercept != PL_NO_INTERCEPT)
             w[columns * classes + c] = linear->intercept[c] + absorbed(glm, linear->coef + c * columns);
     }
@@ -258,8 +263,11 @@ static void describe(const pl_problem *problem, const parley_settings *settings,
     if (!out->many)
         snprintf(lambda, sizeof lambda, "%.6g", glm->lambda);
     describe_scales(glm, out);
-    pl_describe_line(out, "problem: loss %s%s, lambda %s, l1-ratio %.6g, intercept %s, seed %llu", glm->loss->name,
-                     width, lambda, glm->l1_ratio, intercepts[glm->intercept], (unsigned long long)settings->seed);
+    if (glm->factor)
+        pl_describe_line(out, "penalty factors: from %.6g to %.6g", glm->least_factor, glm->most_factor);
+    pl_describe_line(out, "problem: loss %s%s, lambda %s, l1-ratio %.6g, intercept %s, seed %llu%s", glm->loss->name,
+                     width, lambda, glm->l1_ratio, intercepts[glm->intercept], (unsigned long long)settings->seed,
+                     glm->non_negative ? ", non-negative" : "");
 }
 
 /* Whether the setting is the parameter of a loss. */
@@ -290,6 +298,7 @@ const pl_problem_type pl_problem_linear = {
     .first = first,
     .bound = pl_linear_bound,
     .model = keep_model,
+    .infer = pl_linear_infer,
     .accept = accept_model,
     .record = record,
     .applies = applies,

@@ -13,7 +13,7 @@ enum { SUM_PENALTY, SUM_CONJUGATE };
 typedef struct dual_point {
     const pl_glm *glm;
     const double *w, *u;
-    double scale;
+    double scale; /* of u; its sign is negative if u is a gradient */
 } dual_point;
 
 static void sum_entries(void *context, uint64_t begin, uint64_t end, double *sums) {
@@ -22,15 +22,16 @@ static void sum_entries(void *context, uint64_t begin, uint64_t end, double *sum
     sums[SUM_CONJUGATE] = pl_penalty_conjugate(point->glm, point->u, point->scale, begin, end);
 }
 
-/* With `exact`, w is the gradient of r* at u, and r* is 1/l2-smooth. Otherwise only norms are known. */
+/* With `exact`, w is the gradient of r* at u, and r* is 1/l2-smooth. Otherwise only norms are known. The smallest
+ * penalty factor bounds both. */
 static double dual_value(const pl_glm *glm, const pl_evaluation *at, double conjugate, bool exact) {
-    double tilt = at->tilt;
+    double tilt = at->tilt, l2 = glm->l2 * glm->least_factor;
     if (tilt > 0 && exact)
-        conjugate += tilt * (0.5 * tilt * at->reach * at->reach / glm->l2 - at->pull);
+        conjugate += tilt * (0.5 * tilt * at->reach * at->reach / l2 - at->pull);
     else if (tilt <= 1e-13) /* a tilt this small is rounding */
         conjugate += tilt * fabs(at->pull);
     else {
-        double root = sqrt(conjugate) + tilt * at->reach / sqrt(2 * glm->l2);
+        double root = sqrt(conjugate) + tilt * at->reach / sqrt(2 * l2);
         conjugate = root * root;
     }
     return -at->conjugate - conjugate;
@@ -38,7 +39,7 @@ static double dual_value(const pl_glm *glm, const pl_evaluation *at, double conj
 
 static void largest_entry(void *context, uint64_t begin, uint64_t end, double *sums) {
     const dual_point *point = context;
-    sums[0] = pl_largest(point->glm, point->u, begin, end);
+    sums[0] = pl_largest(point->glm, point->u, point->scale, begin, end);
 }
 
 /* With an L1 penalty t may have to shrink until u is inside the penalty's ball. Computes D at c t. */
@@ -50,8 +51,9 @@ static parley_status bound_scaled(const pl_point_seen *seen, dual_point *point, 
     parley_status status = over->largest(over->exchange, largest_entry, point, &largest, error);
     if (status != PARLEY_OK || largest <= glm->l1)
         return status;
-    point->scale = glm->l1 / largest;
-    status = seen->rescale(seen->local, point->scale, &at, error);
+    double shrink = glm->l1 / largest;
+    point->scale *= shrink;
+    status = seen->rescale(seen->local, shrink, &at, error);
     if (status == PARLEY_OK)
         status = over->sum(over->exchange, sum_entries, point, sums, error);
     if (status == PARLEY_OK)
@@ -59,13 +61,24 @@ static parley_status bound_scaled(const pl_point_seen *seen, dual_point *point, 
     return status;
 }
 
-static void square_entries(void *context, uint64_t begin, uint64_t end, double *sums) {
-    const dual_point *point = context;
-    for (uint64_t j = begin; j < end; j++)
-        sums[0] += point->u[j] * point->u[j];
+/* The part of u that the penalty and the bound of w do not balance, which is minus the subgradient closest to 0. */
+static double unbalanced(const pl_glm *glm, uint64_t j, double w, double u) {
+    double l1 = pl_l1_at(&glm->base, j), rest = u - pl_l2_at(&glm->base, j) * w;
+    if (w != 0)
+        return rest - copysign(l1, w);
+    return pl_pull(glm, j, rest) > l1 ? rest - copysign(l1, rest) : 0.0;
 }
 
-/* Without a penalty there is no dual problem, so the norm of the gradient is the only measure. */
+static void square_entries(void *context, uint64_t begin, uint64_t end, double *sums) {
+    const dual_point *point = context;
+    bool plain = point->glm->lambda == 0 && !point->glm->non_negative;
+    for (uint64_t j = begin; j < end; j++) {
+        double u = plain ? point->u[j] : unbalanced(point->glm, j, point->w[j], point->scale * point->u[j]);
+        sums[0] += u * u;
+    }
+}
+
+/* If a column has no penalty there is no dual problem, so the norm of the gradient is the only measure. */
 static parley_status measure_gradient(const pl_point_seen *seen, dual_point *point, pl_bound *out,
                                       parley_error *error) {
     double sums[PL_OWN_SCALARS] = {0};
@@ -80,7 +93,7 @@ parley_status pl_linear_bound(const pl_problem *problem, const pl_point_seen *se
     const pl_glm *glm = pl_glm_of(problem);
     const pl_evaluation *at = seen->at;
     double sums[PL_OWN_SCALARS] = {0};
-    dual_point point = {glm, seen->w, seen->u, 1.0};
+    dual_point point = {glm, seen->w, seen->u, seen->gradient ? -1.0 : 1.0};
     parley_status status = PARLEY_OK;
     if (at->penalised) {
         sums[SUM_PENALTY] = at->penalty;

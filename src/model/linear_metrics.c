@@ -11,7 +11,8 @@
  * rmse, r2   sqrt(mean (p - y)^2) and 1 - sum s (p - y)^2 / sum s (y - mean y)^2, p the prediction
  * mae        mean of |p - y|
  * loss       mean of the model's own loss
- * deviance   twice the mean loss of counts; d2: 1 - deviance / its value where every prediction is the mean label */
+ * deviance   twice the mean loss of models with a log link; d2: 1 - deviance / its value where every prediction is the
+ * mean label */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +46,7 @@ typedef struct meter {
     double *probability;         /* several classes: one entry each */
     double mean, spread, errors; /* real labels: their mean, sum s (y - mean)^2, sum s (p - y)^2 */
     double absolute, losses;     /* sum s |p - y|, sum s loss */
-    double entropy;              /* counts: sum s y ln y */
+    double label_losses;         /* log link: sum s times the part of the loss that depends on the label only */
 } meter;
 
 /* The loss of a row with this label at its decision values. */
@@ -155,12 +156,12 @@ static parley_status add_real(meter *meter, const parley_data *batch, const doub
         double slope, curvature;
         meter->base.rows++;
         if (!pl_loss_takes(loss, label))
-            return pl_fail(error, PARLEY_BAD_INPUT, "%s: row %llu has label %.17g; a model of loss %s needs 0 or more",
-                           batch->path, (unsigned long long)meter->base.rows, label, loss->name);
+            return pl_fail(error, PARLEY_BAD_INPUT, "%s: row %llu has label %.17g; a model of loss %s needs labels %s",
+                           batch->path, (unsigned long long)meter->base.rows, label, loss->name, pl_loss_range(loss));
         meter->errors += weight * off * off;
         meter->absolute += weight * fabs(off);
         meter->losses += weight * loss->expand(loss, decisions[i], label, &slope, &curvature);
-        meter->entropy += loss->counts && label > 0 ? weight * label * log(label) : 0.0;
+        meter->label_losses += loss->log_link && weight > 0 ? weight * pl_loss_of_label(loss, label) : 0.0;
         meter->weight += weight;
         if (weight > 0.0)
             meter->mean += before * (weight / meter->weight);
@@ -221,7 +222,7 @@ static bool of_probabilities(const parley_model *model) {
 static bool of_margins(const parley_model *model) { return of_labels(model) && !loss_of(model)->together; }
 static bool of_numbers(const parley_model *model) { return !of_labels(model); }
 static bool of_parameters(const parley_model *model) { return of_numbers(model) && loss_of(model)->parameter; }
-static bool of_counts(const parley_model *model) { return loss_of(model)->counts; }
+static bool of_means(const parley_model *model) { return loss_of(model)->log_link; }
 
 /* Divides a sum over the rows by their weight. NaN if the metric does not apply to the model, or there are no rows. */
 static double mean(const pl_meter *base, bool applies, double sum) {
@@ -273,8 +274,10 @@ static double deviance(pl_meter *base) { return of_numbers(base->model) ? 2.0 * 
 
 static double d2(pl_meter *base) {
     const meter *meter = (struct meter *)base;
-    double null = mean(base, true, meter->entropy) - (meter->mean > 0.0 ? meter->mean * log(meter->mean) : 0.0);
-    return of_numbers(base->model) && meter->spread > 0.0 ? 1.0 - mean_loss(base) / null : NAN;
+    if (!of_means(base->model) || !(meter->spread > 0.0))
+        return NAN;
+    double null = mean(base, true, meter->label_losses) - pl_loss_of_label(meter->model->loss, meter->mean);
+    return 1.0 - mean_loss(base) / null;
 }
 
 const pl_model_metric pl_linear_metrics[] = {
@@ -291,8 +294,8 @@ const pl_model_metric pl_linear_metrics[] = {
     {"r2", NULL, true, of_numbers, r2, "real labels: share of variance explained"},
     {"mae", NULL, false, of_numbers, mae, "real labels: mean absolute error"},
     {"loss", "mean_loss", false, of_parameters, mean_loss, "mean of the loss that the model was trained with"},
-    {"deviance", NULL, false, of_counts, deviance, "counts: twice the mean loss"},
-    {"d2", NULL, true, of_counts, d2, "counts: share of the deviance explained"},
+    {"deviance", NULL, false, of_means, deviance, "log link (poisson, gamma, tweedie): twice the mean loss"},
+    {"d2", NULL, true, of_means, d2, "log link: share of the deviance explained"},
     {0},
 };
 

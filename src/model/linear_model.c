@@ -145,6 +145,30 @@ static parley_status read_parameter(pl_linear_model *model, const pl_container *
     return PARLEY_OK;
 }
 
+/* Reads the standard errors, if there are any. */
+static parley_status read_errors(pl_linear_model *model, const pl_tensor *errors, const char *path,
+                                 parley_error *error) {
+    if (!errors)
+        return PARLEY_OK;
+    uint64_t count = errors->shape[0], columns = model->base.columns;
+    if (errors->type != PL_F64 || errors->dims != 1 || model->base.outputs != 1 ||
+        (count != columns && count != columns + 1))
+        return pl_fail(error, PARLEY_BAD_INPUT,
+                       "%s: the tensor `standard_error` must have one float64 per column, and one for the intercept",
+                       path);
+    parley_status status =
+        pl_take(&model->standard_error, count, sizeof *model->standard_error, "standard errors", error);
+    if (status != PARLEY_OK)
+        return status;
+    memcpy(model->standard_error, errors->data, count * sizeof *model->standard_error);
+    model->standard_errors = count;
+    for (uint64_t j = 0; j < count; j++)
+        if (!(model->standard_error[j] >= 0) || isinf(model->standard_error[j]))
+            return pl_fail(error, PARLEY_BAD_INPUT, "%s: standard error %llu is not a non-negative number", path,
+                           (unsigned long long)j + 1);
+    return PARLEY_OK;
+}
+
 /* Reads everything besides coefficients and intercepts. */
 static parley_status read_rest(pl_linear_model *model, const pl_container *container, const char *path,
                                parley_error *error) {
@@ -155,6 +179,8 @@ static parley_status read_rest(pl_linear_model *model, const pl_container *conta
         status = read_parameter(model, container, path, error);
     if (status == PARLEY_OK)
         status = read_fold(model, pl_container_meta(container, "fold_bits"), path, error);
+    if (status == PARLEY_OK)
+        status = read_errors(model, pl_container_tensor(container, "standard_error"), path, error);
     return status;
 }
 
@@ -235,6 +261,9 @@ static void parts(const parley_model *model, pl_model_parts *parts) {
     tensors[parts->tensor_count++] = (pl_tensor){"intercept", PL_F64, 1, {model->outputs, 0}, linear->intercept};
     if (model->outputs > 1)
         tensors[parts->tensor_count++] = (pl_tensor){"labels", PL_F64, 1, {model->outputs, 0}, linear->labels};
+    if (linear->standard_error)
+        tensors[parts->tensor_count++] =
+            (pl_tensor){"standard_error", PL_F64, 1, {linear->standard_errors, 0}, linear->standard_error};
 }
 
 static void free_parts(parley_model *model) {
@@ -242,6 +271,7 @@ static void free_parts(parley_model *model) {
     pl_free(linear->coef);
     pl_free(linear->intercept);
     pl_free(linear->labels);
+    pl_free(linear->standard_error);
 }
 
 static uint64_t largest(const double *decisions, uint64_t outputs) {
@@ -258,7 +288,7 @@ static double predict(const parley_model *model, const double *values) {
     if (model->outputs > 1)
         return linear->labels[largest(values, model->outputs)];
     if (linear->loss->labels != PL_LABELS_BINARY)
-        return linear->loss->counts ? exp(*values) : *values;
+        return linear->loss->log_link ? exp(*values) : *values;
     return *values > 0.0 ? linear->high : linear->low;
 }
 
@@ -321,5 +351,6 @@ const pl_model_type pl_model_linear = {
     .metric = "loss",
     .meter = &pl_linear_meter,
     .show = pl_linear_show,
+    .inference = pl_linear_inference,
     .dump = pl_linear_dump,
 };

@@ -10,10 +10,12 @@ typedef struct pl_linear_model {
     double *coef;      /* outputs x columns */
     double *intercept; /* outputs */
     const pl_loss *loss;
-    pl_loss own_loss;   /* the loss with its parameter, if it has one */
-    unsigned fold_bits; /* number of bits to which columns were folded (fold.h); 0 if they were not */
-    double low, high;   /* binary losses: the labels that -1 and +1 stand for */
-    double *labels;     /* several outputs: the label of each, increasing */
+    pl_loss own_loss;         /* the loss with its parameter, if it has one */
+    unsigned fold_bits;       /* number of bits to which columns were folded (fold.h); 0 if they were not */
+    double low, high;         /* binary losses: the labels that -1 and +1 stand for */
+    double *labels;           /* several outputs: the label of each, increasing */
+    double *standard_error;   /* of coefficients, then of the intercept if there is one; NULL: they are not known */
+    uint64_t standard_errors; /* their number */
 } pl_linear_model;
 
 extern const pl_model_type pl_model_linear;
@@ -37,6 +39,7 @@ extern const pl_meter_type pl_linear_meter;
 
 /* linear_view.c */
 void pl_linear_show(const parley_model *model, pl_viewer *viewer);
+parley_status pl_linear_inference(const parley_model *model, pl_viewer *viewer, parley_error *error);
 parley_status pl_linear_dump(const parley_model *model, uint64_t top, pl_viewer *viewer, parley_error *error);
 
 #endif

@@ -11,12 +11,13 @@
 #define ONE_MATRIX_COLUMNS 500    /* up to here, on filled data with constant curvature */
 #define SOFTENED_COLUMNS 2000     /* up to here, if the loss is smoothed, which `truncated` cannot do */
 #define FILLED 0.1                /* share of non-zeros in the matrix */
-#define MANY_COUNTS 2000          /* for counts, Newton's method up to this many columns, however sparse */
+#define MANY_COUNTS 2000          /* with a log link, Newton's method up to this many columns, however sparse */
 #define MOSTLY_L1 0.75            /* from this share of L1 on, columns are faster than rows for any shape */
 #define WIDE 2.0                  /* l1_ratio x columns / rows from which columns are faster */
 #define CLASS_ENTRIES 200         /* several classes: up to this many entries of a model Newton beats dual ascent */
 #define DENSE_CLASS_ENTRIES 600   /* the same on dense data */
 #define UNEVEN_CLASS_ENTRIES 1500 /* the same on columns of very different scale */
+#define INFERENCE_GAP 1e-10       /* the usual gap is too large for errors of coefficients */
 #define SMALL_LAMBDA "1e-6"
 
 bool pl_is_filled(const pl_glm *glm) {
@@ -69,6 +70,9 @@ static parley_status check_penalty(parley_settings *settings, parley_error *erro
     }
     if (settings->lambda == 0 && settings->l1_ratio > 0)
         return pl_fail(error, PARLEY_BAD_USAGE, "--l1-ratio has no effect with --lambda 0; leave one of them out");
+    if (settings->lambda == 0 && *settings->penalty_factors)
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "--penalty-factors has no effect with --lambda 0; leave one of them out");
     return PARLEY_OK;
 }
 
@@ -87,15 +91,46 @@ static parley_status check_parameters(const parley_settings *settings, parley_er
     return PARLEY_OK;
 }
 
+/* Standard errors need a model near the optimum, and rows to compute the curvature. */
+static parley_status check_inference(parley_settings *settings, parley_error *error) {
+    if (!settings->inference)
+        return PARLEY_OK;
+    const char *contrary = settings->l1_ratio > 0                    ? "--l1-ratio"
+                           : settings->non_negative                  ? "--non-negative"
+                           : strcmp(settings->local, "scd") == 0     ? "--local scd"
+                           : strcmp(settings->preset, "online") == 0 ? "--preset online"
+                                                                     : NULL;
+    if (contrary)
+        return pl_fail(error, PARLEY_BAD_USAGE, "--inference knows no standard errors with %s; leave one of them out",
+                       contrary);
+    if (!pl_setting_given(settings, "gap"))
+        settings->gap = INFERENCE_GAP;
+    return PARLEY_OK;
+}
+
 static parley_status check(parley_settings *settings, parley_error *error) {
     parley_status status = check_penalty(settings, error);
+    if (status == PARLEY_OK)
+        status = check_inference(settings, error);
     settings->passes = settings->passes ? settings->passes : 1; /* only streams read it */
     return status == PARLEY_OK ? check_parameters(settings, error) : status;
 }
 
 bool pl_is_uneven(const pl_glm *glm) { return glm->centred.scales > PL_UNEVEN && !glm->standardise; }
 
-/* Newton's method, for smooth losses and those that can be smoothed. The limit on columns is higher for counts. */
+/* Coordinate descent by columns can bound the sign of coefficients, and change the penalty of columns. */
+static bool limits_columns(const pl_glm *glm) {
+    return (glm->non_negative || (glm->factor && glm->l1_ratio > 0)) && glm->lambda != 0 && glm->least_factor > 0 &&
+           fits_columns(glm->loss) && glm->classes == 1;
+}
+
+/* L-BFGS can do the same for other smooth losses, and without a penalty. */
+static bool limits_entries(const pl_glm *glm) {
+    return (glm->non_negative || (glm->factor && glm->l1_ratio > 0)) && glm->loss->smooth;
+}
+
+/* Newton's method, for smooth losses and those that can be smoothed. The limit on columns is higher with a log
+ * link. */
 static bool few_or_filled(const pl_glm *glm) {
     const pl_loss *loss = glm->loss;
     if (glm->l1_ratio > 0 || !pl_loss_curves(loss, glm->lambda != 0))
@@ -105,7 +140,7 @@ static bool few_or_filled(const pl_glm *glm) {
                              : pl_is_filled(glm) ? DENSE_CLASS_ENTRIES
                                                  : CLASS_ENTRIES);
     return pl_few_columns(glm) || (loss->smooth && pl_is_filled(glm)) ||
-           (loss->counts && glm->data->x.columns <= MANY_COUNTS);
+           (loss->log_link && glm->data->x.columns <= MANY_COUNTS);
 }
 
 /* L-BFGS, for filled data and uneven columns, on which dual ascent may not converge, and whose matrix is too large for
@@ -135,8 +170,9 @@ static bool always(const pl_glm *glm) {
 static const struct {
     bool (*holds)(const pl_glm *glm);
     const char *preset;
-} choices[] = {{few_or_filled, "newton"}, {filled_classes, "lbfgs"}, {is_smooth_dual, "cocoa-newton"},
-               {is_penalised, "cocoa+"},  {is_smooth, "lbfgs"},      {always, "gd"}};
+} choices[] = {
+    {limits_columns, "cocoa+"},       {limits_entries, "lbfgs"}, {few_or_filled, "newton"}, {filled_classes, "lbfgs"},
+    {is_smooth_dual, "cocoa-newton"}, {is_penalised, "cocoa+"},  {is_smooth, "lbfgs"},      {always, "gd"}};
 
 static const char *choose(const pl_problem *problem, const parley_settings *settings, parley_error *error) {
     const pl_loss *loss = pl_loss_find(settings->loss);
@@ -158,8 +194,11 @@ static const char *choose(const pl_problem *problem, const parley_settings *sett
 static bool by_columns(const pl_problem *problem, const parley_settings *settings) {
     const pl_loss *loss = loss_of(problem, settings);
     double ratio = settings->l1_ratio;
-    if (ratio == 0 || (loss && !fits_columns(loss)) || (problem && problem->row > 1))
+    bool limited = *settings->penalty_factors || settings->non_negative;
+    if ((ratio == 0 && !limited) || (loss && !fits_columns(loss)) || (problem && problem->row > 1))
         return false;
+    if (limited)
+        return true;
     if (ratio >= MOSTLY_L1 || !problem)
         return ratio >= MOSTLY_L1;
     const pl_glm *glm = pl_glm_of(problem);
@@ -178,10 +217,23 @@ unsigned pl_glm_facts(const pl_loss *loss, double lambda, double l1_ratio, bool 
     return found | (several ? 0 : PL_FACT_ONE_OUTPUT);
 }
 
+static unsigned column_facts(bool factors, bool non_negative) {
+    return (factors ? 0 : PL_FACT_EVEN) | (non_negative ? 0 : PL_FACT_SIGNED);
+}
+
+unsigned pl_glm_all_facts(const pl_glm *glm) {
+    unsigned found = pl_glm_facts(glm->loss, glm->lambda, glm->l1_ratio, glm->classes > 1);
+    return (glm->least_factor > 0 ? found : found & ~(unsigned)PL_FACT_DUAL) |
+           column_facts(glm->factor, glm->non_negative);
+}
+
 static unsigned facts(const pl_problem *problem, const parley_settings *settings) {
     const pl_loss *loss = loss_of(problem, settings);
     bool several = problem ? problem->row > 1 : loss && loss->together;
-    return pl_glm_facts(loss, settings->lambda, settings->l1_ratio, several);
+    unsigned found = pl_glm_facts(loss, settings->lambda, settings->l1_ratio, several);
+    if (problem && !(pl_glm_of(problem)->least_factor > 0))
+        found &= ~(unsigned)PL_FACT_DUAL;
+    return found | column_facts(*settings->penalty_factors, settings->non_negative);
 }
 
 /* Labels that have not been read yet may turn out to be several classes. */
@@ -204,6 +256,11 @@ static void why(const pl_problem *problem, const parley_settings *settings, unsi
                  loss && loss->soften && settings->lambda == 0 ? "%s is not, and it is not smoothed without a penalty"
                                                                : "%s is not",
                  name);
+        break;
+    case PL_FACT_EVEN: snprintf(text, size, "--penalty-factors changes it"); break;
+    case PL_FACT_SIGNED: snprintf(text, size, "--non-negative allows one"); break;
+    case PL_FACT_DUAL:
+        snprintf(text, size, "%s leaves none", settings->lambda == 0 ? "--lambda 0" : "a penalty factor of 0");
         break;
     case PL_FACT_BOUNDED: snprintf(text, size, "%s is not", name); break;
     default: snprintf(text, size, "there are more"); break;

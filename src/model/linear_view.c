@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "math/student.h"
 #include "model/linear_model.h"
 
 void pl_linear_show(const parley_model *model, pl_viewer *viewer) {
@@ -14,6 +15,41 @@ void pl_linear_show(const parley_model *model, pl_viewer *viewer) {
     viewer->numbers(viewer, "intercept", linear->intercept, model->outputs);
     if (pl_model_labels(model) > 0)
         viewer->labels(viewer, "labels", model);
+}
+
+#define OUTSIDE 0.05 /* of intervals */
+
+static double residual_degrees(const parley_model *model) {
+    const char *text = pl_model_meta(model, "residual_degrees");
+    double degrees = text ? strtod(text, NULL) : INFINITY;
+    return degrees > 0 ? degrees : INFINITY;
+}
+
+parley_status pl_linear_inference(const parley_model *model, pl_viewer *viewer, parley_error *error) {
+    const pl_linear_model *linear = pl_linear(model);
+    double degrees = residual_degrees(model), point = pl_student_point(OUTSIDE, degrees);
+    if (!linear->standard_error)
+        return pl_fail(error, PARLEY_BAD_INPUT,
+                       "--inference: the model has no standard errors; train it with parley train --inference");
+    viewer->open(viewer, "inference", "name", NULL);
+    for (uint64_t n = 0; n < linear->standard_errors; n++) {
+        bool constant = linear->standard_errors > model->columns;
+        uint64_t j = !constant ? n : n == 0 ? model->columns : n - 1; /* the intercept comes first */
+        double coef = j == model->columns ? *linear->intercept : linear->coef[j], se = linear->standard_error[j];
+        double z = coef / se, p = pl_student_tails(z, degrees), low = coef - point * se, high = coef + point * se;
+        char number[24];
+        const pl_view_cell cells[] = {{"coefficient", &coef, 1, 1, false, false, false},
+                                      {"std_error", &se, 1, 1, false, false, false},
+                                      {isinf(degrees) ? "z" : "t", &z, 1, 1, false, false, false},
+                                      {"p", &p, 1, 1, false, false, false},
+                                      {"low_95", &low, 1, 1, false, false, false},
+                                      {"high_95", &high, 1, 1, false, false, false}};
+        pl_name name =
+            j == model->columns ? (pl_name){"(intercept)", 11} : pl_model_column(model, j, number, sizeof number);
+        viewer->row(viewer, name, n, cells, 6);
+    }
+    viewer->close(viewer);
+    return PARLEY_OK;
 }
 
 typedef struct ranked {

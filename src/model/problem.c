@@ -27,7 +27,9 @@ const char *pl_fact_name(unsigned number) {
                                                 "a loss that can be smoothed",
                                                 "a smooth loss of bounded curvature",
                                                 "two classes at most",
-                                                "a dual problem"};
+                                                "a dual problem",
+                                                "the same penalty on all columns",
+                                                "coefficients of both signs"};
     return names[number];
 }
 

@@ -21,7 +21,9 @@ enum {
     PL_FACT_BOUNDED = 32,    /* the curvature is bounded */
     PL_FACT_ONE_OUTPUT = 64, /* a row of the model has one entry */
     PL_FACT_DUAL = 128,      /* there is a dual problem, so evaluations bound the distance to the optimum */
-    PL_FACTS = 8
+    PL_FACT_EVEN = 256,      /* all columns have the same penalty */
+    PL_FACT_SIGNED = 512,    /* coefficients may be negative */
+    PL_FACTS = 10
 };
 const char *pl_fact_name(unsigned number); /* the name of fact 1 << number in a sentence about what is missing */
 
@@ -149,6 +151,9 @@ typedef struct pl_problem_type {
     /* Makes a model from w, and w from a model of this type. The latter fails if the model does not fit; the error
      * calls it `name`. */
     parley_status (*model)(const pl_problem *problem, const double *w, parley_model **out, parley_error *error);
+    /* Adds standard errors to a model of w, for --inference. NULL: the problem has none. */
+    parley_status (*infer)(const pl_problem *problem, const pl_team *team, const double *w, parley_model *model,
+                           parley_error *error);
     parley_status (*accept)(const pl_problem *problem, const parley_model *model, const char *name, double *w,
                             parley_error *error);
     /* Replaces `auto` in the settings by the values that were found. NULL: the problem has no such settings. */
@@ -167,9 +172,19 @@ struct pl_problem {
     double total;       /* sum of the weights of the rows */
     double l1, l2;      /* penalty on the first `penalised` entries of a model; the others have none */
     uint64_t penalised;
-    unsigned facts;      /* PL_FACT_* */
-    bool begins_at_zero; /* a run begins at v = 0 */
+    const double *factor;  /* of l1 and l2, by entry; NULL: all are 1 */
+    uint64_t non_negative; /* the number of entries, from the first on, that must not be negative */
+    unsigned facts;        /* PL_FACT_* */
+    bool begins_at_zero;   /* a run begins at v = 0 */
 };
+
+/* The penalty of entry j. */
+static inline double pl_l1_at(const pl_problem *problem, uint64_t j) {
+    return j >= problem->penalised ? 0.0 : problem->factor ? problem->l1 * problem->factor[j] : problem->l1;
+}
+static inline double pl_l2_at(const pl_problem *problem, uint64_t j) {
+    return j >= problem->penalised ? 0.0 : problem->factor ? problem->l2 * problem->factor[j] : problem->l2;
+}
 
 extern const pl_problem_type pl_problem_linear;
 extern const pl_problem_type *const pl_problems[];

@@ -113,7 +113,7 @@ static parley_status largest_by_rows(const pl_run *run, slopes *slopes, double *
     if (status == PARLEY_OK)
         status = pl_weighted_rows(glm, &run->rows.team, slopes->a, gradient, error);
     if (status == PARLEY_OK)
-        *largest = pl_largest(glm, gradient, 0, glm->size);
+        *largest = pl_largest(glm, gradient, -1.0, 0, glm->size);
     pl_free(gradient);
     return status;
 }

@@ -29,6 +29,8 @@ const unsigned pl_formats_count = sizeof pl_formats / sizeof *pl_formats;
     ROW(pl_loss_squared_epsilon)                                                                                       \
     ROW(pl_loss_quantile)                                                                                              \
     ROW(pl_loss_poisson)                                                                                               \
+    ROW(pl_loss_gamma)                                                                                                 \
+    ROW(pl_loss_tweedie)                                                                                               \
     ROW(pl_loss_softmax)
 #define DECLARATION(loss) extern const pl_loss loss;
 #define ADDRESS(loss) &(loss),

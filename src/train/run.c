@@ -147,7 +147,10 @@ parley_status pl_run_model(pl_run *run, parley_model **out, parley_error *error)
     parley_status status = run->type->model(run->problem, run->best.w, &model, error);
     if (status != PARLEY_OK)
         return status;
-    status = describe_model(run, model, error);
+    if (run->settings->inference && run->type->infer)
+        status = run->type->infer(run->problem, &run->rows.team, run->best.w, model, error);
+    if (status == PARLEY_OK)
+        status = describe_model(run, model, error);
     if (status == PARLEY_OK)
         status = pl_model_name(model, run->rows.data, error);
     if (status != PARLEY_OK)

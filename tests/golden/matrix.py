@@ -22,8 +22,8 @@ from evaluate import REAL_LOSSES, Problem, null_objective, objective
 
 RATIOS = {"none": 0.0, "l2": 0.0, "l1": 1.0, "elastic net": 0.5}
 LAMBDAS = {"squared": 1.0, "huber": 1.0, "squared-epsilon-insensitive": 1.0, "poisson": 0.1}  # others 0.01, as the slopes of their losses are
-WIDTHS = {"huber": 40.0, "epsilon-insensitive": 20.0, "squared-epsilon-insensitive": 20.0, "quantile": 0.8}
-FLAGS = {"huber": "--huber-width", "epsilon-insensitive": "--epsilon", "squared-epsilon-insensitive": "--epsilon", "quantile": "--quantile"}
+WIDTHS = {"huber": 40.0, "epsilon-insensitive": 20.0, "squared-epsilon-insensitive": 20.0, "quantile": 0.8, "tweedie": 1.6}
+FLAGS = {"huber": "--huber-width", "epsilon-insensitive": "--epsilon", "squared-epsilon-insensitive": "--epsilon", "quantile": "--quantile", "tweedie": "--power"}
 INTERCEPTS = ("free", "penalised", "none")
 FAMILIES = {"squared": "gaussian", "logistic": "binomial", "poisson": "poisson", "softmax": "multinomial"}
 
@@ -39,6 +39,10 @@ def rows(loss, several):
         y = np.searchsorted(np.quantile(noisy, [0.3, 0.7]), noisy).astype(float)
     elif loss == "poisson":
         y = random.poisson(np.exp(y / 100.0)).astype(float)
+    elif loss == "gamma":
+        y = random.gamma(2.0, np.exp(y / 100.0) / 2.0)
+    elif loss == "tweedie":  # sums of a random number of sizes, some of them 0
+        y = random.gamma(2.0 * random.poisson(np.exp(y / 150.0)))
     elif loss not in REAL_LOSSES:
         y = np.where(noisy > 150, 1.0, -1.0)
     x = sparse.csr_matrix((x * 20).astype(np.float32)).astype(float)

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sparse
 from scipy.optimize import minimize
 from scipy.special import xlogy
-from sklearn.linear_model import ElasticNet, LogisticRegression, PoissonRegressor, Ridge
+from sklearn.linear_model import ElasticNet, LogisticRegression, PoissonRegressor, Ridge, TweedieRegressor
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
@@ -67,15 +67,33 @@ def loss_slopes(loss, z, y, width):
         return 2.0 * np.sign(z - y) * np.maximum(0.0, np.abs(z - y) - width)
     if loss == "poisson":
         return np.exp(z) - y
+    if loss == "gamma":
+        return 1.0 - y * np.exp(-z)
+    if loss == "tweedie":
+        return np.exp((2.0 - width) * z) - y * np.exp((1.0 - width) * z)
     if loss == "logistic":
         return -y * np.exp(-np.logaddexp(0.0, y * z))
     return -2.0 * y * np.maximum(0.0, 1.0 - y * z)
+
+
+def tweedie_conjugates(t, y, power):
+    """loss*(-t) by bisection of the slope, row by row in parallel."""
+    low, high = np.full(len(y), -500.0), np.full(len(y), 500.0)
+    for _ in range(80):
+        z = 0.5 * (low + high)
+        above = loss_slopes("tweedie", z, y, power) > -t
+        low, high = np.where(above, low, z), np.where(above, z, high)
+    return -t * z - loss_values("tweedie", z, y, power)
 
 
 def conjugates(loss, t, y, width):
     """loss*(-t)."""
     if loss == "poisson":
         return xlogy(y - t, y - t) - (y - t) + y - xlogy(y, y)
+    if loss == "gamma":
+        return xlogy(1.0 + t, 1.0 + t) - t - t * np.log(y)
+    if loss == "tweedie":
+        return tweedie_conjugates(t, y, width)
     if loss == "epsilon-insensitive":
         return width * np.abs(t) - t * y
     if loss == "quantile":
@@ -262,6 +280,16 @@ def solve_sklearn(problem):
     elif problem.loss == "poisson" and problem.rho == 0 and problem.lam > 0:
         model = PoissonRegressor(
             alpha=problem.lam, fit_intercept=problem.free, solver="newton-cholesky", tol=1e-12, max_iter=1000
+        )
+    elif problem.loss in ("gamma", "tweedie") and problem.rho == 0 and problem.lam > 0:
+        model = TweedieRegressor(
+            power=problem.width or 2.0,
+            link="log",
+            alpha=problem.lam,
+            fit_intercept=problem.free,
+            solver="newton-cholesky",
+            tol=1e-12,
+            max_iter=1000,
         )
     elif problem.loss == "logistic" and problem.rho == 0:
         model = LogisticRegression(C=strength(problem), fit_intercept=problem.free, solver="newton-cholesky", tol=1e-12)

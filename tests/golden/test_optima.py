@@ -28,6 +28,8 @@ from sklearn.linear_model import QuantileRegressor
 from classes import class_cases
 from oracle import fingerprint, loss_slopes, optimum, solve_smooth
 from around import around_cases
+from inference import inference_cases
+from limits import limit_cases
 from matrix import FLAGS, WIDTHS, listed, listed_losses, matrix_cases, rows, write_rows
 from product import (
     CERTAIN,
@@ -43,10 +45,10 @@ from product import (
 )
 from metrics import metric_cases
 from refusals import refusal_cases
-from evaluate import REAL_LOSSES, Problem, null_objective, objective, read_liblinear
+from evaluate import LOG_LINK, REAL_LOSSES, Problem, null_objective, objective, read_liblinear
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
-LOSSES = ("squared", "logistic", "hinge", "squared-hinge", "huber", "epsilon-insensitive", "squared-epsilon-insensitive", "quantile", "poisson")
+LOSSES = ("squared", "logistic", "hinge", "squared-hinge", "huber", "epsilon-insensitive", "squared-epsilon-insensitive", "quantile", "poisson", "gamma", "tweedie")
 KINKED = ("hinge", "epsilon-insensitive", "quantile")
 
 
@@ -92,24 +94,30 @@ def sparse_rows(real):
 
 
 @lru_cache
-def counts(name):
-    """Counts whose mean depends on the rows: up to 50 for the sparse rows, up to 1000 for the others."""
+def positive(name, loss):
+    """Labels whose mean depends on the rows, up to 50 for the sparse rows and 1000 for the others: counts, sizes, or sums
+    of sizes, some of them 0."""
     x, y = sparse_rows(True) if name == "sparse" else diabetes()
     mean = np.exp(y + 1.0) if name == "sparse" else np.exp(y / 50.0)
-    return x, np.random.default_rng(6).poisson(mean).astype(float)
+    random = np.random.default_rng(6)
+    if loss == "gamma":
+        return x, random.gamma(2.0, mean / 2.0)
+    labels = random.poisson(mean).astype(float)
+    return x, labels if loss == "poisson" else random.gamma(2.0 * labels) / 2.0
 
 
 def data_for(name, loss):
-    if loss == "poisson":
-        return counts(name)
+    if loss in LOG_LINK:
+        return positive(name, loss)
     if name == "sparse":
         return sparse_rows(loss in REAL_LOSSES)
     return diabetes() if loss in REAL_LOSSES else breast_cancer(True)
 
 
 def width_for(name, loss):
-    """In units of the labels: where about half of the rows are beyond it. A level has no unit."""
-    return WIDTHS.get(loss, 0.0) * (1.0 if name == "small" or loss == "quantile" else 0.01)
+    """In units of the labels: where about half of the rows are beyond it. A level or a power
+    has no unit."""
+    return WIDTHS.get(loss, 0.0) * (1.0 if name == "small" or loss in ("quantile", "tweedie") else 0.01)
 
 
 def draw_weights(count):
@@ -293,12 +301,12 @@ def special_cases():
     for loss, rho, (words, (workers, within)) in itertools.product(LOSSES, (0.0, 0.5), averaged.items()):
         x, y = data_for("sparse", loss)
         problem = Problem(x, y, loss, 0.01, rho, "free", draw_weights(len(y)), width_for("sparse", loss))
-        within = max(within, {"hinge": 3e-3, "epsilon-insensitive": 3e-3, "quantile": 2e-2, "poisson": 1e-1}.get(loss, 0))
+        within = max(within, {"hinge": 3e-3, "epsilon-insensitive": 3e-3, "quantile": 2e-2, "poisson": 1e-1, "gamma": 2e-1, "tweedie": 2e-1}.get(loss, 0))
         flags = ["--workers", workers, "--preset", *words.split()]
         yield f"{loss} l1_ratio {rho}: {words} with {workers} workers comes near the optimum", partial(
             comes_near_the_optimum, problem=problem, flags=flags, within=within
         )
-    for loss, kind, weighted in itertools.product(("huber", "poisson"), ("free", "none"), (False, True)):
+    for loss, kind, weighted in itertools.product(("huber", "poisson", "gamma", "tweedie"), ("free", "none"), (False, True)):
         x, y = data_for("small", loss)
         weights = draw_weights(len(y)) if weighted else None
         problem = Problem(x, y, loss, 0.0, 0.0, kind, weights, width_for("small", loss))
@@ -535,7 +543,7 @@ def run_case(case, parley, root):
 
 def main():
     parley, words = str(Path(sys.argv[1]).resolve()), sys.argv[2:]
-    cases = [*around_cases(), *real_cases(), *identity_cases(), *special_cases(), *column_cases(), *grid_cases()]
+    cases = [*around_cases(), *limit_cases(), *inference_cases(), *real_cases(), *identity_cases(), *special_cases(), *column_cases(), *grid_cases()]
     cases += class_cases(sparse_rows, draw_weights)
     cases += metric_cases()
     cases += matrix_cases(listed_losses(parley))

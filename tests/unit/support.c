@@ -58,10 +58,11 @@ static void put_row(FILE *file, pl_stream *stream, const sample_plan *plan, cons
         }
     z += 0.5 * pl_random_normal(stream);
     fprintf(file, "%.9g%s\n",
-            plan->counts ? floor(exp(0.7 * z + 1.0))
-            : plan->real ? z
-            : z > 0.2    ? 1.0
-                         : -1.0,
+            plan->counts  ? floor(exp(0.7 * z + 1.0))
+            : plan->sizes ? exp(0.7 * z + 1.0)
+            : plan->real  ? z
+            : z > 0.2     ? 1.0
+                          : -1.0,
             features);
 }
 
@@ -217,6 +218,7 @@ const sample_plan small = {.seed = 5, .rows = 160, .columns = 12, .density = 0.3
 const sample_plan wide = {.seed = 6, .rows = 150, .columns = 9000, .density = 0.001};
 const sample_plan real = {.seed = 7, .rows = 160, .columns = 12, .density = 0.3, .real = true};
 const sample_plan counts = {.seed = 8, .rows = 160, .columns = 12, .density = 0.3, .counts = true};
+const sample_plan sizes = {.seed = 8, .rows = 160, .columns = 12, .density = 0.3, .sizes = true};
 
 static parley_status train_body(pl_engine *engine, void *context, parley_error *error) {
     outcome *outcome = context;

@@ -45,6 +45,7 @@ typedef struct sample_plan {
     double density;
     bool real;   /* labels are real */
     bool counts; /* labels are whole and 0 or more */
+    bool sizes;  /* labels are above 0 */
     bool ones;   /* every value is 1 */
 } sample_plan;
 parley_data *random_data(sample_plan plan);
@@ -79,7 +80,7 @@ void run_ranks(unsigned ranks, unsigned threads, double deadline, pl_body body, 
                parley_error *error);
 
 /* Data sets that many tests train on. */
-extern const sample_plan small, wide, real, counts;
+extern const sample_plan small, wide, real, counts, sizes;
 
 /* The results of one run, on all its ranks. */
 typedef struct outcome {

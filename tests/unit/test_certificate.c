@@ -80,6 +80,12 @@ static const certificate_case certificate_cases[] = {
      "loss=poisson lambda=0.1 l1_ratio=1",
      "preset=gd rounds=20000",
      {"preset=gd workers=3", "preset=lbfgs workers=3"}},
+    {&sizes, "loss=gamma lambda=0.1", "preset=newton", {DUAL_METHODS, SECOND_ORDER}},
+    {&sizes, "loss=gamma lambda=0.1 l1_ratio=0.5 intercept=penalised", "preset=cocoa+", {DUAL_METHODS}},
+    {&sizes, "loss=gamma lambda=0.1 intercept=none", "preset=newton", {DUAL_METHODS}},
+    {&counts, "loss=tweedie lambda=0.1", "preset=newton", {DUAL_METHODS, SECOND_ORDER}},
+    {&counts, "loss=tweedie power=1.9 lambda=0.1 l1_ratio=0.5", "preset=cocoa+", {DUAL_METHODS}},
+    {&counts, "loss=tweedie power=1.1 lambda=0.1 intercept=none", "preset=newton", {DUAL_METHODS}},
     {&wide, "loss=logistic lambda=0.01", "preset=cocoa+", {DUAL_METHODS}},
     {&small, "loss=logistic lambda=0.02 l1_ratio=0.5", "preset=cocoa+", {"preset=lbfgs workers=4"}},
     {&small,
@@ -296,6 +302,8 @@ static void one_row_can_be_fitted(void **state) {
     train_all("2.5 1:1 3:-2\n", "loss=squared lambda=0.01");
     train_all("2.5 1:1 3:-2\n", "loss=huber huber_width=0.1");
     train_all("7 1:1 3:-2\n", "loss=poisson");
+    train_all("7 1:1 3:-2\n", "loss=gamma");
+    train_all("7 1:1 3:-2\n", "loss=tweedie");
 }
 
 static void one_column_can_be_fitted(void **state) {
@@ -310,6 +318,7 @@ static void no_columns_can_be_fitted(void **state) {
     train_all("1\n-1\n1.5\n1\n", "loss=squared workers=2");
     train_all("1\n-1\n1.5\n1\n", "loss=huber workers=2");
     train_all("1\n0\n3\n1\n", "loss=poisson workers=2");
+    train_all("1\n0\n3\n1\n", "loss=tweedie workers=2");
 }
 
 static void empty_rows_and_columns_can_be_fitted(void **state) {
@@ -319,6 +328,8 @@ static void empty_rows_and_columns_can_be_fitted(void **state) {
     train_all(text, "loss=squared");
     train_all(text, "loss=huber huber_width=0.5");
     train_all("1 2:1 9:2\n0\n4\n0 5:1\n2 2:-1\n1 9:0.5\n1 5:-2\n9\n", "loss=poisson workers=3");
+    train_all("1 2:1 9:2\n0\n4\n0 5:1\n2 2:-1\n1 9:0.5\n1 5:-2\n9\n", "loss=tweedie workers=3");
+    train_all("1 2:1 9:2\n0.1\n4\n3 5:1\n2 2:-1\n1 9:0.5\n1 5:-2\n9\n", "loss=gamma workers=3");
     train_all(text, "loss=squared-hinge workers=8");
 }
 

@@ -20,7 +20,9 @@ static team_problem open_problem(const char *words) {
                                                   .columns = COLUMNS,
                                                   .density = 0.3,
                                                   .real = pl_loss_find(settings.loss)->labels == PL_LABELS_REAL,
-                                                  .counts = pl_loss_find(settings.loss)->counts});
+                                                  .counts = pl_loss_takes(pl_loss_find(settings.loss), 0.0) &&
+                                                            !pl_loss_takes(pl_loss_find(settings.loss), -1.0),
+                                                  .sizes = !pl_loss_takes(pl_loss_find(settings.loss), 0.0)});
     for (unsigned i = 0; i < ROWS; i++)
         weight[i] = (double)(i % 4) * 0.5;
     set_weights(data, weight);
@@ -48,6 +50,10 @@ static const char *const forms[] = {
     "loss=quantile quantile=0.2 lambda=0.1 intercept=penalised",
     "loss=poisson lambda=0.1 intercept=free",
     "loss=poisson lambda=0.1 intercept=penalised l1_ratio=0.4",
+    "loss=gamma lambda=0.1 intercept=free",
+    "loss=gamma lambda=0.1 intercept=none l1_ratio=0.4",
+    "loss=tweedie lambda=0.1 intercept=free l1_ratio=0.4",
+    "loss=tweedie power=1.2 lambda=0.1 intercept=penalised",
 };
 
 static void random_vector(pl_stream *stream, double *w, uint64_t size) {
@@ -184,7 +190,7 @@ static void penalties_are_as_defined(void **state) {
             }
         assert_close(pl_penalty(glm, w, 0, glm->size), sum, 1e-14);
         assert_close(pl_penalty(glm, w, 0, 4) + pl_penalty(glm, w, 4, glm->size), sum, 1e-14);
-        assert_true(pl_largest(glm, w, 0, glm->size) == largest);
+        assert_true(pl_largest(glm, w, 1.0, 0, glm->size) == largest);
         close_problem(&problem);
     }
 }

@@ -9,6 +9,7 @@
 #include "support.h"
 
 #define DRAWS 400
+#define MOST 24 /* losses, with those that occur twice */
 
 /* Every loss of the table; those with a parameter have two values of it. */
 static unsigned all_losses(pl_loss *all) {
@@ -17,9 +18,10 @@ static unsigned all_losses(pl_loss *all) {
         all[count++] = *pl_losses[l];
         if (!pl_losses[l]->parameter)
             continue;
-        all[count - 1].parameter_value = 0.5;
+        const pl_setting *setting = pl_setting_find(pl_losses[l]->parameter);
+        all[count - 1].parameter_value = fmax(0.5, 1.2 * setting->min);
         all[count] = *pl_losses[l];
-        all[count++].parameter_value = fmin(3.0, 0.75 * pl_setting_find(pl_losses[l]->parameter)->max);
+        all[count++].parameter_value = fmin(3.0, setting->min + 0.75 * (setting->max - setting->min));
     }
     return count;
 }
@@ -38,13 +40,17 @@ static double slope_at(const pl_loss *loss, double z, double y) {
 }
 
 static double random_target(const pl_loss *loss, pl_stream *stream) {
-    if (loss->counts)
-        return pl_random_below(stream, 4) ? floor(exp(8.0 * pl_random_unit(stream) - 2.0)) : pl_random_unit(stream);
+    if (loss->log_link) {
+        double count = floor(exp(8.0 * pl_random_unit(stream) - 2.0)), share = pl_random_unit(stream) + 1e-9;
+        return pl_random_below(stream, 4) && pl_loss_takes(loss, count) ? count : share;
+    }
     return loss->labels == PL_LABELS_REAL ? 3.0 * pl_random_normal(stream) : pl_random_below(stream, 2) ? 1.0 : -1.0;
 }
 
 /* A target for each of two signs. */
-static double target(const pl_loss *loss, double sign) { return !loss->counts ? sign : sign > 0 ? 7.0 : 0.0; }
+static double target(const pl_loss *loss, double sign) {
+    return !loss->log_link ? sign : sign > 0 ? 7.0 : pl_loss_takes(loss, 0.0) ? 0.0 : 0.25;
+}
 
 /* The domain of the conjugate is minus the range of the slope; 1000 means no bound. */
 static void domain(const pl_loss *loss, double y, double *low, double *high) {
@@ -72,7 +78,7 @@ static bool near_kink(const pl_loss *loss, double z, double y) {
 
 static void slopes_and_curvatures_are_derivatives(void **state) {
     (void)state;
-    pl_loss all[16];
+    pl_loss all[MOST];
     unsigned count = all_losses(all);
     pl_stream stream = pl_stream_make(1, 0, 0);
     for (unsigned l = 0; l < count; l++)
@@ -90,7 +96,7 @@ static void slopes_and_curvatures_are_derivatives(void **state) {
 
 static void large_margins_neither_overflow_nor_vanish(void **state) {
     (void)state;
-    pl_loss all[16];
+    pl_loss all[MOST];
     unsigned count = all_losses(all);
     const double margins[] = {-1e6, -800.0, -40.0, 0.0, 40.0, 800.0, 1e6};
     for (unsigned l = 0; l < count; l++)
@@ -137,7 +143,7 @@ static double supremum(const pl_loss *loss, double t, double y) {
 
 static void conjugates_are_suprema(void **state) {
     (void)state;
-    pl_loss all[16];
+    pl_loss all[MOST];
     unsigned count = all_losses(all);
     pl_stream stream = pl_stream_make(2, 0, 0);
     for (unsigned l = 0; l < count; l++)
@@ -149,7 +155,7 @@ static void conjugates_are_suprema(void **state) {
 
 static void conjugates_are_infinite_outside_their_domain_and_zero_at_zero(void **state) {
     (void)state;
-    pl_loss all[16];
+    pl_loss all[MOST];
     unsigned count = all_losses(all);
     for (unsigned l = 0; l < count; l++)
         for (double sign = -1.0; sign <= 1.0; sign += 2.0) {
@@ -165,10 +171,39 @@ static void conjugates_are_infinite_outside_their_domain_and_zero_at_zero(void *
     assert_close(poisson->conjugate(poisson, 2.0, 2.0), 2.0 - 2.0 * log(2.0), 1e-15);
 }
 
+/* With a log link, the sums over labels are those at their mean, and one step finds the best constant. */
+static void log_links_have_the_facts_of_their_power(void **state) {
+    (void)state;
+    pl_loss all[MOST];
+    unsigned count = all_losses(all);
+    const double labels[] = {0.5, 3.0, 0.25, 11.0, 2.0, 1.0};
+    for (unsigned l = 0; l < count; l++) {
+        const pl_loss *loss = &all[l];
+        double mean = 0, sums[3] = {0}, label_losses = 0, slope, curvature;
+        if (!loss->log_link)
+            continue;
+        for (unsigned i = 0; i < COUNT(labels); i++)
+            mean += labels[i] / COUNT(labels);
+        for (unsigned i = 0; i < COUNT(labels); i++) {
+            loss->expand(loss, 0.3, labels[i], &slope, &curvature);
+            sums[0] += slope, sums[1] += curvature;
+            label_losses += pl_loss_of_label(loss, labels[i]) / COUNT(labels);
+        }
+        double b = 0.3 + pl_loss_centring_step(loss, sums[0] / sums[1]), null = 0, bend = 0;
+        assert_close(b, log(mean), 1e-13);
+        for (unsigned i = 0; i < COUNT(labels); i++) {
+            null += loss->expand(loss, b, labels[i], &slope, &curvature) / COUNT(labels);
+            bend += curvature / COUNT(labels);
+        }
+        assert_close(null, label_losses - pl_loss_of_label(loss, mean), 1e-12);
+        assert_close(bend, pl_loss_mean_curvature(loss, mean), 1e-12);
+    }
+}
+
 /* Facts on which other code relies. */
 static void facts_hold(void **state) {
     (void)state;
-    pl_loss all[16];
+    pl_loss all[MOST];
     unsigned count = all_losses(all);
     pl_stream stream = pl_stream_make(9, 0, 0);
     for (unsigned l = 0; l < count; l++)
@@ -177,7 +212,7 @@ static void facts_hold(void **state) {
             double y = random_target(loss, &stream), z = 3.0 * pl_random_normal(&stream), slope, curvature;
             double v = loss->expand(loss, z, y, &slope, &curvature);
             assert_true(!loss->quadratic || (v == 0.5 * (z - y) * (z - y) && curvature == 1.0));
-            assert_true(!loss->counts || (loss->labels == PL_LABELS_REAL && loss->smooth));
+            assert_true(!loss->log_link || (loss->labels == PL_LABELS_REAL && loss->smooth));
             assert_true(loss->smooth || isinf(loss->curvature_bound));
             assert_true(pl_loss_takes(loss, y));
             assert_close(pl_loss_conjugate_at(loss, z, y, v, slope), loss->conjugate(loss, -slope, y),
@@ -196,7 +231,7 @@ static void auto_takes_the_first_loss_of_each_kind_of_labels(void **state) {
 
 static void fenchel_and_young_hold(void **state) {
     (void)state;
-    pl_loss all[16];
+    pl_loss all[MOST];
     unsigned count = all_losses(all);
     pl_stream stream = pl_stream_make(3, 0, 0);
     for (unsigned l = 0; l < count; l++)
@@ -231,7 +266,7 @@ static problem random_problem(const pl_loss *loss, pl_stream *stream) {
 
 static void dual_steps_minimise_their_problem(void **state) {
     (void)state;
-    pl_loss all[16];
+    pl_loss all[MOST];
     unsigned count = all_losses(all);
     pl_stream stream = pl_stream_make(4, 0, 0);
     for (unsigned l = 0; l < count; l++)
@@ -263,7 +298,7 @@ static void logistic_steps_go_most_of_the_way_and_repeated_all_of_it(void **stat
 
 static void dual_steps_stay_in_the_domain_for_extreme_inputs(void **state) {
     (void)state;
-    pl_loss all[16];
+    pl_loss all[MOST];
     unsigned count = all_losses(all);
     const double sizes[] = {0.0, 1e-12, 1e-6, 1.0, 30.0, 700.0, 1e4, 1e6};
     const double duals[] = {0.0, 1e-320, 1e-300, 1e-20, 0.3, 0.5, 1.0 - 1e-15, 1.0};
@@ -285,7 +320,7 @@ static void dual_steps_stay_in_the_domain_for_extreme_inputs(void **state) {
 /* An empty row, or one of weight 0, has h = 0: losses whose step divides by h must survive it. */
 static void dual_steps_survive_rows_without_curvature(void **state) {
     (void)state;
-    pl_loss all[16];
+    pl_loss all[MOST];
     unsigned count = all_losses(all);
     const double margins[] = {-2.0, 0.0, 1.0, 2.0};
     for (unsigned l = 0; l < count; l++)
@@ -300,7 +335,7 @@ static void dual_steps_survive_rows_without_curvature(void **state) {
 
 static void residuals_are_the_rows_share_of_the_gap(void **state) {
     (void)state;
-    pl_loss all[16];
+    pl_loss all[MOST];
     unsigned count = all_losses(all);
     pl_stream stream = pl_stream_make(6, 0, 0);
     for (unsigned l = 0; l < count; l++)
@@ -337,7 +372,7 @@ static double envelope(const void *context, double s) {
 
 static void softened_slopes_are_those_of_the_envelope(void **state) {
     (void)state;
-    pl_loss all[16];
+    pl_loss all[MOST];
     unsigned count = all_losses(all);
     pl_stream stream = pl_stream_make(8, 0, 0);
     for (unsigned l = 0; l < count; l++)
@@ -369,7 +404,7 @@ static void rows_together_are_as_one_by_one(void **state) {
     (void)state;
     enum { ROWS = 67 };
     double z[ROWS], y[ROWS], value[ROWS], slope[ROWS], curvature[ROWS], same[ROWS];
-    pl_loss all[20];
+    pl_loss all[MOST];
     pl_stream stream = pl_stream_make(31, 0, 0);
     unsigned count = all_losses(all);
     for (unsigned l = 0; l < count; l++)
@@ -423,6 +458,7 @@ int main(void) {
         cmocka_unit_test(conjugates_are_suprema),
         cmocka_unit_test(conjugates_are_infinite_outside_their_domain_and_zero_at_zero),
         cmocka_unit_test(facts_hold),
+        cmocka_unit_test(log_links_have_the_facts_of_their_power),
         cmocka_unit_test(auto_takes_the_first_loss_of_each_kind_of_labels),
         cmocka_unit_test(fenchel_and_young_hold),
         cmocka_unit_test(dual_steps_minimise_their_problem),
