@@ -31,3 +31,7 @@ install(CODE [[
 # What the Python package holds besides Python: the library and its header, of which cffi makes the declarations.
 install(FILES $<TARGET_FILE:parley_library> DESTINATION parley RENAME libparley.so COMPONENT python EXCLUDE_FROM_ALL)
 install(FILES include/parley.h DESTINATION parley COMPONENT python EXCLUDE_FROM_ALL)
+# The command of the same name, beside Python's own.
+if(SKBUILD)
+  install(PROGRAMS $<TARGET_FILE:parley> DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT python EXCLUDE_FROM_ALL)
+endif()

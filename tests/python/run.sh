@@ -43,6 +43,7 @@ for library in ("libparley", "libjansson", "libzstd"):
     places = {line.split()[-1] for line in maps.splitlines() if library in line}
     assert places and all(place.startswith(sys.prefix) for place in places), f"{library} is that of the system: {places}"
 PYTHON
+PATH=$folder/wheel/bin parley --version | grep -q "^parley"
 echo "the wheel runs in an empty environment"
 
 environment old "scikit-learn==1.4.*" "numpy<2" pandas pytest
