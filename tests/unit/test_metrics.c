@@ -227,7 +227,7 @@ static void counts_have_a_deviance(void **state) {
     data.label = negative;
     assert_int_equal(pl_linear_meter.open(&model->base, NULL, &meter, NULL), PARLEY_OK);
     assert_int_equal(pl_linear_meter.add(meter, &data, z, &error), PARLEY_BAD_INPUT);
-    assert_string_equal(error.sentence, "x.svm: row 2 has label -1; a model of loss poisson needs 0 or more");
+    assert_string_equal(error.sentence, "x.svm: row 2 has label -1; a model of loss poisson needs labels of 0 or more");
     pl_linear_meter.close(meter);
     parley_model_free(&model->base);
 }
