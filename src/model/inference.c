@@ -152,7 +152,7 @@ parley_status pl_linear_infer(const pl_problem *problem, const pl_team *team, co
                               parley_error *error) {
     const pl_glm *glm = pl_glm_of(problem);
     pl_linear_model *linear = (pl_linear_model *)model;
-    double *sums, degrees;
+    double *sums, degrees = INFINITY;
     char text[32];
     parley_status status = pl_take(&sums, glm->size * glm->size + 1, sizeof *sums, "the curvature", error);
     if (status != PARLEY_OK)
