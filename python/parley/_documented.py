@@ -53,8 +53,6 @@ PARAMETERS = {
     "gcv_mode": ("str or None", "Accepted without effect: the shape of the data decides."),
     "store_cv_results": ("bool", "Keep the leave-one-out results of all alphas in ``cv_results_``."),
     "alpha_per_target": ("bool", "Choose an alpha for each target."),
-    "quantile": ("float", "The quantile to predict, between 0 and 1."),
-    "solver_options": ("dict or None", "Accepted without effect."),
     "precompute": ("bool", "Accepted without effect: the core decides by the shape of the data."),
     "selection": ("str", "Accepted without effect: the optimum does not depend on it."),
     "shuffle": ("bool", "Only True."),

@@ -117,6 +117,8 @@ class Linear(Tagged, BaseEstimator):
         """The gap at which the run ends. Small tables are solved further than `tol`, because coefficients are accurate
         only to the root of the gap, and a row of weight 2 should give the same ones as two rows."""
         small = self._exact is not None and getattr(self, "_values", np.inf) <= SMALL
+        if not 0 <= self.tol <= 1:
+            raise ValueError(f"tol={self.tol}: the relative gap must be between 0 and 1")
         return min(self.tol, self._exact) if small else self.tol
 
     def _method(self) -> dict[str, Any]:

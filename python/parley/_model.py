@@ -485,6 +485,18 @@ def _refuse_pipeline(pipeline: Any) -> None:
     )
 
 
+def model_of(model: Any) -> Model:
+    """The model of a fitted estimator, with its class labels; a model is returned as it is."""
+    if isinstance(model, Model):
+        return model
+    if hasattr(model, "steps") and hasattr(model, "named_steps"):
+        _refuse_pipeline(model)
+    if not hasattr(model, "_model"):
+        raise TypeError(f"{type(model).__name__} is not a model, a path or an estimator of Parley")
+    words = getattr(getattr(model, "classes_", None), "dtype", np.dtype(float)).kind not in "biuf"
+    return Model(_with_words(model) if words else model._model())
+
+
 def save(model: Any, path: str | os.PathLike) -> None:
     """Write a model or fitted estimator to a file that `load`, the command line and safetensors can read.
 
@@ -506,11 +518,4 @@ def save(model: Any, path: str | os.PathLike) -> None:
     >>> parley.load(file).labels
     array([0., 1., 2.])
     """
-    if hasattr(model, "steps") and hasattr(model, "named_steps"):
-        _refuse_pipeline(model)
-    if not isinstance(model, (Model, Path)):
-        if not hasattr(model, "_model"):
-            raise TypeError(f"{type(model).__name__} is not a model, a path or an estimator of Parley")
-        words = getattr(getattr(model, "classes_", None), "dtype", np.dtype(float)).kind not in "biuf"
-        model = Model(_with_words(model) if words else model._model())
-    model.save(path)
+    (model if isinstance(model, Path) else model_of(model)).save(path)

@@ -77,10 +77,9 @@ def export(model: Any, path: str | os.PathLike, *, format: str = "onnx") -> None
         from onnx import TensorProto, checker, helper, save_model
     except ImportError as error:
         raise ImportError("writing ONNX needs the package onnx: pip install parley[onnx]") from error
-    from ._model import Model
+    from ._model import model_of
 
-    if not isinstance(model, Model):
-        model = Model(model._model())
+    model = model_of(model)
     nodes, names = (_regressor if model.labels is None else _classifier)(model, helper)
     word = model.labels is not None and model.labels.dtype.kind in "US"
     kinds = {"label": TensorProto.STRING if word else TensorProto.INT64}

@@ -38,7 +38,10 @@ def test_settings_of_estimators_are_those_of_the_core(name):
     assert row["trains"] and row["paths"] and row["help"]
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
+IN_ONE_PASS = ("RidgeClassifier", "RidgeClassifierCV", "RidgeCV")  # from sums over rows, so no run is set up
+
+
+@pytest.mark.parametrize("name", [name for name in ESTIMATORS if name not in IN_ONE_PASS])
 def test_estimators_set_only_what_the_core_knows(name):
     table = settings_table()
     estimator = ESTIMATORS[name](**{"tol": 1e-3})
@@ -54,7 +57,7 @@ def test_estimators_have_the_parameters_of_scikit_learn_and_their_own(name):
     theirs = getattr(sklearn.linear_model, name, None) or getattr(sklearn.svm, name)
     ours = set(inspect.signature(ESTIMATORS[name]).parameters)
     assert set(inspect.signature(theirs).parameters) - DEPARTING <= ours
-    assert OWN <= ours
+    assert OWN <= ours or name in IN_ONE_PASS
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

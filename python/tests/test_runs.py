@@ -343,7 +343,7 @@ def test_early_stopping_holds_rows_out(small):
 @pytest.mark.parametrize(
     "estimator, word",
     [
-        (parley.Lasso(positive=True), "positive"), (parley.LinearSVC(multi_class="crammer_singer"), "multi_class"),
+        (parley.LinearSVC(multi_class="crammer_singer"), "multi_class"),
         (parley.LinearSVC(intercept_scaling=2.0), "intercept_scaling"),
         (parley.SGDClassifier(loss="perceptron"), "loss"),
         (parley.SGDRegressor(learning_rate="constant"), "learning_rate"),
