@@ -23,10 +23,13 @@ STEPS = [
     ("crashes", "tests/fault/crash_loop.py", 3, ["python3", "{script}", PARLEY, "--kills", "1000000"]
      + ["--seconds", "{seconds}", "--seed", "{seed}"]),
     ("faults", "tests/fault/run.py", 2, ["python3", "{script}", PARLEY, "{trials}", "{seed}"]),
-    ("calls", "tests/fault/nth_call.py", 2, ["python3", "{script}", PARLEY, "all", "{seconds}"]),
+    ("calls", "tests/fault/nth_call.py", 2, ["python3", "{script}", PARLEY, "all", "{seconds}", "--seed", "{seed}"]),
+    ("allocations", "tests/fault/allocations.py", 2, ["python3", "{script}", "build/parley-failing", "{seconds}"]),
+    ("launches", "tests/mpi/test_launch.py", 1, ["python3", "{script}", PARLEY, "all"]),
+    ("tables", "tests/soak/tables.py", 1, ["python3", "{script}", PARLEY, "--seconds", "{seconds}"]),
     ("fits", "tests/soak/many_fits.py", 1, ["python3", "{script}", "build/libparley.so", "--fits", "1000000"]
      + ["--seconds", "{seconds}", "--seed", "{seed}"]),
-    ("fuzz", "tests/fuzz/run.sh", 3, ["{script}"]),
+    ("fuzz", "tests/fuzz/run.sh", 3, ["{script}", "--seed", "{seed}"]),
 ]  # fmt: skip
 NOT_SUMMED = ("seconds", "presets")
 TRIAL_SECONDS = 4  # of a trial of the step "faults"
