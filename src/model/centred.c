@@ -15,6 +15,7 @@
 #define LEAST_SHARE 0.9 /* of sampled rows with an entry in the column */
 #define COMMON 0.5      /* share of sampled rows from which a column counts as common */
 #define FAR 1.0         /* standard deviations between the mean and 0 */
+#define LARGE_PART 0.25 /* of the squared norm of rows */
 #define UNSHIFTED UINT32_MAX
 
 enum { VALUE = 4 }; /* of the spans of data */
@@ -152,6 +153,18 @@ static uint64_t choose(const sampled *all, uint64_t count, double total, double 
     return chosen;
 }
 
+/* Whether the shifts are a large part of the rows. The frequent words of texts are not. */
+static bool is_worth_it(const sampled *all, uint64_t count, double total, const double *shift) {
+    double norm2 = 0, shift2 = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        double mean = shift[(uint64_t)all[i].column];
+        norm2 += all[i].weight * all[i].value * all[i].value;
+        if (i == 0 || all[i].column != all[i - 1].column)
+            shift2 += mean * mean;
+    }
+    return shift2 * total >= LARGE_PART * norm2;
+}
+
 /* Looks at the sampled rows of all ranks. Shifts nothing if the intercept is not `free`. */
 static parley_status find_shift(pl_centred *centred, pl_engine *engine, const parley_data *data, unsigned size,
                                 bool free, uint64_t *chosen, parley_error *error) {
@@ -175,6 +188,10 @@ static parley_status find_shift(pl_centred *centred, pl_engine *engine, const pa
     }
     if (status == PARLEY_OK && free && total > 0)
         *chosen = choose((const sampled *)all + rows, count - rows, total, centred->shift);
+    if (*chosen > 0 && !is_worth_it((const sampled *)all + rows, count - rows, total, centred->shift)) {
+        memset(centred->shift, 0, data->x.columns * sizeof *centred->shift);
+        *chosen = 0;
+    }
     if (status == PARLEY_OK)
         status = compare_scales((const sampled *)all + rows, count - rows, size, centred, error);
     pl_free(mine);
