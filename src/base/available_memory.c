@@ -110,7 +110,9 @@ uint64_t pl_available_memory(void) {
     return least(left, least(limit_leaves(RLIMIT_AS, "VmSize:"), limit_leaves(RLIMIT_DATA, "VmData:")));
 }
 
-bool pl_memory_has_room(uint64_t bytes) { return bytes < PL_LARGE_MEMORY || bytes <= pl_available_memory(); }
+bool pl_memory_has_room(uint64_t held, uint64_t bytes) {
+    return bytes < PL_LARGE_MEMORY || bytes - held <= pl_available_memory();
+}
 
 parley_status pl_memory_check(uint64_t bytes, const char *who, const char *remedy, parley_error *error) {
     uint64_t there = bytes < PL_LARGE_MEMORY ? UINT64_MAX : pl_available_memory();

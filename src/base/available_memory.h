@@ -18,7 +18,9 @@ uint64_t pl_available_memory(void);
 void pl_memory_limit(uint64_t bytes);
 /* Fails if there is no room for so many bytes, with a sentence that says who needs them and what to do instead. */
 parley_status pl_memory_check(uint64_t bytes, const char *who, const char *remedy, parley_error *error);
-/* Is there room for so many bytes more? Always true if they are fewer than PL_LARGE_MEMORY. */
-bool pl_memory_has_room(uint64_t bytes);
+/* Is there room for an object of so many bytes, of which it holds some already? Always true if it has fewer than
+ * PL_LARGE_MEMORY: what the kernel would grant but does not have is refused only to large objects, and small ones cost
+ * nothing. */
+bool pl_memory_has_room(uint64_t held, uint64_t bytes);
 
 #endif

@@ -17,7 +17,6 @@
 static atomic_int_fast64_t allocations;
 static atomic_int_fast64_t fail_at = -1;
 
-/* Small objects cost one addition. For large ones, memory that the kernel would grant but does not have is refused. */
 static bool must_fail(void) { return atomic_fetch_add(&allocations, 1) == atomic_load(&fail_at); }
 
 int64_t pl_memory_fail_after(int64_t count) {
@@ -35,7 +34,8 @@ static void advise(void *memory, uint64_t bytes) {
 
 void *pl_alloc(uint64_t count, uint64_t size) {
     uint64_t bytes;
-    if (must_fail() || __builtin_mul_overflow(count, size, &bytes) || bytes > PTRDIFF_MAX || !pl_memory_has_room(bytes))
+    if (must_fail() || __builtin_mul_overflow(count, size, &bytes) || bytes > PTRDIFF_MAX ||
+        !pl_memory_has_room(0, bytes))
         return NULL;
     void *memory = calloc(bytes ? bytes : 1, 1);
     if (memory && bytes >= 2 * HUGE_PAGE)
@@ -45,7 +45,8 @@ void *pl_alloc(uint64_t count, uint64_t size) {
 
 void *pl_realloc(void *old, uint64_t count, uint64_t size) {
     uint64_t bytes;
-    if (must_fail() || __builtin_mul_overflow(count, size, &bytes) || bytes > PTRDIFF_MAX || !pl_memory_has_room(bytes))
+    if (must_fail() || __builtin_mul_overflow(count, size, &bytes) || bytes > PTRDIFF_MAX ||
+        !pl_memory_has_room(0, bytes))
         return NULL;
     return realloc(old, bytes ? bytes : 1);
 }
@@ -64,15 +65,10 @@ parley_status pl_take(void *out, uint64_t count, uint64_t size, const char *what
     return memory ? PARLEY_OK : pl_fail_memory(error, what, count * size);
 }
 
-/* A span that grows in small steps is large some day. */
-static bool grows_in_memory(const pl_span *span, uint64_t bytes) {
-    return bytes < PL_LARGE_MEMORY || bytes - span->bytes <= pl_available_memory();
-}
-
 bool pl_span_reserve(pl_span *span, uint64_t bytes) {
     if (bytes <= span->bytes)
         return true;
-    if (must_fail() || bytes > PTRDIFF_MAX - HUGE_PAGE || !grows_in_memory(span, bytes))
+    if (must_fail() || bytes > PTRDIFF_MAX - HUGE_PAGE || !pl_memory_has_room(span->bytes, bytes))
         return false;
     bool huge = bytes >= WORTH_HUGE;
     bytes = (bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);

@@ -126,14 +126,14 @@ static void large_requests_need_room(void **state) {
     parley_error error;
     uint64_t all = pl_available_memory();
     assert_true(all > 0 && all < UINT64_MAX);
-    assert_true(pl_memory_has_room(PL_LARGE_MEMORY - 1));
-    assert_false(pl_memory_has_room(all + all / 2));
+    assert_true(pl_memory_has_room(0, PL_LARGE_MEMORY - 1));
+    assert_false(pl_memory_has_room(0, all + all / 2));
     assert_null(pl_alloc(all + all / 2, 1));
     pl_span span = {0};
     assert_false(pl_span_reserve(&span, all + all / 2));
     pl_memory_limit(PL_LARGE_MEMORY / 2);
-    assert_true(pl_memory_has_room(1000));
-    assert_false(pl_memory_has_room(PL_LARGE_MEMORY));
+    assert_true(pl_memory_has_room(0, 1000));
+    assert_false(pl_memory_has_room(0, PL_LARGE_MEMORY));
     assert_null(pl_alloc(PL_LARGE_MEMORY, 1));
     assert_int_equal(pl_memory_check(PL_LARGE_MEMORY, "the test", "use less", &error), PARLEY_NO_MEMORY);
     assert_non_null(strstr(error.sentence, "out of memory: the test needs about 67 MB, but "));
