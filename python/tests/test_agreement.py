@@ -42,6 +42,8 @@ def test_coefficients_agree(name, parameters, sparse, weighted, small):
     weight = {"sample_weight": np.random.default_rng(1).uniform(0.2, 3.0, len(y))} if weighted else {}
     ours = getattr(parley, name)(tol=1e-12, **parameters)
     other = theirs(name)(tol=TIGHT.get(name, 1e-12), max_iter=200000, **parameters)
+    if "random_state" in other.get_params():
+        other.set_params(random_state=0)  # LIBLINEAR drops a column for good with one seed in eighty
     given = sp.csr_matrix(X) if sparse else X
     ours.fit(given, y, **weight)
     other.fit(X, y, **weight)
