@@ -23,11 +23,13 @@
 #include "model/glm.h"
 
 #define ENOUGH 0.1          /* part of the first slope that a step may leave */
-#define SOFTENED_ENOUGH 0.3 /* the same for a smoothed loss, which need not be solved accurately */
-#define FALL 0.5            /* factor of mu after a whole step */
+#define FALL 0.35           /* factor of mu when the smoothed problem is solved */
+#define RISE 4.0            /* factor of mu if that takes too many steps */
+#define SOLVED_PART 0.75    /* largest part of the gap that the smoothed problem may have when it counts as solved */
+#define BINARY_SOFTNESS 2.0 /* the first mu for two labels, at which all rows at margin 0 have curvature */
 #define SMOOTH_ENOUGH 0.1   /* below this, mu of a loss that is smooth itself becomes 0 */
 #define SOLVED 1e-6         /* relative to the first slope */
-#define MOST_STEPS 100      /* at one mu */
+#define MOST_STEPS 25       /* at one mu */
 #define MOST_ENTRIES 2000   /* of a model of several classes */
 #define JITTERS 12          /* tries to make a singular curvature positive definite */
 
@@ -49,6 +51,8 @@ typedef struct newton {
     bool searching;
     pl_search search;
     double softness, first_slope; /* mu; the largest slope at this mu */
+    bool recentre;                /* the smoothing moves to the dual point */
+    double here;                  /* distance of the bounds at v */
     unsigned softness_rounds;     /* rounds at this mu */
     bool curved;                  /* this round's update has the curvature */
     unsigned age;                 /* of the factor, in rounds */
@@ -84,6 +88,8 @@ static double first_softness(const pl_glm *glm) {
     const pl_loss *loss = glm->loss;
     if (!loss->soften)
         return 0.0;
+    if (loss->labels == PL_LABELS_BINARY)
+        return BINARY_SOFTNESS;
     double spread = glm->label_deviation + fabs(glm->intercept == PL_FREE ? 0.0 : glm->mean_label);
     double softness = spread / pl_loss_steepest(loss) - 1.0 / loss->curvature_bound;
     return !loss->smooth ? fmax(softness, DBL_MIN) : softness < SMOOTH_ENOUGH ? 0.0 : softness;
@@ -181,6 +187,7 @@ static parley_status propose(pl_combine *combine, const pl_slice *slice, uint64_
     newton *this = (newton *)combine;
     (void)round;
     this->searching = false;
+    this->here = slice->gap;
     if (slice->begin == slice->end)
         return PARLEY_OK;
     double jitter = 0;
@@ -206,21 +213,38 @@ static void measure(pl_combine *combine, const pl_slice *slice, double gamma, do
     }
 }
 
-/* Reduces mu when the smoothed problem is solved as accurately as it represents the loss itself, from which it differs
- * by at most mu / 2 x the mean of t^2. Its own gap is |g + l2 v|^2 / (2 l2). Without a penalty, the slope along a
- * Newton step, which is twice the remaining decrease, must fall far enough. */
+/* Reduces mu of a loss with kinks when the smoothed problem is solved as accurately as it represents the loss itself.
+ * Its own gap is |g + l2 v|^2 / (2 l2), which is a part of the gap at v. The smoothing then moves to the dual point, so
+ * that its error soon becomes much smaller than mu: this is the method of multipliers. If a mu takes too many steps, it
+ * was too small. */
+static void harden_kinks(newton *this, double norm2) {
+    double l2 = this->glm->l2 * this->glm->least_factor;
+    this->recentre = 0.5 * norm2 / l2 <= SOLVED_PART * this->here;
+    if (this->recentre)
+        this->softness *= FALL;
+    else if (this->softness_rounds + 1 == MOST_STEPS)
+        this->softness *= RISE;
+    else {
+        this->softness_rounds++;
+        return;
+    }
+    this->softness_rounds = 0;
+}
+
+/* The same for a smooth loss with curvature in few rows, for which mu ends at 0. The smoothed problem differs from the
+ * problem by at most mu / 2 x the mean of t^2. Without a penalty, the slope along a Newton step, which is twice the
+ * remaining decrease, must fall far enough. */
 static void harden(newton *this, double slope, double norm2) {
     const pl_loss *loss = this->glm->loss;
-    double bound = this->softness > 0 ? pl_loss_steepest(loss) : 0.0;
-    double l2 = this->glm->l2 * this->glm->least_factor;
+    double bound = pl_loss_steepest(loss), l2 = this->glm->l2 * this->glm->least_factor;
     bool solved = l2 > 0 ? norm2 / l2 <= this->softness * bound * bound : slope <= SOLVED * this->first_slope;
     this->first_slope = fmax(this->first_slope, slope);
-    if (this->softness == 0 || (!solved && ++this->softness_rounds < MOST_STEPS))
+    if (!solved && ++this->softness_rounds < MOST_STEPS)
         return;
     this->first_slope = 0.0;
     this->softness_rounds = 0;
     this->softness *= FALL;
-    if (loss->smooth && this->softness < SMOOTH_ENOUGH)
+    if (this->softness < SMOOTH_ENOUGH)
         this->softness = 0.0;
 }
 
@@ -247,14 +271,15 @@ static void want_curvature(newton *this, double slope, double norm2) {
 static bool judge(pl_combine *combine, const double *workers, const double *owners, double *gamma) {
     newton *this = (newton *)combine;
     double first = -owners[PL_OWN_SLOPE], slope = workers[PL_SUM_SLOPE] + owners[PL_OWN_PENALTY];
-    bool softened = this->glm->loss->soften;
     if (!this->searching)
         this->search = pl_search_begin(0.0, -first);
     this->searching = true;
-    if (first > 0 && !(softened && slope <= 0) &&
-        !pl_search_flat(&this->search, softened ? SOFTENED_ENOUGH : ENOUGH, slope, gamma))
+    if (first > 0 && !pl_search_flat(&this->search, ENOUGH, slope, gamma))
         return false;
-    harden(this, first, owners[PL_OWN_NORM]);
+    if (!this->glm->loss->smooth)
+        harden_kinks(this, owners[PL_OWN_NORM]);
+    else if (this->softness > 0)
+        harden(this, first, owners[PL_OWN_NORM]);
     want_curvature(this, first, owners[PL_OWN_NORM]);
     return true;
 }
@@ -262,6 +287,7 @@ static bool judge(pl_combine *combine, const double *workers, const double *owne
 static void ask(const pl_combine *combine, pl_round *round) {
     round->curved = ((const newton *)combine)->curved;
     round->softness = ((const newton *)combine)->softness;
+    round->recentre = ((const newton *)combine)->recentre;
 }
 
 static parley_status check(const parley_settings *settings, const pl_problem *problem, parley_error *error) {
@@ -279,8 +305,9 @@ static void state(pl_combine *combine, pl_state *state) {
     uint64_t size = this->glm->size, pairs = this->pairs;
     PL_STATE_VALUES(state, "newton", PL_WITHIN(this->softness, 0, this->glm->loss->soften ? DBL_MAX : 0),
                     PL_UNSURE(this->first_slope), PL_WITHIN(this->softness_rounds, 0, MOST_STEPS),
-                    PL_VALUE(this->curved), PL_WITHIN(this->age, 0, this->glm->loss->quadratic ? UINT_MAX : HISTORY),
-                    PL_UNSURE(this->slope), PL_UNSURE(this->gap));
+                    PL_VALUE(this->curved), PL_VALUE(this->recentre),
+                    PL_WITHIN(this->age, 0, this->glm->loss->quadratic ? UINT_MAX : HISTORY), PL_UNSURE(this->slope),
+                    PL_UNSURE(this->gap));
     pl_state_length(state, "pairs", &pairs, this->age < HISTORY ? this->age : HISTORY - 1);
     this->pairs = (unsigned)pairs;
     pl_state_slice(state, "matrix", this->matrix, size);

@@ -56,6 +56,7 @@ typedef struct pl_round {
     double momentum; /* share of the last round's change by which to start ahead */
     bool curved;     /* the curvature is needed, from solvers that can compute it */
     double softness; /* gradients and probes are of the loss smoothed by this; 0: the loss itself */
+    bool recentre;   /* smooth around the dual point that the last smoothing gives at v, from this round on */
 } pl_round;
 
 /* H in steps of a worker that owns `items` rows or columns. */

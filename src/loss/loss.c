@@ -80,9 +80,9 @@ double pl_loss_step_curvature(const pl_loss *loss) {
 }
 
 double pl_loss_steepest(const pl_loss *loss) {
-    double above, below, curvature;
-    loss->expand(loss, FAR_OFF, 0, &above, &curvature);
-    loss->expand(loss, -FAR_OFF, 0, &below, &curvature);
+    double above, below, curvature, y = loss->labels == PL_LABELS_REAL ? 0.0 : 1.0;
+    loss->expand(loss, FAR_OFF, y, &above, &curvature);
+    loss->expand(loss, -FAR_OFF, y, &below, &curvature);
     return fmax(fabs(above), fabs(below));
 }
 

@@ -249,9 +249,19 @@ void pl_margins(const pl_glm *glm, const pl_team *team, const double *w, double 
 parley_status pl_centre(const pl_glm *glm, const pl_team *team, const double *z, double tolerance, double *b,
                         parley_error *error);
 
-/* The same for the loss smoothed by `softness`; 0 is the loss itself. */
-parley_status pl_centre_soft(const pl_glm *glm, const pl_team *team, const double *z, double softness, double tolerance,
-                             double *b, parley_error *error);
+/* How a loss is smoothed: with (mu / 2) (t - centre)^2 added to its conjugate. */
+typedef struct pl_softening {
+    double mu;            /* 0: the loss itself */
+    const double *centre; /* by row; NULL: 0 */
+} pl_softening;
+
+/* Slopes and curvatures of the smoothed loss of rows from `begin` on, at most PL_STRETCH. */
+void pl_soften(const pl_loss *loss, const pl_softening *how, uint64_t begin, uint64_t count, const double *z,
+               const double *y, double *slope, double *curvature);
+
+/* The same for the smoothed loss. */
+parley_status pl_centre_soft(const pl_glm *glm, const pl_team *team, const double *z, const pl_softening *how,
+                             double tolerance, double *b, parley_error *error);
 
 /* The raw sums of an evaluation: for each side of t, q |t|, q t z, q |t| |x| and q loss*(-t); last q loss. */
 #define PL_SIDE_SUMS 4

@@ -9,7 +9,8 @@
 
 #define FEW_COLUMNS 200           /* up to here the matrix of second derivatives pays off */
 #define ONE_MATRIX_COLUMNS 500    /* up to here, on filled data with constant curvature */
-#define SOFTENED_COLUMNS 2000     /* up to here, if the loss is smoothed, which `truncated` cannot do */
+#define SOFTENED_COLUMNS 2000     /* up to here, if the loss is smoothed, which `truncated` cannot do; */
+#define HINGE_COLUMNS 500         /* for two labels, up to here in any case, and beyond if dual ascent is slow */
 #define FILLED 0.1                /* share of non-zeros in the matrix */
 #define MANY_COUNTS 2000          /* with a log link, Newton's method up to this many columns, however sparse */
 #define MOSTLY_L1 0.75            /* from this share of L1 on, columns are faster than rows for any shape */
@@ -25,9 +26,15 @@ bool pl_is_filled(const pl_glm *glm) {
     return (double)pl_all_nonzeros(data) >= FILLED * (double)pl_all_rows(data) * (double)data->x.columns;
 }
 
+static bool is_kinked_binary(const pl_glm *glm) {
+    return glm->loss->soften && !glm->loss->smooth && glm->loss->labels == PL_LABELS_BINARY;
+}
+
 bool pl_few_columns(const pl_glm *glm) {
     uint64_t columns = glm->data->x.columns;
     uint64_t most = glm->loss->soften ? SOFTENED_COLUMNS : glm->loss->quadratic ? ONE_MATRIX_COLUMNS : 0;
+    if (is_kinked_binary(glm))
+        return columns <= HINGE_COLUMNS;
     return columns <= FEW_COLUMNS || (columns <= most && pl_is_filled(glm));
 }
 
@@ -133,7 +140,7 @@ static bool limits_entries(const pl_glm *glm) {
  * link. */
 static bool few_or_filled(const pl_glm *glm) {
     const pl_loss *loss = glm->loss;
-    if (glm->l1_ratio > 0 || !pl_loss_curves(loss, glm->lambda != 0))
+    if (glm->l1_ratio > 0 || !pl_loss_curves(loss, glm->lambda != 0 && glm->classes == 1))
         return false;
     if (glm->classes > 1)
         return glm->size <= (pl_is_uneven(glm)   ? UNEVEN_CLASS_ENTRIES
@@ -151,7 +158,8 @@ static bool filled_classes(const pl_glm *glm) {
 
 /* Dual ascent can start, and Newton's method can finish if necessary. */
 static bool is_smooth_dual(const pl_glm *glm) {
-    return glm->lambda != 0 && glm->l1_ratio == 0 && glm->loss->smooth && glm->classes == 1;
+    bool fits = glm->loss->smooth || (is_kinked_binary(glm) && glm->data->x.columns <= SOFTENED_COLUMNS);
+    return glm->lambda != 0 && glm->l1_ratio == 0 && fits && glm->classes == 1;
 }
 
 /* Dual ascent or, for losses of bounded curvature, coordinate descent by columns applies. */
@@ -212,7 +220,7 @@ unsigned pl_glm_facts(const pl_loss *loss, double lambda, double l1_ratio, bool 
     found |= penalty && l1_ratio < 1 ? PL_FACT_L2 : 0;
     found |= l1_ratio > 0 ? 0 : PL_FACT_NO_L1;
     found |= !loss || loss->smooth ? PL_FACT_SMOOTH : 0;
-    found |= loss && loss->soften && penalty ? PL_FACT_SOFTENS : 0;
+    found |= loss && loss->soften && penalty && !several ? PL_FACT_SOFTENS : 0;
     found |= !loss || pl_loss_bounded(loss) ? PL_FACT_BOUNDED : 0;
     return found | (several ? 0 : PL_FACT_ONE_OUTPUT);
 }
@@ -292,11 +300,13 @@ static const pl_way ways[] = {{"a small --lambda", {{"lambda", SMALL_LAMBDA}}},
 static const pl_way last_ways[] = {{"--local sdca with --l1-ratio 0.99", {{"local", "sdca"}, {"l1_ratio", "0.99"}}},
                                    {NULL, {{0}}}};
 
-/* Columns of very different scale slow most methods down, and without a penalty there may be no optimum. */
+/* Columns of very different scale slow most methods down, and without a penalty there may be no optimum. Before the
+ * columns change, so should a method that was not chosen for them. */
 static bool helps(const pl_problem *problem, const parley_settings *settings, const pl_way *way) {
     const pl_glm *glm = pl_glm_of(problem);
-    (void)settings;
-    return strcmp(way->changes[0].key, "standardise") == 0 ? pl_is_uneven(glm) && glm->lambda > 0 : glm->lambda == 0;
+    bool chosen = strcmp(settings->preset, "auto") == 0;
+    return strcmp(way->changes[0].key, "standardise") == 0 ? chosen && pl_is_uneven(glm) && glm->lambda > 0
+                                                           : glm->lambda == 0;
 }
 
 static const pl_way stalled_ways[] = {{"--standardise", {{"standardise", "true"}}},

@@ -81,6 +81,7 @@ parley_status pl_certify(pl_run *run, const pl_evaluation *at, bool gradient, pa
         return status;
     run->diverged = !isfinite(bound.objective) || (gradient && too_far(run, bound.objective));
     best->latest = bound.objective;
+    best->latest_gap = bound.objective - bound.dual;
     if (bound.objective < best->objective) {
         best->objective = bound.objective;
         best->value = at->value;

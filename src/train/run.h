@@ -14,16 +14,17 @@
 /* The best results so far: the model with the smallest objective, and the largest dual bound. Their difference is the
  * certificate. */
 typedef struct pl_certificate {
-    bool exists;      /* there is a dual problem */
-    double scale;     /* the objective at the start of the run, to which gaps are relative */
-    double objective; /* the smallest so far */
-    double latest;    /* the objective at the last evaluation */
-    double value;     /* the part of it without the penalty */
-    double dual;      /* the largest lower bound so far */
-    double measure;   /* without a dual problem, the measure of convergence: the norm of the gradient relative to the
-                         first, or the relative change of the objective between evaluations */
-    double reference; /* the first norm of the gradient; or the objective at the last evaluation, NaN before it */
-    double *w;        /* the model with that objective */
+    bool exists;       /* there is a dual problem */
+    double scale;      /* the objective at the start of the run, to which gaps are relative */
+    double objective;  /* the smallest so far */
+    double latest;     /* the objective at the last evaluation, */
+    double latest_gap; /* and its distance from the lower bound found there */
+    double value;      /* the part of it without the penalty */
+    double dual;       /* the largest lower bound so far */
+    double measure;    /* without a dual problem, the measure of convergence: the norm of the gradient relative to the
+                          first, or the relative change of the objective between evaluations */
+    double reference;  /* the first norm of the gradient; or the objective at the last evaluation, NaN before it */
+    double *w;         /* the model with that objective */
 } pl_certificate;
 
 /* When to evaluate, if that costs time, and when a run stalls. */

@@ -52,8 +52,9 @@ static const struct {
      "local solver sdca needs an L2 penalty, and --lambda 0 leaves none; use a small --lambda, or --preset newton"},
     {"preset=newton l1_ratio=0.5", "combine newton needs a problem without L1 penalty, and --l1-ratio adds one; use "
                                    "--l1-ratio 0, or --preset cocoa+"},
-    {"preset=newton loss=hinge",
-     "combine newton needs a smooth loss, and hinge is not; use --loss squared-hinge, or --preset cocoa+"},
+    {"preset=newton loss=hinge lambda=0",
+     "combine newton needs a smooth loss, and hinge is not, and it is not smoothed "
+     "without a penalty; use a small --lambda, or --preset gd"},
     {"preset=newton loss=epsilon-insensitive lambda=0", "combine newton needs a smooth loss, and epsilon-insensitive "
                                                         "is not, and it is not smoothed without a penalty; use a "
                                                         "small --lambda, or --preset gd"},
@@ -75,7 +76,7 @@ static const struct {
     {"preset=newton batch_fraction=0.5", "combine newton needs all rows in every round; leave out --batch-fraction; "
                                          "use --preset gd, or --batch-fraction 1"},
     {"preset=lbfgs loss=hinge",
-     "combine lbfgs needs a smooth loss, and hinge is not; use --loss squared-hinge, or --preset cocoa+"},
+     "combine lbfgs needs a smooth loss, and hinge is not; use --loss squared-hinge, or --preset newton"},
     {"preset=newton combine=truncated l1_ratio=0.1", "combine truncated needs a problem without L1 penalty, and "
                                                      "--l1-ratio adds one; use --l1-ratio 0, or --combine step"},
     {"preset=hybrid combine=add",
@@ -85,7 +86,7 @@ static const struct {
     {"preset=hybrid local=sgd",
      "preset hybrid consists of two methods, so that one --local or --combine cannot apply to both; leave them out"},
     {"preset=hybrid loss=hinge",
-     "combine lbfgs needs a smooth loss, and hinge is not; use --preset cocoa+, or --preset gd"},
+     "combine lbfgs needs a smooth loss, and hinge is not; use --preset newton, or --preset cocoa+"},
     {"preset=hybrid batch_fraction=0.5",
      "combine lbfgs needs all rows in every round; leave out --batch-fraction; use --preset gd"},
     {"preset=gd history=5", "--history has no effect with gradient x step; only --combine lbfgs reads it"},
