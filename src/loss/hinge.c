@@ -28,6 +28,13 @@ static double residual(const pl_loss *loss, double z, double y, double t0, doubl
     return fmax(0.0, slack) - y * t0 * slack;
 }
 
+static void soften(const pl_loss *loss, double z, double y, double mu, double *slope, double *curvature) {
+    (void)loss;
+    double slack = (1.0 - y * z) / mu;
+    *slope = slack > 1 ? -y : slack > 0 ? -y * slack : 0.0;
+    *curvature = slack > 0 && slack < 1 ? 1.0 / mu : 0.0;
+}
+
 const pl_loss pl_loss_hinge = {
     .name = "hinge",
     .help = "(1 - y z)+, two labels, or more, each against the rest: linear support vector machine",
@@ -38,5 +45,6 @@ const pl_loss pl_loss_hinge = {
     .conjugate = conjugate,
     .dual_step = dual_step,
     .residual = residual,
+    .soften = soften,
     .rests = true,
 };
