@@ -369,7 +369,7 @@ static parley_status rescale(pl_local *local, double scale, pl_evaluation *evalu
     gradient *this = (gradient *)local;
     if (this->glm->classes > 1)
         return pl_classes_conjugate(this->glm, this->team, this->z, this->b, NULL, scale, evaluation, error);
-    return pl_conjugate_rows(this->glm, this->team, this->z, this->t, scale, evaluation, error);
+    return pl_conjugate_rows(this->glm, this->team, this->z, this->t, &this->soft, scale, evaluation, error);
 }
 
 /* Nothing to do: the combine handles the penalty. */

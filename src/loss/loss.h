@@ -87,9 +87,6 @@ double pl_loss_of_label(const pl_loss *loss, double label);
  * log link, where the sum is A exp((2 - power) b) - B exp((1 - power) b), otherwise Newton's step. */
 double pl_loss_centring_step(const pl_loss *loss, double ratio);
 bool pl_loss_bounded(const pl_loss *loss); /* smooth, and with bounded curvature */
-/* Whether it has a curvature or can be smoothed. `dual` means that there is a dual, which tells when to stop smoothing.
- */
-bool pl_loss_curves(const pl_loss *loss, bool dual);
 bool pl_loss_gives_probabilities(const pl_loss *loss);
 double pl_loss_step_curvature(const pl_loss *loss); /* for steps of a safe rate: the bound, or 1 without one */
 double pl_loss_steepest(const pl_loss *loss);       /* the largest absolute slope, far from the label */

@@ -176,7 +176,7 @@ typedef struct rows {
     const pl_glm *glm;
     const double *z, *t;
     double b, scale[2]; /* factors of t on its negative and positive side */
-    pl_softening soft;  /* the loss when b is moved */
+    pl_softening soft;
 } rows;
 
 void pl_soften(const pl_loss *loss, const pl_softening *how, uint64_t begin, uint64_t count, const double *z,
@@ -263,7 +263,11 @@ static void conjugate_row(const void *context, uint64_t i, double *sums) {
     if (rows->t)
         t = rows->t[i];
     else {
-        loss->expand(loss, rows->z[i] + rows->b, y, &slope, &curvature);
+        double z = rows->z[i] + rows->b;
+        if (rows->soft.mu > 0)
+            pl_soften(loss, &rows->soft, i, 1, &z, &y, &slope, &curvature);
+        else
+            loss->expand(loss, z, y, &slope, &curvature);
         t = -slope;
     }
     sums[0] += pl_share(rows->glm, i) * loss->conjugate(loss, rows->scale[t > 0] * t, y);
@@ -282,9 +286,9 @@ void pl_evaluation_fill(const pl_glm *glm, const double *sums, double b, pl_eval
     out->conjugate = other[3] + (1.0 - out->tilt) * side[3]; /* an upper bound, since loss* is convex and 0 at 0 */
 }
 
-parley_status pl_conjugate_rows(const pl_glm *glm, const pl_team *team, const double *z, const double *t, double scale,
-                                pl_evaluation *at, parley_error *error) {
-    rows rows = {.glm = glm, .z = z, .t = t, .b = at->b, .scale = {scale, scale}};
+parley_status pl_conjugate_rows(const pl_glm *glm, const pl_team *team, const double *z, const double *t,
+                                const pl_softening *soft, double scale, pl_evaluation *at, parley_error *error) {
+    rows rows = {.glm = glm, .z = z, .t = t, .b = at->b, .scale = {scale, scale}, .soft = *soft};
     rows.scale[at->heavy] *= 1.0 - at->tilt;
     return pl_total_rows(team, conjugate_row, &rows, 1, &at->conjugate, error);
 }
@@ -297,7 +301,7 @@ parley_status pl_evaluate_rows(const pl_glm *glm, const pl_team *team, const dou
     if (status != PARLEY_OK)
         return status;
     pl_evaluation_fill(glm, sums, b, out);
-    return out->tilt > 0 ? pl_conjugate_rows(glm, team, z, t, 1.0, out, error) : PARLEY_OK;
+    return out->tilt > 0 ? pl_conjugate_rows(glm, team, z, t, &(pl_softening){0}, 1.0, out, error) : PARLEY_OK;
 }
 
 static void constant_row(const void *context, uint64_t i, double *sums) {

@@ -271,8 +271,8 @@ void pl_evaluation_fill(const pl_glm *glm, const double *sums, double b, pl_eval
 parley_status pl_evaluate_rows(const pl_glm *glm, const pl_team *team, const double *z, double b, const double *t,
                                pl_evaluation *out, parley_error *error);
 /* Computes sum q loss*(-scale t), repaired as in `at`, into at->conjugate. `t` NULL means minus the slopes at z +
- * at->b. */
-parley_status pl_conjugate_rows(const pl_glm *glm, const pl_team *team, const double *z, const double *t, double scale,
-                                pl_evaluation *at, parley_error *error);
+ * at->b, of the smoothed loss. */
+parley_status pl_conjugate_rows(const pl_glm *glm, const pl_team *team, const double *z, const double *t,
+                                const pl_softening *soft, double scale, pl_evaluation *at, parley_error *error);
 
 #endif

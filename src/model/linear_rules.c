@@ -11,6 +11,7 @@
 #define ONE_MATRIX_COLUMNS 500    /* up to here, on filled data with constant curvature */
 #define SOFTENED_COLUMNS 2000     /* up to here, if the loss is smoothed, which `truncated` cannot do; */
 #define HINGE_COLUMNS 500         /* for two labels, up to here in any case, and beyond if dual ascent is slow */
+#define COLUMNS_TEXT "2000"       /* the same in a sentence */
 #define FILLED 0.1                /* share of non-zeros in the matrix */
 #define MANY_COUNTS 2000          /* with a log link, Newton's method up to this many columns, however sparse */
 #define MOSTLY_L1 0.75            /* from this share of L1 on, columns are faster than rows for any shape */
@@ -140,7 +141,8 @@ static bool limits_entries(const pl_glm *glm) {
  * link. */
 static bool few_or_filled(const pl_glm *glm) {
     const pl_loss *loss = glm->loss;
-    if (glm->l1_ratio > 0 || !pl_loss_curves(loss, glm->lambda != 0 && glm->classes == 1))
+    bool softens = loss->soften && glm->classes == 1;
+    if (glm->l1_ratio > 0 || !(loss->smooth || softens))
         return false;
     if (glm->classes > 1)
         return glm->size <= (pl_is_uneven(glm)   ? UNEVEN_CLASS_ENTRIES
@@ -149,6 +151,9 @@ static bool few_or_filled(const pl_glm *glm) {
     return pl_few_columns(glm) || (loss->smooth && pl_is_filled(glm)) ||
            (loss->log_link && glm->data->x.columns <= MANY_COUNTS);
 }
+
+/* A loss with kinks must be smoothed if there is no L2 penalty. */
+static bool is_kinked(const pl_glm *glm) { return !glm->loss->smooth && (glm->lambda == 0 || glm->l1_ratio == 1); }
 
 /* L-BFGS, for filled data and uneven columns, on which dual ascent may not converge, and whose matrix is too large for
  * Newton's method. */
@@ -178,22 +183,22 @@ static bool always(const pl_glm *glm) {
 static const struct {
     bool (*holds)(const pl_glm *glm);
     const char *preset;
-} choices[] = {
-    {limits_columns, "cocoa+"},       {limits_entries, "lbfgs"}, {few_or_filled, "newton"}, {filled_classes, "lbfgs"},
-    {is_smooth_dual, "cocoa-newton"}, {is_penalised, "cocoa+"},  {is_smooth, "lbfgs"},      {always, "gd"}};
+} choices[] = {{limits_columns, "cocoa+"}, {limits_entries, "lbfgs"}, {is_kinked, "newton"},
+               {few_or_filled, "newton"},  {filled_classes, "lbfgs"}, {is_smooth_dual, "cocoa-newton"},
+               {is_penalised, "cocoa+"},   {is_smooth, "lbfgs"},      {always, "gd"}};
 
 static const char *choose(const pl_problem *problem, const parley_settings *settings, parley_error *error) {
-    const pl_loss *loss = pl_loss_find(settings->loss);
     bool named = strcmp(settings->local, "auto") != 0 || strcmp(settings->combine, "auto") != 0;
-    if (loss && !loss->smooth && !named && !(settings->lambda != 0 && settings->l1_ratio < 1)) {
-        pl_fail(error, PARLEY_BAD_USAGE,
-                "no method that auto can choose reaches the optimum of loss %s without an L2 penalty", loss->name);
-        return NULL;
-    }
     if (!problem)
         return "auto";
     pl_glm glm = as_asked(problem, settings);
     unsigned i = 0;
+    if (is_kinked(&glm) && !named && (glm.classes > 1 || glm.data->x.columns > SOFTENED_COLUMNS)) {
+        pl_fail(error, PARLEY_BAD_USAGE,
+                "no method that auto can choose reaches the optimum of loss %s with %s and without an L2 penalty",
+                glm.loss->name, glm.classes > 1 ? "several classes" : "more than " COLUMNS_TEXT " columns");
+        return NULL;
+    }
     while (!choices[i].holds(&glm))
         i++;
     return choices[i].preset;
@@ -216,11 +221,13 @@ static bool by_columns(const pl_problem *problem, const parley_settings *setting
 
 unsigned pl_glm_facts(const pl_loss *loss, double lambda, double l1_ratio, bool several) {
     bool penalty = lambda != 0;
-    unsigned found = penalty ? PL_FACT_PENALTY | PL_FACT_DUAL : 0;
-    found |= penalty && l1_ratio < 1 ? PL_FACT_L2 : 0;
+    bool l2 = penalty && l1_ratio < 1;
+    bool softens = loss && loss->soften && !several;
+    unsigned found = penalty ? PL_FACT_PENALTY | PL_FACT_DUAL : softens && !loss->smooth ? PL_FACT_DUAL : 0;
+    found |= l2 ? PL_FACT_L2 : 0;
     found |= l1_ratio > 0 ? 0 : PL_FACT_NO_L1;
     found |= !loss || loss->smooth ? PL_FACT_SMOOTH : 0;
-    found |= loss && loss->soften && penalty && !several ? PL_FACT_SOFTENS : 0;
+    found |= softens && (penalty || !loss->smooth) ? PL_FACT_SOFTENS : 0;
     found |= !loss || pl_loss_bounded(loss) ? PL_FACT_BOUNDED : 0;
     return found | (several ? 0 : PL_FACT_ONE_OUTPUT);
 }
@@ -259,12 +266,7 @@ static void why(const pl_problem *problem, const parley_settings *settings, unsi
         break;
     case PL_FACT_NO_L1: snprintf(text, size, "--l1-ratio adds one"); break;
     case PL_FACT_PENALTY: snprintf(text, size, "--lambda 0 leaves none"); break;
-    case PL_FACT_SMOOTH:
-        snprintf(text, size,
-                 loss && loss->soften && settings->lambda == 0 ? "%s is not, and it is not smoothed without a penalty"
-                                                               : "%s is not",
-                 name);
-        break;
+    case PL_FACT_SMOOTH: snprintf(text, size, "%s is not", name); break;
     case PL_FACT_EVEN: snprintf(text, size, "--penalty-factors changes it"); break;
     case PL_FACT_SIGNED: snprintf(text, size, "--non-negative allows one"); break;
     case PL_FACT_DUAL:

@@ -39,7 +39,7 @@ static const struct {
     {"preset=cocoa+ local=sdca l1_ratio=1",
      "local solver sdca needs an L2 penalty, and --l1-ratio 1 leaves none; use --l1-ratio 0.99, or --local scd"},
     {"preset=cocoa+ loss=hinge l1_ratio=1",
-     "local solver sdca needs an L2 penalty, and --l1-ratio 1 leaves none; use --l1-ratio 0.99, or --preset gd"},
+     "local solver sdca needs an L2 penalty, and --l1-ratio 1 leaves none; use --l1-ratio 0.99, or --preset newton"},
     {"preset=cocoa+ local=scd loss=hinge", "local solver scd needs a smooth loss of bounded curvature, and hinge is "
                                            "not; use --loss squared-hinge, or --local sdca"},
     {"preset=cocoa local=scd loss=hinge l1_ratio=1", "local solver scd needs a smooth loss of bounded curvature, and "
@@ -52,18 +52,8 @@ static const struct {
      "local solver sdca needs an L2 penalty, and --lambda 0 leaves none; use a small --lambda, or --preset newton"},
     {"preset=newton l1_ratio=0.5", "combine newton needs a problem without L1 penalty, and --l1-ratio adds one; use "
                                    "--l1-ratio 0, or --preset cocoa+"},
-    {"preset=newton loss=hinge lambda=0",
-     "combine newton needs a smooth loss, and hinge is not, and it is not smoothed "
-     "without a penalty; use a small --lambda, or --preset gd"},
-    {"preset=newton loss=epsilon-insensitive lambda=0", "combine newton needs a smooth loss, and epsilon-insensitive "
-                                                        "is not, and it is not smoothed without a penalty; use a "
-                                                        "small --lambda, or --preset gd"},
-    {"loss=hinge lambda=0",
-     "no method that auto can choose reaches the optimum of loss hinge without an L2 penalty; use a small "
-     "--lambda, or --preset gd"},
-    {"loss=hinge l1_ratio=1",
-     "no method that auto can choose reaches the optimum of loss hinge without an L2 penalty; use "
-     "--l1-ratio 0.99, or --preset gd"},
+    {"preset=newton loss=huber l1_ratio=1", "combine newton needs a problem without L1 penalty, and --l1-ratio adds "
+                                            "one; use --l1-ratio 0, or --preset cocoa+"},
     {"epsilon=0.5", "--epsilon has no effect with --loss auto; it is a parameter of --loss epsilon-insensitive"},
     {"loss=squared huber_width=2",
      "--huber-width has no effect with --loss squared; it is a parameter of --loss huber"},
