@@ -94,6 +94,13 @@ static parley_status check_text(const char *text, uint64_t bytes, const char *pa
     return PARLEY_OK;
 }
 
+/* Is the first line one number, or is there none? It may then be LIBSVM text or a CSV file with one column. */
+static bool has_no_entries(const char *text, uint64_t bytes) {
+    const char *line;
+    uint64_t length = pl_first_line(text, bytes, &line);
+    return length == 0 || !memchr(line, ':', length);
+}
+
 parley_status pl_format_choose(const pl_reading *reading, pl_source *source, const pl_format **out,
                                parley_error *error) {
     const char *text;
@@ -105,10 +112,13 @@ parley_status pl_format_choose(const pl_reading *reading, pl_source *source, con
             return status;
         for (unsigned i = 0; !*out; i++)
             *out = asked[i]->sniff(text, bytes) ? asked[i] : NULL;
+        if (*out == &pl_format_libsvm && has_no_entries(text, bytes) &&
+            pl_format_ends(&pl_format_csv, pl_source_name(source)))
+            *out = &pl_format_csv;
         if (*out == &pl_format_csv)
             status = check_text(text, bytes, pl_source_name(source), error);
-        if (status != PARLEY_OK)
-            return status;
+        if (status != PARLEY_OK || pl_source_is_empty(source))
+            return status; /* that there are no rows is a better message than one about settings */
     }
     return pl_format_check(reading, *out, pl_source_name(source), error);
 }
