@@ -21,7 +21,9 @@
 #define SAY_AFTER_QUOTE "text after the closing quote: \"%s\"; double the quotes that belong to a field"
 #define SAY_OPEN "a quote that is never closed, at \"%s\""
 #define SAY_FEWER "%.0s%.0sfewer fields than the %u of the first line"
-#define SAY_MORE "%.0s%.0smore fields than the %u of the first line; put fields with separators in quotes"
+#define SAY_MORE                                                                                                       \
+    "%.0s%.0smore fields than the %u of the first line; put fields with separators in quotes, and name every column "  \
+    "in the first line"
 #define SAY_FINITE "value \"%s\" of column %s is not finite; values must be finite"
 #define SAY_LARGE "value \"%s\" of column %s is too large for a 32-bit float; scale the column"
 #define SAY_NO_LABEL "%.0sthe label, column %s, is missing; every row needs one"

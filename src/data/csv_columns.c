@@ -4,7 +4,9 @@
  * the head is categorical. */
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
+#include "base/settings.h"
 #include "data/csv.h"
 #include "data/hash.h"
 
@@ -298,15 +300,38 @@ unsigned pl_csv_find(const pl_csv *csv, const char *word, size_t length) {
     return *end || number < 1 || number > csv->count ? csv->count : (unsigned)number - 1;
 }
 
+/* Finds the column that was meant, which is one of the same letters in any case, or the one that differs least. NULL:
+ * none. */
+static const char *find_near(const pl_csv *csv, const char *word) {
+    const char **names = csv->header && *word ? pl_alloc(csv->count, sizeof *names) : NULL;
+    const char *near = NULL;
+    for (unsigned j = 0; j < csv->count && names; j++) {
+        names[j] = csv->columns[j].name;
+        if (strcasecmp(names[j], word) == 0)
+            near = names[j];
+    }
+    if (!near && names && strlen(word) > 2)
+        near = pl_nearest(word, names, csv->count);
+    pl_free(names);
+    return near;
+}
+
 parley_status pl_csv_no_column(const pl_csv *csv, const char *path, const char *flag, const char *word, size_t length,
                                parley_error *error) {
     enum { SHOWN = 8 };
-    char names[SHOWN * 44] = "";
+    char names[SHOWN * 44] = "", asked[64], hint[96] = "";
     for (unsigned j = 0; j < csv->count && j < SHOWN; j++)
         snprintf(names + strlen(names), sizeof names - strlen(names), "%s%.40s", j ? ", " : "", csv->columns[j].name);
-    return pl_fail(error, PARLEY_BAD_USAGE, "%s %.*s: %s has no such column; its %u column%s %s%s", flag,
-                   (int)(length < 60 ? length : 60), word, path, csv->count, csv->count == 1 ? " is" : "s are", names,
-                   csv->count > SHOWN ? ", ..." : "");
+    snprintf(asked, sizeof asked, "%.*s", (int)(length < 60 ? length : 60), word);
+    const char *near = find_near(csv, asked);
+    if (near)
+        snprintf(hint, sizeof hint, "; did you mean %.60s?", near);
+    else if (length > 0 && csv->count == 1)
+        snprintf(hint, sizeof hint, "; fields are separated by commas, tabs or semicolons");
+    else if (length > 0 && !csv->header)
+        snprintf(hint, sizeof hint, "; its first line holds values, not names");
+    return pl_fail(error, PARLEY_BAD_USAGE, "%s %s: %s has no such column; its %u column%s %s%s%s", flag, asked, path,
+                   csv->count, csv->count == 1 ? " is" : "s are", names, csv->count > SHOWN ? ", ..." : "", hint);
 }
 
 static bool named_as_label(const char *name, const char *wanted) {
