@@ -18,7 +18,8 @@
 #define WIDE 2.0                  /* l1_ratio x columns / rows from which columns are faster */
 #define CLASS_ENTRIES 200         /* several classes: up to this many entries of a model Newton beats dual ascent */
 #define DENSE_CLASS_ENTRIES 600   /* the same on dense data */
-#define UNEVEN_CLASS_ENTRIES 1500 /* the same on columns of very different scale */
+#define UNEVEN_CLASS_ENTRIES 1500 /* the same on columns of very different scale, for many classes */
+#define MANY_CLASSES 30           /* from which L-BFGS takes many rounds on such columns */
 #define INFERENCE_GAP 1e-10       /* the usual gap is too large for errors of coefficients */
 #define SMALL_LAMBDA "1e-6"
 
@@ -145,9 +146,9 @@ static bool few_or_filled(const pl_glm *glm) {
     if (glm->l1_ratio > 0 || !(loss->smooth || softens))
         return false;
     if (glm->classes > 1)
-        return glm->size <= (pl_is_uneven(glm)   ? UNEVEN_CLASS_ENTRIES
-                             : pl_is_filled(glm) ? DENSE_CLASS_ENTRIES
-                                                 : CLASS_ENTRIES);
+        return glm->size <= (!pl_is_uneven(glm)             ? pl_is_filled(glm) ? DENSE_CLASS_ENTRIES : CLASS_ENTRIES
+                             : glm->classes >= MANY_CLASSES ? UNEVEN_CLASS_ENTRIES
+                                                            : DENSE_CLASS_ENTRIES);
     return pl_few_columns(glm) || (loss->smooth && pl_is_filled(glm)) ||
            (loss->log_link && glm->data->x.columns <= MANY_COUNTS);
 }
