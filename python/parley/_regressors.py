@@ -180,7 +180,7 @@ class Ridge(Regressor):
         except ValueError:
             assert_all_finite(X, input_name="X")
             raise
-        return Fit(*found) if found else super()._regress(X, y, weight)
+        return Fit(*found[:4]) if found and alpha > 0 else super()._regress(X, y, weight)
 
 
 class _Sparse(Regressor):
@@ -463,6 +463,54 @@ class LinearSVR(Regressor):
     def _problem(self, weights: float) -> dict[str, Any]:
         intercept = "penalised" if self.fit_intercept else "none"
         return {"loss": self.loss.replace("_", "-"), "epsilon": self.epsilon, "C": self.C, "intercept": intercept}
+
+
+@documented
+class QuantileRegressor(Regressor):
+    """Linear regression of a quantile: the mean pinball loss plus ``alpha |w|_1``.
+
+    This is a linear program. The core solves it for up to 2000 columns, and `gap_` bounds how far the objective is from
+    its optimum.
+
+    {parameters}
+
+    {attributes}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from parley import QuantileRegressor
+    >>> X = np.arange(11.0).reshape(-1, 1)
+    >>> y = np.where(X.ravel() == 10, 100.0, 2 * X.ravel())
+    >>> QuantileRegressor(alpha=0.0).fit(X, y).coef_.round(4)
+    array([2.])
+    """
+
+    _exact = 1e-8
+    _texts = {
+        "quantile": "The quantile, strictly between 0 and 1.",
+        "solver_options": "Accepted without effect: they are of scikit-learn's solvers.",
+    }
+    _only = {
+        "solver": (
+            ("highs", "highs-ds", "highs-ipm", "interior-point", "revised simplex"),
+            "scikit-learn has no other solver",
+        ),
+    }
+
+    def __init__(
+        self, *, quantile: float = 0.5, alpha: float = 1.0, fit_intercept: bool = True, solver: str = "highs",
+        solver_options: dict | None = None, tol: float = 1e-7, max_iter: int | None = 10000, warm_start: bool = False,
+        verbose: int = 0, random_state: Any = None, n_jobs: int | None = None, preset: str = "auto", workers:
+        int | None = None, local_steps: int | str | None = None,
+    ) -> None:  # fmt: skip
+        self._keep(locals())
+
+    def _problem(self, weights: float) -> dict[str, Any]:
+        if not self.alpha >= 0:
+            raise ValueError(f"alpha is {self.alpha}; it must be 0 or more")
+        penalty = {"lambda": self.alpha, "l1_ratio": 1.0} if self.alpha > 0 else {"lambda": 0.0}
+        return {"loss": "quantile", "quantile": self.quantile, **penalty, "intercept": free(self.fit_intercept)}
 
 
 @documented
