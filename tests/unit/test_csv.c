@@ -96,7 +96,8 @@ static void every_fault_has_its_sentence(void **state) {
     (void)state;
     static const fault faults[] = {
         {"a,y\n1,2\n3\n", "t:3: fewer fields than the 2 of the first line"},
-        {"a,y\n1,2\n3,4,5\n", "t:3: more fields than the 2 of the first line; put fields with separators in quotes, and name every column in the first line"},
+        {"a,y\n1,2\n3,4,5\n", "t:3: more fields than the 2 of the first line; put fields with separators in quotes, "
+                              "and name every column in the first line"},
         {"a,y\n1,2\n\"3\n,4\n", "t:3: a quote that is never closed, at \"3\""},
         {"a,y\n1,2\n3\"5,4\n",
          "t:3: a quote inside the field \"3\"5\"; put the whole field in quotes and double the quotes in it"},
