@@ -537,7 +537,7 @@ class HuberRegressor(Regressor):
     (array([2.]), array([3]))
     """
 
-    _exact = 0.0
+    _exact = 1e-13
     _texts = {
         "epsilon": "Residuals beyond this many scales have a linear loss; at least 1.",
         "scale_": ("float", "The scale sigma."),
