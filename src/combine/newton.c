@@ -89,10 +89,7 @@ static double first_softness(const pl_glm *glm) {
     const pl_loss *loss = glm->loss;
     if (!loss->soften)
         return 0.0;
-    double spread = loss->labels == PL_LABELS_BINARY
-                        ? 1.0
-                        : glm->label_deviation + fabs(glm->intercept == PL_FREE ? 0.0 : glm->mean_label);
-    double softness = spread / pl_loss_steepest(loss) - 1.0 / loss->curvature_bound;
+    double softness = pl_label_spread(glm) / pl_loss_steepest(loss) - 1.0 / loss->curvature_bound;
     return !loss->smooth ? fmax(softness, DBL_MIN) : softness < SMOOTH_ENOUGH ? 0.0 : softness;
 }
 
