@@ -39,7 +39,7 @@ static const struct {
     {"preset=cocoa+ local=sdca l1_ratio=1",
      "local solver sdca needs an L2 penalty, and --l1-ratio 1 leaves none; use --l1-ratio 0.99, or --local scd"},
     {"preset=cocoa+ loss=hinge l1_ratio=1",
-     "local solver sdca needs an L2 penalty, and --l1-ratio 1 leaves none; use --l1-ratio 0.99, or --preset newton"},
+     "local solver sdca needs an L2 penalty, and --l1-ratio 1 leaves none; use --l1-ratio 0.99, or --preset gd"},
     {"preset=cocoa+ local=scd loss=hinge", "local solver scd needs a smooth loss of bounded curvature, and hinge is "
                                            "not; use --loss squared-hinge, or --local sdca"},
     {"preset=cocoa local=scd loss=hinge l1_ratio=1", "local solver scd needs a smooth loss of bounded curvature, and "
