@@ -66,7 +66,7 @@ static const struct {
     {"preset=newton batch_fraction=0.5", "combine newton needs all rows in every round; leave out --batch-fraction; "
                                          "use --preset gd, or --batch-fraction 1"},
     {"preset=lbfgs loss=hinge",
-     "combine lbfgs needs a smooth loss, and hinge is not; use --loss squared-hinge, or --preset newton"},
+     "combine lbfgs needs a smooth loss, and hinge is not; use --loss squared-hinge, or --preset cocoa+"},
     {"preset=newton combine=truncated l1_ratio=0.1", "combine truncated needs a problem without L1 penalty, and "
                                                      "--l1-ratio adds one; use --l1-ratio 0, or --combine step"},
     {"preset=hybrid combine=add",
@@ -76,7 +76,7 @@ static const struct {
     {"preset=hybrid local=sgd",
      "preset hybrid consists of two methods, so that one --local or --combine cannot apply to both; leave them out"},
     {"preset=hybrid loss=hinge",
-     "combine lbfgs needs a smooth loss, and hinge is not; use --preset newton, or --preset cocoa+"},
+     "combine lbfgs needs a smooth loss, and hinge is not; use --preset cocoa+, or --preset gd"},
     {"preset=hybrid batch_fraction=0.5",
      "combine lbfgs needs all rows in every round; leave out --batch-fraction; use --preset gd"},
     {"preset=gd history=5", "--history has no effect with gradient x step; only --combine lbfgs reads it"},
