@@ -4,7 +4,6 @@ to the ranks, and connects the launcher with the tasks. It runs in a thread besi
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import secrets
 import selectors
@@ -18,7 +17,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
 
 from . import _task
 
@@ -95,8 +93,8 @@ class Driver:
     """Serves the tasks of one barrier stage. `commands(facts)` returns the arguments of `parley train` for each run."""
 
     def __init__(self, host: str, bind: str, weighted: bool, classes: bool,
-                 commands: Callable[[Facts], list[list[str]]], see: Callable[[int, str], None]):  # fmt: skip
-        self.tasks, self.commands, self.see = 0, commands, see
+                 commands: Callable[[Facts], list[list[str]]], see: Callable[[int, str], None], name: str):  # fmt: skip
+        self.tasks, self.commands, self.see, self.name = 0, commands, see, name
         self.host, self.secret = host, secrets.token_hex(16)
         self.weighted, self.classes = weighted, classes
         self.listener = socket.create_server((bind, 0), backlog=1024)
@@ -146,6 +144,10 @@ class Driver:
         with contextlib.suppress(OSError):
             self.waker.send(b"x")
         self.thread.join()
+
+    def complete(self) -> list[Result]:
+        """The runs that have ended with a model."""
+        return [result for result in self.results if result.code in (DONE, EARLY) and result.model]
 
     def _run(self) -> None:
         try:
@@ -209,7 +211,7 @@ class Driver:
 
     def _lose(self, part: Part) -> None:
         where = f" of partition {part.facts['partition']} on {part.facts['host']}" if part.facts else ""
-        self._fail(f"the task{where} was lost: its executor, its Python worker or its job was ended", "lost")
+        self._fail(f"the task{where} was lost: its executor, its Python worker or its job was ended", "task")
 
     def _obey(self, part: Part, message: dict, data: bytes) -> None:
         if "bad" in message:
@@ -310,7 +312,7 @@ class Driver:
             files = [(part.facts["process"], part.facts["file"]) for part in self.groups[rank] if part.facts["rows"]]
             files = files or [(self.leaders[rank].facts["process"], self.leaders[rank].facts["file"])]
             self._tell(self.leaders[rank], {"start": True, "run": len(self.results) - 1, "command": command,
-                                            "files": files, "environment": {}})  # fmt: skip
+                                            "files": files, "environment": {"PARLEY_LAUNCH": self.name}})  # fmt: skip
 
     @staticmethod
     def _exactly(source: socket.socket, size: int) -> bytes:
@@ -386,8 +388,3 @@ class Driver:
         for source in (self.listener, self.bridge, self.waker, self.woken):
             source.close()
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def summary(result: Result) -> dict[str, Any]:
-    """The summary that rank 0 printed."""
-    return json.loads(result.out or b"{}")

@@ -17,9 +17,10 @@ from pyspark.sql import functions as F
 
 from . import _session
 from ._driver import Facts
-from ._fit import Options, fit
+from ._fit import Fit, Options, fit
 from ._task import SCALE
 
+LEAST_PENALTY = 1e-6  # of the hinge loss, for which regParam 0 stands: without a penalty its optimum is not unique
 NORMAL_COLUMNS = 4096  # Spark solves LinearRegression by the normal equations up to this many
 
 
@@ -106,8 +107,8 @@ class _Parley:
             estimator._check()
         frame, weighted = self._frame(dataset)
         classes = self._number_of_classes(dataset)
-        fitted = fit(frame, weighted, self._classes, [(e._options, lambda facts, e=e: e._settings(facts, classes))
-                                                      for e in estimators], type(self).__name__)  # fmt: skip
+        fits = [Fit(e._options, lambda facts, e=e: e._settings(facts, classes)) for e in estimators]
+        fitted = fit(frame, weighted, self._classes, fits, type(self).__name__)
         return [e._make(one, classes) for e, one in zip(estimators, fitted)]
 
     def _number_of_classes(self, dataset: Any) -> int | None:
@@ -250,7 +251,7 @@ class LinearSVC(_Parley, classification.LinearSVC):
 
     def _strength(self, moments: Moments) -> dict[str, float]:
         factor = moments.factor() if self._value("standardization") else 1.0
-        return penalty(0.0, self._value("regParam") * factor)
+        return penalty(0.0, max(self._value("regParam") * factor, LEAST_PENALTY))
 
     def _settings(self, facts: Facts, classes: int | None) -> dict[str, Any]:
         _two_classes(facts, "LinearSVC")

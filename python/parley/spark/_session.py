@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import threading
 import time
@@ -9,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _task
-from ._driver import Driver, Facts, Failure, Result
+from ._driver import Driver, Facts, Failure
 
 WAIT_SECONDS = 20.0  # for the first executor
 _by_value = threading.Lock()
@@ -127,27 +128,58 @@ def _describe(context: Any, text: str) -> Callable[[], None]:
     return lambda: context.setLocalProperty("spark.job.description", before)
 
 
-def _first_cause(failure: Failure | None, job: Exception | None) -> Exception:
-    """The exception for a failed run: what was noticed first, with what Spark says as its cause."""
-    bad = re.search(r"BadRows: (.*)", str(job)) if job else None
-    if failure is None and bad:
-        failure = Failure(bad.group(1), "data")
+class RunFailed(Exception):
+    """A run that ended without all its results: the exception for the user, and what may be used for a restart."""
+
+    def __init__(self, error: Exception, again: bool, driver: Driver):
+        super().__init__(str(error))
+        self.error, self.again = error, again
+        self.facts, self.results = driver.facts, driver.complete()
+
+
+_REASONS = (
+    r"BadRows: (.*)",
+    r"([Cc]ancelled[^\n]*)",
+    r"(SparkContext was shut down)",
+    r"(ExecutorLostFailure.*)",
+    r"(Python worker exited unexpectedly[^\n]*)",
+    r"\n(\w+(?:Error|Exception): .*)\n",
+    r"(.+)",
+)
+
+
+def _reason(job: BaseException | None) -> str:
+    """Why Spark says that the job failed, in one line."""
+    said = str(getattr(job, "java_exception", None) or job or "")
+    for pattern in _REASONS:
+        if found := re.search(pattern, said):
+            return found.group(1).strip()[:500]
+    return said
+
+
+def _failed(driver: Driver, job: BaseException | None) -> RunFailed:
+    """What to raise: the first cause, and for a lost task also what Spark says about it."""
+    failure, reason = driver.failure, _reason(job)
+    ended = "ancelled" in reason or "shut down" in reason
+    if failure is None and "BadRows: " in str(job):
+        failure = Failure(reason, "data")
     if failure is None:
-        return job or RuntimeError("the run ended without a result")
+        return RunFailed(job if isinstance(job, Exception) else lost("the run ended without a result"), False, driver)
     if failure.kind in ("data", "settings", "place"):
-        return illegal(str(failure))
-    return lost(str(failure))
+        return RunFailed(illegal(str(failure)), False, driver)
+    sentence = f"{failure}; Spark says: {reason}" if failure.kind == "task" and reason else str(failure)
+    return RunFailed(lost(sentence), not ended, driver)
 
 
 def run(frame: Any, weighted: bool, classes: bool, commands: Callable[[Facts], list[list[str]]],
-        see: Callable[[int, str], None], description: str) -> tuple[Facts, list[Result], dict]:  # fmt: skip
-    """Hands the rows of `frame` (features, label, perhaps weight) to ranks and runs the commands in turn."""
+        see: Callable[[int, str], None], description: str, name: str) -> Driver:  # fmt: skip
+    """Hands the rows of `frame` (features, label, perhaps weight) to ranks and runs the commands in turn. `name` is
+    that of the run and its attempt, for locks. The driver that is returned has ended."""
     _ship_by_value()
     context = context_of(frame)
     cluster = Cluster(context)
     slots = cluster.check()
-    began = time.monotonic()
-    driver = Driver(*cluster.addresses(), weighted, classes, commands, see)
+    driver = Driver(*cluster.addresses(), weighted, classes, commands, see, name)
     restore = _describe(context, description)
     job: BaseException | None = None
     try:
@@ -157,11 +189,11 @@ def run(frame: Any, weighted: bool, classes: bool, commands: Callable[[Facts], l
     except BaseException as cause:
         job = cause
     finally:
-        restore()
         driver.stop()
+        with contextlib.suppress(Exception):  # of a context that was stopped
+            restore()
     if job is not None and not isinstance(job, Exception):
         raise job
-    if job is not None or driver.failure is not None or not driver.results:
-        raise _first_cause(driver.failure, job) from job
-    times = {"hand_over": driver.facts.seconds, "total": time.monotonic() - began}
-    return driver.facts, driver.results, times
+    if job is not None or driver.failure is not None or not driver.facts:
+        raise _failed(driver, job) from job
+    return driver

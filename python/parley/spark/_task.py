@@ -516,3 +516,81 @@ def packer(weighted: bool, classes: bool):
                 yield pa.RecordBatch.from_arrays([pa.array([blob], pa.binary())], ["rows"])
 
     return pack
+
+
+def _decisions(features, coef, intercept):
+    """x.w + b for the rows of a vector column: rows x outputs."""
+    import numpy as np
+
+    rows = len(features)
+    if features.null_count:
+        raise BadRows("the features of a row are null; drop such rows")
+    kind, indices, values = (features.field(name) for name in ("type", "indices", "values"))
+    ends = _offsets(values)
+    lengths = np.diff(ends)
+    value = values.values.to_numpy(zero_copy_only=False)[ends[0] : ends[-1]]
+    sparse = kind.to_numpy(zero_copy_only=False) == 0
+    columns = Rows(False, False)._columns(indices, sparse, lengths.astype(np.int64))
+    if len(columns) and int(columns.max()) >= coef.shape[1]:
+        raise BadRows(f"a vector has a feature {int(columns.max()) + 1}, and the model has {coef.shape[1]}")
+    row = np.repeat(np.arange(rows), lengths)
+    return np.column_stack([np.bincount(row, value * w[columns], rows) + b for w, b in zip(coef, intercept)])
+
+
+def _vector_array(table):
+    """A table of numbers as an Arrow array of Spark's dense vectors."""
+    import numpy as np
+    import pyarrow as pa
+
+    rows, width = table.shape
+    ends = pa.array(np.arange(rows + 1, dtype=np.int32) * width)
+    return pa.StructArray.from_arrays(
+        [pa.array(np.ones(rows, np.int8)), pa.nulls(rows, pa.int32()), pa.nulls(rows, pa.list_(pa.int32())),
+         pa.ListArray.from_arrays(ends, pa.array(table.ravel()))],
+        ["type", "size", "indices", "values"],
+    )  # fmt: skip
+
+
+def _probabilities(decisions, loss: str):
+    import numpy as np
+
+    if decisions.shape[1] == 1:
+        second = 1.0 / (1.0 + np.exp(-decisions[:, 0]))
+        return np.column_stack([1.0 - second, second])
+    if loss == "softmax":
+        parts = np.exp(decisions - decisions.max(axis=1, keepdims=True))
+    else:
+        parts = 1.0 / (1.0 + np.exp(-decisions))
+    return parts / parts.sum(axis=1, keepdims=True)
+
+
+def _predictions(decisions, labels, loss: str):
+    import numpy as np
+
+    if labels is not None:
+        return labels[decisions.argmax(axis=1) if decisions.shape[1] > 1 else (decisions[:, 0] > 0).astype(int)]
+    return np.exp(decisions[:, 0]) if loss in ("poisson", "gamma", "tweedie") else decisions[:, 0]
+
+
+def applier(shipped, column: int, drop: bool, wanted: tuple):
+    """A function for tasks that add predictions of a model to batches."""
+
+    def apply(batches):
+        import numpy as np
+        import pyarrow as pa
+
+        coef, intercept, labels, loss = shipped.value
+        for batch in batches:
+            decisions = _decisions(batch.column(column), coef, intercept)
+            arrays = [array for i, array in enumerate(batch.columns) if not (drop and i == column)]
+            names = [name for i, name in enumerate(batch.schema.names) if not (drop and i == column)]
+            arrays.append(pa.array(_predictions(decisions, labels, loss).astype(np.float64)))
+            if wanted[0]:
+                both = np.column_stack([-decisions, decisions]) if decisions.shape[1] == 1 else decisions
+                arrays.append(_vector_array(both if labels is not None else decisions))
+            if wanted[1]:
+                arrays.append(_vector_array(_probabilities(decisions, loss)))
+            names += [f"parley_{i}" for i in range(len(arrays) - len(names))]
+            yield pa.RecordBatch.from_arrays(arrays, names)
+
+    return apply
