@@ -309,15 +309,15 @@ def package_folder() -> str | None:
 
 
 def program() -> str:
-    """The `parley` command on this machine: PARLEY_PROGRAM, that of this Python, or that of PATH."""
+    """The `parley` command on this machine: PARLEY_PROGRAM, that of the package, of this Python, or of PATH."""
     given = os.environ.get("PARLEY_PROGRAM")
-    near = [
+    folder, near = package_folder(), []
+    if folder:  # as wheels have it, which saves the start of a Python, and as pip install --target does
+        near += [os.path.join(os.path.dirname(folder), place, "parley") for place in ("parley.scripts", "bin")]
+    near += [
         os.path.join(os.path.dirname(sys.executable), "parley"),
         os.path.join(sysconfig.get_path("scripts"), "parley"),
     ]
-    folder = package_folder()
-    if folder:  # pip install --target
-        near.append(os.path.join(os.path.dirname(folder), "bin", "parley"))
     for path in [given] if given else near:
         if os.access(path, os.X_OK):
             return path
@@ -328,6 +328,15 @@ def program() -> str:
             "install the package parley in the Python of every executor (docs/spark.md)"
         )
     return found
+
+
+def _mpi_of_wheel() -> dict:
+    """Variables with which ranks find the MPI library that came with the package, and nothing of another version."""
+    folder = package_folder()
+    if not folder or not os.path.exists(os.path.join(folder, "parley-mpich.so")):
+        return {}
+    libraries = os.path.join(os.path.dirname(folder), "parley.libs")
+    return {"PARLEY_MODULES": folder, **({"UCX_MODULE_DIR": folder} if os.path.isdir(libraries) else {})}
 
 
 class Rank:
@@ -341,10 +350,12 @@ class Rank:
             raise ValueError("the driver sent an unknown command")
         here = program()
         at = next(i for i, word in enumerate(words[2:], 2) if "=" not in word)
-        environment = {**os.environ, **dict(word.split("=", 1) for word in words[2:at]), **order["environment"]}
-        folder = package_folder()
-        if folder and os.path.exists(os.path.join(folder, "parley-mpich.so")):
-            environment.setdefault("PARLEY_MODULES", folder)
+        environment = {
+            **_mpi_of_wheel(),
+            **os.environ,
+            **dict(word.split("=", 1) for word in words[2:at]),
+            **order["environment"],
+        }
         places = {"@rows": [f"/proc/self/fd/{file}" for file in files],
                   "@log": [f"/dev/fd/{self.pipes['log'][1]}"],
                   "@model": [f"/dev/fd/{self.pipes['model'][1]}"]}  # fmt: skip
