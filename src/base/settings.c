@@ -148,6 +148,14 @@ const pl_setting pl_settings[] = {
      .help = "how long a rank waits for another one before the run ends with an error", AT(deadline)},
     {"between_ranks", PL_CHOICE, PL_FOR_TRAIN, "memory", .choices = "memory|messages", .value_name = "KIND",
      .help = "how ranks on one host exchange updates: through shared memory, or by messages", AT(between_ranks)},
+    {"inputs", PL_CHOICE, PL_FOR_ONE, "shared", .choices = "shared|own", .value_name = "KIND",
+     .help = "shared: every rank sees the same DATA and reads a part of it; own: the DATA of a rank are rows that only "
+             "it has, and the rows of all ranks, in the order of ranks, are the data",
+     AT(inputs)},
+    {"row_order", PL_CHOICE, PL_FOR_ONE, "given", .choices = "given|content", .value_name = "KIND",
+     .help = "order in which rows are dealt to workers: as given, or sorted by a hash of each row, so that the model "
+             "does not depend on their order in DATA",
+     AT(row_order)},
     {"workers", PL_WHOLE, PL_FOR_TRAIN, "auto", 1, 65536, .value_name = "K", .may_be_auto = true, .in_model = true,
      .help = "number of workers, each with a shard of the rows; auto: see --worker-per", AT(workers)},
     {"worker_per", PL_CHOICE, PL_FOR_TRAIN, "process", .choices = "process|core", .value_name = "KIND",

@@ -14,6 +14,8 @@ typedef enum pl_intercept { PL_FREE, PL_PENALISED, PL_NO_INTERCEPT } pl_intercep
 typedef enum pl_schedule { PL_ANY, PL_CONSTANT, PL_INVERSE, PL_INVERSE_SQRT, PL_ADAGRAD, PL_NORMALISED } pl_schedule;
 typedef enum pl_worker_per { PL_PER_PROCESS, PL_PER_CORE } pl_worker_per;
 typedef enum pl_between_ranks { PL_BY_MEMORY, PL_BY_MESSAGES } pl_between_ranks;
+typedef enum pl_inputs_of { PL_INPUTS_SHARED, PL_INPUTS_OWN } pl_inputs_of;
+typedef enum pl_row_order { PL_AS_GIVEN, PL_BY_CONTENT } pl_row_order;
 typedef enum pl_choose { PL_CHOOSE_BEST, PL_CHOOSE_1SE } pl_choose;
 typedef enum pl_updates { PL_IMMEDIATE, PL_DELAYED } pl_updates;
 typedef enum pl_output { PL_LABEL, PL_DECISION, PL_PROBABILITY, PL_ALL_OUTPUTS } pl_output;
@@ -60,6 +62,8 @@ struct parley_settings {
     uint64_t memory;        /* in MB; 0: what there is */
     uint64_t worker_per;    /* pl_worker_per */
     uint64_t between_ranks; /* pl_between_ranks */
+    uint64_t inputs;        /* pl_inputs_of */
+    uint64_t row_order;     /* pl_row_order */
     double local_epochs;    /* NaN: by local_steps; and if that is 0, moved while training */
     uint64_t local_steps;   /* 0: by local_epochs */
     uint64_t updates;       /* pl_updates */

@@ -61,6 +61,7 @@ typedef struct pl_round_sums {
 typedef struct pl_placement {
     const parley_data *given; /* all rows */
     const parley_data *data;  /* the rows to train on */
+    parley_data *ordered;     /* all rows in the order of their content, if that is asked for */
     parley_data *dealt;       /* rows of this rank's workers that came from other ranks */
     parley_data *all_rows;    /* for solvers by columns, instead: all rows without their entries */
     pl_team team;
