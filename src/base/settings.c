@@ -193,6 +193,21 @@ const pl_setting pl_settings[] = {
      AT(passes)},
     {"history", PL_WHOLE, PL_FOR_LINEAR, "10", 1, 1000, .value_name = "N", .optional = true, .in_model = true,
      .help = "pairs of steps and gradient changes that lbfgs keeps", AT(history)},
+    {"staleness", PL_WORD, PL_FOR_TRAIN, "0", .value_name = "N|async", .optional = true, .in_model = true,
+     .help = "clocks (exchanges) that a worker may be ahead of the slowest one: 0: all wait for each other (BSP); N: "
+             "bounded (SSP); async: nobody waits (ASP)",
+     AT(staleness)},
+    {"backups", PL_WHOLE, PL_FOR_TRAIN, "0", 0, 65535, .value_name = "B", .optional = true, .in_model = true,
+     .help = "with --staleness 0: close a clock without the B slowest workers, and drop their updates", AT(backups)},
+    {"clocks", PL_WHOLE, PL_FOR_TRAIN, "auto", 1, MANY, .value_name = "N", .may_be_auto = true, .optional = true,
+     .in_model = true,
+     .help = "clocks of each worker in an asynchronous round, at whose end all park and the model is evaluated; auto: "
+             "those of about one pass over the data",
+     AT(clocks)},
+    {"straggler", PL_WORD, PL_FOR_TRAIN, "", .value_name = "X:F",
+     .help = "make workers slow, for experiments: 0.05:4 makes a twentieth of all clocks take four times as long; @2:4 "
+             "those of worker 2",
+     AT(straggler)},
     {"start", PL_WORD, PL_FOR_ONE, "", .value_name = "MODEL",
      .help = "model file to start from, with the same columns and labels; other settings may differ", AT(start)},
     {"lambdas", PL_WHOLE, PL_FOR_PATH | PL_FOR_CV, "100", 1, 10000, .value_name = "N", .heading = "The path",

@@ -66,6 +66,9 @@ struct parley_settings {
     double batch_fraction, rate;
     uint64_t schedule; /* pl_schedule */
     uint64_t history;
+    char staleness[PL_TEXT];
+    uint64_t backups, clocks; /* clocks 0: about a pass over the data */
+    char straggler[PL_TEXT];
     char start[PL_TEXT];
     bool average_iterates, reweight;
     uint64_t passes;

@@ -51,6 +51,16 @@ parley_status pl_launch(const parley_settings *settings, pl_job job, parley_erro
     return status;
 }
 
+#define SILENCE "no rank sent anything for "
+
+parley_status pl_fail_silence(const pl_engine *engine, parley_error *error) {
+    return pl_fail(error, PARLEY_NO_PEER, SILENCE "%g seconds", engine->deadline);
+}
+
+bool pl_is_silence(const parley_error *error) {
+    return error && error->status == PARLEY_NO_PEER && strncmp(error->sentence, SILENCE, strlen(SILENCE)) == 0;
+}
+
 parley_status pl_fail_length(unsigned from, uint64_t got, uint64_t due, parley_error *error) {
     return pl_fail(error, PARLEY_BROKEN, "rank %u sent %llu bytes instead of %llu", from, (unsigned long long)got,
                    (unsigned long long)due);

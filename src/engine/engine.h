@@ -121,6 +121,10 @@ void pl_engine_close(pl_engine *engine); /* one of those; accepts NULL */
 /* Fails because a message has the wrong length. */
 parley_status pl_fail_length(unsigned from, uint64_t got, uint64_t due, parley_error *error);
 
+/* Fails because a wait for any rank took longer than the deadline; and whether a failure is that one. */
+parley_status pl_fail_silence(const pl_engine *engine, parley_error *error);
+bool pl_is_silence(const parley_error *error);
+
 /* `run`, `now` and `spend` for engines with real threads and a real clock. */
 void pl_run_on_pool(pl_engine *engine, pl_task task, void *context, unsigned tasks);
 double pl_wall_clock(pl_engine *engine);

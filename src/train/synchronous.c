@@ -5,6 +5,7 @@
  * Each phase is a span. No member prints, measures time or stops the run. */
 #include "engine/shared_memory.h"
 #include "train/run.h"
+#include "train/straggler.h"
 
 static parley_status prepare(pl_run *run, parley_error *error) {
     run->asked = (pl_round){.number = run->round,
@@ -18,8 +19,31 @@ static parley_status prepare(pl_run *run, parley_error *error) {
     return pl_shared_wait_read(run->engine, error);
 }
 
+/* Slow workers, of an experiment, work at the same time: the rank waits for the one that takes longest. */
+static parley_status straggle(pl_run *run, parley_error *error) {
+    pl_straggler straggler;
+    parley_status status = pl_straggler_parse(run->settings, &straggler, error);
+    pl_update *slowest = NULL;
+    double most = 0;
+    unsigned worker = 0;
+    for (unsigned k = 0; k < run->rows.team.hosted && status == PARLEY_OK; k++) {
+        unsigned number = run->rows.team.first + k;
+        double seconds = run->update[k].seconds * pl_straggler_factor(&straggler, number, run->round - 1);
+        if (seconds > most) {
+            most = seconds;
+            slowest = &run->update[k];
+            worker = number;
+        }
+    }
+    if (slowest)
+        pl_straggle(&straggler, run->engine, worker, run->round - 1, slowest);
+    return status;
+}
+
 static parley_status work(pl_run *run, parley_error *error) {
-    return run->method.local->work(run->local, &run->asked, run->tables.v, run->update, &run->at, error);
+    parley_status status =
+        run->method.local->work(run->local, &run->asked, run->tables.v, run->update, &run->at, error);
+    return status == PARLEY_OK && *run->settings->straggler ? straggle(run, error) : status;
 }
 
 /* Computes what worker k will send and receive, and the share of its update. */
