@@ -96,7 +96,8 @@ struct pl_exchange {
     void *own;               /* what the type adds */
 };
 
-extern const pl_exchange_type pl_exchange_allreduce, pl_exchange_driver, pl_exchange_shared, pl_exchange_server;
+extern const pl_exchange_type pl_exchange_allreduce, pl_exchange_driver, pl_exchange_shared, pl_exchange_server,
+    pl_exchange_peer;
 extern const pl_exchange_type *const pl_exchanges[];
 extern const unsigned pl_exchanges_count;
 

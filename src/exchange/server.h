@@ -1,5 +1,5 @@
-/* server.h: what the files of the exchange `server` share: a slice of v and its clock at the owner (server_slice.c),
- * the messages (server_messages.c), and the workers' side (server.c). */
+/* server.h: what the files of the exchange `server` share, and in part the exchange `peer`: a slice of v and its clock
+ * at the owner (server_slice.c), the messages (server_messages.c), and the workers' side (server.c). */
 #ifndef PL_SERVER_H
 #define PL_SERVER_H
 
@@ -7,12 +7,17 @@
 
 #include "exchange/exchange.h"
 
-enum { PL_CHANNEL_SERVER = 64, PL_CHANNEL_ANSWER = 1024 }; /* an answer goes to the channel of its hosted worker */
-#define PL_MOST_HOSTED 30000                               /* workers of a rank: MPI may have no larger channels */
+enum {
+    PL_CHANNEL_SERVER = 64,
+    PL_CHANNEL_PEER,
+    PL_CHANNEL_ANSWER = 1024
+};                           /* an answer goes to the channel of its hosted worker */
+#define PL_MOST_HOSTED 30000 /* workers of a rank: MPI may have no larger channels */
 
 typedef enum pl_ask_kind {
-    PL_ASK_SWAP, /* takes an update, if there is one, and asks for v */
-    PL_ASK_LEAVE /* the worker makes no more clocks before the park; there is no answer */
+    PL_ASK_SWAP,    /* takes an update, if there is one, and asks for v */
+    PL_ASK_LEAVE,   /* the worker makes no more clocks before the park; there is no answer */
+    PL_ASK_RECEIVED /* between peers: an update has arrived */
 } pl_ask_kind;
 
 /* The head of a request to an owner. */

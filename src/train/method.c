@@ -113,8 +113,9 @@ static parley_status check_pair(const pl_method *method, parley_error *error) {
     bool directions = combine->search || (combine->curvature && combine->curvature->asks);
     if (exchange->needs & ~local->traits)
         return pl_fail(error, PARLEY_BAD_USAGE,
-                       "exchange %s needs workers that step in one shared model, which local solver %s cannot do",
-                       exchange->name, local->name);
+                       "exchange %s needs workers that step in %s, which local solver %s cannot do", exchange->name,
+                       exchange->needs & PL_STEPS_IN_V ? "one shared model" : "their own copies of the model",
+                       local->name);
     if (combine->takes & ~local->traits)
         return pl_fail(error, PARLEY_BAD_USAGE, "combine %s needs %s, which local solver %s does not compute",
                        combine->name,

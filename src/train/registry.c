@@ -54,7 +54,7 @@ const pl_combine_type *const pl_combines[] = {&pl_combine_add,    &pl_combine_av
 const unsigned pl_combines_count = sizeof pl_combines / sizeof *pl_combines;
 
 const pl_exchange_type *const pl_exchanges[] = {&pl_exchange_allreduce, &pl_exchange_driver, &pl_exchange_shared,
-                                                &pl_exchange_server};
+                                                &pl_exchange_server, &pl_exchange_peer};
 const unsigned pl_exchanges_count = sizeof pl_exchanges / sizeof *pl_exchanges;
 
 #define LINEAR(solver, combination, way)                                                                               \
@@ -138,11 +138,15 @@ const pl_preset pl_presets[] = {
     {.name = "ps-async",
      .help = "ps-sync in which no worker waits for another",
      LINEAR(gradient, step, server),
-     .defaults = {{"batch_fraction", "0.1"}, {"schedule", "inverse-sqrt"}, {"staleness", "async"}}},
+     .defaults = {{"batch_fraction", "0.1"}, {"schedule", "constant"}, {"staleness", "async"}}},
     {.name = "ps-backup",
      .help = "ps-sync that goes on without the slowest worker of each clock",
      LINEAR(gradient, step, server),
-     .defaults = {{"batch_fraction", "0.1"}, {"schedule", "inverse-sqrt"}, {"backups", "1"}}},
+     .defaults = {{"batch_fraction", "0.1"}, {"schedule", "constant"}, {"backups", "1"}}},
+    {.name = "hogwild-peer",
+     .help = "sgd of workers that send their changes to all others, without waiting",
+     LINEAR(sgd, sum, peer),
+     .defaults = {{"local_epochs", "0.1"}}},
     {.name = "hogwild", .help = "sgd of all workers on one shared model, without locks", LINEAR(sgd, average, shared)},
     PL_EXTRA_PRESETS};
 const unsigned pl_presets_count = sizeof pl_presets / sizeof *pl_presets;

@@ -1,5 +1,6 @@
-/* test_server.c: the exchange `server`: no read is older than the bound, updates are neither lost nor taken twice,
- * staleness 0 gives the bits of synchronous rounds, backups drop late updates, and failures and stops end all waits. */
+/* test_server.c: the exchanges `server` and `peer`: no read is older than the bound, updates are neither lost nor taken
+ * twice, staleness 0 gives the bits of synchronous rounds, backups drop late updates, and failures and stops end all
+ * waits. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,9 +24,9 @@
 static uint64_t own_entry(unsigned worker, unsigned block) { return (uint64_t)block * PL_BLOCK + 17 * (worker + 1); }
 
 typedef struct bench {
+    const pl_exchange_type *type;
     const char *words;
-    bool sparse; /* workers read only the entries that count */
-    unsigned slow, most_ranks;
+    unsigned slow;
     double slow_seconds;
     uint64_t staleness;
     atomic_uint reads, too_old, wrong; /* counts that readers found */
@@ -110,7 +111,7 @@ static parley_status run_stretches(rank_tasks *tasks, pl_setup *setup, void (*ta
     pl_combine combine = {&pl_combine_sum};
     pl_local local = {&counting};
     pl_engine *engine = tasks->team->engine;
-    parley_status status = pl_exchange_server.open(setup, false, &tasks->exchange, error);
+    parley_status status = tasks->bench->type->open(setup, false, &tasks->exchange, error);
     for (unsigned s = 0; s < STRETCHES && status == PARLEY_OK; s++) {
         tasks->stretch = (pl_stretch){&local, &combine, {0}, s * CLOCKS, (s + 1) * CLOCKS};
         tasks->stretch.slice = (pl_slice){.begin = setup->begin,
@@ -129,7 +130,7 @@ static parley_status run_stretches(rank_tasks *tasks, pl_setup *setup, void (*ta
             status = async->park(tasks->exchange, tables, error);
     }
     if (tasks->exchange)
-        pl_exchange_server.close(tasks->exchange);
+        tasks->bench->type->close(tasks->exchange);
     return status;
 }
 
@@ -142,7 +143,7 @@ static parley_status with_tasks(pl_engine *engine, bench *bench, void (*task)(vo
                     .hosted = pl_host_begin(WORKERS, engine->ranks, engine->rank + 1) - first,
                     .lanes = 1};
     pl_setup setup = {.team = &team, .settings = &settings, .entries = SIZE, .width = 1};
-    pl_exchange_slice(&pl_exchange_server, false, SIZE, engine->rank, engine->ranks, &setup.begin, &setup.end);
+    pl_exchange_slice(bench->type, false, SIZE, engine->rank, engine->ranks, &setup.begin, &setup.end);
     rank_tasks *tasks = calloc(1, sizeof *tasks);
     double *tables = calloc(3 * SIZE, sizeof *tables);
     *tasks = (rank_tasks){.bench = bench, .team = &team};
@@ -158,33 +159,46 @@ static parley_status count_body(pl_engine *engine, void *context, parley_error *
     return with_tasks(engine, context, run_task, error);
 }
 
+/* Returns the number of reads that were checked. */
+static uint64_t count_reads(const pl_exchange_type *type, const char *words, uint64_t bound, unsigned ranks,
+                            bool sparse) {
+    static bench bench;
+    parley_status status[MOST_RANKS];
+    parley_error error[MOST_RANKS];
+    for (unsigned i = 0; i < WORKERS * BLOCKS; i++)
+        list[i] = (uint32_t)own_entry(i % WORKERS, i / WORKERS);
+    memset(&bench, 0, sizeof bench);
+    bench.type = type;
+    bench.words = words;
+    bench.staleness = bound;
+    reads_list = sparse;
+    run_ranks(ranks, 2, DEADLINE, count_body, &bench, status, error);
+    for (unsigned r = 0; r < ranks; r++)
+        assert_done(status[r], &error[r]);
+    assert_int_equal(bench.too_old, 0);
+    assert_int_equal(bench.wrong, 0);
+    for (unsigned k = 0; k < WORKERS; k++)
+        for (unsigned b = 0; b < BLOCKS; b++)
+            assert_true(bench.v[own_entry(k, b)] == STRETCHES * CLOCKS);
+    return bench.reads;
+}
+
 static void no_read_is_older_than_the_bound(void **state) {
     (void)state;
     static const char *const words[] = {"staleness=0 clocks=9", "staleness=1", "staleness=3", "staleness=async"};
     static const uint64_t bounds[] = {0, 1, 3, PL_UNBOUNDED};
     uint64_t checked = 0;
-    for (unsigned i = 0; i < WORKERS * BLOCKS; i++)
-        list[i] = (uint32_t)own_entry(i % WORKERS, i / WORKERS);
     for (unsigned w = 0; w < COUNT(words); w++)
-        for (unsigned ranks = 1; ranks <= 3; ranks++) {
-            static bench bench;
-            parley_status status[MOST_RANKS];
-            parley_error error[MOST_RANKS];
-            memset(&bench, 0, sizeof bench);
-            bench.words = words[w];
-            bench.staleness = bounds[w];
-            reads_list = (w + ranks) % 2;
-            run_ranks(ranks, 2, DEADLINE, count_body, &bench, status, error);
-            for (unsigned r = 0; r < ranks; r++)
-                assert_done(status[r], &error[r]);
-            assert_int_equal(bench.too_old, 0);
-            assert_int_equal(bench.wrong, 0);
-            for (unsigned k = 0; k < WORKERS; k++)
-                for (unsigned b = 0; b < BLOCKS; b++)
-                    assert_true(bench.v[own_entry(k, b)] == STRETCHES * CLOCKS);
-            checked += bench.reads;
-        }
+        for (unsigned ranks = 1; ranks <= 3; ranks++)
+            checked += count_reads(&pl_exchange_server, words[w], bounds[w], ranks, (w + ranks) % 2);
     assert_true(checked >= 1000000);
+}
+
+/* Every worker has its own updates at once, and at a park those of all others. */
+static void peers_lose_no_update(void **state) {
+    (void)state;
+    for (unsigned ranks = 1; ranks <= 3; ranks++)
+        assert_true(count_reads(&pl_exchange_peer, "", PL_UNBOUNDED, ranks, ranks % 2) > 0);
 }
 
 /* With one update less than all, the others stand for it: every clock adds the whole sum to the first entry. */
@@ -237,6 +251,7 @@ static void backups_do_without_the_slowest_worker(void **state) {
         parley_status status[MOST_RANKS];
         parley_error error[MOST_RANKS];
         memset(&bench, 0, sizeof bench);
+        bench.type = &pl_exchange_server;
         bench.words = "staleness=0 backups=1";
         bench.slow = 3;
         bench.slow_seconds = 0.02;
@@ -289,6 +304,7 @@ static void staleness_0_gives_the_bits_of_rounds(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_read_is_older_than_the_bound),
+        cmocka_unit_test(peers_lose_no_update),
         cmocka_unit_test(backups_do_without_the_slowest_worker),
         cmocka_unit_test(staleness_0_gives_the_bits_of_rounds),
     };
