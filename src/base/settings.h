@@ -14,6 +14,7 @@ typedef enum pl_intercept { PL_FREE, PL_PENALISED, PL_NO_INTERCEPT } pl_intercep
 typedef enum pl_schedule { PL_ANY, PL_CONSTANT, PL_INVERSE, PL_INVERSE_SQRT, PL_ADAGRAD, PL_NORMALISED } pl_schedule;
 typedef enum pl_worker_per { PL_PER_PROCESS, PL_PER_CORE } pl_worker_per;
 typedef enum pl_between_ranks { PL_BY_MEMORY, PL_BY_MESSAGES } pl_between_ranks;
+typedef enum pl_compute { PL_MEASURED, PL_MODELLED } pl_compute;
 typedef enum pl_choose { PL_CHOOSE_BEST, PL_CHOOSE_1SE } pl_choose;
 typedef enum pl_updates { PL_IMMEDIATE, PL_DELAYED } pl_updates;
 typedef enum pl_output { PL_LABEL, PL_DECISION, PL_PROBABILITY, PL_ALL_OUTPUTS } pl_output;
@@ -69,6 +70,8 @@ struct parley_settings {
     char staleness[PL_TEXT];
     uint64_t backups, clocks; /* clocks 0: about a pass over the data */
     char straggler[PL_TEXT];
+    char network[PL_TEXT], latency[PL_TEXT], host_speed[PL_TEXT];
+    uint64_t compute; /* pl_compute */
     char start[PL_TEXT];
     bool average_iterates, reweight;
     uint64_t passes;

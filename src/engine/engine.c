@@ -23,6 +23,8 @@ double pl_wall_clock(pl_engine *engine) {
     return pl_now();
 }
 
+void pl_wall_compute(pl_engine *engine, double seconds) { (void)engine, (void)seconds; }
+
 void pl_wall_sleep(pl_engine *engine, double seconds) {
     (void)engine;
     pl_sleep(seconds);

@@ -564,5 +564,6 @@ const pl_engine_type pl_engine_mpi = {
     .now = pl_wall_clock,
     .cpu = cpu,
     .spend = pl_wall_sleep,
+    .compute = pl_wall_compute,
     .fail = fail,
 };

@@ -462,5 +462,6 @@ const pl_engine_type pl_engine_threads = {
     .now = pl_wall_clock,
     .cpu = cpu,
     .spend = pl_wall_sleep,
+    .compute = pl_wall_compute,
     .fail = fail,
 };

@@ -158,6 +158,7 @@ static parley_status swap(pl_exchange *exchange, unsigned worker, pl_turn *turn,
     add_received(copy, exchange->size);
     uint64_t least = slowest(this);
     pthread_mutex_unlock(&this->mutex);
+    pl_engine_compute(this->engine, (double)exchange->size * this->engine->entry_seconds);
     turn->behind = turn->clock > least ? turn->clock - least : 0;
     turn->v = copy->v;
     return status;

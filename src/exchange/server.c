@@ -300,6 +300,7 @@ static parley_status swap(pl_exchange *exchange, unsigned worker, pl_turn *turn,
     turn->gamma = trip.gamma;
     if (status == PARLEY_OK && !turn->last)
         fill_copy(exchange, reader, turn);
+    pl_engine_compute(team->engine, (double)reader->first[team->engine->ranks] * team->engine->entry_seconds);
     return status;
 }
 
@@ -348,7 +349,9 @@ static parley_status serve_one(pl_exchange *exchange, pl_span *room, bool *ended
         return fail_damaged(from, error);
     pthread_mutex_lock(&owner->mutex);
     status = pl_owner_handle(owner, ask, &update, NULL, ended, error);
+    uint64_t handled = update.count + (ask->last ? 0 : owner->client[ask->worker].count);
     pthread_mutex_unlock(&owner->mutex);
+    pl_engine_compute(owner->engine, (double)handled * owner->engine->entry_seconds);
     return status;
 }
 

@@ -526,7 +526,9 @@ static parley_status start(pl_local *local, const double *w, double *v, parley_e
 static void commit(pl_local *local, unsigned worker, double gamma) {
     gradient *this = (gradient *)local;
     (void)worker;
-    this->stepped = this->followed;
+    if (!this->followed) /* workers alone commit at the same time, and never follow */
+        return;
+    this->stepped = true;
     this->step = gamma;
 }
 

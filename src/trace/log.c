@@ -160,6 +160,7 @@ static void put_worker(FILE *file, unsigned number, const pl_worker_trace *worke
         put_real(file, "staleness", worker->mean_behind);
         put_whole(file, "largest_staleness", worker->most_behind);
         put_whole(file, "messages", worker->messages);
+        put_seconds(file, "finished", worker->finished);
     }
     fputs("}", file);
 }

@@ -27,6 +27,7 @@ typedef struct pl_worker_trace {
      * what this one read, on average and at most. */
     uint64_t clock, messages, most_behind;
     double mean_behind;
+    double finished; /* seconds from the beginning of the round to its last clock */
 } pl_worker_trace;
 
 /* The work of one rank in a round. Bytes are those of tables that it sent and received. */

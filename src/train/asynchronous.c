@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/stop.h"
-#include "train/run.h"
+#include "train/costs.h"
 #include "train/straggler.h"
 
 /* What the tasks of this rank share. */
@@ -64,6 +64,7 @@ static parley_status one_clock(tasks *tasks, unsigned k, pl_turn *turn, pl_updat
     status = run->method.local->alone->work(run->local, k, &round, turn->v, update, error);
     if (status != PARLEY_OK)
         return status;
+    pl_charge_update(run, k, update);
     pl_straggle(&tasks->straggler, engine, run->rows.team.first + k, turn->clock, update);
     count_clock(&run->update[k], update);
     turn->share = share_of(run, update->weight, &turn->fraction);
@@ -78,12 +79,14 @@ static parley_status run_worker(tasks *tasks, unsigned k, parley_error *error) {
     pl_turn turn = {.clock = tasks->stretch.from};
     pl_update update = {0};
     uint64_t turns = 0;
+    double began = pl_engine_now(run->engine);
     parley_status status = PARLEY_OK;
     do {
         status = one_clock(tasks, k, &turn, &update, error);
         turns++;
     } while (status == PARLEY_OK && turn.update);
     trace->clock = turn.clock;
+    trace->finished = pl_engine_now(run->engine) - began;
     trace->sent = turn.sent;
     trace->received = turn.received;
     trace->messages = turn.messages;

@@ -238,6 +238,18 @@ static parley_status check_optional(const pl_method *method, const parley_settin
     return PARLEY_OK;
 }
 
+/* Rejects options of the simulator on other engines. */
+static parley_status check_simulation(const parley_settings *settings, parley_error *error) {
+    static const char *const names[] = {"hosts", "network", "latency", "host_speed", "compute"};
+    for (unsigned i = 0; i < sizeof names / sizeof *names && strcmp(settings->engine, "sim") != 0; i++)
+        if (pl_setting_given(settings, names[i])) {
+            char flag[48];
+            pl_setting_flag(pl_setting_find(names[i]), flag, sizeof flag);
+            return pl_fail(error, PARLEY_BAD_USAGE, "%s has no effect without --engine sim", flag);
+        }
+    return PARLEY_OK;
+}
+
 /* Rejects options that set the same thing twice, or have no effect without another one. */
 static parley_status check_together(const parley_settings *settings, parley_error *error) {
     bool validates = *settings->validation || settings->validation_fraction > 0;
@@ -249,6 +261,8 @@ static parley_status check_together(const parley_settings *settings, parley_erro
                        pl_setting_given(settings, "metric") ? "metric" : "patience");
     pl_straggler ignored;
     parley_status status = pl_straggler_parse(settings, &ignored, error);
+    if (status == PARLEY_OK)
+        status = check_simulation(settings, error);
     if (status != PARLEY_OK)
         return status;
     if (pl_setting_given(settings, "workers") && pl_setting_given(settings, "worker_per"))

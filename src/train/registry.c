@@ -38,7 +38,7 @@ LOSSES(DECLARATION)
 const pl_loss *const pl_losses[] = {LOSSES(ADDRESS)};
 const unsigned pl_losses_count = sizeof pl_losses / sizeof *pl_losses;
 
-const pl_engine_type *const pl_engines[] = {&pl_engine_threads, &pl_engine_mpi};
+const pl_engine_type *const pl_engines[] = {&pl_engine_threads, &pl_engine_mpi, &pl_engine_sim};
 const unsigned pl_engines_count = sizeof pl_engines / sizeof *pl_engines;
 
 const pl_problem_type *const pl_problems[] = {&pl_problem_linear PL_EXTRA_PROBLEMS};

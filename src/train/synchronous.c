@@ -4,7 +4,7 @@
  *
  * Each phase is a span. No member prints, measures time or stops the run. */
 #include "engine/shared_memory.h"
-#include "train/run.h"
+#include "train/costs.h"
 #include "train/straggler.h"
 
 static parley_status prepare(pl_run *run, parley_error *error) {
@@ -43,6 +43,8 @@ static parley_status straggle(pl_run *run, parley_error *error) {
 static parley_status work(pl_run *run, parley_error *error) {
     parley_status status =
         run->method.local->work(run->local, &run->asked, run->tables.v, run->update, &run->at, error);
+    if (status == PARLEY_OK)
+        pl_charge_updates(run);
     return status == PARLEY_OK && *run->settings->straggler ? straggle(run, error) : status;
 }
 
@@ -84,6 +86,7 @@ static parley_status reduce(pl_run *run, parley_error *error) {
     run->summary.epochs += run->sums.passes;
     run->pace.passes += run->sums.passes;
     pl_engine_spend(run->engine, run->settings->exchange_delay);
+    pl_charge_entries(run, run->rows.team.hosted + 2.0); /* laying out, adding, and moving v */
     if (pl_method_in_place(&run->method) || is_alone(run))
         return PARLEY_OK;
     if (!run->asked.curved)
