@@ -9,6 +9,7 @@
 #include "engine/sim_world.h"
 
 #define MOST_HOSTS 65536
+#define FEW_HOSTS 16
 
 typedef struct sim_engine {
     pl_engine base;
@@ -211,6 +212,7 @@ static parley_status launch(const parley_settings *settings, const pl_job *job, 
     if (status != PARLEY_OK)
         return status;
     unsigned threads = threads_of(settings, hosts);
+    pl_memory_for_many(hosts > FEW_HOSTS);
     status = pl_world_open(&this.world, hosts, threads, &network, settings->compute == PL_MEASURED, error);
     if (status == PARLEY_OK)
         status = parse_speeds(settings->host_speed, &this.world, error);
@@ -224,6 +226,7 @@ static parley_status launch(const parley_settings *settings, const pl_job *job, 
             *error = this.error[r];
         }
     close_simulation(&this, hosts);
+    pl_memory_for_many(false);
     return status;
 }
 

@@ -129,11 +129,24 @@ static void wait_for_turn(pl_world *world, pl_strand *strand) {
     strand->time = fmax(strand->time, strand->wakes);
 }
 
+/* Whether nobody can send anything to another host that would arrive before the strand's clock. The mutex is held. */
+static bool is_first(const pl_world *world, const pl_strand *strand) {
+    return world->ready == 0 || world->heap[0]->wakes + world->network.latency >= strand->time;
+}
+
 /* Lets others run until the strand's own clock is the earliest. The mutex is held. */
 static void take_turns(pl_world *world, pl_strand *strand) {
     strand->runs = false;
     pass_on(world);
     wait_for_turn(world, strand);
+}
+
+/* Lets strands run that are behind by more than the latency. The mutex is held. */
+static void give_way(pl_world *world, pl_strand *strand) {
+    if (is_first(world, strand))
+        return;
+    make_ready(world, strand, strand->time);
+    take_turns(world, strand);
 }
 
 static void book(pl_world *world, pl_strand *strand, double seconds) {
@@ -175,8 +188,7 @@ void pl_strand_compute(pl_world *world, double seconds) {
         self->task_time += seconds;
     else {
         book(world, self, seconds);
-        make_ready(world, self, self->time);
-        take_turns(world, self);
+        give_way(world, self);
     }
     pthread_mutex_unlock(&world->mutex);
     self->mark = world->measured ? thread_seconds() : 0.0;
@@ -189,8 +201,7 @@ void pl_strand_pause(pl_world *world, double seconds) {
         self->task_time += seconds * world->host[self->host].speed;
     else {
         self->time += seconds;
-        make_ready(world, self, self->time);
-        take_turns(world, self);
+        give_way(world, self);
     }
     pthread_mutex_unlock(&world->mutex);
     self->mark = world->measured ? thread_seconds() : 0.0;
@@ -222,8 +233,7 @@ void pl_strand_tasks(pl_world *world, pl_task task, void *context, unsigned task
     }
     strand->time = ended;
     pthread_mutex_lock(&world->mutex);
-    make_ready(world, strand, strand->time);
-    take_turns(world, strand);
+    give_way(world, strand);
     pthread_mutex_unlock(&world->mutex);
     strand->mark = world->measured ? thread_seconds() : 0.0;
 }
@@ -320,8 +330,7 @@ pl_mail *pl_strand_take(pl_world *world, unsigned from, unsigned channel, double
     while (!world->failed) {
         pl_mail **found = find(host, from, channel);
         bool there = found && (*found)->arrives <= strand->late;
-        bool first = world->ready == 0 || world->heap[0]->wakes >= strand->time; /* nobody can send something earlier */
-        if (there && first && (*found)->arrives <= strand->time) {
+        if (there && is_first(world, strand) && (*found)->arrives <= strand->time) {
             got = *found;
             *found = got->next;
             break;
