@@ -77,6 +77,7 @@ typedef struct parley_summary {
     uint64_t validation_round; /* the number of rounds that made the returned model */
     const char *suggestion;    /* a change that may reach the requested gap, such as "--standardise", or NULL; static */
     int suggestion_tried;      /* whether the run was repeated with it and reached the gap */
+    int is_virtual;            /* whether seconds are those of a simulated cluster */
     int repeatable;            /* 0 if the run is asynchronous, so that running it again may give another model */
 } parley_summary;
 

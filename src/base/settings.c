@@ -121,8 +121,9 @@ const pl_setting pl_settings[] = {
      .help = "format to write: libsvm, csv, vw or cache; default: by the extension of OUT", AT(to)},
     {"ranks", PL_WHOLE, PL_FOR_LAUNCH, "auto", 1, 65536, .value_name = "N", .may_be_auto = true, .letter = 'n',
      .heading = "Launching", .help = "processes to start; auto: one per slot in --hosts, otherwise one", AT(ranks)},
-    {"hosts", PL_WORD, PL_FOR_LAUNCH, "", .value_name = "FILE",
-     .help = "file with one machine per line: name, name:4 or name slots=4; default: all processes run on this machine",
+    {"hosts", PL_WORD, PL_FOR_LAUNCH | PL_FOR_TRAIN, "", .value_name = "FILE|N",
+     .help = "launch: file with one machine per line: name, name:4 or name slots=4; default: all processes run on this "
+             "machine; with --engine sim: number of hosts to simulate",
      AT(hosts)},
     {"restarts", PL_WHOLE, PL_FOR_LAUNCH, "0", 0, MANY, .value_name = "N",
      .help = "how many times to restart after a rank is lost", AT(restarts)},
@@ -201,6 +202,35 @@ const pl_setting pl_settings[] = {
      AT(passes)},
     {"history", PL_WHOLE, PL_FOR_LINEAR, "10", 1, 1000, .value_name = "N", .optional = true, .in_model = true,
      .help = "pairs of steps and gradient changes that lbfgs keeps", AT(history)},
+    {"staleness", PL_WORD, PL_FOR_TRAIN, "0", .value_name = "N|async", .optional = true, .in_model = true,
+     .help = "clocks (exchanges) that a worker may be ahead of the slowest one: 0: all wait for each other (BSP); N: "
+             "bounded (SSP); async: nobody waits (ASP)",
+     AT(staleness)},
+    {"backups", PL_WHOLE, PL_FOR_TRAIN, "0", 0, 65535, .value_name = "B", .optional = true, .in_model = true,
+     .help = "with --staleness 0: close a clock without the B slowest workers, and drop their updates", AT(backups)},
+    {"clocks", PL_WHOLE, PL_FOR_TRAIN, "auto", 1, MANY, .value_name = "N", .may_be_auto = true, .optional = true,
+     .in_model = true,
+     .help = "clocks of each worker in an asynchronous round, at whose end all park and the model is evaluated; auto: "
+             "those of about one pass over the data",
+     AT(clocks)},
+    {"straggler", PL_WORD, PL_FOR_TRAIN, "", .value_name = "X:F",
+     .help = "make workers slow, for experiments: 0.05:4 makes a twentieth of all clocks take four times as long; @2:4 "
+             "those of worker 2",
+     AT(straggler)},
+    {"network", PL_WORD, PL_FOR_TRAIN, "1Gbit", .value_name = "RATE|FILE",
+     .help = "engine sim: bandwidth of a host's link in each direction, such as 100Mbit, or a file that parley probe "
+             "wrote",
+     AT(network)},
+    {"latency", PL_WORD, PL_FOR_TRAIN, "auto", .value_name = "TIME",
+     .help = "engine sim: how long a message travels, such as 50us; auto: the file's, or 50us", AT(latency)},
+    {"host_speed", PL_WORD, PL_FOR_TRAIN, "1", .value_name = "X,...",
+     .help = "engine sim: speed of the hosts' processors, relative to this machine or to the model; several are taken in "
+             "turns",
+     AT(host_speed)},
+    {"compute", PL_CHOICE, PL_FOR_TRAIN, "measured", .choices = "measured|modelled", .value_name = "KIND",
+     .help = "engine sim: processor time as measured on this machine, or modelled per non-zero and entry, which repeats "
+             "exactly",
+     AT(compute)},
     {"start", PL_WORD, PL_FOR_ONE, "", .value_name = "MODEL",
      .help = "model file to start from, with the same columns and labels; other settings may differ", AT(start)},
     {"lambdas", PL_WHOLE, PL_FOR_PATH | PL_FOR_CV, "100", 1, 10000, .value_name = "N", .heading = "The path",

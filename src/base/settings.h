@@ -16,6 +16,7 @@ typedef enum pl_worker_per { PL_PER_PROCESS, PL_PER_CORE } pl_worker_per;
 typedef enum pl_between_ranks { PL_BY_MEMORY, PL_BY_MESSAGES } pl_between_ranks;
 typedef enum pl_inputs_of { PL_INPUTS_SHARED, PL_INPUTS_OWN } pl_inputs_of;
 typedef enum pl_row_order { PL_AS_GIVEN, PL_BY_CONTENT } pl_row_order;
+typedef enum pl_compute { PL_MEASURED, PL_MODELLED } pl_compute;
 typedef enum pl_choose { PL_CHOOSE_BEST, PL_CHOOSE_1SE } pl_choose;
 typedef enum pl_updates { PL_IMMEDIATE, PL_DELAYED } pl_updates;
 typedef enum pl_output { PL_LABEL, PL_DECISION, PL_PROBABILITY, PL_ALL_OUTPUTS } pl_output;
@@ -70,6 +71,11 @@ struct parley_settings {
     double batch_fraction, rate;
     uint64_t schedule; /* pl_schedule */
     uint64_t history;
+    char staleness[PL_TEXT];
+    uint64_t backups, clocks; /* clocks 0: about a pass over the data */
+    char straggler[PL_TEXT];
+    char network[PL_TEXT], latency[PL_TEXT], host_speed[PL_TEXT];
+    uint64_t compute; /* pl_compute */
     char start[PL_TEXT];
     bool average_iterates, reweight;
     uint64_t passes;

@@ -155,6 +155,13 @@ static void put_worker(FILE *file, unsigned number, const pl_worker_trace *worke
     put_seconds(file, "evaluate", worker->evaluate);
     put_whole(file, "bytes_sent", worker->sent);
     put_whole(file, "bytes_received", worker->received);
+    if (worker->clock) {
+        put_whole(file, "clock", worker->clock);
+        put_real(file, "staleness", worker->mean_behind);
+        put_whole(file, "largest_staleness", worker->most_behind);
+        put_whole(file, "messages", worker->messages);
+        put_seconds(file, "finished", worker->finished);
+    }
     fputs("}", file);
 }
 

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "train/run.h"
+#include "train/costs.h"
 
 #define WORK_PER_EVALUATION 20.0 /* passes of work for each pass of evaluation */
 #define WORK_PER_CHANGE 4.0      /* the same if the change of the objective decides when to stop */
@@ -120,6 +120,7 @@ parley_status pl_evaluate(pl_run *run, parley_error *error) {
     parley_status status = run->method.local->evaluate(run->local, run->tables.v, run->w, run->update, &at, error);
     for (unsigned k = 0; k < run->rows.team.hosted; k++)
         run->share[k] = 1.0;
+    pl_charge_evaluation(run);
     if (status == PARLEY_OK && gradient)
         status = pl_exchange_reduce(run->exchange, run->update, run->share, run->tables.change, error);
     if (status == PARLEY_OK)

@@ -233,6 +233,8 @@ parley_status pl_sum_flags(pl_run *run, double *flags, unsigned count, parley_er
 
 /* synchronous.c: one round of all workers, from local work to the new v. */
 parley_status pl_advance_synchronous(pl_run *run, parley_error *error);
+/* asynchronous.c: clocks of all workers, each at its own pace, up to the next park. */
+parley_status pl_advance_asynchronous(pl_run *run, parley_error *error);
 /* synchronous_step.c: from the reduced update to the new v. */
 parley_status pl_step(pl_run *run, parley_error *error);
 

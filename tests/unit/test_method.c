@@ -195,7 +195,7 @@ static void every_preset_passes_the_check_before_data_are_read(void **state) {
 static void members_can_be_named_without_a_preset(void **state) {
     (void)state;
     const char *const good[] = {"gradient step", "gradient newton", "gradient truncated", "gradient lbfgs", "sdca add",
-                                "sdca average",  "scd add",         "scd average",        "sgd average"};
+                                "sdca average",  "scd add",         "scd average",        "sgd average",    "sgd sum"};
     parley_data *data = random_data(small);
     for (unsigned l = 0; l < pl_locals_count; l++)
         for (unsigned c = 0; c < pl_combines_count; c++) {
