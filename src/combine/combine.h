@@ -94,7 +94,7 @@ struct pl_combine {
 };
 
 extern const pl_combine_type pl_combine_add, pl_combine_average, pl_combine_step, pl_combine_newton,
-    pl_combine_truncated, pl_combine_lbfgs;
+    pl_combine_truncated, pl_combine_lbfgs, pl_combine_sum;
 extern const pl_combine_type *const pl_combines[];
 extern const unsigned pl_combines_count;
 

@@ -19,6 +19,7 @@ enum {
     PL_ONLY_READS_V = 32,       /* it only reads v, and in order, so that several ranks may share one v */
     PL_STEPS_IN_V = 64,         /* it can work with setup->in_place */
     PL_OWNS_COLUMNS = 128,      /* its workers own columns, as partitioned by setup->columns */
+    PL_GIVES_SHARES = 512,      /* if asked, its updates are shares of one step that all workers make together */
     PL_EVALUATES_GRADIENT = 256 /* `evaluate` leaves the gradient over all rows in `update` */
 };
 
@@ -54,6 +55,7 @@ typedef struct pl_round {
     /* What the combine asks for. */
     double sigma;    /* how much the workers' changes may add up: sigma' of CoCoA+ */
     double momentum; /* share of the last round's change by which to start ahead */
+    bool joint;      /* workers make one step together, and their updates are added */
     bool curved;     /* the curvature is needed, from solvers that can compute it */
     double softness; /* gradients and probes are of the loss smoothed by this; 0: the loss itself */
 } pl_round;
@@ -81,6 +83,7 @@ typedef struct pl_setup {
     bool asks;           /* the combine will ask for products with the curvature */
     bool diagonal;       /* the second column is the diagonal of the curvature */
     bool alone; /* one worker, whose change is taken whole; it may step in v and offer v itself as its update's value */
+    bool joint; /* rounds are joint steps */
     bool accelerates; /* momentum is used */
     bool in_place;    /* v is shared by the workers, which step in it and offer empty updates */
 } pl_setup;
@@ -171,7 +174,7 @@ static inline bool pl_local_certifies(const pl_local *local) {
     return certificate && certificate->certifies && certificate->certifies(local);
 }
 
-extern const pl_local_type pl_local_sdca, pl_local_scd, pl_local_gradient, pl_local_sgd;
+extern const pl_local_type pl_local_sdca, pl_local_scd, pl_local_gradient, pl_local_sgd, pl_local_svi;
 extern const pl_local_type *const pl_locals[];
 extern const unsigned pl_locals_count;
 

@@ -38,12 +38,12 @@ parley_status pl_linear_inference(const parley_model *model, pl_viewer *viewer, 
         double coef = j == model->columns ? *linear->intercept : linear->coef[j], se = linear->standard_error[j];
         double z = coef / se, p = pl_student_tails(z, degrees), low = coef - point * se, high = coef + point * se;
         char number[24];
-        const pl_view_cell cells[] = {{"coefficient", &coef, 1, 1, false, false, false},
-                                      {"std_error", &se, 1, 1, false, false, false},
-                                      {isinf(degrees) ? "z" : "t", &z, 1, 1, false, false, false},
-                                      {"p", &p, 1, 1, false, false, false},
-                                      {"low_95", &low, 1, 1, false, false, false},
-                                      {"high_95", &high, 1, 1, false, false, false}};
+        const pl_view_cell cells[] = {{"coefficient", &coef, 1, 1, false, false, false, NULL},
+                                      {"std_error", &se, 1, 1, false, false, false, NULL},
+                                      {isinf(degrees) ? "z" : "t", &z, 1, 1, false, false, false, NULL},
+                                      {"p", &p, 1, 1, false, false, false, NULL},
+                                      {"low_95", &low, 1, 1, false, false, false, NULL},
+                                      {"high_95", &high, 1, 1, false, false, false, NULL}};
         pl_name name =
             j == model->columns ? (pl_name){"(intercept)", 11} : pl_model_column(model, j, number, sizeof number);
         viewer->row(viewer, name, n, cells, 6);

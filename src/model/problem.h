@@ -132,6 +132,8 @@ typedef struct pl_problem_type {
     const char *const *resolved;             /* settings that `record` fills in from data; ends with NULL, or is NULL */
     bool labels;                             /* rows must have labels */
     bool by_change; /* runs stop when the objective changes by at most --tolerance; otherwise by --gap */
+    bool lean;      /* v is the model and large, and rounds may be short: the latest model is the result and no other is
+                       kept,      and models are measured by passes, not rounds */
     const pl_model_type *model_type;
     const pl_problem_rules *rules;
     /* Inspects the data, alike on all ranks. `problem->data` is what to train on, which may have other weights. */

@@ -27,7 +27,7 @@ static parley_status set_aside(pl_run *run, parley_error *error) {
         pl_validation_open(&run->validation, run->engine, run->rows.data, run->type->model_type, run->settings, error);
     if (run->validation.kept)
         run->rows.data = run->validation.kept;
-    if (run->validation.rows && !run->settings->evaluate_every)
+    if (run->validation.rows && !run->settings->evaluate_every && !run->type->lean)
         run->settings->evaluate_every = 1;
     return status;
 }
@@ -178,6 +178,8 @@ void pl_run_close(pl_run *run) {
     pl_resume_close(&run->resume);
     for (unsigned i = 0; i < 2; i++)
         pl_lock_free(run->locks[i]);
+    if (run->type->lean) /* then these are v */
+        run->w = run->best.w = run->first = NULL;
     void *owned[] = {run->w, run->best.w, run->first, run->update, run->share, run->recorded, run->later, run->order};
     for (unsigned i = 0; i < sizeof owned / sizeof *owned; i++)
         pl_free(owned[i]);
