@@ -15,6 +15,7 @@ typedef enum pl_schedule { PL_ANY, PL_CONSTANT, PL_INVERSE, PL_INVERSE_SQRT, PL_
 typedef enum pl_worker_per { PL_PER_PROCESS, PL_PER_CORE } pl_worker_per;
 typedef enum pl_between_ranks { PL_BY_MEMORY, PL_BY_MESSAGES } pl_between_ranks;
 typedef enum pl_choose { PL_CHOOSE_BEST, PL_CHOOSE_1SE } pl_choose;
+typedef enum pl_sampler { PL_SAMPLER_AUTO, PL_DENSE, PL_SPARSE } pl_sampler;
 typedef enum pl_topic_inference { PL_COLLAPSED, PL_VARIATIONAL } pl_topic_inference;
 typedef enum pl_updates { PL_IMMEDIATE, PL_DELAYED } pl_updates;
 typedef enum pl_output { PL_LABEL, PL_DECISION, PL_PROBABILITY, PL_ALL_OUTPUTS } pl_output;
@@ -106,7 +107,8 @@ struct parley_settings {
     uint64_t topic_inference; /* pl_topic_inference */
     char batch[PL_TEXT];
     double tau0, kappa, inner_tolerance;
-    uint64_t inner_steps;
+    uint64_t inner_steps, burn_in;
+    uint64_t sampler; /* pl_sampler */
     char vocabulary[PL_TEXT];
     /* which of them the user gave, by row of the table */
     bool given[PL_MOST_SETTINGS];

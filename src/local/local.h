@@ -174,7 +174,7 @@ static inline bool pl_local_certifies(const pl_local *local) {
     return certificate && certificate->certifies && certificate->certifies(local);
 }
 
-extern const pl_local_type pl_local_sdca, pl_local_scd, pl_local_gradient, pl_local_sgd, pl_local_svi;
+extern const pl_local_type pl_local_sdca, pl_local_scd, pl_local_gradient, pl_local_sgd, pl_local_svi, pl_local_gibbs;
 extern const pl_local_type *const pl_locals[];
 extern const unsigned pl_locals_count;
 

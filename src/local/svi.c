@@ -402,7 +402,7 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
     this->step = (uint64_t)(steps_in(this, v)[0] + 0.5);
     parley_status status = PARLEY_OK;
     if (this->step % this->batches == 0)
-        status = pl_lda_renew(this->lda, team->engine, v, error);
+        status = pl_lda_renew(this->lda, team->engine, v, this->step > 0, error);
     if (status == PARLEY_OK)
         status = take_tables(this, v, error);
     double wanted = round->steps ? (double)round->steps : floor(round->epochs * (double)this->batches + 0.5);

@@ -118,7 +118,7 @@ parley_status pl_svi_open(const pl_setup *setup, pl_local **out, parley_error *e
                      .alone = setup->alone,
                      .batches = count_batches(setup, own),
                      .latest = lda->entropy};
-    this->tau0 = isnan(settings->tau0) ? ceil((double)this->batches / 10.0) : settings->tau0;
+    this->tau0 = settings->tau0;
     status = open_all(this, error);
     if (status != PARLEY_OK)
         pl_svi_close(&this->base);

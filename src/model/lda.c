@@ -14,6 +14,8 @@
 #define SPREAD 0.1               /* standard deviation of the first topics, relative to their mean */
 #define WORDS_PER_TASK 256
 #define USUAL_PASSES 10
+#define SAMPLING_PASSES 100
+#define LEAST_ETA 1e-5
 
 const pl_lda *pl_lda_of(const pl_problem *problem) { return (const pl_lda *)problem; }
 
@@ -27,7 +29,9 @@ static parley_status check(parley_settings *settings, parley_error *error) {
     if (!pl_setting_given(settings, "tolerance"))
         settings->tolerance = 0; /* the objective of a pass is noisy */
     if (!settings->passes && !limited)
-        settings->passes = USUAL_PASSES;
+        settings->passes = strcmp(settings->local, "gibbs") == 0 || strcmp(settings->preset, "angel-lda") == 0
+                               ? SAMPLING_PASSES
+                               : USUAL_PASSES;
     if (strcmp(batch, "auto") == 0 || strcmp(batch, "all") == 0)
         return PARLEY_OK;
     uint64_t documents = strtoull(batch, &end, 10);
@@ -99,7 +103,11 @@ static parley_status open_lda(pl_engine *engine, const parley_data *data, const 
                     .seed = settings->seed};
     lda->alpha = lda->learns_alpha ? 0.1 : settings->topic_alpha;
     lda->eta = lda->learns_eta ? 0.01 : settings->eta;
-    *out = &lda->base;
+    status = pl_take(&lda->average, 1, sizeof *lda->average, "the problem", error);
+    if (status != PARLEY_OK)
+        pl_free(lda);
+    else
+        *out = &lda->base;
     return status;
 }
 
@@ -213,8 +221,35 @@ parley_status pl_lda_sum_columns(const pl_lda *lda, pl_engine *engine, double *v
     return status;
 }
 
-parley_status pl_lda_renew(const pl_lda *lda, pl_engine *engine, double *v, parley_error *error) {
-    return pl_lda_sum_columns(lda, engine, v, error);
+/* eta by a step of Minka's fixed point, with sums over the table in fixed blocks. */
+static void sum_psi(void *context, unsigned task) {
+    const column_sums *all = context;
+    uint64_t topics = all->lda->topics, words = all->lda->words;
+    uint64_t begin = words * task / COLUMN_BLOCKS * topics, end = words * (task + 1) / COLUMN_BLOCKS * topics;
+    double eta = all->v[(words + PL_LDA_ETA) * topics], psi = pl_psi(eta), sum = 0;
+    for (uint64_t j = begin; j < end; j++)
+        if (all->v[j] > 0)
+            sum += pl_psi(all->v[j] + eta) - psi;
+    all->sums[task] = sum;
+}
+
+static void learn_eta(const pl_lda *lda, pl_engine *engine, double *v) {
+    double sums[COLUMN_BLOCKS], top = 0, bottom = 0, words = (double)lda->words;
+    double *eta = pl_lda_row(lda, v, PL_LDA_ETA), *totals = pl_lda_row(lda, v, PL_LDA_TOTALS);
+    engine->type->run(engine, sum_psi, &(column_sums){lda, v, sums}, COLUMN_BLOCKS);
+    for (unsigned b = 0; b < COLUMN_BLOCKS; b++)
+        top += sums[b];
+    for (uint64_t k = 0; k < lda->topics; k++)
+        bottom += words * (pl_psi(totals[k] + words * *eta) - pl_psi(words * *eta));
+    if (top > 0 && bottom > 0)
+        *eta = fmin(fmax(*eta * top / bottom, LEAST_ETA), 1.0 / LEAST_ETA);
+}
+
+parley_status pl_lda_renew(const pl_lda *lda, pl_engine *engine, double *v, bool learn, parley_error *error) {
+    parley_status status = pl_lda_sum_columns(lda, engine, v, error);
+    if (status == PARLEY_OK && lda->learns_eta && learn)
+        learn_eta(lda, engine, v);
+    return status;
 }
 
 static parley_status first(const pl_problem *problem, const pl_team *team, double *w, double *objective,
@@ -249,6 +284,7 @@ static parley_status keep_model(const pl_problem *problem, const double *v, parl
     if (status != PARLEY_OK)
         return status;
     const double *rest = v + words * topics;
+    const float *sums = lda->average->samples > 0 ? lda->average->sum : NULL;
     model->eta = rest[PL_LDA_ETA * topics];
     model->variational = lda->variational;
     model->steps = rest[PL_LDA_STEPS * topics];
@@ -257,7 +293,9 @@ static parley_status keep_model(const pl_problem *problem, const double *v, parl
     for (uint64_t w = 0; w < words; w += TILE)
         for (uint64_t k = 0; k < topics; k++)
             for (uint64_t i = w; i < w + TILE && i < words; i++)
-                model->lambda[k * words + i] = (float)(model->eta + v[i * topics + k]);
+                model->lambda[k * words + i] =
+                    (float)(model->eta +
+                            (sums ? (double)sums[i * topics + k] / lda->average->samples : v[i * topics + k]));
     pl_lda_model_sum(model);
     *out = &model->base;
     return status;
@@ -291,6 +329,16 @@ static parley_status accept(const pl_problem *problem, const parley_model *base,
 
 static bool reads(const char *setting) { return strcmp(setting, "passes") == 0; }
 
+/* Settings of other problems' solvers. */
+static bool applies(const pl_problem *problem, const char *setting) {
+    static const char *const others[] = {"rate", "schedule", "batch_fraction"};
+    (void)problem;
+    for (unsigned i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(setting, others[i]) == 0)
+            return false;
+    return true;
+}
+
 static void describe(const pl_problem *problem, const parley_settings *settings, pl_description *out) {
     const pl_lda *lda = pl_lda_of(problem);
     char alpha[32] = "learnt", eta[32] = "learnt";
@@ -298,16 +346,28 @@ static void describe(const pl_problem *problem, const parley_settings *settings,
         snprintf(alpha, sizeof alpha, "%g", lda->alpha);
     if (!lda->learns_eta)
         snprintf(eta, sizeof eta, "%g", lda->eta);
-    pl_describe_number(out, "topics", (double)lda->topics);
-    pl_describe_number(out, "documents", lda->documents);
-    pl_describe_number(out, "words", (double)lda->words);
-    pl_describe_number(out, "tokens", lda->tokens);
+    pl_describe_count(out, "topics", (double)lda->topics);
+    pl_describe_count(out, "documents", lda->documents);
+    pl_describe_count(out, "words", (double)lda->words);
+    pl_describe_count(out, "tokens", lda->tokens);
     pl_describe_line(out, "problem: %llu topics, alpha %s, eta %s, %.0f tokens, seed %llu",
                      (unsigned long long)lda->topics, alpha, eta, lda->tokens, (unsigned long long)settings->seed);
 }
 
+/* The likelihood of the last pass, estimated while documents were visited. */
+static void conclude(const pl_problem *problem, const parley_summary *summary, pl_description *out) {
+    (void)problem;
+    pl_describe_number(out, "passes", summary->epochs);
+    pl_describe_number(out, "bound", -summary->objective);
+    if (summary->metric && strcmp(summary->metric, "completion") == 0)
+        pl_describe_number(out, "completion", summary->validation);
+}
+
 static void close_lda(pl_problem *problem) {
-    pl_free(((pl_lda *)problem)->frequency);
+    pl_lda *lda = (pl_lda *)problem;
+    pl_free(lda->average->sum);
+    pl_free(lda->average);
+    pl_free(lda->frequency);
     pl_free(problem);
 }
 
@@ -331,6 +391,8 @@ const pl_problem_type pl_problem_lda = {
     .bound = bound,
     .model = keep_model,
     .accept = accept,
+    .applies = applies,
+    .conclude = conclude,
     .describe = describe,
     .close = close_lda,
 };

@@ -18,6 +18,12 @@ enum { PL_LDA_TOTALS, PL_LDA_ALPHA, PL_LDA_ETA, PL_LDA_STEPS, PL_LDA_ROWS }; /* 
 
 #define PL_COMPLETION_TOKENS 10 /* documents with fewer are left out of completion */
 
+/* The sum of the counts of several samples. */
+typedef struct pl_lda_average {
+    float *sum; /* words x topics; NULL: models are made of v */
+    double samples;
+} pl_lda_average;
+
 typedef struct pl_lda {
     pl_problem base;
     uint64_t words, topics;
@@ -26,6 +32,7 @@ typedef struct pl_lda {
     uint64_t seed;
     double documents, tokens; /* over all ranks */
     double *frequency;        /* by word: its tokens in the corpus */
+    pl_lda_average *average;  /* of samples; its table is made by the solver that samples */
     double entropy;           /* of words, per token: the objective of a single topic */
 } pl_lda;
 
@@ -33,8 +40,8 @@ const pl_lda *pl_lda_of(const pl_problem *problem);
 static inline double *pl_lda_row(const pl_lda *lda, double *v, unsigned row) {
     return v + (lda->words + row) * lda->topics;
 }
-/* Computes the column sums of T anew, and eta if it is learnt. */
-parley_status pl_lda_renew(const pl_lda *lda, pl_engine *engine, double *v, parley_error *error);
+/* Computes the column sums of T anew and, if it is learnt and `learn` says that the topics tell something, eta. */
+parley_status pl_lda_renew(const pl_lda *lda, pl_engine *engine, double *v, bool learn, parley_error *error);
 /* Computes the column sums of T anew. */
 parley_status pl_lda_sum_columns(const pl_lda *lda, pl_engine *engine, double *v, parley_error *error);
 

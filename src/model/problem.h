@@ -93,6 +93,7 @@ typedef struct pl_description {
 
 void pl_describe_text(pl_description *description, const char *name, const char *text);
 void pl_describe_number(pl_description *description, const char *name, double number);
+void pl_describe_count(pl_description *description, const char *name, double count);
 void pl_describe_line(pl_description *description, const char *format, ...);
 
 /* Rules that apply before data are read. `problem` is NULL until then, and unknown facts count as favourable. */
@@ -158,6 +159,9 @@ typedef struct pl_problem_type {
                            parley_error *error);
     parley_status (*accept)(const pl_problem *problem, const parley_model *model, const char *name, double *w,
                             parley_error *error);
+    /* Adds results of the run to its description and, as numbers, to the metadata of its model. NULL: there are none.
+     */
+    void (*conclude)(const pl_problem *problem, const parley_summary *summary, pl_description *out);
     /* Replaces `auto` in the settings by the values that were found. NULL: the problem has no such settings. */
     void (*record)(const pl_problem *problem, parley_settings *settings);
     /* Whether a setting in the metadata of models applies to this problem; NULL: all do. */

@@ -46,8 +46,8 @@ const unsigned pl_engines_count = sizeof pl_engines / sizeof *pl_engines;
 const pl_problem_type *const pl_problems[] = {&pl_problem_linear, &pl_problem_lda PL_EXTRA_PROBLEMS};
 const unsigned pl_problems_count = sizeof pl_problems / sizeof *pl_problems;
 
-const pl_local_type *const pl_locals[] = {&pl_local_sdca, &pl_local_scd, &pl_local_gradient, &pl_local_sgd,
-                                          &pl_local_svi PL_EXTRA_LOCALS};
+const pl_local_type *const pl_locals[] = {&pl_local_sdca, &pl_local_scd, &pl_local_gradient,
+                                          &pl_local_sgd,  &pl_local_svi, &pl_local_gibbs PL_EXTRA_LOCALS};
 const unsigned pl_locals_count = sizeof pl_locals / sizeof *pl_locals;
 
 const pl_combine_type *const pl_combines[] = {&pl_combine_add,    &pl_combine_average,   &pl_combine_step,
@@ -130,6 +130,7 @@ const pl_preset pl_presets[] = {
     {.name = "mllib-ma-lda", .help = "ma-lda through a driver", TOPICS(svi, average, driver)},
     {.name = "angel-svi", .help = "svi on common batches, statistics by allreduce", TOPICS(svi, sum, allreduce)},
     {.name = "mllib-lda", .help = "svi on common batches, statistics through a driver", TOPICS(svi, sum, driver)},
+    {.name = "angel-lda", .help = "collapsed sampling, changes of counts added", TOPICS(gibbs, sum, allreduce)},
     PL_EXTRA_PRESETS};
 const unsigned pl_presets_count = sizeof pl_presets / sizeof *pl_presets;
 

@@ -53,6 +53,8 @@ static const char *const methods[] = {
     "preset=mllib-lda batch=30 topic_alpha=auto",
     "preset=ma-lda batch=10 topic_alpha=auto eta=auto local_epochs=0.5",
     "preset=angel-svi batch=all topic_inference=variational",
+    "preset=angel-lda burn_in=3",
+    "preset=angel-lda sampler=sparse topic_alpha=auto eta=auto",
 };
 
 static void assert_same_topics(const parley_model *a, const parley_model *b) {
@@ -194,7 +196,7 @@ static void batch_em_keeps_the_tokens(void **state) {
 
 static void special_functions_are_right(void **state) {
     (void)state;
-    /* scipy.special 1.16: digamma and polygamma(1, x) */
+    /* scipy.special 1.17: digamma and polygamma(1, x) */
     static const double at[][3] = {{0.01, -100.56088545786867, 10001.621213528313},
                                    {0.5, -1.9635100260214235, 4.934802200544679},
                                    {1.0, -0.5772156649015329, 1.6449340668482264},
@@ -275,6 +277,7 @@ static void every_failed_allocation_has_its_sentence(void **state) {
     parley_data *data = corpus(9, 30);
     assert_survives_lost_memory(data, "problem=lda topics=5 workers=2 rounds=2 validation_fraction=0.2");
     assert_survives_lost_memory(data, "problem=lda topics=5 preset=angel-svi workers=2 rounds=2 topic_alpha=auto");
+    assert_survives_lost_memory(data, "problem=lda topics=5 preset=angel-lda workers=2 rounds=3 burn_in=1");
     parley_data_free(data);
 }
 
