@@ -100,7 +100,7 @@ static void topics_of_generated_documents_are_found(void **state) {
     parley_data *data = corpus(3, 400);
     for (unsigned m = 0; m < COUNT(methods); m++) {
         char words[200];
-        snprintf(words, sizeof words, "problem=lda topics=%d %s passes=60 workers=1 seed=2", TOPICS, methods[m]);
+        snprintf(words, sizeof words, "problem=lda topics=%d %s passes=200 workers=1 seed=3", TOPICS, methods[m]);
         outcome outcome = train_once(data, words);
         const pl_lda_model *model = pl_lda_model_of(outcome.model[0]);
         double pure = 0;
