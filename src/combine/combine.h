@@ -77,7 +77,6 @@ typedef struct pl_combine_type {
     bool all_rows;                  /* an update must cover all rows of the worker */
     bool softens;                   /* accepts PL_FACT_SOFTENS instead of PL_FACT_SMOOTH */
     bool whole;                     /* one owner must have all of v */
-    bool adds;                      /* the workers' changes are added whole */
     const char *const *settings;
     const pl_combine_trial *trial; /* NULL: the step is always 1 */
     const pl_combine_search *search;

@@ -417,7 +417,7 @@ static parley_status prepare_alone(pl_local *local, double *v, parley_error *err
     unsigned hosted = this->team->hosted;
     uint8_t *touched = NULL;
     (void)v;
-    this->softness = 0;
+    this->soft.mu = 0;
     this->curved = this->stepped = false;
     if (this->support || this->glm->classes > 1)
         return PARLEY_OK;

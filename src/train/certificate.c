@@ -90,10 +90,11 @@ parley_status pl_certify(pl_run *run, const pl_evaluation *at, bool gradient, pa
     run->diverged = !isfinite(bound.objective) || (gradient && too_far(run, bound.objective));
     best->latest = bound.objective;
     best->latest_gap = bound.objective - bound.dual;
-    if (bound.objective < best->objective) {
+    if (bound.objective < best->objective || run->type->lean) {
         best->objective = bound.objective;
         best->value = at->value;
-        memcpy(best->w, run->w, run->problem->size * sizeof *run->w);
+        if (best->w != run->w)
+            memcpy(best->w, run->w, run->problem->size * sizeof *run->w);
     }
     run->evaluated = true;
     run->pace.passes = 0;
