@@ -133,7 +133,7 @@ parley_status pl_format_choose(const pl_reading *reading, pl_source *source, con
             *out = &pl_format_csv;
         if (*out == &pl_format_csv)
             status = check_text(text, bytes, pl_source_name(source), error);
-        if (status != PARLEY_OK || pl_source_is_empty(source))
+        if (status != PARLEY_OK || (length == 0 && pl_source_is_empty(source)))
             return status; /* that there are no rows is a better message than one about settings */
     }
     return pl_format_check(reading, *out, pl_source_name(source), error);

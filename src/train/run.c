@@ -212,7 +212,7 @@ void pl_run_close(pl_run *run) {
     pl_resume_close(&run->resume);
     for (unsigned i = 0; i < 2; i++)
         pl_lock_free(run->locks[i]);
-    if (run->type->lean) /* then these are v */
+    if (run->type && run->type->lean) /* then these are v */
         run->w = run->best.w = run->first = NULL;
     void *owned[] = {run->w, run->best.w, run->first, run->update, run->share, run->recorded, run->later, run->order};
     for (unsigned i = 0; i < sizeof owned / sizeof *owned; i++)
