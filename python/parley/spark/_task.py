@@ -26,7 +26,7 @@ MOST_TEXT = 1 << 26
 MOST_STRANGER = 4096  # bytes that are read before the secret
 CONNECT_SECONDS = 30.0
 HEAD_BYTES = struct.calcsize(HEAD)
-SCALE = 1100  # exact sums are multiples of 2^-SCALE
+SCALE = 1200  # exact sums are multiples of 2^-SCALE
 
 
 class Line:
@@ -257,7 +257,11 @@ class Rows:
         y = np.concatenate(self.labels) if self.labels else np.zeros(0)
         w = np.concatenate(self.weights) if self.weights else np.ones(len(y))
         facts = {"rows": self.rows, "nonzeros": self.nonzeros, "size": self.size}
-        facts["sums"] = [exact_sum(part) for part in (w, w * w, w * y, w * y * y)]
+        with np.errstate(over="ignore"):
+            parts = (w, w * w, w * y, w * y * y)
+        if not all(np.isfinite(part).all() for part in parts):
+            raise BadRows("labels or weights are so large that their squares overflow; scale them")
+        facts["sums"] = [exact_sum(part) for part in parts]
         facts["extremes"] = [float(y.min()), float(y.max())] if len(y) else None
         if self.classes:
             labels = np.unique(y[w > 0]).astype(int).tolist()
