@@ -126,7 +126,8 @@ enum {
     PL_FOR_REPORT = 2048,
     PL_FOR_LINEAR = 4096,     /* training linear models */
     PL_FOR_LINEAR_ONE = 8192, /* likewise, once */
-    PL_FOR_CHANGE = 16384     /* training problems that have no dual: they stop by the objective's change */
+    PL_FOR_PROBE = 32768,
+    PL_FOR_CHANGE = 16384 /* training problems that have no dual: they stop by the objective's change */
 };
 
 typedef enum pl_kind { PL_FLAG, PL_WHOLE, PL_REAL, PL_WORD, PL_CHOICE } pl_kind;
