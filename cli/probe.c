@@ -1,5 +1,5 @@
 /* probe.c: `parley probe`: measures a real set of hosts and writes the file that --network takes. */
-#include "engine/probe.h"
+#include "engine/measure_network.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* probe.h: measures what network.h models, between the ranks of a real engine. */
-#ifndef PL_PROBE_H
-#define PL_PROBE_H
+/* measure_network.h: measures what network.h models, between the ranks of a real engine. */
+#ifndef PL_MEASURE_NETWORK_H
+#define PL_MEASURE_NETWORK_H
 
 #include "engine/engine.h"
 #include "engine/network.h"

@@ -1,5 +1,5 @@
-/* probe.c: see probe.h. Times are medians over repetitions, of rank 0 with the rank furthest from it. */
-#include "engine/probe.h"
+/* measure_network.c: see measure_network.h. Times are medians over repetitions, of rank 0 with the rank furthest from it. */
+#include "engine/measure_network.h"
 
 #include <math.h>
 #include <stdlib.h>
