@@ -145,9 +145,9 @@ const pl_setting pl_settings[] = {
      .help = "engine that runs the workers and carries their messages; auto: mpi in processes started by MPI, "
              "otherwise threads",
      AT(engine)},
-    {"deadline", PL_REAL, PL_FOR_TRAIN, "60", 0.1, 1e9, .value_name = "SECONDS",
+    {"deadline", PL_REAL, PL_FOR_TRAIN | PL_FOR_PROBE, "60", 0.1, 1e9, .value_name = "SECONDS",
      .help = "how long a rank waits for another one before the run ends with an error", AT(deadline)},
-    {"between_ranks", PL_CHOICE, PL_FOR_TRAIN, "memory", .choices = "memory|messages", .value_name = "KIND",
+    {"between_ranks", PL_CHOICE, PL_FOR_TRAIN | PL_FOR_PROBE, "memory", .choices = "memory|messages", .value_name = "KIND",
      .help = "how ranks on one host exchange updates: through shared memory, or by messages", AT(between_ranks)},
     {"inputs", PL_CHOICE, PL_FOR_ONE, "shared", .choices = "shared|own", .value_name = "KIND",
      .help = "shared: every rank sees the same DATA and reads a part of it; own: the DATA of a rank are rows that only "
@@ -361,7 +361,7 @@ const pl_setting pl_settings[] = {
      .help = "number of rows", AT(rows)},
     {"nonzeros", PL_REAL, PL_FOR_GENERATE, "50", 0, 2147483647.0, .value_name = "X",
      .help = "mean number of non-zeros per row", AT(nonzeros)},
-    {"json", PL_FLAG, PL_FOR_TRAIN | PL_FOR_EVAL | PL_FOR_INFO | PL_FOR_DUMP | PL_FOR_REPORT, "false",
+    {"json", PL_FLAG, PL_FOR_TRAIN | PL_FOR_EVAL | PL_FOR_INFO | PL_FOR_DUMP | PL_FOR_REPORT | PL_FOR_PROBE, "false",
      .heading = "Printing", .help = "print the result as one JSON object, and nothing else on standard output",
      AT(json)},
     {"text", PL_FLAG, PL_FOR_REPORT, "false", .help = "print tables (the default)", AT(text)},

@@ -141,8 +141,9 @@ enum {
     PL_FOR_REPORT = 2048,
     PL_FOR_LINEAR = 4096,     /* training linear models */
     PL_FOR_LINEAR_ONE = 8192, /* likewise, once */
+    PL_FOR_CHANGE = 16384,    /* training problems that have no dual: they stop by the objective's change */
     PL_FOR_TOPICS = 32768,    /* training topic models */
-    PL_FOR_CHANGE = 16384     /* training problems that have no dual: they stop by the objective's change */
+    PL_FOR_PROBE = 65536
 };
 
 typedef enum pl_kind { PL_FLAG, PL_WHOLE, PL_REAL, PL_WORD, PL_CHOICE } pl_kind;

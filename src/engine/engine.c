@@ -5,6 +5,7 @@
 
 #include "base/available_memory.h"
 #include "base/clock.h"
+#include "engine/blocking_tasks.h"
 #include "engine/launched.h"
 
 const pl_engine_type *pl_engine_find(const char *name) {
@@ -27,7 +28,9 @@ void pl_wall_compute(pl_engine *engine, double seconds) { (void)engine, (void)se
 
 void pl_wall_sleep(pl_engine *engine, double seconds) {
     (void)engine;
+    pl_blocking_leave(); /* another task may compute meanwhile */
     pl_sleep(seconds);
+    pl_blocking_enter();
 }
 
 parley_status pl_job_run(pl_engine *engine, parley_status opened, const pl_job *job, parley_error *error) {

@@ -69,22 +69,20 @@ static parley_status read_file(const char *path, pl_network *out, parley_error *
     const struct {
         const char *name;
         double *at;
-    } numbers[] = {{"latency", &out->latency},
-                   {"bandwidth", &out->bandwidth},
-                   {"message", &out->message},
-                   {"nonzero", &out->nonzero},
-                   {"entry", &out->entry}};
+    } numbers[] = {{"latency", &out->latency}, {"bandwidth", &out->bandwidth}, {"message", &out->message},
+                   {"duplex", &out->duplex},   {"nonzero", &out->nonzero},     {"entry", &out->entry}};
     for (unsigned i = 0; i < sizeof numbers / sizeof *numbers && status == PARLEY_OK; i++)
         status = take_number(object, path, numbers[i].name, numbers[i].at, error);
-    if (status == PARLEY_OK && out->bandwidth == 0)
-        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: bandwidth is 0", path);
+    if (status == PARLEY_OK && (out->bandwidth == 0 || out->duplex == 0))
+        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: %s is 0", path, out->duplex == 0 ? "duplex" : "bandwidth");
     json_decref(object);
     return status;
 }
 
 parley_status pl_network_parse(const parley_settings *settings, pl_network *out, parley_error *error) {
     const char *word = settings->network, *latency = settings->latency;
-    *out = (pl_network){.latency = 50e-6, .bandwidth = 125e6, .message = 5e-6, .nonzero = 4e-9, .entry = 2e-9};
+    *out = (pl_network){
+        .latency = 50e-6, .bandwidth = 125e6, .message = 5e-6, .duplex = 1.0, .nonzero = 4e-9, .entry = 2e-9};
     double rate = pl_rate_of(word);
     parley_status status = PARLEY_OK;
     if (!isnan(rate))
@@ -101,7 +99,9 @@ parley_status pl_network_parse(const parley_settings *settings, pl_network *out,
 }
 
 double pl_network_send(const pl_network *network, pl_link *from, pl_link *to, double bytes, double now) {
-    double length = bytes / network->bandwidth, begins = fmax(now, from->up);
+    double begins = fmax(now, from->up), length = bytes / network->bandwidth;
+    if (from->down > begins || to->up > begins)
+        length /= network->duplex;
     from->up = begins + length;
     double lands = fmax(begins + network->latency, to->down);
     to->down = lands + length;

@@ -13,6 +13,7 @@
 /* Seconds, and bytes per second. */
 typedef struct pl_network {
     double latency, bandwidth, message;
+    double duplex;  /* share of the bandwidth that a direction has while the other one is in use: 1 if all of it */
     double nonzero; /* of local work, per non-zero of a row that is visited */
     double entry;   /* of exchanging, per entry of v and pass over it */
 } pl_network;

@@ -13,6 +13,7 @@
 #define BUCKETS 64  /* lists of a mailbox, by sender */
 #define CHANNELS 16 /* times lists, by channel */
 #define STACK (1u << 20)
+#define BUFFER 1e6 /* bytes that the system takes over from a sender before they are on the link */
 
 struct pl_strand {
     pl_strand *next, *before; /* in world->all, while it waits */
@@ -286,8 +287,7 @@ parley_status pl_strand_post(pl_world *world, unsigned to, unsigned channel, con
     count(world, strand);
     mail->arrives = strand->time;
     if (to != strand->host) {
-        if (!world->measured) /* the processor time of sending is measured otherwise */
-            book(world, strand, world->network.message);
+        book(world, strand, world->network.message);
         mail->arrives =
             pl_network_send(&world->network, &world->host[strand->host].link, &host->link, (double)bytes, strand->time);
     }
@@ -339,7 +339,7 @@ pl_mail *pl_strand_take(pl_world *world, unsigned from, unsigned channel, double
             break;
         wait_for_mail(world, strand, there ? fmax(strand->time, (*found)->arrives) : strand->late);
     }
-    if (got && got->from != strand->host && !world->measured)
+    if (got && got->from != strand->host)
         book(world, strand, world->network.message);
     pthread_mutex_unlock(&world->mutex);
     strand->mark = world->measured ? thread_seconds() : 0.0;
@@ -349,7 +349,7 @@ pl_mail *pl_strand_take(pl_world *world, unsigned from, unsigned channel, double
 void pl_strand_sent(pl_world *world) {
     pthread_mutex_lock(&world->mutex);
     count(world, self);
-    self->time = fmax(self->time, world->host[self->host].link.up);
+    self->time = fmax(self->time, world->host[self->host].link.up - BUFFER / world->network.bandwidth);
     pthread_mutex_unlock(&world->mutex);
 }
 

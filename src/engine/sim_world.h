@@ -69,7 +69,7 @@ parley_status pl_strand_post(pl_world *world, unsigned to, unsigned channel, con
 /* Waits for the earliest message on the channel, from one rank or any, for at most `deadline` seconds. The caller frees
  * it. NULL: the deadline has passed, or the world has failed. */
 pl_mail *pl_strand_take(pl_world *world, unsigned from, unsigned channel, double deadline);
-void pl_strand_sent(pl_world *world); /* waits until its host has sent everything */
+void pl_strand_sent(pl_world *world); /* waits until the system has taken over everything that its host sends */
 void pl_world_fail(pl_world *world, parley_error *error);
 
 #endif

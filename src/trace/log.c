@@ -181,6 +181,12 @@ static void put_rank(FILE *file, unsigned number, const pl_rank_trace *rank) {
     put_seconds(file, "evaluate_cpu", rank->evaluate_cpu);
     put_whole(file, "bytes_sent", rank->sent);
     put_whole(file, "bytes_received", rank->received);
+    if (rank->process.resident) {
+        put_seconds(file, "cpu_seconds", rank->process.cpu);
+        put_whole(file, "resident_bytes", rank->process.resident);
+        put_whole(file, "wire_bytes_sent", rank->process.wire_sent);
+        put_whole(file, "wire_bytes_received", rank->process.wire_received);
+    }
     fputs("}", file);
 }
 

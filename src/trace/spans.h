@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "base/status.h"
+#include "trace/process.h"
 
 typedef enum pl_phase {
     PL_IN_WORK,       /* local steps */
@@ -36,7 +37,8 @@ typedef struct pl_rank_trace {
     double wait, exchange, evaluate;
     double master_cpu, evaluate_cpu; /* processor seconds of adding up updates and moving v, and of evaluation */
     uint64_t sent, received;
-    unsigned pinned; /* 1 + the core to which the rank is pinned; 0 if it is not */
+    unsigned pinned;    /* 1 + the core to which the rank is pinned; 0 if it is not */
+    pl_process process; /* as last read, about once a second; resident 0: it was not */
 } pl_rank_trace;
 
 /* The seconds of a round on this rank. */

@@ -15,6 +15,7 @@ typedef struct tasks {
     pl_run *run;
     pl_stretch stretch;
     pl_straggler straggler;
+    atomic_bool failed;    /* a task of this rank */
     double *waited;        /* by worker: seconds in `swap` */
     parley_status *status; /* by task: of each worker, and of the server */
     parley_error *error;
@@ -65,7 +66,7 @@ static parley_status one_clock(tasks *tasks, unsigned k, pl_turn *turn, pl_updat
     if (status != PARLEY_OK)
         return status;
     pl_charge_update(run, k, update);
-    pl_straggle(&tasks->straggler, engine, run->rows.team.first + k, turn->clock, update);
+    pl_straggle(&tasks->straggler, engine, run->rows.team.first + k, turn->clock, update, &tasks->failed);
     count_clock(&run->update[k], update);
     turn->share = share_of(run, update->weight, &turn->fraction);
     turn->last = turn->clock + 1 >= tasks->stretch.until;
@@ -102,8 +103,10 @@ static void run_task(void *context, unsigned task) {
     bool serves = task == run->rows.team.hosted;
     tasks->status[task] =
         serves ? run->method.exchange->async->serve(run->exchange, error) : run_worker(tasks, task, error);
-    if (tasks->status[task] != PARLEY_OK)
-        run->engine->type->fail(run->engine, error); /* which leaves the first cause there */
+    if (tasks->status[task] == PARLEY_OK)
+        return;
+    atomic_store(&tasks->failed, true);
+    run->engine->type->fail(run->engine, error); /* which leaves the first cause there */
 }
 
 static parley_status run_tasks(pl_run *run, tasks *tasks, parley_error *error) {

@@ -36,6 +36,18 @@ static parley_status look(pl_run *run, parley_error *error) {
     return status;
 }
 
+/* For the log, once a second. Simulated hosts have no process of their own. */
+static void read_process(pl_run *run) {
+    double now = pl_engine_now(run->engine);
+    if (!run->told.wanted || run->engine->is_virtual)
+        return;
+    if (!run->told.process.resident || now - run->told.read >= 1.0) {
+        pl_process_read(&run->told.process);
+        run->told.read = now;
+    }
+    run->spans.rank.process = run->told.process;
+}
+
 /* Adds the spans of this round to the totals. */
 static void count_times(pl_run *run) {
     pl_round_times times = pl_spans_end_round(&run->spans, run->sums.slowest);
@@ -49,6 +61,7 @@ static void count_times(pl_run *run) {
     run->spans.rank.sent = run->exchange->sent;
     run->spans.rank.received = run->exchange->received;
     run->rank_bytes_sent += run->exchange->sent;
+    read_process(run);
     run->exchange->sent = run->exchange->received = 0;
 }
 

@@ -82,7 +82,9 @@ typedef struct pl_told {
     bool wanted;             /* rank 0 keeps a log */
     pl_worker_trace *worker; /* of all ranks, on rank 0 */
     pl_rank_trace *rank;
-    char *message; /* room for one rank's message about a round */
+    char *message;      /* room for one rank's message about a round */
+    pl_process process; /* what this rank's process used, */
+    double read;        /* and when that was read */
 } pl_told;
 
 /* H if it is auto, and the measurements for it. */

@@ -34,9 +34,10 @@ double pl_straggler_factor(const pl_straggler *straggler, unsigned worker, uint6
     return pl_random_unit(&stream) < straggler->share ? straggler->factor : 1.0;
 }
 
-void pl_straggle(const pl_straggler *straggler, pl_engine *engine, unsigned worker, uint64_t clock, pl_update *update) {
+void pl_straggle(const pl_straggler *straggler, pl_engine *engine, unsigned worker, uint64_t clock, pl_update *update,
+                 const atomic_bool *failed) {
     double more = (pl_straggler_factor(straggler, worker, clock) - 1.0) * update->seconds;
     update->seconds += more;
-    for (; more > 0 && !pl_stop_due(); more -= NAP)
+    for (; more > 0 && !pl_stop_due() && !(failed && atomic_load(failed)); more -= NAP)
         pl_engine_spend(engine, fmin(more, NAP));
 }

@@ -36,7 +36,7 @@ static parley_status straggle(pl_run *run, parley_error *error) {
         }
     }
     if (slowest)
-        pl_straggle(&straggler, run->engine, worker, run->round - 1, slowest);
+        pl_straggle(&straggler, run->engine, worker, run->round - 1, slowest, NULL);
     return status;
 }
 

@@ -1,13 +1,16 @@
 /* test_server.c: the exchanges `server` and `peer`: no read is older than the bound, updates are neither lost nor taken
  * twice, staleness 0 gives the bits of synchronous rounds, backups drop late updates, and failures and stops end all
  * waits. */
+#define _DEFAULT_SOURCE /* mkdtemp */
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/stop.h"
 #include "engine/collective.h"
 #include "exchange/exchange.h"
 #include "support.h"
@@ -301,12 +304,100 @@ static void staleness_0_gives_the_bits_of_rounds(void **state) {
     parley_data_free(data);
 }
 
+/* Rounds of several clocks with staleness 0 are asynchronous and repeat, so that a resumed run must have the same bits.
+ */
+static void a_run_resumes_from_a_park(void **state) {
+    (void)state;
+    static const char *const methods[] = {"preset=ps-sync clocks=5",
+                                          "preset=ma-sgd exchange=server local_epochs=0.5 clocks=2"};
+    parley_data *data = random_data(wide);
+    uint64_t size = data->x.columns;
+    double *a = malloc(size * sizeof *a), *b = malloc(size * sizeof *b);
+    for (unsigned i = 0; i < COUNT(methods); i++) {
+        char folder[] = "/tmp/parley-server-XXXXXX", words[300];
+        assert_non_null(mkdtemp(folder));
+        snprintf(words, sizeof words, "loss=logistic workers=5 gap=0 evaluate_every=3 rounds=6 %s", methods[i]);
+        weights_of(data, words, 2, a, size);
+        snprintf(words, sizeof words,
+                 "loss=logistic workers=5 gap=0 evaluate_every=3 rounds=3 checkpoint=%s checkpoint_every=1r %s", folder,
+                 methods[i]);
+        weights_of(data, words, 2, b, size);
+        snprintf(words, sizeof words, "rounds=6 resume=%s", folder);
+        weights_of(data, words, 3, b, size);
+        assert_memory_equal(a, b, size * sizeof *a);
+        snprintf(words, sizeof words, "rm -r %s", folder);
+        assert_int_equal(system(words), 0);
+    }
+    free(a);
+    free(b);
+    parley_data_free(data);
+}
+
+static void *ask_to_stop(void *unused) {
+    pl_sleep(0.3);
+    pl_stop_ask();
+    return unused;
+}
+
+/* One worker would take hours for its clock; the others wait for it, or at the park. */
+static void a_stop_ends_all_waits_within_two_seconds(void **state) {
+    (void)state;
+    static const char *const methods[] = {"preset=petuum*", "preset=ps-async", "preset=ps-backup",
+                                          "preset=hogwild-peer", "preset=ps-sync clocks=10"};
+    parley_data *data = random_data((sample_plan){.seed = 2, .rows = 4000, .columns = 200, .density = 0.2});
+    for (unsigned i = 0; i < COUNT(methods); i += SOME)
+        for (unsigned ranks = 1; ranks <= 2; ranks++) {
+            char words[200];
+            pthread_t thread;
+            snprintf(words, sizeof words, "loss=logistic workers=4 gap=0 straggler=@3:1000000 %s", methods[i]);
+            parley_settings settings = settings_of(words);
+            outcome outcome = {.data = data, .settings = &settings};
+            pl_stop_enter();
+            double began = pl_now();
+            assert_int_equal(pthread_create(&thread, NULL, ask_to_stop, NULL), 0);
+            train(&outcome, ranks, 2);
+            pthread_join(thread, NULL);
+            pl_stop_leave(PARLEY_OK);
+            assert_at_most(pl_now() - began, 0.3 + 2.0 + (SOME > 1 ? 10.0 : 1.0));
+            for (unsigned r = 0; r < ranks; r++)
+                assert_true(outcome.status[r] == PARLEY_STOPPED ||
+                            (outcome.status[r] == PARLEY_OK && outcome.summary[r].stop == PARLEY_INTERRUPTED));
+            free_models(&outcome);
+        }
+    parley_data_free(data);
+}
+
+static parley_status short_body(pl_engine *engine, void *context, parley_error *error) {
+    outcome *outcome = context;
+    unsigned r = engine->rank;
+    return pl_train_rank(engine, outcome->data, outcome->settings, NULL, NULL, &outcome->model[r], &outcome->summary[r],
+                         error);
+}
+
+static void a_worker_that_is_stuck_is_named(void **state) {
+    (void)state;
+    parley_data *data = random_data((sample_plan){.seed = 2, .rows = 4000, .columns = 200, .density = 0.2});
+    parley_settings settings =
+        settings_of("loss=logistic workers=4 gap=0 straggler=@3:1000000 preset=petuum* rounds=5 deadline=1");
+    outcome outcome = {.data = data, .settings = &settings};
+    run_ranks(2, 2, 1.0, short_body, &outcome, outcome.status, outcome.error);
+    for (unsigned r = 0; r < 2; r++) {
+        assert_int_equal(outcome.status[r], PARLEY_NO_PEER);
+        assert_string_equal(outcome.error[r].sentence, "worker 3 on rank 1 has not made clock 1 for 1 seconds");
+    }
+    free_models(&outcome);
+    parley_data_free(data);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_read_is_older_than_the_bound),
         cmocka_unit_test(peers_lose_no_update),
         cmocka_unit_test(backups_do_without_the_slowest_worker),
         cmocka_unit_test(staleness_0_gives_the_bits_of_rounds),
+        cmocka_unit_test(a_run_resumes_from_a_park),
+        cmocka_unit_test(a_stop_ends_all_waits_within_two_seconds),
+        cmocka_unit_test(a_worker_that_is_stuck_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
