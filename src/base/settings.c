@@ -258,6 +258,8 @@ const pl_setting pl_settings[] = {
          "gibbs: dense computes the weights of all topics for each token, sparse those that its document has; auto: "
          "by the number of topics",
      AT(sampler)},
+    {"documents", PL_REAL, PL_FOR_TOPICS, "auto", 1, MANY, .value_name = "N", .may_be_auto = true, .optional = true,
+     .help = "svi: documents of the whole corpus, if DATA is a part of it; auto: those of DATA", AT(documents)},
     {"vocabulary", PL_WORD, PL_FOR_TOPICS, "", .value_name = "FILE",
      .help = "file with the words of columns 1, 2, ..., one per line", AT(vocabulary)},
     {"gap", PL_REAL, PL_FOR_LINEAR, "1e-4", 0, 1, .value_name = "X", .in_model = true,

@@ -112,6 +112,7 @@ struct parley_settings {
     char vocabulary[PL_TEXT], stop_words[PL_TEXT];
     double min_documents, max_documents;
     uint64_t words;
+    double documents; /* NaN: those of the data */
     /* which of them the user gave, by row of the table */
     bool given[PL_MOST_SETTINGS];
 };
