@@ -321,14 +321,18 @@ static bool sniff_market(const char *text, uint64_t bytes) {
     return bytes >= strlen(MARKET) && memcmp(text, MARKET, strlen(MARKET)) == 0;
 }
 
-/* Three lines with one whole number each, then one that begins with a number and has no colon, unless the text ends. */
+/* Three lines with one whole number each, then one of several words that begins with a number and has no
+ * colon; or no entries. */
 static bool sniff_docword(const char *text, uint64_t bytes) {
     uint64_t lines;
     state head;
     uint64_t skip = read_head(text, bytes, false, &head, &lines);
     const char *line;
     uint64_t length = skip ? pl_first_line(text + skip, bytes - skip, &line) : 0;
-    return skip && (length == 0 || (pl_digit(*line) <= 9 && !memchr(line, ':', length) && !memchr(line, ',', length)));
+    bool several = length > 0 && (memchr(line, ' ', length) || memchr(line, '\t', length));
+    return skip &&
+           (length == 0 ? head.entries == 0
+                        : several && pl_digit(*line) <= 9 && !memchr(line, ':', length) && !memchr(line, ',', length));
 }
 
 const pl_format pl_format_docword = {
