@@ -138,7 +138,8 @@ def test_refusals(spark, frames):
 
 
 def test_train_gives_the_bytes_of_the_command(spark, tmp_path):
-    """However the rows are partitioned, in fewer and in more partitions than there are slots, with empty ones."""
+    """However the rows are partitioned, in fewer and in more partitions than there are slots, with empty ones, and
+    whether their vectors are sparse, dense or both."""
     x, w, labels = data(rows=300, columns=8)
     path = tmp_path / "rows.svm"
     path.write_text("".join(f"{y:g} " + " ".join(f"{j + 1}:{v!r}" for j, v in enumerate(row) if v) + "\n"
@@ -147,8 +148,9 @@ def test_train_gives_the_bytes_of_the_command(spark, tmp_path):
     subprocess.run([command(), "train", path, *words, "--row-order", "content", "--quiet", "--model", tmp_path / "model"],
                    check=True, stdout=subprocess.DEVNULL)
     df = frame(spark, "two", rows=300, columns=8)
+    mixed = df.filter("weight < 1").union(frame(spark, "two", True, rows=300, columns=8).filter("weight >= 1"))
     for parts in (1, 2, 9):
-        for rows in (df.repartition(parts), df.filter("label < 2").repartition(parts, "label")):
+        for rows in (df.repartition(parts), mixed.repartition(parts, "label")):
             model = parley.spark.train(rows, loss="logistic", lambda_=0.01, workers=4, preset="cocoa+", gap=1e-7)
             assert model.to_bytes() == (tmp_path / "model").read_bytes(), parts
     model.save(tmp_path / "saved")
