@@ -7,6 +7,7 @@
 
 #include "cli.h"
 #include "data/format.h"
+#include "data/vocabulary.h"
 #include "shard/parallel_read.h"
 
 static const char *const cache_endings[] = {".parley", ".safetensors", NULL};
@@ -62,6 +63,8 @@ parley_status read_data(const operands *paths, const parley_settings *settings, 
         pl_pool_close(pool);
     if (status == PARLEY_OK && *settings->weights)
         status = pl_data_read_weights(data, settings->weights, error);
+    if (status == PARLEY_OK && *settings->vocabulary)
+        status = pl_data_read_vocabulary(data, settings->vocabulary, error);
     if (status == PARLEY_OK) {
         *out = data;
         return PARLEY_OK;

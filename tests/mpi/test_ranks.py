@@ -167,6 +167,9 @@ def test_around():
             same(name, ["train", data] + rest, ranks, library)
     library = LIBRARIES[0]
     same("a path", ["path", ["all.svm"], "--workers", "4", "--l1-ratio", "1", "--lambdas", "8", "--quiet"], 3, library)
+    folds = ["--workers", "4", "--lanes", "1", "--l1-ratios", "0.5,1", "--lambdas", "4", "--folds", "3", "--quiet"]
+    same("a cross-validation", ["cv", ["part-*.svm"]] + folds, 3, library)
+    same("a cross-validation of a table", ["cv", ["people.csv"]] + folds, 2, LIBRARIES[-1])
     # MPICH's mpiexec fails if there is more input than a process reads at once
     same("standard input", ["train", ["-"], "--workers", "4", "--quiet"], 3, library, text=read("part-0.svm"))
 
