@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "spark_reviews.py"
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "spark" / "reviews.py"
 CONF = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.ui.enabled": "false",
         "spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"}
 

@@ -147,7 +147,7 @@ class _Fits:
         self.rows, self.fits, self.name = rows, fits, name
         self.options = fits[0].options
         cores = _session.Cluster(_session.context_of(rows.frame)).cores()
-        self.threads = self.options.threads or min(cores or [1])
+        self.threads, self.executors = self.options.threads or min(cores or [1]), len(cores)
         self.done: list[tuple[Result, Facts]] = []
         self.workers: int | None = None  # of the first attempt, which the later ones repeat
         self.job = f"spark-{socket.gethostname()}-{os.getpid()}-{time.time_ns()}"
@@ -176,6 +176,12 @@ class _Fits:
         return ["train", "@rows", *words(values)]
 
     def _commands(self, facts: Facts) -> list[list[str]]:
+        if len(facts.parts) < self.executors:
+            warnings.warn(
+                f"the frame has {len(facts.parts)} partitions, so {facts.ranks} of {self.executors} executors take "
+                f"part; use df.repartition({self.executors})",
+                stacklevel=2,
+            )
         return [self._command(number, facts) for number in range(len(self.done), len(self.fits))]
 
     def _once(self, see: Callable[[int, str], None]) -> None:

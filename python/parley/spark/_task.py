@@ -149,6 +149,60 @@ def _columns(indices, sparse, lengths):
     return columns
 
 
+def _struct_vectors(column):
+    """Sizes and lengths of the vectors of a column, and the columns and values of their entries."""
+    import numpy as np
+
+    kind, size, indices, values = (column.field(name) for name in ("type", "size", "indices", "values"))
+    sparse = kind.to_numpy(zero_copy_only=False) == 0
+    ends = _offsets(values)
+    lengths = np.diff(ends).astype(np.int64)
+    sizes = np.where(sparse, np.asarray(size.fill_null(0)), lengths)
+    value = values.values.to_numpy(zero_copy_only=False)[ends[0] : ends[-1]]
+    return sizes, lengths, _columns(indices, sparse, lengths), value
+
+
+def _gather(array, first, lengths):
+    """The elements array[first[i]], array[first[i] + 1], ... of each row i, one after the other."""
+    import numpy as np
+
+    places = np.repeat(first - (np.cumsum(lengths) - lengths), lengths)
+    places += np.arange(len(places))
+    return array[places]
+
+
+def _unsafe_vectors(column):
+    """The same for vectors as Spark stores them in memory. A vector is a row of four fields: a word of null bits, then
+    type, size, and two references (offset, length) to arrays. An array is its length, null bits and the elements; all
+    of them begin at multiples of 8 bytes."""
+    import numpy as np
+
+    ends = _offsets(column).astype(np.int64)
+    data = column.buffers()[2]
+    words = np.frombuffer(data, np.int64, int(ends[-1]) // 8)
+    row = ends[:-1] // 8
+    sparse = (words[row + 1] & 255) == 0
+    values = row + (words[row + 4] >> 35)
+    lengths = words[values]
+    nulls = (lengths + 63) // 64
+    sizes = np.where(sparse, words[row + 2] & 0xFFFFFFFF, lengths)
+    value = _gather(words.view(np.float64), values + 1 + nulls, lengths)
+    indices = row + (words[row + 3] >> 35)
+    halves = words.view(np.uint32)
+    if sparse.all():
+        return sizes, lengths, _gather(halves, 2 * (indices + 1 + nulls), lengths), value
+    index = _gather(np.arange(int(lengths.max()), dtype=np.uint32), np.zeros(len(row), np.int64), lengths)
+    if sparse.any():
+        index[np.repeat(sparse, lengths)] = _gather(halves, 2 * (indices + 1 + nulls)[sparse], lengths[sparse])
+    return sizes, lengths, index, value
+
+
+def _vectors(column):
+    import pyarrow as pa
+
+    return _unsafe_vectors(column) if pa.types.is_binary(column.type) else _struct_vectors(column)
+
+
 class Rows:
     """Collects rows from Arrow batches and writes them as a cache."""
 
@@ -217,14 +271,8 @@ class Rows:
         """Lengths, columns and values of the rows of a vector column. Zeros that are stored are dropped."""
         import numpy as np
 
-        kind, size, indices, values = (features.field(name) for name in ("type", "size", "indices", "values"))
-        sparse = kind.to_numpy(zero_copy_only=False) == 0
-        ends = _offsets(values)
-        lengths = np.diff(ends).astype(np.int64)
-        sizes = np.where(sparse, np.asarray(size.fill_null(0)), lengths)
+        sizes, lengths, index, value = _vectors(features)
         self._check_sizes(sizes)
-        value = values.values.to_numpy(zero_copy_only=False)[ends[0] : ends[-1]]
-        index = _columns(indices, sparse, lengths)
         narrow = value.astype(np.float32)
         if not np.isfinite(narrow).all():
             wrong = np.repeat(np.arange(len(lengths)), lengths)[~np.isfinite(narrow)][0]

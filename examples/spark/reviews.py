@@ -1,5 +1,5 @@
 """Classifies short reviews inside Spark: a pipeline with cross-validation, a model with a certificate, and `train` with another
-loss. Run it with `python examples/spark_reviews.py`, or with spark-submit on a cluster."""
+loss. Run it with `python examples/spark/reviews.py`, or with spark-submit on a cluster."""
 from pyspark.ml import Pipeline
 from pyspark.ml.evaluation import BinaryClassificationEvaluator
 from pyspark.ml.feature import HashingTF, IDF, Tokenizer
