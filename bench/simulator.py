@@ -173,7 +173,7 @@ def table_rounds(bench):
     scale = 100
     data = bench.folder / "rounds.svm"
     subprocess.run(
-        [bench.parley, "generate", "text", data, "--rows", "20000", "--columns", COLUMNS // scale, "--nonzeros", "50", "--quiet"],
+        [bench.parley, "generate", "text", data, "--rows", "20000", "--columns", str(COLUMNS // scale), "--nonzeros", "50", "--quiet"],
         check=True,
         timeout=300,
     )

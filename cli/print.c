@@ -103,7 +103,10 @@ void json_append(json_t **list, json_t *value) {
 void json_problem(json_t **object, const parley_summary *summary) {
     for (unsigned i = 0; i < summary->facts; i++) {
         const parley_fact *fact = &summary->fact[i];
-        json_put(object, fact->name, *fact->text ? json_string(fact->text) : json_number(fact->number));
+        json_put(object, fact->name,
+                 *fact->text   ? json_string(fact->text)
+                 : fact->whole ? json_count((uint64_t)fact->number)
+                               : json_number(fact->number));
     }
     json_put(object, "rows", json_count(summary->rows));
     json_put(object, "columns", json_count(summary->columns));

@@ -49,12 +49,14 @@ typedef enum parley_stop {
 } parley_stop;
 
 /* A fact about a problem: a name and its value, which is a text or a number. Linear models have `loss`, `lambda`,
- * `l1_ratio` and `intercept`, and a stream also has `progressive_loss`. */
+ * `l1_ratio` and `intercept`, and a stream also has `progressive_loss`. Topic models have `topics`, `documents`, `words`,
+ * `tokens`, `passes`, `bound` and, with validation rows, `completion`. */
 #define PARLEY_FACTS 12
 typedef struct parley_fact {
     const char *name; /* static */
     char text[40];    /* empty if the value is a number */
     double number;
+    int whole; /* the number is a count */
 } parley_fact;
 
 /* The result of a run. Counts are totals over workers. `dual`, `gap` and `relative_gap` are NaN where there is no dual
@@ -344,6 +346,15 @@ PARLEY_API void parley_model_shape(const parley_model *model, uint64_t *outputs,
  * models of another type. */
 PARLEY_API const double *parley_model_coef(const parley_model *model);
 PARLEY_API const double *parley_model_intercept(const parley_model *model);
+/* How certain a coefficient is: its standard error, its ratio to it (t with `degrees` degrees of freedom, or z where
+ * `degrees` is infinite), the probability of a larger one by chance, and a 95 % interval. */
+typedef struct parley_certainty {
+    double coefficient, standard_error, statistic, degrees, p, low_95, high_95;
+} parley_certainty;
+/* Fills in `out` for a column, or for the intercept if `column` is the number of columns. Fails unless the model is
+ * linear and was trained with the setting `inference`. */
+PARLEY_API parley_status parley_model_certainty(const parley_model *model, uint64_t column, parley_certainty *out,
+                                                parley_error *error);
 /* Returns the name of a column and its length in bytes, which is 0 if it has no name. */
 PARLEY_API const char *parley_model_column_name(const parley_model *model, uint64_t column, uint64_t *bytes);
 /* Returns the word that label 0, 1, ... stands for and its length in bytes, which is 0 if labels are numbers. */

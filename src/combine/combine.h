@@ -15,7 +15,8 @@ typedef struct pl_slice {
     double *change;       /* sum of share x change, in columns of `size` entries */
     double *direction;    /* to be filled in for the slice */
     double shrink;        /* v + change becomes shrink v + change */
-    double value;         /* of the objective without its penalty at v, if the solver certifies */
+    double value;         /* of the objective without its penalty at v, if the solver certifies, */
+    double gap;           /* and the distance of the bounds of the optimum that v gives */
     const double *metric; /* of the local solver, by entry; NULL: the problem's own */
     pl_entry_sums sums;   /* sums over all of v, the same on all owners, for dot products in `propose` */
 } pl_slice;
@@ -76,7 +77,6 @@ typedef struct pl_combine_type {
     bool all_rows;                  /* an update must cover all rows of the worker */
     bool softens;                   /* accepts PL_FACT_SOFTENS instead of PL_FACT_SMOOTH */
     bool whole;                     /* one owner must have all of v */
-    bool adds;                      /* the workers' changes are added whole */
     const char *const *settings;
     const pl_combine_trial *trial; /* NULL: the step is always 1 */
     const pl_combine_search *search;

@@ -1,4 +1,5 @@
-/* sum.c: the workers' changes are added whole (model summation, as in Petuum, and in Hogwild by messages). K workers
+/* sum.c: the workers' changes are added whole. They are shares of one common step (the statistics of parts of a batch),
+ * changes of counts, or steps of their own (model summation, as in Petuum, and in Hogwild by messages). K workers then
  * make steps of K times the length, so that rates must be K times smaller, or the sum diverges. */
 #include "combine/combine.h"
 
@@ -10,6 +11,11 @@ static parley_status open_sum(const pl_setup *setup, pl_combine **out, parley_er
     return status;
 }
 
+static void ask(const pl_combine *combine, pl_round *round) {
+    (void)combine;
+    round->joint = true;
+}
+
 /* There is no state between rounds. */
 static void state(pl_combine *combine, pl_state *state) { (void)combine, (void)state; }
 
@@ -17,10 +23,10 @@ static void close_sum(pl_combine *combine) { pl_free(combine); }
 
 const pl_combine_type pl_combine_sum = {
     .name = "sum",
-    .help = "adds the workers' changes whole (Petuum); needs rates that are K times smaller",
-    .takes = PL_GIVES_CHANGES | PL_MAY_BE_ADDED,
-    .adds = true,
+    .help = "adds the workers' changes whole",
+    .takes = PL_MAY_BE_ADDED,
     .open = open_sum,
+    .ask = ask,
     .state = state,
     .close = close_sum,
 };

@@ -7,6 +7,7 @@
  * For second-order combines the update has one more column for each entry, the curvature sum_i q_i loss''(z_i) x_i
  * x_i', or one column for its diagonal. Then products with the curvature are computed on request. Over all rows the
  * free intercept is solved first, and the same passes give the certificate: t = -loss'(z), u = -g. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -25,7 +26,9 @@ typedef struct gradient {
     pl_local base;
     const pl_glm *glm;
     pl_team *team;
-    double fraction, softness;
+    double fraction;
+    double *centre; /* of the smoothing, by row; NULL: it has none */
+    pl_softening soft;
     uint64_t round, width;
     bool curved;            /* the curvature is needed */
     bool slopes_only;       /* probes need only slopes */
@@ -63,10 +66,11 @@ static void expand_stretch(const gradient *this, uint64_t begin, uint64_t count,
         rows->y[k] = pl_target(this->glm, begin + k);
         rows->q[k] = pl_share(this->glm, begin + k);
     }
-    pl_expand_rows(loss, rows->z, rows->y, count, slopes_only ? NULL : rows->loss, rows->slope, rows->curvature);
-    bool soft = this->softness > 0;
-    for (uint64_t k = 0; k < count && soft; k++)
-        loss->soften(loss, rows->z[k], rows->y[k], this->softness, &rows->slope[k], &rows->curvature[k]);
+    bool soft = this->soft.mu > 0;
+    if (!soft || !slopes_only)
+        pl_expand_rows(loss, rows->z, rows->y, count, slopes_only ? NULL : rows->loss, rows->slope, rows->curvature);
+    if (soft)
+        pl_soften(loss, &this->soft, begin, count, rows->z, rows->y, rows->slope, rows->curvature);
 }
 
 /* The number of columns of the update in this round. */
@@ -97,7 +101,7 @@ static void add_row(gradient *this, unsigned task, uint64_t i, double slope, dou
 static void add_sides(gradient *this, unsigned task, uint64_t begin, uint64_t count, const stretch *rows) {
     const pl_glm *glm = this->glm;
     const pl_loss *loss = glm->loss;
-    bool own = this->softness == 0 && !this->t; /* the slope is that of the loss itself at z */
+    bool own = this->soft.mu == 0 && !this->t; /* the slope is that of the loss itself at z */
     double *sums = this->sides + (uint64_t)task * PL_ROW_SUMS, losses = 0, conjugates = 0;
     for (uint64_t k = 0; k < count; k++) {
         double slope = rows->slope[k],
@@ -274,7 +278,7 @@ static parley_status sum_sides(gradient *this, pl_evaluation *evaluation, parley
         pl_classes_fill(this->glm, sums, evaluation);
     else
         pl_evaluation_fill(this->glm, sums, this->b[0], evaluation);
-    evaluation->softened = this->softness > 0;
+    evaluation->softened = this->soft.mu > 0;
     return status;
 }
 
@@ -310,18 +314,39 @@ static double find_margins(gradient *this, const double *v) {
     return carry || zero ? 0.0 : 1.0;
 }
 
-/* Computes gradient and evaluation at v, over all rows. */
-static parley_status visit_all(gradient *this, const double *v, pl_update *update, pl_evaluation *evaluation,
-                               parley_error *error) {
+static void recentre_task(void *context, unsigned task) {
+    const gradient *this = context;
+    const pl_part *part = &this->team->parts[task];
+    stretch at;
+    for (pl_walk rows = {0}; pl_walk_on(part, &rows);) {
+        for (uint64_t i = rows.begin; i < rows.end; i++)
+            at.z[i - rows.begin] = this->z[i] + this->b[0];
+        expand_stretch(this, rows.begin, rows.end - rows.begin, true, &at);
+        for (uint64_t i = rows.begin; i < rows.end; i++)
+            this->centre[i] = -at.slope[i - rows.begin];
+    }
+}
+
+/* Takes the smoothing that the round asks for. The centres move to the dual points of the last one. */
+static void soften(gradient *this, const double *v, const pl_round *round) {
+    if (this->centre && round->recentre) {
+        take_intercepts(this, v, this->b);
+        pl_team_run(this->team, recentre_task, this);
+    }
+    this->soft.mu = round->softness;
+}
+
+/* Computes gradient and evaluation at v, where the margins are known, over all rows. */
+static parley_status visit_all(gradient *this, const double *v, double passes, pl_update *update,
+                               pl_evaluation *evaluation, parley_error *error) {
     const pl_glm *glm = this->glm;
     parley_status status = PARLEY_OK;
     double began = pl_engine_now(this->team->engine);
     memset(this->seconds, 0, (uint64_t)this->team->hosted * this->team->lanes * sizeof *this->seconds);
-    double passes = find_margins(this, v);
     take_intercepts(this, v, this->b);
-    if (pl_centres(glm) || (glm->intercept == PL_FREE && this->softness > 0))
+    if (pl_centres(glm) || (glm->intercept == PL_FREE && this->soft.mu > 0))
         status = glm->classes > 1 ? pl_classes_centre(glm, this->team, this->z, 1e-14, this->b, error)
-                                  : pl_centre_soft(glm, this->team, this->z, this->softness, 1e-14, this->b, error);
+                                  : pl_centre_soft(glm, this->team, this->z, &this->soft, 1e-14, this->b, error);
     double centred = pl_engine_now(this->team->engine) - began;
     if (status == PARLEY_OK) {
         pl_team_run(this->team, full_task, this);
@@ -343,7 +368,7 @@ static parley_status evaluate(pl_local *local, const double *v, double *w, pl_up
     parley_status status = primal(local, v, w, error);
     this->stepped = false;
     if (status == PARLEY_OK)
-        status = visit_all(this, v, update, evaluation, error);
+        status = visit_all(this, v, find_margins(this, v), update, evaluation, error);
     put_intercepts(this, w);
     return status;
 }
@@ -352,7 +377,7 @@ static parley_status rescale(pl_local *local, double scale, pl_evaluation *evalu
     gradient *this = (gradient *)local;
     if (this->glm->classes > 1)
         return pl_classes_conjugate(this->glm, this->team, this->z, this->b, NULL, scale, evaluation, error);
-    return pl_conjugate_rows(this->glm, this->team, this->z, this->t, scale, evaluation, error);
+    return pl_conjugate_rows(this->glm, this->team, this->z, this->t, &this->soft, scale, evaluation, error);
 }
 
 /* Nothing to do: the combine handles the penalty. */
@@ -368,14 +393,16 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
                           pl_evaluation *evaluation, parley_error *error) {
     gradient *this = (gradient *)local;
     this->round = round->number;
-    this->softness = round->softness;
     this->curved = round->curved;
     if (certifies(local)) {
-        parley_status status = visit_all(this, v, update, evaluation, error);
+        double passes = find_margins(this, v);
+        soften(this, v, round);
+        parley_status status = visit_all(this, v, passes, update, evaluation, error);
         if (status == PARLEY_OK)
             put_intercepts(this, v);
         return status;
     }
+    this->soft.mu = round->softness;
     memset(this->seconds, 0, (uint64_t)this->team->hosted * this->team->lanes * sizeof *this->seconds);
     this->w = v;
     take_intercepts(this, v, this->b);
@@ -390,7 +417,7 @@ static parley_status prepare_alone(pl_local *local, double *v, parley_error *err
     unsigned hosted = this->team->hosted;
     uint8_t *touched = NULL;
     (void)v;
-    this->softness = 0;
+    this->soft.mu = 0;
     this->curved = this->stepped = false;
     if (this->support || this->glm->classes > 1)
         return PARLEY_OK;
@@ -540,6 +567,10 @@ static void state(pl_local *local, pl_state *state) {
         pl_state_of(state, "local", k);
         PL_STATE_VALUES(state, "margins", PL_WITHIN(this->stepped, 0, this->dz != NULL), PL_VALUE(this->step),
                         PL_WITHIN(this->carried, 0, CARRIES));
+        if (this->centre) {
+            PL_STATE_VALUES(state, "softness", PL_WITHIN(this->soft.mu, 0, DBL_MAX));
+            pl_state_rows(state, this->team, "centre", this->centre, PL_F64, 1);
+        }
         if (!this->stepped || this->carried >= CARRIES)
             continue;
         pl_state_rows(state, this->team, "z", this->z, PL_F64, this->glm->classes);
@@ -547,10 +578,16 @@ static void state(pl_local *local, pl_state *state) {
     }
 }
 
+/* Losses with kinks are smoothed for combines that use the curvature. */
+static bool has_centres(const pl_setup *setup) {
+    const pl_loss *loss = pl_glm_of(setup->problem)->loss;
+    return loss->soften && !loss->smooth && setup->width > 1;
+}
+
 static uint64_t bytes(const pl_setup *setup) {
     uint64_t lanes = (uint64_t)setup->team->hosted * setup->team->lanes;
     return (pl_glm_of(setup->problem)->data->x.rows * pl_glm_of(setup->problem)->classes *
-                (1u + setup->searches + setup->asks) +
+                (1u + setup->searches + setup->asks + has_centres(setup)) +
             lanes * setup->width * pl_glm_of(setup->problem)->size) *
            sizeof(double);
 }
@@ -562,6 +599,7 @@ static void close_gradient(pl_local *local) {
     for (unsigned i = 0; this->outer && i < this->team->hosted * this->team->lanes; i++)
         pl_outer_close(&this->outer[i]);
     pl_free(this->dz);
+    pl_free(this->centre);
     pl_free(this->bend);
     pl_free(this->b);
     pl_free(this->db);
@@ -606,6 +644,8 @@ static parley_status open_gradient(const pl_setup *setup, pl_local **out, parley
     this->slopes_only = setup->slopes_only;
     this->bend = setup->asks ? pl_alloc(rows, sizeof *this->bend) : NULL;
     this->dz = setup->searches ? pl_alloc(rows, sizeof *this->dz) : NULL;
+    this->centre = has_centres(setup) ? pl_alloc(rows, sizeof *this->centre) : NULL;
+    this->soft.centre = this->centre;
     this->sums = pl_alloc(lanes * setup->width * pl_glm_of(setup->problem)->size, sizeof *this->sums);
     this->seconds = pl_alloc(lanes, sizeof *this->seconds);
     this->sides_each = classes > 1 ? pl_classes_sums(pl_glm_of(setup->problem)) : PL_ROW_SUMS;
@@ -613,7 +653,7 @@ static parley_status open_gradient(const pl_setup *setup, pl_local **out, parley
     this->b = pl_alloc(classes, sizeof *this->b);
     this->db = pl_alloc(classes, sizeof *this->db);
     if (!this->b || !this->db || !this->sides || !this->z || (setup->searches && !this->dz) ||
-        (setup->asks && !this->bend) || !this->sums || !this->seconds)
+        (has_centres(setup) && !this->centre) || (setup->asks && !this->bend) || !this->sums || !this->seconds)
         status = pl_fail_memory(error, "gradients", bytes(setup));
     if (status == PARLEY_OK && setup->width > 1 && !setup->diagonal)
         status = open_outer(this, error);

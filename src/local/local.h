@@ -20,7 +20,8 @@ enum {
     PL_STEPS_IN_V = 64,          /* it can work with setup->in_place */
     PL_OWNS_COLUMNS = 128,       /* its workers own columns, as partitioned by setup->columns */
     PL_EVALUATES_GRADIENT = 256, /* `evaluate` leaves the gradient over all rows in `update` */
-    PL_MAY_BE_ADDED = 512 /* its changes may be added whole: they are counts, or its rate depends on setup->adds */
+    PL_MAY_BE_ADDED = 512        /* its changes may be added whole: they are shares of one step or counts, or
+                                    its rate depends on setup->adds */
 };
 
 /* Sums over a worker's rows that are sent with its update or answer a probe. */
@@ -55,8 +56,10 @@ typedef struct pl_round {
     /* What the combine asks for. */
     double sigma;    /* how much the workers' changes may add up: sigma' of CoCoA+ */
     double momentum; /* share of the last round's change by which to start ahead */
+    bool joint;      /* workers make one step together, and their updates are added */
     bool curved;     /* the curvature is needed, from solvers that can compute it */
     double softness; /* gradients and probes are of the loss smoothed by this; 0: the loss itself */
+    bool recentre;   /* smooth around the dual point that the last smoothing gives at v, from this round on */
 } pl_round;
 
 /* H in steps of a worker that owns `items` rows or columns. */
@@ -84,7 +87,7 @@ typedef struct pl_setup {
     bool alone; /* one worker, whose change is taken whole; it may step in v and offer v itself as its update's value */
     bool accelerates; /* momentum is used */
     bool in_place;    /* v is shared by the workers, which step in it and offer empty updates */
-    bool adds;        /* the combine adds changes whole */
+    bool adds;        /* the combine adds changes whole, so that rounds may be joint steps */
     double late;      /* rounds by which updates may be late; 0 if workers wait for each other */
 } pl_setup;
 
@@ -177,7 +180,7 @@ static inline bool pl_local_certifies(const pl_local *local) {
     return certificate && certificate->certifies && certificate->certifies(local);
 }
 
-extern const pl_local_type pl_local_sdca, pl_local_scd, pl_local_gradient, pl_local_sgd;
+extern const pl_local_type pl_local_sdca, pl_local_scd, pl_local_gradient, pl_local_sgd, pl_local_svi, pl_local_gibbs;
 extern const pl_local_type *const pl_locals[];
 extern const unsigned pl_locals_count;
 

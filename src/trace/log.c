@@ -91,7 +91,10 @@ parley_status pl_log_open(const char *path, uint64_t round, pl_log **out, bool *
 }
 
 static void put_fact(json_t *line, const parley_fact *fact) {
-    json_object_set_new(line, fact->name, *fact->text ? json_string(fact->text) : real(fact->number));
+    json_object_set_new(line, fact->name,
+                        *fact->text   ? json_string(fact->text)
+                        : fact->whole ? whole((uint64_t)fact->number)
+                                      : real(fact->number));
 }
 
 parley_status pl_log_start(pl_log *log, const parley_settings *settings, unsigned commands,

@@ -34,7 +34,7 @@ static void both_spellings_are_found(void **state) {
     (void)state;
     assert_ptr_equal(pl_setting_find("batch-fraction"), pl_setting_find("batch_fraction"));
     assert_non_null(pl_setting_find("batch-fraction"));
-    assert_null(pl_setting_find("batch"));
+    assert_null(pl_setting_find("batch_"));
     assert_null(pl_setting_find("batch_fraction_"));
     assert_null(pl_setting_find(""));
 }
