@@ -217,9 +217,9 @@ def table_hosts(bench):
 
 
 def table_rounds(bench):
-    """Rounds in 300 virtual seconds on 8 hosts at 1 Gbit/s with a model of 54 million columns, as in Table 4 of paper 001"""
-    # Tables of 54 million columns on 8 hosts do not fit into the memory of a small machine. The time of a message is its
-    # bytes over the bandwidth, so that a hundredth of the columns on links of a hundredth of the rate gives the same.
+    """Rounds in 300 virtual seconds on 8 hosts at 1 Gbit/s, 54 million columns, as in Table 4 of paper 001"""
+    # Tables of 54 million columns on 8 hosts do not fit into the memory of a small machine. The time of a message is
+    # its bytes over the bandwidth, so that a hundredth of the columns on links of a hundredth of the rate is the same.
     scale = 100
     data = bench.folder / "rounds.svm"
     subprocess.run(

@@ -338,6 +338,27 @@ static void a_run_resumes_from_a_park(void **state) {
     parley_data_free(data);
 }
 
+/* With the rates that they choose, up to the noise that a constant rate leaves on few rows. */
+static void presets_reach_the_optimum(void **state) {
+    (void)state;
+    static const char *const presets[] = {"petuum",   "petuum*",   "angel",       "ps-sync",
+                                          "ps-async", "ps-backup", "hogwild-peer"};
+    parley_data *data = random_data((sample_plan){.seed = 9, .rows = 2000, .columns = 30, .density = 0.3});
+    outcome best = train_once(data, "loss=logistic lambda=0.01 gap=1e-9");
+    for (unsigned i = 0; i < COUNT(presets); i += SOME) {
+        char words[200];
+        snprintf(words, sizeof words, "loss=logistic lambda=0.01 preset=%s workers=4 gap=0 rounds=300", presets[i]);
+        parley_settings settings = settings_of(words);
+        outcome outcome = {.data = data, .settings = &settings};
+        train(&outcome, 1, 2);
+        assert_done(outcome.status[0], &outcome.error[0]);
+        assert_at_most(outcome.summary[0].objective, 1.02 * best.summary[0].objective);
+        free_models(&outcome);
+    }
+    free_models(&best);
+    parley_data_free(data);
+}
+
 static void *ask_to_stop(void *unused) {
     pl_sleep(0.3);
     pl_stop_ask();
@@ -401,6 +422,7 @@ int main(void) {
         cmocka_unit_test(backups_do_without_the_slowest_worker),
         cmocka_unit_test(staleness_0_gives_the_bits_of_rounds),
         cmocka_unit_test(a_run_resumes_from_a_park),
+        cmocka_unit_test(presets_reach_the_optimum),
         cmocka_unit_test(a_stop_ends_all_waits_within_two_seconds),
         cmocka_unit_test(a_worker_that_is_stuck_is_named),
     };
