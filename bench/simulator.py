@@ -49,7 +49,21 @@ class Namespaces:
         shape = ["root", "tbf", "rate", rate, "burst", "16kb" if rate == "100mbit" else "128kb", "latency", "200ms"]
         for number, name in enumerate(self.names):
             call("ip", "netns", "add", name)
-            call("ip", "-n", name, "link", "add", "eth0", "type", "veth", "peer", "name", f"port{number}", "netns", self.hub)
+            call(
+                "ip",
+                "-n",
+                name,
+                "link",
+                "add",
+                "eth0",
+                "type",
+                "veth",
+                "peer",
+                "name",
+                f"port{number}",
+                "netns",
+                self.hub,
+            )
             call("ip", "-n", self.hub, "link", "set", f"port{number}", "master", "bridge", "up")
             call("ip", "-n", name, "address", "add", f"10.77.0.{number + 1}/24", "dev", "eth0")
             call("ip", "-n", name, "link", "set", "eth0", "up")
@@ -114,7 +128,19 @@ def table_simulator(bench):
     """Seconds per round on hosts in network namespaces, and as predicted by the engine sim from `parley probe`"""
     data = bench.folder / "simulator.svm"
     subprocess.run(
-        [bench.parley, "generate", "text", data, "--rows", "20000", "--columns", "100000", "--nonzeros", "60", "--quiet"],
+        [
+            bench.parley,
+            "generate",
+            "text",
+            data,
+            "--rows",
+            "20000",
+            "--columns",
+            "100000",
+            "--nonzeros",
+            "60",
+            "--quiet",
+        ],
         check=True,
         timeout=120,
     )
@@ -136,7 +162,19 @@ def table_simulator(bench):
 
 
 def simulate(bench, *words):
-    command = [bench.parley, "train", *words, "--engine", "sim", "--compute", "modelled", "--gap", 0, "--quiet", "--json"]
+    command = [
+        bench.parley,
+        "train",
+        *words,
+        "--engine",
+        "sim",
+        "--compute",
+        "modelled",
+        "--gap",
+        0,
+        "--quiet",
+        "--json",
+    ]
     command += ["--model", bench.folder / "simulated.model"]
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=1200)
     if done.returncode not in (0, 3):
@@ -148,7 +186,19 @@ def table_hosts(bench):
     """Virtual milliseconds of a round of sgd by hosts and exchange: 20,000 columns, 1 Gbit/s, 50 us"""
     data = bench.folder / "hosts.svm"
     subprocess.run(
-        [bench.parley, "generate", "text", data, "--rows", "20000", "--columns", "20000", "--nonzeros", "50", "--quiet"],
+        [
+            bench.parley,
+            "generate",
+            "text",
+            data,
+            "--rows",
+            "20000",
+            "--columns",
+            "20000",
+            "--nonzeros",
+            "50",
+            "--quiet",
+        ],
         check=True,
         timeout=120,
     )
@@ -167,13 +217,25 @@ def table_hosts(bench):
 
 
 def table_rounds(bench):
-    """Rounds in 300 virtual seconds on 8 hosts at 1 Gbit/s with a model of 54 million columns, as in Table 4 of paper 001"""
-    # Tables of 54 million columns on 8 hosts do not fit into the memory of a small machine. The time of a message is its
-    # bytes over the bandwidth, so that a hundredth of the columns on links of a hundredth of the rate gives the same.
+    """Rounds in 300 virtual seconds on 8 hosts at 1 Gbit/s, 54 million columns, as in Table 4 of paper 001"""
+    # Tables of 54 million columns on 8 hosts do not fit into the memory of a small machine. The time of a message is
+    # its bytes over the bandwidth, so that a hundredth of the columns on links of a hundredth of the rate is the same.
     scale = 100
     data = bench.folder / "rounds.svm"
     subprocess.run(
-        [bench.parley, "generate", "text", data, "--rows", "20000", "--columns", COLUMNS // scale, "--nonzeros", "50", "--quiet"],
+        [
+            bench.parley,
+            "generate",
+            "text",
+            data,
+            "--rows",
+            "20000",
+            "--columns",
+            str(COLUMNS // scale),
+            "--nonzeros",
+            "50",
+            "--quiet",
+        ],
         check=True,
         timeout=300,
     )

@@ -175,6 +175,7 @@ typedef struct round_trip {
     pl_turn *turn;
     pl_ask head;
     unsigned open; /* answers that have not come */
+    bool patient;  /* it has waited for a whole deadline */
     uint64_t clock;
     double gamma;
 } round_trip;
@@ -229,8 +230,12 @@ static parley_status take_answer(round_trip *trip, parley_error *error) {
     uint64_t bytes;
     parley_status status =
         engine->type->take_any(engine, PL_CHANNEL_ANSWER + trip->worker, &from, &reader->answer, &bytes, error);
+    if (status != PARLEY_OK && pl_is_silence(error) && !owns(exchange, engine->rank) && !trip->patient) {
+        trip->patient = true; /* an owner knows who is late, and says so first */
+        return take_answer(trip, error);
+    }
     if (status != PARLEY_OK)
-        return blame(exchange->own, status, error);
+        return owns(exchange, engine->rank) ? blame(exchange->own, status, error) : status;
     const pl_answer *answer = reader->answer.data;
     if (bytes < sizeof *answer)
         return fail_damaged(from, error);

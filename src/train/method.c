@@ -129,8 +129,7 @@ static parley_status check_pair(const pl_method *method, parley_error *error) {
                        local->name);
     if (exchange->async && !local->alone)
         return pl_fail(error, PARLEY_BAD_USAGE,
-                       "exchange %s lets each worker go on at its own pace, which local solver %s does not support; "
-                       "use --local sgd or --local gradient",
+                       "exchange %s lets each worker go on at its own pace, which local solver %s does not support",
                        exchange->name, local->name);
     if (exchange->async && (combine->trial || (combine->propose && !combine->single)))
         return pl_fail(error, PARLEY_BAD_USAGE,
