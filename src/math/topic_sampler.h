@@ -14,7 +14,8 @@
 
 typedef struct pl_topic_sampler {
     uint64_t topics, stride;
-    double eta, words_eta; /* eta, and W eta */
+    float eta;
+    double words_eta; /* W eta */
     float *alpha;          /* stride, zeros after the last topic */
     double *total;         /* by topic: n_k, as this lane sees it */
     float *row;            /* stride: n_wk of the current word */
