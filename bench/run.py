@@ -26,6 +26,7 @@ from harness import Bench, markdown
 from lassos import table_lasso, table_path
 from local import table_local
 from python import table_python
+from simulator import table_hosts, table_rounds, table_simulator
 from stream import table_online
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
@@ -46,6 +47,9 @@ TABLES = {
     "local": table_local,
     "exchange": table_exchange,
     "python": table_python,
+    "simulator": table_simulator,
+    "hosts": table_hosts,
+    "rounds": table_rounds,
 }
 
 

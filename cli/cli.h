@@ -26,7 +26,8 @@ struct command {
 
 /* Each is at the end of the file that has its name. */
 extern const command path_command, cv_command, launch_command, predict_command, eval_command, convert_command,
-    generate_command, info_command, dump_command, report_command, list_command, help_command, document_command;
+    generate_command, info_command, dump_command, report_command, probe_command, list_command, help_command,
+    document_command;
 /* commands.c */
 extern command commands[];
 extern unsigned commands_count;
@@ -73,7 +74,7 @@ void json_problem(json_t **object, const parley_summary *summary);
 void json_certificate(json_t **object, const parley_summary *summary);
 /* Splits the time of a run since `started`. */
 json_t *json_suggestion(const parley_summary *summary);
-json_t *json_seconds(const parley_summary *summary, double read, double started);
+json_t *json_seconds(const parley_summary *summary, double read, double total);
 int json_print(const command *command, json_t *object); /* prints and frees */
 
 /* info_checkpoint.c: recognises and prints the folder or a file of a checkpoint. */

@@ -83,6 +83,8 @@ parley_status check_writable(const char *path, parley_error *error) {
         snprintf(folder, sizeof folder, "%.*s", slash == path ? 1 : (int)(slash - path), path);
     if (stat(path, &there) == 0 && S_ISDIR(there.st_mode))
         return pl_fail(error, PARLEY_NO_FILE, "%s: cannot write: this is a folder; name a file", path);
+    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode)) /* a pipe or a device: nothing is made in its folder */
+        return access(path, W_OK) == 0 ? PARLEY_OK : pl_fail_file(error, path, "write");
     if (access(folder, W_OK | X_OK) != 0)
         return pl_fail(error, PARLEY_NO_FILE, "%s: cannot write to folder %s: %s", path, folder, strerror(errno));
     return PARLEY_OK;

@@ -13,15 +13,14 @@ typedef struct run {
     const command *command;
     const parley_settings *settings;
     operands inputs;
-    parley_data *data;
     pl_cv *cv;
-    parley_model *model;
     parley_summary summary;
     progress_view view;
     double started, read_seconds;
 } run;
 
-static parley_status check(const run *run, parley_error *error) {
+static parley_status check(const void *user, parley_error *error) {
+    const run *run = user;
     const parley_settings *settings = run->settings;
     parley_status status = PARLEY_OK;
     if (*settings->fold_file && pl_setting_given(settings, "folds"))
@@ -31,20 +30,35 @@ static parley_status check(const run *run, parley_error *error) {
     return status == PARLEY_OK ? fit_check(settings, &run->inputs, error) : status;
 }
 
-static parley_status work(run *run, parley_error *error) {
+static parley_status work(pl_engine *engine, void *user, parley_error *error) {
+    run *run = user;
     const parley_settings *settings = run->settings;
-    parley_status status = check(run, error);
-    if (status == PARLEY_OK)
-        status = read_data(&run->inputs, settings, NULL, settings->quiet ? NULL : tell_error_output, &run->data, error);
-    run->read_seconds = pl_now() - run->started;
+    bool first = engine->here == 0; /* its results are reported */
+    parley_data *data = NULL;
+    parley_model *model = NULL;
+    parley_summary summary = {0};
+    pl_cv *cv = NULL;
     pl_lock *lock = NULL;
+    parley_status status =
+        read_data(&run->inputs, settings, engine, settings->quiet ? NULL : tell_error_output, &data, error);
+    if (first)
+        run->read_seconds = pl_now() - run->started;
     if (status == PARLEY_OK)
-        status = fit_begin(settings, true, &lock, error);
+        status = fit_begin(settings, engine->rank == 0, &lock, error);
     if (status == PARLEY_OK)
-        status = parley_cv(run->data, settings, fit_tell, &run->view, &run->cv, &run->model, &run->summary, error);
+        status = pl_cv_rank(engine, data, settings, first ? fit_tell : NULL, &run->view, &cv, &model, &summary, error);
+    if (status != PARLEY_OK && fit_interrupted())
+        error->status = status = PARLEY_STOPPED;
     if (status == PARLEY_OK)
-        status = save_or_keep(save_model, run->model, settings->model, error);
+        status = fit_save(engine, save_model, model, settings->model, error);
     pl_lock_free(lock);
+    if (first) {
+        run->cv = cv;
+        run->summary = summary;
+    } else
+        parley_cv_free(cv);
+    parley_model_free(model);
+    parley_data_free(data);
     return status;
 }
 
@@ -157,29 +171,32 @@ static void print_cv(const run *run) {
     print_field(file, "model", "%s", run->settings->model);
 }
 
+/* Whether something ended before its gap was reached. */
+static int exit_code(const void *user) {
+    const run *run = user;
+    if (run->summary.stop == PARLEY_INTERRUPTED)
+        return EXIT_INTERRUPTED;
+    return run->summary.stop != PARLEY_CONVERGED || run->cv->suggestion ? EXIT_EARLY : EXIT_DONE;
+}
+
+static int report(const void *user) {
+    const run *run = user;
+    if (run->settings->json) {
+        int printed = json_print(run->command, cv_json(run));
+        return printed == EXIT_DONE ? exit_code(run) : printed;
+    }
+    print_cv(run);
+    return exit_code(run);
+}
+
 static int cv_run(const arguments *arguments) {
     run run = {.command = arguments->command,
                .settings = &arguments->settings,
                .inputs = {arguments->operands, arguments->count},
                .started = pl_now()};
-    parley_error error;
     progress_open(&run.view, run.settings);
-    int code = EXIT_DONE;
-    parley_status status = work(&run, &error);
-    if (status != PARLEY_OK && fit_interrupted()) {
-        fprintf(stderr, "interrupted: %s\n", error.sentence);
-        code = EXIT_INTERRUPTED;
-    } else if (status != PARLEY_OK)
-        code = fail(run.command, &error);
-    else if (run.settings->json)
-        code = json_print(run.command, cv_json(&run));
-    else
-        print_cv(&run);
-    if (code == EXIT_DONE && (run.summary.stop != PARLEY_CONVERGED || run.cv->suggestion))
-        code = run.summary.stop == PARLEY_INTERRUPTED ? EXIT_INTERRUPTED : EXIT_EARLY;
-    parley_model_free(run.model);
+    int code = fit_run(&(fit){arguments->command, run.settings, check, work, report, exit_code, &run});
     parley_cv_free(run.cv);
-    parley_data_free(run.data);
     return code;
 }
 
@@ -193,9 +210,9 @@ const command cv_command = {
     .details =
         "For each fold, trains the path of `parley path` on all other rows and measures --metric on the fold. Then "
         "trains "
-        "a model on all rows with the lambda that was chosen. Folds run in parallel, each on one thread with a copy of "
-        "its "
-        "rows. If the best lambda is the smallest or the largest, up to three times lambdas are added there, unless "
+        "a model on all rows with the lambda that was chosen. In one process folds run in parallel, each on one thread "
+        "with a copy of its rows; several ranks train each fold together. If the best lambda is the smallest or the "
+        "largest, up to three times lambdas are added there, unless "
         "--lambda-list or --lambda-ratio is given. Prints the mean and standard error of the metric for each lambda.",
     .run = cv_run,
 };

@@ -127,7 +127,7 @@ json_t *json_suggestion(const parley_summary *summary) {
     return object;
 }
 
-json_t *json_seconds(const parley_summary *summary, double read, double started) {
+json_t *json_seconds(const parley_summary *summary, double read, double total) {
     json_t *seconds = json_object();
     json_put(&seconds, "read", json_number(read));
     json_put(&seconds, "setup", json_number(summary->setup_seconds));
@@ -135,7 +135,7 @@ json_t *json_seconds(const parley_summary *summary, double read, double started)
     json_put(&seconds, "exchange", json_number(summary->exchange_seconds));
     json_put(&seconds, "wait", json_number(summary->wait_seconds));
     json_put(&seconds, "evaluate", json_number(summary->evaluate_seconds));
-    json_put(&seconds, "total", json_number(pl_now() - started));
+    json_put(&seconds, "total", json_number(total));
     return seconds;
 }
 

@@ -8,10 +8,18 @@
 #define CELL_WIDTH 10
 #define WIDEST_MATRIX 20 /* labels */
 
+/* The characters of UTF-8 text. */
+static uint64_t width_of(pl_name name) {
+    uint64_t width = 0;
+    for (uint64_t i = 0; i < name.bytes; i++)
+        width += ((unsigned char)name.text[i] & 0xc0) != 0x80;
+    return width;
+}
+
 static void print_name(pl_name name, uint64_t width) {
     for (uint64_t i = 0; i < name.bytes; i++) /* control characters would break the line */
         putchar((unsigned char)name.text[i] < ' ' || name.text[i] == 0x7f ? '?' : name.text[i]);
-    for (uint64_t i = name.bytes; i < width; i++)
+    for (uint64_t i = width_of(name); i < width; i++)
         putchar(' ');
 }
 
@@ -79,7 +87,7 @@ static void field_matrix(pl_viewer *viewer, const char *key, const parley_model 
     print_key(viewer, "");
     for (uint64_t i = 0; i < labels; i++) {
         pl_name name = label_name(model, i, &label, text, sizeof text);
-        printf(" %*s", name.bytes < CELL_WIDTH ? (int)(CELL_WIDTH - name.bytes) : 0, "");
+        printf(" %*s", width_of(name) < CELL_WIDTH ? (int)(CELL_WIDTH - width_of(name)) : 0, "");
         print_name(name, 0);
     }
     putchar('\n');
@@ -87,7 +95,7 @@ static void field_matrix(pl_viewer *viewer, const char *key, const parley_model 
         print_name(label_name(model, i, &label, text, sizeof text), (uint64_t)((const view *)viewer)->width);
         for (uint64_t k = 0; k < labels; k++) {
             pl_name name = label_name(model, k, &label, text, sizeof text);
-            printf(" %*.6g", name.bytes > CELL_WIDTH ? (int)name.bytes : CELL_WIDTH, values[i * labels + k]);
+            printf(" %*.6g", width_of(name) > CELL_WIDTH ? (int)width_of(name) : CELL_WIDTH, values[i * labels + k]);
         }
         putchar('\n');
     }

@@ -79,6 +79,7 @@ typedef struct parley_summary {
     uint64_t validation_round; /* the number of rounds that made the returned model */
     const char *suggestion;    /* a change that may reach the requested gap, such as "--standardise", or NULL; static */
     int suggestion_tried;      /* whether the run was repeated with it and reached the gap */
+    int is_virtual;            /* whether seconds are those of a simulated cluster */
     int repeatable;            /* 0 if the run is asynchronous, so that running it again may give another model */
 } parley_summary;
 
@@ -345,6 +346,15 @@ PARLEY_API void parley_model_shape(const parley_model *model, uint64_t *outputs,
  * models of another type. */
 PARLEY_API const double *parley_model_coef(const parley_model *model);
 PARLEY_API const double *parley_model_intercept(const parley_model *model);
+/* How certain a coefficient is: its standard error, its ratio to it (t with `degrees` degrees of freedom, or z where
+ * `degrees` is infinite), the probability of a larger one by chance, and a 95 % interval. */
+typedef struct parley_certainty {
+    double coefficient, standard_error, statistic, degrees, p, low_95, high_95;
+} parley_certainty;
+/* Fills in `out` for a column, or for the intercept if `column` is the number of columns. Fails unless the model is
+ * linear and was trained with the setting `inference`. */
+PARLEY_API parley_status parley_model_certainty(const parley_model *model, uint64_t column, parley_certainty *out,
+                                                parley_error *error);
 /* Returns the name of a column and its length in bytes, which is 0 if it has no name. */
 PARLEY_API const char *parley_model_column_name(const parley_model *model, uint64_t column, uint64_t *bytes);
 /* Returns the word that label 0, 1, ... stands for and its length in bytes, which is 0 if labels are numbers. */

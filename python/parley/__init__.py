@@ -20,17 +20,19 @@ from ._regressors import (
     Lasso,
     LinearSVR,
     PoissonRegressor,
+    QuantileRegressor,
     Ridge,
     TweedieRegressor,
 )  # fmt: skip
 from ._ridge import RidgeClassifier, RidgeClassifierCV, RidgeCV
 from ._sgd import SGDClassifier, SGDRegressor
 from ._topics import LatentDirichletAllocation
+from ._unpenalised import LinearRegression
 
 __version__ = _version()
 __all__ = [
     "ElasticNet", "ElasticNetCV", "GammaRegressor", "HuberRegressor", "Lasso", "LassoCV", "LatentDirichletAllocation",
-    "LinearSVC", "LinearSVR", "LogisticRegression", "LogisticRegressionCV", "Model", "Path", "PoissonRegressor",
-    "Ridge", "RidgeClassifier", "RidgeClassifierCV", "RidgeCV", "SGDClassifier", "SGDRegressor", "Table", "TweedieRegressor",
-    "export", "load", "path", "read", "save", "train",
+    "LinearRegression", "LinearSVC", "LinearSVR", "LogisticRegression", "LogisticRegressionCV", "Model", "Path",
+    "PoissonRegressor", "QuantileRegressor", "Ridge", "RidgeCV", "RidgeClassifier", "RidgeClassifierCV",
+    "SGDClassifier", "SGDRegressor", "Table", "TweedieRegressor", "export", "load", "path", "read", "save", "train",
 ]  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing, nullcontext
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.metrics import get_scorer
@@ -22,6 +22,9 @@ from ._documented import documented
 from ._estimator import Linear, Regressor, checked_weight, numbered, several, total
 from ._library import make
 from ._regressors import _Sparse, free
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 _MOST = 128  # lambdas of one path, because the text of a setting has a limited length
 
@@ -111,7 +114,7 @@ class _PathCV(_Sparse):
         off = safe_sparse_dot(X, coefs[:, 0].T) + intercepts[:, 0] - y[:, None]
         return np.average(off**2, axis=0, weights=weight)[inverse]
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         self._refuse()
         X, y = self._checked(X, y, finite=True, y_numeric=True)
         X, y, weight = _counted(self.cv, X, y, checked_weight(sample_weight, X.shape[0]))
@@ -280,7 +283,7 @@ class LogisticRegressionCV(Probable):
         back = np.argsort(order)
         return scores, coefs[back], intercepts[back]
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         self._refuse()
         X, y = self._checked(X, y, finite=True)
         check_classification_targets(y)

@@ -49,6 +49,8 @@ PARAMETERS = {
     "copy_X": ("bool", "Accepted without effect: X is never changed."),
     "positive": ("bool", "Keep the coefficients at 0 or more."),
     "power": ("float", "Power of the variance."),
+    "quantile": ("float", "The quantile."),
+    "solver_options": ("dict or None", "Options of the solver."),
     "link": ("str", "The link between x.w + b and the prediction."),
     "gcv_mode": ("str or None", "Accepted without effect: the shape of the data decides."),
     "store_cv_results": ("bool", "Keep the leave-one-out results of all alphas in ``cv_results_``."),

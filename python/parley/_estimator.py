@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,6 +17,9 @@ from sklearn.utils.validation import check_is_fitted
 from . import _run
 from ._compat import Tagged, class_weights, validate
 from ._data import Frame, framed, from_arrays
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 FLOATS = (np.float64, np.float32)
 SMALL = 20_000  # values in a table up to which a fit costs little, however exact it is
@@ -189,14 +192,12 @@ class Linear(Tagged, BaseEstimator):
         return self._problem(1.0, *classes)["loss"]
 
     def _model(self) -> Any:
-        """The fitted estimator as a model of the core."""
+        """The fitted estimator as a model of the core. Class labels must be numbers."""
         check_is_fitted(self)
         coef = dense(self.coef_)
         intercept = np.broadcast_to(np.asarray(self.intercept_, float), coef.shape[:1])
         labels = None
         if hasattr(self, "classes_"):
-            if self.classes_.dtype.kind not in "biuf":
-                raise ValueError("class labels must be numbers to save the model; fit with numeric labels")
             labels = self.classes_.astype(float)
         return _run.model_of(self._loss(), coef, intercept, labels)
 
@@ -222,7 +223,7 @@ class Regressor(RegressorMixin, Linear):
     def _labels(self, y: np.ndarray) -> None:
         """Raises ValueError for labels that the loss cannot have."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model.
 
         Parameters
@@ -230,7 +231,7 @@ class Regressor(RegressorMixin, Linear):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training data. CSR and float32 are used without a copy; other types are converted once.
         y : array-like of shape (n_samples,)
-            Target values; `Ridge`, `Lasso` and `ElasticNet` also accept several columns.
+            Target values; `LinearRegression`, `Ridge`, `Lasso` and `ElasticNet` also accept several columns.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows; None: all are 1.
 
@@ -286,7 +287,7 @@ class Classifier(ClassifierMixin, Linear):
         problem = self._problem(total(weight, X.shape[0]), count, own)
         return self._solve(X, codes, weight, problem, 1 if count == 2 else count, np.arange(count, dtype=float))
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model.
 
         Parameters
@@ -346,7 +347,7 @@ class Classifier(ClassifierMixin, Linear):
         decisions = self.decision_function(X)
         return self.classes_[(decisions > 0).astype(int) if decisions.ndim == 1 else decisions.argmax(axis=1)]
 
-    def sparsify(self) -> Any:
+    def sparsify(self) -> Self:
         """Make ``coef_`` a sparse matrix, which is smaller if an L1 penalty left few nonzero coefficients.
 
         Returns
@@ -358,7 +359,7 @@ class Classifier(ClassifierMixin, Linear):
         self.coef_ = sp.csr_matrix(self.coef_)
         return self
 
-    def densify(self) -> Any:
+    def densify(self) -> Self:
         """Make ``coef_`` an array again.
 
         Returns

@@ -66,6 +66,25 @@ class Model:
         """Names of the columns, if the data had any."""
         return named("parley_model_column_name", self._handle, self.coef.shape[1])
 
+    @property
+    def inference(self) -> np.ndarray:
+        """Standard errors of the coefficients, with z or t, p and 95 % intervals, as `parley info --inference` shows.
+
+        A structured array with a row for the intercept, if there is one, and one for each column: name, coefficient,
+        std_error, statistic (z, or t for squared loss), p, low_95 and high_95. Needs ``train(..., inference=True)``.
+        """
+        columns = self.coef.shape[1]
+        names = [*(self.column_names or (str(j + 1) for j in range(columns))), "(intercept)"]
+        entry, rows = ffi.new("parley_certainty *"), []
+        free = self.meta.get("intercept", "none") != "none"
+        for j in ([columns] if free else []) + list(range(columns)):
+            call("parley_model_certainty", self._handle, j, entry)
+            numbers = (entry.coefficient, entry.standard_error, entry.statistic, entry.p, entry.low_95, entry.high_95)
+            rows.append((names[j], *numbers))
+        width = max(map(len, names))
+        fields = ("coefficient", "std_error", "statistic", "p", "low_95", "high_95")
+        return np.array(rows, dtype=[("name", f"U{width}"), *((field, float) for field in fields)])
+
     def _rows(self, X: Any, reading: dict) -> Data:
         by_name = is_table(X) and "table" in self.meta  # a frame of numbers has the columns in the model's order
         if isinstance(X, (str, os.PathLike)) or by_name:

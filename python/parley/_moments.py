@@ -1,10 +1,11 @@
-"""Least squares with an L2 penalty on a tall dense table, solved from the products of one pass over it."""
+"""Least squares, with an L2 penalty or none, on a tall dense table, solved from the products of one pass over it."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import eigvalsh
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from ._data import moments
@@ -14,10 +15,21 @@ MOST_COLUMNS = 256  # with more columns, other methods are as fast
 _SOLVED = 1e-12  # relative residual of the normal equations
 
 
-def least_squares(X: np.ndarray, y: np.ndarray, weight: Any, alpha: float, free: bool, threads: int) -> Any:
-    """Returns coef, intercept, summary and log like a run of the core, or None if the core must solve the problem."""
+class Solved(NamedTuple):
+    """Coef, intercept, summary and log as of a run of the core. Without a penalty also the squares of the table's
+    singular values, the largest first."""
+
+    coef: np.ndarray
+    intercept: np.ndarray
+    summary: dict[str, Any]
+    log: np.ndarray
+    squares: np.ndarray | None
+
+
+def least_squares(X: np.ndarray, y: np.ndarray, weight: Any, alpha: float, free: bool, threads: int) -> Solved | None:
+    """Returns None if the problem must be solved in another way."""
     rows, columns = X.shape
-    if not 0 < columns <= min(MOST_COLUMNS, rows // 2) or not 0 < alpha < np.inf:
+    if not 0 < columns <= min(MOST_COLUMNS, rows // 2) or not 0 <= alpha < np.inf:
         return None
     shift = np.zeros(columns + 1)
     if free:  # near the means, so that subtracting them loses few digits
@@ -44,4 +56,5 @@ def least_squares(X: np.ndarray, y: np.ndarray, weight: Any, alpha: float, free:
     summary = {"stop": "converged", "rounds": 1, "objective": objective, "dual": objective - gap, "gap": gap}
     summary["relative_gap"] = gap / null if null > 0 else 0.0
     log = np.array([(1, 1.0, 0.0, objective, objective - gap, gap, summary["relative_gap"])], dtype=ROW)
-    return coef[None], np.array([intercept]), summary, log
+    squares = np.maximum(eigvalsh(products)[::-1], 0.0) if alpha == 0 else None
+    return Solved(coef[None], np.array([intercept]), summary, log, squares)

@@ -3,7 +3,7 @@ follow from one eigendecomposition for all strengths."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,6 +15,9 @@ from sklearn.utils.extmath import safe_sparse_dot
 from ._documented import documented
 from ._estimator import Classifier, Fit, checked_weight, together
 from ._regressors import Ridge
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 _SOLVERS = Ridge._only["solver"]
 
@@ -167,7 +170,7 @@ class RidgeCV(_Chosen, Ridge):
     def _ridge(self) -> Ridge:
         return Ridge(fit_intercept=self.fit_intercept, tol=self.tol)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         checked, target = self._checked(X, y, finite=True, y_numeric=True, multi_output=True)
         weight = checked_weight(sample_weight, checked.shape[0])
         if self.cv is None:
@@ -287,7 +290,7 @@ class RidgeClassifierCV(_Chosen, _Signs):
             model = RidgeClassifier(fit_intercept=self.fit_intercept, tol=self.tol)
             self.alpha_ = self._search(model, X, self.classes_[codes], weight)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         self._checked(X, y, finite=True)
         return super().fit(X, y, sample_weight)
 

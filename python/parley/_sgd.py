@@ -3,7 +3,7 @@ in batches by `partial_fit`."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -15,6 +15,9 @@ from ._documented import documented
 from ._estimator import OneVersusRest, Regressor, checked_weight
 from ._library import call, ffi, lib, make, settings
 from ._regressors import free
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 _RATES = "fit converges to the optimum and partial_fit adapts its own rates"
 _PENALTIES = {"penalty": (("l2", "l1", "elasticnet", None), "there are no other penalties")}
@@ -152,13 +155,13 @@ class SGDClassifier(_Learning, OneVersusRest):
     def _rest(self) -> bool:
         return True
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         self.__dict__.pop("_learners", None)
         return super().fit(X, y, sample_weight)
 
     fit.__doc__ = OneVersusRest.fit.__doc__
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from a batch of rows in one pass. The first call after `fit` starts a new model.
 
         Parameters
@@ -280,13 +283,13 @@ class SGDRegressor(_Learning, Regressor):
     def _problem(self, weights: float) -> dict[str, Any]:
         return {"loss": self._loss(), **self._penalty(), "intercept": free(self.fit_intercept), **self._extra()}
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         self.__dict__.pop("_learners", None)
         return super().fit(X, y, sample_weight)
 
     fit.__doc__ = Regressor.fit.__doc__
 
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from a batch of rows in one pass. The first call after `fit` starts a new model.
 
         Parameters

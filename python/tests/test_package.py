@@ -1,7 +1,7 @@
 """The package and the core agree: declarations, parameters, settings, docstrings."""
 
 import doctest
-import importlib
+import importlib.resources
 import inspect
 import pkgutil
 
@@ -113,3 +113,26 @@ def test_sentences_of_the_core_become_exceptions(tmp_path):
 
 def test_version_is_that_of_the_library():
     assert parley.__version__ == _library.version() and parley.__version__[0].isdigit()
+
+
+def annotated(function):
+    values = [value for name, value in inspect.signature(function).parameters.items() if name != "self"]
+    return all(value.annotation is not inspect.Parameter.empty for value in values) and (
+        inspect.signature(function).return_annotation is not inspect.Signature.empty
+    )
+
+
+@pytest.mark.parametrize("name", parley.__all__)
+def test_the_public_interface_has_types(name):
+    thing = getattr(parley, name)
+    functions = [thing]
+    if inspect.isclass(thing):
+        functions = [value for key, value in inspect.getmembers(thing, inspect.isfunction) if not key.startswith("_")]
+        functions = [value for value in functions if value.__module__.startswith("parley.")]
+    assert all(annotated(function) for function in functions)
+    if hasattr(thing, "fit"):
+        assert inspect.signature(thing.fit).return_annotation == "Self"
+
+
+def test_type_checkers_read_the_types():
+    assert importlib.resources.files("parley").joinpath("py.typed").is_file()

@@ -130,8 +130,9 @@ const pl_setting pl_settings[] = {
      .help = "format to write: libsvm, csv, vw or cache; default: by the extension of OUT", AT(to)},
     {"ranks", PL_WHOLE, PL_FOR_LAUNCH, "auto", 1, 65536, .value_name = "N", .may_be_auto = true, .letter = 'n',
      .heading = "Launching", .help = "processes to start; auto: one per slot in --hosts, otherwise one", AT(ranks)},
-    {"hosts", PL_WORD, PL_FOR_LAUNCH, "", .value_name = "FILE",
-     .help = "file with one machine per line: name, name:4 or name slots=4; default: all processes run on this machine",
+    {"hosts", PL_WORD, PL_FOR_LAUNCH | PL_FOR_TRAIN, "", .value_name = "FILE|N",
+     .help = "launch: file with one machine per line: name, name:4 or name slots=4; default: all processes run on this "
+             "machine; with --engine sim: number of hosts to simulate",
      AT(hosts)},
     {"restarts", PL_WHOLE, PL_FOR_LAUNCH, "0", 0, MANY, .value_name = "N",
      .help = "how many times to restart after a rank is lost", AT(restarts)},
@@ -153,10 +154,18 @@ const pl_setting pl_settings[] = {
      .help = "engine that runs the workers and carries their messages; auto: mpi in processes started by MPI, "
              "otherwise threads",
      AT(engine)},
-    {"deadline", PL_REAL, PL_FOR_TRAIN, "60", 0.1, 1e9, .value_name = "SECONDS",
+    {"deadline", PL_REAL, PL_FOR_TRAIN | PL_FOR_PROBE, "60", 0.1, 1e9, .value_name = "SECONDS",
      .help = "how long a rank waits for another one before the run ends with an error", AT(deadline)},
-    {"between_ranks", PL_CHOICE, PL_FOR_TRAIN, "memory", .choices = "memory|messages", .value_name = "KIND",
+    {"between_ranks", PL_CHOICE, PL_FOR_TRAIN | PL_FOR_PROBE, "memory", .choices = "memory|messages", .value_name = "KIND",
      .help = "how ranks on one host exchange updates: through shared memory, or by messages", AT(between_ranks)},
+    {"inputs", PL_CHOICE, PL_FOR_ONE, "shared", .choices = "shared|own", .value_name = "KIND",
+     .help = "shared: every rank sees the same DATA and reads a part of it; own: the DATA of a rank are rows that only "
+             "it has, and the rows of all ranks, in the order of ranks, are the data",
+     AT(inputs)},
+    {"row_order", PL_CHOICE, PL_FOR_ONE, "given", .choices = "given|content", .value_name = "KIND",
+     .help = "order in which rows are dealt to workers: as given, or sorted by a hash of each row, so that the model "
+             "does not depend on their order in DATA",
+     AT(row_order)},
     {"workers", PL_WHOLE, PL_FOR_TRAIN, "auto", 1, 65536, .value_name = "K", .may_be_auto = true, .in_model = true,
      .help = "number of workers, each with a shard of the rows; auto: see --worker-per", AT(workers)},
     {"worker_per", PL_CHOICE, PL_FOR_TRAIN, "process", .choices = "process|core", .value_name = "KIND",
@@ -202,6 +211,37 @@ const pl_setting pl_settings[] = {
      AT(passes)},
     {"history", PL_WHOLE, PL_FOR_LINEAR, "10", 1, 1000, .value_name = "N", .optional = true, .in_model = true,
      .help = "pairs of steps and gradient changes that lbfgs keeps", AT(history)},
+    {"staleness", PL_WORD, PL_FOR_TRAIN, "0", .value_name = "N|async", .optional = true, .in_model = true,
+     .help = "clocks (exchanges) that a worker may be ahead of the slowest one: 0: all wait for each other (BSP); N: "
+             "bounded (SSP); async: nobody waits (ASP)",
+     AT(staleness)},
+    {"backups", PL_WHOLE, PL_FOR_TRAIN, "0", 0, 65535, .value_name = "B", .optional = true, .in_model = true,
+     .help = "with --staleness 0: close a clock without the B slowest workers, and drop their updates", AT(backups)},
+    {"clocks", PL_WHOLE, PL_FOR_TRAIN, "auto", 1, MANY, .value_name = "N", .may_be_auto = true, .optional = true,
+     .in_model = true,
+     .help = "clocks of each worker in an asynchronous round, at whose end all park and the model is evaluated; auto: "
+             "those of about one pass over the data",
+     AT(clocks)},
+    {"straggler", PL_WORD, PL_FOR_TRAIN, "", .value_name = "X:F",
+     .help = "make workers slow, for experiments: 0.05:4 makes a twentieth of all clocks take four times as long; @2:4 "
+             "those of worker 2",
+     AT(straggler)},
+    {"network", PL_WORD, PL_FOR_TRAIN, "1Gbit", .value_name = "RATE|FILE",
+     .help = "engine sim: bandwidth of a host's link in each direction, such as 100Mbit, or a file that parley probe "
+             "wrote",
+     AT(network)},
+    {"latency", PL_WORD, PL_FOR_TRAIN, "auto", .value_name = "TIME",
+     .help = "engine sim: how long a message travels, such as 50us; auto: the file's, or 50us", AT(latency)},
+    {"host_speed", PL_WORD, PL_FOR_TRAIN, "1", .value_name = "X,...",
+     .help =
+         "engine sim: speed of the hosts' processors, relative to this machine or to the model; several are taken in "
+         "turns",
+     AT(host_speed)},
+    {"compute", PL_CHOICE, PL_FOR_TRAIN, "measured", .choices = "measured|modelled", .value_name = "KIND",
+     .help =
+         "engine sim: processor time as measured on this machine, or modelled per non-zero and entry, which repeats "
+         "exactly",
+     AT(compute)},
     {"start", PL_WORD, PL_FOR_ONE, "", .value_name = "MODEL",
      .help = "model file to start from, with the same columns and labels; other settings may differ", AT(start)},
     {"lambdas", PL_WHOLE, PL_FOR_PATH | PL_FOR_CV, "100", 1, 10000, .value_name = "N", .heading = "The path",
@@ -332,7 +372,7 @@ const pl_setting pl_settings[] = {
      .help = "number of rows", AT(rows)},
     {"nonzeros", PL_REAL, PL_FOR_GENERATE, "50", 0, 2147483647.0, .value_name = "X",
      .help = "mean number of non-zeros per row", AT(nonzeros)},
-    {"json", PL_FLAG, PL_FOR_TRAIN | PL_FOR_EVAL | PL_FOR_INFO | PL_FOR_DUMP | PL_FOR_REPORT, "false",
+    {"json", PL_FLAG, PL_FOR_TRAIN | PL_FOR_EVAL | PL_FOR_INFO | PL_FOR_DUMP | PL_FOR_REPORT | PL_FOR_PROBE, "false",
      .heading = "Printing", .help = "print the result as one JSON object, and nothing else on standard output",
      AT(json)},
     {"text", PL_FLAG, PL_FOR_REPORT, "false", .help = "print tables (the default)", AT(text)},

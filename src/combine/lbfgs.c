@@ -11,7 +11,12 @@
  * The b part of d is the same combination of the past moves of b. See docs/mathematics.md.
  *
  * If columns differ much in scale, H before the pairs is not a multiple of I but of the inverse of a diagonal that
- * bounds the curvature of each column.
+ * bounds the curvature of each column. For several classes and few columns it is the inverse of
+ *
+ *     M_c = k C + l2 I          C = covariance of the columns, k = bound of the loss's curvature
+ *
+ * for each class c, which bounds the curvature without that between classes. (With the curvature of each class at the
+ * best constants instead of k, rare classes take too large steps: 1389 rounds instead of 171 on a table of 60 classes.)
  *
  * With l1 > 0 or coefficients that must not be negative, g is the pseudo-gradient of P (the subgradient of smallest
  * size), d keeps only entries that point against it, and a trial point is projected on the orthant of v - small x g, in
@@ -20,11 +25,15 @@
 #include <string.h>
 
 #include "combine/search.h"
+#include "math/cholesky.h"
 #include "model/glm.h"
 
-#define CURVED 1e-10 /* a pair is kept if s.y exceeds this part of |y|^2 / bound of the curvature */
-#define HALVINGS 40  /* most trial steps on an orthant */
-#define RETREATS 3   /* how often the history is dropped when rounds no longer help */
+#define CURVED 1e-10       /* a pair is kept if s.y exceeds this part of |y|^2 / bound of the curvature */
+#define HALVINGS 40        /* most trial steps on an orthant */
+#define RETREATS 3         /* how often the history is dropped when rounds no longer help */
+#define FEW_COLUMNS 200    /* up to which M is computed */
+#define WHOLE_ENTRIES 4096 /* up to which one owner has all of v */
+#define RIDGE 1e-10        /* of the diagonal of M, added to it */
 
 typedef struct lbfgs {
     pl_combine base;
@@ -39,6 +48,9 @@ typedef struct lbfgs {
     double *alpha;    /* of the recursion */
     double scale;     /* of H before the pairs: s.y / |y|^2 of the newest */
     double *diagonal; /* that H is a multiple of before the pairs; NULL: of I */
+    double *factors;  /* the factors of every M_c, whose inverses replace the diagonal; NULL: none */
+    double *entries;  /* room for the entries of a class */
+    uint64_t columns, classes;
     double *v, *g;    /* the last v, and the gradient of P's smooth part there */
     double *pseudo;   /* the gradient from which d is computed */
     double *d;        /* l1 > 0: the direction before projection */
@@ -68,7 +80,8 @@ static void close_lbfgs(pl_combine *combine) {
     lbfgs *this = (lbfgs *)combine;
     if (!this)
         return;
-    void *owned[] = {this->s, this->y, this->rho, this->alpha, this->v, this->g, this->pseudo, this->d, this->diagonal};
+    void *owned[] = {this->s,      this->y, this->rho,      this->alpha,   this->v,      this->g,
+                     this->pseudo, this->d, this->diagonal, this->factors, this->entries};
     for (unsigned i = 0; i < sizeof owned / sizeof *owned; i++)
         pl_free(owned[i]);
     pl_free(this);
@@ -100,6 +113,80 @@ static parley_status measure_columns(lbfgs *this, const pl_setup *setup, parley_
     return status;
 }
 
+/* Adds sum q x x' and, behind it, sum q x. */
+static void add_products(const void *context, const pl_part *part, double *sums) {
+    const pl_glm *glm = context;
+    const pl_matrix *x = &glm->data->x;
+    for (pl_walk rows = {0}; pl_walk_on(part, &rows);)
+        for (uint64_t i = rows.begin; i < rows.end; i++)
+            for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++) {
+                double a = pl_share(glm, i) * (x->value ? (double)x->value[e] : 1.0);
+                double *column = sums + x->index[e] * x->columns; /* the lower triangle */
+                sums[x->columns * x->columns + x->index[e]] += a;
+                for (uint64_t f = e; f < x->start[i + 1]; f++)
+                    column[x->index[f]] += a * (x->value ? (double)x->value[f] : 1.0);
+            }
+}
+
+/* Makes and factors every M_c from the sums of add_products. Returns false if one is not positive definite. */
+static bool factor_classes(lbfgs *this, const pl_glm *glm, const double *sums) {
+    uint64_t p = this->columns;
+    const double *mean = sums + p * p;
+    double k = pl_loss_step_curvature(glm->loss);
+    for (uint64_t c = 0; c < this->classes; c++) {
+        double *m = this->factors + c * p * p;
+        for (uint64_t j = 0; j < p; j++) {
+            for (uint64_t i = j; i < p; i++)
+                m[j * p + i] = k * (sums[j * p + i] - (glm->intercept == PL_FREE ? mean[i] * mean[j] : 0.0));
+            double *diagonal = &m[j * p + j];
+            *diagonal = fmax(*diagonal, 0.0) + pl_l2_at(&glm->base, j * this->classes + c);
+            *diagonal += *diagonal > 0 ? RIDGE * k * sums[j * p + j] : 1.0;
+        }
+        if (!pl_cholesky(m, p))
+            return false;
+    }
+    return true;
+}
+
+/* For several classes, if all entries of v have one owner. Otherwise, and where M is singular, the diagonal remains. */
+static parley_status measure_classes(lbfgs *this, const pl_setup *setup, parley_error *error) {
+    const pl_glm *glm = pl_glm_of(setup->problem);
+    if (!this->diagonal || glm->classes == 1 || bends(&this->base) || glm->data->x.columns > FEW_COLUMNS ||
+        glm->size > WHOLE_ENTRIES)
+        return PARLEY_OK;
+    double *sums;
+    uint64_t p = this->columns = glm->data->x.columns, size = p * p + p;
+    this->classes = glm->classes;
+    parley_status status = pl_take(&sums, size, sizeof *sums, "lbfgs", error);
+    if (status == PARLEY_OK)
+        status = pl_sum_tables(setup->team, size, add_products, glm, sums, error);
+    if (status == PARLEY_OK && this->count == glm->size) {
+        status = pl_take(&this->factors, this->classes * p * p, sizeof *this->factors, "lbfgs", error);
+        if (status == PARLEY_OK)
+            status = pl_take(&this->entries, p, sizeof *this->entries, "lbfgs", error);
+    }
+    if (status == PARLEY_OK && this->factors && !factor_classes(this, glm, sums)) {
+        pl_free(this->factors);
+        this->factors = NULL;
+    }
+    if (this->factors)
+        this->rate = 1.0;
+    pl_free(sums);
+    return status;
+}
+
+/* x <- the inverse of M x, by class. Entries of intercepts stay. */
+static void precondition(const lbfgs *this, double *x) {
+    uint64_t p = this->columns, classes = this->classes;
+    for (uint64_t c = 0; c < classes; c++) {
+        for (uint64_t j = 0; j < p; j++)
+            this->entries[j] = x[j * classes + c];
+        pl_cholesky_solve(this->factors + c * p * p, p, this->entries);
+        for (uint64_t j = 0; j < p; j++)
+            x[j * classes + c] = this->entries[j];
+    }
+}
+
 static parley_status open_lbfgs(const pl_setup *setup, pl_combine **out, parley_error *error) {
     uint64_t count = setup->end - setup->begin, history = setup->settings->history;
     lbfgs *this;
@@ -125,6 +212,8 @@ static parley_status open_lbfgs(const pl_setup *setup, pl_combine **out, parley_
         return pl_fail_memory(error, "the history of lbfgs; use a smaller --history", bytes(setup));
     }
     status = measure_columns(this, setup, error);
+    if (status == PARLEY_OK)
+        status = measure_classes(this, setup, error);
     if (status != PARLEY_OK)
         close_lbfgs(&this->base);
     else
@@ -165,6 +254,13 @@ static void make_pair(void *context, uint64_t begin, uint64_t end, double *sums)
         if (j < problem->non_negative && !(v > 0) && this->pseudo[i] > 0)
             this->pseudo[i] = 0.0; /* the bound holds it at 0 */
     }
+    if (!this->factors)
+        return;
+    memcpy(this->d, pass->y, this->count * sizeof *this->d); /* it is free between rounds */
+    precondition(this, this->d);
+    sums[SUM_YY] = 0;
+    for (uint64_t i = 0; i < this->count; i++)
+        sums[SUM_YY] += pass->y[i] * this->d[i];
 }
 
 static parley_status remember(lbfgs *this, const pl_slice *slice, parley_error *error) {
@@ -194,6 +290,7 @@ typedef struct vector_step {
     double scale, a;
     const double *other, *dot;
     const double *diagonal; /* multiplies x too; NULL: ones */
+    const lbfgs *solves;    /* its M divides x too; NULL: none. The slice is then one block */
 } vector_step;
 
 static void vector_pass(void *context, uint64_t begin, uint64_t end, double *sums) {
@@ -204,6 +301,11 @@ static void vector_pass(void *context, uint64_t begin, uint64_t end, double *sum
         x[j] = step->scale * (step->other ? x[j] + step->a * step->other[i] : x[j]);
         if (step->diagonal)
             x[j] *= step->diagonal[i];
+    }
+    if (step->solves)
+        precondition(step->solves, x + begin);
+    for (uint64_t j = begin; j < end; j++) {
+        uint64_t i = j - step->begin;
         sum += x[j] * (step->dot ? step->dot[i] : 0.0);
     }
     sums[0] += sum;
@@ -226,7 +328,8 @@ static parley_status two_loops(lbfgs *this, const pl_slice *slice, parley_error 
         step.other = pair(this, this->y, age);
     }
     step.scale = this->pairs ? this->scale : this->rate;
-    step.diagonal = this->diagonal;
+    step.diagonal = this->factors ? NULL : this->diagonal;
+    step.solves = this->factors ? this : NULL;
     for (unsigned age = this->pairs; age-- > 0 && status == PARLEY_OK;) {
         unsigned slot = (this->newest + this->history - age) % this->history;
         step.dot = pair(this, this->y, age);
@@ -236,6 +339,7 @@ static parley_status two_loops(lbfgs *this, const pl_slice *slice, parley_error 
         step.other = pair(this, this->s, age);
         step.scale = 1.0;
         step.diagonal = NULL;
+        step.solves = NULL;
     }
     step.dot = NULL;
     return status == PARLEY_OK ? pl_slice_sum(slice, vector_pass, &step, sums, error) : status;

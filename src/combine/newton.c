@@ -8,7 +8,8 @@
  *
  * Losses with kinks, or with curvature in few rows (a narrow Huber loss), are smoothed by mu, which starts at the
  * spread of the labels and decreases whenever a whole step is taken. The dual points are feasible for the loss itself,
- * so that the certificate closes as mu goes to 0.
+ * so that the certificate closes as mu goes to 0. If such a loss has an L1 penalty, that is smoothed as well: |w| is
+ * quadratic where |w| <= l1 mu / s, s being the mean square of the column.
  *
  * The curvature is expensive, so it is not computed in every round. In between, the last factor is corrected by the
  * gradients since then, as in BFGS: by the two-loop recursion on the pairs s = step, y = change of the gradient. It is
@@ -23,11 +24,14 @@
 #include "model/glm.h"
 
 #define ENOUGH 0.1          /* part of the first slope that a step may leave */
-#define SOFTENED_ENOUGH 0.3 /* the same for a smoothed loss, which need not be solved accurately */
-#define FALL 0.5            /* factor of mu after a whole step */
+#define FALL 0.35           /* factor of mu when the smoothed problem is solved */
+#define RISE 4.0            /* factor of mu if that takes too many steps */
+#define SOLVED_PART 0.75    /* largest part of the gap that the smoothed problem may have when it counts as solved */
+#define BINARY_SOFTNESS 2.0 /* the first mu for two labels, at which all rows at margin 0 have curvature */
 #define SMOOTH_ENOUGH 0.1   /* below this, mu of a loss that is smooth itself becomes 0 */
-#define SOLVED 1e-6         /* relative to the first slope */
-#define MOST_STEPS 100      /* at one mu */
+#define SOLVED 1e-6         /* relative to the first slope, or to the error of smoothing */
+#define DAMPING 1e-12       /* of kinks without an L2 penalty, where rows with curvature may be too few */
+#define MOST_STEPS 25       /* at one mu */
 #define MOST_ENTRIES 2000   /* of a model of several classes */
 #define JITTERS 12          /* tries to make a singular curvature positive definite */
 
@@ -49,6 +53,10 @@ typedef struct newton {
     bool searching;
     pl_search search;
     double softness, first_slope; /* mu; the largest slope at this mu */
+    bool recentre;                /* the smoothing moves to the dual point */
+    double here;                  /* distance of the bounds at v */
+    double *squares;              /* of each column, the mean square where the first mu has curvature */
+    bool damps;                   /* there are kinks and no L2 penalty */
     unsigned softness_rounds;     /* rounds at this mu */
     bool curved;                  /* this round's update has the curvature */
     unsigned age;                 /* of the factor, in rounds */
@@ -64,7 +72,7 @@ static const pl_combine_type *variant(const pl_problem *problem) {
 static uint64_t width(const pl_problem *problem) { return 1 + problem->size; }
 
 static uint64_t bytes(const pl_setup *setup) {
-    return setup->problem->size * (setup->problem->size + 2 * HISTORY + 2) * sizeof(double);
+    return setup->problem->size * (setup->problem->size + 2 * HISTORY + 3) * sizeof(double);
 }
 
 static void close_newton(pl_combine *combine) {
@@ -76,6 +84,7 @@ static void close_newton(pl_combine *combine) {
     pl_free(this->bends);
     pl_free(this->v);
     pl_free(this->g);
+    pl_free(this->squares);
     pl_free(this);
 }
 
@@ -84,8 +93,9 @@ static double first_softness(const pl_glm *glm) {
     const pl_loss *loss = glm->loss;
     if (!loss->soften)
         return 0.0;
-    double spread = glm->label_deviation + fabs(glm->intercept == PL_FREE ? 0.0 : glm->mean_label);
-    double softness = spread / pl_loss_steepest(loss) - 1.0 / loss->curvature_bound;
+    if (loss->labels == PL_LABELS_BINARY)
+        return BINARY_SOFTNESS;
+    double softness = pl_label_spread(glm) / pl_loss_steepest(loss) - 1.0 / loss->curvature_bound;
     return !loss->smooth ? fmax(softness, DBL_MIN) : softness < SMOOTH_ENOUGH ? 0.0 : softness;
 }
 
@@ -98,6 +108,7 @@ static parley_status open_newton(const pl_setup *setup, pl_combine **out, parley
     this->glm = pl_glm_of(setup->problem);
     this->softness = first_softness(pl_glm_of(setup->problem));
     this->target = setup->target;
+    this->damps = !this->glm->loss->smooth && this->glm->l2 == 0;
     this->curved = true;
     this->slope = INFINITY;
     uint64_t size = setup->problem->size;
@@ -106,7 +117,8 @@ static parley_status open_newton(const pl_setup *setup, pl_combine **out, parley
     this->bends = pl_alloc(HISTORY, size * sizeof *this->bends);
     this->v = pl_alloc(size, sizeof *this->v);
     this->g = pl_alloc(size, sizeof *this->g);
-    if (this->matrix && this->steps && this->bends && this->v && this->g) {
+    this->squares = pl_alloc(size, sizeof *this->squares);
+    if (this->matrix && this->steps && this->bends && this->v && this->g && this->squares) {
         *out = &this->base;
         return PARLEY_OK;
     }
@@ -114,13 +126,45 @@ static parley_status open_newton(const pl_setup *setup, pl_combine **out, parley
     return pl_fail_memory(error, "newton's matrix", bytes(setup));
 }
 
-/* Copies H + l2 I, adds `jitter` times its diagonal, and factors it. */
-static bool factor(newton *this, const double *curvature, double jitter) {
+/* The mu of the L1 penalty of entry j, so that the penalty is about as curved as the loss in this direction. */
+static double penalty_softness(const newton *this, uint64_t j) {
+    return this->squares[j] > 0 ? this->softness / this->squares[j] : 0.0;
+}
+
+/* Slope of the penalty of entry j at w, with |w| smoothed as the loss is. */
+static double penalty_slope(const newton *this, uint64_t j, double w) {
+    double l1 = pl_l1_at(&this->glm->base, j), l2 = pl_l2_at(&this->glm->base, j);
+    return l1 > 0 ? l2 * w + fmin(l1, fmax(-l1, w / penalty_softness(this, j))) : l2 * w;
+}
+
+static double penalty_curvature(const newton *this, uint64_t j, double w) {
+    double l1 = pl_l1_at(&this->glm->base, j), l2 = pl_l2_at(&this->glm->base, j);
+    double mu = l1 > 0 ? penalty_softness(this, j) : 0.0;
+    return fabs(w) < l1 * mu ? l2 + 1.0 / mu : l2;
+}
+
+/* Learns the columns' scales in the first round. An empty column is as good as one of the average scale. */
+static void learn_squares(newton *this, const double *curvature) {
+    uint64_t size = this->glm->size;
+    double sum = 0;
+    if (!this->damps || this->squares[0] > 0)
+        return;
+    for (uint64_t j = 0; j < size; j++)
+        sum += this->squares[j] = this->softness * curvature[j * size + j];
+    for (uint64_t j = 0; j < size; j++)
+        if (!(this->squares[j] > 0))
+            this->squares[j] = sum > 0 ? sum / (double)size : 1.0;
+}
+
+/* Copies H + the curvature of the penalty, adds `jitter` times its diagonal, and factors it. */
+static bool factor(newton *this, const double *curvature, const double *v, double jitter) {
     uint64_t size = this->glm->size;
     memcpy(this->matrix, curvature, size * size * sizeof *this->matrix);
     for (uint64_t j = 0; j < size; j++) {
         double *diagonal = &this->matrix[j * size + j];
-        *diagonal += pl_l2_at(&this->glm->base, j);
+        *diagonal += penalty_curvature(this, j, v[j]);
+        if (this->damps)
+            *diagonal += DAMPING * this->squares[j] / this->softness;
         *diagonal += jitter * (*diagonal > 0 ? *diagonal : 1.0);
     }
     return pl_cholesky(this->matrix, size);
@@ -144,7 +188,7 @@ static void remember(newton *this, const pl_slice *slice) {
     double *s = this->steps + this->pairs * size, *y = this->bends + this->pairs * size;
     bool old = !this->curved && !this->glm->loss->quadratic;
     for (uint64_t j = 0; j < size; j++) {
-        double g = slice->change[j] + pl_l2_at(&this->glm->base, j) * slice->v[j];
+        double g = slice->change[j] + penalty_slope(this, j, slice->v[j]);
         if (old) {
             s[j] = slice->v[j] - this->v[j];
             y[j] = g - this->g[j];
@@ -181,10 +225,13 @@ static parley_status propose(pl_combine *combine, const pl_slice *slice, uint64_
     newton *this = (newton *)combine;
     (void)round;
     this->searching = false;
+    this->here = slice->gap;
     if (slice->begin == slice->end)
         return PARLEY_OK;
     double jitter = 0;
-    for (unsigned i = 0; this->curved && !factor(this, slice->change + this->glm->size, jitter); i++) {
+    if (this->curved)
+        learn_squares(this, slice->change + this->glm->size);
+    for (unsigned i = 0; this->curved && !factor(this, slice->change + this->glm->size, slice->v, jitter); i++) {
         if (i == JITTERS)
             return pl_fail(error, PARLEY_BROKEN, "the matrix of Newton's method cannot be factored; use --preset gd");
         jitter = jitter > 0 ? 10 * jitter : 1e-14;
@@ -196,26 +243,47 @@ static parley_status propose(pl_combine *combine, const pl_slice *slice, uint64_
 
 /* Slopes by gamma: of the penalty there, and of P at 0. */
 static void measure(pl_combine *combine, const pl_slice *slice, double gamma, double *scalars) {
-    const pl_glm *glm = ((newton *)combine)->glm;
+    const newton *this = (const newton *)combine;
     for (uint64_t j = slice->begin; j < slice->end; j++) {
-        double l2 = pl_l2_at(&glm->base, j), d = slice->direction[j];
-        double g = slice->change[j] + l2 * slice->v[j];
+        double d = slice->direction[j], g = slice->change[j] + penalty_slope(this, j, slice->v[j]);
         scalars[PL_OWN_NORM] += g * g;
-        scalars[PL_OWN_PENALTY] += l2 * (slice->v[j] + gamma * d) * d;
+        scalars[PL_OWN_PENALTY] += penalty_slope(this, j, slice->v[j] + gamma * d) * d;
         scalars[PL_OWN_SLOPE] += g * d;
     }
 }
 
-/* Reduces mu when the smoothed problem is solved as accurately as it represents the loss itself, from which it differs
- * by at most mu / 2 x the mean of t^2. Its own gap is |g + l2 v|^2 / (2 l2). Without a penalty, the slope along a
- * Newton step, which is twice the remaining decrease, must fall far enough. */
+/* Reduces mu of a loss with kinks when the smoothed problem is solved as accurately as it represents the loss itself.
+ * Its own gap is |g + l2 v|^2 / (2 l2), which is a part of the gap at v. The smoothing then moves to the dual point, so
+ * that its error soon becomes much smaller than mu: this is the method of multipliers. If a mu takes too many steps, it
+ * was too small. */
+static void harden_kinks(newton *this, double norm2) {
+    double l2 = this->glm->l2 * this->glm->least_factor;
+    this->recentre = 0.5 * norm2 / l2 <= SOLVED_PART * this->here;
+    if (this->recentre)
+        this->softness *= FALL;
+    else if (this->softness_rounds + 1 == MOST_STEPS)
+        this->softness *= RISE;
+    else {
+        this->softness_rounds++;
+        return;
+    }
+    this->softness_rounds = 0;
+}
+
+/* The same for a smooth loss with curvature in few rows, for which mu ends at 0, and without an L2 penalty. The
+ * smoothed problem differs from the problem by at most mu / 2 x the mean of t^2. Without an L2 penalty, the slope along
+ * a Newton step, which is twice the remaining decrease, must fall far enough. With kinks, near the end, it must fall
+ * until it no longer does: only at the solution of the smoothed problem is t feasible, and the certificate good. */
 static void harden(newton *this, double slope, double norm2) {
     const pl_loss *loss = this->glm->loss;
-    double bound = this->softness > 0 ? pl_loss_steepest(loss) : 0.0;
-    double l2 = this->glm->l2 * this->glm->least_factor;
-    bool solved = l2 > 0 ? norm2 / l2 <= this->softness * bound * bound : slope <= SOLVED * this->first_slope;
+    double bound = pl_loss_steepest(loss), l2 = this->glm->l2 * this->glm->least_factor;
+    double error = this->softness * bound * bound;
+    bool solved = l2 > 0 ? norm2 / l2 <= error
+                  : !this->damps
+                      ? slope <= SOLVED * this->first_slope
+                      : slope <= SOLVED * error && (error > NEAR * this->target || !(slope < 0.1 * this->slope));
     this->first_slope = fmax(this->first_slope, slope);
-    if (this->softness == 0 || (!solved && ++this->softness_rounds < MOST_STEPS))
+    if (!solved && ++this->softness_rounds < MOST_STEPS)
         return;
     this->first_slope = 0.0;
     this->softness_rounds = 0;
@@ -247,14 +315,15 @@ static void want_curvature(newton *this, double slope, double norm2) {
 static bool judge(pl_combine *combine, const double *workers, const double *owners, double *gamma) {
     newton *this = (newton *)combine;
     double first = -owners[PL_OWN_SLOPE], slope = workers[PL_SUM_SLOPE] + owners[PL_OWN_PENALTY];
-    bool softened = this->glm->loss->soften;
     if (!this->searching)
         this->search = pl_search_begin(0.0, -first);
     this->searching = true;
-    if (first > 0 && !(softened && slope <= 0) &&
-        !pl_search_flat(&this->search, softened ? SOFTENED_ENOUGH : ENOUGH, slope, gamma))
+    if (first > 0 && !pl_search_flat(&this->search, ENOUGH, slope, gamma))
         return false;
-    harden(this, first, owners[PL_OWN_NORM]);
+    if (!this->glm->loss->smooth && !this->damps)
+        harden_kinks(this, owners[PL_OWN_NORM]);
+    else if (this->softness > 0)
+        harden(this, first, owners[PL_OWN_NORM]);
     want_curvature(this, first, owners[PL_OWN_NORM]);
     return true;
 }
@@ -262,6 +331,7 @@ static bool judge(pl_combine *combine, const double *workers, const double *owne
 static void ask(const pl_combine *combine, pl_round *round) {
     round->curved = ((const newton *)combine)->curved;
     round->softness = ((const newton *)combine)->softness;
+    round->recentre = ((const newton *)combine)->recentre;
 }
 
 static parley_status check(const parley_settings *settings, const pl_problem *problem, parley_error *error) {
@@ -281,6 +351,8 @@ static void state(pl_combine *combine, pl_state *state) {
                     PL_UNSURE(this->first_slope), PL_WITHIN(this->softness_rounds, 0, MOST_STEPS),
                     PL_VALUE(this->curved), PL_WITHIN(this->age, 0, this->glm->loss->quadratic ? UINT_MAX : HISTORY),
                     PL_UNSURE(this->slope), PL_UNSURE(this->gap));
+    if (!this->glm->loss->smooth)
+        PL_STATE_VALUES(state, "multipliers", PL_VALUE(this->recentre));
     pl_state_length(state, "pairs", &pairs, this->age < HISTORY ? this->age : HISTORY - 1);
     this->pairs = (unsigned)pairs;
     pl_state_slice(state, "matrix", this->matrix, size);
@@ -288,6 +360,8 @@ static void state(pl_combine *combine, pl_state *state) {
     pl_state_slice(state, "bends", this->bends, pairs);
     pl_state_slice(state, "v", this->v, 1);
     pl_state_slice(state, "g", this->g, 1);
+    if (this->damps)
+        pl_state_slice(state, "squares", this->squares, 1);
 }
 
 static const pl_combine_trial trial = {measure, judge};

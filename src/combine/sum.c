@@ -1,5 +1,6 @@
-/* sum.c: the workers' changes are added whole. Each worker offers its share of one common step: the statistics of its
- * part of a batch, or the changes of its counts. */
+/* sum.c: the workers' changes are added whole. They are shares of one common step (the statistics of parts of a batch),
+ * changes of counts, or steps of their own (model summation, as in Petuum, and in Hogwild by messages). K workers then
+ * make steps of K times the length, so that rates must be K times smaller, or the sum diverges. */
 #include "combine/combine.h"
 
 static parley_status open_sum(const pl_setup *setup, pl_combine **out, parley_error *error) {
@@ -22,8 +23,8 @@ static void close_sum(pl_combine *combine) { pl_free(combine); }
 
 const pl_combine_type pl_combine_sum = {
     .name = "sum",
-    .help = "adds the workers' shares of one common step",
-    .takes = PL_GIVES_SHARES,
+    .help = "adds the workers' changes whole",
+    .takes = PL_MAY_BE_ADDED,
     .open = open_sum,
     .ask = ask,
     .state = state,

@@ -21,7 +21,9 @@
 #define SAY_AFTER_QUOTE "text after the closing quote: \"%s\"; double the quotes that belong to a field"
 #define SAY_OPEN "a quote that is never closed, at \"%s\""
 #define SAY_FEWER "%.0s%.0sfewer fields than the %u of the first line"
-#define SAY_MORE "%.0s%.0smore fields than the %u of the first line; put fields with separators in quotes"
+#define SAY_MORE                                                                                                       \
+    "%.0s%.0smore fields than the %u of the first line; put fields with separators in quotes, and name every column "  \
+    "in the first line"
 #define SAY_FINITE "value \"%s\" of column %s is not finite; values must be finite"
 #define SAY_LARGE "value \"%s\" of column %s is too large for a 32-bit float; scale the column"
 #define SAY_NO_LABEL "%.0sthe label, column %s, is missing; every row needs one"
@@ -159,10 +161,10 @@ bool pl_csv_numeral(const pl_field *field, char *copy, pl_numeral *numeral) {
     return pl_numeral_scan(text, numeral) && numeral->end == text + field->bytes;
 }
 
-static bool read_finite(const pl_field *field, double *number) {
+static bool read_finite(const pl_csv_column *column, const pl_field *field, double *number) {
     char copy[PL_QUOTED_NUMERAL];
     pl_numeral numeral;
-    if (!pl_csv_numeral(field, copy, &numeral))
+    if (!pl_csv_numeral_in(column->decimals, field, copy, &numeral))
         return false;
     *number = pl_numeral_double(&numeral);
     return isfinite(*number);
@@ -174,7 +176,7 @@ static bool read_number(pl_block *block, const pl_field *field, unsigned j) {
     pl_numeral numeral;
     if (pl_csv_missing(csv, field))
         return pl_csv_fill(block, j, field, false);
-    if (!pl_csv_numeral(field, copy, &numeral)) {
+    if (!pl_csv_numeral_in(csv->columns[j].decimals, field, copy, &numeral)) {
         bool infinite = is_word(field, "inf") || is_word(field, "-inf") || is_word(field, "infinity");
         return infinite ? field_fault(block, SAY_FINITE, field, j) : pl_csv_fill(block, j, field, true);
     }
@@ -258,7 +260,7 @@ static bool read_label(pl_block *block, const pl_field *field, unsigned j) {
     if (pl_csv_missing(csv, field))
         return field_fault(block, SAY_NO_LABEL, field, j);
     if (!csv->named_labels)
-        return read_finite(field, label) || field_fault(block, SAY_LABEL, field, j);
+        return read_finite(&csv->columns[j], field, label) || field_fault(block, SAY_LABEL, field, j);
     if (!pl_csv_word(block, j, field->text, field->bytes, &number))
         return false;
     if (number == PL_NOT_FOUND)
@@ -268,8 +270,9 @@ static bool read_label(pl_block *block, const pl_field *field, unsigned j) {
 }
 
 static bool read_weight(pl_block *block, const pl_field *field, unsigned j) {
+    const pl_csv *csv = block->state;
     double *weight = &block->weight[block->rows];
-    if (!read_finite(field, weight) || *weight < 0)
+    if (!read_finite(&csv->columns[j], field, weight) || *weight < 0)
         return field_fault(block, SAY_WEIGHT, field, j);
     block->unweighted &= *weight == 1;
     return true;
@@ -332,7 +335,8 @@ static const char *read_row(pl_block *block, const char *p) {
     for (unsigned j = 0;; j++, p++) {
         const pl_csv_column *column = &csv->columns[j];
         float value;
-        bool plain = column->role == PL_NUMBERS && !column->crossed && !column->identifies;
+        bool plain = column->role == PL_NUMBERS && column->decimals == PL_DECIMAL_POINT && !column->crossed &&
+                     !column->identifies;
         const char *next = plain ? pl_fast_decimal(p, &value) : NULL;
         if (next && next < block->end && (*next == csv->separator || *next == '\n')) {
             if (value != 0)

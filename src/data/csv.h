@@ -1,7 +1,7 @@
 /* csv.h: shared by the files of the CSV reader. csv_columns.c reads the head of the input, csv_roles.c decides what the
- * columns are, csv_match.c matches them with a model, csv.c parses rows, csv_missing.c counts and fills missing values,
- * csv_cross.c adds interactions, csv_ids.c keeps the text of a column, and csv_finish.c gives columns their final
- * numbers and names. */
+ * columns are, csv_decimals.c how their numbers are written, csv_match.c matches them with a model, csv.c parses rows,
+ * csv_missing.c counts and fills missing values, csv_cross.c adds interactions, csv_ids.c keeps the text of a column,
+ * and csv_finish.c gives columns their final numbers and names. */
 #ifndef PL_CSV_H
 #define PL_CSV_H
 
@@ -24,21 +24,24 @@ typedef struct pl_csv_column {
     uint32_t id;         /* of numbers and dates: the column's number in the data */
     uint32_t seed;       /* of hashed categories: the hash of the column name */
     pl_date_order order; /* of dates */
+    pl_decimals decimals;
     pl_fill fill;
     float filler;     /* of PL_FILL_KNOWN */
     bool categorical; /* named by --categorical */
     bool chosen;      /* named by --columns, so it is not left out as an identifier */
     bool dropped;     /* named by --ignore, or not by --columns */
     bool crossed;     /* part of an interaction */
+    bool unnamed;     /* the first column, without a name: most likely the numbers of rows */
     bool identifies;  /* its text is kept, to identify rows */
 } pl_csv_column;
 
 /* What the head of the input shows of a column. */
 typedef struct pl_csv_survey {
     uint64_t numbers, words, missing, dates[PL_DATE_ORDERS];
-    bool repeats;  /* some value occurs twice */
-    bool fraction; /* some number is not whole */
-    bool unsteady; /* the numbers do not count 0, 1, 2, ... or 1, 2, 3, ... */
+    uint64_t fits[PL_DECIMALS_COUNT]; /* values that are numbers if written in this way */
+    bool repeats;                     /* some value occurs twice */
+    bool fraction;                    /* some number is not whole */
+    bool unsteady;                    /* the numbers do not count 0, 1, 2, ... or 1, 2, 3, ... */
     double last;
     pl_exact_sum sum;
 } pl_csv_survey;
@@ -133,6 +136,14 @@ bool pl_csv_missing(const pl_csv *csv, const pl_field *field);
 /* Returns false if the field is not a number. `copy` needs PL_QUOTED_NUMERAL bytes and must outlive the numeral. */
 #define PL_QUOTED_NUMERAL 64
 bool pl_csv_numeral(const pl_field *field, char *copy, pl_numeral *numeral);
+
+/* The same for a number that is written in this way (csv_decimals.c). */
+bool pl_csv_numeral_in(pl_decimals decimals, const pl_field *field, char *copy, pl_numeral *numeral);
+/* Is the field a number in any way? */
+bool pl_csv_any_numeral(const pl_field *field);
+/* Counts a field of the head for each way in which it is a number, and chooses a way for each column. */
+void pl_csv_count_decimals(pl_csv *csv, unsigned column, const pl_field *field);
+void pl_csv_choose_decimals(pl_csv *csv);
 
 /* Inspects the head of the input and decides what each column holds. */
 parley_status pl_csv_columns(pl_csv *csv, pl_parser *parser, const pl_reading *reading, parley_error *error);

@@ -1,9 +1,12 @@
 /* csv_columns.c: finds out what the columns of a CSV input are from its head, the whole lines in its first 256 kB, or
  * more if they are long. The separator is the one that splits the first lines into equally many fields. The first line
- * is a header if it has no numbers and no empty fields. A column with a word in the head is categorical. */
+ * is a header if it has no numbers and no empty fields, of which the first one may be empty. A column with a word in
+ * the head is categorical. */
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
+#include "base/settings.h"
 #include "data/csv.h"
 #include "data/hash.h"
 
@@ -74,6 +77,21 @@ static unsigned count_fields(const char *p, const char *end, char separator) {
     return count;
 }
 
+/* Are all fields of the first line numbers, as in 1,5;2,5;3,5? */
+static bool holds_numbers(const head *head, char separator) {
+    const char *end = record_end(head->text, head->end), *p = head->text;
+    while (end > p && is_blank(end - 1, end))
+        end--;
+    for (const char *stop;; p = stop + 1) {
+        stop = memchr(p, separator, (size_t)(end - p));
+        const pl_field field = {p, (uint64_t)((stop ? stop : end) - p), true};
+        if (!pl_csv_any_numeral(&field))
+            return false;
+        if (!stop)
+            return true;
+    }
+}
+
 /* Returns the separator that splits the first lines into equally many fields, and the most; else the one that splits
  * the first line into the most fields. `usual` is that of a model's training table, or 0; it is used if it occurs. */
 static char find_separator(const head *head, char usual) {
@@ -90,7 +108,7 @@ static char find_separator(const head *head, char usual) {
             next = record_end(p, head->end);
             equal &= is_blank(p, next) || count_fields(p, next, candidates[i]) == first;
         }
-        if (equal && first > best) {
+        if (equal && (first > best || (candidates[i] == ';' && first > 1 && holds_numbers(head, ';')))) {
             best = first;
             chosen = candidates[i];
         }
@@ -126,17 +144,18 @@ static const char *read_record(pl_csv *csv, const head *head, const char *p, uin
 
 typedef struct first_line {
     unsigned fields;
-    bool names; /* no field is a number or empty */
+    bool names; /* no field is a number or empty, apart from the first, which may be empty */
+    bool named; /* some field has text */
 } first_line;
 
 static parley_status look_at_first(pl_csv *csv, unsigned column, const pl_field *field, void *user,
                                    parley_error *error) {
     first_line *first = user;
-    char copy[PL_QUOTED_NUMERAL];
-    pl_numeral numeral;
     (void)error;
     first->fields = column + 1;
-    first->names &= !pl_csv_missing(csv, field) && !pl_csv_numeral(field, copy, &numeral);
+    bool unnamed = column == 0 && field->bytes == 0; /* tools leave the heading of row numbers empty */
+    first->names &= unnamed || !(pl_csv_missing(csv, field) || pl_csv_any_numeral(field));
+    first->named |= !unnamed;
     return PARLEY_OK;
 }
 
@@ -169,10 +188,12 @@ static void copy_name(char *to, const char *text, uint64_t bytes) {
 static parley_status name_column(pl_csv *csv, unsigned column, const pl_field *field, void *user, parley_error *error) {
     char number[24];
     (void)user;
+    csv->columns[column].unnamed = csv->header && column == 0 && field->bytes == 0;
     bool named = field->bytes > 0 && !memchr(field->text, '\0', field->bytes);
     snprintf(number, sizeof number, "c%u", column + 1);
-    const char *text = named ? field->text : number;
-    uint64_t bytes = named ? field->bytes : strlen(number);
+    const char *other = csv->columns[column].unnamed ? "Unnamed: 0" : number; /* as pandas calls it */
+    const char *text = named ? field->text : other;
+    uint64_t bytes = named ? field->bytes : strlen(other);
     char *name = csv->columns[column].name = pl_alloc(2 * bytes + 1, 1);
     if (!name)
         return pl_fail_memory(error, "column names", bytes);
@@ -206,11 +227,11 @@ static uint64_t lines_in(const char *p, const char *end) {
 
 /* Counts the columns and names them. */
 static parley_status name_columns(pl_csv *csv, head *head, pl_header wanted, parley_error *error) {
-    first_line first = {0, true};
+    first_line first = {0, true, false};
     const char *end = read_record(csv, head, head->text, head->line, look_at_first, &first, error);
     if (!end)
         return error ? error->status : PARLEY_BAD_INPUT;
-    csv->header = wanted == PL_HEADER_AUTO ? first.names : wanted == PL_HEADER_THERE;
+    csv->header = wanted == PL_HEADER_AUTO ? first.names && first.named : wanted == PL_HEADER_THERE;
     parley_status status = pl_take(&csv->columns, first.fields, sizeof *csv->columns, "columns", error);
     if (status != PARLEY_OK)
         return status;
@@ -235,17 +256,34 @@ static parley_status survey_field(pl_csv *csv, unsigned column, const pl_field *
     return PARLEY_OK;
 }
 
-/* Looks at the values of the head. Faults are left for the parser to report. */
-static parley_status survey(pl_csv *csv, const head *head, parley_error *error) {
+static parley_status count_decimals(pl_csv *csv, unsigned column, const pl_field *field, void *user,
+                                    parley_error *error) {
+    (void)user, (void)error;
+    if (column < csv->count)
+        pl_csv_count_decimals(csv, column, field);
+    return PARLEY_OK;
+}
+
+/* Calls `take` for the values of the head. Faults other than a lack of memory are left for the parser to report. */
+static parley_status walk_head(pl_csv *csv, const head *head, take_field take, parley_error *error) {
     parley_error why = {0};
-    parley_status status = pl_take(&csv->survey, csv->count, sizeof *csv->survey, "columns", error);
-    for (const char *p = head->body; status == PARLEY_OK && p && p < head->end;) {
+    for (const char *p = head->body; p && p < head->end;) {
         const char *end = record_end(p, head->end);
-        p = is_blank(p, end) ? end : read_record(csv, head, p, 0, survey_field, NULL, &why);
+        p = is_blank(p, end) ? end : read_record(csv, head, p, 0, take, NULL, &why);
     }
+    return why.status == PARLEY_NO_MEMORY ? pl_fail(error, PARLEY_NO_MEMORY, "%s", why.sentence) : PARLEY_OK;
+}
+
+/* Looks at the values of the head: first at how numbers are written, then at what the columns hold. */
+static parley_status survey(pl_csv *csv, const head *head, parley_error *error) {
+    parley_status status = pl_take(&csv->survey, csv->count, sizeof *csv->survey, "columns", error);
+    if (status == PARLEY_OK)
+        status = walk_head(csv, head, count_decimals, error);
+    if (status != PARLEY_OK)
+        return status;
+    pl_csv_choose_decimals(csv);
+    status = walk_head(csv, head, survey_field, error);
     pl_dictionary_free(&csv->surveyed);
-    if (why.status == PARLEY_NO_MEMORY)
-        return pl_fail(error, PARLEY_NO_MEMORY, "%s", why.sentence);
     return status;
 }
 
@@ -262,14 +300,38 @@ unsigned pl_csv_find(const pl_csv *csv, const char *word, size_t length) {
     return *end || number < 1 || number > csv->count ? csv->count : (unsigned)number - 1;
 }
 
+/* Finds the column that was meant, which is one of the same letters in any case, or the one that differs least. NULL:
+ * none. */
+static const char *find_near(const pl_csv *csv, const char *word) {
+    const char **names = csv->header && *word ? pl_alloc(csv->count, sizeof *names) : NULL;
+    const char *near = NULL;
+    for (unsigned j = 0; j < csv->count && names; j++) {
+        names[j] = csv->columns[j].name;
+        if (strcasecmp(names[j], word) == 0)
+            near = names[j];
+    }
+    if (!near && names && strlen(word) > 2)
+        near = pl_nearest(word, names, csv->count);
+    pl_free(names);
+    return near;
+}
+
 parley_status pl_csv_no_column(const pl_csv *csv, const char *path, const char *flag, const char *word, size_t length,
                                parley_error *error) {
     enum { SHOWN = 8 };
-    char names[SHOWN * 44] = "";
+    char names[SHOWN * 44] = "", asked[64], hint[96] = "";
     for (unsigned j = 0; j < csv->count && j < SHOWN; j++)
         snprintf(names + strlen(names), sizeof names - strlen(names), "%s%.40s", j ? ", " : "", csv->columns[j].name);
-    return pl_fail(error, PARLEY_BAD_USAGE, "%s %.*s: %s has no such column; its %u columns are %s%s", flag,
-                   (int)(length < 60 ? length : 60), word, path, csv->count, names, csv->count > SHOWN ? ", ..." : "");
+    snprintf(asked, sizeof asked, "%.*s", (int)(length < 60 ? length : 60), word);
+    const char *near = find_near(csv, asked);
+    if (near)
+        snprintf(hint, sizeof hint, "; did you mean %.60s?", near);
+    else if (length > 0 && csv->count == 1)
+        snprintf(hint, sizeof hint, "; fields are separated by commas, tabs or semicolons");
+    else if (length > 0 && !csv->header)
+        snprintf(hint, sizeof hint, "; its first line holds values, not names");
+    return pl_fail(error, PARLEY_BAD_USAGE, "%s %s: %s has no such column; its %u column%s %s%s%s", flag, asked, path,
+                   csv->count, csv->count == 1 ? " is" : "s are", names, csv->count > SHOWN ? ", ..." : "", hint);
 }
 
 static bool named_as_label(const char *name, const char *wanted) {
@@ -385,7 +447,9 @@ static void tell_columns(const pl_csv *csv, const pl_reading *reading, const cha
                                       : "semicolons",
              csv->header ? "with" : "no", csv->columns[csv->label].name, csv->named_labels ? " (words)" : "", weight,
              csv->numbers, csv->numbers == 1 ? "" : "s", categories, csv->hashed ? "hashed " : "",
-             ignored ? ", others not used" : "");
+             csv->numbers + categories == 0 ? "; with no column to predict from, the model is a constant"
+             : ignored                      ? ", others not used"
+                                            : "");
     reading->tell(reading->user, sentence);
 }
 
@@ -469,7 +533,7 @@ parley_status pl_csv_columns(pl_csv *csv, pl_parser *parser, const pl_reading *r
     head head;
     parley_status status = read_head(parser->source, &head, error);
     if (status == PARLEY_OK && head.text == head.end)
-        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: no rows; %s", path, pl_format_csv.no_rows);
+        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: no rows; the input is empty", path);
     if (status == PARLEY_OK)
         status = inspect(csv, &head, reading, error);
     if (status == PARLEY_OK)

@@ -334,10 +334,11 @@ parley_status pl_csv_describe(const pl_csv *csv, char **text, parley_error *erro
     for (unsigned j = 0; j < csv->count && status == PARLEY_OK; j++) {
         const pl_csv_column *column = &csv->columns[j];
         bool filled = column->fill != PL_FILL_ZERO;
-        bool plain = column->role == PL_CATEGORIES || (column->role == PL_NUMBERS && !filled);
+        bool usual = !filled && column->decimals == PL_DECIMAL_POINT;
+        bool plain = column->role == PL_CATEGORIES || (column->role == PL_NUMBERS && usual);
         if (!plain)
-            table.columns[table.count++] =
-                (pl_treatment){column->name, column->role, column->order, filled, (double)column->filler};
+            table.columns[table.count++] = (pl_treatment){column->name, column->role,           column->order,
+                                                          filled,       (double)column->filler, column->decimals};
     }
     if (status == PARLEY_OK)
         status = pl_table_write(&table, text, error);

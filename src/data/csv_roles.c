@@ -2,7 +2,8 @@
  *
  * A column of words is categorical. A column of numbers among which a few words stand is numeric, and the words count
  * as missing. A column of dates becomes numbers. Identifiers are left out: words that are all different, numbers that
- * count the rows, and numbers that are all different in a column named like an identifier. */
+ * count the rows, numbers that are all different in a column named like an identifier, and a first column without a
+ * name whose values are all different. */
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
@@ -35,7 +36,7 @@ bool pl_csv_survey_field(pl_csv *csv, unsigned column, const pl_field *field) {
         survey->missing++;
         return true;
     }
-    if (pl_csv_numeral(field, copy, &numeral))
+    if (pl_csv_numeral_in(csv->columns[column].decimals, field, copy, &numeral))
         survey_number(survey, pl_numeral_double(&numeral));
     else {
         survey->words++;
@@ -77,7 +78,11 @@ static bool named_like_identifier(const char *name) {
 
 static bool is_identifier(const pl_csv_column *column, const pl_csv_survey *survey) {
     uint64_t values = survey->numbers + survey->words;
-    if (column->categorical || column->chosen || survey->repeats || values < LEAST_DIFFERENT)
+    if (column->categorical || column->chosen || survey->repeats)
+        return false;
+    if (column->unnamed)
+        return values > 1;
+    if (values < LEAST_DIFFERENT)
         return false;
     if (survey->words == values)
         return true;
@@ -138,29 +143,44 @@ static void list_name(list *list, const char *name) {
         snprintf(list->text + used, sizeof list->text - used, ", ...");
 }
 
+/* Is the column read as numbers, perhaps as a label or weight? */
+static bool is_read_as_number(const pl_csv *csv, unsigned j) {
+    pl_role role = csv->columns[j].role;
+    return role == PL_NUMBERS || role == PL_WEIGHTS || (role == PL_LABELS && !csv->named_labels);
+}
+
+/* Adds a part about some columns to a sentence, whose first part begins at `prefix`. */
+static void tell_list(char *sentence, size_t size, size_t prefix, const list *list, const char *what) {
+    size_t used = strlen(sentence);
+    if (list->count > 0)
+        snprintf(sentence + used, size - used, "%s%s %s", used > prefix ? "; " : "", list->text, what);
+}
+
 /* Reports what the user may not expect of a column. */
 static void tell_roles(const pl_csv *csv, const pl_reading *reading, const char *path) {
-    list identifiers = {0}, dates = {0};
-    char sentence[1024];
+    list identifiers = {0}, dates = {0}, commas = {0}, groups = {0};
+    char sentence[2048];
     for (unsigned j = 0; j < csv->count; j++) {
         const pl_csv_column *column = &csv->columns[j];
         if (column->role == PL_IGNORED && !column->dropped)
             list_name(&identifiers, column->name);
         if (column->role == PL_DATES)
             list_name(&dates, column->name);
+        if (column->decimals != PL_DECIMAL_POINT && is_read_as_number(csv, j))
+            list_name(column->decimals == PL_DECIMAL_COMMA ? &commas : &groups, column->name);
     }
-    if (!reading->tell || identifiers.count + dates.count == 0)
+    if (!reading->tell || identifiers.count + dates.count + commas.count + groups.count == 0)
         return;
     snprintf(sentence, sizeof sentence, "reading %.200s: ", path);
-    size_t used = strlen(sentence);
+    size_t prefix = strlen(sentence), size = sizeof sentence;
     if (identifiers.count > 0)
-        snprintf(sentence + used, sizeof sentence - used,
-                 "%s left out, because all values differ (--columns or --categorical keeps %s)%s", identifiers.text,
-                 identifiers.count == 1 ? "it" : "them", dates.count ? "; " : "");
-    used = strlen(sentence);
-    if (dates.count > 0)
-        snprintf(sentence + used, sizeof sentence - used, "%s read as %s, in years since 2000", dates.text,
-                 dates.count == 1 ? "a date" : "dates");
+        snprintf(sentence + prefix, size - prefix,
+                 "%s left out, because all values differ (--columns or --categorical keeps %s)", identifiers.text,
+                 identifiers.count == 1 ? "it" : "them");
+    tell_list(sentence, size, prefix, &dates,
+              dates.count == 1 ? "read as a date, in years since 2000" : "read as dates, in years since 2000");
+    tell_list(sentence, size, prefix, &commas, "read with decimal commas");
+    tell_list(sentence, size, prefix, &groups, "read with commas between thousands");
     reading->tell(reading->user, sentence);
 }
 

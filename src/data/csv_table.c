@@ -13,6 +13,9 @@
 static const char *const orders[PL_DATE_ORDERS] = {
     [PL_YEAR_FIRST] = "year first", [PL_MONTH_FIRST] = "month first", [PL_DAY_FIRST] = "day first"};
 
+static const char *const decimals[PL_DECIMALS_COUNT] = {
+    [PL_DECIMAL_COMMA] = "decimal_comma", [PL_GROUPED] = "commas_between_thousands"};
+
 static int by_name(const void *left, const void *right) {
     return strcmp(((const pl_treatment *)left)->name, ((const pl_treatment *)right)->name);
 }
@@ -27,6 +30,21 @@ const pl_treatment *pl_table_role(const pl_table *table, pl_role role) {
         if (table->columns[i].role == role)
             return &table->columns[i];
     return NULL;
+}
+
+/* Lists the columns whose numbers have commas. Returns 0, or -1 if memory runs out. */
+static int describe_decimals(const pl_table *table, json_t *all) {
+    int failed = 0;
+    for (unsigned d = PL_DECIMAL_POINT + 1; d < PL_DECIMALS_COUNT; d++) {
+        json_t *names = json_array();
+        for (unsigned i = 0; i < table->count; i++)
+            if (table->columns[i].decimals == (pl_decimals)d)
+                failed |= json_array_append_new(names, json_string(table->columns[i].name));
+        if (json_array_size(names) > 0)
+            failed |= json_object_set(all, decimals[d], names);
+        json_decref(names);
+    }
+    return failed;
 }
 
 static json_t *describe(const pl_table *table) {
@@ -54,7 +72,7 @@ static json_t *describe(const pl_table *table) {
     if (table->interactions)
         failed |= json_object_set_new(all, "interactions", json_string(table->interactions));
     failed |= json_object_set_new(all, "ignored", ignored) | json_object_set_new(all, "dates", dates) |
-              json_object_set_new(all, "fill", fill);
+              json_object_set_new(all, "fill", fill) | describe_decimals(table, all);
     if (!failed)
         return all;
     json_decref(all);
@@ -143,6 +161,25 @@ static bool take_fills(json_t *fills, pl_table *table) {
     return room;
 }
 
+/* The columns are sorted before, and after. */
+static bool take_decimals(const json_t *all, pl_table *table) {
+    const pl_table known = *table;
+    size_t i;
+    json_t *value;
+    bool room = true;
+    for (unsigned d = PL_DECIMAL_POINT + 1; d < PL_DECIMALS_COUNT; d++)
+        json_array_foreach(json_object_get(all, decimals[d]), i, value) {
+            const char *name = json_string_value(value);
+            pl_treatment *column = name ? (pl_treatment *)pl_table_find(&known, name) : NULL;
+            if (name && room && !column)
+                room = (column = add(table, name, PL_NUMBERS)) != NULL;
+            if (column)
+                column->decimals = (pl_decimals)d;
+        }
+    qsort(table->columns, table->count, sizeof *table->columns, by_name);
+    return room;
+}
+
 /* Finds what the rest of the program relies on. */
 static bool is_sound(const pl_table *table) {
     for (unsigned i = 0; i < table->count; i++) {
@@ -167,6 +204,8 @@ parley_status pl_table_read(const char *text, const char *path, pl_table *out, p
     json_t *fills = json_object_get(all, "fill");
     size_t room = 2 + json_array_size(json_object_get(all, "ignored")) +
                   json_object_size(json_object_get(all, "dates")) + json_object_size(fills);
+    for (unsigned d = PL_DECIMAL_POINT + 1; d < PL_DECIMALS_COUNT; d++)
+        room += json_array_size(json_object_get(all, decimals[d]));
     if (json_is_object(all) && room <= MOST_COLUMNS)
         status = pl_take(&out->columns, room, sizeof *out->columns, "the description of the table", error);
     else
@@ -175,12 +214,14 @@ parley_status pl_table_read(const char *text, const char *path, pl_table *out, p
     out->indicated = json_is_true(json_object_get(all, "indicated"));
     if (status == PARLEY_OK && !(take_names(all, out) && take_fills(fills, out)))
         status = pl_fail_memory(error, "the description of the table", strlen(text));
-    json_decref(all);
     if (status == PARLEY_OK) {
         qsort(out->columns, out->count, sizeof *out->columns, by_name);
-        if (!is_sound(out))
+        if (!take_decimals(all, out))
+            status = pl_fail_memory(error, "the description of the table", strlen(text));
+        else if (!is_sound(out))
             status = pl_fail(error, PARLEY_BAD_INPUT, "%s: its description of the training table is not valid", path);
     }
+    json_decref(all);
     if (status != PARLEY_OK)
         pl_table_free(out);
     return status;

@@ -9,6 +9,9 @@
 
 typedef enum pl_role { PL_IGNORED, PL_NUMBERS, PL_DATES, PL_CATEGORIES, PL_LABELS, PL_WEIGHTS } pl_role;
 
+/* How numbers are written: 1234.5, 1234,5 (or 1.234,5), or 1,234.5. */
+typedef enum pl_decimals { PL_DECIMAL_POINT, PL_DECIMAL_COMMA, PL_GROUPED, PL_DECIMALS_COUNT } pl_decimals;
+
 /* A column of a table. */
 typedef struct pl_treatment {
     char *name;
@@ -16,6 +19,7 @@ typedef struct pl_treatment {
     pl_date_order order; /* of dates */
     bool filled;         /* missing numbers and dates are replaced by `fill`; otherwise they count as 0 */
     double fill;
+    pl_decimals decimals;
 } pl_treatment;
 
 typedef struct pl_table {

@@ -56,8 +56,10 @@ parley_status pl_format_check(const pl_reading *reading, const pl_format *format
         if (!pl_setting_given(reading->settings, reading_settings[i]) || reads(format, reading_settings[i]))
             continue;
         pl_setting_flag(pl_setting_find(reading_settings[i]), flag, sizeof flag);
-        return pl_fail(error, PARLEY_BAD_USAGE, "%s has no effect: %s is %s", flag, path,
-                       format ? format->title : "a cache");
+        bool named = format && format != &pl_format_csv && pl_format_ends(&pl_format_csv, path);
+        return pl_fail(error, PARLEY_BAD_USAGE, "%s has no effect: %s is %s%s", flag, path,
+                       format ? format->title : "a cache",
+                       named ? "; fields of a table are separated by commas, tabs or semicolons" : "");
     }
     return PARLEY_OK;
 }
@@ -88,6 +90,8 @@ bool pl_source_is_empty(pl_source *source) {
 
 /* CSV accepts what no other format does, but it must be text. */
 static parley_status check_text(const char *text, uint64_t bytes, const char *path, parley_error *error) {
+    if (bytes >= 2 && (memcmp(text, "\xff\xfe", 2) == 0 || memcmp(text, "\xfe\xff", 2) == 0))
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s is UTF-16 text; save it as UTF-8", path);
     for (uint64_t i = 0; i < bytes; i++)
         if ((unsigned char)text[i] < ' ' && !strchr("\t\n\v\f\r", text[i] ? text[i] : 'x'))
             return pl_fail(
@@ -95,6 +99,13 @@ static parley_status check_text(const char *text, uint64_t bytes, const char *pa
                 "%s: byte 0x%02x in the first line; this is neither text nor another format that Parley reads", path,
                 (unsigned char)text[i]);
     return PARLEY_OK;
+}
+
+/* Is the first line one number, or is there none? It may then be LIBSVM text or a CSV file with one column. */
+static bool has_no_entries(const char *text, uint64_t bytes) {
+    const char *line;
+    uint64_t length = pl_first_line(text, bytes, &line);
+    return length == 0 || !memchr(line, ':', length);
 }
 
 parley_status pl_format_choose(const pl_reading *reading, pl_source *source, const pl_format **out,
@@ -118,10 +129,13 @@ parley_status pl_format_choose(const pl_reading *reading, pl_source *source, con
             return status;
         for (unsigned i = 0; !*out; i++)
             *out = asked[i]->sniff(text, bytes) ? asked[i] : NULL;
+        if (*out == &pl_format_libsvm && has_no_entries(text, bytes) &&
+            pl_format_ends(&pl_format_csv, pl_source_name(source)))
+            *out = &pl_format_csv;
         if (*out == &pl_format_csv)
             status = check_text(text, bytes, pl_source_name(source), error);
-        if (status != PARLEY_OK)
-            return status;
+        if (status != PARLEY_OK || (length == 0 && pl_source_is_empty(source)))
+            return status; /* that there are no rows is a better message than one about settings */
     }
     return pl_format_check(reading, *out, pl_source_name(source), error);
 }

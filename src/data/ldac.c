@@ -6,7 +6,7 @@
 #include "data/parser.h"
 #include "data/row.h"
 
-#define LEAST_PAIRS 4 /* by which the format is recognised */
+#define LEAST_PAIRS 4           /* by which the format is recognised */
 #define LARGEST_COUNT 16777216u /* 2^24: larger ones are not exact in 32-bit floats */
 
 /* The messages get the word, then the column. */

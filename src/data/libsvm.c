@@ -234,13 +234,15 @@ static bool looks_like_entry(const char *p, const char *end) {
     return (p < end && p > first && *p == ':') || (end - first >= 4 && memcmp(first, "qid:", 4) == 0);
 }
 
-/* Text without a CSV separator is LIBSVM, even if it is faulty. With one, the first word must be a number and the
- * others entries. */
+/* Text without a CSV separator is LIBSVM, even if it is faulty, unless it has neither a label nor an entry. With a
+ * separator, the first word must be a number and the others entries. */
 static bool sniff(const char *text, uint64_t bytes) {
     const char *p;
     uint64_t length = pl_first_line(text, bytes, &p);
-    if (length == 0 || (!memchr(p, ',', length) && !memchr(p, ';', length) && !memchr(p, '\t', length)))
+    if (length == 0)
         return true;
+    if (!memchr(p, ',', length) && !memchr(p, ';', length) && !memchr(p, '\t', length))
+        return strchr("+-.0123456789", *p) || memchr(p, ':', length);
     const char *end = memchr(p, '#', length);
     end = end ? end : p + length;
     pl_numeral numeral;

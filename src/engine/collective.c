@@ -8,8 +8,9 @@
 #include "base/stop.h"
 #include "engine/shared_memory.h"
 
-#define MOST_DIRECT 4   /* most ranks that all send to each other; more of them use doubling */
-#define MOST_SMALL 1024 /* most values of a small sum */
+#define MOST_DIRECT 4        /* most ranks that all send to each other; more of them use doubling */
+#define MOST_SMALL 1024      /* most values of a small sum */
+#define MOST_KEPT (1u << 18) /* values that a rank keeps for that: 2 MB */
 
 enum { CHANNEL_SUM = 1 };
 
@@ -223,9 +224,14 @@ static parley_status sum_small(pl_engine *engine, unsigned workers, const double
     return status;
 }
 
+/* Every rank keeps the values of all nodes, of which there are at most as many as workers. */
+static bool is_small(unsigned workers, unsigned count) {
+    return count <= MOST_SMALL && (uint64_t)workers * count <= MOST_KEPT;
+}
+
 static parley_status sum_all(pl_engine *engine, unsigned workers, const double *values, unsigned count, double *sums,
                              bool *stop, parley_error *error) {
-    if (engine->ranks > 1 && count > MOST_SMALL)
+    if (engine->ranks > 1 && !is_small(workers, count))
         return sum_tables(engine, workers, values, count, sums, error);
     if (engine->ranks > 1)
         return sum_small(engine, workers, values, count, sums, stop, error);
@@ -245,7 +251,7 @@ parley_status pl_sum_passes(pl_engine *engine, unsigned workers, const double *v
                             parley_error *error) {
     bool stop = false;
     parley_status status = sum_all(engine, workers, values, count, sums, &stop, error);
-    if (status == PARLEY_OK && engine->ranks > 1 && count > MOST_SMALL) /* tables are added without the flag */
+    if (status == PARLEY_OK && engine->ranks > 1 && !is_small(workers, count)) /* tables are added without the flag */
         status = sum_small(engine, engine->ranks, &(double){0}, 1, &(double){0}, &stop, error);
     return status == PARLEY_OK && stop ? pl_fail_unfinished(error) : status;
 }

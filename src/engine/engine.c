@@ -5,6 +5,7 @@
 
 #include "base/available_memory.h"
 #include "base/clock.h"
+#include "engine/blocking_tasks.h"
 #include "engine/launched.h"
 
 const pl_engine_type *pl_engine_find(const char *name) {
@@ -23,9 +24,13 @@ double pl_wall_clock(pl_engine *engine) {
     return pl_now();
 }
 
+void pl_wall_compute(pl_engine *engine, double seconds) { (void)engine, (void)seconds; }
+
 void pl_wall_sleep(pl_engine *engine, double seconds) {
     (void)engine;
+    pl_blocking_leave(); /* another task may compute meanwhile */
     pl_sleep(seconds);
+    pl_blocking_enter();
 }
 
 parley_status pl_job_run(pl_engine *engine, parley_status opened, const pl_job *job, parley_error *error) {
@@ -49,6 +54,16 @@ parley_status pl_launch(const parley_settings *settings, pl_job job, parley_erro
     if (status != PARLEY_OK && error)
         *error = failure;
     return status;
+}
+
+#define SILENCE "no rank sent anything for "
+
+parley_status pl_fail_silence(const pl_engine *engine, parley_error *error) {
+    return pl_fail(error, PARLEY_NO_PEER, SILENCE "%g seconds", engine->deadline);
+}
+
+bool pl_is_silence(const parley_error *error) {
+    return error && error->status == PARLEY_NO_PEER && strncmp(error->sentence, SILENCE, strlen(SILENCE)) == 0;
 }
 
 parley_status pl_fail_length(unsigned from, uint64_t got, uint64_t due, parley_error *error) {

@@ -7,12 +7,15 @@
  * For second-order combines the update has one more column for each entry, the curvature sum_i q_i loss''(z_i) x_i
  * x_i', or one column for its diagonal. Then products with the curvature are computed on request. Over all rows the
  * free intercept is solved first, and the same passes give the certificate: t = -loss'(z), u = -g. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/random.h"
 #include "engine/collective.h"
+#include "engine/shared_memory.h"
 #include "local/gradient.h"
+#include "local/order.h"
 #include "math/outer.h"
 #include "math/sparse.h"
 #include "model/classes.h"
@@ -23,7 +26,9 @@ typedef struct gradient {
     pl_local base;
     const pl_glm *glm;
     pl_team *team;
-    double fraction, softness;
+    double fraction;
+    double *centre; /* of the smoothing, by row; NULL: it has none */
+    pl_softening soft;
     uint64_t round, width;
     bool curved;            /* the curvature is needed */
     bool slopes_only;       /* probes need only slopes */
@@ -36,12 +41,14 @@ typedef struct gradient {
     double *sums;  /* hosted x lanes x width columns of `size` entries */
     double *sides; /* of each lane: `sides_each` sums of the evaluation */
     uint64_t sides_each;
-    double *seconds;   /* of each lane */
-    pl_outer *outer;   /* of each lane: collects rows for the curvature */
-    double *curvature; /* several classes: of one row, per lane */
-    double *b, *db;    /* intercepts at v and along the direction */
-    const double *w;   /* where a sample is taken, or what is multiplied by the curvature */
-    const double *t;   /* the owner's dual point, instead of the slopes; or NULL */
+    double *seconds;     /* of each lane */
+    pl_outer *outer;     /* of each lane: collects rows for the curvature */
+    double *curvature;   /* several classes: of one row, per lane */
+    double *b, *db;      /* intercepts at v and along the direction */
+    const double *w;     /* where a sample is taken, or what is multiplied by the curvature */
+    const double *t;     /* the owner's dual point, instead of the slopes; or NULL */
+    uint32_t **support;  /* of each worker that works alone: the columns of its rows; NULL: all */
+    uint64_t *supported; /* how many */
 } gradient;
 
 static double *lane_sum(const gradient *this, unsigned task) {
@@ -59,10 +66,11 @@ static void expand_stretch(const gradient *this, uint64_t begin, uint64_t count,
         rows->y[k] = pl_target(this->glm, begin + k);
         rows->q[k] = pl_share(this->glm, begin + k);
     }
-    pl_expand_rows(loss, rows->z, rows->y, count, slopes_only ? NULL : rows->loss, rows->slope, rows->curvature);
-    bool soft = this->softness > 0;
-    for (uint64_t k = 0; k < count && soft; k++)
-        loss->soften(loss, rows->z[k], rows->y[k], this->softness, &rows->slope[k], &rows->curvature[k]);
+    bool soft = this->soft.mu > 0;
+    if (!soft || !slopes_only)
+        pl_expand_rows(loss, rows->z, rows->y, count, slopes_only ? NULL : rows->loss, rows->slope, rows->curvature);
+    if (soft)
+        pl_soften(loss, &this->soft, begin, count, rows->z, rows->y, rows->slope, rows->curvature);
 }
 
 /* The number of columns of the update in this round. */
@@ -93,7 +101,7 @@ static void add_row(gradient *this, unsigned task, uint64_t i, double slope, dou
 static void add_sides(gradient *this, unsigned task, uint64_t begin, uint64_t count, const stretch *rows) {
     const pl_glm *glm = this->glm;
     const pl_loss *loss = glm->loss;
-    bool own = this->softness == 0 && !this->t; /* the slope is that of the loss itself at z */
+    bool own = this->soft.mu == 0 && !this->t; /* the slope is that of the loss itself at z */
     double *sums = this->sides + (uint64_t)task * PL_ROW_SUMS, losses = 0, conjugates = 0;
     for (uint64_t k = 0; k < count; k++) {
         double slope = rows->slope[k],
@@ -218,22 +226,26 @@ static void sample_task(void *context, unsigned task) {
     this->seconds[task] += pl_engine_now(this->team->engine) - began;
 }
 
-/* Reports the first `columns` columns of the lanes' sums. */
-static void report(gradient *this, uint64_t columns, double passes, double waited, pl_update *update) {
+/* Reports the first `columns` columns of the sums of worker k's lanes. */
+static void report_one(const gradient *this, unsigned k, uint64_t columns, double passes, double waited,
+                       pl_update *update) {
     const pl_team *team = this->team;
     uint64_t size = columns * this->glm->size;
-    for (unsigned k = 0; k < team->hosted; k++) {
-        double *sum = lane_sum(this, k * team->lanes), seconds = 0;
-        pl_tree_add(sum, team->lanes, this->width * this->glm->size, size);
-        for (unsigned l = 0; l < team->lanes; l++)
-            seconds = fmax(seconds, this->seconds[k * team->lanes + l]);
-        update[k] = (pl_update){.shrink = 1.0,
-                                .weight = team->weight[k],
-                                .count = size,
-                                .value = sum,
-                                .seconds = seconds + waited,
-                                .passes = passes};
-    }
+    double *sum = lane_sum(this, k * team->lanes), seconds = 0;
+    pl_tree_add(sum, team->lanes, this->width * this->glm->size, size);
+    for (unsigned l = 0; l < team->lanes; l++)
+        seconds = fmax(seconds, this->seconds[k * team->lanes + l]);
+    *update = (pl_update){.shrink = 1.0,
+                          .weight = team->weight[k],
+                          .count = size,
+                          .value = sum,
+                          .seconds = seconds + waited,
+                          .passes = passes};
+}
+
+static void report(const gradient *this, uint64_t columns, double passes, double waited, pl_update *update) {
+    for (unsigned k = 0; k < this->team->hosted; k++)
+        report_one(this, k, columns, passes, waited, &update[k]);
 }
 
 /* Copies the intercepts of v, if there are any, to b. */
@@ -266,7 +278,7 @@ static parley_status sum_sides(gradient *this, pl_evaluation *evaluation, parley
         pl_classes_fill(this->glm, sums, evaluation);
     else
         pl_evaluation_fill(this->glm, sums, this->b[0], evaluation);
-    evaluation->softened = this->softness > 0;
+    evaluation->softened = this->soft.mu > 0;
     return status;
 }
 
@@ -302,18 +314,39 @@ static double find_margins(gradient *this, const double *v) {
     return carry || zero ? 0.0 : 1.0;
 }
 
-/* Computes gradient and evaluation at v, over all rows. */
-static parley_status visit_all(gradient *this, const double *v, pl_update *update, pl_evaluation *evaluation,
-                               parley_error *error) {
+static void recentre_task(void *context, unsigned task) {
+    const gradient *this = context;
+    const pl_part *part = &this->team->parts[task];
+    stretch at;
+    for (pl_walk rows = {0}; pl_walk_on(part, &rows);) {
+        for (uint64_t i = rows.begin; i < rows.end; i++)
+            at.z[i - rows.begin] = this->z[i] + this->b[0];
+        expand_stretch(this, rows.begin, rows.end - rows.begin, true, &at);
+        for (uint64_t i = rows.begin; i < rows.end; i++)
+            this->centre[i] = -at.slope[i - rows.begin];
+    }
+}
+
+/* Takes the smoothing that the round asks for. The centres move to the dual points of the last one. */
+static void soften(gradient *this, const double *v, const pl_round *round) {
+    if (this->centre && round->recentre) {
+        take_intercepts(this, v, this->b);
+        pl_team_run(this->team, recentre_task, this);
+    }
+    this->soft.mu = round->softness;
+}
+
+/* Computes gradient and evaluation at v, where the margins are known, over all rows. */
+static parley_status visit_all(gradient *this, const double *v, double passes, pl_update *update,
+                               pl_evaluation *evaluation, parley_error *error) {
     const pl_glm *glm = this->glm;
     parley_status status = PARLEY_OK;
     double began = pl_engine_now(this->team->engine);
     memset(this->seconds, 0, (uint64_t)this->team->hosted * this->team->lanes * sizeof *this->seconds);
-    double passes = find_margins(this, v);
     take_intercepts(this, v, this->b);
-    if (pl_centres(glm) || (glm->intercept == PL_FREE && this->softness > 0))
+    if (pl_centres(glm) || (glm->intercept == PL_FREE && this->soft.mu > 0))
         status = glm->classes > 1 ? pl_classes_centre(glm, this->team, this->z, 1e-14, this->b, error)
-                                  : pl_centre_soft(glm, this->team, this->z, this->softness, 1e-14, this->b, error);
+                                  : pl_centre_soft(glm, this->team, this->z, &this->soft, 1e-14, this->b, error);
     double centred = pl_engine_now(this->team->engine) - began;
     if (status == PARLEY_OK) {
         pl_team_run(this->team, full_task, this);
@@ -335,7 +368,7 @@ static parley_status evaluate(pl_local *local, const double *v, double *w, pl_up
     parley_status status = primal(local, v, w, error);
     this->stepped = false;
     if (status == PARLEY_OK)
-        status = visit_all(this, v, update, evaluation, error);
+        status = visit_all(this, v, find_margins(this, v), update, evaluation, error);
     put_intercepts(this, w);
     return status;
 }
@@ -344,7 +377,7 @@ static parley_status rescale(pl_local *local, double scale, pl_evaluation *evalu
     gradient *this = (gradient *)local;
     if (this->glm->classes > 1)
         return pl_classes_conjugate(this->glm, this->team, this->z, this->b, NULL, scale, evaluation, error);
-    return pl_conjugate_rows(this->glm, this->team, this->z, this->t, scale, evaluation, error);
+    return pl_conjugate_rows(this->glm, this->team, this->z, this->t, &this->soft, scale, evaluation, error);
 }
 
 /* Nothing to do: the combine handles the penalty. */
@@ -360,20 +393,68 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
                           pl_evaluation *evaluation, parley_error *error) {
     gradient *this = (gradient *)local;
     this->round = round->number;
-    this->softness = round->softness;
     this->curved = round->curved;
     if (certifies(local)) {
-        parley_status status = visit_all(this, v, update, evaluation, error);
+        double passes = find_margins(this, v);
+        soften(this, v, round);
+        parley_status status = visit_all(this, v, passes, update, evaluation, error);
         if (status == PARLEY_OK)
             put_intercepts(this, v);
         return status;
     }
+    this->soft.mu = round->softness;
     memset(this->seconds, 0, (uint64_t)this->team->hosted * this->team->lanes * sizeof *this->seconds);
     this->w = v;
     take_intercepts(this, v, this->b);
     pl_team_run(this->team, sample_task, this);
     report(this, this->width, 2.0 * this->fraction, 0.0, update);
     return PARLEY_OK;
+}
+
+/* Finds the columns of each worker's rows, once. */
+static parley_status prepare_alone(pl_local *local, double *v, parley_error *error) {
+    gradient *this = (gradient *)local;
+    unsigned hosted = this->team->hosted;
+    uint8_t *touched = NULL;
+    (void)v;
+    this->soft.mu = 0;
+    this->curved = this->stepped = false;
+    if (this->support || this->glm->classes > 1)
+        return PARLEY_OK;
+    parley_status status = pl_take(&this->support, hosted, sizeof *this->support, "sparse updates", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&this->supported, hosted, sizeof *this->supported, "sparse updates", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&touched, this->glm->size, 1, "sparse updates", error);
+    for (unsigned k = 0; k < hosted && status == PARLEY_OK; k++)
+        status = pl_support_take(this->glm, this->team, k, touched, &this->support[k], &this->supported[k], error);
+    pl_free(touched);
+    return status;
+}
+
+/* The worker's lanes one after another, with fields of its own where those of all workers would be shared. */
+static parley_status work_alone(pl_local *local, unsigned k, const pl_round *round, double *v, pl_update *update,
+                                parley_error *error) {
+    gradient own = *(gradient *)local;
+    double b[PL_MOST_CLASSES] = {0};
+    (void)error;
+    own.round = round->number;
+    own.w = v;
+    own.b = b;
+    take_intercepts(&own, v, b);
+    for (unsigned task = k * own.team->lanes; task < (k + 1) * own.team->lanes; task++) {
+        own.seconds[task] = 0;
+        sample_task(&own, task);
+    }
+    report_one(&own, k, 1, 2.0 * own.fraction, 0.0, update);
+    return PARLEY_OK;
+}
+
+static const uint32_t *entries_read(const pl_local *local, unsigned worker, uint64_t *count) {
+    const gradient *this = (const gradient *)local;
+    bool sparse = this->support && this->support[worker];
+    *count = sparse ? this->supported[worker] : this->glm->size;
+    return sparse ? this->support[worker] : NULL;
 }
 
 static double evaluate_passes(const pl_local *local) {
@@ -472,7 +553,9 @@ static parley_status start(pl_local *local, const double *w, double *v, parley_e
 static void commit(pl_local *local, unsigned worker, double gamma) {
     gradient *this = (gradient *)local;
     (void)worker;
-    this->stepped = this->followed;
+    if (!this->followed) /* workers alone commit at the same time, and never follow */
+        return;
+    this->stepped = true;
     this->step = gamma;
 }
 
@@ -484,6 +567,10 @@ static void state(pl_local *local, pl_state *state) {
         pl_state_of(state, "local", k);
         PL_STATE_VALUES(state, "margins", PL_WITHIN(this->stepped, 0, this->dz != NULL), PL_VALUE(this->step),
                         PL_WITHIN(this->carried, 0, CARRIES));
+        if (this->centre) {
+            PL_STATE_VALUES(state, "softness", PL_WITHIN(this->soft.mu, 0, DBL_MAX));
+            pl_state_rows(state, this->team, "centre", this->centre, PL_F64, 1);
+        }
         if (!this->stepped || this->carried >= CARRIES)
             continue;
         pl_state_rows(state, this->team, "z", this->z, PL_F64, this->glm->classes);
@@ -491,10 +578,16 @@ static void state(pl_local *local, pl_state *state) {
     }
 }
 
+/* Losses with kinks are smoothed for combines that use the curvature. */
+static bool has_centres(const pl_setup *setup) {
+    const pl_loss *loss = pl_glm_of(setup->problem)->loss;
+    return loss->soften && !loss->smooth && setup->width > 1;
+}
+
 static uint64_t bytes(const pl_setup *setup) {
     uint64_t lanes = (uint64_t)setup->team->hosted * setup->team->lanes;
     return (pl_glm_of(setup->problem)->data->x.rows * pl_glm_of(setup->problem)->classes *
-                (1u + setup->searches + setup->asks) +
+                (1u + setup->searches + setup->asks + has_centres(setup)) +
             lanes * setup->width * pl_glm_of(setup->problem)->size) *
            sizeof(double);
 }
@@ -506,6 +599,7 @@ static void close_gradient(pl_local *local) {
     for (unsigned i = 0; this->outer && i < this->team->hosted * this->team->lanes; i++)
         pl_outer_close(&this->outer[i]);
     pl_free(this->dz);
+    pl_free(this->centre);
     pl_free(this->bend);
     pl_free(this->b);
     pl_free(this->db);
@@ -515,6 +609,10 @@ static void close_gradient(pl_local *local) {
     pl_free(this->sums);
     pl_free(this->sides);
     pl_free(this->seconds);
+    for (unsigned k = 0; this->support && k < this->team->hosted; k++)
+        pl_shared_free(this->team->engine, this->support[k]);
+    pl_free(this->support);
+    pl_free(this->supported);
     pl_free(this);
 }
 
@@ -546,6 +644,8 @@ static parley_status open_gradient(const pl_setup *setup, pl_local **out, parley
     this->slopes_only = setup->slopes_only;
     this->bend = setup->asks ? pl_alloc(rows, sizeof *this->bend) : NULL;
     this->dz = setup->searches ? pl_alloc(rows, sizeof *this->dz) : NULL;
+    this->centre = has_centres(setup) ? pl_alloc(rows, sizeof *this->centre) : NULL;
+    this->soft.centre = this->centre;
     this->sums = pl_alloc(lanes * setup->width * pl_glm_of(setup->problem)->size, sizeof *this->sums);
     this->seconds = pl_alloc(lanes, sizeof *this->seconds);
     this->sides_each = classes > 1 ? pl_classes_sums(pl_glm_of(setup->problem)) : PL_ROW_SUMS;
@@ -553,7 +653,7 @@ static parley_status open_gradient(const pl_setup *setup, pl_local **out, parley
     this->b = pl_alloc(classes, sizeof *this->b);
     this->db = pl_alloc(classes, sizeof *this->db);
     if (!this->b || !this->db || !this->sides || !this->z || (setup->searches && !this->dz) ||
-        (setup->asks && !this->bend) || !this->sums || !this->seconds)
+        (has_centres(setup) && !this->centre) || (setup->asks && !this->bend) || !this->sums || !this->seconds)
         status = pl_fail_memory(error, "gradients", bytes(setup));
     if (status == PARLEY_OK && setup->width > 1 && !setup->diagonal)
         status = open_outer(this, error);
@@ -572,6 +672,7 @@ static const char *const reads[] = {"batch_fraction", "lanes", NULL};
 static const pl_local_search search = {follow, probe, product};
 static const pl_local_restart restart = {start, renew};
 static const pl_local_certificate certificate = {certifies, rescale};
+static const pl_local_alone alone = {prepare_alone, work_alone, entries_read};
 
 const pl_local_type pl_local_gradient = {
     .name = "gradient",
@@ -582,6 +683,7 @@ const pl_local_type pl_local_gradient = {
     .search = &search,
     .restart = &restart,
     .certificate = &certificate,
+    .alone = &alone,
     .bytes = bytes,
     .open = open_gradient,
     .work = work,

@@ -104,7 +104,7 @@ parley_status pl_svi_open(const pl_setup *setup, pl_local **out, parley_error *e
     parley_status status = pl_take(&this, 1, sizeof *this, "svi", error);
     if (status != PARLEY_OK)
         return status;
-    double own = setup->joint ? lda->documents : lda->documents / setup->team->workers;
+    double own = setup->adds ? lda->documents : lda->documents / setup->team->workers;
     *this = (pl_svi){.base = {&pl_local_svi},
                      .lda = lda,
                      .team = setup->team,

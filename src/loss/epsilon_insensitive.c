@@ -28,11 +28,15 @@ static double residual(const pl_loss *loss, double z, double y, double t0, doubl
     return fmax(0.0, expand(loss, z, y, &slope, &curvature) + loss->parameter_value * fabs(t0) + t0 * (z - y));
 }
 
-static void soften(const pl_loss *loss, double z, double y, double mu, double *slope, double *curvature) {
-    double r = z - y, beyond = (fabs(r) - loss->parameter_value) / mu;
-    bool inside = beyond > 0 && beyond < 1.0;
-    *slope = beyond > 0 ? copysign(inside ? beyond : 1.0, r) : 0.0;
-    *curvature = inside ? 1.0 / mu : 0.0;
+static void soften(const pl_loss *loss, double mu, const double *z, const double *y, uint64_t count,
+                   double *restrict slope, double *restrict curvature) {
+    double inverse = 1.0 / mu, width = loss->parameter_value;
+    for (uint64_t i = 0; i < count; i++) {
+        double r = z[i] - y[i], beyond = (fabs(r) - width) * inverse, t = beyond < 0 ? 0.0 : beyond;
+        t = t > 1.0 ? 1.0 : t;
+        slope[i] = copysign(t, r);
+        curvature[i] = t == beyond ? inverse : 0.0;
+    }
 }
 
 const pl_loss pl_loss_epsilon_insensitive = {

@@ -28,6 +28,32 @@ static double residual(const pl_loss *loss, double z, double y, double t0, doubl
     return fmax(0.0, slack) - y * t0 * slack;
 }
 
+/* The same for rows, in a form that compilers can do several of at a time. */
+static void expand_rows(const double *z, const double *y, uint64_t count, double *restrict value,
+                        double *restrict slope, double *restrict curvature) {
+    for (uint64_t i = 0; i < count; i++) {
+        double slack = 1.0 - y[i] * z[i];
+        slope[i] = slack > 0 ? -y[i] : 0.0;
+        curvature[i] = 0.0;
+    }
+    for (uint64_t i = 0; i < count && value; i++) {
+        double slack = 1.0 - y[i] * z[i];
+        value[i] = slack < 0 ? 0.0 : slack;
+    }
+}
+
+static void soften(const pl_loss *loss, double mu, const double *z, const double *y, uint64_t count,
+                   double *restrict slope, double *restrict curvature) {
+    double inverse = 1.0 / mu;
+    (void)loss;
+    for (uint64_t i = 0; i < count; i++) {
+        double slack = (1.0 - y[i] * z[i]) * inverse, t = slack < 0 ? 0.0 : slack;
+        t = t > 1.0 ? 1.0 : t;
+        slope[i] = -y[i] * t;
+        curvature[i] = t == slack ? inverse : 0.0;
+    }
+}
+
 const pl_loss pl_loss_hinge = {
     .name = "hinge",
     .help = "(1 - y z)+, two labels, or more, each against the rest: linear support vector machine",
@@ -35,8 +61,10 @@ const pl_loss pl_loss_hinge = {
     .smooth = false,
     .curvature_bound = INFINITY,
     .expand = expand,
+    .expand_rows = expand_rows,
     .conjugate = conjugate,
     .dual_step = dual_step,
     .residual = residual,
+    .soften = soften,
     .rests = true,
 };

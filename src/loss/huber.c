@@ -31,11 +31,16 @@ static double residual(const pl_loss *loss, double z, double y, double t0, doubl
     return fmax(0.0, expand(loss, z, y, &slope, &curvature) + t0 * (0.5 * t0 + (z - y)));
 }
 
-static void soften(const pl_loss *loss, double z, double y, double mu, double *slope, double *curvature) {
-    double r = (z - y) / (1.0 + mu);
-    bool inside = fabs(r) <= loss->parameter_value;
-    *slope = inside ? r : copysign(loss->parameter_value, r);
-    *curvature = inside ? 1.0 / (1.0 + mu) : 0.0;
+static void soften(const pl_loss *loss, double mu, const double *z, const double *y, uint64_t count,
+                   double *restrict slope, double *restrict curvature) {
+    double inverse = 1.0 / (1.0 + mu), most = loss->parameter_value;
+    for (uint64_t i = 0; i < count; i++) {
+        double r = (z[i] - y[i]) * inverse;
+        double t = r < -most ? -most : r;
+        t = t > most ? most : t;
+        slope[i] = t;
+        curvature[i] = t == r ? inverse : 0.0;
+    }
 }
 
 const pl_loss pl_loss_huber = {

@@ -71,8 +71,6 @@ double pl_loss_centring_step(const pl_loss *loss, double ratio) {
 
 bool pl_loss_bounded(const pl_loss *loss) { return loss->smooth && isfinite(loss->curvature_bound); }
 
-bool pl_loss_curves(const pl_loss *loss, bool dual) { return loss->smooth || (loss->soften && dual); }
-
 bool pl_loss_gives_probabilities(const pl_loss *loss) { return loss->probability || loss->together; }
 
 double pl_loss_step_curvature(const pl_loss *loss) {
@@ -80,9 +78,9 @@ double pl_loss_step_curvature(const pl_loss *loss) {
 }
 
 double pl_loss_steepest(const pl_loss *loss) {
-    double above, below, curvature;
-    loss->expand(loss, FAR_OFF, 0, &above, &curvature);
-    loss->expand(loss, -FAR_OFF, 0, &below, &curvature);
+    double above, below, curvature, y = loss->labels == PL_LABELS_BINARY;
+    loss->expand(loss, FAR_OFF, y, &above, &curvature);
+    loss->expand(loss, -FAR_OFF, y, &below, &curvature);
     return fmax(fabs(above), fabs(below));
 }
 

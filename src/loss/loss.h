@@ -53,10 +53,11 @@ struct pl_loss {
     /* loss(z) + loss*(-t0) + t0 z >= 0, this row's share of the duality gap before the step from t0 to t. May be
      * approximate. */
     double (*residual)(const pl_loss *loss, double z, double y, double t0, double t, double h);
-    /* Slope and curvature of the minimum over s of loss(s) + (z - s)^2 / (2 mu), the loss smoothed by mu > 0. Minus the
-     * slope is inside the conjugate's domain. For real labels and losses of bounded slope. NULL: Newton's method uses
-     * the loss itself, if it is smooth. */
-    void (*soften)(const pl_loss *loss, double z, double y, double mu, double *slope, double *curvature);
+    /* Slopes and curvatures of the minimum over s of loss(s) + (z - s)^2 / (2 mu), the loss smoothed by mu > 0, of
+     * `count` rows. Minus the slope is inside the conjugate's domain. For losses of bounded slope. NULL: Newton's
+     * method uses the loss itself, if it is smooth. */
+    void (*soften)(const pl_loss *loss, double mu, const double *z, const double *y, uint64_t count,
+                   double *restrict slope, double *restrict curvature);
     bool rests;                      /* dual_step often leaves t unchanged, at a bound of its domain */
     double (*probability)(double z); /* of the upper label; NULL if the loss gives none */
     const pl_class_loss *together;   /* replaces the functions above if the loss depends on all margins of a row */
@@ -86,12 +87,9 @@ double pl_loss_of_label(const pl_loss *loss, double label);
  * log link, where the sum is A exp((2 - power) b) - B exp((1 - power) b), otherwise Newton's step. */
 double pl_loss_centring_step(const pl_loss *loss, double ratio);
 bool pl_loss_bounded(const pl_loss *loss); /* smooth, and with bounded curvature */
-/* Whether it has a curvature or can be smoothed. `dual` means that there is a dual, which tells when to stop smoothing.
- */
-bool pl_loss_curves(const pl_loss *loss, bool dual);
 bool pl_loss_gives_probabilities(const pl_loss *loss);
 double pl_loss_step_curvature(const pl_loss *loss); /* for steps of a safe rate: the bound, or 1 without one */
-double pl_loss_steepest(const pl_loss *loss);       /* real labels: the largest absolute slope, far from the label */
+double pl_loss_steepest(const pl_loss *loss);       /* the largest absolute slope, far from the label */
 
 /* Value, slope and curvature of `count` rows; `value` may be NULL. */
 void pl_expand_rows(const pl_loss *loss, const double *z, const double *y, uint64_t count, double *value, double *slope,

@@ -176,8 +176,16 @@ typedef struct rows {
     const pl_glm *glm;
     const double *z, *t;
     double b, scale[2]; /* factors of t on its negative and positive side */
-    double softness;    /* smoothing of the loss when b is moved */
+    pl_softening soft;
 } rows;
+
+void pl_soften(const pl_loss *loss, const pl_softening *how, uint64_t begin, uint64_t count, const double *z,
+               const double *y, double *slope, double *curvature) {
+    double shifted[PL_STRETCH];
+    for (uint64_t k = 0; k < count && how->centre; k++)
+        shifted[k] = z[k] - how->mu * how->centre[begin + k];
+    loss->soften(loss, how->mu, how->centre ? shifted : z, y, count, slope, curvature);
+}
 
 /* Adds slope, curvature and absolute slope of sum q loss(z + b) by b. */
 static void centre_stretch(const void *context, uint64_t begin, uint64_t end, double *sums) {
@@ -189,12 +197,12 @@ static void centre_stretch(const void *context, uint64_t begin, uint64_t end, do
         z[i - begin] = (rows->z ? rows->z[i] : 0.0) + rows->b;
         y[i - begin] = pl_target(rows->glm, i);
     }
-    if (rows->softness == 0)
+    if (rows->soft.mu == 0)
         pl_expand_rows(loss, z, y, end - begin, NULL, slope, curvature);
+    else
+        pl_soften(loss, &rows->soft, begin, end - begin, z, y, slope, curvature);
     for (uint64_t k = 0; k < end - begin; k++) {
         double q = pl_share(rows->glm, begin + k);
-        if (rows->softness > 0)
-            loss->soften(loss, z[k], y[k], rows->softness, &slope[k], &curvature[k]);
         first += q * slope[k];
         second += q * curvature[k];
         absolute += q * fabs(slope[k]);
@@ -206,13 +214,13 @@ static void centre_stretch(const void *context, uint64_t begin, uint64_t end, do
 
 parley_status pl_centre(const pl_glm *glm, const pl_team *team, const double *z, double tolerance, double *b,
                         parley_error *error) {
-    return pl_centre_soft(glm, team, z, 0.0, tolerance, b, error);
+    return pl_centre_soft(glm, team, z, &(pl_softening){0}, tolerance, b, error);
 }
 
-parley_status pl_centre_soft(const pl_glm *glm, const pl_team *team, const double *z, double softness, double tolerance,
-                             double *b, parley_error *error) {
+parley_status pl_centre_soft(const pl_glm *glm, const pl_team *team, const double *z, const pl_softening *how,
+                             double tolerance, double *b, parley_error *error) {
     double low = -INFINITY, high = INFINITY, stride = 1.0, sums[3];
-    rows rows = {.glm = glm, .z = z, .b = *b, .softness = softness};
+    rows rows = {.glm = glm, .z = z, .b = *b, .soft = *how};
     for (int i = 0; i < CENTRE_STEPS; i++) {
         pl_sum_stretches(team, centre_stretch, &rows, 3, team->worker_sums);
         parley_status status = pl_team_sum(team, team->worker_sums, 3, sums, error);
@@ -255,7 +263,11 @@ static void conjugate_row(const void *context, uint64_t i, double *sums) {
     if (rows->t)
         t = rows->t[i];
     else {
-        loss->expand(loss, rows->z[i] + rows->b, y, &slope, &curvature);
+        double z = rows->z[i] + rows->b;
+        if (rows->soft.mu > 0)
+            pl_soften(loss, &rows->soft, i, 1, &z, &y, &slope, &curvature);
+        else
+            loss->expand(loss, z, y, &slope, &curvature);
         t = -slope;
     }
     sums[0] += pl_share(rows->glm, i) * loss->conjugate(loss, rows->scale[t > 0] * t, y);
@@ -274,9 +286,9 @@ void pl_evaluation_fill(const pl_glm *glm, const double *sums, double b, pl_eval
     out->conjugate = other[3] + (1.0 - out->tilt) * side[3]; /* an upper bound, since loss* is convex and 0 at 0 */
 }
 
-parley_status pl_conjugate_rows(const pl_glm *glm, const pl_team *team, const double *z, const double *t, double scale,
-                                pl_evaluation *at, parley_error *error) {
-    rows rows = {.glm = glm, .z = z, .t = t, .b = at->b, .scale = {scale, scale}};
+parley_status pl_conjugate_rows(const pl_glm *glm, const pl_team *team, const double *z, const double *t,
+                                const pl_softening *soft, double scale, pl_evaluation *at, parley_error *error) {
+    rows rows = {.glm = glm, .z = z, .t = t, .b = at->b, .scale = {scale, scale}, .soft = *soft};
     rows.scale[at->heavy] *= 1.0 - at->tilt;
     return pl_total_rows(team, conjugate_row, &rows, 1, &at->conjugate, error);
 }
@@ -289,7 +301,7 @@ parley_status pl_evaluate_rows(const pl_glm *glm, const pl_team *team, const dou
     if (status != PARLEY_OK)
         return status;
     pl_evaluation_fill(glm, sums, b, out);
-    return out->tilt > 0 ? pl_conjugate_rows(glm, team, z, t, 1.0, out, error) : PARLEY_OK;
+    return out->tilt > 0 ? pl_conjugate_rows(glm, team, z, t, &(pl_softening){0}, 1.0, out, error) : PARLEY_OK;
 }
 
 static void constant_row(const void *context, uint64_t i, double *sums) {

@@ -11,6 +11,8 @@
 #ifndef PL_GLM_H
 #define PL_GLM_H
 
+#include <math.h>
+
 #include "data/data.h"
 #include "loss/loss.h"
 #include "math/sparse.h"
@@ -97,6 +99,13 @@ static inline double pl_target(const pl_glm *glm, uint64_t row) {
 
 static inline double pl_share(const pl_glm *glm, uint64_t row) {
     return (glm->data->weight ? glm->data->weight[row] : 1.0) / glm->total;
+}
+
+/* How far from 0, or from the best constant if there is a free intercept, good margins are. */
+static inline double pl_label_spread(const pl_glm *glm) {
+    return glm->loss->labels == PL_LABELS_BINARY
+               ? 2.0 /* so that rows at margin 0 are inside the smoothed part of a hinge */
+               : glm->label_deviation + fabs(glm->intercept == PL_FREE ? 0.0 : glm->mean_label);
 }
 
 /* Whether entry j is penalised. Only free intercepts are not. */
@@ -249,9 +258,19 @@ void pl_margins(const pl_glm *glm, const pl_team *team, const double *w, double 
 parley_status pl_centre(const pl_glm *glm, const pl_team *team, const double *z, double tolerance, double *b,
                         parley_error *error);
 
-/* The same for the loss smoothed by `softness`; 0 is the loss itself. */
-parley_status pl_centre_soft(const pl_glm *glm, const pl_team *team, const double *z, double softness, double tolerance,
-                             double *b, parley_error *error);
+/* How a loss is smoothed: with (mu / 2) (t - centre)^2 added to its conjugate. */
+typedef struct pl_softening {
+    double mu;            /* 0: the loss itself */
+    const double *centre; /* by row; NULL: 0 */
+} pl_softening;
+
+/* Slopes and curvatures of the smoothed loss of rows from `begin` on, at most PL_STRETCH. */
+void pl_soften(const pl_loss *loss, const pl_softening *how, uint64_t begin, uint64_t count, const double *z,
+               const double *y, double *slope, double *curvature);
+
+/* The same for the smoothed loss. */
+parley_status pl_centre_soft(const pl_glm *glm, const pl_team *team, const double *z, const pl_softening *how,
+                             double tolerance, double *b, parley_error *error);
 
 /* The raw sums of an evaluation: for each side of t, q |t|, q t z, q |t| |x| and q loss*(-t); last q loss. */
 #define PL_SIDE_SUMS 4
@@ -261,8 +280,8 @@ void pl_evaluation_fill(const pl_glm *glm, const double *sums, double b, pl_eval
 parley_status pl_evaluate_rows(const pl_glm *glm, const pl_team *team, const double *z, double b, const double *t,
                                pl_evaluation *out, parley_error *error);
 /* Computes sum q loss*(-scale t), repaired as in `at`, into at->conjugate. `t` NULL means minus the slopes at z +
- * at->b. */
-parley_status pl_conjugate_rows(const pl_glm *glm, const pl_team *team, const double *z, const double *t, double scale,
-                                pl_evaluation *at, parley_error *error);
+ * at->b, of the smoothed loss. */
+parley_status pl_conjugate_rows(const pl_glm *glm, const pl_team *team, const double *z, const double *t,
+                                const pl_softening *soft, double scale, pl_evaluation *at, parley_error *error);
 
 #endif

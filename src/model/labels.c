@@ -166,6 +166,11 @@ parley_status pl_glm_read_labels(pl_glm *glm, pl_engine *engine, const char *los
     parley_status status = agree_labels(engine, kinds, &count, most, error);
     if (status != PARLEY_OK)
         return status;
+    if (count == 1 && data->classes.count > 0) {
+        pl_name name = pl_names_at(&data->classes, (uint64_t)kinds[0]);
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: all labels are %.*s; there is nothing to learn", data->path,
+                       (int)(name.bytes < 60 ? name.bytes : 60), name.text);
+    }
     if (count == 1)
         return pl_fail(error, PARLEY_BAD_INPUT, "%s: all labels are %.17g; there is nothing to learn", data->path,
                        kinds[0]);

@@ -9,14 +9,17 @@
 
 #define FEW_COLUMNS 200           /* up to here the matrix of second derivatives pays off */
 #define ONE_MATRIX_COLUMNS 500    /* up to here, on filled data with constant curvature */
-#define SOFTENED_COLUMNS 2000     /* up to here, if the loss is smoothed, which `truncated` cannot do */
+#define SOFTENED_COLUMNS 2000     /* up to here, if the loss is smoothed, which `truncated` cannot do; */
+#define HINGE_COLUMNS 500         /* for two labels, up to here in any case, and beyond if dual ascent is slow */
+#define COLUMNS_TEXT "2000"       /* the same in a sentence */
 #define FILLED 0.1                /* share of non-zeros in the matrix */
 #define MANY_COUNTS 2000          /* with a log link, Newton's method up to this many columns, however sparse */
 #define MOSTLY_L1 0.75            /* from this share of L1 on, columns are faster than rows for any shape */
 #define WIDE 2.0                  /* l1_ratio x columns / rows from which columns are faster */
 #define CLASS_ENTRIES 200         /* several classes: up to this many entries of a model Newton beats dual ascent */
 #define DENSE_CLASS_ENTRIES 600   /* the same on dense data */
-#define UNEVEN_CLASS_ENTRIES 1500 /* the same on columns of very different scale */
+#define UNEVEN_CLASS_ENTRIES 1500 /* the same on columns of very different scale, for many classes */
+#define MANY_CLASSES 30           /* from which L-BFGS takes many rounds on such columns */
 #define INFERENCE_GAP 1e-10       /* the usual gap is too large for errors of coefficients */
 #define SMALL_LAMBDA "1e-6"
 
@@ -25,9 +28,15 @@ bool pl_is_filled(const pl_glm *glm) {
     return (double)pl_all_nonzeros(data) >= FILLED * (double)pl_all_rows(data) * (double)data->x.columns;
 }
 
+static bool is_kinked_binary(const pl_glm *glm) {
+    return glm->loss->soften && !glm->loss->smooth && glm->loss->labels == PL_LABELS_BINARY;
+}
+
 bool pl_few_columns(const pl_glm *glm) {
     uint64_t columns = glm->data->x.columns;
     uint64_t most = glm->loss->soften ? SOFTENED_COLUMNS : glm->loss->quadratic ? ONE_MATRIX_COLUMNS : 0;
+    if (is_kinked_binary(glm))
+        return columns <= HINGE_COLUMNS;
     return columns <= FEW_COLUMNS || (columns <= most && pl_is_filled(glm));
 }
 
@@ -133,15 +142,19 @@ static bool limits_entries(const pl_glm *glm) {
  * link. */
 static bool few_or_filled(const pl_glm *glm) {
     const pl_loss *loss = glm->loss;
-    if (glm->l1_ratio > 0 || !pl_loss_curves(loss, glm->lambda != 0))
+    bool softens = loss->soften && glm->classes == 1;
+    if (glm->l1_ratio > 0 || !(loss->smooth || softens))
         return false;
     if (glm->classes > 1)
-        return glm->size <= (pl_is_uneven(glm)   ? UNEVEN_CLASS_ENTRIES
-                             : pl_is_filled(glm) ? DENSE_CLASS_ENTRIES
-                                                 : CLASS_ENTRIES);
+        return glm->size <= (!pl_is_uneven(glm)             ? pl_is_filled(glm) ? DENSE_CLASS_ENTRIES : CLASS_ENTRIES
+                             : glm->classes >= MANY_CLASSES ? UNEVEN_CLASS_ENTRIES
+                                                            : DENSE_CLASS_ENTRIES);
     return pl_few_columns(glm) || (loss->smooth && pl_is_filled(glm)) ||
            (loss->log_link && glm->data->x.columns <= MANY_COUNTS);
 }
+
+/* A loss with kinks must be smoothed if there is no L2 penalty. */
+static bool is_kinked(const pl_glm *glm) { return !glm->loss->smooth && (glm->lambda == 0 || glm->l1_ratio == 1); }
 
 /* L-BFGS, for filled data and uneven columns, on which dual ascent may not converge, and whose matrix is too large for
  * Newton's method. */
@@ -151,7 +164,8 @@ static bool filled_classes(const pl_glm *glm) {
 
 /* Dual ascent can start, and Newton's method can finish if necessary. */
 static bool is_smooth_dual(const pl_glm *glm) {
-    return glm->lambda != 0 && glm->l1_ratio == 0 && glm->loss->smooth && glm->classes == 1;
+    bool fits = glm->loss->smooth || (is_kinked_binary(glm) && glm->data->x.columns <= SOFTENED_COLUMNS);
+    return glm->lambda != 0 && glm->l1_ratio == 0 && fits && glm->classes == 1;
 }
 
 /* Dual ascent or, for losses of bounded curvature, coordinate descent by columns applies. */
@@ -170,22 +184,22 @@ static bool always(const pl_glm *glm) {
 static const struct {
     bool (*holds)(const pl_glm *glm);
     const char *preset;
-} choices[] = {
-    {limits_columns, "cocoa+"},       {limits_entries, "lbfgs"}, {few_or_filled, "newton"}, {filled_classes, "lbfgs"},
-    {is_smooth_dual, "cocoa-newton"}, {is_penalised, "cocoa+"},  {is_smooth, "lbfgs"},      {always, "gd"}};
+} choices[] = {{limits_columns, "cocoa+"}, {limits_entries, "lbfgs"}, {is_kinked, "newton"},
+               {few_or_filled, "newton"},  {filled_classes, "lbfgs"}, {is_smooth_dual, "cocoa-newton"},
+               {is_penalised, "cocoa+"},   {is_smooth, "lbfgs"},      {always, "gd"}};
 
 static const char *choose(const pl_problem *problem, const parley_settings *settings, parley_error *error) {
-    const pl_loss *loss = pl_loss_find(settings->loss);
     bool named = strcmp(settings->local, "auto") != 0 || strcmp(settings->combine, "auto") != 0;
-    if (loss && !loss->smooth && !named && !(settings->lambda != 0 && settings->l1_ratio < 1)) {
-        pl_fail(error, PARLEY_BAD_USAGE,
-                "no method that auto can choose reaches the optimum of loss %s without an L2 penalty", loss->name);
-        return NULL;
-    }
     if (!problem)
         return "auto";
     pl_glm glm = as_asked(problem, settings);
     unsigned i = 0;
+    if (is_kinked(&glm) && !named && (glm.classes > 1 || glm.data->x.columns > SOFTENED_COLUMNS)) {
+        pl_fail(error, PARLEY_BAD_USAGE,
+                "no method that auto can choose reaches the optimum of loss %s with %s and without an L2 penalty",
+                glm.loss->name, glm.classes > 1 ? "several classes" : "more than " COLUMNS_TEXT " columns");
+        return NULL;
+    }
     while (!choices[i].holds(&glm))
         i++;
     return choices[i].preset;
@@ -208,11 +222,13 @@ static bool by_columns(const pl_problem *problem, const parley_settings *setting
 
 unsigned pl_glm_facts(const pl_loss *loss, double lambda, double l1_ratio, bool several) {
     bool penalty = lambda != 0;
-    unsigned found = penalty ? PL_FACT_PENALTY | PL_FACT_DUAL : 0;
-    found |= penalty && l1_ratio < 1 ? PL_FACT_L2 : 0;
+    bool l2 = penalty && l1_ratio < 1;
+    bool softens = loss && loss->soften && !several;
+    unsigned found = penalty ? PL_FACT_PENALTY | PL_FACT_DUAL : softens && !loss->smooth ? PL_FACT_DUAL : 0;
+    found |= l2 ? PL_FACT_L2 : 0;
     found |= l1_ratio > 0 ? 0 : PL_FACT_NO_L1;
     found |= !loss || loss->smooth ? PL_FACT_SMOOTH : 0;
-    found |= loss && loss->soften && penalty ? PL_FACT_SOFTENS : 0;
+    found |= softens && (penalty || !loss->smooth) ? PL_FACT_SOFTENS : 0;
     found |= !loss || pl_loss_bounded(loss) ? PL_FACT_BOUNDED : 0;
     return found | (several ? 0 : PL_FACT_ONE_OUTPUT);
 }
@@ -239,7 +255,9 @@ static unsigned facts(const pl_problem *problem, const parley_settings *settings
 /* Labels that have not been read yet may turn out to be several classes. */
 static unsigned uncertain(const parley_settings *settings) {
     const pl_loss *loss = pl_loss_find(settings->loss);
-    return !loss || loss->labels != PL_LABELS_REAL ? PL_FACT_ONE_OUTPUT : 0;
+    if (loss && loss->labels == PL_LABELS_REAL)
+        return 0;
+    return PL_FACT_ONE_OUTPUT | (loss && !loss->smooth ? PL_FACT_SOFTENS : 0);
 }
 
 static void why(const pl_problem *problem, const parley_settings *settings, unsigned fact, char *text, size_t size) {
@@ -251,12 +269,7 @@ static void why(const pl_problem *problem, const parley_settings *settings, unsi
         break;
     case PL_FACT_NO_L1: snprintf(text, size, "--l1-ratio adds one"); break;
     case PL_FACT_PENALTY: snprintf(text, size, "--lambda 0 leaves none"); break;
-    case PL_FACT_SMOOTH:
-        snprintf(text, size,
-                 loss && loss->soften && settings->lambda == 0 ? "%s is not, and it is not smoothed without a penalty"
-                                                               : "%s is not",
-                 name);
-        break;
+    case PL_FACT_SMOOTH: snprintf(text, size, "%s is not", name); break;
     case PL_FACT_EVEN: snprintf(text, size, "--penalty-factors changes it"); break;
     case PL_FACT_SIGNED: snprintf(text, size, "--non-negative allows one"); break;
     case PL_FACT_DUAL:
@@ -292,11 +305,13 @@ static const pl_way ways[] = {{"a small --lambda", {{"lambda", SMALL_LAMBDA}}},
 static const pl_way last_ways[] = {{"--local sdca with --l1-ratio 0.99", {{"local", "sdca"}, {"l1_ratio", "0.99"}}},
                                    {NULL, {{0}}}};
 
-/* Columns of very different scale slow most methods down, and without a penalty there may be no optimum. */
+/* Columns of very different scale slow most methods down, and without a penalty there may be no optimum. Before the
+ * columns change, so should a method that was not chosen for them. */
 static bool helps(const pl_problem *problem, const parley_settings *settings, const pl_way *way) {
     const pl_glm *glm = pl_glm_of(problem);
-    (void)settings;
-    return strcmp(way->changes[0].key, "standardise") == 0 ? pl_is_uneven(glm) && glm->lambda > 0 : glm->lambda == 0;
+    bool chosen = strcmp(settings->preset, "auto") == 0;
+    return strcmp(way->changes[0].key, "standardise") == 0 ? chosen && pl_is_uneven(glm) && glm->lambda > 0
+                                                           : glm->lambda == 0;
 }
 
 static const pl_way stalled_ways[] = {{"--standardise", {{"standardise", "true"}}},

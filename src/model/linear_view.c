@@ -25,25 +25,46 @@ static double residual_degrees(const parley_model *model) {
     return degrees > 0 ? degrees : INFINITY;
 }
 
-parley_status pl_linear_inference(const parley_model *model, pl_viewer *viewer, parley_error *error) {
+parley_status parley_model_certainty(const parley_model *model, uint64_t column, parley_certainty *out,
+                                     parley_error *error) {
     const pl_linear_model *linear = pl_linear(model);
-    double degrees = residual_degrees(model), point = pl_student_point(OUTSIDE, degrees);
-    if (!linear->standard_error)
+    if (!linear || !linear->standard_error)
         return pl_fail(error, PARLEY_BAD_INPUT,
                        "--inference: the model has no standard errors; train it with parley train --inference");
+    if (column >= linear->standard_errors)
+        return pl_fail(error, PARLEY_BAD_USAGE, "column %llu: the model has standard errors of %llu coefficients",
+                       (unsigned long long)column, (unsigned long long)linear->standard_errors);
+    double coef = column == model->columns ? *linear->intercept : linear->coef[column];
+    double se = linear->standard_error[column], degrees = residual_degrees(model);
+    double reach = pl_student_point(OUTSIDE, degrees) * se;
+    *out = (parley_certainty){.coefficient = coef,
+                              .standard_error = se,
+                              .statistic = coef / se,
+                              .degrees = degrees,
+                              .p = pl_student_tails(coef / se, degrees),
+                              .low_95 = coef - reach,
+                              .high_95 = coef + reach};
+    return PARLEY_OK;
+}
+
+parley_status pl_linear_inference(const parley_model *model, pl_viewer *viewer, parley_error *error) {
+    const pl_linear_model *linear = pl_linear(model);
+    parley_certainty it;
+    parley_status status = parley_model_certainty(model, 0, &it, error);
+    if (status != PARLEY_OK)
+        return status;
     viewer->open(viewer, "inference", "name", NULL);
     for (uint64_t n = 0; n < linear->standard_errors; n++) {
         bool constant = linear->standard_errors > model->columns;
         uint64_t j = !constant ? n : n == 0 ? model->columns : n - 1; /* the intercept comes first */
-        double coef = j == model->columns ? *linear->intercept : linear->coef[j], se = linear->standard_error[j];
-        double z = coef / se, p = pl_student_tails(z, degrees), low = coef - point * se, high = coef + point * se;
         char number[24];
-        const pl_view_cell cells[] = {{"coefficient", &coef, 1, 1, false, false, false, NULL},
-                                      {"std_error", &se, 1, 1, false, false, false, NULL},
-                                      {isinf(degrees) ? "z" : "t", &z, 1, 1, false, false, false, NULL},
-                                      {"p", &p, 1, 1, false, false, false, NULL},
-                                      {"low_95", &low, 1, 1, false, false, false, NULL},
-                                      {"high_95", &high, 1, 1, false, false, false, NULL}};
+        parley_model_certainty(model, j, &it, NULL);
+        const pl_view_cell cells[] = {{"coefficient", &it.coefficient, 1, 1, false, false, false, NULL},
+                                      {"std_error", &it.standard_error, 1, 1, false, false, false, NULL},
+                                      {isinf(it.degrees) ? "z" : "t", &it.statistic, 1, 1, false, false, false, NULL},
+                                      {"p", &it.p, 1, 1, false, false, false, NULL},
+                                      {"low_95", &it.low_95, 1, 1, false, false, false, NULL},
+                                      {"high_95", &it.high_95, 1, 1, false, false, false, NULL}};
         pl_name name =
             j == model->columns ? (pl_name){"(intercept)", 11} : pl_model_column(model, j, number, sizeof number);
         viewer->row(viewer, name, n, cells, 6);

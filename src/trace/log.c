@@ -158,6 +158,13 @@ static void put_worker(FILE *file, unsigned number, const pl_worker_trace *worke
     put_seconds(file, "evaluate", worker->evaluate);
     put_whole(file, "bytes_sent", worker->sent);
     put_whole(file, "bytes_received", worker->received);
+    if (worker->clock) {
+        put_whole(file, "clock", worker->clock);
+        put_real(file, "staleness", worker->mean_behind);
+        put_whole(file, "largest_staleness", worker->most_behind);
+        put_whole(file, "messages", worker->messages);
+        put_seconds(file, "finished", worker->finished);
+    }
     fputs("}", file);
 }
 
@@ -174,6 +181,12 @@ static void put_rank(FILE *file, unsigned number, const pl_rank_trace *rank) {
     put_seconds(file, "evaluate_cpu", rank->evaluate_cpu);
     put_whole(file, "bytes_sent", rank->sent);
     put_whole(file, "bytes_received", rank->received);
+    if (rank->process.resident) {
+        put_seconds(file, "cpu_seconds", rank->process.cpu);
+        put_whole(file, "resident_bytes", rank->process.resident);
+        put_whole(file, "wire_bytes_sent", rank->process.wire_sent);
+        put_whole(file, "wire_bytes_received", rank->process.wire_received);
+    }
     fputs("}", file);
 }
 

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "base/status.h"
+#include "trace/process.h"
 
 typedef enum pl_phase {
     PL_IN_WORK,       /* local steps */
@@ -23,6 +24,11 @@ typedef enum pl_phase {
 typedef struct pl_worker_trace {
     double compute, exchange, wait, evaluate;
     uint64_t sent, received;
+    /* With an asynchronous exchange: clocks made so far; messages; by how many clocks the slowest worker was behind
+     * what this one read, on average and at most. */
+    uint64_t clock, messages, most_behind;
+    double mean_behind;
+    double finished; /* seconds from the beginning of the round to its last clock */
 } pl_worker_trace;
 
 /* The work of one rank in a round. Bytes are those of tables that it sent and received. */
@@ -31,7 +37,8 @@ typedef struct pl_rank_trace {
     double wait, exchange, evaluate;
     double master_cpu, evaluate_cpu; /* processor seconds of adding up updates and moving v, and of evaluation */
     uint64_t sent, received;
-    unsigned pinned; /* 1 + the core to which the rank is pinned; 0 if it is not */
+    unsigned pinned;    /* 1 + the core to which the rank is pinned; 0 if it is not */
+    pl_process process; /* as last read, about once a second; resident 0: it was not */
 } pl_rank_trace;
 
 /* The seconds of a round on this rank. */

@@ -1,7 +1,8 @@
 /* linear_cv.c: cross-validation. The lambdas are those of a path on all rows, and more where the best one is at an end.
  * Each fold is then one task, which copies the rows of the other folds, follows the path on them with one thread, and
  * measures every model on its own rows. The copies take memory for as many folds as there are threads, but training
- * pays nothing for rows left out, and no result depends on the number of threads. */
+ * pays nothing for rows left out, and no result depends on the number of threads. Several ranks follow the path of each
+ * fold together: its rows stay on the ranks that hold them, and every rank gets all rows to measure on. */
 #include "train/linear_cv.h"
 
 #include <math.h>
@@ -12,6 +13,7 @@
 #include "base/callback.h"
 #include "base/stop.h"
 #include "model/linear_model.h"
+#include "shard/distributed.h"
 #include "train/validation.h"
 
 #define MOST_EXTENSIONS 3 /* times that lambdas are added at an end */
@@ -37,9 +39,10 @@ void pl_cv_judge(pl_cv *cv, bool larger) {
 }
 
 typedef struct crossing {
+    pl_engine *engine; /* NULL: each path runs on one of its own */
     const parley_data *data;
-    const parley_settings *settings; /* of a fold */
-    const parley_settings *machine;  /* of its engine */
+    const parley_settings *settings; /* of the path on all rows */
+    parley_settings *machine;        /* of a fold and its engine */
     const uint32_t *fold;
     pl_cv *cv;
     uint64_t first, count; /* the lambdas to cross-validate now */
@@ -71,22 +74,40 @@ static bool is_stopped(crossing *crossing) {
     return stopped;
 }
 
-/* Copies the rows of fold f, or all others. */
-static parley_status copy_rows(const crossing *crossing, unsigned f, bool own, parley_data **out, parley_error *error) {
-    uint64_t *rows, count = 0;
-    parley_status status = pl_take(&rows, crossing->data->x.rows, sizeof *rows, "a fold", error);
+static bool is_shared(const crossing *crossing) { return crossing->engine && crossing->engine->ranks > 1; }
+
+typedef enum part { OWN, OTHERS, ALL } part;
+
+/* Copies the rows of fold f, all others, or all. Where ranks hold parts of the rows, every rank gets those of the fold.
+ */
+static parley_status copy_rows(const crossing *crossing, unsigned f, part part, parley_data **out,
+                               parley_error *error) {
+    const parley_data *data = crossing->data;
+    uint64_t *rows, count = 0, all = pl_all_rows(data);
+    parley_data *spread = NULL;
+    parley_status status = pl_take(&rows, all, sizeof *rows, "a fold", error);
     if (status != PARLEY_OK)
         return status;
-    for (uint64_t i = 0; i < crossing->data->x.rows; i++)
-        if ((crossing->fold[i] == f) == own)
+    for (uint64_t i = 0; i < all; i++)
+        if (part == ALL || (crossing->fold[i] == f) == (part == OWN))
             rows[count++] = i;
-    status = pl_data_subset(crossing->data, rows, count, out, error);
+    if (!data->spread)
+        status = pl_data_subset(data, rows, count, out, error);
+    else if (part != OWN)
+        status = pl_spread_subset(crossing->engine, data, rows, count, out, error);
+    else {
+        status = pl_spread_subset(crossing->engine, data, rows, count, &spread, error);
+        if (status == PARLEY_OK)
+            status = pl_spread_to_all(crossing->engine, spread, out, error);
+        parley_data_free(spread);
+    }
     pl_free(rows);
     return status;
 }
 
-static parley_status refuse_part(crossing *crossing, unsigned f, uint64_t count, parley_error *error) {
-    if (is_stopped(crossing))
+static parley_status refuse_part(const crossing *crossing, unsigned f, uint64_t count, bool stopped,
+                                 parley_error *error) {
+    if (stopped)
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "stopped before all folds were complete, so no lambda was chosen and there is no model");
     return pl_fail(error, PARLEY_BAD_USAGE,
@@ -98,19 +119,22 @@ static parley_status cross(crossing *crossing, unsigned f, parley_error *error) 
     pl_cv *cv = crossing->cv;
     parley_data *others = NULL, *own = NULL;
     pl_path *path = NULL;
-    parley_status status = copy_rows(crossing, f, false, &others, error);
+    parley_status status = copy_rows(crossing, f, OTHERS, &others, error);
     if (status == PARLEY_OK)
-        status = copy_rows(crossing, f, true, &own, error);
+        status = copy_rows(crossing, f, OWN, &own, error);
     if (status == PARLEY_OK) {
         pl_path_plan plan = {.lambdas = cv->lambdas + crossing->first,
                              .count = crossing->count,
                              .all = true,
                              .points_only = true,
                              .score = own};
-        status = pl_path_run(crossing->machine, others, crossing->settings, &plan, ask, crossing, &path, error);
+        status = is_shared(crossing)
+                     ? pl_path_rank(crossing->engine, others, crossing->machine, &plan, ask, crossing, &path, error)
+                     : pl_path_run(crossing->machine, others, crossing->machine, &plan, ask, crossing, &path, error);
     }
-    if (status == PARLEY_OK && (path->count < crossing->count || is_stopped(crossing)))
-        status = refuse_part(crossing, f, path->count, error);
+    bool stopped = status == PARLEY_OK && (is_shared(crossing) ? path->interrupted : is_stopped(crossing));
+    if (status == PARLEY_OK && (path->count < crossing->count || stopped))
+        status = refuse_part(crossing, f, path->count, stopped, error);
     for (uint64_t k = 0; k < crossing->count && status == PARLEY_OK; k++)
         cv->value[f * cv->count + crossing->first + k] = path->points[k].metric;
     parley_path_free(path);
@@ -122,14 +146,20 @@ static parley_status cross(crossing *crossing, unsigned f, parley_error *error) 
 static void cross_task(void *context, unsigned f) {
     crossing *crossing = context;
     parley_error *error = &crossing->errors[f];
-    crossing->status[f] = is_stopped(crossing) ? refuse_part(crossing, f, 0, error) : cross(crossing, f, error);
+    crossing->status[f] = is_stopped(crossing) ? refuse_part(crossing, f, 0, true, error) : cross(crossing, f, error);
 }
 
 /* Runs all folds and reports the first failure by number. */
 static parley_status cross_all(crossing *crossing, parley_error *error) {
     unsigned folds = crossing->cv->folds;
     pl_pool *pool = NULL;
-    parley_status status = pl_take(&crossing->status, folds, sizeof *crossing->status, "folds", error);
+    parley_status status = PARLEY_OK;
+    if (is_shared(crossing)) {
+        for (unsigned f = 0; f < folds && status == PARLEY_OK; f++)
+            status = cross(crossing, f, error);
+        return status;
+    }
+    status = pl_take(&crossing->status, folds, sizeof *crossing->status, "folds", error);
     if (status == PARLEY_OK)
         status = pl_take(&crossing->errors, folds, sizeof *crossing->errors, "folds", error);
     if (status == PARLEY_OK)
@@ -188,14 +218,31 @@ static parley_status count_reached(const pl_path *path, uint64_t *count, parley_
                                 path->summary.suggestion ? path->summary.suggestion : "a larger --gap");
 }
 
+/* Follows the path on all rows. Rows that ranks share are copied, because training moves them. */
+static parley_status follow_all(crossing *crossing, parley_callback callback, void *user, pl_path **path,
+                                parley_error *error) {
+    const parley_settings *settings = crossing->settings;
+    pl_path_plan plan = {.all = settings->full_path, .points_only = true};
+    parley_data *copy = NULL;
+    parley_status status = PARLEY_OK;
+    *path = NULL;
+    if (!crossing->engine)
+        return pl_path_run(settings, crossing->data, settings, &plan, callback, user, path, error);
+    if (crossing->data->spread)
+        status = copy_rows(crossing, 0, ALL, &copy, error);
+    if (status == PARLEY_OK)
+        status =
+            pl_path_rank(crossing->engine, copy ? copy : crossing->data, settings, &plan, callback, user, path, error);
+    parley_data_free(copy);
+    return status;
+}
+
 /* Finds the lambdas that a path on all rows reaches. */
 static parley_status walk_all(crossing *crossing, parley_callback callback, void *user, bool *uneven,
                               parley_error *error) {
-    const parley_settings *settings = crossing->settings;
-    pl_path *path = NULL;
+    pl_path *path;
     uint64_t count;
-    pl_path_plan plan = {.all = settings->full_path, .points_only = true};
-    parley_status status = pl_path_run(settings, crossing->data, settings, &plan, callback, user, &path, error);
+    parley_status status = follow_all(crossing, callback, user, &path, error);
     if (status == PARLEY_OK && path->interrupted)
         status = pl_fail(error, PARLEY_BAD_USAGE,
                          "stopped on the path of all rows, so no lambda was chosen and there is no model");
@@ -263,8 +310,9 @@ static parley_status extend(crossing *crossing, bool uneven, parley_error *error
              : cv->best + 1 == cv->count ? "the smallest"
                                          : "the largest, but columns differ much in scale",
              (unsigned long long)added, up ? "larger" : "smaller");
-    if (crossing->callback && pl_call_back(crossing->callback, crossing->user, &(parley_progress){0}, text) != 0)
-        crossing->stopped = true;
+    bool tells = crossing->callback && (!crossing->engine || crossing->engine->rank == 0);
+    if (tells && pl_call_back(crossing->callback, crossing->user, &(parley_progress){0}, text) != 0)
+        crossing->stopped = true; /* several ranks agree on that in the next round */
     parley_status status = make_room(cv, added, up, error);
     if (status != PARLEY_OK)
         return status;
@@ -323,7 +371,7 @@ static parley_status cross_ratios(crossing *crossing, parley_settings *settings,
         status = pl_take(&cv, 1, sizeof *cv, "cross-validation", error);
         if (status != PARLEY_OK)
             break;
-        settings->l1_ratio = ratio[r];
+        settings->l1_ratio = crossing->machine->l1_ratio = ratio[r];
         cv->folds = folds;
         cv->metric = metric->name;
         crossing->cv = cv;
@@ -365,17 +413,17 @@ parley_status pl_cv_check(const parley_settings *settings, parley_error *error) 
     return status;
 }
 
-/* Cross-validates with settings that are checked, for an engine in this process. */
-static parley_status run_crossing(const parley_data *data, parley_settings *settings, parley_callback callback,
-                                  void *user, pl_cv **out, parley_error *error) {
+/* Cross-validates with settings that are checked. */
+static parley_status run_crossing(pl_engine *engine, const parley_data *data, parley_settings *settings,
+                                  parley_callback callback, void *user, pl_cv **out, parley_error *error) {
     uint32_t *fold = NULL;
     unsigned folds;
     double *ratio = NULL, single = settings->l1_ratio;
     uint64_t ratios = 1;
     parley_settings *machine = NULL;
-    parley_status status = pl_take(&fold, data->x.rows, sizeof *fold, "folds", error);
+    parley_status status = pl_take(&fold, pl_all_rows(data), sizeof *fold, "folds", error);
     if (status == PARLEY_OK)
-        status = pl_cv_folds(data, settings, fold, &folds, error);
+        status = pl_cv_folds(engine, data, settings, fold, &folds, error);
     if (status == PARLEY_OK)
         status = pl_path_numbers("l1-ratios", settings->l1_ratios, 0.0, 1.0, &ratio, &ratios, error);
     if (status == PARLEY_OK)
@@ -383,7 +431,10 @@ static parley_status run_crossing(const parley_data *data, parley_settings *sett
     if (status == PARLEY_OK) {
         *machine = *settings;
         machine->threads = 1; /* folds run in parallel, each with its own engine of one thread */
-        crossing crossing = {.data = data,
+        if (machine->lanes == 0 && engine && engine->ranks > 1)
+            machine->lanes = 1; /* as on one thread */
+        crossing crossing = {.engine = engine,
+                             .data = data,
                              .settings = settings,
                              .machine = machine,
                              .fold = fold,
@@ -399,8 +450,9 @@ static parley_status run_crossing(const parley_data *data, parley_settings *sett
     return status;
 }
 
-parley_status pl_cv_run(const parley_data *data, const parley_settings *settings, parley_callback callback, void *user,
-                        pl_cv **out, parley_error *error) {
+/* pl_cv_run, as one rank of `engine`, or with engines of its own if that is NULL. */
+static parley_status run_rank(pl_engine *engine, const parley_data *data, const parley_settings *settings,
+                              parley_callback callback, void *user, pl_cv **out, parley_error *error) {
     parley_settings *copy = NULL;
     *out = NULL;
     parley_status status = pl_cv_check(settings, error);
@@ -412,8 +464,8 @@ parley_status pl_cv_run(const parley_data *data, const parley_settings *settings
         *copy = *settings;
         *copy->log = '\0';
         copy->given[pl_setting_find("metric") - pl_settings] = false; /* cross-validation uses the metric itself */
-        snprintf(copy->engine, sizeof copy->engine, "%s", pl_engine_threads.name); /* folds run in this process */
-        status = run_crossing(data, copy, callback, user, out, error);
+        snprintf(copy->engine, sizeof copy->engine, "%s", pl_engine_threads.name); /* of engines in this process */
+        status = run_crossing(engine, data, copy, callback, user, out, error);
     }
     pl_free(copy);
     if (status != PARLEY_OK) {
@@ -423,9 +475,14 @@ parley_status pl_cv_run(const parley_data *data, const parley_settings *settings
     return status;
 }
 
+parley_status pl_cv_run(const parley_data *data, const parley_settings *settings, parley_callback callback, void *user,
+                        pl_cv **out, parley_error *error) {
+    return run_rank(NULL, data, settings, callback, user, out, error);
+}
+
 /* Trains the model on all rows, without messages, which would repeat those of the path. */
-static parley_status fit(const parley_data *data, const parley_settings *settings, const pl_cv *cv, crossing *asking,
-                         parley_model **model, parley_summary *summary, parley_error *error) {
+static parley_status fit(pl_engine *engine, const parley_data *data, const parley_settings *settings, const pl_cv *cv,
+                         crossing *asking, parley_model **model, parley_summary *summary, parley_error *error) {
     parley_settings *copy;
     parley_status status = pl_take(&copy, 1, sizeof *copy, "settings", error);
     if (status != PARLEY_OK)
@@ -434,25 +491,32 @@ static parley_status fit(const parley_data *data, const parley_settings *setting
     copy->given[pl_setting_find("metric") - pl_settings] = false;
     copy->lambda = cv->lambdas[cv->chosen];
     copy->l1_ratio = cv->by_ratio[cv->best_ratio].l1_ratio;
-    status = parley_train(data, copy, ask, asking, model, summary, error);
+    status = engine ? pl_train_rank(engine, data, copy, ask, asking, model, summary, error)
+                    : parley_train(data, copy, ask, asking, model, summary, error);
     pl_free(copy);
     return status;
 }
 
-parley_status parley_cv(const parley_data *data, const parley_settings *settings, parley_callback callback, void *user,
-                        parley_cv_result **out, parley_model **model, parley_summary *summary, parley_error *error) {
+parley_status pl_cv_rank(pl_engine *engine, const parley_data *data, const parley_settings *settings,
+                         parley_callback callback, void *user, pl_cv **out, parley_model **model,
+                         parley_summary *summary, parley_error *error) {
     crossing asking = {.callback = callback, .user = user, .mutex = PTHREAD_MUTEX_INITIALIZER};
     *model = NULL;
-    pl_stop_enter();
-    parley_status status = pl_cv_run(data, settings, callback, user, out, error);
+    parley_status status = run_rank(engine, data, settings, callback, user, out, error);
     if (status == PARLEY_OK)
-        status = fit(data, settings, *out, &asking, model, summary, error);
+        status = fit(engine, data, settings, *out, &asking, model, summary, error);
     pthread_mutex_destroy(&asking.mutex);
     if (status != PARLEY_OK) {
         parley_cv_free(*out);
         *out = NULL;
     }
-    return pl_stop_leave(status);
+    return status;
+}
+
+parley_status parley_cv(const parley_data *data, const parley_settings *settings, parley_callback callback, void *user,
+                        parley_cv_result **out, parley_model **model, parley_summary *summary, parley_error *error) {
+    pl_stop_enter();
+    return pl_stop_leave(pl_cv_rank(NULL, data, settings, callback, user, out, model, summary, error));
 }
 
 void parley_cv_free(parley_cv_result *cv) {

@@ -1,8 +1,11 @@
 /* linear_folds.c: which row is in which fold of a cross-validation. */
 #include <stdlib.h>
 
+#include <string.h>
+
 #include "base/random.h"
 #include "data/source.h"
+#include "shard/distributed.h"
 #include "train/linear_cv.h"
 
 #define FOLD_STREAM 0x666f6c64u /* random stream of the folds, distinct from those of workers */
@@ -23,9 +26,9 @@ static int by_label(const void *a, const void *b) {
 
 /* Shuffles the rows, sorts them by label and assigns them to folds in turn, so that every fold gets its share of each
  * label. This also balances folds of real labels. */
-static parley_status assign_folds(const parley_data *data, uint64_t seed, unsigned folds, uint32_t *fold,
+static parley_status assign_folds(const double *label, uint64_t rows, uint64_t seed, unsigned folds, uint32_t *fold,
                                   parley_error *error) {
-    uint64_t rows = data->x.rows, *order;
+    uint64_t *order;
     labelled *items = NULL;
     parley_status status = pl_take(&order, rows, sizeof *order, "folds", error);
     if (status == PARLEY_OK)
@@ -36,7 +39,7 @@ static parley_status assign_folds(const parley_data *data, uint64_t seed, unsign
         pl_stream stream = pl_stream_make(seed, FOLD_STREAM, folds);
         pl_shuffle(&stream, order, rows);
         for (uint64_t i = 0; i < rows; i++)
-            items[i] = (labelled){data->label[order[i]], i, order[i]};
+            items[i] = (labelled){label[order[i]], i, order[i]};
         qsort(items, rows, sizeof *items, by_label);
         for (uint64_t i = 0; i < rows; i++)
             fold[items[i].row] = (uint32_t)(i % folds);
@@ -86,7 +89,7 @@ static unsigned number_folds(uint32_t *fold, uint64_t rows) {
 static parley_status take_folds(const parley_data *data, pl_source *source, uint32_t *fold, unsigned *folds,
                                 parley_error *error) {
     const char *text, *name = pl_source_name(source);
-    uint64_t bytes = 1, count = 0, rows = data->x.rows;
+    uint64_t bytes = 1, count = 0, rows = pl_all_rows(data);
     parley_status status = PARLEY_OK;
     while (bytes > 0 && status == PARLEY_OK) {
         status = pl_source_next(source, &text, &bytes, error);
@@ -109,16 +112,44 @@ parley_status pl_cv_parse_folds(const parley_data *data, const void *text, uint6
     return status == PARLEY_OK ? take_folds(data, source, fold, folds, error) : status;
 }
 
-parley_status pl_cv_folds(const parley_data *data, const parley_settings *settings, uint32_t *fold, unsigned *folds,
-                          parley_error *error) {
+/* The labels of all rows, in the order of the data; the caller frees them. They are gathered by rank. */
+static parley_status gather_labels(pl_engine *engine, const parley_data *data, double **out, parley_error *error) {
+    uint64_t *bounds;
+    double *by_rank = NULL;
+    parley_status status = pl_take(out, pl_all_rows(data), sizeof **out, "the labels of all rows", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&bounds, (uint64_t)engine->ranks + 1, sizeof *bounds, "the labels of all rows", error);
+    if (status != PARLEY_OK)
+        return status;
+    status = pl_gather_lists(engine, data->label, data->x.rows, &by_rank, bounds, error);
+    for (uint64_t p = 0; p < data->spread->count && status == PARLEY_OK; p++) {
+        const pl_piece *piece = &data->spread->pieces[p];
+        memcpy(*out + piece->begin, by_rank + bounds[piece->rank] + piece->first,
+               (piece->end - piece->begin) * sizeof **out);
+    }
+    pl_free(by_rank);
+    pl_free(bounds);
+    return status;
+}
+
+parley_status pl_cv_folds(pl_engine *engine, const parley_data *data, const parley_settings *settings, uint32_t *fold,
+                          unsigned *folds, parley_error *error) {
+    uint64_t rows = pl_all_rows(data);
     pl_source *source;
     *folds = (unsigned)settings->folds;
     if (*settings->fold_file) {
         parley_status status = pl_source_open(settings->fold_file, FOLD_WAVE_BYTES, &source, error);
         return status == PARLEY_OK ? take_folds(data, source, fold, folds, error) : status;
     }
-    if (settings->folds > data->x.rows)
+    if (settings->folds > rows)
         return pl_fail(error, PARLEY_BAD_USAGE, "--folds %llu: there are only %llu rows",
-                       (unsigned long long)settings->folds, (unsigned long long)data->x.rows);
-    return assign_folds(data, settings->seed, *folds, fold, error);
+                       (unsigned long long)settings->folds, (unsigned long long)rows);
+    if (!data->spread)
+        return assign_folds(data->label, rows, settings->seed, *folds, fold, error);
+    double *label = NULL;
+    parley_status status = gather_labels(engine, data, &label, error);
+    if (status == PARLEY_OK)
+        status = assign_folds(label, rows, settings->seed, *folds, fold, error);
+    pl_free(label);
+    return status;
 }

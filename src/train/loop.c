@@ -9,6 +9,7 @@
 /* One function per clock. */
 static parley_status (*const advance[PL_CLOCKS])(pl_run *run, parley_error *error) = {
     [PL_SYNCHRONOUS] = pl_advance_synchronous,
+    [PL_ASYNCHRONOUS] = pl_advance_asynchronous,
 };
 
 /* Whether this round evaluated v as it is now. Solvers that evaluate as they work did so before their step. */
@@ -35,6 +36,18 @@ static parley_status look(pl_run *run, parley_error *error) {
     return status;
 }
 
+/* For the log, once a second. Simulated hosts have no process of their own. */
+static void read_process(pl_run *run) {
+    double now = pl_engine_now(run->engine);
+    if (!run->told.wanted || run->engine->is_virtual)
+        return;
+    if (!run->told.process.resident || now - run->told.read >= 1.0) {
+        pl_process_read(&run->told.process);
+        run->told.read = now;
+    }
+    run->spans.rank.process = run->told.process;
+}
+
 /* Adds the spans of this round to the totals. */
 static void count_times(pl_run *run) {
     pl_round_times times = pl_spans_end_round(&run->spans, run->sums.slowest);
@@ -48,6 +61,7 @@ static void count_times(pl_run *run) {
     run->spans.rank.sent = run->exchange->sent;
     run->spans.rank.received = run->exchange->received;
     run->rank_bytes_sent += run->exchange->sent;
+    read_process(run);
     run->exchange->sent = run->exchange->received = 0;
 }
 
@@ -149,6 +163,54 @@ static parley_status look_again(pl_run *run, parley_error *error) {
     return status;
 }
 
+/* Copies the best model without entries that cost less than the gap that the run may leave. Returns whether there are
+ * any. */
+static bool copy_without_small(const pl_run *run, double *w) {
+    double least = run->target * run->best.scale;
+    bool found = false;
+    for (uint64_t j = 0; j < run->problem->size; j++) {
+        double cost = pl_l1_at(run->problem, j) * fabs(run->best.w[j]);
+        bool small = cost > 0 && cost <= least;
+        w[j] = small ? 0.0 : run->best.w[j];
+        found = found || small;
+    }
+    return found;
+}
+
+/* Evaluates the model `w`, which replaces the best one if it reaches the target too. */
+static parley_status replace_best(pl_run *run, const double *w, parley_error *error) {
+    pl_certificate best = run->best;
+    double *kept;
+    uint64_t bytes = run->problem->size * sizeof *kept;
+    parley_status status = pl_take(&kept, run->problem->size, sizeof *kept, "the best model", error);
+    if (status != PARLEY_OK)
+        return status;
+    memcpy(kept, run->best.w, bytes);
+    run->best.objective = INFINITY;
+    status = pl_move_to(run, w, error);
+    if (status == PARLEY_OK)
+        status = pl_evaluate(run, error);
+    if (status != PARLEY_OK || !(pl_relative_gap(&run->best) <= run->target)) {
+        run->best = best;
+        memcpy(run->best.w, kept, bytes);
+    }
+    pl_free(kept);
+    return status == PARLEY_STOPPED ? PARLEY_OK : status;
+}
+
+/* Makes entries 0 that a smoothed L1 penalty leaves near 0. */
+static parley_status drop_small(pl_run *run, parley_error *error) {
+    const pl_problem *problem = run->problem;
+    double *w;
+    if (!pl_smooths_l1(run) || run->validation.rows)
+        return PARLEY_OK;
+    parley_status status = pl_take(&w, problem->size, sizeof *w, "the model", error);
+    if (status == PARLEY_OK && copy_without_small(run, w))
+        status = replace_best(run, w, error);
+    pl_free(w);
+    return status;
+}
+
 /* Whether the target is out of reach, measured every `passes` passes by how far the gap fell since. */
 static bool is_slow(pl_run *run, double passes) {
     pl_pace *pace = &run->pace;
@@ -212,5 +274,7 @@ parley_status pl_loop(pl_run *run, parley_error *error) {
         status = pl_checkpoint_last(run, error);
     if (status == PARLEY_OK && !run->sums.dropped && run->summary.stop != PARLEY_CONVERGED)
         status = look_again(run, error);
+    if (status == PARLEY_OK && !run->sums.dropped && run->summary.stop == PARLEY_CONVERGED)
+        status = drop_small(run, error);
     return status == PARLEY_OK ? pl_checkpoint_settle(run, error) : status;
 }

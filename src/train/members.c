@@ -104,7 +104,9 @@ static void set_up_members(pl_run *run) {
     const pl_combine_type *combine = method->combine;
     const pl_combine_curvature *curvature = combine->curvature;
     bool columns = local->traits & PL_OWNS_COLUMNS;
-    bool alone = run->rows.team.workers == 1 && run->engine->ranks == 1;
+    bool async = method->exchange->async;
+    uint64_t staleness = async ? pl_staleness(run->settings) : 0;
+    bool alone = run->rows.team.workers == 1 && run->engine->ranks == 1 && !async;
     run->tables.entries = local->entries ? local->entries(run->problem) : run->problem->size;
     run->setup =
         (pl_setup){.problem = run->problem,
@@ -119,9 +121,10 @@ static void set_up_members(pl_run *run) {
                    .searches = combine->search != NULL,
                    .slopes_only = combine->search && combine->search->slopes_only,
                    .alone = alone && !combine->propose,
-                   .joint = combine->takes & PL_GIVES_SHARES,
                    .accelerates = (local->traits & PL_KNOWS_MOMENTUM) && run->settings->updates == PL_IMMEDIATE,
-                   .in_place = pl_method_in_place(method)};
+                   .in_place = pl_method_in_place(method),
+                   .adds = combine->takes & PL_MAY_BE_ADDED,
+                   .late = staleness == PL_UNBOUNDED ? 1.0 : (double)staleness};
     pl_exchange_slice(method->exchange, combine->whole, run->tables.entries, run->engine->rank, run->engine->ranks,
                       &run->setup.begin, &run->setup.end);
 }

@@ -40,7 +40,7 @@ LOSSES(DECLARATION)
 const pl_loss *const pl_losses[] = {LOSSES(ADDRESS)};
 const unsigned pl_losses_count = sizeof pl_losses / sizeof *pl_losses;
 
-const pl_engine_type *const pl_engines[] = {&pl_engine_threads, &pl_engine_mpi};
+const pl_engine_type *const pl_engines[] = {&pl_engine_threads, &pl_engine_mpi, &pl_engine_sim};
 const unsigned pl_engines_count = sizeof pl_engines / sizeof *pl_engines;
 
 const pl_problem_type *const pl_problems[] = {&pl_problem_linear, &pl_problem_lda PL_EXTRA_PROBLEMS};
@@ -55,7 +55,8 @@ const pl_combine_type *const pl_combines[] = {&pl_combine_add,    &pl_combine_av
                                               &pl_combine_sum};
 const unsigned pl_combines_count = sizeof pl_combines / sizeof *pl_combines;
 
-const pl_exchange_type *const pl_exchanges[] = {&pl_exchange_allreduce, &pl_exchange_driver, &pl_exchange_shared};
+const pl_exchange_type *const pl_exchanges[] = {&pl_exchange_allreduce, &pl_exchange_driver, &pl_exchange_shared,
+                                                &pl_exchange_server, &pl_exchange_peer};
 const unsigned pl_exchanges_count = sizeof pl_exchanges / sizeof *pl_exchanges;
 
 #define LINEAR(solver, combination, way)                                                                               \
@@ -125,6 +126,33 @@ const pl_preset pl_presets[] = {
      .problem = &pl_problem_linear,
      .stream = &pl_stream_online,
      .defaults = {{"gap", "0"}}},
+    {.name = "petuum",
+     .help = "sgd on parameter servers, changes added, at most 3 clocks apart, as in Petuum",
+     LINEAR(sgd, sum, server),
+     .defaults = {{"local_epochs", "0.1"}, {"staleness", "3"}}},
+    {.name = "petuum*",
+     .help = "petuum with averages instead of sums",
+     LINEAR(sgd, average, server),
+     .defaults = {{"local_epochs", "0.1"}, {"staleness", "3"}}},
+    {.name = "angel",
+     .help = "sgd on parameter servers, averaged after each epoch, as in Angel",
+     LINEAR(sgd, average, server)},
+    {.name = "ps-sync",
+     .help = "minibatch-sgd on parameter servers",
+     LINEAR(gradient, step, server),
+     .defaults = {{"batch_fraction", "0.1"}, {"schedule", "inverse-sqrt"}}},
+    {.name = "ps-async",
+     .help = "ps-sync in which no worker waits for another",
+     LINEAR(gradient, step, server),
+     .defaults = {{"batch_fraction", "0.1"}, {"schedule", "constant"}, {"staleness", "async"}}},
+    {.name = "ps-backup",
+     .help = "ps-sync that goes on without the slowest worker of each clock",
+     LINEAR(gradient, step, server),
+     .defaults = {{"batch_fraction", "0.1"}, {"schedule", "constant"}, {"backups", "1"}}},
+    {.name = "hogwild-peer",
+     .help = "sgd of workers that send their changes to all others, without waiting",
+     LINEAR(sgd, sum, peer),
+     .defaults = {{"local_epochs", "0.1"}}},
     {.name = "hogwild", .help = "sgd of all workers on one shared model, without locks", LINEAR(sgd, average, shared)},
     {.name = "ma-lda", .help = "svi on shards, topics averaged after each pass", TOPICS(svi, average, allreduce)},
     {.name = "mllib-ma-lda", .help = "ma-lda through a driver", TOPICS(svi, average, driver)},

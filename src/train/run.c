@@ -7,6 +7,7 @@
 
 #include "engine/collective.h"
 #include "engine/launched.h"
+#include "shard/distributed.h"
 #include "shard/fingerprint.h"
 #include "train/linear_stream.h"
 
@@ -19,6 +20,16 @@ static parley_status open_replay(pl_run *run, parley_error *error) {
     if (status == PARLEY_OK && *settings->replay)
         status = pl_replay_open(&run->replay, settings, run->rows.data, run->fingerprint, error);
     return status == PARLEY_OK ? pl_resume_open(run, error) : status;
+}
+
+/* Sorts the rows by their content, if that is asked for. */
+static parley_status order_rows(pl_run *run, parley_error *error) {
+    if (run->settings->row_order != PL_BY_CONTENT)
+        return PARLEY_OK;
+    parley_status status = pl_rows_by_content(run->engine, run->rows.data, &run->rows.ordered, error);
+    if (status == PARLEY_OK)
+        run->rows.data = run->rows.ordered;
+    return status;
 }
 
 /* Sets aside validation rows, if there are any. Then every round is evaluated, unless the user gave an interval. */
@@ -77,6 +88,8 @@ static parley_status set_up(pl_run *run, parley_error *error) {
         status = pl_train_check(run->settings, error);
     if (status == PARLEY_OK && run->type->rules->check) /* also fills in what the settings imply */
         status = run->type->rules->check(run->settings, error);
+    if (status == PARLEY_OK)
+        status = order_rows(run, error);
     if (status == PARLEY_OK)
         status = set_aside(run, error);
     if (status == PARLEY_OK)
@@ -191,6 +204,7 @@ void pl_run_close(pl_run *run) {
     if (run->problem)
         run->type->close(run->problem);
     pl_validation_close(&run->validation);
+    parley_data_free(rows->ordered);
     pl_log_close(run->log);
     pl_traces_close(run);
     pl_replay_close(&run->replay);
@@ -198,7 +212,7 @@ void pl_run_close(pl_run *run) {
     pl_resume_close(&run->resume);
     for (unsigned i = 0; i < 2; i++)
         pl_lock_free(run->locks[i]);
-    if (run->type->lean) /* then these are v */
+    if (run->type && run->type->lean) /* then these are v */
         run->w = run->best.w = run->first = NULL;
     void *owned[] = {run->w, run->best.w, run->first, run->update, run->share, run->recorded, run->later, run->order};
     for (unsigned i = 0; i < sizeof owned / sizeof *owned; i++)

@@ -14,16 +14,17 @@
 /* The best results so far: the model with the smallest objective, and the largest dual bound. Their difference is the
  * certificate. */
 typedef struct pl_certificate {
-    bool exists;      /* there is a dual problem */
-    double scale;     /* the objective at the start of the run, to which gaps are relative */
-    double objective; /* the smallest so far */
-    double latest;    /* the objective at the last evaluation */
-    double value;     /* the part of it without the penalty */
-    double dual;      /* the largest lower bound so far */
-    double measure;   /* without a dual problem, the measure of convergence: the norm of the gradient relative to the
-                         first, or the relative change of the objective between evaluations */
-    double reference; /* the first norm of the gradient; or the objective at the last evaluation, NaN before it */
-    double *w;        /* the model with that objective */
+    bool exists;       /* there is a dual problem */
+    double scale;      /* the objective at the start of the run, to which gaps are relative */
+    double objective;  /* the smallest so far */
+    double latest;     /* the objective at the last evaluation, */
+    double latest_gap; /* and its distance from the lower bound found there */
+    double value;      /* the part of it without the penalty */
+    double dual;       /* the largest lower bound so far */
+    double measure;    /* without a dual problem, the measure of convergence: the norm of the gradient relative to the
+                          first, or the relative change of the objective between evaluations */
+    double reference;  /* the first norm of the gradient; or the objective at the last evaluation, NaN before it */
+    double *w;         /* the model with that objective */
 } pl_certificate;
 
 /* When to evaluate, if that costs time, and when a run stalls. */
@@ -60,6 +61,7 @@ typedef struct pl_round_sums {
 typedef struct pl_placement {
     const parley_data *given; /* all rows */
     const parley_data *data;  /* the rows to train on */
+    parley_data *ordered;     /* all rows in the order of their content, if that is asked for */
     parley_data *dealt;       /* rows of this rank's workers that came from other ranks */
     parley_data *all_rows;    /* for solvers by columns, instead: all rows without their entries */
     pl_team team;
@@ -80,7 +82,9 @@ typedef struct pl_told {
     bool wanted;             /* rank 0 keeps a log */
     pl_worker_trace *worker; /* of all ranks, on rank 0 */
     pl_rank_trace *rank;
-    char *message; /* room for one rank's message about a round */
+    char *message;      /* room for one rank's message about a round */
+    pl_process process; /* what this rank's process used, */
+    double read;        /* and when that was read */
 } pl_told;
 
 /* H if it is auto, and the measurements for it. */
@@ -197,7 +201,9 @@ parley_status pl_turn_to_columns(pl_run *run, parley_error *error);
 /* certificate.c */
 double pl_gap(const pl_certificate *best);          /* NaN without a dual problem */
 double pl_relative_gap(const pl_certificate *best); /* to be compared with the target */
-bool pl_reached(const pl_run *run);                 /* whether the target is reached */
+/* Whether the method smooths an L1 penalty, which leaves entries near 0 that are 0 at the optimum. */
+bool pl_smooths_l1(const pl_run *run);
+bool pl_reached(const pl_run *run); /* whether the target is reached */
 /* Takes an evaluation of v into account. run->w is the model behind v. With `gradient`, the change table holds the
  * reduced gradient there. */
 parley_status pl_certify(pl_run *run, const pl_evaluation *evaluation, bool gradient, parley_error *error);
@@ -229,6 +235,8 @@ parley_status pl_sum_flags(pl_run *run, double *flags, unsigned count, parley_er
 
 /* synchronous.c: one round of all workers, from local work to the new v. */
 parley_status pl_advance_synchronous(pl_run *run, parley_error *error);
+/* asynchronous.c: clocks of all workers, each at its own pace, up to the next park. */
+parley_status pl_advance_asynchronous(pl_run *run, parley_error *error);
 /* synchronous_step.c: from the reduced update to the new v. */
 parley_status pl_step(pl_run *run, parley_error *error);
 

@@ -1,5 +1,6 @@
 /* suggest.c: what may help a run that ended before its target. A change is named only if the rules accept it for this
- * problem. After a stall on small data it is tried first, and passed over if it does not reach the target either. */
+ * problem. After a stall on small data it is tried first, and passed over if it does not reach the target either. If
+ * time ends the trials, the first change that was still on its way is named as one to try. */
 #include <string.h>
 
 #include "base/stop.h"
@@ -23,6 +24,7 @@ typedef struct suggesting {
     const parley_settings *asked;
     parley_settings *room; /* the settings with a change */
     bool stalled;
+    const pl_way *late; /* the first change whose trial took too long; NULL: none */
 } suggesting;
 
 /* Whether the rules accept the change, and it gives another method or another problem. */
@@ -48,7 +50,7 @@ static bool is_open(const suggesting *this, const pl_way *way, bool of_method) {
 }
 
 /* Trains with the changed settings. */
-static bool reaches(const suggesting *this) {
+static bool reaches(suggesting *this, const pl_way *way) {
     pl_run trial = {.engine = this->run->engine};
     parley_settings *settings = this->room;
     parley_error error;
@@ -58,25 +60,27 @@ static bool reaches(const suggesting *this) {
     bool done = pl_run_open(&trial, this->run->rows.given, settings, &error) == PARLEY_OK &&
                 pl_run_loop(&trial, &error) == PARLEY_OK;
     bool reached = done && (trial.summary.stop == PARLEY_CONVERGED || trial.summary.stop == PARLEY_VALIDATED);
+    if (done && trial.summary.stop == PARLEY_SECONDS && !this->late)
+        this->late = way;
     pl_run_close(&trial);
     return reached;
 }
 
 /* Takes the change if it may help. Returns whether it does. */
-static bool consider(const suggesting *this, const pl_way *way, bool of_method, parley_summary *summary) {
+static bool consider(suggesting *this, const pl_way *way, bool of_method, parley_summary *summary) {
     const pl_run *run = this->run;
     bool cheap = run->engine->ranks == 1 && (double)pl_all_nonzeros(run->rows.given) <= SMALL && !pl_stop_asked();
     if (!is_open(this, way, of_method))
         return false;
     bool tried = this->stalled && cheap;
-    if (tried && !reaches(this))
+    if (tried && !reaches(this, way))
         return false;
     summary->suggestion = way->text;
     summary->suggestion_tried = tried;
     return true;
 }
 
-static bool find(const suggesting *this, parley_summary *summary) {
+static bool find(suggesting *this, parley_summary *summary) {
     const pl_problem_rules *rules = this->run->type->rules;
     bool named = strcmp(this->asked->preset, "auto") != 0, slow = this->stalled || summary->rounds > FEW_ROUNDS;
     for (const pl_way *way = rules->stalled_ways; slow && way && way->text; way++)
@@ -85,7 +89,9 @@ static bool find(const suggesting *this, parley_summary *summary) {
     for (const pl_way *way = methods; way->text; way++)
         if ((this->stalled || (named && way == methods)) && consider(this, way, true, summary))
             return true;
-    return false;
+    if (this->late)
+        summary->suggestion = this->late->text;
+    return this->late;
 }
 
 void pl_suggest(pl_run *run, const parley_settings *asked, parley_summary *summary) {

@@ -192,6 +192,7 @@ parley_status pl_step(pl_run *run, parley_error *error) {
                       .direction = run->tables.direction,
                       .shrink = run->sums.shrink,
                       .value = run->at.value,
+                      .gap = run->best.latest_gap,
                       .metric = local->metric ? local->metric(run->local) : NULL,
                       .sums = pl_exchange_sums(run->exchange)};
     parley_status status = taken ? PARLEY_OK : propose(run, &slice, error);

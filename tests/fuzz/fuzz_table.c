@@ -40,7 +40,8 @@ static void check_same_tables(const pl_table *a, const pl_table *b) {
     check(same_text(a->missing_words, b->missing_words) && same_text(a->interactions, b->interactions));
     for (unsigned i = 0; i < a->count; i++) {
         const pl_treatment *left = &a->columns[i], *right = &b->columns[i];
-        check(strcmp(left->name, right->name) == 0 && left->role == right->role && left->order == right->order);
+        check(strcmp(left->name, right->name) == 0 && left->role == right->role && left->order == right->order &&
+              left->decimals == right->decimals);
         check(left->filled == right->filled && (!left->filled || left->fill == right->fill));
     }
 }

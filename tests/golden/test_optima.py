@@ -146,7 +146,7 @@ def methods(problem):
     yield "auto", []
     yield "cocoa+ lanes", ["--preset", "cocoa+", "--local", "sdca", "--lanes", 2]
     yield "cocoa+ workers", ["--preset", "cocoa+", "--local", "sdca", "--workers", 3]
-    if problem.loss != "hinge" and problem.rho == 0:
+    if problem.rho == 0:
         yield "newton", ["--preset", "newton", "--workers", 2]
     if problem.loss not in KINKED and problem.rho == 0:
         yield "truncated", ["--preset", "newton", "--combine", "truncated", "--workers", 2, "--lanes", 2]
@@ -335,7 +335,6 @@ def special_cases():
     x, y = data_for("sparse", "hinge")
     for flags in (
         ["--preset", "lbfgs"],
-        ["--preset", "newton"],
         ["--preset", "cocoa+", "--lambda", 0],
         ["--preset", "cocoa+", "--l1-ratio", 1],
         ["--preset", "cocoa+", "--local", "scd"],

@@ -410,11 +410,12 @@ static void runs_that_end_early_suggest_what_may_help(void **state) {
         parley_stop stop;
         const char *suggestion;
         bool tried;
-    } cases[] = {{"loss=hinge", PARLEY_STALLED, "--standardise", true},
+    } cases[] = {{"loss=hinge preset=cocoa+", PARLEY_STALLED, "--preset auto", true},
+                 {"loss=hinge", PARLEY_CONVERGED, NULL, false},
                  {"loss=logistic rounds=2 gap=1e-9", PARLEY_ROUNDS, "more --rounds", false},
                  {"loss=logistic preset=gd rounds=20", PARLEY_ROUNDS, "--preset auto", false},
-                 {"loss=logistic preset=cocoa+ rounds=200", PARLEY_ROUNDS, "--standardise", false},
-                 {"loss=hinge rounds=150", PARLEY_ROUNDS, "--standardise", false},
+                 {"loss=logistic preset=cocoa+ rounds=200", PARLEY_ROUNDS, "--preset auto", false},
+                 {"loss=hinge l1_ratio=0.5 rounds=150", PARLEY_ROUNDS, "--standardise", false},
                  {"loss=logistic preset=gd lambda=0 rounds=120 gap=1e-12", PARLEY_ROUNDS,
                   "a small --lambda, such as 1e-6", false},
                  {"loss=logistic", PARLEY_CONVERGED, NULL, false},

@@ -156,6 +156,7 @@ static void every_form_of_a_method_goes_on_bit_for_bit(void **state) {
         "preset=lbfgs workers=3 l1_ratio=0.7 lambda=0.003 gap=0 history=4",
         "preset=newton workers=3 combine=truncated gap=0",
         "preset=newton workers=3 loss=squared gap=0",
+        "preset=newton workers=3 loss=hinge gap=0",
         "preset=gd workers=2 lambda=0 gap=0",
         "preset=ma-sgd workers=3 schedule=adagrad gap=0",
         "preset=ma-sgd workers=3 schedule=normalised gap=0 local_epochs=0.4 standardise=true",

@@ -96,7 +96,8 @@ static void every_fault_has_its_sentence(void **state) {
     (void)state;
     static const fault faults[] = {
         {"a,y\n1,2\n3\n", "t:3: fewer fields than the 2 of the first line"},
-        {"a,y\n1,2\n3,4,5\n", "t:3: more fields than the 2 of the first line; put fields with separators in quotes"},
+        {"a,y\n1,2\n3,4,5\n", "t:3: more fields than the 2 of the first line; put fields with separators in quotes, "
+                              "and name every column in the first line"},
         {"a,y\n1,2\n\"3\n,4\n", "t:3: a quote that is never closed, at \"3\""},
         {"a,y\n1,2\n3\"5,4\n",
          "t:3: a quote inside the field \"3\"5\"; put the whole field in quotes and double the quotes in it"},
@@ -106,7 +107,7 @@ static void every_fault_has_its_sentence(void **state) {
         {"a,y\n1e39,1\n", "t:2: value \"1e39\" of column a is too large for a 32-bit float; scale the column"},
         {"a,a\n1,1\n", "t:1: two columns are named a; give them different names"},
         {"a,y\n", "t: no rows; each line is a row such as \"1,0.5,red\", the first may hold names"},
-        {"", "t: no rows; each line is a row such as \"1,0.5,red\", the first may hold names"},
+        {"", "t: no rows; the input is empty"},
     };
     assert_faults(faults, sizeof faults / sizeof *faults, &csv);
     assert_fault("a,y\n1,1\n,0\n", 11, &(pl_reading){.format = &pl_format_csv, .missing = PL_MISSING_REFUSED},
@@ -192,6 +193,57 @@ static void identifiers_are_left_out_and_dates_are_numbers(void **state) {
     assert_true(strstr(data->table, "\"dates\":{\"a\":\"day first\"}") != NULL);
     parley_data_free(data);
     free(text);
+}
+
+static void hear_all(void *user, const char *sentence) {
+    (void)user;
+    size_t used = strlen(told);
+    snprintf(told + used, sizeof told - used, "%s\n", sentence);
+}
+
+static parley_data *parse_string(const char *text, const pl_reading *reading) {
+    return parse_as(text, strlen(text), reading);
+}
+
+static void a_first_column_without_a_name_may_number_the_rows(void **state) {
+    (void)state;
+    pl_reading reading = {.format = &pl_format_csv, .tell = hear_all, .label_column = "y"};
+    parley_data *data = parse_string(",a,y\n3,5,1\n7,6,0\n4,6,1\n", &reading);
+    assert_string_equal(names_of(&data->names), "a|");
+    assert_non_null(strstr(data->table, "\"ignored\":[\"Unnamed: 0\"]"));
+    parley_data_free(data);
+    *told = '\0';
+    parley_data_free(parse_string(",a,y\n3,5,1\n7,6,0\n4,6,1\n", &reading));
+    assert_non_null(strstr(told, "Unnamed: 0 left out"));
+    data = parse_string(",a,y\n3,5,1\n7,6,0\n3,6,1\n", &reading); /* values repeat */
+    assert_string_equal(names_of(&data->names), "Unnamed: 0|a|");
+    parley_data_free(data);
+    reading.label_column = NULL;
+    assert_rows(",1,0\n5,6,1\n", &reading, "0|0:5 1:1\n1|0:5 1:6\n"); /* a row with a missing value */
+}
+
+static void numbers_may_have_commas(void **state) {
+    (void)state;
+    const pl_reading reading = {.format = &pl_format_csv, .tell = hear_all, .missing = PL_MISSING_ZERO};
+    assert_rows("a;b;y\n1,5;2;0,5\n-1.234,25;3;2,0\n1.000;4;1\n", &reading,
+                "0.5|0:1.5 1:2\n2|0:-1234.25 1:3\n1|0:1000 1:4\n");
+    assert_rows("a\tb\ty\n0,125\t1\t1\n0,250\t2\t0\n", &reading, "1|0:0.125 1:1\n0|0:0.25 1:2\n");
+    assert_rows("1,5;2,5;1\n3,5;4,5;0\n", &reading, "1|0:1.5 1:2.5\n0|0:3.5 1:4.5\n");
+    assert_rows("a,y\n\"1,234\",1\n\"2,345,678.5\",0\n99,1\n", &reading, "1|0:1234\n0|0:2345678.5\n1|0:99\n");
+    *told = '\0';
+    parley_data *data = parse_string("a;y\n1,5;2,5\n2,5;1\n", &reading);
+    assert_non_null(strstr(told, "a, y read with decimal commas"));
+    assert_non_null(strstr(data->table, "\"decimal_comma\":[\"a\",\"y\"]"));
+    /* A model remembers what the numbers of another input do not tell. */
+    const pl_reading again = {
+        .format = &pl_format_csv, .model_columns = 1, .names = &data->names, .table = data->table};
+    assert_rows("a;y\n1.234;1\n", &again, "1|0:1234\n");
+    assert_rows("a;y\n1.5;1\n", &again, "1|0:1.5\n");
+    parley_data_free(data);
+    /* Words with commas stay words. */
+    data = parse_string("a;y\n1,2,3;1\nx,y;0\n0,123,456;1\n", &reading);
+    assert_int_equal(data->names.count, 3);
+    parley_data_free(data);
 }
 
 static void missing_values_are_filled(void **state) {
@@ -320,6 +372,8 @@ int main(void) {
         cmocka_unit_test(every_fault_has_its_sentence),
         cmocka_unit_test(words_among_numbers_are_missing),
         cmocka_unit_test(identifiers_are_left_out_and_dates_are_numbers),
+        cmocka_unit_test(a_first_column_without_a_name_may_number_the_rows),
+        cmocka_unit_test(numbers_may_have_commas),
         cmocka_unit_test(missing_values_are_filled),
         cmocka_unit_test(interactions_are_products),
         cmocka_unit_test(columns_are_matched_by_name),

@@ -16,7 +16,7 @@ static void folds_have_equal_parts_of_every_label(void **state) {
     uint32_t fold[160], other[160];
     unsigned folds, count[4][2] = {{0}};
     parley_error error;
-    assert_done(pl_cv_folds(data, &settings, fold, &folds, &error), &error);
+    assert_done(pl_cv_folds(NULL, data, &settings, fold, &folds, &error), &error);
     assert_int_equal(folds, 4);
     for (unsigned i = 0; i < 160; i++)
         count[fold[i]][data->label[i] > 0]++;
@@ -24,7 +24,7 @@ static void folds_have_equal_parts_of_every_label(void **state) {
         for (unsigned c = 0; c < 2; c++)
             assert_true(count[f][c] + 1 >= count[0][c] && count[f][c] <= count[0][c] + 1);
     settings.seed = 9;
-    assert_done(pl_cv_folds(data, &settings, other, &folds, &error), &error);
+    assert_done(pl_cv_folds(NULL, data, &settings, other, &folds, &error), &error);
     assert_memory_not_equal(fold, other, sizeof fold);
     parley_data_free(data);
 }
@@ -57,7 +57,7 @@ static void folds_may_come_from_a_file(void **state) {
         fclose(file);
         snprintf(words, sizeof words, "fold_file=%s", path);
         parley_settings settings = settings_of(words);
-        parley_status status = pl_cv_folds(data, &settings, fold, &folds, &error);
+        parley_status status = pl_cv_folds(NULL, data, &settings, fold, &folds, &error);
         remove(path);
         if (!cases[c].part) {
             assert_done(status, &error);

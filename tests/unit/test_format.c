@@ -13,7 +13,9 @@ static void content_decides_the_format(void **state) {
         {"# c, d\n\n-1 qid:3 2:1\n", "libsvm"},
         {"1\t3:0.5\t4:1\n", "libsvm"},
         {"1\n2\n", "libsvm"},
-        {"a b\n", "libsvm"},
+        {"a b\n", "csv"},
+        {"y\n1\n", "csv"},
+        {"a 3:1\n", "libsvm"},
         {"", "libsvm"},
         {"1 2:1 # a,b | c\n", "libsvm"},
         {"1 | a\n", "vw"},
@@ -53,7 +55,8 @@ static void settings_without_effect_are_refused(void **state) {
                  "--hash-bits has no effect: the categories of t are not hashed; add --categories hash");
     assert_int_equal(parley_settings_set(settings, "format", "xml", &error), PARLEY_OK);
     assert_int_equal(pl_reading_of(settings, &reading, &error), PARLEY_BAD_USAGE);
-    assert_string_equal(error.sentence, "--format xml: unknown format; use libsvm, csv, vw, idx, docword, ldac, mm, text or auto");
+    assert_string_equal(error.sentence,
+                        "--format xml: unknown format; use libsvm, csv, vw, idx, docword, ldac, mm, text or auto");
     parley_settings_free(settings);
 }
 

@@ -394,7 +394,8 @@ static void scaled_conjugates_are_those_of_the_scaled_point(void **state) {
         pl_evaluation at = {.b = 0.3, .heavy = 1, .tilt = 0.25};
         parley_error error = {0};
         random_vector(&stream, z, ROWS);
-        assert_done(pl_conjugate_rows(&problem.glm, &problem.team, z, NULL, 0.5, &at, &error), &error);
+        assert_done(pl_conjugate_rows(&problem.glm, &problem.team, z, NULL, &(pl_softening){0}, 0.5, &at, &error),
+                    &error);
         for (uint64_t i = 0; i < ROWS; i++) {
             double slope, curvature, y = pl_target(&problem.glm, i);
             problem.glm.loss->expand(problem.glm.loss, z[i] + 0.3, y, &slope, &curvature);

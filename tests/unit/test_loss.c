@@ -377,12 +377,11 @@ static void softened_slopes_are_those_of_the_envelope(void **state) {
     pl_stream stream = pl_stream_make(8, 0, 0);
     for (unsigned l = 0; l < count; l++)
         for (unsigned i = 0; i < DRAWS && all[l].soften; i++) {
-            double y = random_target(&all[l], &stream), z = 6.0 * pl_random_normal(&stream), slope, curvature, up, down;
-            double mu = pow(10.0, 4.0 * pl_random_unit(&stream) - 3.0), e = 1e-6 * mu, unused;
+            double y = random_target(&all[l], &stream), z = 6.0 * pl_random_normal(&stream), slopes[3], curvatures[3];
+            double mu = pow(10.0, 4.0 * pl_random_unit(&stream) - 3.0), e = 1e-6 * mu;
             problem p = {&all[l], z, y, 0.0, mu};
-            all[l].soften(&all[l], z, y, mu, &slope, &curvature);
-            all[l].soften(&all[l], z + e, y, mu, &up, &unused);
-            all[l].soften(&all[l], z - e, y, mu, &down, &unused);
+            all[l].soften(&all[l], mu, (double[]){z, z + e, z - e}, (double[]){y, y, y}, 3, slopes, curvatures);
+            double slope = slopes[0], curvature = curvatures[0], up = slopes[1], down = slopes[2];
             assert_close(slope, (z - least_at(envelope, &p, z - 50.0 * mu, z + 50.0 * mu)) / mu, 1e-5);
             assert_true(isfinite(all[l].conjugate(&all[l], -slope, y)));
             assert_true(curvature >= 0.0 && curvature * mu <= 1.0 + 1e-12);

@@ -33,22 +33,24 @@ static void dates_are_years_since_2000(void **state) {
 
 static void a_table_is_written_and_read_back(void **state) {
     (void)state;
-    pl_treatment columns[] = {{"\xc3\xa4ge", PL_NUMBERS, PL_YEAR_FIRST, true, 1.0 / 3},
-                              {"y", PL_LABELS, PL_YEAR_FIRST, false, 0},
-                              {"a \"b\"", PL_IGNORED, PL_YEAR_FIRST, false, 0},
-                              {"when", PL_DATES, PL_DAY_FIRST, true, -7},
-                              {"w", PL_WEIGHTS, PL_YEAR_FIRST, false, 0}};
-    pl_table table = {columns, 5, ';', true, "-,x", "a:b"}, again;
+    pl_treatment columns[] = {{"\xc3\xa4ge", PL_NUMBERS, PL_YEAR_FIRST, true, 1.0 / 3, PL_DECIMAL_COMMA},
+                              {"y", PL_LABELS, PL_YEAR_FIRST, false, 0, PL_GROUPED},
+                              {"a \"b\"", PL_IGNORED, PL_YEAR_FIRST, false, 0, PL_DECIMAL_POINT},
+                              {"when", PL_DATES, PL_DAY_FIRST, true, -7, PL_DECIMAL_POINT},
+                              {"w", PL_WEIGHTS, PL_YEAR_FIRST, false, 0, PL_DECIMAL_POINT},
+                              {"x", PL_NUMBERS, PL_YEAR_FIRST, false, 0, PL_DECIMAL_COMMA}};
+    pl_table table = {columns, 6, ';', true, "-,x", "a:b"}, again;
     parley_error error;
     char *text;
     assert_int_equal(pl_table_write(&table, &text, &error), PARLEY_OK);
     assert_int_equal(pl_table_read(text, "m", &again, &error), PARLEY_OK);
-    assert_int_equal(again.count, 5);
-    for (unsigned i = 0; i < 5; i++) {
+    assert_int_equal(again.count, 6);
+    for (unsigned i = 0; i < 6; i++) {
         const pl_treatment *found = pl_table_find(&again, columns[i].name);
         assert_non_null(found);
         assert_int_equal(found->role, columns[i].role);
         assert_int_equal(found->order, columns[i].order);
+        assert_int_equal(found->decimals, columns[i].decimals);
         assert_true(found->filled == columns[i].filled && found->fill == columns[i].fill);
     }
     assert_string_equal(pl_table_role(&again, PL_LABELS)->name, "y");
@@ -71,6 +73,7 @@ static void wrong_tables_are_refused(void **state) {
                                  "{\"fill\":{\"a\":1e300}}",
                                  "{\"ignored\":[\"a\",\"a\"]}",
                                  "{\"label\":\"a\",\"dates\":{\"a\":\"year first\"}}",
+                                 "{\"decimal_comma\":[\"a\",\"a\"]}",
                                  "3"};
     for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         pl_table table;
