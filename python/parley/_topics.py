@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -14,6 +14,9 @@ from . import _data, _run
 from ._compat import Tagged, validate
 from ._library import call, ffi, lib, make
 from ._run import Watch, threads
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 def _pointer(array: np.ndarray, kind: str) -> Any:
@@ -88,25 +91,25 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
 
     def __init__(
         self,
-        n_components=10,
+        n_components: int = 10,
         *,
-        doc_topic_prior=None,
-        topic_word_prior=None,
-        learning_method="batch",
-        learning_decay=0.7,
-        learning_offset=10.0,
-        max_iter=10,
-        batch_size=128,
-        evaluate_every=-1,
-        total_samples=1e6,
-        perp_tol=1e-1,
-        mean_change_tol=1e-3,
-        max_doc_update_iter=100,
-        n_jobs=None,
-        verbose=0,
-        random_state=None,
-        inference="collapsed",
-    ):
+        doc_topic_prior: float | str | None = None,
+        topic_word_prior: float | str | None = None,
+        learning_method: str = "batch",
+        learning_decay: float = 0.7,
+        learning_offset: float = 10.0,
+        max_iter: int = 10,
+        batch_size: int = 128,
+        evaluate_every: int = -1,
+        total_samples: float = 1e6,
+        perp_tol: float = 1e-1,
+        mean_change_tol: float = 1e-3,
+        max_doc_update_iter: int = 100,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+        inference: str = "collapsed",
+    ) -> None:
         for name, value in list(locals().items()):
             if name not in ("self", "__class__"):
                 setattr(self, name, value)
@@ -201,7 +204,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         given.steps, given.variational = self.n_batch_iter_ - 1, self.inference == "variational"
         return make("model", "parley_topics_new", given)
 
-    def fit(self, X: Any, y: Any = None) -> LatentDirichletAllocation:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Finds the topics of the documents whose counts of words are the rows of X."""
         X = self._counts(X, reset=True, whom="LatentDirichletAllocation.fit")
         self._draw_seed()
@@ -209,7 +212,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         self.n_iter_ = self.max_iter
         return self
 
-    def partial_fit(self, X: Any, y: Any = None) -> LatentDirichletAllocation:
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Makes one pass over X in batches, as over a part of a corpus of `total_samples` documents."""
         if self.learning_method == "gibbs":
             raise ValueError("partial_fit needs learning_method='online' or 'batch'")
@@ -267,7 +270,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         call("parley_model_save", self._model(), os.fsencode(path))
 
     @classmethod
-    def load(cls, path: str | os.PathLike) -> LatentDirichletAllocation:
+    def load(cls, path: str | os.PathLike) -> Self:
         """Reads a model that `save` or `parley topics` wrote."""
         handle = make("model", "parley_model_load", os.fsencode(path))
         lda = cls()

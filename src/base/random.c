@@ -10,8 +10,6 @@ static uint64_t splitmix(uint64_t *state) {
     return z ^ (z >> 31);
 }
 
-static uint64_t rotate(uint64_t x, int k) { return (x << k) | (x >> (64 - k)); }
-
 pl_stream pl_stream_make(uint64_t seed, uint64_t worker, uint64_t round) {
     uint64_t key = seed;
     key = splitmix(&key) ^ worker;
@@ -22,18 +20,7 @@ pl_stream pl_stream_make(uint64_t seed, uint64_t worker, uint64_t round) {
     return stream;
 }
 
-uint64_t pl_random(pl_stream *stream) {
-    uint64_t *s = stream->s;
-    uint64_t result = rotate(s[1] * 5, 7) * 9;
-    uint64_t t = s[1] << 17;
-    s[2] ^= s[0];
-    s[3] ^= s[1];
-    s[1] ^= s[2];
-    s[0] ^= s[3];
-    s[2] ^= t;
-    s[3] = rotate(s[3], 45);
-    return result;
-}
+uint64_t pl_random(pl_stream *stream) { return pl_random_inline(stream); }
 
 uint64_t pl_random_below(pl_stream *stream, uint64_t bound) {
     if (bound <= UINT32_MAX) /* multiply-shift, with a bias below 2^-32 */

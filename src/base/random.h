@@ -10,6 +10,17 @@ typedef struct pl_stream {
 } pl_stream;
 
 pl_stream pl_stream_make(uint64_t seed, uint64_t worker, uint64_t round);
+/* 64 bits; inline for loops that draw little else. */
+static inline uint64_t pl_random_inline(pl_stream *stream) {
+    uint64_t *s = stream->s, product = s[1] * 5, result = (product << 7 | product >> 57) * 9, t = s[1] << 17;
+    s[2] ^= s[0];
+    s[3] ^= s[1];
+    s[1] ^= s[2];
+    s[0] ^= s[3];
+    s[2] ^= t;
+    s[3] = s[3] << 45 | s[3] >> 19;
+    return result;
+}
 uint64_t pl_random(pl_stream *stream);                       /* 64 bits */
 uint64_t pl_random_below(pl_stream *stream, uint64_t bound); /* uniform in [0, bound), bound > 0 */
 double pl_random_unit(pl_stream *stream);                    /* uniform in [0, 1) */

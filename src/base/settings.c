@@ -156,8 +156,9 @@ const pl_setting pl_settings[] = {
      AT(engine)},
     {"deadline", PL_REAL, PL_FOR_TRAIN | PL_FOR_PROBE, "60", 0.1, 1e9, .value_name = "SECONDS",
      .help = "how long a rank waits for another one before the run ends with an error", AT(deadline)},
-    {"between_ranks", PL_CHOICE, PL_FOR_TRAIN | PL_FOR_PROBE, "memory", .choices = "memory|messages", .value_name = "KIND",
-     .help = "how ranks on one host exchange updates: through shared memory, or by messages", AT(between_ranks)},
+    {"between_ranks", PL_CHOICE, PL_FOR_TRAIN | PL_FOR_PROBE, "memory", .choices = "memory|messages",
+     .value_name = "KIND", .help = "how ranks on one host exchange updates: through shared memory, or by messages",
+     AT(between_ranks)},
     {"inputs", PL_CHOICE, PL_FOR_ONE, "shared", .choices = "shared|own", .value_name = "KIND",
      .help = "shared: every rank sees the same DATA and reads a part of it; own: the DATA of a rank are rows that only "
              "it has, and the rows of all ranks, in the order of ranks, are the data",

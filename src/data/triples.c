@@ -321,8 +321,8 @@ static bool sniff_market(const char *text, uint64_t bytes) {
     return bytes >= strlen(MARKET) && memcmp(text, MARKET, strlen(MARKET)) == 0;
 }
 
-/* Three lines with one whole number each, then one of several words that begins with a number and has no
- * colon; or no entries. */
+/* Three lines with one whole number each, then one of several words that begins with a number and has no colon. A text
+ * that ends before that is a column. */
 static bool sniff_docword(const char *text, uint64_t bytes) {
     uint64_t lines;
     state head;
@@ -330,9 +330,7 @@ static bool sniff_docword(const char *text, uint64_t bytes) {
     const char *line;
     uint64_t length = skip ? pl_first_line(text + skip, bytes - skip, &line) : 0;
     bool several = length > 0 && (memchr(line, ' ', length) || memchr(line, '\t', length));
-    return skip &&
-           (length == 0 ? head.entries == 0
-                        : several && pl_digit(*line) <= 9 && !memchr(line, ':', length) && !memchr(line, ',', length));
+    return several && pl_digit(*line) <= 9 && !memchr(line, ':', length) && !memchr(line, ',', length);
 }
 
 const pl_format pl_format_docword = {

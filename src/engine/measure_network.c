@@ -1,4 +1,5 @@
-/* measure_network.c: see measure_network.h. Times are medians over repetitions, of rank 0 with the rank furthest from it. */
+/* measure_network.c: see measure_network.h. Times are medians over repetitions, of rank 0 with the rank furthest from
+ * it. */
 #include "engine/measure_network.h"
 
 #include <math.h>

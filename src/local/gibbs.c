@@ -42,8 +42,9 @@ static void prepare(pl_gibbs *this, unsigned k) {
     for (unsigned l = 0; l < this->team->lanes; l++) {
         pl_gibbs_lane *lane = &this->lane[k * this->team->lanes + l];
         pl_topic_sampler *sampler = &lane->sampler;
-        sampler->eta = pl_lda_row(lda, this->worker[k].table, PL_LDA_ETA)[0];
-        sampler->words_eta = sampler->eta * (double)lda->words;
+        double eta = pl_lda_row(lda, this->worker[k].table, PL_LDA_ETA)[0];
+        sampler->eta = (float)eta;
+        sampler->words_eta = eta * (double)lda->words;
         sampler->log_sum = 0;
         sampler->product = 1;
         sampler->factors = 0;

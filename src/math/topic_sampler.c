@@ -16,6 +16,7 @@
 #endif
 
 #define PRODUCTS 8 /* of probabilities, which a double holds */
+#define AHEAD 6    /* tokens whose documents are fetched ahead */
 #define NARROW 8   /* lanes of vectors for processors without AVX-512 */
 
 typedef uint16_t shorts16 __attribute__((vector_size(32), aligned(2), may_alias));
@@ -27,22 +28,25 @@ void pl_topic_begin_word(pl_topic_sampler *this, const double *row) {
     double part = 0;
     for (uint64_t k = 0; k < this->topics; k++) {
         this->row[k] = (float)row[k];
-        this->q[k] = (float)((row[k] + this->eta) / (this->total[k] + this->words_eta));
+        this->q[k] = (this->row[k] + this->eta) / (float)(this->total[k] + this->words_eta);
         part += (double)this->alpha[k] * (double)this->q[k];
     }
     this->alpha_part = part;
 }
 
 /* Moves a token out of or into a topic of the current word. */
-PL_INLINE void change(pl_topic_sampler *this, uint32_t k, float by) {
-    this->row[k] += by;
-    this->total[k] += (double)by;
-    float q = (float)(((double)this->row[k] + this->eta) / (this->total[k] + this->words_eta));
-    this->alpha_part += (double)this->alpha[k] * ((double)q - (double)this->q[k]);
+PL_INLINE void change(pl_topic_sampler *this, uint32_t k, float by, bool sparse) {
+    float count = this->row[k] + by;
+    double total = this->total[k] + (double)by;
+    this->row[k] = count;
+    this->total[k] = total;
+    float q = (count + this->eta) / (float)(total + this->words_eta);
+    if (sparse)
+        this->alpha_part += (double)this->alpha[k] * ((double)q - (double)this->q[k]);
     this->q[k] = q;
 }
 
-PL_INLINE double unit(pl_topic_sampler *this) { return pl_random_unit(&this->stream); }
+PL_INLINE double unit(pl_topic_sampler *this) { return (double)(pl_random_inline(&this->stream) >> 11) * 0x1p-53; }
 
 /* Takes the probability of a token into account. Products save logarithms. */
 PL_INLINE void note(pl_topic_sampler *this, uint32_t document, float total) {
@@ -67,18 +71,13 @@ PL_INLINE uint32_t place(pl_topic_sampler *this, const float *last, float point,
         by2[j] = by4[j] + by4[j + 2];
     *total = by2[0] + by2[1];
     point *= *total;
-    bool high = point >= by2[0];
-    point -= high ? by2[0] : 0.0F;
-    lane += high;
-    high = point >= by4[lane];
-    point -= high ? by4[lane] : 0.0F;
-    lane += high ? 2 : 0;
-    high = point >= by8[lane];
-    point -= high ? by8[lane] : 0.0F;
-    lane += high ? 4 : 0;
-    high = point >= last[lane];
-    point -= high ? last[lane] : 0.0F;
-    lane += high ? 8 : 0;
+    const float *const levels[] = {by2, by4, by8, last};
+    for (unsigned level = 0; level < 4; level++) {
+        float below = levels[level][lane];
+        bool high = point >= below;
+        point -= high ? below : 0.0F;
+        lane += (uint64_t)high << level;
+    }
     for (uint64_t i = 0; i + 1 < steps; i++)
         at += this->running[i * 16 + lane] <= point;
     uint64_t k = at * 16 + lane;
@@ -127,9 +126,11 @@ PL_INLINE void dense_body(pl_topic_sampler *this, const uint32_t *document, uint
     for (uint64_t t = 0; t < tokens; t++) {
         uint16_t *counts = this->counts + (uint64_t)document[t] * this->stride;
         uint32_t old = topic[t];
+        if (t + AHEAD < tokens)
+            __builtin_prefetch(this->counts + (uint64_t)document[t + AHEAD] * this->stride, 1);
         if (!first) {
             counts[old]--;
-            change(this, old, -1.0F);
+            change(this, old, -1.0F, false);
         }
         run(this, counts, last, wide);
         uint32_t k = place(this, last, (float)unit(this), &total);
@@ -137,7 +138,7 @@ PL_INLINE void dense_body(pl_topic_sampler *this, const uint32_t *document, uint
         topic[t] = k;
         counts[k]++;
         if (!first)
-            change(this, k, 1.0F);
+            change(this, k, 1.0F, false);
     }
 }
 
@@ -192,22 +193,26 @@ PL_INLINE void sparse_body(pl_topic_sampler *this, const uint32_t *document, uin
     for (uint64_t t = 0; t < tokens; t++) {
         if (!first) {
             take_out(this, document[t], topic[t]);
-            change(this, topic[t], -1.0F);
+            change(this, topic[t], -1.0F, true);
         }
         topic[t] = draw_sparse(this, document[t], wide);
         put_in(this, document[t], topic[t]);
         if (!first)
-            change(this, topic[t], 1.0F);
+            change(this, topic[t], 1.0F, true);
     }
 }
 
 #define VERSION(target, name, wide)                                                                                    \
-    target static void name(pl_topic_sampler *this, const uint32_t *document, uint32_t *topic, uint64_t tokens,        \
+    target static void name(pl_topic_sampler *sampler, const uint32_t *document, uint32_t *topic, uint64_t tokens,     \
                             bool first) {                                                                              \
-        if (this->counts)                                                                                              \
-            dense_body(this, document, topic, tokens, first, wide);                                                    \
+        pl_topic_sampler this = *sampler; /* a copy, which no store through a pointer changes */                       \
+        if (this.counts && !first)                                                                                     \
+            dense_body(&this, document, topic, tokens, false, wide);                                                   \
+        else if (this.counts)                                                                                          \
+            dense_body(&this, document, topic, tokens, true, wide);                                                    \
         else                                                                                                           \
-            sparse_body(this, document, topic, tokens, first, wide);                                                   \
+            sparse_body(&this, document, topic, tokens, first, wide);                                                  \
+        *sampler = this;                                                                                               \
     }
 
 VERSION(PL_AVX512, draw_avx512, true)

@@ -14,13 +14,14 @@
 
 typedef struct pl_topic_sampler {
     uint64_t topics, stride;
-    double eta, words_eta; /* eta, and W eta */
-    float *alpha;          /* stride, zeros after the last topic */
-    double *total;         /* by topic: n_k, as this lane sees it */
-    float *row;            /* stride: n_wk of the current word */
-    float *q;              /* stride, zeros after the last topic */
-    float *running;        /* stride: sums of weights */
-    double alpha_part;     /* sparse: sum alpha_k q_k */
+    float eta;
+    double words_eta;  /* W eta */
+    float *alpha;      /* stride, zeros after the last topic */
+    double *total;     /* by topic: n_k, as this lane sees it */
+    float *row;        /* stride: n_wk of the current word */
+    float *q;          /* stride, zeros after the last topic */
+    float *running;    /* stride: sums of weights */
+    double alpha_part; /* sparse: sum alpha_k q_k */
     /* dense */
     uint16_t *counts; /* documents x stride */
     /* sparse: the topics that document d has are entries [first[d], first[d] + length[d]) */

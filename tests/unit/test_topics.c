@@ -133,6 +133,10 @@ static void a_resumed_run_ends_at_the_same_bits(void **state) {
         outcome rest = train_once(data, words);
         assert_same_topics(rest.model[0], whole.model[0]);
         assert_true(rest.summary[0].objective == whole.summary[0].objective);
+        snprintf(words, sizeof words, "problem=lda rounds=2 workers=2 resume=%s/%u", folder, m);
+        outcome other = train_once(data, words); /* with other workers it begins at the topics */
+        assert_int_equal(other.summary[0].rounds, 2);
+        free_models(&other);
         snprintf(command, sizeof command, "rm -r %s/%u", folder, m);
         assert_int_equal(system(command), 0);
         free_models(&whole);
