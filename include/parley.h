@@ -49,8 +49,8 @@ typedef enum parley_stop {
 } parley_stop;
 
 /* A fact about a problem: a name and its value, which is a text or a number. Linear models have `loss`, `lambda`,
- * `l1_ratio` and `intercept`, and a stream also has `progressive_loss`. Topic models have `topics`, `documents`, `words`,
- * `tokens`, `passes`, `bound` and, with validation rows, `completion`. */
+ * `l1_ratio` and `intercept`, and a stream also has `progressive_loss`. Topic models have `topics`, `documents`,
+ * `words`, `tokens`, `passes`, `bound` and, with validation rows, `completion`. */
 #define PARLEY_FACTS 12
 typedef struct parley_fact {
     const char *name; /* static */
@@ -379,6 +379,25 @@ PARLEY_API const char *parley_model_meta(const parley_model *model, unsigned num
  * x.w + b. */
 PARLEY_API parley_status parley_decide(const parley_model *model, const parley_data *data, double *decisions,
                                        parley_error *error);
+
+/* Computes one metric of a model on data (`parley list metrics`). threads 0: all cores. */
+PARLEY_API parley_status parley_score(const parley_model *model, const parley_data *data, const char *metric,
+                                      unsigned threads, double *value, parley_error *error);
+
+/* A topic model: its topics x words parameters, its priors, the steps that it was trained for, and whether it finds
+ * proportions by variational updates, or else by collapsed ones. The arrays belong to the model. */
+typedef struct parley_topics {
+    uint64_t topics, words;
+    const float *lambda;
+    const double *alpha; /* by topic */
+    double eta;
+    uint64_t steps; /* after which rates go on */
+    int variational;
+} parley_topics;
+/* Gets the contents of a topic model and returns 1. Returns 0 for models of another type. */
+PARLEY_API int parley_model_topics(const parley_model *model, parley_topics *out);
+/* Makes a topic model from copies of the arrays. */
+PARLEY_API parley_status parley_topics_new(const parley_topics *topics, parley_model **out, parley_error *error);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Races parley.spark against spark.ml: run.py [--quick] [TABLE ...]. Both fit the same persisted frame in the same session, and
-one evaluator (numpy, on the rows of the file) computes the objective of every model. docs/benchmarks.md explains the tables.
+one evaluator (numpy, on the rows of the file) computes the objective of every model. Classifiers have lambda = 1/n without
+standardization, as in the other benchmarks. docs/benchmarks.md explains the tables.
 
 logistic   LogisticRegression on imdb and on generated text of 100 million non-zeros, both within 1e-6 of the optimum
 svc        LinearSVC on imdb, to the objective that Spark's reaches at its best
@@ -37,6 +38,7 @@ MADE = {
 }
 TARGET = 1e-6
 REPETITIONS = 5
+LOGISTIC = []  # data of the table logistic, if given
 
 
 def command():
@@ -144,24 +146,24 @@ def table_logistic(spark, folder, quick):
 
     from parley.spark import LogisticRegression
 
-    for name in ("small",) if quick else ("imdb", "large"):
+    for name in LOGISTIC or (("small",) if quick else ("imdb", "large")):
         rows = Rows(name, folder)
-        df, strength, scale = rows.frame(spark, "classes"), 1.0 / rows.x.shape[0], rows.deviations()
+        df, strength, scale = rows.frame(spark, "classes"), 1.0 / rows.x.shape[0], 1.0
         null = math.log(2)
 
         def reached(model, rows=rows, strength=strength, scale=scale):
             return objective(rows, "logistic", model.coefficients.toArray(), model.intercept, strength, scale)
 
-        best = reached(LogisticRegression(regParam=strength, tol=1e-9, maxIter=100000).fit(df))
-        tight = classification.LogisticRegression(regParam=strength, tol=0.0, maxIter=1000 if name != "large" else 400).fit(df)
+        best = reached(LogisticRegression(regParam=strength, standardization=False, tol=1e-9, maxIter=100000).fit(df))
+        tight = classification.LogisticRegression(regParam=strength, standardization=False, tol=0.0, maxIter=1000 if name != "large" else 400).fit(df)
         best = min(best, reached(tight))
         history = tight.summary.objectiveHistory
         enough = next((i for i, value in enumerate(history) if value - best <= TARGET * null), len(history) - 1)
-        theirs = classification.LogisticRegression(regParam=strength, tol=0.0, maxIter=max(enough, 1))
+        theirs = classification.LogisticRegression(regParam=strength, standardization=False, tol=0.0, maxIter=max(enough, 1))
         tol = 1e-6
-        while reached(LogisticRegression(regParam=strength, tol=tol, maxIter=100000).fit(df)) - best > TARGET * null:
+        while reached(LogisticRegression(regParam=strength, standardization=False, tol=tol, maxIter=100000).fit(df)) - best > TARGET * null:
             tol /= 2
-        ours = LogisticRegression(regParam=strength, tol=tol, maxIter=100000)
+        ours = LogisticRegression(regParam=strength, standardization=False, tol=tol, maxIter=100000)
         seconds, models = race(ours, theirs, df, 1 if name == "large" else REPETITIONS)
         show(f"logistic, {rows.title} ({rows.nonzeros:,} non-zeros)", ratio=seconds["spark"] / seconds["parley"],
              parley_seconds=seconds["parley"], spark_seconds=seconds["spark"], spark_iterations=enough,
@@ -179,17 +181,17 @@ def table_svc(spark, folder, quick):
     from parley.spark import LinearSVC
 
     rows = Rows("small" if quick else "imdb", folder)
-    df, strength, scale = rows.frame(spark, "classes"), 1.0 / rows.x.shape[0], rows.deviations()
+    df, strength, scale = rows.frame(spark, "classes"), 1.0 / rows.x.shape[0], 1.0
 
     def reached(model):
         return objective(rows, "hinge", model.coefficients.toArray(), model.intercept, strength, scale)
 
-    their_seconds, theirs = timed(classification.LinearSVC(regParam=strength, tol=0.0, maxIter=20 if quick else 100), df)
+    their_seconds, theirs = timed(classification.LinearSVC(regParam=strength, standardization=False, tol=0.0, maxIter=20 if quick else 100), df)
     goal, tol = reached(theirs), 0.2
-    while reached(LinearSVC(regParam=strength, tol=tol, maxIter=100000).fit(df)) > goal and tol > 1e-9:
+    while reached(LinearSVC(regParam=strength, standardization=False, tol=tol, maxIter=100000).fit(df)) > goal and tol > 1e-9:
         tol /= 2
-    seconds = [timed(LinearSVC(regParam=strength, tol=tol, maxIter=100000), df) for _ in range(REPETITIONS)]
-    best = reached(LinearSVC(regParam=strength, tol=1e-7, maxIter=100000).fit(df))
+    seconds = [timed(LinearSVC(regParam=strength, standardization=False, tol=tol, maxIter=100000), df) for _ in range(REPETITIONS)]
+    best = reached(LinearSVC(regParam=strength, standardization=False, tol=1e-7, maxIter=100000).fit(df))
     mine = statistics.median(s for s, _ in seconds)
     show(f"svc, {rows.title}", ratio=their_seconds / mine, parley_seconds=mine, spark_seconds=their_seconds,
          parley_above=reached(seconds[0][1]) / best - 1, spark_above=goal / best - 1)
@@ -275,7 +277,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tables", nargs="*", choices=[*TABLES, []])
     parser.add_argument("--quick", action="store_true", help="small generated data, to see that everything runs")
+    parser.add_argument("--data", action="append", choices=list(MADE), help="data of the table logistic")
     given = parser.parse_args()
+    LOGISTIC.extend(given.data or [])
     import pyspark
 
     import parley

@@ -1,4 +1,4 @@
-"""Parley: fast training of linear models, with scikit-learn's estimators on the solvers of the core.
+"""Parley: fast training of linear models and topic models, with scikit-learn's estimators on the solvers of the core.
 
 >>> from sklearn.datasets import load_breast_cancer
 >>> from parley import LogisticRegression
@@ -26,12 +26,13 @@ from ._regressors import (
 )  # fmt: skip
 from ._ridge import RidgeClassifier, RidgeClassifierCV, RidgeCV
 from ._sgd import SGDClassifier, SGDRegressor
+from ._topics import LatentDirichletAllocation
 from ._unpenalised import LinearRegression
 
 __version__ = _version()
 __all__ = [
-    "ElasticNet", "ElasticNetCV", "GammaRegressor", "HuberRegressor", "Lasso", "LassoCV", "LinearRegression",
-    "LinearSVC", "LinearSVR", "LogisticRegression", "LogisticRegressionCV", "Model", "Path", "PoissonRegressor",
-    "QuantileRegressor", "Ridge", "RidgeCV", "RidgeClassifier", "RidgeClassifierCV", "SGDClassifier",
-    "SGDRegressor", "Table", "TweedieRegressor", "export", "load", "path", "read", "save", "train",
+    "ElasticNet", "ElasticNetCV", "GammaRegressor", "HuberRegressor", "Lasso", "LassoCV", "LatentDirichletAllocation",
+    "LinearRegression", "LinearSVC", "LinearSVR", "LogisticRegression", "LogisticRegressionCV", "Model", "Path",
+    "PoissonRegressor", "QuantileRegressor", "Ridge", "RidgeCV", "RidgeClassifier", "RidgeClassifierCV",
+    "SGDClassifier", "SGDRegressor", "Table", "TweedieRegressor", "export", "load", "path", "read", "save", "train",
 ]  # fmt: skip

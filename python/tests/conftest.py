@@ -11,6 +11,7 @@ import pytest
 ESTIMATORS = {
     name: getattr(parley, name) for name in parley.__all__ if hasattr(getattr(parley, name), "get_params")
 }  # fmt: skip
+LINEAR = {name: kind for name, kind in ESTIMATORS.items() if name != "LatentDirichletAllocation"}
 CLASSIFIERS = [name for name, kind in ESTIMATORS.items() if hasattr(kind, "decision_function")]
 
 POSITIVE = ("PoissonRegressor", "GammaRegressor")

@@ -10,7 +10,7 @@ import parley
 import pytest
 import sklearn.linear_model
 import sklearn.svm
-from conftest import ESTIMATORS
+from conftest import LINEAR
 from parley import _documented, _library
 from parley._library import ffi, lib, string
 
@@ -41,10 +41,10 @@ def test_settings_of_estimators_are_those_of_the_core(name):
 IN_ONE_PASS = ("RidgeClassifier", "RidgeClassifierCV", "RidgeCV")  # from sums over rows, so no run is set up
 
 
-@pytest.mark.parametrize("name", [name for name in ESTIMATORS if name not in IN_ONE_PASS])
+@pytest.mark.parametrize("name", [name for name in LINEAR if name not in IN_ONE_PASS])
 def test_estimators_set_only_what_the_core_knows(name):
     table = settings_table()
-    estimator = ESTIMATORS[name](**{"tol": 1e-3})
+    estimator = LINEAR[name](**{"tol": 1e-3})
     assert set(estimator._method()) <= set(table)
     if name in ("HuberRegressor", "LassoCV", "ElasticNetCV"):
         return
@@ -52,17 +52,17 @@ def test_estimators_set_only_what_the_core_knows(name):
     assert set(problem) <= set(table)
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("name", LINEAR)
 def test_estimators_have_the_parameters_of_scikit_learn_and_their_own(name):
     theirs = getattr(sklearn.linear_model, name, None) or getattr(sklearn.svm, name)
-    ours = set(inspect.signature(ESTIMATORS[name]).parameters)
+    ours = set(inspect.signature(LINEAR[name]).parameters)
     assert set(inspect.signature(theirs).parameters) - DEPARTING <= ours
     assert OWN <= ours or name in IN_ONE_PASS
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("name", LINEAR)
 def test_every_parameter_and_public_method_is_documented(name):
-    kind = ESTIMATORS[name]
+    kind = LINEAR[name]
     for parameter in inspect.signature(kind).parameters:
         assert f"\n{parameter} : " in kind.__doc__
     assert "{" not in kind.__doc__.replace("{array-like", "")
@@ -74,7 +74,7 @@ def test_every_parameter_and_public_method_is_documented(name):
 
 
 def test_no_text_is_about_a_parameter_that_is_gone():
-    used = {parameter for kind in ESTIMATORS.values() for parameter in inspect.signature(kind).parameters}
+    used = {parameter for kind in LINEAR.values() for parameter in inspect.signature(kind).parameters}
     assert set(_documented.PARAMETERS) == used
 
 

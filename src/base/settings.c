@@ -12,6 +12,7 @@
 #define AT(field) .offset = offsetof(struct parley_settings, field)
 #define MANY 1e18
 #define FOR_COLUMNS (PL_FOR_TRAIN | PL_FOR_CONVERT | PL_FOR_INFO) /* elsewhere the model knows its columns */
+#define FOR_WORDS (PL_FOR_TOPICS | PL_FOR_CONVERT | PL_FOR_INFO)
 #define FOR_READING (PL_FOR_TRAIN | PL_FOR_PREDICT | PL_FOR_EVAL | PL_FOR_CONVERT | PL_FOR_INFO)
 
 const pl_setting pl_settings[] = {
@@ -114,6 +115,14 @@ const pl_setting pl_settings[] = {
      AT(missing_words)},
     {"keep_names", PL_FLAG, PL_FOR_TRAIN | PL_FOR_CONVERT, "false",
      .help = "keep the first name of each hashed column, which takes memory", AT(keep_names)},
+    {"stop_words", PL_WORD, FOR_WORDS, "", .value_name = "FILE",
+     .help = "text: file with words to leave out, one per line", AT(stop_words)},
+    {"min_documents", PL_REAL, FOR_WORDS, "1", 0, MANY, .value_name = "X",
+     .help = "text: leave out words that are in fewer documents; below 1: a share of them", AT(min_documents)},
+    {"max_documents", PL_REAL, FOR_WORDS, "1", 0, MANY, .value_name = "X",
+     .help = "text: leave out words that are in more documents; up to 1: a share of them", AT(max_documents)},
+    {"words", PL_WHOLE, FOR_WORDS, "auto", 1, MANY, .value_name = "N", .may_be_auto = true,
+     .help = "text: keep only the N most frequent words", AT(words)},
     {"labels", PL_WORD, FOR_READING, "", .value_name = "FILE",
      .help = "IDX: file of labels; default: the name of DATA with `labels` for `images` and `idx1` for `idx3`",
      AT(labels)},
@@ -289,6 +298,8 @@ const pl_setting pl_settings[] = {
          "gibbs: dense computes the weights of all topics for each token, sparse those that its document has; auto: "
          "by the number of topics",
      AT(sampler)},
+    {"documents", PL_REAL, PL_FOR_TOPICS, "auto", 1, MANY, .value_name = "N", .may_be_auto = true, .optional = true,
+     .help = "svi: documents of the whole corpus, if DATA is a part of it; auto: those of DATA", AT(documents)},
     {"vocabulary", PL_WORD, PL_FOR_TOPICS, "", .value_name = "FILE",
      .help = "file with the words of columns 1, 2, ..., one per line", AT(vocabulary)},
     {"gap", PL_REAL, PL_FOR_LINEAR, "1e-4", 0, 1, .value_name = "X", .in_model = true,

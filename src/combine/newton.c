@@ -350,7 +350,9 @@ static void state(pl_combine *combine, pl_state *state) {
     PL_STATE_VALUES(state, "newton", PL_WITHIN(this->softness, 0, this->glm->loss->soften ? DBL_MAX : 0),
                     PL_UNSURE(this->first_slope), PL_WITHIN(this->softness_rounds, 0, MOST_STEPS),
                     PL_VALUE(this->curved), PL_WITHIN(this->age, 0, this->glm->loss->quadratic ? UINT_MAX : HISTORY),
-                    PL_UNSURE(this->slope), PL_UNSURE(this->gap), PL_VALUE(this->recentre));
+                    PL_UNSURE(this->slope), PL_UNSURE(this->gap));
+    if (!this->glm->loss->smooth)
+        PL_STATE_VALUES(state, "multipliers", PL_VALUE(this->recentre));
     pl_state_length(state, "pairs", &pairs, this->age < HISTORY ? this->age : HISTORY - 1);
     this->pairs = (unsigned)pairs;
     pl_state_slice(state, "matrix", this->matrix, size);

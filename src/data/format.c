@@ -14,8 +14,9 @@ static const pl_format *const asked[] = {&pl_format_idx, &pl_format_mm,     &pl_
                                          &pl_format_vw,  &pl_format_libsvm, &pl_format_csv};
 
 static const char *const reading_settings[] = {
-    "header",     "separator", "label_column", "weight_column", "categorical",   "categories",   "hash_bits", "missing",
-    "keep_names", "labels",    "columns",      "ignore",        "missing_words", "interactions", "id"};
+    "header",  "separator",  "label_column",  "weight_column", "categorical", "categories",    "hash_bits",
+    "missing", "keep_names", "labels",        "columns",       "ignore",      "missing_words", "interactions",
+    "id",      "stop_words", "min_documents", "max_documents", "words"};
 
 const pl_format *pl_format_find(const char *name) {
     for (unsigned i = 0; i < pl_formats_count; i++)
@@ -180,7 +181,7 @@ parley_status pl_reading_of(const parley_settings *settings, pl_reading *out, pa
     const pl_format *format = pl_format_find(settings->format);
     if (!format && strcmp(settings->format, "auto") != 0)
         return pl_fail(error, PARLEY_BAD_USAGE,
-                       "--format %.60s: unknown format; use libsvm, csv, vw, idx, docword, ldac, mm or auto",
+                       "--format %.60s: unknown format; use libsvm, csv, vw, idx, docword, ldac, mm, text or auto",
                        settings->format);
     *out = (pl_reading){
         .settings = settings,

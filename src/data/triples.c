@@ -26,7 +26,7 @@
 #define SAY_DOCUMENT "document %s is beyond the number of documents in the head of the file"
 #define SAY_WORD "word %s is beyond the number of words in the head of the file"
 #define SAY_ORDER "document %s comes after a later one; sort the lines by document"
-#define SAY_TWICE "a word is in the document twice, the second time as %s; give each word once"
+#define SAY_TWICE "the document before this line has a word twice; give each word once%s"
 #define SAY_COUNT "count \"%s\" is not a whole, positive number"
 
 typedef struct state {
@@ -35,6 +35,7 @@ typedef struct state {
     pl_sorter *sorters; /* by block */
     bool parted;        /* ranks read parts of the input */
     uint64_t found;     /* entries that they found */
+    double last;        /* the last document so far */
 } state;
 
 static bool blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
@@ -103,8 +104,7 @@ static bool end_row(pl_block *block, uint64_t first) {
             return false;
         }
         if (left != entries) { /* find the repeated word for the message */
-            block->fault =
-                (pl_fault){.format = "a word is in document %s twice; give each word once", .word = "", .stop = ""};
+            block->fault = (pl_fault){.format = SAY_TWICE, .word = "", .stop = ""};
             return false;
         }
     }
@@ -168,6 +168,26 @@ static void count(pl_block *block) {
     block->rows = block->entries = count.newlines + 1;
 }
 
+/* A document must not come back in a later block. */
+static parley_status merge(pl_parser *parser, pl_block *block, parley_error *error) {
+    state *state = parser->state;
+    const char *p = block->text;
+    uint64_t line = parser->lines - block->lines + 1;
+    if (block->rows == 0)
+        return PARLEY_OK;
+    double first = block->label[0], before = state->last;
+    state->last = block->label[block->rows - 1];
+    if (first > before)
+        return PARLEY_OK;
+    for (; p < block->end && (blank(*p) || *p == '\n'); p++)
+        line += *p == '\n';
+    const char *stop = p;
+    while (stop < block->end && !blank(*stop))
+        stop++;
+    return pl_fault_fail(&(pl_fault){.format = SAY_ORDER, .word = p, .stop = stop},
+                         parser->name ? parser->name : pl_source_name(parser->source), line, error);
+}
+
 /* Reads a line of whole numbers. Returns how many there were, or 0 if there was anything else. */
 static unsigned read_numbers(const char *p, const char *end, uint64_t *numbers, unsigned most) {
     unsigned found = 0;
@@ -206,6 +226,27 @@ static uint64_t read_head(const char *text, uint64_t bytes, bool market, state *
     state->words = numbers[1];
     state->entries = numbers[2];
     return found == 3 ? (uint64_t)(p - text) : 0;
+}
+
+/* A further file has documents of its own, and the same words. */
+static parley_status next(pl_parser *parser, parley_error *error) {
+    state *state = parser->state, head = {0};
+    const char *path = pl_source_name(parser->source), *text;
+    uint64_t bytes;
+    bool whole, market = parser->format == &pl_format_mm;
+    parley_status status = pl_source_head(parser->source, HEAD_BYTES, &text, &bytes, &whole, error);
+    uint64_t skip = status == PARLEY_OK ? read_head(text, bytes, market, &head, &parser->lines) : 0;
+    if (status != PARLEY_OK)
+        return status;
+    if (skip == 0 || head.words != state->words)
+        return pl_fail(error, PARLEY_BAD_INPUT,
+                       "%s: it must begin with the numbers of documents, words (%llu) and entries", path,
+                       (unsigned long long)state->words);
+    parser->cut = (pl_cut){.skip = skip, .keyed = true};
+    state->documents = head.documents;
+    state->entries += head.entries;
+    state->last = 0;
+    return PARLEY_OK;
 }
 
 static void close_state(void *closed) {
@@ -280,14 +321,18 @@ static bool sniff_market(const char *text, uint64_t bytes) {
     return bytes >= strlen(MARKET) && memcmp(text, MARKET, strlen(MARKET)) == 0;
 }
 
-/* Three lines with one whole number each, and one with three numbers. A text that ends before that is a column. */
+/* Three lines with one whole number each, then one of several words that begins with a number and has no
+ * colon; or no entries. */
 static bool sniff_docword(const char *text, uint64_t bytes) {
-    uint64_t numbers[3], lines;
+    uint64_t lines;
     state head;
     uint64_t skip = read_head(text, bytes, false, &head, &lines);
     const char *line;
     uint64_t length = skip ? pl_first_line(text + skip, bytes - skip, &line) : 0;
-    return length > 0 && read_numbers(line, line + length, numbers, 3) == 3;
+    bool several = length > 0 && (memchr(line, ' ', length) || memchr(line, '\t', length));
+    return skip &&
+           (length == 0 ? head.entries == 0
+                        : several && pl_digit(*line) <= 9 && !memchr(line, ':', length) && !memchr(line, ',', length));
 }
 
 const pl_format pl_format_docword = {
@@ -298,9 +343,11 @@ const pl_format pl_format_docword = {
     .no_rows = "its head says that it has no entries",
     .sniff = sniff_docword,
     .open = open,
+    .next = next,
     .count = count,
     .bound = bound,
     .parse = parse,
+    .merge = merge,
     .pack = pack,
     .unpack = unpack,
     .finish = finish,
@@ -315,9 +362,11 @@ const pl_format pl_format_mm = {
     .no_rows = "its head says that it has no entries",
     .sniff = sniff_market,
     .open = open,
+    .next = next,
     .count = count,
     .bound = bound,
     .parse = parse,
+    .merge = merge,
     .pack = pack,
     .unpack = unpack,
     .finish = finish,

@@ -186,6 +186,9 @@ parley_status pl_gibbs_open(const pl_setup *setup, pl_local **out, parley_error 
     if (lda->base.data->weight)
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "local solver gibbs draws whole tokens, so documents cannot have weights");
+    for (uint64_t e = 0; e < lda->base.data->x.nonzeros && lda->base.data->x.value; e++)
+        if (lda->base.data->x.value[e] != floorf(lda->base.data->x.value[e]))
+            return pl_fail(error, PARLEY_BAD_INPUT, "local solver gibbs draws whole tokens, so counts must be whole");
     parley_status status = pl_take(&this, 1, sizeof *this, "gibbs", error);
     if (status != PARLEY_OK)
         return status;

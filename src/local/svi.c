@@ -347,8 +347,8 @@ static parley_status make_step(pl_svi *this, parley_error *error) {
         return pl_fail_memory(error, "a batch of documents", 0);
     decay(this);
     for (unsigned k = 0; k < hosted; k++) /* a worker of its own takes its documents for the corpus */
-        this->worker[k].gain =
-            this->rho * (double)this->batches * (this->joint ? 1.0 : this->lda->base.total / this->team->weight[k]);
+        this->worker[k].gain = this->rho * this->lda->growth * (double)this->batches *
+                               (this->joint ? 1.0 : this->lda->base.total / this->team->weight[k]);
     engine->type->run(engine, merge_task, this, tasks);
     for (unsigned k = 0; k < hosted; k++)
         end_step(this, k);
@@ -477,8 +477,9 @@ static void state(pl_local *local, pl_state *state) {
     }
 }
 
-static const char *const reads[] = {"batch",           "tau0",         "kappa", "topic_inference", "inner_steps",
-                                    "inner_tolerance", "local_epochs", "lanes", "local_steps",     NULL};
+static const char *const reads[] = {
+    "batch",     "tau0",         "kappa", "topic_inference", "inner_steps", "inner_tolerance",
+    "documents", "local_epochs", "lanes", "local_steps",     NULL};
 static const pl_local_restart restart = {.start = start};
 
 const pl_local_type pl_local_svi = {

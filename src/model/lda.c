@@ -16,6 +16,7 @@
 #define USUAL_PASSES 10
 #define SAMPLING_PASSES 100
 #define LEAST_ETA 1e-5
+#define LARGEST_COUNT 16777216.0F /* 2^24 */
 
 const pl_lda *pl_lda_of(const pl_problem *problem) { return (const pl_lda *)problem; }
 
@@ -59,13 +60,13 @@ static const pl_problem_rules rules = {.check = check, .choose = choose, .facts 
 
 /* The corpus */
 
-/* Counts must be whole and positive. */
+/* Counts must be whole and positive, but programs may give weights of words instead. */
 static parley_status check_counts(const parley_data *data, parley_error *error) {
     const pl_matrix *x = &data->x;
     for (uint64_t i = 0; i < x->rows && x->value; i++)
         for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++) {
             float count = x->value[e];
-            if (count > 0 && count == floorf(count) && count < 16777216.0F)
+            if (data->from_arrays ? count >= 0 : count > 0 && count == floorf(count) && count < LARGEST_COUNT)
                 continue;
             return pl_fail(error, PARLEY_BAD_INPUT,
                            "%s: document %llu has word %llu %g times; counts must be whole and positive", data->path,
@@ -84,7 +85,7 @@ static parley_status open_lda(pl_engine *engine, const parley_data *data, const 
     parley_status status = check_counts(data, error);
     if (status != PARLEY_OK)
         return status;
-    if (topics > words)
+    if (topics > words && !data->from_arrays)
         return pl_fail(error, PARLEY_BAD_USAGE, "--topics %llu: the corpus has only %llu different words",
                        (unsigned long long)topics, (unsigned long long)words);
     status = pl_take(&lda, 1, sizeof *lda, "the problem", error);
@@ -100,6 +101,7 @@ static parley_status open_lda(pl_engine *engine, const parley_data *data, const 
                     .learns_alpha = isnan(settings->topic_alpha),
                     .learns_eta = isnan(settings->eta),
                     .variational = settings->topic_inference == PL_VARIATIONAL,
+                    .corpus = settings->documents,
                     .seed = settings->seed};
     lda->alpha = lda->learns_alpha ? 0.1 : settings->topic_alpha;
     lda->eta = lda->learns_eta ? 0.01 : settings->eta;
@@ -146,6 +148,7 @@ static parley_status measure(pl_problem *problem, const pl_team *team, parley_er
     problem->total = sums[0];
     lda->tokens = sums[1];
     lda->documents = sums[2];
+    lda->growth = isnan(lda->corpus) ? 1.0 : lda->corpus / lda->documents;
     if (!(lda->tokens > 0))
         return pl_fail(error, PARLEY_BAD_INPUT, "%s: no document has a word%s", problem->data->path,
                        problem->data->weight ? " and a positive weight" : "");
@@ -182,7 +185,7 @@ static void fill_words(void *context, unsigned task) {
     uint64_t begin = (uint64_t)task * WORDS_PER_TASK, end = begin + WORDS_PER_TASK;
     pl_stream stream = pl_stream_make(lda->seed, FIRST_STREAM, task);
     for (uint64_t w = begin; w < end && w < lda->words; w++) {
-        double mean = lda->frequency[w] / (double)lda->topics, *row = filling->v + w * lda->topics;
+        double mean = lda->growth * lda->frequency[w] / (double)lda->topics, *row = filling->v + w * lda->topics;
         for (uint64_t k = 0; k < lda->topics; k++)
             row[k] = mean * (1.0 + SPREAD * noise(pl_random(&stream)));
     }

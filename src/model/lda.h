@@ -30,6 +30,8 @@ typedef struct pl_lda {
     double alpha, eta; /* where learning them starts, or their values */
     bool learns_alpha, learns_eta, variational;
     uint64_t seed;
+    double corpus;            /* documents of the corpus of which these are a part; NaN: these */
+    double growth;            /* how many times larger it is */
     double documents, tokens; /* over all ranks */
     double *frequency;        /* by word: its tokens in the corpus */
     pl_lda_average *average;  /* of samples; its table is made by the solver that samples */

@@ -1,6 +1,7 @@
 /* model.c: what models of all types share: metadata, names, files, and applying them on many threads. A file is in
  * safetensors format. It holds the type's tensors, names of columns and classes if there are any, and metadata strings,
  * of which `format` names the type. */
+#include "data/format.h"
 #include "model/problem.h"
 
 #include <string.h>
@@ -61,6 +62,8 @@ parley_status pl_model_name(parley_model *model, const parley_data *data, parley
         status = pl_model_set_meta(model, "hash_bits", bits, error);
     if (status == PARLEY_OK && data->table)
         status = pl_model_set_meta(model, "table", data->table, error);
+    if (status == PARLEY_OK && data->format == &pl_format_text)
+        status = pl_model_set_meta(model, "documents_format", data->format->name, error);
     return status;
 }
 
@@ -79,6 +82,9 @@ void pl_model_reading(const parley_model *model, pl_reading *reading) {
     reading->classes = &model->classes;
     reading->model_bits = hash_bits(model);
     reading->table = pl_model_meta(model, "table");
+    const char *format = pl_model_meta(model, "documents_format");
+    if (format && !reading->format) /* plain text is not recognised by content */
+        reading->format = pl_format_find(format);
 }
 
 pl_name pl_model_column(const parley_model *model, uint64_t column, char *text, size_t size) {

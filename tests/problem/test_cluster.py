@@ -381,7 +381,7 @@ def test_help():
         check(word not in other, f"train --help has no {word}")
     check(re.search(r"^  cluster DATA\.\.\. +find centres", parley("help"), flags=re.M), "help has the command")
     check("kmeans" in parley("list", "problems") and "kmeans-average" in parley("list", "presets"), "list")
-    check("`--tolerance X` | cluster |" in parley("document", "settings"), "the table of settings")
+    check("`--tolerance X` | topics, cluster |" in parley("document", "settings"), "the table of settings")
     for form in ("man", "bash", "zsh"):
         check("cluster" in parley("document", form), f"document {form}")
 
@@ -399,8 +399,8 @@ USAGE = [  # command, options, sentence
     ("cluster", "--lambda 1", "--lambda is an option of parley train, not of parley cluster"),
     ("cluster", "--loss hinge", "--loss is an option of parley train, not of parley cluster"),
     ("cluster", "--gap 0.1", "--gap is an option of parley train, not of parley cluster"),
-    ("train", "--tolerance 1", "--tolerance is an option of parley cluster, not of parley train"),
-    ("path", "--tolerance 1", "--tolerance is an option of parley cluster, not of parley path"),
+    ("train", "--tolerance 1", "--tolerance is an option of parley topics, not of parley train"),
+    ("path", "--tolerance 1", "--tolerance is an option of parley topics, not of parley path"),
     ("cluster", "--preset cocoa+", "preset cocoa+ is for problem linear, but this problem is kmeans"),
     ("train", "--preset kmeans-average", "preset kmeans-average is for problem kmeans, but this problem is linear"),
     ("cluster", "--preset lloyd",

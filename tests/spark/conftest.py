@@ -13,6 +13,8 @@ os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executa
 MASTER = os.environ.get("SPARK_TEST_MASTER", "local[2]")
 ALL = os.environ.get("SPARK_TEST_ALL") == "1"
 
+os.environ["PARLEY_TEST_RUN"] = MARK = f"tests-{os.getpid()}-{time.time_ns()}"  # what these tests start inherits it
+
 long = pytest.mark.skipif(not ALL, reason="a long test: make check-spark")
 
 
@@ -32,10 +34,23 @@ def session(master, **conf):
     return made
 
 
-def processes(*words):
-    """Identifiers of the processes of this user whose command lines contain all words."""
+def started():
+    """Identifiers of the processes that these tests have started, also of those whose parents are gone."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                if MARK.encode() in file.read():
+                    found.append(pid)
+        except OSError:
+            continue
+    return found
+
+
+def processes(*words):
+    """Identifiers of the processes of these tests whose command lines contain all words."""
+    found = []
+    for pid in started():
         try:
             with open(f"/proc/{pid}/cmdline", "rb") as file:
                 line = file.read().replace(b"\0", b" ").decode(errors="replace")
@@ -56,7 +71,7 @@ def ranks():
 def memory_files():
     """Memory files of rows that some process still holds."""
     found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
+    for pid in started():
         try:
             names = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
         except OSError:

@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 
 import parley.spark
 
-TIMES = int(os.environ.get("SPARK_TEST_FAULTS", "30" if ALL else "3"))
+TIMES = int(os.environ.get("SPARK_TEST_FAULTS", "30" if ALL else "2"))
 LONG = {"loss": "logistic", "preset": "cocoa", "lambda_": 1e-6, "gap": 0, "workers": 2, "exchange_delay": 0.01}
 CAUSES = r"rank \d+ (on \S+ )?was lost|the task.* was lost|Python worker exited|ExecutorLost|ancelled|its process ended"
 

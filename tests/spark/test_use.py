@@ -155,6 +155,24 @@ def test_train_gives_the_bytes_of_the_command(spark, tmp_path):
     assert (tmp_path / "saved").read_bytes() == (tmp_path / "model").read_bytes()
 
 
+def test_sums_do_not_depend_on_partitions(frames):
+    """The penalty of LinearRegression is scaled by the deviation of the labels, which is computed exactly."""
+    words = {"regParam": 0.1, "workers": 3, "weightCol": "weight"}
+    models = [LinearRegression(**words).fit(frames("real").repartition(parts)) for parts in (1, 2, 5)]
+    assert len({(m.coefficients.toArray().tobytes(), m.intercept, m.parley["lambda"]) for m in models}) == 1
+
+
+def test_exact_sums():
+    from fractions import Fraction
+
+    from parley.spark._task import SCALE, exact_sum
+
+    draw = np.random.default_rng(5)
+    values = draw.normal(size=1000) * 10.0 ** draw.integers(-300, 300, size=1000)
+    values[:3] = 0.0, -5e-324, 1.7e308
+    assert Fraction(exact_sum(values), 2**SCALE) == sum(map(Fraction, values.tolist()))
+
+
 def test_transform(spark, frames):
     x, w, labels = data()
     df = frames("two", True)

@@ -56,7 +56,7 @@ static void settings_without_effect_are_refused(void **state) {
     assert_int_equal(parley_settings_set(settings, "format", "xml", &error), PARLEY_OK);
     assert_int_equal(pl_reading_of(settings, &reading, &error), PARLEY_BAD_USAGE);
     assert_string_equal(error.sentence,
-                        "--format xml: unknown format; use libsvm, csv, vw, idx, docword, ldac, mm or auto");
+                        "--format xml: unknown format; use libsvm, csv, vw, idx, docword, ldac, mm, text or auto");
     parley_settings_free(settings);
 }
 

@@ -92,11 +92,11 @@ class Failure(Exception):
 class Driver:
     """Serves the tasks of one barrier stage. `commands(facts)` returns the arguments of `parley train` for each run."""
 
-    def __init__(self, host: str, bind: str, weighted: bool, classes: bool,
+    def __init__(self, host: str, bind: str, reading: dict,
                  commands: Callable[[Facts], list[list[str]]], see: Callable[[int, str], None], name: str):  # fmt: skip
         self.tasks, self.commands, self.see, self.name = 0, commands, see, name
         self.host, self.secret = host, secrets.token_hex(16)
-        self.weighted, self.classes = weighted, classes
+        self.reading = reading
         self.listener = socket.create_server((bind, 0), backlog=1024)
         self.folder = tempfile.mkdtemp(prefix="parley-")
         self.bridge = socket.socket(socket.AF_UNIX)
@@ -122,7 +122,7 @@ class Driver:
     def plan(self) -> dict:
         """What tasks need to know."""
         port = self.listener.getsockname()[1]
-        return {"address": [self.host, port], "secret": self.secret, "weighted": self.weighted, "classes": self.classes}
+        return {"address": [self.host, port], "secret": self.secret, **self.reading}
 
     def start(self, tasks: int) -> None:
         self.tasks = tasks

@@ -12,15 +12,16 @@ from pyspark.ml import classification, regression
 from pyspark.ml.common import _py2java
 from pyspark.ml.linalg import DenseMatrix, DenseVector, Vectors
 from pyspark.ml.param import Param
+from pyspark.ml.stat import Summarizer
 from pyspark.ml.util import JavaMLReader
 from pyspark.sql import functions as F
 
 from . import _session
 from ._driver import Facts
-from ._fit import Fit, Options, fit
+from ._fit import Fit, Options, Rows, fit
 from ._task import SCALE
 
-LEAST_PENALTY = 1e-6  # of the hinge loss, for which regParam 0 stands: without a penalty its optimum is not unique
+LEAST_PENALTY = 1e-4  # of the hinge loss, for which regParam 0 stands: without a penalty its optimum is not unique
 NORMAL_COLUMNS = 4096  # Spark solves LinearRegression by the normal equations up to this many
 
 
@@ -76,17 +77,21 @@ class _Parley:
                 raise _session.illegal(f"{name} has no effect on Parley: {why}; leave it out")
 
     def _frame(self, dataset: Any) -> tuple[Any, bool]:
-        weight = self._value("weightCol") if self.isDefined(self.getParam("weightCol")) else ""
-        columns = [F.col(self._value("featuresCol")), F.col(self._value("labelCol")).cast("double")]
-        if weight:
-            columns.append(F.col(weight).cast("double"))
-        return dataset.select(*columns), bool(weight)
+        weight = self._value("weightCol") if self.isDefined(self.getParam("weightCol")) else None
+        return _session.columns(dataset, self._value("featuresCol"), self._value("labelCol"), weight or None), bool(
+            weight
+        )
+
+    def _keeps_constants(self) -> bool:
+        """Would Parley give constant columns a coefficient? Spark never does. Standardised, they have none, and beside
+        an intercept a penalty makes it 0."""
+        return not self._value("standardization") and (not self._value("fitIntercept") or self._value("regParam") == 0)
 
     def _common(self) -> dict[str, Any]:
         """Settings of all estimators."""
         return {
             "gap": self._options.gap if self._options.gap is not None else self._value("tol"),
-            "rounds": max(1, self._value("maxIter")),
+            "rounds": max(1, self._value("maxIter")) if self.isSet(self.getParam("maxIter")) else None,
             "intercept": "free" if self._value("fitIntercept") else "none",
             "standardise": bool(self._value("standardization")),
         }
@@ -108,7 +113,9 @@ class _Parley:
         frame, weighted = self._frame(dataset)
         classes = self._number_of_classes(dataset)
         fits = [Fit(e._options, lambda facts, e=e: e._settings(facts, classes)) for e in estimators]
-        fitted = fit(frame, weighted, self._classes, fits, type(self).__name__)
+        left_out = _constant_columns(frame) if any(e._keeps_constants() for e in estimators) else []
+        rows = Rows(frame, weighted, self._classes, left_out)
+        fitted = fit(rows, fits, type(self).__name__)
         return [e._make(one, classes) for e, one in zip(estimators, fitted)]
 
     def _number_of_classes(self, dataset: Any) -> int | None:
@@ -148,6 +155,14 @@ class _Parley:
 
     def _make(self, fitted: Any, classes: int | None) -> Any:
         raise NotImplementedError
+
+
+def _constant_columns(frame: Any) -> list[int]:
+    """Columns whose variance is 0, as Spark computes it."""
+    summary = Summarizer.metrics("variance")
+    weight = [F.col(frame.columns[2])] if len(frame.columns) > 2 else []
+    row = frame.select(summary.summary(F.col(frame.columns[0]), *weight).alias("s")).select("s.variance").first()
+    return np.flatnonzero(row[0].toArray() == 0).tolist()
 
 
 class _Models:

@@ -120,6 +120,19 @@ def _facts(result: Result, facts: Facts, seconds: float, fits: int, restarts: in
 
 
 @dataclass
+class Rows:
+    """A frame of features, label and perhaps weight, and what tasks must know of it."""
+
+    frame: Any
+    weighted: bool
+    classes: bool  # labels are numbers of classes
+    left_out: list[int]  # columns that are read as 0
+
+    def reading(self) -> dict[str, Any]:
+        return {"weighted": self.weighted, "classes": self.classes, "left_out": self.left_out}
+
+
+@dataclass
 class Fit:
     """One of several fits on the same rows. `settings` gives Parley's settings when the rows are known."""
 
@@ -130,10 +143,10 @@ class Fit:
 class _Fits:
     """Runs fits with one hand-over, and again what was lost."""
 
-    def __init__(self, frame: Any, weighted: bool, classes: bool, fits: list[Fit], name: str):
-        self.frame, self.weighted, self.classes, self.fits, self.name = frame, weighted, classes, fits, name
+    def __init__(self, rows: Rows, fits: list[Fit], name: str):
+        self.rows, self.fits, self.name = rows, fits, name
         self.options = fits[0].options
-        cores = _session.Cluster(_session.context_of(frame)).cores()
+        cores = _session.Cluster(_session.context_of(rows.frame)).cores()
         self.threads = self.options.threads or min(cores or [1])
         self.done: list[tuple[Result, Facts]] = []
         self.workers: int | None = None  # of the first attempt, which the later ones repeat
@@ -143,7 +156,7 @@ class _Fits:
     def _checkpoint(self, number: int, options: Options) -> dict[str, Any]:
         if not options.checkpointDir:
             return {}
-        folder = os.fspath(options.checkpointDir)
+        folder = os.path.abspath(options.checkpointDir)
         folder = os.path.join(folder, str(number)) if len(self.fits) > 1 else folder
         again = options.resume or self.attempt > 0
         return {"checkpoint": folder, "resume": folder if again else None, "checkpoint_every": options.checkpointEvery}
@@ -168,8 +181,9 @@ class _Fits:
     def _once(self, see: Callable[[int, str], None]) -> None:
         name = f"{self.job}/{self.attempt}"
         try:
-            driver = _session.run(self.frame, self.weighted, self.classes, self._commands, see,
-                                  f"parley: {self.name}.fit", name)  # fmt: skip
+            driver = _session.run(
+                self.rows.frame, self.rows.reading(), self._commands, see, f"parley: {self.name}.fit", name
+            )
         except _session.RunFailed as failed:
             self.done += [(result, failed.facts) for result in failed.results]
             raise
@@ -208,12 +222,17 @@ def _warn_early(fitted: Fitted, name: str) -> None:
                       "raise maxIter or tol", stacklevel=5)  # fmt: skip
 
 
-def fit(frame: Any, weighted: bool, classes: bool, fits: list[Fit], name: str) -> list[Fitted]:
+def fit(rows: Rows, fits: list[Fit], name: str) -> list[Fitted]:
     """Fits all of them on the rows of the frame."""
+    for one in fits:
+        if "://" in os.fspath(one.options.checkpointDir or ""):
+            raise _session.illegal(
+                "checkpointDir must be a folder of a file system that all executors mount, not a URL"
+            )
     logs = [one.options.log for one in fits if one.options.log]
     for path in logs:
         _write_log(path, [], False)  # fails before anything is run
-    fitted = _Fits(frame, weighted, classes, fits, name).run()
+    fitted = _Fits(rows, fits, name).run()
     for one, found in zip(fits, fitted):
         if one.options.log:
             _write_log(one.options.log, found.lines, True)

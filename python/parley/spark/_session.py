@@ -53,6 +53,24 @@ def context_of(df: Any) -> Any:
     return session.sparkContext
 
 
+def columns(df: Any, features: str, label: str, weight: str | None) -> Any:
+    """The frame of features, label and perhaps weight; refuses columns of other types."""
+    from pyspark.ml.linalg import VectorUDT
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import BooleanType, NumericType
+
+    types = {field.name: field.dataType for field in df.schema.fields}
+    for name, kinds, what in ((features, VectorUDT, "vectors: use VectorAssembler"),
+                              (label, (NumericType, BooleanType), "numbers: use StringIndexer"),
+                              (weight, NumericType, "numbers")):  # fmt: skip
+        if name is not None and name not in types:
+            raise illegal(f"there is no column {name}; the frame has {', '.join(types)}")
+        if name is not None and not isinstance(types[name], kinds):
+            raise illegal(f"the column {name} is of the type {types[name].simpleString()}; it must hold {what}")
+    numbers = [F.col(f"`{name}`").cast("double").alias(alias) for name, alias in ((label, "y"), (weight, "w")) if name]
+    return df.select(F.col(f"`{features}`").alias("x"), *numbers)
+
+
 class Cluster:
     """What Spark says about executors and slots."""
 
@@ -116,7 +134,7 @@ def _spread(frame: Any, driver: Driver, slots: int) -> tuple[Any, int]:
     count = _partitions(tasks)
     if count <= slots:
         return tasks, count
-    pack = _task.packer(plan["weighted"], plan["classes"])
+    pack = _task.packer(plan)
     packed = frame.mapInArrow(pack, "rows binary").repartition(slots)
     return packed.mapInArrow(_body(plan, True), "nothing int", barrier=True), slots
 
@@ -171,15 +189,16 @@ def _failed(driver: Driver, job: BaseException | None) -> RunFailed:
     return RunFailed(lost(sentence), not ended, driver)
 
 
-def run(frame: Any, weighted: bool, classes: bool, commands: Callable[[Facts], list[list[str]]],
+def run(frame: Any, reading: dict, commands: Callable[[Facts], list[list[str]]],
         see: Callable[[int, str], None], description: str, name: str) -> Driver:  # fmt: skip
     """Hands the rows of `frame` (features, label, perhaps weight) to ranks and runs the commands in turn. `name` is
-    that of the run and its attempt, for locks. The driver that is returned has ended."""
+    that of the run and its attempt, for locks; `reading` is what tasks must know of the rows. The driver that is
+    returned has ended."""
     _ship_by_value()
     context = context_of(frame)
     cluster = Cluster(context)
     slots = cluster.check()
-    driver = Driver(*cluster.addresses(), weighted, classes, commands, see, name)
+    driver = Driver(*cluster.addresses(), reading, commands, see, name)
     restore = _describe(context, description)
     job: BaseException | None = None
     try:

@@ -26,7 +26,7 @@ MOST_TEXT = 1 << 26
 MOST_STRANGER = 4096  # bytes that are read before the secret
 CONNECT_SECONDS = 30.0
 HEAD_BYTES = struct.calcsize(HEAD)
-SCALE = 1100  # exact sums are multiples of 2^-SCALE
+SCALE = 1200  # exact sums are multiples of 2^-SCALE
 
 
 class Line:
@@ -132,11 +132,28 @@ def _offsets(column):
     return offsets
 
 
+def _columns(indices, sparse, lengths):
+    """The columns of the entries of vectors, of which some are sparse."""
+    import numpy as np
+
+    if sparse.all():
+        ends = _offsets(indices)
+        return indices.values.to_numpy(zero_copy_only=False)[ends[0] : ends[-1]].view(np.uint32)
+    total = int(lengths.sum())
+    starts = np.repeat(np.cumsum(lengths) - lengths, lengths)
+    columns = (np.arange(total, dtype=np.int64) - starts).astype(np.uint32)
+    if sparse.any():
+        ends = _offsets(indices)
+        of_sparse = indices.values.to_numpy(zero_copy_only=False)[ends[0] : ends[-1]].view(np.uint32)
+        columns[np.repeat(sparse, lengths)] = of_sparse
+    return columns
+
+
 class Rows:
     """Collects rows from Arrow batches and writes them as a cache."""
 
-    def __init__(self, weighted: bool, classes: bool):
-        self.weighted, self.classes = weighted, classes
+    def __init__(self, plan: dict):
+        self.weighted, self.classes, self.left_out = plan["weighted"], plan["classes"], plan["left_out"]
         self.size = None
         self.rows = self.nonzeros = 0
         self.ones = True
@@ -207,7 +224,7 @@ class Rows:
         sizes = np.where(sparse, np.asarray(size.fill_null(0)), lengths)
         self._check_sizes(sizes)
         value = values.values.to_numpy(zero_copy_only=False)[ends[0] : ends[-1]]
-        index = self._columns(indices, sparse, lengths)
+        index = _columns(indices, sparse, lengths)
         narrow = value.astype(np.float32)
         if not np.isfinite(narrow).all():
             wrong = np.repeat(np.arange(len(lengths)), lengths)[~np.isfinite(narrow)][0]
@@ -215,8 +232,10 @@ class Rows:
                 f"row {self.rows + int(wrong) + 1} of the partition: a feature is NaN, infinite or beyond the range of "
                 "float32; drop such rows, impute them, or scale the column"
             )
-        if len(narrow) and np.count_nonzero(narrow) < len(narrow):
+        if len(narrow) and (self.left_out or np.count_nonzero(narrow) < len(narrow)):
             kept = narrow != 0
+            if self.left_out:
+                kept &= ~np.isin(index, self.left_out)
             rows = np.repeat(np.arange(len(lengths)), lengths)[kept]
             lengths = np.bincount(rows, minlength=len(lengths)).astype(np.int64)
             index, narrow = index[kept], narrow[kept]
@@ -231,21 +250,6 @@ class Rows:
                 "all vectors must have the same size"
             )
 
-    def _columns(self, indices, sparse, lengths):
-        import numpy as np
-
-        if sparse.all():
-            ends = _offsets(indices)
-            return indices.values.to_numpy(zero_copy_only=False)[ends[0] : ends[-1]].view(np.uint32)
-        total = int(lengths.sum())
-        starts = np.repeat(np.cumsum(lengths) - lengths, lengths)
-        columns = (np.arange(total, dtype=np.int64) - starts).astype(np.uint32)
-        if sparse.any():
-            ends = _offsets(indices)
-            of_sparse = indices.values.to_numpy(zero_copy_only=False)[ends[0] : ends[-1]].view(np.uint32)
-            columns[np.repeat(sparse, lengths)] = of_sparse
-        return columns
-
     def facts(self) -> dict:
         """What the driver needs to know. Sums are exact, so that they do not depend on partitions."""
         import numpy as np
@@ -253,7 +257,11 @@ class Rows:
         y = np.concatenate(self.labels) if self.labels else np.zeros(0)
         w = np.concatenate(self.weights) if self.weights else np.ones(len(y))
         facts = {"rows": self.rows, "nonzeros": self.nonzeros, "size": self.size}
-        facts["sums"] = [exact_sum(part) for part in (w, w * w, w * y, w * y * y)]
+        with np.errstate(over="ignore"):
+            parts = (w, w * w, w * y, w * y * y)
+        if not all(np.isfinite(part).all() for part in parts):
+            raise BadRows("labels or weights are so large that their squares overflow; scale them")
+        facts["sums"] = [exact_sum(part) for part in parts]
         facts["extremes"] = [float(y.min()), float(y.max())] if len(y) else None
         if self.classes:
             labels = np.unique(y[w > 0]).astype(int).tolist()
@@ -463,7 +471,7 @@ def _obey(line: Line) -> None:
 
 
 def _collect(chunks, plan: dict) -> Rows:
-    rows = Rows(plan["weighted"], plan["classes"])
+    rows = Rows(plan)
     for chunk in chunks(rows):
         rows.keep(*chunk)
     return rows
@@ -511,7 +519,7 @@ def packed_task(batches, plan: dict):
     yield from ()
 
 
-def packer(weighted: bool, classes: bool):
+def packer(plan: dict):
     """A function for tasks that turn each batch of a partition into one blob, for a shuffle of few large rows."""
 
     def pack(batches):
@@ -519,7 +527,7 @@ def packer(weighted: bool, classes: bool):
 
         import pyarrow as pa
 
-        rows = Rows(weighted, classes)
+        rows = Rows(plan)
         for batch in batches:
             if batch.num_rows:
                 blob = pickle.dumps(rows.read(batch), protocol=5)
@@ -541,7 +549,7 @@ def _decisions(features, coef, intercept):
     lengths = np.diff(ends)
     value = values.values.to_numpy(zero_copy_only=False)[ends[0] : ends[-1]]
     sparse = kind.to_numpy(zero_copy_only=False) == 0
-    columns = Rows(False, False)._columns(indices, sparse, lengths.astype(np.int64))
+    columns = _columns(indices, sparse, lengths.astype(np.int64))
     if len(columns) and int(columns.max()) >= coef.shape[1]:
         raise BadRows(f"a vector has a feature {int(columns.max()) + 1}, and the model has {coef.shape[1]}")
     row = np.repeat(np.arange(rows), lengths)

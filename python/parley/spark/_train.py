@@ -13,7 +13,7 @@ from .._model import Model
 from .._run import ROW
 from . import _session, _task
 from ._driver import Facts
-from ._fit import Fit, Options, fit
+from ._fit import Fit, Options, Rows, fit
 
 #: Settings that the hand-over decides, or that name files of one machine.
 _OURS = {
@@ -150,12 +150,10 @@ def train(df: Any, featuresCol: str | list[str] = "features", labelCol: str = "l
     model : SparkModel
         The model, with ``transform``, ``save``, ``parley``, ``log`` and ``run``.
     """
-    from pyspark.sql import functions as F
-
     values = _checked(settings)
     _session.context_of(df)
     frame, name, _ = _vectors(df, featuresCol)
-    columns = [F.col(name), F.col(labelCol).cast("double"), *([F.col(weightCol).cast("double")] if weightCol else [])]
+    rows = Rows(_session.columns(frame, name, labelCol, weightCol), bool(weightCol), False, [])
     if values.get("workers"):
         values.setdefault("lanes", 1)
     options = Options(threads=threads, checkpointDir=checkpointDir, checkpointEvery=checkpointEvery, resume=resume,
@@ -164,7 +162,7 @@ def train(df: Any, featuresCol: str | list[str] = "features", labelCol: str = "l
     def with_data(_facts: Facts) -> dict[str, Any]:
         return values
 
-    fitted = fit(frame.select(*columns), bool(weightCol), False, [Fit(options, with_data)], "parley.spark.train")[0]
+    fitted = fit(rows, [Fit(options, with_data)], "parley.spark.train")[0]
     model = SparkModel(fitted.model._handle, fitted.facts, _rows_of(fitted.lines))
     model.parley, model.log = fitted.facts, fitted.lines
     return model

@@ -1,0 +1,468 @@
+/* text.c: plain text, one document per line. Words are runs of letters, marks and digits, in lower case; each word is a
+ * column. While text is read, words are numbered as they come: threads look them up in one dictionary, and new ones are
+ * added block by block. When all is read, words are chosen by the documents that they are in, and numbered by their
+ * frequency. Text for a model has the model's words, and others are left out. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/parser.h"
+#include "data/row.h"
+#include "data/unicode_tables.h"
+#include "data/vocabulary.h"
+
+#define NEW 0x80000000u   /* number of a word in the block's own dictionary */
+#define LONGEST_WORD 1024 /* bytes; the rest of a longer one is left out */
+
+#define SAY_UTF8 "this is not UTF-8 text at byte %.0s%u of the line; convert it, for example with iconv"
+
+typedef struct block_words {
+    pl_dictionary found; /* words that the common dictionary lacks */
+    pl_sorter sorter;
+} block_words;
+
+typedef struct state {
+    pl_dictionary words;
+    bool fixed; /* they are those of a model */
+    unsigned blocks;
+    block_words *block;
+    const parley_settings *settings; /* NULL: the defaults */
+    /* over all rows, by word: how often it occurs, and in how many documents */
+    double *tokens, *documents;
+    uint64_t counted;
+    double rows;
+    pl_dictionary all; /* of all ranks, if they read parts */
+    bool parted;
+} state;
+
+/* Characters */
+
+static bool is_word(uint32_t point) {
+    uint64_t low = 0, high = sizeof pl_word_ranges / sizeof *pl_word_ranges;
+    while (low < high) {
+        uint64_t middle = (low + high) / 2;
+        if (pl_word_ranges[middle][1] < point)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < sizeof pl_word_ranges / sizeof *pl_word_ranges && pl_word_ranges[low][0] <= point;
+}
+
+static uint32_t lower_of(uint32_t point) {
+    uint64_t low = 0, high = sizeof pl_lower_runs / sizeof *pl_lower_runs;
+    while (low < high) {
+        uint64_t middle = (low + high) / 2;
+        if ((uint32_t)pl_lower_runs[middle][1] < point)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == sizeof pl_lower_runs / sizeof *pl_lower_runs)
+        return point;
+    const int32_t *run = pl_lower_runs[low];
+    bool inside = (uint32_t)run[0] <= point && (point - (uint32_t)run[0]) % (uint32_t)run[3] == 0;
+    return inside ? (uint32_t)((int32_t)point + run[2]) : point;
+}
+
+/* Reads a character of two to four bytes. Returns its bytes, or 0 if it is not valid UTF-8. */
+static unsigned read_character(const unsigned char *p, const char *end, uint32_t *point) {
+    unsigned bytes = *p >> 5 == 6 ? 2 : *p >> 4 == 14 ? 3 : *p >> 3 == 30 ? 4 : 0;
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    if (bytes == 0 || (uint64_t)(end - (const char *)p) < bytes)
+        return 0;
+    *point = *p & (0x7fu >> bytes);
+    for (unsigned i = 1; i < bytes; i++) {
+        if (p[i] >> 6 != 2)
+            return 0;
+        *point = *point << 6 | (p[i] & 0x3f);
+    }
+    bool valid = *point >= least[bytes] && *point <= 0x10ffff && !(*point >= 0xd800 && *point <= 0xdfff);
+    return valid ? bytes : 0;
+}
+
+static unsigned write_character(uint32_t point, char *to) {
+    if (point < 0x80) {
+        to[0] = (char)point;
+        return 1;
+    }
+    unsigned bytes = point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
+    for (unsigned i = bytes - 1; i > 0; i--, point >>= 6)
+        to[i] = (char)(0x80 | (point & 0x3f));
+    to[0] = (char)((0xf00u >> bytes & 0xff) | point);
+    return bytes;
+}
+
+/* Documents */
+
+static bool add_word(pl_block *block, const char *word, uint64_t bytes) {
+    state *state = block->state;
+    uint32_t number = pl_dictionary_find(&state->words, 0, word, bytes);
+    if (number == PL_NOT_FOUND && state->fixed)
+        return true;
+    if (number == PL_NOT_FOUND) {
+        if (!pl_dictionary_add(&state->block[block->number].found, 0, word, bytes, &number)) {
+            block->fault.memory = true;
+            return false;
+        }
+        number |= NEW;
+    }
+    block->index[block->entries] = number;
+    block->value[block->entries++] = 1.0F;
+    return true;
+}
+
+/* Reads the words of a line. */
+static bool read_line(pl_block *block, const char *p, const char *end) {
+    const char *line = p;
+    char word[LONGEST_WORD + 4];
+    uint64_t bytes = 0;
+    while (p <= end) {
+        unsigned char c = p < end ? (unsigned char)*p : ' ';
+        uint32_t point = c;
+        unsigned taken = 1;
+        bool letter;
+        if (c < 0x80) {
+            letter = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+            if (c >= 'A' && c <= 'Z') {
+                point = c + 32u;
+                letter = true;
+            }
+        } else {
+            taken = read_character((const unsigned char *)p, end, &point);
+            if (taken == 0) {
+                block->fault =
+                    (pl_fault){.format = SAY_UTF8, .word = "", .stop = "", .column = (uint32_t)(p - line) + 1};
+                return false;
+            }
+            letter = is_word(point);
+            point = letter ? lower_of(point) : point;
+        }
+        p += taken;
+        if (letter && bytes < LONGEST_WORD)
+            bytes += write_character(point, word + bytes);
+        if (letter || bytes == 0)
+            continue;
+        if (!add_word(block, word, bytes))
+            return false;
+        bytes = 0;
+    }
+    return true;
+}
+
+static bool end_row(pl_block *block, uint64_t first) {
+    state *state = block->state;
+    uint64_t left = pl_row_sort(&state->block[block->number].sorter, block->index + first, block->value + first,
+                                block->entries - first);
+    if (left == UINT64_MAX) {
+        block->fault.memory = true;
+        return false;
+    }
+    block->entries = first + left;
+    for (uint64_t e = first; e < block->entries; e++)
+        block->ones &= block->value[e] == 1.0F;
+    block->label[block->rows] = 0;
+    block->row_end[block->rows++] = block->first + block->entries;
+    return true;
+}
+
+static void parse(pl_block *block) {
+    const state *state = block->state;
+    block->rows = block->entries = block->lines = 0;
+    block->columns = state->fixed ? (uint32_t)state->words.count : 0;
+    block->ones = true;
+    for (const char *p = block->text; p < block->end;) {
+        const char *newline = memchr(p, '\n', (size_t)(block->end - p)), *end = newline ? newline : block->end;
+        uint64_t first = block->entries;
+        block->lines++;
+        if (!read_line(block, p, end) || !end_row(block, first))
+            return;
+        p = end + 1;
+    }
+}
+
+static void bound(pl_block *block) {
+    uint64_t bytes = (uint64_t)(block->end - block->text);
+    block->rows = bytes + 1;
+    block->entries = bytes / 2 + 1;
+}
+
+static void count(pl_block *block) {
+    pl_byte_counts count = pl_count_bytes(block->text, block->end, '\n', '\n', '\n');
+    block->rows = count.newlines + 1;
+    block->entries = (uint64_t)(block->end - block->text) / 2 + 1;
+}
+
+/* Makes room for the counts of words. */
+static bool make_room(state *state, uint64_t room) {
+    if (room <= state->counted)
+        return true;
+    uint64_t grown = room + room / 2;
+    double *tokens = pl_realloc(state->tokens, 2 * grown, sizeof *tokens);
+    if (!tokens)
+        return false;
+    memmove(tokens + grown, tokens + state->counted, state->counted * sizeof *tokens);
+    memset(tokens + state->counted, 0, (grown - state->counted) * sizeof *tokens);
+    memset(tokens + grown + state->counted, 0, (grown - state->counted) * sizeof *tokens);
+    state->tokens = tokens;
+    state->documents = tokens + grown;
+    state->counted = grown;
+    return true;
+}
+
+/* Numbers the new words of a block, and counts words. */
+static parley_status merge(pl_parser *parser, pl_block *block, parley_error *error) {
+    state *state = parser->state;
+    pl_dictionary *found = &state->block[block->number].found;
+    uint32_t *numbers;
+    if (state->fixed)
+        return PARLEY_OK;
+    parley_status status = pl_take(&numbers, found->count, sizeof *numbers, "words", error);
+    if (status != PARLEY_OK)
+        return status;
+    for (uint64_t i = 0; i < found->count && status == PARLEY_OK; i++) {
+        pl_name word = pl_dictionary_word(found, (uint32_t)i);
+        if (!pl_dictionary_add(&state->words, 0, word.text, word.bytes, &numbers[i]))
+            status = pl_fail_memory(error, "words", word.bytes);
+    }
+    if (status == PARLEY_OK && !make_room(state, state->words.count))
+        status = pl_fail_memory(error, "words", state->words.count * 2 * sizeof(double));
+    for (uint64_t e = 0; e < block->entries && status == PARLEY_OK; e++) {
+        uint32_t number = block->index[e];
+        block->index[e] = number & NEW ? numbers[number & ~NEW] : number;
+        state->tokens[block->index[e]] += (double)block->value[e];
+        state->documents[block->index[e]]++;
+    }
+    state->rows += (double)block->rows;
+    pl_dictionary_clear(found);
+    pl_free(numbers);
+    return status;
+}
+
+/* Ranks exchange their words with their counts: number of rows and words, then for each word its tokens, documents,
+ * bytes and text. */
+static parley_status pack(pl_parser *parser, pl_span *out, uint64_t *bytes, parley_error *error) {
+    state *state = parser->state;
+    uint64_t words = state->fixed ? 0 : state->words.count;
+    state->parted = true;
+    *bytes = 2 * sizeof(double);
+    for (uint64_t i = 0; i < words; i++)
+        *bytes += 3 * sizeof(double) + pl_dictionary_word(&state->words, (uint32_t)i).bytes;
+    if (!pl_span_reserve(out, *bytes))
+        return pl_fail_memory(error, "words", *bytes);
+    char *to = out->data;
+    double head[] = {state->rows, (double)words};
+    memcpy(to, head, sizeof head);
+    to += sizeof head;
+    for (uint64_t i = 0; i < words; i++) {
+        pl_name word = pl_dictionary_word(&state->words, (uint32_t)i);
+        double counts[] = {state->tokens[i], state->documents[i], (double)word.bytes};
+        memcpy(to, counts, sizeof counts);
+        memcpy(to + sizeof counts, word.text, word.bytes);
+        to += sizeof counts + word.bytes;
+    }
+    state->rows = 0; /* the sum over ranks follows */
+    memset(state->tokens, 0, state->tokens ? 2 * state->counted * sizeof *state->tokens : 0);
+    return PARLEY_OK;
+}
+
+static parley_status unpack(pl_parser *parser, const char *packed, uint64_t bytes, parley_error *error) {
+    state *state = parser->state;
+    double head[2], counts[3];
+    (void)bytes;
+    memcpy(head, packed, sizeof head);
+    packed += sizeof head;
+    state->rows += head[0];
+    for (double i = 0; i < head[1]; i++) {
+        uint32_t number;
+        memcpy(counts, packed, sizeof counts);
+        packed += sizeof counts;
+        if (!pl_dictionary_add(&state->all, 0, packed, (uint64_t)counts[2], &number) ||
+            !make_room(state, state->all.count))
+            return pl_fail_memory(error, "words", (uint64_t)counts[2]);
+        packed += (uint64_t)counts[2];
+        state->tokens[number] += counts[0];
+        state->documents[number] += counts[1];
+    }
+    return PARLEY_OK;
+}
+
+/* The choice of words */
+
+typedef struct candidate {
+    double tokens;
+    pl_name word;
+    uint32_t number;
+} candidate;
+
+/* Frequent words first; words of equal frequency by their bytes, so that the order of documents does not matter. */
+static int by_frequency(const void *a, const void *b) {
+    const candidate *x = a, *y = b;
+    if (x->tokens != y->tokens)
+        return x->tokens < y->tokens ? 1 : -1;
+    uint64_t bytes = x->word.bytes < y->word.bytes ? x->word.bytes : y->word.bytes;
+    int order = memcmp(x->word.text, y->word.text, (size_t)bytes);
+    return order ? order : (x->word.bytes > y->word.bytes) - (x->word.bytes < y->word.bytes);
+}
+
+/* Lists the words that are kept, in their order. */
+static parley_status choose_words(const state *state, const pl_dictionary *words, candidate **out, uint64_t *count,
+                                  parley_error *error) {
+    const parley_settings *settings = state->settings;
+    pl_dictionary stop = {0};
+    double least = settings ? settings->min_documents : 1, most = settings ? settings->max_documents : 1;
+    least = least < 1 ? least * state->rows : least;
+    most = most <= 1 ? most * state->rows : most;
+    *count = 0;
+    parley_status status = pl_take(out, words->count + 1, sizeof **out, "words", error);
+    if (status == PARLEY_OK && settings && *settings->stop_words)
+        status = pl_words_read(settings->stop_words, false, &stop, error);
+    for (uint64_t i = 0; i < words->count && status == PARLEY_OK; i++) {
+        pl_name word = pl_dictionary_word(words, (uint32_t)i);
+        bool kept = state->documents[i] >= least && state->documents[i] <= most &&
+                    pl_dictionary_find(&stop, 0, word.text, word.bytes) == PL_NOT_FOUND;
+        if (kept)
+            (*out)[(*count)++] = (candidate){state->tokens[i], word, (uint32_t)i};
+    }
+    if (status == PARLEY_OK)
+        qsort(*out, *count, sizeof **out, by_frequency);
+    if (settings && settings->words && *count > settings->words)
+        *count = settings->words;
+    pl_dictionary_free(&stop);
+    return status;
+}
+
+/* Gives entries their final columns, and drops those of words that are not kept. */
+static parley_status renumber(pl_parser *parser, const uint32_t *column, parley_error *error) {
+    state *state = parser->state;
+    uint64_t *start = parser->start.data, kept = 0, from = 0;
+    uint32_t *index = parser->index.data;
+    float *value = parser->ones ? NULL : parser->value.data, *ones = NULL;
+    parley_status status = PARLEY_OK;
+    if (!value)
+        status = pl_take(&ones, parser->entries + 1, sizeof *ones, "words", error);
+    for (uint64_t i = 0; i < parser->rows && status == PARLEY_OK; i++) {
+        uint64_t first = kept, end = start[i + 1];
+        float *values = value ? value + first : ones;
+        for (; from < end; from++)
+            if (column[index[from]] != UINT32_MAX) {
+                values[kept - first] = value ? value[from] : 1.0F;
+                index[kept++] = column[index[from]];
+            }
+        if (pl_row_sort(&state->block[0].sorter, index + first, values, kept - first) == UINT64_MAX)
+            status = pl_fail_memory(error, "words", kept - first);
+        start[i + 1] = kept;
+    }
+    parser->entries = kept;
+    pl_free(ones);
+    return status;
+}
+
+static parley_status finish(pl_parser *parser, parley_data *data, parley_error *error) {
+    state *state = parser->state;
+    const pl_dictionary *words = state->parted ? &state->all : &state->words;
+    candidate *chosen = NULL;
+    uint32_t *column = NULL;
+    uint64_t count, bytes = 0;
+    if (state->fixed || !data)
+        return PARLEY_OK;
+    parley_status status = choose_words(state, words, &chosen, &count, error);
+    if (status == PARLEY_OK)
+        status = pl_take(&column, state->words.count + 1, sizeof *column, "words", error);
+    if (status == PARLEY_OK && count == 0)
+        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: no word is left%s", data->path,
+                         words->count ? "; change --min-documents, --max-documents or --stop-words" : "");
+    for (uint64_t i = 0; i < state->words.count && status == PARLEY_OK; i++)
+        column[i] = UINT32_MAX;
+    for (uint64_t i = 0; i < count && status == PARLEY_OK; i++) {
+        uint32_t own = state->parted ? pl_dictionary_find(&state->words, 0, chosen[i].word.text, chosen[i].word.bytes)
+                                     : chosen[i].number;
+        if (own != PL_NOT_FOUND)
+            column[own] = (uint32_t)i;
+        bytes += chosen[i].word.bytes;
+    }
+    if (status == PARLEY_OK)
+        status = renumber(parser, column, error);
+    if (status == PARLEY_OK)
+        status = pl_names_make(count, bytes, &data->names, error);
+    for (uint64_t i = 0, *start = (uint64_t *)data->names.start; i < count && status == PARLEY_OK; i++) {
+        memcpy((char *)data->names.text + start[i], chosen[i].word.text, chosen[i].word.bytes);
+        start[i + 1] = start[i] + chosen[i].word.bytes;
+    }
+    parser->columns = count;
+    pl_free(chosen);
+    pl_free(column);
+    return status;
+}
+
+static void close_state(void *closed) {
+    state *state = closed;
+    if (!state)
+        return;
+    for (unsigned i = 0; state->block && i < state->blocks; i++) {
+        pl_dictionary_free(&state->block[i].found);
+        pl_sorter_free(&state->block[i].sorter);
+    }
+    pl_dictionary_free(&state->words);
+    pl_dictionary_free(&state->all);
+    pl_free(state->tokens);
+    pl_free(state->block);
+    pl_free(state);
+}
+
+static parley_status open(pl_parser *parser, const pl_reading *reading, parley_error *error) {
+    state *state;
+    parley_status status = pl_take(&state, 1, sizeof *state, "reading", error);
+    if (status != PARLEY_OK)
+        return status;
+    parser->state = state;
+    state->blocks = parser->block_count;
+    state->settings = reading->settings;
+    status = pl_take(&state->block, state->blocks, sizeof *state->block, "reading", error);
+    bool named = reading->model_columns && reading->names && reading->names->count > 0;
+    if (status == PARLEY_OK && reading->model_columns && !named)
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s is plain text, but the model does not know words; give it counts",
+                       pl_source_name(parser->source));
+    for (uint64_t i = 0; named && i < reading->names->count && status == PARLEY_OK; i++) {
+        pl_name word = pl_names_at(reading->names, i);
+        uint32_t number;
+        if (!pl_dictionary_add(&state->words, 0, word.text, word.bytes, &number))
+            status = pl_fail_memory(error, "words", word.bytes);
+    }
+    state->fixed = named;
+    parser->needs_all = !named;
+    parser->columns = named ? reading->model_columns : 0;
+    return status;
+}
+
+static parley_status next(pl_parser *parser, parley_error *error) {
+    (void)parser, (void)error;
+    return PARLEY_OK;
+}
+
+/* Text is never recognised by content, because other formats are text too. */
+static bool sniff(const char *text, uint64_t bytes) {
+    (void)text, (void)bytes;
+    return false;
+}
+
+static const char *const settings[] = {"stop_words", "min_documents", "max_documents", "words", NULL};
+
+const pl_format pl_format_text = {
+    .name = "text",
+    .title = "plain text",
+    .help = "one document per line; words are runs of letters and digits, in lower case",
+    .endings = "",
+    .no_rows = "each line is a document",
+    .settings = settings,
+    .sniff = sniff,
+    .open = open,
+    .next = next,
+    .count = count,
+    .bound = bound,
+    .parse = parse,
+    .merge = merge,
+    .pack = pack,
+    .unpack = unpack,
+    .finish = finish,
+    .close = close_state,
+};

@@ -1,0 +1,10 @@
+/* fuzz_ldac.c: any bytes as LDA-C text. What is accepted must be the same for any blocks and threads, and every refusal
+ * must name the input. */
+#include "fuzz_format.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
+    try_format(bytes, count, &(pl_reading){.format = &pl_format_ldac, .unlabelled = true});
+    return 0;
+}
