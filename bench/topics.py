@@ -19,8 +19,8 @@ import tempfile
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"
 
-import numpy as np
-import scipy.sparse as sp
+import numpy as np  # noqa: E402
+import scipy.sparse as sp  # noqa: E402
 
 ALPHA, ETA, BATCH = 0.1, 0.01, 256
 
@@ -59,9 +59,15 @@ def scikit_learn(X, topics, passes):
     from sklearn.decomposition import LatentDirichletAllocation
 
     lda = LatentDirichletAllocation(
-        topics, doc_topic_prior=ALPHA, topic_word_prior=ETA, learning_method="online", batch_size=BATCH,
-        max_iter=passes, random_state=1, total_samples=X.shape[0],
-    )  # fmt: skip
+        topics,
+        doc_topic_prior=ALPHA,
+        topic_word_prior=ETA,
+        learning_method="online",
+        batch_size=BATCH,
+        max_iter=passes,
+        random_state=1,
+        total_samples=X.shape[0],
+    )
     began = user()
     lda.fit(X)
     return user() - began, lda.components_
@@ -74,9 +80,19 @@ def gensim(X, topics, passes):
     names = {i: str(i) for i in range(X.shape[1])}
     began = user()
     lda = gensim.models.LdaModel(
-        rows, num_topics=topics, id2word=names, alpha=[ALPHA] * topics, eta=ETA, chunksize=BATCH, passes=passes,
-        decay=0.7, offset=10, iterations=100, eval_every=None, random_state=1,
-    )  # fmt: skip
+        rows,
+        num_topics=topics,
+        id2word=names,
+        alpha=[ALPHA] * topics,
+        eta=ETA,
+        chunksize=BATCH,
+        passes=passes,
+        decay=0.7,
+        offset=10,
+        iterations=100,
+        eval_every=None,
+        random_state=1,
+    )
     return user() - began, lda.state.get_lambda()
 
 
@@ -102,9 +118,25 @@ def tomotopy(X, topics, sweeps):
 def parley(binary, path, model, topics, passes, *options):
     began = children()
     out = subprocess.run(
-        [binary, "topics", path, "--topics", str(topics), "--passes", str(passes), "--threads", "1", "--quiet", "--json",
-         "--model", model, *options], check=True, capture_output=True,
-    )  # fmt: skip
+        [
+            binary,
+            "topics",
+            path,
+            "--topics",
+            str(topics),
+            "--passes",
+            str(passes),
+            "--threads",
+            "1",
+            "--quiet",
+            "--json",
+            "--model",
+            model,
+            *options,
+        ],
+        check=True,
+        capture_output=True,
+    )
     seconds = json.loads(out.stdout)["seconds"]
     share = seconds["compute"] / seconds["total"]  # of the user time, as of the time on the clock
     return (children() - began) * share, None
@@ -126,15 +158,40 @@ def main():
         model = os.path.join(folder, "m.safetensors")
         for topics in map(int, given.topics.split(",")):
             systems = [
-                ("parley collapsed", lambda: parley(binary, train, model, topics, given.passes), given.passes, X.nnz),
-                ("parley variational", lambda: parley(binary, train, model, topics, given.passes, "--inference",
-                                                      "variational", "--batch", str(BATCH)), given.passes, X.nnz),
-                ("scikit-learn", lambda: scikit_learn(X, topics, given.passes), given.passes, X.nnz),
-                ("gensim", lambda: gensim(X, topics, given.passes), given.passes, X.nnz),
-                ("parley gibbs", lambda: parley(binary, train, model, topics, given.sweeps, "--preset", "angel-lda",
-                                                "--burn-in", str(given.sweeps)), given.sweeps, tokens),
-                ("tomotopy", lambda: tomotopy(X, topics, given.sweeps), given.sweeps, tokens),
-            ]  # fmt: skip
+                (
+                    "parley collapsed",
+                    lambda topics=topics: parley(binary, train, model, topics, given.passes),
+                    given.passes,
+                    X.nnz,
+                ),
+                (
+                    "parley variational",
+                    lambda topics=topics: parley(
+                        binary, train, model, topics, given.passes, "--inference", "variational", "--batch", str(BATCH)
+                    ),
+                    given.passes,
+                    X.nnz,
+                ),
+                ("scikit-learn", lambda topics=topics: scikit_learn(X, topics, given.passes), given.passes, X.nnz),
+                ("gensim", lambda topics=topics: gensim(X, topics, given.passes), given.passes, X.nnz),
+                (
+                    "parley gibbs",
+                    lambda topics=topics: parley(
+                        binary,
+                        train,
+                        model,
+                        topics,
+                        given.sweeps,
+                        "--preset",
+                        "angel-lda",
+                        "--burn-in",
+                        str(given.sweeps),
+                    ),
+                    given.sweeps,
+                    tokens,
+                ),
+                ("tomotopy", lambda topics=topics: tomotopy(X, topics, given.sweeps), given.sweeps, tokens),
+            ]
             for _ in range(given.repeat):
                 for name, run, passes, units in systems:
                     if not any(word in name for word in given.only.split(",")):
@@ -143,8 +200,11 @@ def main():
                     if found is not None:
                         write(model, found)
                     score = json.loads(subprocess.check_output([binary, "eval", model, test, "--json"]))["completion"]
-                    print(f"{name:20} K {topics:5} passes {passes:4} {seconds:8.2f} s "
-                          f"{units * passes / seconds / 1e6:8.3f} M/s  completion {score:8.1f}", flush=True)  # fmt: skip
+                    print(
+                        f"{name:20} K {topics:5} passes {passes:4} {seconds:8.2f} s "
+                        f"{units * passes / seconds / 1e6:8.3f} M/s  completion {score:8.1f}",
+                        flush=True,
+                    )
 
 
 if __name__ == "__main__":

@@ -174,6 +174,22 @@ def test_around():
     same("standard input", ["train", ["-"], "--workers", "4", "--quiet"], 3, library, text=read("part-0.svm"))
 
 
+def test_topics():
+    """Corpora of each kind and every preset of topic models. Documents of docword are several lines, and text has words."""
+    counts = [(d, w, 1 + d * w % 3) for d in range(1, 301) for w in range(1, 41) if d * 7 % (w + 3) < 2]
+    with open("docword.txt", "w", encoding="ascii") as file:
+        file.write(f"300\n40\n{len(counts)}\n")
+        file.writelines(f"{d} {w} {c}\n" for d, w, c in counts)
+    with open("plain.txt", "w", encoding="utf-8") as file:
+        for d in range(1, 301):
+            file.write(" ".join(f"w\u00f6rd{w}" for k, w, c in counts if k == d for _ in range(c)) + "\n")
+    subprocess.run(["gzip", "-k", "plain.txt", "docword.txt"], check=True)
+    data = (["docword.txt"], ["plain.txt", "--format", "text"], ["docword.txt.gz"], ["plain.txt.gz", "--format", "text"])
+    for n, preset in enumerate(("ma-lda", "mllib-ma-lda", "angel-svi", "mllib-lda", "angel-lda")):
+        rest = ["--preset", preset, "--topics", "4", "--workers", "5", "--passes", "3", "--quiet"]
+        same(f"topics by {preset}", ["topics", data[n % 4]] + rest, 2 + n % 3, LIBRARIES[n % len(LIBRARIES)])
+
+
 def test_row_order():
     """Sorted by content, the same rows in any order give the same model on any number of ranks. Some rows are equal."""
     lines = read("all.svm").splitlines(True)
@@ -342,6 +358,7 @@ def main():
         make_data()
         test_presets()
         test_around()
+        test_topics()
         test_row_order()
         test_own_inputs()
         test_fingerprint()
