@@ -7,7 +7,7 @@ import numpy as np
 import parley
 import pytest
 import scipy.sparse as sp
-from conftest import CLASSIFIERS, ESTIMATORS, target
+from conftest import CLASSIFIERS, ESTIMATORS, LINEAR, target
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.feature_selection import SelectFromModel
@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("name", LINEAR)
 def test_estimators_are_cloned_pickled_and_copied(name, small):
     X, y = small[0], target(name, small)
     given = {"tol": 1e-5} if "tol" in ESTIMATORS[name]().get_params() else {}
@@ -28,7 +28,7 @@ def test_estimators_are_cloned_pickled_and_copied(name, small):
     assert clone(estimator).get_params() == estimator.get_params()
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("name", LINEAR)
 def test_estimators_work_in_pipelines_and_searches(name, small):
     X, y = small[0], target(name, small)
     pipeline = make_pipeline(StandardScaler(), ESTIMATORS[name]()).set_output(transform="pandas")
