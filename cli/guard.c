@@ -146,6 +146,7 @@ static int end_with(const watched *this, int status) {
 
 static int keep_guard(double deadline) {
     watched this = {.deadline = deadline, .began = pl_now(), .stopped = -1, .ending = -1};
+    this.started = pl_launched_ranks() == 1; /* it has nobody to find */
     int status;
     catch_signals();
     prctl(PR_SET_NAME, "parley-guard");

@@ -235,6 +235,13 @@ def test_dropped_shell():
         check([len(starts(r)) for r in range(4)] == [2, 2, 2, 2], f"starts of each rank: {[len(starts(r)) for r in range(4)]}")
 
 
+def test_lone_rank():
+    """One rank on another machine waits for nobody, so it may run for longer than the start of several may take."""
+    run = Launched(*LONG[:-1], "150", "--deadline", "2", "--exchange-delay", "0.06", "--engine", "threads", hosts=["alpha"])
+    code = run.process.wait(60)
+    check(code in (0, 3), f"a lone rank ends with {code}", read("said").decode(errors="replace"))
+
+
 def test_stuck_rank():
     """There is no restart while a remote rank may still run."""
     with Launched(*LONG, "--deadline", "1", hosts=HOSTS, launch=("--restarts", "1")) as run:
