@@ -100,6 +100,16 @@ static parley_status check_problem(const char *kind, const char *name, const pl_
                    type->name);
 }
 
+static parley_status check_preset(const pl_preset *preset, const pl_problem_type *type, parley_error *error) {
+    parley_status status = check_problem("preset", preset->name, preset->problem, type, error);
+    if (status != PARLEY_OK && error) {
+        size_t length = strlen(error->sentence);
+        snprintf(error->sentence + length, sizeof error->sentence - length, "; use parley %s",
+                 preset->problem->command);
+    }
+    return status;
+}
+
 static parley_status check_problems(const pl_method *method, const pl_problem_type *type, parley_error *error) {
     parley_status status = check_problem("local solver", method->local->name, method->local->problem, type, error);
     return status == PARLEY_OK ? check_problem("combine", method->combine->name, method->combine->problem, type, error)
@@ -410,7 +420,7 @@ static parley_status resolve(parley_settings *settings, const pl_problem *proble
     parley_status status = check_names(settings, type, error);
     const pl_preset *preset = status == PARLEY_OK ? pl_preset_find(settings->preset, type) : NULL;
     if (status == PARLEY_OK)
-        status = check_problem("preset", preset->name, preset->problem, type, error);
+        status = check_preset(preset, type, error);
     if (status == PARLEY_OK && type->rules->check)
         status = type->rules->check(settings, error);
     if (status == PARLEY_OK)

@@ -52,7 +52,8 @@ static bool is_open(const refusal *refusal, const pl_way *way, bool safe) {
     bool named = strcmp(method.local->name, asked->local) == 0; /* a user who names a solver knows the data */
     unsigned needs = method.local->needs | (method.combine->softens ? PL_FACT_SOFTENS : 0);
     bool certain = refusal->problem || !rules->uncertain || !(needs & rules->uncertain(settings));
-    return !safe || named || certain;
+    bool goes_on = !method.sequel || (rules->facts(refusal->problem, settings) & PL_FACT_SMOOTH);
+    return !safe || named || (certain && goes_on);
 }
 
 /* Finds up to `most` of the first ways that are accepted. `ways` may be NULL. */

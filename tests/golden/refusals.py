@@ -56,6 +56,8 @@ def explain(parley, folder, data, flags):
         return None
     demand(code in REFUSED, f"{command}: exit code {code}: {sentence}")
     demand(len(sentence.splitlines()) == 1 and "use " in sentence, f"{command}: names no way out: {sentence}")
+    if "is for problem" in sentence:
+        return sentence  # the remedy is another command
     ways = recommended(sentence)
     demand(ways, f"{command}: names no way out: {sentence}")
     for changes in ways:

@@ -302,6 +302,7 @@ def documented():
 def test_log():
     """The keys are those of docs/log.md, but for the facts of linear models; `centres` is a fact of this problem."""
     keys, elsewhere = documented(), {"loss", "lambda", "l1_ratio", "intercept", "core"}
+    elsewhere |= {"clock", "finished", "messages", "staleness", "largest_staleness"}  # of asynchronous exchanges
     cluster("--workers", 3, "--validation-fraction", 0.2, "--log", "log")
     lines = log_lines("log")
     for name, found in (
@@ -401,8 +402,8 @@ USAGE = [  # command, options, sentence
     ("cluster", "--gap 0.1", "--gap is an option of parley train, not of parley cluster"),
     ("train", "--tolerance 1", "--tolerance is an option of parley topics, not of parley train"),
     ("path", "--tolerance 1", "--tolerance is an option of parley topics, not of parley path"),
-    ("cluster", "--preset cocoa+", "preset cocoa+ is for problem linear, but this problem is kmeans"),
-    ("train", "--preset kmeans-average", "preset kmeans-average is for problem kmeans, but this problem is linear"),
+    ("cluster", "--preset cocoa+", "preset cocoa+ is for problem linear, but this problem is kmeans; use parley train"),
+    ("train", "--preset kmeans-average", "preset kmeans-average is for problem kmeans, but this problem is linear; use parley cluster"),
     ("cluster", "--preset lloyd",
      "--preset lloyd: unknown name; choose one of auto, kmeans-average, gd"),
     ("cluster", "--preset kmeans-average --rate 1",
