@@ -252,8 +252,8 @@ static void members_of_another_problem_are_refused(void **state) {
     } cases[] = {
         {"problem=kmeans preset=cocoa+",
          "preset cocoa+ is for problem linear, but this problem is kmeans; use parley train"},
-        {"preset=kmeans-average", "preset kmeans-average is for problem kmeans, but this problem is linear; use parley "
-                                  "cluster, or --preset auto"},
+        {"preset=kmeans-average",
+         "preset kmeans-average is for problem kmeans, but this problem is linear; use parley cluster"},
         {"problem=kmeans preset=kmeans-average combine=newton",
          "combine newton is for problem linear, but this problem is kmeans; use --combine average"},
         {"problem=kmeans preset=kmeans-average local=sdca",

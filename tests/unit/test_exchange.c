@@ -119,7 +119,7 @@ static parley_status exchange_body(pl_engine *engine, void *context, parley_erro
         status = pl_exchange_spread(exchange, trial->spread[r], error);
     trial->sent[r] = exchange->sent;
     trial->received[r] = exchange->received;
-    pl_tables_close(exchange);
+    trial->type->close(exchange);
     return status;
 }
 
@@ -303,7 +303,7 @@ static parley_status long_body(pl_engine *engine, void *context, parley_error *e
         status = pl_exchange_reduce(exchange, updates, share + team.first, trial->sum[engine->rank], error);
     if (status == PARLEY_OK)
         status = pl_exchange_spread(exchange, trial->sum[engine->rank], error);
-    pl_tables_close(exchange);
+    trial->type->close(exchange);
     return status;
 }
 
