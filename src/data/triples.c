@@ -116,7 +116,7 @@ static bool read_line(pl_block *block, const char *p, uint64_t *last, uint64_t *
     const state *state = block->state;
     const char *words[2];
     uint64_t document, word;
-    float count;
+    float count = 0;
     words[0] = skip_blanks(p, block->end);
     if (!read_whole(block, &p, &document))
         return false;
