@@ -68,6 +68,7 @@ class Result:
         self.out = b""
         self.log: list[str] = []
         self.errors: list[str] = []
+        self.ended: str | None = None  # how the first process of a rank ended that did not end well
         self.began = time.monotonic()
         self.seconds = 0.0
 
@@ -78,7 +79,7 @@ class Result:
                 if line.startswith("parley: "):
                     return line[len("parley: ") :]
         last = [line for text in self.errors for line in text.splitlines() if line.strip()]
-        return last[-1] if last else f"the ranks ended with exit code {self.code} and without a message"
+        return last[-1] if last else self.ended or f"the ranks ended with exit code {self.code} and without a message"
 
 
 class Failure(Exception):
@@ -240,6 +241,10 @@ class Driver:
         elif "err" in message:
             result.errors.append(data.decode(errors="replace"))
         elif "code" in message and part.rank in self.bridges:
+            if message["code"] and not result.ended:
+                result.ended = (
+                    f"rank {part.rank} on {part.facts['host']} was lost: its process ended with {message['code']}"
+                )
             bridge = self.bridges.pop(part.rank)
             if part.rank not in self.hung_up:
                 self.selector.unregister(bridge)
