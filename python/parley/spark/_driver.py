@@ -346,10 +346,11 @@ class Driver:
     def _look_at_launcher(self) -> None:
         if not self.launcher:
             return
+        running = self.launcher.poll() is None  # before the read, or its last words would be lost
         said = self.launcher.stderr.read()
         if said:
             self.results[-1].errors.append(said.decode(errors="replace"))
-        if self.launcher.poll() is None:
+        if running:
             return
         result, code = self.results[-1], self.launcher.returncode
         self.launcher.stderr.close()
