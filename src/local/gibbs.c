@@ -83,8 +83,8 @@ static void draw_all(pl_gibbs *this) {
     for (unsigned k = 0; k < this->team->hosted; k++)
         for (unsigned l = 0; l < lanes && this->begun; l++) {
             const pl_gibbs_lane *lane = &this->lane[k * lanes + l];
-            this->worker[k].sums[0] += lane->sampler.log_sum + log(lane->sampler.product);
-            this->worker[k].sums[1] += (double)lane->tokens;
+            this->score.sums[2 * k] += lane->sampler.log_sum + log(lane->sampler.product);
+            this->score.sums[2 * k + 1] += (double)lane->tokens;
         }
 }
 
@@ -208,34 +208,15 @@ static void average(pl_gibbs *this, const double *v) {
 static parley_status evaluate(pl_local *local, const double *v, double *w, pl_update *update, pl_evaluation *evaluation,
                               parley_error *error) {
     pl_gibbs *this = (pl_gibbs *)local;
-    double sums[2];
     (void)update;
-    *evaluation = (pl_evaluation){0};
-    if (w != v)
-        memcpy(w, v, this->lda->base.size * sizeof *w);
+    pl_topic_copy(this->lda, v, w);
     average(this, v);
-    for (unsigned k = 0; k < this->team->hosted; k++) {
-        memcpy(this->sums_room + 2 * (uint64_t)k, this->worker[k].sums, sizeof this->worker[k].sums);
-        memset(this->worker[k].sums, 0, sizeof this->worker[k].sums);
-    }
-    parley_status status = pl_team_sum(this->team, this->sums_room, 2, sums, error);
-    if (status == PARLEY_OK && sums[1] > 0)
-        this->latest = -sums[0] / sums[1];
-    evaluation->value = this->latest;
-    return status;
+    return pl_topic_evaluate(&this->score, this->team, evaluation, error);
 }
-
-static double evaluate_passes(const pl_local *local) {
-    (void)local;
-    return 0.25 * (1.0 - 1e-9); /* once a pass, by the rule of certificate.c */
-}
-
-static void commit(pl_local *local, unsigned worker, double gamma) { (void)local, (void)worker, (void)gamma; }
 
 static parley_status primal(const pl_local *local, const double *v, double *w, parley_error *error) {
     (void)error;
-    if (w != v)
-        memcpy(w, v, ((const pl_gibbs *)local)->lda->base.size * sizeof *w);
+    pl_topic_copy(((const pl_gibbs *)local)->lda, v, w);
     return PARLEY_OK;
 }
 
@@ -243,22 +224,17 @@ static parley_status start(pl_local *local, const double *w, double *v, parley_e
     return primal(local, w, v, error);
 }
 
-static bool stalled(pl_local *local) {
-    (void)local;
-    return true;
-}
-
 static void state(pl_local *local, pl_state *state) {
     pl_gibbs *this = (pl_gibbs *)local;
     pl_lda_average *average = this->lda->average;
-    PL_STATE_VALUES(state, "gibbs", PL_VALUE(this->latest), PL_VALUE(this->begun), PL_VALUE(this->averaged),
+    PL_STATE_VALUES(state, "gibbs", PL_VALUE(this->score.latest), PL_VALUE(this->begun), PL_VALUE(this->averaged),
                     PL_WITHIN(average->samples, 0, PL_MOST_WHOLE));
     if (average->sum)
         pl_state_array(state, "gibbs_samples", average->sum, PL_F32, this->lda->words * this->lda->topics);
     for (unsigned k = 0; k < this->team->hosted; k++) {
         pl_gibbs_worker *worker = &this->worker[k];
         pl_state_of(state, "local", k);
-        pl_state_array(state, "gibbs_sums", worker->sums, PL_F64, 2);
+        pl_state_array(state, "gibbs_sums", this->score.sums + 2 * (uint64_t)k, PL_F64, 2);
         pl_state_array(state, "gibbs_topics", worker->topics.data, PL_U32, worker->tokens);
         bool valid = true;
         for (uint64_t t = 0; t < worker->tokens && state->restoring; t++)
@@ -287,10 +263,10 @@ const pl_local_type pl_local_gibbs = {
     .open = pl_gibbs_open,
     .work = work,
     .evaluate = evaluate,
-    .evaluate_passes = evaluate_passes,
-    .commit = commit,
+    .evaluate_passes = pl_topic_passes,
+    .commit = pl_topic_commit,
     .primal = primal,
-    .stalled = stalled,
+    .stalled = pl_topic_stalled,
     .state = state,
     .close = pl_gibbs_close,
 };

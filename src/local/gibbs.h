@@ -8,9 +8,8 @@
 #ifndef PL_GIBBS_H
 #define PL_GIBBS_H
 
-#include "local/local.h"
+#include "local/topic_solver.h"
 #include "math/topic_sampler.h"
-#include "model/lda.h"
 
 typedef struct pl_gibbs_lane {
     uint64_t documents, tokens;
@@ -28,7 +27,6 @@ typedef struct pl_gibbs_worker {
     uint64_t tokens;
     uint64_t *bounds; /* lanes + 1: ranges of words */
     double *before;   /* by topic: sums at the beginning of a part */
-    double sums[2];   /* log likelihood and tokens since the last evaluation */
 } pl_gibbs_worker;
 
 typedef struct pl_gibbs {
@@ -41,8 +39,7 @@ typedef struct pl_gibbs {
     bool dense;
     double burn_in;
     uint64_t averaged; /* the pass of the last sample in the average */
-    double latest;
-    double *sums_room;
+    pl_topic_score score;
     /* the current part of a pass */
     uint64_t pass;
     unsigned part;

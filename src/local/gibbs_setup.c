@@ -35,7 +35,7 @@ void pl_gibbs_close(pl_local *local) {
     }
     pl_free(this->worker);
     pl_free(this->lane);
-    pl_free(this->sums_room);
+    pl_free(this->score.sums);
     pl_free(this);
 }
 
@@ -152,7 +152,7 @@ static parley_status open_all(pl_gibbs *this, const parley_settings *settings, p
     if (status == PARLEY_OK)
         status = pl_take(&this->lane, tasks, sizeof *this->lane, "gibbs", error);
     if (status == PARLEY_OK)
-        status = pl_take(&this->sums_room, 2 * (uint64_t)hosted, sizeof *this->sums_room, "gibbs", error);
+        status = pl_take(&this->score.sums, 2 * (uint64_t)hosted, sizeof *this->score.sums, "gibbs", error);
     for (unsigned task = 0; task < tasks && status == PARLEY_OK; task++)
         status = take_tokens(this, task, error);
     for (unsigned k = 0; k < hosted && status == PARLEY_OK; k++)
@@ -199,7 +199,7 @@ parley_status pl_gibbs_open(const pl_setup *setup, pl_local **out, parley_error 
                        .burn_in = settings->burn_in  ? (double)settings->burn_in
                                   : settings->passes ? floor((double)settings->passes / 2)
                                                      : INFINITY,
-                       .latest = lda->entropy};
+                       .score.latest = lda->entropy};
     status = open_all(this, settings, error);
     if (status != PARLEY_OK)
         pl_gibbs_close(&this->base);

@@ -238,8 +238,8 @@ static void end_step(pl_svi *this, unsigned k) {
     double *rest = this->joint ? (double *)worker->change.data + worker->count * topics : own;
     double share = this->team->weight[k] / lda->base.total, shrink = 1.0 - this->rho;
     for (unsigned l = 0; l < lanes; l++) {
-        worker->sums[0] += this->lane[k * lanes + l].log_sum;
-        worker->sums[1] += this->lane[k * lanes + l].tokens;
+        this->score.sums[2 * k] += this->lane[k * lanes + l].log_sum;
+        this->score.sums[2 * k + 1] += this->lane[k * lanes + l].tokens;
     }
     for (uint64_t t = 0; t < topics; t++) {
         double sum = 0;
@@ -424,37 +424,17 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
     return status;
 }
 
-/* The objective of the documents that were visited since the last evaluation, which costs nothing more. */
 static parley_status evaluate(pl_local *local, const double *v, double *w, pl_update *update, pl_evaluation *evaluation,
                               parley_error *error) {
     pl_svi *this = (pl_svi *)local;
-    double sums[2];
     (void)update;
-    *evaluation = (pl_evaluation){0};
-    if (w != v)
-        memcpy(w, v, this->lda->base.size * sizeof *w);
-    for (unsigned k = 0; k < this->team->hosted; k++) {
-        memcpy(this->sums_room + 2 * (uint64_t)k, this->worker[k].sums, sizeof this->worker[k].sums);
-        memset(this->worker[k].sums, 0, sizeof this->worker[k].sums);
-    }
-    parley_status status = pl_team_sum(this->team, this->sums_room, 2, sums, error);
-    if (status == PARLEY_OK && sums[1] > 0)
-        this->latest = -sums[0] / sums[1];
-    evaluation->value = this->latest;
-    return status;
+    pl_topic_copy(this->lda, v, w);
+    return pl_topic_evaluate(&this->score, this->team, evaluation, error);
 }
-
-static double evaluate_passes(const pl_local *local) {
-    (void)local;
-    return 0.25 * (1.0 - 1e-9); /* once a pass, by the rule of certificate.c */
-}
-
-static void commit(pl_local *local, unsigned worker, double gamma) { (void)local, (void)worker, (void)gamma; }
 
 static parley_status primal(const pl_local *local, const double *v, double *w, parley_error *error) {
     (void)error;
-    if (w != v)
-        memcpy(w, v, ((const pl_svi *)local)->lda->base.size * sizeof *w);
+    pl_topic_copy(((const pl_svi *)local)->lda, v, w);
     return PARLEY_OK;
 }
 
@@ -462,18 +442,12 @@ static parley_status start(pl_local *local, const double *w, double *v, parley_e
     return primal(local, w, v, error);
 }
 
-/* The objective is noisy, so that rounds without progress say nothing. */
-static bool stalled(pl_local *local) {
-    (void)local;
-    return true;
-}
-
 static void state(pl_local *local, pl_state *state) {
     pl_svi *this = (pl_svi *)local;
-    PL_STATE_VALUES(state, "svi", PL_VALUE(this->latest));
+    PL_STATE_VALUES(state, "svi", PL_VALUE(this->score.latest));
     for (unsigned k = 0; k < this->team->hosted; k++) {
         pl_state_of(state, "local", k);
-        pl_state_array(state, "svi_sums", this->worker[k].sums, PL_F64, 2);
+        pl_state_array(state, "svi_sums", this->score.sums + 2 * (uint64_t)k, PL_F64, 2);
     }
 }
 
@@ -493,10 +467,10 @@ const pl_local_type pl_local_svi = {
     .open = pl_svi_open,
     .work = work,
     .evaluate = evaluate,
-    .evaluate_passes = evaluate_passes,
-    .commit = commit,
+    .evaluate_passes = pl_topic_passes,
+    .commit = pl_topic_commit,
     .primal = primal,
-    .stalled = stalled,
+    .stalled = pl_topic_stalled,
     .state = state,
     .close = pl_svi_close,
 };

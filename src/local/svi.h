@@ -12,9 +12,8 @@
 #ifndef PL_SVI_H
 #define PL_SVI_H
 
-#include "local/local.h"
+#include "local/topic_solver.h"
 #include "math/topic_kernel.h"
-#include "model/lda.h"
 
 /* A lane of a worker. */
 typedef struct pl_svi_lane {
@@ -44,7 +43,6 @@ typedef struct pl_svi_worker {
     float *alpha;     /* by topic */
     pl_span change;   /* joint rounds: rows of the update, and */
     pl_span rows;     /* their numbers in v */
-    double sums[2];   /* log likelihood and tokens since the last evaluation */
 } pl_svi_worker;
 
 typedef struct pl_svi {
@@ -55,12 +53,11 @@ typedef struct pl_svi {
     pl_svi_lane *lane;     /* hosted x lanes */
     pl_topic_rule rule;
     double tau0, kappa;
-    bool all;          /* --batch all: the rate is 1 */
-    bool alone;        /* the only worker steps in v */
-    uint64_t batches;  /* of an epoch */
-    uint64_t epoch;    /* 1 + the number of the epoch whose order the lanes have; 0: none */
-    double latest;     /* the objective of the last pass */
-    double *sums_room; /* hosted x 2 */
+    bool all;         /* --batch all: the rate is 1 */
+    bool alone;       /* the only worker steps in v */
+    uint64_t batches; /* of an epoch */
+    uint64_t epoch;   /* 1 + the number of the epoch whose order the lanes have; 0: none */
+    pl_topic_score score;
     /* the current step */
     uint64_t step; /* t - 1 */
     double rho;

@@ -50,7 +50,7 @@ void pl_svi_close(pl_local *local) {
     }
     pl_free(this->worker);
     pl_free(this->lane);
-    pl_free(this->sums_room);
+    pl_free(this->score.sums);
     pl_free(this);
 }
 
@@ -89,7 +89,7 @@ static parley_status open_all(pl_svi *this, parley_error *error) {
     if (status == PARLEY_OK)
         status = pl_take(&this->lane, tasks, sizeof *this->lane, "svi", error);
     if (status == PARLEY_OK)
-        status = pl_take(&this->sums_room, 2 * (uint64_t)hosted, sizeof *this->sums_room, "svi", error);
+        status = pl_take(&this->score.sums, 2 * (uint64_t)hosted, sizeof *this->score.sums, "svi", error);
     for (unsigned k = 0; k < hosted && status == PARLEY_OK; k++)
         status = open_worker(this, k, error);
     for (unsigned task = 0; task < tasks && status == PARLEY_OK; task++)
@@ -117,7 +117,7 @@ parley_status pl_svi_open(const pl_setup *setup, pl_local **out, parley_error *e
                      .all = strcmp(settings->batch, "all") == 0,
                      .alone = setup->alone,
                      .batches = count_batches(setup, own),
-                     .latest = lda->entropy};
+                     .score.latest = lda->entropy};
     this->tau0 = settings->tau0;
     status = open_all(this, error);
     if (status != PARLEY_OK)
