@@ -76,6 +76,8 @@ typedef struct pl_combine_type {
     parley_status (*check)(const parley_settings *settings, const pl_problem *problem, parley_error *error);
     uint64_t (*bytes)(const pl_setup *setup); /* memory that `open` will allocate; NULL: almost none */
     parley_status (*open)(const pl_setup *setup, pl_combine **out, parley_error *error);
+    /* Adapts to a changed penalty. NULL: the combine is closed and opened again. */
+    void (*renew)(pl_combine *combine);
     /* Writes its requests to the solvers in the next round to `round`: sigma, momentum, curved, softness. NULL: none.
      */
     void (*ask)(const pl_combine *combine, pl_round *round);
@@ -95,7 +97,7 @@ struct pl_combine {
 };
 
 extern const pl_combine_type pl_combine_add, pl_combine_average, pl_combine_step, pl_combine_newton,
-    pl_combine_truncated, pl_combine_lbfgs;
+    pl_combine_truncated, pl_combine_proximal, pl_combine_lbfgs;
 extern const pl_combine_type *const pl_combines[];
 extern const unsigned pl_combines_count;
 

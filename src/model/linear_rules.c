@@ -20,6 +20,9 @@
 #define DENSE_CLASS_ENTRIES 600   /* the same on dense data */
 #define UNEVEN_CLASS_ENTRIES 1500 /* the same on columns of very different scale, for many classes */
 #define MANY_CLASSES 30           /* from which L-BFGS takes many rounds on such columns */
+#define L1_COLUMNS 500            /* with an L1 penalty, Newton's method up to here, */
+#define DENSE_L1_COLUMNS 1000     /* and on filled data */
+#define L1_CLASS_ENTRIES 800      /* several classes: the same for the entries of a model */
 #define INFERENCE_GAP 1e-10       /* the usual gap is too large for errors of coefficients */
 #define SMALL_LAMBDA "1e-6"
 
@@ -153,6 +156,22 @@ static bool few_or_filled(const pl_glm *glm) {
            (loss->log_link && glm->data->x.columns <= MANY_COUNTS);
 }
 
+/* Newton's method with an L1 penalty. On a path, coordinate descent by columns visits few columns for most of the
+ * penalties, and is faster unless the curvature is constant or in few rows. */
+static bool few_with_l1(const pl_glm *glm) {
+    const pl_loss *loss = glm->loss;
+    uint64_t columns = glm->data->x.columns;
+    if (glm->lambda == 0 || glm->l1_ratio == 0 || glm->non_negative)
+        return false;
+    if (glm->classes > 1)
+        return loss->smooth && glm->size <= L1_CLASS_ENTRIES;
+    if (!loss->smooth && !(loss->soften && glm->l1_ratio < 1))
+        return false;
+    if (glm->base.many && fits_columns(loss) && !loss->quadratic && !loss->soften)
+        return false;
+    return columns <= L1_COLUMNS || (columns <= DENSE_L1_COLUMNS && pl_is_filled(glm));
+}
+
 /* A loss with kinks must be smoothed if there is no L2 penalty. */
 static bool is_kinked(const pl_glm *glm) { return !glm->loss->smooth && (glm->lambda == 0 || glm->l1_ratio == 1); }
 
@@ -184,9 +203,16 @@ static bool always(const pl_glm *glm) {
 static const struct {
     bool (*holds)(const pl_glm *glm);
     const char *preset;
-} choices[] = {{limits_columns, "cocoa+"}, {limits_entries, "lbfgs"}, {is_kinked, "newton"},
-               {few_or_filled, "newton"},  {filled_classes, "lbfgs"}, {is_smooth_dual, "cocoa-newton"},
-               {is_penalised, "cocoa+"},   {is_smooth, "lbfgs"},      {always, "gd"}};
+} choices[] = {{limits_columns, "cocoa+"},
+               {few_with_l1, "newton"},
+               {limits_entries, "lbfgs"},
+               {is_kinked, "newton"},
+               {few_or_filled, "newton"},
+               {filled_classes, "lbfgs"},
+               {is_smooth_dual, "cocoa-newton"},
+               {is_penalised, "cocoa+"},
+               {is_smooth, "lbfgs"},
+               {always, "gd"}};
 
 static const char *choose(const pl_problem *problem, const parley_settings *settings, parley_error *error) {
     bool named = strcmp(settings->local, "auto") != 0 || strcmp(settings->combine, "auto") != 0;
