@@ -3,12 +3,12 @@ BUILD := build
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 PREFIX ?= /usr/local
 
-.PHONY: all deps build wheel demo quick check coverage soak bench fuzz install clean
+.PHONY: all deps build wheel demo quick check check-spark bench-spark coverage soak bench fuzz install clean
 
 all: build
 
 deps:
-	@tools/deps.sh build check bench python
+	@tools/deps.sh build check bench python spark
 
 build:
 	@tools/deps.sh build
@@ -27,8 +27,12 @@ quick:
 	@tests/run.sh build unit cli layers format
 
 check:
-	@tools/deps.sh build check python
+	@tools/deps.sh build check python spark
 	@tests/run.sh
+
+check-spark:
+	@tools/deps.sh build check python spark
+	@tests/spark/run.sh all
 
 coverage:
 	@tools/deps.sh build check coverage
@@ -44,6 +48,10 @@ bench: build
 	@tools/deps.sh bench
 	@cmake --build $(BUILD) --parallel $(JOBS) --target bench_programs -- --no-print-directory -s
 	@$(BUILD)/venv/bin/python bench/run.py $(BUILD)/parley
+
+bench-spark: build
+	@tools/deps.sh build check python spark
+	@bench/spark/run.sh
 
 fuzz:
 	@tools/deps.sh build check

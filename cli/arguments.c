@@ -75,13 +75,13 @@ static parley_status set_option(arguments *arguments, const char *word, words *w
     char name[64];
     size_t length = equals ? (size_t)(equals - word) : strlen(word);
     snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), word);
-    const pl_setting *row = pl_setting_find(name), *flag = bare_flag(row, command, equals, words);
+    const pl_setting *row = pl_setting_option(command->options, name), *flag = bare_flag(row, command, equals, words);
     if (flag) {
         row = flag;
         snprintf(name, sizeof name, "%s", flag->name);
     }
     if (row && (row->commands & command->options)) {
-        if (pl_setting_given(&arguments->settings, name))
+        if (pl_setting_given(&arguments->settings, row->name))
             return pl_fail(error, PARLEY_BAD_USAGE, "--%s is given twice", name);
         parley_status status = find_value(row, equals, words, &value, error);
         if (status != PARLEY_OK)

@@ -73,7 +73,7 @@ void json_problem(json_t **object, const parley_summary *summary);
 void json_certificate(json_t **object, const parley_summary *summary);
 /* Splits the time of a run since `started`. */
 json_t *json_suggestion(const parley_summary *summary);
-json_t *json_seconds(const parley_summary *summary, double read, double started);
+json_t *json_seconds(const parley_summary *summary, double read, double total);
 int json_print(const command *command, json_t *object); /* prints and frees */
 
 /* info_checkpoint.c: recognises and prints the folder or a file of a checkpoint. */

@@ -12,7 +12,7 @@ typedef struct evaluation {
 } evaluation;
 
 static parley_status add_batch(evaluation *evaluation, const parley_data *batch, parley_error *error) {
-    uint64_t count = batch->x.rows * evaluation->model->outputs;
+    uint64_t count = batch->x.rows * pl_meter_width(evaluation->model);
     if (count > evaluation->room) {
         pl_free(evaluation->values);
         evaluation->room = 0;
@@ -21,7 +21,8 @@ static parley_status add_batch(evaluation *evaluation, const parley_data *batch,
             return status;
         evaluation->room = count;
     }
-    pl_pool_run(evaluation->pool, pl_apply_task, &(pl_applying){evaluation->model, &batch->x, evaluation->values},
+    pl_pool_run(evaluation->pool, pl_apply_task,
+                &(pl_applying){evaluation->model, &batch->x, evaluation->values, evaluation->meter},
                 pl_apply_tasks(&batch->x));
     return evaluation->model->type->meter->add(evaluation->meter, batch, evaluation->values, error);
 }

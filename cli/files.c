@@ -7,6 +7,7 @@
 
 #include "cli.h"
 #include "data/format.h"
+#include "data/vocabulary.h"
 #include "shard/parallel_read.h"
 
 static const char *const cache_endings[] = {".parley", ".safetensors", NULL};
@@ -62,6 +63,8 @@ parley_status read_data(const operands *paths, const parley_settings *settings, 
         pl_pool_close(pool);
     if (status == PARLEY_OK && *settings->weights)
         status = pl_data_read_weights(data, settings->weights, error);
+    if (status == PARLEY_OK && *settings->vocabulary)
+        status = pl_data_read_vocabulary(data, settings->vocabulary, error);
     if (status == PARLEY_OK) {
         *out = data;
         return PARLEY_OK;
@@ -80,6 +83,8 @@ parley_status check_writable(const char *path, parley_error *error) {
         snprintf(folder, sizeof folder, "%.*s", slash == path ? 1 : (int)(slash - path), path);
     if (stat(path, &there) == 0 && S_ISDIR(there.st_mode))
         return pl_fail(error, PARLEY_NO_FILE, "%s: cannot write: this is a folder; name a file", path);
+    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode)) /* a pipe or a device: nothing is made in its folder */
+        return access(path, W_OK) == 0 ? PARLEY_OK : pl_fail_file(error, path, "write");
     if (access(folder, W_OK | X_OK) != 0)
         return pl_fail(error, PARLEY_NO_FILE, "%s: cannot write to folder %s: %s", path, folder, strerror(errno));
     return PARLEY_OK;

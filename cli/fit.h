@@ -33,7 +33,7 @@ parley_status fit_save(pl_engine *engine, saver save, const void *result, const 
 parley_status fit_begin(const parley_settings *settings, bool writes, pl_lock **lock, parley_error *error);
 bool fit_interrupted(void);
 /* Makes the object that --json prints. */
-json_t *json_summary(const parley_summary *summary, const parley_settings *settings, double read, double started);
+json_t *json_summary(const parley_summary *summary, const parley_settings *settings, double read, double total);
 /* linear_stream_command.c: `parley train` with a preset that learns a stream. */
 int stream_run(const arguments *arguments);
 /* A callback for runs of many fits, with a progress_view or NULL. It shows messages, and stops after a signal. */

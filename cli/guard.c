@@ -172,6 +172,19 @@ static void set_number(const char *name, int value) {
     setenv(name, text, 1);
 }
 
+/* If all ranks are on this machine, no part of MPI needs to listen for others. What the user has set stays. */
+static void keep_mpi_here(void) {
+    static const char *const variables[][2] = {
+        {"UCX_TLS", "sm,self"},
+        {"UCX_NET_DEVICES", "lo"},
+        {"FI_TCP_IFACE", "lo"},
+        {"FI_SOCKETS_IFACE", "lo"},
+        {"MPIR_CVAR_NEMESIS_TCP_NETWORK_IFACE", "lo"},
+    };
+    for (unsigned i = 0; i < sizeof variables / sizeof *variables; i++)
+        setenv(variables[i][0], variables[i][1], 0);
+}
+
 /* Connects with the launcher, wherever it is. Its connection must stay open until both processes have ended, also when
  * MPI closes its own descriptor. A process that the launcher does not know must not run. */
 static void connect_launcher(void) {
@@ -190,6 +203,8 @@ static void connect_launcher(void) {
 
 void guard_start(double deadline) {
     bool remote = pl_launched_from() != NULL;
+    if (pl_launched_by_parley() && (int)pl_launched_here() == pl_launched_ranks())
+        keep_mpi_here();
     if (!pl_launched_module() || (pl_launched_ranks() == 1 && !remote))
         return;
     if (pl_launched_by_parley())

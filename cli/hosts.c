@@ -18,6 +18,10 @@ static bool is_here(const char *name) {
     return strcmp(name, "localhost") == 0 || (gethostname(own, sizeof own - 1) == 0 && strcmp(name, own) == 0);
 }
 
+bool hosts_is_loopback(const char *address) {
+    return strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0 || strcmp(address, "localhost") == 0;
+}
+
 /* Parses a number of slots: digits only. Returns 0 if it is not a number from 1 to MOST_SLOTS. */
 static unsigned read_slots(const char *text) {
     unsigned slots = 0;

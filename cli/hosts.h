@@ -24,5 +24,6 @@ parley_status hosts_read_lines(FILE *file, const char *path, host *hosts, unsign
 unsigned hosts_place(host *hosts, unsigned count, unsigned ranks);
 /* The address of this machine as seen from a host: the source address of a packet to it. */
 void hosts_own_address(const char *name, char address[MOST_HOST]);
+bool hosts_is_loopback(const char *address); /* is it one that only this machine reaches? */
 
 #endif

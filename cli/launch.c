@@ -164,19 +164,6 @@ static void become_remote(const launch *this, unsigned rank, unsigned port, int 
         execlp(shell, shell, name, command, (char *)NULL);
 }
 
-/* If all ranks are on this machine, no part of MPI needs to listen for others. What the user has set stays. */
-static void keep_mpi_here(void) {
-    static const char *const variables[][2] = {
-        {"UCX_TLS", "sm,self"},
-        {"UCX_NET_DEVICES", "lo"},
-        {"FI_TCP_IFACE", "lo"},
-        {"FI_SOCKETS_IFACE", "lo"},
-        {"MPIR_CVAR_NEMESIS_TCP_NETWORK_IFACE", "lo"},
-    };
-    for (unsigned i = 0; i < sizeof variables / sizeof *variables; i++)
-        setenv(variables[i][0], variables[i][1], 0);
-}
-
 static void set_number(const char *name, unsigned value) {
     char text[16];
     snprintf(text, sizeof text, "%u", value);
@@ -194,8 +181,6 @@ static void become_local(const launch *this, unsigned rank, int pmi) {
     setenv("PARLEY_LAUNCH", job, 1);
     unsetenv("PMI_PORT"); /* of another launcher, in which this one runs */
     unsetenv("PMI_ID");
-    if (this->here == this->ranks)
-        keep_mpi_here();
     execv(this->program, (char *const *)(uintptr_t)this->words);
 }
 
@@ -251,7 +236,8 @@ static parley_status start_rank(launch *this, pmi *pmi, unsigned r, parley_error
 }
 
 static parley_status start_ranks(launch *this, pmi *pmi, parley_error *error) {
-    parley_status status = this->here < this->ranks ? pmi_listen(pmi, error) : PARLEY_OK;
+    parley_status status =
+        this->here < this->ranks ? pmi_listen(pmi, hosts_is_loopback(this->settings->address), error) : PARLEY_OK;
     for (unsigned r = 0; r < this->ranks && status == PARLEY_OK; r++)
         status = start_rank(this, pmi, r, error);
     return status;

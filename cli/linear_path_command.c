@@ -91,7 +91,7 @@ static json_t *path_json(const run *run) {
         json_put(&object, "suggestion", json_suggestion(summary));
     json_put(&object, "epochs", json_number(summary->epochs));
     json_put(&object, "path", points);
-    json_put(&object, "seconds", json_seconds(summary, run->read_seconds, run->started));
+    json_put(&object, "seconds", json_seconds(summary, run->read_seconds, pl_now() - run->started));
     json_put(&object, "model", json_string(run->settings->model));
     return object;
 }

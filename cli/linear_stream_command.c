@@ -69,7 +69,7 @@ int stream_run(const arguments *arguments) {
         fprintf(stderr, "interrupted: the best model so far is in %s\n", settings->model);
     int code = EXIT_DONE;
     if (settings->json)
-        code = json_print(arguments->command, json_summary(&summary, settings, 0.0, started));
+        code = json_print(arguments->command, json_summary(&summary, settings, 0.0, pl_now() - started));
     else
         print_stream(&summary, settings, started);
     return code == EXIT_DONE && interrupted ? EXIT_INTERRUPTED : code;

@@ -102,11 +102,11 @@ parley_status pmi_connect(pmi *pmi, unsigned rank, int *end, parley_error *error
     return PARLEY_OK;
 }
 
-parley_status pmi_listen(pmi *pmi, parley_error *error) {
+parley_status pmi_listen(pmi *pmi, bool here, parley_error *error) {
     parley_status status = PARLEY_OK;
     for (unsigned r = 0; r < pmi->ranks && status == PARLEY_OK; r++)
         status = pl_secret_make(&pmi->secrets[r], error);
-    return status == PARLEY_OK ? pl_listener_open(&pmi->listener, pmi->ranks, false, pmi->secrets, pmi->ranks, error)
+    return status == PARLEY_OK ? pl_listener_open(&pmi->listener, pmi->ranks, here, pmi->secrets, pmi->ranks, error)
                                : status;
 }
 

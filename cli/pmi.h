@@ -15,8 +15,8 @@ typedef struct pmi pmi;
 parley_status pmi_open(pmi **out, unsigned ranks, const char *mapping, parley_error *error);
 /* Makes the connection of a rank on this machine. The caller passes `*end` on to the rank and closes it. */
 parley_status pmi_connect(pmi *pmi, unsigned rank, int *end, parley_error *error);
-/* Listens for ranks on other machines. */
-parley_status pmi_listen(pmi *pmi, parley_error *error);
+/* Listens for ranks that do not inherit a connection: only on this machine if all of them are `here`. */
+parley_status pmi_listen(pmi *pmi, bool here, parley_error *error);
 unsigned pmi_port(const pmi *pmi);
 const pl_secret *pmi_secret(const pmi *pmi, unsigned rank);
 /* Answers incoming requests, for at most `milliseconds`. Never waits for a rank that does not read. Fails if there was

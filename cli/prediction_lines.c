@@ -134,15 +134,15 @@ static parley_status add_field(prediction_lines *lines, field_kind kind, uint64_
 
 static parley_status choose_fields(prediction_lines *lines, const parley_settings *settings, parley_error *error) {
     uint64_t outputs = lines->model->outputs, classes = lines->label_count;
-    bool all = settings->output == PL_ALL_OUTPUTS;
-    bool weighs = settings->output == PL_PROBABILITY || (all && lines->of_probability);
+    bool all = lines->output == PL_ALL_OUTPUTS;
+    bool weighs = lines->output == PL_PROBABILITY || (all && lines->of_probability);
     bool upper_only = classes == 2 && outputs == 1 && lines->as == PL_AS_TEXT && !all;
     parley_status status = pl_take(&lines->fields, 2 + outputs + classes, sizeof *lines->fields, "the columns", error);
     if (status == PARLEY_OK && *settings->id)
         status = add_field(lines, FIELD_ID, 0, error);
-    if (status == PARLEY_OK && (all || settings->output == PL_LABEL))
+    if (status == PARLEY_OK && (all || lines->output == PL_LABEL))
         status = add_field(lines, FIELD_LABEL, 0, error);
-    for (uint64_t i = 0; i < outputs && status == PARLEY_OK && (all || settings->output == PL_DECISION); i++)
+    for (uint64_t i = 0; i < outputs && status == PARLEY_OK && (all || lines->output == PL_DECISION); i++)
         status = add_field(lines, FIELD_DECISION, i, error);
     for (uint64_t i = upper_only; i < classes && status == PARLEY_OK && weighs; i++)
         status = add_field(lines, FIELD_PROBABILITY, i, error);
@@ -204,7 +204,7 @@ static parley_status set_threshold(prediction_lines *lines, const parley_setting
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "--threshold decides between two classes, but the model in %s has %s; leave it out", path,
                        lines->label_count ? "more" : "none");
-    if (settings->output == PL_DECISION || settings->output == PL_PROBABILITY)
+    if (lines->output == PL_DECISION || lines->output == PL_PROBABILITY)
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "--threshold has no effect on decisions and probabilities; print labels with --output label or "
                        "--output all");
@@ -218,7 +218,7 @@ static parley_status set_threshold(prediction_lines *lines, const parley_setting
 /* Finds the format and checks that the options agree. */
 static parley_status choose_format(prediction_lines *lines, const parley_settings *settings, parley_error *error) {
     bool json = strcmp(settings->format, "json") == 0;
-    bool columns = settings->output == PL_ALL_OUTPUTS || *settings->id || settings->header_line;
+    bool columns = lines->output == PL_ALL_OUTPUTS || *settings->id || settings->header_line;
     lines->as = settings->as ? (pl_as)settings->as : json ? PL_AS_JSON : columns ? PL_AS_CSV : PL_AS_TEXT;
     lines->headed = settings->header_line;
     if (json && lines->as != PL_AS_JSON)
@@ -233,8 +233,9 @@ parley_status lines_open(prediction_lines *lines, const parley_settings *setting
                          const parley_model *model, parley_error *error) {
     parley_error reason;
     *lines = (prediction_lines){.model = model};
+    lines->output = pl_setting_given(settings, "output") ? (pl_output)settings->output : model->type->output;
     lines->of_probability = model->type->finish(model, PL_PROBABILITY, NULL, &reason) == PARLEY_OK;
-    if (settings->output == PL_PROBABILITY && !lines->of_probability)
+    if (lines->output == PL_PROBABILITY && !lines->of_probability)
         return pl_fail(error, PARLEY_BAD_INPUT, "%s: %s", path, reason.sentence);
     parley_status status = choose_format(lines, settings, error);
     if (status == PARLEY_OK)

@@ -23,6 +23,7 @@ typedef struct label_word {
 typedef struct prediction_lines {
     const parley_model *model;
     pl_as as;
+    pl_output output;
     bool headed;  /* print the names of the columns first */
     bool decides; /* a threshold decides between two labels */
     bool of_probability;

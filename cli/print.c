@@ -103,7 +103,10 @@ void json_append(json_t **list, json_t *value) {
 void json_problem(json_t **object, const parley_summary *summary) {
     for (unsigned i = 0; i < summary->facts; i++) {
         const parley_fact *fact = &summary->fact[i];
-        json_put(object, fact->name, *fact->text ? json_string(fact->text) : json_number(fact->number));
+        json_put(object, fact->name,
+                 *fact->text   ? json_string(fact->text)
+                 : fact->whole ? json_count((uint64_t)fact->number)
+                               : json_number(fact->number));
     }
     json_put(object, "rows", json_count(summary->rows));
     json_put(object, "columns", json_count(summary->columns));
@@ -124,7 +127,7 @@ json_t *json_suggestion(const parley_summary *summary) {
     return object;
 }
 
-json_t *json_seconds(const parley_summary *summary, double read, double started) {
+json_t *json_seconds(const parley_summary *summary, double read, double total) {
     json_t *seconds = json_object();
     json_put(&seconds, "read", json_number(read));
     json_put(&seconds, "setup", json_number(summary->setup_seconds));
@@ -132,7 +135,7 @@ json_t *json_seconds(const parley_summary *summary, double read, double started)
     json_put(&seconds, "exchange", json_number(summary->exchange_seconds));
     json_put(&seconds, "wait", json_number(summary->wait_seconds));
     json_put(&seconds, "evaluate", json_number(summary->evaluate_seconds));
-    json_put(&seconds, "total", json_number(pl_now() - started));
+    json_put(&seconds, "total", json_number(total));
     return seconds;
 }
 

@@ -16,7 +16,12 @@ typedef struct run {
     parley_summary summary;
     progress_view view;
     double started, read_seconds;
+    double virtual_seconds; /* of a simulated run, in all */
 } run;
+
+static double seconds_of(const run *run) {
+    return run->summary.is_virtual ? run->virtual_seconds : pl_now() - run->started;
+}
 
 static int on_progress(void *user, const parley_progress *progress, const char *message) {
     run *run = user;
@@ -46,7 +51,7 @@ static parley_status work(pl_engine *engine, void *user, parley_error *error) {
     parley_status status =
         read_data(&run->inputs, settings, engine, settings->quiet ? NULL : tell_error_output, &data, error);
     if (first)
-        run->read_seconds = pl_now() - run->started;
+        run->read_seconds = engine->is_virtual ? pl_engine_now(engine) : pl_now() - run->started;
     if (status == PARLEY_OK)
         status = fit_begin(settings, engine->rank == 0, &lock, error);
     if (status == PARLEY_OK)
@@ -54,6 +59,7 @@ static parley_status work(pl_engine *engine, void *user, parley_error *error) {
     if (first) {
         progress_close(&run->view);
         run->summary = summary;
+        run->virtual_seconds = engine->is_virtual ? pl_engine_now(engine) : 0.0;
     }
     if (status == PARLEY_OK)
         status = fit_save(engine, save_model, model, settings->model, error);
@@ -63,7 +69,7 @@ static parley_status work(pl_engine *engine, void *user, parley_error *error) {
     return status;
 }
 
-json_t *json_summary(const parley_summary *summary, const parley_settings *settings, double read, double started) {
+json_t *json_summary(const parley_summary *summary, const parley_settings *settings, double read, double total) {
     json_t *object = json_object();
     json_put(&object, "status", json_string(parley_stop_text(summary->stop)));
     json_put(&object, "problem", json_string(summary->problem));
@@ -90,7 +96,9 @@ json_t *json_summary(const parley_summary *summary, const parley_settings *setti
         json_put(&validation, "round", json_count(summary->validation_round));
         json_put(&object, "validation", validation);
     }
-    json_put(&object, "seconds", json_seconds(summary, read, started));
+    if (summary->is_virtual)
+        json_put(&object, "virtual", json_true());
+    json_put(&object, "seconds", json_seconds(summary, read, total));
     json_put(&object, "bytes_sent", json_count(summary->bytes_sent));
     json_put(&object, "rank_bytes_sent", json_count(summary->rank_bytes_sent));
     json_put(&object, "peak_rss_bytes", json_count(pl_peak_bytes()));
@@ -120,7 +128,8 @@ static void print_summary(const run *run) {
         print_field(file, "validation", "%s %.6g, in round %llu", summary->metric, summary->validation,
                     (unsigned long long)summary->validation_round);
     print_suggestion(file, summary);
-    print_field(file, "seconds", "%.3f in all, %.3f reading", pl_now() - run->started, run->read_seconds);
+    print_field(file, "seconds", "%.3f in all, %.3f reading%s", seconds_of(run), run->read_seconds,
+                summary->is_virtual ? ", on the virtual clock" : "");
     print_field(file, "model", "%s", run->settings->model);
 }
 
@@ -143,7 +152,7 @@ static int report(const void *user) {
         fprintf(stderr, "interrupted: the best model so far is in %s\n", run->settings->model);
     if (run->settings->json) {
         int printed =
-            json_print(run->command, json_summary(&run->summary, run->settings, run->read_seconds, run->started));
+            json_print(run->command, json_summary(&run->summary, run->settings, run->read_seconds, seconds_of(run)));
         return printed == EXIT_DONE ? exit_code(run) : printed;
     }
     print_summary(run);

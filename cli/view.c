@@ -202,11 +202,21 @@ static void tab_open(pl_viewer *viewer, const char *key, const char *name_key, c
     (void)viewer, (void)key, (void)name_key, (void)number_key; /* the rows need no heading */
 }
 
+static void tab_names(const pl_name *names, uint64_t count) {
+    for (uint64_t i = 0; i < count; i++) {
+        putchar('\t');
+        print_name(names[i], 0);
+    }
+}
+
 static void tab_row(pl_viewer *viewer, pl_name name, uint64_t number, const pl_view_cell *cells, unsigned count) {
     (void)viewer, (void)number;
     print_name(name, 0);
     for (unsigned i = 0; i < count; i++)
-        tab_numbers(cells[i].numbers, cells[i].count, cells[i].stride);
+        if (cells[i].names)
+            tab_names(cells[i].names, cells[i].count);
+        else if (!cells[i].json_only)
+            tab_numbers(cells[i].numbers, cells[i].count, cells[i].stride);
     putchar('\n');
 }
 
@@ -234,6 +244,15 @@ static json_t *numbers_json(const double *values, uint64_t count, uint64_t strid
     json_t *list = json_array();
     for (uint64_t i = 0; i < count; i++)
         json_append(&list, json_number(values[i * stride]));
+    return list;
+}
+
+static json_t *names_json(const pl_name *names, uint64_t count) {
+    json_t *list = json_array();
+    for (uint64_t i = 0; i < count; i++) {
+        json_t *text = json_stringn(names[i].text, (size_t)names[i].bytes);
+        json_append(&list, text ? text : json_string("?")); /* not valid UTF-8 */
+    }
     return list;
 }
 
@@ -302,7 +321,8 @@ static void json_row(pl_viewer *viewer, pl_name name, uint64_t number, const pl_
         json_put(&row, view->number_key, json_count(number));
     for (unsigned i = 0; i < count; i++)
         json_put(&row, cells[i].key,
-                 cells[i].whole        ? amount_json(*cells[i].numbers)
+                 cells[i].names        ? names_json(cells[i].names, cells[i].count)
+                 : cells[i].whole      ? amount_json(*cells[i].numbers)
                  : cells[i].count == 1 ? json_number(*cells[i].numbers)
                                        : numbers_json(cells[i].numbers, cells[i].count, cells[i].stride));
     json_append(&view->inner, row);

@@ -31,6 +31,11 @@ install(CODE [[
 # What the Python package holds besides Python: the library and its header, of which cffi makes the declarations.
 install(FILES $<TARGET_FILE:parley_library> DESTINATION parley RENAME libparley.so COMPONENT python EXCLUDE_FROM_ALL)
 install(FILES include/parley.h DESTINATION parley COMPONENT python EXCLUDE_FROM_ALL)
+# For the ranks that parley.spark starts on several executors. The MPI library comes with the wheel (tools/wheel.sh).
+if(TARGET parley_mpich)
+  install(TARGETS parley_mpich DESTINATION parley COMPONENT python EXCLUDE_FROM_ALL)
+  add_dependencies(parley parley_mpich)
+endif()
 # The command of the same name, beside Python's own.
 if(SKBUILD)
   install(PROGRAMS $<TARGET_FILE:parley> DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT python EXCLUDE_FROM_ALL)

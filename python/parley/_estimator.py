@@ -192,14 +192,12 @@ class Linear(Tagged, BaseEstimator):
         return self._problem(1.0, *classes)["loss"]
 
     def _model(self) -> Any:
-        """The fitted estimator as a model of the core."""
+        """The fitted estimator as a model of the core. Class labels must be numbers."""
         check_is_fitted(self)
         coef = dense(self.coef_)
         intercept = np.broadcast_to(np.asarray(self.intercept_, float), coef.shape[:1])
         labels = None
         if hasattr(self, "classes_"):
-            if self.classes_.dtype.kind not in "biuf":
-                raise ValueError("class labels must be numbers to save the model; fit with numeric labels")
             labels = self.classes_.astype(float)
         return _run.model_of(self._loss(), coef, intercept, labels)
 

@@ -271,6 +271,14 @@ class _LogLink(Regressor):
     _only = {"solver": (("lbfgs", "newton-cholesky"), "it solves another problem")}
     _power = 1.0
 
+    def __init__(
+        self, *, alpha: float = 1.0, fit_intercept: bool = True, solver: str = "lbfgs", max_iter: int | None =
+        10000, tol: float = 1e-4, warm_start: bool = False, verbose: int = 0, random_state: Any = None,
+        n_jobs: int | None = None, preset: str = "auto", workers: int | None = None, local_steps: int | str |
+        None = None,
+    ) -> None:  # fmt: skip
+        self._keep(locals())
+
     def _labels(self, y: np.ndarray) -> None:
         power = self._power
         if power >= 2 and not (y > 0).all():
@@ -338,14 +346,6 @@ class PoissonRegressor(_LogLink):
     (array([0.121, 0.158]), 2.089)
     """
 
-    def __init__(
-        self, *, alpha: float = 1.0, fit_intercept: bool = True, solver: str = "lbfgs", max_iter: int | None =
-        10000, tol: float = 1e-4, warm_start: bool = False, verbose: int = 0, random_state: Any = None,
-        n_jobs: int | None = None, preset: str = "auto", workers: int | None = None, local_steps: int | str |
-        None = None,
-    ) -> None:  # fmt: skip
-        self._keep(locals())
-
 
 @documented
 class GammaRegressor(_LogLink):
@@ -364,14 +364,6 @@ class GammaRegressor(_LogLink):
     """
 
     _power = 2.0
-
-    def __init__(
-        self, *, alpha: float = 1.0, fit_intercept: bool = True, solver: str = "lbfgs", max_iter: int | None =
-        10000, tol: float = 1e-4, warm_start: bool = False, verbose: int = 0, random_state: Any = None,
-        n_jobs: int | None = None, preset: str = "auto", workers: int | None = None, local_steps: int | str |
-        None = None,
-    ) -> None:  # fmt: skip
-        self._keep(locals())
 
 
 @documented
@@ -537,7 +529,7 @@ class HuberRegressor(Regressor):
     (array([2.]), array([3]))
     """
 
-    _exact = 0.0
+    _exact = 1e-13
     _texts = {
         "epsilon": "Residuals beyond this many scales have a linear loss; at least 1.",
         "scale_": ("float", "The scale sigma."),

@@ -1,5 +1,9 @@
 """Data shared by several tests."""
 
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small matrices, for which its threads only wait for each other
+
 import numpy as np
 import parley
 import pytest

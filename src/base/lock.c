@@ -164,7 +164,7 @@ static bool name_lock(const char *path, char lock_path[PL_PATH]) {
     struct stat facts;
     if (!*path || strcmp(path, "-") == 0 || !pl_follow_links(path, target))
         return false;
-    bool exists = stat(target, &facts) == 0, folder = exists && S_ISDIR(facts.st_mode);
+    bool exists = stat(path, &facts) == 0, folder = exists && S_ISDIR(facts.st_mode);
     if (exists && !folder && !S_ISREG(facts.st_mode))
         return false;
     return snprintf(lock_path, PL_PATH, "%s%s", target, folder ? "/parley.lock" : ".lock") < PL_PATH;

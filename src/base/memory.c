@@ -2,11 +2,13 @@
 #define _GNU_SOURCE /* mremap */
 #include "base/memory.h"
 
+#include <malloc.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 
 #include "base/available_memory.h"
 
@@ -124,4 +126,12 @@ uint64_t pl_peak_bytes(void) {
     if (file)
         fclose(file);
     return kilobytes * 1024;
+}
+
+void pl_memory_for_many(bool many) {
+#ifdef M_ARENA_MAX
+    if (many)
+        mallopt(M_ARENA_MAX, 1);
+#endif
+    prctl(PR_SET_THP_DISABLE, many ? 1UL : 0UL, 0UL, 0UL, 0UL);
 }

@@ -32,6 +32,10 @@ void pl_span_drop(const pl_span *span, uint64_t bytes);
 /* Releases the pages of a mapped file that lie entirely in [begin, end). They are read again on the next access. */
 void pl_pages_drop(const void *begin, const void *end);
 
+/* Saves memory for many threads of which only one runs at a time: one heap for all of them, and no huge pages until it
+ * is called with false. */
+void pl_memory_for_many(bool many);
+
 /* Peak resident memory of this process so far. */
 uint64_t pl_peak_bytes(void);
 

@@ -121,8 +121,9 @@ const pl_setting pl_settings[] = {
      .help = "format to write: libsvm, csv, vw or cache; default: by the extension of OUT", AT(to)},
     {"ranks", PL_WHOLE, PL_FOR_LAUNCH, "auto", 1, 65536, .value_name = "N", .may_be_auto = true, .letter = 'n',
      .heading = "Launching", .help = "processes to start; auto: one per slot in --hosts, otherwise one", AT(ranks)},
-    {"hosts", PL_WORD, PL_FOR_LAUNCH, "", .value_name = "FILE",
-     .help = "file with one machine per line: name, name:4 or name slots=4; default: all processes run on this machine",
+    {"hosts", PL_WORD, PL_FOR_LAUNCH | PL_FOR_TRAIN, "", .value_name = "FILE|N",
+     .help = "launch: file with one machine per line: name, name:4 or name slots=4; default: all processes run on this "
+             "machine; with --engine sim: number of hosts to simulate",
      AT(hosts)},
     {"restarts", PL_WHOLE, PL_FOR_LAUNCH, "0", 0, MANY, .value_name = "N",
      .help = "how many times to restart after a rank is lost", AT(restarts)},
@@ -148,6 +149,14 @@ const pl_setting pl_settings[] = {
      .help = "how long a rank waits for another one before the run ends with an error", AT(deadline)},
     {"between_ranks", PL_CHOICE, PL_FOR_TRAIN, "memory", .choices = "memory|messages", .value_name = "KIND",
      .help = "how ranks on one host exchange updates: through shared memory, or by messages", AT(between_ranks)},
+    {"inputs", PL_CHOICE, PL_FOR_ONE, "shared", .choices = "shared|own", .value_name = "KIND",
+     .help = "shared: every rank sees the same DATA and reads a part of it; own: the DATA of a rank are rows that only "
+             "it has, and the rows of all ranks, in the order of ranks, are the data",
+     AT(inputs)},
+    {"row_order", PL_CHOICE, PL_FOR_ONE, "given", .choices = "given|content", .value_name = "KIND",
+     .help = "order in which rows are dealt to workers: as given, or sorted by a hash of each row, so that the model "
+             "does not depend on their order in DATA",
+     AT(row_order)},
     {"workers", PL_WHOLE, PL_FOR_TRAIN, "auto", 1, 65536, .value_name = "K", .may_be_auto = true, .in_model = true,
      .help = "number of workers, each with a shard of the rows; auto: see --worker-per", AT(workers)},
     {"worker_per", PL_CHOICE, PL_FOR_TRAIN, "process", .choices = "process|core", .value_name = "KIND",
@@ -193,6 +202,37 @@ const pl_setting pl_settings[] = {
      AT(passes)},
     {"history", PL_WHOLE, PL_FOR_LINEAR, "10", 1, 1000, .value_name = "N", .optional = true, .in_model = true,
      .help = "pairs of steps and gradient changes that lbfgs keeps", AT(history)},
+    {"staleness", PL_WORD, PL_FOR_TRAIN, "0", .value_name = "N|async", .optional = true, .in_model = true,
+     .help = "clocks (exchanges) that a worker may be ahead of the slowest one: 0: all wait for each other (BSP); N: "
+             "bounded (SSP); async: nobody waits (ASP)",
+     AT(staleness)},
+    {"backups", PL_WHOLE, PL_FOR_TRAIN, "0", 0, 65535, .value_name = "B", .optional = true, .in_model = true,
+     .help = "with --staleness 0: close a clock without the B slowest workers, and drop their updates", AT(backups)},
+    {"clocks", PL_WHOLE, PL_FOR_TRAIN, "auto", 1, MANY, .value_name = "N", .may_be_auto = true, .optional = true,
+     .in_model = true,
+     .help = "clocks of each worker in an asynchronous round, at whose end all park and the model is evaluated; auto: "
+             "those of about one pass over the data",
+     AT(clocks)},
+    {"straggler", PL_WORD, PL_FOR_TRAIN, "", .value_name = "X:F",
+     .help = "make workers slow, for experiments: 0.05:4 makes a twentieth of all clocks take four times as long; @2:4 "
+             "those of worker 2",
+     AT(straggler)},
+    {"network", PL_WORD, PL_FOR_TRAIN, "1Gbit", .value_name = "RATE|FILE",
+     .help = "engine sim: bandwidth of a host's link in each direction, such as 100Mbit, or a file that parley probe "
+             "wrote",
+     AT(network)},
+    {"latency", PL_WORD, PL_FOR_TRAIN, "auto", .value_name = "TIME",
+     .help = "engine sim: how long a message travels, such as 50us; auto: the file's, or 50us", AT(latency)},
+    {"host_speed", PL_WORD, PL_FOR_TRAIN, "1", .value_name = "X,...",
+     .help =
+         "engine sim: speed of the hosts' processors, relative to this machine or to the model; several are taken in "
+         "turns",
+     AT(host_speed)},
+    {"compute", PL_CHOICE, PL_FOR_TRAIN, "measured", .choices = "measured|modelled", .value_name = "KIND",
+     .help =
+         "engine sim: processor time as measured on this machine, or modelled per non-zero and entry, which repeats "
+         "exactly",
+     AT(compute)},
     {"start", PL_WORD, PL_FOR_ONE, "", .value_name = "MODEL",
      .help = "model file to start from, with the same columns and labels; other settings may differ", AT(start)},
     {"lambdas", PL_WHOLE, PL_FOR_PATH | PL_FOR_CV, "100", 1, 10000, .value_name = "N", .heading = "The path",
@@ -217,6 +257,40 @@ const pl_setting pl_settings[] = {
     {"l1_ratios", PL_WORD, PL_FOR_CV, "", .value_name = "X,X,...",
      .help = "cross-validate each of these values of --l1-ratio, and choose the best pair of it and lambda",
      AT(l1_ratios)},
+    {"topics", PL_WHOLE, PL_FOR_TOPICS, "10", 1, 1000000, .value_name = "K", .in_model = true,
+     .heading = "Topic models", .help = "number of topics", AT(topics)},
+    {"topic_alpha", PL_REAL, PL_FOR_TOPICS, "0.1", 1e-10, 1e10, .value_name = "X", .option = "alpha",
+     .may_be_auto = true, .in_model = true,
+     .help = "prior of topics in a document, the same for each topic; auto: learnt, one for each topic",
+     AT(topic_alpha)},
+    {"eta", PL_REAL, PL_FOR_TOPICS, "0.01", 1e-10, 1e10, .value_name = "X", .may_be_auto = true, .in_model = true,
+     .help = "prior of words in a topic, the same for each word; auto: learnt", AT(eta)},
+    {"topic_inference", PL_CHOICE, PL_FOR_TOPICS, "collapsed", .choices = "collapsed|variational", .value_name = "KIND",
+     .option = "inference", .optional = true, .in_model = true,
+     .help = "updates of svi: collapsed (CVB0), which predict better, or those of variational Bayes",
+     AT(topic_inference)},
+    {"batch", PL_WORD, PL_FOR_TOPICS, "auto", .value_name = "N", .optional = true, .in_model = true,
+     .help = "documents between two steps of svi; all: the whole corpus, which is variational EM; auto: by the "
+             "number of documents",
+     AT(batch)},
+    {"tau0", PL_REAL, PL_FOR_TOPICS, "1", 0, 1e9, .value_name = "X", .optional = true, .in_model = true,
+     .help = "the rate of step t of svi is (tau0 + t)^-kappa", AT(tau0)},
+    {"kappa", PL_REAL, PL_FOR_TOPICS, "0.7", 0, 1, .value_name = "X", .optional = true, .in_model = true,
+     .help = "exponent of the rate of svi", AT(kappa)},
+    {"inner_steps", PL_WHOLE, PL_FOR_TOPICS, "100", 1, 100000, .value_name = "N", .optional = true, .in_model = true,
+     .help = "most iterations of svi on the topics of one document", AT(inner_steps)},
+    {"inner_tolerance", PL_REAL, PL_FOR_TOPICS, "0.01", 0, 1, .value_name = "X", .optional = true, .in_model = true,
+     .help = "those iterations end when this share of the document's words changes topics", AT(inner_tolerance)},
+    {"burn_in", PL_WHOLE, PL_FOR_TOPICS, "auto", 1, MANY, .value_name = "N", .may_be_auto = true, .optional = true,
+     .in_model = true, .help = "gibbs: passes before samples are averaged; auto: half of --passes", AT(burn_in)},
+    {"sampler", PL_CHOICE, PL_FOR_TOPICS, "auto", .choices = "auto|dense|sparse", .value_name = "KIND",
+     .optional = true, .in_model = true,
+     .help =
+         "gibbs: dense computes the weights of all topics for each token, sparse those that its document has; auto: "
+         "by the number of topics",
+     AT(sampler)},
+    {"vocabulary", PL_WORD, PL_FOR_TOPICS, "", .value_name = "FILE",
+     .help = "file with the words of columns 1, 2, ..., one per line", AT(vocabulary)},
     {"gap", PL_REAL, PL_FOR_LINEAR, "1e-4", 0, 1, .value_name = "X", .in_model = true,
      .heading = "Stopping and evaluation",
      .help = "stop when the duality gap is at most this share of the objective at w = 0; 0: never", AT(gap)},
@@ -301,19 +375,30 @@ static void *field(const parley_settings *settings, const pl_setting *row) { ret
 
 static unsigned row_number(const pl_setting *row) { return (unsigned)(row - pl_settings); }
 
+static bool is_spelt(const char *a, const char *b) {
+    while (*a && (*a == *b || (*a == '_' && *b == '-')))
+        a++, b++;
+    return !*a && !*b;
+}
+
 const pl_setting *pl_setting_find(const char *name) {
-    for (unsigned i = 0; i < pl_settings_count; i++) {
-        const char *a = pl_settings[i].name, *b = name;
-        while (*a && (*a == *b || (*a == '_' && *b == '-')))
-            a++, b++;
-        if (!*a && !*b)
+    for (unsigned i = 0; i < pl_settings_count; i++)
+        if (is_spelt(pl_settings[i].name, name))
             return &pl_settings[i];
-    }
     return NULL;
 }
 
+const pl_setting *pl_setting_option(unsigned commands, const char *name) {
+    for (unsigned i = 0; i < pl_settings_count; i++) {
+        const pl_setting *row = &pl_settings[i];
+        if ((row->commands & commands) && is_spelt(row->option ? row->option : row->name, name))
+            return row;
+    }
+    return pl_setting_find(name);
+}
+
 void pl_setting_flag(const pl_setting *row, char *flag, size_t size) {
-    snprintf(flag, size, "--%s", row->name);
+    snprintf(flag, size, "--%s", row->option ? row->option : row->name);
     for (char *c = flag; *c; c++)
         *c = *c == '_' ? '-' : *c;
 }
@@ -452,7 +537,7 @@ void pl_settings_defaults(parley_settings *settings) {
 
 parley_status pl_setting_set(parley_settings *settings, unsigned command, const char *name, const char *value,
                              parley_error *error) {
-    const pl_setting *row = pl_setting_find(name);
+    const pl_setting *row = pl_setting_option(command, name);
     if (!row || (command && !(row->commands & command)))
         return unknown(command, name, error);
     parley_status status = set_value(settings, row, value, error);

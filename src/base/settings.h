@@ -14,7 +14,12 @@ typedef enum pl_intercept { PL_FREE, PL_PENALISED, PL_NO_INTERCEPT } pl_intercep
 typedef enum pl_schedule { PL_ANY, PL_CONSTANT, PL_INVERSE, PL_INVERSE_SQRT, PL_ADAGRAD, PL_NORMALISED } pl_schedule;
 typedef enum pl_worker_per { PL_PER_PROCESS, PL_PER_CORE } pl_worker_per;
 typedef enum pl_between_ranks { PL_BY_MEMORY, PL_BY_MESSAGES } pl_between_ranks;
+typedef enum pl_inputs_of { PL_INPUTS_SHARED, PL_INPUTS_OWN } pl_inputs_of;
+typedef enum pl_row_order { PL_AS_GIVEN, PL_BY_CONTENT } pl_row_order;
+typedef enum pl_compute { PL_MEASURED, PL_MODELLED } pl_compute;
 typedef enum pl_choose { PL_CHOOSE_BEST, PL_CHOOSE_1SE } pl_choose;
+typedef enum pl_sampler { PL_SAMPLER_AUTO, PL_DENSE, PL_SPARSE } pl_sampler;
+typedef enum pl_topic_inference { PL_COLLAPSED, PL_VARIATIONAL } pl_topic_inference;
 typedef enum pl_updates { PL_IMMEDIATE, PL_DELAYED } pl_updates;
 typedef enum pl_output { PL_LABEL, PL_DECISION, PL_PROBABILITY, PL_ALL_OUTPUTS } pl_output;
 typedef enum pl_as { PL_AS_AUTO, PL_AS_TEXT, PL_AS_CSV, PL_AS_JSON } pl_as;
@@ -60,12 +65,19 @@ struct parley_settings {
     uint64_t memory;        /* in MB; 0: what there is */
     uint64_t worker_per;    /* pl_worker_per */
     uint64_t between_ranks; /* pl_between_ranks */
+    uint64_t inputs;        /* pl_inputs_of */
+    uint64_t row_order;     /* pl_row_order */
     double local_epochs;    /* NaN: by local_steps; and if that is 0, moved while training */
     uint64_t local_steps;   /* 0: by local_epochs */
     uint64_t updates;       /* pl_updates */
     double batch_fraction, rate;
     uint64_t schedule; /* pl_schedule */
     uint64_t history;
+    char staleness[PL_TEXT];
+    uint64_t backups, clocks; /* clocks 0: about a pass over the data */
+    char straggler[PL_TEXT];
+    char network[PL_TEXT], latency[PL_TEXT], host_speed[PL_TEXT];
+    uint64_t compute; /* pl_compute */
     char start[PL_TEXT];
     bool average_iterates, reweight;
     uint64_t passes;
@@ -99,6 +111,15 @@ struct parley_settings {
     char fold_file[PL_TEXT];
     uint64_t choose; /* pl_choose */
     char l1_ratios[PL_TEXT];
+    /* topics */
+    uint64_t topics;
+    double topic_alpha, eta;  /* NaN: learnt */
+    uint64_t topic_inference; /* pl_topic_inference */
+    char batch[PL_TEXT];
+    double tau0, kappa, inner_tolerance;
+    uint64_t inner_steps, burn_in;
+    uint64_t sampler; /* pl_sampler */
+    char vocabulary[PL_TEXT];
     /* which of them the user gave, by row of the table */
     bool given[PL_MOST_SETTINGS];
 };
@@ -120,6 +141,7 @@ enum {
     PL_FOR_REPORT = 2048,
     PL_FOR_LINEAR = 4096,     /* training linear models */
     PL_FOR_LINEAR_ONE = 8192, /* likewise, once */
+    PL_FOR_TOPICS = 32768,    /* training topic models */
     PL_FOR_CHANGE = 16384     /* training problems that have no dual: they stop by the objective's change */
 };
 
@@ -142,6 +164,7 @@ typedef struct pl_setting {
     const char *help;
     size_t offset;
     const char *heading; /* on the first row of a group: its title */
+    const char *option;  /* the name of the flag, if another setting has it in other commands; NULL: the name */
 } pl_setting;
 
 extern const pl_setting pl_settings[];
@@ -150,6 +173,8 @@ extern const unsigned pl_settings_count;
 void pl_settings_defaults(parley_settings *settings);
 /* The row for `name` (either spelling, - or _), or NULL. */
 const pl_setting *pl_setting_find(const char *name);
+/* The row whose option of these commands has this name; otherwise as pl_setting_find. */
+const pl_setting *pl_setting_option(unsigned commands, const char *name);
 /* Sets one; says in `error` what is wrong with name or value. `command` 0: any. */
 parley_status pl_setting_set(parley_settings *settings, unsigned command, const char *name, const char *value,
                              parley_error *error);

@@ -58,6 +58,17 @@ typedef struct pl_combine_curvature {
     parley_status (*next)(pl_combine *combine, const pl_slice *slice, parley_error *error);
 } pl_combine_curvature;
 
+/* The update of one worker that the owner of a slice takes by itself. */
+typedef struct pl_single {
+    const pl_slice *slice; /* v of the slice is *scale times slice->v */
+    double *scale;         /* 1 unless `single` itself made it something else */
+    const uint32_t *index; /* entries of v */
+    const double *value;
+    uint64_t count;
+    double fraction; /* of the weight of all rows, which the worker has */
+    uint64_t clock;  /* from 1 */
+} pl_single;
+
 typedef struct pl_combine_type {
     const char *name, *help;
     const pl_problem_type *problem; /* the problem that it is for; NULL: any */
@@ -85,6 +96,10 @@ typedef struct pl_combine_type {
     double (*share)(const pl_combine *combine, double weight, double total);
     /* Fills in the direction. NULL: it is the reduced update, so that v becomes shrink v + change. */
     parley_status (*propose)(pl_combine *combine, const pl_slice *slice, uint64_t round, parley_error *error);
+    /* Takes the update of one worker, for asynchronous exchanges. Returns the first entry of the slice from which all
+     * have changed; others have only if they are in the index. NULL: v becomes v + share ((shrink - 1) v + change) or,
+     * if there is `propose`, no single update can be taken. */
+    uint64_t (*single)(pl_combine *combine, const pl_single *update);
     /* Receives the mean logarithmic decrease of the gap per round, from time to time. NULL: not needed. */
     void (*adjust)(pl_combine *combine, double rate);
     bool (*stalled)(pl_combine *combine); /* as in local.h */
@@ -97,7 +112,7 @@ struct pl_combine {
 };
 
 extern const pl_combine_type pl_combine_add, pl_combine_average, pl_combine_step, pl_combine_newton,
-    pl_combine_truncated, pl_combine_proximal, pl_combine_lbfgs;
+    pl_combine_truncated, pl_combine_proximal, pl_combine_lbfgs, pl_combine_sum;
 extern const pl_combine_type *const pl_combines[];
 extern const unsigned pl_combines_count;
 

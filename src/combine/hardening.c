@@ -19,8 +19,7 @@ static double first_softness(const pl_glm *glm) {
         return 0.0;
     if (loss->labels == PL_LABELS_BINARY)
         return BINARY_SOFTNESS;
-    double spread = glm->label_deviation + fabs(glm->intercept == PL_FREE ? 0.0 : glm->mean_label);
-    double softness = spread / pl_loss_steepest(loss) - 1.0 / loss->curvature_bound;
+    double softness = pl_label_spread(glm) / pl_loss_steepest(loss) - 1.0 / loss->curvature_bound;
     return !loss->smooth ? fmax(softness, DBL_MIN) : softness < SMOOTH_ENOUGH ? 0.0 : softness;
 }
 

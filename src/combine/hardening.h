@@ -34,6 +34,6 @@ void pl_harden(pl_hardening *this, const pl_glm *glm, const pl_softened_round *r
 
 #define PL_HARDENING_VALUES(this, loss)                                                                                \
     PL_WITHIN((this).softness, 0, (loss)->soften ? DBL_MAX : 0), PL_UNSURE((this).first_slope),                        \
-        PL_WITHIN((this).rounds, 0, PL_MOST_STEPS), PL_VALUE((this).recentre)
+        PL_WITHIN((this).rounds, 0, PL_MOST_STEPS)
 
 #endif

@@ -289,7 +289,7 @@ static void state(pl_combine *combine, pl_state *state) {
     uint64_t size = this->glm->size, pairs = this->pairs;
     PL_STATE_VALUES(state, "newton", PL_HARDENING_VALUES(this->hard, this->glm->loss), PL_VALUE(this->curved),
                     PL_WITHIN(this->age, 0, this->glm->loss->quadratic ? UINT_MAX : HISTORY), PL_UNSURE(this->slope),
-                    PL_UNSURE(this->gap));
+                    PL_UNSURE(this->gap), PL_VALUE(this->hard.recentre));
     pl_state_length(state, "pairs", &pairs, this->age < HISTORY ? this->age : HISTORY - 1);
     this->pairs = (unsigned)pairs;
     pl_state_slice(state, "matrix", this->matrix, size);

@@ -298,7 +298,8 @@ static parley_status check(const parley_settings *settings, const pl_problem *pr
 static void state(pl_combine *combine, pl_state *state) {
     proximal *this = (proximal *)combine;
     PL_STATE_VALUES(state, "newton", PL_HARDENING_VALUES(this->hard, this->glm->loss), PL_VALUE(this->curved),
-                    PL_VALUE(this->l2), PL_UNSURE(this->first), PL_UNSURE(this->slope_last));
+                    PL_VALUE(this->l2), PL_UNSURE(this->first), PL_UNSURE(this->slope_last),
+                    PL_VALUE(this->hard.recentre));
     pl_state_slice(state, "matrix", this->matrix, this->rows);
 }
 

@@ -3,13 +3,22 @@
  *     v <- soft(v - eta (g + l2 v), eta l1)      eta = rate, rate / k or rate / sqrt k at round k
  *
  * For rate auto see step_rate.c; an intercept then has its own rate. When rounds no longer help, the rate is halved if
- * it is constant or was not given. */
+ * it is constant or was not given.
+ *
+ * Asynchronous exchanges give it the gradient g_k of one worker at a time, which holds a fraction f_k of the rows:
+ *
+ *     v <- soft(v - eta (g_k + f_k l2 v), eta f_k l1)
+ *
+ * so that one gradient of every worker makes one step. With an L2 penalty only, the whole slice shrinks by a scale, and
+ * the other entries are not touched. Gradients are late, so that a rate that was not given is divided by how late they
+ * may be. */
 #include <math.h>
 
 #include "combine/step.h"
 #include "math/sparse.h"
 
 #define HALVINGS 20
+#define LEAST_SHRINK 1e-3 /* by one worker's update: a rate at which it would be less diverges anyway */
 
 typedef struct step {
     pl_combine base;
@@ -18,6 +27,7 @@ typedef struct step {
     double rate, ease; /* `ease` is the factor of an intercept's rate */
     pl_schedule schedule;
     bool given; /* the rate was given */
+    bool plain; /* the penalty is the same L2 penalty for all entries */
     unsigned halved;
 } step;
 
@@ -33,9 +43,12 @@ static parley_status open_step(const pl_setup *setup, pl_combine **out, parley_e
                    .rate = isnan(setup->settings->rate) ? 1.0 : setup->settings->rate,
                    .ease = 1.0,
                    .given = !isnan(setup->settings->rate),
+                   .plain = !setup->problem->non_negative && setup->problem->l1 == 0 && !setup->problem->factor,
                    .schedule = (pl_schedule)setup->settings->schedule};
     if (glm && isnan(setup->settings->rate))
         status = pl_step_rate(setup, &this->rate, &this->ease, error);
+    if (!this->given) /* schedules that decay soon have rates that are small enough */
+        this->rate /= this->schedule > PL_CONSTANT ? sqrt(1.0 + setup->late) : 1.0 + setup->late;
     if (status != PARLEY_OK)
         pl_free(this);
     else
@@ -63,6 +76,47 @@ static parley_status propose(pl_combine *combine, const pl_slice *slice, uint64_
         slice->direction[j] = next - v;
     }
     return PARLEY_OK;
+}
+
+/* Multiplies the slice by `shrink`, except the entries without a penalty. */
+static void shrink_slice(const pl_single *one, double shrink, uint64_t penalised) {
+    *one->scale *= shrink;
+    for (uint64_t j = penalised; j < one->slice->end; j++)
+        one->slice->v[j] /= shrink;
+}
+
+/* The step on all entries of the slice. */
+static void take_dense(const step *this, const pl_single *one, double rate) {
+    const pl_problem *problem = this->problem;
+    double *v = one->slice->v;
+    for (uint64_t e = 0; e < one->count; e++)
+        v[one->index[e]] -= (one->index[e] < this->columns ? rate : rate * this->ease) * one->value[e];
+    for (uint64_t j = one->slice->begin; j < one->slice->end; j++) {
+        double eta = one->fraction * (j < this->columns ? rate : rate * this->ease);
+        if (j < problem->penalised)
+            v[j] = pl_soft(v[j] * (1.0 - eta * pl_l2_at(problem, j)), eta * pl_l1_at(problem, j));
+        if (j < problem->non_negative)
+            v[j] = fmax(0.0, v[j]);
+    }
+}
+
+static uint64_t single(pl_combine *combine, const pl_single *one) {
+    const step *this = (step *)combine;
+    const pl_slice *slice = one->slice;
+    uint64_t penalised = this->problem->penalised > slice->begin ? this->problem->penalised : slice->begin;
+    double rate = rate_at(this, one->clock);
+    double shrink = fmax(LEAST_SHRINK, 1.0 - rate * one->fraction * this->problem->l2);
+    if (!this->plain) {
+        take_dense(this, one, rate);
+        return slice->begin;
+    }
+    if (shrink != 1.0)
+        shrink_slice(one, shrink, penalised);
+    for (uint64_t e = 0; e < one->count; e++) {
+        uint32_t j = one->index[e];
+        slice->v[j] -= (j < this->columns ? rate : rate * this->ease) * one->value[e] / *one->scale;
+    }
+    return shrink != 1.0 ? penalised : slice->end;
 }
 
 static bool stalled(pl_combine *combine) {
@@ -100,6 +154,7 @@ const pl_combine_type pl_combine_step = {
     .check = check,
     .open = open_step,
     .propose = propose,
+    .single = single,
     .stalled = stalled,
     .state = state,
     .close = close_step,

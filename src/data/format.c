@@ -6,10 +6,12 @@
 #include <string.h>
 
 #define SHOWN 40 /* bytes of a word shown in a message */
+#define HEAD_BYTES ((uint64_t)1 << 10)
 #define SNIFF_BYTES ((uint64_t)64 << 10)
 
 /* The formats in the order in which they are tried. The last accepts all text. */
-static const pl_format *const asked[] = {&pl_format_idx, &pl_format_vw, &pl_format_libsvm, &pl_format_csv};
+static const pl_format *const asked[] = {&pl_format_idx, &pl_format_mm,     &pl_format_docword, &pl_format_ldac,
+                                         &pl_format_vw,  &pl_format_libsvm, &pl_format_csv};
 
 static const char *const reading_settings[] = {
     "header",     "separator", "label_column", "weight_column", "categorical",   "categories",   "hash_bits", "missing",
@@ -114,6 +116,16 @@ parley_status pl_format_choose(const pl_reading *reading, pl_source *source, con
         parley_status status = read_first_line(source, &text, &bytes, error);
         if (status != PARLEY_OK)
             return status;
+        const char *line;
+        uint64_t length = pl_first_line(text, bytes, &line), digits = 0;
+        while (digits < length && line[digits] >= '0' && line[digits] <= '9')
+            digits++;
+        if (length > 0 && digits + 1 >= length) { /* a single number, which may be the head of a corpus */
+            bool whole;
+            status = pl_source_head(source, HEAD_BYTES, &text, &bytes, &whole, error);
+        }
+        if (status != PARLEY_OK)
+            return status;
         for (unsigned i = 0; !*out; i++)
             *out = asked[i]->sniff(text, bytes) ? asked[i] : NULL;
         if (*out == &pl_format_libsvm && has_no_entries(text, bytes) &&
@@ -121,7 +133,7 @@ parley_status pl_format_choose(const pl_reading *reading, pl_source *source, con
             *out = &pl_format_csv;
         if (*out == &pl_format_csv)
             status = check_text(text, bytes, pl_source_name(source), error);
-        if (status != PARLEY_OK || pl_source_is_empty(source))
+        if (status != PARLEY_OK || (length == 0 && pl_source_is_empty(source)))
             return status; /* that there are no rows is a better message than one about settings */
     }
     return pl_format_check(reading, *out, pl_source_name(source), error);
@@ -167,7 +179,8 @@ bool pl_format_ends(const pl_format *format, const char *path) {
 parley_status pl_reading_of(const parley_settings *settings, pl_reading *out, parley_error *error) {
     const pl_format *format = pl_format_find(settings->format);
     if (!format && strcmp(settings->format, "auto") != 0)
-        return pl_fail(error, PARLEY_BAD_USAGE, "--format %.60s: unknown format; use libsvm, csv, vw, idx or auto",
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "--format %.60s: unknown format; use libsvm, csv, vw, idx, docword, ldac, mm or auto",
                        settings->format);
     *out = (pl_reading){
         .settings = settings,

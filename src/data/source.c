@@ -54,6 +54,28 @@ static bool odd_quotes(const char *p, const char *end) {
     return odd;
 }
 
+/* The first word of the line at `p`; `*whole` says whether it ends before `end`. */
+static uint64_t key_of(const char **p, const char *end, bool *whole) {
+    while (*p < end && (**p == ' ' || **p == '\t'))
+        ++*p;
+    const char *stop = *p;
+    while (stop < end && *stop != ' ' && *stop != '\t' && *stop != '\r' && *stop != '\n')
+        stop++;
+    *whole = stop < end;
+    return (uint64_t)(stop - *p);
+}
+
+/* Whether the lines that end and begin at `p` have different first words. False if the text ends before that is known.
+ */
+static bool is_turn(const char *text, const char *p, const char *end) {
+    const char *before = p - 1, *next = p;
+    bool whole, ignored;
+    while (before > text && before[-1] != '\n')
+        before--;
+    uint64_t bytes = key_of(&next, end, &whole), last = key_of(&before, p, &ignored);
+    return whole && (bytes != last || memcmp(before, next, (size_t)bytes) != 0);
+}
+
 const char *pl_cut_after(pl_cut cut, const char *text, const char *from, const char *end) {
     if (cut.record > 0) {
         uint64_t records = ((uint64_t)(from - text) + cut.record - 1) / cut.record;
@@ -65,7 +87,7 @@ const char *pl_cut_after(pl_cut cut, const char *text, const char *from, const c
         if (!newline)
             return NULL;
         inside ^= cut.quotes && odd_quotes(p, newline);
-        if (!inside)
+        if (!inside && (!cut.keyed || is_turn(text, newline + 1, end)))
             return newline + 1;
         p = newline;
     }
@@ -77,6 +99,11 @@ const char *pl_cut_after(pl_cut cut, const char *text, const char *from, const c
 static uint64_t whole_units(pl_cut cut, const char *text, uint64_t from, uint64_t bytes, bool *inside) {
     if (cut.record > 0)
         return bytes - bytes % cut.record;
+    for (const char *p = text + bytes; cut.keyed && p > text; p--)
+        if (p[-1] == '\n' && is_turn(text, p, text + bytes))
+            return (uint64_t)(p - text);
+    if (cut.keyed)
+        return 0;
     *inside ^= cut.quotes && odd_quotes(text + from, text + bytes);
     for (bool within = *inside; bytes > from; bytes--) {
         if (text[bytes - 1] == '\n' && !within)
@@ -463,12 +490,44 @@ static parley_status line_from(const pl_source *source, uint64_t at, bool inside
     return PARLEY_OK;
 }
 
+/* Finds the first line that begins at or after `at` with another word than the line before it. */
+static parley_status turn_from(const pl_source *source, uint64_t at, uint64_t *line, parley_error *error) {
+    char text[2 * SCAN_BYTES];
+    uint64_t begin = at > SCAN_BYTES ? at - SCAN_BYTES : 0;
+    *line = source->size;
+    while (begin < source->size) {
+        uint64_t bytes = source->size - begin < sizeof text ? source->size - begin : sizeof text, last = 0;
+        parley_status status = read_at(source, text, begin, bytes, error);
+        if (status != PARLEY_OK)
+            return status;
+        for (uint64_t i = 1; i < bytes; i++) {
+            if (text[i - 1] != '\n')
+                continue;
+            if (begin + i >= at && is_turn(text, text + i, text + bytes)) {
+                *line = begin + i;
+                return PARLEY_OK;
+            }
+            last = begin + i + SCAN_BYTES < begin + bytes ? i : last; /* the next piece begins with a whole line */
+        }
+        if (begin + bytes == source->size)
+            break;
+        begin += last ? last : SCAN_BYTES;
+    }
+    return PARLEY_OK;
+}
+
 /* Finds the first line or record that begins at or after `at`. */
 static parley_status unit_from(const pl_source *source, uint64_t at, bool inside, uint64_t *unit, parley_error *error) {
     uint64_t skip = source->cut.skip, record = source->cut.record;
     if (record > 0 && at > skip)
         at = skip + (at - skip + record - 1) / record * record;
     *unit = at < source->size ? at : source->size;
+    if (source->cut.keyed && at <= skip)
+        *unit = skip;
+    if (source->cut.keyed && at > skip && at < source->size)
+        return turn_from(source, at, unit, error);
+    if (source->cut.keyed)
+        return PARLEY_OK;
     return record > 0 || at == 0 || at >= source->size ? PARLEY_OK : line_from(source, at, inside, unit, error);
 }
 

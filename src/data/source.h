@@ -17,6 +17,7 @@ typedef struct pl_cut {
     uint64_t skip;
     uint64_t record; /* bytes of a record; 0: split at lines */
     bool quotes;     /* newlines between quotes do not end a line */
+    bool keyed;      /* lines that begin with the same word stay together */
 } pl_cut;
 
 /* A window is the next `window_bytes` up to a newline, or one line if that is longer. */

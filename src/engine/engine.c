@@ -23,6 +23,8 @@ double pl_wall_clock(pl_engine *engine) {
     return pl_now();
 }
 
+void pl_wall_compute(pl_engine *engine, double seconds) { (void)engine, (void)seconds; }
+
 void pl_wall_sleep(pl_engine *engine, double seconds) {
     (void)engine;
     pl_sleep(seconds);
@@ -49,6 +51,16 @@ parley_status pl_launch(const parley_settings *settings, pl_job job, parley_erro
     if (status != PARLEY_OK && error)
         *error = failure;
     return status;
+}
+
+#define SILENCE "no rank sent anything for "
+
+parley_status pl_fail_silence(const pl_engine *engine, parley_error *error) {
+    return pl_fail(error, PARLEY_NO_PEER, SILENCE "%g seconds", engine->deadline);
+}
+
+bool pl_is_silence(const parley_error *error) {
+    return error && error->status == PARLEY_NO_PEER && strncmp(error->sentence, SILENCE, strlen(SILENCE)) == 0;
 }
 
 parley_status pl_fail_length(unsigned from, uint64_t got, uint64_t due, parley_error *error) {

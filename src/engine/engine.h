@@ -75,6 +75,8 @@ typedef struct pl_engine_type {
     double (*now)(pl_engine *engine);
     double (*cpu)(pl_engine *engine);
     void (*spend)(pl_engine *engine, double seconds);
+    /* Counts work that took no time because the engine models its cost; see nonzero_seconds below. */
+    void (*compute)(pl_engine *engine, double seconds);
     /* Tells all ranks that this one has failed. Every waiting take, on all ranks, ends with this sentence, or with that
      * of an earlier failure, which is then copied to `error`. */
     void (*fail)(pl_engine *engine, parley_error *error);
@@ -95,11 +97,15 @@ struct pl_engine {
     unsigned *host;
     pl_shared *shared; /* memory shared by all ranks, if they are on one host; otherwise NULL */
     _Atomic uint64_t bytes_sent, bytes_received; /* by messages or shared memory, so far */
-    double adding;                               /* processor seconds of adding tables; the reader resets it */
-    pl_span room;                                /* scratch of the collectives */
+    bool is_virtual;                             /* the clock is virtual */
+    /* If the clock is virtual and work takes no time on it: what visiting a non-zero and passing over an entry of v
+     * cost, in seconds, to be counted by `compute`; otherwise 0. */
+    double nonzero_seconds, entry_seconds;
+    double adding; /* processor seconds of adding tables; the reader resets it */
+    pl_span room;  /* scratch of the collectives */
 };
 
-extern const pl_engine_type pl_engine_threads, pl_engine_mpi;
+extern const pl_engine_type pl_engine_threads, pl_engine_mpi, pl_engine_sim;
 extern const pl_engine_type *const pl_engines[];
 extern const unsigned pl_engines_count;
 const pl_engine_type *pl_engine_find(const char *name); /* or NULL */
@@ -121,14 +127,23 @@ void pl_engine_close(pl_engine *engine); /* one of those; accepts NULL */
 /* Fails because a message has the wrong length. */
 parley_status pl_fail_length(unsigned from, uint64_t got, uint64_t due, parley_error *error);
 
-/* `run`, `now` and `spend` for engines with real threads and a real clock. */
+/* Fails because a wait for any rank took longer than the deadline; and whether a failure is that one. */
+parley_status pl_fail_silence(const pl_engine *engine, parley_error *error);
+bool pl_is_silence(const parley_error *error);
+
+/* `run`, `now`, `compute` and `spend` for engines with real threads and a real clock. */
 void pl_run_on_pool(pl_engine *engine, pl_task task, void *context, unsigned tasks);
 double pl_wall_clock(pl_engine *engine);
+void pl_wall_compute(pl_engine *engine, double seconds); /* does nothing: work takes its time by itself */
 void pl_wall_sleep(pl_engine *engine, double seconds);
 
 /* The clock may be virtual. All measurements of a run use these. */
 static inline double pl_engine_now(pl_engine *engine) { return engine->type->now(engine); }
 static inline double pl_engine_cpu(pl_engine *engine) { return engine->type->cpu(engine); }
 static inline void pl_engine_spend(pl_engine *engine, double seconds) { engine->type->spend(engine, seconds); }
+static inline void pl_engine_compute(pl_engine *engine, double seconds) {
+    if (seconds > 0)
+        engine->type->compute(engine, seconds);
+}
 
 #endif

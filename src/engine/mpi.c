@@ -187,8 +187,12 @@ static parley_status wait_until(cluster *this, wish wish, parley_error *error) {
         if (pl_now() - began > this->base.deadline) {
             if (this->watch && wish.from < this->base.ranks)
                 pl_watch_late(this->watch, wish.from);
-            if (!this->watch || !pl_watch_failed(this->watch, &cause))
+            if (this->watch && pl_watch_failed(this->watch, &cause))
+                break;
+            if (wish.from < this->base.ranks)
                 pl_fail(&cause, PARLEY_NO_PEER, "rank %u sent nothing for %g seconds", wish.from, this->base.deadline);
+            else
+                pl_fail_silence(&this->base, &cause);
             break;
         }
         pause_for(this, wish.barrier, began, &nap);
@@ -560,5 +564,6 @@ const pl_engine_type pl_engine_mpi = {
     .now = pl_wall_clock,
     .cpu = cpu,
     .spend = pl_wall_sleep,
+    .compute = pl_wall_compute,
     .fail = fail,
 };

@@ -122,7 +122,7 @@ static parley_status receive(pl_engine *engine, unsigned from, unsigned channel,
     if (failed)
         return pl_fail(error, failure.status, "%s", failure.sentence);
     if (!got && from == ANYBODY)
-        return pl_fail(error, PARLEY_NO_PEER, "no rank sent anything for %g seconds", engine->deadline);
+        return pl_fail_silence(engine, error);
     if (!got)
         return pl_fail(error, PARLEY_NO_PEER, "rank %u sent nothing for %g seconds", from, engine->deadline);
     return PARLEY_OK;
@@ -462,5 +462,6 @@ const pl_engine_type pl_engine_threads = {
     .now = pl_wall_clock,
     .cpu = cpu,
     .spend = pl_wall_sleep,
+    .compute = pl_wall_compute,
     .fail = fail,
 };

@@ -80,6 +80,14 @@ static void strip_task(void *context, unsigned task) {
                  scratch);
 }
 
+void pl_exchange_add(const pl_update *update, const double *share, unsigned workers, uint64_t begin, uint64_t end,
+                     double *out) {
+    reduction reduction = {update, share, 0, {0, workers}, 0, NULL};
+    double scratch[STRIP * TREE_DEPTH];
+    for (uint64_t at = begin; at < end; at += STRIP)
+        sum_node(&reduction, reduction.node, at, at + STRIP < end ? at + STRIP : end, out + (at - begin), scratch);
+}
+
 /* Bytes that the engine has sent and received so far. */
 typedef struct meter {
     uint64_t sent, received;

@@ -9,8 +9,12 @@ typedef struct pl_exchange pl_exchange;
 
 #define PL_BLOCK 4096 /* entries of v that are summed in order; the sums of blocks are added as a tree */
 
-/* How a run with this exchange advances from one clock tick to the next. src/train has one function for each. */
-typedef enum pl_clock { PL_SYNCHRONOUS, PL_CLOCKS } pl_clock;
+/* How a run with this exchange advances from one round to the next. src/train has one function for each. A synchronous
+ * round is one clock of all workers. An asynchronous one is a stretch of clocks that each worker makes at its own pace,
+ * and ends with a park, at which all workers have stopped and all ranks have v. */
+typedef enum pl_clock { PL_SYNCHRONOUS, PL_ASYNCHRONOUS, PL_CLOCKS } pl_clock;
+
+#define PL_UNBOUNDED UINT64_MAX /* staleness async */
 
 /* What a method needs to have carried. */
 enum {
@@ -18,14 +22,54 @@ enum {
     PL_CARRIES_DIRECTIONS = 2, /* directions to all workers within a round, and their answers back */
 };
 
+/* A stretch of clocks, as all ranks begin it. */
+typedef struct pl_stretch {
+    pl_local *local;
+    pl_combine *combine;
+    pl_slice slice;       /* of v, which all ranks have; with tables for its change and direction */
+    uint64_t from, until; /* clocks that every worker has made, and that it is to make */
+} pl_stretch;
+
+/* A worker's turn: it hands over its update of the clock that it has just made, and gets v for the next one. */
+typedef struct pl_turn {
+    const pl_update *update;           /* NULL: it has not worked since the park */
+    double share;                      /* the combine's share of its update */
+    double fraction;                   /* its fraction of the weight of all rows */
+    uint64_t clock;                    /* clocks that it has made; the exchange moves a late worker further */
+    bool last;                         /* it needs no v */
+    double gamma;                      /* out: the step with which its update was taken */
+    double *v;                         /* out: its copy of v */
+    uint64_t behind;                   /* out: the clocks by which the slowest worker was behind when v was read */
+    uint64_t sent, received, messages; /* added to: bytes, as if every owner were on another machine, and messages */
+} pl_turn;
+
+/* For exchanges with the clock PL_ASYNCHRONOUS. In a stretch one task per hosted worker calls `swap` after every clock
+ * and `leave` at its end, and one task per rank calls `serve`. */
+typedef struct pl_exchange_async {
+    parley_status (*begin)(pl_exchange *exchange, const pl_stretch *stretch, parley_error *error);
+    /* Hands over an update and reads v. Waits if the worker is too far ahead of others. */
+    parley_status (*swap)(pl_exchange *exchange, unsigned worker, pl_turn *turn, parley_error *error);
+    /* The worker makes no more clocks before the park. Nobody waits for it any longer. */
+    parley_status (*leave)(pl_exchange *exchange, unsigned worker, parley_error *error);
+    /* Answers other ranks until all workers have left. */
+    parley_status (*serve)(pl_exchange *exchange, parley_error *error);
+    /* Makes v on all ranks what the workers have made of it. */
+    parley_status (*park)(pl_exchange *exchange, double *v, parley_error *error);
+} pl_exchange_async;
+
 typedef struct pl_exchange_type {
     const char *name, *help;
     pl_clock clock;
-    unsigned carries;            /* PL_CARRIES_* */
-    unsigned needs;              /* PL_STEPS_IN_V and so on: traits that the local solver must have */
-    bool one_owner;              /* rank 0 owns all of v */
-    bool repeats;                /* the same run gives the same bits */
-    const char *const *settings; /* optional settings that it reads; NULL: none */
+    const pl_exchange_async *async; /* NULL: synchronous */
+    unsigned carries;               /* PL_CARRIES_* */
+    unsigned needs;                 /* PL_STEPS_IN_V and so on: traits that the local solver must have */
+    bool one_owner;                 /* rank 0 owns all of v */
+    bool repeats;                   /* the same run gives the same bits */
+    const char *const *settings;    /* optional settings that it reads; NULL: none */
+    /* Returns the member of the same name for these settings. NULL: always this one. */
+    const struct pl_exchange_type *(*variant)(const parley_settings *settings);
+    /* Rejects contradictory settings. NULL: there are none. */
+    parley_status (*check)(const parley_settings *settings, parley_error *error);
     uint64_t (*bytes)(const pl_setup *setup, bool whole); /* memory that `open` will allocate */
     /* `whole` means one owner, whatever the type says. */
     parley_status (*open)(const pl_setup *setup, bool whole, pl_exchange **out, parley_error *error);
@@ -48,12 +92,16 @@ struct pl_exchange {
     double *block_sums;   /* PL_OWN_SCALARS per block of v */
     uint64_t *block_bounds;
     uint64_t sent, received; /* bytes of tables, to and from other ranks; the reader resets them */
+    uint64_t clock;          /* asynchronous: clocks that all workers have made */
+    void *own;               /* what the type adds */
 };
 
-extern const pl_exchange_type pl_exchange_allreduce, pl_exchange_driver, pl_exchange_shared;
+extern const pl_exchange_type pl_exchange_allreduce, pl_exchange_driver, pl_exchange_shared, pl_exchange_server,
+    pl_exchange_peer;
 extern const pl_exchange_type *const pl_exchanges[];
 extern const unsigned pl_exchanges_count;
 
+uint64_t pl_staleness(const parley_settings *settings); /* a whole number, or PL_UNBOUNDED */
 /* `bytes`, `open` and `close` of synchronous exchanges, which differ only in ownership. */
 uint64_t pl_tables_bytes(const pl_setup *setup, bool whole);
 parley_status pl_tables_open(const pl_exchange_type *type, const pl_setup *setup, bool whole, pl_exchange **out,
@@ -68,6 +116,9 @@ parley_status pl_exchange_reduce(pl_exchange *exchange, const pl_update *update,
 /* The same for the first column only. */
 parley_status pl_exchange_reduce_first(pl_exchange *exchange, const pl_update *update, const double *share,
                                        double *change, parley_error *error);
+/* Adds share[k] x entries [begin, end) of update[k] over `workers` updates, in the order of the tree, into `out`. */
+void pl_exchange_add(const pl_update *update, const double *share, unsigned workers, uint64_t begin, uint64_t end,
+                     double *out);
 /* Sends every owner's slice of `table` to all ranks. */
 parley_status pl_exchange_spread(pl_exchange *exchange, double *table, parley_error *error);
 /* Sums f over all of v. Blocks are added as a tree, and the result is the same on every rank. */

@@ -13,7 +13,9 @@
 
 #include "base/random.h"
 #include "engine/collective.h"
+#include "engine/shared_memory.h"
 #include "local/gradient.h"
+#include "local/order.h"
 #include "math/outer.h"
 #include "math/sparse.h"
 #include "model/classes.h"
@@ -39,12 +41,14 @@ typedef struct gradient {
     double *sums;  /* hosted x lanes x width columns of `size` entries */
     double *sides; /* of each lane: `sides_each` sums of the evaluation */
     uint64_t sides_each;
-    double *seconds;   /* of each lane */
-    pl_outer *outer;   /* of each lane: collects rows for the curvature */
-    double *curvature; /* several classes: of one row, per lane */
-    double *b, *db;    /* intercepts at v and along the direction */
-    const double *w;   /* where a sample is taken, or what is multiplied by the curvature */
-    const double *t;   /* the owner's dual point, instead of the slopes; or NULL */
+    double *seconds;     /* of each lane */
+    pl_outer *outer;     /* of each lane: collects rows for the curvature */
+    double *curvature;   /* several classes: of one row, per lane */
+    double *b, *db;      /* intercepts at v and along the direction */
+    const double *w;     /* where a sample is taken, or what is multiplied by the curvature */
+    const double *t;     /* the owner's dual point, instead of the slopes; or NULL */
+    uint32_t **support;  /* of each worker that works alone: the columns of its rows; NULL: all */
+    uint64_t *supported; /* how many */
 } gradient;
 
 static double *lane_sum(const gradient *this, unsigned task) {
@@ -222,22 +226,26 @@ static void sample_task(void *context, unsigned task) {
     this->seconds[task] += pl_engine_now(this->team->engine) - began;
 }
 
-/* Reports the first `columns` columns of the lanes' sums. */
-static void report(gradient *this, uint64_t columns, double passes, double waited, pl_update *update) {
+/* Reports the first `columns` columns of the sums of worker k's lanes. */
+static void report_one(const gradient *this, unsigned k, uint64_t columns, double passes, double waited,
+                       pl_update *update) {
     const pl_team *team = this->team;
     uint64_t size = columns * this->glm->size;
-    for (unsigned k = 0; k < team->hosted; k++) {
-        double *sum = lane_sum(this, k * team->lanes), seconds = 0;
-        pl_tree_add(sum, team->lanes, this->width * this->glm->size, size);
-        for (unsigned l = 0; l < team->lanes; l++)
-            seconds = fmax(seconds, this->seconds[k * team->lanes + l]);
-        update[k] = (pl_update){.shrink = 1.0,
-                                .weight = team->weight[k],
-                                .count = size,
-                                .value = sum,
-                                .seconds = seconds + waited,
-                                .passes = passes};
-    }
+    double *sum = lane_sum(this, k * team->lanes), seconds = 0;
+    pl_tree_add(sum, team->lanes, this->width * this->glm->size, size);
+    for (unsigned l = 0; l < team->lanes; l++)
+        seconds = fmax(seconds, this->seconds[k * team->lanes + l]);
+    *update = (pl_update){.shrink = 1.0,
+                          .weight = team->weight[k],
+                          .count = size,
+                          .value = sum,
+                          .seconds = seconds + waited,
+                          .passes = passes};
+}
+
+static void report(const gradient *this, uint64_t columns, double passes, double waited, pl_update *update) {
+    for (unsigned k = 0; k < this->team->hosted; k++)
+        report_one(this, k, columns, passes, waited, &update[k]);
 }
 
 /* Copies the intercepts of v, if there are any, to b. */
@@ -403,6 +411,52 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
     return PARLEY_OK;
 }
 
+/* Finds the columns of each worker's rows, once. */
+static parley_status prepare_alone(pl_local *local, double *v, parley_error *error) {
+    gradient *this = (gradient *)local;
+    unsigned hosted = this->team->hosted;
+    uint8_t *touched = NULL;
+    (void)v;
+    this->soft.mu = 0;
+    this->curved = this->stepped = false;
+    if (this->support || this->glm->classes > 1)
+        return PARLEY_OK;
+    parley_status status = pl_take(&this->support, hosted, sizeof *this->support, "sparse updates", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&this->supported, hosted, sizeof *this->supported, "sparse updates", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&touched, this->glm->size, 1, "sparse updates", error);
+    for (unsigned k = 0; k < hosted && status == PARLEY_OK; k++)
+        status = pl_support_take(this->glm, this->team, k, touched, &this->support[k], &this->supported[k], error);
+    pl_free(touched);
+    return status;
+}
+
+/* The worker's lanes one after another, with fields of its own where those of all workers would be shared. */
+static parley_status work_alone(pl_local *local, unsigned k, const pl_round *round, double *v, pl_update *update,
+                                parley_error *error) {
+    gradient own = *(gradient *)local;
+    double b[PL_MOST_CLASSES] = {0};
+    (void)error;
+    own.round = round->number;
+    own.w = v;
+    own.b = b;
+    take_intercepts(&own, v, b);
+    for (unsigned task = k * own.team->lanes; task < (k + 1) * own.team->lanes; task++) {
+        own.seconds[task] = 0;
+        sample_task(&own, task);
+    }
+    report_one(&own, k, 1, 2.0 * own.fraction, 0.0, update);
+    return PARLEY_OK;
+}
+
+static const uint32_t *entries_read(const pl_local *local, unsigned worker, uint64_t *count) {
+    const gradient *this = (const gradient *)local;
+    bool sparse = this->support && this->support[worker];
+    *count = sparse ? this->supported[worker] : this->glm->size;
+    return sparse ? this->support[worker] : NULL;
+}
+
 static double evaluate_passes(const pl_local *local) {
     (void)local;
     return 2.0;
@@ -499,7 +553,9 @@ static parley_status start(pl_local *local, const double *w, double *v, parley_e
 static void commit(pl_local *local, unsigned worker, double gamma) {
     gradient *this = (gradient *)local;
     (void)worker;
-    this->stepped = this->followed;
+    if (!this->followed) /* workers alone commit at the same time, and never follow */
+        return;
+    this->stepped = true;
     this->step = gamma;
 }
 
@@ -553,6 +609,10 @@ static void close_gradient(pl_local *local) {
     pl_free(this->sums);
     pl_free(this->sides);
     pl_free(this->seconds);
+    for (unsigned k = 0; this->support && k < this->team->hosted; k++)
+        pl_shared_free(this->team->engine, this->support[k]);
+    pl_free(this->support);
+    pl_free(this->supported);
     pl_free(this);
 }
 
@@ -612,6 +672,7 @@ static const char *const reads[] = {"batch_fraction", "lanes", NULL};
 static const pl_local_search search = {follow, probe, product};
 static const pl_local_restart restart = {start, renew};
 static const pl_local_certificate certificate = {certifies, rescale};
+static const pl_local_alone alone = {prepare_alone, work_alone, entries_read};
 
 const pl_local_type pl_local_gradient = {
     .name = "gradient",
@@ -622,6 +683,7 @@ const pl_local_type pl_local_gradient = {
     .search = &search,
     .restart = &restart,
     .certificate = &certificate,
+    .alone = &alone,
     .bytes = bytes,
     .open = open_gradient,
     .work = work,

@@ -11,15 +11,17 @@
 
 /* Traits of a local solver that combines, exchanges and the loop need to know. */
 enum {
-    PL_GIVES_CHANGES = 1,       /* its updates are changes of v */
-    PL_GIVES_GRADIENTS = 2,     /* its updates are gradients */
-    PL_KNOWS_SIGMA = 4,         /* its changes come from sub-problems that depend on sigma */
-    PL_KNOWS_MOMENTUM = 8,      /* it starts ahead by the round's momentum */
-    PL_ESTIMATES_GAP = 16,      /* it fills in PL_SUM_RESIDUAL */
-    PL_ONLY_READS_V = 32,       /* it only reads v, and in order, so that several ranks may share one v */
-    PL_STEPS_IN_V = 64,         /* it can work with setup->in_place */
-    PL_OWNS_COLUMNS = 128,      /* its workers own columns, as partitioned by setup->columns */
-    PL_EVALUATES_GRADIENT = 256 /* `evaluate` leaves the gradient over all rows in `update` */
+    PL_GIVES_CHANGES = 1,        /* its updates are changes of v */
+    PL_GIVES_GRADIENTS = 2,      /* its updates are gradients */
+    PL_KNOWS_SIGMA = 4,          /* its changes come from sub-problems that depend on sigma */
+    PL_KNOWS_MOMENTUM = 8,       /* it starts ahead by the round's momentum */
+    PL_ESTIMATES_GAP = 16,       /* it fills in PL_SUM_RESIDUAL */
+    PL_ONLY_READS_V = 32,        /* it only reads v, and in order, so that several ranks may share one v */
+    PL_STEPS_IN_V = 64,          /* it can work with setup->in_place */
+    PL_OWNS_COLUMNS = 128,       /* its workers own columns, as partitioned by setup->columns */
+    PL_EVALUATES_GRADIENT = 256, /* `evaluate` leaves the gradient over all rows in `update` */
+    PL_MAY_BE_ADDED = 512        /* its changes may be added whole: they are shares of one step or counts, or
+                                    its rate depends on setup->adds */
 };
 
 /* Sums over a worker's rows that are sent with its update or answer a probe. */
@@ -54,6 +56,7 @@ typedef struct pl_round {
     /* What the combine asks for. */
     double sigma;    /* how much the workers' changes may add up: sigma' of CoCoA+ */
     double momentum; /* share of the last round's change by which to start ahead */
+    bool joint;      /* workers make one step together, and their updates are added */
     bool curved;     /* the curvature is needed, from solvers that can compute it */
     double softness; /* gradients and probes are of the loss smoothed by this; 0: the loss itself */
     bool recentre;   /* smooth around the dual point that the last smoothing gives at v, from this round on */
@@ -84,6 +87,8 @@ typedef struct pl_setup {
     bool alone; /* one worker, whose change is taken whole; it may step in v and offer v itself as its update's value */
     bool accelerates; /* momentum is used */
     bool in_place;    /* v is shared by the workers, which step in it and offer empty updates */
+    bool adds;        /* the combine adds changes whole, so that rounds may be joint steps */
+    double late;      /* rounds by which updates may be late; 0 if workers wait for each other */
 } pl_setup;
 
 typedef struct pl_local pl_local;
@@ -110,7 +115,10 @@ typedef struct pl_local_restart {
 /* For solvers whose workers can work alone, each from its own copy of v, while others work. Asynchronous clocks need
  * it. */
 typedef struct pl_local_alone {
-    /* Makes one round's steps of one hosted worker. */
+    /* Prepares for a stretch of clocks from v. All workers are parked, and all ranks have v. It may adapt rates to how
+     * good v is, and change v, alike on all ranks. */
+    parley_status (*prepare)(pl_local *local, double *v, parley_error *error);
+    /* Makes one round's steps of one hosted worker. Only the entries that the worker reads change. */
     parley_status (*work)(pl_local *local, unsigned worker, const pl_round *round, double *v, pl_update *update,
                           parley_error *error);
     /* Returns the entries of v that the worker reads, increasing, or NULL if it reads all of them. */
@@ -172,7 +180,7 @@ static inline bool pl_local_certifies(const pl_local *local) {
     return certificate && certificate->certifies && certificate->certifies(local);
 }
 
-extern const pl_local_type pl_local_sdca, pl_local_scd, pl_local_gradient, pl_local_sgd;
+extern const pl_local_type pl_local_sdca, pl_local_scd, pl_local_gradient, pl_local_sgd, pl_local_svi, pl_local_gibbs;
 extern const pl_local_type *const pl_locals[];
 extern const unsigned pl_locals_count;
 

@@ -161,16 +161,20 @@ static parley_status watch(pl_sgd *sgd, double *v, parley_error *error) {
     return status;
 }
 
-static parley_status work(pl_local *local, const pl_round *round, double *v, pl_update *update,
-                          pl_evaluation *evaluation, parley_error *error) {
-    pl_sgd *sgd = (pl_sgd *)local;
-    pl_engine *engine = sgd->team->engine;
-    (void)evaluation;
+static void begin_run(pl_sgd *sgd, double *v) {
     sgd->v = v;
     if (!sgd->started)
         memcpy(v, sgd->v_least, sgd->glm->size * sizeof *v);
     sgd->started = true;
     sgd->patience = fmax(sgd->patience, PATIENCE);
+}
+
+static parley_status work(pl_local *local, const pl_round *round, double *v, pl_update *update,
+                          pl_evaluation *evaluation, parley_error *error) {
+    pl_sgd *sgd = (pl_sgd *)local;
+    pl_engine *engine = sgd->team->engine;
+    (void)evaluation;
+    begin_run(sgd, v);
     double rows = (double)sgd->team->all_rows / sgd->team->workers;
     parley_status status = PARLEY_OK;
     for (unsigned k = 0; k < sgd->team->hosted; k++) {
@@ -196,14 +200,22 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
     return status;
 }
 
-/* Nothing is watched here: the worker's own rate, its own passes and the schedule decide the steps. */
+/* The same watch as over rounds. */
+static parley_status prepare_alone(pl_local *local, double *v, parley_error *error) {
+    pl_sgd *sgd = (pl_sgd *)local;
+    begin_run(sgd, v);
+    sgd->age++;
+    return watch(sgd, v, error);
+}
+
+/* Nothing is watched here: the worker's own passes and the schedule decide the steps. */
 static parley_status work_alone(pl_local *local, unsigned k, const pl_round *round, double *v, pl_update *update,
                                 parley_error *error) {
     pl_sgd *sgd = (pl_sgd *)local;
     (void)error;
     pl_sgd_worker *worker = &sgd->workers[k];
     worker->seconds = 0;
-    worker->rate = worker->rate > 0 ? worker->rate : sgd->rate;
+    worker->rate = sgd->rate;
     worker->age = worker->epoch + 1;
     set_steps(sgd, k, round);
     make_steps(sgd, k, v);
@@ -323,14 +335,14 @@ static const uint32_t *entries_read(const pl_local *local, unsigned worker, uint
 
 static const pl_local_restart restart = {.start = start};
 static const pl_local_certificate certificate = {.rescale = rescale};
-static const pl_local_alone alone = {work_alone, entries_read};
+static const pl_local_alone alone = {prepare_alone, work_alone, entries_read};
 
 const pl_local_type pl_local_sgd = {
     .name = "sgd",
     .help = "stochastic gradient steps on the worker's own copy of the model",
     .problem = &pl_problem_linear,
     .needs = PL_FACT_ONE_OUTPUT | PL_FACT_EVEN | PL_FACT_SIGNED,
-    .traits = PL_GIVES_CHANGES | PL_EVALUATES_GRADIENT | PL_STEPS_IN_V,
+    .traits = PL_GIVES_CHANGES | PL_EVALUATES_GRADIENT | PL_STEPS_IN_V | PL_MAY_BE_ADDED,
     .settings = reads,
     .restart = &restart,
     .certificate = &certificate,

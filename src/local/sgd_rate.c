@@ -190,9 +190,10 @@ static parley_status settle_on_means(pl_sgd *sgd, parley_error *error) {
 }
 
 /* Longer rounds, and rows that count for more, have rates of their own. */
-static bool may_boost(const pl_sgd *sgd, const parley_settings *settings) {
+static bool may_boost(const pl_sgd *sgd, const pl_setup *setup) {
+    const parley_settings *settings = setup->settings;
     return isnan(settings->rate) && sgd->team->workers >= 2 * BOOST && !sgd->in_place && !pl_sgd_adapts(sgd) &&
-           !settings->reweight && !(settings->local_epochs > 1.0);
+           !settings->reweight && !(settings->local_epochs > 1.0) && !setup->adds;
 }
 
 parley_status pl_sgd_settle(pl_sgd *sgd, const pl_setup *setup, parley_error *error) {
@@ -217,9 +218,9 @@ parley_status pl_sgd_settle(pl_sgd *sgd, const pl_setup *setup, parley_error *er
     }
     parley_status status = pl_team_sum(team, sums, 2, settled, error);
     memcpy(sgd->v_least, setup->first, sgd->glm->size * sizeof *sgd->v_least);
-    sgd->rate = settled[0];
+    sgd->rate = isnan(given) && setup->adds ? settled[0] / team->workers : settled[0];
     pl_sgd_place(sgd, (pl_schedule)settled[1]);
-    if (status == PARLEY_OK && may_boost(sgd, setup->settings))
+    if (status == PARLEY_OK && may_boost(sgd, setup))
         status = settle_on_means(sgd, error);
     sgd->t = t;
     for (unsigned k = 0; k < team->hosted; k++)

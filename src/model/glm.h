@@ -11,6 +11,8 @@
 #ifndef PL_GLM_H
 #define PL_GLM_H
 
+#include <math.h>
+
 #include "data/data.h"
 #include "loss/loss.h"
 #include "math/sparse.h"
@@ -97,6 +99,13 @@ static inline double pl_target(const pl_glm *glm, uint64_t row) {
 
 static inline double pl_share(const pl_glm *glm, uint64_t row) {
     return (glm->data->weight ? glm->data->weight[row] : 1.0) / glm->total;
+}
+
+/* How far from 0, or from the best constant if there is a free intercept, good margins are. */
+static inline double pl_label_spread(const pl_glm *glm) {
+    return glm->loss->labels == PL_LABELS_BINARY
+               ? 2.0 /* so that rows at margin 0 are inside the smoothed part of a hinge */
+               : glm->label_deviation + fabs(glm->intercept == PL_FREE ? 0.0 : glm->mean_label);
 }
 
 /* Whether entry j is penalised. Only free intercepts are not. */

@@ -9,7 +9,7 @@
 #include "model/glm.h"
 
 #define ROUNDED_TILT 1e-13 /* a tilt this small is rounding */
-#define ROUNDED_U 1e-9     /* the same for u, relative to its largest possible norm */
+#define REACH 10.0         /* without a penalty: largest margins, in spreads of the labels */
 
 enum { SUM_PENALTY, SUM_CONJUGATE };
 
@@ -105,16 +105,19 @@ static void unpenalised_entries(void *context, uint64_t begin, uint64_t end, dou
         }
 }
 
-/* Without a penalty u must be 0, and it is so up to rounding where the smoothed problem is solved. D is then wrong by
- * u.w at the optimum w, of which the sum of |u_j w_j| here is an upper estimate. Otherwise there is no bound. */
+/* Without a penalty D is finite only where u is 0, and the smoothed problem is solved up to rounding. In a ball of
+ * radius R about w, the optimum is at least D - sum |u_j w_j| - R |u|, with a radius that holds every model whose
+ * margins are within REACH times the spread of the labels. */
 static parley_status bound_unpenalised(const pl_point_seen *seen, dual_point *point, pl_bound *out,
                                        parley_error *error) {
     const pl_evaluation *at = seen->at;
+    const pl_glm *glm = point->glm;
     double sums[PL_OWN_SCALARS] = {0};
-    double most = pl_loss_steepest(point->glm->loss) * sqrt(point->glm->mean_norm2);
+    double radius = glm->mean_norm2 > 0 ? REACH * pl_label_spread(glm) / sqrt(glm->mean_norm2) : 0.0;
     parley_status status = seen->sums.sum(seen->sums.exchange, unpenalised_entries, point, sums, error);
-    if (status == PARLEY_OK && sqrt(sums[0]) <= ROUNDED_U * most && at->tilt <= ROUNDED_U)
-        out->dual = -at->conjugate - sums[1] - at->tilt * fabs(at->pull);
+    if (status == PARLEY_OK)
+        out->dual =
+            -at->conjugate - sums[1] - radius * (sqrt(sums[0]) + at->tilt * at->reach) - at->tilt * fabs(at->pull);
     return status;
 }
 

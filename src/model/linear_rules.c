@@ -281,7 +281,9 @@ static unsigned facts(const pl_problem *problem, const parley_settings *settings
 /* Labels that have not been read yet may turn out to be several classes. */
 static unsigned uncertain(const parley_settings *settings) {
     const pl_loss *loss = pl_loss_find(settings->loss);
-    return !loss || loss->labels != PL_LABELS_REAL ? PL_FACT_ONE_OUTPUT : 0;
+    if (loss && loss->labels == PL_LABELS_REAL)
+        return 0;
+    return PL_FACT_ONE_OUTPUT | (loss && !loss->smooth ? PL_FACT_SOFTENS : 0);
 }
 
 static void why(const pl_problem *problem, const parley_settings *settings, unsigned fact, char *text, size_t size) {

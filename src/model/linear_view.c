@@ -59,12 +59,12 @@ parley_status pl_linear_inference(const parley_model *model, pl_viewer *viewer, 
         uint64_t j = !constant ? n : n == 0 ? model->columns : n - 1; /* the intercept comes first */
         char number[24];
         parley_model_certainty(model, j, &it, NULL);
-        const pl_view_cell cells[] = {{"coefficient", &it.coefficient, 1, 1, false, false, false},
-                                      {"std_error", &it.standard_error, 1, 1, false, false, false},
-                                      {isinf(it.degrees) ? "z" : "t", &it.statistic, 1, 1, false, false, false},
-                                      {"p", &it.p, 1, 1, false, false, false},
-                                      {"low_95", &it.low_95, 1, 1, false, false, false},
-                                      {"high_95", &it.high_95, 1, 1, false, false, false}};
+        const pl_view_cell cells[] = {{"coefficient", &it.coefficient, 1, 1, false, false, false, NULL},
+                                      {"std_error", &it.standard_error, 1, 1, false, false, false, NULL},
+                                      {isinf(it.degrees) ? "z" : "t", &it.statistic, 1, 1, false, false, false, NULL},
+                                      {"p", &it.p, 1, 1, false, false, false, NULL},
+                                      {"low_95", &it.low_95, 1, 1, false, false, false, NULL},
+                                      {"high_95", &it.high_95, 1, 1, false, false, false, NULL}};
         pl_name name =
             j == model->columns ? (pl_name){"(intercept)", 11} : pl_model_column(model, j, number, sizeof number);
         viewer->row(viewer, name, n, cells, 6);

@@ -371,8 +371,17 @@ void pl_apply_task(void *applying, unsigned task) {
     uint64_t begin = (uint64_t)task * ROWS_PER_TASK, end = begin + ROWS_PER_TASK;
     if (pl_stop_due())
         return;
-    work->model->type->apply(work->model, work->x, begin, end < work->x->rows ? end : work->x->rows,
-                             work->values + begin * work->model->outputs);
+    end = end < work->x->rows ? end : work->x->rows;
+    if (work->meter && work->model->type->meter->apply)
+        work->model->type->meter->apply(work->meter, work->x, begin, end,
+                                        work->values + begin * work->model->type->meter->width);
+    else
+        work->model->type->apply(work->model, work->x, begin, end, work->values + begin * work->model->outputs);
+}
+
+uint64_t pl_meter_width(const parley_model *model) {
+    const pl_meter_type *meter = model->type->meter;
+    return meter->apply ? meter->width : model->outputs;
 }
 
 parley_status parley_decide(const parley_model *model, const parley_data *data, double *decisions,
@@ -383,7 +392,7 @@ parley_status parley_decide(const parley_model *model, const parley_data *data, 
     if (status != PARLEY_OK)
         return status;
     pl_stop_enter();
-    pl_pool_run(pool, pl_apply_task, &(pl_applying){model, &data->x, decisions}, pl_apply_tasks(&data->x));
+    pl_pool_run(pool, pl_apply_task, &(pl_applying){model, &data->x, decisions, NULL}, pl_apply_tasks(&data->x));
     pl_pool_close(pool);
     return pl_stop_leave(pl_stop_check(error));
 }

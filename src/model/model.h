@@ -38,6 +38,7 @@ typedef struct pl_view_cell {
     bool share;             /* between 0 and 1 */
     bool whole;             /* one whole number */
     bool json_only;         /* not printed as text, where it would repeat another cell */
+    const pl_name *names;   /* words instead of numbers; NULL: numbers */
 } pl_view_cell;
 
 /* Receives what a model or a meter has to show, item by item in a fixed order. The command line has viewers that print
@@ -78,6 +79,10 @@ typedef struct pl_model_metric {
 typedef struct pl_meter_type {
     /* `only` is the single metric that is needed; NULL means all that eval reports. */
     parley_status (*open)(const parley_model *model, const pl_model_metric *only, pl_meter **out, parley_error *error);
+    /* Computes `width` numbers for each of rows [begin, end), which `add` gets instead of the model's outputs. Called
+     * by many threads. NULL: `add` gets the outputs. */
+    void (*apply)(const pl_meter *meter, const pl_matrix *x, uint64_t begin, uint64_t end, double *values);
+    uint64_t width;
     /* `values` are the model's outputs for the rows of the batch. Fails on a label that the model does not know. */
     parley_status (*add)(pl_meter *meter, const parley_data *batch, const double *values, parley_error *error);
     /* Shows everything that eval reports: the metrics (pl_meter_show), and further results of the type. */
@@ -103,6 +108,7 @@ struct pl_model_type {
     /* Turns a row's raw outputs into what --output asks for, in place: the probability of the upper of two labels, or
      * of each output. Fails if the model cannot give that. With `values` NULL it only checks. */
     parley_status (*finish)(const parley_model *model, pl_output kind, double *values, parley_error *error);
+    pl_output output; /* what predict prints unless it is told */
     /* The label that a row's raw outputs predict. */
     double (*predict)(const parley_model *model, const double *values);
     /* Gives the labels that predictions can have, counting from 0, in increasing order; false after the last. A model
@@ -155,7 +161,10 @@ typedef struct pl_applying {
     const parley_model *model;
     const pl_matrix *x;
     double *values;
+    const pl_meter *meter; /* computes what the meter adds; NULL: the model's outputs */
 } pl_applying;
+/* The numbers per row that a meter of such a model adds. */
+uint64_t pl_meter_width(const parley_model *model);
 unsigned pl_apply_tasks(const pl_matrix *x);
 void pl_apply_task(void *applying, unsigned task);
 

@@ -46,6 +46,12 @@ void pl_describe_number(pl_description *description, const char *name, double nu
         description->facts[description->count++] = (parley_fact){.name = name, .number = number};
 }
 
+void pl_describe_count(pl_description *description, const char *name, double count) {
+    pl_describe_number(description, name, count);
+    if (description->count > 0)
+        description->facts[description->count - 1].whole = 1;
+}
+
 void pl_describe_line(pl_description *description, const char *format, ...) {
     if (description->lines == PL_DESCRIPTION_LINES)
         return;

@@ -93,6 +93,7 @@ typedef struct pl_description {
 
 void pl_describe_text(pl_description *description, const char *name, const char *text);
 void pl_describe_number(pl_description *description, const char *name, double number);
+void pl_describe_count(pl_description *description, const char *name, double count);
 void pl_describe_line(pl_description *description, const char *format, ...);
 
 /* Rules that apply before data are read. `problem` is NULL until then, and unknown facts count as favourable. */
@@ -132,6 +133,8 @@ typedef struct pl_problem_type {
     const char *const *resolved;             /* settings that `record` fills in from data; ends with NULL, or is NULL */
     bool labels;                             /* rows must have labels */
     bool by_change; /* runs stop when the objective changes by at most --tolerance; otherwise by --gap */
+    bool lean;      /* v is the model and large, and rounds may be short: the latest model is the result and no other is
+                       kept,      and models are measured by passes, not rounds */
     const pl_model_type *model_type;
     const pl_problem_rules *rules;
     /* Inspects the data, alike on all ranks. `problem->data` is what to train on, which may have other weights. */
@@ -156,6 +159,9 @@ typedef struct pl_problem_type {
                            parley_error *error);
     parley_status (*accept)(const pl_problem *problem, const parley_model *model, const char *name, double *w,
                             parley_error *error);
+    /* Adds results of the run to its description and, as numbers, to the metadata of its model. NULL: there are none.
+     */
+    void (*conclude)(const pl_problem *problem, const parley_summary *summary, pl_description *out);
     /* Replaces `auto` in the settings by the values that were found. NULL: the problem has no such settings. */
     void (*record)(const pl_problem *problem, parley_settings *settings);
     /* Whether a setting in the metadata of models applies to this problem; NULL: all do. */

@@ -48,6 +48,13 @@ uint64_t pl_window_rows(uint64_t rows, uint64_t nonzeros);
 
 /* Copies all rows of distributed data to every rank. */
 parley_status pl_spread_to_all(pl_engine *engine, const parley_data *data, parley_data **out, parley_error *error);
+/* Makes the transfers, after which this rank has `rows` rows. Of data->spread it needs the totals and the flags. The
+ * entries of `data` are released along the way. */
+parley_status pl_exchange_rows(pl_engine *engine, const parley_data *data, const pl_transfer *transfers, uint64_t count,
+                               uint64_t rows, parley_data **out, parley_error *error);
+/* Copies the data in an order that depends on the content of the rows alone (content_order.c). The copy refers to the
+ * names of `data`. */
+parley_status pl_rows_by_content(pl_engine *engine, const parley_data *data, parley_data **out, parley_error *error);
 /* Moves every row of distributed data to the rank that hosts its worker, and records the assignment in (*out)->deal.
  * Memory of rows that were sent is released along the way, so `data` has no rows afterwards. */
 parley_status pl_deal_rows(pl_engine *engine, const parley_data *data, unsigned workers, unsigned lanes, uint64_t seed,

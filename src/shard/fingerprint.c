@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "data/row_hash.h"
 #include "engine/collective.h"
 
 #define CHUNKS 64 /* of rows that are hashed at a time */
@@ -12,32 +13,11 @@ typedef struct hashing {
     uint64_t sums[CHUNKS];
 } hashing;
 
-static uint64_t stir(uint64_t hash, uint64_t word) {
-    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-    return hash ^ hash >> 29;
-}
-
-static uint64_t hash_row(const parley_data *data, uint64_t i) {
-    const pl_matrix *x = &data->x;
-    uint64_t label, weight, hash;
-    double zero = 0.0, one = 1.0;
-    memcpy(&label, data->label ? &data->label[i] : &zero, sizeof label);
-    memcpy(&weight, data->weight ? &data->weight[i] : &one, sizeof weight);
-    hash = stir(stir(x->start[i + 1] - x->start[i], label), weight);
-    for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++) {
-        float value = x->value ? x->value[e] : 1.0f;
-        uint32_t bits;
-        memcpy(&bits, &value, sizeof bits);
-        hash = stir(hash, (uint64_t)x->index[e] << 32 | bits);
-    }
-    return stir(hash, hash >> 32);
-}
-
 static void hash_task(void *context, unsigned chunk) {
     hashing *hashing = context;
     uint64_t rows = hashing->data->x.rows, sum = 0;
     for (uint64_t i = rows * chunk / CHUNKS; i < rows * (chunk + 1) / CHUNKS && !pl_stop_due(); i++)
-        sum += hash_row(hashing->data, i);
+        sum += pl_row_hash(hashing->data, i);
     hashing->sums[chunk] = sum;
 }
 
@@ -72,7 +52,7 @@ static void order_task(void *context, unsigned task) {
     uint64_t hash = part->rows;
     for (pl_walk rows = {0}; pl_walk_on(part, &rows);)
         for (uint64_t i = rows.begin; i < rows.end; i++)
-            hash = stir(hash, hash_row(pass->data, i));
+            hash = pl_stir(hash, pl_row_hash(pass->data, i));
     pass->parts[task] = hash;
 }
 
@@ -86,7 +66,7 @@ parley_status pl_order_hash(const pl_team *team, const parley_data *data, uint64
     for (unsigned k = 0; k < team->hosted; k++) {
         uint64_t hash = 0;
         for (unsigned l = 0; l < team->lanes; l++)
-            hash = stir(hash, pass.parts[k * team->lanes + l]);
+            hash = pl_stir(hash, pass.parts[k * team->lanes + l]);
         pass.parts[k] = hash;
     }
     *out = pass.parts;

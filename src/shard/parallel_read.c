@@ -297,6 +297,58 @@ static parley_status read_caches(pl_engine *engine, const pl_inputs *inputs, pl_
     return status;
 }
 
+/* Has this rank a row at all? An empty file stands for none. */
+static bool has_rows(const pl_inputs *inputs) {
+    return inputs->count > 1 || !inputs->list[0].regular || inputs->list[0].bytes > 0;
+}
+
+/* Column numbers mean the same on all ranks only where they are those of the input. */
+static parley_status check_numbered(const parley_data *data, parley_error *error) {
+    if (data->names.count == 0 && data->classes.count == 0 && data->hash_bits == 0 && !data->table)
+        return PARLEY_OK;
+    return pl_fail(error, PARLEY_BAD_INPUT,
+                   "%s: --inputs own takes only columns that are numbered alike on all ranks, as in LIBSVM text and "
+                   "in caches without names",
+                   data->path);
+}
+
+/* Reads rows that only this rank has. */
+static parley_status read_own(pl_engine *engine, const pl_inputs *inputs, const pl_reading *reading, pl_pool *pool,
+                              parley_data **out, parley_error *error) {
+    uint64_t *bounds = NULL;
+    double *all = NULL, mine[2];
+    parley_status status =
+        has_rows(inputs) ? pl_data_read_all(inputs, reading, pool, out, error) : make_empty(inputs->title, out, error);
+    if (status == PARLEY_OK)
+        status = check_numbered(*out, error);
+    status = pl_agree_status(engine, status, engine->rank, NULL, error);
+    if (status != PARLEY_OK)
+        return status;
+    parley_data *data = *out;
+    mine[0] = (double)data->x.rows;
+    mine[1] = (double)data->x.columns;
+    status = pl_take(&bounds, engine->ranks + 1, sizeof *bounds, "the table of distributed rows", error);
+    if (status == PARLEY_OK)
+        status = pl_gather_lists(engine, mine, 2, &all, bounds, error);
+    if (status == PARLEY_OK)
+        status = make_spread(data, engine->ranks, error);
+    uint64_t row = 0, pieces = 0;
+    for (unsigned rank = 0; rank < engine->ranks && status == PARLEY_OK; rank++) {
+        uint64_t rows = (uint64_t)all[2 * rank], columns = (uint64_t)all[2 * rank + 1];
+        if (rows > 0)
+            data->spread->pieces[pieces++] = (pl_piece){row, row + rows, 0, 0, rank};
+        row += rows;
+        data->x.columns = columns > data->x.columns ? columns : data->x.columns;
+    }
+    if (status == PARLEY_OK)
+        data->spread->count = pieces;
+    pl_free(bounds);
+    pl_free(all);
+    if (status == PARLEY_OK && row == 0)
+        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: no rank has a row", inputs->title);
+    return status;
+}
+
 static void announce(const pl_engine *engine, const pl_inputs *inputs, const plan *plan, const pl_reading *reading) {
     char sentence[512];
     snprintf(sentence, sizeof sentence, "reading %s: %.1f MB in parallel on %u ranks", inputs->title,
@@ -305,34 +357,43 @@ static void announce(const pl_engine *engine, const pl_inputs *inputs, const pla
         reading->tell(reading->user, sentence);
 }
 
-parley_status pl_ranks_read(pl_engine *engine, const char *const *words, unsigned count, const pl_reading *reading,
-                            pl_pool *pool, parley_data **out, parley_error *error) {
-    pl_inputs inputs = {0};
+static parley_status read_shared(pl_engine *engine, const char *const *words, unsigned count, const pl_reading *reading,
+                                 pl_pool *pool, pl_inputs *inputs, parley_data **out, parley_error *error) {
     bool *mapped = NULL;
     plan plan = {0};
     pl_reading as = *reading;
-    *out = NULL;
-    if (engine->ranks == 1) {
-        parley_status status = pl_inputs_open(&inputs, words, count, error);
-        if (status == PARLEY_OK)
-            status = pl_data_read_all(&inputs, reading, pool, out, error);
-        pl_inputs_close(&inputs);
-        return status;
-    }
-    if (engine->rank > 0)
-        as.tell = as.warn = NULL; /* only rank 0 reports */
-    parley_status status = prepare(engine, words, count, reading, &inputs, &mapped, &plan, error);
+    parley_status status = prepare(engine, words, count, reading, inputs, &mapped, &plan, error);
     if (status == PARLEY_OK && plan.way != ON_RANK_0)
-        announce(engine, &inputs, &plan, &as);
+        announce(engine, inputs, &plan, &as);
     if (status == PARLEY_OK && plan.way == BY_TEXT)
         as.format = pl_formats[plan.format];
     if (status == PARLEY_OK)
-        status = plan.way == BY_TEXT   ? pl_ranks_text(engine, &inputs, mapped, &as, pool, out, error)
-                 : plan.way == BY_ROWS ? read_caches(engine, &inputs, pool, out, error)
-                                       : read_on_rank_0(engine, &inputs, &as, pool, out, error);
-    if (status == PARLEY_OK)
-        status = pl_spread_measure(engine, *out, error);
+        status = plan.way == BY_TEXT   ? pl_ranks_text(engine, inputs, mapped, &as, pool, out, error)
+                 : plan.way == BY_ROWS ? read_caches(engine, inputs, pool, out, error)
+                                       : read_on_rank_0(engine, inputs, &as, pool, out, error);
     pl_free(mapped);
+    return status;
+}
+
+parley_status pl_ranks_read(pl_engine *engine, const char *const *words, unsigned count, const pl_reading *reading,
+                            pl_pool *pool, parley_data **out, parley_error *error) {
+    pl_inputs inputs = {0};
+    pl_reading as = *reading;
+    bool own = reading->settings && reading->settings->inputs == PL_INPUTS_OWN;
+    parley_status status = PARLEY_OK;
+    *out = NULL;
+    if (engine->rank > 0)
+        as.tell = as.warn = NULL; /* only rank 0 reports */
+    if (own || engine->ranks == 1)
+        status = pl_inputs_open(&inputs, words, count, error);
+    if (own && engine->ranks > 1)
+        status = pl_agree_status(engine, status, engine->rank, NULL, error);
+    if (status == PARLEY_OK)
+        status = engine->ranks == 1 ? pl_data_read_all(&inputs, reading, pool, out, error)
+                 : own              ? read_own(engine, &inputs, &as, pool, out, error)
+                                    : read_shared(engine, words, count, &as, pool, &inputs, out, error);
+    if (status == PARLEY_OK && engine->ranks > 1)
+        status = pl_spread_measure(engine, *out, error);
     pl_inputs_close(&inputs);
     if (status != PARLEY_OK) {
         parley_data_free(*out);

@@ -283,6 +283,15 @@ parley_status pl_spread_to_all(pl_engine *engine, const parley_data *data, parle
     return finish(status, rows.to, out);
 }
 
+parley_status pl_exchange_rows(pl_engine *engine, const parley_data *data, const pl_transfer *transfers, uint64_t count,
+                               uint64_t rows, parley_data **out, parley_error *error) {
+    row_transfer moved = {.from = data, .consume = true};
+    parley_status status = make_data(data, rows, &moved.to, error);
+    if (status == PARLEY_OK)
+        status = move_rows(engine, &moved, transfers, count, error);
+    return finish(status, moved.to, out);
+}
+
 /* Records the parts that this rank hosts, in local row numbers. */
 static parley_status keep_deal(parley_data *data, const pl_engine *engine, const pl_part *parts,
                                const pl_spread *spread, unsigned workers, unsigned lanes, parley_error *error) {

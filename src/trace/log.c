@@ -91,7 +91,10 @@ parley_status pl_log_open(const char *path, uint64_t round, pl_log **out, bool *
 }
 
 static void put_fact(json_t *line, const parley_fact *fact) {
-    json_object_set_new(line, fact->name, *fact->text ? json_string(fact->text) : real(fact->number));
+    json_object_set_new(line, fact->name,
+                        *fact->text   ? json_string(fact->text)
+                        : fact->whole ? whole((uint64_t)fact->number)
+                                      : real(fact->number));
 }
 
 parley_status pl_log_start(pl_log *log, const parley_settings *settings, unsigned commands,
@@ -155,6 +158,13 @@ static void put_worker(FILE *file, unsigned number, const pl_worker_trace *worke
     put_seconds(file, "evaluate", worker->evaluate);
     put_whole(file, "bytes_sent", worker->sent);
     put_whole(file, "bytes_received", worker->received);
+    if (worker->clock) {
+        put_whole(file, "clock", worker->clock);
+        put_real(file, "staleness", worker->mean_behind);
+        put_whole(file, "largest_staleness", worker->most_behind);
+        put_whole(file, "messages", worker->messages);
+        put_seconds(file, "finished", worker->finished);
+    }
     fputs("}", file);
 }
 

@@ -23,6 +23,11 @@ typedef enum pl_phase {
 typedef struct pl_worker_trace {
     double compute, exchange, wait, evaluate;
     uint64_t sent, received;
+    /* With an asynchronous exchange: clocks made so far; messages; by how many clocks the slowest worker was behind
+     * what this one read, on average and at most. */
+    uint64_t clock, messages, most_behind;
+    double mean_behind;
+    double finished; /* seconds from the beginning of the round to its last clock */
 } pl_worker_trace;
 
 /* The work of one rank in a round. Bytes are those of tables that it sent and received. */

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "train/run.h"
+#include "train/costs.h"
 
 #define WORK_PER_EVALUATION 20.0 /* passes of work for each pass of evaluation */
 #define WORK_PER_CHANGE 4.0      /* the same if the change of the objective decides when to stop */
@@ -90,10 +90,11 @@ parley_status pl_certify(pl_run *run, const pl_evaluation *at, bool gradient, pa
     run->diverged = !isfinite(bound.objective) || (gradient && too_far(run, bound.objective));
     best->latest = bound.objective;
     best->latest_gap = bound.objective - bound.dual;
-    if (bound.objective < best->objective) {
+    if (bound.objective < best->objective || run->type->lean) {
         best->objective = bound.objective;
         best->value = at->value;
-        memcpy(best->w, run->w, run->problem->size * sizeof *run->w);
+        if (best->w != run->w)
+            memcpy(best->w, run->w, run->problem->size * sizeof *run->w);
     }
     run->evaluated = true;
     run->pace.passes = 0;
@@ -120,6 +121,7 @@ parley_status pl_evaluate(pl_run *run, parley_error *error) {
     parley_status status = run->method.local->evaluate(run->local, run->tables.v, run->w, run->update, &at, error);
     for (unsigned k = 0; k < run->rows.team.hosted; k++)
         run->share[k] = 1.0;
+    pl_charge_evaluation(run);
     if (status == PARLEY_OK && gradient)
         status = pl_exchange_reduce(run->exchange, run->update, run->share, run->tables.change, error);
     if (status == PARLEY_OK)

@@ -123,7 +123,7 @@ parley_status pl_stream_describe(const parley_settings *settings, const pl_onlin
     char text[PL_TEXT];
     for (unsigned i = 0; i < pl_settings_count && status == PARLEY_OK; i++) {
         pl_setting_text(settings, &pl_settings[i], text, sizeof text);
-        if (pl_settings[i].in_model && !(pl_settings[i].commands & PL_FOR_CHANGE) &&
+        if (pl_settings[i].in_model && !(pl_settings[i].commands & (PL_FOR_CHANGE | PL_FOR_TOPICS)) &&
             pl_loss_concerned(pl_linear(model)->loss, pl_settings[i].name))
             status = pl_model_set_meta(model, pl_settings[i].name, text, error);
     }

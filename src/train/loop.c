@@ -9,6 +9,7 @@
 /* One function per clock. */
 static parley_status (*const advance[PL_CLOCKS])(pl_run *run, parley_error *error) = {
     [PL_SYNCHRONOUS] = pl_advance_synchronous,
+    [PL_ASYNCHRONOUS] = pl_advance_asynchronous,
 };
 
 /* Whether this round evaluated v as it is now. Solvers that evaluate as they work did so before their step. */

@@ -12,6 +12,11 @@
 #include "engine/shared_memory.h"
 #include "train/run.h"
 
+/* Whether the only worker steps in v itself, so that no other table is needed. */
+static bool is_lean(const pl_run *run) {
+    return run->type->lean && run->setup.alone && (run->method.local->traits & PL_STEPS_IN_V);
+}
+
 /* Allocates v, direction and change. */
 static parley_status open_tables(pl_run *run, parley_error *error) {
     pl_tables *tables = &run->tables;
@@ -24,6 +29,8 @@ static parley_status open_tables(pl_run *run, parley_error *error) {
         return status;
     bool room = v || pl_span_reserve(&tables->room, bytes);
     tables->v = v ? v : tables->room.data;
+    if (room && is_lean(run))
+        return PARLEY_OK;
     tables->direction = pl_alloc(entries, sizeof *tables->direction);
     tables->change = pl_alloc(entries * width, sizeof *tables->change);
     if (!room || !tables->direction || !tables->change)
@@ -48,9 +55,13 @@ static void close_tables(pl_run *run) {
 /* Allocates what all methods of a run share. */
 static parley_status open_vectors(pl_run *run, parley_error *error) {
     uint64_t size = run->problem->size, hosted = run->rows.team.hosted;
-    run->w = pl_alloc(size, sizeof *run->w);
-    run->best.w = pl_alloc(size, sizeof *run->best.w);
-    run->first = pl_alloc(size, sizeof *run->first);
+    if (run->type->lean)
+        run->w = run->best.w = run->first = run->tables.v;
+    else {
+        run->w = pl_alloc(size, sizeof *run->w);
+        run->best.w = pl_alloc(size, sizeof *run->best.w);
+        run->first = pl_alloc(size, sizeof *run->first);
+    }
     run->update = pl_alloc(hosted, sizeof *run->update);
     run->share = pl_alloc(hosted, sizeof *run->share);
     if (!run->w || !run->best.w || !run->first || !run->update || !run->share)
@@ -68,7 +79,8 @@ parley_status pl_certificate_begin(pl_run *run, parley_error *error) {
     parley_status status = run->type->first(run->problem, &run->rows.team, best->w, &best->scale, error);
     uint64_t zeros = run->problem->begins_at_zero ? run->problem->penalised
                                                   : 0; /* zeros are skipped, so that their pages are never touched */
-    memcpy(run->first + zeros, best->w + zeros, (run->problem->size - zeros) * sizeof *run->first);
+    if (run->first != best->w)
+        memcpy(run->first + zeros, best->w + zeros, (run->problem->size - zeros) * sizeof *run->first);
     best->exists = run->problem->facts & PL_FACT_DUAL;
     best->objective = best->value = best->scale;
     best->dual = 0;
@@ -92,7 +104,9 @@ static void set_up_members(pl_run *run) {
     const pl_combine_type *combine = method->combine;
     const pl_combine_curvature *curvature = combine->curvature;
     bool columns = local->traits & PL_OWNS_COLUMNS;
-    bool alone = run->rows.team.workers == 1 && run->engine->ranks == 1;
+    bool async = method->exchange->async;
+    uint64_t staleness = async ? pl_staleness(run->settings) : 0;
+    bool alone = run->rows.team.workers == 1 && run->engine->ranks == 1 && !async;
     run->tables.entries = local->entries ? local->entries(run->problem) : run->problem->size;
     run->setup =
         (pl_setup){.problem = run->problem,
@@ -108,7 +122,9 @@ static void set_up_members(pl_run *run) {
                    .slopes_only = combine->search && combine->search->slopes_only,
                    .alone = alone && !combine->propose,
                    .accelerates = (local->traits & PL_KNOWS_MOMENTUM) && run->settings->updates == PL_IMMEDIATE,
-                   .in_place = pl_method_in_place(method)};
+                   .in_place = pl_method_in_place(method),
+                   .adds = combine->takes & PL_MAY_BE_ADDED,
+                   .late = staleness == PL_UNBOUNDED ? 1.0 : (double)staleness};
     pl_exchange_slice(method->exchange, combine->whole, run->tables.entries, run->engine->rank, run->engine->ranks,
                       &run->setup.begin, &run->setup.end);
 }
@@ -116,6 +132,8 @@ static void set_up_members(pl_run *run) {
 static uint64_t bytes_of_members(const pl_run *run) {
     const pl_method *method = &run->method;
     uint64_t tables = (run->setup.width + 2) * run->tables.entries + 3 * run->problem->size;
+    if (run->type->lean)
+        tables = (is_lean(run) ? 1 : run->setup.width + 2) * run->tables.entries;
     return method->local->bytes(&run->setup) + (method->combine->bytes ? method->combine->bytes(&run->setup) : 0) +
            method->exchange->bytes(&run->setup, method->combine->whole) +
            (run->setup.by_column ? pl_columns_bytes(&run->rows.data->x) : 0) + tables * sizeof(double);

@@ -7,6 +7,7 @@
 #include "train/checkpoint.h"
 #include "train/nearest.h"
 #include "train/presets.h"
+#include "train/straggler.h"
 
 static parley_status unknown(const pl_problem_type *type, const char *kind, const char *what, const char *name,
                              parley_error *error) {
@@ -112,16 +113,29 @@ static parley_status check_pair(const pl_method *method, parley_error *error) {
     bool directions = combine->search || (combine->curvature && combine->curvature->asks);
     if (exchange->needs & ~local->traits)
         return pl_fail(error, PARLEY_BAD_USAGE,
-                       "exchange %s needs workers that step in one shared model, which local solver %s cannot do",
-                       exchange->name, local->name);
+                       "exchange %s needs workers that step in %s, which local solver %s cannot do", exchange->name,
+                       exchange->needs & PL_STEPS_IN_V ? "one shared model" : "their own copies of the model",
+                       local->name);
     if (combine->takes & ~local->traits)
         return pl_fail(error, PARLEY_BAD_USAGE, "combine %s needs %s, which local solver %s does not compute",
-                       combine->name, combine->takes & PL_GIVES_GRADIENTS ? "gradients" : "changes by coordinate steps",
+                       combine->name,
+                       combine->takes & PL_GIVES_GRADIENTS ? "gradients"
+                       : combine->takes & PL_MAY_BE_ADDED  ? "changes that may be added whole"
+                                                           : "changes by coordinate steps",
                        local->name);
     if (directions && !local->search)
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "combine %s needs a line search, which local solver %s does not support", combine->name,
                        local->name);
+    if (exchange->async && !local->alone)
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "exchange %s lets each worker go on at its own pace, which local solver %s does not support; "
+                       "use --local sgd or --local gradient",
+                       exchange->name, local->name);
+    if (exchange->async && (combine->trial || (combine->propose && !combine->single)))
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "exchange %s takes the update of one worker at a time, and combine %s needs those of all",
+                       exchange->name, combine->name);
     if (directions && !(exchange->carries & PL_CARRIES_DIRECTIONS))
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "combine %s asks workers for more within a round, which exchange %s does not support",
@@ -224,6 +238,18 @@ static parley_status check_optional(const pl_method *method, const parley_settin
     return PARLEY_OK;
 }
 
+/* Rejects options of the simulator on other engines. */
+static parley_status check_simulation(const parley_settings *settings, parley_error *error) {
+    static const char *const names[] = {"hosts", "network", "latency", "host_speed", "compute"};
+    for (unsigned i = 0; i < sizeof names / sizeof *names && strcmp(settings->engine, "sim") != 0; i++)
+        if (pl_setting_given(settings, names[i])) {
+            char flag[48];
+            pl_setting_flag(pl_setting_find(names[i]), flag, sizeof flag);
+            return pl_fail(error, PARLEY_BAD_USAGE, "%s has no effect without --engine sim", flag);
+        }
+    return PARLEY_OK;
+}
+
 /* Rejects options that set the same thing twice, or have no effect without another one. */
 static parley_status check_together(const parley_settings *settings, parley_error *error) {
     bool validates = *settings->validation || settings->validation_fraction > 0;
@@ -233,6 +259,12 @@ static parley_status check_together(const parley_settings *settings, parley_erro
     if (!validates && (pl_setting_given(settings, "metric") || pl_setting_given(settings, "patience")))
         return pl_fail(error, PARLEY_BAD_USAGE, "--%s has no effect without --validation or --validation-fraction",
                        pl_setting_given(settings, "metric") ? "metric" : "patience");
+    pl_straggler ignored;
+    parley_status status = pl_straggler_parse(settings, &ignored, error);
+    if (status == PARLEY_OK)
+        status = check_simulation(settings, error);
+    if (status != PARLEY_OK)
+        return status;
     if (pl_setting_given(settings, "workers") && pl_setting_given(settings, "worker_per"))
         return pl_fail(error, PARLEY_BAD_USAGE, "--worker-per has no effect with --workers; leave one of them out");
     if (pl_setting_given(settings, "local_steps") && pl_setting_given(settings, "local_epochs"))
@@ -249,7 +281,7 @@ static parley_status check_effect(const pl_method *method, const parley_settings
         return status;
     bool measures = *settings->validation || settings->validation_fraction > 0;
     if (settings->evaluate_every > 1 && local->certificate && local->certificate->certifies &&
-        settings->batch_fraction >= 1 && !measures)
+        settings->batch_fraction >= 1 && !measures && !method->exchange->async)
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "--evaluate-every has no effect with %s x %s, which evaluates every round anyway", local->name,
                        method->combine->name);
@@ -355,6 +387,10 @@ static parley_status resolve_stream(parley_settings *settings, const pl_preset *
 static parley_status resolve_rounds(parley_settings *settings, const pl_preset *preset, const pl_problem *problem,
                                     pl_method *method, bool *unfit, parley_error *error) {
     parley_status status = apply_defaults(settings, preset, error);
+    if (status == PARLEY_OK && method->exchange->check)
+        status = method->exchange->check(settings, error);
+    if (status == PARLEY_OK && method->exchange->variant)
+        method->exchange = method->exchange->variant(settings);
     if (pl_setting_given(settings, "local_steps"))
         settings->local_epochs = NAN; /* local_steps decides; if both are auto, H adapts during training */
     if (status == PARLEY_OK) {

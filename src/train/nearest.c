@@ -50,7 +50,8 @@ static bool is_open(const refusal *refusal, const pl_way *way, bool safe) {
     if (!chosen)
         return strcmp(settings->local, "auto") == 0 && strcmp(settings->combine, "auto") == 0;
     bool named = strcmp(method.local->name, asked->local) == 0; /* a user who names a solver knows the data */
-    bool certain = refusal->problem || !rules->uncertain || !(method.local->needs & rules->uncertain(settings));
+    unsigned needs = method.local->needs | (method.combine->softens ? PL_FACT_SOFTENS : 0);
+    bool certain = refusal->problem || !rules->uncertain || !(needs & rules->uncertain(settings));
     return !safe || named || certain;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "data/format.h"
+#include "model/lda.h"
 #include "train/linear_stream.h"
 #include "train/presets.h"
 
@@ -15,7 +16,8 @@
 #define PL_EXTRA_PRESETS
 #endif
 
-const pl_format *const pl_formats[] = {&pl_format_libsvm, &pl_format_csv, &pl_format_vw, &pl_format_idx};
+const pl_format *const pl_formats[] = {&pl_format_libsvm,  &pl_format_csv,  &pl_format_vw, &pl_format_idx,
+                                       &pl_format_docword, &pl_format_ldac, &pl_format_mm};
 const unsigned pl_formats_count = sizeof pl_formats / sizeof *pl_formats;
 
 /* `auto` takes the first loss of each kind of labels. Losses of all classes together come last. */
@@ -38,26 +40,31 @@ LOSSES(DECLARATION)
 const pl_loss *const pl_losses[] = {LOSSES(ADDRESS)};
 const unsigned pl_losses_count = sizeof pl_losses / sizeof *pl_losses;
 
-const pl_engine_type *const pl_engines[] = {&pl_engine_threads, &pl_engine_mpi};
+const pl_engine_type *const pl_engines[] = {&pl_engine_threads, &pl_engine_mpi, &pl_engine_sim};
 const unsigned pl_engines_count = sizeof pl_engines / sizeof *pl_engines;
 
-const pl_problem_type *const pl_problems[] = {&pl_problem_linear PL_EXTRA_PROBLEMS};
+const pl_problem_type *const pl_problems[] = {&pl_problem_linear, &pl_problem_lda PL_EXTRA_PROBLEMS};
 const unsigned pl_problems_count = sizeof pl_problems / sizeof *pl_problems;
 
 const pl_local_type *const pl_locals[] = {&pl_local_sdca, &pl_local_scd, &pl_local_gradient,
-                                          &pl_local_sgd PL_EXTRA_LOCALS};
+                                          &pl_local_sgd,  &pl_local_svi, &pl_local_gibbs PL_EXTRA_LOCALS};
 const unsigned pl_locals_count = sizeof pl_locals / sizeof *pl_locals;
 
 const pl_combine_type *const pl_combines[] = {&pl_combine_add,    &pl_combine_average,   &pl_combine_step,
                                               &pl_combine_newton, &pl_combine_truncated, &pl_combine_proximal,
-                                              &pl_combine_lbfgs};
+                                              &pl_combine_lbfgs,  &pl_combine_sum};
 const unsigned pl_combines_count = sizeof pl_combines / sizeof *pl_combines;
 
-const pl_exchange_type *const pl_exchanges[] = {&pl_exchange_allreduce, &pl_exchange_driver, &pl_exchange_shared};
+const pl_exchange_type *const pl_exchanges[] = {&pl_exchange_allreduce, &pl_exchange_driver, &pl_exchange_shared,
+                                                &pl_exchange_server, &pl_exchange_peer};
 const unsigned pl_exchanges_count = sizeof pl_exchanges / sizeof *pl_exchanges;
 
 #define LINEAR(solver, combination, way)                                                                               \
     .problem = &pl_problem_linear, .local = &pl_local_##solver, .combine = &pl_combine_##combination,                  \
+    .exchange = &pl_exchange_##way
+
+#define TOPICS(solver, combination, way)                                                                               \
+    .problem = &pl_problem_lda, .local = &pl_local_##solver, .combine = &pl_combine_##combination,                     \
     .exchange = &pl_exchange_##way
 
 const pl_preset pl_presets[] = {
@@ -119,7 +126,39 @@ const pl_preset pl_presets[] = {
      .problem = &pl_problem_linear,
      .stream = &pl_stream_online,
      .defaults = {{"gap", "0"}}},
+    {.name = "petuum",
+     .help = "sgd on parameter servers, changes added, at most 3 clocks apart, as in Petuum",
+     LINEAR(sgd, sum, server),
+     .defaults = {{"local_epochs", "0.1"}, {"staleness", "3"}}},
+    {.name = "petuum*",
+     .help = "petuum with averages instead of sums",
+     LINEAR(sgd, average, server),
+     .defaults = {{"local_epochs", "0.1"}, {"staleness", "3"}}},
+    {.name = "angel",
+     .help = "sgd on parameter servers, averaged after each epoch, as in Angel",
+     LINEAR(sgd, average, server)},
+    {.name = "ps-sync",
+     .help = "minibatch-sgd on parameter servers",
+     LINEAR(gradient, step, server),
+     .defaults = {{"batch_fraction", "0.1"}, {"schedule", "inverse-sqrt"}}},
+    {.name = "ps-async",
+     .help = "ps-sync in which no worker waits for another",
+     LINEAR(gradient, step, server),
+     .defaults = {{"batch_fraction", "0.1"}, {"schedule", "constant"}, {"staleness", "async"}}},
+    {.name = "ps-backup",
+     .help = "ps-sync that goes on without the slowest worker of each clock",
+     LINEAR(gradient, step, server),
+     .defaults = {{"batch_fraction", "0.1"}, {"schedule", "constant"}, {"backups", "1"}}},
+    {.name = "hogwild-peer",
+     .help = "sgd of workers that send their changes to all others, without waiting",
+     LINEAR(sgd, sum, peer),
+     .defaults = {{"local_epochs", "0.1"}}},
     {.name = "hogwild", .help = "sgd of all workers on one shared model, without locks", LINEAR(sgd, average, shared)},
+    {.name = "ma-lda", .help = "svi on shards, topics averaged after each pass", TOPICS(svi, average, allreduce)},
+    {.name = "mllib-ma-lda", .help = "ma-lda through a driver", TOPICS(svi, average, driver)},
+    {.name = "angel-svi", .help = "svi on common batches, statistics by allreduce", TOPICS(svi, sum, allreduce)},
+    {.name = "mllib-lda", .help = "svi on common batches, statistics through a driver", TOPICS(svi, sum, driver)},
+    {.name = "angel-lda", .help = "collapsed sampling, changes of counts added", TOPICS(gibbs, sum, allreduce)},
     PL_EXTRA_PRESETS};
 const unsigned pl_presets_count = sizeof pl_presets / sizeof *pl_presets;
 

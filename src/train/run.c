@@ -7,6 +7,7 @@
 
 #include "engine/collective.h"
 #include "engine/launched.h"
+#include "shard/distributed.h"
 #include "shard/fingerprint.h"
 #include "train/linear_stream.h"
 
@@ -21,13 +22,23 @@ static parley_status open_replay(pl_run *run, parley_error *error) {
     return status == PARLEY_OK ? pl_resume_open(run, error) : status;
 }
 
+/* Sorts the rows by their content, if that is asked for. */
+static parley_status order_rows(pl_run *run, parley_error *error) {
+    if (run->settings->row_order != PL_BY_CONTENT)
+        return PARLEY_OK;
+    parley_status status = pl_rows_by_content(run->engine, run->rows.data, &run->rows.ordered, error);
+    if (status == PARLEY_OK)
+        run->rows.data = run->rows.ordered;
+    return status;
+}
+
 /* Sets aside validation rows, if there are any. Then every round is evaluated, unless the user gave an interval. */
 static parley_status set_aside(pl_run *run, parley_error *error) {
     parley_status status =
         pl_validation_open(&run->validation, run->engine, run->rows.data, run->type->model_type, run->settings, error);
     if (run->validation.kept)
         run->rows.data = run->validation.kept;
-    if (run->validation.rows && !run->settings->evaluate_every)
+    if (run->validation.rows && !run->settings->evaluate_every && !run->type->lean)
         run->settings->evaluate_every = 1;
     return status;
 }
@@ -78,6 +89,8 @@ static parley_status set_up(pl_run *run, parley_error *error) {
         status = pl_train_check(run->settings, error);
     if (status == PARLEY_OK && run->type->rules->check) /* also fills in what the settings imply */
         status = run->type->rules->check(run->settings, error);
+    if (status == PARLEY_OK)
+        status = order_rows(run, error);
     if (status == PARLEY_OK)
         status = set_aside(run, error);
     if (status == PARLEY_OK)
@@ -143,6 +156,24 @@ static void record_choices(pl_run *run) {
     snprintf(settings->exchange, sizeof settings->exchange, "%s", run->method.exchange->name);
 }
 
+/* Adds the problem's own results to the summary and the metadata. `passes` is a setting there. */
+static parley_status conclude(pl_run *run, parley_model *model, parley_error *error) {
+    pl_description description = {.many = run->many};
+    parley_summary *summary = &run->summary;
+    parley_status status = PARLEY_OK;
+    if (!run->type->conclude)
+        return status;
+    run->type->conclude(run->problem, summary, &description);
+    for (unsigned i = 0; i < description.count && status == PARLEY_OK; i++) {
+        const parley_fact *fact = &description.facts[i];
+        if (summary->facts < PARLEY_FACTS)
+            summary->fact[summary->facts++] = *fact;
+        if (!pl_setting_find(fact->name))
+            status = put(model, fact->name, fact->number, error);
+    }
+    return status;
+}
+
 parley_status pl_run_model(pl_run *run, parley_model **out, parley_error *error) {
     parley_model *model;
     parley_status status = run->type->model(run->problem, run->best.w, &model, error);
@@ -152,6 +183,8 @@ parley_status pl_run_model(pl_run *run, parley_model **out, parley_error *error)
         status = run->type->infer(run->problem, &run->rows.team, run->best.w, model, error);
     if (status == PARLEY_OK)
         status = describe_model(run, model, error);
+    if (status == PARLEY_OK)
+        status = conclude(run, model, error);
     if (status == PARLEY_OK)
         status = pl_model_name(model, run->rows.data, error);
     if (status != PARLEY_OK)
@@ -172,6 +205,7 @@ void pl_run_close(pl_run *run) {
     if (run->problem)
         run->type->close(run->problem);
     pl_validation_close(&run->validation);
+    parley_data_free(rows->ordered);
     pl_log_close(run->log);
     pl_traces_close(run);
     pl_replay_close(&run->replay);
@@ -179,6 +213,8 @@ void pl_run_close(pl_run *run) {
     pl_resume_close(&run->resume);
     for (unsigned i = 0; i < 2; i++)
         pl_lock_free(run->locks[i]);
+    if (run->type && run->type->lean) /* then these are v */
+        run->w = run->best.w = run->first = NULL;
     void *owned[] = {run->w, run->best.w, run->first, run->update, run->share, run->recorded, run->later, run->order};
     for (unsigned i = 0; i < sizeof owned / sizeof *owned; i++)
         pl_free(owned[i]);

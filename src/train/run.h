@@ -61,6 +61,7 @@ typedef struct pl_round_sums {
 typedef struct pl_placement {
     const parley_data *given; /* all rows */
     const parley_data *data;  /* the rows to train on */
+    parley_data *ordered;     /* all rows in the order of their content, if that is asked for */
     parley_data *dealt;       /* rows of this rank's workers that came from other ranks */
     parley_data *all_rows;    /* for solvers by columns, instead: all rows without their entries */
     pl_team team;
@@ -232,6 +233,8 @@ parley_status pl_sum_flags(pl_run *run, double *flags, unsigned count, parley_er
 
 /* synchronous.c: one round of all workers, from local work to the new v. */
 parley_status pl_advance_synchronous(pl_run *run, parley_error *error);
+/* asynchronous.c: clocks of all workers, each at its own pace, up to the next park. */
+parley_status pl_advance_asynchronous(pl_run *run, parley_error *error);
 /* synchronous_step.c: from the reduced update to the new v. */
 parley_status pl_step(pl_run *run, parley_error *error);
 

@@ -4,7 +4,8 @@
  *
  * Each phase is a span. No member prints, measures time or stops the run. */
 #include "engine/shared_memory.h"
-#include "train/run.h"
+#include "train/costs.h"
+#include "train/straggler.h"
 
 static parley_status prepare(pl_run *run, parley_error *error) {
     run->asked = (pl_round){.number = run->round,
@@ -18,8 +19,33 @@ static parley_status prepare(pl_run *run, parley_error *error) {
     return pl_shared_wait_read(run->engine, error);
 }
 
+/* Slow workers, of an experiment, work at the same time: the rank waits for the one that takes longest. */
+static parley_status straggle(pl_run *run, parley_error *error) {
+    pl_straggler straggler;
+    parley_status status = pl_straggler_parse(run->settings, &straggler, error);
+    pl_update *slowest = NULL;
+    double most = 0;
+    unsigned worker = 0;
+    for (unsigned k = 0; k < run->rows.team.hosted && status == PARLEY_OK; k++) {
+        unsigned number = run->rows.team.first + k;
+        double seconds = run->update[k].seconds * pl_straggler_factor(&straggler, number, run->round - 1);
+        if (seconds > most) {
+            most = seconds;
+            slowest = &run->update[k];
+            worker = number;
+        }
+    }
+    if (slowest)
+        pl_straggle(&straggler, run->engine, worker, run->round - 1, slowest);
+    return status;
+}
+
 static parley_status work(pl_run *run, parley_error *error) {
-    return run->method.local->work(run->local, &run->asked, run->tables.v, run->update, &run->at, error);
+    parley_status status =
+        run->method.local->work(run->local, &run->asked, run->tables.v, run->update, &run->at, error);
+    if (status == PARLEY_OK)
+        pl_charge_updates(run);
+    return status == PARLEY_OK && *run->settings->straggler ? straggle(run, error) : status;
 }
 
 /* Computes what worker k will send and receive, and the share of its update. */
@@ -60,6 +86,7 @@ static parley_status reduce(pl_run *run, parley_error *error) {
     run->summary.epochs += run->sums.passes;
     run->pace.passes += run->sums.passes;
     pl_engine_spend(run->engine, run->settings->exchange_delay);
+    pl_charge_entries(run, run->rows.team.hosted + 2.0); /* laying out, adding, and moving v */
     if (pl_method_in_place(&run->method) || is_alone(run))
         return PARLEY_OK;
     if (!run->asked.curved)

@@ -104,7 +104,8 @@ void pl_summarise(pl_run *run) {
     summary->combine = run->method.combine->name;
     summary->exchange = run->method.exchange->name;
     summary->engine = run->engine->type->name;
-    summary->repeatable = run->method.exchange->repeats;
+    summary->repeatable = run->method.exchange->repeats || run->engine->nonzero_seconds > 0;
+    summary->is_virtual = run->engine->is_virtual;
     summary->rows = pl_all_rows(given);
     summary->columns = run->rows.data->x.columns;
     summary->nonzeros = pl_all_nonzeros(given);

@@ -8,9 +8,13 @@
 #include "train/run.h"
 
 #define CHANNEL_TRACE 40
+#define MANY_RANKS 64 /* with more ranks, the sums would have more entries for their seconds than for all else */
 
 /* The sums of a round by worker, followed by one entry for each rank that only this rank adds to. */
 enum { PASSES, SHRINK, RESIDUAL, SENT, SCALARS, SLOWEST = SCALARS + PL_SCALARS };
+
+/* Ranks whose slowest worker is known to all: every one or, if there are many, rank 0, which reports. */
+static unsigned timed_ranks(const pl_run *run) { return run->engine->ranks <= MANY_RANKS ? run->engine->ranks : 1; }
 
 static unsigned hosted_by(const pl_run *run, unsigned rank) {
     unsigned workers = run->rows.team.workers, ranks = run->engine->ranks;
@@ -26,7 +30,7 @@ static double cpu(void *engine) { return pl_engine_cpu(engine); }
 parley_status pl_traces_open(pl_run *run, parley_error *error) {
     const pl_team *team = &run->rows.team;
     uint64_t ranks = run->engine->ranks, workers = run->told.wanted ? team->workers : 0,
-             sums = (team->hosted + 1) * (SLOWEST + ranks);
+             sums = (uint64_t)(team->hosted + 1) * (SLOWEST + timed_ranks(run));
     parley_status status =
         pl_spans_open(&run->spans, (pl_span_clock){now, cpu, run->engine}, &run->engine->adding, team->hosted, error);
     if (status != PARLEY_OK)
@@ -112,19 +116,19 @@ static void fill_sums(const pl_run *run, unsigned k, double *sums) {
 }
 
 parley_status pl_sum_round(pl_run *run, parley_error *error) {
-    unsigned count = SLOWEST + run->engine->ranks, hosted = run->rows.team.hosted;
+    unsigned count = SLOWEST + timed_ranks(run), hosted = run->rows.team.hosted;
     double *sums = run->sums_room + (uint64_t)hosted * count;
     memset(run->sums_room, 0, (uint64_t)hosted * count * sizeof *run->sums_room);
     for (unsigned k = 0; k < hosted; k++)
         fill_sums(run, k, run->sums_room + (uint64_t)k * count);
-    if (hosted)
+    if (hosted && run->engine->rank < timed_ranks(run))
         run->sums_room[SLOWEST + run->engine->rank] = run->spans.slowest;
     parley_status status = pl_team_sum(&run->rows.team, run->sums_room, count, sums, error);
     if (status != PARLEY_OK)
         return status;
     run->sums = (pl_round_sums){run->spans.slowest, sums[PASSES], 1.0 + sums[SHRINK], sums[RESIDUAL], {0}, false};
     memcpy(run->sums.scalars, sums + SCALARS, sizeof run->sums.scalars);
-    for (unsigned r = 0; r < run->engine->ranks; r++)
+    for (unsigned r = 0; r < timed_ranks(run); r++)
         run->sums.slowest = fmax(run->sums.slowest, sums[SLOWEST + r]);
     run->summary.bytes_sent += (uint64_t)sums[SENT];
     return status;

@@ -22,14 +22,16 @@ parley_status pl_score_model(const pl_model_metric *score, pl_engine *engine, co
     char names[256];
     pl_meter *meter = NULL;
     double *outputs;
-    parley_status status =
-        pl_take(&outputs, model->outputs * rows->x.rows, sizeof *outputs, "the outputs for validation rows", error);
+    parley_status status = pl_take(&outputs, pl_meter_width(model) * rows->x.rows, sizeof *outputs,
+                                   "the outputs for validation rows", error);
     if (status != PARLEY_OK)
         return status;
-    engine->type->run(engine, pl_apply_task, &(pl_applying){model, &rows->x, outputs}, pl_apply_tasks(&rows->x));
-    status = pl_sum_passes(engine, engine->ranks, &(double){0}, 1, &(double){0}, error); /* agree whether to stop */
+    status = type->open(model, score, &meter, error);
     if (status == PARLEY_OK)
-        status = type->open(model, score, &meter, error);
+        engine->type->run(engine, pl_apply_task, &(pl_applying){model, &rows->x, outputs, meter},
+                          pl_apply_tasks(&rows->x));
+    if (status == PARLEY_OK) /* agree whether to stop */
+        status = pl_sum_passes(engine, engine->ranks, &(double){0}, 1, &(double){0}, error);
     if (status == PARLEY_OK)
         status = type->add(meter, rows, outputs, error); /* also rejects labels that the model does not have */
     if (status == PARLEY_OK)

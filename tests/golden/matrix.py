@@ -15,7 +15,7 @@ import scipy.sparse as sparse
 from sklearn.datasets import load_diabetes
 
 from classes import class_null, class_objective, class_optimum, read_classes
-from oracle import columns, optimum
+from oracle import columns, is_linear_program, optimum
 from product import CERTAIN, OPTIMAL, ROUNDING, Skipped, demand, train, write_svm
 from refusals import SEVERAL, explain
 from evaluate import REAL_LOSSES, Problem, null_objective, objective
@@ -103,9 +103,9 @@ def reaches_the_optimum(parley, folder, problem, several):
     is_near(parley, folder, problem, several, best, "the oracle")
 
 
-def is_refused(problem):
-    """A loss with kinks needs an L2 penalty."""
-    return problem.loss in ("hinge", "epsilon-insensitive", "quantile") and (problem.lam == 0 or problem.rho == 1)
+def is_refused(problem, several):
+    """With several classes a loss with kinks needs an L2 penalty."""
+    return several and is_linear_program(problem)
 
 
 def names_the_nearest(parley, folder, problem, several):
@@ -199,8 +199,8 @@ def matrix_cases(losses):
     for (loss, several), penalty, intercept, weighted in itertools.product(losses, RATIOS, INTERCEPTS, (False, True)):
         problem = cell(loss, several, penalty, intercept, weighted)
         words = f"{loss}{' several' if several else ''} {penalty} intercept {intercept}{' weights' if weighted else ''}"
-        check = names_the_nearest if is_refused(problem) else reaches_the_optimum
-        outcome = "refused" if is_refused(problem) else "auto"
+        check = names_the_nearest if is_refused(problem, several) else reaches_the_optimum
+        outcome = "refused" if is_refused(problem, several) else "auto"
         yield f"matrix: {words}: {outcome}", partial(check, problem=problem, several=several)
     for loss in FAMILIES:
         yield f"matrix: {loss} against glmnet", partial(agrees_with_glmnet, loss=loss)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sparse
-from scipy.optimize import minimize
+from scipy.optimize import linprog, minimize
 from scipy.special import xlogy
 from sklearn.linear_model import ElasticNet, LogisticRegression, PoissonRegressor, Ridge, TweedieRegressor
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
@@ -305,8 +305,34 @@ def solve_sklearn(problem):
 
 
 @remembered
+def is_linear_program(problem):
+    """A loss with kinks, without an L2 penalty."""
+    return problem.loss in ("hinge", "epsilon-insensitive", "quantile") and (problem.lam == 0 or problem.rho == 1)
+
+
+def solve_linear_program(problem):
+    """scipy 1.17: linprog(method="highs") in both parts of w, b and the losses of the rows; returns (P, D)."""
+    x, y, n = sparse.csr_matrix(columns(problem)), problem.y, len(problem.y)
+    one, zero = np.ones(n), np.zeros(n)
+    pieces = {  # the loss is the largest of 0 and slope z + constant
+        "hinge": [(-y, one)],
+        "epsilon-insensitive": [(one, -y - problem.width), (-one, y - problem.width)],
+        "quantile": [(zero - problem.width, problem.width * y), (one - problem.width, (problem.width - 1) * y)],
+    }[problem.loss]
+    b = sparse.csr_matrix(np.ones((n, 1)) * problem.free)
+    rows = [sparse.hstack([sparse.diags(s) @ part for part in (x, -x, b)] + [-sparse.eye(n)]) for s, _ in pieces]
+    limit = np.concatenate([-constant for _, constant in pieces])
+    cost = np.concatenate([np.full(2 * x.shape[1], problem.lam), [0.0], problem.share])
+    bounds = [(0, None)] * (2 * x.shape[1]) + [(None, None)] + [(0, None)] * n
+    found = linprog(cost, A_ub=sparse.vstack(rows), b_ub=limit, bounds=bounds, method="highs")
+    assert found.success, found.message
+    return found.fun, limit @ found.ineqlin.marginals
+
+
 def optimum(problem):
     """Returns (P, D): the objective of the oracle, and a lower bound that shows its accuracy."""
+    if is_linear_program(problem):
+        return solve_linear_program(problem)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         t = None

@@ -174,6 +174,52 @@ def test_around():
     same("standard input", ["train", ["-"], "--workers", "4", "--quiet"], 3, library, text=read("part-0.svm"))
 
 
+def test_row_order():
+    """Sorted by content, the same rows in any order give the same model on any number of ranks. Some rows are equal."""
+    lines = read("all.svm").splitlines(True)
+    lines += lines[:40] + lines[5:9] * 3
+    for name, order in (("order-0.svm", lines), ("order-1.svm", lines[::-1]), ("order-2.svm", lines[700:] + lines[:700])):
+        with open(name, "wb") as file:
+            file.write(b"".join(order))
+    words = ["--row-order", "content", "--workers", "5", "--lanes", "1", "--quiet", "--model", "ordered.model"]
+    models = set()
+    for n in range(3):
+        parley("train", f"order-{n}.svm", *words)
+        models.add(read("ordered.model"))
+        for library in LIBRARIES:
+            for ranks in (2, 3):
+                os.remove("ordered.model")
+                result = run(["train", f"order-{n}.svm", *words], ranks, library)
+                check(result.returncode == 0, f"rows by content on {ranks} ranks of {library}", result)
+                models.add(read("ordered.model"))
+    check(len(models) == 1, f"rows by content give {len(models)} models")
+    parley("train", "order-0.svm", *words[2:])
+    check(read("ordered.model") not in models, "the order of rows makes no difference at all")
+
+
+def test_own_inputs():
+    """Ranks that have rows of their own train on all of them, in the order of ranks. One of them has none."""
+    words = ["--inputs", "own", "--workers", "4", "--lanes", "1", "--quiet", "--model"]
+    with open("own-2", "wb"):
+        pass
+    for kind in ("svm", "parley"):
+        for n, name in enumerate(f"part-{n}.{kind}" for n in range(4)):
+            with open(f"own-{n + (n > 1)}", "wb") as file:
+                file.write(read(name))
+        parley("train", "all.svm", *words[2:], "whole.model")
+        for library in LIBRARIES:
+            rank = "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}"
+            start = STARTERS[library] + ["-n", "5", "sh", "-c", f'exec "$0" train own-{rank} "$@"', PARLEY]
+            result = subprocess.run(start + words + ["own.model"], capture_output=True, timeout=120, check=False)
+            good = result.returncode == 0 and read("own.model") == read("whole.model")
+            check(good, f"own inputs of {kind} with {library}", result)
+    for library in LIBRARIES:
+        start = STARTERS[library] + ["-n", "2", PARLEY, "train", "people.csv", *words, "x"]
+        result = subprocess.run(start, capture_output=True, timeout=120, check=False)
+        good = result.returncode == 1 and b"--inputs own takes only columns that are numbered alike" in result.stderr
+        check(good, f"own inputs with names and {library}", result)
+
+
 def test_fingerprint():
     prints = set()
     for command, ranks in (("train", 0), ("train", 2), ("path", 3)):
@@ -296,6 +342,8 @@ def main():
         make_data()
         test_presets()
         test_around()
+        test_row_order()
+        test_own_inputs()
         test_fingerprint()
         test_checkpoints()
         test_sentences()

@@ -166,7 +166,7 @@ static parley_status dump(const parley_model *model, uint64_t top, pl_viewer *vi
 static const char *const keys[] = {NULL};
 static const pl_model_metric metrics[] = {
     {"inertia", NULL, false, always, inertia, "mean of half the squared distance from the nearest centre"}, {0}};
-static const pl_meter_type meter = {open_meter, add, show_meter, close_meter};
+static const pl_meter_type meter = {.open = open_meter, .add = add, .show = show_meter, .close = close_meter};
 
 const pl_model_type kmeans_model = {
     .name = "kmeans",

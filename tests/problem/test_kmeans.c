@@ -269,7 +269,7 @@ static void members_of_another_problem_are_refused(void **state) {
         {"problem=kmeans preset=kmeans-averag",
          "--preset kmeans-averag: unknown name; did you mean kmeans-average? (choose one of auto, kmeans-average, "
          "gd)"},
-        {"problem=kmeans combine=lloyd", "--combine lloyd: unknown name; choose one of average, step"},
+        {"problem=kmeans combine=lloyd", "--combine lloyd: unknown name; choose one of average, step, sum"},
     };
     for (unsigned i = 0; i < COUNT(cases); i++) {
         parley_settings settings = settings_of(cases[i].words);

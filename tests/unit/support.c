@@ -2,6 +2,8 @@
 #define _POSIX_C_SOURCE 200809L /* open_memstream, strtok_r */
 #include "support.h"
 
+#include "train/presets.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -287,4 +289,11 @@ uint64_t dense_bytes(const pl_exchange_type *exchange, unsigned workers, unsigne
     for (unsigned bit = 1; rank + bit < ranks && !(rank & bit); bit *= 2, children++)
         last = rank + 2 * bit < ranks ? rank + 2 * bit : ranks;
     return 8 * size * ((rank ? nodes_of(workers, ranks, rank, last) : 0) + children);
+}
+
+unsigned linear_presets(void) {
+    unsigned count = 0;
+    while (count < pl_presets_count && pl_fits(pl_presets[count].problem, &pl_problem_linear))
+        count++;
+    return count;
 }

@@ -60,6 +60,9 @@ double loss_of_classes(const pl_loss *loss, const double *z, unsigned y);
 /* P of a model by the definition, with plain sums. */
 double objective_of(const parley_data *data, const parley_model *model, const pl_loss *loss, const parley_summary *at);
 
+/* The number of presets for linear models, which come first. */
+unsigned linear_presets(void);
+
 /* Settings from "name=value" words separated by blanks. */
 parley_settings settings_of(const char *words);
 

@@ -272,7 +272,7 @@ static bool converges_fast(const pl_preset *preset) {
 /* Runs every preset on data of an unusual shape. The model is finite, and its certificate, if there is one, holds. */
 static void train_all(const char *text, const char *words) {
     parley_data *data = data_of(text);
-    for (unsigned p = 0; p < pl_presets_count; p++)
+    for (unsigned p = 0; p < linear_presets(); p++)
         for (unsigned i = 0; i < 3 && !pl_presets[p].stream; i++) {
             static const char *const intercepts[] = {"free", "penalised", "none"};
             char all[256];

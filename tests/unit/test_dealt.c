@@ -93,7 +93,7 @@ static parley_data *weighted_data(void) {
 static void every_preset_trains_on_rows_that_only_their_rank_holds(void **state) {
     (void)state;
     parley_data *data = weighted_data();
-    for (unsigned p = 0; p < pl_presets_count; p++) {
+    for (unsigned p = 0; p < linear_presets(); p++) {
         char words[128];
         if (pl_presets[p].stream || (pl_presets[p].exchange && !pl_presets[p].exchange->repeats))
             continue;

@@ -80,7 +80,10 @@ static pl_team make_team(pl_engine *engine, unsigned workers) {
 
 static parley_status open_exchange(const pl_exchange_type *type, pl_team *team, uint64_t entries, uint64_t width,
                                    bool whole, pl_exchange **out, parley_error *error) {
-    return type->open(&(pl_setup){.team = team, .entries = entries, .width = width}, whole, out, error);
+    parley_settings settings = settings_of("");
+    pl_setup setup = {.team = team, .settings = &settings, .entries = entries, .width = width};
+    pl_exchange_slice(type, whole, entries, team->engine->rank, team->engine->ranks, &setup.begin, &setup.end);
+    return type->open(&setup, whole, out, error);
 }
 
 static parley_status exchange_body(pl_engine *engine, void *context, parley_error *error) {

@@ -250,7 +250,7 @@ static void decisions_do_not_depend_on_threads(void **state) {
     for (unsigned threads = 1; threads <= 3; threads++) {
         pl_pool *pool;
         assert_int_equal(pl_pool_open(&pool, threads, NULL), PARLEY_OK);
-        pl_pool_run(pool, pl_apply_task, &(pl_applying){&model->base, &sample->data.x, decisions},
+        pl_pool_run(pool, pl_apply_task, &(pl_applying){&model->base, &sample->data.x, decisions, NULL},
                     pl_apply_tasks(&sample->data.x));
         pl_pool_close(pool);
         assert_memory_equal(decisions, plain, sizeof plain);

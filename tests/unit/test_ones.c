@@ -64,7 +64,7 @@ static const sample_plan binary = {.seed = 15, .rows = 150, .columns = 20, .dens
 static void every_preset_takes_ones(void **state) {
     (void)state;
     parley_data *data = random_data(binary);
-    for (unsigned p = 0; p < pl_presets_count; p++) {
+    for (unsigned p = 0; p < linear_presets(); p++) {
         char words[160];
         if (pl_presets[p].stream || (pl_presets[p].exchange && !pl_presets[p].exchange->repeats))
             continue;

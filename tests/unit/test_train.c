@@ -54,7 +54,7 @@ static void every_preset_gives_the_same_bits_for_any_ranks_and_threads(void **st
     (void)state;
     const unsigned workers[] = {4, 7, 17};
     parley_data *data = random_data(small);
-    for (unsigned p = 0; p < pl_presets_count; p += SOME)
+    for (unsigned p = 0; p < linear_presets(); p += SOME)
         for (unsigned w = 0; w < COUNT(workers) && repeatable(&pl_presets[p]) && !streams(&pl_presets[p]); w++) {
             char words[256];
             snprintf(words, sizeof words, "preset=%s workers=%u lanes=1 gap=0 rounds=6 seed=3", pl_presets[p].name,
@@ -102,7 +102,7 @@ static void fewer_workers_than_ranks_are_possible(void **state) {
 static void training_twice_in_one_process_gives_the_same_model(void **state) {
     (void)state;
     parley_data *data = random_data(small);
-    for (unsigned p = 0; p < pl_presets_count; p++) {
+    for (unsigned p = 0; p < linear_presets(); p++) {
         char words[128];
         if (!repeatable(&pl_presets[p]) || streams(&pl_presets[p]))
             continue;
@@ -146,7 +146,7 @@ static int stop_at(void *user, const parley_progress *progress, const char *mess
 static void a_callback_can_stop_the_run_and_the_model_is_usable(void **state) {
     (void)state;
     parley_data *data = random_data(small);
-    for (unsigned p = 0; p < pl_presets_count; p += SOME)
+    for (unsigned p = 0; p < linear_presets(); p += SOME)
         for (uint64_t at = 0; at <= 3 && !streams(&pl_presets[p]); at += 3)
             for (unsigned ranks = 1; ranks <= (repeatable(&pl_presets[p]) ? 2 : 1); ranks++) {
                 char words[128];
@@ -324,7 +324,7 @@ static void every_failed_allocation_ends_the_run_with_a_sentence(void **state) {
     const char *const alone[] = {NULL, NULL, NULL, NULL, "newton", NULL}; /* extra settings of one preset */
     parley_data *data = random_data(small), *sparse = random_data(wide);
     char words[160];
-    for (unsigned p = 0; p < pl_presets_count; p += SOME)
+    for (unsigned p = 0; p < linear_presets(); p += SOME)
         for (unsigned e = 0; e < COUNT(extras) && !streams(&pl_presets[p]); e++) {
             if (alone[e] && strcmp(pl_presets[p].name, alone[e]) != 0)
                 continue;

@@ -1,0 +1,221 @@
+"""From settings to the command of ranks, and from their output to a fitted model. Restarts what was lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from .._library import text
+from .._model import Model
+from . import _session
+from ._driver import Facts, Result
+
+PER_CORE = ("replicas", "hogwild")  # presets whose workers are cores
+
+
+@dataclass
+class Options:
+    """Parley's own options of an estimator."""
+
+    preset: str | None = None
+    workers: int | None = None
+    lanes: int | None = None
+    localSteps: int | str | None = None
+    gap: float | None = None
+    seed: int | None = None
+    threads: int | None = None
+    checkpointDir: str | None = None
+    checkpointEvery: str | None = None
+    resume: bool = False
+    maxRestarts: int = 0
+    deadline: float | None = None
+    log: str | os.PathLike | None = None
+    progress: bool | None = None
+
+    @classmethod
+    def split(cls, given: Mapping[str, Any], before: Options | None = None) -> tuple[Options, dict[str, Any]]:
+        """Parley's options, and the rest."""
+        own = {field.name for field in fields(cls)}
+        options = replace(before or cls(), **{name: value for name, value in given.items() if name in own})
+        return options, {name: value for name, value in given.items() if name not in own}
+
+    def settings(self) -> dict[str, Any]:
+        lanes = 1 if self.workers and self.lanes is None else self.lanes
+        return {
+            "preset": self.preset, "workers": self.workers, "lanes": lanes, "local_steps": self.localSteps,
+            "seed": self.seed, "deadline": self.deadline,
+        }  # fmt: skip
+
+
+@dataclass
+class Fitted:
+    """A model and what is known about its run."""
+
+    model: Model
+    facts: dict[str, Any]
+    lines: list[str]
+
+    @property
+    def coef(self) -> np.ndarray:
+        return self.model.coef
+
+    @property
+    def intercept(self) -> np.ndarray:
+        return self.model.intercept
+
+    @property
+    def labels(self) -> np.ndarray:
+        return self.model.labels
+
+
+def words(settings: Mapping[str, Any]) -> list[str]:
+    """Settings as arguments of the command line."""
+    out = []
+    for name, value in settings.items():
+        flag = "--" + name.rstrip("_").replace("_", "-")
+        if value is True:
+            out.append(flag)
+        elif value is not None and value is not False:
+            out += [flag, text(value)]
+    return out
+
+
+class _Progress:
+    """Shows the rounds of a run on the driver."""
+
+    def __init__(self, wanted: bool | None):
+        from .._run import progress
+
+        self.bar = progress(wanted if wanted is not None else sys.stderr.isatty())
+
+    def see(self, _run: int, line: str) -> None:
+        if not self.bar:
+            return
+        event = json.loads(line)
+        if event.get("event") == "round":
+            values = [event.get(name) for name in ("round", "epochs", "seconds", "objective", "dual", "gap")]
+            self.bar.show((*values, event.get("relative_gap") or 0.0))
+
+    def close(self) -> None:
+        if self.bar:
+            self.bar.close()
+
+
+def _facts(result: Result, facts: Facts, seconds: float, fits: int, restarts: int) -> dict[str, Any]:
+    """What `model.parley` says."""
+    said = json.loads(result.out or b"{}")
+    said.pop("model", None)
+    times = {**said.pop("seconds", {}), "hand_over": facts.seconds, "ranks": result.seconds, "fit": seconds}
+    return {**said, "seconds": times, "rows": facts.rows, "columns": facts.size, "nonzeros": facts.nonzeros,
+            "hand_over_bytes": facts.bytes, "tasks": len(facts.parts), "fits": fits, "restarts": restarts}  # fmt: skip
+
+
+@dataclass
+class Fit:
+    """One of several fits on the same rows. `settings` gives Parley's settings when the rows are known."""
+
+    options: Options
+    settings: Callable[[Facts], dict[str, Any]]
+
+
+class _Fits:
+    """Runs fits with one hand-over, and again what was lost."""
+
+    def __init__(self, frame: Any, weighted: bool, classes: bool, fits: list[Fit], name: str):
+        self.frame, self.weighted, self.classes, self.fits, self.name = frame, weighted, classes, fits, name
+        self.options = fits[0].options
+        cores = _session.Cluster(_session.context_of(frame)).cores()
+        self.threads = self.options.threads or min(cores or [1])
+        self.done: list[tuple[Result, Facts]] = []
+        self.workers: int | None = None  # of the first attempt, which the later ones repeat
+        self.job = f"spark-{socket.gethostname()}-{os.getpid()}-{time.time_ns()}"
+        self.attempt = 0
+
+    def _checkpoint(self, number: int, options: Options) -> dict[str, Any]:
+        if not options.checkpointDir:
+            return {}
+        folder = os.fspath(options.checkpointDir)
+        folder = os.path.join(folder, str(number)) if len(self.fits) > 1 else folder
+        again = options.resume or self.attempt > 0
+        return {"checkpoint": folder, "resume": folder if again else None, "checkpoint_every": options.checkpointEvery}
+
+    def _command(self, number: int, facts: Facts) -> list[str]:
+        one = self.fits[number]
+        values = {"inputs": "own", "row_order": "content", "threads": self.threads, **one.settings(facts)}
+        values.update({name: value for name, value in one.options.settings().items() if value is not None})
+        values.update(self._checkpoint(number, one.options))
+        values.update({"json": True, "quiet": True, "log": "@log", "model": "@model"})
+        if self.attempt == 0:
+            self.workers = facts.ranks
+        elif not values.get("workers") and values.get("preset") not in PER_CORE:
+            values["workers"] = self.workers
+        if facts.ranks == 1:
+            values["engine"] = "threads"
+        return ["train", "@rows", *words(values)]
+
+    def _commands(self, facts: Facts) -> list[list[str]]:
+        return [self._command(number, facts) for number in range(len(self.done), len(self.fits))]
+
+    def _once(self, see: Callable[[int, str], None]) -> None:
+        name = f"{self.job}/{self.attempt}"
+        try:
+            driver = _session.run(self.frame, self.weighted, self.classes, self._commands, see,
+                                  f"parley: {self.name}.fit", name)  # fmt: skip
+        except _session.RunFailed as failed:
+            self.done += [(result, failed.facts) for result in failed.results]
+            raise
+        self.done += [(result, driver.facts) for result in driver.results]
+
+    def run(self) -> list[Fitted]:
+        began = time.monotonic()
+        progress = _Progress(self.options.progress)
+        try:
+            while len(self.done) < len(self.fits):
+                try:
+                    self._once(progress.see)
+                except _session.RunFailed as failed:
+                    if not failed.again or self.attempt >= self.options.maxRestarts:
+                        raise failed.error from failed.__cause__
+                    self.attempt += 1
+                    warnings.warn(f"{failed}; restarting, {self.attempt} of {self.options.maxRestarts}", stacklevel=5)
+        finally:
+            progress.close()
+        seconds = time.monotonic() - began
+        return [Fitted(Model.from_bytes(result.model),
+                       _facts(result, facts, seconds, len(self.fits), self.attempt), result.log)
+                for result, facts in self.done]  # fmt: skip
+
+
+def _write_log(path: str | os.PathLike, lines: list[str], more: bool) -> None:
+    with open(path, "a" if more else "w", encoding="utf-8") as file:
+        file.write("".join(line + "\n" for line in lines))
+
+
+def _warn_early(fitted: Fitted, name: str) -> None:
+    if fitted.facts.get("status") in ("rounds", "stalled"):
+        gap = fitted.facts.get("relative_gap")
+        reached = f"a relative gap of {gap:.2g}" if isinstance(gap, float) else "the last round"
+        warnings.warn(f"{name} stopped at {reached} ({fitted.facts['status']}), after {fitted.facts['rounds']} rounds; "
+                      "raise maxIter or tol", stacklevel=5)  # fmt: skip
+
+
+def fit(frame: Any, weighted: bool, classes: bool, fits: list[Fit], name: str) -> list[Fitted]:
+    """Fits all of them on the rows of the frame."""
+    logs = [one.options.log for one in fits if one.options.log]
+    for path in logs:
+        _write_log(path, [], False)  # fails before anything is run
+    fitted = _Fits(frame, weighted, classes, fits, name).run()
+    for one, found in zip(fits, fitted):
+        if one.options.log:
+            _write_log(one.options.log, found.lines, True)
+        _warn_early(found, name)
+    return fitted

@@ -1,0 +1,607 @@
+"""What runs in the tasks of the barrier stage. Executors get this module by value, so they need no other part of the
+package than the `parley` command, and import nothing that PySpark does not need itself.
+
+Each task copies its partition into a memory file in the layout of a cache. One task of each executor, its leader, then
+starts a rank, which reads the memory files of all tasks of the executor. The driver tells the tasks what to do over a
+TCP connection (`Line`), and what the rank prints goes back over it."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+import shlex
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import sysconfig
+import threading
+import time
+
+HEAD = ">IQ"  # bytes of the JSON text, and of what follows it
+MOST_TEXT = 1 << 26
+MOST_STRANGER = 4096  # bytes that are read before the secret
+CONNECT_SECONDS = 30.0
+HEAD_BYTES = struct.calcsize(HEAD)
+SCALE = 1100  # exact sums are multiples of 2^-SCALE
+
+
+class Line:
+    """A connection that carries JSON objects, each perhaps followed by bytes."""
+
+    def __init__(self, connection: socket.socket):
+        self.socket = connection
+        self.lock = threading.Lock()
+        self.held = bytearray()
+        self.limit = MOST_STRANGER
+
+    def fileno(self) -> int:
+        return self.socket.fileno()
+
+    def send(self, message: dict, data: bytes = b"") -> None:
+        text = json.dumps(message).encode()
+        with self.lock:
+            self.socket.sendall(struct.pack(HEAD, len(text), len(data)) + text + data)
+
+    def _take(self) -> tuple[dict, bytes] | None:
+        if len(self.held) < HEAD_BYTES:
+            return None
+        text, data = struct.unpack_from(HEAD, self.held)
+        if text > self.limit or data > 0 and self.limit == MOST_STRANGER:
+            raise ConnectionError("this is not a message")
+        end = HEAD_BYTES + text + data
+        if len(self.held) < end:
+            return None
+        message = json.loads(self.held[HEAD_BYTES : HEAD_BYTES + text]), bytes(self.held[HEAD_BYTES + text : end])
+        del self.held[:end]
+        return message
+
+    def read(self) -> list[tuple[dict, bytes]]:
+        """The messages that are complete after one read. Raises ConnectionError where the other end has closed."""
+        got = self.socket.recv(1 << 20)
+        if not got:
+            raise ConnectionError("the connection was closed")
+        self.held += got
+        messages = []
+        while message := self._take():
+            messages.append(message)
+        return messages
+
+    def receive(self) -> tuple[dict, bytes]:
+        """Waits for one message."""
+        while not (message := self._take()):
+            got = self.socket.recv(1 << 20)
+            if not got:
+                raise ConnectionError("the connection was closed")
+            self.held += got
+        return message
+
+    def trust(self) -> None:
+        self.limit = MOST_TEXT
+
+    def close(self) -> None:
+        self.socket.close()
+
+
+def connect(address: tuple[str, int], secret: str) -> Line:
+    try:
+        connection = socket.create_connection(address, timeout=CONNECT_SECONDS)
+    except OSError as cause:
+        raise ConnectionError(
+            f"the executor cannot connect to the driver at {address[0]}:{address[1]} ({cause}); "
+            "set spark.driver.host to an address that executors reach, and let parley's ports through the firewall"
+        ) from None
+    connection.settimeout(None)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    line = Line(connection)
+    line.trust()
+    line.send({"secret": secret})
+    return line
+
+
+def knows(message: dict, secret: str) -> bool:
+    return hmac.compare_digest(str(message.get("secret", "")), secret)
+
+
+def exact_sum(values) -> int:
+    """The sum of doubles, without rounding: a whole number of 2^-SCALE. It does not depend on their order."""
+    import numpy as np
+
+    mantissa, exponent = np.frexp(values)
+    whole = np.ldexp(mantissa, 53).astype(np.int64)
+    total = 0
+    for power in np.unique(exponent):
+        part = whole[exponent == power]
+        high, low = int((part >> 27).sum()), int((part & ((1 << 27) - 1)).sum())
+        total += ((high << 27) + low) << (SCALE + int(power) - 53)
+    return total
+
+
+class BadRows(ValueError):
+    """Rows that cannot be trained on."""
+
+
+def _offsets(column):
+    """Offsets of a list array, and the part of its values that they cover."""
+    import numpy as np
+
+    offsets = np.frombuffer(column.buffers()[1], np.int32)[column.offset : column.offset + len(column) + 1]
+    return offsets
+
+
+class Rows:
+    """Collects rows from Arrow batches and writes them as a cache."""
+
+    def __init__(self, weighted: bool, classes: bool):
+        self.weighted, self.classes = weighted, classes
+        self.size = None
+        self.rows = self.nonzeros = 0
+        self.ones = True
+        self.lengths, self.labels, self.weights, self.index, self.value = [], [], [], [], []
+
+    def read(self, batch) -> tuple:
+        """The rows of a batch: size of the vectors, lengths, labels, weights, columns and values. Checks them."""
+        labels = self._numbers(batch.column(1), "the label")
+        weights = self._numbers(batch.column(2), "the weight") if self.weighted else None
+        self._check(labels, weights)
+        features = batch.column(0)
+        if features.null_count:
+            raise BadRows(f"row {self._row(features.is_null())}: the features are null; drop such rows, or impute them")
+        lengths, index, value = self._entries(features)
+        return self.size, lengths, labels, weights, index, value
+
+    def keep(self, size: int, lengths, labels, weights, index, value) -> None:
+        self.size = size if self.size is None else self.size
+        if size != self.size:
+            raise BadRows(f"some vectors have {size} features, others {self.size}; all must have the same size")
+        self.lengths.append(lengths)
+        self.labels.append(labels)
+        if self.weighted:
+            self.weights.append(weights)
+        self.index.append(index)
+        self.value.append(value)
+        self.ones = self.ones and bool((value == 1).all())
+        self.rows += len(labels)
+        self.nonzeros += len(index)
+
+    def _row(self, bad) -> str:
+        import numpy as np
+
+        bad = np.asarray(bad)
+        return f"{self.rows + int(np.flatnonzero(bad)[0]) + 1} of the partition"
+
+    def _numbers(self, column, name: str):
+        import numpy as np
+
+        if column.null_count:
+            raise BadRows(f"row {self._row(column.is_null())}: {name} is null; drop such rows")
+        numbers = column.to_numpy(zero_copy_only=False).astype(np.float64)
+        good = np.isfinite(numbers)
+        if not good.all():
+            raise BadRows(f"row {self._row(~good)}: {name} is {numbers[~good][0]}; it must be a finite number")
+        return numbers
+
+    def _check(self, labels, weights) -> None:
+        if weights is not None and (weights < 0).any():
+            bad = weights < 0
+            raise BadRows(f"row {self._row(bad)}: the weight is {weights[bad][0]:g}; weights must not be negative")
+        if self.classes:
+            bad = (labels < 0) | (labels != labels.astype("int64"))
+            if bad.any():
+                raise BadRows(
+                    f"row {self._row(bad)}: the label is {labels[bad][0]:g}; labels of classes must be 0, 1, 2 and so "
+                    "on: use StringIndexer"
+                )
+
+    def _entries(self, features):
+        """Lengths, columns and values of the rows of a vector column. Zeros that are stored are dropped."""
+        import numpy as np
+
+        kind, size, indices, values = (features.field(name) for name in ("type", "size", "indices", "values"))
+        sparse = kind.to_numpy(zero_copy_only=False) == 0
+        ends = _offsets(values)
+        lengths = np.diff(ends).astype(np.int64)
+        sizes = np.where(sparse, np.asarray(size.fill_null(0)), lengths)
+        self._check_sizes(sizes)
+        value = values.values.to_numpy(zero_copy_only=False)[ends[0] : ends[-1]]
+        index = self._columns(indices, sparse, lengths)
+        narrow = value.astype(np.float32)
+        if not np.isfinite(narrow).all():
+            wrong = np.repeat(np.arange(len(lengths)), lengths)[~np.isfinite(narrow)][0]
+            raise BadRows(
+                f"row {self.rows + int(wrong) + 1} of the partition: a feature is NaN, infinite or beyond the range of "
+                "float32; drop such rows, impute them, or scale the column"
+            )
+        if len(narrow) and np.count_nonzero(narrow) < len(narrow):
+            kept = narrow != 0
+            rows = np.repeat(np.arange(len(lengths)), lengths)[kept]
+            lengths = np.bincount(rows, minlength=len(lengths)).astype(np.int64)
+            index, narrow = index[kept], narrow[kept]
+        return lengths, index, narrow
+
+    def _check_sizes(self, sizes) -> None:
+        self.size = int(sizes[0]) if self.size is None else self.size
+        other = sizes != self.size
+        if other.any():
+            raise BadRows(
+                f"row {self._row(other)}: its vector has {int(sizes[other][0])} features, and others have {self.size}; "
+                "all vectors must have the same size"
+            )
+
+    def _columns(self, indices, sparse, lengths):
+        import numpy as np
+
+        if sparse.all():
+            ends = _offsets(indices)
+            return indices.values.to_numpy(zero_copy_only=False)[ends[0] : ends[-1]].view(np.uint32)
+        total = int(lengths.sum())
+        starts = np.repeat(np.cumsum(lengths) - lengths, lengths)
+        columns = (np.arange(total, dtype=np.int64) - starts).astype(np.uint32)
+        if sparse.any():
+            ends = _offsets(indices)
+            of_sparse = indices.values.to_numpy(zero_copy_only=False)[ends[0] : ends[-1]].view(np.uint32)
+            columns[np.repeat(sparse, lengths)] = of_sparse
+        return columns
+
+    def facts(self) -> dict:
+        """What the driver needs to know. Sums are exact, so that they do not depend on partitions."""
+        import numpy as np
+
+        y = np.concatenate(self.labels) if self.labels else np.zeros(0)
+        w = np.concatenate(self.weights) if self.weights else np.ones(len(y))
+        facts = {"rows": self.rows, "nonzeros": self.nonzeros, "size": self.size}
+        facts["sums"] = [exact_sum(part) for part in (w, w * w, w * y, w * y * y)]
+        facts["extremes"] = [float(y.min()), float(y.max())] if len(y) else None
+        if self.classes:
+            labels = np.unique(y[w > 0]).astype(int).tolist()
+            if len(labels) > 100_000:
+                raise BadRows(f"there are {len(labels)} different labels; this is a regression, not a classification")
+            facts["labels"] = labels
+        return facts
+
+    def write(self) -> int:
+        """Writes the rows to a memory file and gives their own memory back meanwhile; returns its descriptor."""
+        import numpy as np
+
+        file = os.memfd_create("parley-rows", os.MFD_CLOEXEC)
+        if self.rows == 0:
+            return file
+        starts = np.zeros(self.rows + 1, np.uint64)
+        np.cumsum(np.concatenate(self.lengths), out=starts[1:])
+        tensors = [("start", "U64", 8, [starts]), ("label", "F64", 8, self.labels)]
+        if self.weighted:
+            tensors.append(("weight", "F64", 8, self.weights))
+        tensors.append(("index", "U32", 4, self.index))
+        if not self.ones:
+            tensors.append(("value", "F32", 4, self.value))
+        header = {"__metadata__": {"format": "parley-data-1", "rows": str(self.rows), "columns": str(self.size),
+                                   "nonzeros": str(self.nonzeros)}}  # fmt: skip
+        at = 0
+        for name, kind, width, parts in tensors:
+            count = sum(len(part) for part in parts)
+            header[name] = {"dtype": kind, "shape": [count], "data_offsets": [at, at + width * count]}
+            at += width * count
+        text = json.dumps(header).encode()
+        text += b" " * (-len(text) % 8)
+        with open(file, "wb", buffering=0, closefd=False) as out:
+            _write(out, struct.pack("<Q", len(text)) + text)
+            for _, _, _, parts in tensors:
+                while parts:
+                    _write(out, memoryview(np.ascontiguousarray(parts.pop(0))).cast("B"))
+        return file
+
+
+def _write(out, data) -> None:
+    data = memoryview(data)
+    while len(data):
+        data = data[out.write(data) :]
+
+
+def package_folder() -> str | None:
+    """The folder of the package on this machine, found without importing it."""
+    import importlib.util
+
+    spec = importlib.util.find_spec("parley")
+    return list(spec.submodule_search_locations)[0] if spec and spec.submodule_search_locations else None
+
+
+def program() -> str:
+    """The `parley` command on this machine: PARLEY_PROGRAM, that of the package, of this Python, or of PATH."""
+    given = os.environ.get("PARLEY_PROGRAM")
+    folder, near = package_folder(), []
+    if folder:  # as wheels have it, which saves the start of a Python, and as pip install --target does
+        near += [os.path.join(os.path.dirname(folder), place, "parley") for place in ("parley.scripts", "bin")]
+    near += [
+        os.path.join(os.path.dirname(sys.executable), "parley"),
+        os.path.join(sysconfig.get_path("scripts"), "parley"),
+    ]
+    for path in [given] if given else near:
+        if os.access(path, os.X_OK):
+            return path
+    found = None if given else shutil.which("parley")
+    if not found:
+        raise FileNotFoundError(
+            f"{given or 'the command parley'} is not on {socket.gethostname()}; "
+            "install the package parley in the Python of every executor (docs/spark.md)"
+        )
+    return found
+
+
+def _mpi_of_wheel() -> dict:
+    """Variables with which ranks find the MPI library that came with the package, and nothing of another version."""
+    folder = package_folder()
+    if not folder or not os.path.exists(os.path.join(folder, "parley-mpich.so")):
+        return {}
+    libraries = os.path.join(os.path.dirname(folder), "parley.libs")
+    return {"PARLEY_MODULES": folder, **({"UCX_MODULE_DIR": folder} if os.path.isdir(libraries) else {})}
+
+
+class Rank:
+    """A native process, which ends when this process does."""
+
+    def __init__(self, line: Line, order: dict, files: list[int]):
+        self.line, self.number = line, order["run"]
+        self.pipes = {name: os.pipe() for name in ("log", "model")}
+        words = shlex.split(order["command"])
+        if words[:2] != ["exec", "env"]:
+            raise ValueError("the driver sent an unknown command")
+        here = program()
+        at = next(i for i, word in enumerate(words[2:], 2) if "=" not in word)
+        environment = {
+            **_mpi_of_wheel(),
+            **os.environ,
+            **dict(word.split("=", 1) for word in words[2:at]),
+            **order["environment"],
+        }
+        places = {"@rows": [f"/proc/self/fd/{file}" for file in files],
+                  "@log": [f"/dev/fd/{self.pipes['log'][1]}"],
+                  "@model": [f"/dev/fd/{self.pipes['model'][1]}"]}  # fmt: skip
+        words = [here, *(word for old in words[at + 1 :] for word in places.get(old, [old]))]
+        kept = [*files, *(ends[1] for ends in self.pipes.values())]
+        self.process = subprocess.Popen(
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment,
+            pass_fds=kept, close_fds=True,
+        )  # fmt: skip
+        for ends in self.pipes.values():
+            os.close(ends[1])
+        self.readers = [
+            threading.Thread(target=self._forward, args=(name, file), daemon=True)
+            for name, file in (
+                ("out", self.process.stdout.fileno()), ("err", self.process.stderr.fileno()),
+                ("log", self.pipes["log"][0]), ("model", self.pipes["model"][0]),
+            )
+        ]  # fmt: skip
+        for reader in self.readers:
+            reader.start()
+        self.waiter = threading.Thread(target=self._wait, daemon=True)
+        self.waiter.start()
+
+    def _forward(self, name: str, file: int) -> None:
+        whole = bytearray()
+        while got := os.read(file, 1 << 20):
+            whole += got
+            if name == "log" and b"\n" in whole:
+                at = whole.rindex(b"\n") + 1
+                self.line.send({"run": self.number, "log": True}, bytes(whole[:at]))
+                del whole[:at]
+        if whole:
+            self.line.send({"run": self.number, name: True}, bytes(whole))
+
+    def _wait(self) -> None:
+        try:
+            for reader in self.readers:
+                reader.join()
+            self.line.send({"run": self.number, "code": self.process.wait()})
+        except OSError:
+            pass  # the driver is gone, which the task notices too
+
+    def write(self, data: bytes) -> None:
+        try:
+            self.process.stdin.write(data)
+            self.process.stdin.flush()
+        except (OSError, ValueError):
+            pass  # the rank has ended
+
+    def hang_up(self) -> None:
+        try:
+            self.process.stdin.close()
+        except OSError:
+            pass
+
+    def end(self) -> None:
+        """The guard ends the rank when its standard input closes; it is killed if it is itself in the way."""
+        self.hang_up()
+        try:
+            self.process.wait(3.0)
+        except subprocess.TimeoutExpired:
+            self.process.send_signal(signal.SIGKILL)
+            self.process.wait()
+        self.waiter.join(2.0)
+
+
+class Aborted(RuntimeError):
+    """The run has ended elsewhere; the driver knows why."""
+
+
+def _open_files(places: list) -> list[int]:
+    """Opens memory files of tasks of this executor."""
+    return [os.open(f"/proc/{process}/fd/{file}", os.O_RDONLY) for process, file in places]
+
+
+def _obey(line: Line) -> None:
+    """Does what the driver asks for, until it asks for nothing more."""
+    rank = None
+    files: list[int] = []
+    try:
+        while True:
+            message, data = line.receive()
+            if "start" in message:
+                files = _open_files(message["files"])
+                rank = Rank(line, message, files)
+            elif "input" in message and rank:
+                rank.write(data)
+            elif "close" in message and rank:
+                rank.hang_up()
+            elif "done" in message and rank:
+                rank.end()
+                rank = None
+                for file in files:
+                    os.close(file)
+                files = []
+            elif "end" in message:
+                return
+            elif "abort" in message:
+                raise Aborted(message["abort"])
+    except ConnectionError:
+        raise Aborted("the driver has closed the connection") from None
+    finally:
+        if rank:
+            rank.end()
+
+
+def _collect(chunks, plan: dict) -> Rows:
+    rows = Rows(plan["weighted"], plan["classes"])
+    for chunk in chunks(rows):
+        rows.keep(*chunk)
+    return rows
+
+
+def _serve(chunks, plan: dict) -> None:
+    """The body of a task. Its results go to the driver over its connection."""
+    from pyspark import BarrierTaskContext
+
+    context = BarrierTaskContext.get()
+    number = context.partitionId()
+    began = time.monotonic()
+    line = connect(tuple(plan["address"]), plan["secret"])
+    try:
+        try:
+            rows = _collect(chunks, plan)
+            facts = rows.facts()
+            file = rows.write()
+            program()
+        except (BadRows, FileNotFoundError) as cause:
+            line.send({"bad": str(cause), "partition": number, "kind": type(cause).__name__})
+            raise
+        executor = context.getTaskInfos()[number].address
+        line.send({"partition": number, "executor": executor, "host": socket.gethostname(), "process": os.getpid(),
+                   "file": file, "bytes": os.fstat(file).st_size, "seconds": time.monotonic() - began,
+                   **facts})  # fmt: skip
+        _obey(line)
+        os.close(file)
+    finally:
+        line.close()
+
+
+def task(batches, plan: dict):
+    """A task over batches of vectors. It yields nothing."""
+    _serve(lambda rows: (rows.read(batch) for batch in batches if batch.num_rows), plan)
+    yield from ()
+
+
+def packed_task(batches, plan: dict):
+    """A task over blobs of a `packer`."""
+    import pickle
+
+    blobs = (pickle.loads(blob) for batch in batches for blob in batch.column(0).to_pylist())
+    _serve(lambda rows: blobs, plan)
+    yield from ()
+
+
+def packer(weighted: bool, classes: bool):
+    """A function for tasks that turn each batch of a partition into one blob, for a shuffle of few large rows."""
+
+    def pack(batches):
+        import pickle
+
+        import pyarrow as pa
+
+        rows = Rows(weighted, classes)
+        for batch in batches:
+            if batch.num_rows:
+                blob = pickle.dumps(rows.read(batch), protocol=5)
+                rows.rows += batch.num_rows
+                yield pa.RecordBatch.from_arrays([pa.array([blob], pa.binary())], ["rows"])
+
+    return pack
+
+
+def _decisions(features, coef, intercept):
+    """x.w + b for the rows of a vector column: rows x outputs."""
+    import numpy as np
+
+    rows = len(features)
+    if features.null_count:
+        raise BadRows("the features of a row are null; drop such rows")
+    kind, indices, values = (features.field(name) for name in ("type", "indices", "values"))
+    ends = _offsets(values)
+    lengths = np.diff(ends)
+    value = values.values.to_numpy(zero_copy_only=False)[ends[0] : ends[-1]]
+    sparse = kind.to_numpy(zero_copy_only=False) == 0
+    columns = Rows(False, False)._columns(indices, sparse, lengths.astype(np.int64))
+    if len(columns) and int(columns.max()) >= coef.shape[1]:
+        raise BadRows(f"a vector has a feature {int(columns.max()) + 1}, and the model has {coef.shape[1]}")
+    row = np.repeat(np.arange(rows), lengths)
+    return np.column_stack([np.bincount(row, value * w[columns], rows) + b for w, b in zip(coef, intercept)])
+
+
+def _vector_array(table):
+    """A table of numbers as an Arrow array of Spark's dense vectors."""
+    import numpy as np
+    import pyarrow as pa
+
+    rows, width = table.shape
+    ends = pa.array(np.arange(rows + 1, dtype=np.int32) * width)
+    return pa.StructArray.from_arrays(
+        [pa.array(np.ones(rows, np.int8)), pa.nulls(rows, pa.int32()), pa.nulls(rows, pa.list_(pa.int32())),
+         pa.ListArray.from_arrays(ends, pa.array(table.ravel()))],
+        ["type", "size", "indices", "values"],
+    )  # fmt: skip
+
+
+def _probabilities(decisions, loss: str):
+    import numpy as np
+
+    if decisions.shape[1] == 1:
+        second = 1.0 / (1.0 + np.exp(-decisions[:, 0]))
+        return np.column_stack([1.0 - second, second])
+    if loss == "softmax":
+        parts = np.exp(decisions - decisions.max(axis=1, keepdims=True))
+    else:
+        parts = 1.0 / (1.0 + np.exp(-decisions))
+    return parts / parts.sum(axis=1, keepdims=True)
+
+
+def _predictions(decisions, labels, loss: str):
+    import numpy as np
+
+    if labels is not None:
+        return labels[decisions.argmax(axis=1) if decisions.shape[1] > 1 else (decisions[:, 0] > 0).astype(int)]
+    return np.exp(decisions[:, 0]) if loss in ("poisson", "gamma", "tweedie") else decisions[:, 0]
+
+
+def applier(shipped, column: int, drop: bool, wanted: tuple):
+    """A function for tasks that add predictions of a model to batches."""
+
+    def apply(batches):
+        import numpy as np
+        import pyarrow as pa
+
+        coef, intercept, labels, loss = shipped.value
+        for batch in batches:
+            decisions = _decisions(batch.column(column), coef, intercept)
+            arrays = [array for i, array in enumerate(batch.columns) if not (drop and i == column)]
+            names = [name for i, name in enumerate(batch.schema.names) if not (drop and i == column)]
+            arrays.append(pa.array(_predictions(decisions, labels, loss).astype(np.float64)))
+            if wanted[0]:
+                both = np.column_stack([-decisions, decisions]) if decisions.shape[1] == 1 else decisions
+                arrays.append(_vector_array(both if labels is not None else decisions))
+            if wanted[1]:
+                arrays.append(_vector_array(_probabilities(decisions, loss)))
+            names += [f"parley_{i}" for i in range(len(arrays) - len(names))]
+            yield pa.RecordBatch.from_arrays(arrays, names)
+
+    return apply

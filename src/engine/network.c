@@ -1,0 +1,109 @@
+/* network.c: see network.h. */
+#include "engine/network.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bounded_json.h"
+
+#define MOST_FILE 65536  /* bytes of a file of parameters */
+#define MOST_VALUES 1000 /* in it */
+#define HEADER 66        /* bytes of frame and protocol headers per packet of PACKET bytes, over Ethernet and TCP */
+#define PACKET 1448
+
+typedef struct unit {
+    const char *name;
+    double factor;
+} unit;
+
+static double with_unit(const char *word, const unit *units) {
+    char *end;
+    double number = strtod(word, &end);
+    if (end == word || !(number > 0) || !isfinite(number))
+        return NAN;
+    for (; units->name; units++)
+        if (strcmp(end, units->name) == 0)
+            return number * units->factor;
+    return NAN;
+}
+
+double pl_rate_of(const char *word) {
+    static const unit units[] = {{"bit", 0.125},  {"Kbit", 125.0}, {"kbit", 125.0}, {"Mbit", 125e3},
+                                 {"Gbit", 125e6}, {"Tbit", 125e9}, {NULL, 0}};
+    return with_unit(word, units);
+}
+
+double pl_duration_of(const char *word) {
+    static const unit units[] = {{"s", 1.0}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}, {NULL, 0}};
+    return strcmp(word, "0") == 0 ? 0.0 : with_unit(word, units);
+}
+
+static parley_status take_number(const json_t *object, const char *path, const char *name, double *out,
+                                 parley_error *error) {
+    const json_t *value = json_object_get(object, name);
+    double number = json_number_value(value);
+    if (!json_is_number(value) || !(number >= 0) || !isfinite(number))
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: %s is not a number of 0 or more; let parley probe write the file",
+                       path, name);
+    *out = number;
+    return PARLEY_OK;
+}
+
+static parley_status read_file(const char *path, pl_network *out, parley_error *error) {
+    static char text[MOST_FILE]; /* read by one thread, before ranks exist */
+    FILE *file = fopen(path, "r");
+    json_t *object = NULL;
+    parley_error why;
+    if (!file)
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "--network %.200s: this is no rate, such as 1Gbit or 100Mbit, and no file that can be opened",
+                       path);
+    size_t bytes = fread(text, 1, sizeof text, file);
+    fclose(file);
+    parley_status status = pl_json_parse(text, bytes, MOST_VALUES, 0, &object, &why);
+    if (status != PARLEY_OK)
+        return pl_fail(error, status, "%s: %s", path, why.sentence);
+    const struct {
+        const char *name;
+        double *at;
+    } numbers[] = {{"latency", &out->latency},
+                   {"bandwidth", &out->bandwidth},
+                   {"message", &out->message},
+                   {"nonzero", &out->nonzero},
+                   {"entry", &out->entry}};
+    for (unsigned i = 0; i < sizeof numbers / sizeof *numbers && status == PARLEY_OK; i++)
+        status = take_number(object, path, numbers[i].name, numbers[i].at, error);
+    if (status == PARLEY_OK && out->bandwidth == 0)
+        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: bandwidth is 0", path);
+    json_decref(object);
+    return status;
+}
+
+parley_status pl_network_parse(const parley_settings *settings, pl_network *out, parley_error *error) {
+    const char *word = settings->network, *latency = settings->latency;
+    *out = (pl_network){.latency = 50e-6, .bandwidth = 125e6, .message = 5e-6, .nonzero = 4e-9, .entry = 2e-9};
+    double rate = pl_rate_of(word);
+    parley_status status = PARLEY_OK;
+    if (!isnan(rate))
+        out->bandwidth = rate * PACKET / (PACKET + HEADER);
+    else
+        status = read_file(word, out, error);
+    if (status == PARLEY_OK && *latency && strcmp(latency, "auto") != 0) {
+        out->latency = pl_duration_of(latency);
+        if (isnan(out->latency))
+            status =
+                pl_fail(error, PARLEY_BAD_USAGE, "--latency %.80s: give a duration, such as 50us or 0.2ms", latency);
+    }
+    return status;
+}
+
+double pl_network_send(const pl_network *network, pl_link *from, pl_link *to, double bytes, double now) {
+    double length = bytes / network->bandwidth, begins = fmax(now, from->up);
+    from->up = begins + length;
+    double lands = fmax(begins + network->latency, to->down);
+    to->down = lands + length;
+    return to->down;
+}

@@ -1,0 +1,239 @@
+"""How the estimators are used: pipelines, cross-validation, save and load, parameters, `train`, the same bytes."""
+import json
+import os
+import subprocess
+
+import numpy as np
+import pyspark
+import pytest
+from conftest import clean, data, frame, long, session
+from pyspark.errors import IllegalArgumentException
+from pyspark.ml import Pipeline, PipelineModel, classification
+from pyspark.ml.evaluation import BinaryClassificationEvaluator, MulticlassClassificationEvaluator
+from pyspark.ml.feature import StringIndexer, VectorAssembler
+from pyspark.ml.tuning import CrossValidator, ParamGridBuilder, TrainValidationSplit
+
+import parley.spark
+from parley.spark import LinearRegression, LinearSVC, LogisticRegression, _session
+
+PARLEY = os.environ["PARLEY_PROGRAM"] if "PARLEY_PROGRAM" in os.environ else None
+
+
+def command():
+    from parley.spark._task import program
+
+    return program()
+
+
+@pytest.fixture
+def jobs(monkeypatch):
+    """Counts hand-overs."""
+    counted, run = [], _session.run
+    monkeypatch.setattr(_session, "run", lambda *words: counted.append(1) or run(*words))
+    return counted
+
+
+def test_a_model_says_how_it_was_made(frames, tmp_path):
+    log = tmp_path / "run.jsonl"
+    model = LogisticRegression(regParam=0.01, tol=1e-8, log=log, seed=3).fit(frames("two"))
+    facts = model.parley
+    assert facts["relative_gap"] <= 1e-8 and facts["status"] == "converged" and facts["seed"] == 3
+    assert facts["objective"] >= facts["dual"] and facts["rounds"] >= 1
+    for phase in ("hand_over", "read", "compute", "exchange", "wait", "fit"):
+        assert facts["seconds"][phase] >= 0
+    events = [json.loads(line)["event"] for line in log.read_text().splitlines()]
+    assert events[0] == "start" and events[-1] == "stop" and len(events) == facts["rounds"] + 2
+    assert clean() == ([], [])
+
+
+def test_pipelines_and_files(spark, frames, tmp_path):
+    words = spark.createDataFrame([("yes" if i % 3 else "no", float(i % 7), float(i % 5)) for i in range(60)], ["word", "a", "b"])
+    stages = [StringIndexer(inputCol="word", outputCol="label"), VectorAssembler(inputCols=["a", "b"], outputCol="features"),
+              LogisticRegression(regParam=0.1, workers=2)]
+    fitted = Pipeline(stages=stages).fit(words)
+    fitted.write().overwrite().save(str(tmp_path / "pipeline"))
+    again = PipelineModel.load(str(tmp_path / "pipeline"))
+    assert type(again.stages[-1]) is classification.LogisticRegressionModel
+    one, other = (m.transform(words).select("probability").collect() for m in (fitted, again))
+    assert one == other
+    estimator = LogisticRegression(regParam=0.25, elasticNetParam=0.5, threshold=0.3)
+    estimator.save(str(tmp_path / "estimator"))
+    loaded = LogisticRegression.load(str(tmp_path / "estimator"))
+    assert type(loaded) is LogisticRegression and loaded.getRegParam() == 0.25 and loaded.getThreshold() == 0.3
+    svc = LinearSVC(regParam=0.1).fit(frames("two"))
+    svc.save(str(tmp_path / "svc"))
+    assert classification.LinearSVCModel.load(str(tmp_path / "svc")).coefficients == svc.coefficients
+
+
+def test_several_maps_take_one_hand_over(frames, jobs):
+    estimator = LogisticRegression(tol=1e-9)
+    maps = [{estimator.regParam: value} for value in (0.01, 0.1, 1.0)]
+    models = estimator.fit(frames("two"), maps)
+    assert len(jobs) == 1
+    alone = [LogisticRegression(tol=1e-9, regParam=value).fit(frames("two")) for value in (0.01, 0.1, 1.0)]
+    assert [m.coefficients for m in models] == [m.coefficients for m in alone]
+    assert [m.getRegParam() for m in models] == [0.01, 0.1, 1.0]
+
+
+def test_cross_validation(frames, jobs):
+    estimator = LogisticRegression(tol=1e-8)
+    grid = ParamGridBuilder().addGrid(estimator.regParam, [0.001, 10.0]).addGrid(estimator.elasticNetParam, [0.0, 0.5]).build()
+    search = CrossValidator(estimator=estimator, estimatorParamMaps=grid, evaluator=BinaryClassificationEvaluator(), numFolds=2,
+                            seed=1, parallelism=2)
+    found = search.fit(frames("two"))
+    assert len(jobs) == 3  # a hand-over for each fold, and one for the best model
+    theirs = CrossValidator(estimator=classification.LogisticRegression(tol=1e-8), estimatorParamMaps=[], evaluator=None)
+    assert type(found.bestModel) is classification.LogisticRegressionModel and theirs is not None
+    assert found.avgMetrics[0] > found.avgMetrics[-1]
+    assert clean() == ([], [])
+
+
+@long
+def test_train_validation_split_and_one_vs_rest(frames):
+    estimator = LinearRegression()
+    grid = ParamGridBuilder().addGrid(estimator.regParam, [0.01, 100.0]).build()
+    from pyspark.ml.evaluation import RegressionEvaluator
+
+    found = TrainValidationSplit(estimator=estimator, estimatorParamMaps=grid, evaluator=RegressionEvaluator(), seed=1).fit(frames("real"))
+    assert found.bestModel.getRegParam() == 0.01
+    rest = classification.OneVsRest(classifier=LinearSVC(regParam=0.01)).fit(frames("three"))
+    score = MulticlassClassificationEvaluator(metricName="accuracy").evaluate(rest.transform(frames("three")))
+    assert score > 0.6 and len(rest.models) == 3
+
+
+def test_refusals(spark, frames):
+    from pyspark.ml.linalg import DenseMatrix, Vectors
+
+    df = frames("two")
+
+    def refused(sentence, estimator, rows=df):
+        with pytest.raises(IllegalArgumentException) as raised:
+            estimator.fit(rows)
+        assert sentence in str(raised.value), raised.value
+
+    refused("no bounds on coefficients", LogisticRegression(lowerBoundsOnCoefficients=DenseMatrix(1, 5, [0.0] * 5)))
+    refused("aggregationDepth has no effect", LogisticRegression(aggregationDepth=3))
+    refused("loss huber", LinearRegression(loss="huber"), frames("real"))
+    refused("family is binomial", LogisticRegression(family="binomial"), frames("three"))
+    refused("two classes", LinearSVC(), frames("three"))
+    refused("--preset", LogisticRegression(preset="cocoo"))
+    bad = {
+        "NaN, infinite": [(Vectors.dense([1.0, float("nan")]), 1.0)],
+        "all vectors must have the same size": [(Vectors.dense([1.0]), 1.0), (Vectors.dense([1.0, 2.0]), 0.0)],
+        "the features are null": [(None, 1.0), (Vectors.dense([1.0]), 0.0)],
+        "the label is null": [(Vectors.dense([1.0]), None), (Vectors.dense([1.0]), 0.0)],
+        "all rows have the label 1": [(Vectors.dense([1.0]), 1.0), (Vectors.dense([2.0]), 1.0)],
+        "the label is 0.5": [(Vectors.dense([1.0]), 0.5), (Vectors.dense([2.0]), 1.0)],
+        "the frame has no rows": [],
+    }
+    schema = df.select("features", "label").schema
+    for sentence, rows in bad.items():
+        for parts in (1, 5) if "NaN" in sentence else (2,):
+            refused(sentence, LogisticRegression(), spark.createDataFrame(rows * 3, schema).repartition(parts))
+    with pytest.raises(IllegalArgumentException, match="there is no option --wrong"):
+        parley.spark.train(df, wrong=3)
+    with pytest.raises(IllegalArgumentException, match="use weightCol"):
+        parley.spark.train(df, weights="file")
+    assert clean() == ([], [])
+
+
+def test_train_gives_the_bytes_of_the_command(spark, tmp_path):
+    """However the rows are partitioned, in fewer and in more partitions than there are slots, with empty ones."""
+    x, w, labels = data(rows=300, columns=8)
+    path = tmp_path / "rows.svm"
+    path.write_text("".join(f"{y:g} " + " ".join(f"{j + 1}:{v!r}" for j, v in enumerate(row) if v) + "\n"
+                            for row, y in zip(x.tolist(), labels["two"])))
+    words = ["--loss", "logistic", "--lambda", "0.01", "--workers", "4", "--lanes", "1", "--preset", "cocoa+", "--gap", "1e-7"]
+    subprocess.run([command(), "train", path, *words, "--row-order", "content", "--quiet", "--model", tmp_path / "model"],
+                   check=True, stdout=subprocess.DEVNULL)
+    df = frame(spark, "two", rows=300, columns=8)
+    for parts in (1, 2, 9):
+        for rows in (df.repartition(parts), df.filter("label < 2").repartition(parts, "label")):
+            model = parley.spark.train(rows, loss="logistic", lambda_=0.01, workers=4, preset="cocoa+", gap=1e-7)
+            assert model.to_bytes() == (tmp_path / "model").read_bytes(), parts
+    model.save(tmp_path / "saved")
+    assert (tmp_path / "saved").read_bytes() == (tmp_path / "model").read_bytes()
+
+
+def test_transform(spark, frames):
+    x, w, labels = data()
+    df = frames("two", True)
+    model = parley.spark.train(df, weightCol="weight", loss="logistic", preset="ma-sgd", rounds=20)
+    assert model.parley["preset"] == "ma-sgd" and len(model.run) == model.parley["rounds"]
+    rows = model.transform(df, rawPredictionCol="raw", probabilityCol="p").collect()
+    dense = np.array([row["features"].toArray() for row in rows])
+    assert (np.array([row["prediction"] for row in rows]) == model.predict(dense)).all()
+    assert np.abs(np.array([row["p"].toArray() for row in rows]) - model.predict_proba(dense)).max() < 1e-6
+    assert rows[0]["raw"][1] == -rows[0]["raw"][0]
+    table = spark.createDataFrame([(float(a), float(b), float(a - 2 * b)) for a in range(9) for b in range(7)], ["a", "b", "y"])
+    model = parley.spark.train(table, ["a", "b"], "y", loss="squared", lambda_=1e-9, gap=1e-12)
+    assert np.abs(model.coef - [1, -2]).max() < 1e-4
+    found = model.transform(table, ["a", "b"])
+    assert found.columns == ["a", "b", "y", "prediction"]
+    assert max(abs(row["y"] - row["prediction"]) for row in found.collect()) < 1e-3
+
+
+def test_placement(spark, frames, monkeypatch):
+    """What cannot work is refused at once."""
+    from parley.spark._session import Cluster
+
+    class Conf:
+        def __init__(self, **values):
+            self.values = values
+
+        def get(self, name, otherwise=None):
+            return self.values.get(name, otherwise)
+
+    cluster = Cluster(spark.sparkContext)
+    assert cluster.check() >= 2 and min(cluster.cores()) >= 1
+    for values, sentence in (({"spark.dynamicAllocation.enabled": "true"}, "spark.executor.instances"),
+                             ({"spark.executor.pyspark.memory": "1g"}, "spark.executor.memoryOverhead")):
+        cluster.conf = Conf(**values)
+        with pytest.raises(IllegalArgumentException, match=sentence):
+            cluster.check()
+    cluster.conf = Conf()
+    monkeypatch.setattr(_session, "WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(cluster, "slots", lambda: 0)
+    with pytest.raises(IllegalArgumentException, match="no executor has offered a slot"):
+        cluster.check()
+
+
+def test_connect_is_refused():
+    class Session:
+        pass
+
+    Session.__module__ = "pyspark.sql.connect.session"
+    frame_of_connect = type("DataFrame", (), {"sparkSession": Session()})()
+    with pytest.raises(IllegalArgumentException, match="Spark Connect"):
+        parley.spark.train(frame_of_connect)
+
+
+@long
+def test_the_same_bytes_on_any_number_of_executors(tmp_path):
+    """1, 2 and 4 executors; each cluster in a process of its own, since a process has one Spark context."""
+    program = tmp_path / "bytes.py"
+    program.write_text(f"""
+import sys
+sys.path.insert(0, {os.path.dirname(os.path.abspath(__file__))!r})
+from conftest import frame, session
+import parley.spark
+if __name__ == "__main__":
+    spark = session(sys.argv[1])
+    df = frame(spark, "three", sparse=True, parts=5, rows=400, columns=9)
+    model = parley.spark.train(df, weightCol="weight", loss="softmax", lambda_=0.01, workers=6, gap=1e-7)
+    open(sys.argv[2], "wb").write(model.to_bytes())
+    print("ranks", model.parley["ranks"])
+    spark.stop()
+""")
+    models, counts = set(), []
+    for master in ("local[1]", "local-cluster[1,2,512]", "local-cluster[2,1,512]", "local-cluster[4,1,512]"):
+        done = subprocess.run([os.environ["PYSPARK_PYTHON"], program, master, tmp_path / "model"], capture_output=True, text=True,
+                              timeout=300, check=False)
+        assert done.returncode == 0, done.stderr[-3000:]
+        counts.append(done.stdout.split("ranks ")[1].split()[0])
+        models.add((tmp_path / "model").read_bytes())
+    assert counts == ["1", "1", "2", "4"] and len(models) == 1
+
+
+def test_versions():
+    assert pyspark.__version__ >= "3.5" and session is not None

@@ -1,0 +1,312 @@
+/* test_server.c: the exchanges `server` and `peer`: no read is older than the bound, updates are neither lost nor taken
+ * twice, staleness 0 gives the bits of synchronous rounds, backups drop late updates, and failures and stops end all
+ * waits. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "engine/collective.h"
+#include "exchange/exchange.h"
+#include "support.h"
+
+#undef fail /* cmocka's macro: engines have a member of this name */
+
+#define WORKERS 8
+#define SIZE 13000 /* four blocks, so that up to four ranks own a slice */
+#define BLOCKS 4
+#define CLOCKS 700
+#define STRETCHES 2
+
+/* Worker k adds 1 to its own entry of every block in every clock, so that v says how many clocks a reader sees. */
+static uint64_t own_entry(unsigned worker, unsigned block) { return (uint64_t)block * PL_BLOCK + 17 * (worker + 1); }
+
+typedef struct bench {
+    const pl_exchange_type *type;
+    const char *words;
+    unsigned slow;
+    double slow_seconds;
+    uint64_t staleness;
+    atomic_uint reads, too_old, wrong; /* counts that readers found */
+    unsigned worked[WORKERS];          /* clocks of each worker */
+    double v[SIZE];
+} bench;
+
+static uint32_t list[WORKERS * BLOCKS];
+static bool reads_list;
+
+static const uint32_t *reads(const pl_local *local, unsigned worker, uint64_t *count) {
+    (void)local, (void)worker;
+    *count = reads_list ? COUNT(list) : SIZE;
+    return reads_list ? list : NULL;
+}
+
+static const pl_local_alone alone = {.reads = reads};
+static const pl_local_type counting = {.alone = &alone};
+
+typedef struct rank_tasks {
+    bench *bench;
+    pl_team *team;
+    pl_exchange *exchange;
+    pl_stretch stretch;
+    parley_status status[WORKERS + 1];
+    parley_error error[WORKERS + 1];
+} rank_tasks;
+
+/* What a reader that has made `clock` clocks must find. */
+static void check_read(bench *bench, unsigned self, uint64_t clock, const double *v) {
+    for (unsigned k = 0; k < WORKERS; k++)
+        for (unsigned b = 0; b < BLOCKS; b++) {
+            double found = v[own_entry(k, b)];
+            bool bounded = bench->staleness != PL_UNBOUNDED;
+            if (bounded && found + (double)bench->staleness < (double)clock)
+                atomic_fetch_add(&bench->too_old, 1);
+            if ((k == self && found != (double)clock) || (bench->staleness == 0 && found != (double)clock))
+                atomic_fetch_add(&bench->wrong, 1);
+        }
+    atomic_fetch_add(&bench->reads, WORKERS * BLOCKS);
+}
+
+static parley_status run_worker(rank_tasks *tasks, unsigned k, parley_error *error) {
+    const pl_exchange_async *async = tasks->exchange->type->async;
+    unsigned self = tasks->team->first + k;
+    uint32_t index[BLOCKS];
+    double value[BLOCKS];
+    pl_update update = {.shrink = 1.0, .weight = 1.0, .count = BLOCKS, .index = index, .value = value};
+    pl_turn turn = {.clock = tasks->stretch.from, .share = 1.0, .fraction = 1.0 / WORKERS};
+    pl_stream stream = pl_stream_make(3, self, turn.clock);
+    for (unsigned b = 0; b < BLOCKS; b++) {
+        index[b] = (uint32_t)own_entry(self, b);
+        value[b] = 1.0;
+    }
+    for (;;) {
+        parley_status status = async->swap(tasks->exchange, k, &turn, error);
+        if (status != PARLEY_OK)
+            return status;
+        if (turn.clock >= tasks->stretch.until)
+            return async->leave(tasks->exchange, k, error);
+        check_read(tasks->bench, self, turn.clock, turn.v);
+        if (pl_random_below(&stream, 50) == 0)
+            pl_sleep(1e-4);
+        turn.update = &update;
+        turn.last = turn.clock + 1 >= tasks->stretch.until;
+    }
+}
+
+static void run_task(void *context, unsigned task) {
+    rank_tasks *tasks = context;
+    pl_engine *engine = tasks->team->engine;
+    parley_error *error = &tasks->error[task];
+    tasks->status[task] = task == tasks->team->hosted ? tasks->exchange->type->async->serve(tasks->exchange, error)
+                                                      : run_worker(tasks, task, error);
+    if (tasks->status[task] != PARLEY_OK)
+        engine->type->fail(engine, error);
+}
+
+/* Runs stretches on this rank, with a combine that adds. */
+static parley_status run_stretches(rank_tasks *tasks, pl_setup *setup, void (*task)(void *, unsigned), double *tables,
+                                   parley_error *error) {
+    pl_combine combine = {&pl_combine_sum};
+    pl_local local = {&counting};
+    pl_engine *engine = tasks->team->engine;
+    parley_status status = tasks->bench->type->open(setup, false, &tasks->exchange, error);
+    for (unsigned s = 0; s < STRETCHES && status == PARLEY_OK; s++) {
+        tasks->stretch = (pl_stretch){&local, &combine, {0}, s * CLOCKS, (s + 1) * CLOCKS};
+        tasks->stretch.slice = (pl_slice){.begin = setup->begin,
+                                          .end = setup->end,
+                                          .v = tables,
+                                          .change = tables + SIZE,
+                                          .direction = tables + 2 * SIZE};
+        const pl_exchange_async *async = tasks->exchange->type->async;
+        status = async->begin(tasks->exchange, &tasks->stretch, error);
+        if (status == PARLEY_OK)
+            status = engine->type->run_blocking(engine, task, tasks, tasks->team->hosted + 1, error);
+        for (unsigned t = 0; t <= tasks->team->hosted && status == PARLEY_OK; t++)
+            if (tasks->status[t] != PARLEY_OK)
+                status = pl_fail(error, tasks->error[t].status, "%s", tasks->error[t].sentence);
+        if (status == PARLEY_OK)
+            status = async->park(tasks->exchange, tables, error);
+    }
+    if (tasks->exchange)
+        tasks->bench->type->close(tasks->exchange);
+    return status;
+}
+
+static parley_status with_tasks(pl_engine *engine, bench *bench, void (*task)(void *, unsigned), parley_error *error) {
+    parley_settings settings = settings_of(bench->words);
+    unsigned first = pl_host_begin(WORKERS, engine->ranks, engine->rank);
+    pl_team team = {.engine = engine,
+                    .workers = WORKERS,
+                    .first = first,
+                    .hosted = pl_host_begin(WORKERS, engine->ranks, engine->rank + 1) - first,
+                    .lanes = 1};
+    pl_setup setup = {.team = &team, .settings = &settings, .entries = SIZE, .width = 1};
+    pl_exchange_slice(bench->type, false, SIZE, engine->rank, engine->ranks, &setup.begin, &setup.end);
+    rank_tasks *tasks = calloc(1, sizeof *tasks);
+    double *tables = calloc(3 * SIZE, sizeof *tables);
+    *tasks = (rank_tasks){.bench = bench, .team = &team};
+    parley_status status = run_stretches(tasks, &setup, task, tables, error);
+    if (engine->rank == 0)
+        memcpy(bench->v, tables, sizeof bench->v);
+    free(tables);
+    free(tasks);
+    return status;
+}
+
+static parley_status count_body(pl_engine *engine, void *context, parley_error *error) {
+    return with_tasks(engine, context, run_task, error);
+}
+
+/* Returns the number of reads that were checked. */
+static uint64_t count_reads(const pl_exchange_type *type, const char *words, uint64_t bound, unsigned ranks,
+                            bool sparse) {
+    static bench bench;
+    parley_status status[MOST_RANKS];
+    parley_error error[MOST_RANKS];
+    for (unsigned i = 0; i < WORKERS * BLOCKS; i++)
+        list[i] = (uint32_t)own_entry(i % WORKERS, i / WORKERS);
+    memset(&bench, 0, sizeof bench);
+    bench.type = type;
+    bench.words = words;
+    bench.staleness = bound;
+    reads_list = sparse;
+    run_ranks(ranks, 2, DEADLINE, count_body, &bench, status, error);
+    for (unsigned r = 0; r < ranks; r++)
+        assert_done(status[r], &error[r]);
+    assert_int_equal(bench.too_old, 0);
+    assert_int_equal(bench.wrong, 0);
+    for (unsigned k = 0; k < WORKERS; k++)
+        for (unsigned b = 0; b < BLOCKS; b++)
+            assert_true(bench.v[own_entry(k, b)] == STRETCHES * CLOCKS);
+    return bench.reads;
+}
+
+static void no_read_is_older_than_the_bound(void **state) {
+    (void)state;
+    static const char *const words[] = {"staleness=0 clocks=9", "staleness=1", "staleness=3", "staleness=async"};
+    static const uint64_t bounds[] = {0, 1, 3, PL_UNBOUNDED};
+    uint64_t checked = 0;
+    for (unsigned w = 0; w < COUNT(words); w++)
+        for (unsigned ranks = 1; ranks <= 3; ranks++)
+            checked += count_reads(&pl_exchange_server, words[w], bounds[w], ranks, (w + ranks) % 2);
+    assert_true(checked >= 1000000);
+}
+
+/* Every worker has its own updates at once, and at a park those of all others. */
+static void peers_lose_no_update(void **state) {
+    (void)state;
+    for (unsigned ranks = 1; ranks <= 3; ranks++)
+        assert_true(count_reads(&pl_exchange_peer, "", PL_UNBOUNDED, ranks, ranks % 2) > 0);
+}
+
+/* With one update less than all, the others stand for it: every clock adds the whole sum to the first entry. */
+static parley_status late_worker(rank_tasks *tasks, unsigned k, parley_error *error) {
+    const pl_exchange_async *async = tasks->exchange->type->async;
+    unsigned self = tasks->team->first + k;
+    uint32_t index[1] = {5};
+    double value[1] = {1.0};
+    pl_update update = {.shrink = 1.0, .weight = 1.0, .count = 1, .index = index, .value = value};
+    pl_turn turn = {.clock = tasks->stretch.from, .share = 1.0, .fraction = 1.0 / WORKERS};
+    for (;;) {
+        parley_status status = async->swap(tasks->exchange, k, &turn, error);
+        if (status != PARLEY_OK)
+            return status;
+        if (turn.clock >= tasks->stretch.until)
+            return async->leave(tasks->exchange, k, error);
+        /* Others may have gone on since its request was answered. The late worker goes to the furthest clock of all
+         * owners, of which some may be behind. */
+        double clocks = turn.v[5] / WORKERS;
+        bool behind = self != tasks->bench->slow && clocks < (double)turn.clock - 1e-6;
+        if (fabs(clocks - round(clocks)) > 1e-6 || behind)
+            atomic_fetch_add(&tasks->bench->wrong, 1);
+        if (self == tasks->bench->slow)
+            pl_sleep(tasks->bench->slow_seconds);
+        tasks->bench->worked[self]++;
+        turn.update = &update;
+        turn.last = turn.clock + 1 >= tasks->stretch.until;
+    }
+}
+
+static void late_task(void *context, unsigned task) {
+    rank_tasks *tasks = context;
+    pl_engine *engine = tasks->team->engine;
+    parley_error *error = &tasks->error[task];
+    tasks->status[task] = task == tasks->team->hosted ? tasks->exchange->type->async->serve(tasks->exchange, error)
+                                                      : late_worker(tasks, task, error);
+    if (tasks->status[task] != PARLEY_OK)
+        engine->type->fail(engine, error);
+}
+
+static parley_status late_body(pl_engine *engine, void *context, parley_error *error) {
+    return with_tasks(engine, context, late_task, error);
+}
+
+static void backups_do_without_the_slowest_worker(void **state) {
+    (void)state;
+    reads_list = false;
+    for (unsigned ranks = 1; ranks <= 3; ranks++) {
+        static bench bench;
+        parley_status status[MOST_RANKS];
+        parley_error error[MOST_RANKS];
+        memset(&bench, 0, sizeof bench);
+        bench.type = &pl_exchange_server;
+        bench.words = "staleness=0 backups=1";
+        bench.slow = 3;
+        bench.slow_seconds = 0.02;
+        run_ranks(ranks, 2, DEADLINE, late_body, &bench, status, error);
+        for (unsigned r = 0; r < ranks; r++)
+            assert_done(status[r], &error[r]);
+        assert_int_equal(bench.wrong, 0);
+        assert_close(bench.v[5], WORKERS * STRETCHES * CLOCKS, 1e-9);
+        assert_true(bench.worked[3] < STRETCHES * CLOCKS / 2);
+    }
+}
+
+/* Trains on several ranks; the model's weights. */
+static void weights_of(const parley_data *data, const char *words, unsigned ranks, double *w, uint64_t size) {
+    parley_settings settings = settings_of(words);
+    outcome outcome = {.data = data, .settings = &settings};
+    train(&outcome, ranks, 2);
+    for (unsigned r = 0; r < ranks; r++)
+        assert_done(outcome.status[r], &outcome.error[r]);
+    memcpy(w, pl_linear(outcome.model[0])->coef, size * sizeof *w);
+    free_models(&outcome);
+}
+
+static void staleness_0_gives_the_bits_of_rounds(void **state) {
+    (void)state;
+    static const char *const rounds[] = {"preset=minibatch-sgd rounds=30 evaluate_every=30",
+                                         "preset=ma-sgd local_epochs=0.5 rounds=8 evaluate_every=8",
+                                         "preset=minibatch-sgd rounds=30 evaluate_every=30 l1_ratio=0.5 lambda=0.01"};
+    static const char *const clocks[] = {
+        "preset=ps-sync clocks=10 rounds=3 evaluate_every=3",
+        "preset=ma-sgd exchange=server local_epochs=0.5 clocks=2 rounds=4 evaluate_every=4",
+        "preset=ps-sync clocks=10 rounds=3 evaluate_every=3 l1_ratio=0.5 lambda=0.01"};
+    parley_data *data = random_data(wide);
+    uint64_t size = data->x.columns;
+    double *a = malloc(size * sizeof *a), *b = malloc(size * sizeof *b);
+    for (unsigned i = 0; i < COUNT(rounds); i++)
+        for (unsigned ranks = 1; ranks <= 3; ranks++) {
+            char words[200];
+            snprintf(words, sizeof words, "loss=logistic workers=5 gap=0 %s", rounds[i]);
+            weights_of(data, words, 1, a, size);
+            snprintf(words, sizeof words, "loss=logistic workers=5 gap=0 %s", clocks[i]);
+            weights_of(data, words, ranks, b, size);
+            assert_memory_equal(a, b, size * sizeof *a);
+        }
+    free(a);
+    free(b);
+    parley_data_free(data);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_read_is_older_than_the_bound),
+        cmocka_unit_test(peers_lose_no_update),
+        cmocka_unit_test(backups_do_without_the_slowest_worker),
+        cmocka_unit_test(staleness_0_gives_the_bits_of_rounds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
