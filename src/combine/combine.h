@@ -50,8 +50,10 @@ typedef struct pl_combine_search {
 
 /* For combines that use the curvature of the objective. */
 typedef struct pl_combine_curvature {
-    uint64_t (*width)(const pl_problem *problem); /* columns of an update: the gradient, and what follows it */
-    bool diagonal;                                /* the second column is the diagonal of the curvature */
+    /* Columns of an update: the gradient, and what follows it. With size / classes of them, that is the curvature of
+     * each class without that between classes. */
+    uint64_t (*width)(const pl_problem *problem);
+    bool diagonal; /* the second column is the diagonal of the curvature */
     /* Whether `direction` holds a vector to be multiplied by the curvature. Then the workers compute the product, its
      * sum replaces `change`, and `next` either asks again or leaves the direction. NULL: never. */
     bool (*asks)(const pl_combine *combine);

@@ -39,7 +39,9 @@
 typedef struct newton {
     pl_combine base;
     const pl_glm *glm;
-    double *matrix;        /* size x size: the factor */
+    uint64_t blocks, rows; /* of the curvature (proximal.c); entries of one */
+    double *matrix;        /* of each block, rows x rows: the factor */
+    double *entries;       /* room for those of a block */
     double *steps, *bends; /* HISTORY pairs s and y since the factor was computed */
     double *v, *g;         /* of the last round: the point, and the gradient of P there */
     unsigned pairs;
@@ -62,10 +64,13 @@ static const pl_combine_type *variant(const pl_problem *problem) {
     return pl_few_columns(glm) || !glm->loss->smooth || glm->classes > 1 ? &pl_combine_newton : &pl_combine_truncated;
 }
 
-static uint64_t width(const pl_problem *problem) { return 1 + problem->size; }
+/* Entries of a block of the curvature. */
+static uint64_t rows_of(const pl_problem *problem) { return problem->size / pl_curvature_blocks(pl_glm_of(problem)); }
+
+static uint64_t width(const pl_problem *problem) { return 1 + rows_of(problem); }
 
 static uint64_t bytes(const pl_setup *setup) {
-    return setup->problem->size * (setup->problem->size + 2 * HISTORY + 3) * sizeof(double);
+    return setup->problem->size * (rows_of(setup->problem) + 2 * HISTORY + 4) * sizeof(double);
 }
 
 static void close_newton(pl_combine *combine) {
@@ -73,6 +78,7 @@ static void close_newton(pl_combine *combine) {
     if (!this)
         return;
     pl_free(this->matrix);
+    pl_free(this->entries);
     pl_free(this->steps);
     pl_free(this->bends);
     pl_free(this->v);
@@ -94,13 +100,16 @@ static parley_status open_newton(const pl_setup *setup, pl_combine **out, parley
     this->curved = true;
     this->slope = INFINITY;
     uint64_t size = setup->problem->size;
-    this->matrix = pl_alloc(size, size * sizeof *this->matrix);
+    this->rows = rows_of(setup->problem);
+    this->blocks = pl_curvature_blocks(this->glm);
+    this->matrix = pl_alloc(size, this->rows * sizeof *this->matrix);
+    this->entries = pl_alloc(this->rows, sizeof *this->entries);
     this->steps = pl_alloc(HISTORY, size * sizeof *this->steps);
     this->bends = pl_alloc(HISTORY, size * sizeof *this->bends);
     this->v = pl_alloc(size, sizeof *this->v);
     this->g = pl_alloc(size, sizeof *this->g);
     this->squares = pl_alloc(size, sizeof *this->squares);
-    if (this->matrix && this->steps && this->bends && this->v && this->g && this->squares) {
+    if (this->matrix && this->entries && this->steps && this->bends && this->v && this->g && this->squares) {
         *out = &this->base;
         return PARLEY_OK;
     }
@@ -140,16 +149,34 @@ static void learn_squares(newton *this, const double *curvature) {
 
 /* Copies H + the curvature of the penalty, adds `jitter` times its diagonal, and factors it. */
 static bool factor(newton *this, const double *curvature, const double *v, double jitter) {
-    uint64_t size = this->glm->size;
-    memcpy(this->matrix, curvature, size * size * sizeof *this->matrix);
-    for (uint64_t j = 0; j < size; j++) {
-        double *diagonal = &this->matrix[j * size + j];
-        *diagonal += penalty_curvature(this, j, v[j]);
-        if (this->damps)
-            *diagonal += DAMPING * this->squares[j] / this->hard.softness;
-        *diagonal += jitter * (*diagonal > 0 ? *diagonal : 1.0);
+    uint64_t rows = this->rows;
+    bool factored = true;
+    memcpy(this->matrix, curvature, this->blocks * rows * rows * sizeof *this->matrix);
+    for (uint64_t c = 0; c < this->blocks && factored; c++) {
+        double *matrix = this->matrix + c * rows * rows;
+        for (uint64_t j = 0; j < rows; j++) {
+            double *diagonal = &matrix[j * rows + j];
+            uint64_t e = j * this->blocks + c;
+            *diagonal += penalty_curvature(this, e, v[e]);
+            if (this->damps)
+                *diagonal += DAMPING * this->squares[e] / this->hard.softness;
+            *diagonal += jitter * (*diagonal > 0 ? *diagonal : 1.0);
+        }
+        factored = pl_cholesky(matrix, rows);
     }
-    return pl_cholesky(this->matrix, size);
+    return factored;
+}
+
+/* x <- the inverse of the factored matrix x */
+static void solve(const newton *this, double *x) {
+    uint64_t rows = this->rows;
+    for (uint64_t c = 0; c < this->blocks; c++) {
+        for (uint64_t j = 0; j < rows; j++)
+            this->entries[j] = x[j * this->blocks + c];
+        pl_cholesky_solve(this->matrix + c * rows * rows, rows, this->entries);
+        for (uint64_t j = 0; j < rows; j++)
+            x[j * this->blocks + c] = this->entries[j];
+    }
 }
 
 static double dot(const double *x, const double *y, uint64_t size) {
@@ -196,7 +223,7 @@ static void find_direction(const newton *this, double *d) {
         alpha[k] = rho[k] * dot(s, d, size);
         add(-alpha[k], y, size, d);
     }
-    pl_cholesky_solve(this->matrix, size, d);
+    solve(this, d);
     for (unsigned k = 0; k < this->pairs; k++) {
         const double *s = this->steps + k * size, *y = this->bends + k * size;
         add(alpha[k] - rho[k] * dot(y, d, size), s, size, d);
@@ -276,23 +303,25 @@ static void ask(const pl_combine *combine, pl_round *round) {
 
 static parley_status check(const parley_settings *settings, const pl_problem *problem, parley_error *error) {
     (void)settings;
-    if (!problem || problem->row == 1 || problem->size <= MOST_ENTRIES)
+    uint64_t rows = problem && problem->row > 1 ? rows_of(problem) : 0;
+    if (rows <= MOST_ENTRIES)
         return PARLEY_OK;
     return pl_fail(error, PARLEY_BAD_USAGE,
-                   "combine newton would need a matrix of %llu x %llu for all classes, but its limit is %d",
-                   (unsigned long long)problem->size, (unsigned long long)problem->size, MOST_ENTRIES);
+                   "combine newton would need a matrix of %llu x %llu for %s, but its limit is %d",
+                   (unsigned long long)rows, (unsigned long long)rows,
+                   rows == problem->size ? "all classes" : "each class", MOST_ENTRIES);
 }
 
 /* One owner has all of v, and with it the factor and the pairs. */
 static void state(pl_combine *combine, pl_state *state) {
     newton *this = (newton *)combine;
-    uint64_t size = this->glm->size, pairs = this->pairs;
+    uint64_t pairs = this->pairs;
     PL_STATE_VALUES(state, "newton", PL_HARDENING_VALUES(this->hard, this->glm->loss), PL_VALUE(this->curved),
                     PL_WITHIN(this->age, 0, this->glm->loss->quadratic ? UINT_MAX : HISTORY), PL_UNSURE(this->slope),
                     PL_UNSURE(this->gap), PL_VALUE(this->hard.recentre));
     pl_state_length(state, "pairs", &pairs, this->age < HISTORY ? this->age : HISTORY - 1);
     this->pairs = (unsigned)pairs;
-    pl_state_slice(state, "matrix", this->matrix, size);
+    pl_state_slice(state, "matrix", this->matrix, this->rows);
     pl_state_slice(state, "steps", this->steps, pairs);
     pl_state_slice(state, "bends", this->bends, pairs);
     pl_state_slice(state, "v", this->v, 1);

@@ -49,15 +49,10 @@ typedef struct proximal {
     double first, slope_last; /* slope along the step of the first round, and of the last */
 } proximal;
 
-static uint64_t blocks_of(const pl_glm *glm) {
-    (void)glm;
-    return 1;
-}
-
-static uint64_t width(const pl_problem *problem) { return 1 + problem->size / blocks_of(pl_glm_of(problem)); }
+static uint64_t width(const pl_problem *problem) { return 1 + problem->size / pl_curvature_blocks(pl_glm_of(problem)); }
 
 static uint64_t bytes(const pl_setup *setup) {
-    uint64_t size = setup->problem->size, rows = size / blocks_of(pl_glm_of(setup->problem));
+    uint64_t size = setup->problem->size, rows = size / pl_curvature_blocks(pl_glm_of(setup->problem));
     return (size + 3) * rows * sizeof(double) + pl_l1_bytes(rows);
 }
 
@@ -79,13 +74,13 @@ static parley_status open_proximal(const pl_setup *setup, pl_combine **out, parl
     parley_status status = pl_take(&this, 1, sizeof *this, "newton", error);
     if (status != PARLEY_OK)
         return status;
-    uint64_t blocks = blocks_of(glm), rows = glm->size / blocks;
+    uint64_t blocks = pl_curvature_blocks(glm), rows = glm->size / blocks;
     *this = (proximal){.base = {&pl_combine_proximal},
                        .glm = glm,
                        .blocks = blocks,
                        .rows = rows,
                        .loose = glm->intercept == PL_FREE ? glm->classes / blocks : 0,
-                       .group = glm->loss->together && blocks == 1 ? glm->classes : 1,
+                       .group = glm->loss->together ? glm->classes : 1,
                        .hard = pl_hardening_begin(glm, setup->target),
                        .curved = true,
                        .l2 = glm->l2,
@@ -284,7 +279,7 @@ static void ask(const pl_combine *combine, pl_round *round) {
 /* Without an L2 penalty, losses with kinks are smoothed together with the penalty. */
 static parley_status check(const parley_settings *settings, const pl_problem *problem, parley_error *error) {
     const pl_glm *glm = problem ? pl_glm_of(problem) : NULL;
-    uint64_t rows = glm ? glm->size / blocks_of(glm) : 0;
+    uint64_t rows = glm ? glm->size / pl_curvature_blocks(glm) : 0;
     if (glm && !glm->loss->smooth && (settings->lambda == 0 || settings->l1_ratio == 1))
         return pl_fail(error, PARLEY_BAD_USAGE, "combine proximal needs an L2 penalty with loss %s; use combine newton",
                        glm->loss->name);

@@ -148,6 +148,8 @@ static bool few_or_filled(const pl_glm *glm) {
     bool softens = loss->soften && glm->classes == 1;
     if (glm->l1_ratio > 0 || !(loss->smooth || softens))
         return false;
+    if (glm->classes > 1 && !loss->together && (pl_is_filled(glm) || pl_is_uneven(glm)))
+        return glm->data->x.columns <= FEW_COLUMNS;
     if (glm->classes > 1)
         return glm->size <= (!pl_is_uneven(glm)             ? pl_is_filled(glm) ? DENSE_CLASS_ENTRIES : CLASS_ENTRIES
                              : glm->classes >= MANY_CLASSES ? UNEVEN_CLASS_ENTRIES
@@ -164,7 +166,7 @@ static bool few_with_l1(const pl_glm *glm) {
     if (glm->lambda == 0 || glm->l1_ratio == 0 || glm->non_negative)
         return false;
     if (glm->classes > 1)
-        return loss->smooth && glm->size <= L1_CLASS_ENTRIES;
+        return loss->smooth && (loss->together ? glm->size <= L1_CLASS_ENTRIES : columns <= L1_COLUMNS);
     if (!loss->smooth && !(loss->soften && glm->l1_ratio < 1))
         return false;
     if (glm->base.many && fits_columns(loss) && !loss->quadratic && !loss->soften)
