@@ -158,6 +158,11 @@ static bool few_or_filled(const pl_glm *glm) {
            (loss->log_link && glm->data->x.columns <= MANY_COUNTS);
 }
 
+/* With softmax and an L1 penalty: where dual ascent applies and columns are even, it is faster. */
+static uint64_t few_class_entries(const pl_glm *glm) {
+    return pl_is_uneven(glm) || glm->l1_ratio == 1 ? L1_CLASS_ENTRIES : CLASS_ENTRIES;
+}
+
 /* Newton's method with an L1 penalty. On a path, coordinate descent by columns visits few columns for most of the
  * penalties, and is faster unless the curvature is constant or in few rows. */
 static bool few_with_l1(const pl_glm *glm) {
@@ -166,7 +171,7 @@ static bool few_with_l1(const pl_glm *glm) {
     if (glm->lambda == 0 || glm->l1_ratio == 0 || glm->non_negative)
         return false;
     if (glm->classes > 1)
-        return loss->smooth && (loss->together ? glm->size <= L1_CLASS_ENTRIES : columns <= L1_COLUMNS);
+        return loss->smooth && (!loss->together ? columns <= L1_COLUMNS : glm->size <= few_class_entries(glm));
     if (!loss->smooth && !(loss->soften && glm->l1_ratio < 1))
         return false;
     if (glm->base.many && fits_columns(loss) && !loss->quadratic && !loss->soften)
