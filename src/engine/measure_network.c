@@ -178,8 +178,8 @@ static parley_status probe_sum(pl_engine *engine, uint64_t entries, double *seco
         status = pl_barrier(engine, error);
         double began = pl_engine_now(engine);
         if (status == PARLEY_OK)
-            status = pl_reduce_scatter(engine, engine->ranks, &(pl_addend){.values = values}, entries, 1, bounds, sum,
-                                       error);
+            status =
+                pl_reduce_scatter(engine, PL_EACH_RANK, &(pl_addend){.values = values}, entries, 1, bounds, sum, error);
         if (status == PARLEY_OK)
             status = pl_all_gather(engine, sum, bounds, error);
         all[i] = pl_engine_now(engine) - began;
