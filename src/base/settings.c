@@ -216,6 +216,11 @@ const pl_setting pl_settings[] = {
      .help = "clocks (exchanges) that a worker may be ahead of the slowest one: 0: all wait for each other (BSP); N: "
              "bounded (SSP); async: nobody waits (ASP)",
      AT(staleness)},
+    {"servers", PL_WHOLE, PL_FOR_TRAIN, "0", 0, 65535, .value_name = "N", .optional = true,
+     .help =
+         "exchange server: processes, of those that were started, or tasks of a single process, that own the slices "
+         "of v and have no workers; 0: every process with workers owns a slice",
+     AT(servers)},
     {"backups", PL_WHOLE, PL_FOR_TRAIN, "0", 0, 65535, .value_name = "B", .optional = true, .in_model = true,
      .help = "with --staleness 0: close a clock without the B slowest workers, and drop their updates", AT(backups)},
     {"clocks", PL_WHOLE, PL_FOR_TRAIN, "auto", 1, MANY, .value_name = "N", .may_be_auto = true, .optional = true,

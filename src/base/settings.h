@@ -74,7 +74,7 @@ struct parley_settings {
     uint64_t schedule; /* pl_schedule */
     uint64_t history;
     char staleness[PL_TEXT];
-    uint64_t backups, clocks; /* clocks 0: about a pass over the data */
+    uint64_t servers, backups, clocks; /* clocks 0: about a pass over the data */
     char straggler[PL_TEXT];
     char network[PL_TEXT], latency[PL_TEXT], host_speed[PL_TEXT];
     uint64_t compute; /* pl_compute */
