@@ -14,7 +14,7 @@ uint64_t pl_gibbs_bytes(const pl_setup *setup) {
     double documents =
         lda->topics <= MOST_DENSE ? lda->documents * (double)pl_topic_stride(lda->topics) * 2 : tokens * 8;
     return (uint64_t)(tokens * 8 + documents) + hosted * lanes * lda->words * 8 +
-           (setup->alone ? 0 : hosted * lda->base.size * sizeof(double)) + lda->words * lda->topics * sizeof(float);
+           (setup->alone ? 0 : 2 * hosted * lda->base.size * sizeof(double)) + lda->words * lda->topics * sizeof(float);
 }
 
 void pl_gibbs_close(pl_local *local) {
@@ -22,8 +22,11 @@ void pl_gibbs_close(pl_local *local) {
     for (unsigned k = 0; this->worker && k < this->team->hosted; k++) {
         pl_span_free(&this->worker[k].copy);
         pl_span_free(&this->worker[k].topics);
+        pl_span_free(&this->worker[k].change);
+        pl_span_free(&this->worker[k].rows);
         pl_free(this->worker[k].bounds);
         pl_free(this->worker[k].before);
+        pl_free(this->worker[k].reads);
     }
     for (unsigned i = 0; this->lane && i < this->team->hosted * this->team->lanes; i++) {
         pl_gibbs_lane *lane = &this->lane[i];
@@ -120,22 +123,21 @@ static parley_status open_worker(pl_gibbs *this, unsigned k, parley_error *error
     pl_gibbs_worker *worker = &this->worker[k];
     unsigned lanes = this->team->lanes;
     pl_gibbs_lane *lane = &this->lane[k * lanes];
-    parley_status status = pl_take(&worker->bounds, (uint64_t)lanes + 1, sizeof *worker->bounds, "tokens", error);
+    uint64_t ranges = this->pieces * lanes, seen = 0, range = 1;
+    parley_status status = pl_take(&worker->bounds, ranges + 1, sizeof *worker->bounds, "tokens", error);
     if (status == PARLEY_OK)
         status = pl_take(&worker->before, this->lda->topics, sizeof *worker->before, "tokens", error);
     if (status != PARLEY_OK)
         return status;
     for (unsigned l = 0; l < lanes; l++)
         worker->tokens += lane[l].tokens;
-    uint64_t seen = 0;
-    unsigned range = 1;
     for (uint64_t w = 0; w < this->lda->words; w++) {
         for (unsigned l = 0; l < lanes; l++)
             seen += lane[l].first[w + 1] - lane[l].first[w];
-        while (range < lanes && seen * lanes >= worker->tokens * range)
+        while (range < ranges && seen * ranges >= worker->tokens * range)
             worker->bounds[range++] = w + 1;
     }
-    for (; range <= lanes; range++)
+    for (; range <= ranges; range++)
         worker->bounds[range] = this->lda->words;
     if (!pl_span_reserve(&worker->topics, (worker->tokens + 1) * sizeof(uint32_t)))
         return pl_fail_memory(error, "tokens", worker->tokens * sizeof(uint32_t));
@@ -179,9 +181,38 @@ void pl_gibbs_count(pl_gibbs *this, unsigned task) {
         pl_topic_count(&lane->sampler, lane->document[t], lane->topic[t]);
 }
 
+bool pl_gibbs_has(const pl_gibbs *this, unsigned worker, uint64_t word) {
+    const pl_gibbs_lane *lane = &this->lane[worker * this->team->lanes];
+    for (unsigned l = 0; l < this->team->lanes; l++)
+        if (lane[l].first[word + 1] > lane[l].first[word])
+            return true;
+    return false;
+}
+
+parley_status pl_gibbs_list(pl_gibbs *this, unsigned k, parley_error *error) {
+    const pl_lda *lda = this->lda;
+    pl_gibbs_worker *worker = &this->worker[k];
+    uint64_t rows = 0;
+    for (uint64_t w = 0; w < lda->words; w++)
+        rows += pl_gibbs_has(this, k, w);
+    worker->count = lda->base.size;
+    if (worker->reads || 2 * rows > lda->words)
+        return PARLEY_OK;
+    parley_status status = pl_take(&worker->reads, (rows + PL_LDA_ROWS) * lda->topics, sizeof *worker->reads,
+                                   "a list of the words of a worker", error);
+    if (status != PARLEY_OK)
+        return status;
+    worker->count = 0;
+    for (uint64_t w = 0; w < lda->words + PL_LDA_ROWS; w++)
+        for (uint64_t t = 0; t < lda->topics && (w >= lda->words || pl_gibbs_has(this, k, w)); t++)
+            worker->reads[worker->count++] = (uint32_t)(w * lda->topics + t);
+    return status;
+}
+
 parley_status pl_gibbs_open(const pl_setup *setup, pl_local **out, parley_error *error) {
     const parley_settings *settings = setup->settings;
     const pl_lda *lda = pl_lda_of(setup->problem);
+    double epochs = settings->local_epochs;
     pl_gibbs *this;
     if (lda->base.data->weight)
         return pl_fail(error, PARLEY_BAD_USAGE,
@@ -199,6 +230,8 @@ parley_status pl_gibbs_open(const pl_setup *setup, pl_local **out, parley_error 
                        .burn_in = settings->burn_in  ? (double)settings->burn_in
                                   : settings->passes ? floor((double)settings->passes / 2)
                                                      : INFINITY,
+                       .pieces = epochs < 1 ? (uint64_t)(1.0 / epochs + 0.5) : 1,
+                       .passes = epochs < 1 ? 1 : (uint64_t)(epochs + 0.5),
                        .score.latest = lda->entropy};
     status = open_all(this, settings, error);
     if (status != PARLEY_OK)
