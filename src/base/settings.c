@@ -283,8 +283,10 @@ const pl_setting pl_settings[] = {
      .help = "documents between two steps of svi; all: the whole corpus, which is variational EM; auto: by the "
              "number of documents",
      AT(batch)},
-    {"tau0", PL_REAL, PL_FOR_TOPICS, "1", 0, 1e9, .value_name = "X", .optional = true, .in_model = true,
-     .help = "the rate of step t of svi is (tau0 + t)^-kappa", AT(tau0)},
+    {"tau0", PL_REAL, PL_FOR_TOPICS, "auto", 0, 1e9, .value_name = "X", .may_be_auto = true, .optional = true,
+     .in_model = true,
+     .help = "the rate of step t of svi is (tau0 + t)^-kappa; auto: 1 for collapsed updates, 10 for variational ones",
+     AT(tau0)},
     {"kappa", PL_REAL, PL_FOR_TOPICS, "0.7", 0, 1, .value_name = "X", .optional = true, .in_model = true,
      .help = "exponent of the rate of svi", AT(kappa)},
     {"inner_steps", PL_WHOLE, PL_FOR_TOPICS, "100", 1, 100000, .value_name = "N", .optional = true, .in_model = true,
