@@ -25,16 +25,12 @@ static void draw_task(void *context, unsigned task) {
     uint64_t number = worker->piece + (this->begun ? this->pieces : 0);
     sampler->stream = pl_stream_make(lda->seed, DRAW_STREAM + number * lanes + worker->part,
                                      (uint64_t)this->team->first * lanes + task);
-    memcpy(sampler->total, worker->before, lda->topics * sizeof *sampler->total);
+    pl_topic_begin(sampler, worker->before);
     for (uint64_t w = begin; w < end && !pl_stop_due(); w++) {
         uint64_t first = lane->first[w], tokens = lane->first[w + 1] - first;
-        double *row = worker->table + w * lda->topics;
-        if (tokens == 0)
-            continue;
-        pl_topic_begin_word(sampler, this->begun ? row : this->v + w * lda->topics);
-        pl_topic_draw(sampler, lane->document + first, lane->topic + first, tokens, !this->begun);
-        for (uint64_t k = 0; k < lda->topics && this->begun; k++)
-            row[k] = (double)sampler->row[k];
+        double *row = (this->begun ? worker->table : this->v) + w * lda->topics;
+        if (tokens > 0)
+            pl_topic_draw(sampler, row, lane->document + first, lane->topic + first, tokens, !this->begun);
     }
 }
 
@@ -149,8 +145,8 @@ static void learn_alpha(pl_gibbs *this, unsigned k, double *alpha) {
                 if (sampler->counts[d * sampler->stride + t])
                     top[t] += pl_psi(sampler->counts[d * sampler->stride + t] + alpha[t]) - pl_psi(alpha[t]);
             for (uint64_t i = 0; !this->dense && i < sampler->length[d]; i++) {
-                uint32_t t = sampler->topic[sampler->first[d] + i];
-                top[t] += pl_psi(sampler->count[sampler->first[d] + i] + alpha[t]) - pl_psi(alpha[t]);
+                const uint32_t *at = sampler->list + sampler->first[d] + pl_topic_at(i);
+                top[*at] += pl_psi(at[PL_TOPIC_BLOCK] + alpha[*at]) - pl_psi(alpha[*at]);
             }
         }
     }
@@ -247,12 +243,16 @@ static parley_status fail_change(const pl_gibbs *this, parley_error *error) {
 }
 
 /* The order of a document's list decides what is drawn, and must not depend on when a run was resumed. */
-static void count_task(void *context, unsigned task) { pl_gibbs_count(context, task); }
+static void sort_task(void *context, unsigned task) {
+    pl_gibbs_lane *lane = &((pl_gibbs *)context)->lane[task];
+    for (uint64_t d = 0; d < lane->documents; d++)
+        pl_topic_sort(&lane->sampler, (uint32_t)d);
+}
 
-static void count_documents(pl_gibbs *this) {
+static void sort_lists(pl_gibbs *this) {
     pl_engine *engine = this->team->engine;
     if (!this->dense)
-        engine->type->run(engine, count_task, this, this->team->hosted * this->team->lanes);
+        engine->type->run(engine, sort_task, this, this->team->hosted * this->team->lanes);
 }
 
 /* The first topics of all tokens. */
@@ -271,7 +271,7 @@ static parley_status draw_round(pl_gibbs *this, pl_update *update, parley_error 
         if (!begin_change(this, k))
             return fail_change(this, error);
     for (uint64_t pass = 0; pass < this->passes && !pl_stop_due(); pass++) {
-        count_documents(this);
+        sort_lists(this);
         draw_all(this);
         for (unsigned k = 0; k < hosted && pass + 1 < this->passes; k++)
             this->worker[k].piece++;
@@ -286,6 +286,12 @@ static uint64_t pieces_of(const pl_gibbs *this, double *v) {
     return (uint64_t)(pl_lda_row(this->lda, v, PL_LDA_STEPS)[0] * (double)this->pieces + 0.5);
 }
 
+/* The sums over words are whole numbers and stay exact, so that only eta is left to renew. */
+static parley_status renew(const pl_gibbs *this, double *v, uint64_t piece, parley_error *error) {
+    bool due = this->begun && this->lda->learns_eta && piece % this->pieces == 0 && learns(this, piece);
+    return due ? pl_lda_renew(this->lda, this->team->engine, v, true, error) : PARLEY_OK;
+}
+
 static parley_status work(pl_local *local, const pl_round *round, double *v, pl_update *update,
                           pl_evaluation *evaluation, parley_error *error) {
     pl_gibbs *this = (pl_gibbs *)local;
@@ -295,9 +301,7 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
     this->v = v;
     for (unsigned k = 0; k < this->team->hosted; k++)
         this->worker[k].piece = piece;
-    parley_status status = this->begun && piece % this->pieces == 0
-                               ? pl_lda_renew(this->lda, this->team->engine, v, learns(this, piece), error)
-                               : PARLEY_OK;
+    parley_status status = renew(this, v, piece, error);
     if (status == PARLEY_OK)
         status = take_tables(this, v, error);
     if (status == PARLEY_OK && this->begun)
@@ -332,9 +336,8 @@ static parley_status prepare_alone(pl_local *local, double *v, parley_error *err
         status = pl_sum_tables(this->team, (lda->words + 1) * lda->topics, add_words, this, v, error);
     }
     this->begun = true;
-    count_documents(this);
-    return status == PARLEY_OK ? pl_lda_renew(lda, this->team->engine, v, learns(this, pieces_of(this, v)), error)
-                               : status;
+    sort_lists(this);
+    return status == PARLEY_OK ? renew(this, v, pieces_of(this, v), error) : status;
 }
 
 static parley_status work_alone(pl_local *local, unsigned k, const pl_round *round, double *v, pl_update *update,

@@ -18,6 +18,7 @@ typedef struct pl_gibbs_lane {
     uint32_t *document; /* by token, in the order of words: the number of its document in the lane */
     uint32_t *topic;    /* by token; a part of the worker's */
     uint32_t *length;   /* tokens by document */
+    pl_span lists;      /* of the sampler */
     pl_topic_sampler sampler;
 } pl_gibbs_lane;
 
