@@ -119,7 +119,7 @@ struct parley_settings {
     double tau0, kappa, inner_tolerance;
     uint64_t inner_steps, burn_in;
     uint64_t sampler; /* pl_sampler */
-    char vocabulary[PL_TEXT], stop_words[PL_TEXT];
+    char vocabulary[PL_TEXT], spill[PL_TEXT], stop_words[PL_TEXT];
     double min_documents, max_documents;
     uint64_t words;
     double documents; /* NaN: those of the data */

@@ -431,6 +431,10 @@ static parley_status open_server(const pl_setup *setup, bool whole, pl_exchange 
     if (team->hosted > PL_MOST_HOSTED)
         return pl_fail(error, PARLEY_BAD_USAGE, "exchange server takes at most %u workers per process; use fewer",
                        PL_MOST_HOSTED);
+    if (setup->entries > UINT32_MAX)
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "exchange server takes models of at most %llu entries at a pace of their own; use --staleness 0",
+                       (unsigned long long)UINT32_MAX);
     parley_status status = pl_tables_open(&pl_exchange_server, setup, whole, &exchange, error);
     if (status != PARLEY_OK)
         return status;
