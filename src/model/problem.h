@@ -185,6 +185,7 @@ struct pl_problem {
     unsigned facts;        /* PL_FACT_* */
     bool begins_at_zero;   /* a run begins at v = 0 */
     uint64_t most_lanes;   /* of a worker that pay off; 0: by its non-zeros */
+    bool many;             /* the run solves a path, that is, many problems of decreasing strength */
 };
 
 /* The penalty of entry j. */
