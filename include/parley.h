@@ -46,6 +46,7 @@ typedef enum parley_stop {
     PARLEY_PASSED,      /* all passes over the data are complete */
     PARLEY_VALIDATED, /* the requested gap was reached, but a model before that is better on the validation rows and is
                          returned */
+    PARLEY_DIVERGED,  /* the objective became infinite; the best model before that is returned */
 } parley_stop;
 
 /* A fact about a problem: a name and its value, which is a text or a number. Linear models have `loss`, `lambda`,
