@@ -1,0 +1,50 @@
+// main.js: puts the page together.
+import { charts } from "./chart.js";
+import { convergence } from "./convergence.js";
+import { load } from "./data.js";
+import { choice, h } from "./dom.js";
+import * as format from "./format.js";
+import { facts, method, settings, skipped, verdict } from "./summary.js";
+import { kept, setTheme } from "./theme.js";
+
+function section(title, ...content) {
+  const shown = content.flat().filter(Boolean);
+  return shown.length ? h("section", { "aria-label": title }, h("h2", {}, title), ...shown) : null;
+}
+
+function header({ runs, version }) {
+  const alone = runs.length === 1, title = alone ? runs[0].label : `${runs.length} runs compared`;
+  document.title = `${title} – Parley report`;
+  return [
+    h("div", { class: "top" }, h("h1", {}, title), choice("Theme", [["auto", "auto"], ["light", "light"], ["dark", "dark"]], kept(), setTheme)),
+    alone ? h("p", { class: "sub" }, `${runs[0].name} · ${method(runs[0])} · Parley ${version}`) : h("p", { class: "sub" }, `Parley ${version}`),
+    ...runs.flatMap((run) => verdict(run, alone)),
+  ];
+}
+
+function page(data) {
+  const { runs } = data;
+  return [
+    ...header(data),
+    ...skipped(runs),
+    runs.length === 1 ? facts(runs[0]) : null,
+    section("Convergence", convergence(runs)),
+    section("Settings", settings(runs)),
+  ];
+}
+
+async function main() {
+  if (kept() !== "auto") setTheme(kept());
+  const place = document.getElementById("page");
+  try {
+    const began = performance.now(), data = await load();
+    window.parleyReport = { data, charts, format };
+    place.replaceChildren(...page(data).filter(Boolean));
+    window.parleyReport.milliseconds = performance.now() - began;
+  } catch (error) {
+    place.replaceChildren(h("p", { class: "failed" }, `The page could not be drawn: ${error.message}`));
+    throw error;
+  }
+}
+
+main();
