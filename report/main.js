@@ -1,15 +1,26 @@
 // main.js: puts the page together.
 import { charts } from "./chart.js";
 import { convergence } from "./convergence.js";
+import { comparison } from "./compare.js";
 import { load } from "./data.js";
 import { choice, h } from "./dom.js";
 import * as format from "./format.js";
+import { gantt } from "./gantt.js";
+import { confusion, topics } from "./model.js";
+import { resources } from "./resources.js";
+import { localWork, staleReads, steps, validation } from "./rounds.js";
 import { facts, method, settings, skipped, verdict } from "./summary.js";
 import { kept, setTheme } from "./theme.js";
+import { overhead, shares } from "./time.js";
 
 function section(title, ...content) {
   const shown = content.flat().filter(Boolean);
   return shown.length ? h("section", { "aria-label": title }, h("h2", {}, title), ...shown) : null;
+}
+
+function grid(...parts) {
+  const shown = parts.filter(Boolean);
+  return shown.length ? h("div", { class: "grid" }, ...shown) : null;
 }
 
 function header({ runs, version }) {
@@ -28,7 +39,12 @@ function page(data) {
     ...header(data),
     ...skipped(runs),
     runs.length === 1 ? facts(runs[0]) : null,
-    section("Convergence", convergence(runs)),
+    section("Comparison", comparison(runs)),
+    section("Convergence", convergence(runs), validation(runs)),
+    section("Time", overhead(runs), shares(runs), gantt(runs)),
+    section("Rounds", grid(localWork(runs), steps(runs), staleReads(runs))),
+    section("Processor, memory and network", resources(runs)),
+    section("Model", runs.map(topics), runs.map(confusion)),
     section("Settings", settings(runs)),
   ];
 }

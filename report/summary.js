@@ -9,7 +9,9 @@ const titleOf = { good: "", poor: "", time: "Time: ", advice: "What would help: 
 export function verdict(run, alone) {
   const lines = run.verdict.map(({ kind, text }) =>
     h("li", { class: ["good", "poor", "time", "advice"].includes(kind) ? kind : "" }, titleOf[kind] ? h("b", {}, titleOf[kind]) : null, text));
-  return [alone ? null : h("p", { class: "runhead" }, swatch(runColour(run.index)), run.label), h("ul", { class: "verdict" }, ...lines)];
+  if (alone) return [h("ul", { class: "verdict" }, ...lines)];
+  return [h("p", { class: "runhead" }, swatch(runColour(run.index)), run.label), h("p", { class: "sub" }, method(run)), h("ul", { class: "verdict" }, lines[0] ?? null),
+    lines.length > 1 ? h("details", {}, h("summary", {}, "Where its time went, and what would help"), h("ul", { class: "verdict" }, ...lines.slice(1))) : null];
 }
 
 const text = (value) => (typeof value === "string" ? value : typeof value === "number" ? format.number(value, 8) : value === undefined || value === null ? "–" : JSON.stringify(value));
