@@ -65,8 +65,9 @@ export function comparison(runs) {
       const most = slowest(all, c);
       return h("div", {}, h("h4", {}, `${label} to target`), h("div", { class: "bars" }, ...runs.flatMap((run, i) => {
         const value = all[i][c], words = Number.isFinite(value) ? `${text(value)}${c === 0 ? `, ${format.number(speedUp(all, i), 3)}x` : ""}` : "not reached";
-        return [h("span", {}, run.label), h("span", { class: "bar", role: "img", "aria-label": `${run.label}: ${words}` },
-          h("i", { style: `width:${Number.isFinite(value) ? Math.max(0.5, (100 * value) / (most || 1)) : 0}%;background:var(--run${(run.index % 8) + 1})` })), h("span", {}, words)];
+        const wide = Number.isFinite(value) ? Math.max(0.5, (100 * value) / (most || 1)) : 0;
+        return [h("span", {}, run.label), h("span", {}, words), h("span", { class: "bar", role: "img", "aria-label": `${run.label}: ${words}` },
+          h("i", { style: `width:${wide}%;background:var(--run${(run.index % 8) + 1})` }))];
       })));
     })));
     parts.refreshTable();

@@ -64,6 +64,6 @@ export function figure({ id, title, note, tools = [], act, table }) {
   const legend = h("div", { class: "legend" });
   const element = h("figure", { id, "aria-labelledby": heading },
     h("h3", { id: heading }, title), note ? h("p", { class: "note" }, note) : null,
-    h("div", { class: "tools" }, ...tools, act ? controls(act) : null), legend, plot, readout, behind?.details);
+    tools.length || act ? h("div", { class: "tools" }, ...tools, act ? controls(act) : null) : null, legend, plot, act ? readout : null, behind?.details);
   return { element, plot, readout, legend, refreshTable: behind?.refresh ?? (() => {}) };
 }

@@ -28,6 +28,7 @@ export function facts(run) {
   const { stop, start } = run, of = (key) => (stop && key in stop ? stop[key] : last(run, key));
   const rows = [
     ["Status", stop ? text(stop.status) : "no stop line"],
+    ["Problems in the log", run.parts.length > 1 ? format.count(run.parts.length) : "–"],
     ["Rounds", format.count(run.count)], ["Epochs", format.number(of("epochs"))], ["Seconds", format.seconds(run.split.total)],
     ["Objective", format.number(of("objective"), 8)], ["Dual", format.number(of("dual"), 8)],
     ["Gap", format.number(of("gap"), 3)], ["Relative gap", format.number(of("relative_gap"), 3)],

@@ -9,9 +9,9 @@ export function bars(rows, parts, most) {
   const share = (value) => `${Math.max(0, Math.min(100, (100 * value) / most)) || 0}%`;
   return h("div", { class: "bars" }, ...rows.flatMap(({ label, values, text }) => [
     h("span", {}, label),
+    h("span", {}, text),
     h("span", { class: "bar", role: "img", "aria-label": `${label}: ${text}` }, ...parts.map(([key, name], p) =>
       h("i", { style: `width:${share(values[p])};background:var(--${key})`, title: `${name}: ${format.number(values[p], 4)}` }))),
-    h("span", {}, text),
   ]));
 }
 

@@ -99,12 +99,12 @@ static void put_fact(json_t *line, const parley_fact *fact) {
 
 parley_status pl_log_start(pl_log *log, const parley_settings *settings, unsigned commands,
                            const parley_summary *summary, uint64_t fingerprint, unsigned cores, const unsigned *host,
-                           parley_error *error) {
+                           bool scattered, parley_error *error) {
     if (!log)
         return PARLEY_OK;
     json_t *values = json_object(), *hosts = json_array();
     for (unsigned r = 0; r < summary->ranks; r++)
-        json_array_append_new(hosts, whole(host ? host[r] : 0));
+        json_array_append_new(hosts, whole(host ? host[r] : scattered ? r : 0));
     char hash[20];
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)fingerprint);
     for (unsigned i = 0; i < pl_settings_count; i++) {

@@ -157,12 +157,12 @@ static void advise_exchange(const pl_run_table *table, pl_verdict *verdict) {
         say(verdict, PL_ADVICE,
             "More local work would help: an exchange takes %s for %s of computing. --local-epochs %.2g makes them "
             "about "
-            "equal; --local-epochs auto --local-steps auto finds the best.",
+            "equal; --local-steps auto finds the best.",
             exchange, compute, epochs * each / fmax(work, each / 100));
     else if (!paced)
         say(verdict, PL_ADVICE,
             "More local work between exchanges may help: a round has %s of exchange for %s of computing. Try "
-            "--local-epochs auto --local-steps auto.",
+            "--local-steps auto.",
             exchange, compute);
     if (strcmp(report->exchange_name, "driver") == 0)
         say(verdict, PL_ADVICE,

@@ -4,7 +4,7 @@
 
 #include "base/lock.h"
 #include "shard/columns.h"
-#include "trace/log.h"
+#include "trace/span_file.h"
 #include "train/pacing.h"
 #include "train/presets.h"
 #include "train/replay.h"
@@ -140,6 +140,7 @@ typedef struct pl_run {
     pl_spans spans;
     pl_told told;
     pl_log *log;
+    pl_span_file *span_file;
     pl_lock *locks[2]; /* of the log and of the folder of checkpoints, on rank 0 */
     parley_summary summary;
     double began;             /* when training began */
@@ -183,10 +184,11 @@ parley_status pl_open_next(pl_run *run, parley_error *error);
 
 /* tell.c: reports to the user, on rank 0. */
 void pl_say(pl_run *run, const char *format, ...);
-void pl_describe_run(pl_run *run, uint64_t bytes);         /* the first lines */
-void pl_summarise(pl_run *run);                            /* before the first round */
-void pl_finish_summary(pl_run *run);                       /* after the last round */
-void pl_give_up_log(pl_run *run, const parley_error *why); /* continues without a log, since the model matters more */
+void pl_describe_run(pl_run *run, uint64_t bytes);           /* the first lines */
+void pl_summarise(pl_run *run);                              /* before the first round */
+void pl_finish_summary(pl_run *run);                         /* after the last round */
+void pl_give_up_log(pl_run *run, const parley_error *why);   /* continues without a log, since the model matters more */
+void pl_give_up_spans(pl_run *run, const parley_error *why); /* the same for the trace */
 void pl_progress(const pl_run *run, parley_progress *progress);
 double pl_validation_now(const pl_run *run); /* the metric of the model after this round; NaN if it was not measured */
 

@@ -46,6 +46,12 @@ void pl_give_up_log(pl_run *run, const parley_error *why) {
     run->log = NULL;
 }
 
+void pl_give_up_spans(pl_run *run, const parley_error *why) {
+    pl_say(run, "warning: %s; training continues without it", why->sentence);
+    pl_span_file_close(run->span_file);
+    run->span_file = NULL;
+}
+
 static const char *plural(uint64_t count) { return count == 1 ? "" : "s"; }
 
 static void describe_method(pl_run *run) {
