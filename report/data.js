@@ -1,36 +1,39 @@
 // data.js: the data of the page. docs/report.md describes their form; src/trace/page.c writes them.
 
-async function inflate(base64) {
-  const packed = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
+function fromBase64(text) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
+  const letters = atob(text), bytes = new Uint8Array(letters.length);
+  for (let i = 0; i < letters.length; i++) bytes[i] = letters.charCodeAt(i);
+  return bytes;
 }
 
-// In each column all the first bytes of its numbers come first, then the second ones, and so on.
-function unshuffle(bytes, members, count, width) {
-  const plain = new Uint8Array(bytes.length);
-  for (let m = 0; m < members; m++) {
-    const base = m * count * width;
-    for (let b = 0; b < width; b++)
-      for (let i = 0, from = base + b * count, to = base + b; i < count; i++, to += width) plain[to] = bytes[from + i];
-  }
-  return plain;
+async function inflate(base64) {
+  const stream = new Blob([fromBase64(base64)]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
 const NO_NANOSECONDS = 2 ** 32 - 1;
 
-function seconds(whole) {
-  const values = new Float64Array(whole.length);
-  for (let i = 0; i < whole.length; i++) values[i] = whole[i] === NO_NANOSECONDS ? NaN : whole[i] / 1e9;
+// In each column all the first bytes of its numbers come first, then the second ones, and so on.
+function nanoseconds(bytes, base, count) {
+  const values = new Float64Array(count), second = base + count, third = second + count, fourth = third + count;
+  for (let i = 0; i < count; i++) {
+    const whole = (bytes[base + i] | (bytes[second + i] << 8) | (bytes[third + i] << 16) | (bytes[fourth + i] << 24)) >>> 0;
+    values[i] = whole === NO_NANOSECONDS ? NaN : whole / 1e9;
+  }
   return values;
+}
+
+function doubles(bytes, base, count) {
+  const plain = new Uint8Array(8 * count);
+  for (let b = 0; b < 8; b++) for (let i = 0, from = base + b * count, to = b; i < count; i++, to += 8) plain[to] = bytes[from + i];
+  return new Float64Array(plain.buffer);
 }
 
 // One array per member.
 async function unpack({ type, bytes }, members, count) {
-  const width = type === "ns" ? 4 : 8;
-  const plain = unshuffle(await inflate(bytes), members, count, width);
-  const values = type === "ns" ? seconds(new Uint32Array(plain.buffer)) : new Float64Array(plain.buffer);
-  return Array.from({ length: members }, (_, m) => values.subarray(m * count, (m + 1) * count));
+  const [width, read] = type === "ns" ? [4, nanoseconds] : [8, doubles], plain = await inflate(bytes);
+  return Array.from({ length: members }, (_, m) => read(plain, m * count * width, count));
 }
 
 async function unpackAll({ members, columns }, count) {

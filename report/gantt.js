@@ -10,7 +10,15 @@ import { colour, onThemeChange } from "./theme.js";
 
 const FEW_SPANS = 6000, AXIS = 50;
 
-const rgba = (of) => {
+const known = new Map();
+
+// A colour as the four bytes of a pixel.
+function rgba(of) {
+  if (!known.has(of)) known.set(of, measured(of));
+  return known.get(of);
+}
+
+const measured = (of) => {
   const canvas = Object.assign(document.createElement("canvas"), { width: 1, height: 1 }), context = canvas.getContext("2d");
   context.fillStyle = of;
   context.fillRect(0, 0, 1, 1);

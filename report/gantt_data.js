@@ -1,12 +1,12 @@
 // gantt_data.js: when each worker computed, exchanged, evaluated and waited. A round ends at the log's `seconds`; its
 // spans follow each other up to there.
 export const PHASES = ["compute", "wait", "exchange", "evaluate"]; // in this order within a round
-const FACTOR = 16;
+const FACTOR = 4, SMALL = 512;
 
 // Sums over blocks of rounds, and over blocks of blocks, so that a picture of very many rounds need not visit them all.
 function pyramid(spans, ends, count) {
   const levels = [{ spans, ends, count }];
-  while (levels[levels.length - 1].count > FACTOR * 512) {
+  while (levels[levels.length - 1].count > SMALL) {
     const below = levels[levels.length - 1], size = Math.ceil(below.count / FACTOR), sums = new Float64Array(size * PHASES.length), last = new Float64Array(size);
     for (let i = 0; i < below.count; i++) {
       const to = Math.floor(i / FACTOR);
@@ -40,10 +40,10 @@ export function rows(run, byRank) {
 
 // The seconds of each phase in each of `pixels` strips of [from, to], for one row: an array of pixels x phases.
 export function strips(row, from, to, pixels, out) {
-  const perPixel = (to - from) / pixels, n = PHASES.length;
+  const perPixel = (to - from) / pixels, scale = 1 / perPixel, n = PHASES.length;
   out.fill(0);
   let level = row.levels.length - 1;
-  while (level > 0 && blockSeconds(row.levels[level]) > perPixel / 4) level--;
+  while (level > 0 && blockSeconds(row.levels[level]) > perPixel / 1.5) level--;
   const { spans, ends, count } = row.levels[level];
   let first = lower(ends, from);
   for (let i = first; i < count; i++) {
@@ -55,9 +55,11 @@ export function strips(row, from, to, pixels, out) {
       continue;
     }
     for (let p = 0; p < n; p++) {
-      const end = at + spans[i * n + p];
-      spread(out, p, (at - from) / perPixel, (end - from) / perPixel, pixels);
-      at = end;
+      const length = spans[i * n + p];
+      if (length <= 0) continue;
+      const left = (at - from) * scale, right = (at += length, at - from) * scale, pixel = Math.floor(left);
+      if (right < pixel + 1 && pixel >= 0 && pixel < pixels) out[pixel * n + p] += right - left;
+      else spread(out, p, left, right, pixels);
     }
   }
   return out;

@@ -7,6 +7,7 @@ import { choice, h } from "./dom.js";
 import * as format from "./format.js";
 import { gantt } from "./gantt.js";
 import { confusion, topics } from "./model.js";
+import { reloadAfter } from "./reload.js";
 import { resources } from "./resources.js";
 import { localWork, staleReads, steps, validation } from "./rounds.js";
 import { facts, method, settings, skipped, verdict } from "./summary.js";
@@ -23,12 +24,13 @@ function grid(...parts) {
   return shown.length ? h("div", { class: "grid" }, ...shown) : null;
 }
 
-function header({ runs, version }) {
+function header({ runs, version, reload }) {
   const alone = runs.length === 1, title = alone ? runs[0].label : `${runs.length} runs compared`;
   document.title = `${title} – Parley report`;
   return [
     h("div", { class: "top" }, h("h1", {}, title), choice("Theme", [["auto", "auto"], ["light", "light"], ["dark", "dark"]], kept(), setTheme)),
     alone ? h("p", { class: "sub" }, `${runs[0].name} · ${method(runs[0])} · Parley ${version}`) : h("p", { class: "sub" }, `Parley ${version}`),
+    reload > 0 ? h("p", { class: "sub", role: "status" }, "The run goes on; this page loads itself again.") : null,
     ...runs.flatMap((run) => verdict(run, alone)),
   ];
 }
@@ -57,6 +59,7 @@ async function main() {
     window.parleyReport = { data, charts, format };
     place.replaceChildren(...page(data).filter(Boolean));
     window.parleyReport.milliseconds = performance.now() - began;
+    reloadAfter(data.reload);
   } catch (error) {
     place.replaceChildren(h("p", { class: "failed" }, `The page could not be drawn: ${error.message}`));
     throw error;
