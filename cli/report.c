@@ -155,6 +155,8 @@ static int report_run(const arguments *arguments) {
     else if (pl_report_read(arguments->operands[0], &report, &error) == PARLEY_OK) {
         int code = settings->json ? print_json(arguments->command, &report) : print_report(&report);
         pl_report_free(&report);
+        if (!settings->json)
+            report_plots(arguments->operands[0]);
         return code;
     }
     return fail(arguments->command, &error);

@@ -64,7 +64,7 @@ async function openRun(raw, label, index) {
   const round = Object.fromEntries(Object.entries(rounds).filter(([key]) => key !== "members").map(([key, [one]]) => [key, one]));
   for (const key of ["sent", "received"]) if (round[key]) round[`${key}_so_far`] = cumulative(round[key]);
   const last = raw.parts[raw.parts.length - 1];
-  return { ...raw, label, index, round, workers, ranks, start: last.start, stop: last.stop };
+  return { ...raw, label, index, round, workers, ranks, start: last.start, stop: last.stop, model: last.model };
 }
 
 export async function load() {

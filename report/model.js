@@ -9,15 +9,15 @@ const list = (value) => (Array.isArray(value) ? value : []);
 export function topics(run) {
   const found = list(run.model?.topics);
   if (!found.length) return null;
-  const words = (topic) => list(topic?.words).map(String), shares = (topic) => list(topic?.shares).map(Number);
+  const words = (topic) => list(topic?.words).map(String), shares = (topic) => list(topic?.probabilities).map(Number);
   const parts = figure({
-    id: `topics-${run.index}`, title: `Topics of ${run.label}`, note: "The most probable words of each topic.",
+    id: `topics-${run.index}`, title: `Topics of ${run.label}`, note: "The most probable words of each topic, and its share of the whole.",
     table: () => {
       const rows = found.flatMap((topic, t) => words(topic).map((word, i) => [String(t), word, format.exact(shares(topic)[i])]));
       return { head: ["topic", "word", "probability"], rows: rows.length, cell: (i, column) => rows[i][column] };
     },
   });
-  parts.plot.append(h("div", { class: "words" }, ...found.map((topic, t) => h("div", {}, h("b", {}, `${t} `), words(topic).join(", ")))));
+  parts.plot.append(h("div", { class: "words" }, ...found.map((topic, t) => h("div", {}, h("b", {}, `${t}${Number.isFinite(topic?.share) ? `, ${format.percent(topic.share)}` : ""}: `), words(topic).join(", ")))));
   return parts.element;
 }
 

@@ -261,6 +261,14 @@ parley_status pl_log_stop(pl_log *log, const parley_summary *summary, double sec
     return write_line(log, line, error);
 }
 
+parley_status pl_log_model(pl_log *log, json_t *shown, parley_error *error) {
+    json_t *line = shown ? json_pack("{s:s}", "event", "model") : NULL;
+    if (line)
+        json_object_update(line, shown);
+    json_decref(shown);
+    return write_line(log, line, error);
+}
+
 void pl_log_close(pl_log *log) {
     if (log && log->file != stdout)
         fclose(log->file);

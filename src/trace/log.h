@@ -2,6 +2,7 @@
 #ifndef PL_LOG_H
 #define PL_LOG_H
 
+#include <jansson.h>
 #include <stdbool.h>
 
 #include "base/settings.h"
@@ -43,6 +44,8 @@ parley_status pl_log_start(pl_log *log, const parley_settings *settings, unsigne
                            bool scattered, parley_error *error);
 parley_status pl_log_round(pl_log *log, const pl_round_trace *round, parley_error *error);
 parley_status pl_log_stop(pl_log *log, const parley_summary *summary, double seconds, parley_error *error);
+/* Writes a line about the model. Takes over `shown`, an object of what the model shows; NULL: memory ran out. */
+parley_status pl_log_model(pl_log *log, json_t *shown, parley_error *error);
 void pl_log_close(pl_log *log);
 
 #endif

@@ -60,12 +60,14 @@ static json_t *text_of(const char *text) {
     return json_string(plain);
 }
 
+static json_t *or_null(json_t *value) { return value ? json_incref(value) : json_null(); }
+
 static json_t *parts_json(const pl_run_table *table) {
     json_t *list = json_array();
     for (unsigned i = 0; i < table->parts; i++) {
         const pl_run_part *part = &table->part[i];
-        json_array_append_new(list, json_pack("{s:I, s:O, s:o}", "first", (json_int_t)part->first, "start", part->start,
-                                              "stop", part->stop ? json_incref(part->stop) : json_null()));
+        json_array_append_new(list, json_pack("{s:I, s:O, s:o, s:o}", "first", (json_int_t)part->first, "start",
+                                              part->start, "stop", or_null(part->stop), "model", or_null(part->model)));
     }
     return list;
 }

@@ -51,6 +51,7 @@ void pl_run_table_close(pl_run_table *table) {
     for (unsigned i = 0; i < table->parts; i++) {
         json_decref(table->part[i].start);
         json_decref(table->part[i].stop);
+        json_decref(table->part[i].model);
     }
     pl_free(table->part);
     pl_report_free(&table->sums);
@@ -177,14 +178,13 @@ static parley_status add_start(pl_run_table *table, json_t *line, parley_error *
         table->part = part;
         table->parts_room = room;
     }
-    table->part[table->parts++] = (pl_run_part){table->rounds, json_incref(line), NULL};
+    table->part[table->parts++] = (pl_run_part){table->rounds, json_incref(line), NULL, NULL};
     return PARLEY_OK;
 }
 
-static void add_stop(pl_run_table *table, json_t *line) {
-    pl_run_part *part = &table->part[table->parts - 1];
-    json_decref(part->stop);
-    part->stop = json_incref(line);
+static void keep(json_t **place, json_t *line) {
+    json_decref(*place);
+    *place = json_incref(line);
 }
 
 static parley_status add_line(pl_run_table *table, json_t *line, uint64_t number, parley_error *error) {
@@ -206,7 +206,9 @@ static parley_status add_line(pl_run_table *table, json_t *line, uint64_t number
         return PARLEY_OK;
     }
     if (stop)
-        add_stop(table, line);
+        keep(&table->part[table->parts - 1].stop, line);
+    if (strcmp(event, "model") == 0)
+        keep(&table->part[table->parts - 1].model, line);
     return start ? add_start(table, line, error) : round ? add_round(table, line, error) : PARLEY_OK;
 }
 

@@ -26,8 +26,8 @@ typedef struct pl_skipped {
 
 /* A run from its start line to its stop line. A path has one for each problem. */
 typedef struct pl_run_part {
-    uint64_t first;       /* its first round in the columns */
-    json_t *start, *stop; /* NULL: not there */
+    uint64_t first;               /* its first round in the columns */
+    json_t *start, *stop, *model; /* NULL: not there */
 } pl_run_part;
 
 typedef struct pl_run_table {

@@ -370,6 +370,8 @@ parley_status pl_train_rank_from(pl_engine *engine, const parley_data *data, con
         status = pl_run_loop(&run, error);
     if (status == PARLEY_OK)
         status = pl_run_model(&run, out, error);
+    if (status == PARLEY_OK && run.log && run.type->by_change) /* there is no certificate to tell */
+        pl_log_shown(&run, *out);
     if (status == PARLEY_OK && summary)
         pl_suggest(&run, settings, &run.summary);
     if (summary)

@@ -184,10 +184,12 @@ parley_status pl_open_next(pl_run *run, parley_error *error);
 
 /* tell.c: reports to the user, on rank 0. */
 void pl_say(pl_run *run, const char *format, ...);
-void pl_describe_run(pl_run *run, uint64_t bytes);           /* the first lines */
-void pl_summarise(pl_run *run);                              /* before the first round */
-void pl_finish_summary(pl_run *run);                         /* after the last round */
-void pl_give_up_log(pl_run *run, const parley_error *why);   /* continues without a log, since the model matters more */
+void pl_describe_run(pl_run *run, uint64_t bytes);         /* the first lines */
+void pl_summarise(pl_run *run);                            /* before the first round */
+void pl_finish_summary(pl_run *run);                       /* after the last round */
+void pl_give_up_log(pl_run *run, const parley_error *why); /* continues without a log, since the model matters more */
+/* Writes the line about the model to the log, such as the words of its topics. */
+void pl_log_shown(pl_run *run, const parley_model *model);
 void pl_give_up_spans(pl_run *run, const parley_error *why); /* the same for the trace */
 void pl_progress(const pl_run *run, parley_progress *progress);
 double pl_validation_now(const pl_run *run); /* the metric of the model after this round; NaN if it was not measured */

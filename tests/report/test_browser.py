@@ -298,7 +298,7 @@ def texts_are_never_markup(folder):
     stop |= {"status": HOSTILE, "validation": {"metric": HOSTILE, "value": 1, "round": 1}}
     more = {
         "event": "model",
-        "topics": [{"words": [HOSTILE], "shares": [0.5]}],
+        "topics": [{"words": [HOSTILE], "probabilities": [0.5]}],
         "confusion": {"labels": [HOSTILE], "counts": [[1]]},
     }
     log.write_text(

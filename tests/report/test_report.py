@@ -88,7 +88,7 @@ def columns_are_those_of_the_log(folder):
     } <= run_data["rounds"].keys()
     assert {*PHASES, "bytes_sent"} <= run_data["workers"].keys() and len(run_data["workers"]["compute"]) == 3
     lines = read_log(folder / "run.jsonl")
-    assert run_data["parts"] == [{"first": 0, "start": lines[0], "stop": lines[-1]}]
+    assert run_data["parts"] == [{"first": 0, "start": lines[0], "stop": lines[-1], "model": None}]
 
 
 def logs_of_all_engines_and_ways(folder):
