@@ -31,9 +31,11 @@ static void on_signal(int number) {
 bool fit_interrupted(void) { return pl_stop_asked(); }
 
 int fit_tell(void *view, const parley_progress *progress, const char *message) {
-    (void)progress;
+    progress_view *lines = view;
     if (message && view)
-        progress_message(view, message);
+        progress_message(lines, message);
+    else if (view && lines->terminal) /* elsewhere a line for each problem would be too much */
+        progress_round(lines, progress);
     return pl_stop_asked();
 }
 

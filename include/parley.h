@@ -95,6 +95,7 @@ typedef struct parley_progress {
     double target;      /* the requested relative gap */
     const char *metric; /* the metric on validation rows, or NULL if there are none */
     double validation;
+    uint64_t part, parts; /* on a path: which of how many penalties is fitted, from 1; else 0 */
 } parley_progress;
 
 /* Progress of a run. parley_train calls it from its own thread after every round, and once before the first with round

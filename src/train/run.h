@@ -77,14 +77,15 @@ typedef struct pl_tables {
     double *direction, *change; /* change: `width` columns */
 } pl_tables;
 
-/* What ranks send to rank 0 about a round, for its log. */
+/* What is told of a round: what ranks send to rank 0 for its log, and where in a path it is. */
 typedef struct pl_told {
     bool wanted;             /* rank 0 keeps a log */
     pl_worker_trace *worker; /* of all ranks, on rank 0 */
     pl_rank_trace *rank;
-    char *message;      /* room for one rank's message about a round */
-    pl_process process; /* what this rank's process used, */
-    double read;        /* and when that was read */
+    char *message;        /* room for one rank's message about a round */
+    pl_process process;   /* what this rank's process used, */
+    double read;          /* and when that was read */
+    uint64_t part, parts; /* of a path: which problem is solved, from 1; else 0 */
 } pl_told;
 
 /* H if it is auto, and the measurements for it. */

@@ -28,7 +28,9 @@ void pl_progress(const pl_run *run, parley_progress *progress) {
                                   .estimate = estimated ? run->pace.estimate / run->best.scale : NAN,
                                   .target = run->target,
                                   .metric = run->validation.rows ? run->validation.score->name : NULL,
-                                  .validation = pl_validation_now(run)};
+                                  .validation = pl_validation_now(run),
+                                  .part = run->told.part,
+                                  .parts = run->told.parts};
 }
 
 void pl_say(pl_run *run, const char *format, ...) {
