@@ -151,19 +151,23 @@ static parley_status follow(const char *path, const char *page, parley_error *er
     return status;
 }
 
-static parley_status read_log(const char *path, pl_run_table *table, parley_error *error) {
+/* Standard input is read to its end first. */
+static parley_status read_input(pl_run_table *table, parley_error *error) {
     reading reading;
-    parley_status status = open_log(&reading, path, error);
-    pl_run_table_open(table, path);
-    if (status == PARLEY_OK && reading.copied)
-        while (status == PARLEY_OK && !reading.closed && !pl_stop_asked())
-            status = copy_input(&reading, FOLLOW_SECONDS, error);
+    parley_status status = open_log(&reading, "-", error);
+    pl_run_table_open(table, "-");
+    while (status == PARLEY_OK && !reading.closed && !pl_stop_asked())
+        status = copy_input(&reading, FOLLOW_SECONDS, error);
     if (status == PARLEY_OK)
         status = pl_run_table_read(table, &reading.lines, error);
     if (status == PARLEY_OK)
         status = pl_run_table_finish(table, error);
     close_log(&reading);
     return status;
+}
+
+static parley_status read_log(const char *path, pl_run_table *table, parley_error *error) {
+    return strcmp(path, "-") == 0 ? read_input(table, error) : pl_run_table_load(table, path, error);
 }
 
 static parley_status compare(const arguments *arguments, parley_error *error) {

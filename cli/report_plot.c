@@ -125,16 +125,10 @@ static void print_gantt(const pl_run_table *table) {
 
 void report_plots(const char *path) {
     pl_run_table table;
-    pl_lines lines = {.file = fopen(path, "r"), .name = path};
     parley_error error;
-    pl_run_table_open(&table, path);
-    if (lines.file && pl_run_table_read(&table, &lines, &error) == PARLEY_OK && table.rounds > 0 &&
-        end_of(&table) > 0) {
+    if (pl_run_table_load(&table, path, &error) == PARLEY_OK && table.rounds > 0 && end_of(&table) > 0) {
         print_curve(&table);
         print_gantt(&table);
     }
-    if (lines.file)
-        fclose(lines.file);
-    pl_lines_close(&lines);
     pl_run_table_close(&table);
 }

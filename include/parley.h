@@ -385,6 +385,11 @@ PARLEY_API parley_status parley_decide(const parley_model *model, const parley_d
 PARLEY_API parley_status parley_score(const parley_model *model, const parley_data *data, const char *metric,
                                       unsigned threads, double *value, parley_error *error);
 
+/* Writes a page about runs to a file, from their logs: charts and a verdict, as `parley report --html` does. Fails if
+ * the library was built without the page. */
+PARLEY_API parley_status parley_report_page(const char *const *logs, uint64_t count, const char *page,
+                                            parley_error *error);
+
 /* A topic model: its topics x words parameters, its priors, the steps that it was trained for, and whether it finds
  * proportions by variational updates, or else by collapsed ones. The arrays belong to the model. */
 typedef struct parley_topics {

@@ -16,6 +16,9 @@ export const X = {
   bytes: { label: "bytes sent", of: (run) => run.round.sent_so_far ?? [], text: format.bytes, unit: "sent" },
 };
 
+// Without a dual there is no gap: then the log has what is compared with the target in its place.
+const relative = (runs) => (runs.some((run) => has(run, "gap")) ? "relative gap" : runs.every((run) => run.start.problem === "linear") ? "relative norm of the gradient" : "relative change");
+
 const Y = {
   relative_gap: "relative gap",
   gap: "gap",
@@ -32,9 +35,11 @@ const evaluated = (run) => {
 };
 
 export function convergence(runs) {
+  Y.relative_gap = relative(runs);
   const kinds = Object.keys(Y).filter((key) => runs.some((run) => has(run, key)));
   if (!kinds.length) return null;
-  const state = { x: "seconds", y: kinds[0], xLog: false, yLog: kinds[0] !== "objective" };
+  const first = runs.some((run) => has(run, "gap")) || !kinds.includes("objective") ? kinds[0] : "objective";
+  const state = { x: "seconds", y: first, xLog: false, yLog: first !== "objective" };
   const set = (key, value) => {
     state[key] = value;
     chart.refresh();

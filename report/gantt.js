@@ -27,7 +27,7 @@ const measured = (of) => {
 };
 
 export function gantt(runs) {
-  runs = runs.filter((run) => run.count > 0 && run.workers.members > 0);
+  runs = runs.filter((run) => run.count > 0 && run.workers.members > 0 && run.workers.compute);
   if (!runs.length) return null;
   let run = runs[0], byRank = false, list = rows(run, byRank), plot = null, width = 0, view = null, whole = null, current = -1;
   const act = {

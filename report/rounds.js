@@ -76,6 +76,6 @@ export function validation(runs) {
   const shown = runs.filter((run) => known(run.round.validation));
   if (!shown.length) return null;
   const metric = shown.map((run) => run.stop?.validation?.metric ?? run.start.settings?.metric).find((name) => typeof name === "string") ?? "metric";
-  const kept = shown.filter((run) => Number.isFinite(run.stop?.validation?.round)).map((run) => `${shown.length > 1 ? `${run.label}: ` : ""}the model of round ${format.count(run.stop.validation.round)} is returned, with ${format.number(run.stop.validation.value, 6)}`);
-  return chartOf({ id: "validation", title: `Validation: ${metric}`, note: `The metric on rows that are not trained on.${kept.length ? ` ${kept.join("; ")}.` : ""}`, runs: shown, yLabel: metric, axes: ["seconds", "rounds", "epochs"], fromZero: false, stepped: false, of: (run) => [{ y: run.round.validation }] });
+  const kept = shown.filter((run) => Number.isFinite(run.stop?.validation?.round)).map((run) => `${shown.length > 1 ? `${run.label}: ` : ""}the model of round ${format.count(run.stop.validation.round)}, with ${format.number(run.stop.validation.value, 6)}`);
+  return chartOf({ id: "validation", title: `Validation: ${metric}`, note: `The metric on rows that are not trained on.${kept.length ? ` Returned: ${kept.join("; ")}.` : ""}`, runs: shown, yLabel: metric, axes: ["seconds", "rounds", "epochs"], fromZero: false, stepped: false, of: (run) => [{ y: run.round.validation }] });
 }

@@ -6,8 +6,11 @@
 #include <string.h>
 
 #include "base/json_memory.h"
+#include "base/memory.h"
 #include "trace/packed.h"
 #include "trace/verdict.h"
+
+#define MOST_LOGS 64u
 
 static const char MARK[] = "@@PARLEY_DATA@@"; /* where data go; report/page.html has it once */
 
@@ -176,5 +179,36 @@ parley_status pl_page_write(FILE *file, const char *path, const pl_run_table *ta
         fwrite(pl_page_bundle + after, 1, pl_page_bundle_bytes - after, file);
     if (status == PARLEY_OK && (fflush(file) != 0 || ferror(file)))
         status = pl_fail_file(error, path, "write the page");
+    return status;
+}
+
+static parley_status write_file(const char *path, const pl_run_table *tables, unsigned count, parley_error *error) {
+    FILE *file = fopen(path, "w");
+    if (!file)
+        return pl_fail_file(error, path, "write the page");
+    parley_status status = pl_page_write(file, path, tables, count, 0, error);
+    if (fclose(file) != 0 && status == PARLEY_OK)
+        status = pl_fail_file(error, path, "write the page");
+    return status;
+}
+
+parley_status parley_report_page(const char *const *logs, uint64_t count, const char *page, parley_error *error) {
+    pl_run_table *tables;
+    uint64_t opened = 0;
+    parley_status status = pl_page_check(error);
+    if (status == PARLEY_OK && (count == 0 || count > MOST_LOGS))
+        status = pl_fail(error, PARLEY_BAD_USAGE, "a page is about 1 to %u logs, not %llu", MOST_LOGS,
+                         (unsigned long long)count);
+    if (status == PARLEY_OK)
+        status = pl_take(&tables, count, sizeof *tables, "the report", error);
+    if (status != PARLEY_OK)
+        return status;
+    for (; opened < count && status == PARLEY_OK; opened++)
+        status = pl_run_table_load(&tables[opened], logs[opened], error);
+    if (status == PARLEY_OK)
+        status = write_file(page, tables, (unsigned)count, error);
+    for (uint64_t i = 0; i < opened; i++)
+        pl_run_table_close(&tables[i]);
+    pl_free(tables);
     return status;
 }

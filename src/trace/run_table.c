@@ -248,6 +248,17 @@ parley_status pl_run_table_finish(pl_run_table *table, parley_error *error) {
     return PARLEY_OK;
 }
 
+parley_status pl_run_table_load(pl_run_table *table, const char *path, parley_error *error) {
+    pl_lines lines = {.file = fopen(path, "r"), .name = path};
+    pl_run_table_open(table, path);
+    if (!lines.file)
+        return pl_fail_file(error, path, "open the log");
+    parley_status status = pl_run_table_read(table, &lines, error);
+    fclose(lines.file);
+    pl_lines_close(&lines);
+    return status == PARLEY_OK ? pl_run_table_finish(table, error) : status;
+}
+
 double pl_run_table_member(const pl_columns *columns, unsigned member, const char *key, uint64_t round) {
     for (unsigned i = 0; i < columns->key_count && member < columns->members; i++)
         if (strcmp(columns->keys[i], key) == 0) {

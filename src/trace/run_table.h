@@ -47,6 +47,8 @@ void pl_run_table_close(pl_run_table *table);
 /* Adds the lines that the file has by now. A last line that is not complete is left for the next call. Fails only if
  * memory runs out or the file cannot be read. `lines` is kept between calls. */
 parley_status pl_run_table_read(pl_run_table *table, pl_lines *lines, parley_error *error);
+/* Reads a whole file and finishes it. Close the table also after a failure. */
+parley_status pl_run_table_load(pl_run_table *table, const char *path, parley_error *error);
 /* Finishes the numbers of the report; later calls of pl_run_table_read may add more rounds. Fails if the log has no
  * start line. */
 parley_status pl_run_table_finish(pl_run_table *table, parley_error *error);
