@@ -23,7 +23,7 @@ export function topics(run) {
 
 // Rows are labels, columns predictions; the darker, the larger the share of its row.
 export function confusion(run) {
-  const labels = list(run.model?.confusion?.labels).map(String), counts = list(run.model?.confusion?.counts).map(list);
+  const labels = list(run.model?.labels).map(String), counts = list(run.model?.confusion).map(list);
   if (!labels.length || counts.length !== labels.length) return null;
   const sums = counts.map((row) => row.reduce((sum, value) => sum + (Number(value) || 0), 0));
   const parts = figure({ id: `confusion-${run.index}`, title: `Confusion matrix of ${run.label}`, note: "Validation rows by their label (rows) and their predicted label (columns)." });

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""test_browser.py PARLEY [NAME ...]: pages of `parley report --html` in Debian's Chromium, without a window: every chart
-draws, values under the cursor are the log's, zoom and keys work, both themes, narrow and wide screens, no message on the
-console, no request to anywhere. `test_browser.py PARLEY figures` measures a large page, which is no test."""
+"""test_browser.py PARLEY [NAME ...]: pages of `parley report --html` in Debian's Chromium, without a window: every
+chart draws, values under the cursor are the log's, zoom and keys work, both themes, narrow and wide screens, no message
+on the console, no request to anywhere. `test_browser.py PARLEY figures` measures a large page, which is no test."""
 
 import json
 import os
@@ -142,12 +142,14 @@ def every_chart_draws(folder):
         assert sum(widths) > 100, (bars, widths)
     # The settings that differ come first.
     first = browser.execute_script(
-        "return [...document.querySelectorAll('#settings tbody tr')].slice(0, 2).map((row) => [...row.children].map((cell) => cell.textContent))"
+        """return [...document.querySelectorAll('#settings tbody tr')].slice(0, 2)
+        .map((row) => [...row.children].map((cell) => cell.textContent))"""
     )
     assert ["preset", "cocoa+", "cocoa"] in first, first
     # A table behind each chart, with the log's numbers.
     tables = browser.execute_script(
-        "return [...document.querySelectorAll('figure')].map((figure) => [figure.id, Boolean(figure.querySelector('details'))])"
+        """return [...document.querySelectorAll('figure')]
+        .map((figure) => [figure.id, Boolean(figure.querySelector('details'))])"""
     )
     assert all(has for name, has in tables if name != "shares"), tables
     browser.execute_script("document.querySelector('#convergence details').open = true")
@@ -225,7 +227,8 @@ def zoom_and_keys(folder):
         ActionChains(browser).send_keys(Keys.TAB).perform()
         seen.add(
             browser.execute_script(
-                "const at = document.activeElement; return at.closest('figure, section, main, body')?.id + ' ' + at.tagName + ' ' + at.className"
+                """const at = document.activeElement, place = at.closest('figure, section, main, body');
+                return place?.id + ' ' + at.tagName + ' ' + at.className"""
             )
         )
     assert {"convergence DIV plot", "gantt DIV plot", "convergence SUMMARY ", "gantt BUTTON "} <= seen, seen
@@ -299,7 +302,8 @@ def texts_are_never_markup(folder):
     more = {
         "event": "model",
         "topics": [{"words": [HOSTILE], "probabilities": [0.5]}],
-        "confusion": {"labels": [HOSTILE], "counts": [[1]]},
+        "labels": [HOSTILE],
+        "confusion": [[1]],
     }
     log.write_text(
         "\n".join([json.dumps(start), *lines[1:-1], "{" + HOSTILE, json.dumps(stop), json.dumps(more)]) + "\n"
@@ -356,9 +360,15 @@ def figures(folder):
 
 
 TESTS = [
-    every_chart_draws, values_under_the_cursor_are_the_logs, zoom_and_keys, axes_follow_the_choices, both_themes, narrow_and_wide_screens,
-    texts_are_never_markup, empty_and_short_logs,
-]  # fmt: skip
+    every_chart_draws,
+    values_under_the_cursor_are_the_logs,
+    zoom_and_keys,
+    axes_follow_the_choices,
+    both_themes,
+    narrow_and_wide_screens,
+    texts_are_never_markup,
+    empty_and_short_logs,
+]
 
 
 def main():
