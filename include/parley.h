@@ -96,6 +96,7 @@ typedef struct parley_progress {
     double target;      /* the requested relative gap */
     const char *metric; /* the metric on validation rows, or NULL if there are none */
     double validation;
+    uint64_t part, parts; /* on a path: which of how many penalties is fitted, from 1; else 0 */
 } parley_progress;
 
 /* Progress of a run. parley_train calls it from its own thread after every round, and once before the first with round
@@ -384,6 +385,11 @@ PARLEY_API parley_status parley_decide(const parley_model *model, const parley_d
 /* Computes one metric of a model on data (`parley list metrics`). threads 0: all cores. */
 PARLEY_API parley_status parley_score(const parley_model *model, const parley_data *data, const char *metric,
                                       unsigned threads, double *value, parley_error *error);
+
+/* Writes a page about runs to a file, from their logs: charts and a verdict, as `parley report --html` does. Fails if
+ * the library was built without the page. */
+PARLEY_API parley_status parley_report_page(const char *const *logs, uint64_t count, const char *page,
+                                            parley_error *error);
 
 /* A topic model: its topics x words parameters, its priors, the steps that it was trained for, and whether it finds
  * proportions by variational updates, or else by collapsed ones. The arrays belong to the model. */

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative
 from . import _data, _run
 from ._compat import Tagged, validate
 from ._library import call, ffi, lib, make
+from ._report import Reported
 from ._run import Watch, threads
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def _pointer(array: np.ndarray, kind: str) -> Any:
     return ffi.cast(f"{kind} *", array.ctypes.data)
 
 
-class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Tagged, BaseEstimator):
+class LatentDirichletAllocation(Reported, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Tagged, BaseEstimator):
     """Topics of documents (latent Dirichlet allocation), trained by stochastic variational inference.
 
     Parameters
@@ -168,6 +169,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         data = _data.from_arrays(X, threads=threads(self.n_jobs) or 0)
         watch = Watch(self.verbose)
         handle, summary, self.run_ = _run.train(data, {k: v for k, v in values.items() if v is not None}, start, watch)
+        self._summary = summary
         self._take(handle)
         self.bound_ = float(np.exp(-summary["bound"]))
         if watch.caught:

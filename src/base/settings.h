@@ -101,9 +101,11 @@ struct parley_settings {
     char metric[PL_TEXT];
     uint64_t patience;
     /* files and printing */
-    char model[PL_TEXT], log[PL_TEXT], replay[PL_TEXT];
+    char model[PL_TEXT], log[PL_TEXT], trace[PL_TEXT], replay[PL_TEXT];
     char checkpoint[PL_TEXT], checkpoint_every[PL_TEXT], resume[PL_TEXT];
     bool json, text, quiet;
+    char html[PL_TEXT];
+    bool follow;
     uint64_t output, as; /* pl_output, pl_as */
     char id[PL_TEXT], at[PL_TEXT];
     bool header_line;

@@ -99,12 +99,12 @@ static void put_fact(json_t *line, const parley_fact *fact) {
 
 parley_status pl_log_start(pl_log *log, const parley_settings *settings, unsigned commands,
                            const parley_summary *summary, uint64_t fingerprint, unsigned cores, const unsigned *host,
-                           parley_error *error) {
+                           bool scattered, parley_error *error) {
     if (!log)
         return PARLEY_OK;
     json_t *values = json_object(), *hosts = json_array();
     for (unsigned r = 0; r < summary->ranks; r++)
-        json_array_append_new(hosts, whole(host ? host[r] : 0));
+        json_array_append_new(hosts, whole(host ? host[r] : scattered ? r : 0));
     char hash[20];
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)fingerprint);
     for (unsigned i = 0; i < pl_settings_count; i++) {
@@ -258,6 +258,14 @@ parley_status pl_log_stop(pl_log *log, const parley_summary *summary, double sec
         json_object_set_new(line, "validation",
                             json_pack("{s:s, s:o, s:o}", "metric", summary->metric, "value", real(summary->validation),
                                       "round", whole(summary->validation_round)));
+    return write_line(log, line, error);
+}
+
+parley_status pl_log_model(pl_log *log, json_t *shown, parley_error *error) {
+    json_t *line = shown ? json_pack("{s:s}", "event", "model") : NULL;
+    if (line)
+        json_object_update(line, shown);
+    json_decref(shown);
     return write_line(log, line, error);
 }
 

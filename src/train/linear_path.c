@@ -289,6 +289,8 @@ static parley_status walk(pl_run *run, const pl_path_plan *plan, const double *l
     parley_status status = PARLEY_OK;
     for (uint64_t k = 0; k < count && status == PARLEY_OK && !path->ended && !path->interrupted; k++) {
         double began = pl_engine_now(run->engine);
+        run->told.part = k + 1;
+        run->told.parts = count;
         status = penalise(run, lambdas[k], error);
         if (status == PARLEY_OK)
             status = pl_run_renew(run, error);

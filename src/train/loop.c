@@ -105,6 +105,8 @@ static parley_status log_round(pl_run *run, const pl_round_trace *trace, parley_
     parley_status status = pl_traces_receive(run, error);
     if (status == PARLEY_OK && run->log && pl_log_round(run->log, trace, &lost) != PARLEY_OK)
         pl_give_up_log(run, &lost);
+    if (status == PARLEY_OK && run->span_file && pl_span_file_round(run->span_file, trace, &lost) != PARLEY_OK)
+        pl_give_up_spans(run, &lost);
     return status;
 }
 
