@@ -55,8 +55,8 @@ def context_of(df: Any) -> Any:
     return session.sparkContext
 
 
-def columns(df: Any, features: str, label: str, weight: str | None) -> Any:
-    """The frame of features, label and perhaps weight; refuses columns of other types."""
+def columns(df: Any, features: str, label: str | None, weight: str | None) -> Any:
+    """The frame of features, and label and weight if they are given; refuses columns of other types."""
     from pyspark.ml.linalg import VectorUDT
     from pyspark.sql import functions as F
     from pyspark.sql.types import BooleanType, NumericType
