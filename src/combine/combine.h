@@ -50,8 +50,10 @@ typedef struct pl_combine_search {
 
 /* For combines that use the curvature of the objective. */
 typedef struct pl_combine_curvature {
-    uint64_t (*width)(const pl_problem *problem); /* columns of an update: the gradient, and what follows it */
-    bool diagonal;                                /* the second column is the diagonal of the curvature */
+    /* Columns of an update: the gradient, and what follows it. With size / classes of them, that is the curvature of
+     * each class without that between classes. */
+    uint64_t (*width)(const pl_problem *problem);
+    bool diagonal; /* the second column is the diagonal of the curvature */
     /* Whether `direction` holds a vector to be multiplied by the curvature. Then the workers compute the product, its
      * sum replaces `change`, and `next` either asks again or leaves the direction. NULL: never. */
     bool (*asks)(const pl_combine *combine);
@@ -87,6 +89,8 @@ typedef struct pl_combine_type {
     parley_status (*check)(const parley_settings *settings, const pl_problem *problem, parley_error *error);
     uint64_t (*bytes)(const pl_setup *setup); /* memory that `open` will allocate; NULL: almost none */
     parley_status (*open)(const pl_setup *setup, pl_combine **out, parley_error *error);
+    /* Adapts to a changed penalty. NULL: the combine is closed and opened again. */
+    void (*renew)(pl_combine *combine);
     /* Writes its requests to the solvers in the next round to `round`: sigma, momentum, curved, softness. NULL: none.
      */
     void (*ask)(const pl_combine *combine, pl_round *round);
@@ -110,7 +114,7 @@ struct pl_combine {
 };
 
 extern const pl_combine_type pl_combine_add, pl_combine_average, pl_combine_step, pl_combine_newton,
-    pl_combine_truncated, pl_combine_lbfgs, pl_combine_sum;
+    pl_combine_truncated, pl_combine_proximal, pl_combine_lbfgs, pl_combine_sum;
 extern const pl_combine_type *const pl_combines[];
 extern const unsigned pl_combines_count;
 

@@ -6,10 +6,9 @@
  * and searches a step gamma along d. With phi(gamma) = P(v + gamma d), which is convex, a step is accepted if phi' is
  * small compared with phi'(0).
  *
- * Losses with kinks, or with curvature in few rows (a narrow Huber loss), are smoothed by mu, which starts at the
- * spread of the labels and decreases whenever a whole step is taken. The dual points are feasible for the loss itself,
- * so that the certificate closes as mu goes to 0. If such a loss has an L1 penalty, that is smoothed as well: |w| is
- * quadratic where |w| <= l1 mu / s, s being the mean square of the column.
+ * Some losses are smoothed (hardening.h). If such a loss has kinks and the penalty is pure L1, that is smoothed as
+ * well: |w| is quadratic where |w| <= l1 mu / s, s being the mean square of the column. With any other L1 penalty this
+ * is the combine `proximal`.
  *
  * The curvature is expensive, so it is not computed in every round. In between, the last factor is corrected by the
  * gradients since then, as in BFGS: by the two-loop recursion on the pairs s = step, y = change of the gradient. It is
@@ -19,21 +18,15 @@
 #include <math.h>
 #include <string.h>
 
+#include "combine/hardening.h"
 #include "combine/search.h"
 #include "math/cholesky.h"
 #include "model/glm.h"
 
-#define ENOUGH 0.1          /* part of the first slope that a step may leave */
-#define FALL 0.35           /* factor of mu when the smoothed problem is solved */
-#define RISE 4.0            /* factor of mu if that takes too many steps */
-#define SOLVED_PART 0.75    /* largest part of the gap that the smoothed problem may have when it counts as solved */
-#define BINARY_SOFTNESS 2.0 /* the first mu for two labels, at which all rows at margin 0 have curvature */
-#define SMOOTH_ENOUGH 0.1   /* below this, mu of a loss that is smooth itself becomes 0 */
-#define SOLVED 1e-6         /* relative to the first slope, or to the error of smoothing */
-#define DAMPING 1e-12       /* of kinks without an L2 penalty, where rows with curvature may be too few */
-#define MOST_STEPS 25       /* at one mu */
-#define MOST_ENTRIES 2000   /* of a model of several classes */
-#define JITTERS 12          /* tries to make a singular curvature positive definite */
+#define ENOUGH 0.1        /* part of the first slope that a step may leave */
+#define DAMPING 1e-12     /* of kinks without an L2 penalty, where rows with curvature may be too few */
+#define MOST_ENTRIES 2000 /* of a model of several classes */
+#define JITTERS 12        /* tries to make a singular curvature positive definite */
 
 #define NEAR 10.0     /* the expected next gap is at most this multiple of the target */
 #define AGE 2         /* rounds for which a factor is used without a check */
@@ -46,33 +39,38 @@
 typedef struct newton {
     pl_combine base;
     const pl_glm *glm;
-    double *matrix;        /* size x size: the factor */
+    uint64_t blocks, rows; /* of the curvature (proximal.c); entries of one */
+    double *matrix;        /* of each block, rows x rows: the factor */
+    double *entries;       /* room for those of a block */
     double *steps, *bends; /* HISTORY pairs s and y since the factor was computed */
     double *v, *g;         /* of the last round: the point, and the gradient of P there */
     unsigned pairs;
     bool searching;
     pl_search search;
-    double softness, first_slope; /* mu; the largest slope at this mu */
-    bool recentre;                /* the smoothing moves to the dual point */
-    double here;                  /* distance of the bounds at v */
-    double *squares;              /* of each column, the mean square where the first mu has curvature */
-    bool damps;                   /* there are kinks and no L2 penalty */
-    unsigned softness_rounds;     /* rounds at this mu */
-    bool curved;                  /* this round's update has the curvature */
-    unsigned age;                 /* of the factor, in rounds */
-    double slope, gap;            /* of the last round */
-    double target;                /* the gap that ends the run */
+    pl_hardening hard;
+    double here;       /* distance of the bounds at v */
+    double *squares;   /* of each column, the mean square where the first mu has curvature */
+    bool damps;        /* there are kinks and no L2 penalty */
+    bool curved;       /* this round's update has the curvature */
+    unsigned age;      /* of the factor, in rounds */
+    double slope, gap; /* of the last round */
+    double target;     /* the gap that ends the run */
 } newton;
 
 static const pl_combine_type *variant(const pl_problem *problem) {
     const pl_glm *glm = pl_glm_of(problem);
+    if (glm->lambda != 0 && glm->l1_ratio > 0 && (glm->loss->smooth || glm->l1_ratio < 1))
+        return &pl_combine_proximal;
     return pl_few_columns(glm) || !glm->loss->smooth || glm->classes > 1 ? &pl_combine_newton : &pl_combine_truncated;
 }
 
-static uint64_t width(const pl_problem *problem) { return 1 + problem->size; }
+/* Entries of a block of the curvature. */
+static uint64_t rows_of(const pl_problem *problem) { return problem->size / pl_curvature_blocks(pl_glm_of(problem)); }
+
+static uint64_t width(const pl_problem *problem) { return 1 + rows_of(problem); }
 
 static uint64_t bytes(const pl_setup *setup) {
-    return setup->problem->size * (setup->problem->size + 2 * HISTORY + 3) * sizeof(double);
+    return setup->problem->size * (rows_of(setup->problem) + 2 * HISTORY + 4) * sizeof(double);
 }
 
 static void close_newton(pl_combine *combine) {
@@ -80,23 +78,13 @@ static void close_newton(pl_combine *combine) {
     if (!this)
         return;
     pl_free(this->matrix);
+    pl_free(this->entries);
     pl_free(this->steps);
     pl_free(this->bends);
     pl_free(this->v);
     pl_free(this->g);
     pl_free(this->squares);
     pl_free(this);
-}
-
-/* So large that most labels are where the best constant has curvature. */
-static double first_softness(const pl_glm *glm) {
-    const pl_loss *loss = glm->loss;
-    if (!loss->soften)
-        return 0.0;
-    if (loss->labels == PL_LABELS_BINARY)
-        return BINARY_SOFTNESS;
-    double softness = pl_label_spread(glm) / pl_loss_steepest(loss) - 1.0 / loss->curvature_bound;
-    return !loss->smooth ? fmax(softness, DBL_MIN) : softness < SMOOTH_ENOUGH ? 0.0 : softness;
 }
 
 static parley_status open_newton(const pl_setup *setup, pl_combine **out, parley_error *error) {
@@ -106,19 +94,22 @@ static parley_status open_newton(const pl_setup *setup, pl_combine **out, parley
         return status;
     this->base.type = &pl_combine_newton;
     this->glm = pl_glm_of(setup->problem);
-    this->softness = first_softness(pl_glm_of(setup->problem));
+    this->hard = pl_hardening_begin(this->glm, setup->target);
     this->target = setup->target;
-    this->damps = !this->glm->loss->smooth && this->glm->l2 == 0;
+    this->damps = pl_smooths_penalty(this->glm);
     this->curved = true;
     this->slope = INFINITY;
     uint64_t size = setup->problem->size;
-    this->matrix = pl_alloc(size, size * sizeof *this->matrix);
+    this->rows = rows_of(setup->problem);
+    this->blocks = pl_curvature_blocks(this->glm);
+    this->matrix = pl_alloc(size, this->rows * sizeof *this->matrix);
+    this->entries = pl_alloc(this->rows, sizeof *this->entries);
     this->steps = pl_alloc(HISTORY, size * sizeof *this->steps);
     this->bends = pl_alloc(HISTORY, size * sizeof *this->bends);
     this->v = pl_alloc(size, sizeof *this->v);
     this->g = pl_alloc(size, sizeof *this->g);
     this->squares = pl_alloc(size, sizeof *this->squares);
-    if (this->matrix && this->steps && this->bends && this->v && this->g && this->squares) {
+    if (this->matrix && this->entries && this->steps && this->bends && this->v && this->g && this->squares) {
         *out = &this->base;
         return PARLEY_OK;
     }
@@ -128,7 +119,7 @@ static parley_status open_newton(const pl_setup *setup, pl_combine **out, parley
 
 /* The mu of the L1 penalty of entry j, so that the penalty is about as curved as the loss in this direction. */
 static double penalty_softness(const newton *this, uint64_t j) {
-    return this->squares[j] > 0 ? this->softness / this->squares[j] : 0.0;
+    return this->squares[j] > 0 ? this->hard.softness / this->squares[j] : 0.0;
 }
 
 /* Slope of the penalty of entry j at w, with |w| smoothed as the loss is. */
@@ -150,7 +141,7 @@ static void learn_squares(newton *this, const double *curvature) {
     if (!this->damps || this->squares[0] > 0)
         return;
     for (uint64_t j = 0; j < size; j++)
-        sum += this->squares[j] = this->softness * curvature[j * size + j];
+        sum += this->squares[j] = this->hard.softness * curvature[j * size + j];
     for (uint64_t j = 0; j < size; j++)
         if (!(this->squares[j] > 0))
             this->squares[j] = sum > 0 ? sum / (double)size : 1.0;
@@ -158,16 +149,34 @@ static void learn_squares(newton *this, const double *curvature) {
 
 /* Copies H + the curvature of the penalty, adds `jitter` times its diagonal, and factors it. */
 static bool factor(newton *this, const double *curvature, const double *v, double jitter) {
-    uint64_t size = this->glm->size;
-    memcpy(this->matrix, curvature, size * size * sizeof *this->matrix);
-    for (uint64_t j = 0; j < size; j++) {
-        double *diagonal = &this->matrix[j * size + j];
-        *diagonal += penalty_curvature(this, j, v[j]);
-        if (this->damps)
-            *diagonal += DAMPING * this->squares[j] / this->softness;
-        *diagonal += jitter * (*diagonal > 0 ? *diagonal : 1.0);
+    uint64_t rows = this->rows;
+    bool factored = true;
+    memcpy(this->matrix, curvature, this->blocks * rows * rows * sizeof *this->matrix);
+    for (uint64_t c = 0; c < this->blocks && factored; c++) {
+        double *matrix = this->matrix + c * rows * rows;
+        for (uint64_t j = 0; j < rows; j++) {
+            double *diagonal = &matrix[j * rows + j];
+            uint64_t e = j * this->blocks + c;
+            *diagonal += penalty_curvature(this, e, v[e]);
+            if (this->damps)
+                *diagonal += DAMPING * this->squares[e] / this->hard.softness;
+            *diagonal += jitter * (*diagonal > 0 ? *diagonal : 1.0);
+        }
+        factored = pl_cholesky(matrix, rows);
     }
-    return pl_cholesky(this->matrix, size);
+    return factored;
+}
+
+/* x <- the inverse of the factored matrix x */
+static void solve(const newton *this, double *x) {
+    uint64_t rows = this->rows;
+    for (uint64_t c = 0; c < this->blocks; c++) {
+        for (uint64_t j = 0; j < rows; j++)
+            this->entries[j] = x[j * this->blocks + c];
+        pl_cholesky_solve(this->matrix + c * rows * rows, rows, this->entries);
+        for (uint64_t j = 0; j < rows; j++)
+            x[j * this->blocks + c] = this->entries[j];
+    }
 }
 
 static double dot(const double *x, const double *y, uint64_t size) {
@@ -214,7 +223,7 @@ static void find_direction(const newton *this, double *d) {
         alpha[k] = rho[k] * dot(s, d, size);
         add(-alpha[k], y, size, d);
     }
-    pl_cholesky_solve(this->matrix, size, d);
+    solve(this, d);
     for (unsigned k = 0; k < this->pairs; k++) {
         const double *s = this->steps + k * size, *y = this->bends + k * size;
         add(alpha[k] - rho[k] * dot(y, d, size), s, size, d);
@@ -252,46 +261,6 @@ static void measure(pl_combine *combine, const pl_slice *slice, double gamma, do
     }
 }
 
-/* Reduces mu of a loss with kinks when the smoothed problem is solved as accurately as it represents the loss itself.
- * Its own gap is |g + l2 v|^2 / (2 l2), which is a part of the gap at v. The smoothing then moves to the dual point, so
- * that its error soon becomes much smaller than mu: this is the method of multipliers. If a mu takes too many steps, it
- * was too small. */
-static void harden_kinks(newton *this, double norm2) {
-    double l2 = this->glm->l2 * this->glm->least_factor;
-    this->recentre = 0.5 * norm2 / l2 <= SOLVED_PART * this->here;
-    if (this->recentre)
-        this->softness *= FALL;
-    else if (this->softness_rounds + 1 == MOST_STEPS)
-        this->softness *= RISE;
-    else {
-        this->softness_rounds++;
-        return;
-    }
-    this->softness_rounds = 0;
-}
-
-/* The same for a smooth loss with curvature in few rows, for which mu ends at 0, and without an L2 penalty. The
- * smoothed problem differs from the problem by at most mu / 2 x the mean of t^2. Without an L2 penalty, the slope along
- * a Newton step, which is twice the remaining decrease, must fall far enough. With kinks, near the end, it must fall
- * until it no longer does: only at the solution of the smoothed problem is t feasible, and the certificate good. */
-static void harden(newton *this, double slope, double norm2) {
-    const pl_loss *loss = this->glm->loss;
-    double bound = pl_loss_steepest(loss), l2 = this->glm->l2 * this->glm->least_factor;
-    double error = this->softness * bound * bound;
-    bool solved = l2 > 0 ? norm2 / l2 <= error
-                  : !this->damps
-                      ? slope <= SOLVED * this->first_slope
-                      : slope <= SOLVED * error && (error > NEAR * this->target || !(slope < 0.1 * this->slope));
-    this->first_slope = fmax(this->first_slope, slope);
-    if (!solved && ++this->softness_rounds < MOST_STEPS)
-        return;
-    this->first_slope = 0.0;
-    this->softness_rounds = 0;
-    this->softness *= FALL;
-    if (loss->smooth && this->softness < SMOOTH_ENOUGH)
-        this->softness = 0.0;
-}
-
 /* The part of the first slope that a round with good progress may leave. */
 static double good_enough(const pl_glm *glm) {
     double entries = (double)pl_all_nonzeros(glm->data) * (double)glm->classes;
@@ -320,42 +289,41 @@ static bool judge(pl_combine *combine, const double *workers, const double *owne
     this->searching = true;
     if (first > 0 && !pl_search_flat(&this->search, ENOUGH, slope, gamma))
         return false;
-    if (!this->glm->loss->smooth && !this->damps)
-        harden_kinks(this, owners[PL_OWN_NORM]);
-    else if (this->softness > 0)
-        harden(this, first, owners[PL_OWN_NORM]);
+    pl_softened_round round = {first, this->slope, owners[PL_OWN_NORM], this->here};
+    pl_harden(&this->hard, this->glm, &round);
     want_curvature(this, first, owners[PL_OWN_NORM]);
     return true;
 }
 
 static void ask(const pl_combine *combine, pl_round *round) {
     round->curved = ((const newton *)combine)->curved;
-    round->softness = ((const newton *)combine)->softness;
-    round->recentre = ((const newton *)combine)->recentre;
+    round->softness = ((const newton *)combine)->hard.softness;
+    round->recentre = ((const newton *)combine)->hard.recentre;
 }
 
 static parley_status check(const parley_settings *settings, const pl_problem *problem, parley_error *error) {
     (void)settings;
-    if (!problem || problem->row == 1 || problem->size <= MOST_ENTRIES)
+    uint64_t rows = problem && problem->row > 1 ? rows_of(problem) : 0;
+    if (rows <= MOST_ENTRIES)
         return PARLEY_OK;
     return pl_fail(error, PARLEY_BAD_USAGE,
-                   "combine newton would need a matrix of %llu x %llu for all classes, but its limit is %d",
-                   (unsigned long long)problem->size, (unsigned long long)problem->size, MOST_ENTRIES);
+                   "combine newton would need a matrix of %llu x %llu for %s, but its limit is %d",
+                   (unsigned long long)rows, (unsigned long long)rows,
+                   rows == problem->size ? "all classes" : "each class", MOST_ENTRIES);
 }
 
 /* One owner has all of v, and with it the factor and the pairs. */
 static void state(pl_combine *combine, pl_state *state) {
     newton *this = (newton *)combine;
-    uint64_t size = this->glm->size, pairs = this->pairs;
-    PL_STATE_VALUES(state, "newton", PL_WITHIN(this->softness, 0, this->glm->loss->soften ? DBL_MAX : 0),
-                    PL_UNSURE(this->first_slope), PL_WITHIN(this->softness_rounds, 0, MOST_STEPS),
-                    PL_VALUE(this->curved), PL_WITHIN(this->age, 0, this->glm->loss->quadratic ? UINT_MAX : HISTORY),
-                    PL_UNSURE(this->slope), PL_UNSURE(this->gap));
+    uint64_t pairs = this->pairs;
+    PL_STATE_VALUES(state, "newton", PL_HARDENING_VALUES(this->hard, this->glm->loss), PL_VALUE(this->curved),
+                    PL_WITHIN(this->age, 0, this->glm->loss->quadratic ? UINT_MAX : HISTORY), PL_UNSURE(this->slope),
+                    PL_UNSURE(this->gap));
     if (!this->glm->loss->smooth)
-        PL_STATE_VALUES(state, "multipliers", PL_VALUE(this->recentre));
+        PL_STATE_VALUES(state, "multipliers", PL_VALUE(this->hard.recentre));
     pl_state_length(state, "pairs", &pairs, this->age < HISTORY ? this->age : HISTORY - 1);
     this->pairs = (unsigned)pairs;
-    pl_state_slice(state, "matrix", this->matrix, size);
+    pl_state_slice(state, "matrix", this->matrix, this->rows);
     pl_state_slice(state, "steps", this->steps, pairs);
     pl_state_slice(state, "bends", this->bends, pairs);
     pl_state_slice(state, "v", this->v, 1);
@@ -372,7 +340,7 @@ const pl_combine_type pl_combine_newton = {
     .name = "newton",
     .help = "Newton's method for a smooth loss: by Cholesky for few columns, otherwise truncated",
     .problem = &pl_problem_linear,
-    .needs = PL_FACT_SMOOTH | PL_FACT_NO_L1 | PL_FACT_SIGNED,
+    .needs = PL_FACT_SMOOTH | PL_FACT_SIGNED,
     .takes = PL_GIVES_GRADIENTS,
     .all_rows = true,
     .softens = true,

@@ -38,6 +38,7 @@ typedef struct gradient {
     double step;
     unsigned carried; /* rounds since z was computed from v */
     bool diagonal;
+    bool by_class; /* the curvature is a block for each class */
     double *sums;  /* hosted x lanes x width columns of `size` entries */
     double *sides; /* of each lane: `sides_each` sums of the evaluation */
     uint64_t sides_each;
@@ -93,7 +94,7 @@ static void add_row(gradient *this, unsigned task, uint64_t i, double slope, dou
         if (glm->intercept != PL_NO_INTERCEPT)
             sum[glm->size + x->columns] += curvature;
     } else if (this->curved && this->width > 1 && curvature > 0)
-        pl_outer_add(&this->outer[task], x->index + begin, x->value ? x->value + begin : NULL, count, curvature,
+        pl_outer_add(&this->outer[task], x->index + begin, x->value ? x->value + begin : NULL, count, &curvature,
                      sum + glm->size);
 }
 
@@ -137,7 +138,7 @@ static void add_stretch(gradient *this, unsigned task, uint64_t begin, uint64_t 
 static void add_classes(gradient *this, unsigned task, uint64_t i, const double *z, double scale) {
     const pl_glm *glm = this->glm;
     const pl_matrix *x = &glm->data->x;
-    uint64_t classes = glm->classes, begin = x->start[i];
+    uint64_t classes = glm->classes, begin = x->start[i], count = x->start[i + 1] - begin;
     double slope[PL_MOST_CLASSES], q = scale * pl_share(glm, i), *sum = lane_sum(this, task);
     pl_classes_visit(glm, i, z, this->b, slope, scale == 1.0 ? this->sides + task * this->sides_each : NULL);
     for (uint64_t c = 0; c < classes; c++)
@@ -148,28 +149,26 @@ static void add_classes(gradient *this, unsigned task, uint64_t i, const double 
     if (this->width == 1 || !this->curved)
         return;
     double *curvature = this->curvature + task * classes * classes;
+    const float *value = x->value ? x->value + begin : NULL;
     pl_classes_curve(glm, i, z, this->b, curvature);
-    pl_outer_blocks(&this->outer[task], x->index + begin, x->value ? x->value + begin : NULL, x->start[i + 1] - begin,
-                    q, curvature, classes, sum + glm->size);
+    for (uint64_t c = 0; c < classes && this->by_class; c++)
+        curvature[c] = q * curvature[c * (classes + 1)];
+    if (this->by_class)
+        pl_outer_add(&this->outer[task], x->index + begin, value, count, curvature, sum + glm->size);
+    else
+        pl_outer_blocks(&this->outer[task], x->index + begin, value, count, q, curvature, classes, sum + glm->size);
 }
 
 /* Applies the scales of columns to the sums of a lane, which are for unscaled columns. */
 static void scale_sums(const gradient *this, double *sum) {
     const pl_glm *glm = this->glm;
-    uint64_t size = glm->size;
     if (!glm->scale)
         return;
     pl_scale_columns(glm, sum);
-    if (this->diagonal) {
-        pl_scale_columns(glm, sum + size);
-        pl_scale_columns(glm, sum + size);
-        return;
-    }
-    for (uint64_t c = 1; c < columns_now(this); c++) { /* column c - 1 of the curvature */
-        double *column = sum + c * size, own = pl_column_scale(glm, (c - 1) / glm->classes);
-        for (uint64_t j = c - 1; j < size; j++)
-            column[j] *= own * pl_column_scale(glm, j / glm->classes);
-    }
+    for (unsigned side = 0; side < 2 && this->diagonal; side++)
+        pl_scale_columns(glm, sum + glm->size);
+    if (columns_now(this) > 1 && !this->diagonal)
+        pl_scale_curvature(glm, this->by_class, sum + glm->size);
 }
 
 static void full_task(void *context, unsigned task) {
@@ -185,7 +184,7 @@ static void full_task(void *context, unsigned task) {
         if (!several)
             add_stretch(this, task, rows.begin, rows.end);
     }
-    if (this->outer && this->glm->classes == 1)
+    if (this->outer && (this->glm->classes == 1 || this->by_class))
         pl_outer_flush(&this->outer[task], lane_sum(this, task) + this->glm->size);
     scale_sums(this, lane_sum(this, task));
     this->seconds[task] += pl_engine_now(this->team->engine) - began;
@@ -623,7 +622,8 @@ static parley_status open_outer(gradient *this, parley_error *error) {
     if (status == PARLEY_OK && classes > 1)
         status = pl_take(&this->curvature, lanes * classes * classes, sizeof *this->curvature, "curvature", error);
     for (unsigned i = 0; i < lanes && status == PARLEY_OK; i++)
-        status = pl_outer_open(&this->outer[i], rows, this->glm->intercept != PL_NO_INTERCEPT, error);
+        status = pl_outer_open(&this->outer[i], rows, this->glm->intercept != PL_NO_INTERCEPT,
+                               this->by_class ? classes : 1, error);
     return status;
 }
 
@@ -639,6 +639,7 @@ static parley_status open_gradient(const pl_setup *setup, pl_local **out, parley
     this->team = setup->team;
     this->fraction = setup->settings->batch_fraction;
     this->width = setup->width;
+    this->by_class = classes > 1 && setup->width == 1 + this->glm->size / classes && !setup->diagonal;
     this->z = pl_alloc(rows, sizeof *this->z);
     this->diagonal = setup->diagonal;
     this->slopes_only = setup->slopes_only;

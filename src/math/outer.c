@@ -5,12 +5,16 @@
 
 #define DENSE_SHARE 4 /* a row with over size/DENSE_SHARE entries is treated as dense */
 
-parley_status pl_outer_open(pl_outer *outer, uint64_t size, bool intercept, parley_error *error) {
-    *outer = (pl_outer){.size = size, .intercept = intercept};
-    return pl_panels_open(&outer->panels, size, error);
+parley_status pl_outer_open(pl_outer *outer, uint64_t size, bool intercept, uint64_t sums, parley_error *error) {
+    *outer = (pl_outer){.size = size, .intercept = intercept, .sums = sums};
+    parley_status status = pl_take(&outer->weight, sums * PL_PANEL_ROWS, sizeof *outer->weight, "products", error);
+    return status == PARLEY_OK ? pl_panels_open(&outer->panels, size, error) : status;
 }
 
-void pl_outer_close(pl_outer *outer) { pl_panels_close(&outer->panels); }
+void pl_outer_close(pl_outer *outer) {
+    pl_free(outer->weight);
+    pl_panels_close(&outer->panels);
+}
 
 static double entry(const float *value, uint64_t e) { return value ? (double)value[e] : 1.0; }
 
@@ -84,20 +88,24 @@ void pl_outer_blocks(const pl_outer *outer, const uint32_t *index, const float *
 }
 
 void pl_outer_flush(pl_outer *outer, double *sum) {
-    if (outer->waiting > 0)
-        pl_panels_add(&outer->panels, outer->waiting, outer->weight, sum);
+    for (uint64_t c = 0; c < outer->sums && outer->waiting > 0; c++)
+        pl_panels_add(&outer->panels, outer->waiting, outer->weight + c * PL_PANEL_ROWS,
+                      sum + c * outer->size * outer->size);
     outer->waiting = 0;
 }
 
-void pl_outer_add(pl_outer *outer, const uint32_t *index, const float *value, uint64_t count, double weight,
+void pl_outer_add(pl_outer *outer, const uint32_t *index, const float *value, uint64_t count, const double *weight,
                   double *sum) {
-    if (count * DENSE_SHARE < outer->size) {
-        add_sparse(outer, index, value, count, weight, sum);
+    bool sparse = count * DENSE_SHARE < outer->size;
+    for (uint64_t c = 0; c < outer->sums && sparse; c++)
+        if (weight[c] > 0)
+            add_sparse(outer, index, value, count, weight[c], sum + c * outer->size * outer->size);
+    if (sparse)
         return;
-    }
     const pl_panels *panels = &outer->panels;
     unsigned row = outer->waiting++;
-    outer->weight[row] = weight;
+    for (uint64_t c = 0; c < outer->sums; c++)
+        outer->weight[c * PL_PANEL_ROWS + row] = weight[c];
     for (uint64_t j = 0; j < outer->size; j += PL_PANEL_COLUMNS)
         memset(pl_panels_cell(panels, row, j), 0, PL_PANEL_COLUMNS * sizeof *panels->cells);
     for (uint64_t e = 0; e < count; e++)

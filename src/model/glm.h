@@ -108,6 +108,10 @@ static inline double pl_label_spread(const pl_glm *glm) {
                : glm->label_deviation + fabs(glm->intercept == PL_FREE ? 0.0 : glm->mean_label);
 }
 
+/* The number of blocks of entries between which the loss has no curvature: the classes of one against the rest. Entry j
+ * is in block j mod blocks. */
+static inline uint64_t pl_curvature_blocks(const pl_glm *glm) { return glm->loss->together ? 1 : glm->classes; }
+
 /* Whether entry j is penalised. Only free intercepts are not. */
 static inline bool pl_penalised(const pl_glm *glm, uint64_t j) {
     return j < glm->data->x.columns * glm->classes || glm->intercept == PL_PENALISED;
@@ -167,6 +171,8 @@ static inline double pl_column_scale(const pl_glm *glm, uint64_t j) {
 
 /* Multiplies the rows of a model or a gradient by the columns' scales, if there are any. */
 void pl_scale_columns(const pl_glm *glm, double *w);
+/* The same for both sides of the lower triangle of a curvature, or of one for each class. */
+void pl_scale_curvature(const pl_glm *glm, bool by_class, double *curvature);
 /* The inverse: turns a model on the original columns into one on scaled columns. */
 void pl_unscale_columns(const pl_glm *glm, double *w);
 /* standardise.c: fills in `scale`. */

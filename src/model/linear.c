@@ -23,7 +23,8 @@ void pl_glm_publish(pl_glm *glm) {
                              .factor = glm->factor,
                              .non_negative = glm->non_negative ? glm->data->x.columns * glm->classes : 0,
                              .facts = pl_glm_all_facts(glm),
-                             .begins_at_zero = true};
+                             .begins_at_zero = true,
+                             .many = glm->base.many};
 }
 
 /* Replaces the data by data with class weights. */

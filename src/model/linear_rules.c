@@ -20,6 +20,9 @@
 #define DENSE_CLASS_ENTRIES 600   /* the same on dense data */
 #define UNEVEN_CLASS_ENTRIES 1500 /* the same on columns of very different scale, for many classes */
 #define MANY_CLASSES 30           /* from which L-BFGS takes many rounds on such columns */
+#define L1_COLUMNS 500            /* with an L1 penalty, Newton's method up to here, */
+#define DENSE_L1_COLUMNS 1000     /* and on filled data */
+#define L1_CLASS_ENTRIES 800      /* several classes: the same for the entries of a model */
 #define INFERENCE_GAP 1e-10       /* the usual gap is too large for errors of coefficients */
 #define SMALL_LAMBDA "1e-6"
 
@@ -145,12 +148,35 @@ static bool few_or_filled(const pl_glm *glm) {
     bool softens = loss->soften && glm->classes == 1;
     if (glm->l1_ratio > 0 || !(loss->smooth || softens))
         return false;
+    if (glm->classes > 1 && !loss->together && (pl_is_filled(glm) || pl_is_uneven(glm)))
+        return glm->data->x.columns <= FEW_COLUMNS;
     if (glm->classes > 1)
         return glm->size <= (!pl_is_uneven(glm)             ? pl_is_filled(glm) ? DENSE_CLASS_ENTRIES : CLASS_ENTRIES
                              : glm->classes >= MANY_CLASSES ? UNEVEN_CLASS_ENTRIES
                                                             : DENSE_CLASS_ENTRIES);
     return pl_few_columns(glm) || (loss->smooth && pl_is_filled(glm)) ||
            (loss->log_link && glm->data->x.columns <= MANY_COUNTS);
+}
+
+/* With softmax and an L1 penalty: where dual ascent applies and columns are even, it is faster. */
+static uint64_t few_class_entries(const pl_glm *glm) {
+    return pl_is_uneven(glm) || glm->l1_ratio == 1 ? L1_CLASS_ENTRIES : CLASS_ENTRIES;
+}
+
+/* Newton's method with an L1 penalty. On a path, coordinate descent by columns visits few columns for most of the
+ * penalties, and is faster unless the curvature is constant or in few rows. */
+static bool few_with_l1(const pl_glm *glm) {
+    const pl_loss *loss = glm->loss;
+    uint64_t columns = glm->data->x.columns;
+    if (glm->lambda == 0 || glm->l1_ratio == 0 || glm->non_negative)
+        return false;
+    if (glm->classes > 1)
+        return loss->smooth && (!loss->together ? columns <= L1_COLUMNS : glm->size <= few_class_entries(glm));
+    if (!loss->smooth && !(loss->soften && glm->l1_ratio < 1))
+        return false;
+    if (glm->base.many && fits_columns(loss) && !loss->quadratic && !loss->soften)
+        return false;
+    return columns <= L1_COLUMNS || (columns <= DENSE_L1_COLUMNS && pl_is_filled(glm));
 }
 
 /* A loss with kinks must be smoothed if there is no L2 penalty. */
@@ -184,9 +210,16 @@ static bool always(const pl_glm *glm) {
 static const struct {
     bool (*holds)(const pl_glm *glm);
     const char *preset;
-} choices[] = {{limits_columns, "cocoa+"}, {limits_entries, "lbfgs"}, {is_kinked, "newton"},
-               {few_or_filled, "newton"},  {filled_classes, "lbfgs"}, {is_smooth_dual, "cocoa-newton"},
-               {is_penalised, "cocoa+"},   {is_smooth, "lbfgs"},      {always, "gd"}};
+} choices[] = {{limits_columns, "cocoa+"},
+               {few_with_l1, "newton"},
+               {limits_entries, "lbfgs"},
+               {is_kinked, "newton"},
+               {few_or_filled, "newton"},
+               {filled_classes, "lbfgs"},
+               {is_smooth_dual, "cocoa-newton"},
+               {is_penalised, "cocoa+"},
+               {is_smooth, "lbfgs"},
+               {always, "gd"}};
 
 static const char *choose(const pl_problem *problem, const parley_settings *settings, parley_error *error) {
     bool named = strcmp(settings->local, "auto") != 0 || strcmp(settings->combine, "auto") != 0;

@@ -182,6 +182,7 @@ struct pl_problem {
     uint64_t non_negative; /* the number of entries, from the first on, that must not be negative */
     unsigned facts;        /* PL_FACT_* */
     bool begins_at_zero;   /* a run begins at v = 0 */
+    bool many;             /* the run solves a path, that is, many problems of decreasing strength */
 };
 
 /* The penalty of entry j. */

@@ -86,6 +86,15 @@ void pl_scale_columns(const pl_glm *glm, double *w) {
             w[j * glm->classes + c] *= glm->scale[j];
 }
 
+void pl_scale_curvature(const pl_glm *glm, bool by_class, double *curvature) {
+    uint64_t blocks = by_class ? glm->classes : 1, rows = glm->size / blocks, row = glm->classes / blocks;
+    for (uint64_t c = 0; c < blocks * rows; c++) { /* the columns of all blocks */
+        double *column = curvature + c * rows, own = pl_column_scale(glm, c % rows / row);
+        for (uint64_t i = c % rows; i < rows; i++)
+            column[i] *= own * pl_column_scale(glm, i / row);
+    }
+}
+
 void pl_unscale_columns(const pl_glm *glm, double *w) {
     for (uint64_t j = 0; glm->scale && j < glm->data->x.columns; j++)
         for (uint64_t c = 0; c < glm->classes; c++)

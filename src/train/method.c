@@ -170,8 +170,8 @@ static parley_status check_needs(const pl_method *method, const parley_settings 
                                  parley_error *error) {
     const pl_combine_type *combine = method->combine;
     unsigned facts = pl_settings_problem(settings)->rules->facts(problem, settings), needs = combine->needs;
-    if (combine->softens && (facts & PL_FACT_SOFTENS)) /* all kinks are smoothed, or none */
-        needs &= ~(unsigned)(facts & PL_FACT_SMOOTH ? 0 : PL_FACT_SMOOTH | PL_FACT_NO_L1);
+    if (combine->softens && (facts & PL_FACT_SOFTENS))
+        needs &= ~(unsigned)PL_FACT_SMOOTH;
     parley_status status =
         check_facts("local solver", method->local->name, method->local->needs, settings, problem, error);
     if (status == PARLEY_OK)

@@ -51,8 +51,8 @@ const pl_local_type *const pl_locals[] = {&pl_local_sdca, &pl_local_scd, &pl_loc
 const unsigned pl_locals_count = sizeof pl_locals / sizeof *pl_locals;
 
 const pl_combine_type *const pl_combines[] = {&pl_combine_add,    &pl_combine_average,   &pl_combine_step,
-                                              &pl_combine_newton, &pl_combine_truncated, &pl_combine_lbfgs,
-                                              &pl_combine_sum};
+                                              &pl_combine_newton, &pl_combine_truncated, &pl_combine_proximal,
+                                              &pl_combine_lbfgs,  &pl_combine_sum};
 const unsigned pl_combines_count = sizeof pl_combines / sizeof *pl_combines;
 
 const pl_exchange_type *const pl_exchanges[] = {&pl_exchange_allreduce, &pl_exchange_driver, &pl_exchange_shared,

@@ -53,6 +53,7 @@ static parley_status open_problem(pl_run *run, parley_error *error) {
     if (status != PARLEY_OK)
         return status;
     *run->later = *run->settings;
+    run->problem->many = run->many;
     status = pl_method_resolve(run->settings, run->problem, &run->method, error);
     run->target = run->type->by_change ? run->settings->tolerance : run->settings->gap;
     return status;
@@ -323,10 +324,14 @@ parley_status pl_run_renew(pl_run *run, parley_error *error) {
     run->round = run->work.noted = 0;
     run->work.gap_seen = run->best.scale;
     pl_spans_interrupt(&run->spans);
-    combine->close(run->combine);
-    run->combine = NULL;
+    if (!combine->renew) {
+        combine->close(run->combine);
+        run->combine = NULL;
+    }
     parley_status status = restart && restart->renew ? renew(run, error) : reopen(run, error);
-    if (status == PARLEY_OK)
+    if (status == PARLEY_OK && combine->renew)
+        combine->renew(run->combine);
+    else if (status == PARLEY_OK)
         status = combine->open(&run->setup, &run->combine, error);
     if (status == PARLEY_OK && !pl_local_certifies(run->local))
         status = pl_evaluate(run, error);

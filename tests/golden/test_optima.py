@@ -146,8 +146,7 @@ def methods(problem):
     yield "auto", []
     yield "cocoa+ lanes", ["--preset", "cocoa+", "--local", "sdca", "--lanes", 2]
     yield "cocoa+ workers", ["--preset", "cocoa+", "--local", "sdca", "--workers", 3]
-    if problem.rho == 0:
-        yield "newton", ["--preset", "newton", "--workers", 2]
+    yield "newton", ["--preset", "newton", "--workers", 2]
     if problem.loss not in KINKED and problem.rho == 0:
         yield "truncated", ["--preset", "newton", "--combine", "truncated", "--workers", 2, "--lanes", 2]
     if problem.loss not in KINKED:

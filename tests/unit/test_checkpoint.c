@@ -157,6 +157,8 @@ static void every_form_of_a_method_goes_on_bit_for_bit(void **state) {
         "preset=newton workers=3 combine=truncated gap=0",
         "preset=newton workers=3 loss=squared gap=0",
         "preset=newton workers=3 loss=hinge gap=0",
+        "preset=newton workers=3 l1_ratio=1 lambda=0.003 gap=0",
+        "preset=newton workers=3 loss=hinge l1_ratio=0.5 lambda=0.01 gap=0",
         "preset=gd workers=2 lambda=0 gap=0",
         "preset=ma-sgd workers=3 schedule=adagrad gap=0",
         "preset=ma-sgd workers=3 schedule=normalised gap=0 local_epochs=0.4 standardise=true",
@@ -195,7 +197,8 @@ static void problems_of_several_classes_go_on_bit_for_bit(void **state) {
     static const char *const forms[] = {
         "preset=cocoa+ workers=3 loss=softmax gap=0",        "preset=cocoa+ workers=3 lanes=2 loss=hinge gap=0",
         "preset=newton workers=3 loss=softmax gap=0",        "preset=lbfgs workers=3 loss=logistic gap=0",
-        "preset=minibatch-sgd workers=3 loss=softmax gap=0",
+        "preset=minibatch-sgd workers=3 loss=softmax gap=0", "preset=newton workers=3 loss=softmax l1_ratio=0.8 gap=0",
+        "preset=newton workers=3 loss=logistic gap=0",       "preset=newton workers=3 loss=logistic l1_ratio=0.5 gap=0",
     };
     parley_data *data = class_data(small, true);
     for (unsigned f = 0; f < COUNT(forms); f += SOME)

@@ -76,7 +76,7 @@ static void curvature_blocks_are_outer_products(void **state) {
     double curvature[CLASSES * CLASSES];
     pl_stream stream = pl_stream_make(2, 0, 0);
     pl_outer outer;
-    assert_int_equal(pl_outer_open(&outer, SIZE, true, NULL), PARLEY_OK);
+    assert_int_equal(pl_outer_open(&outer, SIZE, true, 1, NULL), PARLEY_OK);
     row row = random_row(&stream);
     for (unsigned c = 0; c < CLASSES * CLASSES; c++)
         curvature[c] = pl_random_normal(&stream);

@@ -174,7 +174,7 @@ static void given_lambdas_are_not_extended(void **state) {
 static void lambdas_that_are_out_of_reach_are_not_cross_validated(void **state) {
     (void)state;
     parley_data *data = uneven_data();
-    parley_settings settings = settings_of("loss=hinge l1_ratio=0.5 folds=4 lambdas=50");
+    parley_settings settings = settings_of("loss=hinge l1_ratio=0.5 local=sdca folds=4 lambdas=50");
     parley_error error;
     pl_cv *cv;
     assert_int_equal(pl_cv_run(data, &settings, NULL, NULL, &cv, &error), PARLEY_BAD_USAGE);

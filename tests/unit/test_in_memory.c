@@ -101,6 +101,10 @@ static void without_columns_there_is_an_intercept(void **state) {
     assert_close(parley_model_intercept(model)[0], 3.0, 1e-9);
     parley_model_free(model);
     settings = settings_of("loss=squared l1_ratio=1");
+    assert_done(parley_train(data, &settings, NULL, NULL, &model, NULL, &error), &error);
+    assert_close(parley_model_intercept(model)[0], 3.0, 1e-9);
+    parley_model_free(model);
+    settings = settings_of("loss=squared l1_ratio=1 local=scd");
     assert_int_equal(parley_train(data, &settings, NULL, NULL, &model, NULL, &error), PARLEY_BAD_INPUT);
     assert_string_equal(error.sentence,
                         "data: local solver scd needs columns, but the data have none; use another --local");

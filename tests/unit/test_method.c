@@ -50,19 +50,13 @@ static const struct {
      "combine step needs gradients, which local solver scd does not compute; use --preset cocoa+, or --local gradient"},
     {"preset=cocoa lambda=0",
      "local solver sdca needs an L2 penalty, and --lambda 0 leaves none; use a small --lambda, or --preset newton"},
-    {"preset=newton l1_ratio=0.5", "combine newton needs a problem without L1 penalty, and --l1-ratio adds one; use "
-                                   "--l1-ratio 0, or --preset cocoa+"},
-    {"preset=newton loss=huber l1_ratio=1", "combine newton needs a problem without L1 penalty, and --l1-ratio adds "
-                                            "one; use --l1-ratio 0, or --preset cocoa+"},
     {"epsilon=0.5", "--epsilon has no effect with --loss auto; it is a parameter of --loss epsilon-insensitive"},
     {"loss=squared huber_width=2",
      "--huber-width has no effect with --loss squared; it is a parameter of --loss huber"},
     {"preset=gd loss=huber epsilon=2",
      "--epsilon has no effect with --loss huber; it is a parameter of --loss epsilon-insensitive"},
     {"preset=cocoa+ loss=poisson l1_ratio=1",
-     "local solver sdca needs an L2 penalty, and --l1-ratio 1 leaves none; use --l1-ratio 0.99, or --preset lbfgs"},
-    {"preset=newton loss=poisson l1_ratio=0.5", "combine newton needs a problem without L1 penalty, and --l1-ratio "
-                                                "adds one; use --l1-ratio 0, or --preset cocoa+"},
+     "local solver sdca needs an L2 penalty, and --l1-ratio 1 leaves none; use --l1-ratio 0.99, or --preset newton"},
     {"preset=newton batch_fraction=0.5", "combine newton needs all rows in every round; leave out --batch-fraction; "
                                          "use --preset gd, or --batch-fraction 1"},
     {"preset=lbfgs loss=hinge",
@@ -194,8 +188,9 @@ static void every_preset_passes_the_check_before_data_are_read(void **state) {
 /* Without a preset the members are combined with the exchange of the preset that is nearest to them. */
 static void members_can_be_named_without_a_preset(void **state) {
     (void)state;
-    const char *const good[] = {"gradient step", "gradient newton", "gradient truncated", "gradient lbfgs", "sdca add",
-                                "sdca average",  "scd add",         "scd average",        "sgd average",    "sgd sum"};
+    const char *const good[] = {
+        "gradient step", "gradient newton", "gradient truncated", "gradient proximal", "gradient lbfgs", "sdca add",
+        "sdca average",  "scd add",         "scd average",        "sgd average",       "sgd sum"};
     parley_data *data = random_data(small);
     for (unsigned l = 0; l < pl_locals_count; l++)
         for (unsigned c = 0; c < pl_combines_count; c++) {
@@ -229,15 +224,24 @@ static void newton_takes_the_form_that_the_shape_asks_for(void **state) {
     (void)state;
     parley_data *few = random_data(small), *many = random_data(wide);
     outcome a = train_once(few, "preset=newton rounds=1"), b = train_once(many, "preset=newton rounds=1"),
-            c = train_once(many, "combine=newton rounds=1"), d = train_once(few, "combine=truncated rounds=1");
+            c = train_once(many, "combine=newton rounds=1"), d = train_once(few, "combine=truncated rounds=1"),
+            e = train_once(few, "preset=newton l1_ratio=0.5 rounds=1"),
+            f = train_once(few, "preset=newton loss=hinge l1_ratio=0.5 rounds=1"),
+            g = train_once(few, "preset=newton loss=hinge l1_ratio=1 rounds=1");
     assert_string_equal(a.summary[0].combine, "newton");
     assert_string_equal(b.summary[0].combine, "truncated");
     assert_string_equal(c.summary[0].combine, "truncated");
     assert_string_equal(d.summary[0].combine, "truncated");
+    assert_string_equal(e.summary[0].combine, "proximal");
+    assert_string_equal(f.summary[0].combine, "proximal");
+    assert_string_equal(g.summary[0].combine, "newton");
     free_models(&a);
     free_models(&b);
     free_models(&c);
     free_models(&d);
+    free_models(&e);
+    free_models(&f);
+    free_models(&g);
     parley_data_free(few);
     parley_data_free(many);
 }

@@ -47,10 +47,10 @@ static void compare(const rows *rows, uint64_t columns, bool values, bool interc
     pl_outer outer;
     parley_error error = {0};
     assert_true(expected && sum);
-    assert_done(pl_outer_open(&outer, size, intercept, &error), &error);
+    assert_done(pl_outer_open(&outer, size, intercept, 1, &error), &error);
     for (unsigned i = 0; i < ROWS; i++) {
         add_plainly(rows, i, values, intercept, size, expected);
-        pl_outer_add(&outer, rows->index[i], values ? rows->value[i] : NULL, rows->count[i], rows->weight[i], sum);
+        pl_outer_add(&outer, rows->index[i], values ? rows->value[i] : NULL, rows->count[i], &rows->weight[i], sum);
         if (i % 100 == 5)
             pl_outer_flush(&outer, sum);
     }
@@ -95,7 +95,7 @@ static void a_failed_allocation_is_told(void **state) {
     pl_outer outer;
     parley_error error = {0};
     pl_memory_fail_after(0);
-    assert_int_equal(pl_outer_open(&outer, 10, false, &error), PARLEY_NO_MEMORY);
+    assert_int_equal(pl_outer_open(&outer, 10, false, 1, &error), PARLEY_NO_MEMORY);
     pl_memory_fail_after(-1);
     pl_outer_close(&outer);
 }

@@ -61,6 +61,9 @@ static void every_preset_gives_the_same_bits_for_any_ranks_and_threads(void **st
                      workers[w]);
             assert_same_for_any_ranks_and_threads(data, words);
         }
+    assert_same_for_any_ranks_and_threads(data,
+                                          "preset=newton workers=5 lanes=2 gap=0 rounds=6 l1_ratio=1 lambda=0.002");
+    assert_same_for_any_ranks_and_threads(data, "preset=newton workers=4 gap=0 rounds=6 l1_ratio=0.5 loss=hinge");
     parley_data_free(data);
 }
 
@@ -336,6 +339,7 @@ static void every_failed_allocation_ends_the_run_with_a_sentence(void **state) {
     assert_survives_lost_memory(sparse,
                                 "preset=cocoa+ local=scd l1_ratio=1 lambda=0.002 workers=3 threads=1 rounds=2 gap=0");
     assert_survives_lost_memory(data, "preset=ma-sgd workers=16 threads=1 rounds=2 gap=0");
+    assert_survives_lost_memory(data, "preset=newton l1_ratio=0.5 lambda=0.01 workers=2 threads=1 rounds=2 gap=0");
     parley_data_free(data);
     parley_data_free(sparse);
 }

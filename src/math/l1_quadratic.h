@@ -1,0 +1,41 @@
+/* l1_quadratic.h: minimises a quadratic function with an L1 penalty in few variables,
+ *
+ *     g.(x - x0) + 1/2 (x - x0)' A (x - x0) + sum_j l1_j |x_j|
+ *
+ * where A is symmetric and positive semi-definite. */
+#ifndef PL_L1_QUADRATIC_H
+#define PL_L1_QUADRATIC_H
+
+#include "base/memory.h"
+
+typedef struct pl_l1_quadratic {
+    uint64_t size, stride; /* variables; distance between columns of A */
+    uint64_t group;        /* entries in a group, whose quadratic function hardly changes if all of them move alike */
+    const double *a;       /* both triangles */
+    const double *l1;
+    double *x;     /* the point; the start of the search and its result */
+    double *slope; /* of the quadratic function at x; g at the start */
+} pl_l1_quadratic;
+
+/* Room for problems of up to `size` variables. */
+typedef struct pl_l1_room {
+    double *factor, *change;
+    uint32_t *active, *support;
+} pl_l1_room;
+
+uint64_t pl_l1_bytes(uint64_t size);
+parley_status pl_l1_open(pl_l1_room *room, uint64_t size, parley_error *error);
+void pl_l1_close(pl_l1_room *room);
+
+/* The slope of the function with its penalty that is closest to 0, where f' is `slope`. */
+static inline double pl_l1_least_slope(double x, double slope, double l1) {
+    return x > 0 ? slope + l1 : x < 0 ? slope - l1 : slope > l1 ? slope - l1 : slope < -l1 ? slope + l1 : 0.0;
+}
+
+/* Sum of the squared least slopes, each divided by its diagonal entry of A: about twice the distance to the minimum. */
+double pl_l1_violation(const pl_l1_quadratic *problem);
+
+/* Moves x until the violation is at most `target`, or as small as rounding allows. */
+void pl_l1_solve(const pl_l1_quadratic *problem, const pl_l1_room *room, double target);
+
+#endif

@@ -1,0 +1,116 @@
+/* test_l1_quadratic.c: solutions satisfy the conditions of a minimum, also where A is badly scaled or singular. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/random.h"
+#include "math/l1_quadratic.h"
+#include "support.h"
+
+#define MOST 60
+
+typedef struct quadratic {
+    double a[MOST * MOST], g[MOST], l1[MOST], x[MOST], slope[MOST], start[MOST];
+} quadratic;
+
+/* A = B' B, where B has `rank` rows and columns that differ in scale by up to `decades`. Columns of a group of `group`
+ * add up to 0. */
+static void fill(quadratic *q, uint64_t size, uint64_t rank, uint64_t group, double decades, pl_stream *stream) {
+    static double b[MOST * MOST];
+    for (uint64_t j = 0; j < size; j++) {
+        double scale = pow(10.0, decades * (double)(j / group * group) / (double)size);
+        bool last = group > 1 && j % group == group - 1;
+        for (uint64_t k = 0; k < rank; k++) {
+            b[j * rank + k] = last ? 0.0 : scale * (pl_random_normal(stream) + (k == 0 ? 3.0 : 0.0));
+            for (uint64_t i = 1; i < group && last; i++)
+                b[j * rank + k] -= b[(j - i) * rank + k];
+        }
+        q->l1[j] = scale * (double)rank;
+        q->x[j] = q->start[j] = j % 3 ? 0.0 : pl_random_normal(stream) / scale;
+    }
+    for (uint64_t j = 0; j < size; j++) {
+        q->g[j] = 0;
+        for (uint64_t k = 0; k < rank; k++)
+            q->g[j] += b[j * rank + k] * (double)(k % 5);
+        q->slope[j] = q->g[j];
+        for (uint64_t i = 0; i < size; i++) {
+            q->a[j * size + i] = 0;
+            for (uint64_t k = 0; k < rank; k++)
+                q->a[j * size + i] += b[j * rank + k] * b[i * rank + k];
+        }
+    }
+}
+
+/* The least slopes at x, computed anew, are small compared with the penalty. */
+static void assert_minimum(const quadratic *q, uint64_t size, double tolerance) {
+    for (uint64_t j = 0; j < size; j++) {
+        double slope = q->g[j];
+        for (uint64_t i = 0; i < size; i++)
+            slope += q->a[j * size + i] * (q->x[i] - q->start[i]);
+        double least = pl_l1_least_slope(q->x[j], slope, q->l1[j]);
+        if (!(fabs(least) <= tolerance * fmax(q->l1[j], sqrt(q->a[j * size + j]))))
+            fail_msg("%u of %u: %g where the penalty is %g", (unsigned)j, (unsigned)size, least, q->l1[j]);
+    }
+}
+
+static void solutions_satisfy_the_conditions_of_a_minimum(void **state) {
+    (void)state;
+    static quadratic q;
+    static const struct {
+        uint64_t size, rank, group;
+        double decades, l1;
+    } cases[] = {{1, 3, 1, 0, 1},     {5, 30, 1, 0, 1},     {60, 60, 1, 0, 1},     {60, 60, 1, 8, 0.01},
+                 {60, 60, 1, 6, 0.1}, {60, 60, 1, 6, 0},    {48, 20, 1, 6, 0.1},   {12, 40, 4, 0, 0.1},
+                 {60, 60, 5, 7, 0.1}, {60, 60, 10, 6, 1},   {40, 30, 8, 5, 0.001}, {59, 7, 1, 0, 10},
+                 {60, 60, 3, 0, 1e9}, {30, 60, 2, 7, 0.001}};
+    pl_stream stream = pl_stream_make(3, 0, 0);
+    pl_l1_room room;
+    parley_error error = {0};
+    assert_done(pl_l1_open(&room, MOST, &error), &error);
+    for (unsigned c = 0; c < COUNT(cases); c++) {
+        uint64_t size = cases[c].size;
+        fill(&q, size, cases[c].rank, cases[c].group, cases[c].decades, &stream);
+        for (uint64_t j = 0; j < size; j++)
+            q.l1[j] *= cases[c].l1;
+        pl_l1_quadratic problem = {size, size, cases[c].group, q.a, q.l1, q.x, q.slope};
+        double violation = pl_l1_violation(&problem);
+        pl_l1_solve(&problem, &room, 1e-24 * violation);
+        assert_true(pl_l1_violation(&problem) <= 1e-12 * violation);
+        assert_minimum(&q, size, 1e-6);
+    }
+    pl_l1_close(&room);
+}
+
+/* A column without entries has no curvature: its coefficient becomes 0, or stays if it has no penalty either. */
+static void variables_without_curvature_have_only_their_penalty(void **state) {
+    (void)state;
+    double a[9] = {2, 0, 0, 0, 0, 0, 0, 0, 0}, l1[3] = {1, 1, 0}, x[3] = {0, 4, 5}, slope[3] = {-3, 0, 0};
+    pl_l1_room room;
+    parley_error error = {0};
+    assert_done(pl_l1_open(&room, 3, &error), &error);
+    pl_l1_quadratic problem = {3, 3, 1, a, l1, x, slope};
+    pl_l1_solve(&problem, &room, 0.0);
+    assert_close(x[0], 1.0, 1e-15);
+    assert_true(x[1] == 0 && x[2] == 5);
+    pl_l1_close(&room);
+}
+
+static void a_failed_allocation_is_told(void **state) {
+    (void)state;
+    for (int64_t n = 0; n < 4; n++) {
+        pl_l1_room room;
+        parley_error error = {0};
+        pl_memory_fail_after(n);
+        assert_int_equal(pl_l1_open(&room, 10, &error), PARLEY_NO_MEMORY);
+        pl_memory_fail_after(-1);
+        pl_l1_close(&room);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(solutions_satisfy_the_conditions_of_a_minimum),
+        cmocka_unit_test(variables_without_curvature_have_only_their_penalty),
+        cmocka_unit_test(a_failed_allocation_is_told),
+    };
+    return cmocka_run_group_tests_name("l1_quadratic", tests, NULL, NULL);
+}
