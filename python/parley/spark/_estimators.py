@@ -166,7 +166,7 @@ class LinearSVC(_Linear, classification.LinearSVC):
 
     def _strength(self, moments: Moments) -> dict[str, float]:
         factor = moments.factor() if self._value("standardization") else 1.0
-        return penalty(0.0, max(self._value("regParam") * factor, LEAST_PENALTY))
+        return penalty(0.0, self._value("regParam") * factor or LEAST_PENALTY)
 
     def _settings(self, facts: Facts, classes: int | None) -> dict[str, Any]:
         _two_classes(facts, "LinearSVC")

@@ -183,7 +183,7 @@ class _Fits:
         return [one.command, "@rows", *words(values)]
 
     def _commands(self, facts: Facts) -> list[list[str]]:
-        if len(facts.parts) < self.executors:
+        if self.attempt == 0 and len(facts.parts) < self.executors:
             warnings.warn(
                 f"the frame has {len(facts.parts)} partitions, so {facts.ranks} of {self.executors} executors take "
                 f"part; use df.repartition({self.executors})",

@@ -200,6 +200,11 @@ def _failed(driver: Driver, job: BaseException | None) -> RunFailed:
     ended = "ancelled" in reason or "shut down" in reason
     if failure is None and "BadRows: " in str(job):
         failure = Failure(reason, "data")
+    if failure is None and isinstance(job, Py4JError):  # before the task had connected
+        gone = re.search(
+            r"ExecutorLost|Python worker exited|was lost", str(getattr(job, "java_exception", None) or job)
+        )
+        return RunFailed(lost(f"the job ended before its tasks had read their rows: {reason}"), bool(gone), driver)
     if failure is None:
         return RunFailed(job if isinstance(job, Exception) else lost("the run ended without a result"), False, driver)
     if failure.kind in ("data", "settings", "place"):
