@@ -8,7 +8,7 @@ import threading
 import time
 
 import pytest
-from conftest import ALL, MASTER, clean, frame, memory_files, processes, ranks, until
+from conftest import ALL, MASTER, clean, folders, frame, memory_files, processes, ranks, until
 from pyspark.errors import PySparkException
 
 import parley.spark
@@ -118,7 +118,7 @@ def test_a_killed_process_is_replaced(spark, rows, number, tmp_path):
 
 def test_a_cancelled_job_ends(spark, rows):
     run = Run(rows, **LONG, rounds=100000, maxRestarts=3)
-    assert until(natives, 60)
+    assert until(natives, 60) and folders()
     spark.sparkContext.cancelAllJobs()
     run.end(60)
     assert "ancelled" in str(run.error), repr(run.error)

@@ -99,7 +99,7 @@ class Driver:
         self.host, self.secret = host, secrets.token_hex(16)
         self.reading = reading
         self.listener = socket.create_server((bind, 0), backlog=1024)
-        self.folder = tempfile.mkdtemp(prefix="parley-")
+        self.folder = tempfile.mkdtemp(prefix=f"parley-{os.getpid()}-")
         self.bridge = socket.socket(socket.AF_UNIX)
         self.bridge.bind(os.path.join(self.folder, "bridge"))
         self.bridge.listen(1024)
