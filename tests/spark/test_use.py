@@ -6,7 +6,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from conftest import clean, data, frame, long
+from conftest import clean, data, frame, long, processes
 from pyspark.errors import IllegalArgumentException
 from pyspark.ml import Pipeline, PipelineModel, classification
 from pyspark.ml.evaluation import BinaryClassificationEvaluator, MulticlassClassificationEvaluator
@@ -209,6 +209,21 @@ def test_exact_sums():
     values = draw.normal(size=1000) * 10.0 ** draw.integers(-300, 300, size=1000)
     values[:3] = 0.0, -5e-324, 1.7e308
     assert Fraction(exact_sum(values), 2**SCALE) == sum(map(Fraction, values.tolist()))
+
+
+def test_workers_keep_no_descriptors(frames):
+    """Spark uses the same Python processes for many tasks."""
+
+    def most():
+        return max(len(os.listdir(f"/proc/{pid}/fd")) for pid in processes("pyspark.daemon"))
+
+    estimator = LogisticRegression(regParam=0.1)
+    maps = [{estimator.regParam: value} for value in (0.1, 0.2, 0.3)]
+    estimator.fit(frames("two"), maps)
+    before = most()
+    for _ in range(3):
+        estimator.fit(frames("two"), maps)
+    assert most() <= before + 1
 
 
 def test_transform(spark, frames):

@@ -538,6 +538,11 @@ class Rank:
             self.process.send_signal(signal.SIGKILL)
             self.process.wait()
         self.waiter.join(2.0)
+        if not self.waiter.is_alive():  # Spark uses this process again
+            for ends in self.pipes.values():
+                os.close(ends[0])
+            self.process.stdout.close()
+            self.process.stderr.close()
 
 
 class Aborted(RuntimeError):
