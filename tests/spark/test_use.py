@@ -186,6 +186,9 @@ def test_conversions_agree(spark):
     stored = _session._as_stored(df)
     assert stored.schema != df.schema
     ways = [read(stored, True), read(stored, False), read(df, False)]
+    spark.conf.set("spark.sql.execution.arrow.useLargeVarTypes", "true")
+    ways.append(read(_session._as_stored(df), True))
+    spark.conf.unset("spark.sql.execution.arrow.useLargeVarTypes")
     for other in ways[1:]:
         for one, same in zip(ways[0], other):
             assert one[0] == same[0] == 90

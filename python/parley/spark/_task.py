@@ -198,6 +198,13 @@ def _unsafe_vectors(column):
     return sizes, lengths, index, value
 
 
+def _of_32_bits(column):
+    """Bytes with 64-bit offsets, which spark.sql.execution.arrow.useLargeVarTypes asks for, with offsets as usual."""
+    import pyarrow as pa
+
+    return column.cast(pa.binary()) if pa.types.is_large_binary(column.type) else column
+
+
 def _vectors(column):
     import pyarrow as pa
 
@@ -266,7 +273,7 @@ class Rows:
         labels = self._numbers(batch.column(1), "the label")
         weights = self._numbers(batch.column(2), "the weight") if self.weighted else None
         self._check(labels, weights)
-        features = batch.column(0)
+        features = _of_32_bits(batch.column(0))
         if features.null_count:
             raise BadRows(f"row {self._row(features.is_null())}: the features are null; drop such rows, or impute them")
         lengths, index, value = self._entries(features)
