@@ -198,6 +198,15 @@ PARLEY_API parley_status parley_moments(uint64_t rows, uint64_t columns, const v
                                         const double *weight, const double *shift, unsigned threads, double *sums,
                                         parley_error *error);
 
+/* Converts vectors from the bytes in which Spark stores them in memory, and checks them. Vector i is at bytes[ends[i]]
+ * .. bytes[ends[i + 1]]. All must have `columns` elements. Zeros are dropped, and so are the columns marked in
+ * `dropped` (NULL: none). `lengths` receives the entries of each vector, `index` and `value` their columns and values,
+ * one vector after the other; both need room for (ends[rows] - ends[0]) / 8 entries, of which `*entries` are used.
+ * Messages count rows from `first`. */
+PARLEY_API parley_status parley_spark_vectors(const void *bytes, const int32_t *ends, uint64_t rows, uint64_t columns,
+                                              const unsigned char *dropped, uint64_t first, int64_t *lengths,
+                                              uint32_t *index, float *value, uint64_t *entries, parley_error *error);
+
 /* The arrays of a data set: rows + 1 offsets, the column ids and values of the entries, and the labels and weights of
  * the rows. They stay valid until parley_data_free. */
 typedef struct parley_arrays {
