@@ -243,6 +243,9 @@ const pl_setting pl_settings[] = {
          "engine sim: speed of the hosts' processors, relative to this machine or to the model; several are taken in "
          "turns",
      AT(host_speed)},
+    {"shared_cores", PL_WHOLE, PL_FOR_TRAIN, "0", 0, 65536, .value_name = "N",
+     .help = "engine sim: all hosts share N cores of one machine, as containers do; 0: every host has its own",
+     AT(shared_cores)},
     {"compute", PL_CHOICE, PL_FOR_TRAIN, "measured", .choices = "measured|modelled", .value_name = "KIND",
      .help =
          "engine sim: processor time as measured on this machine, or modelled per non-zero and entry, which repeats "
