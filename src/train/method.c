@@ -269,7 +269,7 @@ static parley_status check_together(const parley_settings *settings, parley_erro
         return pl_fail(error, PARLEY_BAD_USAGE, "--%s has no effect without --validation or --validation-fraction",
                        pl_setting_given(settings, "metric") ? "metric" : "patience");
     pl_straggler ignored;
-    parley_status status = pl_straggler_parse(settings, &ignored, error);
+    parley_status status = pl_straggler_parse(settings, 1, &ignored, error);
     if (status == PARLEY_OK)
         status = check_simulation(settings, error);
     if (status != PARLEY_OK)
