@@ -96,6 +96,7 @@ struct pl_engine {
     /* The host of each rank, if hosts matter: there are several, some have several ranks, and ranks of one host are
      * consecutive. Otherwise NULL. */
     unsigned *host;
+    bool scattered;    /* every rank has a host of its own */
     pl_shared *shared; /* memory shared by all ranks, if they are on one host; otherwise NULL */
     _Atomic uint64_t bytes_sent, bytes_received; /* by messages or shared memory, so far */
     bool is_virtual;                             /* the clock is virtual */

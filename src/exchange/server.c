@@ -420,6 +420,10 @@ static parley_status fill_server(pl_exchange *exchange, const pl_setup *setup, p
 }
 
 static parley_status open_server(const pl_setup *setup, bool whole, pl_exchange **out, parley_error *error) {
+    if (setup->entries > UINT32_MAX)
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "exchange server takes models of at most %llu entries at a pace of their own; use --staleness 0",
+                       (unsigned long long)UINT32_MAX);
     return pl_open_with(&pl_exchange_server, setup, whole, sizeof(server), fill_server, out, error);
 }
 

@@ -32,8 +32,8 @@ double pl_relative_gap(const pl_certificate *best) {
 }
 
 bool pl_smooths_l1(const pl_run *run) {
-    return run->method.combine && run->method.combine->softens && !(run->problem->facts & (PL_FACT_SMOOTH | PL_FACT_L2)) &&
-           run->problem->l1 > 0;
+    return run->method.combine && run->method.combine->softens &&
+           !(run->problem->facts & (PL_FACT_SMOOTH | PL_FACT_L2)) && run->problem->l1 > 0;
 }
 
 bool pl_reached(const pl_run *run) {
@@ -97,7 +97,9 @@ parley_status pl_certify(pl_run *run, const pl_evaluation *at, bool gradient, pa
     run->diverged = !isfinite(bound.objective) || (gradient && too_far(run, bound.objective));
     best->latest = bound.objective;
     best->latest_gap = bound.objective - bound.dual;
-    if (bound.objective < best->objective || run->type->lean) {
+    bool as_good = bound.objective <= best->least + run->type->noise * fabs(best->least);
+    best->least = fmin(best->least, bound.objective);
+    if (bound.objective < best->objective || run->type->lean || (run->type->noise > 0 && as_good)) {
         best->objective = bound.objective;
         best->value = at->value;
         if (best->w != run->w)

@@ -56,7 +56,7 @@ static bool reaches(suggesting *this, const pl_way *way) {
     parley_error error;
     settings->seconds = TRIAL_SECONDS;
     settings->rounds = TRIAL_ROUNDS;
-    *settings->log = *settings->checkpoint = *settings->resume = *settings->replay = '\0';
+    *settings->log = *settings->trace = *settings->checkpoint = *settings->resume = *settings->replay = '\0';
     bool done = pl_run_open(&trial, this->run->rows.given, settings, &error) == PARLEY_OK &&
                 pl_run_loop(&trial, &error) == PARLEY_OK;
     bool reached = done && (trial.summary.stop == PARLEY_CONVERGED || trial.summary.stop == PARLEY_VALIDATED);
