@@ -218,9 +218,7 @@ const pl_setting pl_settings[] = {
              "bounded (SSP); async: nobody waits (ASP)",
      AT(staleness)},
     {"servers", PL_WHOLE, PL_FOR_TRAIN, "0", 0, 65535, .value_name = "N", .optional = true,
-     .help =
-         "exchange server: processes, of those that were started, or tasks of a single process, that own the slices "
-         "of v and have no workers; 0: every process with workers owns a slice",
+     .help = "exchange server: so many of the processes, or tasks of a single one, own v and have no workers",
      AT(servers)},
     {"backups", PL_WHOLE, PL_FOR_TRAIN, "0", 0, 65535, .value_name = "B", .optional = true, .in_model = true,
      .help = "with --staleness 0: close a clock without the B slowest workers, and drop their updates", AT(backups)},
@@ -240,14 +238,13 @@ const pl_setting pl_settings[] = {
     {"latency", PL_WORD, PL_FOR_TRAIN, "auto", .value_name = "TIME",
      .help = "engine sim: how long a message travels, such as 50us; auto: the file's, or 50us", AT(latency)},
     {"host_speed", PL_WORD, PL_FOR_TRAIN, "1", .value_name = "X,...",
-     .help =
-         "engine sim: speed of the hosts' processors, relative to this machine or to the model; several are taken in "
-         "turns",
+     .help = "engine sim: speed of the hosts' processors, relative to this machine or to the model, in turns",
      AT(host_speed)},
+    {"shared_cores", PL_WHOLE, PL_FOR_TRAIN, "0", 0, 65536, .value_name = "N",
+     .help = "engine sim: all hosts share N cores of one machine, as containers do; 0: every host has its own",
+     AT(shared_cores)},
     {"compute", PL_CHOICE, PL_FOR_TRAIN, "measured", .choices = "measured|modelled", .value_name = "KIND",
-     .help =
-         "engine sim: processor time as measured on this machine, or modelled per non-zero and entry, which repeats "
-         "exactly",
+     .help = "engine sim: processor time as measured here, or modelled per non-zero and entry, which repeats exactly",
      AT(compute)},
     {"start", PL_WORD, PL_FOR_ONE, "", .value_name = "MODEL",
      .help = "model file to start from, with the same columns and labels; other settings may differ", AT(start)},

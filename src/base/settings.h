@@ -85,6 +85,7 @@ struct parley_settings {
     char staleness[PL_TEXT];
     uint64_t servers, backups, clocks; /* clocks 0: about a pass over the data */
     char straggler[PL_TEXT];
+    uint64_t shared_cores; /* 0: every host has its own */
     char network[PL_TEXT], latency[PL_TEXT], host_speed[PL_TEXT];
     uint64_t compute; /* pl_compute */
     char start[PL_TEXT];
