@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+"""Topic models on eight workers, after tables 2, 3 and 5 and figure 6 of Guo et al., "Model averaging in distributed
+machine learning", in small: completion by preset, batch, rounds and seconds, on threads and on four hosts, which are
+network namespaces.
+
+    bench/topics_paper.py PARLEY [--quick] [TRAIN.docword TEST.docword ...] > FILE.md
+
+Runs on a corpus of ten million tokens that it generates, and on the corpora given. Hosts need root, ip and tc. It takes
+about ten minutes on two cores, and two with --quick. docs/topics.md says what the tables show.
+"""
+
+import argparse
+import json
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ[name] = "1"
+sys.dont_write_bytecode = True
+
+import numpy as np  # noqa: E402
+from simulator import Namespaces  # noqa: E402
+
+WORKERS, HOSTS, RATE = 8, 4, "1gbit"
+SUMMED, AVERAGED = ("mllib-lda", "angel-svi"), ("mllib-ma-lda", "ma-lda")
+SPARK = ("--tau0", "1024", "--kappa", "0.51")  # the rates of Spark's MLlib
+
+
+def write_cache(path, rows, words, entries):
+    """A cache of (row, word) pairs that are sorted, with their counts."""
+    pairs, counts = np.unique(entries, return_counts=True)
+    start = np.searchsorted(pairs, np.arange(rows + 1, dtype=np.int64) * words).astype(np.uint64)
+    arrays = {
+        "start": ("U64", start),
+        "label": ("F64", np.zeros(rows)),
+        "index": ("U32", (pairs % words).astype(np.uint32)),
+        "value": ("F32", counts.astype(np.float32)),
+    }
+    facts = {"format": "parley-data-1", "rows": str(rows), "columns": str(words), "nonzeros": str(len(pairs))}
+    head, at = {"__metadata__": facts}, 0
+    for name, (kind, array) in arrays.items():
+        head[name] = {"dtype": kind, "shape": [len(array)], "data_offsets": [at, at + array.nbytes]}
+        at += array.nbytes
+    text = json.dumps(head).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        for _, array in arrays.values():
+            array.tofile(file)
+
+
+def generate(folder, tokens, words=20000, topics=100, each=200):
+    """Documents of `each` tokens drawn from the model, and a tenth as many more to score."""
+    rng = np.random.default_rng(1)
+    documents = tokens // each
+    frequency = 1.0 / np.arange(10, words + 10)
+    shape = 200 * frequency / frequency.sum()  # so that a topic has some hundred words, and frequent ones are in many
+    beta = np.cumsum(rng.gamma(shape, size=(topics, words)), 1)
+    beta /= beta[:, -1:]
+    paths = []
+    for name, count in (("train", documents), ("test", documents // 10)):
+        theta = np.cumsum(rng.dirichlet(np.full(topics, 0.05), count), 1)
+        topic = np.stack([np.searchsorted(row, draws) for row, draws in zip(theta, rng.random((count, each)))])
+        topic = np.minimum(topic, topics - 1).ravel()
+        word = np.empty(count * each, np.int64)
+        for k in range(topics):
+            here = np.flatnonzero(topic == k)
+            word[here] = np.searchsorted(beta[k], rng.random(len(here)))
+        path = Path(folder) / f"generated.{name}.parley"
+        write_cache(
+            path, count, words, np.repeat(np.arange(count, dtype=np.int64), each) * words + np.minimum(word, words - 1)
+        )
+        paths.append(path)
+    return paths
+
+
+class Runner:
+    def __init__(self, parley, folder, topics):
+        self.parley, self.folder, self.topics, self.network = str(Path(parley).resolve()), Path(folder), topics, None
+
+    def run(self, corpus, preset, *options, batch=None, passes=None, seconds=None, log=False):
+        """Summary of a run, its completion on the test documents, and with `log` its (round, seconds, completion)."""
+        model, trace = self.folder / "model.safetensors", self.folder / "log.jsonl"
+        words = ["topics", corpus[0], "--topics", self.topics, "--preset", preset, "--workers", WORKERS, "--lanes", 1]
+        words += ["--threads", 1 if self.network else os.cpu_count(), "--quiet", "--json", "--model", model]
+        words += ["--batch", batch] * (batch is not None) + ["--passes", passes] * (passes is not None)
+        words += ["--seconds", seconds] * (seconds is not None)
+        words += ["--log", trace, "--validation", corpus[1]] * log + list(options)
+        if self.network:
+            out = self.network.run(self.parley, *words, "--between-ranks", "messages")
+        else:
+            out = subprocess.run([self.parley, *map(str, words)], check=True, capture_output=True, text=True).stdout
+        summary = json.loads(out)
+        score = subprocess.check_output([self.parley, "eval", str(model), str(corpus[1]), "--json"])
+        points, spent = [], 0.0
+        for line in map(json.loads, trace.read_text().splitlines() if log else []):
+            if line["event"] == "round":
+                spent += sum(line["workers"][0][part] for part in ("compute", "exchange", "wait"))
+                if line.get("validation") is not None:
+                    points.append((line["round"], spent, line["validation"]))
+        return summary, json.loads(score)["completion"], points
+
+
+def table(head, rows):
+    cells = [head, ["---"] * len(head), *rows]
+    print("\n".join("| " + " | ".join(str(cell) for cell in row) + " |" for row in cells) + "\n", flush=True)
+
+
+def table2(runner, corpora, batches, passes):
+    """Completion by batch: a common batch of all workers (mllib-lda), or of each worker between averages (ma-lda)."""
+    print(f"## Table 2: completion after {passes} passes by batch, K = {WORKERS} workers, variational updates\n")
+    rows = []
+    for name, corpus in corpora.items():
+        for preset in ("mllib-lda", "ma-lda"):
+            for rates, options in (("tau0 10, kappa 0.7", ()), ("tau0 1024, kappa 0.51", SPARK)):
+                found = [
+                    runner.run(corpus, preset, "--inference", "variational", *options, batch=batch, passes=passes)[1]
+                    for batch in batches
+                ]
+                rows.append([name, preset, rates, *(f"{score:.0f}" for score in found)])
+    table(["corpus", "preset", "rates", *batches], rows)
+
+
+def table3(runner, corpora, sampled, averaged):
+    print(f"## Table 3: sampling ({sampled} passes) and averaging ({averaged} passes)\n")
+    rows = []
+    for name, corpus in corpora.items():
+        for preset, passes, options in (
+            ("angel-lda", sampled, ()),
+            ("angel-lda", sampled, ("--staleness", "3", "--local-epochs", "0.25")),
+            ("ma-lda", averaged, ("--inference", "variational")),
+            ("ma-lda", averaged, ()),
+        ):
+            summary, score, _ = runner.run(corpus, preset, *options, passes=passes)
+            seconds = sum(summary["seconds"][part] for part in ("compute", "exchange", "wait"))
+            told = " ".join(options) or ("collapsed" if preset == "ma-lda" else "")
+            rows.append([name, preset, told, passes, f"{score:.0f}", f"{seconds:.1f}"])
+    table(["corpus", "preset", "options", "passes", "completion", "seconds"], rows)
+
+
+def table5(runner, corpora, seconds, batch, where):
+    print(
+        f"## Table 5: {seconds} seconds each, {where}, variational updates with Spark's rates, batch {batch} per worker\n"
+    )
+    rows = []
+    for name, corpus in corpora.items():
+        for preset in (*SUMMED, *AVERAGED):
+            joint = batch * WORKERS if preset in SUMMED else batch
+            options = ("--inference", "variational", *SPARK, *(() if preset in SUMMED else ("--local-steps", "8")))
+            summary, score, _ = runner.run(corpus, preset, *options, batch=joint, seconds=seconds)
+            documents = summary["epochs"] * summary["documents"]
+            rows.append([name, preset, summary["rounds"], f"{documents:.0f}", f"{score:.0f}"])
+    table(["corpus", "preset", "rounds", "documents", "completion"], rows)
+
+
+def figure6(runner, corpora, passes, batch, where):
+    print(f"## Figure 6: completion against rounds and seconds, {where}, variational updates with Spark's rates\n")
+    rows = []
+    for name, corpus in corpora.items():
+        for preset in (*SUMMED, *AVERAGED):
+            joint = batch * WORKERS if preset in SUMMED else batch
+            options = ("--inference", "variational", *SPARK)
+            _, _, points = runner.run(corpus, preset, *options, batch=joint, passes=passes, log=True)
+            shown = "; ".join(f"{number}: {spent:.1f} s, {score:.0f}" for number, spent, score in points)
+            rows.append([name, preset, shown])
+    table(["corpus", "preset", "round: seconds, completion"], rows)
+
+
+def main():
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("parley")
+    arguments.add_argument("files", nargs="*")
+    arguments.add_argument("--quick", action="store_true")
+    given = arguments.parse_intermixed_args()
+    quick = given.quick
+    with tempfile.TemporaryDirectory() as folder:
+        corpora = {Path(train).stem: (train, test) for train, test in zip(given.files[::2], given.files[1::2])}
+        made = {"generated": generate(folder, 300_000 if quick else 10_000_000)}
+        runner = Runner(given.parley, folder, 20)
+        batches = (64, 512) if quick else (64, 256, 1024, 4096)
+        seconds, passes, batch = (1, 2, 128) if quick else (5, 4, 128)
+        table2(runner, corpora or made, batches, 2 if quick else 5)
+        table3(runner, {**corpora, **made}, 20 if quick else 100, 5 if quick else 10)
+        table5(runner, {**corpora, **made}, seconds, batch, "threads of one process")
+        figure6(runner, {**corpora, **made}, passes, batch, "threads of one process")
+        try:
+            runner.network = Namespaces(HOSTS, RATE, folder)
+        except (subprocess.CalledProcessError, FileNotFoundError) as error:
+            print(f"Hosts were not run: network namespaces are not permitted here ({error}).")
+            return
+        try:
+            table5(runner, {**corpora, **made}, seconds, batch, f"{HOSTS} hosts with links of {RATE}")
+            figure6(runner, {**corpora, **made}, passes, batch, f"{HOSTS} hosts with links of {RATE}")
+        finally:
+            runner.network.remove()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
