@@ -25,7 +25,7 @@ sys.dont_write_bytecode = True
 import numpy as np  # noqa: E402
 from simulator import Namespaces  # noqa: E402
 
-WORKERS, HOSTS, RATE = 8, 4, "1gbit"
+WORKERS, STEPS, HOSTS, RATE = 8, 8, 4, "1gbit"
 SUMMED, AVERAGED = ("mllib-lda", "angel-svi"), ("mllib-ma-lda", "ma-lda")
 SPARK = ("--tau0", "1024", "--kappa", "0.51")  # the rates of Spark's MLlib
 
@@ -82,13 +82,12 @@ class Runner:
     def __init__(self, parley, folder, topics):
         self.parley, self.folder, self.topics, self.network = str(Path(parley).resolve()), Path(folder), topics, None
 
-    def run(self, corpus, preset, *options, batch=None, passes=None, seconds=None, log=False):
+    def run(self, corpus, preset, *options, passes=None, seconds=None, log=False):
         """Summary of a run, its completion on the test documents, and with `log` its (round, seconds, completion)."""
         model, trace = self.folder / "model.safetensors", self.folder / "log.jsonl"
         words = ["topics", corpus[0], "--topics", self.topics, "--preset", preset, "--workers", WORKERS, "--lanes", 1]
         words += ["--threads", 1 if self.network else os.cpu_count(), "--quiet", "--json", "--model", model]
-        words += ["--batch", batch] * (batch is not None) + ["--passes", passes] * (passes is not None)
-        words += ["--seconds", seconds] * (seconds is not None)
+        words += ["--passes", passes] * (passes is not None) + ["--seconds", seconds] * (seconds is not None)
         words += ["--log", trace, "--validation", corpus[1]] * log + list(options)
         if self.network:
             out = self.network.run(self.parley, *words, "--between-ranks", "messages")
@@ -110,19 +109,25 @@ def table(head, rows):
     print("\n".join("| " + " | ".join(str(cell) for cell in row) + " |" for row in cells) + "\n", flush=True)
 
 
-def table2(runner, corpora, batches, passes):
-    """Completion by batch: a common batch of all workers (mllib-lda), or of each worker between averages (ma-lda)."""
-    print(f"## Table 2: completion after {passes} passes by batch, K = {WORKERS} workers, variational updates\n")
+def options_of(preset, documents):
+    """A round on so many documents: one common step, or STEPS steps of each worker before the models are averaged."""
+    if preset in SUMMED:
+        return ["--batch", documents]
+    return ["--batch", max(1, documents // (WORKERS * STEPS)), "--local-steps", STEPS]
+
+
+def table2(runner, corpora, sizes, passes):
+    print(
+        f"## Table 2: completion after {passes} passes by documents per round, {WORKERS} workers, variational updates\n"
+    )
     rows = []
     for name, corpus in corpora.items():
         for preset in ("mllib-lda", "ma-lda"):
             for rates, options in (("tau0 10, kappa 0.7", ()), ("tau0 1024, kappa 0.51", SPARK)):
-                found = [
-                    runner.run(corpus, preset, "--inference", "variational", *options, batch=batch, passes=passes)[1]
-                    for batch in batches
-                ]
+                given = ("--inference", "variational", *options)
+                found = [runner.run(corpus, preset, *given, *options_of(preset, n), passes=passes)[1] for n in sizes]
                 rows.append([name, preset, rates, *(f"{score:.0f}" for score in found)])
-    table(["corpus", "preset", "rates", *batches], rows)
+    table(["corpus", "preset", "rates", *sizes], rows)
 
 
 def table3(runner, corpora, sampled, averaged):
@@ -142,32 +147,46 @@ def table3(runner, corpora, sampled, averaged):
     table(["corpus", "preset", "options", "passes", "completion", "seconds"], rows)
 
 
-def table5(runner, corpora, seconds, batch, where):
-    print(
-        f"## Table 5: {seconds} seconds each, {where}, variational updates with Spark's rates, batch {batch} per worker\n"
-    )
+def paper_rounds(preset):
+    """Documents per round as in the paper, in small: averaging takes eight times as many."""
+    return ["--inference", "variational", *SPARK, *options_of(preset, 1024 if preset in SUMMED else 8192)]
+
+
+def table5(runner, corpora, seconds, where):
+    print(f"## Table 5: {seconds} seconds each, {where}, variational updates with Spark's rates\n")
     rows = []
     for name, corpus in corpora.items():
         for preset in (*SUMMED, *AVERAGED):
-            joint = batch * WORKERS if preset in SUMMED else batch
-            options = ("--inference", "variational", *SPARK, *(() if preset in SUMMED else ("--local-steps", "8")))
-            summary, score, _ = runner.run(corpus, preset, *options, batch=joint, seconds=seconds)
+            summary, score, _ = runner.run(corpus, preset, *paper_rounds(preset), seconds=seconds)
             documents = summary["epochs"] * summary["documents"]
             rows.append([name, preset, summary["rounds"], f"{documents:.0f}", f"{score:.0f}"])
     table(["corpus", "preset", "rounds", "documents", "completion"], rows)
 
 
-def figure6(runner, corpora, passes, batch, where):
+def figure6(runner, corpora, passes, where):
     print(f"## Figure 6: completion against rounds and seconds, {where}, variational updates with Spark's rates\n")
     rows = []
     for name, corpus in corpora.items():
         for preset in (*SUMMED, *AVERAGED):
-            joint = batch * WORKERS if preset in SUMMED else batch
-            options = ("--inference", "variational", *SPARK)
-            _, _, points = runner.run(corpus, preset, *options, batch=joint, passes=passes, log=True)
+            points = runner.run(corpus, preset, *paper_rounds(preset), passes=passes, log=True)[2]
             shown = "; ".join(f"{number}: {spent:.1f} s, {score:.0f}" for number, spent, score in points)
             rows.append([name, preset, shown])
     table(["corpus", "preset", "round: seconds, completion"], rows)
+
+
+def on_hosts(runner, corpora, folder, tables, seconds, passes):
+    try:
+        runner.network = Namespaces(HOSTS, RATE, folder)
+    except (subprocess.CalledProcessError, FileNotFoundError) as error:
+        print(f"Hosts were not run: network namespaces are not permitted here ({error}).")
+        return
+    try:
+        if "5" in tables:
+            table5(runner, corpora, seconds, f"{HOSTS} hosts with links of {RATE}")
+        if "6" in tables:
+            figure6(runner, corpora, passes, f"{HOSTS} hosts with links of {RATE}")
+    finally:
+        runner.network.remove()
 
 
 def main():
@@ -175,28 +194,23 @@ def main():
     arguments.add_argument("parley")
     arguments.add_argument("files", nargs="*")
     arguments.add_argument("--quick", action="store_true")
+    arguments.add_argument("--tables", default="2356", help="which of 2, 3, 5 and 6")
     given = arguments.parse_intermixed_args()
-    quick = given.quick
+    quick, tables = given.quick, given.tables
     with tempfile.TemporaryDirectory() as folder:
         corpora = {Path(train).stem: (train, test) for train, test in zip(given.files[::2], given.files[1::2])}
-        made = {"generated": generate(folder, 300_000 if quick else 10_000_000)}
+        corpora["generated"] = generate(folder, 300_000 if quick else 10_000_000)
         runner = Runner(given.parley, folder, 20)
-        batches = (64, 512) if quick else (64, 256, 1024, 4096)
-        seconds, passes, batch = (1, 2, 128) if quick else (5, 4, 128)
-        table2(runner, corpora or made, batches, 2 if quick else 5)
-        table3(runner, {**corpora, **made}, 20 if quick else 100, 5 if quick else 10)
-        table5(runner, {**corpora, **made}, seconds, batch, "threads of one process")
-        figure6(runner, {**corpora, **made}, passes, batch, "threads of one process")
-        try:
-            runner.network = Namespaces(HOSTS, RATE, folder)
-        except (subprocess.CalledProcessError, FileNotFoundError) as error:
-            print(f"Hosts were not run: network namespaces are not permitted here ({error}).")
-            return
-        try:
-            table5(runner, {**corpora, **made}, seconds, batch, f"{HOSTS} hosts with links of {RATE}")
-            figure6(runner, {**corpora, **made}, passes, batch, f"{HOSTS} hosts with links of {RATE}")
-        finally:
-            runner.network.remove()
+        seconds, passes = (1, 2) if quick else (5, 4)
+        if "2" in tables:
+            table2(runner, corpora, (512, 4096) if quick else (256, 1024, 4096, 16384), 2 if quick else 5)
+        if "3" in tables:
+            table3(runner, corpora, 20 if quick else 100, 5 if quick else 10)
+        if "5" in tables:
+            table5(runner, corpora, seconds, "threads of one process")
+        if "6" in tables:
+            figure6(runner, corpora, passes, "threads of one process")
+        on_hosts(runner, corpora, folder, tables, seconds, passes)
 
 
 if __name__ == "__main__":
