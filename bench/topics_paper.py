@@ -104,9 +104,17 @@ class Runner:
         return summary, json.loads(score)["completion"], points
 
 
+def line(cells):
+    print("| " + " | ".join(str(cell) for cell in cells) + " |", flush=True)
+
+
 def table(head, rows):
-    cells = [head, ["---"] * len(head), *rows]
-    print("\n".join("| " + " | ".join(str(cell) for cell in row) + " |" for row in cells) + "\n", flush=True)
+    """Prints each row as soon as it is known."""
+    line(head)
+    line(["---"] * len(head))
+    for row in rows:
+        line(row)
+    print(flush=True)
 
 
 def options_of(preset, documents):
@@ -120,19 +128,24 @@ def table2(runner, corpora, sizes, passes):
     print(
         f"## Table 2: completion after {passes} passes by documents per round, {WORKERS} workers, variational updates\n"
     )
-    rows = []
+    table(["corpus", "preset", "rates", *sizes], rows2(runner, corpora, sizes, passes))
+
+
+def rows2(runner, corpora, sizes, passes):
     for name, corpus in corpora.items():
         for preset in ("mllib-lda", "ma-lda"):
             for rates, options in (("tau0 10, kappa 0.7", ()), ("tau0 1024, kappa 0.51", SPARK)):
                 given = ("--inference", "variational", *options)
                 found = [runner.run(corpus, preset, *given, *options_of(preset, n), passes=passes)[1] for n in sizes]
-                rows.append([name, preset, rates, *(f"{score:.0f}" for score in found)])
-    table(["corpus", "preset", "rates", *sizes], rows)
+                yield [name, preset, rates, *(f"{score:.0f}" for score in found)]
 
 
 def table3(runner, corpora, sampled, averaged):
     print(f"## Table 3: sampling ({sampled} passes) and averaging ({averaged} passes)\n")
-    rows = []
+    table(["corpus", "preset", "options", "passes", "completion", "seconds"], rows3(runner, corpora, sampled, averaged))
+
+
+def rows3(runner, corpora, sampled, averaged):
     for name, corpus in corpora.items():
         for preset, passes, options in (
             ("angel-lda", sampled, ()),
@@ -143,8 +156,7 @@ def table3(runner, corpora, sampled, averaged):
             summary, score, _ = runner.run(corpus, preset, *options, passes=passes)
             seconds = sum(summary["seconds"][part] for part in ("compute", "exchange", "wait"))
             told = " ".join(options) or ("collapsed" if preset == "ma-lda" else "")
-            rows.append([name, preset, told, passes, f"{score:.0f}", f"{seconds:.1f}"])
-    table(["corpus", "preset", "options", "passes", "completion", "seconds"], rows)
+            yield [name, preset, told, passes, f"{score:.0f}", f"{seconds:.1f}"]
 
 
 def paper_rounds(preset):
@@ -154,24 +166,28 @@ def paper_rounds(preset):
 
 def table5(runner, corpora, seconds, where):
     print(f"## Table 5: {seconds} seconds each, {where}, variational updates with Spark's rates\n")
-    rows = []
+    table(["corpus", "preset", "rounds", "documents", "completion"], rows5(runner, corpora, seconds))
+
+
+def rows5(runner, corpora, seconds):
     for name, corpus in corpora.items():
         for preset in (*SUMMED, *AVERAGED):
             summary, score, _ = runner.run(corpus, preset, *paper_rounds(preset), seconds=seconds)
             documents = summary["epochs"] * summary["documents"]
-            rows.append([name, preset, summary["rounds"], f"{documents:.0f}", f"{score:.0f}"])
-    table(["corpus", "preset", "rounds", "documents", "completion"], rows)
+            yield [name, preset, summary["rounds"], f"{documents:.0f}", f"{score:.0f}"]
 
 
 def figure6(runner, corpora, passes, where):
     print(f"## Figure 6: completion against rounds and seconds, {where}, variational updates with Spark's rates\n")
-    rows = []
+    table(["corpus", "preset", "round: seconds, completion"], rows6(runner, corpora, passes))
+
+
+def rows6(runner, corpora, passes):
     for name, corpus in corpora.items():
         for preset in (*SUMMED, *AVERAGED):
             points = runner.run(corpus, preset, *paper_rounds(preset), passes=passes, log=True)[2]
             shown = "; ".join(f"{number}: {spent:.1f} s, {score:.0f}" for number, spent, score in points)
-            rows.append([name, preset, shown])
-    table(["corpus", "preset", "round: seconds, completion"], rows)
+            yield [name, preset, shown]
 
 
 def on_hosts(runner, corpora, folder, tables, seconds, passes):
