@@ -136,6 +136,15 @@ def conclusion(found):
     return lines
 
 
+def write_report(parley, folder):
+    """A page that compares the methods. A program that was built without the page says so."""
+    page = os.path.join(folder, "report.html")
+    words = [parley, "report", *(os.path.join(folder, name + ".jsonl") for name in METHODS), "--html", page]
+    show(words)
+    done = subprocess.run(words, stderr=subprocess.PIPE, text=True)
+    return page if done.returncode == 0 else say(done.stderr.strip())
+
+
 def accuracy(parley, model, test):
     output = run(parley, "eval", model, test, "--json", shown=False)
     return json.loads(output)["accuracy"]
@@ -182,9 +191,14 @@ def main():
     headline("4. Topics of plain text: the example of docs/topics.md")
     topics(parley, folder)
 
+    headline("5. A page about these runs")
+    page = write_report(parley, folder)
+
     headline("Conclusion")
     for line in conclusion(found):
         say(line)
+    if page:
+        say(f"\nOpen {page} in a browser: it compares the three methods in charts.")
     say(f"\nModels and logs are in {folder}; `{parley} train --help` lists all settings.")
 
 

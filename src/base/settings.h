@@ -8,10 +8,19 @@
 #include "base/status.h"
 
 #define PL_TEXT 4096
-#define PL_MOST_SETTINGS 128
+#define PL_MOST_SETTINGS 192
 
 typedef enum pl_intercept { PL_FREE, PL_PENALISED, PL_NO_INTERCEPT } pl_intercept;
-typedef enum pl_schedule { PL_ANY, PL_CONSTANT, PL_INVERSE, PL_INVERSE_SQRT, PL_ADAGRAD, PL_NORMALISED } pl_schedule;
+typedef enum pl_schedule {
+    PL_ANY,
+    PL_CONSTANT,
+    PL_INVERSE,
+    PL_INVERSE_SQRT,
+    PL_ADAGRAD,
+    PL_NORMALISED,
+    PL_STEPWISE,
+    PL_COSINE
+} pl_schedule;
 typedef enum pl_worker_per { PL_PER_PROCESS, PL_PER_CORE } pl_worker_per;
 typedef enum pl_between_ranks { PL_BY_MEMORY, PL_BY_MESSAGES } pl_between_ranks;
 typedef enum pl_inputs_of { PL_INPUTS_SHARED, PL_INPUTS_OWN } pl_inputs_of;
@@ -74,7 +83,7 @@ struct parley_settings {
     uint64_t schedule; /* pl_schedule */
     uint64_t history;
     char staleness[PL_TEXT];
-    uint64_t backups, clocks; /* clocks 0: about a pass over the data */
+    uint64_t servers, backups, clocks; /* clocks 0: about a pass over the data */
     char straggler[PL_TEXT];
     char network[PL_TEXT], latency[PL_TEXT], host_speed[PL_TEXT];
     uint64_t compute; /* pl_compute */
@@ -92,9 +101,11 @@ struct parley_settings {
     char metric[PL_TEXT];
     uint64_t patience;
     /* files and printing */
-    char model[PL_TEXT], log[PL_TEXT], replay[PL_TEXT];
+    char model[PL_TEXT], log[PL_TEXT], trace[PL_TEXT], replay[PL_TEXT];
     char checkpoint[PL_TEXT], checkpoint_every[PL_TEXT], resume[PL_TEXT];
     bool json, text, quiet;
+    char html[PL_TEXT];
+    bool follow;
     uint64_t output, as; /* pl_output, pl_as */
     char id[PL_TEXT], at[PL_TEXT];
     bool header_line;
@@ -123,6 +134,15 @@ struct parley_settings {
     double min_documents, max_documents;
     uint64_t words;
     double documents; /* NaN: those of the data */
+    /* networks */
+    char hidden[PL_TEXT], targets[PL_TEXT];
+    uint64_t activation, network_loss; /* pl_activation of net_kernel.h; 0: auto, then pl_net_loss + 1 */
+    double network_lambda, dropout;
+    uint64_t epochs;    /* passes, if it is given */
+    double input_scale; /* NaN: 1 / 255 for images, otherwise 1 */
+    uint64_t optimiser; /* pl_optimiser_kind of net_kernel.h */
+    double momentum, beta1, beta2, optimiser_epsilon;
+    double warm_up, decay_every, decay, clip; /* clip 0: none */
     /* which of them the user gave, by row of the table */
     bool given[PL_MOST_SETTINGS];
 };
@@ -146,7 +166,8 @@ enum {
     PL_FOR_LINEAR_ONE = 8192, /* likewise, once */
     PL_FOR_CHANGE = 16384,    /* training problems that have no dual: they stop by the objective's change */
     PL_FOR_TOPICS = 32768,    /* training topic models */
-    PL_FOR_PROBE = 65536
+    PL_FOR_PROBE = 65536,
+    PL_FOR_NETWORK = 131072 /* training networks */
 };
 
 typedef enum pl_kind { PL_FLAG, PL_WHOLE, PL_REAL, PL_WORD, PL_CHOICE } pl_kind;

@@ -80,6 +80,8 @@ typedef struct pl_combine_type {
     bool softens;                   /* accepts PL_FACT_SOFTENS instead of PL_FACT_SMOOTH */
     bool whole;                     /* one owner must have all of v */
     const char *const *settings;
+    /* What takes its place if there is one worker only, which then makes the steps itself. NULL: nothing does. */
+    const struct pl_combine_type *lone;
     const pl_combine_trial *trial; /* NULL: the step is always 1 */
     const pl_combine_search *search;
     const pl_combine_curvature *curvature;
@@ -102,8 +104,9 @@ typedef struct pl_combine_type {
      * have changed; others have only if they are in the index. NULL: v becomes v + share ((shrink - 1) v + change) or,
      * if there is `propose`, no single update can be taken. */
     uint64_t (*single)(pl_combine *combine, const pl_single *update);
-    /* Receives the mean logarithmic decrease of the gap per round, from time to time. NULL: not needed. */
-    void (*adjust)(pl_combine *combine, double rate);
+    /* Receives, from time to time, the mean logarithmic decrease of the gap per round, and the objective. NULL: not
+     * needed. */
+    void (*adjust)(pl_combine *combine, double rate, double objective);
     bool (*stalled)(pl_combine *combine); /* as in local.h */
     void (*state)(pl_combine *combine, pl_state *state);
     void (*close)(pl_combine *combine);
@@ -114,7 +117,8 @@ struct pl_combine {
 };
 
 extern const pl_combine_type pl_combine_add, pl_combine_average, pl_combine_step, pl_combine_newton,
-    pl_combine_truncated, pl_combine_proximal, pl_combine_lbfgs, pl_combine_sum;
+    pl_combine_truncated, pl_combine_proximal, pl_combine_lbfgs, pl_combine_sum, pl_combine_step_optimiser,
+    pl_combine_own_steps;
 extern const pl_combine_type *const pl_combines[];
 extern const unsigned pl_combines_count;
 

@@ -1,5 +1,5 @@
-/* server.c: slices of v live on servers, which are the ranks of the workers. A worker hands its update to the owners of
- * the entries that it changed, and reads the entries that it will need, at its own pace:
+/* server.c: slices of v live on servers, which are the ranks of the workers or, with --servers, others. A worker hands
+ * its update to the owners of the entries that it changed, and reads the entries that it will need, at its own pace:
  *
  *     staleness 0      every clock of all workers closes before the next one begins (BSP)
  *     staleness s      a worker is at most s clocks ahead of the slowest one (SSP)
@@ -482,7 +482,7 @@ static parley_status check(const parley_settings *settings, parley_error *error)
     return PARLEY_OK;
 }
 
-static const char *const reads[] = {"staleness", "backups", "clocks", NULL};
+static const char *const reads[] = {"servers", "staleness", "backups", "clocks", NULL};
 
 static const pl_exchange_async async = {begin, swap, leave, serve, park};
 
