@@ -10,6 +10,8 @@ import subprocess
 import sys
 import textwrap
 
+import pages
+
 ROWS, TEST_ROWS = 24000, 4000
 WORKERS, GAP, ROUNDS = 8, 1e-3, 200
 METHODS = {"cocoa+": "+", "cocoa": "o", "mllib-sgd": "x"}
@@ -148,6 +150,19 @@ def accuracy(parley, model, test):
     return json.loads(output)["accuracy"]
 
 
+def topics(parley, folder):
+    """Runs the example of a page in the demo's folder."""
+    files, commands = pages.example("topics.md", "From raw text to topics")
+    for name, text in files.items():
+        say(f"$ cat {name}\n{text.rstrip()}")
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            file.write(text)
+    path = os.path.dirname(os.path.abspath(parley)) + os.pathsep + os.environ["PATH"]
+    for command, _ in commands:
+        say(f"$ {command}")
+        subprocess.run(command, shell=True, check=True, cwd=folder, env={**os.environ, "PATH": path})
+
+
 def main():
     parley = os.path.relpath(sys.argv[1]) if len(sys.argv) == 2 else sys.exit("usage: demo.py PARLEY")
     folder = os.path.join(os.path.dirname(parley), "demo")
@@ -175,6 +190,9 @@ def main():
 
     headline("4. A page about these runs")
     page = write_report(parley, folder)
+
+    headline("5. Topics of plain text: the example of docs/topics.md")
+    topics(parley, folder)
 
     headline("Conclusion")
     for line in conclusion(found):

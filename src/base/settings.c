@@ -216,6 +216,11 @@ const pl_setting pl_settings[] = {
      .help = "clocks (exchanges) that a worker may be ahead of the slowest one: 0: all wait for each other (BSP); N: "
              "bounded (SSP); async: nobody waits (ASP)",
      AT(staleness)},
+    {"servers", PL_WHOLE, PL_FOR_TRAIN, "0", 0, 65535, .value_name = "N", .optional = true,
+     .help =
+         "exchange server: processes, of those that were started, or tasks of a single process, that own the slices "
+         "of v and have no workers; 0: every process with workers owns a slice",
+     AT(servers)},
     {"backups", PL_WHOLE, PL_FOR_TRAIN, "0", 0, 65535, .value_name = "B", .optional = true, .in_model = true,
      .help = "with --staleness 0: close a clock without the B slowest workers, and drop their updates", AT(backups)},
     {"clocks", PL_WHOLE, PL_FOR_TRAIN, "auto", 1, MANY, .value_name = "N", .may_be_auto = true, .optional = true,
@@ -283,8 +288,10 @@ const pl_setting pl_settings[] = {
      .help = "documents between two steps of svi; all: the whole corpus, which is variational EM; auto: by the "
              "number of documents",
      AT(batch)},
-    {"tau0", PL_REAL, PL_FOR_TOPICS, "1", 0, 1e9, .value_name = "X", .optional = true, .in_model = true,
-     .help = "the rate of step t of svi is (tau0 + t)^-kappa", AT(tau0)},
+    {"tau0", PL_REAL, PL_FOR_TOPICS, "auto", 0, 1e9, .value_name = "X", .may_be_auto = true, .optional = true,
+     .in_model = true,
+     .help = "the rate of step t of svi is (tau0 + t)^-kappa; auto: 1 for collapsed updates, 10 for variational ones",
+     AT(tau0)},
     {"kappa", PL_REAL, PL_FOR_TOPICS, "0.7", 0, 1, .value_name = "X", .optional = true, .in_model = true,
      .help = "exponent of the rate of svi", AT(kappa)},
     {"inner_steps", PL_WHOLE, PL_FOR_TOPICS, "100", 1, 100000, .value_name = "N", .optional = true, .in_model = true,
@@ -301,6 +308,9 @@ const pl_setting pl_settings[] = {
      AT(sampler)},
     {"documents", PL_REAL, PL_FOR_TOPICS, "auto", 1, MANY, .value_name = "N", .may_be_auto = true, .optional = true,
      .help = "svi: documents of the whole corpus, if DATA is a part of it; auto: those of DATA", AT(documents)},
+    {"spill", PL_WORD, PL_FOR_TOPICS, "", .value_name = "FOLDER",
+     .help = "folder for a file with the rows of text that needs more than half of the memory; default: that of the model",
+     AT(spill)},
     {"vocabulary", PL_WORD, PL_FOR_TOPICS, "", .value_name = "FILE",
      .help = "file with the words of columns 1, 2, ..., one per line", AT(vocabulary)},
     {"gap", PL_REAL, PL_FOR_LINEAR, "1e-4", 0, 1, .value_name = "X", .in_model = true,

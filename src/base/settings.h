@@ -8,7 +8,7 @@
 #include "base/status.h"
 
 #define PL_TEXT 4096
-#define PL_MOST_SETTINGS 128
+#define PL_MOST_SETTINGS 192
 
 typedef enum pl_intercept { PL_FREE, PL_PENALISED, PL_NO_INTERCEPT } pl_intercept;
 typedef enum pl_schedule { PL_ANY, PL_CONSTANT, PL_INVERSE, PL_INVERSE_SQRT, PL_ADAGRAD, PL_NORMALISED } pl_schedule;
@@ -74,7 +74,7 @@ struct parley_settings {
     uint64_t schedule; /* pl_schedule */
     uint64_t history;
     char staleness[PL_TEXT];
-    uint64_t backups, clocks; /* clocks 0: about a pass over the data */
+    uint64_t servers, backups, clocks; /* clocks 0: about a pass over the data */
     char straggler[PL_TEXT];
     char network[PL_TEXT], latency[PL_TEXT], host_speed[PL_TEXT];
     uint64_t compute; /* pl_compute */
@@ -121,7 +121,7 @@ struct parley_settings {
     double tau0, kappa, inner_tolerance;
     uint64_t inner_steps, burn_in;
     uint64_t sampler; /* pl_sampler */
-    char vocabulary[PL_TEXT], stop_words[PL_TEXT];
+    char vocabulary[PL_TEXT], spill[PL_TEXT], stop_words[PL_TEXT];
     double min_documents, max_documents;
     uint64_t words;
     double documents; /* NaN: those of the data */

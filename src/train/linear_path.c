@@ -96,7 +96,7 @@ static void slope_row(const void *context, uint64_t i, double *sums) {
     double curvature, *a = slopes->a + i * glm->classes;
     (void)sums;
     if (glm->classes > 1)
-        pl_classes_visit(glm, i, slopes->z, slopes->b, a, NULL);
+        pl_classes_visit(glm, i, slopes->z, slopes->b, NULL, a, NULL);
     else
         glm->loss->expand(glm->loss, *slopes->b, pl_target(glm, i), a, &curvature);
     for (uint64_t c = 0; c < glm->classes; c++)

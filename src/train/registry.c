@@ -158,7 +158,7 @@ const pl_preset pl_presets[] = {
     {.name = "mllib-ma-lda", .help = "ma-lda through a driver", TOPICS(svi, average, driver)},
     {.name = "angel-svi", .help = "svi on common batches, statistics by allreduce", TOPICS(svi, sum, allreduce)},
     {.name = "mllib-lda", .help = "svi on common batches, statistics through a driver", TOPICS(svi, sum, driver)},
-    {.name = "angel-lda", .help = "collapsed sampling, changes of counts added", TOPICS(gibbs, sum, allreduce)},
+    {.name = "angel-lda", .help = "collapsed sampling, counts on parameter servers", TOPICS(gibbs, sum, server)},
     PL_EXTRA_PRESETS};
 const unsigned pl_presets_count = sizeof pl_presets / sizeof *pl_presets;
 

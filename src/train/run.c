@@ -204,6 +204,7 @@ void pl_run_close(pl_run *run) {
     pl_columns_close(&rows->by_column);
     if (run->problem)
         run->type->close(run->problem);
+    run->engine->servers = 0;
     pl_validation_close(&run->validation);
     parley_data_free(rows->ordered);
     pl_log_close(run->log);

@@ -42,6 +42,7 @@ typedef struct pl_pace {
     double slow_gap, slow_epochs; /* at the last check whether the method is slow */
     double last_gap;              /* when the combine was last told how fast the gap falls */
     uint64_t told;                /* the round of that */
+    unsigned hopeless;            /* evaluations in a row that found the run diverged, and nothing to change */
 } pl_pace;
 
 /* What ranks agree on after every round. */

@@ -100,7 +100,9 @@ void pl_suggest(pl_run *run, const parley_settings *asked, parley_summary *summa
     if (!(run->target > 0) || (!limited && !this.stalled) ||
         pl_take(&this.room, 1, sizeof *this.room, "settings", NULL) != PARLEY_OK)
         return;
-    if (!find(&this, summary))
+    if (run->pace.hopeless)
+        summary->suggestion = "a smaller --rate";
+    else if (!find(&this, summary))
         summary->suggestion = summary->stop == PARLEY_ROUNDS    ? "more --rounds"
                               : summary->stop == PARLEY_SECONDS ? "more --seconds"
                               : run->type->by_change            ? "a larger --tolerance"
