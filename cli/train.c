@@ -109,7 +109,8 @@ json_t *json_summary(const parley_summary *summary, const parley_settings *setti
 static void print_summary(const run *run) {
     const parley_summary *summary = &run->summary;
     static const char *const ends[] = {"converged",   "stopped by --rounds",   "stopped by --seconds", "stalled",
-                                       "interrupted", "stopped by --patience", "stopped by --passes",  "converged"};
+                                       "interrupted", "stopped by --patience", "stopped by --passes",  "converged",
+                                       "diverged"};
     char earlier[80] = "";
     FILE *file = strcmp(run->settings->log, "-") == 0 ? stderr : stdout;
     if (summary->metric && summary->stop != PARLEY_CONVERGED && summary->validation_round < summary->rounds)
@@ -150,6 +151,11 @@ static int report(const void *user) {
     const run *run = user;
     if (run->summary.stop == PARLEY_INTERRUPTED)
         fprintf(stderr, "interrupted: the best model so far is in %s\n", run->settings->model);
+    if (run->summary.stop == PARLEY_DIVERGED)
+        fprintf(stderr,
+                "diverged: the objective became infinite, so a smaller --rate is needed; the best model before "
+                "that is in %s\n",
+                run->settings->model);
     if (run->settings->json) {
         int printed =
             json_print(run->command, json_summary(&run->summary, run->settings, run->read_seconds, seconds_of(run)));

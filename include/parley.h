@@ -46,6 +46,7 @@ typedef enum parley_stop {
     PARLEY_PASSED,      /* all passes over the data are complete */
     PARLEY_VALIDATED, /* the requested gap was reached, but a model before that is better on the validation rows and is
                          returned */
+    PARLEY_DIVERGED,  /* the objective became infinite; the best model before that is returned */
 } parley_stop;
 
 /* A fact about a problem: a name and its value, which is a text or a number. Linear models have `loss`, `lambda`,
@@ -196,6 +197,15 @@ PARLEY_API parley_status parley_moments(uint64_t rows, uint64_t columns, const v
                                         int64_t row_stride, int64_t column_stride, const double *label,
                                         const double *weight, const double *shift, unsigned threads, double *sums,
                                         parley_error *error);
+
+/* Converts vectors from the bytes in which Spark stores them in memory, and checks them. Vector i is at bytes[ends[i]]
+ * .. bytes[ends[i + 1]]. All must have `columns` elements. Zeros are dropped, and so are the columns marked in
+ * `dropped` (NULL: none). `lengths` receives the entries of each vector, `index` and `value` their columns and values,
+ * one vector after the other; both need room for (ends[rows] - ends[0]) / 8 entries, of which `*entries` are used.
+ * Messages count rows from `first`. */
+PARLEY_API parley_status parley_spark_vectors(const void *bytes, const int32_t *ends, uint64_t rows, uint64_t columns,
+                                              const unsigned char *dropped, uint64_t first, int64_t *lengths,
+                                              uint32_t *index, float *value, uint64_t *entries, parley_error *error);
 
 /* The arrays of a data set: rows + 1 offsets, the column ids and values of the entries, and the labels and weights of
  * the rows. They stay valid until parley_data_free. */

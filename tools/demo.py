@@ -188,11 +188,11 @@ def main():
     print_table(found)
     print_plot(found)
 
-    headline("4. A page about these runs")
-    page = write_report(parley, folder)
-
-    headline("5. Topics of plain text: the example of docs/topics.md")
+    headline("4. Topics of plain text: the example of docs/topics.md")
     topics(parley, folder)
+
+    headline("5. A page about these runs")
+    page = write_report(parley, folder)
 
     headline("Conclusion")
     for line in conclusion(found):

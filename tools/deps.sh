@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-build="gcc make cmake pkg-config libc6-dev libjansson-dev zlib1g-dev libzstd-dev libbz2-dev liblzma-dev python3 ca-certificates"
+build="gcc make cmake pkg-config libc6-dev libjansson-dev zlib1g-dev libzstd-dev libbz2-dev liblzma-dev libopenblas-dev python3 ca-certificates"
 page="nodejs npm"
 check="chromium chromium-driver fonts-dejavu-core iproute2 libmpich-dev mpich libopenmpi-dev openmpi-bin libcmocka-dev clang clang-format libclang-rt-14-dev python3-venv liblinear-tools zstd gzip bzip2 xz-utils r-cran-glmnet"
 bench="liblinear-tools python3-venv zstd r-cran-glmnet"

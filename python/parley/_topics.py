@@ -24,6 +24,17 @@ def _pointer(array: np.ndarray, kind: str) -> Any:
     return ffi.cast(f"{kind} *", array.ctypes.data)
 
 
+def contents(handle: Any) -> tuple[np.ndarray, np.ndarray, Any]:
+    """The parameters of the topics of a model of the core, their priors in documents, and the struct with the rest."""
+    found = ffi.new("parley_topics *")
+    if not lib.parley_model_topics(handle, found):
+        raise ValueError("this is not a topic model; load it with parley.load")
+    shape = found.topics, found.words
+    parameters = np.frombuffer(ffi.buffer(getattr(found, "lambda"), 4 * shape[0] * shape[1]), np.float32)
+    prior = np.frombuffer(ffi.buffer(found.alpha, 8 * shape[0]), float).copy()
+    return parameters.reshape(shape).astype(float), prior, found
+
+
 class LatentDirichletAllocation(Reported, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Tagged, BaseEstimator):
     """Topics of documents (latent Dirichlet allocation), trained by stochastic variational inference.
 
@@ -177,13 +188,7 @@ class LatentDirichletAllocation(Reported, ClassNamePrefixFeaturesOutMixin, Trans
 
     def _take(self, handle: Any) -> None:
         """Copies the arrays of a model of the core."""
-        found = ffi.new("parley_topics *")
-        if not lib.parley_model_topics(handle, found):
-            raise ValueError("this is not a topic model; load it with parley.load")
-        shape = found.topics, found.words
-        parameters = np.frombuffer(ffi.buffer(getattr(found, "lambda"), 4 * shape[0] * shape[1]), np.float32)
-        self.components_ = parameters.reshape(shape).astype(float)
-        prior = np.frombuffer(ffi.buffer(found.alpha, 8 * shape[0]), float).copy()
+        self.components_, prior, found = contents(handle)
         self.doc_topic_prior_ = float(prior[0]) if np.ptp(prior) == 0 else prior
         self.topic_word_prior_ = found.eta
         self.n_batch_iter_ = found.steps + 1

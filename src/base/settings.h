@@ -11,7 +11,16 @@
 #define PL_MOST_SETTINGS 192
 
 typedef enum pl_intercept { PL_FREE, PL_PENALISED, PL_NO_INTERCEPT } pl_intercept;
-typedef enum pl_schedule { PL_ANY, PL_CONSTANT, PL_INVERSE, PL_INVERSE_SQRT, PL_ADAGRAD, PL_NORMALISED } pl_schedule;
+typedef enum pl_schedule {
+    PL_ANY,
+    PL_CONSTANT,
+    PL_INVERSE,
+    PL_INVERSE_SQRT,
+    PL_ADAGRAD,
+    PL_NORMALISED,
+    PL_STEPWISE,
+    PL_COSINE
+} pl_schedule;
 typedef enum pl_worker_per { PL_PER_PROCESS, PL_PER_CORE } pl_worker_per;
 typedef enum pl_between_ranks { PL_BY_MEMORY, PL_BY_MESSAGES } pl_between_ranks;
 typedef enum pl_inputs_of { PL_INPUTS_SHARED, PL_INPUTS_OWN } pl_inputs_of;
@@ -125,6 +134,15 @@ struct parley_settings {
     double min_documents, max_documents;
     uint64_t words;
     double documents; /* NaN: those of the data */
+    /* networks */
+    char hidden[PL_TEXT], targets[PL_TEXT];
+    uint64_t activation, network_loss; /* pl_activation of net_kernel.h; 0: auto, then pl_net_loss + 1 */
+    double network_lambda, dropout;
+    uint64_t epochs;    /* passes, if it is given */
+    double input_scale; /* NaN: 1 / 255 for images, otherwise 1 */
+    uint64_t optimiser; /* pl_optimiser_kind of net_kernel.h */
+    double momentum, beta1, beta2, optimiser_epsilon;
+    double warm_up, decay_every, decay, clip; /* clip 0: none */
     /* which of them the user gave, by row of the table */
     bool given[PL_MOST_SETTINGS];
 };
@@ -148,7 +166,8 @@ enum {
     PL_FOR_LINEAR_ONE = 8192, /* likewise, once */
     PL_FOR_CHANGE = 16384,    /* training problems that have no dual: they stop by the objective's change */
     PL_FOR_TOPICS = 32768,    /* training topic models */
-    PL_FOR_PROBE = 65536
+    PL_FOR_PROBE = 65536,
+    PL_FOR_NETWORK = 131072 /* training networks */
 };
 
 typedef enum pl_kind { PL_FLAG, PL_WHOLE, PL_REAL, PL_WORD, PL_CHOICE } pl_kind;

@@ -80,6 +80,8 @@ typedef struct pl_combine_type {
     bool softens;                   /* accepts PL_FACT_SOFTENS instead of PL_FACT_SMOOTH */
     bool whole;                     /* one owner must have all of v */
     const char *const *settings;
+    /* What takes its place if there is one worker only, which then makes the steps itself. NULL: nothing does. */
+    const struct pl_combine_type *lone;
     const pl_combine_trial *trial; /* NULL: the step is always 1 */
     const pl_combine_search *search;
     const pl_combine_curvature *curvature;
@@ -115,7 +117,8 @@ struct pl_combine {
 };
 
 extern const pl_combine_type pl_combine_add, pl_combine_average, pl_combine_step, pl_combine_newton,
-    pl_combine_truncated, pl_combine_proximal, pl_combine_lbfgs, pl_combine_sum;
+    pl_combine_truncated, pl_combine_proximal, pl_combine_lbfgs, pl_combine_sum, pl_combine_step_optimiser,
+    pl_combine_own_steps;
 extern const pl_combine_type *const pl_combines[];
 extern const unsigned pl_combines_count;
 

@@ -85,10 +85,12 @@ typedef struct pl_setup {
     bool asks;           /* the combine will ask for products with the curvature */
     bool diagonal;       /* the second column is the diagonal of the curvature */
     bool alone; /* one worker, whose change is taken whole; it may step in v and offer v itself as its update's value */
-    bool accelerates; /* momentum is used */
-    bool in_place;    /* v is shared by the workers, which step in it and offer empty updates */
-    bool adds;        /* the combine adds changes whole, so that rounds may be joint steps */
-    double late;      /* rounds by which updates may be late; 0 if workers wait for each other */
+    bool accelerates;  /* momentum is used */
+    bool in_place;     /* v is shared by the workers, which step in it and offer empty updates */
+    bool gradients;    /* the combine takes gradients, for solvers that also give changes */
+    bool asynchronous; /* workers work alone, each from its own v */
+    bool adds;         /* the combine adds changes whole, so that rounds may be joint steps */
+    double late;       /* rounds by which updates may be late; 0 if workers wait for each other */
 } pl_setup;
 
 typedef struct pl_local pl_local;
@@ -157,6 +159,9 @@ typedef struct pl_local_type {
     parley_status (*evaluate)(pl_local *local, const double *v, double *w, pl_update *update, pl_evaluation *evaluation,
                               parley_error *error);
     double (*evaluate_passes)(const pl_local *local); /* cost of an evaluation in passes over the data */
+    /* Passes of a worker over its rows in one round of H = `epochs`. NULL: H or, if the solver has no H, the share of
+     * rows in a batch. */
+    double (*round_passes)(const pl_local *local, double epochs);
     /* Tells a hosted worker that its change was taken with step gamma. */
     void (*commit)(pl_local *local, unsigned worker, double gamma);
     /* Computes the model behind v. May ask other ranks for their parts of it. */
@@ -180,7 +185,8 @@ static inline bool pl_local_certifies(const pl_local *local) {
     return certificate && certificate->certifies && certificate->certifies(local);
 }
 
-extern const pl_local_type pl_local_sdca, pl_local_scd, pl_local_gradient, pl_local_sgd, pl_local_svi, pl_local_gibbs;
+extern const pl_local_type pl_local_sdca, pl_local_scd, pl_local_gradient, pl_local_sgd, pl_local_svi, pl_local_gibbs,
+    pl_local_mlp;
 extern const pl_local_type *const pl_locals[];
 extern const unsigned pl_locals_count;
 

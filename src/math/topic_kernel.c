@@ -6,31 +6,20 @@
 #include <math.h>
 #include <string.h>
 
-#include "math/wide.h"
+#include "math/wide_floats.h"
 
 #define DENSE_STEPS 4   /* iterations on all topics */
 #define TRACE 0.1F      /* words of a document that a topic must have to be kept */
 #define SMALLEST 1e-35F /* of S, against division by zero */
-#define LN2_HIGH 0.693145751953125F
-#define LN2_LOW 1.42860677e-6F
 
-#if defined(__x86_64__) && !defined(PARLEY_COVERAGE)
-#define PL_AVX512 __attribute__((target("avx512f,avx512dq,avx512vl")))
-#define PL_HAS_AVX512                                                                                                  \
-    (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-#else
-#define PL_AVX512
-#define PL_HAS_AVX512 0
-#endif
-
-typedef float floats __attribute__((vector_size(64), aligned(4), may_alias));
-typedef int32_t bits __attribute__((vector_size(64), aligned(4), may_alias));
+typedef pl_floats floats;
+typedef pl_floats_bits bits;
 typedef float half __attribute__((vector_size(32)));
 typedef float quarter __attribute__((vector_size(16)));
 typedef double doubles __attribute__((vector_size(128), aligned(8), may_alias));
 
-#define ALL(x) ((floats){0} + (x))
-#define LARGER(a, b) ((floats)(((bits)(a) & ((a) > (b))) | ((bits)(b) & ~((a) > (b)))))
+#define ALL(x) PL_ALL_FLOATS(x)
+#define LARGER(a, b) PL_LARGER_FLOATS(a, b)
 
 PL_INLINE float total(const floats *sum) {
     floats x = *sum;
@@ -38,16 +27,6 @@ PL_INLINE float total(const floats *sum) {
              __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15);
     quarter q = __builtin_shufflevector(h, h, 0, 1, 2, 3) + __builtin_shufflevector(h, h, 4, 5, 6, 7);
     return (q[0] + q[2]) + (q[1] + q[3]);
-}
-
-/* exp(x) for x <= 0. Results below 2^-80 become 2^-80, so that products of two of them do not vanish. */
-PL_INLINE void exponential(floats *value) {
-    floats x = LARGER(*value, ALL(-80.0F * 0.693147F));
-    floats shifted = x * 1.44269504F + 0x1.8p23F, n = shifted - 0x1.8p23F;
-    floats r = x - n * LN2_HIGH - n * LN2_LOW;
-    floats sum = 1.0F + r * (1.0F + r * (0.5F + r * (1.6666667e-1F + r * (4.1666668e-2F + r * 8.3333333e-3F))));
-    bits power = __builtin_convertvector(n, bits) << 23;
-    *value = (floats)((bits)sum + power);
 }
 
 /* ln x for positive, normal x. */
@@ -63,7 +42,7 @@ PL_INLINE void exp_psi(floats *value) {
     floats x = *value, y = x + 3.5F, inverse = 1.0F / y;
     floats power = -(((4.0F * x + 18.0F) * x + 22.0F) * x + 6.0F) / (x * (x + 1.0F) * (x + 2.0F) * (x + 3.0F));
     floats series = y + inverse * (4.16666667e-2F - inverse * inverse * 6.42361111e-3F);
-    exponential(&power);
+    pl_exponential_floats(&power);
     *value = series * power;
 }
 
@@ -328,33 +307,20 @@ PL_INLINE void add_body(const float *more, uint64_t count, float *sum) {
         sum[k] += more[k];
 }
 
-#define VERSIONS(name, body, parameters, arguments)                                                                    \
-    PL_AVX512 static void name##_avx512 parameters { body arguments; }                                                 \
-    PL_AVX2 static void name##_avx2 parameters { body arguments; }                                                     \
-    static void name##_plain parameters { body arguments; }                                                            \
-    void name parameters {                                                                                             \
-        if (PL_HAS_AVX512)                                                                                             \
-            name##_avx512 arguments;                                                                                   \
-        else if (PL_HAS_AVX2)                                                                                          \
-            name##_avx2 arguments;                                                                                     \
-        else                                                                                                           \
-            name##_plain arguments;                                                                                    \
-    }
+PL_VERSIONS(pl_topic_row, row_body,
+            (const double *row, uint64_t topics, double scale, double eta, bool psi, const float *factor, float *out),
+            (row, topics, scale, eta, psi, factor, out))
+PL_VERSIONS(pl_topic_infer, infer_body,
+            (const pl_topic_rule *rule, const float *table, const pl_topic_document *document, pl_topic_room *room),
+            (rule, table, document, room))
+PL_VERSIONS(pl_topic_scatter, scatter_body,
+            (const pl_topic_rule *rule, const pl_topic_document *document, pl_topic_room *room, float *stats),
+            (rule, document, room, stats))
 
-VERSIONS(pl_topic_row, row_body,
-         (const double *row, uint64_t topics, double scale, double eta, bool psi, const float *factor, float *out),
-         (row, topics, scale, eta, psi, factor, out))
-VERSIONS(pl_topic_infer, infer_body,
-         (const pl_topic_rule *rule, const float *table, const pl_topic_document *document, pl_topic_room *room),
-         (rule, table, document, room))
-VERSIONS(pl_topic_scatter, scatter_body,
-         (const pl_topic_rule *rule, const pl_topic_document *document, pl_topic_room *room, float *stats),
-         (rule, document, room, stats))
-
-VERSIONS(pl_topic_merge, merge_body,
-         (const float *stat, uint64_t count, double factor, bool store, double *to, double *totals),
-         (stat, count, factor, store, to, totals))
-VERSIONS(pl_topic_add, add_body, (const float *more, uint64_t count, float *sum), (more, count, sum))
+PL_VERSIONS(pl_topic_merge, merge_body,
+            (const float *stat, uint64_t count, double factor, bool store, double *to, double *totals),
+            (stat, count, factor, store, to, totals))
+PL_VERSIONS(pl_topic_add, add_body, (const float *more, uint64_t count, float *sum), (more, count, sum))
 
 parley_status pl_topic_room_open(pl_topic_room *room, uint64_t topics, uint64_t most_words, parley_error *error) {
     uint64_t stride = pl_topic_stride(topics), padded = (most_words + 15) / 16 * 16;

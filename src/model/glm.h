@@ -175,7 +175,11 @@ void pl_scale_columns(const pl_glm *glm, double *w);
 void pl_scale_curvature(const pl_glm *glm, bool by_class, double *curvature);
 /* The inverse: turns a model on the original columns into one on scaled columns. */
 void pl_unscale_columns(const pl_glm *glm, double *w);
-/* standardise.c: fills in `scale`. */
+/* standardise.c: the mean of every column and 1 / its standard deviation, 0 if it is constant. `mean` has room for
+ * twice as many numbers. */
+parley_status pl_column_moments(const parley_data *data, const pl_team *team, double *mean, double *scale,
+                                parley_error *error);
+/* Fills in `scale`. */
 parley_status pl_standardise(pl_glm *glm, const pl_team *team, parley_error *error);
 /* The mean square of every column, by weight of rows, on unscaled columns. */
 parley_status pl_column_squares(const pl_glm *glm, const pl_team *team, double *squares, parley_error *error);

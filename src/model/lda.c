@@ -385,6 +385,7 @@ const pl_problem_type pl_problem_lda = {
     .commands = PL_FOR_CHANGE | PL_FOR_TOPICS,
     .by_change = true,
     .lean = true,
+    .short_rounds = true,
     .reads = reads,
     .model_type = &pl_model_lda,
     .rules = &rules,

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "math/softmax_kernel.h"
+#include "model/class_counts.h"
 #include "model/linear_model.h"
 
 #define FIRST_ROWS 4096
@@ -27,12 +28,6 @@ typedef struct score {
     double decision, weight;
 } score;
 
-/* For one class: the weights of its rows, of the rows predicted as this class, and of those predicted correctly; and
- * the number of its rows. */
-typedef struct class_count {
-    double rows, predicted, right, support;
-} class_count;
-
 typedef struct meter {
     pl_meter base;
     const pl_linear_model *model;
@@ -40,9 +35,7 @@ typedef struct meter {
     uint64_t room;
     score *scores; /* binary losses only */
     double weight, right, log_loss, hinge;
-    class_count *classes;        /* one entry for each label; NULL: labels are real numbers */
-    double *confusion;           /* by label and by predicted label; NULL: not needed */
-    bool weighted;               /* some rows have weights */
+    pl_class_counts counts;
     double *probability;         /* several classes: one entry each */
     double mean, spread, errors; /* real labels: their mean, sum s (y - mean)^2, sum s (p - y)^2 */
     double absolute, losses;     /* sum s |p - y|, sum s loss */
@@ -78,15 +71,6 @@ static parley_status grow(meter *meter, uint64_t rows, parley_error *error) {
     return PARLEY_OK;
 }
 
-static void count_class(meter *meter, uint64_t label, uint64_t guess, double weight) {
-    meter->classes[label].rows += weight;
-    meter->classes[label].support++;
-    meter->classes[guess].predicted += weight;
-    meter->classes[label].right += guess == label ? weight : 0.0;
-    if (meter->confusion)
-        meter->confusion[label * (meter->model->base.outputs > 1 ? meter->model->base.outputs : 2) + guess] += weight;
-}
-
 /* Fails because the model does not know a label. */
 static parley_status refuse_label(const meter *meter, const parley_data *batch, double label, parley_error *error) {
     const parley_model *model = &meter->model->base;
@@ -113,7 +97,7 @@ static parley_status add_binary(meter *meter, const parley_data *batch, const do
         double y = label == model->high ? 1.0 : -1.0, slope, curvature,
                guess = pl_model_linear.predict(&model->base, &z);
         meter->right += guess == label ? weight : 0.0;
-        count_class(meter, label == model->high, guess == model->high, weight);
+        pl_class_counts_add(&meter->counts, label == model->high, guess == model->high, weight);
         meter->log_loss += weight * pl_loss_logistic.expand(&pl_loss_logistic, z, y, &slope, &curvature);
         meter->hinge += weight * pl_loss_hinge.expand(&pl_loss_hinge, z, y, &slope, &curvature);
         meter->scores[meter->base.rows++] = (score){z, copysign(weight, y)};
@@ -134,7 +118,7 @@ static parley_status add_classes(meter *meter, const parley_data *batch, const d
         if (y == outputs)
             return refuse_label(meter, batch, batch->label[i], error);
         uint64_t guess = pl_linear_class(model, pl_model_linear.predict(&model->base, z));
-        count_class(meter, y, guess, weight);
+        pl_class_counts_add(&meter->counts, y, guess, weight);
         meter->right += guess == y ? weight : 0.0;
         meter->weight += weight;
         meter->losses += meter->sums_loss ? weight * row_loss(model, z, batch->label[i]) : 0.0;
@@ -232,21 +216,10 @@ static double mean(const pl_meter *base, bool applies, double sum) {
 
 static double accuracy(pl_meter *base) { return mean(base, of_labels(base->model), ((meter *)base)->right); }
 
-static double ratio(double part, double whole) { return whole > 0 ? part / whole : 0.0; }
-
-static double class_f1(const class_count *count) { return ratio(2.0 * count->right, count->rows + count->predicted); }
-
-static double macro_f1(pl_meter *base) {
-    const class_count *classes = ((meter *)base)->classes;
-    uint64_t count = base->model->outputs;
-    double sum = 0;
-    for (uint64_t c = 0; c < count && of_several(base->model); c++)
-        sum += class_f1(&classes[c]);
-    return of_several(base->model) ? sum / (double)count : NAN;
-}
+static double macro_f1(pl_meter *base) { return of_several(base->model) ? pl_macro_f1(&((meter *)base)->counts) : NAN; }
 
 static double f1(pl_meter *base) {
-    return of_two(base->model) ? class_f1(&((meter *)base)->classes[1]) : macro_f1(base);
+    return of_two(base->model) ? pl_class_f1(&((meter *)base)->counts.count[1]) : macro_f1(base);
 }
 
 static double average_precision(pl_meter *base) {
@@ -303,8 +276,7 @@ static void close_meter(pl_meter *base) {
     meter *meter = (struct meter *)base;
     if (!meter)
         return;
-    pl_free(meter->classes);
-    pl_free(meter->confusion);
+    pl_class_counts_close(&meter->counts);
     pl_free(meter->probability);
     pl_free(meter->scores);
     pl_free(meter);
@@ -320,11 +292,7 @@ static parley_status open_meter(const parley_model *model, const pl_model_metric
     meter->base.model = model;
     meter->model = pl_linear(model);
     meter->sums_loss = of_numbers(model) || (only && only->value == mean_loss);
-    uint64_t labels = pl_model_labels(model);
-    if (labels > 0)
-        status = pl_take(&meter->classes, labels, sizeof *meter->classes, "the metrics", error);
-    if (status == PARLEY_OK && labels > 0 && !only)
-        status = pl_take(&meter->confusion, labels * labels, sizeof(double), "the confusion matrix", error);
+    status = pl_class_counts_open(&meter->counts, pl_model_labels(model), !only, error);
     if (status == PARLEY_OK && model->outputs > 1)
         status = pl_take(&meter->probability, model->outputs, sizeof(double), "the metrics", error);
     if (status == PARLEY_OK)
@@ -336,7 +304,7 @@ static parley_status open_meter(const parley_model *model, const pl_model_metric
 
 static parley_status add(pl_meter *base, const parley_data *batch, const double *values, parley_error *error) {
     meter *meter = (struct meter *)base;
-    meter->weighted |= batch->weight != NULL;
+    meter->counts.weighted |= batch->weight != NULL;
     if (base->model->outputs > 1)
         return add_classes(meter, batch, values, error);
     if (of_labels(base->model))
@@ -344,35 +312,12 @@ static parley_status add(pl_meter *base, const parley_data *batch, const double 
     return add_real(meter, batch, values, error);
 }
 
-static void show_class(const meter *meter, uint64_t number, pl_viewer *viewer) {
-    const parley_model *model = &meter->model->base;
-    const class_count *count = &meter->classes[number];
-    char text[32];
-    double label = 0;
-    model->type->label(model, number, &label);
-    const double precision = ratio(count->right, count->predicted), recall = ratio(count->right, count->rows);
-    const double f1 = class_f1(count);
-    const pl_view_cell cells[] = {{"weight", &count->rows, 1, 1, .json_only = !meter->weighted},
-                                  {"precision", &precision, 1, 1, .share = true},
-                                  {"recall", &recall, 1, 1, .share = true},
-                                  {"f1", &f1, 1, 1, .share = true},
-                                  {"support", &count->support, 1, 1, .whole = true}};
-    viewer->row(viewer, pl_model_label(model, label, text, sizeof text), 0, cells, sizeof cells / sizeof *cells);
-}
-
 static void show(pl_meter *base, pl_viewer *viewer) {
     const meter *meter = (struct meter *)base;
     viewer->text(viewer, "loss", meter->model->loss->name);
     viewer->count(viewer, "rows", base->rows);
     pl_meter_show(base, viewer);
-    if (!meter->classes)
-        return;
-    viewer->open(viewer, "classes", "label", NULL);
-    for (uint64_t c = 0; c < pl_model_labels(base->model); c++)
-        show_class(meter, c, viewer);
-    viewer->close(viewer);
-    if (meter->confusion)
-        viewer->matrix(viewer, "confusion", base->model, meter->confusion);
+    pl_class_counts_show(&meter->counts, base->model, viewer);
 }
 
 const pl_meter_type pl_linear_meter = {.open = open_meter, .add = add, .show = show, .close = close_meter};

@@ -130,6 +130,8 @@ static parley_status check(parley_settings *settings, parley_error *error) {
     if (status == PARLEY_OK)
         status = check_inference(settings, error);
     settings->passes = settings->passes ? settings->passes : 1; /* only streams read it */
+    if (status == PARLEY_OK && settings->schedule > PL_NORMALISED)
+        return pl_fail(error, PARLEY_BAD_USAGE, "--schedule step and cosine are for networks; use another one");
     return status == PARLEY_OK ? check_parameters(settings, error) : status;
 }
 

@@ -132,9 +132,11 @@ typedef struct pl_problem_type {
                                                 method; NULL: none */
     const char *const *resolved;             /* settings that `record` fills in from data; ends with NULL, or is NULL */
     bool labels;                             /* rows must have labels */
-    bool by_change; /* runs stop when the objective changes by at most --tolerance; otherwise by --gap */
-    bool lean;      /* v is the model and large, and rounds may be short: the latest model is the result and no other is
-                       kept,      and models are measured by passes, not rounds */
+    bool by_change;    /* runs stop when the objective changes by at most --tolerance; otherwise by --gap */
+    bool lean;         /* v is the model and large: the latest model is the result and no other is kept */
+    bool short_rounds; /* rounds may be short, so that models are measured by passes */
+    double noise; /* relative error of the objective, which is only estimated: a later model within it of the best takes
+                     its place, and a run whose objective is lost ends. 0: objectives are exact */
     const pl_model_type *model_type;
     const pl_problem_rules *rules;
     /* Inspects the data, alike on all ranks. `problem->data` is what to train on, which may have other weights. */
@@ -182,6 +184,7 @@ struct pl_problem {
     uint64_t non_negative; /* the number of entries, from the first on, that must not be negative */
     unsigned facts;        /* PL_FACT_* */
     bool begins_at_zero;   /* a run begins at v = 0 */
+    uint64_t most_lanes;   /* of a worker that pay off; 0: by its non-zeros */
     bool many;             /* the run solves a path, that is, many problems of decreasing strength */
 };
 

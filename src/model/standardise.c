@@ -11,7 +11,7 @@
 #include "model/glm.h"
 
 typedef struct moments {
-    const pl_glm *glm;
+    const parley_data *data;
     const double *mean; /* NULL: the first pass */
 } moments;
 
@@ -20,7 +20,7 @@ static double weight_of(const parley_data *data, uint64_t i) { return data->weig
 /* The first pass adds sum s x, then sum s where there is an entry. The second adds sum s (x - m)^2. */
 static void add_moments(const void *context, const pl_part *part, double *sums) {
     const moments *moments = context;
-    const parley_data *data = moments->glm->data;
+    const parley_data *data = moments->data;
     const pl_matrix *x = &data->x;
     for (pl_walk rows = {0}; pl_walk_on(part, &rows);)
         for (uint64_t i = rows.begin; i < rows.end; i++) {
@@ -48,34 +48,43 @@ static void weigh_part(const void *context, const pl_part *part, double *sums) {
 /* A variance below this is rounding error. The bound is that of scikit-learn. */
 static double rounding(double mean, double rows) { return pow(rows * fabs(mean) * DBL_EPSILON, 2.0); }
 
-static void fill_scales(pl_glm *glm, const double *mean, const double *present, double total) {
-    double rows = (double)pl_all_rows(glm->data);
-    for (uint64_t j = 0; j < glm->data->x.columns; j++) {
+static void fill_scales(const parley_data *data, const double *mean, const double *present, double total,
+                        double *scale) {
+    double rows = (double)pl_all_rows(data);
+    for (uint64_t j = 0; j < data->x.columns; j++) {
         double absent = fmax(0.0, total - present[j]);
-        double variance = (glm->scale[j] + absent * mean[j] * mean[j]) / total;
-        glm->scale[j] = variance > rounding(mean[j], rows) ? 1.0 / sqrt(variance) : 0.0;
+        double variance = (scale[j] + absent * mean[j] * mean[j]) / total;
+        scale[j] = variance > rounding(mean[j], rows) ? 1.0 / sqrt(variance) : 0.0;
     }
+}
+
+parley_status pl_column_moments(const parley_data *data, const pl_team *team, double *mean, double *scale,
+                                parley_error *error) {
+    uint64_t columns = data->x.columns;
+    double total;
+    parley_status status = pl_sum_tables(team, 1, weigh_part, data, &total, error);
+    if (status == PARLEY_OK)
+        status = pl_sum_tables(team, 2 * columns, add_moments, &(moments){data, NULL}, mean, error);
+    if (status == PARLEY_OK) {
+        for (uint64_t j = 0; j < columns; j++)
+            mean[j] /= total;
+        status = pl_sum_tables(team, columns, add_moments, &(moments){data, mean}, scale, error);
+    }
+    if (status == PARLEY_OK)
+        fill_scales(data, mean, mean + columns, total, scale);
+    return status;
 }
 
 parley_status pl_standardise(pl_glm *glm, const pl_team *team, parley_error *error) {
     uint64_t columns = glm->data->x.columns;
-    double *mean = NULL, total;
+    double *mean = NULL;
     parley_status status = pl_take(&glm->scale, columns, sizeof *glm->scale, "the columns' scales", error);
     if (status == PARLEY_OK)
         status = pl_take(&glm->scaled, glm->size, sizeof *glm->scaled, "the columns' scales", error);
     if (status == PARLEY_OK)
         status = pl_take(&mean, 2 * columns, sizeof *mean, "the columns' means", error);
     if (status == PARLEY_OK)
-        status = pl_sum_tables(team, 1, weigh_part, glm->data, &total, error);
-    if (status == PARLEY_OK)
-        status = pl_sum_tables(team, 2 * columns, add_moments, &(moments){glm, NULL}, mean, error);
-    if (status == PARLEY_OK) {
-        for (uint64_t j = 0; j < columns; j++)
-            mean[j] /= total;
-        status = pl_sum_tables(team, columns, add_moments, &(moments){glm, mean}, glm->scale, error);
-    }
-    if (status == PARLEY_OK)
-        fill_scales(glm, mean, mean + columns, total);
+        status = pl_column_moments(glm->data, team, mean, glm->scale, error);
     pl_free(mean);
     return status;
 }

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/json_memory.h"
@@ -55,9 +56,15 @@ static long find_round(FILE *file, uint64_t round) {
     return end;
 }
 
+/* Only a file has lines of an earlier run. To read from a pipe would be to wait for ourselves. */
+static bool is_file(const char *path) {
+    struct stat facts;
+    return stat(path, &facts) == 0 && S_ISREG(facts.st_mode);
+}
+
 /* Opens a log to continue it after `round`; NULL if there is no such log. */
 static FILE *open_after(const char *path, uint64_t round) {
-    FILE *file = fopen(path, "r+");
+    FILE *file = is_file(path) ? fopen(path, "r+") : NULL;
     long end = file ? find_round(file, round) : 0;
     if (end > 0 && fseek(file, end, SEEK_SET) == 0 && ftruncate(fileno(file), (off_t)end) == 0)
         return file;

@@ -24,7 +24,10 @@ typedef struct tasks {
 /* Clocks of a worker that are about a pass over its rows, unless they are given. */
 static uint64_t clocks_of(const pl_run *run) {
     const parley_settings *settings = run->settings;
-    double each = isnan(run->work.epochs) ? settings->batch_fraction : run->work.epochs;
+    const pl_local_type *local = run->method.local;
+    double epochs = run->work.epochs, each = isnan(epochs) ? settings->batch_fraction : epochs;
+    if (local->round_passes)
+        each = local->round_passes(run->local, epochs);
     return settings->clocks ? settings->clocks : (uint64_t)fmax(1.0, round(1.0 / each));
 }
 

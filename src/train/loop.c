@@ -30,7 +30,7 @@ static parley_status look(pl_run *run, parley_error *error) {
         return status;
     pl_phase_begin(&run->spans, PL_IN_EVALUATION);
     status = pl_evaluate(run, error);
-    if (status == PARLEY_OK && run->diverged)
+    if (status == PARLEY_OK && run->diverged && run->type->noise == 0)
         status = pl_recover(run, error);
     pl_phase_end(&run->spans);
     return status;
@@ -129,7 +129,9 @@ static parley_status check_stop(pl_run *run, bool *stop, parley_error *error) {
     *stop = true;
     if (status != PARLEY_OK)
         return status;
-    if (pl_reached(run))
+    if (run->diverged && run->type->noise > 0)
+        run->summary.stop = PARLEY_DIVERGED;
+    else if (pl_reached(run))
         run->summary.stop = PARLEY_CONVERGED;
     else if (flags[PL_BY_USER] > 0)
         run->summary.stop = PARLEY_INTERRUPTED;
@@ -266,15 +268,29 @@ static parley_status advance_and_tell(pl_run *run, bool *stop, parley_error *err
     return status == PARLEY_OK ? log_round(run, &trace, error) : status;
 }
 
+/* If the objective was lost before any model was better than the first, there is no result. */
+static parley_status refuse_first(const pl_run *run, parley_error *error) {
+    if (run->summary.stop != PARLEY_DIVERGED ||
+        memcmp(run->best.w, run->first, run->problem->size * sizeof *run->first) != 0)
+        return PARLEY_OK;
+    return pl_fail(
+        error, PARLEY_BAD_INPUT,
+        "training diverged: the objective became infinite before any model was better than the first; give a "
+        "smaller --rate");
+}
+
 parley_status pl_loop(pl_run *run, parley_error *error) {
     bool stop = run->sums.dropped = false;
     parley_status status = check_stop(run, &stop, error);
     while (status == PARLEY_OK && !stop)
         status = advance_and_tell(run, &stop, error);
     run->summary.rounds = run->round;
+    if (status == PARLEY_OK)
+        status = refuse_first(run, error);
     if (status == PARLEY_OK && !run->sums.dropped)
         status = pl_checkpoint_last(run, error);
-    if (status == PARLEY_OK && !run->sums.dropped && run->summary.stop != PARLEY_CONVERGED)
+    bool ended = run->sums.dropped || run->summary.stop == PARLEY_DIVERGED;
+    if (status == PARLEY_OK && !ended && run->summary.stop != PARLEY_CONVERGED)
         status = look_again(run, error);
     if (status == PARLEY_OK && !run->sums.dropped && run->summary.stop == PARLEY_CONVERGED)
         status = drop_small(run, error);

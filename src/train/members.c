@@ -82,7 +82,7 @@ parley_status pl_certificate_begin(pl_run *run, parley_error *error) {
     if (run->first != best->w)
         memcpy(run->first + zeros, best->w + zeros, (run->problem->size - zeros) * sizeof *run->first);
     best->exists = run->problem->facts & PL_FACT_DUAL;
-    best->objective = best->value = best->scale;
+    best->objective = best->value = best->least = best->scale;
     best->dual = 0;
     best->measure = INFINITY;
     best->reference = run->type->by_change ? NAN : 0.0;
@@ -98,6 +98,10 @@ parley_status pl_certificate_begin(pl_run *run, parley_error *error) {
     return status;
 }
 
+static bool is_alone(const pl_run *run) {
+    return run->rows.team.workers == 1 && run->engine->ranks == 1 && !run->method.exchange->async;
+}
+
 static void set_up_members(pl_run *run) {
     const pl_method *method = &run->method;
     const pl_local_type *local = method->local;
@@ -106,7 +110,7 @@ static void set_up_members(pl_run *run) {
     bool columns = local->traits & PL_OWNS_COLUMNS;
     bool async = method->exchange->async;
     uint64_t staleness = async ? pl_staleness(run->settings) : 0;
-    bool alone = run->rows.team.workers == 1 && run->engine->ranks == 1 && !async;
+    bool alone = is_alone(run);
     run->tables.entries = local->entries ? local->entries(run->problem) : run->problem->size;
     run->setup =
         (pl_setup){.problem = run->problem,
@@ -124,6 +128,8 @@ static void set_up_members(pl_run *run) {
                    .accelerates = (local->traits & PL_KNOWS_MOMENTUM) && run->settings->updates == PL_IMMEDIATE,
                    .in_place = pl_method_in_place(method),
                    .adds = combine->takes & PL_MAY_BE_ADDED,
+                   .gradients = combine->takes & PL_GIVES_GRADIENTS,
+                   .asynchronous = async,
                    .late = staleness == PL_UNBOUNDED ? 1.0 : (double)staleness};
     pl_owners_of_v owners = pl_exchange_owners(method->exchange, combine->whole, run->engine);
     pl_exchange_slice(&owners, run->tables.entries, run->engine->rank, &run->setup.begin, &run->setup.end);
@@ -155,6 +161,8 @@ static parley_status check_room(const pl_run *run, uint64_t bytes, parley_error 
 
 parley_status pl_members_open(pl_run *run, parley_error *error) {
     const pl_method *method = &run->method;
+    if (is_alone(run) && method->combine->lone)
+        run->method.combine = method->combine->lone;
     set_up_members(run);
     pl_summarise(run);
     uint64_t bytes = bytes_of_members(run);

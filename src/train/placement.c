@@ -9,6 +9,10 @@
 /* The number of lanes that pays off: the threads per worker, as long as each lane has enough work. */
 static uint64_t choose_lanes(const pl_run *run, uint64_t workers) {
     uint64_t lanes = run->engine->threads * (uint64_t)pl_engine_hosts(run->engine) / workers;
+    if (run->problem->most_lanes) {
+        uint64_t pays = run->problem->most_lanes / workers;
+        return pays < 1 ? 1 : pays < lanes ? pays : lanes < 1 ? 1 : lanes;
+    }
     uint64_t row = run->problem->row, entries = run->problem->size / row * (row > 1 ? LANE_ROWS : LANE_ENTRIES);
     uint64_t each = LANE_NONZEROS > entries ? LANE_NONZEROS : entries;
     uint64_t most = pl_all_nonzeros(run->rows.data) / workers / each;

@@ -4,6 +4,7 @@
 
 #include "data/format.h"
 #include "model/lda.h"
+#include "model/net.h"
 #include "train/linear_stream.h"
 #include "train/presets.h"
 
@@ -43,16 +44,17 @@ const unsigned pl_losses_count = sizeof pl_losses / sizeof *pl_losses;
 const pl_engine_type *const pl_engines[] = {&pl_engine_threads, &pl_engine_mpi, &pl_engine_sim};
 const unsigned pl_engines_count = sizeof pl_engines / sizeof *pl_engines;
 
-const pl_problem_type *const pl_problems[] = {&pl_problem_linear, &pl_problem_lda PL_EXTRA_PROBLEMS};
+const pl_problem_type *const pl_problems[] = {&pl_problem_linear, &pl_problem_lda,
+                                              &pl_problem_network PL_EXTRA_PROBLEMS};
 const unsigned pl_problems_count = sizeof pl_problems / sizeof *pl_problems;
 
-const pl_local_type *const pl_locals[] = {&pl_local_sdca, &pl_local_scd, &pl_local_gradient,
-                                          &pl_local_sgd,  &pl_local_svi, &pl_local_gibbs PL_EXTRA_LOCALS};
+const pl_local_type *const pl_locals[] = {&pl_local_sdca, &pl_local_scd,   &pl_local_gradient,           &pl_local_sgd,
+                                          &pl_local_svi,  &pl_local_gibbs, &pl_local_mlp PL_EXTRA_LOCALS};
 const unsigned pl_locals_count = sizeof pl_locals / sizeof *pl_locals;
 
 const pl_combine_type *const pl_combines[] = {&pl_combine_add,    &pl_combine_average,   &pl_combine_step,
                                               &pl_combine_newton, &pl_combine_truncated, &pl_combine_proximal,
-                                              &pl_combine_lbfgs,  &pl_combine_sum};
+                                              &pl_combine_lbfgs,  &pl_combine_sum,       &pl_combine_step_optimiser};
 const unsigned pl_combines_count = sizeof pl_combines / sizeof *pl_combines;
 
 const pl_exchange_type *const pl_exchanges[] = {&pl_exchange_allreduce, &pl_exchange_driver, &pl_exchange_shared,
@@ -65,6 +67,10 @@ const unsigned pl_exchanges_count = sizeof pl_exchanges / sizeof *pl_exchanges;
 
 #define TOPICS(solver, combination, way)                                                                               \
     .problem = &pl_problem_lda, .local = &pl_local_##solver, .combine = &pl_combine_##combination,                     \
+    .exchange = &pl_exchange_##way
+
+#define NETWORK(combination, way)                                                                                      \
+    .problem = &pl_problem_network, .local = &pl_local_mlp, .combine = &pl_combine_##combination,                      \
     .exchange = &pl_exchange_##way
 
 const pl_preset pl_presets[] = {
@@ -159,6 +165,23 @@ const pl_preset pl_presets[] = {
     {.name = "angel-svi", .help = "svi on common batches, statistics by allreduce", TOPICS(svi, sum, allreduce)},
     {.name = "mllib-lda", .help = "svi on common batches, statistics through a driver", TOPICS(svi, sum, driver)},
     {.name = "angel-lda", .help = "collapsed sampling, counts on parameter servers", TOPICS(gibbs, sum, server)},
+    {.name = "minibatch-sgd", .help = "gradient steps on batches, by allreduce", NETWORK(step_optimiser, allreduce)},
+    {.name = "mllib-sgd",
+     .help = "gradient steps on all rows through a driver, as in Spark's MLlib",
+     NETWORK(step_optimiser, driver),
+     .defaults = {{"batch", "all"}, {"passes", "100"}}},
+    {.name = "ma-sgd",
+     .help = "steps on batches of each shard, averaged after each epoch",
+     NETWORK(average, allreduce)},
+    {.name = "ps-sync", .help = "minibatch-sgd on parameter servers", NETWORK(step_optimiser, server)},
+    {.name = "ps-async",
+     .help = "ps-sync in which no worker waits for another",
+     NETWORK(step_optimiser, server),
+     .defaults = {{"staleness", "async"}}},
+    {.name = "ps-backup",
+     .help = "ps-sync that goes on without the slowest worker of each clock",
+     NETWORK(step_optimiser, server),
+     .defaults = {{"backups", "1"}}},
     PL_EXTRA_PRESETS};
 const unsigned pl_presets_count = sizeof pl_presets / sizeof *pl_presets;
 

@@ -19,6 +19,7 @@ typedef struct pl_certificate {
     double objective;  /* the smallest so far */
     double latest;     /* the objective at the last evaluation, */
     double latest_gap; /* and its distance from the lower bound found there */
+    double least;      /* the least objective so far, which that of a later model may exceed by the problem's noise */
     double value;      /* the part of it without the penalty */
     double dual;       /* the largest lower bound so far */
     double measure;    /* without a dual problem, the measure of convergence: the norm of the gradient relative to the

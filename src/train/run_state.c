@@ -7,6 +7,8 @@ static void list_certificate(pl_run *run, pl_state *state) {
     pl_certificate *best = &run->best;
     PL_STATE_VALUES(state, "best", PL_UNSURE(best->scale), PL_UNSURE(best->objective), PL_UNSURE(best->value),
                     PL_UNSURE(best->dual), PL_UNSURE(best->measure), PL_UNSURE(best->reference));
+    if (run->type->noise > 0)
+        PL_STATE_VALUES(state, "least", PL_UNSURE(best->least));
     if (best->w != run->tables.v)
         pl_state_array(state, "best_w", best->w, PL_F64, run->problem->size);
 }

@@ -119,7 +119,6 @@ static void every_wrong_value_has_its_sentence_and_changes_nothing(void **state)
         {"json", "yes", "--json takes no value"},
         {"lamda", "1", "there is no option --lamda; did you mean --lambda?"},
         {"worker", "1", "there is no option --worker; did you mean --workers?"},
-        {"epochs", "1", "there is no option --epochs; did you mean --clocks?"},
         {"zzzzzzzz", "1", "there is no option --zzzzzzzz"},
     };
     for (unsigned i = 0; i < COUNT(cases); i++) {
