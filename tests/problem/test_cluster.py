@@ -286,13 +286,16 @@ def test_start():
 
 
 def log_lines(path):
-    return [json.loads(line) for line in read(path).splitlines()]
+    """The lines up to the stop line. A line about the model follows, because the problem has no dual."""
+    lines = [json.loads(line) for line in read(path).splitlines()]
+    check(lines[-1]["event"] != "stop", "the log ends with a line about the model", lines[-1])
+    return [line for line in lines if line["event"] != "model"]
 
 
 def documented():
-    """Sets of keys from docs/log.md by table: start, round, pace, workers, ranks, stop."""
+    """Sets of keys from docs/log.md by table: start, round, pace, workers, ranks, stop, model."""
     tables = re.split(r"^\| key .*$", LOG_PAGE.read_text(encoding="utf-8"), flags=re.M)[1:]
-    names = ("start", "round", "pace", "workers", "ranks", "stop")
+    names = ("start", "round", "pace", "workers", "ranks", "stop", "model")
     cells = [" ".join(re.findall(r"^\| (`.*?) \|", table, flags=re.M)) for table in tables]
     keys = [set(re.findall(r"`(\w+)`", cell)) for cell in cells]
     check(len(keys) == len(names), "tables of docs/log.md", keys)
