@@ -286,7 +286,10 @@ def test_start():
 
 
 def log_lines(path):
-    return [json.loads(line) for line in read(path).splitlines()]
+    """The lines up to the stop line. A line about the model follows, because the problem has no dual."""
+    lines = [json.loads(line) for line in read(path).splitlines()]
+    check(lines[-1]["event"] != "stop", "the log ends with a line about the model", lines[-1])
+    return [line for line in lines if line["event"] != "model"]
 
 
 def stop_line(lines):
