@@ -320,6 +320,9 @@ const pl_setting pl_settings[] = {
      .help = "softmax: cross-entropy of classes; squared: half the squared error; auto: softmax for 2 to 64 "
              "whole-number labels that repeat, and for words, otherwise squared",
      AT(network_loss)},
+    {"classes", PL_WHOLE, PL_FOR_NETWORK, "auto", 2, 64, .value_name = "N", .may_be_auto = true, .in_model = true,
+     .help = "loss softmax: labels are 0 to N - 1, even if some are not in DATA; auto: the labels of DATA",
+     AT(classes)},
     {"targets", PL_WORD, PL_FOR_NETWORK, "", .value_name = "COLUMNS", .in_model = true,
      .help = "loss squared: further columns to predict beside the label, as names or numbers separated by commas; they "
              "are not inputs",
