@@ -131,6 +131,9 @@ static void print_summary(const run *run) {
     print_suggestion(file, summary);
     print_field(file, "seconds", "%.3f in all, %.3f reading%s", seconds_of(run), run->read_seconds,
                 summary->is_virtual ? ", on the virtual clock" : "");
+    const parley_fact *speed = parley_summary_fact(summary, "rows_per_second");
+    if (speed)
+        print_field(file, "speed", "%.0f rows per second", speed->number);
     print_field(file, "model", "%s", run->settings->model);
 }
 

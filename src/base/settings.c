@@ -289,7 +289,7 @@ const pl_setting pl_settings[] = {
     {"batch", PL_WORD, PL_FOR_TOPICS | PL_FOR_NETWORK, "auto", .value_name = "N", .optional = true, .in_model = true,
      .help =
          "rows of a step: for topics, documents between two steps of svi (auto: by their number); for networks, rows "
-         "of all workers together, or of each worker that makes steps by itself (auto: 100); all: all rows",
+         "of all workers together (auto: 100); all: all rows",
      AT(batch)},
     {"tau0", PL_REAL, PL_FOR_TOPICS, "1", 0, 1e9, .value_name = "X", .optional = true, .in_model = true,
      .help = "the rate of step t of svi is (tau0 + t)^-kappa", AT(tau0)},
