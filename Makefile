@@ -8,26 +8,27 @@ PREFIX ?= /usr/local
 all: build
 
 deps:
-	@tools/deps.sh build check bench python spark
+	@tools/deps.sh build page check bench python spark
 
 build:
 	@tools/deps.sh build
+	@tools/deps.sh page || echo "build: without the page of reports, which needs Node.js and npm"
 	@cmake -S . -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) >$(BUILD).log 2>&1 || { cat $(BUILD).log; rm -f $(BUILD).log; exit 1; }; rm -f $(BUILD).log
 	@cmake --build $(BUILD) --parallel $(JOBS) -- --no-print-directory -s
 
 wheel:
-	@tools/deps.sh build python
+	@tools/deps.sh build page python
 	@tools/wheel.sh $(BUILD)/dist
 
 demo: build
 	@python3 tools/demo.py $(BUILD)/parley
 
 quick:
-	@tools/deps.sh build check
+	@tools/deps.sh build page check
 	@tests/run.sh build unit cli layers format
 
 check:
-	@tools/deps.sh build check python spark
+	@tools/deps.sh build page check python spark
 	@tests/run.sh
 
 check-spark:

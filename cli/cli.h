@@ -77,6 +77,11 @@ json_t *json_suggestion(const parley_summary *summary);
 json_t *json_seconds(const parley_summary *summary, double read, double total);
 int json_print(const command *command, json_t *object); /* prints and frees */
 
+void report_plots(const char *path); /* report_plot.c: prints the small plots of a log */
+/* report_page.c: writes the page of --html, again and again with --follow. */
+#define REPORT_MOST_LOGS 64
+int report_page(const arguments *arguments);
+
 /* info_checkpoint.c: recognises and prints the folder or a file of a checkpoint. */
 bool is_checkpoint(const char *path);
 int print_checkpoint(const arguments *arguments);

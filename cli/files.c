@@ -9,6 +9,7 @@
 #include "data/format.h"
 #include "data/vocabulary.h"
 #include "shard/parallel_read.h"
+#include "train/train.h"
 
 static const char *const cache_endings[] = {".parley", ".safetensors", NULL};
 
@@ -46,11 +47,23 @@ static parley_status read_inputs(const operands *paths, pl_engine *engine, const
     return status;
 }
 
+/* The folder for the rows of text that needs too much memory, if the command has one. */
+static const char *spill_of(const parley_settings *settings, char folder[PL_TEXT]) {
+    const char *slash = strrchr(settings->model, '/');
+    if (!(pl_settings_problem(settings)->commands & pl_setting_find("spill")->commands))
+        return NULL;
+    if (*settings->spill)
+        return settings->spill;
+    snprintf(folder, PL_TEXT, "%.*s", slash ? (int)(slash - settings->model) + 1 : 1, slash ? settings->model : ".");
+    return folder;
+}
+
 parley_status read_data(const operands *paths, const parley_settings *settings, pl_engine *engine, pl_tell tell,
                         parley_data **out, parley_error *error) {
     pl_pool *pool = engine ? engine->pool : NULL;
     pl_reading reading;
     parley_data *data = NULL;
+    char folder[PL_TEXT];
     *out = NULL;
     parley_status status = pl_reading_of(settings, &reading, error);
     if (status == PARLEY_OK && !engine)
@@ -58,6 +71,7 @@ parley_status read_data(const operands *paths, const parley_settings *settings, 
     if (status != PARLEY_OK)
         return status;
     reading.tell = tell;
+    reading.spill = spill_of(settings, folder);
     status = read_inputs(paths, engine, &reading, pool, &data, error);
     if (!engine)
         pl_pool_close(pool);

@@ -31,9 +31,11 @@ static void on_signal(int number) {
 bool fit_interrupted(void) { return pl_stop_asked(); }
 
 int fit_tell(void *view, const parley_progress *progress, const char *message) {
-    (void)progress;
+    progress_view *lines = view;
     if (message && view)
-        progress_message(view, message);
+        progress_message(lines, message);
+    else if (view && lines->terminal) /* elsewhere a line for each problem would be too much */
+        progress_round(lines, progress);
     return pl_stop_asked();
 }
 
@@ -68,20 +70,25 @@ parley_status fit_check(const parley_settings *settings, const operands *data, p
         status = check_writable(settings->model, error);
     if (status == PARLEY_OK && *settings->log && strcmp(settings->log, "-") != 0)
         status = check_writable(settings->log, error);
+    if (status == PARLEY_OK && *settings->trace)
+        status = check_writable(settings->trace, error);
     if (status == PARLEY_OK)
         status = check_locks(settings, error);
     if (status == PARLEY_OK)
         status = pl_checkpoint_look(settings->checkpoint, settings->resume, error);
-    const char *inputs[] = {settings->weights, settings->replay}, *outputs[] = {settings->model, settings->log};
-    for (unsigned i = 0; i < 2 * data->count && status == PARLEY_OK; i++)
-        status = check_different(data->words[i / 2], outputs[i % 2], error);
+    const char *inputs[] = {settings->weights, settings->replay},
+               *outputs[] = {settings->model, settings->log, settings->trace};
+    for (unsigned i = 0; i < 3 * data->count && status == PARLEY_OK; i++)
+        status = check_different(data->words[i / 3], outputs[i % 3], error);
     if (status == PARLEY_OK && *settings->start) /* it is read completely before, and may be replaced */
         status = check_different(settings->start, settings->log, error);
     if (status == PARLEY_OK && *settings->validation)
         status = check_different(settings->validation, settings->model, error);
-    for (unsigned i = 0; i < 4 && status == PARLEY_OK; i++)
-        status = check_different(inputs[i / 2], outputs[i % 2], error);
-    return status == PARLEY_OK ? check_different(settings->model, settings->log, error) : status;
+    for (unsigned i = 0; i < 6 && status == PARLEY_OK; i++)
+        status = check_different(inputs[i / 3], outputs[i % 3], error);
+    for (unsigned i = 0; i < 3 && status == PARLEY_OK; i++) /* model and log, log and trace, trace and model */
+        status = check_different(outputs[i], outputs[(i + 1) % 3], error);
+    return status;
 }
 
 parley_status fit_begin(const parley_settings *settings, bool writes, pl_lock **lock, parley_error *error) {

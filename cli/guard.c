@@ -202,12 +202,24 @@ static void connect_launcher(void) {
         _exit(EXIT_LOST);
 }
 
+/* A process that names its parent ends with it, also if that is already gone. */
+static void tie_to_parent(void) {
+    int parent = pl_launched_parent();
+    if (parent <= 0)
+        return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(EXIT_LOST);
+}
+
 void guard_start(double deadline) {
     bool remote = pl_launched_from() != NULL;
     if (pl_launched_by_parley() && (int)pl_launched_here() == pl_launched_ranks())
         keep_mpi_here();
-    if (!pl_launched_module() || (pl_launched_ranks() == 1 && !remote))
+    if (!pl_launched_module() || (pl_launched_ranks() == 1 && !remote)) {
+        tie_to_parent();
         return;
+    }
     if (pl_launched_by_parley())
         connect_launcher();
     pid_t parent = getpid();

@@ -47,6 +47,8 @@ static parley_status work(pl_engine *engine, void *user, parley_error *error) {
         status = fit_begin(settings, engine->rank == 0, &lock, error);
     if (status == PARLEY_OK)
         status = pl_cv_rank(engine, data, settings, first ? fit_tell : NULL, &run->view, &cv, &model, &summary, error);
+    if (first)
+        progress_clear(&run->view);
     if (status != PARLEY_OK && fit_interrupted())
         error->status = status = PARLEY_STOPPED;
     if (status == PARLEY_OK)

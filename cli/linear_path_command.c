@@ -45,6 +45,8 @@ static parley_status work(pl_engine *engine, void *user, parley_error *error) {
         status = fit_begin(settings, engine->rank == 0, &lock, error);
     if (status == PARLEY_OK)
         status = pl_path_rank(engine, data, settings, &plan, first ? fit_tell : NULL, &run->view, &path, error);
+    if (first)
+        progress_clear(&run->view);
     if (status == PARLEY_OK)
         status = fit_save(engine, save, path, settings->model, error);
     pl_lock_free(lock);

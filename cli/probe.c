@@ -20,7 +20,9 @@ static parley_status check(const void *user, parley_error *error) {
 
 static json_t *json_probe(const run *run) {
     const pl_network *network = &run->probe.network;
-    json_t *object = json_object(), *sums = json_array();
+    json_t *object = json_object(), *sums = json_array(), *duplex = json_array();
+    for (unsigned i = 0; i < PL_DUPLEX_SIZES; i++)
+        json_array_append_new(duplex, json_number(network->duplex[i]));
     for (unsigned i = 0; i < PL_PROBE_SIZES; i++) {
         json_t *sum = json_object();
         json_put(&sum, "entries", json_count(run->probe.entries[i]));
@@ -31,7 +33,7 @@ static json_t *json_probe(const run *run) {
     json_put(&object, "latency", json_number(network->latency));
     json_put(&object, "bandwidth", json_number(network->bandwidth));
     json_put(&object, "message", json_number(network->message));
-    json_put(&object, "duplex", json_number(network->duplex));
+    json_put(&object, "duplex", duplex);
     json_put(&object, "nonzero", json_number(network->nonzero));
     json_put(&object, "entry", json_number(network->entry));
     json_put(&object, "allreduce", sums);
@@ -68,7 +70,9 @@ static int report(const void *user) {
         return json_print(run->command, json_probe(run));
     print_field(stdout, "latency", "%.1f us", 1e6 * network->latency);
     print_field(stdout, "bandwidth", "%.4g Mbit/s", 8e-6 * network->bandwidth);
-    print_field(stdout, "both ways", "%.0f %% of the bandwidth each", 100 * network->duplex);
+    for (unsigned i = 0; i < PL_DUPLEX_SIZES; i++)
+        print_field(stdout, i ? "" : "both ways", "%.0f %% of the bandwidth each, with messages of %u kB",
+                    100 * network->duplex[i], (unsigned)(PL_DUPLEX_LEAST >> 10) << 2 * i);
     print_field(stdout, "message", "%.2f us at either end", 1e6 * network->message);
     print_field(stdout, "non-zero", "%.2f ns", 1e9 * network->nonzero);
     print_field(stdout, "entry", "%.2f ns", 1e9 * network->entry);

@@ -1,17 +1,20 @@
-/* progress.c: rewrites one line on a terminal; elsewhere prints lines at rounds 1, 2, 5, 10, 20, 50 and so on, and
- * after a while without a line. The time left is estimated from the gap, whose logarithm decreases about linearly in
- * time. */
+/* progress.c: rewrites one line on a terminal, with a bar and a small curve of the gap; elsewhere prints lines at
+ * rounds 1, 2, 5, 10, 20, 50 and so on, and after a while without a line. The time left is estimated from the gap,
+ * whose logarithm decreases about linearly in time. */
 #define _POSIX_C_SOURCE 200809L /* isatty */
 #include "progress.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define TERMINAL_SECONDS 0.1 /* between two updates of the line */
 #define PLAIN_SECONDS 10.0   /* at most without a line */
+#define BAR 12               /* cells of the bar, and of the curve of the gap */
+#define LINE 79              /* columns that are used */
 
 static void note_gap(progress_view *view, const parley_progress *progress) {
     double gap = log(isnan(progress->estimate) ? progress->relative_gap : progress->estimate);
@@ -57,6 +60,67 @@ static double seconds_left(const progress_view *view) {
     return isfinite(left) ? fmax(0, left) : NAN;
 }
 
+/* How much of the work is done, from 0 to 1: by the gap, whose logarithm falls about linearly, or by the nearest limit.
+ */
+static double share_done(const progress_view *view) {
+    const parley_progress *last = &view->last;
+    double gap = log(isnan(last->estimate) ? last->relative_gap : last->estimate), share = 0;
+    if (last->target > 0 && last->target < 1 && isfinite(gap))
+        share = gap / log(last->target);
+    share = fmax(share, (double)last->round / (double)view->most_rounds);
+    share = fmin(1, fmax(share, last->seconds / view->most_seconds)); /* limits may be infinite */
+    share = isnan(share) ? 0 : fmax(0, share);
+    return last->parts > 1 ? ((double)last->part - 1 + share) / (double)last->parts : share;
+}
+
+static void draw_bar(const progress_view *view, char *bar, size_t size) {
+    double share = share_done(view);
+    int full = (int)(share * BAR);
+    snprintf(bar, size, "[%.*s%.*s] %3d %%  ", full, "############", BAR - full, "............", (int)(100 * share));
+}
+
+/* The latest gaps as blocks of different heights, the lowest gap lowest; empty if the terminal may not show them. */
+static void draw_curve(const progress_view *view, char *curve) {
+    static const char *const blocks[] = {"\u2581", "\u2582", "\u2583", "\u2584",
+                                         "\u2585", "\u2586", "\u2587", "\u2588"};
+    double low = INFINITY, high = -INFINITY;
+    unsigned first = view->points > BAR ? view->points - BAR : 0;
+    *curve = 0;
+    for (unsigned i = first; i < view->points; i++) {
+        low = fmin(low, view->log_gap[i]);
+        high = fmax(high, view->log_gap[i]);
+    }
+    for (unsigned i = first; view->unicode && view->last.parts < 2 && high > low && i < view->points; i++)
+        strcat(curve, blocks[(unsigned)(7.999 * (view->log_gap[i] - low) / (high - low))]);
+}
+
+static void describe_left(double left, char *text, size_t size) {
+    if (left < 100)
+        snprintf(text, size, "  %.0f s left", left);
+    else if (left < 6000)
+        snprintf(text, size, "  %.0f min left", left / 60);
+    else if (left >= 6000)
+        snprintf(text, size, "  %.0f h left", left / 3600);
+}
+
+/* Short, for one line beside the bar. */
+static void describe_short(const progress_view *view, char *text, size_t size) {
+    const parley_progress *last = &view->last;
+    double gap = isnan(last->estimate) ? last->relative_gap : last->estimate, left = seconds_left(view);
+    bool path = last->parts > 1;
+    int used = path ? snprintf(text, size, "%" PRIu64 " of %" PRIu64, last->part, last->parts)
+                    : snprintf(text, size, "round %" PRIu64, last->round);
+    if (!path && isfinite(gap) && last->target > 0)
+        used += snprintf(text + used, size - (size_t)used, "  gap %s%.1e", isnan(last->estimate) ? "" : "about ", gap);
+    else if (!path)
+        used += snprintf(text + used, size - (size_t)used, "  objective %.6g", last->objective);
+    if (last->metric && !isnan(last->validation))
+        used += snprintf(text + used, size - (size_t)used, "  %s %.5g", last->metric, last->validation);
+    if (path && share_done(view) > 0)
+        left = last->seconds * (1 / share_done(view) - 1);
+    describe_left(left, text + used, size - (size_t)used);
+}
+
 static void describe(const progress_view *view, char *text, size_t size) {
     const parley_progress *last = &view->last;
     int used = snprintf(text, size, "round %" PRIu64, last->round);
@@ -68,22 +132,16 @@ static void describe(const progress_view *view, char *text, size_t size) {
         used += snprintf(text + used, size - (size_t)used, "  gap %.1e  relative %.1e", last->gap, last->relative_gap);
     if (last->metric && !isnan(last->validation))
         used += snprintf(text + used, size - (size_t)used, "  %s %.5g", last->metric, last->validation);
-    double left = view->terminal ? seconds_left(view) : NAN;
-    if (!view->terminal)
-        snprintf(text + used, size - (size_t)used, "  %.2f s", last->seconds);
-    else if (left < 100)
-        snprintf(text + used, size - (size_t)used, "  %.0f s left", left);
-    else if (left < 6000)
-        snprintf(text + used, size - (size_t)used, "  %.0f min left", left / 60);
-    else if (left >= 6000)
-        snprintf(text + used, size - (size_t)used, "  %.0f h left", left / 3600);
+    snprintf(text + used, size - (size_t)used, "  %.2f s", last->seconds);
 }
 
 static void show(progress_view *view) {
-    char text[128];
-    describe(view, text, sizeof text);
+    char text[160], bar[64], curve[4 * BAR + 1];
+    (view->terminal ? describe_short : describe)(view, text, sizeof text);
+    draw_bar(view, bar, sizeof bar);
+    draw_curve(view, curve);
     if (view->terminal)
-        fprintf(stderr, "\r\033[K%.79s", text);
+        fprintf(stderr, "\r\033[K%s%.*s  %s", bar, (int)(LINE - strlen(bar) - BAR - 2), text, curve);
     else
         fprintf(stderr, "%s\n", text);
     view->line_open = view->terminal;
@@ -106,9 +164,18 @@ static void end_line(progress_view *view) {
     view->line_open = false;
 }
 
+/* Whether the terminal shows UTF-8, by the variables that say so, the first of which that is set decides. */
+static bool is_unicode(void) {
+    const char *names[] = {"LC_ALL", "LC_CTYPE", "LANG"}, *value = NULL;
+    for (unsigned i = 0; i < 3 && (!value || !*value); i++)
+        value = getenv(names[i]);
+    return value && (strstr(value, "UTF-8") || strstr(value, "utf8") || strstr(value, "UTF8"));
+}
+
 void progress_open(progress_view *view, const parley_settings *settings) {
     *view = (progress_view){.quiet = settings->quiet,
                             .terminal = isatty(STDERR_FILENO) != 0,
+                            .unicode = is_unicode(),
                             .most_rounds = settings->rounds,
                             .most_seconds = settings->seconds,
                             .next_round = 1};
@@ -139,4 +206,10 @@ void progress_close(progress_view *view) {
     if (!view->quiet && view->last.round != view->shown_round)
         show(view);
     end_line(view);
+}
+
+void progress_clear(progress_view *view) {
+    if (view->line_open)
+        fputs("\r\033[K", stderr);
+    view->line_open = false;
 }

@@ -7,7 +7,7 @@
 #define PROGRESS_POINTS 16
 
 typedef struct progress_view {
-    bool quiet, terminal, line_open; /* line_open: the terminal shows a line that can be rewritten */
+    bool quiet, terminal, unicode, line_open; /* line_open: the terminal shows a line that can be rewritten */
     uint64_t most_rounds, next_round, shown_round;
     double most_seconds, shown_at;
     parley_progress last;
@@ -20,5 +20,6 @@ void progress_open(progress_view *view, const parley_settings *settings);
 void progress_message(progress_view *view, const char *message);
 void progress_round(progress_view *view, const parley_progress *progress);
 void progress_close(progress_view *view); /* shows the last round if it was not shown yet */
+void progress_clear(progress_view *view); /* instead: removes the line from the terminal */
 
 #endif

@@ -143,9 +143,20 @@ static int report_run(const arguments *arguments) {
     parley_error error;
     if (settings->text && settings->json)
         pl_fail(&error, PARLEY_BAD_USAGE, "--text and --json are two forms of the report; give one of them");
+    else if (*settings->html && (settings->text || settings->json))
+        pl_fail(&error, PARLEY_BAD_USAGE, "--html writes a page instead of printing; leave out --%s",
+                settings->text ? "text" : "json");
+    else if (*settings->html)
+        return report_page(arguments);
+    else if (settings->follow)
+        pl_fail(&error, PARLEY_BAD_USAGE, "--follow rewrites a page while the run goes on; name it with --html FILE");
+    else if (arguments->count > 1)
+        pl_fail(&error, PARLEY_BAD_USAGE, "several logs are compared on a page; name it with --html FILE");
     else if (pl_report_read(arguments->operands[0], &report, &error) == PARLEY_OK) {
         int code = settings->json ? print_json(arguments->command, &report) : print_report(&report);
         pl_report_free(&report);
+        if (!settings->json)
+            report_plots(arguments->operands[0]);
         return code;
     }
     return fail(arguments->command, &error);
@@ -153,16 +164,15 @@ static int report_run(const arguments *arguments) {
 
 const command report_command = {
     .name = "report",
-    .operands = "LOG",
+    .operands = "LOG...",
     .least = 1,
-    .most = 1,
+    .most = REPORT_MOST_LOGS,
     .options = PL_FOR_REPORT,
     .summary = "show where the time of a run went",
     .details =
         "Reads the log that --log wrote and splits the time of the run into computing by the slowest worker, "
-        "evaluating, "
-        "combining updates, and overhead, which is the rest: exchanging and waiting. Then it does the same for each "
-        "worker "
-        "and each process. It prints tables, and with --json one object.",
+        "evaluating, combining updates, and overhead, which is the rest: exchanging and waiting. Then it does the same "
+        "for each worker and each process. It prints tables, and with --json one object. With --html it writes a page "
+        "with a verdict and charts, which needs no network; several logs are compared on it.",
     .run = report_run,
 };

@@ -232,132 +232,16 @@ static const pl_viewer tabs = {.text = tab_text,
                                .row = tab_row,
                                .close = tab_close};
 
-/* JSON */
-
-/* The object for new items: the open group, or the outer object. */
-static json_t **target(pl_viewer *viewer) {
-    view *view = (struct view *)viewer;
-    return view->key ? &view->inner : &view->object;
-}
-
-static json_t *numbers_json(const double *values, uint64_t count, uint64_t stride) {
-    json_t *list = json_array();
-    for (uint64_t i = 0; i < count; i++)
-        json_append(&list, json_number(values[i * stride]));
-    return list;
-}
-
-static json_t *names_json(const pl_name *names, uint64_t count) {
-    json_t *list = json_array();
-    for (uint64_t i = 0; i < count; i++) {
-        json_t *text = json_stringn(names[i].text, (size_t)names[i].bytes);
-        json_append(&list, text ? text : json_string("?")); /* not valid UTF-8 */
-    }
-    return list;
-}
-
-static void json_text(pl_viewer *viewer, const char *key, const char *value) {
-    json_put(target(viewer), key, json_string(value));
-}
-
-static void json_whole(pl_viewer *viewer, const char *key, uint64_t count) {
-    json_put(target(viewer), key, json_count(count));
-}
-
-static void json_one(pl_viewer *viewer, const char *key, double value) {
-    json_put(target(viewer), key, json_number(value));
-}
-
-static void json_several(pl_viewer *viewer, const char *key, const double *values, uint64_t count) {
-    json_put(target(viewer), key, numbers_json(values, count, 1));
-}
-
-/* Labels that are words are strings, and others are numbers. */
-static json_t *label_json(const parley_model *model, uint64_t number) {
-    char text[32];
-    double label;
-    pl_name name = label_name(model, number, &label, text, sizeof text);
-    json_t *word = name.text != text ? json_stringn(name.text, (size_t)name.bytes) : NULL;
-    return name.text == text ? json_number(label) : word ? word : json_string("?"); /* not valid UTF-8 */
-}
-
-static void json_labels(pl_viewer *viewer, const char *key, const parley_model *model) {
-    json_t *list = json_array();
-    for (uint64_t i = 0; i < pl_model_labels(model); i++)
-        json_append(&list, label_json(model, i));
-    json_put(target(viewer), key, list);
-}
-
-/* Counts are whole numbers, unlike sums of weights. */
-static json_t *amount_json(double value) {
-    return value == floor(value) && fabs(value) < 9e15 ? json_integer((json_int_t)value) : json_number(value);
-}
-
-static void json_matrix(pl_viewer *viewer, const char *key, const parley_model *model, const double *values) {
-    uint64_t labels = pl_model_labels(model);
-    json_t *list = json_array();
-    for (uint64_t i = 0; i < labels; i++) {
-        json_t *row = json_array();
-        for (uint64_t k = 0; k < labels; k++)
-            json_append(&row, amount_json(values[i * labels + k]));
-        json_append(&list, row);
-    }
-    json_put(target(viewer), key, list);
-}
-
-static void json_begin(pl_viewer *viewer, const char *key, const char *name_key, const char *number_key) {
-    view *view = (struct view *)viewer;
-    view->key = key;
-    view->name_key = name_key;
-    view->number_key = number_key;
-    view->inner = name_key ? json_array() : json_object();
-}
-
-static void json_row(pl_viewer *viewer, pl_name name, uint64_t number, const pl_view_cell *cells, unsigned count) {
-    view *view = (struct view *)viewer;
-    json_t *row = json_object(), *text = json_stringn(name.text, (size_t)name.bytes);
-    json_put(&row, view->name_key, text ? text : json_string("?")); /* not valid UTF-8 */
-    if (view->number_key)
-        json_put(&row, view->number_key, json_count(number));
-    for (unsigned i = 0; i < count; i++)
-        json_put(&row, cells[i].key,
-                 cells[i].names        ? names_json(cells[i].names, cells[i].count)
-                 : cells[i].whole      ? amount_json(*cells[i].numbers)
-                 : cells[i].count == 1 ? json_number(*cells[i].numbers)
-                                       : numbers_json(cells[i].numbers, cells[i].count, cells[i].stride));
-    json_append(&view->inner, row);
-}
-
-static void json_end(pl_viewer *viewer) {
-    view *view = (struct view *)viewer;
-    json_put(&view->object, view->key, view->inner);
-    view->key = NULL;
-}
-
-static const pl_viewer tree = {.text = json_text,
-                               .count = json_whole,
-                               .number = json_one,
-                               .numbers = json_several,
-                               .labels = json_labels,
-                               .matrix = json_matrix,
-                               .open = json_begin,
-                               .row = json_row,
-                               .close = json_end};
-
 pl_viewer *view_open(view *view, const arguments *arguments, view_style style, int digits) {
-    bool json = arguments->settings.json;
-    *view = (struct view){.base = json                 ? tree
-                                  : style == VIEW_TABS ? tabs
-                                                       : fields,
-                          .digits = digits,
-                          .width = FIELD_WIDTH};
-    view->object = json ? json_object() : NULL;
-    return &view->base;
+    *view = (struct view){.base = style == VIEW_TABS ? tabs : fields, .digits = digits, .width = FIELD_WIDTH};
+    pl_json_viewer_open(&view->json);
+    return arguments->settings.json ? &view->json.base : &view->base;
 }
 
 int view_close(view *view, const arguments *arguments, parley_status status, const parley_error *error) {
-    if (status == PARLEY_OK)
-        return arguments->settings.json ? json_print(arguments->command, view->object) : EXIT_DONE;
-    json_decref(view->object);
-    return fail(arguments->command, error);
+    json_t *object = pl_json_viewer_close(&view->json);
+    if (status == PARLEY_OK && arguments->settings.json)
+        return json_print(arguments->command, object);
+    json_decref(object);
+    return status == PARLEY_OK ? EXIT_DONE : fail(arguments->command, error);
 }

@@ -3,7 +3,7 @@
 #define PARLEY_VIEW_H
 
 #include "cli.h"
-#include "model/model.h"
+#include "model/json_viewer.h"
 
 /* The style without --json: items as aligned fields and lists as tables, or everything separated by tabs with all
  * digits. */
@@ -14,8 +14,7 @@ typedef struct view {
     int digits, width;                 /* of numbers and of keys in fields */
     const char *name_key, *number_key; /* of the open list */
     bool grouped, headed;              /* a group is open; the head of the table is printed */
-    json_t *object, *inner;            /* JSON: everything, and the open list or group */
-    const char *key;                   /* of `inner` */
+    pl_json_viewer json;               /* for --json */
 } view;
 
 /* Opens a viewer for lines or, with --json, for one object. */

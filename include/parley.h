@@ -96,6 +96,7 @@ typedef struct parley_progress {
     double target;      /* the requested relative gap */
     const char *metric; /* the metric on validation rows, or NULL if there are none */
     double validation;
+    uint64_t part, parts; /* on a path: which of how many penalties is fitted, from 1; else 0 */
 } parley_progress;
 
 /* Progress of a run. parley_train calls it from its own thread after every round, and once before the first with round
@@ -196,6 +197,15 @@ PARLEY_API parley_status parley_moments(uint64_t rows, uint64_t columns, const v
                                         int64_t row_stride, int64_t column_stride, const double *label,
                                         const double *weight, const double *shift, unsigned threads, double *sums,
                                         parley_error *error);
+
+/* Converts vectors from the bytes in which Spark stores them in memory, and checks them. Vector i is at bytes[ends[i]]
+ * .. bytes[ends[i + 1]]. All must have `columns` elements. Zeros are dropped, and so are the columns marked in
+ * `dropped` (NULL: none). `lengths` receives the entries of each vector, `index` and `value` their columns and values,
+ * one vector after the other; both need room for (ends[rows] - ends[0]) / 8 entries, of which `*entries` are used.
+ * Messages count rows from `first`. */
+PARLEY_API parley_status parley_spark_vectors(const void *bytes, const int32_t *ends, uint64_t rows, uint64_t columns,
+                                              const unsigned char *dropped, uint64_t first, int64_t *lengths,
+                                              uint32_t *index, float *value, uint64_t *entries, parley_error *error);
 
 /* The arrays of a data set: rows + 1 offsets, the column ids and values of the entries, and the labels and weights of
  * the rows. They stay valid until parley_data_free. */
@@ -384,6 +394,11 @@ PARLEY_API parley_status parley_decide(const parley_model *model, const parley_d
 /* Computes one metric of a model on data (`parley list metrics`). threads 0: all cores. */
 PARLEY_API parley_status parley_score(const parley_model *model, const parley_data *data, const char *metric,
                                       unsigned threads, double *value, parley_error *error);
+
+/* Writes a page about runs to a file, from their logs: charts and a verdict, as `parley report --html` does. Fails if
+ * the library was built without the page. */
+PARLEY_API parley_status parley_report_page(const char *const *logs, uint64_t count, const char *page,
+                                            parley_error *error);
 
 /* A topic model: its topics x words parameters, its priors, the steps that it was trained for, and whether it finds
  * proportions by variational updates, or else by collapsed ones. The arrays belong to the model. */

@@ -154,6 +154,8 @@ suite allocations build python3 tests/fault/allocations.py build/parley-failing
 suite golden build build/venv/bin/python tests/golden/test_optima.py build/parley
 suite mpi build python3 tests/mpi/test_ranks.py build/parley
 suite launch build python3 tests/mpi/test_launch.py build/parley
+suite report build python3 -B tests/report/test_report.py build/parley
+suite browser build build/venv/bin/python -B tests/report/test_browser.py build/parley
 suite problem build build/venv/bin/python tests/problem/test_cluster.py build/parley-kmeans
 suite asan-unit asan bash -c 'unit build/asan unit'
 suite python none tests/python/run.sh

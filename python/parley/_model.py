@@ -13,6 +13,7 @@ from scipy.special import expit, softmax
 from . import _run
 from ._data import Data, from_arrays, from_file, from_file_for
 from ._library import call, ffi, lib, make, named, string
+from ._report import Report, report, report_of
 from ._tables import is_source, is_table, numbers
 
 
@@ -51,6 +52,7 @@ class Model:
         self.loss = self.meta["loss"]
         self.summary = summary or {}
         self.run = np.zeros(0, _run.ROW) if run is None else run
+        self._log: Any = None  # the file of the log, if one was written
         outputs = len(self.intercept)
         labels = lib.parley_model_labels(handle)
         if labels != ffi.NULL:
@@ -156,6 +158,19 @@ class Model:
         if self.loss == "softmax":
             return softmax(decisions, axis=1)
         return expit(decisions) / expit(decisions).sum(axis=1, keepdims=True)
+
+    def report_(self) -> Report:
+        """Make a page about the run that trained the model: its verdict and its convergence and, if it was trained with
+        the setting ``log``, everything that the log has.
+
+        Returns
+        -------
+        report : Report
+            The page. A notebook shows it.
+        """
+        if self._log and os.path.exists(self._log):
+            return report(self._log)
+        return report_of(self.summary, self.run, "linear", "model")
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the model to a file that `parley predict` and safetensors can read.
@@ -313,6 +328,7 @@ def train(
     watch = _run.Watch(verbose, callback)
     handle, summary, log = _run.train(data, settings, ffi.NULL if start is None else start._handle, watch)
     model = Model(handle, summary, log)
+    model._log = settings.get("log")
     if watch.caught is not None:
         watch.caught.model = model
         raise watch.caught

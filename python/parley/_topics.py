@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative
 from . import _data, _run
 from ._compat import Tagged, validate
 from ._library import call, ffi, lib, make
+from ._report import Reported
 from ._run import Watch, threads
 
 if TYPE_CHECKING:
@@ -23,7 +24,18 @@ def _pointer(array: np.ndarray, kind: str) -> Any:
     return ffi.cast(f"{kind} *", array.ctypes.data)
 
 
-class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Tagged, BaseEstimator):
+def contents(handle: Any) -> tuple[np.ndarray, np.ndarray, Any]:
+    """The parameters of the topics of a model of the core, their priors in documents, and the struct with the rest."""
+    found = ffi.new("parley_topics *")
+    if not lib.parley_model_topics(handle, found):
+        raise ValueError("this is not a topic model; load it with parley.load")
+    shape = found.topics, found.words
+    parameters = np.frombuffer(ffi.buffer(getattr(found, "lambda"), 4 * shape[0] * shape[1]), np.float32)
+    prior = np.frombuffer(ffi.buffer(found.alpha, 8 * shape[0]), float).copy()
+    return parameters.reshape(shape).astype(float), prior, found
+
+
+class LatentDirichletAllocation(Reported, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Tagged, BaseEstimator):
     """Topics of documents (latent Dirichlet allocation), trained by stochastic variational inference.
 
     Parameters
@@ -168,6 +180,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         data = _data.from_arrays(X, threads=threads(self.n_jobs) or 0)
         watch = Watch(self.verbose)
         handle, summary, self.run_ = _run.train(data, {k: v for k, v in values.items() if v is not None}, start, watch)
+        self._summary = summary
         self._take(handle)
         self.bound_ = float(np.exp(-summary["bound"]))
         if watch.caught:
@@ -175,13 +188,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
 
     def _take(self, handle: Any) -> None:
         """Copies the arrays of a model of the core."""
-        found = ffi.new("parley_topics *")
-        if not lib.parley_model_topics(handle, found):
-            raise ValueError("this is not a topic model; load it with parley.load")
-        shape = found.topics, found.words
-        parameters = np.frombuffer(ffi.buffer(getattr(found, "lambda"), 4 * shape[0] * shape[1]), np.float32)
-        self.components_ = parameters.reshape(shape).astype(float)
-        prior = np.frombuffer(ffi.buffer(found.alpha, 8 * shape[0]), float).copy()
+        self.components_, prior, found = contents(handle)
         self.doc_topic_prior_ = float(prior[0]) if np.ptp(prior) == 0 else prior
         self.topic_word_prior_ = found.eta
         self.n_batch_iter_ = found.steps + 1

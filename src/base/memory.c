@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* mremap */
 #include "base/memory.h"
 
+#include <fcntl.h>
 #include <malloc.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include "base/available_memory.h"
 
@@ -67,9 +69,25 @@ parley_status pl_take(void *out, uint64_t count, uint64_t size, const char *what
     return memory ? PARLEY_OK : pl_fail_memory(error, what, count * size);
 }
 
+/* Grows the file first, so that a full disk is noticed here and not when a page is written. */
+static bool reserve_in_file(pl_span *span, uint64_t bytes) {
+    bytes = (bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+    if (must_fail() || bytes > PTRDIFF_MAX || posix_fallocate(span->file - 1, 0, (off_t)bytes) != 0)
+        return false;
+    void *data = span->data ? mremap(span->data, span->bytes, bytes, MREMAP_MAYMOVE)
+                            : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, span->file - 1, 0);
+    if (data == MAP_FAILED)
+        return false;
+    span->data = data;
+    span->bytes = bytes;
+    return true;
+}
+
 bool pl_span_reserve(pl_span *span, uint64_t bytes) {
     if (bytes <= span->bytes)
         return true;
+    if (span->file)
+        return reserve_in_file(span, bytes);
     if (must_fail() || bytes > PTRDIFF_MAX - HUGE_PAGE || !pl_memory_has_room(span->bytes, bytes))
         return false;
     bool huge = bytes >= WORTH_HUGE;
@@ -81,7 +99,7 @@ bool pl_span_reserve(pl_span *span, uint64_t bytes) {
         return false;
     if (huge)
         madvise(data, bytes, MADV_HUGEPAGE);
-    *span = (pl_span){data, bytes};
+    *span = (pl_span){data, bytes, 0};
     return true;
 }
 
@@ -93,6 +111,8 @@ void pl_span_trim(pl_span *span, uint64_t bytes) {
         pl_span_free(span);
         return;
     }
+    if (span->file && ftruncate(span->file - 1, (off_t)bytes) != 0)
+        return; /* it keeps its size */
     munmap((char *)span->data + bytes, span->bytes - bytes);
     span->bytes = bytes;
 }
@@ -100,7 +120,30 @@ void pl_span_trim(pl_span *span, uint64_t bytes) {
 void pl_span_free(pl_span *span) {
     if (span->data)
         munmap(span->data, span->bytes);
+    if (span->file)
+        close(span->file - 1);
     *span = (pl_span){0};
+}
+
+bool pl_span_spill(pl_span *span, const char *folder) {
+    char name[4096];
+    pl_span spilt = {0};
+    if (must_fail() || snprintf(name, sizeof name, "%s/.parley-rows-XXXXXX", folder) >= (int)sizeof name)
+        return false;
+    int file = mkostemp(name, O_CLOEXEC);
+    if (file < 0)
+        return false;
+    unlink(name);
+    spilt.file = file + 1;
+    if (span->bytes > 0 && !reserve_in_file(&spilt, span->bytes)) {
+        pl_span_free(&spilt);
+        return false;
+    }
+    if (span->bytes > 0)
+        memcpy(spilt.data, span->data, span->bytes);
+    pl_span_free(span);
+    *span = spilt;
+    return true;
 }
 
 void pl_span_drop(const pl_span *span, uint64_t bytes) {

@@ -22,11 +22,15 @@ parley_status pl_take(void *out, uint64_t count, uint64_t size, const char *what
 typedef struct pl_span {
     void *data;
     uint64_t bytes; /* reserved */
+    int file;       /* 1 + the descriptor of the file that holds it; 0: it is in memory */
 } pl_span;
 
 bool pl_span_reserve(pl_span *span, uint64_t bytes); /* grows to at least `bytes`; false: out of memory */
 void pl_span_trim(pl_span *span, uint64_t bytes);    /* releases everything above `bytes` */
 void pl_span_free(pl_span *span);
+/* Moves the span, which may be empty, to a file without a name in a folder. It may then be larger than memory: pages
+ * that are not in use are on disk. False: the file cannot be made. */
+bool pl_span_spill(pl_span *span, const char *folder);
 /* Releases the pages that lie entirely below `bytes`. Their content is lost. */
 void pl_span_drop(const pl_span *span, uint64_t bytes);
 /* Releases the pages of a mapped file that lie entirely in [begin, end). They are read again on the next access. */

@@ -223,6 +223,11 @@ const pl_setting pl_settings[] = {
      .help = "clocks (exchanges) that a worker may be ahead of the slowest one: 0: all wait for each other (BSP); N: "
              "bounded (SSP); async: nobody waits (ASP)",
      AT(staleness)},
+    {"servers", PL_WHOLE, PL_FOR_TRAIN, "0", 0, 65535, .value_name = "N", .optional = true,
+     .help =
+         "exchange server: processes, of those that were started, or tasks of a single process, that own the slices "
+         "of v and have no workers; 0: every process with workers owns a slice",
+     AT(servers)},
     {"backups", PL_WHOLE, PL_FOR_TRAIN, "0", 0, 65535, .value_name = "B", .optional = true, .in_model = true,
      .help = "with --staleness 0: close a clock without the B slowest workers, and drop their updates", AT(backups)},
     {"clocks", PL_WHOLE, PL_FOR_TRAIN, "auto", 1, MANY, .value_name = "N", .may_be_auto = true, .optional = true,
@@ -291,8 +296,10 @@ const pl_setting pl_settings[] = {
          "rows of a step: for topics, documents between two steps of svi (auto: by their number); for networks, rows "
          "of all workers together (auto: 100); all: all rows",
      AT(batch)},
-    {"tau0", PL_REAL, PL_FOR_TOPICS, "1", 0, 1e9, .value_name = "X", .optional = true, .in_model = true,
-     .help = "the rate of step t of svi is (tau0 + t)^-kappa", AT(tau0)},
+    {"tau0", PL_REAL, PL_FOR_TOPICS, "auto", 0, 1e9, .value_name = "X", .may_be_auto = true, .optional = true,
+     .in_model = true,
+     .help = "the rate of step t of svi is (tau0 + t)^-kappa; auto: 1 for collapsed updates, 10 for variational ones",
+     AT(tau0)},
     {"kappa", PL_REAL, PL_FOR_TOPICS, "0.7", 0, 1, .value_name = "X", .optional = true, .in_model = true,
      .help = "exponent of the rate of svi", AT(kappa)},
     {"inner_steps", PL_WHOLE, PL_FOR_TOPICS, "100", 1, 100000, .value_name = "N", .optional = true, .in_model = true,
@@ -309,6 +316,10 @@ const pl_setting pl_settings[] = {
      AT(sampler)},
     {"documents", PL_REAL, PL_FOR_TOPICS, "auto", 1, MANY, .value_name = "N", .may_be_auto = true, .optional = true,
      .help = "svi: documents of the whole corpus, if DATA is a part of it; auto: those of DATA", AT(documents)},
+    {"spill", PL_WORD, PL_FOR_TOPICS, "", .value_name = "FOLDER",
+     .help =
+         "folder for a file with the rows of text that needs more than half of the memory; default: that of the model",
+     AT(spill)},
     {"vocabulary", PL_WORD, PL_FOR_TOPICS, "", .value_name = "FILE",
      .help = "file with the words of columns 1, 2, ..., one per line", AT(vocabulary)},
     {"hidden", PL_WORD, PL_FOR_NETWORK, "128", .value_name = "N,N,...", .in_model = true, .heading = "Networks",
@@ -388,6 +399,9 @@ const pl_setting pl_settings[] = {
      .help = "file to write the model to", AT(model)},
     {"log", PL_WORD, PL_FOR_TRAIN, "", .value_name = "FILE",
      .help = "file to write one JSON object per round to; - is standard output", AT(log)},
+    {"trace", PL_WORD, PL_FOR_ONE, "", .value_name = "FILE",
+     .help = "file to write what each worker did when to, in the format that Perfetto and chrome://tracing open",
+     AT(trace)},
     {"replay", PL_WORD, PL_FOR_ONE, "", .value_name = "FILE",
      .help = "repeat the run that wrote this log, bit for bit, on the same data", AT(replay)},
     {"checkpoint", PL_WORD, PL_FOR_ONE, "", .value_name = "DIR",
@@ -429,6 +443,10 @@ const pl_setting pl_settings[] = {
     {"json", PL_FLAG, PL_FOR_TRAIN | PL_FOR_EVAL | PL_FOR_INFO | PL_FOR_DUMP | PL_FOR_REPORT | PL_FOR_PROBE, "false",
      .heading = "Printing", .help = "print the result as one JSON object, and nothing else on standard output",
      AT(json)},
+    {"html", PL_WORD, PL_FOR_REPORT, "", .value_name = "FILE",
+     .help = "write one self-contained page with charts to this file; several logs are compared", AT(html)},
+    {"follow", PL_FLAG, PL_FOR_REPORT, "false",
+     .help = "rewrite the page while the run goes on; LOG - is standard input", AT(follow)},
     {"text", PL_FLAG, PL_FOR_REPORT, "false", .help = "print tables (the default)", AT(text)},
     {"quiet", PL_FLAG, PL_FOR_TRAIN | PL_FOR_CONVERT | PL_FOR_GENERATE, "false", .help = "print no progress",
      AT(quiet)},
@@ -475,46 +493,6 @@ void pl_number_text(double value, char *text, size_t size) {
         if (strtod(text, NULL) == value)
             return;
     }
-}
-
-/* Edits (insert, delete, replace, swap of neighbours) from a to b, for words of under 40 letters. */
-static unsigned edits(const char *a, const char *b) {
-    unsigned table[3][41];
-    unsigned n = (unsigned)strlen(b);
-    for (unsigned j = 0; j <= n; j++)
-        table[0][j] = j;
-    for (unsigned i = 1; a[i - 1]; i++) {
-        unsigned *row = table[i % 3], *above = table[(i + 2) % 3], *two_above = table[(i + 1) % 3];
-        row[0] = i;
-        for (unsigned j = 1; j <= n; j++) {
-            unsigned best = above[j - 1] + (a[i - 1] != b[j - 1]);
-            best = above[j] + 1 < best ? above[j] + 1 : best;
-            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && two_above[j - 2] + 1 < best)
-                best = two_above[j - 2] + 1;
-            row[j] = best;
-        }
-    }
-    return table[strlen(a) % 3][n];
-}
-
-const char *pl_nearest(const char *word, const char *const *words, unsigned count) {
-    const char *best = NULL;
-    unsigned length = (unsigned)strlen(word), least = length / 3 + 2, begun = 0;
-    for (unsigned i = 0; i < count && length > 2; i++)
-        if (strncmp(words[i], word, length) == 0 && begun++ == 0)
-            best = words[i];
-    if (begun == 1)
-        return best; /* it was cut short */
-    best = NULL;
-    for (unsigned i = 0; i < count && length <= 40; i++) {
-        unsigned distance = strlen(words[i]) <= 40 ? edits(word, words[i]) : least;
-        if (distance < least) {
-            least = distance;
-            best = words[i];
-        }
-    }
-    return best;
 }
 
 static parley_status unknown(unsigned command, const char *name, parley_error *error) {

@@ -83,7 +83,7 @@ struct parley_settings {
     uint64_t schedule; /* pl_schedule */
     uint64_t history;
     char staleness[PL_TEXT];
-    uint64_t backups, clocks; /* clocks 0: about a pass over the data */
+    uint64_t servers, backups, clocks; /* clocks 0: about a pass over the data */
     char straggler[PL_TEXT];
     char network[PL_TEXT], latency[PL_TEXT], host_speed[PL_TEXT];
     uint64_t compute; /* pl_compute */
@@ -101,9 +101,11 @@ struct parley_settings {
     char metric[PL_TEXT];
     uint64_t patience;
     /* files and printing */
-    char model[PL_TEXT], log[PL_TEXT], replay[PL_TEXT];
+    char model[PL_TEXT], log[PL_TEXT], trace[PL_TEXT], replay[PL_TEXT];
     char checkpoint[PL_TEXT], checkpoint_every[PL_TEXT], resume[PL_TEXT];
     bool json, text, quiet;
+    char html[PL_TEXT];
+    bool follow;
     uint64_t output, as; /* pl_output, pl_as */
     char id[PL_TEXT], at[PL_TEXT];
     bool header_line;
@@ -128,7 +130,7 @@ struct parley_settings {
     double tau0, kappa, inner_tolerance;
     uint64_t inner_steps, burn_in;
     uint64_t sampler; /* pl_sampler */
-    char vocabulary[PL_TEXT], stop_words[PL_TEXT];
+    char vocabulary[PL_TEXT], spill[PL_TEXT], stop_words[PL_TEXT];
     double min_documents, max_documents;
     uint64_t words;
     double documents; /* NaN: those of the data */

@@ -112,8 +112,9 @@ static void measure(pl_combine *combine, const pl_slice *slice, double gamma, do
 /* Momentum close to 1 pays if rounds are exact, but overshoots if solvers make few steps in a round. Only the progress
  * shows how much is best: raise it while progress grows, reverse when progress falls, and restart far lower when there
  * is none, because the iterates then swing around the optimum. */
-static void adjust(pl_combine *combine, double rate) {
+static void adjust(pl_combine *combine, double rate, double objective) {
     add *this = (add *)combine;
+    (void)objective;
     if (rate < this->rate || rate <= 0)
         this->climb = rate <= 0 ? -1 : -this->climb;
     this->rate = rate;

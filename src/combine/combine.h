@@ -104,8 +104,9 @@ typedef struct pl_combine_type {
      * have changed; others have only if they are in the index. NULL: v becomes v + share ((shrink - 1) v + change) or,
      * if there is `propose`, no single update can be taken. */
     uint64_t (*single)(pl_combine *combine, const pl_single *update);
-    /* Receives the mean logarithmic decrease of the gap per round, from time to time. NULL: not needed. */
-    void (*adjust)(pl_combine *combine, double rate);
+    /* Receives, from time to time, the mean logarithmic decrease of the gap per round, and the objective. NULL: not
+     * needed. */
+    void (*adjust)(pl_combine *combine, double rate, double objective);
     bool (*stalled)(pl_combine *combine); /* as in local.h */
     void (*state)(pl_combine *combine, pl_state *state);
     void (*close)(pl_combine *combine);

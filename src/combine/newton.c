@@ -26,6 +26,7 @@
 #define ENOUGH 0.1        /* part of the first slope that a step may leave */
 #define DAMPING 1e-12     /* of kinks without an L2 penalty, where rows with curvature may be too few */
 #define MOST_ENTRIES 2000 /* of a model of several classes */
+#define ORDERED 200       /* entries of a block from which their order matters */
 #define JITTERS 12        /* tries to make a singular curvature positive definite */
 
 #define NEAR 10.0     /* the expected next gap is at most this multiple of the target */
@@ -42,6 +43,7 @@ typedef struct newton {
     uint64_t blocks, rows; /* of the curvature (proximal.c); entries of one */
     double *matrix;        /* of each block, rows x rows: the factor */
     double *entries;       /* room for those of a block */
+    uint64_t *order;       /* the entry of a block at each place of the factor; behind it, room to find it */
     double *steps, *bends; /* HISTORY pairs s and y since the factor was computed */
     double *v, *g;         /* of the last round: the point, and the gradient of P there */
     unsigned pairs;
@@ -79,6 +81,7 @@ static void close_newton(pl_combine *combine) {
         return;
     pl_free(this->matrix);
     pl_free(this->entries);
+    pl_free(this->order);
     pl_free(this->steps);
     pl_free(this->bends);
     pl_free(this->v);
@@ -104,12 +107,16 @@ static parley_status open_newton(const pl_setup *setup, pl_combine **out, parley
     this->blocks = pl_curvature_blocks(this->glm);
     this->matrix = pl_alloc(size, this->rows * sizeof *this->matrix);
     this->entries = pl_alloc(this->rows, sizeof *this->entries);
+    this->order = pl_alloc(3 * this->rows + 1, sizeof *this->order);
+    for (uint64_t j = 0; this->order && j < this->rows; j++)
+        this->order[j] = j;
     this->steps = pl_alloc(HISTORY, size * sizeof *this->steps);
     this->bends = pl_alloc(HISTORY, size * sizeof *this->bends);
     this->v = pl_alloc(size, sizeof *this->v);
     this->g = pl_alloc(size, sizeof *this->g);
     this->squares = pl_alloc(size, sizeof *this->squares);
-    if (this->matrix && this->entries && this->steps && this->bends && this->v && this->g && this->squares) {
+    if (this->matrix && this->entries && this->order && this->steps && this->bends && this->v && this->g &&
+        this->squares) {
         *out = &this->base;
         return PARLEY_OK;
     }
@@ -136,27 +143,52 @@ static double penalty_curvature(const newton *this, uint64_t j, double w) {
 
 /* Learns the columns' scales in the first round. An empty column is as good as one of the average scale. */
 static void learn_squares(newton *this, const double *curvature) {
-    uint64_t size = this->glm->size;
+    uint64_t size = this->glm->size, rows = this->rows;
     double sum = 0;
     if (!this->damps || this->squares[0] > 0)
         return;
     for (uint64_t j = 0; j < size; j++)
-        sum += this->squares[j] = this->hard.softness * curvature[j * size + j];
+        sum += this->squares[j] =
+            this->hard.softness * curvature[j % this->blocks * rows * rows + j / this->blocks * (rows + 1)];
     for (uint64_t j = 0; j < size; j++)
         if (!(this->squares[j] > 0))
             this->squares[j] = sum > 0 ? sum / (double)size : 1.0;
+}
+
+/* Orders entries by how many others they meet in a row of the data, once. Indicators of categories come first, and the
+ * factor is nearly as sparse as the matrix. */
+static void find_order(newton *this, const double *curvature) {
+    uint64_t rows = this->rows, *met = this->order + rows, *starts = met + rows;
+    if (rows <= ORDERED || this->age > 0)
+        return;
+    memset(met, 0, (2 * rows + 1) * sizeof *met);
+    for (uint64_t j = 0; j < rows; j++)
+        for (uint64_t i = j + 1; i < rows; i++)
+            if (curvature[j * rows + i] != 0) {
+                met[i]++;
+                met[j]++;
+            }
+    for (uint64_t j = 0; j < rows; j++)
+        starts[met[j] + 1]++;
+    for (uint64_t m = 0; m < rows; m++)
+        starts[m + 1] += starts[m];
+    for (uint64_t j = 0; j < rows; j++)
+        this->order[starts[met[j]]++] = j;
 }
 
 /* Copies H + the curvature of the penalty, adds `jitter` times its diagonal, and factors it. */
 static bool factor(newton *this, const double *curvature, const double *v, double jitter) {
     uint64_t rows = this->rows;
     bool factored = true;
-    memcpy(this->matrix, curvature, this->blocks * rows * rows * sizeof *this->matrix);
     for (uint64_t c = 0; c < this->blocks && factored; c++) {
         double *matrix = this->matrix + c * rows * rows;
         for (uint64_t j = 0; j < rows; j++) {
+            uint64_t own = this->order[j], e = own * this->blocks + c;
             double *diagonal = &matrix[j * rows + j];
-            uint64_t e = j * this->blocks + c;
+            for (uint64_t i = j; i < rows; i++) {
+                uint64_t other = this->order[i], first = own < other ? own : other;
+                matrix[j * rows + i] = curvature[(c * rows + first) * rows + (own ^ other ^ first)];
+            }
             *diagonal += penalty_curvature(this, e, v[e]);
             if (this->damps)
                 *diagonal += DAMPING * this->squares[e] / this->hard.softness;
@@ -172,10 +204,10 @@ static void solve(const newton *this, double *x) {
     uint64_t rows = this->rows;
     for (uint64_t c = 0; c < this->blocks; c++) {
         for (uint64_t j = 0; j < rows; j++)
-            this->entries[j] = x[j * this->blocks + c];
+            this->entries[j] = x[this->order[j] * this->blocks + c];
         pl_cholesky_solve(this->matrix + c * rows * rows, rows, this->entries);
         for (uint64_t j = 0; j < rows; j++)
-            x[j * this->blocks + c] = this->entries[j];
+            x[this->order[j] * this->blocks + c] = this->entries[j];
     }
 }
 
@@ -238,8 +270,10 @@ static parley_status propose(pl_combine *combine, const pl_slice *slice, uint64_
     if (slice->begin == slice->end)
         return PARLEY_OK;
     double jitter = 0;
-    if (this->curved)
+    if (this->curved) {
         learn_squares(this, slice->change + this->glm->size);
+        find_order(this, slice->change + this->glm->size);
+    }
     for (unsigned i = 0; this->curved && !factor(this, slice->change + this->glm->size, slice->v, jitter); i++) {
         if (i == JITTERS)
             return pl_fail(error, PARLEY_BROKEN, "the matrix of Newton's method cannot be factored; use --preset gd");
@@ -323,6 +357,10 @@ static void state(pl_combine *combine, pl_state *state) {
         PL_STATE_VALUES(state, "multipliers", PL_VALUE(this->hard.recentre));
     pl_state_length(state, "pairs", &pairs, this->age < HISTORY ? this->age : HISTORY - 1);
     this->pairs = (unsigned)pairs;
+    if (this->rows > ORDERED) {
+        pl_state_array(state, "order", this->order, PL_U64, this->rows);
+        pl_state_check_order(state, "order", this->order, this->rows);
+    }
     pl_state_slice(state, "matrix", this->matrix, this->rows);
     pl_state_slice(state, "steps", this->steps, pairs);
     pl_state_slice(state, "bends", this->bends, pairs);

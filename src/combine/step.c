@@ -2,8 +2,10 @@
  *
  *     v <- soft(v - eta (g + l2 v), eta l1)      eta = rate, rate / k or rate / sqrt k at round k
  *
- * For rate auto see step_rate.c; an intercept then has its own rate. When rounds no longer help, the rate is halved if
- * it is constant or was not given.
+ * For rate auto see step_rate.c; an intercept then has its own rate, and a schedule that decays begins to do so after
+ * STEADY rounds: it is rate, then rate x STEADY / k or rate x sqrt(STEADY / k). A rate that was not given doubles while
+ * the objective falls from one evaluation to the next, and is halved when it rises. When rounds no longer help, the
+ * rate is halved if it is constant or was not given.
  *
  * Asynchronous exchanges give it the gradient g_k of one worker at a time, which holds a fraction f_k of the rows:
  *
@@ -18,6 +20,9 @@
 #include "math/sparse.h"
 
 #define HALVINGS 20
+#define MUCH 3e-4    /* of the objective, to be gained between two evaluations */
+#define AGAIN 1.2    /* growth of a rate that has been too large: noise makes the objective rise and fall by turns */
+#define STEADY 100.0 /* rounds at the first rate, if it was not given */
 #define LEAST_SHRINK 1e-3 /* by one worker's update: a rate at which it would be less diverges anyway */
 
 typedef struct step {
@@ -29,6 +34,8 @@ typedef struct step {
     bool given; /* the rate was given */
     bool plain; /* the penalty is the same L2 penalty for all entries */
     unsigned halved;
+    double last; /* objective that it was told */
+    bool rose;   /* the objective, at least once: the rate has been too large */
 } step;
 
 static parley_status open_step(const pl_setup *setup, pl_combine **out, parley_error *error) {
@@ -42,13 +49,14 @@ static parley_status open_step(const pl_setup *setup, pl_combine **out, parley_e
                    .columns = glm ? glm->data->x.columns * glm->classes : setup->entries,
                    .rate = isnan(setup->settings->rate) ? 1.0 : setup->settings->rate,
                    .ease = 1.0,
+                   .last = INFINITY,
                    .given = !isnan(setup->settings->rate),
                    .plain = !setup->problem->non_negative && setup->problem->l1 == 0 && !setup->problem->factor,
                    .schedule = (pl_schedule)setup->settings->schedule};
     if (glm && isnan(setup->settings->rate))
         status = pl_step_rate(setup, &this->rate, &this->ease, error);
-    if (!this->given) /* schedules that decay soon have rates that are small enough */
-        this->rate /= this->schedule > PL_CONSTANT ? sqrt(1.0 + setup->late) : 1.0 + setup->late;
+    if (!this->given)
+        this->rate /= 1.0 + setup->late;
     if (status != PARLEY_OK)
         pl_free(this);
     else
@@ -57,7 +65,7 @@ static parley_status open_step(const pl_setup *setup, pl_combine **out, parley_e
 }
 
 static double rate_at(const step *this, uint64_t round) {
-    double k = (double)round;
+    double k = this->given ? (double)round : fmax(1.0, (double)round / STEADY);
     return this->rate / (this->schedule == PL_INVERSE ? k : this->schedule == PL_INVERSE_SQRT ? sqrt(k) : 1.0);
 }
 
@@ -119,6 +127,17 @@ static uint64_t single(pl_combine *combine, const pl_single *one) {
     return shrink != 1.0 ? penalised : slice->end;
 }
 
+/* A rate that was not given grows while much is left to gain, and falls when the objective rises. */
+static void adjust(pl_combine *combine, double rate, double objective) {
+    step *this = (step *)combine;
+    (void)rate;
+    bool fell = this->last - objective > MUCH * fabs(objective), rose = objective > this->last;
+    this->rose = this->rose || rose;
+    if (!this->given)
+        this->rate *= rose ? 0.5 : fell && this->rose ? AGAIN : fell ? 2.0 : 1.0;
+    this->last = objective;
+}
+
 static bool stalled(pl_combine *combine) {
     step *this = (step *)combine;
     if ((this->given && this->schedule > PL_CONSTANT) || this->halved == HALVINGS)
@@ -130,7 +149,8 @@ static bool stalled(pl_combine *combine) {
 
 static void state(pl_combine *combine, pl_state *state) {
     step *this = (step *)combine;
-    PL_STATE_VALUES(state, "step", PL_WITHIN(this->rate, 0, DBL_MAX), PL_WITHIN(this->halved, 0, HALVINGS));
+    PL_STATE_VALUES(state, "step", PL_WITHIN(this->rate, 0, DBL_MAX), PL_WITHIN(this->halved, 0, HALVINGS),
+                    PL_UNSURE(this->last), PL_VALUE(this->rose));
 }
 
 static void close_step(pl_combine *combine) { pl_free(combine); }
@@ -155,6 +175,7 @@ const pl_combine_type pl_combine_step = {
     .open = open_step,
     .propose = propose,
     .single = single,
+    .adjust = adjust,
     .stalled = stalled,
     .state = state,
     .close = close_step,

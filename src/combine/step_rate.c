@@ -1,5 +1,4 @@
-/* step_rate.c: a rate for gradient steps without tuning: 1 / (bound of loss'' x L + l2), and twice that if it decays,
- * which is stable from the second step on.
+/* step_rate.c: a rate for gradient steps without tuning: 1 / (bound of loss'' x L + l2).
  *
  * L is the largest eigenvalue of the mean of x x', found by power iteration on a sample of the first worker's rows. The
  * bound mean |x|^2 is stable on any data, but up to hundreds of times as large. The curvature of a gradient of m
@@ -131,8 +130,7 @@ parley_status pl_step_rate(const pl_setup *setup, double *rate, double *ease, pa
     double curvature = pl_loss_step_curvature(glm->loss);
     double whole = fmin(found[0], glm->mean_norm2 + found[1]); /* the sum of all eigenvalues */
     double most = whole + (1.0 - fraction) / rows * found[2];
-    double steps = (pl_schedule)setup->settings->schedule > PL_CONSTANT ? 2.0 : 1.0;
-    *rate = most > 0 || glm->l2 > 0 ? steps / (curvature * most + glm->l2) : 1.0;
+    *rate = most > 0 || glm->l2 > 0 ? 1.0 / (curvature * most + glm->l2) : 1.0;
     *ease = found[1] > 0 ? found[1] : 1.0;
     return status;
 }

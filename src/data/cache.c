@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/available_memory.h"
 #include "data/container.h"
 #include "data/read.h"
 
@@ -183,7 +184,10 @@ static uint64_t task_row(const check *checked, unsigned task) {
 
 static void check_task(void *context, unsigned task) {
     check *checked = context;
-    checked->good[task] = good_rows(checked->data, task_row(checked, task), task_row(checked, task + 1));
+    uint64_t begin = task_row(checked, task), end = task_row(checked, task + 1);
+    checked->good[task] = good_rows(checked->data, begin, end);
+    if (checked->good[task])
+        pl_data_release(checked->data, begin, end);
 }
 
 /* Fails with the message for the first bad row of a task. */
@@ -229,6 +233,7 @@ static parley_status adopt(pl_container *container, const char *path, uint64_t s
     data->container = container;
     data->from_cache = true;
     data->file_bytes = size;
+    data->large = size > MOST_COPIED && size > pl_available_memory() / 2;
     if (size <= MOST_COPIED)
         status = pl_container_keep(container, path, error);
     if (status == PARLEY_OK)

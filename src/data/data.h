@@ -70,7 +70,8 @@ struct parley_data {
     char *path;           /* for messages */
     uint64_t file_bytes;
     bool from_cache, from_arrays;
-    pl_names names;     /* of columns, if the format has names */
+    bool large;     /* its entries are in a mapped file, because they need more than half of the memory; see release */
+    pl_names names; /* of columns, if the format has names */
     pl_names classes;   /* of labels 0, 1, ..., if the labels were words */
     unsigned hash_bits; /* the last 2^hash_bits columns are hashed; 0: none are */
     const char *table;  /* how its table was read (csv_table.h), for reading others for a model; NULL: not a table */
@@ -110,6 +111,7 @@ typedef struct pl_reading {
     bool in_batches;    /* rows are used before all have been read */
     unsigned hash_bits; /* 0: the default */
     bool unlabelled;    /* the input may lack labels */
+    const char *spill;  /* folder for a file with the rows of text that needs too much memory; NULL: refuse it */
     const char *id;     /* name or number of a column whose text batches keep in `ids`; NULL or "": none */
     /* The model that the data are for; `model_columns` 0: none. Columns are matched by name if the model has names. */
     uint64_t model_columns;
@@ -178,6 +180,14 @@ parley_status pl_data_subset(const parley_data *data, const uint64_t *rows, uint
 parley_status pl_data_teaches(const parley_data *data, bool labels, parley_error *error);
 /* Fails if the data are in a mapped cache and its file has changed since it was opened. */
 parley_status pl_data_unchanged(const parley_data *data, parley_error *error);
+/* Gives back the memory of the entries of rows [begin, end), if the data are larger than memory. They are read again
+ * from their file when they are used. */
+void pl_data_release(const parley_data *data, uint64_t begin, uint64_t end);
+#define PL_RELEASE_ROWS 4096 /* a power of two: passes over large data release that many rows at a time */
+static inline void pl_data_passed(const parley_data *data, uint64_t row) {
+    if (data->large && (row + 1) % PL_RELEASE_ROWS == 0)
+        pl_data_release(data, row + 1 - PL_RELEASE_ROWS, row + 1);
+}
 /* Bytes of the arrays, in memory or in a cache file. */
 uint64_t pl_data_bytes(const parley_data *data);
 

@@ -56,6 +56,7 @@ struct pl_format {
     void (*parse)(pl_block *block);
     /* Called after a window for each block in order: gives numbers to new words. NULL: not needed. */
     parley_status (*merge)(pl_parser *parser, pl_block *block, parley_error *error);
+    bool merges_faults; /* also if the block has a fault, because `merge` may find an earlier one */
     /* Used when ranks read a part of the input each, before `finish`. `pack` writes the words that this rank found as
      * bytes for the other ranks; `unpack` adds the words of each rank, in the order of the input. NULL: not needed. */
     parley_status (*pack)(pl_parser *parser, pl_span *out, uint64_t *bytes, parley_error *error);

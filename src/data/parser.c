@@ -48,6 +48,37 @@ static bool make_room(pl_span *span, uint64_t count, uint64_t expected, uint64_t
     return pl_span_reserve(span, count * size);
 }
 
+parley_status pl_parser_spill(pl_parser *parser, pl_tell tell, void *user, parley_error *error) {
+    pl_span *spans[] = {&parser->start, &parser->label, &parser->weight, &parser->index, &parser->value};
+    char sentence[512];
+    for (unsigned i = 0; i < sizeof spans / sizeof *spans; i++)
+        if (!pl_span_spill(spans[i], parser->spill))
+            return pl_fail_file(error, parser->spill, "write");
+    snprintf(sentence, sizeof sentence,
+             "that is much of the memory; the rows are kept in a file in %.400s, until the end", parser->spill);
+    if (tell)
+        tell(user, sentence);
+    return PARLEY_OK;
+}
+
+void pl_parser_release(pl_parser *parser, uint64_t end) {
+    const uint32_t *index = parser->index.data;
+    const float *value = parser->value.data;
+    if (parser->index.file)
+        pl_pages_drop(index + parser->released, index + end);
+    if (parser->value.file && !parser->ones)
+        pl_pages_drop(value + parser->released, value + end);
+    parser->released = end;
+}
+
+static bool make_arrays(pl_parser *parser, uint64_t rows, uint64_t entries) {
+    return make_room(&parser->start, rows + 1, parser->expected_rows, sizeof(uint64_t)) &&
+           make_room(&parser->label, rows, parser->expected_rows, sizeof(double)) &&
+           (!parser->weighted || make_room(&parser->weight, rows, parser->expected_rows, sizeof(double))) &&
+           make_room(&parser->index, entries, parser->expected_entries, sizeof(uint32_t)) &&
+           make_room(&parser->value, entries, parser->expected_entries, sizeof(float));
+}
+
 /* Finds where each block goes in the arrays. */
 static parley_status place_blocks(pl_parser *parser, parley_error *error) {
     uint64_t rows = parser->rows, entries = parser->entries;
@@ -55,11 +86,14 @@ static parley_status place_blocks(pl_parser *parser, parley_error *error) {
         rows += parser->blocks[i].rows;
         entries += parser->blocks[i].entries;
     }
-    if (!make_room(&parser->start, rows + 1, parser->expected_rows, sizeof(uint64_t)) ||
-        !make_room(&parser->label, rows, parser->expected_rows, sizeof(double)) ||
-        (parser->weighted && !make_room(&parser->weight, rows, parser->expected_rows, sizeof(double))) ||
-        !make_room(&parser->index, entries, parser->expected_entries, sizeof(uint32_t)) ||
-        !make_room(&parser->value, entries, parser->expected_entries, sizeof(float)))
+    bool there = make_arrays(parser, rows, entries);
+    if (!there && parser->spill && !parser->index.file) {
+        parley_status status = pl_parser_spill(parser, NULL, NULL, error);
+        if (status != PARLEY_OK)
+            return status;
+        there = make_arrays(parser, rows, entries);
+    }
+    if (!there)
         return pl_fail_memory(error, "the rows of the data", rows * 16 + entries * 8);
     rows = parser->rows;
     entries = parser->entries;
@@ -123,10 +157,11 @@ static parley_status collect(pl_parser *parser, parley_error *error) {
         pl_block *block = &parser->blocks[i];
         parley_status status = PARLEY_OK;
         parser->lines += block->lines;
-        if (block->fault.format || block->fault.memory)
-            status = fail_at(parser, &block->fault, error);
-        else if (parser->format->merge)
+        bool faulty = block->fault.format || block->fault.memory;
+        if (parser->format->merge && (!faulty || parser->format->merges_faults))
             status = parser->format->merge(parser, block, error);
+        if (status == PARLEY_OK && faulty)
+            status = fail_at(parser, &block->fault, error);
         if (status != PARLEY_OK)
             return status;
         parser->unweighted &= block->unweighted;
@@ -137,6 +172,7 @@ static parley_status collect(pl_parser *parser, parley_error *error) {
         ones &= block->ones;
     }
     update_values(parser, before, ones);
+    pl_parser_release(parser, parser->entries);
     return PARLEY_OK;
 }
 

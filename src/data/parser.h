@@ -18,10 +18,12 @@ struct pl_parser {
     pl_span start, label, weight, index,
         value; /* of `rows` rows with `entries` entries; `value` is unused while `ones` */
     uint64_t rows, entries, columns, lines;
-    uint64_t passed; /* number of rows before those, which were discarded */
+    uint64_t released; /* entries whose memory was given back */
+    uint64_t passed;   /* number of rows before those, which were discarded */
     bool ones;
     bool needs_all;                           /* columns get their final numbers when all rows have been read */
     bool weighted, unweighted;                /* the format has weights; all weights so far are 1 */
+    const char *spill;                        /* as in pl_reading */
     uint64_t expected_rows, expected_entries; /* final numbers; 0: reserve memory only for the current window */
     pl_input *inputs, only;                   /* inputs, read one after the other */
     unsigned input, input_count;
@@ -51,6 +53,10 @@ parley_status pl_parser_memory(const void *text, uint64_t bytes, const char *nam
                                pl_pool *pool, uint64_t block_bytes, pl_parser *parser, parley_error *error);
 /* Parses the next window; `*more` is false at the end. */
 parley_status pl_parser_next(pl_parser *parser, bool *more, parley_error *error);
+/* Keeps the rows in a file from now on, and tells so. */
+parley_status pl_parser_spill(pl_parser *parser, pl_tell tell, void *user, parley_error *error);
+/* Gives back the memory of entries before `end`, if they are in a file. */
+void pl_parser_release(pl_parser *parser, uint64_t end);
 /* Discards the rows, so that the next window starts at the front of the arrays. */
 void pl_parser_rewind(pl_parser *parser);
 /* Fails because the input `name` has no rows. */

@@ -70,6 +70,8 @@ static parley_status expect(pl_parser *parser, pl_tell tell, void *user, parley_
                  (double)parser->rows, bytes / 1e6);
     if (tell)
         tell(user, sentence);
+    if (known && parser->spill && (uint64_t)(bytes * times) > pl_available_memory() / 2)
+        return pl_parser_spill(parser, tell, user, error);
     return known ? pl_memory_check((uint64_t)(bytes * times), name, PL_LESS_DATA, error) : PARLEY_OK;
 }
 
@@ -90,6 +92,7 @@ static void hand_over(pl_parser *parser, parley_data *data) {
     data->x.index = parser->index.data ? parser->index.data : &no_entry;
     data->x.value = (data->spans[VALUE] = parser->value).data;
     data->format = parser->format;
+    data->large = data->spans[INDEX].file != 0 && (parser->ones || data->spans[VALUE].file != 0);
     if (parser->weighted && !parser->unweighted) {
         pl_span_trim(&parser->weight, parser->rows * sizeof(double));
         data->weight = (data->spans[WEIGHT] = parser->weight).data;
@@ -102,6 +105,7 @@ parley_status pl_data_of_parser(pl_parser *parser, const pl_reading *reading, pa
     const char *name = title(parser);
     bool more = true, first = true;
     parley_status status = PARLEY_OK;
+    parser->spill = reading->spill;
     while (status == PARLEY_OK && more) {
         status = pl_parser_next(parser, &more, error);
         if (status == PARLEY_OK && more && first)
@@ -283,6 +287,15 @@ uint64_t pl_whole_row(const parley_data *data, uint64_t row) {
             return piece->begin + (row - piece->first);
     }
     return row;
+}
+
+void pl_data_release(const parley_data *data, uint64_t begin, uint64_t end) {
+    const pl_matrix *x = &data->x;
+    if (!data->large)
+        return;
+    pl_pages_drop(x->index + x->start[begin], x->index + x->start[end]);
+    if (x->value)
+        pl_pages_drop(x->value + x->start[begin], x->value + x->start[end]);
 }
 
 uint64_t pl_data_bytes(const parley_data *data) {

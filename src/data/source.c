@@ -54,9 +54,11 @@ static bool odd_quotes(const char *p, const char *end) {
     return odd;
 }
 
-/* The first word of the line at `p`; `*whole` says whether it ends before `end`. */
+/* The first word of the line at `p`, without leading zeros; `*whole` says whether it ends before `end`. */
 static uint64_t key_of(const char **p, const char *end, bool *whole) {
     while (*p < end && (**p == ' ' || **p == '\t'))
+        ++*p;
+    while (*p + 1 < end && **p == '0' && (*p)[1] >= '0' && (*p)[1] <= '9')
         ++*p;
     const char *stop = *p;
     while (stop < end && *stop != ' ' && *stop != '\t' && *stop != '\r' && *stop != '\n')
@@ -65,15 +67,15 @@ static uint64_t key_of(const char **p, const char *end, bool *whole) {
     return (uint64_t)(stop - *p);
 }
 
-/* Whether the lines that end and begin at `p` have different first words. False if the text ends before that is known.
- */
+/* Whether the lines that end and begin at `p` have different first words. False if the text ends before that is known,
+ * or if one of them is blank. */
 static bool is_turn(const char *text, const char *p, const char *end) {
     const char *before = p - 1, *next = p;
     bool whole, ignored;
     while (before > text && before[-1] != '\n')
         before--;
     uint64_t bytes = key_of(&next, end, &whole), last = key_of(&before, p, &ignored);
-    return whole && (bytes != last || memcmp(before, next, (size_t)bytes) != 0);
+    return whole && bytes > 0 && last > 0 && (bytes != last || memcmp(before, next, (size_t)bytes) != 0);
 }
 
 const char *pl_cut_after(pl_cut cut, const char *text, const char *from, const char *end) {

@@ -334,12 +334,15 @@ static parley_status choose_words(const state *state, const pl_dictionary *words
 /* Gives entries their final columns, and drops those of words that are not kept. */
 static parley_status renumber(pl_parser *parser, const uint32_t *column, parley_error *error) {
     state *state = parser->state;
-    uint64_t *start = parser->start.data, kept = 0, from = 0;
+    uint64_t *start = parser->start.data, kept = 0, from = 0, longest = 0;
     uint32_t *index = parser->index.data;
     float *value = parser->ones ? NULL : parser->value.data, *ones = NULL;
     parley_status status = PARLEY_OK;
+    for (uint64_t i = 0; i < parser->rows; i++)
+        longest = start[i + 1] - start[i] > longest ? start[i + 1] - start[i] : longest;
     if (!value)
-        status = pl_take(&ones, parser->entries + 1, sizeof *ones, "words", error);
+        status = pl_take(&ones, longest + 1, sizeof *ones, "words", error);
+    parser->released = 0;
     for (uint64_t i = 0; i < parser->rows && status == PARLEY_OK; i++) {
         uint64_t first = kept, end = start[i + 1];
         float *values = value ? value + first : ones;
@@ -351,6 +354,8 @@ static parley_status renumber(pl_parser *parser, const uint32_t *column, parley_
         if (pl_row_sort(&state->block[0].sorter, index + first, values, kept - first) == UINT64_MAX)
             status = pl_fail_memory(error, "words", kept - first);
         start[i + 1] = kept;
+        if (i % PL_RELEASE_ROWS == 0)
+            pl_parser_release(parser, kept);
     }
     parser->entries = kept;
     pl_free(ones);

@@ -26,7 +26,7 @@
 #define SAY_DOCUMENT "document %s is beyond the number of documents in the head of the file"
 #define SAY_WORD "word %s is beyond the number of words in the head of the file"
 #define SAY_ORDER "document %s comes after a later one; sort the lines by document"
-#define SAY_TWICE "the document before this line has a word twice; give each word once%s"
+#define SAY_TWICE "the document that ends in this line has a word twice; give each word once%s"
 #define SAY_COUNT "count \"%s\" is not a whole, positive number"
 
 typedef struct state {
@@ -89,10 +89,17 @@ static bool read_count(pl_block *block, const char **at, float *count) {
     return true;
 }
 
-/* Ends the last row: its words are put in order. */
-static bool end_row(pl_block *block, uint64_t first) {
+/* The document that is being read. */
+typedef struct document {
+    uint64_t number; /* 0: none */
+    uint64_t first;  /* entry */
+    uint64_t line;   /* its last one so far */
+} document;
+
+/* Ends a document: its words are put in order. */
+static bool end_row(pl_block *block, const document *at) {
     const state *state = block->state;
-    uint64_t entries = block->entries - first;
+    uint64_t first = at->first, entries = block->entries - first;
     uint32_t *index = block->index + first;
     bool sorted = true;
     for (uint64_t i = 1; i < entries && sorted; i++)
@@ -105,6 +112,7 @@ static bool end_row(pl_block *block, uint64_t first) {
         }
         if (left != entries) { /* find the repeated word for the message */
             block->fault = (pl_fault){.format = SAY_TWICE, .word = "", .stop = ""};
+            block->lines = at->line;
             return false;
         }
     }
@@ -112,13 +120,13 @@ static bool end_row(pl_block *block, uint64_t first) {
     return true;
 }
 
-static bool read_line(pl_block *block, const char *p, uint64_t *last, uint64_t *first) {
+static bool read_line(pl_block *block, const char *p, document *at) {
     const state *state = block->state;
     const char *words[2];
-    uint64_t document, word;
+    uint64_t number, word;
     float count = 0;
     words[0] = skip_blanks(p, block->end);
-    if (!read_whole(block, &p, &document))
+    if (!read_whole(block, &p, &number))
         return false;
     words[1] = skip_blanks(p, block->end);
     if (!read_whole(block, &p, &word) || !read_count(block, &p, &count))
@@ -126,19 +134,19 @@ static bool read_line(pl_block *block, const char *p, uint64_t *last, uint64_t *
     p = skip_blanks(p, block->end);
     if (p < block->end && *p != '\n')
         return fault(block, SAY_LONG, p);
-    if (document > state->documents)
+    if (number > state->documents)
         return fault(block, SAY_DOCUMENT, words[0]);
     if (word > state->words)
         return fault(block, SAY_WORD, words[1]);
-    if (document < *last)
+    if (number < at->number)
         return fault(block, SAY_ORDER, words[0]);
-    if (document != *last) {
-        if (*last && !end_row(block, *first))
+    if (number != at->number) {
+        if (at->number && !end_row(block, at))
             return false;
-        *first = block->entries;
-        *last = document;
-        block->label[block->rows] = (double)document;
+        *at = (document){.number = number, .first = block->entries};
+        block->label[block->rows] = (double)number;
     }
+    at->line = block->lines;
     block->index[block->entries] = (uint32_t)word - 1;
     block->value[block->entries++] = count;
     block->ones &= count == 1.0F;
@@ -146,19 +154,22 @@ static bool read_line(pl_block *block, const char *p, uint64_t *last, uint64_t *
 }
 
 static void parse(pl_block *block) {
-    uint64_t last = 0, first = 0;
+    document at = {0};
     block->rows = block->entries = block->lines = 0;
     block->columns = (uint32_t)((const state *)block->state)->words;
     block->ones = true;
     for (const char *p = block->text; p < block->end;) {
         const char *newline = memchr(p, '\n', (size_t)(block->end - p)), *end = newline ? newline : block->end;
         block->lines++;
-        if (skip_blanks(p, end) < end && !read_line(block, p, &last, &first))
+        if (skip_blanks(p, end) < end && !read_line(block, p, &at)) {
+            if (at.number && block->lines != at.line) /* a fault of the document before comes first */
+                end_row(block, &at);
             return;
+        }
         p = end + 1;
     }
-    if (last)
-        end_row(block, first);
+    if (at.number)
+        end_row(block, &at);
 }
 
 static void bound(pl_block *block) { block->rows = block->entries = (uint64_t)(block->end - block->text) / 6 + 1; }
@@ -173,10 +184,10 @@ static parley_status merge(pl_parser *parser, pl_block *block, parley_error *err
     state *state = parser->state;
     const char *p = block->text;
     uint64_t line = parser->lines - block->lines + 1;
-    if (block->rows == 0)
+    if (block->entries == 0)
         return PARLEY_OK;
     double first = block->label[0], before = state->last;
-    state->last = block->label[block->rows - 1];
+    state->last = block->rows > 0 ? block->label[block->rows - 1] : first;
     if (first > before)
         return PARLEY_OK;
     for (; p < block->end && (blank(*p) || *p == '\n'); p++)
@@ -210,7 +221,7 @@ static uint64_t read_head(const char *text, uint64_t bytes, bool market, state *
     const char *p = text, *end = text + bytes;
     uint64_t numbers[3] = {0};
     unsigned found = 0;
-    for (*lines = 0; found < 3 && p < end; p++) {
+    for (*lines = 0; found < 3 && p < end;) {
         const char *newline = memchr(p, '\n', (size_t)(end - p)), *stop = newline ? newline : end;
         bool comment = market && *p == '%';
         if (!comment && skip_blanks(p, stop) < stop) {
@@ -220,7 +231,7 @@ static uint64_t read_head(const char *text, uint64_t bytes, bool market, state *
             found += more;
         }
         ++*lines;
-        p = stop;
+        p = newline ? newline + 1 : end;
     }
     state->documents = numbers[0];
     state->words = numbers[1];
@@ -346,6 +357,7 @@ const pl_format pl_format_docword = {
     .bound = bound,
     .parse = parse,
     .merge = merge,
+    .merges_faults = true,
     .pack = pack,
     .unpack = unpack,
     .finish = finish,
@@ -365,6 +377,7 @@ const pl_format pl_format_mm = {
     .bound = bound,
     .parse = parse,
     .merge = merge,
+    .merges_faults = true,
     .pack = pack,
     .unpack = unpack,
     .finish = finish,

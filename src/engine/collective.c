@@ -21,8 +21,16 @@ unsigned pl_tree_split(unsigned begin, unsigned end) {
     return begin + half;
 }
 
-unsigned pl_host_begin(unsigned workers, unsigned ranks, unsigned rank) {
-    return (unsigned)((uint64_t)rank * workers / ranks);
+unsigned pl_host_begin(unsigned workers, unsigned hosts, unsigned rank) {
+    return rank < hosts ? (unsigned)((uint64_t)rank * workers / hosts) : workers;
+}
+
+unsigned pl_workers_or_ranks(const pl_engine *engine, unsigned workers) {
+    return workers == PL_EACH_RANK ? engine->ranks : workers;
+}
+
+unsigned pl_hosts_of(const pl_engine *engine, unsigned workers) {
+    return workers == PL_EACH_RANK ? engine->ranks : pl_engine_hosts(engine);
 }
 
 static unsigned collect_nodes(pl_node node, unsigned begin, unsigned end, pl_node *nodes, unsigned count) {
@@ -72,14 +80,15 @@ static void sum_node(const double *values, unsigned here, pl_node node, unsigned
 /* Sums over workers, gathered on one rank. */
 typedef struct gathered {
     pl_engine *engine;
-    unsigned workers, count; /* `count` values per worker, and one more that tells whether its rank must stop */
+    unsigned workers, hosts; /* the ranks that have workers */
+    unsigned count;          /* values per worker, and one more that tells whether its rank must stop */
     pl_node *nodes;          /* maximal nodes of all ranks, in order */
     unsigned *first;         /* ranks + 1: the first node of each rank */
     double *sums;            /* count + 1 values per node */
 } gathered;
 
 static unsigned first_worker(const gathered *all, unsigned rank) {
-    return pl_host_begin(all->workers, all->engine->ranks, rank);
+    return pl_host_begin(all->workers, all->hosts, rank);
 }
 
 static double *node_of(const gathered *all, unsigned node) { return all->sums + (uint64_t)node * (all->count + 1); }
@@ -181,8 +190,9 @@ static parley_status sum_tables(pl_engine *engine, unsigned workers, const doubl
                                 parley_error *error) {
     pl_node nodes[PL_TREE_NODES];
     pl_addend addends[PL_TREE_NODES];
-    unsigned here = pl_host_begin(workers, engine->ranks, engine->rank);
-    unsigned number = pl_tree_nodes(workers, here, pl_host_begin(workers, engine->ranks, engine->rank + 1), nodes);
+    unsigned all = pl_workers_or_ranks(engine, workers), hosts = pl_hosts_of(engine, workers);
+    unsigned here = pl_host_begin(all, hosts, engine->rank);
+    unsigned number = pl_tree_nodes(all, here, pl_host_begin(all, hosts, engine->rank + 1), nodes);
     uint64_t *bounds = pl_alloc(engine->ranks + 1, sizeof *bounds);
     double *made = pl_alloc((uint64_t)number * count, sizeof *made);
     parley_status status = bounds && made
@@ -206,7 +216,10 @@ static parley_status sum_tables(pl_engine *engine, unsigned workers, const doubl
 /* Sums few values. `*stop` says whether any rank that has workers must stop. */
 static parley_status sum_small(pl_engine *engine, unsigned workers, const double *values, unsigned count, double *sums,
                                bool *stop, parley_error *error) {
-    gathered all = {.engine = engine, .workers = workers, .count = count};
+    gathered all = {.engine = engine,
+                    .workers = pl_workers_or_ranks(engine, workers),
+                    .hosts = pl_hosts_of(engine, workers),
+                    .count = count};
     unsigned next = 0;
     parley_status status = begin_sums(&all, values, error);
     uint64_t most = 0;
@@ -218,25 +231,25 @@ static parley_status sum_small(pl_engine *engine, unsigned workers, const double
         status = engine->ranks <= MOST_DIRECT ? share_directly(&all, error) : share_by_doubling(&all, error);
     if (status != PARLEY_OK)
         return status;
-    const double *total = add_up(&all, (pl_node){0, workers}, &next);
+    const double *total = add_up(&all, (pl_node){0, all.workers}, &next);
     memcpy(sums, total, count * sizeof *sums);
     *stop = total[count] > 0;
     return status;
 }
 
 /* Every rank keeps the values of all nodes, of which there are at most as many as workers. */
-static bool is_small(unsigned workers, unsigned count) {
-    return count <= MOST_SMALL && (uint64_t)workers * count <= MOST_KEPT;
+static bool is_small(const pl_engine *engine, unsigned workers, unsigned count) {
+    return count <= MOST_SMALL && (uint64_t)pl_workers_or_ranks(engine, workers) * count <= MOST_KEPT;
 }
 
 static parley_status sum_all(pl_engine *engine, unsigned workers, const double *values, unsigned count, double *sums,
                              bool *stop, parley_error *error) {
-    if (engine->ranks > 1 && !is_small(workers, count))
+    if (engine->ranks > 1 && !is_small(engine, workers, count))
         return sum_tables(engine, workers, values, count, sums, error);
     if (engine->ranks > 1)
         return sum_small(engine, workers, values, count, sums, stop, error);
     for (unsigned c = 0; c < count; c++)
-        sums[c] = tree_sum(values + c, count, 0, workers);
+        sums[c] = tree_sum(values + c, count, 0, pl_workers_or_ranks(engine, workers));
     *stop = pl_stop_due();
     return PARLEY_OK;
 }
@@ -251,12 +264,13 @@ parley_status pl_sum_passes(pl_engine *engine, unsigned workers, const double *v
                             parley_error *error) {
     bool stop = false;
     parley_status status = sum_all(engine, workers, values, count, sums, &stop, error);
-    if (status == PARLEY_OK && engine->ranks > 1 && !is_small(workers, count)) /* tables are added without the flag */
-        status = sum_small(engine, engine->ranks, &(double){0}, 1, &(double){0}, &stop, error);
+    if (status == PARLEY_OK && engine->ranks > 1 &&
+        !is_small(engine, workers, count)) /* tables are added without the flag */
+        status = sum_small(engine, PL_EACH_RANK, &(double){0}, 1, &(double){0}, &stop, error);
     return status == PARLEY_OK && stop ? pl_fail_unfinished(error) : status;
 }
 
 parley_status pl_barrier(pl_engine *engine, parley_error *error) {
     double nothing = 0, sum;
-    return pl_sum_workers(engine, engine->ranks, &nothing, 1, &sum, error);
+    return pl_sum_workers(engine, PL_EACH_RANK, &nothing, 1, &sum, error);
 }

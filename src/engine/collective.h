@@ -16,12 +16,18 @@ typedef struct pl_node {
 } pl_node;
 
 unsigned pl_tree_split(unsigned begin, unsigned end); /* where [begin, end) splits; end - begin > 1 */
-unsigned pl_host_begin(unsigned workers, unsigned ranks, unsigned rank); /* first worker of a rank */
+/* The first worker of a rank, if the workers are on the first `hosts` ranks. */
+unsigned pl_host_begin(unsigned workers, unsigned hosts, unsigned rank);
 /* Lists the maximal nodes of the tree over `workers` that lie inside [begin, end), in order. */
 unsigned pl_tree_nodes(unsigned workers, unsigned begin, unsigned end, pl_node *nodes);
 /* Adds `count` values of each leaf, values[i * stride ...] for i in [0, leaves), in the order of the tree, into
  * values[0 ...]. */
 void pl_tree_add(double *values, uint64_t leaves, uint64_t stride, uint64_t count);
+
+/* In place of a number of workers: one for each rank. */
+#define PL_EACH_RANK 0u
+unsigned pl_workers_or_ranks(const pl_engine *engine, unsigned workers);
+unsigned pl_hosts_of(const pl_engine *engine, unsigned workers); /* the ranks that have them */
 
 /* Sums `count` values per hosted worker of all ranks, in the order of the tree, and gives the sums to all ranks. */
 parley_status pl_sum_workers(pl_engine *engine, unsigned workers, const double *values, unsigned count, double *sums,

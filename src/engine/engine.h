@@ -87,6 +87,7 @@ struct pl_engine {
     const pl_engine_type *type;
     unsigned rank, ranks, threads;
     unsigned here;    /* the number of this rank among those of this process */
+    unsigned servers; /* the last so many ranks have no workers, because they serve others */
     pl_pool *pool;    /* the threads, for work before workers exist */
     unsigned cores;   /* cores that all ranks of this host may use together */
     unsigned pinned;  /* 1 + the core to which this rank is pinned; 0 if it is not */
@@ -95,6 +96,7 @@ struct pl_engine {
     /* The host of each rank, if hosts matter: there are several, some have several ranks, and ranks of one host are
      * consecutive. Otherwise NULL. */
     unsigned *host;
+    bool scattered;    /* every rank has a host of its own */
     pl_shared *shared; /* memory shared by all ranks, if they are on one host; otherwise NULL */
     _Atomic uint64_t bytes_sent, bytes_received; /* by messages or shared memory, so far */
     bool is_virtual;                             /* the clock is virtual */
@@ -136,6 +138,9 @@ void pl_run_on_pool(pl_engine *engine, pl_task task, void *context, unsigned tas
 double pl_wall_clock(pl_engine *engine);
 void pl_wall_compute(pl_engine *engine, double seconds); /* does nothing: work takes its time by itself */
 void pl_wall_sleep(pl_engine *engine, double seconds);
+
+/* How many ranks have workers. */
+static inline unsigned pl_engine_hosts(const pl_engine *engine) { return engine->ranks - engine->servers; }
 
 /* The clock may be virtual. All measurements of a run use these. */
 static inline double pl_engine_now(pl_engine *engine) { return engine->type->now(engine); }

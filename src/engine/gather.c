@@ -159,9 +159,10 @@ parley_status pl_all_gather(pl_engine *engine, double *table, const uint64_t *bo
     gathering.firsts = pl_scratch_take(&gathering.scratch, engine->ranks * sizeof(unsigned));
     gathering.next = pl_scratch_take(&gathering.scratch, engine->ranks * sizeof(unsigned));
     find_ways(&gathering);
-    status = expect_all(&gathering, error);
+    /* Sends first: over TCP, MPICH answers sends that find a receive posted one direction at a time. */
+    status = send_slice(&gathering, error);
     if (status == PARLEY_OK)
-        status = send_slice(&gathering, error);
+        status = expect_all(&gathering, error);
     if (status == PARLEY_OK)
         status = receive_all(&gathering, false, error);
     if (status == PARLEY_OK)

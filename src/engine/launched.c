@@ -51,6 +51,11 @@ int pl_launched_starter(void) {
     return number(names, -1);
 }
 
+int pl_launched_parent(void) {
+    static const char *const names[MOST_NAMES] = {"PARLEY_PARENT"};
+    return number(names, -1);
+}
+
 void pl_launched_job(char *text, size_t size) {
     const char *launch = getenv("PARLEY_LAUNCH"), *job = getenv("SLURM_JOB_ID");
     const char *attempt = getenv("SLURM_RESTART_COUNT");

@@ -16,6 +16,8 @@ int pl_launched_ranks(void);
 unsigned pl_launched_here(void);
 /* The descriptor for PMI-1 with MPICH's launcher or `parley launch`; -1 if there is none. */
 int pl_launched_starter(void);
+/* The process without which this one must not run; -1 if there is none. */
+int pl_launched_parent(void);
 /* "JOB/ATTEMPT" of a run that is started again when it is lost, by `parley launch --restarts` or as a requeued job of
  * Slurm; "" for other runs. */
 void pl_launched_job(char *text, size_t size);

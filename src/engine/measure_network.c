@@ -78,8 +78,9 @@ static parley_status burst(pl_engine *engine, unsigned peer, char *room, double 
     return status;
 }
 
-/* Both send a long message at the same time. */
-static parley_status both_ways(pl_engine *engine, unsigned peer, char *room, double *seconds, parley_error *error) {
+/* Both send a message at the same time. */
+static parley_status both_ways(pl_engine *engine, unsigned peer, char *room, uint64_t bytes, double *seconds,
+                               parley_error *error) {
     const pl_engine_type *type = engine->type;
     unsigned other = engine->rank == 0 ? peer : 0;
     bool takes_part = engine->rank == 0 || engine->rank == peer;
@@ -87,9 +88,9 @@ static parley_status both_ways(pl_engine *engine, unsigned peer, char *room, dou
     parley_status status = PARLEY_OK;
     for (unsigned i = 0; i < REPEATS && status == PARLEY_OK && takes_part; i++) {
         double began = pl_engine_now(engine), ignored;
-        status = type->post(engine, other, CHANNEL_PROBE, room, LARGE, error);
+        status = type->post(engine, other, CHANNEL_PROBE, room, bytes, error);
         if (status == PARLEY_OK)
-            status = type->take(engine, other, CHANNEL_PROBE, room, LARGE, error);
+            status = type->take(engine, other, CHANNEL_PROBE, room, bytes, error);
         all[i] = pl_engine_now(engine) - began;
         if (status == PARLEY_OK)
             status = round_trip(engine, peer, room, SMALL, &ignored, error); /* they begin the next one together */
@@ -98,10 +99,26 @@ static parley_status both_ways(pl_engine *engine, unsigned peer, char *room, dou
     return status;
 }
 
+/* How much longer that takes than one message. */
+static parley_status probe_duplex(pl_engine *engine, unsigned peer, char *room, double trip, double *duplex,
+                                  parley_error *error) {
+    parley_status status = PARLEY_OK;
+    uint64_t bytes = PL_DUPLEX_LEAST;
+    for (unsigned i = 0; i < PL_DUPLEX_SIZES && status == PARLEY_OK; i++, bytes *= 4) {
+        double one, both;
+        status = median_trip(engine, peer, room, bytes, REPEATS, &one, error);
+        if (status == PARLEY_OK)
+            status = both_ways(engine, peer, room, bytes, &both, error);
+        if (status == PARLEY_OK)
+            duplex[i] = fmin(1.0, fmax(0.25, (one - trip / 2) / fmax(both, 1e-9)));
+    }
+    return status;
+}
+
 static parley_status probe_links(pl_engine *engine, pl_network *out, parley_error *error) {
     unsigned peer = engine->ranks - 1;
     char *room = pl_alloc(1, LARGE);
-    double trip = 0, quarter = 0, whole = 0, each = 0, both = 0;
+    double trip = 0, quarter = 0, whole = 0, each = 0;
     parley_status status = room ? PARLEY_OK : pl_fail_memory(error, "a message", LARGE);
     if (status == PARLEY_OK)
         status = median_trip(engine, peer, room, SMALL, TRIPS, &trip, error);
@@ -110,12 +127,11 @@ static parley_status probe_links(pl_engine *engine, pl_network *out, parley_erro
     if (status == PARLEY_OK)
         status = median_trip(engine, peer, room, LARGE, REPEATS, &whole, error);
     if (status == PARLEY_OK)
-        status = both_ways(engine, peer, room, &both, error);
+        status = probe_duplex(engine, peer, room, trip, out->duplex, error);
     if (status == PARLEY_OK)
         status = burst(engine, peer, room, &each, error);
     pl_free(room);
     out->bandwidth = whole > quarter ? 0.75 * LARGE / (whole - quarter) : 1e12;
-    out->duplex = fmin(1.0, fmax(0.25, (whole - trip / 2) / fmax(both, 1e-9)));
     out->message = fmin(each, trip / 4) / 2; /* of either end */
     out->latency = fmax(0.0, trip / 2 - 2 * out->message);
     return status;
@@ -178,8 +194,8 @@ static parley_status probe_sum(pl_engine *engine, uint64_t entries, double *seco
         status = pl_barrier(engine, error);
         double began = pl_engine_now(engine);
         if (status == PARLEY_OK)
-            status = pl_reduce_scatter(engine, engine->ranks, &(pl_addend){.values = values}, entries, 1, bounds, sum,
-                                       error);
+            status =
+                pl_reduce_scatter(engine, PL_EACH_RANK, &(pl_addend){.values = values}, entries, 1, bounds, sum, error);
         if (status == PARLEY_OK)
             status = pl_all_gather(engine, sum, bounds, error);
         all[i] = pl_engine_now(engine) - began;

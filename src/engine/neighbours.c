@@ -46,6 +46,7 @@ static unsigned number_hosts(pl_engine *engine, const host_info *infos, unsigned
             ordered = ordered && !are_neighbours(&infos[r], &infos[i]);
     }
     engine->host = ordered && last > 0 && last + 1 < engine->ranks ? host : NULL;
+    engine->scattered = ordered && last > 0 && last + 1 == engine->ranks;
     return last + 1;
 }
 

@@ -52,6 +52,19 @@ static parley_status take_number(const json_t *object, const char *path, const c
     return PARLEY_OK;
 }
 
+/* A share for each size of messages, none of which is 0. */
+static parley_status take_duplex(const json_t *object, const char *path, double *out, parley_error *error) {
+    const json_t *list = json_object_get(object, "duplex");
+    for (unsigned i = 0; i < PL_DUPLEX_SIZES; i++) {
+        out[i] = json_number_value(json_array_get(list, i));
+        if (!(out[i] > 0 && out[i] <= 1) || json_array_size(list) != PL_DUPLEX_SIZES)
+            return pl_fail(error, PARLEY_BAD_INPUT,
+                           "%s: duplex is not a list of %u shares of 0 to 1; let parley probe write the file", path,
+                           PL_DUPLEX_SIZES);
+    }
+    return PARLEY_OK;
+}
+
 static parley_status read_file(const char *path, pl_network *out, parley_error *error) {
     static char text[MOST_FILE]; /* read by one thread, before ranks exist */
     FILE *file = fopen(path, "r");
@@ -69,20 +82,29 @@ static parley_status read_file(const char *path, pl_network *out, parley_error *
     const struct {
         const char *name;
         double *at;
-    } numbers[] = {{"latency", &out->latency}, {"bandwidth", &out->bandwidth}, {"message", &out->message},
-                   {"duplex", &out->duplex},   {"nonzero", &out->nonzero},     {"entry", &out->entry}};
+    } numbers[] = {{"latency", &out->latency},
+                   {"bandwidth", &out->bandwidth},
+                   {"message", &out->message},
+                   {"nonzero", &out->nonzero},
+                   {"entry", &out->entry}};
     for (unsigned i = 0; i < sizeof numbers / sizeof *numbers && status == PARLEY_OK; i++)
         status = take_number(object, path, numbers[i].name, numbers[i].at, error);
-    if (status == PARLEY_OK && (out->bandwidth == 0 || out->duplex == 0))
-        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: %s is 0", path, out->duplex == 0 ? "duplex" : "bandwidth");
+    if (status == PARLEY_OK && out->bandwidth == 0)
+        status = pl_fail(error, PARLEY_BAD_INPUT, "%s: bandwidth is 0", path);
+    if (status == PARLEY_OK)
+        status = take_duplex(object, path, out->duplex, error);
     json_decref(object);
     return status;
 }
 
 parley_status pl_network_parse(const parley_settings *settings, pl_network *out, parley_error *error) {
     const char *word = settings->network, *latency = settings->latency;
-    *out = (pl_network){
-        .latency = 50e-6, .bandwidth = 125e6, .message = 5e-6, .duplex = 1.0, .nonzero = 4e-9, .entry = 2e-9};
+    *out = (pl_network){.latency = 50e-6,
+                        .bandwidth = 125e6,
+                        .message = 5e-6,
+                        .duplex = {1.0, 1.0, 1.0, 1.0, 1.0},
+                        .nonzero = 4e-9,
+                        .entry = 2e-9};
     double rate = pl_rate_of(word);
     parley_status status = PARLEY_OK;
     if (!isnan(rate))
@@ -98,10 +120,18 @@ parley_status pl_network_parse(const parley_settings *settings, pl_network *out,
     return status;
 }
 
+/* Between two sizes, by the logarithm. */
+static double duplex_of(const pl_network *network, double bytes) {
+    double place = fmax(0.0, log2(fmax(1.0, bytes) / (double)PL_DUPLEX_LEAST) / 2.0);
+    unsigned i = place >= PL_DUPLEX_SIZES - 1 ? PL_DUPLEX_SIZES - 2 : (unsigned)place;
+    double part = fmin(1.0, place - i);
+    return (1.0 - part) * network->duplex[i] + part * network->duplex[i + 1];
+}
+
 double pl_network_send(const pl_network *network, pl_link *from, pl_link *to, double bytes, double now) {
     double begins = fmax(now, from->up), length = bytes / network->bandwidth;
     if (from->down > begins || to->up > begins)
-        length /= network->duplex;
+        length /= duplex_of(network, bytes);
     from->up = begins + length;
     double lands = fmax(begins + network->latency, to->down);
     to->down = lands + length;

@@ -7,13 +7,20 @@
 #define PL_NETWORK_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/settings.h"
+
+#define PL_DUPLEX_SIZES 5
+#define PL_DUPLEX_LEAST ((uint64_t)1 << 14) /* bytes of the first; the last has 256 times as many */
 
 /* Seconds, and bytes per second. */
 typedef struct pl_network {
     double latency, bandwidth, message;
-    double duplex;  /* share of the bandwidth that a direction has while the other one is in use: 1 if all of it */
+    /* By the length of a message, a factor of four apart: the share of the bandwidth that a direction has while the
+     * other one is in use, and 1 if all of it. Acknowledgements of short messages wait behind data in the other
+     * direction. */
+    double duplex[PL_DUPLEX_SIZES];
     double nonzero; /* of local work, per non-zero of a row that is visited */
     double entry;   /* of exchanging, per entry of v and pass over it */
 } pl_network;

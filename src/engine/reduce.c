@@ -16,7 +16,7 @@ enum { CHANNEL_REDUCE = 16, CHANNEL_REDUCE_HOSTS };
 /* A table to reduce. */
 typedef struct task {
     pl_engine *engine;
-    unsigned workers;
+    unsigned workers, hosts;
     const pl_addend *nodes;
     uint64_t size, width;
     const uint64_t *bounds;
@@ -25,7 +25,7 @@ typedef struct task {
 } task;
 
 static unsigned first_worker(const task *task, unsigned rank) {
-    return pl_host_begin(task->workers, task->engine->ranks, rank);
+    return pl_host_begin(task->workers, task->hosts, rank);
 }
 
 static pl_source source_of_ranks(const task *task, unsigned from, unsigned begin, unsigned end) {
@@ -222,7 +222,8 @@ void pl_reduce_offer(pl_engine *engine, unsigned workers, const pl_addend *nodes
 parley_status pl_reduce_scatter(pl_engine *engine, unsigned workers, const pl_addend *nodes, uint64_t size,
                                 uint64_t width, const uint64_t *bounds, double *sum, parley_error *error) {
     task task = {.engine = engine,
-                 .workers = workers,
+                 .workers = pl_workers_or_ranks(engine, workers),
+                 .hosts = pl_hosts_of(engine, workers),
                  .nodes = nodes,
                  .size = size,
                  .width = width,

@@ -146,7 +146,7 @@ parley_status pl_shared_table(pl_engine *engine, uint64_t bytes, void **table, p
         place = (double)((char *)*table - (char *)shared->header);
     }
     place = engine->rank == 0 ? place : 0.0;
-    parley_status status = pl_sum_workers(engine, engine->ranks, &place, 1, &all, error);
+    parley_status status = pl_sum_workers(engine, PL_EACH_RANK, &place, 1, &all, error);
     if (status == PARLEY_OK && all >= 0)
         *table = (char *)shared->header + (uint64_t)all;
     return status;
@@ -260,10 +260,9 @@ typedef struct reduction {
 static reduction begin_reduction(pl_engine *engine, unsigned workers, const pl_addend *nodes, uint64_t size,
                                  uint64_t width, const uint64_t *bounds) {
     reduction this = {.engine = engine, .nodes = nodes};
-    unsigned most = 1;
+    unsigned most = 1, all = pl_workers_or_ranks(engine, workers), hosts = pl_hosts_of(engine, workers);
     for (unsigned r = 0; r < engine->ranks; r++) {
-        this.sources[r] = pl_source_of(workers, r, pl_host_begin(workers, engine->ranks, r),
-                                       pl_host_begin(workers, engine->ranks, r + 1));
+        this.sources[r] = pl_source_of(all, r, pl_host_begin(all, hosts, r), pl_host_begin(all, hosts, r + 1));
         most = this.sources[r].nodes > most ? this.sources[r].nodes : most;
     }
     this.places = cut_buffers((uint64_t)most * engine->ranks);
@@ -367,9 +366,10 @@ void pl_shared_reduce_offer(pl_engine *engine, unsigned workers, const pl_addend
 
 parley_status pl_shared_reduce(pl_engine *engine, unsigned workers, const pl_addend *nodes, uint64_t size,
                                uint64_t width, const uint64_t *bounds, double *sum, parley_error *error) {
-    pl_node whole = {0, workers};
+    unsigned all = pl_workers_or_ranks(engine, workers);
+    pl_node whole = {0, all};
     reduction this = begin_reduction(engine, workers, nodes, size, width, bounds);
-    pl_addition addition = {.workers = workers,
+    pl_addition addition = {.workers = all,
                             .sources = this.sources,
                             .count = engine->ranks,
                             .roots = &whole,

@@ -84,7 +84,7 @@ parley_status pl_shared_open(pl_engine *engine, parley_error *error) {
         pl_shared_pin(&(pl_shared){.header = memory, .rank = engine->rank}, engine->pinned);
     double here = memory != NULL, all = 0;
     if (status == PARLEY_OK) /* if one rank cannot see it, none uses it */
-        status = pl_sum_workers(engine, engine->ranks, &here, 1, &all, error);
+        status = pl_sum_workers(engine, PL_EACH_RANK, &here, 1, &all, error);
     if (status == PARLEY_OK)
         status = pl_take(&shared, 1, sizeof *shared, "shared memory", error);
     if (file >= 0)

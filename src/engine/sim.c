@@ -173,6 +173,7 @@ static parley_status open_engines(simulation *this, const parley_settings *setti
                               .ranks = hosts,
                               .threads = threads,
                               .cores = threads,
+                              .scattered = hosts > 1,
                               .is_virtual = true,
                               .deadline = settings->deadline};
         if (!this->world.measured) {

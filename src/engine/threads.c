@@ -444,10 +444,15 @@ parley_status pl_threads_launch(const parley_settings *settings, unsigned ranks,
     return status;
 }
 
+/* Servers are ranks of their own, on threads of this process. */
+static parley_status launch(const parley_settings *settings, const pl_job *job, parley_error *error) {
+    return pl_threads_launch(settings, 1 + (unsigned)settings->servers, job, error);
+}
+
 const pl_engine_type pl_engine_threads = {
     .name = "threads",
     .help = "workers on the threads of one process",
-    .launch = launch_one,
+    .launch = launch,
     .post = post,
     .take = take,
     .take_any = take_any,

@@ -243,26 +243,30 @@ static parley_status largest_entry(void *exchange, pl_entry_sum f, void *context
 pl_entry_sums pl_exchange_sums(pl_exchange *exchange) { return (pl_entry_sums){exchange, sum_entries, largest_entry}; }
 
 /* Slices begin at multiples of PL_BLOCK, so that sums have the same blocks for any number of ranks. */
-static uint64_t first_block(uint64_t size, bool one_owner, unsigned rank, unsigned ranks) {
+static uint64_t first_block(const pl_owners_of_v *owners, uint64_t size, unsigned rank) {
     uint64_t blocks = (size + PL_BLOCK - 1) / PL_BLOCK;
-    return rank == 0 ? 0 : one_owner ? blocks : blocks * rank / ranks;
+    unsigned first = owners->servers ? owners->ranks - owners->servers : 0;
+    return rank <= first ? 0 : owners->one ? blocks : blocks * (rank - first) / (owners->ranks - first);
 }
 
-static uint64_t first_entry(uint64_t size, bool one_owner, unsigned rank, unsigned ranks) {
-    uint64_t entry = first_block(size, one_owner, rank, ranks) * PL_BLOCK;
+static uint64_t first_entry(const pl_owners_of_v *owners, uint64_t size, unsigned rank) {
+    uint64_t entry = first_block(owners, size, rank) * PL_BLOCK;
     return entry < size ? entry : size;
 }
 
-void pl_exchange_slice(const pl_exchange_type *type, bool whole, uint64_t size, unsigned rank, unsigned ranks,
-                       uint64_t *begin, uint64_t *end) {
-    *begin = first_entry(size, whole || type->one_owner, rank, ranks);
-    *end = first_entry(size, whole || type->one_owner, rank + 1, ranks);
+void pl_exchange_slice(const pl_owners_of_v *owners, uint64_t size, unsigned rank, uint64_t *begin, uint64_t *end) {
+    *begin = first_entry(owners, size, rank);
+    *end = first_entry(owners, size, rank + 1);
 }
 
-static void cut_slices(pl_exchange *exchange, unsigned ranks, bool one_owner) {
-    for (unsigned r = 0; r <= ranks; r++) {
-        exchange->bounds[r] = first_entry(exchange->size, one_owner, r, ranks);
-        exchange->block_bounds[r] = first_block(exchange->size, one_owner, r, ranks) * PL_OWN_SCALARS;
+pl_owners_of_v pl_exchange_owners(const pl_exchange_type *type, bool whole, const pl_engine *engine) {
+    return (pl_owners_of_v){engine->ranks, engine->servers, whole || type->one_owner};
+}
+
+static void cut_slices(pl_exchange *exchange, const pl_owners_of_v *owners) {
+    for (unsigned r = 0; r <= owners->ranks; r++) {
+        exchange->bounds[r] = first_entry(owners, exchange->size, r);
+        exchange->block_bounds[r] = first_block(owners, exchange->size, r) * PL_OWN_SCALARS;
     }
 }
 
@@ -297,7 +301,8 @@ parley_status pl_tables_open(const pl_exchange_type *type, const pl_setup *setup
         pl_tables_close(this);
         return pl_fail_memory(error, "an exchange", (number * width + 1) * size * sizeof *this->nodes);
     }
-    cut_slices(this, ranks, whole || type->one_owner);
+    pl_owners_of_v owners = pl_exchange_owners(type, whole, team->engine);
+    cut_slices(this, &owners);
     *out = this;
     return PARLEY_OK;
 }

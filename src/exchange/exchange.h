@@ -126,9 +126,14 @@ parley_status pl_exchange_sum(pl_exchange *exchange, pl_entry_sum f, void *conte
 /* Computes the maximum over blocks of the value that f leaves in sums[0]. */
 parley_status pl_exchange_largest(pl_exchange *exchange, pl_entry_sum f, void *context, double *largest,
                                   parley_error *error);
+/* The ranks that own v: the last `servers`, or all if there are none; of these only the first if it is `one`. */
+typedef struct pl_owners_of_v {
+    unsigned ranks, servers;
+    bool one;
+} pl_owners_of_v;
+pl_owners_of_v pl_exchange_owners(const pl_exchange_type *type, bool whole, const pl_engine *engine);
 /* The slice of `size` entries that a rank would own. */
-void pl_exchange_slice(const pl_exchange_type *type, bool whole, uint64_t size, unsigned rank, unsigned ranks,
-                       uint64_t *begin, uint64_t *end);
+void pl_exchange_slice(const pl_owners_of_v *owners, uint64_t size, unsigned rank, uint64_t *begin, uint64_t *end);
 uint64_t pl_exchange_begin(const pl_exchange *exchange); /* of this rank's slice */
 uint64_t pl_exchange_end(const pl_exchange *exchange);
 /* Sums over entries of v, for problems and combines. */

@@ -1,5 +1,5 @@
-/* server.c: slices of v live on servers, which are the ranks of the workers. A worker hands its update to the owners of
- * the entries that it changed, and reads the entries that it will need, at its own pace:
+/* server.c: slices of v live on servers, which are the ranks of the workers or, with --servers, others. A worker hands
+ * its update to the owners of the entries that it changed, and reads the entries that it will need, at its own pace:
  *
  *     staleness 0      every clock of all workers closes before the next one begins (BSP)
  *     staleness s      a worker is at most s clocks ahead of the slowest one (SSP)
@@ -431,6 +431,10 @@ static parley_status open_server(const pl_setup *setup, bool whole, pl_exchange 
     if (team->hosted > PL_MOST_HOSTED)
         return pl_fail(error, PARLEY_BAD_USAGE, "exchange server takes at most %u workers per process; use fewer",
                        PL_MOST_HOSTED);
+    if (setup->entries > UINT32_MAX)
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "exchange server takes models of at most %llu entries at a pace of their own; use --staleness 0",
+                       (unsigned long long)UINT32_MAX);
     parley_status status = pl_tables_open(&pl_exchange_server, setup, whole, &exchange, error);
     if (status != PARLEY_OK)
         return status;
@@ -478,7 +482,7 @@ static parley_status check(const parley_settings *settings, parley_error *error)
     return PARLEY_OK;
 }
 
-static const char *const reads[] = {"staleness", "backups", "clocks", NULL};
+static const char *const reads[] = {"servers", "staleness", "backups", "clocks", NULL};
 
 static const pl_exchange_async async = {begin, swap, leave, serve, park};
 

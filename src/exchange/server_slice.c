@@ -278,7 +278,7 @@ void pl_owner_close(pl_owner *owner) {
 parley_status pl_owner_open(pl_owner *owner, const pl_setup *setup, uint64_t staleness, unsigned backups,
                             parley_error *error) {
     const pl_team *team = setup->team;
-    unsigned workers = team->workers, ranks = team->engine->ranks;
+    unsigned workers = team->workers, hosts = pl_engine_hosts(team->engine);
     uint64_t length = setup->end - setup->begin;
     pthread_mutex_init(&owner->mutex, NULL);
     owner->engine = team->engine;
@@ -295,8 +295,8 @@ parley_status pl_owner_open(pl_owner *owner, const pl_setup *setup, uint64_t sta
     owner->stamp = pl_alloc(length, sizeof *owner->stamp);
     if (!owner->client || !owner->kept || !owner->update || !owner->share || !owner->shrunk || !owner->stamp)
         return pl_fail_memory(error, "a server", length * sizeof *owner->stamp);
-    for (unsigned r = 0; r < ranks; r++)
-        for (unsigned first = pl_host_begin(workers, ranks, r), k = first; k < pl_host_begin(workers, ranks, r + 1);
+    for (unsigned r = 0; r < hosts; r++)
+        for (unsigned first = pl_host_begin(workers, hosts, r), k = first; k < pl_host_begin(workers, hosts, r + 1);
              k++) {
             owner->client[k].rank = r;
             owner->client[k].number = k - first;

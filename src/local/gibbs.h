@@ -2,9 +2,10 @@
  * conditional distribution, given all others (topic_sampler.h). v holds the counts of words by topic. A worker knows
  * the topics of its own tokens, and offers the changes of the counts.
  *
- * The lanes of a worker divide its documents, and its words into as many ranges. A pass has as many parts as there are
- * lanes: in part s, lane l visits range l + s of its documents' words. So no two lanes touch the same document or the
- * same word, and only the sums over words are a part behind. */
+ * A pass is divided into pieces, which are ranges of words: a round is one piece, one pass, or several passes. The
+ * lanes of a worker divide its documents, and the words of each piece into as many ranges. A piece has as many parts as
+ * there are lanes: in part s, lane l visits range l + s of its documents' words. So no two lanes touch the same
+ * document or the same word, and only the sums over words are a part behind. */
 #ifndef PL_GIBBS_H
 #define PL_GIBBS_H
 
@@ -17,6 +18,7 @@ typedef struct pl_gibbs_lane {
     uint32_t *document; /* by token, in the order of words: the number of its document in the lane */
     uint32_t *topic;    /* by token; a part of the worker's */
     uint32_t *length;   /* tokens by document */
+    pl_span lists;      /* of the sampler */
     pl_topic_sampler sampler;
 } pl_gibbs_lane;
 
@@ -25,8 +27,15 @@ typedef struct pl_gibbs_worker {
     pl_span copy;
     pl_span topics; /* of all tokens, by lane */
     uint64_t tokens;
-    uint64_t *bounds; /* lanes + 1: ranges of words */
+    uint64_t *bounds; /* pieces x lanes + 1: ranges of words */
     double *before;   /* by topic: sums at the beginning of a part */
+    pl_span change;   /* the rows of the update, and */
+    pl_span rows;     /* their numbers in v */
+    uint64_t changed; /* rows */
+    uint32_t *reads;  /* entries of v that the worker reads, if it works alone; NULL: all */
+    uint64_t count;   /* of them */
+    uint64_t piece;   /* the current one, counted from the beginning of the run */
+    unsigned part;
 } pl_gibbs_worker;
 
 typedef struct pl_gibbs {
@@ -36,13 +45,12 @@ typedef struct pl_gibbs {
     pl_gibbs_worker *worker; /* hosted */
     pl_gibbs_lane *lane;     /* hosted x lanes */
     bool alone, begun;       /* begun: tokens have topics */
-    bool dense;
+    bool dense, listed;      /* listed: workers know which entries they read */
     double burn_in;
     uint64_t averaged; /* the pass of the last sample in the average */
+    uint64_t pieces;   /* of a pass */
+    uint64_t passes;   /* of a round; 1 if a pass has several pieces */
     pl_topic_score score;
-    /* the current part of a pass */
-    uint64_t pass;
-    unsigned part;
     double *v;
 } pl_gibbs;
 
@@ -52,5 +60,9 @@ uint64_t pl_gibbs_bytes(const pl_setup *setup);
 void pl_gibbs_close(pl_local *local);
 /* Counts the topics of a lane's documents anew. */
 void pl_gibbs_count(pl_gibbs *this, unsigned task);
+/* Lists the entries of v that a worker reads, unless it reads most of them. */
+parley_status pl_gibbs_list(pl_gibbs *this, unsigned worker, parley_error *error);
+/* Whether a worker has tokens of the word. */
+bool pl_gibbs_has(const pl_gibbs *this, unsigned worker, uint64_t word);
 
 #endif

@@ -393,10 +393,25 @@ parley_status pl_online_open(const parley_settings *settings, pl_online **out, p
 
 /* Rejects settings about rounds, shards or certificates, which a stream does not have. */
 parley_status pl_online_check(const parley_settings *settings, parley_error *error) {
-    static const char *const not_read[] = {
-        "gap",   "rounds",        "evaluate_every",  "workers",      "worker_per", "weights",
-        "log",   "engine",        "combine",         "exchange",     "seed",       "C",
-        "alpha", "class_weights", "penalty_factors", "non_negative", "validation", "validation_fraction"};
+    static const char *const not_read[] = {"gap",
+                                           "rounds",
+                                           "evaluate_every",
+                                           "workers",
+                                           "worker_per",
+                                           "weights",
+                                           "log",
+                                           "trace",
+                                           "engine",
+                                           "combine",
+                                           "exchange",
+                                           "seed",
+                                           "C",
+                                           "alpha",
+                                           "class_weights",
+                                           "penalty_factors",
+                                           "non_negative",
+                                           "validation",
+                                           "validation_fraction"};
     for (unsigned i = 0; i < sizeof not_read / sizeof *not_read; i++)
         if (pl_setting_given(settings, not_read[i])) {
             char flag[48];

@@ -147,7 +147,7 @@ static parley_status gather(const pl_scd *this, double *w, parley_error *error) 
         mine += this->w[j] != 0;
     if (status == PARLEY_OK) {
         counts[rank] = (double)mine;
-        status = pl_sum_workers(engine, ranks, counts, ranks, counts + ranks, error);
+        status = pl_sum_workers(engine, PL_EACH_RANK, counts, ranks, counts + ranks, error);
     }
     for (unsigned r = 0; r < ranks && status == PARLEY_OK; r++)
         bounds[r + 1] = bounds[r] + 2 * (uint64_t)counts[ranks + r];

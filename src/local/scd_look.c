@@ -210,7 +210,7 @@ static parley_status agree_largest(pl_scd *this, double mine, parley_error *erro
         return status;
     sums = slots + engine->ranks;
     slots[engine->rank] = mine;
-    status = pl_sum_workers(engine, engine->ranks, slots, engine->ranks, sums, error);
+    status = pl_sum_workers(engine, PL_EACH_RANK, slots, engine->ranks, sums, error);
     for (unsigned r = 0; r < engine->ranks && status == PARLEY_OK; r++)
         this->largest = fmax(this->largest, sums[r]);
     pl_free(slots);

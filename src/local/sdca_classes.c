@@ -50,7 +50,7 @@ parley_status pl_sdca_evaluate_classes(pl_sdca *this, double *w, pl_evaluation *
     if (glm->intercept != PL_NO_INTERCEPT)
         b = w + glm->data->x.columns * glm->classes;
     if (pl_centres(glm))
-        status = pl_classes_centre(glm, this->team, this->z, PL_SDCA_CENTRED, b, error);
+        status = pl_classes_centre(glm, this->team, this->z, NULL, PL_SDCA_CENTRED, b, error);
     memcpy(this->b, b, glm->classes * sizeof *b);
     return status == PARLEY_OK ? pl_classes_evaluate(glm, this->team, this->z, b, this->t, evaluation, error) : status;
 }

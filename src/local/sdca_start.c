@@ -56,7 +56,7 @@ static parley_status begin_intercepts(pl_sdca *this, const double *w, parley_err
     if (glm->intercept != PL_NO_INTERCEPT)
         memcpy(this->b, w + glm->data->x.columns * glm->classes, glm->classes * sizeof *this->b);
     if (pl_centres(glm))
-        status = glm->classes > 1 ? pl_classes_centre(glm, this->team, this->z, CENTRED, this->b, error)
+        status = glm->classes > 1 ? pl_classes_centre(glm, this->team, this->z, NULL, CENTRED, this->b, error)
                                   : pl_centre(glm, this->team, this->z, CENTRED, this->b, error);
     memcpy(this->b0, this->b, glm->classes * sizeof *this->b);
     return status;

@@ -133,7 +133,7 @@ static parley_status count_rows(pl_sgd *sgd, parley_error *error) {
             for (uint64_t e = x->start[rows.begin]; e < x->start[rows.end]; e++)
                 counts[x->index[e]] += 1;
     if (status == PARLEY_OK)
-        status = pl_sum_passes(team->engine, team->engine->ranks, counts, (unsigned)sgd->glm->size, sums, error);
+        status = pl_sum_passes(team->engine, PL_EACH_RANK, counts, (unsigned)sgd->glm->size, sums, error);
     if (status == PARLEY_OK)
         status = pl_take(&sgd->rare, sgd->glm->size, sizeof *sgd->rare, "counts of columns", error);
     for (uint64_t j = 0; status == PARLEY_OK && j < sgd->glm->size; j++)

@@ -11,8 +11,8 @@
 #define BLOCK_WORDS 128
 #define SCAN 16 /* entries of a batch that are worth a scan of all words, which puts its rows in order */
 
-/* Phase 1: numbers the words of a worker's batch: in increasing order if it is joint or a good part of all words, and
- * otherwise as documents have them. */
+/* Phase 1: numbers the words of a worker's slice of the batch: in increasing order if it is joint or a good part of all
+ * words, and otherwise as documents have them. */
 
 static void number_words(pl_svi *this, unsigned k) {
     pl_svi_worker *worker = &this->worker[k];
@@ -151,22 +151,34 @@ static void visit_documents(const pl_svi *this, unsigned task) {
     }
 }
 
+/* Gives back the memory of blocks that all have been visited, if the corpus is larger than memory. */
+static void leave_blocks(const pl_svi *this, unsigned task) {
+    pl_svi_lane *lane = &this->lane[task];
+    while (lane->block_now < lane->blocks && lane->end >= lane->block_end) {
+        const pl_svi_block *block = &lane->block[lane->block_order[lane->block_now++]];
+        pl_range rows;
+        for (uint64_t range = 0; pl_svi_rows(&this->team->parts[task], block, &range, &rows);)
+            pl_data_release(this->lda->base.data, rows.begin, rows.end);
+        if (lane->block_now < lane->blocks)
+            lane->block_end += lane->block[lane->block_order[lane->block_now]].rows;
+    }
+}
+
 static void visit_task(void *context, unsigned task) {
     pl_svi *this = context;
     pl_svi_lane *lane = &this->lane[task];
     uint64_t bytes = this->worker[task / this->team->lanes].count * this->rule.stride * sizeof(float);
-    lane->documents = lane->psi_sum = lane->log_sum = lane->tokens = 0;
-    if (lane->log_theta)
-        memset(lane->log_theta, 0, this->lda->topics * sizeof *lane->log_theta);
     if (!pl_span_reserve(&lane->stats, bytes + sizeof(float))) {
         atomic_store(&this->lost, true);
         return;
     }
     memset(lane->stats.data, 0, bytes);
     visit_documents(this, task);
+    leave_blocks(this, task);
 }
 
-/* Phase 4: statistics go to the table, or in joint rounds to the rows of the update. */
+/* Phase 4: statistics go to the table, in joint rounds to the rows of the update, and if there are several slices to
+ * the next table. */
 static void merge_task(void *context, unsigned task) {
     pl_svi *this = context;
     unsigned lanes = this->team->lanes;
@@ -174,11 +186,11 @@ static void merge_task(void *context, unsigned task) {
     pl_svi_lane *lane = &this->lane[task], *all = &this->lane[task / lanes * lanes];
     const uint32_t *words = worker->words.data;
     uint64_t begin, end, topics = this->lda->topics, stride = this->rule.stride;
-    double factor = this->joint ? worker->gain : worker->gain / worker->scale;
+    double factor = this->joint || this->slices > 1 ? worker->gain : worker->gain / worker->scale;
+    double *table = this->slices > 1 ? worker->next.data : worker->table;
     share_of(this, task, &begin, &end);
-    memset(lane->totals, 0, topics * sizeof *lane->totals);
     for (uint64_t i = begin; i < end; i++) {
-        double *to = this->joint ? (double *)worker->change.data + i * topics : worker->table + words[i] * topics;
+        double *to = this->joint ? (double *)worker->change.data + i * topics : table + words[i] * topics;
         float *sum = (float *)all[0].stats.data + i * stride;
         for (unsigned l = 1; l < lanes; l++)
             pl_topic_add((const float *)all[l].stats.data + i * stride, topics, sum);
@@ -264,26 +276,41 @@ static void shuffle_task(void *context, unsigned task) {
     pl_svi_lane *lane = &this->lane[task];
     const pl_part *part = &this->team->parts[task];
     uint64_t count = 0, number = (uint64_t)this->team->first * this->team->lanes + task;
-    for (uint64_t r = 0; r < part->count; r++)
-        for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++)
-            lane->order[count++] = i;
     pl_stream stream = pl_stream_make(this->lda->seed, ORDER_STREAM + this->epoch, number);
-    pl_shuffle(&stream, lane->order, count);
+    for (uint64_t b = 0; b < lane->blocks; b++)
+        lane->block_order[b] = b;
+    if (lane->blocks > 1)
+        pl_shuffle(&stream, lane->block_order, lane->blocks);
+    for (uint64_t b = 0; b < lane->blocks; b++) {
+        const pl_svi_block *block = &lane->block[lane->block_order[b]];
+        uint64_t first = count;
+        pl_range rows;
+        for (uint64_t range = 0; pl_svi_rows(part, block, &range, &rows);)
+            for (uint64_t i = rows.begin; i < rows.end; i++)
+                lane->order[count++] = i;
+        pl_shuffle(&stream, lane->order + first, count - first);
+    }
+    lane->block_now = 0;
+    lane->block_end = lane->blocks > 0 ? lane->block[lane->block_order[0]].rows : 0;
 }
 
-/* Chooses the documents of step t. */
-static void choose_documents(pl_svi *this) {
-    uint64_t epoch = this->step / this->batches + 1, batch = this->step % this->batches;
+/* Brings the documents of the epoch in order, if it is a new one. */
+static void begin_epoch(pl_svi *this) {
+    uint64_t epoch = this->step / this->batches + 1;
     pl_engine *engine = this->team->engine;
-    unsigned tasks = this->team->hosted * this->team->lanes;
-    if (epoch != this->epoch) {
-        this->epoch = epoch;
-        engine->type->run(engine, shuffle_task, this, tasks);
-    }
-    for (unsigned task = 0; task < tasks; task++) {
+    if (epoch == this->epoch)
+        return;
+    this->epoch = epoch;
+    engine->type->run(engine, shuffle_task, this, this->team->hosted * this->team->lanes);
+}
+
+/* Chooses the documents of a slice of the batch. */
+static void choose_documents(pl_svi *this, uint64_t slice) {
+    uint64_t all = this->batches * this->slices, number = this->step % this->batches * this->slices + slice;
+    for (unsigned task = 0; task < this->team->hosted * this->team->lanes; task++) {
         pl_svi_lane *lane = &this->lane[task];
-        lane->begin = lane->rows * batch / this->batches;
-        lane->end = lane->rows * (batch + 1) / this->batches;
+        lane->begin = lane->rows * number / all;
+        lane->end = lane->rows * (number + 1) / all;
     }
 }
 
@@ -333,24 +360,76 @@ static bool reserve_rows(pl_svi *this) {
     return true;
 }
 
-static parley_status make_step(pl_svi *this, parley_error *error) {
+/* Begins a step: its rate, and sums over the batch. */
+static void begin_step(pl_svi *this) {
+    this->rho = this->all ? 1.0 : pow(this->tau0 + (double)this->step + 1.0, -this->kappa);
+    for (unsigned task = 0; task < this->team->hosted * this->team->lanes; task++) {
+        pl_svi_lane *lane = &this->lane[task];
+        lane->documents = lane->psi_sum = lane->log_sum = lane->tokens = 0;
+        memset(lane->totals, 0, (lane->log_theta ? 2 : 1) * this->lda->topics * sizeof *lane->totals);
+    }
+    for (unsigned k = 0; k < this->team->hosted; k++) /* a worker of its own takes its documents for the corpus */
+        this->worker[k].gain = this->rho * this->lda->growth * (double)this->batches *
+                               (this->joint ? 1.0 : this->lda->base.total / this->team->weight[k]);
+}
+
+/* Makes room for statistics, and lets the tables decay, which only happens once: with several slices the rate is 1. */
+static bool make_room(pl_svi *this) {
+    uint64_t bytes = this->lda->words * this->lda->topics * sizeof(double);
+    if (this->slices == 1)
+        decay(this);
+    for (unsigned k = 0; k<this->team->hosted &&this->slices> 1; k++)
+        if (!pl_span_reserve(&this->worker[k].next, bytes))
+            return false;
+    return reserve_rows(this);
+}
+
+/* The four phases for the chosen documents. */
+static bool run_phases(pl_svi *this) {
     pl_engine *engine = this->team->engine;
     unsigned hosted = this->team->hosted, tasks = hosted * this->team->lanes;
-    this->rho = this->all ? 1.0 : pow(this->tau0 + (double)this->step + 1.0, -this->kappa);
-    choose_documents(this);
     engine->type->run(engine, prepare_task, this, hosted);
     if (!this->lost)
         engine->type->run(engine, expect_task, this, tasks);
     if (!this->lost)
         engine->type->run(engine, visit_task, this, tasks);
-    if (this->lost || !reserve_rows(this))
-        return pl_fail_memory(error, "a batch of documents", 0);
-    decay(this);
-    for (unsigned k = 0; k < hosted; k++) /* a worker of its own takes its documents for the corpus */
-        this->worker[k].gain = this->rho * this->lda->growth * (double)this->batches *
-                               (this->joint ? 1.0 : this->lda->base.total / this->team->weight[k]);
+    if (this->lost || !make_room(this))
+        return false;
     engine->type->run(engine, merge_task, this, tasks);
-    for (unsigned k = 0; k < hosted; k++)
+    return true;
+}
+
+/* The next table takes the place of T. */
+static void replace_task(void *context, unsigned block) {
+    const multiplication *all = context;
+    const pl_lda *lda = all->this->lda;
+    uint64_t size = lda->words * lda->topics, begin = (uint64_t)block * BLOCK_WORDS * lda->topics;
+    uint64_t end = begin + BLOCK_WORDS * lda->topics < size ? begin + BLOCK_WORDS * lda->topics : size;
+    pl_svi_worker *worker = &all->this->worker[all->worker];
+    const double *next = worker->next.data;
+    memcpy(worker->table + begin, next + begin, (end - begin) * sizeof *next);
+}
+
+static void replace_tables(pl_svi *this) {
+    pl_engine *engine = this->team->engine;
+    for (unsigned k = 0; k<this->team->hosted &&this->slices> 1; k++) {
+        this->worker[k].scale = 1.0;
+        engine->type->run(engine, replace_task, &(multiplication){this, k, 1.0},
+                          (unsigned)((this->lda->words + BLOCK_WORDS - 1) / BLOCK_WORDS));
+        pl_span_free(&this->worker[k].next); /* validation needs room too, and the next step zeros */
+    }
+}
+
+static parley_status make_step(pl_svi *this, parley_error *error) {
+    begin_epoch(this);
+    begin_step(this);
+    for (uint64_t slice = 0; slice < this->slices; slice++) {
+        choose_documents(this, slice);
+        if (!run_phases(this))
+            return pl_fail_memory(error, "a batch of documents", 0);
+    }
+    replace_tables(this);
+    for (unsigned k = 0; k < this->team->hosted; k++)
         end_step(this, k);
     this->step++;
     return PARLEY_OK;

@@ -8,23 +8,35 @@
  * where phi are the shares of topics in each word of the batch (topic_kernel.h). Only the rows of the batch's words are
  * touched: the worker's table is kept as s T, with a factor s that decays. Every step has four phases, in which the
  * lanes of all workers work in parallel: words of the batch are numbered; their rows of E are made; each lane visits
- * its documents and adds up statistics of its own; the statistics are merged into the table in the order of lanes. */
+ * its documents and adds up statistics of its own; the statistics are merged into the table in the order of lanes.
+ *
+ * A batch of all documents (variational EM) goes through these phases in slices, whose statistics are merged into a
+ * second table, so that memory does not grow with the batch. Documents are shuffled by blocks and within them, so that
+ * a corpus that is larger than memory is read block by block. */
 #ifndef PL_SVI_H
 #define PL_SVI_H
 
 #include "local/topic_solver.h"
 #include "math/topic_kernel.h"
 
+/* Rows of a lane that are visited one after another: `rows` of them, from a row of a range of its part. */
+typedef struct pl_svi_block {
+    uint64_t range, first, rows;
+} pl_svi_block;
+
 /* A lane of a worker. */
 typedef struct pl_svi_lane {
     uint64_t *order; /* its rows, shuffled in each epoch */
     uint64_t rows;
-    uint64_t begin, end; /* of the batch, in `order` */
-    uint64_t entries;    /* of the batch in earlier lanes */
-    pl_topic_room room;  /* of a document */
-    pl_span stats;       /* words of the batch x stride */
-    double *totals;      /* by topic: sums of the statistics that this lane merged */
-    double *log_theta;   /* by topic: sum over documents of psi(gamma) - psi(alpha); NULL unless alpha is learnt */
+    pl_svi_block *block;                   /* in the order of its part */
+    uint64_t *block_order;                 /* in the order of the epoch */
+    uint64_t blocks, block_now, block_end; /* the current one in that order, and where it ends in `order` */
+    uint64_t begin, end;                   /* of the slice, in `order` */
+    uint64_t entries;                      /* of the slice in earlier lanes */
+    pl_topic_room room;                    /* of a document */
+    pl_span stats;                         /* words of the slice x stride */
+    double *totals;                        /* by topic: sums of the statistics that this lane merged */
+    double *log_theta; /* by topic: sum over documents of psi(gamma) - psi(alpha); NULL unless alpha is learnt */
     double documents, psi_sum, log_sum, tokens; /* sums over the batch; psi of the sum of gamma */
 } pl_svi_lane;
 
@@ -43,6 +55,7 @@ typedef struct pl_svi_worker {
     float *alpha;     /* by topic */
     pl_span change;   /* joint rounds: rows of the update, and */
     pl_span rows;     /* their numbers in v */
+    pl_span next;     /* --batch all: the table that replaces T */
 } pl_svi_worker;
 
 typedef struct pl_svi {
@@ -55,6 +68,7 @@ typedef struct pl_svi {
     double tau0, kappa;
     bool all;         /* --batch all: the rate is 1 */
     bool alone;       /* the only worker steps in v */
+    uint64_t slices;  /* of a batch */
     uint64_t batches; /* of an epoch */
     uint64_t epoch;   /* 1 + the number of the epoch whose order the lanes have; 0: none */
     pl_topic_score score;
@@ -66,6 +80,8 @@ typedef struct pl_svi {
 } pl_svi;
 
 /* svi_setup.c */
+/* Walks over the rows of a block, range by range. Begin with `range` 0. */
+bool pl_svi_rows(const pl_part *part, const pl_svi_block *block, uint64_t *range, pl_range *rows);
 parley_status pl_svi_open(const pl_setup *setup, pl_local **out, parley_error *error);
 uint64_t pl_svi_bytes(const pl_setup *setup);
 void pl_svi_close(pl_local *local);

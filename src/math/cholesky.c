@@ -1,5 +1,6 @@
 /* cholesky.c: factors eight columns of L at a time, then subtracts their outer product from all columns to the right,
- * so that the matrix passes through the caches once per eight columns. */
+ * so that the matrix passes through the caches once per eight columns. Columns from which nothing is subtracted are
+ * skipped: with indicators of categories first, which meet few other columns, these are nearly all. */
 #include "math/cholesky.h"
 
 #include <math.h>
@@ -15,6 +16,8 @@ PL_INLINE bool factor_panel(double *a, uint64_t size, uint64_t begin, uint64_t e
         for (uint64_t k = begin; k < j; k++) {
             const double *before = a + k * size;
             double factor = before[j];
+            if (factor == 0)
+                continue;
             for (uint64_t i = j; i < size; i++)
                 column[i] -= factor * before[i];
         }
@@ -35,6 +38,8 @@ PL_INLINE void subtract_panel(double *a, uint64_t size, uint64_t begin) {
     for (uint64_t j = begin; j < size; j++) {
         double *restrict column = a + j * size;
         double f0 = x0[j], f1 = x1[j], f2 = x2[j], f3 = x3[j], f4 = x4[j], f5 = x5[j], f6 = x6[j], f7 = x7[j];
+        if (f0 == 0 && f1 == 0 && f2 == 0 && f3 == 0 && f4 == 0 && f5 == 0 && f6 == 0 && f7 == 0)
+            continue;
         for (uint64_t i = j; i < size; i++)
             column[i] -= ((f0 * x0[i] + f1 * x1[i]) + (f2 * x2[i] + f3 * x3[i])) +
                          ((f4 * x4[i] + f5 * x5[i]) + (f6 * x6[i] + f7 * x7[i]));

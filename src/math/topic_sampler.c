@@ -16,33 +16,87 @@
 #endif
 
 #define PRODUCTS 8 /* of probabilities, which a double holds */
-#define AHEAD 6    /* tokens whose documents are fetched ahead */
+#define AHEAD 8    /* tokens whose documents are fetched ahead */
+#define LINE 64    /* bytes */
+#define FETCHED 8  /* lines of a document's list that are fetched ahead */
 #define NARROW 8   /* lanes of vectors for processors without AVX-512 */
 
 typedef uint16_t shorts16 __attribute__((vector_size(32), aligned(2), may_alias));
+typedef int32_t ints16 __attribute__((vector_size(64), aligned(4), may_alias));
 typedef float floats16 __attribute__((vector_size(64), aligned(4), may_alias));
+typedef double doubles16 __attribute__((vector_size(128), aligned(8), may_alias));
 typedef uint16_t shorts8 __attribute__((vector_size(16), aligned(2), may_alias));
+typedef int32_t ints8 __attribute__((vector_size(32), aligned(4), may_alias));
 typedef float floats8 __attribute__((vector_size(32), aligned(4), may_alias));
 
-void pl_topic_begin_word(pl_topic_sampler *this, const double *row) {
-    double part = 0;
-    for (uint64_t k = 0; k < this->topics; k++) {
-        this->row[k] = (float)row[k];
-        this->q[k] = (this->row[k] + this->eta) / (float)(this->total[k] + this->words_eta);
-        part += (double)this->alpha[k] * (double)this->q[k];
+/* Sums of sixteen lanes, by pairs. */
+typedef struct lanes {
+    float last[16], by8[8], by4[4], by2[2], total;
+} lanes;
+
+PL_INLINE void add_lanes(lanes *sums) {
+    for (unsigned j = 0; j < 8; j++)
+        sums->by8[j] = sums->last[j] + sums->last[j + 8];
+    for (unsigned j = 0; j < 4; j++)
+        sums->by4[j] = sums->by8[j] + sums->by8[j + 4];
+    for (unsigned j = 0; j < 2; j++)
+        sums->by2[j] = sums->by4[j] + sums->by4[j + 2];
+    sums->total = sums->by2[0] + sums->by2[1];
+}
+
+/* Finds the place of a point in running sums of 16 lanes, `steps` of them, and what is left of the point there. There
+ * is no weight from `limit` on, but rounding may lead there. */
+PL_INLINE uint64_t find(const float *running, uint64_t steps, uint64_t limit, const lanes *sums, float *point) {
+    uint64_t lane = 0, at = 0;
+    const float *const levels[] = {sums->by2, sums->by4, sums->by8, sums->last};
+    for (unsigned level = 0; level < 4; level++) {
+        float below = levels[level][lane];
+        bool high = *point >= below;
+        *point -= high ? below : 0.0F;
+        lane += (uint64_t)high << level;
     }
-    this->alpha_part = part;
+    for (uint64_t i = 0; i + 1 < steps; i++)
+        at += running[i * 16 + lane] <= *point;
+    *point -= at > 0 ? running[(at - 1) * 16 + lane] : 0.0F;
+    uint64_t k = at * 16 + lane;
+    while (k >= limit)
+        k -= k >= 16 ? 16 : 1;
+    return k;
+}
+
+/* Begins a word, whose row of counts is given. */
+PL_INLINE void begin_word(pl_topic_sampler *this, const double *row, bool sparse) {
+    uint64_t whole = this->topics / 16 * 16;
+    double sum = 0;
+    for (uint64_t k = 0; k < whole; k += 16) {
+        floats16 count = __builtin_convertvector(*(const doubles16 *)(row + k), floats16);
+        *(floats16 *)(this->q + k) = (count + this->eta) * *(const floats16 *)(this->inverse + k);
+    }
+    for (uint64_t k = whole; k < this->topics; k++)
+        this->q[k] = ((float)row[k] + this->eta) * this->inverse[k];
+    for (uint64_t b = 0; b < this->stride / 16 && sparse; b++) {
+        lanes sums;
+        floats16 weights = *(const floats16 *)(this->alpha + b * 16) * *(const floats16 *)(this->q + b * 16);
+        memcpy(sums.last, &weights, sizeof weights);
+        add_lanes(&sums);
+        this->part[b] = sums.total;
+        sum += (double)sums.total;
+    }
+    this->alpha_part = sum;
 }
 
 /* Moves a token out of or into a topic of the current word. */
-PL_INLINE void change(pl_topic_sampler *this, uint32_t k, float by, bool sparse) {
-    float count = this->row[k] + by;
-    double total = this->total[k] + (double)by;
-    this->row[k] = count;
+PL_INLINE void change(pl_topic_sampler *this, double *row, uint32_t k, double by, bool sparse) {
+    double count = row[k] + by, total = this->total[k] + by;
+    row[k] = count;
     this->total[k] = total;
-    float q = (count + this->eta) / (float)(total + this->words_eta);
-    if (sparse)
-        this->alpha_part += (double)this->alpha[k] * ((double)q - (double)this->q[k]);
+    this->inverse[k] = 1.0F / (float)(total + this->words_eta);
+    float q = ((float)count + this->eta) * this->inverse[k];
+    if (sparse) {
+        float more = this->alpha[k] * (q - this->q[k]);
+        this->part[k / 16] += more;
+        this->alpha_part += (double)more;
+    }
     this->q[k] = q;
 }
 
@@ -58,41 +112,12 @@ PL_INLINE void note(pl_topic_sampler *this, uint32_t document, float total) {
     this->factors = 0;
 }
 
-/* Finds the place of a random point in running sums of 16 lanes (or twice 8), of which `last` has the totals. Topics
- * beyond the last one have no weight, but rounding may lead there. */
-PL_INLINE uint32_t place(pl_topic_sampler *this, const float *last, float point, float *total) {
-    float by8[8], by4[4], by2[2];
-    uint64_t lane = 0, steps = this->stride / 16, at = 0;
-    for (unsigned j = 0; j < 8; j++)
-        by8[j] = last[j] + last[j + 8];
-    for (unsigned j = 0; j < 4; j++)
-        by4[j] = by8[j] + by8[j + 4];
-    for (unsigned j = 0; j < 2; j++)
-        by2[j] = by4[j] + by4[j + 2];
-    *total = by2[0] + by2[1];
-    point *= *total;
-    const float *const levels[] = {by2, by4, by8, last};
-    for (unsigned level = 0; level < 4; level++) {
-        float below = levels[level][lane];
-        bool high = point >= below;
-        point -= high ? below : 0.0F;
-        lane += (uint64_t)high << level;
-    }
-    for (uint64_t i = 0; i + 1 < steps; i++)
-        at += this->running[i * 16 + lane] <= point;
-    uint64_t k = at * 16 + lane;
-    while (k >= this->topics)
-        k -= k >= 16 ? 16 : 1;
-    return (uint32_t)k;
-}
-
-/* The running sums of (n + alpha) q, or of alpha q if there are no counts. */
+/* The running sums of (n + alpha) q. */
 PL_INLINE void run_wide(pl_topic_sampler *this, const uint16_t *counts, float *last) {
     floats16 sum = {0};
     for (uint64_t k = 0; k < this->stride; k += 16) {
         floats16 n = *(const floats16 *)(this->alpha + k);
-        if (counts)
-            n += __builtin_convertvector(*(const shorts16 *)(counts + k), floats16);
+        n += __builtin_convertvector(*(const shorts16 *)(counts + k), floats16);
         sum += n * *(const floats16 *)(this->q + k);
         *(floats16 *)(this->running + k) = sum;
     }
@@ -105,113 +130,174 @@ PL_INLINE void run_narrow(pl_topic_sampler *this, const uint16_t *counts, float 
         for (unsigned h = 0; h < 2; h++) {
             uint64_t at = k + h * NARROW;
             floats8 n = *(const floats8 *)(this->alpha + at);
-            if (counts)
-                n += __builtin_convertvector(*(const shorts8 *)(counts + at), floats8);
+            n += __builtin_convertvector(*(const shorts8 *)(counts + at), floats8);
             sum[h] += n * *(const floats8 *)(this->q + at);
             *(floats8 *)(this->running + at) = sum[h];
         }
     memcpy(last, sum, sizeof sum);
 }
 
-PL_INLINE void run(pl_topic_sampler *this, const uint16_t *counts, float *last, bool wide) {
-    if (wide)
-        run_wide(this, counts, last);
-    else
-        run_narrow(this, counts, last);
-}
-
-PL_INLINE void dense_body(pl_topic_sampler *this, const uint32_t *document, uint32_t *topic, uint64_t tokens,
-                          bool first, bool wide) {
-    float last[16], total;
+PL_INLINE void dense_body(pl_topic_sampler *this, double *row, const uint32_t *document, uint32_t *topic,
+                          uint64_t tokens, bool first, bool wide) {
+    lanes sums;
     for (uint64_t t = 0; t < tokens; t++) {
         uint16_t *counts = this->counts + (uint64_t)document[t] * this->stride;
         uint32_t old = topic[t];
-        if (t + AHEAD < tokens)
-            __builtin_prefetch(this->counts + (uint64_t)document[t + AHEAD] * this->stride, 1);
+        if (t + AHEAD < tokens) {
+            const char *next = (const char *)(this->counts + (uint64_t)document[t + AHEAD] * this->stride);
+            for (uint64_t b = 0; b < this->stride * sizeof *counts; b += LINE)
+                __builtin_prefetch(next + b, 1);
+        }
         if (!first) {
             counts[old]--;
-            change(this, old, -1.0F, false);
+            change(this, row, old, -1.0, false);
         }
-        run(this, counts, last, wide);
-        uint32_t k = place(this, last, (float)unit(this), &total);
-        note(this, document[t], total);
+        if (wide)
+            run_wide(this, counts, sums.last);
+        else
+            run_narrow(this, counts, sums.last);
+        add_lanes(&sums);
+        float point = (float)unit(this) * sums.total;
+        uint32_t k = (uint32_t)find(this->running, this->stride / 16, this->topics, &sums, &point);
+        note(this, document[t], sums.total);
         topic[t] = k;
         counts[k]++;
         if (!first)
-            change(this, k, 1.0F, false);
+            change(this, row, k, 1.0, false);
     }
 }
 
-/* Takes a token out of a document's list. */
+/* Where a topic is in a list; its length if it is not there. */
+PL_INLINE uint64_t seek(const uint32_t *list, uint64_t length, uint32_t k) {
+    for (uint64_t i = 0; i < length; i += PL_TOPIC_BLOCK, list += 2 * PL_TOPIC_BLOCK)
+        for (unsigned j = 0; j < PL_TOPIC_BLOCK; j++)
+            if (list[j] == k)
+                return i + j;
+    return length;
+}
+
+/* Takes a token out of a document's list. The last topic takes the place of one that is gone. */
 PL_INLINE void take_out(pl_topic_sampler *this, uint32_t document, uint32_t k) {
-    uint64_t first = this->first[document], last = first + this->length[document] - 1, at = first;
-    while (this->topic[at] != k)
-        at++;
-    if (--this->count[at] > 0)
+    uint32_t *list = this->list + this->first[document];
+    uint64_t at = pl_topic_at(seek(list, this->length[document], k));
+    if (--list[at + PL_TOPIC_BLOCK] > 0)
         return;
-    this->topic[at] = this->topic[last];
-    this->count[at] = this->count[last];
-    this->length[document]--;
+    uint64_t last = pl_topic_at(--this->length[document]);
+    list[at] = list[last];
+    list[at + PL_TOPIC_BLOCK] = list[last + PL_TOPIC_BLOCK];
+    list[last] = (uint32_t)this->stride;
+    list[last + PL_TOPIC_BLOCK] = 0;
 }
 
 PL_INLINE void put_in(pl_topic_sampler *this, uint32_t document, uint32_t k) {
-    uint64_t first = this->first[document], end = first + this->length[document], at = first;
-    while (at < end && this->topic[at] != k)
-        at++;
-    if (at == end) {
-        this->topic[at] = k;
-        this->count[at] = 0;
+    uint32_t *list = this->list + this->first[document];
+    uint64_t length = this->length[document], i = seek(list, length, k), at = pl_topic_at(i);
+    if (i == length) {
+        if (length % PL_TOPIC_BLOCK == 0) /* a new block */
+            for (unsigned j = 0; j < PL_TOPIC_BLOCK; j++) {
+                list[at + j] = (uint32_t)this->stride;
+                list[at + PL_TOPIC_BLOCK + j] = 0;
+            }
+        list[at] = k;
         this->length[document]++;
     }
-    this->count[at]++;
+    list[at + PL_TOPIC_BLOCK]++;
+}
+
+/* The running sums of n q over a list. */
+PL_INLINE void run_list(pl_topic_sampler *this, const uint32_t *list, uint64_t blocks, float *last, bool wide) {
+    floats16 sum = {0};
+    floats8 sums[2] = {{0}, {0}};
+    for (uint64_t b = 0; b < blocks; b++, list += 2 * PL_TOPIC_BLOCK) {
+        float q[PL_TOPIC_BLOCK], *running = this->running + b * PL_TOPIC_BLOCK;
+        for (unsigned j = 0; j < PL_TOPIC_BLOCK; j++)
+            q[j] = this->q[list[j]];
+        if (wide) {
+            sum += __builtin_convertvector(*(const ints16 *)(list + PL_TOPIC_BLOCK), floats16) * *(floats16 *)q;
+            *(floats16 *)running = sum;
+        }
+        for (unsigned h = 0; h < 2 && !wide; h++) {
+            const uint32_t *counts = list + PL_TOPIC_BLOCK + h * NARROW;
+            sums[h] += __builtin_convertvector(*(const ints8 *)counts, floats8) * *(floats8 *)(q + h * NARROW);
+            *(floats8 *)(running + h * NARROW) = sums[h];
+        }
+    }
+    if (wide)
+        memcpy(last, &sum, sizeof sum);
+    else
+        memcpy(last, sums, sizeof sums);
+}
+
+/* A topic by alpha q: first sixteen of them, then one. */
+PL_INLINE uint32_t draw_by_alpha(pl_topic_sampler *this, double share) {
+    lanes sums = {0};
+    uint64_t blocks = this->stride / 16, steps = (blocks + 15) / 16;
+    for (uint64_t i = 0; i < steps; i++)
+        for (unsigned j = 0; j < 16; j++)
+            this->running[i * 16 + j] = sums.last[j] += this->part[i * 16 + j];
+    add_lanes(&sums);
+    float point = (float)share * sums.total;
+    uint64_t block = find(this->running, steps, blocks, &sums, &point);
+    for (unsigned j = 0; j < 16; j++)
+        this->running[j] = sums.last[j] = this->alpha[block * 16 + j] * this->q[block * 16 + j];
+    add_lanes(&sums);
+    point = point < sums.total ? point : 0.9999F * sums.total;
+    return (uint32_t)(block * 16 + find(this->running, 1, this->topics - block * 16, &sums, &point));
 }
 
 /* A topic by the document's own counts, or else by alpha. */
 PL_INLINE uint32_t draw_sparse(pl_topic_sampler *this, uint32_t document, bool wide) {
-    uint64_t first = this->first[document], length = this->length[document];
-    const uint32_t *topic = this->topic + first, *count = this->count + first;
-    float own = 0, last[16], total;
-    for (uint64_t i = 0; i < length; i++) {
-        own += (float)count[i] * this->q[topic[i]];
-        this->running[i] = own;
+    uint32_t *list = this->list + this->first[document];
+    uint64_t length = this->length[document], blocks = (length + PL_TOPIC_BLOCK - 1) / PL_TOPIC_BLOCK;
+    lanes sums;
+    run_list(this, list, blocks, sums.last, wide);
+    add_lanes(&sums);
+    double all = (double)sums.total + this->alpha_part, point = unit(this) * all;
+    note(this, document, (float)all);
+    if (point < (double)sums.total) {
+        float left = (float)point;
+        uint64_t at = pl_topic_at(find(this->running, blocks, length, &sums, &left));
+        list[at + PL_TOPIC_BLOCK]++;
+        return list[at];
     }
-    double point = unit(this) * ((double)own + this->alpha_part);
-    note(this, document, own + (float)this->alpha_part);
-    if (point < (double)own) {
-        uint64_t i = 0;
-        while (i + 1 < length && (double)this->running[i] <= point)
-            i++;
-        return topic[i];
-    }
-    run(this, NULL, last, wide);
-    float share = (float)((point - (double)own) / this->alpha_part);
-    return place(this, last, share < 1.0F ? share : 0.99999994F, &total);
+    uint32_t k = draw_by_alpha(this, (point - (double)sums.total) / this->alpha_part);
+    put_in(this, document, k);
+    return k;
 }
 
-PL_INLINE void sparse_body(pl_topic_sampler *this, const uint32_t *document, uint32_t *topic, uint64_t tokens,
-                           bool first, bool wide) {
+PL_INLINE void fetch_list(const pl_topic_sampler *this, uint32_t document) {
+    const char *list = (const char *)(this->list + this->first[document]);
+    uint64_t bytes = pl_topic_list_size(this->length[document]) * sizeof *this->list;
+    for (uint64_t b = 0; b < bytes && b < FETCHED * LINE; b += LINE)
+        __builtin_prefetch(list + b, 1);
+}
+
+PL_INLINE void sparse_body(pl_topic_sampler *this, double *row, const uint32_t *document, uint32_t *topic,
+                           uint64_t tokens, bool first, bool wide) {
     for (uint64_t t = 0; t < tokens; t++) {
+        if (t + AHEAD < tokens)
+            fetch_list(this, document[t + AHEAD]);
         if (!first) {
             take_out(this, document[t], topic[t]);
-            change(this, topic[t], -1.0F, true);
+            change(this, row, topic[t], -1.0, true);
         }
         topic[t] = draw_sparse(this, document[t], wide);
-        put_in(this, document[t], topic[t]);
         if (!first)
-            change(this, topic[t], 1.0F, true);
+            change(this, row, topic[t], 1.0, true);
     }
 }
 
 #define VERSION(target, name, wide)                                                                                    \
-    target static void name(pl_topic_sampler *sampler, const uint32_t *document, uint32_t *topic, uint64_t tokens,     \
-                            bool first) {                                                                              \
+    target static void name(pl_topic_sampler *sampler, double *row, const uint32_t *document, uint32_t *topic,         \
+                            uint64_t tokens, bool first) {                                                             \
         pl_topic_sampler this = *sampler; /* a copy, which no store through a pointer changes */                       \
+        begin_word(&this, row, !this.counts);                                                                          \
         if (this.counts && !first)                                                                                     \
-            dense_body(&this, document, topic, tokens, false, wide);                                                   \
+            dense_body(&this, row, document, topic, tokens, false, wide);                                              \
         else if (this.counts)                                                                                          \
-            dense_body(&this, document, topic, tokens, true, wide);                                                    \
+            dense_body(&this, row, document, topic, tokens, true, wide);                                               \
         else                                                                                                           \
-            sparse_body(&this, document, topic, tokens, first, wide);                                                  \
+            sparse_body(&this, row, document, topic, tokens, first, wide);                                             \
         *sampler = this;                                                                                               \
     }
 
@@ -219,13 +305,21 @@ VERSION(PL_AVX512, draw_avx512, true)
 VERSION(PL_AVX2, draw_avx2, false)
 VERSION(, draw_plain, false)
 
-void pl_topic_draw(pl_topic_sampler *this, const uint32_t *document, uint32_t *topic, uint64_t tokens, bool first) {
+void pl_topic_begin(pl_topic_sampler *this, const double *total) {
+    for (uint64_t k = 0; k < this->topics; k++) {
+        this->total[k] = total[k];
+        this->inverse[k] = 1.0F / (float)(total[k] + this->words_eta);
+    }
+}
+
+void pl_topic_draw(pl_topic_sampler *this, double *row, const uint32_t *document, uint32_t *topic, uint64_t tokens,
+                   bool first) {
     if (PL_HAS_AVX512)
-        draw_avx512(this, document, topic, tokens, first);
+        draw_avx512(this, row, document, topic, tokens, first);
     else if (PL_HAS_AVX2)
-        draw_avx2(this, document, topic, tokens, first);
+        draw_avx2(this, row, document, topic, tokens, first);
     else
-        draw_plain(this, document, topic, tokens, first);
+        draw_plain(this, row, document, topic, tokens, first);
 }
 
 void pl_topic_count(pl_topic_sampler *this, uint32_t document, uint32_t topic) {
@@ -233,4 +327,25 @@ void pl_topic_count(pl_topic_sampler *this, uint32_t document, uint32_t topic) {
         this->counts[(uint64_t)document * this->stride + topic]++;
     else
         put_in(this, document, topic);
+}
+
+void pl_topic_clear(pl_topic_sampler *this, uint32_t document) { this->length[document] = 0; }
+
+/* Shell's sort: lists are short. */
+void pl_topic_sort(pl_topic_sampler *this, uint32_t document) {
+    uint32_t *list = this->list + this->first[document];
+    uint64_t length = this->length[document], gap = 1;
+    while (gap < length / 3)
+        gap = 3 * gap + 1;
+    for (; gap > 0; gap /= 3)
+        for (uint64_t i = gap; i < length; i++) {
+            uint64_t from = pl_topic_at(i), to = i;
+            uint32_t topic = list[from], count = list[from + PL_TOPIC_BLOCK];
+            for (; to >= gap && list[pl_topic_at(to - gap)] > topic; to -= gap) {
+                list[pl_topic_at(to)] = list[pl_topic_at(to - gap)];
+                list[pl_topic_at(to) + PL_TOPIC_BLOCK] = list[pl_topic_at(to - gap) + PL_TOPIC_BLOCK];
+            }
+            list[pl_topic_at(to)] = topic;
+            list[pl_topic_at(to) + PL_TOPIC_BLOCK] = count;
+        }
 }

@@ -29,7 +29,7 @@ static parley_status balance(classes *classes, pl_engine *engine, const parley_d
         if (!data->weight || data->weight[i] > 0)
             rows[class_of(classes, data->label[i])]++;
     if (pl_is_parted(data)) {
-        status = pl_sum_workers(engine, engine->ranks, rows, classes->count, sums, error);
+        status = pl_sum_workers(engine, PL_EACH_RANK, rows, classes->count, sums, error);
         memcpy(rows, sums, sizeof rows);
     }
     for (unsigned c = 0; c < classes->count; c++)

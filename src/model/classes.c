@@ -59,24 +59,37 @@ static double visit_softmax(const pl_glm *glm, uint64_t i, const double *z, cons
     return loss;
 }
 
-double pl_classes_visit(const pl_glm *glm, uint64_t i, const double *z, const double *b, double *slope, double *sums) {
+/* Returns the loss of row i for class c, and the derivatives of it or, with `soft`, of the smoothed loss. */
+static double expand_side(const pl_glm *glm, uint64_t i, uint64_t c, double z, const pl_softening *soft, double *slope,
+                          double *curvature) {
+    double y = side_of(glm, i, c), value = glm->loss->expand(glm->loss, z, y, slope, curvature);
+    if (soft)
+        pl_soften(glm->loss, soft, i * glm->classes + c, 1, &z, &y, slope, curvature);
+    return value;
+}
+
+double pl_classes_visit(const pl_glm *glm, uint64_t i, const double *z, const double *b, const pl_softening *soft,
+                        double *slope, double *sums) {
     const pl_loss *loss = glm->loss;
     double total = 0;
     if (loss->together)
         return visit_softmax(glm, i, z, b, slope, sums);
     for (uint64_t c = 0; c < glm->classes; c++) {
         double at = z[c] + b[c], y = side_of(glm, i, c), curvature,
-               value = loss->expand(loss, at, y, &slope[c], &curvature);
+               value = expand_side(glm, i, c, at, soft, &slope[c], &curvature);
         total += value;
         if (sums)
-            add_side(glm, i, c, -slope[c], z[c], pl_loss_conjugate_at(loss, at, y, value, slope[c]), sums);
+            add_side(glm, i, c, -slope[c], z[c],
+                     soft ? loss->conjugate(loss, -slope[c], y) : pl_loss_conjugate_at(loss, at, y, value, slope[c]),
+                     sums);
     }
     if (sums)
         sums[SUM_LOSS] += pl_share(glm, i) * total;
     return total;
 }
 
-void pl_classes_curve(const pl_glm *glm, uint64_t i, const double *z, const double *b, double *curvature) {
+void pl_classes_curve(const pl_glm *glm, uint64_t i, const double *z, const double *b, const pl_softening *soft,
+                      double *curvature) {
     uint64_t classes = glm->classes;
     double at[PL_MOST_CLASSES], p[PL_MOST_CLASSES], slope;
     pl_classes_ahead(glm, z, 1.0, b, at);
@@ -85,7 +98,7 @@ void pl_classes_curve(const pl_glm *glm, uint64_t i, const double *z, const doub
         pl_softmax(at, classes, p);
     for (uint64_t c = 0; c < classes; c++)
         if (!glm->loss->together)
-            glm->loss->expand(glm->loss, at[c], side_of(glm, i, c), &slope, &curvature[c * classes + c]);
+            expand_side(glm, i, c, at[c], soft, &slope, &curvature[c * classes + c]);
         else
             for (uint64_t d = 0; d < classes; d++)
                 curvature[c * classes + d] = p[c] * ((c == d ? 1.0 : 0.0) - p[d]);
@@ -198,6 +211,7 @@ void pl_classes_fill(const pl_glm *glm, const double *sums, pl_evaluation *out) 
 typedef struct rows {
     const pl_glm *glm;
     const double *z, *b, *t;
+    const pl_softening *soft;
     double scale;
 } rows;
 
@@ -207,7 +221,7 @@ static void evaluate_row(const void *context, uint64_t i, double *sums) {
     const pl_glm *glm = rows->glm;
     const double *z = rows->z + i * glm->classes, *t = rows->t + i * glm->classes;
     double slope[PL_MOST_CLASSES];
-    sums[SUM_LOSS] += pl_share(glm, i) * pl_classes_visit(glm, i, z, rows->b, slope, NULL);
+    sums[SUM_LOSS] += pl_share(glm, i) * pl_classes_visit(glm, i, z, rows->b, NULL, slope, NULL);
     if (glm->loss->together)
         add_softmax(glm, i, z, t, sums);
     else
@@ -217,7 +231,7 @@ static void evaluate_row(const void *context, uint64_t i, double *sums) {
 
 void pl_classes_slopes(const pl_glm *glm, uint64_t i, const double *z, const double *b, double *t) {
     t += i * glm->classes;
-    pl_classes_visit(glm, i, z + i * glm->classes, b, t, NULL);
+    pl_classes_visit(glm, i, z + i * glm->classes, b, NULL, t, NULL);
     for (uint64_t c = 0; c < glm->classes; c++)
         t[c] = -t[c];
 }
@@ -239,7 +253,7 @@ static void conjugate_row(const void *context, uint64_t i, double *sums) {
     if (rows->t)
         memcpy(t, rows->t + i * classes, classes * sizeof *t);
     else {
-        pl_classes_visit(glm, i, rows->z + i * classes, rows->b, t, NULL);
+        pl_classes_visit(glm, i, rows->z + i * classes, rows->b, rows->soft, t, NULL);
         for (uint64_t c = 0; c < classes; c++)
             t[c] = -t[c];
     }
@@ -254,20 +268,21 @@ static void conjugate_row(const void *context, uint64_t i, double *sums) {
 }
 
 parley_status pl_classes_conjugate(const pl_glm *glm, const pl_team *team, const double *z, const double *b,
-                                   const double *t, double scale, pl_evaluation *at, parley_error *error) {
-    rows rows = {glm, z, b, t, scale};
+                                   const double *t, const pl_softening *soft, double scale, pl_evaluation *at,
+                                   parley_error *error) {
+    rows rows = {glm, z, b, t, soft, scale};
     return pl_classes_total(glm, team, conjugate_row, &rows, 1, &at->conjugate, error);
 }
 
 parley_status pl_classes_evaluate(const pl_glm *glm, const pl_team *team, const double *z, const double *b,
                                   const double *t, pl_evaluation *out, parley_error *error) {
-    rows rows = {glm, z, b, t, 1.0};
+    rows rows = {glm, z, b, t, NULL, 1.0};
     double *sums = glm->repair->sums;
     parley_status status = pl_classes_total(glm, team, evaluate_row, &rows, pl_classes_sums(glm), sums, error);
     if (status != PARLEY_OK)
         return status;
     pl_classes_fill(glm, sums, out);
-    return pl_classes_conjugate(glm, team, z, b, t, 1.0, out, error);
+    return pl_classes_conjugate(glm, team, z, b, t, NULL, 1.0, out, error);
 }
 
 static double constant_loss(const pl_loss *loss, double share, double b, double *curvature) {

@@ -45,12 +45,15 @@ parley_status pl_classes_total(const pl_glm *glm, const pl_team *team, pl_row_su
                                uint64_t count, double *sums, parley_error *error);
 
 /* Returns the loss of row i at margins z + b (C entries each) and writes its slopes. Unless `sums` is NULL, also adds
- * the pl_classes_sums sums that an evaluation at t = -slope needs. */
+ * the pl_classes_sums sums that an evaluation at t = -slope needs. With `soft` the slopes are those of the smoothed
+ * loss, of one against the rest only, whose centres are a table; NULL: the loss itself. */
 uint64_t pl_classes_sums(const pl_glm *glm);
-double pl_classes_visit(const pl_glm *glm, uint64_t i, const double *z, const double *b, double *slope, double *sums);
+double pl_classes_visit(const pl_glm *glm, uint64_t i, const double *z, const double *b, const pl_softening *soft,
+                        double *slope, double *sums);
 void pl_classes_fill(const pl_glm *glm, const double *sums, pl_evaluation *out);
 /* The C x C second derivatives of row i's loss by its margins, at z + b. */
-void pl_classes_curve(const pl_glm *glm, uint64_t i, const double *z, const double *b, double *curvature);
+void pl_classes_curve(const pl_glm *glm, uint64_t i, const double *z, const double *b, const pl_softening *soft,
+                      double *curvature);
 /* Makes the dual step of row i, which changes t. Returns the row's approximate share of the gap before the step. */
 double pl_classes_step(const pl_glm *glm, uint64_t i, const double *z, double h, double *t);
 
@@ -59,12 +62,13 @@ double pl_classes_step(const pl_glm *glm, uint64_t i, const double *z, double h,
 void pl_classes_slopes(const pl_glm *glm, uint64_t i, const double *z, const double *b, double *t);
 void pl_classes_repair(const pl_glm *glm, uint64_t i, double *t);
 
-/* These correspond to pl_centre, pl_evaluate_rows and pl_conjugate_rows in glm.h. */
-parley_status pl_classes_centre(const pl_glm *glm, const pl_team *team, const double *z, double tolerance, double *b,
-                                parley_error *error);
+/* These correspond to pl_centre_soft, pl_evaluate_rows and pl_conjugate_rows in glm.h. */
+parley_status pl_classes_centre(const pl_glm *glm, const pl_team *team, const double *z, const pl_softening *soft,
+                                double tolerance, double *b, parley_error *error);
 parley_status pl_classes_evaluate(const pl_glm *glm, const pl_team *team, const double *z, const double *b,
                                   const double *t, pl_evaluation *out, parley_error *error);
 parley_status pl_classes_conjugate(const pl_glm *glm, const pl_team *team, const double *z, const double *b,
-                                   const double *t, double scale, pl_evaluation *at, parley_error *error);
+                                   const double *t, const pl_softening *soft, double scale, pl_evaluation *at,
+                                   parley_error *error);
 
 #endif

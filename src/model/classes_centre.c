@@ -15,6 +15,7 @@
 typedef struct rows {
     const pl_glm *glm;
     const double *z, *b;
+    const pl_softening *soft;
 } rows;
 
 /* Adds f, pbar and sum q p p', whose lower triangle is stored by rows. */
@@ -66,7 +67,7 @@ static parley_status centre_softmax(const pl_glm *glm, const pl_team *team, cons
     uint64_t classes = glm->classes, count = 1 + classes;
     double *sums = glm->repair->sums, at[PL_MOST_CLASSES], scaled[PL_MOST_CLASSES], step[PL_MOST_CLASSES];
     double least = INFINITY;
-    rows rows = {glm, z, at};
+    rows rows = {glm, z, at, NULL};
     bool small = classes <= PL_CENTRE_CLASSES;
     memcpy(at, b, classes * sizeof *at);
     memcpy(scaled, b, classes * sizeof *scaled);
@@ -109,8 +110,12 @@ static void side_row(const void *context, uint64_t i, double *sums) {
     const pl_glm *glm = rows->glm;
     double q = pl_share(glm, i), slope, curvature;
     for (uint64_t c = 0; c < glm->classes; c++, sums += 3) {
-        glm->loss->expand(glm->loss, rows->z[i * glm->classes + c] + rows->b[c], glm->class_of[i] == c ? 1.0 : -1.0,
-                          &slope, &curvature);
+        uint64_t e = i * glm->classes + c;
+        double z = rows->z[e] + rows->b[c], y = glm->class_of[i] == c ? 1.0 : -1.0;
+        if (rows->soft)
+            pl_soften(glm->loss, rows->soft, e, 1, &z, &y, &slope, &curvature);
+        else
+            glm->loss->expand(glm->loss, z, y, &slope, &curvature);
         sums[0] += q * slope;
         sums[1] += q * curvature;
         sums[2] += q * fabs(slope);
@@ -138,10 +143,10 @@ static void look(search *search, const double *sums, double tolerance, double *b
     *b = next;
 }
 
-static parley_status centre_sides(const pl_glm *glm, const pl_team *team, const double *z, double tolerance, double *b,
-                                  parley_error *error) {
+static parley_status centre_sides(const pl_glm *glm, const pl_team *team, const double *z, const pl_softening *soft,
+                                  double tolerance, double *b, parley_error *error) {
     search searches[PL_MOST_CLASSES];
-    rows rows = {glm, z, b};
+    rows rows = {glm, z, b, soft};
     bool done = false;
     for (uint64_t c = 0; c < glm->classes; c++)
         searches[c] = (search){-INFINITY, INFINITY, 1.0, false};
@@ -159,8 +164,8 @@ static parley_status centre_sides(const pl_glm *glm, const pl_team *team, const 
     return PARLEY_OK;
 }
 
-parley_status pl_classes_centre(const pl_glm *glm, const pl_team *team, const double *z, double tolerance, double *b,
-                                parley_error *error) {
+parley_status pl_classes_centre(const pl_glm *glm, const pl_team *team, const double *z, const pl_softening *soft,
+                                double tolerance, double *b, parley_error *error) {
     return glm->loss->together ? centre_softmax(glm, team, z, tolerance, b, error)
-                               : centre_sides(glm, team, z, tolerance, b, error);
+                               : centre_sides(glm, team, z, soft, tolerance, b, error);
 }

@@ -55,7 +55,7 @@ static parley_status agree_labels(pl_engine *engine, double *kinds, unsigned *co
         unsigned listed = *count > most ? most : *count;
         mine[engine->rank * slot] = *count;
         memcpy(mine + engine->rank * slot + 1, kinds, listed * sizeof *kinds);
-        status = pl_sum_workers(engine, ranks, mine, ranks * slot, sums, error);
+        status = pl_sum_workers(engine, PL_EACH_RANK, mine, ranks * slot, sums, error);
     }
     for (unsigned r = 0; r < ranks && status == PARLEY_OK && all <= most; r++) {
         unsigned listed = (unsigned)sums[r * slot];

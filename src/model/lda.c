@@ -63,7 +63,7 @@ static const pl_problem_rules rules = {.check = check, .choose = choose, .facts 
 /* Counts must be whole and positive, but programs may give weights of words instead. */
 static parley_status check_counts(const parley_data *data, parley_error *error) {
     const pl_matrix *x = &data->x;
-    for (uint64_t i = 0; i < x->rows && x->value; i++)
+    for (uint64_t i = 0; i < x->rows && x->value; pl_data_passed(data, i++))
         for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++) {
             float count = x->value[e];
             if (data->from_arrays ? count >= 0 : count > 0 && count == floorf(count) && count < LARGEST_COUNT)
@@ -129,12 +129,13 @@ static void count_row(const void *context, uint64_t i, double *sums) {
     sums[0] += weight_of(data, i);
     sums[1] += tokens * weight_of(data, i);
     sums[2] += 1.0;
+    pl_data_passed(data, i);
 }
 
 static void count_words(const void *context, const pl_part *part, double *sums) {
     const parley_data *data = context;
     for (pl_walk rows = {0}; pl_walk_on(part, &rows);)
-        for (uint64_t i = rows.begin; i < rows.end; i++)
+        for (uint64_t i = rows.begin; i < rows.end; pl_data_passed(data, i++))
             for (uint64_t e = data->x.start[i]; e < data->x.start[i + 1]; e++)
                 sums[data->x.index[e]] += weight_of(data, i) * (data->x.value ? (double)data->x.value[e] : 1.0);
 }

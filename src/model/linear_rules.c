@@ -9,7 +9,7 @@
 
 #define FEW_COLUMNS 200           /* up to here the matrix of second derivatives pays off */
 #define ONE_MATRIX_COLUMNS 500    /* up to here, on filled data with constant curvature */
-#define SOFTENED_COLUMNS 2000     /* up to here, if the loss is smoothed, which `truncated` cannot do; */
+#define SOFTENED_COLUMNS 2000     /* up to here, if the loss is smoothed and columns are filled or uneven; */
 #define HINGE_COLUMNS 500         /* for two labels, up to here in any case, and beyond if dual ascent is slow */
 #define COLUMNS_TEXT "2000"       /* the same in a sentence */
 #define FILLED 0.1                /* share of non-zeros in the matrix */
@@ -20,6 +20,7 @@
 #define DENSE_CLASS_ENTRIES 600   /* the same on dense data */
 #define UNEVEN_CLASS_ENTRIES 1500 /* the same on columns of very different scale, for many classes */
 #define MANY_CLASSES 30           /* from which L-BFGS takes many rounds on such columns */
+#define UNEVEN_COLUMNS 2000       /* the same on columns of very different scale */
 #define L1_COLUMNS 500            /* with an L1 penalty, Newton's method up to here, */
 #define DENSE_L1_COLUMNS 1000     /* and on filled data */
 #define L1_CLASS_ENTRIES 800      /* several classes: the same for the entries of a model */
@@ -31,6 +32,8 @@ bool pl_is_filled(const pl_glm *glm) {
     return (double)pl_all_nonzeros(data) >= FILLED * (double)pl_all_rows(data) * (double)data->x.columns;
 }
 
+bool pl_is_uneven(const pl_glm *glm) { return glm->centred.scales > PL_UNEVEN && !glm->standardise; }
+
 static bool is_kinked_binary(const pl_glm *glm) {
     return glm->loss->soften && !glm->loss->smooth && glm->loss->labels == PL_LABELS_BINARY;
 }
@@ -38,6 +41,8 @@ static bool is_kinked_binary(const pl_glm *glm) {
 bool pl_few_columns(const pl_glm *glm) {
     uint64_t columns = glm->data->x.columns;
     uint64_t most = glm->loss->soften ? SOFTENED_COLUMNS : glm->loss->quadratic ? ONE_MATRIX_COLUMNS : 0;
+    if (!glm->loss->smooth && glm->loss->soften && pl_is_uneven(glm))
+        return columns <= SOFTENED_COLUMNS;
     if (is_kinked_binary(glm))
         return columns <= HINGE_COLUMNS;
     return columns <= FEW_COLUMNS || (columns <= most && pl_is_filled(glm));
@@ -130,8 +135,6 @@ static parley_status check(parley_settings *settings, parley_error *error) {
     return status == PARLEY_OK ? check_parameters(settings, error) : status;
 }
 
-bool pl_is_uneven(const pl_glm *glm) { return glm->centred.scales > PL_UNEVEN && !glm->standardise; }
-
 /* Coordinate descent by columns can bound the sign of coefficients, and change the penalty of columns. */
 static bool limits_columns(const pl_glm *glm) {
     return (glm->non_negative || (glm->factor && glm->l1_ratio > 0)) && glm->lambda != 0 && glm->least_factor > 0 &&
@@ -147,8 +150,7 @@ static bool limits_entries(const pl_glm *glm) {
  * link. */
 static bool few_or_filled(const pl_glm *glm) {
     const pl_loss *loss = glm->loss;
-    bool softens = loss->soften && glm->classes == 1;
-    if (glm->l1_ratio > 0 || !(loss->smooth || softens))
+    if (glm->l1_ratio > 0 || !(loss->smooth || loss->soften))
         return false;
     if (glm->classes > 1 && !loss->together && (pl_is_filled(glm) || pl_is_uneven(glm)))
         return glm->data->x.columns <= FEW_COLUMNS;
@@ -172,10 +174,12 @@ static bool few_with_l1(const pl_glm *glm) {
     uint64_t columns = glm->data->x.columns;
     if (glm->lambda == 0 || glm->l1_ratio == 0 || glm->non_negative)
         return false;
-    if (glm->classes > 1)
-        return loss->smooth && (!loss->together ? columns <= L1_COLUMNS : glm->size <= few_class_entries(glm));
     if (!loss->smooth && !(loss->soften && glm->l1_ratio < 1))
         return false;
+    if (glm->classes > 1)
+        return !loss->together ? columns <= L1_COLUMNS : glm->size <= few_class_entries(glm);
+    if (pl_is_uneven(glm) && columns <= UNEVEN_COLUMNS)
+        return true;
     if (glm->base.many && fits_columns(loss) && !loss->quadratic && !loss->soften)
         return false;
     return columns <= L1_COLUMNS || (columns <= DENSE_L1_COLUMNS && pl_is_filled(glm));
@@ -229,10 +233,11 @@ static const char *choose(const pl_problem *problem, const parley_settings *sett
         return "auto";
     pl_glm glm = as_asked(problem, settings);
     unsigned i = 0;
-    if (is_kinked(&glm) && !named && (glm.classes > 1 || glm.data->x.columns > SOFTENED_COLUMNS)) {
+    if (is_kinked(&glm) && !named && glm.data->x.columns > SOFTENED_COLUMNS) {
         pl_fail(error, PARLEY_BAD_USAGE,
-                "no method that auto can choose reaches the optimum of loss %s with %s and without an L2 penalty",
-                glm.loss->name, glm.classes > 1 ? "several classes" : "more than " COLUMNS_TEXT " columns");
+                "no method that auto can choose reaches the optimum of loss %s with more than " COLUMNS_TEXT
+                " columns and without an L2 penalty",
+                glm.loss->name);
         return NULL;
     }
     while (!choices[i].holds(&glm))
@@ -258,7 +263,7 @@ static bool by_columns(const pl_problem *problem, const parley_settings *setting
 unsigned pl_glm_facts(const pl_loss *loss, double lambda, double l1_ratio, bool several) {
     bool penalty = lambda != 0;
     bool l2 = penalty && l1_ratio < 1;
-    bool softens = loss && loss->soften && !several;
+    bool softens = loss && loss->soften;
     unsigned found = penalty ? PL_FACT_PENALTY | PL_FACT_DUAL : softens && !loss->smooth ? PL_FACT_DUAL : 0;
     found |= l2 ? PL_FACT_L2 : 0;
     found |= l1_ratio > 0 ? 0 : PL_FACT_NO_L1;

@@ -16,7 +16,7 @@ parley_status pl_sum_ranks(pl_engine *engine, double *values, uint64_t count, pa
     parley_status status = pl_take(&sums, most, sizeof *sums, "sums over ranks", error);
     for (uint64_t i = 0; i < count && status == PARLEY_OK; i += most) {
         uint64_t part = count - i < most ? count - i : most;
-        status = pl_sum_workers(engine, engine->ranks, values + i, (unsigned)part, sums, error);
+        status = pl_sum_workers(engine, PL_EACH_RANK, values + i, (unsigned)part, sums, error);
         if (status == PARLEY_OK)
             memcpy(values + i, sums, part * sizeof *sums);
     }

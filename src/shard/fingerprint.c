@@ -33,7 +33,7 @@ parley_status pl_fingerprint(pl_engine *engine, const parley_data *data, uint64_
     double parts[4], sums[4] = {0}; /* 16 bits each, which doubles add exactly */
     for (unsigned p = 0; p < 4; p++)
         parts[p] = (double)(sum >> 16 * p & 0xffff);
-    parley_status status = pl_sum_passes(engine, engine->ranks, parts, 4, sums, error);
+    parley_status status = pl_sum_passes(engine, PL_EACH_RANK, parts, 4, sums, error);
     *out = 0;
     for (unsigned p = 0; p < 4; p++)
         *out += (uint64_t)sums[p] << 16 * p;

@@ -85,8 +85,8 @@ static uint64_t list_destinations(const pl_engine *engine, const pl_partition *p
     unsigned workers = (unsigned)(partition->parts / lanes);
     uint64_t count = 0;
     for (unsigned rank = 0; rank < engine->ranks; rank++) {
-        uint64_t place = 0, end = (uint64_t)pl_host_begin(workers, engine->ranks, rank + 1) * lanes;
-        for (uint64_t p = (uint64_t)pl_host_begin(workers, engine->ranks, rank) * lanes; p < end; p++)
+        uint64_t place = 0, end = (uint64_t)pl_host_begin(workers, pl_engine_hosts(engine), rank + 1) * lanes;
+        for (uint64_t p = (uint64_t)pl_host_begin(workers, pl_engine_hosts(engine), rank) * lanes; p < end; p++)
             for (uint64_t r = 0; r < parts[p].count; r++) {
                 pl_range range = parts[p].ranges[r];
                 to[count++] = (pl_transfer){.begin = range.begin, .end = range.end, .place = place, .to = rank};
@@ -295,8 +295,9 @@ parley_status pl_exchange_rows(pl_engine *engine, const parley_data *data, const
 /* Records the parts that this rank hosts, in local row numbers. */
 static parley_status keep_deal(parley_data *data, const pl_engine *engine, const pl_part *parts,
                                const pl_spread *spread, unsigned workers, unsigned lanes, parley_error *error) {
-    unsigned first = pl_host_begin(workers, engine->ranks, engine->rank);
-    uint64_t count = (uint64_t)(pl_host_begin(workers, engine->ranks, engine->rank + 1) - first) * lanes, ranges = 0;
+    unsigned first = pl_host_begin(workers, pl_engine_hosts(engine), engine->rank);
+    uint64_t count = (uint64_t)(pl_host_begin(workers, pl_engine_hosts(engine), engine->rank + 1) - first) * lanes,
+             ranges = 0;
     pl_deal *deal = data->own_deal = pl_alloc(1, sizeof *deal);
     data->deal = deal;
     parts += (uint64_t)first * lanes;

@@ -121,16 +121,16 @@ static const pl_tensor *tensor_of(pl_state *state, unsigned rank, const char *na
 
 /* Finds the rank that hosted a worker when the state was saved, and the worker's number on that rank. */
 static unsigned host_of(const pl_state *state, unsigned worker, unsigned *number) {
-    unsigned workers = state->team->workers, ranks = state->parts->ranks;
-    unsigned low = 0, high = ranks;
+    unsigned workers = state->team->workers, hosts = state->parts->hosts;
+    unsigned low = 0, high = hosts;
     while (high - low > 1) {
         unsigned middle = low + (high - low) / 2;
-        if (pl_host_begin(workers, ranks, middle) <= worker)
+        if (pl_host_begin(workers, hosts, middle) <= worker)
             low = middle;
         else
             high = middle;
     }
-    *number = worker - pl_host_begin(workers, ranks, low);
+    *number = worker - pl_host_begin(workers, hosts, low);
     return low;
 }
 
@@ -399,7 +399,7 @@ void pl_state_close(pl_state *state) {
 }
 
 parley_status pl_parts_open(pl_parts *parts, const char *folder, uint64_t round, unsigned ranks, parley_error *error) {
-    *parts = (pl_parts){.folder = folder, .round = round, .ranks = ranks};
+    *parts = (pl_parts){.folder = folder, .round = round, .ranks = ranks, .hosts = ranks};
     parley_status status = pl_take(&parts->part, ranks, sizeof *parts->part, "a checkpoint's files", error);
     if (status == PARLEY_OK)
         status = pl_take(&parts->bounds, (uint64_t)ranks + 1, sizeof *parts->bounds, "a checkpoint's files", error);

@@ -79,8 +79,8 @@ typedef struct pl_field {
 typedef struct pl_parts {
     const char *folder;
     uint64_t round;
-    unsigned ranks;
-    uint64_t *bounds; /* ranks + 1: the slices of v that those ranks owned */
+    unsigned ranks, hosts; /* the latter had workers */
+    uint64_t *bounds;      /* ranks + 1: the slices of v that those ranks owned */
     pl_container **part;
 } pl_parts;
 

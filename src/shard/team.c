@@ -20,8 +20,8 @@ static void weigh(pl_team *team, const double *weight) {
 
 static parley_status allocate_team(pl_team *team, pl_engine *engine, unsigned workers, unsigned lanes, uint64_t seed,
                                    parley_error *error) {
-    unsigned first = pl_host_begin(workers, engine->ranks, engine->rank);
-    unsigned hosted = pl_host_begin(workers, engine->ranks, engine->rank + 1) - first;
+    unsigned first = pl_host_begin(workers, pl_engine_hosts(engine), engine->rank);
+    unsigned hosted = pl_host_begin(workers, pl_engine_hosts(engine), engine->rank + 1) - first;
     *team =
         (pl_team){.engine = engine, .workers = workers, .first = first, .hosted = hosted, .lanes = lanes, .seed = seed};
     team->parts = pl_alloc((uint64_t)hosted * lanes, sizeof *team->parts);

@@ -44,7 +44,7 @@ static parley_status count_columns(pl_engine *engine, const pl_matrix *x, double
 static parley_status find_owners(transposition *t, unsigned workers, unsigned lanes, uint64_t seed,
                                  parley_error *error) {
     const pl_matrix *shape = &t->columns->shape;
-    unsigned ranks = t->engine->ranks;
+    unsigned hosts = pl_engine_hosts(t->engine);
     pl_partition partition;
     pl_part *parts = NULL;
     pl_range *ranges = NULL;
@@ -58,9 +58,9 @@ static parley_status find_owners(transposition *t, unsigned workers, unsigned la
         pl_partition_cut(&partition, shape);
         pl_partition_parts(&partition, 0, partition.parts, parts, ranges);
     }
-    for (unsigned rank = 0; rank < ranks && status == PARLEY_OK; rank++)
-        for (uint64_t p = (uint64_t)pl_host_begin(workers, ranks, rank) * lanes;
-             p < (uint64_t)pl_host_begin(workers, ranks, rank + 1) * lanes; p++)
+    for (unsigned rank = 0; rank < hosts && status == PARLEY_OK; rank++)
+        for (uint64_t p = (uint64_t)pl_host_begin(workers, hosts, rank) * lanes;
+             p < (uint64_t)pl_host_begin(workers, hosts, rank + 1) * lanes; p++)
             for (uint64_t r = 0; r < parts[p].count; r++)
                 for (uint64_t j = parts[p].ranges[r].begin; j < parts[p].ranges[r].end; j++)
                     t->owner[j] = rank;

@@ -57,9 +57,11 @@ json_t *pl_lines_next(pl_lines *lines, parley_status *status, parley_error *erro
         return line;
     if (parsed == PARLEY_NO_MEMORY)
         *status = pl_fail(error, parsed, "%s", why.sentence);
-    else if (whole || line)
+    else if (whole || line) {
+        snprintf(lines->why, sizeof lines->why, "%.150s", line ? "it is not an object" : why.sentence);
         *status = pl_fail(error, PARLEY_BAD_INPUT, "%s: not a Parley log: line %llu: %s", lines->name,
-                          (unsigned long long)lines->number, line ? "it is not an object" : why.sentence);
+                          (unsigned long long)lines->number, lines->why);
+    }
     json_decref(line);
     return NULL;
 }

@@ -17,6 +17,7 @@ typedef struct pl_lines {
     uint64_t number;  /* of the latest line */
     char *text;       /* the latest line */
     uint64_t bytes, room;
+    char why[160]; /* why the latest line could not be used */
 } pl_lines;
 
 /* Returns the next line, or NULL at the end, after which `status` tells whether it failed. Blank lines are skipped, and

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/json_memory.h"
@@ -55,9 +56,15 @@ static long find_round(FILE *file, uint64_t round) {
     return end;
 }
 
+/* Only a file has lines of an earlier run. To read from a pipe would be to wait for ourselves. */
+static bool is_file(const char *path) {
+    struct stat facts;
+    return stat(path, &facts) == 0 && S_ISREG(facts.st_mode);
+}
+
 /* Opens a log to continue it after `round`; NULL if there is no such log. */
 static FILE *open_after(const char *path, uint64_t round) {
-    FILE *file = fopen(path, "r+");
+    FILE *file = is_file(path) ? fopen(path, "r+") : NULL;
     long end = file ? find_round(file, round) : 0;
     if (end > 0 && fseek(file, end, SEEK_SET) == 0 && ftruncate(fileno(file), (off_t)end) == 0)
         return file;
@@ -99,12 +106,12 @@ static void put_fact(json_t *line, const parley_fact *fact) {
 
 parley_status pl_log_start(pl_log *log, const parley_settings *settings, unsigned commands,
                            const parley_summary *summary, uint64_t fingerprint, unsigned cores, const unsigned *host,
-                           parley_error *error) {
+                           bool scattered, parley_error *error) {
     if (!log)
         return PARLEY_OK;
     json_t *values = json_object(), *hosts = json_array();
     for (unsigned r = 0; r < summary->ranks; r++)
-        json_array_append_new(hosts, whole(host ? host[r] : 0));
+        json_array_append_new(hosts, whole(host ? host[r] : scattered ? r : 0));
     char hash[20];
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)fingerprint);
     for (unsigned i = 0; i < pl_settings_count; i++) {
@@ -258,6 +265,14 @@ parley_status pl_log_stop(pl_log *log, const parley_summary *summary, double sec
         json_object_set_new(line, "validation",
                             json_pack("{s:s, s:o, s:o}", "metric", summary->metric, "value", real(summary->validation),
                                       "round", whole(summary->validation_round)));
+    return write_line(log, line, error);
+}
+
+parley_status pl_log_model(pl_log *log, json_t *shown, parley_error *error) {
+    json_t *line = shown ? json_pack("{s:s}", "event", "model") : NULL;
+    if (line)
+        json_object_update(line, shown);
+    json_decref(shown);
     return write_line(log, line, error);
 }
 

@@ -2,6 +2,7 @@
 #ifndef PL_LOG_H
 #define PL_LOG_H
 
+#include <jansson.h>
 #include <stdbool.h>
 
 #include "base/settings.h"
@@ -36,12 +37,15 @@ typedef struct pl_round_trace {
 /* Opens a log. "" gives NULL, and "-" is standard output. With `round` > 0, a log that has a line for this round is
  * continued after it, `*goes_on` is set, and the following lines, which will be repeated, are cut off. */
 parley_status pl_log_open(const char *path, uint64_t round, pl_log **out, bool *goes_on, parley_error *error);
-/* `commands` is PL_FOR_*, which selects the settings in the line. */
+/* `commands` is PL_FOR_*, which selects the settings in the line. `host` has the host of each rank; NULL: all are on
+ * one or, if they are scattered, each has its own. */
 parley_status pl_log_start(pl_log *log, const parley_settings *settings, unsigned commands,
                            const parley_summary *summary, uint64_t fingerprint, unsigned cores, const unsigned *host,
-                           parley_error *error);
+                           bool scattered, parley_error *error);
 parley_status pl_log_round(pl_log *log, const pl_round_trace *round, parley_error *error);
 parley_status pl_log_stop(pl_log *log, const parley_summary *summary, double seconds, parley_error *error);
+/* Writes a line about the model. Takes over `shown`, an object of what the model shows; NULL: memory ran out. */
+parley_status pl_log_model(pl_log *log, json_t *shown, parley_error *error);
 void pl_log_close(pl_log *log);
 
 #endif

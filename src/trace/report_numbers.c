@@ -195,24 +195,31 @@ static parley_status fail_strange(const char *path, parley_error *error) {
     return pl_fail(error, PARLEY_BAD_INPUT, "%s: not a Parley log: its first line is not a start line", path);
 }
 
+parley_status pl_report_line(pl_report *report, const json_t *line, const char *path, uint64_t number,
+                             parley_error *error) {
+    const char *event = pl_line_text(line, "event");
+    parley_status status = PARLEY_OK;
+    report->strange = NULL;
+    if (strcmp(event, "start") == 0)
+        start(report, line);
+    else if (!report->started)
+        status = fail_strange(path, error);
+    else if (strcmp(event, "round") == 0)
+        status = add_round(report, line, path, error);
+    else if (strcmp(event, "stop") == 0)
+        stop(report, line);
+    if (status == PARLEY_OK && report->strange)
+        status = pl_fail(error, PARLEY_BAD_INPUT,
+                         "%s: line %llu has a number in %s that no run can have: the log is damaged", path,
+                         (unsigned long long)number, report->strange);
+    return status;
+}
+
 static parley_status read_lines(FILE *file, const char *path, pl_report *report, parley_error *error) {
     parley_status status = PARLEY_OK;
     pl_lines lines = {.file = file, .name = path};
-    for (json_t *line; status == PARLEY_OK && (line = pl_lines_next(&lines, &status, error)); json_decref(line)) {
-        const char *event = pl_line_text(line, "event");
-        if (strcmp(event, "start") == 0)
-            start(report, line);
-        else if (!report->started)
-            status = fail_strange(path, error);
-        else if (strcmp(event, "round") == 0)
-            status = add_round(report, line, path, error);
-        else if (strcmp(event, "stop") == 0)
-            stop(report, line);
-        if (status == PARLEY_OK && report->strange)
-            status = pl_fail(error, PARLEY_BAD_INPUT,
-                             "%s: line %llu has a number in %s that no run can have: the log is damaged", path,
-                             (unsigned long long)lines.number, report->strange);
-    }
+    for (json_t *line; status == PARLEY_OK && (line = pl_lines_next(&lines, &status, error)); json_decref(line))
+        status = pl_report_line(report, line, path, lines.number, error);
     pl_lines_close(&lines);
     if (status == PARLEY_OK && !report->started)
         status = fail_strange(path, error);
@@ -229,15 +236,19 @@ void pl_report_free(pl_report *report) {
     *report = (pl_report){0};
 }
 
+void pl_report_finish(pl_report *report) {
+    report->rounds_seconds = report->total - report->setup;
+    double rest = fmax(0.0, report->rounds_seconds - report->compute - report->evaluate);
+    report->master = fmin(report->master, rest);
+    report->overhead = rest - report->master;
+    report->exchange = fmin(fmax(0.0, report->exchange - report->master), report->overhead);
+    report->wait = report->overhead - report->exchange;
+}
+
 parley_status pl_report_of(FILE *file, const char *path, pl_report *out, parley_error *error) {
     *out = (pl_report){0};
     parley_status status = read_lines(file, path, out, error);
-    out->rounds_seconds = out->total - out->setup;
-    double rest = fmax(0.0, out->rounds_seconds - out->compute - out->evaluate);
-    out->master = fmin(out->master, rest);
-    out->overhead = rest - out->master;
-    out->exchange = fmin(fmax(0.0, out->exchange - out->master), out->overhead);
-    out->wait = out->overhead - out->exchange;
+    pl_report_finish(out);
     if (status != PARLEY_OK)
         pl_report_free(out);
     return status;

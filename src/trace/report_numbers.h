@@ -55,6 +55,10 @@ typedef struct pl_report {
 parley_status pl_report_read(const char *path, pl_report *out, parley_error *error);
 /* The same from an open file; `path` is for messages. */
 parley_status pl_report_of(FILE *file, const char *path, pl_report *out, parley_error *error);
+/* The same line by line: after all lines, `finish` makes the parts add up. */
+parley_status pl_report_line(pl_report *report, const json_t *line, const char *path, uint64_t number,
+                             parley_error *error);
+void pl_report_finish(pl_report *report);
 void pl_report_free(pl_report *report);
 
 #endif

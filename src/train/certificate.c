@@ -17,6 +17,9 @@
 #define WINDOW 300               /* a stall is this many rounds without progress */
 #define TELL_ROUNDS 12           /* rounds between two measurements of how fast the gap falls */
 #define NOISE 1e3                /* multiple of the best P up to which sampled gradients may rise */
+#define PARKS 60                 /* the same, if a round is a stretch of clocks */
+#define WORSE 0.1                /* than at the start of the run, relative to that: diverging */
+#define HOPELESS 3               /* evaluations in a row that found that, where the steps are not to be changed */
 #define PROGRESS 1e-4            /* relative progress that a window must make */
 
 double pl_gap(const pl_certificate *best) { return best->exists ? fmax(0.0, best->objective - best->dual) : NAN; }
@@ -48,11 +51,15 @@ void pl_estimate_gap(pl_run *run) {
     run->pace.estimate = residual * (residual < last ? pow(residual / last, 0.75) : 1.0);
 }
 
-/* If the curvature has no bound, no rate is safe, and an objective that rises means that the rate is too large. */
+/* If the curvature has no bound, no rate is safe, and an objective that rises means that the rate is too large. So does
+ * a model that is worse than the one that the run began with, if the combine can make smaller steps. */
 static bool too_far(const pl_run *run, double objective) {
     unsigned facts = run->problem->facts;
-    return (facts & PL_FACT_SMOOTH) && !(facts & PL_FACT_BOUNDED) &&
-           objective > run->best.objective * (run->settings->batch_fraction < 1 ? NOISE : 1.0 + 1e-10);
+    const pl_certificate *best = &run->best;
+    bool worse = objective > best->scale + WORSE * fabs(best->scale);
+    return (worse && run->round > 0 && run->method.combine->stalled) ||
+           ((facts & PL_FACT_SMOOTH) && !(facts & PL_FACT_BOUNDED) &&
+            objective > best->objective * (run->settings->batch_fraction < 1 ? NOISE : 1.0 + 1e-10));
 }
 
 /* Without a dual problem: the norm of the gradient relative to the first, or the relative change of the objective. */
@@ -100,6 +107,7 @@ parley_status pl_certify(pl_run *run, const pl_evaluation *at, bool gradient, pa
     }
     run->evaluated = true;
     run->pace.passes = 0;
+    run->pace.hopeless = run->diverged ? run->pace.hopeless : 0;
     if (best->exists)
         best->dual = fmax(best->dual, bound.dual);
     else
@@ -172,7 +180,7 @@ static void tell_combine(pl_run *run) {
     double gap = pl_gap(&run->best);
     if (!combine->adjust || !run->evaluated || run->round < pace->told + TELL_ROUNDS || !(gap > 0))
         return;
-    combine->adjust(run->combine, log(pace->last_gap / gap) / (double)(run->round - pace->told));
+    combine->adjust(run->combine, log(pace->last_gap / gap) / (double)(run->round - pace->told), run->best.latest);
     pace->told = run->round;
     pace->last_gap = gap;
 }
@@ -180,8 +188,11 @@ static void tell_combine(pl_run *run) {
 parley_status pl_recover(pl_run *run, parley_error *error) {
     bool changed;
     parley_status status = change_something(run, &changed, error);
-    if (status == PARLEY_OK && (run->method.local->traits & PL_EVALUATES_GRADIENT) && run->method.local->restart)
+    bool goes_back = changed || !isfinite(run->best.latest);
+    if (status == PARLEY_OK && goes_back && (run->method.local->traits & PL_EVALUATES_GRADIENT) &&
+        run->method.local->restart)
         status = pl_move_to(run, run->best.w, error);
+    run->pace.hopeless = changed ? 0 : run->pace.hopeless + 1;
     run->diverged = false;
     return status;
 }
@@ -191,7 +202,8 @@ parley_status pl_stalls(pl_run *run, bool *stalls, parley_error *error) {
     bool changed = false;
     *stalls = false;
     tell_combine(run);
-    if (!run->evaluated || run->round < pace->window + WINDOW)
+    *stalls = pace->hopeless >= HOPELESS;
+    if (*stalls || !run->evaluated || run->round < pace->window + (run->method.exchange->async ? PARKS : WINDOW))
         return PARLEY_OK;
     double now = run->best.exists ? pl_gap(&run->best) : run->best.measure;
     bool progress = now < pace->watched - PROGRESS * fabs(pace->watched) ||

@@ -68,13 +68,22 @@ static parley_status agree_on_id(pl_run *run, parley_error *error) {
     bits = (bits ^ (uint64_t)getpid() << 32 ^ run->fingerprint) * UINT64_C(0x9e3779b97f4a7c15);
     for (unsigned p = 0; p < 4 && run->engine->rank == 0; p++)
         parts[p] = (double)(bits >> 16 * p & 0xffff);
-    parley_status status = pl_sum_workers(run->engine, run->engine->ranks, parts, 4, sums, error);
+    parley_status status = pl_sum_workers(run->engine, PL_EACH_RANK, parts, 4, sums, error);
     for (unsigned p = 0; p < 4; p++)
         run->checkpoint.id |= (uint64_t)sums[p] << 16 * p;
     return status;
 }
 
-enum { NUMBER_RUN, NUMBER_RANKS, NUMBER_DATA, NUMBER_ROUND = NUMBER_DATA + 4, NUMBER_OBJECTIVE, NUMBER_GAP, NUMBERS };
+enum {
+    NUMBER_RUN,
+    NUMBER_RANKS,
+    NUMBER_SERVERS,
+    NUMBER_DATA,
+    NUMBER_ROUND = NUMBER_DATA + 4,
+    NUMBER_OBJECTIVE,
+    NUMBER_GAP,
+    NUMBERS
+};
 
 static void name_number(pl_checkpoint *this, unsigned number, const char *key, uint64_t value) {
     snprintf(this->numbers[number], sizeof *this->numbers, "%" PRIu64, value);
@@ -91,6 +100,7 @@ static void name_run(pl_run *run) {
     name_value(this, "run", this->numbers[NUMBER_RUN]);
     name_value(this, "version", parley_version());
     name_number(this, NUMBER_RANKS, "ranks", run->engine->ranks);
+    name_number(this, NUMBER_SERVERS, "servers", run->engine->servers);
     for (unsigned i = 0; i < 3; i++)
         name_number(this, NUMBER_DATA + i, shape[i], counts[i]);
     snprintf(this->numbers[NUMBER_DATA + 3], sizeof *this->numbers, PL_FINGERPRINT,

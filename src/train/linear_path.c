@@ -96,7 +96,7 @@ static void slope_row(const void *context, uint64_t i, double *sums) {
     double curvature, *a = slopes->a + i * glm->classes;
     (void)sums;
     if (glm->classes > 1)
-        pl_classes_visit(glm, i, slopes->z, slopes->b, a, NULL);
+        pl_classes_visit(glm, i, slopes->z, slopes->b, NULL, a, NULL);
     else
         glm->loss->expand(glm->loss, *slopes->b, pl_target(glm, i), a, &curvature);
     for (uint64_t c = 0; c < glm->classes; c++)
@@ -289,6 +289,8 @@ static parley_status walk(pl_run *run, const pl_path_plan *plan, const double *l
     parley_status status = PARLEY_OK;
     for (uint64_t k = 0; k < count && status == PARLEY_OK && !path->ended && !path->interrupted; k++) {
         double began = pl_engine_now(run->engine);
+        run->told.part = k + 1;
+        run->told.parts = count;
         status = penalise(run, lambdas[k], error);
         if (status == PARLEY_OK)
             status = pl_run_renew(run, error);

@@ -105,12 +105,14 @@ static parley_status log_round(pl_run *run, const pl_round_trace *trace, parley_
     parley_status status = pl_traces_receive(run, error);
     if (status == PARLEY_OK && run->log && pl_log_round(run->log, trace, &lost) != PARLEY_OK)
         pl_give_up_log(run, &lost);
+    if (status == PARLEY_OK && run->span_file && pl_span_file_round(run->span_file, trace, &lost) != PARLEY_OK)
+        pl_give_up_spans(run, &lost);
     return status;
 }
 
 parley_status pl_sum_flags(pl_run *run, double *flags, unsigned count, parley_error *error) {
     double sums[PL_DECISIONS] = {0};
-    parley_status status = pl_sum_workers(run->engine, run->engine->ranks, flags, count, sums, error);
+    parley_status status = pl_sum_workers(run->engine, PL_EACH_RANK, flags, count, sums, error);
     memcpy(flags, sums, count * sizeof *flags);
     return status;
 }

@@ -131,8 +131,8 @@ static void set_up_members(pl_run *run) {
                    .gradients = combine->takes & PL_GIVES_GRADIENTS,
                    .asynchronous = async,
                    .late = staleness == PL_UNBOUNDED ? 1.0 : (double)staleness};
-    pl_exchange_slice(method->exchange, combine->whole, run->tables.entries, run->engine->rank, run->engine->ranks,
-                      &run->setup.begin, &run->setup.end);
+    pl_owners_of_v owners = pl_exchange_owners(method->exchange, combine->whole, run->engine);
+    pl_exchange_slice(&owners, run->tables.entries, run->engine->rank, &run->setup.begin, &run->setup.end);
 }
 
 static uint64_t bytes_of_members(const pl_run *run) {

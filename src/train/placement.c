@@ -8,7 +8,7 @@
 
 /* The number of lanes that pays off: the threads per worker, as long as each lane has enough work. */
 static uint64_t choose_lanes(const pl_run *run, uint64_t workers) {
-    uint64_t lanes = run->engine->threads * (uint64_t)run->engine->ranks / workers;
+    uint64_t lanes = run->engine->threads * (uint64_t)pl_engine_hosts(run->engine) / workers;
     if (run->problem->most_lanes) {
         uint64_t pays = run->problem->most_lanes / workers;
         return pays < 1 ? 1 : pays < lanes ? pays : lanes < 1 ? 1 : lanes;
@@ -68,7 +68,7 @@ static parley_status choose(pl_run *run, parley_error *error) {
     parley_settings *settings = run->settings;
     if (!settings->workers)
         settings->workers =
-            (uint64_t)run->engine->ranks * (settings->worker_per == PL_PER_CORE ? run->engine->threads : 1);
+            (uint64_t)pl_engine_hosts(run->engine) * (settings->worker_per == PL_PER_CORE ? run->engine->threads : 1);
     if (!settings->lanes)
         settings->lanes = choose_lanes(run, settings->workers);
     uint64_t chosen[] = {settings->workers, settings->lanes};
@@ -79,12 +79,25 @@ static parley_status choose(pl_run *run, parley_error *error) {
     return status;
 }
 
+/* Ranks that only serve get no workers. */
+static parley_status set_servers_apart(pl_run *run, parley_error *error) {
+    uint64_t servers = run->settings->servers;
+    if (servers >= run->engine->ranks)
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "--servers %llu leaves no process of %u for workers; start more processes or use fewer servers",
+                       (unsigned long long)servers, run->engine->ranks);
+    run->engine->servers = (unsigned)servers;
+    return PARLEY_OK;
+}
+
 parley_status pl_choose_team(pl_run *run, parley_error *error) {
     parley_settings *settings = run->settings;
     pl_placement *rows = &run->rows;
     bool by_columns = run->method.local->traits & PL_OWNS_COLUMNS;
     uint64_t items = by_columns ? rows->data->x.columns : pl_all_rows(rows->data);
-    parley_status status = choose(run, error);
+    parley_status status = set_servers_apart(run, error);
+    if (status == PARLEY_OK)
+        status = choose(run, error);
     if (status != PARLEY_OK)
         return status;
     if (items == 0)

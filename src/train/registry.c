@@ -164,7 +164,7 @@ const pl_preset pl_presets[] = {
     {.name = "mllib-ma-lda", .help = "ma-lda through a driver", TOPICS(svi, average, driver)},
     {.name = "angel-svi", .help = "svi on common batches, statistics by allreduce", TOPICS(svi, sum, allreduce)},
     {.name = "mllib-lda", .help = "svi on common batches, statistics through a driver", TOPICS(svi, sum, driver)},
-    {.name = "angel-lda", .help = "collapsed sampling, changes of counts added", TOPICS(gibbs, sum, allreduce)},
+    {.name = "angel-lda", .help = "collapsed sampling, counts on parameter servers", TOPICS(gibbs, sum, server)},
     {.name = "minibatch-sgd", .help = "gradient steps on batches, by allreduce", NETWORK(step_optimiser, allreduce)},
     {.name = "mllib-sgd",
      .help = "gradient steps on all rows through a driver, as in Spark's MLlib",

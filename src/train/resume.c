@@ -136,7 +136,7 @@ static parley_status list_rounds(pl_run *run, uint64_t *rounds, unsigned *count,
         for (unsigned i = 0; i < found; i++)
             mine[i] = (double)rounds[i];
     }
-    parley_status status = pl_sum_workers(run->engine, run->engine->ranks, mine, PL_RECENT, all, error);
+    parley_status status = pl_sum_workers(run->engine, PL_EACH_RANK, mine, PL_RECENT, all, error);
     for (*count = 0; *count < PL_RECENT && all[*count] > 0; ++*count)
         rounds[*count] = (uint64_t)all[*count];
     return status;
@@ -157,7 +157,7 @@ static parley_status choose(pl_run *run, const uint64_t *rounds, unsigned count,
             status = pl_fail(error, PARLEY_NO_MEMORY, "%s", damage.sentence);
         status = pl_agree_status(run->engine, status, 0, NULL, error);
         if (status == PARLEY_OK)
-            status = pl_sum_workers(run->engine, engine->ranks, &bad, 1, &sum, error);
+            status = pl_sum_workers(run->engine, PL_EACH_RANK, &bad, 1, &sum, error);
         if (status != PARLEY_OK)
             return status;
         if (*before)
@@ -230,11 +230,16 @@ parley_status pl_resume_check(const pl_run *run, parley_error *error) {
 
 static parley_status open_parts(pl_run *run, parley_error *error) {
     pl_resume *resume = &run->resume;
-    unsigned ranks = (unsigned)pl_manifest_number(resume->manifest, "ranks");
-    parley_status status = pl_parts_open(&resume->parts, resume->folder, resume->round, ranks, error);
-    for (unsigned r = 0; r < ranks && status == PARLEY_OK; r++)
-        pl_exchange_slice(run->method.exchange, run->method.combine->whole, run->tables.entries, r, ranks,
-                          &resume->parts.bounds[r], &resume->parts.bounds[r + 1]);
+    pl_owners_of_v owners = pl_exchange_owners(run->method.exchange, run->method.combine->whole, run->engine);
+    owners.ranks = (unsigned)pl_manifest_number(resume->manifest, "ranks");
+    owners.servers = (unsigned)pl_manifest_number(resume->manifest, "servers");
+    parley_status status =
+        owners.servers < owners.ranks
+            ? pl_parts_open(&resume->parts, resume->folder, resume->round, owners.ranks, error)
+            : pl_fail(error, PARLEY_BAD_INPUT, "--resume %s: the manifest has no ranks for workers", resume->folder);
+    resume->parts.hosts = owners.ranks - owners.servers;
+    for (unsigned r = 0; r < owners.ranks && status == PARLEY_OK; r++)
+        pl_exchange_slice(&owners, run->tables.entries, r, &resume->parts.bounds[r], &resume->parts.bounds[r + 1]);
     return status;
 }
 

@@ -204,9 +204,11 @@ void pl_run_close(pl_run *run) {
     pl_columns_close(&rows->by_column);
     if (run->problem)
         run->type->close(run->problem);
+    run->engine->servers = 0;
     pl_validation_close(&run->validation);
     parley_data_free(rows->ordered);
     pl_log_close(run->log);
+    pl_span_file_close(run->span_file);
     pl_traces_close(run);
     pl_replay_close(&run->replay);
     pl_checkpoint_close(&run->checkpoint);
@@ -222,7 +224,7 @@ void pl_run_close(pl_run *run) {
 
 parley_status pl_log_begin(pl_run *run, parley_error *error) {
     return pl_log_start(run->log, run->settings, commands_of(run), &run->summary, run->fingerprint, run->engine->cores,
-                        run->engine->host, error);
+                        run->engine->host, run->engine->scattered, error);
 }
 
 static parley_status start_log(pl_run *run, parley_error *error) {
@@ -231,6 +233,9 @@ static parley_status start_log(pl_run *run, parley_error *error) {
     parley_status status = PARLEY_OK;
     if (run->engine->rank == 0)
         status = pl_log_open(run->settings->log, round, &run->log, &goes_on, error);
+    if (run->engine->rank == 0 && status == PARLEY_OK)
+        status = pl_span_file_open(run->settings->trace, run->rows.team.workers, run->engine->ranks, pl_host_begin,
+                                   &run->span_file, error);
     return goes_on || status != PARLEY_OK ? status : pl_log_begin(run, error);
 }
 
@@ -254,7 +259,7 @@ parley_status pl_run_open(pl_run *run, const parley_data *data, const parley_set
     run->began = pl_engine_now(run->engine);
     run->type = pl_settings_problem(settings);
     run->rows.given = run->rows.data = data;
-    run->told.wanted = run->told.wanted || *settings->log;
+    run->told.wanted = run->told.wanted || *settings->log || *settings->trace;
     parley_status status = pl_take(&run->settings, 1, sizeof *run->settings, "settings", error);
     if (status != PARLEY_OK)
         return status;
@@ -366,6 +371,8 @@ parley_status pl_train_rank_from(pl_engine *engine, const parley_data *data, con
         status = pl_run_loop(&run, error);
     if (status == PARLEY_OK)
         status = pl_run_model(&run, out, error);
+    if (status == PARLEY_OK && run.log && run.type->by_change) /* there is no certificate to tell */
+        pl_log_shown(&run, *out);
     if (status == PARLEY_OK && summary)
         pl_suggest(&run, settings, &run.summary);
     if (summary)

@@ -4,7 +4,7 @@
 
 #include "base/lock.h"
 #include "shard/columns.h"
-#include "trace/log.h"
+#include "trace/span_file.h"
 #include "train/pacing.h"
 #include "train/presets.h"
 #include "train/replay.h"
@@ -43,6 +43,7 @@ typedef struct pl_pace {
     double slow_gap, slow_epochs; /* at the last check whether the method is slow */
     double last_gap;              /* when the combine was last told how fast the gap falls */
     uint64_t told;                /* the round of that */
+    unsigned hopeless;            /* evaluations in a row that found the run diverged, and nothing to change */
 } pl_pace;
 
 /* What ranks agree on after every round. */
@@ -78,14 +79,15 @@ typedef struct pl_tables {
     double *direction, *change; /* change: `width` columns */
 } pl_tables;
 
-/* What ranks send to rank 0 about a round, for its log. */
+/* What is told of a round: what ranks send to rank 0 for its log, and where in a path it is. */
 typedef struct pl_told {
     bool wanted;             /* rank 0 keeps a log */
     pl_worker_trace *worker; /* of all ranks, on rank 0 */
     pl_rank_trace *rank;
-    char *message;      /* room for one rank's message about a round */
-    pl_process process; /* what this rank's process used, */
-    double read;        /* and when that was read */
+    char *message;        /* room for one rank's message about a round */
+    pl_process process;   /* what this rank's process used, */
+    double read;          /* and when that was read */
+    uint64_t part, parts; /* of a path: which problem is solved, from 1; else 0 */
 } pl_told;
 
 /* H if it is auto, and the measurements for it. */
@@ -141,6 +143,7 @@ typedef struct pl_run {
     pl_spans spans;
     pl_told told;
     pl_log *log;
+    pl_span_file *span_file;
     pl_lock *locks[2]; /* of the log and of the folder of checkpoints, on rank 0 */
     parley_summary summary;
     double began;             /* when training began */
@@ -188,6 +191,9 @@ void pl_describe_run(pl_run *run, uint64_t bytes);         /* the first lines */
 void pl_summarise(pl_run *run);                            /* before the first round */
 void pl_finish_summary(pl_run *run);                       /* after the last round */
 void pl_give_up_log(pl_run *run, const parley_error *why); /* continues without a log, since the model matters more */
+/* Writes the line about the model to the log, such as the words of its topics. */
+void pl_log_shown(pl_run *run, const parley_model *model);
+void pl_give_up_spans(pl_run *run, const parley_error *why); /* the same for the trace */
 void pl_progress(const pl_run *run, parley_progress *progress);
 double pl_validation_now(const pl_run *run); /* the metric of the model after this round; NaN if it was not measured */
 

@@ -56,7 +56,7 @@ static bool reaches(suggesting *this, const pl_way *way) {
     parley_error error;
     settings->seconds = TRIAL_SECONDS;
     settings->rounds = TRIAL_ROUNDS;
-    *settings->log = *settings->checkpoint = *settings->resume = *settings->replay = '\0';
+    *settings->log = *settings->trace = *settings->checkpoint = *settings->resume = *settings->replay = '\0';
     bool done = pl_run_open(&trial, this->run->rows.given, settings, &error) == PARLEY_OK &&
                 pl_run_loop(&trial, &error) == PARLEY_OK;
     bool reached = done && (trial.summary.stop == PARLEY_CONVERGED || trial.summary.stop == PARLEY_VALIDATED);
@@ -100,7 +100,9 @@ void pl_suggest(pl_run *run, const parley_settings *asked, parley_summary *summa
     if (!(run->target > 0) || (!limited && !this.stalled) ||
         pl_take(&this.room, 1, sizeof *this.room, "settings", NULL) != PARLEY_OK)
         return;
-    if (!find(&this, summary))
+    if (run->pace.hopeless)
+        summary->suggestion = "a smaller --rate";
+    else if (!find(&this, summary))
         summary->suggestion = summary->stop == PARLEY_ROUNDS    ? "more --rounds"
                               : summary->stop == PARLEY_SECONDS ? "more --seconds"
                               : run->type->by_change            ? "a larger --tolerance"

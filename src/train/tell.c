@@ -5,7 +5,11 @@
 #include <string.h>
 
 #include "base/callback.h"
+#include "base/json_memory.h"
+#include "model/json_viewer.h"
 #include "train/run.h"
+
+#define LOGGED_ENTRIES 12 /* of a topic */
 
 double pl_validation_now(const pl_run *run) {
     const pl_validation *validation = &run->validation;
@@ -24,7 +28,9 @@ void pl_progress(const pl_run *run, parley_progress *progress) {
                                   .estimate = estimated ? run->pace.estimate / run->best.scale : NAN,
                                   .target = run->target,
                                   .metric = run->validation.rows ? run->validation.score->name : NULL,
-                                  .validation = pl_validation_now(run)};
+                                  .validation = pl_validation_now(run),
+                                  .part = run->told.part,
+                                  .parts = run->told.parts};
 }
 
 void pl_say(pl_run *run, const char *format, ...) {
@@ -44,6 +50,27 @@ void pl_give_up_log(pl_run *run, const parley_error *why) {
     pl_say(run, "warning: %s; training continues without it", why->sentence);
     pl_log_close(run->log);
     run->log = NULL;
+}
+
+void pl_give_up_spans(pl_run *run, const parley_error *why) {
+    pl_say(run, "warning: %s; training continues without it", why->sentence);
+    pl_span_file_close(run->span_file);
+    run->span_file = NULL;
+}
+
+void pl_log_shown(pl_run *run, const parley_model *model) {
+    pl_json_viewer viewer;
+    parley_error lost;
+    pl_json_watch();
+    pl_json_viewer_open(&viewer);
+    parley_status status = model->type->dump(model, LOGGED_ENTRIES, &viewer.base, &lost);
+    json_t *shown = pl_json_viewer_close(&viewer);
+    if (status == PARLEY_OK)
+        status = pl_log_model(run->log, shown, &lost);
+    else
+        json_decref(shown);
+    if (status != PARLEY_OK)
+        pl_give_up_log(run, &lost);
 }
 
 static const char *plural(uint64_t count) { return count == 1 ? "" : "s"; }

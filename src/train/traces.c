@@ -17,8 +17,8 @@ enum { PASSES, SHRINK, RESIDUAL, SENT, SCALARS, SLOWEST = SCALARS + PL_SCALARS }
 static unsigned timed_ranks(const pl_run *run) { return run->engine->ranks <= MANY_RANKS ? run->engine->ranks : 1; }
 
 static unsigned hosted_by(const pl_run *run, unsigned rank) {
-    unsigned workers = run->rows.team.workers, ranks = run->engine->ranks;
-    return pl_host_begin(workers, ranks, rank + 1) - pl_host_begin(workers, ranks, rank);
+    unsigned workers = run->rows.team.workers, hosts = pl_engine_hosts(run->engine);
+    return pl_host_begin(workers, hosts, rank + 1) - pl_host_begin(workers, hosts, rank);
 }
 
 /* A message about a round: first the rank, then its workers. */
@@ -83,7 +83,7 @@ static parley_status receive(pl_run *run, unsigned rank, parley_error *error) {
     if (status != PARLEY_OK)
         return status;
     memcpy(&run->told.rank[rank], message, sizeof *run->told.rank);
-    memcpy(run->told.worker + pl_host_begin(run->rows.team.workers, engine->ranks, rank),
+    memcpy(run->told.worker + pl_host_begin(run->rows.team.workers, pl_engine_hosts(engine), rank),
            message + sizeof *run->told.rank, bytes - sizeof *run->told.rank);
     return status;
 }

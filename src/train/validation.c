@@ -31,7 +31,7 @@ parley_status pl_score_model(const pl_model_metric *score, pl_engine *engine, co
         engine->type->run(engine, pl_apply_task, &(pl_applying){model, &rows->x, outputs, meter},
                           pl_apply_tasks(&rows->x));
     if (status == PARLEY_OK) /* agree whether to stop */
-        status = pl_sum_passes(engine, engine->ranks, &(double){0}, 1, &(double){0}, error);
+        status = pl_sum_passes(engine, PL_EACH_RANK, &(double){0}, 1, &(double){0}, error);
     if (status == PARLEY_OK)
         status = type->add(meter, rows, outputs, error); /* also rejects labels that the model does not have */
     if (status == PARLEY_OK)

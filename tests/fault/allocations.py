@@ -20,6 +20,7 @@ TIMEOUT = 60
 # Commands, and whether they end with 0 if nothing fails. All threads are one, so that allocations have an order.
 COMMANDS = {
     "train": "train a.svm --threads 1 --rounds 3 --gap 0 --model out --log log --checkpoint state --quiet",
+    "train trace": "train a.svm --threads 1 --workers 2 --rounds 2 --gap 0 --model out --trace trace --quiet",
     "train csv": "train a.csv --threads 1 --rounds 2 --gap 0 --model out --json",
     "train zst": "train a.svm.zst --threads 1 --rounds 1 --gap 0 --model out --quiet",
     "train gz": "train a.svm.gz --threads 1 --rounds 1 --gap 0 --model out --quiet",
@@ -47,6 +48,7 @@ COMMANDS = {
     "info checkpoint": "info kept",
     "dump": "dump m.safetensors --top 3",
     "report": "report kept.log --json",
+    "report page": "report kept.log kept.log --html out.html",
     "convert": "convert a.csv out.parley --threads 1 --quiet",
     "convert zst": "convert a.svm out.svm.zst --threads 1 --quiet",
     "convert gz": "convert a.parley out.vw.gz --threads 1 --quiet",

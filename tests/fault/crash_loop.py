@@ -28,7 +28,7 @@ sys.dont_write_bytecode = True
 from run import below, left_over, processes, wait_gone
 
 NOT_SAVED = ("auto", "online")  # auto is one of the others, and online takes no checkpoints
-ANY_BYTES = ("hogwild",)
+ANY_BYTES = ("hogwild", "hogwild-peer", "petuum", "petuum*", "ps-async", "ps-backup")
 ROUNDS = 40
 MOST_STARTS = 300  # of one run, until it must have finished
 FINISHED = (0, 3)

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""memory_limits.py PARLEY: runs that need more memory than RLIMIT_AS, RLIMIT_DATA or a control group leave must say so.
+"""memory_limits.py PARLEY: runs that need more memory than RLIMIT_AS, RLIMIT_DATA or a control group leave must say so,
+and topic models keep to what they promise: corpora larger than memory, and tables.
 
 The control group needs root and a writable hierarchy of version 2; without one that part is skipped with a message."""
 
+import json
 import os
+import random
 import resource
 import subprocess
 import sys
@@ -42,6 +45,58 @@ def make_group():
         return None
 
 
+def topics(words, folder, *options):
+    """Peak memory of a run in bytes, its nonzeros, and its model."""
+    done = subprocess.run(
+        [*words, "--quiet", "--json", "--model", "m", *options], cwd=folder, capture_output=True, text=True, timeout=120
+    )
+    if done.returncode != 0:
+        raise SystemExit(f"{words} {options}: exit code {done.returncode}, and it said:\n{done.stderr}")
+    found = json.loads(done.stdout)
+    return found["peak_rss_bytes"], found["nonzeros"], Path(folder, "m").read_bytes()
+
+
+def large_corpora(parley, folder):
+    """Text and a cache of more than the memory that is allowed give the same topics as without a limit, within it."""
+    draw = random.Random(1)
+    words = [f"w{i}" for i in range(3000)]
+    lines = [" ".join(draw.choices(words, k=130)) for _ in range(1500)]
+    Path(folder, "text").write_bytes(("\n".join(lines) + "\n").encode() * 45)
+    subprocess.run([parley, "convert", "text", "cache.parley", "--format", "text", "--quiet"], cwd=folder, check=True)
+    count = 0
+    for data in (["text", "--format", "text"], ["cache.parley"]):
+        command = [parley, "topics", *data, "--topics", "4", "--passes", "1", "--threads", "2"]
+        _, nonzeros, model = topics(command, folder)
+        peak, _, same = topics(command, folder, "--memory", "60")
+        if peak > 60e6 or 8 * nonzeros < 60e6 or same != model:
+            raise SystemExit(f"{data}: {peak} bytes for {nonzeros} entries; same topics: {same == model}")
+        count += 1
+    return count
+
+
+def topic_tables(parley, folder):
+    """Memory is at most the corpus, three tables of topics and 64 MB, with many lanes, all documents at once, validation."""
+    draw = random.Random(2)
+    lines = [" ".join(f"w{int(20000 * draw.random() ** 2)}" for _ in range(60)) for _ in range(3000)]
+    Path(folder, "some").write_text("\n".join(lines) + "\n")
+    Path(folder, "rest").write_text("\n".join(lines[:300]) + "\n")
+    found = sorted({word for line in lines for word in line.split()})
+    count, topic_count = 0, 200
+    for options in (
+        ["--batch", "all", "--lanes", "8"],
+        ["--batch", "all", "--validation", "rest"],
+        ["--validation", "rest", "--lanes", "8"],
+        ["--preset", "angel-lda", "--validation", "rest"],
+    ):
+        command = [parley, "topics", "some", "--format", "text", "--topics", str(topic_count), "--passes", "2"]
+        peak, nonzeros, _ = topics(command, folder, "--threads", "2", *options)
+        most = 8 * nonzeros + 3 * 8 * topic_count * len(found) + (64 << 20)
+        if peak > most:
+            raise SystemExit(f"{options}: {peak} bytes, more than {most}")
+        count += 1
+    return count
+
+
 def main():
     parley = str(Path(sys.argv[1]).resolve())
     train = [parley, "train", "wide.svm", "--quiet", "--model", "m"]
@@ -51,6 +106,7 @@ def main():
         for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA):
             run(train, folder, limited(kind))
             count += 1
+        count += large_corpora(parley, folder) + topic_tables(parley, folder)
         group = make_group()
         if group is None:
             print("skipped the control group: it needs root and a writable hierarchy of version 2 with memory")

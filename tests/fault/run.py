@@ -87,13 +87,19 @@ def wait_gone(marker, seconds):
     return not left_over(marker)
 
 
+# By turns, all ranks have workers, and the last one only serves.
+METHODS = (
+    (["--preset", "cocoa", "--gap", "1e-15", "--rounds", "4000"], (1, 2, 4)),
+    (["--preset", "ps-sync", "--clocks", "5", "--servers", "1", "--gap", "1e-15", "--rounds", "1000"], (2, 3)),
+)
+
+
 class Trial:
-    def __init__(self, parley, folder, rounds):
-        self.parley, self.folder = parley, folder
+    def __init__(self, parley, folder, method, ranks):
+        self.parley, self.folder, self.ranks = parley, folder, ranks
         self.data = folder / "data.svm"
         self.model = folder / "model.safetensors"
-        self.train = ["train", str(self.data), "--preset", "cocoa", "--workers", str(2 * RANKS), "--lanes", "1"]
-        self.train += ["--lambda", "1e-6", "--rounds", str(rounds), "--gap", "1e-15"]
+        self.train = ["train", str(self.data), *method, "--workers", str(2 * RANKS), "--lanes", "1", "--lambda", "1e-6"]
         self.train += ["--threads", "1", "--deadline", str(DEADLINE), "--quiet", "--model", str(self.model)]
 
     def reference(self):
@@ -102,8 +108,9 @@ class Trial:
         self.model.unlink()
         return wanted
 
-    def resume(self, ranks):
-        """Resumes from the last checkpoint, or starts again, and returns the model."""
+    def resume(self):
+        """Resumes from the last checkpoint, or starts again, on another number of ranks, and returns the model."""
+        ranks = random.choice(self.ranks)
         flags = ["--checkpoint", str(self.folder / "state"), "--resume", str(self.folder / "state")]
         command = [self.parley, "launch", "-n", str(ranks), "--", *self.train, *flags]
         subprocess.run(command, check=False, stdout=subprocess.DEVNULL, timeout=120)
@@ -169,20 +176,21 @@ def main():
     random.seed(int(sys.argv[3]) if len(sys.argv) > 3 else 1)
     passed = failed = hits = resumed = stuck = 0
     with tempfile.TemporaryDirectory(prefix="parley-fault-") as name:
-        trial = Trial(parley, Path(name), rounds=4000)
+        choices = [Trial(parley, Path(name), *method) for method in METHODS]
         flags = ["--rows", "6000", "--columns", "500", "--nonzeros", "20", "--quiet"]
-        subprocess.run([parley, "generate", "text", str(trial.data), *flags], check=True)
-        wanted = trial.reference()
+        subprocess.run([parley, "generate", "text", str(choices[0].data), *flags], check=True)
+        references = [trial.reference() for trial in choices]
         for i in range(trials):
+            trial, wanted = choices[i % 2], references[i % 2]
             starter, command, guards_too = starters(parley)[i % len(starters(parley))]
             number = (signal.SIGKILL, signal.SIGSTOP)[i // len(starters(parley)) % 2]
             wait = random.uniform(0, LATEST)
-            keeps = i % 4 >= 2
+            keeps = i % 4 >= 2  # so that each method is kept half of the time
             outcome = trial.run(command, guards_too and number == signal.SIGKILL, number, wait, keeps)
             fault, end = judge(trial, outcome, wanted)
             if not fault and end == "named" and keeps:
                 resumed += 1
-                fault = None if trial.resume(random.choice((1, 2, 4))) == wanted else "resumed, the model is wrong"
+                fault = None if trial.resume() == wanted else "resumed, the model is wrong"
             hits += end == "named"
             stuck += end == "stuck"
             if fault:

@@ -11,6 +11,11 @@ import sys
 import tempfile
 import warnings
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "tools"))
+
+import pages  # noqa: E402
+
 PARLEY = os.path.abspath(sys.argv[1])
 NAMES = ["id", "age", "income", "city", "joined", "plan", "weight", "churn"]
 passed = failed = 0
@@ -191,6 +196,19 @@ def page(path):
         check(any(part in run.stderr for run in said), f"a command of the page says: {part}")
 
 
+def topics_page():
+    """The example of docs/topics.md, in the order of the page: what it shows is what commands print."""
+    files, commands = pages.example("topics.md", "From raw text to topics")
+    for name, text in files.items():
+        with open(name, "w", encoding="utf-8") as file:
+            file.write(text)
+    check(len(commands) >= 5 and sum(bool(shown) for _, shown in commands) >= 3, "the page of topics has commands", commands)
+    path = os.path.dirname(PARLEY) + os.pathsep + os.environ["PATH"]
+    for command, shown in commands:
+        run = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60, env={**os.environ, "PATH": path})
+        check(run.returncode == 0 and shown in (run.stdout, ""), f"docs/topics.md: {command}", run.stdout + run.stderr)
+
+
 def main():
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     with tempfile.TemporaryDirectory(prefix="parley-first-hour-") as folder:
@@ -200,6 +218,7 @@ def main():
         python(lines)
         known_tables()
         page(os.path.join(root, "docs", "tables.md"))
+        topics_page()
         os.chdir("/")
     print(f"{passed} passed, {failed} failed")
     return failed > 0

@@ -175,5 +175,4 @@ def class_cases(sparse_rows, draw_weights):
         problem = Problem(x, y, loss, lam, rho, kind, draw_weights(len(y)) if weighted else None)
         words = f"classes {loss} {name} intercept {kind}{' weights' if weighted else ''}{' elastic net' if rho else ''}"
         for method, flags in PRESETS.items():
-            if method != "newton" or loss != "hinge":
-                yield f"{words}: {method}", partial(reaches_the_optimum, problem=problem, flags=flags)
+            yield f"{words}: {method}", partial(reaches_the_optimum, problem=problem, flags=flags)

@@ -8,6 +8,7 @@ Then come other formats than plain LIBSVM text, validation and checkpoints, and 
 import itertools
 import os
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -188,6 +189,16 @@ def test_topics():
     for n, preset in enumerate(("ma-lda", "mllib-ma-lda", "angel-svi", "mllib-lda", "angel-lda")):
         rest = ["--preset", preset, "--topics", "4", "--workers", "5", "--passes", "3", "--quiet"]
         same(f"topics by {preset}", ["topics", data[n % 4]] + rest, 2 + n % 3, LIBRARIES[n % len(LIBRARIES)])
+    tokens = sum(c for _, _, c in counts)
+    for n, pace in enumerate(("--staleness 2 --clocks 3", "--staleness async --local-epochs 0.2")):
+        words = ["topics", "docword.txt", "--preset", "angel-lda", "--topics", "4", "--workers", "5", "--passes", "6"]
+        words += ["--burn-in", "6", "--quiet", "--model", "pace.model", *pace.split()]
+        result = run(words, 2 + n, LIBRARIES[n % len(LIBRARIES)])
+        check(result.returncode == 0, f"topics with {pace}", result)
+        if result.returncode == 0:
+            model = read("pace.model")
+            found = sum(struct.unpack("<160f", model[-640:])) - 160 * 0.01  # topics x words is the last tensor
+            check(abs(found - tokens) < 0.01, f"topics with {pace} have {found} of {tokens} tokens")
 
 
 def test_networks():

@@ -1,8 +1,10 @@
 """Fixtures for the tests of parley.spark. SPARK_TEST_MASTER names the master, or `standalone` for a cluster on loopback that
 the tests start and stop; SPARK_TEST_ALL=1 runs the long tests too."""
+import glob
 import os
 import subprocess
 import sys
+import tempfile
 import time
 
 import numpy as np
@@ -87,10 +89,15 @@ def until(condition, seconds=20):
     return value
 
 
+def folders():
+    """Temporary folders of drivers in this process."""
+    return glob.glob(os.path.join(tempfile.gettempdir(), f"parley-{os.getpid()}-*"))
+
+
 def clean(seconds=15):
-    """Waits until nothing is left of a run; returns what is."""
-    until(lambda: not ranks() and not memory_files(), seconds)
-    return ranks(), memory_files()
+    """Waits until nothing is left of a run, also no temporary folder; returns what is."""
+    until(lambda: not ranks() and not memory_files() and not folders(), seconds)
+    return ranks(), memory_files() + folders()
 
 
 class Standalone:

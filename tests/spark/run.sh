@@ -38,14 +38,14 @@ tests() {
 
 environment spark4 "pyspark==4.*" "pandas<3" pyarrow pytest
 if [ "${1:-}" != all ]; then
-    tests spark4 "local[2]" test_agreement.py test_use.py test_faults.py test_example.py
+    tests spark4 "local[2]" test_agreement.py test_use.py test_topics.py test_faults.py test_example.py
     exit 0
 fi
 export SPARK_TEST_ALL=1
 environment spark35 "pyspark==3.5.*" "numpy<2" "pandas<2.3" "pyarrow<20" setuptools pytest
 for name in spark4 spark35; do
-    tests $name "local[2]" test_agreement.py test_use.py test_example.py
-    SPARK_TEST_ALL=0 tests $name "local-cluster[2,1,512]" test_agreement.py test_use.py
+    tests $name "local[2]" test_agreement.py test_use.py test_topics.py test_example.py
+    SPARK_TEST_ALL=0 tests $name "local-cluster[2,1,512]" test_agreement.py test_use.py test_topics.py
     SPARK_TEST_ALL=0 tests $name standalone test_agreement.py test_use.py
 done
 tests spark4 "local-cluster[2,1,512]" test_faults.py

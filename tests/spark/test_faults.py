@@ -8,7 +8,7 @@ import threading
 import time
 
 import pytest
-from conftest import ALL, MASTER, clean, frame, memory_files, processes, ranks, until
+from conftest import ALL, MASTER, clean, folders, frame, memory_files, processes, ranks, until
 from pyspark.errors import PySparkException
 
 import parley.spark
@@ -108,17 +108,17 @@ def test_a_killed_process_is_replaced(spark, rows, number, tmp_path):
     words = {**LONG, "rounds": 150}
     whole = parley.spark.train(rows, **words)
     run = Run(rows, **words, checkpointDir=tmp_path / "checkpoints", checkpointEvery="10r", maxRestarts=4)
-    assert until(lambda: list(tmp_path.glob("checkpoints/*")) or run.error, 90), repr(run.error)
+    assert until(lambda: list(tmp_path.glob("checkpoints/round-*")) or run.error, 90), repr(run.error)
     struck = until(lambda: strike(draw, kind) or not run.is_alive(), 20)
     run.end()
     assert run.model is not None, repr(run.error)
-    assert run.model.to_bytes() == whole.to_bytes() and struck
+    assert run.model.to_bytes() == whole.to_bytes() and struck and run.model.parley["restarts"] >= 1
     assert clean() == ([], []), kind
 
 
 def test_a_cancelled_job_ends(spark, rows):
     run = Run(rows, **LONG, rounds=100000, maxRestarts=3)
-    assert until(natives, 60)
+    assert until(natives, 60) and folders()
     spark.sparkContext.cancelAllJobs()
     run.end(60)
     assert "ancelled" in str(run.error), repr(run.error)

@@ -1,11 +1,12 @@
 """How the estimators are used: pipelines, cross-validation, save and load, parameters, `train`, the same bytes."""
 import json
 import os
+import pickle
 import subprocess
 
 import numpy as np
 import pytest
-from conftest import clean, data, frame, long
+from conftest import clean, data, frame, long, processes
 from pyspark.errors import IllegalArgumentException
 from pyspark.ml import Pipeline, PipelineModel, classification
 from pyspark.ml.evaluation import BinaryClassificationEvaluator, MulticlassClassificationEvaluator
@@ -13,7 +14,7 @@ from pyspark.ml.feature import StringIndexer, VectorAssembler
 from pyspark.ml.tuning import CrossValidator, ParamGridBuilder, TrainValidationSplit
 
 import parley.spark
-from parley.spark import LinearRegression, LinearSVC, LogisticRegression, _session
+from parley.spark import LinearRegression, LinearSVC, LogisticRegression, _session, _task
 
 
 def command():
@@ -153,6 +154,48 @@ def test_train_gives_the_bytes_of_the_command(spark, tmp_path):
     assert (tmp_path / "saved").read_bytes() == (tmp_path / "model").read_bytes()
 
 
+def test_conversions_agree(spark):
+    """What libparley reads from Spark's bytes is what numpy reads from Arrow's arrays, for sparse and dense vectors."""
+    from pyspark.ml.linalg import Vectors
+
+    draw = np.random.default_rng(8)
+    rows = []
+    for number in range(500):
+        row = np.where(draw.random(90) < 0.7, 0, draw.normal(size=90))
+        stored = sorted(set(np.flatnonzero(row)) | {3, 80})  # two zeros among them
+        vector = Vectors.dense(row) if number % 3 == 0 else Vectors.sparse(90, stored, row[stored])
+        rows.append((vector, float(number % 2)))
+    _session._ship_by_value()
+    df = _session.columns(spark.createDataFrame(rows, ["features", "label"]).coalesce(1), "features", "label", None)
+
+    def read(frame, converter):
+        def task(batches):
+            import pickle
+
+            import pyarrow as pa
+
+            reader = _task.Rows({"weighted": False, "classes": True, "left_out": [5, 7]})
+            assert reader.converter is not None
+            reader.converter = reader.converter if converter else None
+            for batch in batches:
+                blob = pickle.dumps(reader.read(batch))
+                yield pa.RecordBatch.from_arrays([pa.array([blob], pa.binary())], ["blob"])
+
+        return [pickle.loads(row.blob) for row in frame.mapInArrow(task, "blob binary").collect()]
+
+    stored = _session._as_stored(df)
+    assert stored.schema != df.schema
+    ways = [read(stored, True), read(stored, False), read(df, False)]
+    spark.conf.set("spark.sql.execution.arrow.useLargeVarTypes", "true")
+    ways.append(read(_session._as_stored(df), True))
+    spark.conf.unset("spark.sql.execution.arrow.useLargeVarTypes")
+    for other in ways[1:]:
+        for one, same in zip(ways[0], other):
+            assert one[0] == same[0] == 90
+            assert all(np.array_equal(one[i], same[i]) for i in (1, 2, 4, 5))
+    assert sum(len(one[1]) for one in ways[0]) == 500
+
+
 def test_sums_do_not_depend_on_partitions(frames):
     """The penalty of LinearRegression is scaled by the deviation of the labels, which is computed exactly."""
     words = {"regParam": 0.1, "workers": 3, "weightCol": "weight"}
@@ -169,6 +212,21 @@ def test_exact_sums():
     values = draw.normal(size=1000) * 10.0 ** draw.integers(-300, 300, size=1000)
     values[:3] = 0.0, -5e-324, 1.7e308
     assert Fraction(exact_sum(values), 2**SCALE) == sum(map(Fraction, values.tolist()))
+
+
+def test_workers_keep_no_descriptors(frames):
+    """Spark uses the same Python processes for many tasks."""
+
+    def most():
+        return max(len(os.listdir(f"/proc/{pid}/fd")) for pid in processes("pyspark.daemon"))
+
+    estimator = LogisticRegression(regParam=0.1)
+    maps = [{estimator.regParam: value} for value in (0.1, 0.2, 0.3)]
+    estimator.fit(frames("two"), maps)
+    before = most()
+    for _ in range(3):
+        estimator.fit(frames("two"), maps)
+    assert most() <= before + 1
 
 
 def test_transform(spark, frames):

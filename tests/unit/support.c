@@ -282,7 +282,7 @@ static unsigned nodes_of(unsigned workers, unsigned ranks, unsigned begin, unsig
 
 uint64_t dense_bytes(const pl_exchange_type *exchange, unsigned workers, unsigned ranks, unsigned rank, uint64_t size) {
     uint64_t begin, end, others = ranks - 1;
-    pl_exchange_slice(exchange, false, size, rank, ranks, &begin, &end);
+    pl_exchange_slice(&(pl_owners_of_v){ranks, 0, exchange->one_owner}, size, rank, &begin, &end);
     if (!exchange->one_owner)
         return 8 * (nodes_of(workers, ranks, rank, rank + 1) * (size - (end - begin)) + others * (end - begin));
     unsigned children = 0, last = rank + 1; /* of the branch of the binomial tree */

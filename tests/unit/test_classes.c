@@ -304,7 +304,7 @@ static void centring_finds_the_best_intercepts(void **state) {
             double b[CLASSES] = {start, -start};
             parley_error error = {0};
             random_margins(&stream, ROWS * CLASSES, 3.0, z);
-            assert_done(pl_classes_centre(&problem.glm, &problem.team, z, 1e-14, b, &error), &error);
+            assert_done(pl_classes_centre(&problem.glm, &problem.team, z, NULL, 1e-14, b, &error), &error);
             double least = loss_at(&problem, z, b);
             for (unsigned n = 0; n < 20; n++) {
                 double other[CLASSES], size = random_size(&stream, 1e-4, 10.0);

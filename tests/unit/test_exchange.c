@@ -82,7 +82,8 @@ static parley_status open_exchange(const pl_exchange_type *type, pl_team *team, 
                                    bool whole, pl_exchange **out, parley_error *error) {
     parley_settings settings = settings_of("");
     pl_setup setup = {.team = team, .settings = &settings, .entries = entries, .width = width};
-    pl_exchange_slice(type, whole, entries, team->engine->rank, team->engine->ranks, &setup.begin, &setup.end);
+    pl_owners_of_v owners = pl_exchange_owners(type, whole, team->engine);
+    pl_exchange_slice(&owners, entries, team->engine->rank, &setup.begin, &setup.end);
     return type->open(&setup, whole, out, error);
 }
 

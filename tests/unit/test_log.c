@@ -104,10 +104,33 @@ static void a_full_disk_is_told(void **state) {
     pl_log_close(log);
 }
 
+/* A run that is resumed looks for the lines of its log before the checkpoint, but not in a pipe. */
+static void a_pipe_is_not_read(void **state) {
+    (void)state;
+    parley_error error = {0};
+    int ends[2];
+    char path[32], line[1024] = "";
+    pl_log *log;
+    bool goes_on;
+    assert_int_equal(pipe(ends), 0);
+    snprintf(path, sizeof path, "/dev/fd/%d", ends[1]);
+    alarm(20); /* ends this program if it waits for the pipe */
+    assert_done(pl_log_open(path, 5, &log, &goes_on, &error), &error);
+    alarm(0);
+    assert_false(goes_on);
+    assert_done(pl_log_round(log, &(pl_round_trace){.round = 6}, &error), &error);
+    pl_log_close(log);
+    assert_true(read(ends[0], line, sizeof line - 1) > 0);
+    assert_non_null(strstr(line, "\"round\":6"));
+    close(ends[0]);
+    close(ends[1]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_are_told_as_they_are),
         cmocka_unit_test(a_full_disk_is_told),
+        cmocka_unit_test(a_pipe_is_not_read),
     };
     return cmocka_run_group_tests_name("log", tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@
 
 static void messages_take_latency_and_bandwidth(void **state) {
     (void)state;
-    pl_network network = {.latency = 0.5, .bandwidth = 100.0, .duplex = 0.5};
+    pl_network network = {.latency = 0.5, .bandwidth = 100.0, .duplex = {0.5, 0.5, 0.5, 0.5, 0.5}};
     pl_link a = {0}, b = {0}, c = {0};
     assert_close(pl_network_send(&network, &a, &b, 200.0, 1.0), 1.0 + 0.5 + 2.0, 1e-15);
     assert_close(pl_network_send(&network, &a, &b, 100.0, 1.0), 3.0 + 0.5 + 1.0, 1e-15); /* after the first */

@@ -55,6 +55,8 @@ static const char *const methods[] = {
     "preset=angel-svi batch=all topic_inference=variational",
     "preset=angel-lda burn_in=3",
     "preset=angel-lda sampler=sparse topic_alpha=auto eta=auto",
+    "preset=angel-lda local_epochs=0.34 burn_in=2",
+    "preset=angel-lda local_epochs=2 sampler=sparse",
 };
 
 static void assert_same_topics(const parley_model *a, const parley_model *b) {
@@ -198,6 +200,40 @@ static void batch_em_keeps_the_tokens(void **state) {
     parley_data_free(data);
 }
 
+static const char *const paces[] = {"staleness=0 clocks=2", "staleness=2", "staleness=async local_epochs=0.1",
+                                    "staleness=3 local_epochs=0.5 sampler=sparse", "staleness=async clocks=3"};
+
+/* Workers at their own pace lose no token: at every park the counts of a word are its tokens, and topics are found. */
+static void workers_at_their_own_pace_keep_the_tokens(void **state) {
+    (void)state;
+    parley_data *data = corpus(10, 300);
+    for (unsigned p = 0; p < COUNT(paces); p++)
+        for (unsigned ranks = 1; ranks < 4; ranks += 2) {
+            static parley_settings settings;
+            char words[200];
+            snprintf(words, sizeof words, "problem=lda topics=%d preset=angel-lda %s workers=3 lanes=%u passes=60",
+                     TOPICS, paces[p], 1 + p % 2);
+            settings = settings_of(words);
+            settings.burn_in = 60; /* the model is the last sample */
+            outcome outcome = {.data = data, .settings = &settings};
+            train(&outcome, ranks, 1 + ranks % 2);
+            for (unsigned r = 0; r < ranks; r++)
+                assert_done(outcome.status[r], &outcome.error[r]);
+            const pl_lda_model *model = pl_lda_model_of(outcome.model[0]);
+            for (uint64_t w = 0; w < WORDS; w++) {
+                double sum = 0, tokens = 0;
+                for (uint64_t k = 0; k < TOPICS; k++)
+                    sum += (double)model->lambda[k * WORDS + w] - model->eta;
+                for (uint64_t e = 0; e < data->x.nonzeros; e++)
+                    tokens += data->x.index[e] == w ? (double)data->x.value[e] : 0.0;
+                assert_close(sum, tokens, 1e-5);
+            }
+            assert_true(outcome.summary[0].objective < log(WORDS / TOPICS * 2.0) + 0.3);
+            free_models(&outcome);
+        }
+    parley_data_free(data);
+}
+
 static void special_functions_are_right(void **state) {
     (void)state;
     /* scipy.special 1.17: digamma and polygamma(1, x) */
@@ -282,6 +318,7 @@ static void every_failed_allocation_has_its_sentence(void **state) {
     assert_survives_lost_memory(data, "problem=lda topics=5 workers=2 rounds=2 validation_fraction=0.2");
     assert_survives_lost_memory(data, "problem=lda topics=5 preset=angel-svi workers=2 rounds=2 topic_alpha=auto");
     assert_survives_lost_memory(data, "problem=lda topics=5 preset=angel-lda workers=2 rounds=3 burn_in=1");
+    assert_survives_lost_memory(data, "problem=lda topics=5 preset=angel-lda staleness=1 workers=2 rounds=2");
     parley_data_free(data);
 }
 
@@ -309,6 +346,7 @@ int main(void) {
         cmocka_unit_test(a_warm_start_goes_on_with_the_rates_of_its_model),
         cmocka_unit_test(runs_without_a_limit_make_ten_passes),
         cmocka_unit_test(batch_em_keeps_the_tokens),
+        cmocka_unit_test(workers_at_their_own_pace_keep_the_tokens),
         cmocka_unit_test(every_failed_allocation_has_its_sentence),
     };
     return cmocka_run_group_tests_name("topics", tests, make_folder, remove_folder);

@@ -6,6 +6,7 @@ model.parley["relative_gap"]
 """
 
 from ._estimators import LinearRegression, LinearSVC, LogisticRegression
+from ._topics import LDA
 from ._train import SparkModel, train
 
-__all__ = ["LinearRegression", "LinearSVC", "LogisticRegression", "SparkModel", "train"]
+__all__ = ["LDA", "LinearRegression", "LinearSVC", "LogisticRegression", "SparkModel", "train"]

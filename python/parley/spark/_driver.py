@@ -99,7 +99,7 @@ class Driver:
         self.host, self.secret = host, secrets.token_hex(16)
         self.reading = reading
         self.listener = socket.create_server((bind, 0), backlog=1024)
-        self.folder = tempfile.mkdtemp(prefix="parley-")
+        self.folder = tempfile.mkdtemp(prefix=f"parley-{os.getpid()}-")
         self.bridge = socket.socket(socket.AF_UNIX)
         self.bridge.bind(os.path.join(self.folder, "bridge"))
         self.bridge.listen(1024)
@@ -113,6 +113,7 @@ class Driver:
         self.queue: list[list[str]] = []
         self.results: list[Result] = []
         self.launcher: subprocess.Popen | None = None
+        self.launcher_end: int | None = None  # readable when it has ended
         self.facts: Facts | None = None
         self.failure: Failure | None = None
         self.ending = False
@@ -240,17 +241,24 @@ class Driver:
             result.out += data
         elif "err" in message:
             result.errors.append(data.decode(errors="replace"))
-        elif "code" in message and part.rank in self.bridges:
+        elif "code" in message and result.code is None:
             if message["code"] and not result.ended:
                 result.ended = (
                     f"rank {part.rank} on {part.facts['host']} was lost: its process ended with {message['code']}"
                 )
-            bridge = self.bridges.pop(part.rank)
-            if part.rank not in self.hung_up:
-                self.selector.unregister(bridge)
-            with contextlib.suppress(OSError):
-                bridge.sendall(bytes([message["code"] & 255]))
-            bridge.close()
+            if len(self.leaders) == 1:
+                self._conclude(message["code"])
+            elif part.rank in self.bridges:
+                self._end_bridge(part.rank, message["code"])
+
+    def _end_bridge(self, rank: int, code: int) -> None:
+        """Tells the launcher how a rank has ended."""
+        bridge = self.bridges.pop(rank)
+        if rank not in self.hung_up:
+            self.selector.unregister(bridge)
+        with contextlib.suppress(OSError):
+            bridge.sendall(bytes([code & 255]))
+        bridge.close()
 
     def _place(self) -> None:
         """All tasks have read their rows: chooses a leader for each executor, and starts the first run."""
@@ -287,7 +295,15 @@ class Driver:
         return path
 
     def _start(self) -> None:
-        """Starts the ranks for the next run."""
+        """Starts the ranks for the next run. A single rank has nobody to find, so its task starts it directly."""
+        words = self.queue[len(self.results)]
+        self.results.append(Result())
+        if len(self.leaders) == 1:
+            self._order(0, {"words": words})
+        else:
+            self._launch(words)
+
+    def _launch(self, words: list[str]) -> None:
         hosts = self._write("hosts", "".join(f"executors-{i} slots={len(groups)}\n"
                                              for i, groups in enumerate(self.hosts.values())))  # fmt: skip
         shell = self._write("shell", '#!/bin/sh\nexec "$PARLEY_PYTHON" -I -S "$PARLEY_BRIDGE_PROGRAM" "$@"\n')
@@ -295,15 +311,31 @@ class Driver:
         bridge = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_bridge.py")
         environment = {**os.environ, "PARLEY_PYTHON": sys.executable, "PARLEY_BRIDGE_PROGRAM": bridge,
                        "PARLEY_BRIDGE": os.path.join(self.folder, "bridge")}  # fmt: skip
-        words = [_task.program(), "launch", "--hosts", hosts, "--shell", shell, "--address", self.host, "--",
-                 *self.queue[len(self.results)]]  # fmt: skip
-        self.results.append(Result())
         self.hung_up = set()
         self.launcher = subprocess.Popen(
-            words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment,
+            [_task.program(), "launch", "--hosts", hosts, "--shell", shell, "--address", self.host, "--", *words],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment,
             start_new_session=True,
         )  # fmt: skip
         os.set_blocking(self.launcher.stderr.fileno(), False)
+        with contextlib.suppress(OSError):  # of a kernel before 5.3, on which the launcher is only looked at
+            self.launcher_end = os.pidfd_open(self.launcher.pid)
+            self.selector.register(self.launcher_end, selectors.EVENT_READ, lambda _: None)
+
+    def _forget_launcher(self) -> None:
+        """Closes what belongs to a launcher that has ended."""
+        if self.launcher_end is not None:
+            self.selector.unregister(self.launcher_end)
+            os.close(self.launcher_end)
+        self.launcher.stderr.close()
+        self.launcher, self.launcher_end = None, None
+
+    def _order(self, rank: int, order: dict) -> None:
+        """Has a leader start its rank."""
+        files = [(part.facts["process"], part.facts["file"]) for part in self.groups[rank] if part.facts["rows"]]
+        files = files or [(self.leaders[rank].facts["process"], self.leaders[rank].facts["file"])]
+        self._tell(self.leaders[rank], {"start": True, "run": len(self.results) - 1, "files": files,
+                                        "environment": {"PARLEY_LAUNCH": self.name}, **order})  # fmt: skip
 
     def _accept_bridge(self, source: socket.socket) -> None:
         with contextlib.suppress(BlockingIOError):
@@ -314,10 +346,7 @@ class Driver:
             rank = int(command.split("'PMI_RANK=", 1)[1].split("'", 1)[0])
             self.bridges[rank] = bridge
             self.selector.register(bridge, selectors.EVENT_READ, lambda _, rank=rank: self._forward(rank))
-            files = [(part.facts["process"], part.facts["file"]) for part in self.groups[rank] if part.facts["rows"]]
-            files = files or [(self.leaders[rank].facts["process"], self.leaders[rank].facts["file"])]
-            self._tell(self.leaders[rank], {"start": True, "run": len(self.results) - 1, "command": command,
-                                            "files": files, "environment": {"PARLEY_LAUNCH": self.name}})  # fmt: skip
+            self._order(rank, {"command": command})
 
     @staticmethod
     def _exactly(source: socket.socket, size: int) -> bytes:
@@ -352,9 +381,13 @@ class Driver:
             self.results[-1].errors.append(said.decode(errors="replace"))
         if running:
             return
-        result, code = self.results[-1], self.launcher.returncode
-        self.launcher.stderr.close()
-        self.launcher = None
+        code = self.launcher.returncode
+        self._forget_launcher()
+        self._conclude(code)
+
+    def _conclude(self, code: int) -> None:
+        """The ranks have ended: goes on with the next run, or ends."""
+        result = self.results[-1]
         result.code, result.seconds = code, time.monotonic() - result.began
         for leader in self.leaders:
             self._tell(leader, {"done": True})
@@ -385,7 +418,7 @@ class Driver:
             with contextlib.suppress(OSError):
                 self.launcher.kill()
             self.launcher.wait()
-            self.launcher.stderr.close()
+            self._forget_launcher()
         for line in self.lines:
             line.close()
         for bridge in self.bridges.values():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 from fractions import Fraction
 from typing import Any
 
@@ -11,17 +10,17 @@ import numpy as np
 from pyspark.ml import classification, regression
 from pyspark.ml.common import _py2java
 from pyspark.ml.linalg import DenseMatrix, DenseVector, Vectors
-from pyspark.ml.param import Param
 from pyspark.ml.stat import Summarizer
-from pyspark.ml.util import JavaMLReader
 from pyspark.sql import functions as F
 
 from . import _session
 from ._driver import Facts
-from ._fit import Fit, Options, Rows, fit
+from ._estimator import Estimator
+from ._fit import Rows
 from ._task import SCALE
 
 LEAST_PENALTY = 1e-4  # of the hinge loss, for which regParam 0 stands: without a penalty its optimum is not unique
+MANY_COLUMNS = 1000  # of which standardised ones are too badly conditioned for coordinate steps on squared loss
 NORMAL_COLUMNS = 4096  # Spark solves LinearRegression by the normal equations up to this many
 
 
@@ -45,42 +44,21 @@ def penalty(l1: float, l2: float) -> dict[str, float]:
     return {"lambda": strength, "l1_ratio": l1 / strength if strength > 0 else 0.0}
 
 
-class _Parley:
-    """What the estimators share. Parley's own options are not Spark's Params, since the JVM knows no others."""
+class _Linear(Estimator):
+    """What the linear estimators share."""
 
-    _spark: Any  # the class of PySpark
     _classes: bool
+    _columns = ("featuresCol", "labelCol", "weightCol")
     _ignored = {
         "aggregationDepth": "ranks add in a tree of their own",
         "maxBlockSizeInMB": "ranks choose their own blocks",
     }
 
-    def __init__(self, **options: Any):
-        self._options, given = Options.split(options)
-        super().__init__(**given)
-
-    @classmethod
-    def read(cls) -> Any:
-        return _Reader(cls)
-
-    def setParams(self, **options: Any) -> Any:
-        self._options, given = Options.split(options, self._options)
-        return super().setParams(**given) if given else self
-
-    def _value(self, name: str) -> Any:
-        return self.getOrDefault(self.getParam(name))
-
-    def _refuse_ignored(self) -> None:
-        for name, why in self._ignored.items():
-            param: Param = self.getParam(name)
-            if self.isSet(param) and self.getOrDefault(param) != self._defaultParamMap.get(param):
-                raise _session.illegal(f"{name} has no effect on Parley: {why}; leave it out")
-
-    def _frame(self, dataset: Any) -> tuple[Any, bool]:
-        weight = self._value("weightCol") if self.isDefined(self.getParam("weightCol")) else None
-        return _session.columns(dataset, self._value("featuresCol"), self._value("labelCol"), weight or None), bool(
-            weight
-        )
+    def _rows(self, dataset: Any, estimators: list[Any]) -> Rows:
+        weight = (self._value("weightCol") if self.isDefined(self.getParam("weightCol")) else None) or None
+        frame = _session.columns(dataset, self._value("featuresCol"), self._value("labelCol"), weight)
+        left_out = _constant_columns(frame) if any(e._keeps_constants() for e in estimators) else []
+        return Rows(frame, bool(weight), self._classes, left_out)
 
     def _keeps_constants(self) -> bool:
         """Would Parley give constant columns a coefficient? Spark never does. Standardised, they have none, and beside
@@ -88,7 +66,7 @@ class _Parley:
         return not self._value("standardization") and (not self._value("fitIntercept") or self._value("regParam") == 0)
 
     def _common(self) -> dict[str, Any]:
-        """Settings of all estimators."""
+        """Settings of all linear estimators."""
         return {
             "gap": self._options.gap if self._options.gap is not None else self._value("tol"),
             "rounds": max(1, self._value("maxIter")) if self.isSet(self.getParam("maxIter")) else None,
@@ -102,59 +80,18 @@ class _Parley:
         factor = moments.factor() if self._value("standardization") else 1.0
         return penalty(strength * ratio * math.sqrt(factor), strength * (1 - ratio) * factor)
 
-    def _fit(self, dataset: Any) -> Any:
-        return self._fit_all(dataset, [self])[0]
-
-    def _fit_all(self, dataset: Any, estimators: list[Any]) -> list[Any]:
-        """Fits estimators that read the same columns, with one hand-over of the rows."""
-        for estimator in estimators:
-            estimator._refuse_ignored()
-            estimator._check()
-        frame, weighted = self._frame(dataset)
-        classes = self._number_of_classes(dataset)
-        fits = [Fit(e._options, lambda facts, e=e: e._settings(facts, classes)) for e in estimators]
-        left_out = _constant_columns(frame) if any(e._keeps_constants() for e in estimators) else []
-        rows = Rows(frame, weighted, self._classes, left_out)
-        fitted = fit(rows, fits, type(self).__name__)
-        return [e._make(one, classes) for e, one in zip(estimators, fitted)]
-
     def _number_of_classes(self, dataset: Any) -> int | None:
         """As the metadata of the label column say."""
         meta = dataset.schema[self._value("labelCol")].metadata.get("ml_attr", {})
         values = meta.get("vals")
         return len(values) if values else meta.get("num_vals")
 
-    def fitMultiple(self, dataset: Any, paramMaps: Any) -> Any:
-        estimators = [self.copy(params) for params in paramMaps]
-        columns = {tuple(e._columns()) for e in estimators}
-        if len(columns) != 1:
-            return super().fitMultiple(dataset, paramMaps)
-        return _Models(estimators[0], dataset, estimators)
-
-    def _columns(self) -> list[str]:
-        names = ["featuresCol", "labelCol", "weightCol"]
-        return [self._value(name) if self.isDefined(self.getParam(name)) else "" for name in names]
-
     def _java_model(self, name: str, fitted: Any, *values: Any) -> Any:
         from pyspark import SparkContext
 
         context = SparkContext._active_spark_context
-        java = context._jvm
-        for part in name.split("."):
-            java = getattr(java, part)
         values = [_py2java(context, v) if isinstance(v, (DenseVector, DenseMatrix)) else v for v in values]
-        model = self._create_model(java(self.uid, *values))
-        model = self._copyValues(model)
-        model.parley = fitted.facts
-        return model
-
-    def _check(self) -> None: ...
-
-    def _settings(self, facts: Facts, classes: int | None) -> dict[str, Any]:
-        raise NotImplementedError
-
-    def _make(self, fitted: Any, classes: int | None) -> Any:
-        raise NotImplementedError
+        return self._model(self._java(name)(self.uid, *values), fitted)
 
 
 def _constant_columns(frame: Any) -> list[int]:
@@ -163,42 +100,6 @@ def _constant_columns(frame: Any) -> list[int]:
     weight = [F.col(frame.columns[2])] if len(frame.columns) > 2 else []
     row = frame.select(summary.summary(F.col(frame.columns[0]), *weight).alias("s")).select("s.variance").first()
     return np.flatnonzero(row[0].toArray() == 0).tolist()
-
-
-class _Models:
-    """Iterates over the models of several parameter maps, which are fitted together when the first is asked for. It
-    may be used from several threads."""
-
-    def __init__(self, estimator: Any, dataset: Any, estimators: list[Any]):
-        self.estimator, self.dataset, self.estimators = estimator, dataset, estimators
-        self.lock, self.models, self.next = threading.Lock(), None, 0
-
-    def __iter__(self) -> _Models:
-        return self
-
-    def __next__(self) -> tuple[int, Any]:
-        with self.lock:
-            if self.next >= len(self.estimators):
-                raise StopIteration
-            if self.models is None:
-                self.models = self.estimator._fit_all(self.dataset, self.estimators)
-            self.next += 1
-            return self.next - 1, self.models[self.next - 1]
-
-
-class _Reader:
-    """Reads an estimator that was saved, which is Spark's own."""
-
-    def __init__(self, to: Any):
-        self.to, self.reader = to, JavaMLReader(to._spark)
-
-    def load(self, path: str) -> Any:
-        loaded, new = self.reader.load(path), self.to()
-        new._resetUid(loaded.uid)
-        for param in loaded.params:
-            if loaded.isSet(param):
-                new.set(new.getParam(param.name), loaded.getOrDefault(param))
-        return new
 
 
 def _two_classes(facts: Facts, what: str) -> None:
@@ -213,7 +114,7 @@ def _several_classes(facts: Facts) -> None:
         raise ValueError(f"all rows have the label {only}; at least two classes are needed")
 
 
-class LogisticRegression(_Parley, classification.LogisticRegression):
+class LogisticRegression(_Linear, classification.LogisticRegression):
     """pyspark.ml.classification.LogisticRegression, fitted by Parley."""
 
     _spark, _classes = classification.LogisticRegression, True
@@ -259,14 +160,14 @@ class LogisticRegression(_Parley, classification.LogisticRegression):
         return self._java_model(name, fitted, matrix, Vectors.dense(offsets), count, True)
 
 
-class LinearSVC(_Parley, classification.LinearSVC):
+class LinearSVC(_Linear, classification.LinearSVC):
     """pyspark.ml.classification.LinearSVC, fitted by Parley."""
 
     _spark, _classes = classification.LinearSVC, True
 
     def _strength(self, moments: Moments) -> dict[str, float]:
         factor = moments.factor() if self._value("standardization") else 1.0
-        return penalty(0.0, max(self._value("regParam") * factor, LEAST_PENALTY))
+        return penalty(0.0, self._value("regParam") * factor or LEAST_PENALTY)
 
     def _settings(self, facts: Facts, classes: int | None) -> dict[str, Any]:
         _two_classes(facts, "LinearSVC")
@@ -277,7 +178,7 @@ class LinearSVC(_Parley, classification.LinearSVC):
         return self._java_model(name, fitted, Vectors.dense(fitted.coef.ravel()), float(fitted.intercept[0]))
 
 
-class LinearRegression(_Parley, regression.LinearRegression):
+class LinearRegression(_Linear, regression.LinearRegression):
     """pyspark.ml.regression.LinearRegression, fitted by Parley."""
 
     _spark, _classes = regression.LinearRegression, False
@@ -306,7 +207,8 @@ class LinearRegression(_Parley, regression.LinearRegression):
                 raise ValueError("all labels are equal, so that Spark has no scale for regParam; set regParam to 0")
         factor = factor if self._value("standardization") else 1.0
         l1, l2 = strength * ratio * math.sqrt(factor), strength * (1 - ratio) / deviation * factor
-        return {**self._common(), **penalty(l1, l2), "loss": "squared"}
+        slow = self._value("standardization") and l1 == 0 and facts.size > MANY_COLUMNS
+        return {**self._common(), **penalty(l1, l2), "loss": "squared", "preset": "lbfgs" if slow else None}
 
     def _make(self, fitted: Any, classes: int | None) -> Any:
         name = "org.apache.spark.ml.regression.LinearRegressionModel"

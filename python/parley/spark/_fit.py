@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import socket
@@ -42,9 +43,9 @@ class Options:
     progress: bool | None = None
 
     @classmethod
-    def split(cls, given: Mapping[str, Any], before: Options | None = None) -> tuple[Options, dict[str, Any]]:
-        """Parley's options, and the rest."""
-        own = {field.name for field in fields(cls)}
+    def split(cls, given: Mapping[str, Any], spark: Any, before: Options | None = None) -> tuple[Options, dict]:
+        """Parley's options, and the rest. A name that is a parameter of Spark's class is Spark's."""
+        own = {field.name for field in fields(cls) if not hasattr(spark, field.name)}
         options = replace(before or cls(), **{name: value for name, value in given.items() if name in own})
         return options, {name: value for name, value in given.items() if name not in own}
 
@@ -60,9 +61,14 @@ class Options:
 class Fitted:
     """A model and what is known about its run."""
 
-    model: Model
+    data: bytes  # of the model
     facts: dict[str, Any]
     lines: list[str]
+
+    @functools.cached_property
+    def model(self) -> Model:
+        """The linear model."""
+        return Model.from_bytes(self.data)
 
     @property
     def coef(self) -> np.ndarray:
@@ -138,6 +144,7 @@ class Fit:
 
     options: Options
     settings: Callable[[Facts], dict[str, Any]]
+    command: str = "train"  # of Parley
 
 
 class _Fits:
@@ -173,10 +180,10 @@ class _Fits:
             values["workers"] = self.workers
         if facts.ranks == 1:
             values["engine"] = "threads"
-        return ["train", "@rows", *words(values)]
+        return [one.command, "@rows", *words(values)]
 
     def _commands(self, facts: Facts) -> list[list[str]]:
-        if len(facts.parts) < self.executors:
+        if self.attempt == 0 and len(facts.parts) < self.executors:
             warnings.warn(
                 f"the frame has {len(facts.parts)} partitions, so {facts.ranks} of {self.executors} executors take "
                 f"part; use df.repartition({self.executors})",
@@ -210,8 +217,7 @@ class _Fits:
         finally:
             progress.close()
         seconds = time.monotonic() - began
-        return [Fitted(Model.from_bytes(result.model),
-                       _facts(result, facts, seconds, len(self.fits), self.attempt), result.log)
+        return [Fitted(result.model, _facts(result, facts, seconds, len(self.fits), self.attempt), result.log)
                 for result, facts in self.done]  # fmt: skip
 
 
@@ -242,5 +248,6 @@ def fit(rows: Rows, fits: list[Fit], name: str) -> list[Fitted]:
     for one, found in zip(fits, fitted):
         if one.options.log:
             _write_log(one.options.log, found.lines, True)
-        _warn_early(found, name)
+        if one.command == "train":  # topics are found in a number of steps, which no certificate ends earlier
+            _warn_early(found, name)
     return fitted

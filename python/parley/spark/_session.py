@@ -55,8 +55,8 @@ def context_of(df: Any) -> Any:
     return session.sparkContext
 
 
-def columns(df: Any, features: str, label: str, weight: str | None) -> Any:
-    """The frame of features, label and perhaps weight; refuses columns of other types."""
+def columns(df: Any, features: str, label: str | None, weight: str | None) -> Any:
+    """The frame of features, and label and weight if they are given; refuses columns of other types."""
     from pyspark.ml.linalg import VectorUDT
     from pyspark.sql import functions as F
     from pyspark.sql.types import BooleanType, NumericType
@@ -200,6 +200,11 @@ def _failed(driver: Driver, job: BaseException | None) -> RunFailed:
     ended = "ancelled" in reason or "shut down" in reason
     if failure is None and "BadRows: " in str(job):
         failure = Failure(reason, "data")
+    if failure is None and isinstance(job, Py4JError):  # before the task had connected
+        gone = re.search(
+            r"ExecutorLost|Python worker exited|was lost", str(getattr(job, "java_exception", None) or job)
+        )
+        return RunFailed(lost(f"the job ended before its tasks had read their rows: {reason}"), bool(gone), driver)
     if failure is None:
         return RunFailed(job if isinstance(job, Exception) else lost("the run ended without a result"), False, driver)
     if failure.kind in ("data", "settings", "place"):
@@ -223,7 +228,7 @@ def run(frame: Any, reading: dict, commands: Callable[[Facts], list[list[str]]],
     try:
         tasks, count = _spread(frame, driver, slots)
         driver.start(count)
-        tasks.collect()
+        tasks._jdf.queryExecution().toRdd().count()  # as collect() does, but without a way back for rows
     except BaseException as cause:
         job = cause
     finally:

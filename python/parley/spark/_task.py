@@ -26,6 +26,7 @@ MOST_TEXT = 1 << 26
 MOST_STRANGER = 4096  # bytes that are read before the secret
 CONNECT_SECONDS = 30.0
 HEAD_BYTES = struct.calcsize(HEAD)
+STATUS_BYTES = 4
 SCALE = 1200  # exact sums are multiples of 2^-SCALE
 
 
@@ -197,10 +198,63 @@ def _unsafe_vectors(column):
     return sizes, lengths, index, value
 
 
+def _of_32_bits(column):
+    """Bytes with 64-bit offsets, which spark.sql.execution.arrow.useLargeVarTypes asks for, with offsets as usual."""
+    import pyarrow as pa
+
+    return column.cast(pa.binary()) if pa.types.is_large_binary(column.type) else column
+
+
 def _vectors(column):
     import pyarrow as pa
 
     return _unsafe_vectors(column) if pa.types.is_binary(column.type) else _struct_vectors(column)
+
+
+class _Converter:
+    """libparley's conversion of vectors in one pass, called without the package."""
+
+    def __init__(self, path: str):
+        import ctypes
+
+        self.convert = ctypes.CDLL(path).parley_spark_vectors
+        words = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64)
+        self.convert.argtypes = [*words, *[ctypes.c_void_p] * 5]
+        self.error = ctypes.create_string_buffer(STATUS_BYTES + 1024)  # a parley_error: a status and a sentence
+
+    def __call__(self, column, size: int, left_out: list, first: int):
+        """Lengths, columns and values of vectors, without zeros and the columns left out."""
+        import numpy as np
+
+        ends = _offsets(column)
+        rows, room = len(column), int(ends[-1] - ends[0]) // 8
+        lengths, index, value = np.empty(rows, np.int64), np.empty(room, np.uint32), np.empty(room, np.float32)
+        used = np.zeros(1, np.uint64)
+        dropped = np.bincount(left_out, minlength=size).astype(np.uint8) if left_out else None
+        outputs = [array.ctypes.data for array in (lengths, index, value, used)]
+        if self.convert(column.buffers()[2].address, ends.ctypes.data, rows, size,
+                        dropped.ctypes.data if left_out else None, first, *outputs, self.error):  # fmt: skip
+            raise BadRows(self.error.raw[STATUS_BYTES:].split(b"\0", 1)[0].decode(errors="replace"))
+        return lengths, index[: int(used[0])], value[: int(used[0])]
+
+
+def _first_size(column) -> int:
+    """The size of the first vector of a column, as Spark stores it."""
+    import numpy as np
+
+    words = np.frombuffer(column.buffers()[2], np.int64, 5, int(_offsets(column)[0]))
+    at = int(_offsets(column)[0]) + (int(words[4]) >> 32)
+    dense = np.frombuffer(column.buffers()[2], np.int64, 1, at)
+    return int(words[2] & 0xFFFFFFFF) if int(words[1]) & 255 == 0 else int(dense[0])
+
+
+def _converter():
+    """The conversion of libparley, if the package is on this machine; None: numpy does it."""
+    folder = package_folder()
+    try:
+        return _Converter(os.path.join(folder, "libparley.so")) if folder else None
+    except (OSError, AttributeError):
+        return None
 
 
 class Rows:
@@ -211,6 +265,7 @@ class Rows:
         self.size = None
         self.rows = self.nonzeros = 0
         self.ones = True
+        self.converter = _converter()
         self.lengths, self.labels, self.weights, self.index, self.value = [], [], [], [], []
 
     def read(self, batch) -> tuple:
@@ -218,7 +273,7 @@ class Rows:
         labels = self._numbers(batch.column(1), "the label")
         weights = self._numbers(batch.column(2), "the weight") if self.weighted else None
         self._check(labels, weights)
-        features = batch.column(0)
+        features = _of_32_bits(batch.column(0))
         if features.null_count:
             raise BadRows(f"row {self._row(features.is_null())}: the features are null; drop such rows, or impute them")
         lengths, index, value = self._entries(features)
@@ -270,7 +325,11 @@ class Rows:
     def _entries(self, features):
         """Lengths, columns and values of the rows of a vector column. Zeros that are stored are dropped."""
         import numpy as np
+        import pyarrow as pa
 
+        if self.converter and pa.types.is_binary(features.type):
+            self.size = _first_size(features) if self.size is None else self.size
+            return self.converter(features, self.size, self.left_out, self.rows)
         sizes, lengths, index, value = _vectors(features)
         self._check_sizes(sizes)
         narrow = value.astype(np.float32)
@@ -395,27 +454,34 @@ def _mpi_of_wheel() -> dict:
     return {"PARLEY_MODULES": folder, **({"UCX_MODULE_DIR": folder} if os.path.isdir(libraries) else {})}
 
 
+def _tied() -> dict:
+    """Variables of a rank without a guard, which ends with this process."""
+    return {"PARLEY_PARENT": str(os.getpid())}
+
+
+def _command(text: str) -> tuple[list[str], dict]:
+    """Words and variables of a command of the launcher, without the program."""
+    words = shlex.split(text)
+    if words[:2] != ["exec", "env"]:
+        raise ValueError("the driver sent an unknown command")
+    at = next(i for i, word in enumerate(words[2:], 2) if "=" not in word)
+    return words[at + 1 :], dict(word.split("=", 1) for word in words[2:at])
+
+
 class Rank:
     """A native process, which ends when this process does."""
 
     def __init__(self, line: Line, order: dict, files: list[int]):
         self.line, self.number = line, order["run"]
         self.pipes = {name: os.pipe() for name in ("log", "model")}
-        words = shlex.split(order["command"])
-        if words[:2] != ["exec", "env"]:
-            raise ValueError("the driver sent an unknown command")
-        here = program()
-        at = next(i for i, word in enumerate(words[2:], 2) if "=" not in word)
-        environment = {
-            **_mpi_of_wheel(),
-            **os.environ,
-            **dict(word.split("=", 1) for word in words[2:at]),
-            **order["environment"],
-        }
+        self.alone = "words" in order
+        words, variables = (order["words"], _tied()) if self.alone else _command(order["command"])
+        outer = {name: value for name, value in os.environ.items() if not name.startswith(("PMI_", "OMPI_"))}
+        environment = {**_mpi_of_wheel(), **outer, **variables, **order["environment"]}
         places = {"@rows": [f"/proc/self/fd/{file}" for file in files],
                   "@log": [f"/dev/fd/{self.pipes['log'][1]}"],
                   "@model": [f"/dev/fd/{self.pipes['model'][1]}"]}  # fmt: skip
-        words = [here, *(word for old in words[at + 1 :] for word in places.get(old, [old]))]
+        words = [program(), *(word for old in words for word in places.get(old, [old]))]
         kept = [*files, *(ends[1] for ends in self.pipes.values())]
         self.process = subprocess.Popen(
             words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment,
@@ -468,14 +534,22 @@ class Rank:
             pass
 
     def end(self) -> None:
-        """The guard ends the rank when its standard input closes; it is killed if it is itself in the way."""
+        """The guard ends the rank when its standard input closes; it is killed if it is itself in the way, and so is a
+        rank without a guard."""
         self.hang_up()
+        if self.alone and self.process.poll() is None:
+            self.process.send_signal(signal.SIGKILL)
         try:
             self.process.wait(3.0)
         except subprocess.TimeoutExpired:
             self.process.send_signal(signal.SIGKILL)
             self.process.wait()
         self.waiter.join(2.0)
+        if not self.waiter.is_alive():  # Spark uses this process again
+            for ends in self.pipes.values():
+                os.close(ends[0])
+            self.process.stdout.close()
+            self.process.stderr.close()
 
 
 class Aborted(RuntimeError):

@@ -1,0 +1,134 @@
+/* report_plot.c: the small plots at the end of `parley report`: the gap over time, and a Gantt chart of the workers. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "cli.h"
+#include "trace/run_table.h"
+
+enum { WIDTH = 72, HEIGHT = 10, MOST_ROWS = 16, PHASES = 4 };
+
+static const char *const PHASE[PHASES] = {"compute", "wait", "exchange", "evaluate"};
+static const char MARK[PHASES + 1] = "#.=+";
+
+/* What to plot: the relative gap on a logarithmic axis or, if there is none, the objective. */
+typedef struct curve {
+    const char *key;
+    bool logarithmic;
+    double low, high; /* of the axis */
+} curve;
+
+static double height_of(const curve *curve, const pl_run_table *table, uint64_t round) {
+    double value = pl_run_table_round(table, curve->key, round);
+    return curve->logarithmic ? (value > 0 ? log10(value) : NAN) : value;
+}
+
+static curve choose_curve(const pl_run_table *table) {
+    curve curve = {"relative_gap", true, INFINITY, -INFINITY};
+    for (unsigned try = 0; try < 2 && curve.low > curve.high; try++) {
+        if (try)
+            curve.key = "objective", curve.logarithmic = false;
+        for (uint64_t i = 0; i < table->rounds; i++) {
+            double height = height_of(&curve, table, i);
+            curve.low = height < curve.low ? height : curve.low;
+            curve.high = height > curve.high ? height : curve.high;
+        }
+    }
+    return curve;
+}
+
+static unsigned cell(double value, double low, double high, unsigned cells) {
+    double share = high > low ? (value - low) / (high - low) : 0.5;
+    return (unsigned)fmin(cells - 1, fmax(0, floor(share * cells)));
+}
+
+static double end_of(const pl_run_table *table) { return pl_run_table_round(table, "seconds", table->rounds - 1); }
+
+static void print_axis(double end) {
+    char line[WIDTH + 1] = {0};
+    memset(line, '-', WIDTH);
+    printf("%10s +%s\n%10s  0%*.3g s\n", "", line, "", WIDTH - 3, end);
+}
+
+static void print_curve(const pl_run_table *table) {
+    char grid[HEIGHT][WIDTH + 1];
+    curve curve = choose_curve(table);
+    if (!(curve.low <= curve.high))
+        return;
+    memset(grid, ' ', sizeof grid);
+    for (uint64_t i = 0; i < table->rounds; i++) {
+        double height = height_of(&curve, table, i);
+        if (!isnan(height))
+            grid[HEIGHT - 1 - cell(height, curve.low, curve.high, HEIGHT)]
+                [cell(pl_run_table_round(table, "seconds", i), 0, end_of(table), WIDTH)] = '*';
+    }
+    printf("\n%s by seconds\n", curve.logarithmic ? "relative gap" : "objective");
+    for (unsigned y = 0; y < HEIGHT; y++) {
+        int used = WIDTH;
+        while (used > 0 && grid[y][used - 1] == ' ')
+            used--;
+        double at = y == 0 ? curve.high : curve.low;
+        if (y == 0 || y == HEIGHT - 1)
+            printf("%10.3g |%.*s\n", curve.logarithmic ? pow(10, at) : at, used, grid[y]);
+        else
+            printf("%10s |%.*s\n", "", used, grid[y]);
+    }
+    print_axis(end_of(table));
+}
+
+/* Adds the spans of a worker to the cells that they cover, in seconds. */
+static void add_spans(const pl_run_table *table, unsigned worker, double cells[WIDTH][PHASES]) {
+    double wide = end_of(table) / WIDTH;
+    for (uint64_t i = 0; i < table->rounds; i++) {
+        double length[PHASES], at = pl_run_table_round(table, "seconds", i);
+        for (unsigned p = 0; p < PHASES; p++) {
+            length[p] = fmax(0, pl_run_table_member(&table->worker, worker, PHASE[p], i)); /* fmax drops NaN */
+            at -= length[p];
+        }
+        at = fmax(at, 0);
+        for (unsigned p = 0; p < PHASES; at += length[p++])
+            for (unsigned x = cell(at, 0, end_of(table), WIDTH); x < WIDTH && x * wide < at + length[p]; x++)
+                cells[x][p] += fmax(0, fmin(at + length[p], (x + 1) * wide) - fmax(at, x * wide));
+    }
+}
+
+static void print_worker(const pl_run_table *table, unsigned worker) {
+    double cells[WIDTH][PHASES] = {{0}};
+    char line[WIDTH + 1] = {0};
+    add_spans(table, worker, cells);
+    for (unsigned x = 0; x < WIDTH; x++) {
+        unsigned most = 0;
+        double sum = 0;
+        for (unsigned p = 0; p < PHASES; p++) {
+            sum += cells[x][p];
+            most = cells[x][p] > cells[x][most] ? p : most;
+        }
+        line[x] = sum > end_of(table) / WIDTH / 4 ? MARK[most] : ' ';
+    }
+    int used = WIDTH;
+    while (used > 0 && line[used - 1] == ' ')
+        used--;
+    printf("%10u |%.*s\n", worker, used, line);
+}
+
+static void print_gantt(const pl_run_table *table) {
+    unsigned workers = table->worker.members;
+    printf("\nworkers by seconds: what each did most (%c compute, %c wait, %c exchange, %c evaluate)\n", MARK[0],
+           MARK[1], MARK[2], MARK[3]);
+    for (unsigned k = 0; k < workers && k < MOST_ROWS; k++)
+        print_worker(table, k);
+    if (workers > MOST_ROWS)
+        printf("%10s |and %u more workers; --html draws all of them\n", "", workers - MOST_ROWS);
+    print_axis(end_of(table));
+}
+
+void report_plots(const char *path) {
+    pl_run_table table;
+    parley_error error;
+    if (pl_run_table_load(&table, path, &error) == PARLEY_OK && table.rounds > 0 && end_of(&table) > 0) {
+        print_curve(&table);
+        print_gantt(&table);
+    }
+    pl_run_table_close(&table);
+}

@@ -1,0 +1,284 @@
+/* gradient_rows.c: sums over rows for the gradient solver. A row of one output is visited in a stretch of rows, so that
+ * the loss is computed for several at a time. */
+#include "local/gradient_rows.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "engine/collective.h"
+#include "local/order.h"
+#include "math/sparse.h"
+
+void pl_gradient_intercepts(const pl_gradient *this, const double *v, double *b) {
+    const pl_glm *glm = this->glm;
+    if (glm->intercept != PL_NO_INTERCEPT)
+        memcpy(b, v + glm->data->x.columns * glm->classes, glm->classes * sizeof *b);
+}
+
+double *pl_gradient_sum(const pl_gradient *this, unsigned task) {
+    return this->sums + (uint64_t)task * this->width * this->glm->size;
+}
+
+/* Values of the loss on a stretch of rows. */
+typedef struct stretch {
+    double z[PL_STRETCH], y[PL_STRETCH], q[PL_STRETCH], loss[PL_STRETCH], slope[PL_STRETCH], curvature[PL_STRETCH];
+} stretch;
+
+static void expand_stretch(const pl_gradient *this, uint64_t begin, uint64_t count, bool slopes_only, stretch *rows) {
+    const pl_loss *loss = this->glm->loss;
+    for (uint64_t k = 0; k < count; k++) {
+        rows->y[k] = pl_target(this->glm, begin + k);
+        rows->q[k] = pl_share(this->glm, begin + k);
+    }
+    bool soft = this->soft.mu > 0;
+    if (!soft || !slopes_only)
+        pl_expand_rows(loss, rows->z, rows->y, count, slopes_only ? NULL : rows->loss, rows->slope, rows->curvature);
+    if (soft)
+        pl_soften(loss, &this->soft, begin, count, rows->z, rows->y, rows->slope, rows->curvature);
+}
+
+uint64_t pl_gradient_columns(const pl_gradient *this) { return this->curved || this->diagonal ? this->width : 1; }
+
+static void add_row(pl_gradient *this, unsigned task, uint64_t i, double slope, double curvature) {
+    const pl_glm *glm = this->glm;
+    const pl_matrix *x = &glm->data->x;
+    uint64_t begin = x->start[i], count = x->start[i + 1] - begin;
+    double *sum = pl_gradient_sum(this, task);
+    if (slope != 0) {
+        pl_plain_add(glm, i, slope, sum); /* scaled after all rows are added */
+        if (glm->intercept != PL_NO_INTERCEPT)
+            sum[x->columns] += slope;
+    }
+    if (this->bend)
+        this->bend[i] = curvature;
+    if (this->diagonal) {
+        pl_plain_add_squares(glm, i, curvature, sum + glm->size);
+        if (glm->intercept != PL_NO_INTERCEPT)
+            sum[glm->size + x->columns] += curvature;
+    } else if (this->curved && this->width > 1 && curvature > 0)
+        pl_outer_add(&this->outer[task], x->index + begin, x->value ? x->value + begin : NULL, count, &curvature,
+                     sum + glm->size);
+}
+
+/* Adds the rows' part of the certificate. Only a free intercept needs the sides of t. */
+static void add_sides(pl_gradient *this, unsigned task, uint64_t begin, uint64_t count, const stretch *rows) {
+    const pl_glm *glm = this->glm;
+    const pl_loss *loss = glm->loss;
+    bool own = this->soft.mu == 0 && !this->t; /* the slope is that of the loss itself at z */
+    double *sums = this->sides + (uint64_t)task * PL_ROW_SUMS, losses = 0, conjugates = 0;
+    for (uint64_t k = 0; k < count; k++) {
+        double slope = rows->slope[k],
+               conjugate = own ? pl_loss_conjugate_at(loss, rows->z[k], rows->y[k], rows->loss[k], slope)
+                               : loss->conjugate(loss, -slope, rows->y[k]);
+        if (glm->intercept == PL_FREE)
+            pl_add_sides(glm, begin + k, -slope, rows->z[k] - this->b[0], rows->loss[k], conjugate, sums);
+        else {
+            losses += rows->q[k] * rows->loss[k];
+            conjugates += rows->q[k] * conjugate;
+        }
+    }
+    sums[PL_SIDE_SUMS - 1] += conjugates;
+    sums[2 * PL_SIDE_SUMS] += losses;
+}
+
+/* Adds rows [begin, end), at most PL_STRETCH of them, at their margins. */
+static void add_stretch(pl_gradient *this, unsigned task, uint64_t begin, uint64_t end) {
+    stretch rows;
+    for (uint64_t i = begin; i < end; i++)
+        rows.z[i - begin] = this->z[i] + this->b[0];
+    expand_stretch(this, begin, end - begin, false, &rows);
+    for (uint64_t i = begin; i < end && this->t; i++)
+        rows.slope[i - begin] = -this->t[i];
+    add_sides(this, task, begin, end - begin, &rows);
+    for (uint64_t i = begin; i < end; i++) {
+        uint64_t k = i - begin;
+        add_row(this, task, i, rows.q[k] * rows.slope[k], rows.q[k] * rows.curvature[k]);
+    }
+}
+
+const pl_softening *pl_gradient_softening(const pl_gradient *this) { return this->soft.mu > 0 ? &this->soft : NULL; }
+
+/* Adds a row of several classes, at margins z without intercepts. */
+static void add_classes(pl_gradient *this, unsigned task, uint64_t i, const double *z, double scale) {
+    const pl_glm *glm = this->glm;
+    const pl_matrix *x = &glm->data->x;
+    uint64_t classes = glm->classes, begin = x->start[i], count = x->start[i + 1] - begin;
+    double slope[PL_MOST_CLASSES], q = scale * pl_share(glm, i), *sum = pl_gradient_sum(this, task);
+    pl_classes_visit(glm, i, z, this->b, pl_gradient_softening(this), slope,
+                     scale == 1.0 ? this->sides + task * this->sides_each : NULL);
+    for (uint64_t c = 0; c < classes; c++)
+        slope[c] *= q;
+    pl_plain_adds(glm, i, slope, sum); /* scaled after all rows are added */
+    for (uint64_t c = 0; c < classes && glm->intercept != PL_NO_INTERCEPT; c++)
+        sum[x->columns * classes + c] += slope[c];
+    if (this->width == 1 || !this->curved)
+        return;
+    double *curvature = this->curvature + task * classes * classes;
+    const float *value = x->value ? x->value + begin : NULL;
+    pl_classes_curve(glm, i, z, this->b, pl_gradient_softening(this), curvature);
+    for (uint64_t c = 0; c < classes && this->by_class; c++)
+        curvature[c] = q * curvature[c * (classes + 1)];
+    if (this->by_class)
+        pl_outer_add(&this->outer[task], x->index + begin, value, count, curvature, sum + glm->size);
+    else
+        pl_outer_blocks(&this->outer[task], x->index + begin, value, count, q, curvature, classes, sum + glm->size);
+}
+
+/* Applies the scales of columns to the sums of a lane, which are for unscaled columns. */
+static void scale_sums(const pl_gradient *this, double *sum) {
+    const pl_glm *glm = this->glm;
+    if (!glm->scale)
+        return;
+    pl_scale_columns(glm, sum);
+    for (unsigned side = 0; side < 2 && this->diagonal; side++)
+        pl_scale_columns(glm, sum + glm->size);
+    if (pl_gradient_columns(this) > 1 && !this->diagonal)
+        pl_scale_curvature(glm, this->by_class, sum + glm->size);
+}
+
+void pl_gradient_full_task(void *context, unsigned task) {
+    pl_gradient *this = context;
+    const pl_part *part = &this->team->parts[task];
+    double began = pl_engine_now(this->team->engine);
+    memset(pl_gradient_sum(this, task), 0, pl_gradient_columns(this) * this->glm->size * sizeof *this->sums);
+    memset(this->sides + task * this->sides_each, 0, this->sides_each * sizeof *this->sides);
+    bool several = this->glm->classes > 1;
+    for (pl_walk rows = {0}; pl_walk_on(part, &rows);) {
+        for (uint64_t i = rows.begin; i < rows.end && several; i++)
+            add_classes(this, task, i, this->z + i * this->glm->classes, 1.0);
+        if (!several)
+            add_stretch(this, task, rows.begin, rows.end);
+    }
+    if (this->outer && (this->glm->classes == 1 || this->by_class))
+        pl_outer_flush(&this->outer[task], pl_gradient_sum(this, task) + this->glm->size);
+    scale_sums(this, pl_gradient_sum(this, task));
+    this->seconds[task] += pl_engine_now(this->team->engine) - began;
+}
+
+static void sample_row(pl_gradient *this, unsigned task, uint64_t i, double scale) {
+    double z[PL_MOST_CLASSES], q = scale * pl_share(this->glm, i);
+    stretch row;
+    if (this->glm->classes > 1) {
+        pl_row_dots(this->glm, i, this->w, z);
+        add_classes(this, task, i, z, scale);
+        return;
+    }
+    row.z[0] = this->b[0] + pl_row_dot(this->glm, i, this->w);
+    expand_stretch(this, i, 1, true, &row);
+    add_row(this, task, i, q * row.slope[0], q * row.curvature[0]); /* a sample gives no certificate */
+}
+
+void pl_gradient_sample_task(void *context, unsigned task) {
+    pl_gradient *this = context;
+    const pl_team *team = this->team;
+    const pl_part *part = &team->parts[task];
+    unsigned worker = team->first + task / team->lanes;
+    pl_stream stream = pl_stream_make(team->seed, (uint64_t)worker * team->lanes + task % team->lanes, this->round);
+    double began = pl_engine_now(this->team->engine), scale = 1.0 / this->fraction, log_miss = log1p(-this->fraction),
+           skip;
+    memset(pl_gradient_sum(this, task), 0, this->glm->size * sizeof *this->sums);
+    skip = floor(log1p(-pl_random_unit(&stream)) / log_miss);
+    for (pl_walk rows = {0}; pl_walk_on(part, &rows);)
+        for (uint64_t i = rows.begin; i < rows.end; i++) {
+            if (skip-- > 0)
+                continue;
+            sample_row(this, task, i, scale);
+            skip = floor(log1p(-pl_random_unit(&stream)) / log_miss);
+        }
+    scale_sums(this, pl_gradient_sum(this, task));
+    this->seconds[task] += pl_engine_now(this->team->engine) - began;
+}
+
+void pl_gradient_recentre_task(void *context, unsigned task) {
+    const pl_gradient *this = context;
+    const pl_part *part = &this->team->parts[task];
+    uint64_t classes = this->glm->classes;
+    stretch at;
+    for (pl_walk rows = {0}; pl_walk_on(part, &rows);) {
+        for (uint64_t i = rows.begin; i < rows.end && classes > 1; i++) {
+            double *centre = this->centre + i * classes, slope[PL_MOST_CLASSES];
+            pl_classes_visit(this->glm, i, this->z + i * classes, this->b, pl_gradient_softening(this), slope, NULL);
+            for (uint64_t c = 0; c < classes; c++)
+                centre[c] = -slope[c];
+        }
+        if (classes > 1)
+            continue;
+        for (uint64_t i = rows.begin; i < rows.end; i++)
+            at.z[i - rows.begin] = this->z[i] + this->b[0];
+        expand_stretch(this, rows.begin, rows.end - rows.begin, true, &at);
+        for (uint64_t i = rows.begin; i < rows.end; i++)
+            this->centre[i] = -at.slope[i - rows.begin];
+    }
+}
+
+void pl_gradient_carry_task(void *context, unsigned task) {
+    const pl_gradient *this = context;
+    const pl_part *part = &this->team->parts[task];
+    uint64_t classes = this->glm->classes;
+    for (pl_walk rows = {0}; pl_walk_on(part, &rows);)
+        for (uint64_t e = rows.begin * classes; e < rows.end * classes; e++)
+            this->z[e] += this->step * this->dz[e];
+}
+
+void pl_gradient_product_task(void *context, unsigned task) {
+    pl_gradient *this = context;
+    const pl_glm *glm = this->glm;
+    const pl_part *part = &this->team->parts[task];
+    double *sum = pl_gradient_sum(this, task), b = 0, total = 0;
+    pl_gradient_intercepts(this, this->w, &b);
+    memset(sum, 0, glm->size * sizeof *sum);
+    for (pl_walk rows = {0}; pl_walk_on(part, &rows);)
+        for (uint64_t i = rows.begin; i < rows.end; i++) {
+            if (this->bend[i] == 0)
+                continue;
+            double a = this->bend[i] * (pl_row_dot(glm, i, this->w) + b);
+            pl_row_add(glm, i, a, sum);
+            total += a;
+        }
+    if (glm->intercept != PL_NO_INTERCEPT)
+        sum[glm->data->x.columns] += total;
+}
+
+typedef struct trial {
+    const pl_gradient *of;
+    double gamma;
+} trial;
+
+static void probe_stretch(const void *context, uint64_t begin, uint64_t end, double *sums) {
+    const trial *trial = context;
+    const pl_gradient *this = trial->of;
+    stretch rows;
+    double losses = 0, along = 0;
+    for (uint64_t i = begin; i < end; i++)
+        rows.z[i - begin] = this->z[i] + this->b[0] + trial->gamma * (this->dz[i] + this->db[0]);
+    expand_stretch(this, begin, end - begin, this->slopes_only, &rows);
+    for (uint64_t i = begin; i < end; i++) {
+        uint64_t k = i - begin;
+        losses += this->slopes_only ? 0.0 : rows.q[k] * rows.loss[k];
+        along += rows.q[k] * rows.slope[k] * (this->dz[i] + this->db[0]);
+    }
+    sums[0] += losses;
+    sums[1] += along;
+}
+
+static void probe_classes(const void *context, uint64_t i, double *sums) {
+    const trial *trial = context;
+    const pl_gradient *this = trial->of;
+    uint64_t classes = this->glm->classes;
+    double z[PL_MOST_CLASSES], dz[PL_MOST_CLASSES], slope[PL_MOST_CLASSES], q = pl_share(this->glm, i), along = 0;
+    pl_classes_ahead(this->glm, this->dz + i * classes, 1.0, this->db, dz);
+    pl_classes_ahead(this->glm, this->z + i * classes, trial->gamma, dz, z);
+    sums[0] += q * pl_classes_visit(this->glm, i, z, this->b, pl_gradient_softening(this), slope, NULL);
+    for (uint64_t c = 0; c < classes; c++)
+        along += slope[c] * dz[c];
+    sums[1] += q * along;
+}
+
+void pl_gradient_probe(const pl_gradient *this, double gamma, double *sums) {
+    trial trial = {this, gamma};
+    if (this->glm->classes > 1)
+        pl_sum_rows(this->team, probe_classes, &trial, 2, sums);
+    else
+        pl_sum_stretches(this->team, probe_stretch, &trial, 2, sums);
+}

@@ -1,0 +1,237 @@
+/* verdict.c: see verdict.h. Every sentence has the numbers behind it. Advice follows from shares of the time in rounds:
+ * what takes a large share and can be had for less is named, the largest first. */
+#include "trace/verdict.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LARGE 0.25 /* share of the time in rounds that is worth a sentence */
+#define MOST 0.6   /* share above which nothing else matters */
+#define UNEVEN 1.3 /* slowest worker over the mean above which work is uneven */
+#define RECENT 0.5 /* part of the evaluations from which the pace is taken */
+#define FEW_POINTS 3
+
+/* Where the next sentence goes; the last place is written again if there are too many. */
+static char *next(pl_verdict *verdict, pl_sentence_kind kind) {
+    verdict->count += verdict->count < PL_MOST_SENTENCES;
+    verdict->sentence[verdict->count - 1].kind = kind;
+    return verdict->sentence[verdict->count - 1].text;
+}
+
+#define say(verdict, kind, ...) snprintf(next(verdict, kind), sizeof(verdict)->sentence->text, __VA_ARGS__)
+
+const char *pl_verdict_kind(pl_sentence_kind kind) {
+    return (const char *const[]){"good", "poor", "time", "advice"}[kind];
+}
+
+/* A setting of the run as a number; NaN if it is not one. */
+static double setting(const pl_run_table *table, const char *name) {
+    const char *text = pl_line_text(json_object_get(pl_run_table_start(table), "settings"), name);
+    char *end;
+    double value = strtod(text, &end);
+    return *text && !*end ? value : NAN;
+}
+
+static bool is_set(const pl_run_table *table, const char *name, const char *value) {
+    return strcmp(pl_line_text(json_object_get(pl_run_table_start(table), "settings"), name), value) == 0;
+}
+
+static void seconds_text(double seconds, char *text, size_t size) {
+    if (seconds < 1)
+        snprintf(text, size, "%.3g ms", 1e3 * seconds);
+    else if (seconds < 120)
+        snprintf(text, size, "%.3g s", seconds);
+    else if (seconds < 7200)
+        snprintf(text, size, "%.1f minutes", seconds / 60);
+    else
+        snprintf(text, size, "%.1f hours", seconds / 3600);
+}
+
+/* Fall of log10 of the relative gap per second over the recent evaluations, by least squares; NaN if unknown. */
+static double decades_per_second(const pl_run_table *table) {
+    uint64_t begin = table->part[table->parts - 1].first;
+    begin += (uint64_t)(RECENT * (double)(table->rounds - begin));
+    double n = 0, x = 0, y = 0, xx = 0, xy = 0, last = NAN;
+    for (uint64_t i = begin; i < table->rounds; i++) {
+        double gap = pl_run_table_round(table, "relative_gap", i), at = pl_run_table_round(table, "seconds", i);
+        if (!(gap > 0) || gap == last)
+            continue;
+        last = gap;
+        gap = log10(gap);
+        n++;
+        x += at;
+        y += gap;
+        xx += at * at;
+        xy += at * gap;
+    }
+    double slope = (n * xy - x * y) / (n * xx - x * x);
+    return n >= FEW_POINTS && slope < 0 ? -slope : NAN;
+}
+
+static void say_pace(const pl_run_table *table, pl_verdict *verdict) {
+    double target = setting(table, "gap"), gap = pl_run_table_round(table, "relative_gap", table->rounds - 1),
+           pace = decades_per_second(table), left = log10(gap / target) / pace;
+    char decade[32], away[32];
+    if (!(target > 0 && left > 0 && left < 1e9))
+        return;
+    seconds_text(1 / pace, decade, sizeof decade);
+    seconds_text(left, away, sizeof away);
+    say(verdict, PL_TIME, "At its recent pace, ten times closer every %s, the target is another %s away.", decade,
+        away);
+}
+
+static void describe_end(const pl_run_table *table, const json_t *stop, char *text, size_t size) {
+    uint64_t last = table->rounds - 1;
+    double gap = stop ? pl_line_number(stop, "relative_gap") : pl_run_table_round(table, "relative_gap", last),
+           target = setting(table, "gap"),
+           objective = stop ? pl_line_number(stop, "objective") : pl_run_table_round(table, "objective", last);
+    char seconds[32];
+    seconds_text(table->report.total, seconds, sizeof seconds);
+    int used = isnan(gap) ? snprintf(text, size, "the objective is %.6g", objective)
+                          : snprintf(text, size, "the relative gap is %.2g", gap);
+    if (!isnan(gap) && target > 0)
+        used += snprintf(text + used, size - (size_t)used, " (target %.2g)", target);
+    snprintf(text + used, size - (size_t)used, " after %llu round%s, %.4g epochs and %s",
+             (unsigned long long)table->rounds, table->rounds == 1 ? "" : "s",
+             pl_run_table_round(table, "epochs", last), seconds);
+}
+
+typedef struct ending {
+    const char *status, *words;
+    pl_sentence_kind kind;
+} ending;
+
+static void say_end(const pl_run_table *table, pl_verdict *verdict) {
+    static const ending endings[] = {
+        {"converged", "Converged", PL_GOOD},
+        {"validated", "Converged, and an earlier model is better on the validation rows", PL_GOOD},
+        {"passed", "Done: all passes were made", PL_GOOD},
+        {"patience", "Stopped because the validation metric no longer improved", PL_GOOD},
+        {"rounds", "Not converged: it reached its limit of rounds", PL_POOR},
+        {"seconds", "Not converged: it reached its limit of seconds", PL_POOR},
+        {"stalled", "Not converged: it stopped making progress", PL_POOR},
+        {"interrupted", "Not converged: it was interrupted", PL_POOR},
+    };
+    const json_t *stop = pl_run_table_stop(table);
+    const char *status = pl_line_text(stop, "status");
+    ending found = {status, stop ? "It ended" : "No end in the log: the run was killed or is still running", PL_POOR};
+    char end[256];
+    for (unsigned i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (strcmp(endings[i].status, status) == 0)
+            found = endings[i];
+    if (table->rounds == 0) {
+        say(verdict, PL_POOR, "%s; it has no round yet.", found.words);
+        return;
+    }
+    describe_end(table, stop, end, sizeof end);
+    say(verdict, found.kind, "%s; %s.", found.words, end);
+    if (found.kind == PL_POOR)
+        say_pace(table, verdict);
+}
+
+static void say_time(const pl_report *report, pl_verdict *verdict) {
+    double all = report->rounds_seconds, percent = 100 / all;
+    char rounds[32], setup[32];
+    seconds_text(all, rounds, sizeof rounds);
+    seconds_text(report->setup, setup, sizeof setup);
+    say(verdict, PL_TIME,
+        "Of %s in rounds, %.0f %% was computing, %.0f %% evaluating, %.0f %% combining updates, %.0f %% exchanging and "
+        "%.0f %% waiting. Setup took %s.",
+        rounds, percent * report->compute, percent * report->evaluate, percent * report->master,
+        percent * report->exchange, percent * report->wait, setup);
+}
+
+/* Exchanges take long against computing: work longer between them, or use another exchange. */
+static void advise_exchange(const pl_run_table *table, pl_verdict *verdict) {
+    const pl_report *report = &table->report;
+    double each = (report->exchange + report->master) / (double)report->rounds,
+           work = report->compute / (double)report->rounds;
+    char exchange[32], compute[32];
+    seconds_text(each, exchange, sizeof exchange);
+    seconds_text(work, compute, sizeof compute);
+    bool paced = is_set(table, "local_steps", "auto") && is_set(table, "local_epochs", "auto");
+    double epochs = setting(table, "local_epochs");
+    if (!paced && each > work && !isnan(epochs))
+        say(verdict, PL_ADVICE,
+            "More local work would help: an exchange takes %s for %s of computing. --local-epochs %.2g makes them "
+            "about "
+            "equal; --local-steps auto finds the best.",
+            exchange, compute, epochs * each / fmax(work, each / 100));
+    else if (!paced)
+        say(verdict, PL_ADVICE,
+            "More local work between exchanges may help: a round has %s of exchange for %s of computing. Try "
+            "--local-steps auto.",
+            exchange, compute);
+    if (strcmp(report->exchange_name, "driver") == 0)
+        say(verdict, PL_ADVICE,
+            "Another exchange would help: driver moves all updates through one rank, %s in each of %llu rounds. Try "
+            "--exchange allreduce.",
+            exchange, (unsigned long long)report->rounds);
+}
+
+/* Workers wait: they share cores, or one of them is slower than the others. */
+static void advise_wait(const pl_run_table *table, pl_verdict *verdict) {
+    const pl_report *report = &table->report;
+    double sum = 0, most = 0;
+    unsigned slowest = 0;
+    for (unsigned k = 0; k < report->workers && report->worker; k++) {
+        sum += report->worker[k].compute;
+        slowest = report->worker[k].compute > most ? k : slowest;
+        most = fmax(most, report->worker[k].compute);
+    }
+    double mean = sum / report->workers;
+    unsigned places = report->threads * report->ranks;
+    if (report->workers > places || report->ranks * report->threads > report->cores)
+        say(verdict, PL_ADVICE,
+            "Fewer workers would help: %u worker%s in %u rank%s of %u thread%s share %u core%s, and %.0f %% of the "
+            "rounds is waiting.",
+            report->workers, report->workers == 1 ? "" : "s", report->ranks, report->ranks == 1 ? "" : "s",
+            report->threads, report->threads == 1 ? "" : "s", report->cores, report->cores == 1 ? "" : "s",
+            100 * report->wait / report->rounds_seconds);
+    else if (most > UNEVEN * mean)
+        say(verdict, PL_ADVICE,
+            "The work is uneven: worker %u computed for %.3g s, the mean is %.3g s, and it was the slowest in %llu of "
+            "%llu rounds. Its host may be slow or shared.",
+            slowest, most, mean, (unsigned long long)report->worker[slowest].slowest,
+            (unsigned long long)report->rounds);
+    else
+        say(verdict, PL_ADVICE,
+            "Waiting takes %.0f %% of the rounds although the workers are even: fewer rounds (more local work) or an "
+            "asynchronous exchange (--exchange server --staleness 2) would help.",
+            100 * report->wait / report->rounds_seconds);
+}
+
+static void advise(const pl_run_table *table, pl_verdict *verdict) {
+    const pl_report *report = &table->report;
+    double all = report->rounds_seconds, exchange = (report->exchange + report->master) / all;
+    if (report->evaluate / all > LARGE)
+        say(verdict, PL_ADVICE,
+            "Evaluating takes %.0f %% of the rounds: evaluate less often with --evaluate-every, or leave it at auto.",
+            100 * report->evaluate / all);
+    if (report->workers > 1 && exchange > LARGE && exchange >= report->wait / all)
+        advise_exchange(table, verdict);
+    if (report->workers > 1 && report->wait / all > LARGE)
+        advise_wait(table, verdict);
+    if (report->setup > report->total / 2 && report->setup > 1)
+        say(verdict, PL_ADVICE,
+            "Setup takes %.0f %% of the whole: a file converted once with `parley convert` is read faster.",
+            100 * report->setup / report->total);
+    if (report->compute / all > MOST && report->workers * report->threads > 1)
+        say(verdict, PL_ADVICE,
+            "Computing takes most of the time, so exchanges are not the limit: more cores would help, and other "
+            "settings "
+            "of the exchange would not.");
+}
+
+void pl_verdict_of(const pl_run_table *table, pl_verdict *out) {
+    *out = (pl_verdict){0};
+    if (table->parts == 0)
+        return;
+    say_end(table, out);
+    if (table->rounds == 0 || !(table->report.rounds_seconds > 0))
+        return;
+    say_time(&table->report, out);
+    advise(table, out);
+}
