@@ -435,6 +435,7 @@ static void conclude(const pl_problem *problem, const parley_summary *summary, p
     double seconds = summary->compute_seconds + summary->wait_seconds + summary->exchange_seconds;
     double rows = (double)pl_all_rows(problem->data) * summary->epochs;
     pl_describe_number(out, "passes", summary->epochs);
+    pl_describe_number(out, "constant_objective", pl_net_of(problem)->prior);
     pl_describe_timing(out, "rows_per_second", seconds > 0 ? rows / seconds : NAN);
 }
 
