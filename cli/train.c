@@ -131,6 +131,9 @@ static void print_summary(const run *run) {
     print_suggestion(file, summary);
     print_field(file, "seconds", "%.3f in all, %.3f reading%s", seconds_of(run), run->read_seconds,
                 summary->is_virtual ? ", on the virtual clock" : "");
+    const parley_fact *speed = parley_summary_fact(summary, "rows_per_second");
+    if (speed)
+        print_field(file, "speed", "%.0f rows per second", speed->number);
     print_field(file, "model", "%s", run->settings->model);
 }
 
@@ -156,6 +159,13 @@ static int report(const void *user) {
                 "diverged: the objective became infinite, so a smaller --rate is needed; the best model before "
                 "that is in %s\n",
                 run->settings->model);
+    const parley_fact *constant = parley_summary_fact(&run->summary, "constant_objective");
+    if (constant && run->summary.objective >= constant->number)
+        fprintf(
+            stderr,
+            "warning: the objective, %.4g, is not below that of constant outputs, %.4g: the model has learnt nothing; "
+            "try a smaller --rate, more --epochs or --standardise\n",
+            run->summary.objective, constant->number);
     if (run->settings->json) {
         int printed =
             json_print(run->command, json_summary(&run->summary, run->settings, run->read_seconds, seconds_of(run)));

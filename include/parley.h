@@ -415,6 +415,22 @@ PARLEY_API int parley_model_topics(const parley_model *model, parley_topics *out
 /* Makes a topic model from copies of the arrays. */
 PARLEY_API parley_status parley_topics_new(const parley_topics *topics, parley_model **out, parley_error *error);
 
+#define PARLEY_LAYERS 16
+/* A network: layer l has width[l] inputs and width[l + 1] outputs, a weight by output and input, and a bias by output.
+ * The arrays belong to the model. */
+typedef struct parley_network {
+    unsigned layers;
+    uint64_t width[17]; /* PARLEY_LAYERS + 1 */
+    const float *weight[PARLEY_LAYERS], *bias[PARLEY_LAYERS];
+    const char *activation; /* "relu", "tanh", "logistic" or "identity" */
+    const double *labels;   /* of the outputs of a softmax; NULL: the outputs are numbers */
+    uint64_t targets;       /* how many of the data's last columns were targets, beside the label */
+} parley_network;
+/* Gets the contents of a network and returns 1. Returns 0 for models of another type. */
+PARLEY_API int parley_model_network(const parley_model *model, parley_network *out);
+/* Makes a network from copies of the arrays. */
+PARLEY_API parley_status parley_network_new(const parley_network *network, parley_model **out, parley_error *error);
+
 #ifdef __cplusplus
 }
 #endif

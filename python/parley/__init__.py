@@ -1,4 +1,4 @@
-"""Parley: fast training of linear models and topic models, with scikit-learn's estimators on the solvers of the core.
+"""Parley: fast training of linear models, topic models and small networks, with scikit-learn's estimators on its core.
 
 >>> from sklearn.datasets import load_breast_cancer
 >>> from parley import LogisticRegression
@@ -11,6 +11,7 @@ from ._classifiers import LinearSVC, LogisticRegression
 from ._cv import ElasticNetCV, LassoCV, LogisticRegressionCV
 from ._library import version as _version
 from ._model import Model, Path, load, path, save, train
+from ._networks import MLPClassifier, MLPRegressor
 from ._onnx import export
 from ._read import Table, read
 from ._regressors import (
@@ -33,8 +34,8 @@ from ._unpenalised import LinearRegression
 __version__ = _version()
 __all__ = [
     "ElasticNet", "ElasticNetCV", "GammaRegressor", "HuberRegressor", "Lasso", "LassoCV", "LatentDirichletAllocation",
-    "LinearRegression", "LinearSVC", "LinearSVR", "LogisticRegression", "LogisticRegressionCV", "Model", "Path",
-    "PoissonRegressor", "QuantileRegressor", "Report", "Ridge", "RidgeCV", "RidgeClassifier", "RidgeClassifierCV",
-    "SGDClassifier", "SGDRegressor", "Table", "TweedieRegressor", "export", "load", "path", "plot", "read", "report",
-    "save", "train",
+    "LinearRegression", "LinearSVC", "LinearSVR", "LogisticRegression", "LogisticRegressionCV", "MLPClassifier",
+    "MLPRegressor", "Model", "Path", "PoissonRegressor", "QuantileRegressor", "Report", "Ridge", "RidgeCV",
+    "RidgeClassifier", "RidgeClassifierCV", "SGDClassifier", "SGDRegressor", "Table", "TweedieRegressor", "export",
+    "load", "path", "plot", "read", "report", "save", "train",
 ]  # fmt: skip

@@ -11,7 +11,8 @@ import pytest
 ESTIMATORS = {
     name: getattr(parley, name) for name in parley.__all__ if hasattr(getattr(parley, name), "get_params")
 }  # fmt: skip
-LINEAR = {name: kind for name, kind in ESTIMATORS.items() if name != "LatentDirichletAllocation"}
+OTHERS = ("LatentDirichletAllocation", "MLPClassifier", "MLPRegressor")
+LINEAR = {name: kind for name, kind in ESTIMATORS.items() if name not in OTHERS}
 CLASSIFIERS = [name for name, kind in ESTIMATORS.items() if hasattr(kind, "decision_function")]
 
 POSITIVE = ("PoissonRegressor", "GammaRegressor")

@@ -285,7 +285,7 @@ const pl_setting pl_settings[] = {
     {"batch", PL_WORD, PL_FOR_TOPICS | PL_FOR_NETWORK, "auto", .value_name = "N", .optional = true, .in_model = true,
      .help =
          "rows of a step: for topics, documents between two steps of svi (auto: by their number); for networks, rows "
-         "of all workers together, or of each worker that makes steps by itself (auto: 100); all: all rows",
+         "of all workers together (auto: 100); all: all rows",
      AT(batch)},
     {"tau0", PL_REAL, PL_FOR_TOPICS, "auto", 0, 1e9, .value_name = "X", .may_be_auto = true, .optional = true,
      .in_model = true, .help = "rate of step t of svi: (tau0 + t)^-kappa; auto: 1 if collapsed, 10 if variational",
@@ -321,6 +321,9 @@ const pl_setting pl_settings[] = {
      .help = "softmax: cross-entropy of classes; squared: half the squared error; auto: softmax for 2 to 64 "
              "whole-number labels that repeat, and for words, otherwise squared",
      AT(network_loss)},
+    {"classes", PL_WHOLE, PL_FOR_NETWORK, "auto", 2, 64, .value_name = "N", .may_be_auto = true, .in_model = true,
+     .help = "loss softmax: labels are 0 to N - 1, even if some are not in DATA; auto: the labels of DATA",
+     AT(classes)},
     {"targets", PL_WORD, PL_FOR_NETWORK, "", .value_name = "COLUMNS", .in_model = true,
      .help = "loss squared: further columns to predict beside the label, as names or numbers separated by commas; they "
              "are not inputs",

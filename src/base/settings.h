@@ -140,6 +140,7 @@ struct parley_settings {
     uint64_t activation, network_loss; /* pl_activation of net_kernel.h; 0: auto, then pl_net_loss + 1 */
     double network_lambda, dropout;
     uint64_t epochs;    /* passes, if it is given */
+    uint64_t classes;   /* 0: those of the data */
     double input_scale; /* NaN: 1 / 255 for images, otherwise 1 */
     uint64_t optimiser; /* pl_optimiser_kind of net_kernel.h */
     double momentum, beta1, beta2, optimiser_epsilon;

@@ -143,6 +143,17 @@ static void state(pl_combine *combine, pl_state *state) {
         pl_state_slice(state, "second", this->second, 1);
 }
 
+static parley_status check(const parley_settings *settings, const pl_problem *problem, parley_error *error) {
+    (void)problem;
+    bool steps = pl_setting_given(settings, "local_steps");
+    if (!steps && !pl_setting_given(settings, "local_epochs"))
+        return PARLEY_OK;
+    return pl_fail(error, PARLEY_BAD_USAGE,
+                   "--local-%s has no effect with combine step, to which workers give the gradient of one batch; use "
+                   "--preset ma-sgd",
+                   steps ? "steps" : "epochs");
+}
+
 static const char *const reads[] = {PL_OPTIMISER_SETTINGS, NULL};
 
 /* For a lone worker. */
@@ -177,6 +188,7 @@ const pl_combine_type pl_combine_step_optimiser = {
     .takes = PL_GIVES_GRADIENTS,
     .settings = reads,
     .lone = &pl_combine_own_steps,
+    .check = check,
     .bytes = bytes,
     .open = open_combine,
     .propose = propose,

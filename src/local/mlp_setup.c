@@ -6,14 +6,14 @@
 
 #define MOST_ROWS 1024 /* that a lane computes at a time */
 
-static double rows_of_a_step(const pl_setup *setup) {
-    double rows = (double)setup->team->all_rows;
-    return setup->gradients ? rows : rows / setup->team->workers;
+/* Batches of a pass: by all workers together, of which each takes its share. */
+static uint64_t batches_of(const pl_setup *setup) {
+    return pl_net_batches(setup->settings, (double)setup->team->all_rows);
 }
 
 static uint64_t rows_of_a_lane(const pl_setup *setup) {
     const pl_team *team = setup->team;
-    uint64_t batches = pl_net_batches(setup->settings, rows_of_a_step(setup));
+    uint64_t batches = batches_of(setup);
     uint64_t each = team->all_rows / team->workers / team->lanes / batches + 2;
     return each < MOST_ROWS ? each : MOST_ROWS;
 }
@@ -109,7 +109,7 @@ parley_status pl_mlp_open(const pl_setup *setup, pl_local **out, parley_error *e
     parley_status status = pl_take(&this, 1, sizeof *this, "mlp", error);
     if (status != PARLEY_OK)
         return status;
-    uint64_t batches = pl_net_batches(setup->settings, rows_of_a_step(setup));
+    uint64_t batches = batches_of(setup);
     *this = (pl_mlp){.base = {&pl_local_mlp},
                      .net = net,
                      .team = setup->team,

@@ -58,6 +58,8 @@ parley_status pl_model_name(parley_model *model, const parley_data *data, parley
     parley_status status = pl_names_copy(&data->names, &model->names, error);
     if (status == PARLEY_OK)
         status = pl_names_copy(&data->classes, &model->classes, error);
+    if (status == PARLEY_OK && model->type->names_in_metadata)
+        status = pl_names_to_metadata(model, error);
     if (status == PARLEY_OK && data->hash_bits > 0)
         status = pl_model_set_meta(model, "hash_bits", bits, error);
     if (status == PARLEY_OK && data->table)
@@ -126,6 +128,8 @@ static parley_status copy_metas(parley_model *model, const pl_container *contain
 static parley_status copy_names(parley_model *model, const pl_container *container, const char *path,
                                 parley_error *error) {
     pl_names names, classes;
+    if (model->type->names_in_metadata)
+        return pl_names_from_metadata(model, path, error);
     if (!pl_names_get(container, "name", model->columns, &names) ||
         !pl_names_get(container, "class", PL_MOST_CLASSES, &classes))
         return pl_fail(error, PARLEY_BAD_INPUT, "%s: the tensors of names do not have the right shape", path);
@@ -240,7 +244,8 @@ void pl_model_file(const parley_model *model, pl_model_parts *parts) {
     for (unsigned i = 0; i < model->metas; i++)
         if (!pl_model_sets(model, model->meta[i].key))
             parts->pairs[parts->pair_count++] = model->meta[i];
-    put_names(model, parts);
+    if (!model->type->names_in_metadata)
+        put_names(model, parts);
 }
 
 parley_status parley_model_save(const parley_model *model, const char *path, parley_error *error) {
@@ -349,7 +354,7 @@ parley_status parley_model_set_classes(parley_model *model, const char *const *n
     }
     pl_names_free(&model->classes);
     model->classes = classes;
-    return PARLEY_OK;
+    return model->type->names_in_metadata ? pl_names_to_metadata(model, error) : PARLEY_OK;
 }
 
 const char *parley_model_column_name(const parley_model *model, uint64_t column, uint64_t *bytes) {

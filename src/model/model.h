@@ -7,7 +7,7 @@
 #include "data/data.h"
 
 #define PL_PATH_FORMAT "parley-path-1" /* many models in one file, which pl_model_load does not read */
-#define PL_MODEL_METAS 64
+#define PL_MODEL_METAS 96
 #define PL_MODEL_TENSORS 64 /* the most that a type may write, without those of names */
 
 typedef struct pl_model_type pl_model_type;
@@ -92,7 +92,8 @@ typedef struct pl_meter_type {
 
 struct pl_model_type {
     const char *name;
-    const char *format; /* the value of `format` in its files */
+    const char *format;     /* the value of `format` in its files */
+    bool names_in_metadata; /* names of columns and classes are metadata, so that there are no tensors but its own */
     /* Keys of the pairs that `parts` adds; ends with NULL. Metadata with these keys are not written. */
     const char *const *keys;
     /* Makes a model from a file of its format. The caller adds metadata and names. Everything is copied, since the file
@@ -131,6 +132,9 @@ const char *pl_model_meta(const parley_model *model, const char *key); /* or NUL
 bool pl_model_sets(const parley_model *model, const char *key);
 /* Copies the names of columns and classes of the training data, and how they were hashed. */
 parley_status pl_model_name(parley_model *model, const parley_data *data, parley_error *error);
+/* names_text.c: writes the names of columns and classes to the metadata of a model, and reads them from there. */
+parley_status pl_names_to_metadata(parley_model *model, parley_error *error);
+parley_status pl_names_from_metadata(parley_model *model, const char *path, parley_error *error);
 /* Prepares to read data for this model, whose columns are matched with its names. */
 void pl_model_reading(const parley_model *model, pl_reading *reading);
 /* Returns the name of a column, or its number from 1 if it has none, formatted in `text`. */

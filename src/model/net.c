@@ -17,7 +17,8 @@
 #define USUAL_BATCH 100
 #define SPARSE 0.25 /* density of the inputs below which the first layer works on sparse rows */
 #define MOST_LANES 1024
-#define LANE_ROWS 16 /* least rows of a step for each lane */
+#define LANE_ROWS 16       /* least rows of a step for each lane */
+#define PARAMETER_COST 0.1 /* of a parameter, forwards and backwards, relative to a visit to a non-zero */
 #define LEAST_PENALTY 1e-300
 #define NOISE 0.5 /* of the objective of a pass, relative */
 
@@ -145,6 +146,7 @@ static parley_status make_shape(pl_net *net, const parley_settings *settings, pa
         status = pl_net_map_inputs(net->base.data->x.columns, net->target, net->targets, &net->input, error);
     net->base.size = net->shape.size;
     net->base.penalised = net->shape.penalised;
+    net->base.row_cost = PARAMETER_COST * (double)net->shape.size;
     net->inputs.input = net->input;
     net->inputs.columns = net->base.data->x.columns;
     return status;
@@ -430,8 +432,11 @@ static void describe(const pl_problem *problem, const parley_settings *settings,
 
 /* The loss of the last pass, seen while batches were visited. */
 static void conclude(const pl_problem *problem, const parley_summary *summary, pl_description *out) {
-    (void)problem;
+    double seconds = summary->compute_seconds + summary->wait_seconds + summary->exchange_seconds;
+    double rows = (double)pl_all_rows(problem->data) * summary->epochs;
     pl_describe_number(out, "passes", summary->epochs);
+    pl_describe_number(out, "constant_objective", pl_net_of(problem)->prior);
+    pl_describe_timing(out, "rows_per_second", seconds > 0 ? rows / seconds : NAN);
 }
 
 const pl_problem_type pl_problem_network = {

@@ -377,6 +377,7 @@ static parley_status dump(const parley_model *base, uint64_t top, pl_viewer *vie
 const pl_model_type pl_model_net = {
     .name = "network",
     .format = "parley-network-1",
+    .names_in_metadata = true,
     .keys = keys,
     .load = load,
     .parts = parts,

@@ -80,9 +80,11 @@ static parley_status choose_loss(pl_net *net, const parley_settings *settings, c
     if (settings->network_loss)
         net->shape.loss = (pl_net_loss)(settings->network_loss - 1);
     else
-        net->shape.loss = few && !net->targets && (named || (all_whole(kinds, count) && count * 2 <= pl_all_rows(data)))
-                              ? PL_NET_SOFTMAX
-                              : PL_NET_SQUARED;
+        net->shape.loss =
+            few && !net->targets &&
+                    (named || settings->classes || (all_whole(kinds, count) && count * 2 <= pl_all_rows(data)))
+                ? PL_NET_SOFTMAX
+                : PL_NET_SQUARED;
     if (net->shape.loss == PL_NET_SQUARED && named)
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "%s: labels are words, which --loss squared cannot predict; use --loss "
@@ -103,6 +105,19 @@ static parley_status choose_loss(pl_net *net, const parley_settings *settings, c
     return PARLEY_OK;
 }
 
+/* The labels are 0 to classes - 1, of which the data may have some. */
+static parley_status take_classes(const pl_net *net, unsigned classes, double *kinds, unsigned *count,
+                                  parley_error *error) {
+    for (unsigned k = 0; k < *count && k < PL_LABEL_KINDS; k++)
+        if (*count > PL_LABEL_KINDS || kinds[k] != floor(kinds[k]) || kinds[k] < 0 || kinds[k] >= classes)
+            return pl_fail(error, PARLEY_BAD_INPUT, "%s: label %g is not one of the classes 0 to %u",
+                           net->base.data->path, kinds[k], classes - 1);
+    for (unsigned k = 0; k < classes; k++)
+        kinds[k] = k;
+    *count = classes;
+    return PARLEY_OK;
+}
+
 parley_status pl_net_open_targets(pl_net *net, pl_engine *engine, const parley_settings *settings,
                                   parley_error *error) {
     double kinds[PL_LABEL_KINDS + 1];
@@ -110,6 +125,8 @@ parley_status pl_net_open_targets(pl_net *net, pl_engine *engine, const parley_s
     parley_status status = read_targets(net, settings->targets, error);
     if (status == PARLEY_OK)
         status = pl_label_kinds(engine, net->base.data, kinds, &count, error);
+    if (status == PARLEY_OK && settings->classes)
+        status = take_classes(net, (unsigned)settings->classes, kinds, &count, error);
     if (status == PARLEY_OK)
         status = choose_loss(net, settings, kinds, count, error);
     if (status != PARLEY_OK)

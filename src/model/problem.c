@@ -46,6 +46,11 @@ void pl_describe_number(pl_description *description, const char *name, double nu
         description->facts[description->count++] = (parley_fact){.name = name, .number = number};
 }
 
+void pl_describe_timing(pl_description *description, const char *name, double number) {
+    description->timings |= 1u << description->count;
+    pl_describe_number(description, name, number);
+}
+
 void pl_describe_count(pl_description *description, const char *name, double count) {
     pl_describe_number(description, name, count);
     if (description->count > 0)

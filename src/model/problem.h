@@ -87,12 +87,14 @@ typedef struct pl_description {
     bool many; /* input: the run solves a path, that is, many problems of different strength */
     parley_fact facts[PARLEY_FACTS];
     unsigned count;
+    unsigned timings; /* a bit for each fact that depends on the clock, so that it is not in the metadata of models */
     char line[PL_DESCRIPTION_LINES][256]; /* "problem: loss logistic, lambda 0.1, ..." */
     unsigned lines;
 } pl_description;
 
 void pl_describe_text(pl_description *description, const char *name, const char *text);
 void pl_describe_number(pl_description *description, const char *name, double number);
+void pl_describe_timing(pl_description *description, const char *name, double number);
 void pl_describe_count(pl_description *description, const char *name, double count);
 void pl_describe_line(pl_description *description, const char *format, ...);
 
@@ -185,7 +187,8 @@ struct pl_problem {
     unsigned facts;        /* PL_FACT_* */
     bool begins_at_zero;   /* a run begins at v = 0 */
     uint64_t most_lanes;   /* of a worker that pay off; 0: by its non-zeros */
-    bool many;             /* the run solves a path, that is, many problems of decreasing strength */
+    double row_cost; /* of a visit to a row beside its non-zeros, in visits to non-zeros, for engines that model it */
+    bool many;       /* the run solves a path, that is, many problems of decreasing strength */
 };
 
 /* The penalty of entry j. */

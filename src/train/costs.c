@@ -3,7 +3,8 @@
 
 static double nonzeros_of(const pl_run *run, unsigned worker) {
     const pl_team *team = pl_owners(run);
-    return (double)(team->nonzeros[worker] ? team->nonzeros[worker] : team->rows[worker]);
+    double rows = (double)team->rows[worker], nonzeros = (double)team->nonzeros[worker];
+    return (nonzeros > 0 ? nonzeros : rows) + rows * run->problem->row_cost;
 }
 
 static void spend_update(void *context, unsigned worker) {

@@ -168,7 +168,7 @@ static parley_status conclude(pl_run *run, parley_model *model, parley_error *er
         const parley_fact *fact = &description.facts[i];
         if (summary->facts < PARLEY_FACTS)
             summary->fact[summary->facts++] = *fact;
-        if (!pl_setting_find(fact->name))
+        if (!pl_setting_find(fact->name) && !(description.timings >> i & 1))
             status = put(model, fact->name, fact->number, error);
     }
     return status;

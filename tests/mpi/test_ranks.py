@@ -201,6 +201,15 @@ def test_topics():
             check(abs(found - tokens) < 0.01, f"topics with {pace} have {found} of {tokens} tokens")
 
 
+def test_networks():
+    """Every synchronous preset of networks, on sparse rows and on a table."""
+    presets = ("minibatch-sgd", "mllib-sgd", "ma-sgd", "ps-sync")
+    data = (["all.svm"], ["people.csv"], ["part-*.svm"], ["all.svm", "--dropout", "0.2", "--optimiser", "momentum"])
+    for n, preset in enumerate(presets):
+        rest = ["--preset", preset, "--hidden", "9,5", "--workers", "5", "--epochs", "3", "--batch", "40", "--quiet"]
+        same(f"networks by {preset}", ["network", data[n]] + rest, 2 + n % 3, LIBRARIES[n % len(LIBRARIES)])
+
+
 def test_row_order():
     """Sorted by content, the same rows in any order give the same model on any number of ranks. Some rows are equal."""
     lines = read("all.svm").splitlines(True)
@@ -370,6 +379,7 @@ def main():
         test_presets()
         test_around()
         test_topics()
+        test_networks()
         test_row_order()
         test_own_inputs()
         test_fingerprint()

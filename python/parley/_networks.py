@@ -1,0 +1,458 @@
+"""Small networks, with the parameters, attributes and methods of scikit-learn's estimators."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.extmath import safe_sparse_dot, softmax
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from . import _data, _run
+from ._compat import Tagged, validate
+from ._estimator import FLOATS, numbered, seed, several
+from ._library import call, ffi, lib, make
+from ._run import Watch, threads
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+_ACTIVATIONS = {
+    "identity": lambda z: z,
+    "logistic": lambda z: 0.5 * (1.0 + np.tanh(0.5 * z)),
+    "tanh": np.tanh,
+    "relu": lambda z: np.maximum(z, 0),
+}
+_LEAST_RATE = 1e-6  # of learning_rate='adaptive', as in scikit-learn
+
+
+class _Network(Tagged, BaseEstimator):
+    """What the classifier and the regressor share. The core gets numbers of classes, or targets as further columns."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = False
+        return tags
+
+    def _keep(self, values: dict[str, Any]) -> None:
+        for name, value in values.items():
+            if name not in ("self", "__class__"):
+                setattr(self, name, value)
+
+    def _hidden(self) -> list[int]:
+        sizes = self.hidden_layer_sizes
+        sizes = [sizes] if isinstance(sizes, (int, np.integer)) else list(sizes)
+        if any(size <= 0 for size in sizes):
+            raise ValueError(f"hidden_layer_sizes must be > 0, got {self.hidden_layer_sizes}")
+        return sizes
+
+    def _refuse(self) -> None:
+        choices = {
+            "solver": ("adam", "sgd"), "activation": tuple(_ACTIVATIONS), "shuffle": (True,),
+            "learning_rate": ("constant", "invscaling", "adaptive"),
+        }  # fmt: skip
+        for name, accepted in choices.items():
+            if getattr(self, name) not in accepted:
+                words = " or ".join(map(repr, accepted))
+                raise ValueError(f"{type(self).__name__}: {name}={getattr(self, name)!r} is not supported; use {words}")
+
+    def _batch(self, rows: int) -> int:
+        return min(200, rows) if self.batch_size == "auto" else int(min(max(1, self.batch_size), rows))
+
+    def _optimiser(self) -> dict[str, Any]:
+        if self.solver == "adam":
+            return {
+                "optimiser": "adam", "beta1": self.beta_1, "beta2": self.beta_2, "optimiser_epsilon": self.epsilon,
+                "schedule": "constant",
+            }  # fmt: skip
+        schedule = "inverse-sqrt" if self.learning_rate == "invscaling" else "constant"
+        if not self.momentum > 0:
+            return {"optimiser": "sgd", "schedule": schedule}
+        name = "nesterov" if self.nesterovs_momentum else "momentum"
+        return {"optimiser": name, "momentum": self.momentum, "schedule": schedule}
+
+    def _settings(self, rows: int) -> dict[str, Any]:
+        batch = self._batch(rows)
+        hidden = self._hidden()
+        values = {
+            "problem": "network", "hidden": ",".join(map(str, hidden or [0])), "activation": self.activation,
+            "threads": threads(self.n_jobs), "network_lambda": self.alpha / batch, "batch": batch,
+            "rate": self.learning_rate_init, "seed": seed(self.random_state), "preset": self.preset,
+            "workers": self.workers, "dropout": self.dropout, **self._optimiser(),
+        }  # fmt: skip
+        return {name: value for name, value in values.items() if value is not None}
+
+    def _patience(self, passes: int) -> dict[str, Any]:
+        values: dict[str, Any] = {"passes": passes}
+        if self.early_stopping:
+            values |= {"validation_fraction": self.validation_fraction, "patience": self.n_iter_no_change,
+                       "metric": self._metric}  # fmt: skip
+        return values
+
+    def _until(self, patience: int) -> Any:
+        """Tells the core to stop when the loss has not improved by `tol` in `patience` passes, as in scikit-learn."""
+        state = {"best": np.inf, "worse": 0, "passes": 0.0}
+
+        def ask(row: dict[str, Any]) -> bool:
+            if row["epochs"] < state["passes"] + 1 - 1e-9:
+                return False
+            state["passes"] = row["epochs"]
+            state["worse"] = 0 if row["objective"] < state["best"] - self.tol else state["worse"] + 1
+            state["best"] = min(state["best"], row["objective"])
+            return not self.early_stopping and state["worse"] > patience
+
+        return ask
+
+    def _run(self, data: Any, values: dict[str, Any], start: Any, patience: int) -> tuple[Any, dict, Any]:
+        watch = Watch(self.verbose, self._until(patience))
+        result = _run.train(data, values, start, watch)
+        rows = result[2]
+        last = {int(round(row["epochs"])): row["objective"] for row in rows if row["epochs"] >= 1 - 1e-9}
+        self.loss_curve_ += list(last.values())
+        self.run_ = rows
+        if watch.caught:
+            self._take(result[0])
+            raise watch.caught
+        return result
+
+    def _train(self, X: Any, y: np.ndarray, extra: dict[str, Any], start: Any, passes: int) -> None:
+        """Trains on checked arrays: `y` has a column for each target."""
+        rows = X.shape[0]
+        columns = X.shape[1]
+        if y.shape[1] > 1:
+            stack = sp.hstack([X, y[:, 1:]], format="csr") if sp.issparse(X) else np.hstack([X, y[:, 1:]])
+            extra = {**extra, "targets": ",".join(str(columns + i) for i in range(1, y.shape[1]))}
+            X = stack.astype(X.dtype, copy=False)
+        data = _data.from_arrays(X, np.ascontiguousarray(y[:, 0], float), threads=threads(self.n_jobs) or 0)
+        values = {**self._settings(rows), **extra}
+        done, adaptive = 0.0, self.solver == "sgd" and self.learning_rate == "adaptive"
+        patience = 2 if adaptive else self.n_iter_no_change
+        while True:
+            handle, summary, _ = self._run(data, {**values, **self._patience(passes - int(done))}, start, patience)
+            done += summary["epochs"]
+            if summary["stop"] == "diverged" or not adaptive or done >= passes - 0.5 or values["rate"] < _LEAST_RATE:
+                break
+            values["rate"] /= 5.0
+            start = handle
+        self._take(handle)
+        self.n_iter_ += int(round(done))
+        self.t_ += int(round(done)) * rows
+        self.loss_ = self.loss_curve_[-1] if self.loss_curve_ else summary["objective"]
+        self.best_loss_ = None if self.early_stopping else min(self.loss_curve_, default=self.loss_)
+        if self.early_stopping:
+            self.best_validation_score_ = summary["validation"]
+        if summary["stop"] == "diverged":
+            text = (
+                f"Training diverged with learning_rate_init={self.learning_rate_init}; the best model before is kept."
+            )
+            warnings.warn(text, ConvergenceWarning, 4)
+        elif summary["stop"] == "passed" and passes == self.max_iter > 1:
+            text = f"Stochastic Optimizer: Maximum iterations ({self.max_iter}) reached and the loss still improves."
+            warnings.warn(text, ConvergenceWarning, 4)
+
+    def _reset(self) -> None:
+        self.loss_curve_: list[float] = []
+        self.n_iter_ = self.t_ = 0
+
+    def _take(self, handle: Any) -> None:
+        """Copies the arrays of a model of the core."""
+        found = ffi.new("parley_network *")
+        if not lib.parley_model_network(handle, found):
+            raise ValueError("this is not a network; load it with parley.load")
+        self.coefs_, self.intercepts_ = [], []
+        for layer in range(found.layers):
+            shape = found.width[layer + 1], found.width[layer]
+            weight = np.frombuffer(ffi.buffer(found.weight[layer], 4 * shape[0] * shape[1]), np.float32)
+            bias = np.frombuffer(ffi.buffer(found.bias[layer], 4 * shape[0]), np.float32)
+            self.coefs_.append(weight.reshape(shape).T.astype(float))
+            self.intercepts_.append(bias.astype(float))
+        if found.labels != ffi.NULL and found.width[found.layers] == 2:  # one logistic output, as in scikit-learn
+            self.coefs_[-1] = self.coefs_[-1][:, 1:] - self.coefs_[-1][:, :1]
+            self.intercepts_[-1] = self.intercepts_[-1][1:] - self.intercepts_[-1][:1]
+        self.n_layers_ = found.layers + 1
+        self.n_outputs_ = self.coefs_[-1].shape[1]
+
+    def _model(self, labels: np.ndarray | None = None) -> Any:
+        """The fitted network as a model of the core."""
+        coefs, intercepts = list(self.coefs_), list(self.intercepts_)
+        if labels is not None and len(labels) == 2:
+            coefs[-1] = np.hstack([-0.5 * coefs[-1], 0.5 * coefs[-1]])
+            intercepts[-1] = np.hstack([-0.5 * intercepts[-1], 0.5 * intercepts[-1]])
+        given = ffi.new("parley_network *")
+        activation = ffi.new("char[]", self.activation.encode())
+        kept = []
+        given.layers, given.activation = len(coefs), activation
+        given.width[0] = coefs[0].shape[0]
+        for layer, (coef, intercept) in enumerate(zip(coefs, intercepts)):
+            arrays = np.ascontiguousarray(coef.T, np.float32), np.ascontiguousarray(intercept, np.float32)
+            kept += arrays
+            given.width[layer + 1] = coef.shape[1]
+            given.weight[layer], given.bias[layer] = (ffi.cast("float *", array.ctypes.data) for array in arrays)
+        if labels is None:
+            given.targets = coefs[-1].shape[1] - 1
+        else:
+            numbers = np.ascontiguousarray(labels, float)
+            kept.append(numbers)
+            given.labels = ffi.cast("double *", numbers.ctypes.data)
+        return make("model", "parley_network_new", given)
+
+    def _outputs(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        X = validate(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+        a = X
+        for layer, (coef, intercept) in enumerate(zip(self.coefs_, self.intercepts_)):
+            a = safe_sparse_dot(a, coef, dense_output=True) + intercept
+            if layer + 2 < self.n_layers_:
+                a = _ACTIVATIONS[self.activation](a)
+        return a
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Writes the model for `parley predict` and `eval`, and for PyTorch's `load_state_dict`."""
+        check_is_fitted(self)
+        classes = getattr(self, "classes_", None)
+        numbers = None if classes is None else classes if classes.dtype.kind in "iuf" else np.arange(len(classes))
+        call("parley_model_save", self._model(numbers), os.fsencode(path))
+
+
+_SHARED = """hidden_layer_sizes : int or sequence of int, default=(100,)
+        Units of the hidden layers; (): none.
+    activation : {'identity', 'logistic', 'tanh', 'relu'}, default='relu'
+        Function of the hidden units.
+    solver : {'adam', 'sgd'}, default='adam'
+        Adam, or gradient descent with momentum.
+    alpha : float, default=0.0001
+        Strength of the L2 penalty, divided by the rows of a batch, as in scikit-learn.
+    batch_size : int or 'auto', default='auto'
+        Rows of a step; 'auto': 200, or all if there are fewer.
+    learning_rate : {'constant', 'invscaling', 'adaptive'}, default='constant'
+        Of 'sgd': constant; divided by the root of the pass; or divided by 5 when the loss stops falling.
+    learning_rate_init : float, default=0.001
+        The rate.
+    power_t : float, default=0.5
+        Only the default: the exponent of 'invscaling'.
+    max_iter : int, default=200
+        Most passes over the rows.
+    shuffle : bool, default=True
+        Only True: rows are shuffled for each pass.
+    random_state : int, RandomState or None, default=None
+        Seed; None: a fixed one. The same seed and number of threads give the same network, bit for bit.
+    tol : float, default=1e-4
+        The loss must fall by this in `n_iter_no_change` passes.
+    verbose : int, default=0
+        Above 0: show progress.
+    warm_start : bool, default=False
+        Begin `fit` at the last network.
+    momentum : float, default=0.9
+        Of 'sgd'.
+    nesterovs_momentum : bool, default=True
+        Of 'sgd'.
+    early_stopping : bool, default=False
+        Set rows aside, stop when their score no longer improves, and keep the best network.
+    validation_fraction : float, default=0.1
+        Share of those rows.
+    beta_1, beta_2, epsilon : float, default=0.9, 0.999, 1e-8
+        Of 'adam'.
+    n_iter_no_change : int, default=10
+        Passes without improvement that end the fit.
+    max_fun : int, default=15000
+        Accepted without effect: it belongs to a solver that Parley does not have.
+    n_jobs : int or None, default=None
+        Number of threads. None: all cores.
+    dropout : float, default=0
+        Probability with which a hidden unit is left out of a step.
+    preset : str, default='auto'
+        Method by name, see `parley list presets`.
+    workers : int or None, default=1
+        Number of workers."""
+
+_ATTRIBUTES = """coefs_, intercepts_ : list of ndarray
+        Weights (inputs x outputs) and biases of the layers.
+    loss_, best_loss_ : float
+        Loss of the last pass, and the least.
+    loss_curve_ : list of float
+        Loss of each pass.
+    best_validation_score_ : float
+        With early_stopping: the score of the network that is kept.
+    n_iter_, t_ : int
+        Passes, and rows that were seen.
+    n_layers_, n_outputs_ : int
+        Layers with the inputs, and outputs.
+    out_activation_ : str
+        Function of the outputs.
+    run_ : ndarray
+        A row for each round.
+    n_features_in_ : int
+        Number of features in `fit`."""
+
+
+class MLPClassifier(ClassifierMixin, _Network):
+    """A network of dense layers that predicts classes, with cross-entropy loss.
+
+    Parameters
+    ----------
+    {shared}
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels. Of two classes the network has one output, as in scikit-learn.
+    {attributes}
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from parley import MLPClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> MLPClassifier(hidden_layer_sizes=(20,), learning_rate_init=0.01, max_iter=500).fit(X, y).score(X, y) > 0.9
+    True
+    """
+
+    _metric = "accuracy"
+
+    def __init__(
+        self, hidden_layer_sizes: Any = (100,), activation: str = "relu", *, solver: str = "adam", alpha: float =
+        0.0001, batch_size: Any = "auto", learning_rate: str = "constant", learning_rate_init: float = 0.001, power_t:
+        float = 0.5, max_iter: int = 200, shuffle: bool = True, random_state: Any = None, tol: float = 1e-4, verbose:
+        int = 0, warm_start: bool = False, momentum: float = 0.9, nesterovs_momentum: bool = True, early_stopping: bool
+        = False, validation_fraction: float = 0.1, beta_1: float = 0.9, beta_2: float = 0.999, epsilon: float = 1e-8,
+        n_iter_no_change: int = 10, max_fun: int = 15000, n_jobs: int | None = None, dropout: float = 0, preset: str =
+        "auto", workers: int | None = 1,
+    ) -> None:  # fmt: skip
+        self._keep(locals())
+
+    @property
+    def out_activation_(self) -> str:
+        return "logistic" if self.n_outputs_ == 1 else "softmax"
+
+    def _labels(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
+        self._refuse()
+        X, y = validate(self, X, y, accept_sparse="csr", dtype=FLOATS, reset=reset)
+        check_classification_targets(y)
+        return X, column_or_1d(y, warn=True)
+
+    def _classify(self, X: Any, codes: np.ndarray, start: Any, passes: int) -> None:
+        extra = {"network_loss": "softmax", "classes": len(self.classes_)}
+        self._train(X, codes.reshape(-1, 1).astype(float), extra, start, passes)
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the network to rows X with labels y."""
+        again = self.warm_start and hasattr(self, "coefs_")
+        X, y = self._labels(X, y, reset=True)
+        classes, codes = numbered(y)
+        several(codes, None)
+        if again and not np.array_equal(classes, self.classes_):
+            raise ValueError(f"warm_start needs the classes of the last fit, {self.classes_}, but y has {classes}")
+        self.classes_ = classes
+        start = self._model(np.arange(len(classes))) if again else ffi.NULL
+        self._reset()
+        self._classify(X, codes, start, self.max_iter)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+        """Make one pass over the rows X with labels y. The first call needs all `classes`."""
+        first = not hasattr(self, "coefs_")
+        X, y = self._labels(X, y, reset=first)
+        if first and classes is None:
+            raise ValueError("classes must be passed on the first call to partial_fit")
+        if first:
+            self.classes_ = np.unique(classes)
+            self._reset()
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(f"classes={classes} is not the same as on the last call to partial_fit: {self.classes_}")
+        if not np.isin(y, self.classes_).all():
+            raise ValueError(f"y has labels that are not in classes, {self.classes_}")
+        start = ffi.NULL if first else self._model(np.arange(len(self.classes_)))
+        self._classify(X, np.searchsorted(self.classes_, y), start, 1)
+        return self
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probability of each class, in the order of `classes_`."""
+        z = self._outputs(X)
+        if self.n_outputs_ > 1:
+            return softmax(z, copy=False)
+        upper = _ACTIVATIONS["logistic"](z.ravel())
+        return np.column_stack([1 - upper, upper])
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithm of the probabilities."""
+        return np.log(self.predict_proba(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable class of each row."""
+        most = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[most]
+
+
+class MLPRegressor(RegressorMixin, _Network):
+    """A network of dense layers that predicts one or several numbers, with squared loss.
+
+    Parameters
+    ----------
+    {shared}
+
+    Attributes
+    ----------
+    {attributes}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from parley import MLPRegressor
+    >>> X = np.linspace(-1, 1, 200).reshape(-1, 1)
+    >>> y = np.sin(3 * X[:, 0])
+    >>> MLPRegressor(learning_rate_init=0.01, max_iter=500).fit(X, y).score(X, y) > 0.9
+    True
+    """
+
+    _metric = "r2"
+    _several = True
+    out_activation_ = "identity"
+
+    def __init__(
+        self, hidden_layer_sizes: Any = (100,), activation: str = "relu", *, solver: str = "adam", alpha: float =
+        0.0001, batch_size: Any = "auto", learning_rate: str = "constant", learning_rate_init: float = 0.001, power_t:
+        float = 0.5, max_iter: int = 200, shuffle: bool = True, random_state: Any = None, tol: float = 1e-4, verbose:
+        int = 0, warm_start: bool = False, momentum: float = 0.9, nesterovs_momentum: bool = True, early_stopping: bool
+        = False, validation_fraction: float = 0.1, beta_1: float = 0.9, beta_2: float = 0.999, epsilon: float = 1e-8,
+        n_iter_no_change: int = 10, max_fun: int = 15000, n_jobs: int | None = None, dropout: float = 0, preset: str =
+        "auto", workers: int | None = 1,
+    ) -> None:  # fmt: skip
+        self._keep(locals())
+
+    def _regress(self, X: Any, y: Any, *, reset: bool, passes: int, again: bool) -> Self:
+        self._refuse()
+        X, y = validate(self, X, y, accept_sparse="csr", dtype=FLOATS, reset=reset, multi_output=True, y_numeric=True)
+        self._flat = y.ndim == 1
+        y = y.reshape(X.shape[0], -1).astype(float)
+        start = self._model() if again else ffi.NULL
+        if passes > 1 or not hasattr(self, "loss_curve_"):
+            self._reset()
+        self._train(X, y, {"network_loss": "squared"}, start, passes)
+        return self
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the network to rows X with targets y, which may have several columns."""
+        again = self.warm_start and hasattr(self, "coefs_")
+        self._regress(X, y, reset=True, passes=self.max_iter, again=again)
+        return self
+
+    def partial_fit(self, X: Any, y: Any) -> Self:
+        """Make one pass over the rows X with targets y."""
+        again = hasattr(self, "coefs_")
+        self._regress(X, y, reset=not again, passes=1, again=again)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predicted targets."""
+        z = self._outputs(X)
+        return z.ravel() if self._flat else z
+
+
+for _kind in (MLPClassifier, MLPRegressor):
+    _kind.__doc__ = _kind.__doc__.format(shared=_SHARED, attributes=_ATTRIBUTES)

@@ -1,0 +1,160 @@
+"""Networks agree with scikit-learn on the same weights, learn as well, and are what PyTorch loads."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from parley import MLPClassifier, MLPRegressor
+from sklearn.datasets import load_diabetes, load_digits
+from sklearn.model_selection import train_test_split
+from sklearn.neural_network import MLPClassifier as Classifier
+from sklearn.neural_network import MLPRegressor as Regressor
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return train_test_split(X / 16.0, y, test_size=0.3, random_state=0)
+
+
+def with_weights(kind, X, y, ours, **options):
+    """scikit-learn's estimator with the weights of ours."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs = kind(hidden_layer_sizes=ours.hidden_layer_sizes, activation=ours.activation, max_iter=1, **options)
+        theirs.set_params(random_state=0).fit(X, y)
+    theirs.coefs_ = [coef.copy() for coef in ours.coefs_]
+    theirs.intercepts_ = [intercept.copy() for intercept in ours.intercepts_]
+    return theirs
+
+
+@pytest.mark.parametrize("activation", ["relu", "tanh", "logistic", "identity"])
+@pytest.mark.parametrize("classes", [2, 10])
+def test_predictions_are_those_of_scikit_learn(activation, classes):
+    X, test, y, _ = digits()
+    X, y = X[y < classes], y[y < classes]
+    ours = MLPClassifier((30, 12), activation, max_iter=3, learning_rate_init=0.01).fit(X, y)
+    theirs = with_weights(Classifier, X, y, ours)
+    np.testing.assert_allclose(ours.predict_proba(test), theirs.predict_proba(test), atol=1e-9)
+    assert [c.shape for c in ours.coefs_] == [c.shape for c in theirs.coefs_]
+    assert ours.out_activation_ == theirs.out_activation_ and ours.n_layers_ == theirs.n_layers_
+
+
+@pytest.mark.parametrize("solver", ["sgd", "adam"])
+def test_a_step_is_that_of_scikit_learn(solver):
+    """From the same weights, one step on all rows: the gradients of both, in single and double precision."""
+    X, _, y, _ = digits()
+    X, y = X[:150], y[:150]
+    options = {"solver": solver, "alpha": 0.01, "batch_size": 150, "learning_rate_init": 0.1, "momentum": 0.0}
+    ours = MLPClassifier((20,), "tanh", **options).partial_fit(X, y, classes=range(10))
+    theirs = Classifier((20,), activation="tanh", shuffle=False, random_state=0, **options).partial_fit(
+        X, y, classes=range(10)
+    )
+    theirs.coefs_ = [coef.copy() for coef in ours.coefs_]
+    theirs.intercepts_ = [intercept.copy() for intercept in ours.intercepts_]
+    before = [coef.copy() for coef in ours.coefs_]
+    ours.partial_fit(X, y)
+    from sklearn.neural_network._stochastic_optimizers import AdamOptimizer, SGDOptimizer
+
+    parameters = theirs.coefs_ + theirs.intercepts_
+    start = {"adam": lambda: AdamOptimizer(parameters, 0.1), "sgd": lambda: SGDOptimizer(parameters, 0.1, momentum=0.0)}
+    theirs._optimizer = start[solver]()
+    theirs.partial_fit(X, y)
+    scale = max(np.abs(a - b).max() for a, b in zip(theirs.coefs_, before))
+    for mine, other in zip(ours.coefs_ + ours.intercepts_, theirs.coefs_ + theirs.intercepts_):
+        np.testing.assert_allclose(mine, other, atol=1e-5 * max(1.0, scale) if solver == "sgd" else 2e-3)
+
+
+def test_digits_are_learnt_as_well_as_by_scikit_learn():
+    X, test, y, truth = digits()
+    theirs = Classifier((64,), max_iter=60, random_state=0).fit(X, y).score(test, truth)
+    for options in ({}, {"workers": 3}, {"preset": "ma-sgd", "workers": 2}, {"preset": "ps-sync", "workers": 2}):
+        ours = MLPClassifier((64,), max_iter=60, **options).fit(X, y)
+        assert ours.score(test, truth) >= theirs - (0.04 if "preset" in options else 0.02)
+        assert len(ours.loss_curve_) == ours.n_iter_ and ours.loss_curve_[-1] < 0.2 * ours.loss_curve_[0]
+    assert MLPClassifier((64,), max_iter=60).fit(sp.csr_matrix(X), y).score(sp.csr_matrix(test), truth) >= theirs - 0.02
+
+
+def test_several_targets_are_learnt_as_well_as_by_scikit_learn():
+    X, y = load_diabetes(return_X_y=True)
+    X = (X - X.mean(0)) / X.std(0)
+    Y = np.column_stack([y / 100, X[:, 0] * X[:, 1], np.sin(X[:, 2])])
+    options = {"max_iter": 300, "learning_rate_init": 0.01, "random_state": 0}
+    ours, theirs = (
+        MLPRegressor(hidden_layer_sizes=(40,), **options).fit(X, Y),
+        Regressor(hidden_layer_sizes=(40,), **options).fit(X, Y),
+    )
+    assert ours.predict(X).shape == Y.shape
+    assert ours.score(X, Y) > theirs.score(X, Y) - 0.05
+    np.testing.assert_allclose(ours.predict(X), with_weights(Regressor, X, Y, ours).predict(X), atol=1e-9)
+
+
+def test_early_stopping_ends_the_fit():
+    X, test, y, truth = digits()
+    model = MLPClassifier((64,), max_iter=500, early_stopping=True, n_iter_no_change=5, learning_rate_init=0.01).fit(
+        X, y
+    )
+    assert model.n_iter_ < 200 and model.score(test, truth) > 0.93 and model.best_validation_score_ > 0.9
+    flat = MLPClassifier((8,), max_iter=500, tol=10.0, n_iter_no_change=3).fit(X, y)
+    assert flat.n_iter_ <= 6
+
+
+@pytest.mark.parametrize("learning_rate", ["constant", "invscaling", "adaptive"])
+def test_rates_of_sgd(learning_rate):
+    X, test, y, truth = digits()
+    options = {"learning_rate": learning_rate, "learning_rate_init": 0.1, "max_iter": 60}
+    assert MLPClassifier((32,), solver="sgd", **options).fit(X, y).score(test, truth) > 0.93
+
+
+def test_partial_fit_knows_classes_that_are_not_there_yet():
+    X, test, y, truth = digits()
+    model = MLPClassifier((64,), learning_rate_init=0.005)
+    order = np.argsort(y, kind="stable")
+    for _ in range(15):
+        for part in np.array_split(np.random.default_rng(0).permutation(order), 4):
+            model.partial_fit(X[part], y[part], range(10))
+    assert model.score(test, truth) > 0.9
+    first = model.partial_fit(X[y < 3], y[y < 3])
+    assert first.predict_proba(test).shape == (len(test), 10)
+    with pytest.raises(ValueError, match="not in classes"):
+        model.partial_fit(X[:5], [11] * 5)
+
+
+def test_fits_repeat_and_survive_pickles():
+    X, test, y, _ = digits()
+    names = np.array(["zero", "one", "two"])
+    X, y = X[y < 3], names[y[y < 3]]
+    one, two = (MLPClassifier((16,), max_iter=5, random_state=3, n_jobs=1).fit(X, y) for _ in range(2))
+    np.testing.assert_array_equal(one.predict_proba(test), pickle.loads(pickle.dumps(two)).predict_proba(test))
+    assert set(one.predict(test)) <= set(names)
+
+
+def test_files_are_what_the_command_and_pytorch_take(tmp_path):
+    X, test, y, _ = digits()
+    model = MLPClassifier((16,), max_iter=5).fit(X, y)
+    model.save(tmp_path / "net.safetensors")
+    tensors = pytest.importorskip("safetensors.numpy").load_file(tmp_path / "net.safetensors")
+    assert sorted(tensors) == ["0.bias", "0.weight", "2.bias", "2.weight"]
+    np.testing.assert_array_equal(tensors["0.weight"].T, model.coefs_[0].astype(np.float32))
+    torch = pytest.importorskip("torch")
+    net = torch.nn.Sequential(torch.nn.Linear(64, 16), torch.nn.ReLU(), torch.nn.Linear(16, 10))
+    net.load_state_dict({name: torch.tensor(value) for name, value in tensors.items()})
+    z = net(torch.tensor(test, dtype=torch.float32)).detach().numpy()
+    np.testing.assert_allclose(np.exp(z) / np.exp(z).sum(1, keepdims=True), model.predict_proba(test), atol=1e-5)
+
+
+def test_wrong_parameters_have_their_sentences():
+    X, _, y, _ = digits()
+    for options in (
+        {"solver": "lbfgs"},
+        {"activation": "step"},
+        {"learning_rate": "fast"},
+        {"hidden_layer_sizes": (0,)},
+    ):
+        with pytest.raises(ValueError, match=next(iter(options)).split("_")[0]):
+            MLPClassifier(**options).fit(X, y)
+    with pytest.raises(ValueError, match="diverged"):
+        MLPRegressor(solver="sgd", learning_rate_init=1e9).fit(X * 1e3, y * 1e3)
