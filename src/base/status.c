@@ -18,9 +18,8 @@ static const char *const status_texts[] = {
 #undef PARLEY_ROW
 };
 
-static const char *const stop_texts[] = {"converged",   "rounds",   "seconds", "stalled",
-                                         "interrupted", "patience", "passed",  "validated",
-                                         "diverged"};
+static const char *const stop_texts[] = {"converged", "rounds", "seconds",   "stalled", "interrupted",
+                                         "patience",  "passed", "validated", "diverged"};
 
 parley_status pl_fail(parley_error *error, parley_status status, const char *format, ...) {
     if (error) {
