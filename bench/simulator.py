@@ -1,12 +1,14 @@
-"""The engine sim against hosts in network namespaces, and what it says of clusters that are not there."""
+"""Parameter servers, and the engine sim: against hosts in network namespaces, and on clusters that are not there."""
 
 import json
 import os
 import statistics
+import struct
 import subprocess
 import tempfile
 from pathlib import Path
 
+import numpy as np
 from harness import markdown
 
 PRESETS = ("cocoa+", "ma-sgd", "mllib-sgd", "petuum*")
@@ -16,10 +18,44 @@ ROUNDS = 12
 PREFIX = f"parley{os.getpid() % 10000}"
 SWEEP = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 COLUMNS = 54_000_000
+# Samples per second of logistic regression on 10,000 rows of 10,000 features, 3 workers (paper 003, Table 1).
+PAPER_003 = {
+    "Spark": 5883,
+    "TensorFlow, batch 100": 403,
+    "TensorFlow, batch 500": 443,
+    "MXNet, batch 100": 19277,
+    "MXNet, batch 500": 19283,
+    "PMLS, SSP 3": 21132,
+}
 
 
-def call(*words):
-    return subprocess.run([str(word) for word in words], check=True, capture_output=True, text=True, timeout=120)
+def call(*words, seconds=120):
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=seconds)
+    if done.returncode not in (0, 3):  # 3: stopped before the target, which is 0 here
+        raise RuntimeError(done.stderr)
+    return done.stdout
+
+
+def generate(bench, rows, columns, nonzeros):
+    path = bench.folder / f"text-{rows}-{columns}-{nonzeros}.svm"
+    if not path.exists():
+        shape = ["--rows", rows, "--columns", columns, "--nonzeros", nonzeros]
+        call(bench.parley, "generate", "text", path, *shape, "--quiet", seconds=300)
+    return path
+
+
+def rounds_of(log):
+    return [line for line in map(json.loads, Path(log).read_text().splitlines()) if line["event"] == "round"]
+
+
+def seconds_per_round(log):
+    """The median time from one line of the log to the next, without evaluation."""
+    rounds = rounds_of(log)
+    times = []
+    for before, line in zip(rounds[1:], rounds[2:]):
+        evaluated = max(rank["evaluate"] for rank in line["ranks"])
+        times.append(line["seconds"] - before["seconds"] - evaluated)
+    return statistics.median(times)
 
 
 class Namespaces:
@@ -48,28 +84,15 @@ class Namespaces:
         # A burst passes without delay, so that it must be short, but not shorter than what a tick of the kernel sends.
         shape = ["root", "tbf", "rate", rate, "burst", "16kb" if rate == "100mbit" else "128kb", "latency", "200ms"]
         for number, name in enumerate(self.names):
+            port = f"port{number}"
             call("ip", "netns", "add", name)
-            call(
-                "ip",
-                "-n",
-                name,
-                "link",
-                "add",
-                "eth0",
-                "type",
-                "veth",
-                "peer",
-                "name",
-                f"port{number}",
-                "netns",
-                self.hub,
-            )
-            call("ip", "-n", self.hub, "link", "set", f"port{number}", "master", "bridge", "up")
+            call("ip", "-n", name, *f"link add eth0 type veth peer name {port} netns {self.hub}".split())
+            call("ip", "-n", self.hub, "link", "set", port, "master", "bridge", "up")
             call("ip", "-n", name, "address", "add", f"10.77.0.{number + 1}/24", "dev", "eth0")
             call("ip", "-n", name, "link", "set", "eth0", "up")
             call("ip", "-n", name, "link", "set", "lo", "up")
             call("tc", "-n", name, "qdisc", "add", "dev", "eth0", *shape)
-            call("tc", "-n", self.hub, "qdisc", "add", "dev", f"port{number}", *shape)
+            call("tc", "-n", self.hub, "qdisc", "add", "dev", port, *shape)
 
     def remove(self):
         for name in [self.hub, *self.names]:
@@ -77,21 +100,7 @@ class Namespaces:
 
     def run(self, parley, *words):
         launch = ["launch", "--hosts", self.hosts, "--shell", self.shell, "--address", "10.77.0.1", "--", *words]
-        command = ["ip", "netns", "exec", self.names[0], parley, *launch]
-        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=600)
-        if done.returncode not in (0, 3):
-            raise RuntimeError(done.stderr)
-        return done.stdout
-
-
-def seconds_per_round(log):
-    """The median time from one line of the log to the next, without evaluation."""
-    rounds = [line for line in map(json.loads, Path(log).read_text().splitlines()) if line["event"] == "round"]
-    times = []
-    for before, line in zip(rounds[1:], rounds[2:]):
-        evaluated = max(rank["evaluate"] for rank in line["ranks"])
-        times.append(line["seconds"] - before["seconds"] - evaluated)
-    return statistics.median(times)
+        return call("ip", "netns", "exec", self.names[0], parley, *launch, seconds=600)
 
 
 def training(data, preset, workers, log):
@@ -106,18 +115,15 @@ def compare(bench, data, hosts, rate):
     with tempfile.TemporaryDirectory() as folder:
         network = Namespaces(hosts, rate, folder)
         try:
-            probe = Path(folder) / "network.json"
+            probe, log = Path(folder) / "network.json", Path(folder) / "log.jsonl"
             network.run(bench.parley, "probe", probe, "--between-ranks", "messages")
             for preset in PRESETS:
-                log = Path(folder) / "log.jsonl"
-                network.run(bench.parley, *training(data, preset, hosts, log), "--between-ranks", "messages")
+                words = training(data, preset, hosts, log)
+                network.run(bench.parley, *words, "--between-ranks", "messages")
                 real = seconds_per_round(log)
-                speed = min(1.0, os.cpu_count() / hosts)  # the hosts share the cores of this machine
-                simulated = training(data, preset, hosts, log)
-                simulated += ["--engine", "sim", "--hosts", hosts, "--network", probe, "--host-speed", speed]
-                done = subprocess.run([bench.parley, *map(str, simulated)], capture_output=True, text=True, timeout=600)
-                if done.returncode not in (0, 3):
-                    raise RuntimeError(done.stderr)
+                # The hosts share the cores of this machine.
+                sim = ["--engine", "sim", "--hosts", hosts, "--network", probe, "--shared-cores", os.cpu_count()]
+                call(bench.parley, *words, *sim, seconds=600)
                 rows.append([preset, hosts, rate, real, seconds_per_round(log)])
         finally:
             network.remove()
@@ -126,30 +132,13 @@ def compare(bench, data, hosts, rate):
 
 def table_simulator(bench):
     """Seconds per round on hosts in network namespaces, and as predicted by the engine sim from `parley probe`"""
-    data = bench.folder / "simulator.svm"
-    subprocess.run(
-        [
-            bench.parley,
-            "generate",
-            "text",
-            data,
-            "--rows",
-            "20000",
-            "--columns",
-            "100000",
-            "--nonzeros",
-            "60",
-            "--quiet",
-        ],
-        check=True,
-        timeout=120,
-    )
+    data = generate(bench, 20000, 100000, 60)
     found = []
     for hosts in HOSTS:
         for rate in RATES:
             try:
                 found += compare(bench, data, hosts, rate)
-            except (subprocess.CalledProcessError, FileNotFoundError) as error:
+            except (RuntimeError, FileNotFoundError) as error:
                 return f"Not run: network namespaces are not permitted here ({error}).\n"
     errors = [abs(predicted / real - 1) for *_, real, predicted in found]
     bench.aim("simulator, error of seconds per round, median", statistics.median(errors), 0.10, at_least=False)
@@ -161,52 +150,23 @@ def table_simulator(bench):
     return markdown(["preset", "hosts", "links", "real, ms", "predicted, ms", "error"], rows)
 
 
+def train(bench, *words):
+    """Trains and returns the summary."""
+    command = [bench.parley, "train", *words, "--gap", 0, "--quiet", "--json", "--model", bench.folder / "some.model"]
+    return json.loads(call(*command, seconds=600))
+
+
 def simulate(bench, *words):
-    command = [
-        bench.parley,
-        "train",
-        *words,
-        "--engine",
-        "sim",
-        "--compute",
-        "modelled",
-        "--gap",
-        0,
-        "--quiet",
-        "--json",
-    ]
-    command += ["--model", bench.folder / "simulated.model"]
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=1200)
-    if done.returncode not in (0, 3):
-        raise RuntimeError(done.stderr)
-    return json.loads(done.stdout)
+    return train(bench, *words, "--engine", "sim", "--compute", "modelled")
 
 
 def table_hosts(bench):
     """Virtual milliseconds of a round of sgd by hosts and exchange: 20,000 columns, 1 Gbit/s, 50 us"""
-    data = bench.folder / "hosts.svm"
-    subprocess.run(
-        [
-            bench.parley,
-            "generate",
-            "text",
-            data,
-            "--rows",
-            "20000",
-            "--columns",
-            "20000",
-            "--nonzeros",
-            "50",
-            "--quiet",
-        ],
-        check=True,
-        timeout=120,
-    )
+    data, log = generate(bench, 20000, 20000, 50), bench.folder / "hosts.jsonl"
     rows = []
     for hosts in SWEEP if bench.repetitions > 1 else SWEEP[:5]:
         row = [hosts]
         for exchange in ("allreduce", "driver", "server"):
-            log = bench.folder / "hosts.jsonl"
             words = [data, "--local", "sgd", "--combine", "average", "--exchange", exchange, "--workers", hosts]
             words += ["--hosts", hosts, "--rounds", 3, "--log", log]
             words += ["--staleness", "async", "--clocks", 1] if exchange == "server" else []
@@ -221,27 +181,77 @@ def table_rounds(bench):
     # Tables of 54 million columns on 8 hosts do not fit into the memory of a small machine. The time of a message is
     # its bytes over the bandwidth, so that a hundredth of the columns on links of a hundredth of the rate is the same.
     scale = 100
-    data = bench.folder / "rounds.svm"
-    subprocess.run(
-        [
-            bench.parley,
-            "generate",
-            "text",
-            data,
-            "--rows",
-            "20000",
-            "--columns",
-            str(COLUMNS // scale),
-            "--nonzeros",
-            "50",
-            "--quiet",
-        ],
-        check=True,
-        timeout=300,
-    )
+    data = generate(bench, 20000, COLUMNS // scale, 50)
     rows = []
     for preset in ("mllib-sgd", "mllib-ma", "ma-sgd"):
         words = [data, "--preset", preset, "--hosts", 8, "--workers", 8, "--seconds", 300, "--evaluate-every", 100000]
         done = simulate(bench, *words, "--network", f"{1000 / scale:g}Mbit", "--rounds", 100000)
         rows.append([preset, done["rounds"], f"{300 / done['rounds']:.2f}"])
     return markdown(["preset", "rounds", "seconds per round"], rows)
+
+
+def others_finish(log, slow):
+    """The median time in which all workers but the slow one have made the clocks of a round."""
+    times = [max(w["finished"] for w in line["workers"] if w["worker"] != slow) for line in rounds_of(log)[1:]]
+    return statistics.median(times)
+
+
+def table_stragglers(bench):
+    """Milliseconds in which seven workers of eight make 6 clocks, while the eighth takes four times as long"""
+    data, log, slow = generate(bench, 25000, 90000, 130), bench.folder / "stragglers.jsonl", 7
+    modes = {
+        "staleness 0": ["--staleness", 0],
+        "staleness 3": ["--staleness", 3],
+        "staleness async": ["--staleness", "async"],
+        "1 backup worker": ["--staleness", 0, "--backups", 1],
+    }
+    engines = {"sim": ["--engine", "sim", "--compute", "modelled", "--hosts", 8, "--network", "10Gbit"], "threads": []}
+    words = [data, "--local", "gradient", "--combine", "step", "--exchange", "server", "--workers", 8, "--clocks", 6]
+    words += ["--straggler", f"@{slow}:4", "--evaluate-every", 100, "--log", log]
+    times = {}
+    for engine, more in engines.items():
+        for mode, options in modes.items():
+            train(bench, *words, *more, *options, "--rounds", 4 if engine == "sim" else 12)
+            times[engine, mode] = others_finish(log, slow)
+    rows = []
+    for engine in engines:
+        for mode in modes:
+            gain = times[engine, "staleness 0"] / times[engine, mode]
+            rows.append([engine, mode, f"{1e3 * times[engine, mode]:.1f}", f"{gain:.1f}x"])
+            if mode != "staleness 0":
+                bench.aim(f"{engine}, one slow worker, {mode}, sooner than staleness 0", gain, 2.0)
+    return markdown(["engine", "mode", "others finish, ms", "sooner"], rows)
+
+
+def table_steps(bench):
+    """Steps per second of ps-async against lock-free hogwild: two threads, text of imdb's shape"""
+    data, log = generate(bench, 25000, 90000, 130), bench.folder / "steps.jsonl"
+    speeds = {}
+    for preset in ("hogwild", "ps-async"):  # a round of either visits every row once
+        train(bench, data, "--preset", preset, "--workers", 2, "--threads", 2, "--rounds", 12, "--log", log)
+        speeds[preset] = 25000 / seconds_per_round(log)
+    bench.aim("ps-async, steps per second, of hogwild's", speeds["ps-async"] / speeds["hogwild"], 0.8)
+    return markdown(["preset", "steps per second"], [[preset, f"{speed:,.0f}"] for preset, speed in speeds.items()])
+
+
+def write_dense(folder, rows, columns):
+    """Two classes of dense rows, as IDX files of single-precision numbers."""
+    random = np.random.default_rng(1)
+    x = random.standard_normal((rows, columns), dtype=np.float32)
+    labels = (x @ random.standard_normal(columns).astype(np.float32) > 0).astype(np.uint8)
+    data, targets = folder / "dense-images-idx2", folder / "dense-labels-idx1"
+    data.write_bytes(struct.pack(">4BII", 0, 0, 0x0D, 2, rows, columns) + x.astype(">f4").tobytes())
+    targets.write_bytes(struct.pack(">4BI", 0, 0, 0x08, 1, rows) + labels.tobytes())
+    return [data, "--labels", targets]
+
+
+def table_paper_003(bench):
+    """Logistic regression of paper 003: 10,000 x 10,000 dense, 3 workers, steps of one row, samples per second"""
+    rows, columns, log = 10000 if bench.repetitions > 1 else 1000, 10000, bench.folder / "dense.jsonl"
+    data = write_dense(bench.folder, rows, columns)
+    words = [*data, "--loss", "logistic", "--preset", "petuum", "--workers", 3, "--local-steps", 1, "--rounds", 4]
+    clocks = rows // 3
+    train(bench, *words, "--staleness", 3, "--clocks", clocks, "--evaluate-every", 100, "--log", log)
+    speed = 3 * clocks / seconds_per_round(log)
+    found = {f"Parley, petuum, SSP 3, {os.cpu_count()} cores": speed}
+    return markdown(["system", "samples per second"], [[name, f"{s:,.0f}"] for name, s in (PAPER_003 | found).items()])

@@ -186,6 +186,10 @@ static void keep_mpi_here(void) {
         setenv(variables[i][0], variables[i][1], 0);
 }
 
+/* Between hosts, UCX would ask before it sends a long message. Over TCP the answer waits behind messages in the other
+ * direction, so that a link carries only one direction at a time. */
+static void send_without_asking(void) { setenv("UCX_RNDV_THRESH", "1m", 0); }
+
 /* Connects with the launcher, wherever it is. Its connection must stay open until both processes have ended, also when
  * MPI closes its own descriptor. A process that the launcher does not know must not run. */
 static void connect_launcher(void) {
@@ -216,6 +220,8 @@ void guard_start(double deadline) {
     bool remote = pl_launched_from() != NULL;
     if (pl_launched_by_parley() && (int)pl_launched_here() == pl_launched_ranks())
         keep_mpi_here();
+    else if (pl_launched_here() > 0 && (int)pl_launched_here() < pl_launched_ranks())
+        send_without_asking();
     if (!pl_launched_module() || (pl_launched_ranks() == 1 && !remote)) {
         tie_to_parent();
         return;

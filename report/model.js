@@ -2,7 +2,6 @@
 import { h } from "./dom.js";
 import { figure } from "./figure.js";
 import * as format from "./format.js";
-import { colour } from "./theme.js";
 
 const list = (value) => (Array.isArray(value) ? value : []);
 
@@ -23,13 +22,16 @@ export function topics(run) {
 
 // Rows are labels, columns predictions; the darker, the larger the share of its row.
 export function confusion(run) {
-  const labels = list(run.model?.labels).map(String), counts = list(run.model?.confusion).map(list);
+  const scores = run.model?.validation, labels = list(scores?.classes).map((one) => String(one?.label)), counts = list(scores?.confusion).map(list);
   if (!labels.length || counts.length !== labels.length) return null;
   const sums = counts.map((row) => row.reduce((sum, value) => sum + (Number(value) || 0), 0));
-  const parts = figure({ id: `confusion-${run.index}`, title: `Confusion matrix of ${run.label}`, note: "Validation rows by their label (rows) and their predicted label (columns)." });
+  const parts = figure({
+    id: `confusion-${run.index}`, title: `Confusion matrix of ${run.label}`, note: `Validation rows by their label (rows) and their predicted label (columns). Accuracy ${format.number(scores.accuracy, 4)}.`,
+    table: () => ({ head: ["label", "predicted", "rows"], rows: labels.length ** 2, cell: (i, column) => (column === 0 ? labels[Math.floor(i / labels.length)] : column === 1 ? labels[i % labels.length] : format.exact(Number(counts[Math.floor(i / labels.length)][i % labels.length]))) }),
+  });
   const cell = (i, j) => {
     const value = Number(counts[i][j]) || 0, share = sums[i] ? value / sums[i] : 0;
-    return h("td", { title: `${labels[i]} predicted as ${labels[j]}: ${format.percent(share)}`, style: `background:color-mix(in srgb, ${colour(i === j ? "good" : "poor")} ${Math.round(70 * share)}%, transparent)` }, format.number(value));
+    return h("td", { title: `${labels[i]} predicted as ${labels[j]}: ${format.percent(share)}`, style: `background:color-mix(in srgb, var(--${i === j ? "good" : "poor"}) ${Math.round(70 * share)}%, transparent)` }, format.number(value));
   };
   parts.plot.append(h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Confusion matrix" }, h("table", { class: "matrix" },
     h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "label"), ...labels.map((label) => h("th", { scope: "col" }, label)))),

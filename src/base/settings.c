@@ -1,19 +1,13 @@
-/* settings.c: the settings table and what is made from it. */
+/* settings.c: the settings table. What is made from it is in settings_text.c. */
 #include "base/settings.h"
 
-#include <float.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/memory.h"
+#include <stddef.h>
 
 #define AT(field) .offset = offsetof(struct parley_settings, field)
 #define MANY 1e18
 #define FOR_COLUMNS (PL_FOR_TRAIN | PL_FOR_CONVERT | PL_FOR_INFO) /* elsewhere the model knows its columns */
 #define FOR_WORDS (PL_FOR_TOPICS | PL_FOR_CONVERT | PL_FOR_INFO)
-#define FOR_READING (PL_FOR_TRAIN | PL_FOR_PREDICT | PL_FOR_EVAL | PL_FOR_CONVERT | PL_FOR_INFO)
 
 const pl_setting pl_settings[] = {
     {"loss", PL_WORD, PL_FOR_LINEAR, "auto", .list = "losses", .value_name = "NAME", .may_be_auto = true,
@@ -73,19 +67,19 @@ const pl_setting pl_settings[] = {
      AT(class_weights)},
     {"problem", PL_WORD, 0, "linear", .list = "problems", .value_name = "NAME",
      .help = "type of problem; it follows from the command: `parley train` solves linear", AT(problem)},
-    {"format", PL_WORD, FOR_READING, "auto", .list = "formats", .value_name = "NAME", .may_be_auto = true,
+    {"format", PL_WORD, PL_FOR_READING, "auto", .list = "formats", .value_name = "NAME", .may_be_auto = true,
      .heading = "Reading", .help = "format of the data; auto: recognised by content", AT(format)},
-    {"header", PL_CHOICE, FOR_READING, "auto", .choices = "auto|yes|no", .value_name = "KIND", .bare = "header_line",
+    {"header", PL_CHOICE, PL_FOR_READING, "auto", .choices = "auto|yes|no", .value_name = "KIND", .bare = "header_line",
      .help = "CSV: whether the first line holds names; auto: it does if none of its fields is a number or empty",
      AT(header)},
-    {"separator", PL_CHOICE, FOR_READING, "auto", .choices = "auto|comma|tab|semicolon", .value_name = "KIND",
+    {"separator", PL_CHOICE, PL_FOR_READING, "auto", .choices = "auto|comma|tab|semicolon", .value_name = "KIND",
      .help = "CSV: separator of fields; auto: the one that splits the first lines into equally many fields",
      AT(separator)},
-    {"label_column", PL_WORD, FOR_READING, "", .value_name = "COLUMN",
+    {"label_column", PL_WORD, PL_FOR_READING, "", .value_name = "COLUMN",
      .help = "CSV: name or number (from 1) of the label column; default: the model's, the column named label, target, "
              "y or class, or the last one of a file without names",
      AT(label_column)},
-    {"weight_column", PL_WORD, FOR_READING, "", .value_name = "COLUMN",
+    {"weight_column", PL_WORD, PL_FOR_READING, "", .value_name = "COLUMN",
      .help = "CSV: name or number of a column with one non-negative weight per row", AT(weight_column)},
     {"categorical", PL_WORD, FOR_COLUMNS, "", .value_name = "COLUMNS",
      .help = "CSV: categorical columns, as names or numbers separated by commas; columns of words always are",
@@ -105,13 +99,13 @@ const pl_setting pl_settings[] = {
     {"hash_bits", PL_WHOLE, FOR_COLUMNS, "18", 1, 30, .value_name = "B",
      .help = "VW, and CSV with --categories hash: hash into 2^B columns; online: also fold other columns into 2^B",
      AT(hash_bits)},
-    {"missing", PL_CHOICE, FOR_READING, "auto", .choices = "auto|zero|mean|median|indicator|error",
+    {"missing", PL_CHOICE, PL_FOR_READING, "auto", .choices = "auto|zero|mean|median|indicator|error",
      .value_name = "KIND",
      .help = "CSV: replace missing numbers by 0, or by the column's mean or median; indicator: by the mean, with a "
              "category for missing values; error: reject them; auto: the model's, or the mean, but 0 in columns where "
              "most are missing",
      AT(missing)},
-    {"missing_words", PL_WORD, FOR_READING, "", .value_name = "WORD,...",
+    {"missing_words", PL_WORD, PL_FOR_READING, "", .value_name = "WORD,...",
      .help = "CSV: words for missing values, besides an empty field, ?, NA, N/A, NaN, null, none and unknown",
      AT(missing_words)},
     {"keep_names", PL_FLAG, PL_FOR_TRAIN | PL_FOR_CONVERT, "false",
@@ -124,7 +118,7 @@ const pl_setting pl_settings[] = {
      .help = "text: leave out words that are in more documents; up to 1: a share of them", AT(max_documents)},
     {"words", PL_WHOLE, FOR_WORDS, "auto", 1, MANY, .value_name = "N", .may_be_auto = true,
      .help = "text: keep only the N most frequent words", AT(words)},
-    {"labels", PL_WORD, FOR_READING, "", .value_name = "FILE",
+    {"labels", PL_WORD, PL_FOR_READING, "", .value_name = "FILE",
      .help = "IDX: file of labels; default: the name of DATA with `labels` for `images` and `idx1` for `idx3`",
      AT(labels)},
     {"to", PL_WORD, PL_FOR_CONVERT, "", .value_name = "NAME",
@@ -224,9 +218,7 @@ const pl_setting pl_settings[] = {
              "bounded (SSP); async: nobody waits (ASP)",
      AT(staleness)},
     {"servers", PL_WHOLE, PL_FOR_TRAIN, "0", 0, 65535, .value_name = "N", .optional = true,
-     .help =
-         "exchange server: processes, of those that were started, or tasks of a single process, that own the slices "
-         "of v and have no workers; 0: every process with workers owns a slice",
+     .help = "exchange server: so many of the processes, or tasks of a single one, own v and have no workers",
      AT(servers)},
     {"backups", PL_WHOLE, PL_FOR_TRAIN, "0", 0, 65535, .value_name = "B", .optional = true, .in_model = true,
      .help = "with --staleness 0: close a clock without the B slowest workers, and drop their updates", AT(backups)},
@@ -246,14 +238,13 @@ const pl_setting pl_settings[] = {
     {"latency", PL_WORD, PL_FOR_TRAIN, "auto", .value_name = "TIME",
      .help = "engine sim: how long a message travels, such as 50us; auto: the file's, or 50us", AT(latency)},
     {"host_speed", PL_WORD, PL_FOR_TRAIN, "1", .value_name = "X,...",
-     .help =
-         "engine sim: speed of the hosts' processors, relative to this machine or to the model; several are taken in "
-         "turns",
+     .help = "engine sim: speed of the hosts' processors, relative to this machine or to the model, in turns",
      AT(host_speed)},
+    {"shared_cores", PL_WHOLE, PL_FOR_TRAIN, "0", 0, 65536, .value_name = "N",
+     .help = "engine sim: all hosts share N cores of one machine, as containers do; 0: every host has its own",
+     AT(shared_cores)},
     {"compute", PL_CHOICE, PL_FOR_TRAIN, "measured", .choices = "measured|modelled", .value_name = "KIND",
-     .help =
-         "engine sim: processor time as measured on this machine, or modelled per non-zero and entry, which repeats "
-         "exactly",
+     .help = "engine sim: processor time as measured here, or modelled per non-zero and entry, which repeats exactly",
      AT(compute)},
     {"start", PL_WORD, PL_FOR_ONE, "", .value_name = "MODEL",
      .help = "model file to start from, with the same columns and labels; other settings may differ", AT(start)},
@@ -297,8 +288,7 @@ const pl_setting pl_settings[] = {
          "of all workers together (auto: 100); all: all rows",
      AT(batch)},
     {"tau0", PL_REAL, PL_FOR_TOPICS, "auto", 0, 1e9, .value_name = "X", .may_be_auto = true, .optional = true,
-     .in_model = true,
-     .help = "the rate of step t of svi is (tau0 + t)^-kappa; auto: 1 for collapsed updates, 10 for variational ones",
+     .in_model = true, .help = "rate of step t of svi: (tau0 + t)^-kappa; auto: 1 if collapsed, 10 if variational",
      AT(tau0)},
     {"kappa", PL_REAL, PL_FOR_TOPICS, "0.7", 0, 1, .value_name = "X", .optional = true, .in_model = true,
      .help = "exponent of the rate of svi", AT(kappa)},
@@ -400,8 +390,7 @@ const pl_setting pl_settings[] = {
     {"log", PL_WORD, PL_FOR_TRAIN, "", .value_name = "FILE",
      .help = "file to write one JSON object per round to; - is standard output", AT(log)},
     {"trace", PL_WORD, PL_FOR_ONE, "", .value_name = "FILE",
-     .help = "file to write what each worker did when to, in the format that Perfetto and chrome://tracing open",
-     AT(trace)},
+     .help = "file for what each worker did when; Perfetto and chrome://tracing open it", AT(trace)},
     {"replay", PL_WORD, PL_FOR_ONE, "", .value_name = "FILE",
      .help = "repeat the run that wrote this log, bit for bit, on the same data", AT(replay)},
     {"checkpoint", PL_WORD, PL_FOR_ONE, "", .value_name = "DIR",
@@ -445,222 +434,10 @@ const pl_setting pl_settings[] = {
      AT(json)},
     {"html", PL_WORD, PL_FOR_REPORT, "", .value_name = "FILE",
      .help = "write one self-contained page with charts to this file; several logs are compared", AT(html)},
-    {"follow", PL_FLAG, PL_FOR_REPORT, "false",
-     .help = "rewrite the page while the run goes on; LOG - is standard input", AT(follow)},
+    {"follow", PL_FLAG, PL_FOR_REPORT, "false", .help = "rewrite the page while the run goes on", AT(follow)},
     {"text", PL_FLAG, PL_FOR_REPORT, "false", .help = "print tables (the default)", AT(text)},
     {"quiet", PL_FLAG, PL_FOR_TRAIN | PL_FOR_CONVERT | PL_FOR_GENERATE, "false", .help = "print no progress",
      AT(quiet)},
 };
 
 const unsigned pl_settings_count = sizeof pl_settings / sizeof *pl_settings;
-
-static void *field(const parley_settings *settings, const pl_setting *row) { return (char *)settings + row->offset; }
-
-static unsigned row_number(const pl_setting *row) { return (unsigned)(row - pl_settings); }
-
-static bool is_spelt(const char *a, const char *b) {
-    while (*a && (*a == *b || (*a == '_' && *b == '-')))
-        a++, b++;
-    return !*a && !*b;
-}
-
-const pl_setting *pl_setting_find(const char *name) {
-    for (unsigned i = 0; i < pl_settings_count; i++)
-        if (is_spelt(pl_settings[i].name, name))
-            return &pl_settings[i];
-    return NULL;
-}
-
-const pl_setting *pl_setting_option(unsigned commands, const char *name) {
-    for (unsigned i = 0; i < pl_settings_count; i++) {
-        const pl_setting *row = &pl_settings[i];
-        if ((row->commands & commands) && is_spelt(row->option ? row->option : row->name, name))
-            return row;
-    }
-    return pl_setting_find(name);
-}
-
-void pl_setting_flag(const pl_setting *row, char *flag, size_t size) {
-    snprintf(flag, size, "--%s", row->option ? row->option : row->name);
-    for (char *c = flag; *c; c++)
-        *c = *c == '_' ? '-' : *c;
-}
-
-void pl_number_text(double value, char *text, size_t size) {
-    /* %g drops zeros at the end, so that of a normal number 15 digits are as short as fewer */
-    for (int digits = fabs(value) < DBL_MIN ? 1 : DBL_DIG; digits <= 17; digits++) {
-        snprintf(text, size, "%.*g", digits, value);
-        if (strtod(text, NULL) == value)
-            return;
-    }
-}
-
-static parley_status unknown(unsigned command, const char *name, parley_error *error) {
-    char flags[PL_MOST_SETTINGS][40], given[64];
-    const char *words[PL_MOST_SETTINGS];
-    unsigned count = 0;
-    for (unsigned i = 0; i < pl_settings_count; i++)
-        if (!command || (pl_settings[i].commands & command)) {
-            pl_setting_flag(&pl_settings[i], flags[count], sizeof *flags);
-            words[count] = flags[count];
-            count++;
-        }
-    snprintf(given, sizeof given, "--%s", name);
-    const char *near = pl_nearest(given, words, count);
-    return pl_fail(error, PARLEY_BAD_USAGE,
-                   near ? "there is no option --%s; did you mean %s?" : "there is no option --%s%.0s", name,
-                   near ? near : "");
-}
-
-static parley_status set_choice(parley_settings *settings, const pl_setting *row, const char *value, const char *flag,
-                                parley_error *error) {
-    const char *choice = row->choices;
-    for (uint64_t i = 0;; i++) {
-        size_t length = strcspn(choice, "|");
-        if (strlen(value) == length && memcmp(choice, value, length) == 0) {
-            *(uint64_t *)field(settings, row) = i;
-            return PARLEY_OK;
-        }
-        if (!choice[length])
-            return pl_fail(error, PARLEY_BAD_USAGE, "%s %s: must be one of %s", flag, value, row->choices);
-        choice += length + 1;
-    }
-}
-
-static parley_status set_number(parley_settings *settings, const pl_setting *row, const char *value, const char *flag,
-                                parley_error *error) {
-    char *end;
-    if (row->may_be_auto && strcmp(value, "auto") == 0) {
-        if (row->kind == PL_REAL)
-            *(double *)field(settings, row) = NAN;
-        else
-            *(uint64_t *)field(settings, row) = 0;
-        return PARLEY_OK;
-    }
-    double number = strtod(value, &end);
-    if (end == value || *end || number != number || strpbrk(value, "xXpP \t"))
-        return pl_fail(error, PARLEY_BAD_USAGE, "%s %s: not a number", flag, value);
-    if (row->kind == PL_WHOLE && number != floor(number))
-        return pl_fail(error, PARLEY_BAD_USAGE, "%s %s: not a whole number", flag, value);
-    if (number < row->min || number > row->max)
-        return pl_fail(error, PARLEY_BAD_USAGE, "%s %s: must be between %.10g and %.10g", flag, value, row->min,
-                       row->max);
-    if (row->kind == PL_REAL)
-        *(double *)field(settings, row) = number;
-    else
-        *(uint64_t *)field(settings, row) = strpbrk(value, ".eE") ? (uint64_t)number : strtoull(value, NULL, 10);
-    return PARLEY_OK;
-}
-
-static parley_status set_value(parley_settings *settings, const pl_setting *row, const char *value,
-                               parley_error *error) {
-    char flag[48];
-    pl_setting_flag(row, flag, sizeof flag);
-    switch (row->kind) {
-    case PL_FLAG:
-        if (strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
-            return pl_fail(error, PARLEY_BAD_USAGE, "%s takes no value", flag);
-        *(bool *)field(settings, row) = *value == 't';
-        return PARLEY_OK;
-    case PL_CHOICE: return set_choice(settings, row, value, flag, error);
-    case PL_WORD:
-        if (strlen(value) >= PL_TEXT)
-            return pl_fail(error, PARLEY_BAD_USAGE, "%s: the value is too long", flag);
-        memcpy(field(settings, row), value, strlen(value) + 1);
-        return PARLEY_OK;
-    default: return set_number(settings, row, value, flag, error);
-    }
-}
-
-void pl_settings_defaults(parley_settings *settings) {
-    memset(settings, 0, sizeof *settings);
-    for (unsigned i = 0; i < pl_settings_count; i++)
-        set_value(settings, &pl_settings[i], pl_settings[i].initial, NULL);
-}
-
-parley_status pl_setting_set(parley_settings *settings, unsigned command, const char *name, const char *value,
-                             parley_error *error) {
-    const pl_setting *row = pl_setting_option(command, name);
-    if (!row || (command && !(row->commands & command)))
-        return unknown(command, name, error);
-    parley_status status = set_value(settings, row, value, error);
-    if (status == PARLEY_OK)
-        settings->given[row_number(row)] = true;
-    return status;
-}
-
-bool pl_setting_given(const parley_settings *settings, const char *name) {
-    const pl_setting *row = pl_setting_find(name);
-    return row && settings->given[row_number(row)];
-}
-
-double pl_setting_real(const parley_settings *settings, const char *name) {
-    return *(const double *)field(settings, pl_setting_find(name));
-}
-
-static void choice_text(const pl_setting *row, uint64_t chosen, char *text, size_t size) {
-    const char *choice = row->choices;
-    for (; chosen > 0; chosen--)
-        choice += strcspn(choice, "|") + 1;
-    snprintf(text, size, "%.*s", (int)strcspn(choice, "|"), choice);
-}
-
-void pl_setting_text(const parley_settings *settings, const pl_setting *row, char *text, size_t size) {
-    const void *value = field(settings, row);
-    switch (row->kind) {
-    case PL_FLAG: snprintf(text, size, "%s", *(const bool *)value ? "true" : "false"); break;
-    case PL_CHOICE: choice_text(row, *(const uint64_t *)value, text, size); break;
-    case PL_WORD: snprintf(text, size, "%s", (const char *)value); break;
-    case PL_REAL:
-        if (isnan(*(const double *)value))
-            snprintf(text, size, "auto");
-        else
-            pl_number_text(*(const double *)value, text, size);
-        break;
-    case PL_WHOLE:
-        if (row->may_be_auto && *(const uint64_t *)value == 0)
-            snprintf(text, size, "auto");
-        else
-            snprintf(text, size, "%llu", (unsigned long long)*(const uint64_t *)value);
-        break;
-    }
-}
-
-parley_status parley_settings_new(parley_settings **out, parley_error *error) {
-    parley_status status = pl_take(out, 1, sizeof **out, "settings", error);
-    if (status == PARLEY_OK)
-        pl_settings_defaults(*out);
-    return status;
-}
-
-parley_status parley_settings_set(parley_settings *settings, const char *name, const char *value, parley_error *error) {
-    return pl_setting_set(settings, 0, name, value, error);
-}
-
-void parley_settings_free(parley_settings *settings) { pl_free(settings); }
-
-int parley_setting_at(unsigned number, parley_setting *out) {
-    static const char *const kinds[] = {"flag", "whole", "real", "word", "choice"};
-    *out = (parley_setting){0};
-    if (number >= pl_settings_count)
-        return 0;
-    const pl_setting *row = &pl_settings[number], *head = row;
-    while (!head->heading)
-        head--; /* the first row has one */
-    *out = (parley_setting){.name = row->name,
-                            .kind = kinds[row->kind],
-                            .initial = row->initial,
-                            .choices = row->choices,
-                            .list = row->list,
-                            .group = head->heading,
-                            .help = row->help,
-                            .min = row->min,
-                            .max = row->max,
-                            .may_be_auto = row->may_be_auto,
-                            .trains =
-                                (row->commands & (PL_FOR_TRAIN | PL_FOR_ONE | PL_FOR_LINEAR | PL_FOR_LINEAR_ONE)) != 0,
-                            .paths = (row->commands & (PL_FOR_TRAIN | PL_FOR_LINEAR | PL_FOR_PATH)) != 0,
-                            .cvs = (row->commands & (PL_FOR_TRAIN | PL_FOR_LINEAR | PL_FOR_CV)) != 0,
-                            .reads = strcmp(head->heading, "Reading") == 0 && (row->commands & FOR_READING) != 0};
-    return 1;
-}

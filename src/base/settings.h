@@ -85,6 +85,7 @@ struct parley_settings {
     char staleness[PL_TEXT];
     uint64_t servers, backups, clocks; /* clocks 0: about a pass over the data */
     char straggler[PL_TEXT];
+    uint64_t shared_cores; /* 0: every host has its own */
     char network[PL_TEXT], latency[PL_TEXT], host_speed[PL_TEXT];
     uint64_t compute; /* pl_compute */
     char start[PL_TEXT];
@@ -168,7 +169,8 @@ enum {
     PL_FOR_CHANGE = 16384,    /* training problems that have no dual: they stop by the objective's change */
     PL_FOR_TOPICS = 32768,    /* training topic models */
     PL_FOR_PROBE = 65536,
-    PL_FOR_NETWORK = 131072 /* training networks */
+    PL_FOR_NETWORK = 131072, /* training networks */
+    PL_FOR_READING = PL_FOR_TRAIN | PL_FOR_PREDICT | PL_FOR_EVAL | PL_FOR_CONVERT | PL_FOR_INFO
 };
 
 typedef enum pl_kind { PL_FLAG, PL_WHOLE, PL_REAL, PL_WORD, PL_CHOICE } pl_kind;

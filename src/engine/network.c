@@ -133,7 +133,6 @@ double pl_network_send(const pl_network *network, pl_link *from, pl_link *to, do
     if (from->down > begins || to->up > begins)
         length /= duplex_of(network, bytes);
     from->up = begins + length;
-    double lands = fmax(begins + network->latency, to->down);
-    to->down = lands + length;
-    return to->down;
+    to->down = fmax(now + network->latency, to->down) + length;
+    return fmax(from->up + network->latency, to->down);
 }

@@ -1,8 +1,10 @@
 /* network.h: a model of hosts and of the network between them, for the engine `sim`: what a message and what work cost.
  *
- * Every host has one link with a direction each way. A message of b bytes occupies the sender's direction for b /
- * bandwidth seconds, in the order of sending, travels for `latency`, and occupies the receiver's direction as long;
- * what several hosts send to one waits there (incast). Either end spends `message` seconds of processor time on it. */
+ * Every host has one link with a direction each way. A message of b bytes is b / bandwidth seconds of work for the
+ * sender's direction and for the receiver's, and travels for `latency`. It has arrived when both have done the work
+ * that they were given before, and this. So what several hosts send to one waits there (incast), and messages to
+ * several hosts share the sender's direction, as connections do, instead of waiting for each other at busy receivers.
+ * Either end spends `message` seconds of processor time on it. */
 #ifndef PL_NETWORK_H
 #define PL_NETWORK_H
 

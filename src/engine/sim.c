@@ -215,6 +215,8 @@ static parley_status launch(const parley_settings *settings, const pl_job *job, 
     unsigned threads = threads_of(settings, hosts);
     pl_memory_for_many(hosts > FEW_HOSTS);
     status = pl_world_open(&this.world, hosts, threads, &network, settings->compute == PL_MEASURED, error);
+    if (status == PARLEY_OK && settings->shared_cores)
+        status = pl_world_share_cores(&this.world, (unsigned)settings->shared_cores, error);
     if (status == PARLEY_OK)
         status = parse_speeds(settings->host_speed, &this.world, error);
     if (status == PARLEY_OK)

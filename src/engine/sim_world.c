@@ -481,6 +481,16 @@ parley_status pl_world_open(pl_world *world, unsigned hosts, unsigned cores, con
     return status;
 }
 
+parley_status pl_world_share_cores(pl_world *world, unsigned cores, parley_error *error) {
+    parley_status status = pl_take(&world->shared, cores, sizeof *world->shared, "hosts", error);
+    for (unsigned h = 0; h < world->hosts && status == PARLEY_OK; h++) {
+        pl_free(world->host[h].core);
+        world->host[h].core = world->shared;
+        world->host[h].cores = cores;
+    }
+    return status;
+}
+
 void pl_world_close(pl_world *world) {
     for (unsigned h = 0; world->host && h < world->hosts; h++) {
         pl_sim_host *host = &world->host[h];
@@ -490,8 +500,10 @@ void pl_world_close(pl_world *world) {
                 pl_free(mail);
             }
         pl_free(host->box);
-        pl_free(host->core);
+        if (host->core != world->shared)
+            pl_free(host->core);
     }
+    pl_free(world->shared);
     pl_free(world->host);
     pl_free(world->heap);
     pthread_mutex_destroy(&world->mutex);

@@ -36,7 +36,8 @@ typedef struct pl_sim_host {
 struct pl_world {
     pthread_mutex_t mutex;
     pl_network network;
-    bool measured; /* processor time is measured; otherwise only `spend` and messages take time */
+    double *shared; /* when each core that all hosts share is free; NULL: they have their own */
+    bool measured;  /* processor time is measured; otherwise only `spend` and messages take time */
     unsigned hosts;
     pl_sim_host *host;
     pl_strand **heap; /* strands that can go on, earliest first */
@@ -47,6 +48,8 @@ struct pl_world {
     parley_error failure;
 };
 
+/* All hosts compute on the same cores, as containers of one machine do. */
+parley_status pl_world_share_cores(pl_world *world, unsigned cores, parley_error *error);
 parley_status pl_world_open(pl_world *world, unsigned hosts, unsigned cores, const pl_network *network, bool measured,
                             parley_error *error);
 void pl_world_close(pl_world *world);

@@ -11,8 +11,7 @@
 #include "engine/collective.h"
 #include "exchange/server.h"
 
-#define WINDOW 64         /* updates of a rank on their way to another one */
-#define NOBODY UINT32_MAX /* in a message of a rank to itself: nothing is left to serve */
+#define WINDOW 64 /* updates of a rank on their way to another one */
 #define LEAST_SCALE 1e-100
 
 /* A hosted worker. */
@@ -40,9 +39,7 @@ typedef struct peer {
 } peer;
 
 /* The mutex is held. A copy u becomes factor u + share change. */
-static void receive(const peer *this, copy *copy, double factor, double share, const pl_arrived *update,
-                    uint64_t size) {
-    (void)this;
+static void receive(copy *copy, double factor, double share, const pl_arrived *update, uint64_t size) {
     copy->scale *= factor;
     copy->fresh = true;
     if (!(fabs(copy->scale) > LEAST_SCALE)) { /* the old values count for nothing */
@@ -67,18 +64,12 @@ static void add_received(copy *copy, uint64_t size) {
     copy->fresh = false;
 }
 
-static pl_arrived arrived_of(const pl_ask *ask) {
-    pl_arrived update = {.count = ask->count, .value = (const double *)(const void *)(ask + 1)};
-    update.entry = (const uint32_t *)(const void *)(update.value + ask->count);
-    return update;
-}
-
 /* The mutex is held. Gives the update of worker `from` to all hosted workers, itself included. */
 static void share_out(pl_exchange *exchange, const pl_ask *ask, const pl_arrived *update) {
     peer *this = exchange->own;
     double factor = 1.0 + ask->share * (ask->shrink - 1.0);
     for (unsigned k = 0; k < this->hosted; k++)
-        receive(this, &this->copy[k], factor, ask->share, update, exchange->size);
+        receive(&this->copy[k], factor, ask->share, update, exchange->size);
     this->clock[ask->worker] = ask->clock + 1;
 }
 
@@ -123,7 +114,7 @@ static parley_status send_update(pl_exchange *exchange, unsigned k, pl_turn *tur
     if (!bytes)
         return pl_fail_memory(error, "a message", sizeof head);
     const pl_ask *ask = copy->room.data;
-    pl_arrived update = arrived_of(ask);
+    pl_arrived update = pl_ask_update(ask);
     pthread_mutex_lock(&this->mutex);
     share_out(exchange, ask, &update);
     pthread_mutex_unlock(&this->mutex);
@@ -176,10 +167,7 @@ static parley_status leave(pl_exchange *exchange, unsigned worker, parley_error 
     this->left++;
     bool over = is_over(this);
     pthread_mutex_unlock(&this->mutex);
-    pl_ask end = {.worker = NOBODY};
-    return status == PARLEY_OK && over && engine->ranks > 1
-               ? engine->type->post(engine, engine->rank, PL_CHANNEL_PEER, &end, sizeof end, error)
-               : status;
+    return status == PARLEY_OK && over && engine->ranks > 1 ? pl_ask_end(engine, PL_CHANNEL_PEER, error) : status;
 }
 
 /* The mutex is held. A worker that waits may look again. */
@@ -229,9 +217,9 @@ static parley_status serve(pl_exchange *exchange, parley_error *error) {
             break;
         const pl_ask *ask = room.data;
         if (!pl_ask_read(ask, bytes, 0, exchange->size, &update) ||
-            (ask->worker >= this->workers && ask->worker != NOBODY))
-            status = pl_fail(error, PARLEY_BROKEN, "rank %u sent a damaged message", from);
-        else if (ask->worker == NOBODY)
+            (ask->worker >= this->workers && ask->worker != PL_ASK_NOBODY))
+            status = pl_fail_damaged(from, error);
+        else if (ask->worker == PL_ASK_NOBODY)
             over = true;
         else
             status = handle(exchange, from, ask, &update, &over, error);
@@ -291,11 +279,15 @@ static void close_peer(pl_exchange *exchange) {
     pl_tables_close(exchange);
 }
 
-static parley_status open_copies(peer *this, const pl_setup *setup, parley_error *error) {
-    unsigned ranks = setup->team->engine->ranks;
+static parley_status fill_peer(pl_exchange *exchange, const pl_setup *setup, parley_error *error) {
+    peer *this = exchange->own;
+    pthread_mutex_init(&this->mutex, NULL);
+    this->engine = setup->team->engine;
+    this->workers = setup->team->workers;
+    this->hosted = setup->team->hosted;
     this->copy = pl_alloc(this->hosted, sizeof *this->copy);
     this->clock = pl_alloc(this->workers, sizeof *this->clock);
-    this->in_flight = pl_alloc(ranks, sizeof *this->in_flight);
+    this->in_flight = pl_alloc(this->engine->ranks, sizeof *this->in_flight);
     this->update = pl_alloc(this->hosted, sizeof *this->update);
     this->share = pl_alloc(this->hosted, sizeof *this->share);
     if (!this->copy || !this->clock || !this->in_flight || !this->update || !this->share)
@@ -310,32 +302,7 @@ static parley_status open_copies(peer *this, const pl_setup *setup, parley_error
 }
 
 static parley_status open_peer(const pl_setup *setup, bool whole, pl_exchange **out, parley_error *error) {
-    peer *this;
-    pl_exchange *exchange;
-    if (setup->team->hosted > PL_MOST_HOSTED)
-        return pl_fail(error, PARLEY_BAD_USAGE, "exchange peer takes at most %u workers per process; use fewer",
-                       PL_MOST_HOSTED);
-    parley_status status = pl_tables_open(&pl_exchange_peer, setup, whole, &exchange, error);
-    if (status != PARLEY_OK)
-        return status;
-    status = pl_take(&this, 1, sizeof *this, "peers", error);
-    if (status == PARLEY_OK) {
-        exchange->own = this;
-        this->engine = setup->team->engine;
-        this->workers = setup->team->workers;
-        this->hosted = setup->team->hosted;
-        pthread_mutex_init(&this->mutex, NULL);
-        status = open_copies(this, setup, error);
-    }
-    if (status != PARLEY_OK)
-        close_peer(exchange);
-    else
-        *out = exchange;
-    return status;
-}
-
-static void state(pl_exchange *exchange, pl_state *state) {
-    PL_STATE_VALUES(state, "clock", PL_VALUE(exchange->clock));
+    return pl_open_with(&pl_exchange_peer, setup, whole, sizeof(peer), fill_peer, out, error);
 }
 
 /* Every worker sends its update to all others. */
@@ -359,7 +326,7 @@ const pl_exchange_type pl_exchange_peer = {
     .settings = reads,
     .bytes = bytes,
     .open = open_peer,
-    .state = state,
+    .state = pl_clock_state,
     .close = close_peer,
     .traffic = traffic,
 };

@@ -17,8 +17,6 @@
 
 #include "engine/collective.h"
 
-#define NOBODY UINT32_MAX /* in a message of a rank to itself: all workers have left */
-
 /* A hosted worker. */
 typedef struct reader {
     double *v;             /* its copy, in which the entries that it reads are filled in */
@@ -78,10 +76,6 @@ static parley_status send_list(pl_exchange *exchange, unsigned k, unsigned to, p
     return engine->type->post(engine, to, PL_CHANNEL_SERVER, reader->room.data, sizeof head + bytes, error);
 }
 
-static parley_status fail_damaged(unsigned from, parley_error *error) {
-    return pl_fail(error, PARLEY_BROKEN, "rank %u sent a damaged message", from);
-}
-
 static parley_status take_list(pl_exchange *exchange, pl_span *room, parley_error *error) {
     server *this = exchange->own;
     pl_engine *engine = exchange->team->engine;
@@ -92,11 +86,11 @@ static parley_status take_list(pl_exchange *exchange, pl_span *room, parley_erro
         return status;
     const pl_ask *head = room->data;
     if (bytes < sizeof *head || head->worker >= this->owner.workers)
-        return fail_damaged(from, error);
+        return pl_fail_damaged(from, error);
     pl_client *client = &this->owner.client[head->worker];
     uint64_t list = head->has_update ? head->count * sizeof *client->owned : 0;
     if (client->rank != from || bytes != sizeof *head + list || client->owned)
-        return fail_damaged(from, error);
+        return pl_fail_damaged(from, error);
     client->count = head->count;
     if (!head->has_update)
         return PARLEY_OK;
@@ -189,12 +183,9 @@ static void note(round_trip *trip, const pl_answer *answer) {
 static parley_status ask_self(round_trip *trip, parley_error *error) {
     server *this = trip->exchange->own;
     pl_answer answer;
-    pl_arrived update;
     const pl_ask *ask = this->reader[trip->worker].room.data;
+    pl_arrived update = pl_ask_update(ask);
     bool ended;
-    update.count = ask->count;
-    update.value = (const double *)(const void *)(ask + 1);
-    update.entry = (const uint32_t *)(const void *)(update.value + ask->count);
     pthread_mutex_lock(&this->owner.mutex);
     parley_status status = pl_owner_handle(&this->owner, ask, &update, &answer, &ended, error);
     bool ready = !this->owner.client[ask->worker].waits;
@@ -238,7 +229,7 @@ static parley_status take_answer(round_trip *trip, parley_error *error) {
         return owns(exchange, engine->rank) ? blame(exchange->own, status, error) : status;
     const pl_answer *answer = reader->answer.data;
     if (bytes < sizeof *answer)
-        return fail_damaged(from, error);
+        return pl_fail_damaged(from, error);
     note(trip, answer);
     trip->open--;
     trip->turn->messages++;
@@ -251,7 +242,7 @@ static parley_status take_answer(round_trip *trip, parley_error *error) {
     reader->seen[from] = answer->version;
     return pl_answer_read(answer, bytes, entries_of(reader, from), reader->raw + reader->first[from])
                ? status
-               : fail_damaged(from, error);
+               : pl_fail_damaged(from, error);
 }
 
 /* Fills in the worker's copy: the slices of other ranks from its raw copies, that of its own rank from memory. */
@@ -315,10 +306,7 @@ static parley_status leave_self(server *this, const pl_ask *ask, parley_error *e
     pthread_mutex_lock(&this->owner.mutex);
     parley_status status = pl_owner_handle(&this->owner, ask, NULL, NULL, &ended, error);
     pthread_mutex_unlock(&this->owner.mutex);
-    pl_ask end = {.worker = NOBODY};
-    return status == PARLEY_OK && ended && engine->ranks > 1
-               ? engine->type->post(engine, engine->rank, PL_CHANNEL_SERVER, &end, sizeof end, error)
-               : status;
+    return status == PARLEY_OK && ended && engine->ranks > 1 ? pl_ask_end(engine, PL_CHANNEL_SERVER, error) : status;
 }
 
 static parley_status leave(pl_exchange *exchange, unsigned worker, parley_error *error) {
@@ -345,13 +333,13 @@ static parley_status serve_one(pl_exchange *exchange, pl_span *room, bool *ended
     const pl_ask *ask = room->data;
     if (!pl_ask_read(ask, bytes, exchange->bounds[owner->engine->rank], exchange->bounds[owner->engine->rank + 1],
                      &update))
-        return fail_damaged(from, error);
-    if (ask->worker == NOBODY && from == owner->engine->rank) {
+        return pl_fail_damaged(from, error);
+    if (ask->worker == PL_ASK_NOBODY && from == owner->engine->rank) {
         *ended = true;
         return status;
     }
     if (ask->worker >= owner->workers || owner->client[ask->worker].rank != from)
-        return fail_damaged(from, error);
+        return pl_fail_damaged(from, error);
     pthread_mutex_lock(&owner->mutex);
     status = pl_owner_handle(owner, ask, &update, NULL, ended, error);
     uint64_t handled = update.count + (ask->last ? 0 : owner->client[ask->worker].count);
@@ -418,42 +406,25 @@ static parley_status open_readers(server *this, const pl_setup *setup, parley_er
     return status;
 }
 
-static parley_status open_server(const pl_setup *setup, bool whole, pl_exchange **out, parley_error *error) {
-    const pl_team *team = setup->team;
-    server *this;
-    pl_exchange *exchange = NULL;
+static parley_status fill_server(pl_exchange *exchange, const pl_setup *setup, parley_error *error) {
+    server *this = exchange->own;
+    unsigned workers = setup->team->workers;
     uint64_t backups = setup->settings->backups;
-    if (backups >= team->workers && !pl_setting_given(setup->settings, "backups"))
-        backups = team->workers - 1;
-    if (backups >= team->workers)
-        return pl_fail(error, PARLEY_BAD_USAGE, "--backups %llu leaves no worker of %u to wait for; use fewer",
-                       (unsigned long long)backups, team->workers);
-    if (team->hosted > PL_MOST_HOSTED)
-        return pl_fail(error, PARLEY_BAD_USAGE, "exchange server takes at most %u workers per process; use fewer",
-                       PL_MOST_HOSTED);
+    if (backups >= workers && !pl_setting_given(setup->settings, "backups"))
+        backups = workers - 1;
+    parley_status status = pl_owner_open(&this->owner, setup, pl_staleness(setup->settings), (unsigned)backups, error);
+    if (status == PARLEY_OK && backups >= workers)
+        status = pl_fail(error, PARLEY_BAD_USAGE, "--backups %llu leaves no worker of %u to wait for; use fewer",
+                         (unsigned long long)backups, workers);
+    return status == PARLEY_OK ? open_readers(this, setup, error) : status;
+}
+
+static parley_status open_server(const pl_setup *setup, bool whole, pl_exchange **out, parley_error *error) {
     if (setup->entries > UINT32_MAX)
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "exchange server takes models of at most %llu entries at a pace of their own; use --staleness 0",
                        (unsigned long long)UINT32_MAX);
-    parley_status status = pl_tables_open(&pl_exchange_server, setup, whole, &exchange, error);
-    if (status != PARLEY_OK)
-        return status;
-    status = pl_take(&this, 1, sizeof *this, "a server", error);
-    if (status == PARLEY_OK) {
-        exchange->own = this;
-        status = pl_owner_open(&this->owner, setup, pl_staleness(setup->settings), (unsigned)backups, error);
-    }
-    if (status == PARLEY_OK)
-        status = open_readers(this, setup, error);
-    if (status != PARLEY_OK)
-        close_server(exchange);
-    else
-        *out = exchange;
-    return status;
-}
-
-static void state(pl_exchange *exchange, pl_state *state) {
-    PL_STATE_VALUES(state, "clock", PL_VALUE(exchange->clock));
+    return pl_open_with(&pl_exchange_server, setup, whole, sizeof(server), fill_server, out, error);
 }
 
 /* Every worker sends its update to the owners and reads the table from them, all but the part of its own machine. */
@@ -514,7 +485,7 @@ const pl_exchange_type pl_exchange_server = {
     .check = check,
     .bytes = bytes,
     .open = open_server,
-    .state = state,
+    .state = pl_clock_state,
     .close = close_server,
     .traffic = traffic,
 };

@@ -11,8 +11,9 @@ enum {
     PL_CHANNEL_SERVER = 64,
     PL_CHANNEL_PEER,
     PL_CHANNEL_ANSWER = 1024
-};                           /* an answer goes to the channel of its hosted worker */
-#define PL_MOST_HOSTED 30000 /* workers of a rank: MPI may have no larger channels */
+};                               /* an answer goes to the channel of its hosted worker */
+#define PL_ASK_NOBODY UINT32_MAX /* in place of a worker, in a message of a rank to itself: serving ends */
+#define PL_MOST_HOSTED 30000     /* workers of a rank: MPI may have no larger channels */
 
 typedef enum pl_ask_kind {
     PL_ASK_SWAP,    /* takes an update, if there is one, and asks for v */
@@ -91,6 +92,13 @@ typedef struct pl_owner {
     pl_span room; /* an answer */
 } pl_owner;
 
+/* server_messages.c: `open` and `state` of both exchanges. `fill` opens what the type adds, of `bytes` bytes, in
+ * exchange->own. */
+typedef parley_status (*pl_fill)(pl_exchange *exchange, const pl_setup *setup, parley_error *error);
+parley_status pl_open_with(const pl_exchange_type *type, const pl_setup *setup, bool whole, uint64_t bytes,
+                           pl_fill fill, pl_exchange **out, parley_error *error);
+void pl_clock_state(pl_exchange *exchange, pl_state *state);
+
 /* server_slice.c. All but open and close are called with the mutex held. */
 parley_status pl_owner_open(pl_owner *owner, const pl_setup *setup, uint64_t staleness, unsigned backups,
                             parley_error *error);
@@ -109,6 +117,11 @@ bool pl_owner_changed(const pl_owner *owner, uint64_t entry, uint64_t seen);
  * worker's entries there; NULL: all. Returns the number of bytes, or 0 if memory runs out. */
 uint64_t pl_ask_write(const pl_ask *head, const pl_update *update, const uint32_t *reads, uint64_t count,
                       uint64_t begin, uint64_t end, pl_span *room);
+/* The update of a request of this process. */
+pl_arrived pl_ask_update(const pl_ask *ask);
+/* Ends the task of this rank that serves on a channel. */
+parley_status pl_ask_end(pl_engine *engine, unsigned channel, parley_error *error);
+parley_status pl_fail_damaged(unsigned from, parley_error *error);
 /* The update of a request, whose entries must be in [begin, end); false if it is damaged. */
 bool pl_ask_read(const void *data, uint64_t bytes, uint64_t begin, uint64_t end, pl_arrived *update);
 /* Answers a worker of another rank, with the values that it reads: all, or those that changed since it last did. */

@@ -54,6 +54,44 @@ static void list_entries(list *list, const pl_update *update, const uint32_t *re
         put_rows(list, update, begin, end);
 }
 
+parley_status pl_fail_damaged(unsigned from, parley_error *error) {
+    return pl_fail(error, PARLEY_BROKEN, "rank %u sent a damaged message", from);
+}
+
+parley_status pl_open_with(const pl_exchange_type *type, const pl_setup *setup, bool whole, uint64_t bytes,
+                           pl_fill fill, pl_exchange **out, parley_error *error) {
+    pl_exchange *exchange = NULL;
+    if (setup->team->hosted > PL_MOST_HOSTED)
+        return pl_fail(error, PARLEY_BAD_USAGE, "exchange %s takes at most %u workers per process; use fewer",
+                       type->name, PL_MOST_HOSTED);
+    parley_status status = pl_tables_open(type, setup, whole, &exchange, error);
+    if (status != PARLEY_OK)
+        return status;
+    status = pl_take(&exchange->own, 1, bytes, "an exchange", error);
+    if (status == PARLEY_OK)
+        status = fill(exchange, setup, error);
+    if (status != PARLEY_OK)
+        type->close(exchange);
+    else
+        *out = exchange;
+    return status;
+}
+
+void pl_clock_state(pl_exchange *exchange, pl_state *state) {
+    PL_STATE_VALUES(state, "clock", PL_VALUE(exchange->clock));
+}
+
+pl_arrived pl_ask_update(const pl_ask *ask) {
+    pl_arrived update = {.count = ask->count, .value = (const double *)(const void *)(ask + 1)};
+    update.entry = (const uint32_t *)(const void *)(update.value + ask->count);
+    return update;
+}
+
+parley_status pl_ask_end(pl_engine *engine, unsigned channel, parley_error *error) {
+    pl_ask end = {.worker = PL_ASK_NOBODY};
+    return engine->type->post(engine, engine->rank, channel, &end, sizeof end, error);
+}
+
 uint64_t pl_ask_write(const pl_ask *head, const pl_update *update, const uint32_t *reads, uint64_t count,
                       uint64_t begin, uint64_t end, pl_span *room) {
     list list = {0};
@@ -78,9 +116,7 @@ bool pl_ask_read(const void *data, uint64_t bytes, uint64_t begin, uint64_t end,
     const pl_ask *ask = data;
     if (bytes < sizeof *ask || ask->count > (bytes - sizeof *ask) / ITEM || bytes != sizeof *ask + ask->count * ITEM)
         return false;
-    update->count = ask->count;
-    update->value = (const double *)(const void *)(ask + 1);
-    update->entry = (const uint32_t *)(const void *)(update->value + ask->count);
+    *update = pl_ask_update(ask);
     for (uint64_t e = 0; e < update->count; e++)
         if (update->entry[e] < begin || update->entry[e] >= end || (e && update->entry[e] <= update->entry[e - 1]))
             return false;

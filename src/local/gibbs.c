@@ -5,8 +5,9 @@
 #include <string.h>
 
 #define DRAW_STREAM 0x67696200u
-#define MOST_PIECES 1000 /* of a pass */
-#define LEARN_AFTER 20   /* passes, before which the counts say little about alpha and eta */
+#define AVERAGE_BLOCK ((uint64_t)1 << 16) /* entries of a task */
+#define MOST_PIECES 1000                  /* of a pass */
+#define LEARN_AFTER 20                    /* passes, before which the counts say little about alpha and eta */
 
 /* Words of one lane in one part of a piece. */
 static void draw_task(void *context, unsigned task) {
@@ -372,16 +373,27 @@ static const uint32_t *entries_read(const pl_local *local, unsigned k, uint64_t 
     return worker->reads;
 }
 
+/* Adds a block of words to the average. */
+static void average_task(void *context, unsigned block) {
+    const pl_gibbs *this = context;
+    uint64_t size = this->lda->words * this->lda->topics, begin = (uint64_t)block * AVERAGE_BLOCK;
+    uint64_t end = begin + AVERAGE_BLOCK < size ? begin + AVERAGE_BLOCK : size;
+    for (uint64_t j = begin; j < end; j++)
+        this->lda->average->sum[j] += (float)this->sample[j];
+}
+
 /* Adds v to the average after the burn-in, once for each pass. */
 static void average(pl_gibbs *this, const double *v) {
     const pl_lda *lda = this->lda;
+    pl_engine *engine = this->team->engine;
     uint64_t pass = (uint64_t)(v[(lda->words + PL_LDA_STEPS) * lda->topics] + 1e-6); /* those that are complete */
     if (!((double)pass > this->burn_in) || pass == this->averaged || !this->begun)
         return;
     this->averaged = pass;
+    this->sample = v;
     lda->average->samples++;
-    for (uint64_t j = 0; j < lda->words * lda->topics; j++)
-        lda->average->sum[j] += (float)v[j];
+    engine->type->run(engine, average_task, this,
+                      (unsigned)((lda->words * lda->topics + AVERAGE_BLOCK - 1) / AVERAGE_BLOCK));
 }
 
 static parley_status evaluate(pl_local *local, const double *v, double *w, pl_update *update, pl_evaluation *evaluation,

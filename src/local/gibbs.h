@@ -52,6 +52,7 @@ typedef struct pl_gibbs {
     uint64_t passes;   /* of a round; 1 if a pass has several pieces */
     pl_topic_score score;
     double *v;
+    const double *sample; /* that is being added to the average */
 } pl_gibbs;
 
 /* gibbs_setup.c */

@@ -8,6 +8,7 @@
 
 #include "math/wide_floats.h"
 
+#define AT_ONCE 4       /* vectors of words or topics */
 #define DENSE_STEPS 4   /* iterations on all topics */
 #define TRACE 0.1F      /* words of a document that a topic must have to be kept */
 #define SMALLEST 1e-35F /* of S, against division by zero */
@@ -166,17 +167,48 @@ PL_INLINE void pack(const pl_topic_rule *rule, const float *table, const pl_topi
         room->c[w] = w < words ? count_of(document, w) : 0.0F;
 }
 
-/* r = c / S. */
-PL_INLINE void divide(pl_topic_room *room) {
+/* r = c / S for `blocks` times sixteen words from w on. Several blocks at a time hide the latency of additions. */
+PL_INLINE void divide_words(pl_topic_room *room, uint64_t w, unsigned blocks) {
     uint64_t padded = room->padded, active = room->active;
-    for (uint64_t w = 0; w < padded; w += 16) {
-        floats s = {0};
-        for (uint64_t a = 0; a < active; a++)
-            s += room->e[a] * *(floats *)(room->packed + a * padded + w);
-        s = LARGER(s, ALL(SMALLEST));
-        *(floats *)(room->s + w) = s;
-        *(floats *)(room->r + w) = *(floats *)(room->c + w) / s;
+    floats s[AT_ONCE] = {{0}, {0}, {0}, {0}};
+    for (uint64_t a = 0; a < active; a++) {
+        const float *row = room->packed + a * padded + w;
+        for (unsigned i = 0; i < blocks; i++)
+            s[i] += room->e[a] * *(const floats *)(row + 16 * i);
     }
+    for (unsigned i = 0; i < blocks; i++) {
+        uint64_t at = w + 16 * i;
+        s[i] = LARGER(s[i], ALL(SMALLEST));
+        *(floats *)(room->s + at) = s[i];
+        *(floats *)(room->r + at) = *(floats *)(room->c + at) / s[i];
+    }
+}
+
+PL_INLINE void divide(pl_topic_room *room) {
+    uint64_t w = 0;
+    for (; w + 16 * AT_ONCE <= room->padded; w += 16 * AT_ONCE)
+        divide_words(room, w, AT_ONCE);
+    for (; w < room->padded; w += 16)
+        divide_words(room, w, 1);
+}
+
+/* sum_w r_w E_wa for `count` active topics from a on. */
+PL_INLINE void add_words(pl_topic_room *room, uint64_t a, unsigned count) {
+    uint64_t padded = room->padded;
+    floats sum[AT_ONCE] = {{0}, {0}, {0}, {0}};
+    for (uint64_t w = 0; w < padded; w += 16)
+        for (unsigned i = 0; i < count; i++)
+            sum[i] += *(floats *)(room->r + w) * *(floats *)(room->packed + (a + i) * padded + w);
+    for (unsigned i = 0; i < count; i++)
+        room->sums[a + i] = total(&sum[i]);
+}
+
+PL_INLINE void add_topics(pl_topic_room *room) {
+    uint64_t a = 0;
+    for (; a + AT_ONCE <= room->active; a += AT_ONCE)
+        add_words(room, a, AT_ONCE);
+    for (; a < room->active; a++)
+        add_words(room, a, 1);
 }
 
 /* sum c ln S of the last iteration. */
@@ -209,12 +241,7 @@ PL_INLINE void infer_body(const pl_topic_rule *rule, const float *table, const p
         room->gamma[a] = room->e[a] = room->sums[a] = 0;
     for (bool last = room->active == 0; !last; step++) {
         divide(room);
-        for (uint64_t a = 0; a < room->active; a++) {
-            floats sum = {0};
-            for (uint64_t w = 0; w < room->padded; w += 16)
-                sum += *(floats *)(room->r + w) * *(floats *)(room->packed + a * room->padded + w);
-            room->sums[a] = total(&sum);
-        }
+        add_topics(room);
         float change = 0;
         for (uint64_t a = 0; a < stride; a += 16) {
             for (unsigned i = 0; i < 16; i++)

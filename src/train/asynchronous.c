@@ -157,7 +157,7 @@ static parley_status stretch(pl_run *run, parley_error *error) {
                    .status = pl_alloc(hosted + 1, sizeof(parley_status)),
                    .error = pl_alloc(hosted + 1, sizeof(parley_error))};
     parley_status status = tasks.waited && tasks.status && tasks.error
-                               ? pl_straggler_parse(run->settings, &tasks.straggler, error)
+                               ? pl_straggler_parse(run->settings, hosted, &tasks.straggler, error)
                                : pl_fail_memory(error, "tasks", hosted * sizeof(parley_error));
     if (status == PARLEY_OK)
         status = run_tasks(run, &tasks, error);

@@ -249,7 +249,7 @@ static parley_status check_optional(const pl_method *method, const parley_settin
 
 /* Rejects options of the simulator on other engines. */
 static parley_status check_simulation(const parley_settings *settings, parley_error *error) {
-    static const char *const names[] = {"hosts", "network", "latency", "host_speed", "compute"};
+    static const char *const names[] = {"hosts", "network", "latency", "host_speed", "shared_cores", "compute"};
     for (unsigned i = 0; i < sizeof names / sizeof *names && strcmp(settings->engine, "sim") != 0; i++)
         if (pl_setting_given(settings, names[i])) {
             char flag[48];
@@ -269,7 +269,7 @@ static parley_status check_together(const parley_settings *settings, parley_erro
         return pl_fail(error, PARLEY_BAD_USAGE, "--%s has no effect without --validation or --validation-fraction",
                        pl_setting_given(settings, "metric") ? "metric" : "patience");
     pl_straggler ignored;
-    parley_status status = pl_straggler_parse(settings, &ignored, error);
+    parley_status status = pl_straggler_parse(settings, 1, &ignored, error);
     if (status == PARLEY_OK)
         status = check_simulation(settings, error);
     if (status != PARLEY_OK)

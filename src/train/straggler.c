@@ -10,10 +10,11 @@
 #define SLOW_STREAM 0x736c6f77ULL
 #define NAP 0.05 /* seconds of a pause, after which a request to stop is noticed */
 
-parley_status pl_straggler_parse(const parley_settings *settings, pl_straggler *out, parley_error *error) {
+parley_status pl_straggler_parse(const parley_settings *settings, unsigned hosted, pl_straggler *out,
+                                 parley_error *error) {
     const char *words = settings->straggler;
     char rest;
-    *out = (pl_straggler){.factor = 1.0, .seed = settings->seed};
+    *out = (pl_straggler){.factor = 1.0, .seed = settings->seed, .hosted = hosted};
     if (!*words)
         return PARLEY_OK;
     out->one = *words == '@';
@@ -36,7 +37,8 @@ double pl_straggler_factor(const pl_straggler *straggler, unsigned worker, uint6
 
 void pl_straggle(const pl_straggler *straggler, pl_engine *engine, unsigned worker, uint64_t clock, pl_update *update,
                  const atomic_bool *failed) {
-    double more = (pl_straggler_factor(straggler, worker, clock) - 1.0) * update->seconds;
+    double crowd = fmax(1.0, (double)straggler->hosted / engine->threads);
+    double more = (pl_straggler_factor(straggler, worker, clock) - 1.0) * update->seconds * crowd;
     update->seconds += more;
     for (; more > 0 && !pl_stop_due() && !(failed && atomic_load(failed)); more -= NAP)
         pl_engine_spend(engine, fmin(more, NAP));

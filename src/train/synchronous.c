@@ -22,7 +22,7 @@ static parley_status prepare(pl_run *run, parley_error *error) {
 /* Slow workers, of an experiment, work at the same time: the rank waits for the one that takes longest. */
 static parley_status straggle(pl_run *run, parley_error *error) {
     pl_straggler straggler;
-    parley_status status = pl_straggler_parse(run->settings, &straggler, error);
+    parley_status status = pl_straggler_parse(run->settings, run->rows.team.hosted, &straggler, error);
     pl_update *slowest = NULL;
     double most = 0;
     unsigned worker = 0;

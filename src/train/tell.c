@@ -58,13 +58,30 @@ void pl_give_up_spans(pl_run *run, const parley_error *why) {
     run->span_file = NULL;
 }
 
+/* What eval would report on the validation rows; NULL if there are none, or it cannot be had. */
+static json_t *shown_scores(pl_run *run, const parley_model *model) {
+    pl_json_viewer viewer;
+    if (!run->validation.rows)
+        return NULL;
+    pl_json_viewer_open(&viewer);
+    parley_status status = pl_score_show(run->engine, model, run->validation.rows, &viewer.base, NULL);
+    json_t *scores = pl_json_viewer_close(&viewer);
+    if (status == PARLEY_OK)
+        return scores;
+    json_decref(scores);
+    return NULL;
+}
+
 void pl_log_shown(pl_run *run, const parley_model *model) {
     pl_json_viewer viewer;
     parley_error lost;
     pl_json_watch();
+    json_t *scores = shown_scores(run, model);
     pl_json_viewer_open(&viewer);
     parley_status status = model->type->dump(model, LOGGED_ENTRIES, &viewer.base, &lost);
     json_t *shown = pl_json_viewer_close(&viewer);
+    if (scores)
+        json_object_set_new(shown, "validation", scores);
     if (status == PARLEY_OK)
         status = pl_log_model(run->log, shown, &lost);
     else

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "base/stop.h"
 #include "engine/collective.h"
 #include "shard/distributed.h"
 
@@ -44,6 +45,30 @@ parley_status pl_score_model(const pl_model_metric *score, pl_engine *engine, co
     return pl_fail(error, PARLEY_BAD_USAGE,
                    "--metric %s is undefined for this model on these %llu rows; choose one of %s", score->name,
                    (unsigned long long)rows->x.rows, names);
+}
+
+parley_status pl_score_show(pl_engine *engine, const parley_model *model, const parley_data *rows, pl_viewer *viewer,
+                            parley_error *error) {
+    const pl_meter_type *type = model->type->meter;
+    pl_meter *meter = NULL;
+    double *outputs;
+    parley_status status = pl_take(&outputs, pl_meter_width(model) * rows->x.rows, sizeof *outputs,
+                                   "the outputs for validation rows", error);
+    if (status != PARLEY_OK)
+        return status;
+    status = type->open(model, NULL, &meter, error);
+    if (status == PARLEY_OK)
+        engine->type->run(engine, pl_apply_task, &(pl_applying){model, &rows->x, outputs, meter},
+                          pl_apply_tasks(&rows->x));
+    if (status == PARLEY_OK)
+        status = pl_stop_check(error); /* then not all rows were visited */
+    if (status == PARLEY_OK)
+        status = type->add(meter, rows, outputs, error);
+    if (status == PARLEY_OK)
+        type->show(meter, viewer);
+    type->close(meter);
+    pl_free(outputs);
+    return status;
 }
 
 static int by_number(const void *a, const void *b) {

@@ -22,6 +22,10 @@ bool pl_score_better(const pl_model_metric *score, double value, double than); /
 parley_status pl_score_model(const pl_model_metric *score, pl_engine *engine, const parley_model *model,
                              const parley_data *rows, double *value, parley_error *error);
 
+/* Shows everything that eval would report for these rows. Only this rank computes. */
+parley_status pl_score_show(pl_engine *engine, const parley_model *model, const parley_data *rows, pl_viewer *viewer,
+                            parley_error *error);
+
 /* Reads or splits off validation rows, if the settings ask for some. `type` is that of the models to measure. */
 parley_status pl_validation_open(pl_validation *validation, pl_engine *engine, const parley_data *data,
                                  const pl_model_type *type, const parley_settings *settings, parley_error *error);

@@ -252,7 +252,7 @@ def test_passes():
     """A limit of passes is kept by --replay and by --resume, where it can be raised."""
     words, to = ["--workers", 2, "--tolerance", 0, "--evaluate-every", 1], ["--quiet", "--model", "many"]
     cluster(*words, "--passes", 4, "--log", "log", "--checkpoint", "passes")
-    check(log_lines("log")[-1]["status"] == "passed", "the log of a run that --passes stopped")
+    check(stop_line(log_lines("log"))["status"] == "passed", "the log of a run that --passes stopped")
     same("--passes replayed", "model", ["all.svm"], "--replay", "log", "--quiet")
     result = run("cluster", "all.svm", "--resume", "passes", *to)
     check("stopped by --passes after 4 rounds" in result.stdout, "--passes resumed", result)
@@ -271,7 +271,7 @@ def test_signal():
         process.send_signal(signal.SIGINT)
         said = process.communicate(timeout=60)[1]
     check(process.returncode == 130 and centres("stopped").shape == (CENTRES, COLUMNS), "SIGINT", said)
-    check(log_lines("live")[-1]["status"] == "interrupted", "the log of an interrupted run")
+    check(stop_line(log_lines("live"))["status"] == "interrupted", "the log of an interrupted run")
 
 
 def test_start():
@@ -286,13 +286,21 @@ def test_start():
 
 
 def log_lines(path):
-    return [json.loads(line) for line in read(path).splitlines()]
+    """The lines up to the stop line. A line about the model follows, because the problem has no dual."""
+    lines = [json.loads(line) for line in read(path).splitlines()]
+    check(lines[-1]["event"] != "stop", "the log ends with a line about the model", lines[-1])
+    return [line for line in lines if line["event"] != "model"]
+
+
+def stop_line(lines):
+    """The line after which the log only shows the model."""
+    return next(line for line in lines if line["event"] == "stop")
 
 
 def documented():
-    """Sets of keys from docs/log.md by table: start, round, pace, workers, ranks, stop."""
+    """Sets of keys from docs/log.md by table: start, round, pace, workers, ranks, stop, model."""
     tables = re.split(r"^\| key .*$", LOG_PAGE.read_text(encoding="utf-8"), flags=re.M)[1:]
-    names = ("start", "round", "pace", "workers", "ranks", "stop")
+    names = ("start", "round", "pace", "workers", "ranks", "stop", "model")
     cells = [" ".join(re.findall(r"^\| (`.*?) \|", table, flags=re.M)) for table in tables]
     keys = [set(re.findall(r"`(\w+)`", cell)) for cell in cells]
     check(len(keys) == len(names), "tables of docs/log.md", keys)
@@ -310,20 +318,20 @@ def test_log():
         ("round", set(lines[1])),
         ("workers", set(lines[1]["workers"][0])),
         ("ranks", set(lines[1]["ranks"][0])),
-        ("stop", set(lines[-1])),
+        ("stop", set(stop_line(lines))),
     ):
         check(found - elsewhere == keys[name] - elsewhere, f"keys of {name}", sorted(found ^ keys[name]))
     check(lines[0]["problem"] == "kmeans" and lines[0]["centres"] == CENTRES, "problem in the log", lines[0])
     check(not {"lambda", "loss", "gap"} & set(lines[0]["settings"]), "settings in the log", lines[0]["settings"])
     check("tolerance" in lines[0]["settings"], "the tolerance is in the log", lines[0]["settings"])
-    objectives = [line["objective"] for line in lines[1:-1]]
+    objectives = [line["objective"] for line in lines if line["event"] == "round"]
     check(objectives == sorted(objectives, reverse=True), "objectives fall", objectives)
     parley("cluster", "all.svm", "--replay", "log", "--quiet", "--model", "again")
     check(read("again") == read("model"), "--replay gives the same bytes")
     same("--replay", "model", ["all.svm"], "--replay", "log", "--quiet", ranks=2, starter=some_starter(0))
     text, table = parley("report", "log"), json.loads(parley("report", "log", "--json"))
     check("kmeans-average = lloyd x average x allreduce on threads: 3 workers" in text, "report", text)
-    check(table["preset"] == "kmeans-average" and table["rounds"] == lines[-1]["rounds"], "report --json", table)
+    check(table["preset"] == "kmeans-average" and table["rounds"] == stop_line(lines)["rounds"], "report --json", table)
     check(len(table["workers"]) == 3 and len(table["ranks"]) == 1, "workers in report --json", table)
 
 
@@ -382,7 +390,7 @@ def test_help():
         check(word not in other, f"train --help has no {word}")
     check(re.search(r"^  cluster DATA\.\.\. +find centres", parley("help"), flags=re.M), "help has the command")
     check("kmeans" in parley("list", "problems") and "kmeans-average" in parley("list", "presets"), "list")
-    check("`--tolerance X` | topics, cluster |" in parley("document", "settings"), "the table of settings")
+    check("`--tolerance X` | topics, network, cluster |" in parley("document", "settings"), "the table of settings")
     for form in ("man", "bash", "zsh"):
         check("cluster" in parley("document", form), f"document {form}")
 

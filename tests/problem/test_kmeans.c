@@ -1,5 +1,4 @@
 /* Tests of a second problem, k-means, in the loop that linear models use: ranks, checkpoints, validation, files. */
-#define _POSIX_C_SOURCE 200809L /* mkdtemp */
 #include "kmeans.h"
 
 #include <math.h>
@@ -9,8 +8,6 @@
 #include <unistd.h>
 
 #include "support.h"
-
-static char folder[64] = "/tmp/kmeans.XXXXXX", path[96];
 
 static const char *const methods[] = {"preset=auto", "preset=gd", "preset=kmeans-average local_epochs=3",
                                       "preset=gd exchange=allreduce rate=0.7 schedule=inverse-sqrt"};
@@ -92,21 +89,7 @@ static void bits_do_not_depend_on_ranks_and_threads(void **state) {
                  m + 1);
         settings = settings_of(words);
         settings.given[pl_setting_find("lanes") - pl_settings] = false; /* no solver here has lanes */
-        outcome one = {.data = data, .settings = &settings};
-        train(&one, 1, 1);
-        assert_done(one.status[0], &one.error[0]);
-        for (unsigned form = 0; form < 6; form++) {
-            ranks_share_memory = form % 2;
-            outcome many = {.data = data, .settings = &settings};
-            train(&many, 2 + form / 2, 1 + form % 2);
-            for (unsigned r = 0; r < 2 + form / 2; r++) {
-                assert_done(many.status[r], &many.error[r]);
-                assert_same_centres(many.model[r], one.model[0]);
-            }
-            free_models(&many);
-        }
-        ranks_share_memory = false;
-        free_models(&one);
+        assert_same_on_ranks(data, &settings, 4, assert_same_centres);
     }
     parley_data_free(data);
 }
@@ -159,7 +142,7 @@ static void rows_need_no_labels(void **state) {
     parley_model *with, *without;
     parley_error error;
     settings = settings_of("problem=kmeans workers=3 tolerance=0 rounds=4 validation_fraction=0.2");
-    snprintf(settings.log, sizeof settings.log, "%s/log", folder);
+    snprintf(settings.log, sizeof settings.log, "%s/log", test_folder);
     parley_data_arrays(data, &arrays);
     assert_done(parley_data_from_csr(data->x.rows, data->x.columns, arrays.start, PARLEY_INT64, arrays.index,
                                      PARLEY_INT32, arrays.value, PARLEY_FLOAT32, NULL, arrays.weight, 1, &bare, &error),
@@ -181,28 +164,18 @@ static void a_resumed_run_ends_at_the_same_bits(void **state) {
     (void)state;
     parley_data *data = random_data(small);
     for (unsigned m = 0; m < COUNT(methods); m++) {
-        char words[512], command[160];
-        snprintf(words, sizeof words, "problem=kmeans %s workers=3 tolerance=0 rounds=9", methods[m]);
-        outcome whole = train_once(data, words);
-        snprintf(words, sizeof words, "problem=kmeans %s workers=3 tolerance=0 rounds=4 checkpoint=%s/%u", methods[m],
-                 folder, m);
-        outcome part = train_once(data, words);
-        snprintf(words, sizeof words, "problem=kmeans rounds=9 resume=%s/%u", folder, m);
-        outcome rest = train_once(data, words);
-        assert_same_centres(rest.model[0], whole.model[0]);
-        assert_int_equal(rest.summary[0].rounds, 9);
-        snprintf(words, sizeof words, "problem=linear resume=%s/%u", folder, m);
+        char words[512], checkpoint[64];
+        snprintf(words, sizeof words, "problem=kmeans %s workers=3 tolerance=0", methods[m]);
+        snprintf(checkpoint, sizeof checkpoint, "%s/%u", test_folder, m);
+        assert_resumes(data, words, checkpoint, assert_same_centres);
+        snprintf(words, sizeof words, "problem=linear resume=%s", checkpoint);
         static parley_settings settings;
         settings = settings_of(words);
         outcome wrong = {.data = data, .settings = &settings};
         train(&wrong, 1, 1);
         assert_int_equal(wrong.status[0], PARLEY_BAD_INPUT);
         assert_non_null(strstr(wrong.error[0].sentence, "that run solved problem kmeans, but this one solves linear"));
-        snprintf(command, sizeof command, "rm -r %s/%u", folder, m);
-        assert_int_equal(system(command), 0);
-        free_models(&whole);
-        free_models(&part);
-        free_models(&rest);
+        remove_checkpoint(checkpoint);
     }
     parley_data_free(data);
 }
@@ -216,8 +189,8 @@ static void models_are_saved_loaded_and_begun_at(void **state) {
     parley_error error = {0};
     char words[160];
     double values[KMEANS_CENTRES];
-    assert_done(parley_model_save(first.model[0], path, &error), &error);
-    assert_done(parley_model_load(path, &loaded, &error), &error);
+    assert_done(parley_model_save(first.model[0], model_path, &error), &error);
+    assert_done(parley_model_load(model_path, &loaded, &error), &error);
     assert_same_centres(loaded, first.model[0]);
     assert_string_equal(pl_model_meta(loaded, "preset"), "kmeans-average");
     assert_null(pl_model_meta(loaded, "lambda"));
@@ -225,7 +198,7 @@ static void models_are_saved_loaded_and_begun_at(void **state) {
     loaded->type->apply(loaded, &data->x, 7, 8, values);
     assert_true(loaded->type->predict(loaded, values) == kmeans_nearest(values));
     parley_model_free(loaded);
-    snprintf(words, sizeof words, "problem=kmeans start=%s rounds=2 tolerance=0", path);
+    snprintf(words, sizeof words, "problem=kmeans start=%s rounds=2 tolerance=0", model_path);
     outcome rest = train_once(data, words);
     assert_same_centres(rest.model[0], whole.model[0]);
     outcome other = train_once(data, "lambda=0.1");
@@ -289,20 +262,6 @@ static void every_failed_allocation_has_its_sentence(void **state) {
     parley_data_free(data);
 }
 
-static int make_folder(void **state) {
-    (void)state;
-    if (!mkdtemp(folder))
-        return -1;
-    snprintf(path, sizeof path, "%s/model.safetensors", folder);
-    return 0;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    unlink(path);
-    return rmdir(folder);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_objective_is_that_of_the_centres),
@@ -316,5 +275,5 @@ int main(void) {
         cmocka_unit_test(members_of_another_problem_are_refused),
         cmocka_unit_test(every_failed_allocation_has_its_sentence),
     };
-    return cmocka_run_group_tests_name("kmeans", tests, make_folder, remove_folder);
+    return cmocka_run_group_tests_name("kmeans", tests, make_test_folder, remove_test_folder);
 }

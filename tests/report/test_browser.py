@@ -302,8 +302,7 @@ def texts_are_never_markup(folder):
     more = {
         "event": "model",
         "topics": [{"words": [HOSTILE], "probabilities": [0.5]}],
-        "labels": [HOSTILE],
-        "confusion": [[1]],
+        "validation": {"classes": [{"label": HOSTILE}], "confusion": [[1]]},
     }
     log.write_text(
         "\n".join([json.dumps(start), *lines[1:-1], "{" + HOSTILE, json.dumps(stop), json.dumps(more)]) + "\n"

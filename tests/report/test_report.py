@@ -6,6 +6,7 @@ import json
 import math
 import os
 import pathlib
+import random
 import signal
 import subprocess
 import sys
@@ -159,7 +160,8 @@ def texts_are_never_markup(folder):
     lines = read_log(log)
     lines[0] |= {"problem": HOSTILE, "engine": HOSTILE, "extra": {HOSTILE: [HOSTILE]}}
     lines[-1] |= {"status": HOSTILE, "validation": {"metric": HOSTILE, "value": 1, "round": 1}}
-    lines.append({"event": "model", "topics": [{"words": [HOSTILE]}], "labels": [HOSTILE], "confusion": [[1]]})
+    scores = {"classes": [{"label": HOSTILE}], "confusion": [[1]]}
+    lines.append({"event": "model", "topics": [{"words": [HOSTILE]}], "validation": scores})
     log.write_text("".join(json.dumps(line) + "\n" for line in lines))
     page = page_of(folder, log)
     assert "<" not in raw_data(page), "a < in the data could begin a tag"
@@ -211,6 +213,27 @@ def pages_are_small(folder):
     text = page.read_text()
     assert "://" not in text.replace("http://www.w3.org/", ""), "the page names an address"
     print(f"  a page without rounds has {page.stat().st_size} bytes")
+
+
+def models_without_a_certificate_are_shown(folder):
+    rows, data, log = 400, folder / "classes.svm", folder / "net.jsonl"
+    draw = random.Random(5)
+    with open(data, "w") as file:
+        for i in range(rows):
+            file.write(f"{i % 3} 1:{draw.gauss(i % 3, 0.5):.4f} 2:{draw.gauss(-(i % 3), 0.5):.4f}\n")
+    validation = folder / "validation.svm"
+    validation.write_text("".join(data.read_text().splitlines(keepends=True)[:60]))
+    words = ["--validation", validation, "--passes", 3, "--model", folder / "net.safetensors", "--log", log, "--quiet"]
+    run("network", data, *words)
+    told = page_data(page_of(folder, log))["runs"][0]["parts"][0]["model"]["validation"]
+    wanted = json.loads(run("eval", folder / "net.safetensors", validation, "--json").stdout)
+    assert told["confusion"] == wanted["confusion"] and sum(map(sum, told["confusion"])) == 60
+    text, log = folder / "text.txt", folder / "topics.jsonl"
+    text.write_text("apple pear plum\nengine wheel road\n" * 40)
+    words = ["--format", "text", "--topics", 2, "--passes", 5, "--min-documents", 1, "--max-documents", 1.0]
+    run("topics", text, *words, "--model", folder / "t.safetensors", "--log", log, "--quiet")
+    topics = page_data(page_of(folder, log))["runs"][0]["parts"][0]["model"]["topics"]
+    assert topics == json.loads(run("dump", folder / "t.safetensors", "--top", 12, "--json").stdout)["topics"]
 
 
 def verdicts_have_the_numbers(folder):
@@ -360,6 +383,7 @@ TESTS = [
     broken_and_cut_logs,
     numbers_of_the_split_are_those_of_the_report,
     pages_are_small,
+    models_without_a_certificate_are_shown,
     verdicts_have_the_numbers,
     pages_follow_a_run,
     pages_follow_a_pipe_and_end_by_a_signal,

@@ -1,5 +1,5 @@
 /* support.c: see support.h. */
-#define _POSIX_C_SOURCE 200809L /* open_memstream, strtok_r */
+#define _POSIX_C_SOURCE 200809L /* open_memstream, strtok_r, mkdtemp */
 #include "support.h"
 
 #include "train/presets.h"
@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/random.h"
@@ -296,4 +297,63 @@ unsigned linear_presets(void) {
     while (count < pl_presets_count && pl_fits(pl_presets[count].problem, &pl_problem_linear))
         count++;
     return count;
+}
+
+void assert_same_on_ranks(const parley_data *data, const parley_settings *settings, unsigned most, assert_same same) {
+    outcome one = {.data = data, .settings = settings};
+    train(&one, 1, 1);
+    assert_done(one.status[0], &one.error[0]);
+    for (unsigned form = 1; form < 2 * most; form++) { /* several threads on one rank, then both ways to exchange */
+        unsigned ranks = 1 + form / 2;
+        ranks_share_memory = form % 2;
+        outcome many = {.data = data, .settings = settings};
+        train(&many, ranks, 1 + form % 2);
+        for (unsigned r = 0; r < ranks; r++) {
+            assert_done(many.status[r], &many.error[r]);
+            same(many.model[r], one.model[0]);
+            assert_true(many.summary[r].objective == one.summary[0].objective);
+        }
+        free_models(&many);
+    }
+    ranks_share_memory = false;
+    free_models(&one);
+}
+
+void assert_resumes(const parley_data *data, const char *words, const char *folder, assert_same same) {
+    char all[512];
+    const char *rest_words = strchr(words, ' ');
+    snprintf(all, sizeof all, "%s rounds=9", words);
+    outcome whole = train_once(data, all);
+    snprintf(all, sizeof all, "%s rounds=4 checkpoint=%s", words, folder);
+    outcome part = train_once(data, all);
+    snprintf(all, sizeof all, "%.*s rounds=9 resume=%s", (int)(rest_words - words), words, folder);
+    outcome rest = train_once(data, all);
+    same(rest.model[0], whole.model[0]);
+    assert_int_equal(rest.summary[0].rounds, 9);
+    assert_true(rest.summary[0].objective == whole.summary[0].objective);
+    free_models(&whole);
+    free_models(&part);
+    free_models(&rest);
+}
+
+char test_folder[] = "/tmp/parley-test-XXXXXX", model_path[sizeof test_folder + 20];
+
+int make_test_folder(void **state) {
+    (void)state;
+    if (!mkdtemp(test_folder))
+        return -1;
+    snprintf(model_path, sizeof model_path, "%s/model.safetensors", test_folder);
+    return 0;
+}
+
+int remove_test_folder(void **state) {
+    (void)state;
+    unlink(model_path);
+    return rmdir(test_folder);
+}
+
+void remove_checkpoint(const char *folder) {
+    char command[160];
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
 }

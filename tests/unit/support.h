@@ -106,6 +106,21 @@ void free_models(outcome *outcome);
 /* Trains while one allocation after another fails, until none does. Each failure gives a sentence and no model. */
 void assert_survives_lost_memory(const parley_data *data, const char *words);
 
+/* Asserts that two models have the same parameters, bit for bit. */
+typedef void (*assert_same)(const parley_model *a, const parley_model *b);
+/* Trains on one rank, and on 1 to `most` ranks by messages and through shared memory; all must give the same model. */
+void assert_same_on_ranks(const parley_data *data, const parley_settings *settings, unsigned most, assert_same same);
+/* Trains in one go, and with a checkpoint in between, which is left in `folder`; both must give the same model. `words`
+ * describe the problem and the method. */
+void assert_resumes(const parley_data *data, const char *words, const char *folder, assert_same same);
+
+/* A folder for the files of a test program: functions of cmocka's groups. The second removes model_path and fails if
+ * anything else is left. */
+extern char test_folder[], model_path[];
+int make_test_folder(void **state);
+int remove_test_folder(void **state);
+void remove_checkpoint(const char *folder);
+
 /* Bytes that a rank sends in a reduce and a spread of `size` dense entries, by the formula in docs/exchange.md. */
 uint64_t dense_bytes(const pl_exchange_type *exchange, unsigned workers, unsigned ranks, unsigned rank, uint64_t size);
 

@@ -171,8 +171,8 @@ static void modelled_runs_repeat_exactly(void **state) {
     for (unsigned i = 0; i < COUNT(presets); i += SOME) {
         char words[200];
         snprintf(words, sizeof words,
-                 "preset=%s workers=8 rounds=3 hosts=4 compute=modelled straggler=0.1:5 host_speed=1,2,0.5",
-                 presets[i]);
+                 "preset=%s workers=8 rounds=3 hosts=4 compute=modelled straggler=0.1:5 host_speed=1,2,0.5%s",
+                 presets[i], presets[i][0] == 'p' ? " servers=1" : "");
         sim_run a = train_simulated(data, words), b = train_simulated(data, words);
         assert_memory_equal(pl_linear(a.model)->coef, pl_linear(b.model)->coef, data->x.columns * sizeof(double));
         assert_true(a.seconds == b.seconds && a.summary.wait_seconds == b.summary.wait_seconds);
@@ -181,6 +181,30 @@ static void modelled_runs_repeat_exactly(void **state) {
         parley_model_free(b.model);
     }
     parley_data_free(data);
+}
+
+static parley_status compute_body(pl_engine *engine, void *context, parley_error *error) {
+    double *ended = context;
+    (void)error;
+    pl_engine_compute(engine, 1.0);
+    ended[engine->rank] = pl_engine_now(engine);
+    return PARLEY_OK;
+}
+
+/* Four hosts that compute for a second, with a core each and on two cores. */
+static void hosts_share_cores(void **state) {
+    (void)state;
+    parley_error error = {0};
+    for (unsigned shared = 0; shared < 2; shared++) {
+        double ended[4], last = 0, sum = 0;
+        assert_done(simulate(shared ? "hosts=4 shared_cores=2" : "hosts=4", compute_body, ended, &error), &error);
+        for (unsigned r = 0; r < 4; r++) {
+            last = fmax(last, ended[r]);
+            sum += ended[r];
+        }
+        assert_close(last, shared ? 2.0 : 1.0, 1e-12);
+        assert_close(sum, shared ? 6.0 : 4.0, 1e-12);
+    }
 }
 
 /* A slower network makes rounds longer by what its formulas say, and nothing else changes. */
@@ -210,6 +234,7 @@ int main(void) {
         cmocka_unit_test(a_failure_ends_all_hosts),
         cmocka_unit_test(synchronous_methods_have_the_bits_of_real_engines),
         cmocka_unit_test(modelled_runs_repeat_exactly),
+        cmocka_unit_test(hosts_share_cores),
         cmocka_unit_test(bandwidth_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,10 +1,7 @@
 /* test_topics.c: topic models in the core: bits, memory, resumed and warm runs, batch EM, learnt priors. */
-#define _XOPEN_SOURCE 700 /* mkdtemp */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/random.h"
 #include "math/topic_kernel.h"
@@ -14,8 +11,6 @@
 #define TOPICS 5
 #define WORDS 60
 #define DOCUMENTS 90
-
-static char folder[] = "/tmp/parley-topics-XXXXXX", path[64];
 
 /* Documents of one or two topics, each of which has every TOPICS-th word. */
 static parley_data *corpus(uint64_t seed, uint64_t documents) {
@@ -76,22 +71,7 @@ static void bits_do_not_depend_on_ranks_and_threads(void **state) {
             snprintf(words, sizeof words, "problem=lda topics=%d %s workers=4 lanes=%u rounds=7 seed=%u", TOPICS,
                      methods[m], lanes, m + 1);
             settings = settings_of(words);
-            outcome one = {.data = data, .settings = &settings};
-            train(&one, 1, 1);
-            assert_done(one.status[0], &one.error[0]);
-            for (unsigned form = 0; form < 4; form++) {
-                ranks_share_memory = form % 2;
-                outcome many = {.data = data, .settings = &settings};
-                train(&many, 1 + form, 1 + form % 2);
-                for (unsigned r = 0; r < 1 + form; r++) {
-                    assert_done(many.status[r], &many.error[r]);
-                    assert_same_topics(many.model[r], one.model[0]);
-                    assert_true(many.summary[r].objective == one.summary[0].objective);
-                }
-                free_models(&many);
-            }
-            ranks_share_memory = false;
-            free_models(&one);
+            assert_same_on_ranks(data, &settings, 4, assert_same_topics);
         }
     parley_data_free(data);
 }
@@ -125,25 +105,15 @@ static void a_resumed_run_ends_at_the_same_bits(void **state) {
     (void)state;
     parley_data *data = corpus(4, DOCUMENTS);
     for (unsigned m = 0; m < COUNT(methods); m++) {
-        char words[512], command[160];
-        snprintf(words, sizeof words, "problem=lda topics=%d %s workers=3 rounds=9", TOPICS, methods[m]);
-        outcome whole = train_once(data, words);
-        snprintf(words, sizeof words, "problem=lda topics=%d %s workers=3 rounds=4 checkpoint=%s/%u", TOPICS,
-                 methods[m], folder, m);
-        outcome part = train_once(data, words);
-        snprintf(words, sizeof words, "problem=lda rounds=9 resume=%s/%u", folder, m);
-        outcome rest = train_once(data, words);
-        assert_same_topics(rest.model[0], whole.model[0]);
-        assert_true(rest.summary[0].objective == whole.summary[0].objective);
-        snprintf(words, sizeof words, "problem=lda rounds=2 workers=2 resume=%s/%u", folder, m);
+        char words[512], checkpoint[64];
+        snprintf(words, sizeof words, "problem=lda topics=%d %s workers=3", TOPICS, methods[m]);
+        snprintf(checkpoint, sizeof checkpoint, "%s/%u", test_folder, m);
+        assert_resumes(data, words, checkpoint, assert_same_topics);
+        snprintf(words, sizeof words, "problem=lda rounds=2 workers=2 resume=%s", checkpoint);
         outcome other = train_once(data, words); /* with other workers it begins at the topics */
         assert_int_equal(other.summary[0].rounds, 2);
         free_models(&other);
-        snprintf(command, sizeof command, "rm -r %s/%u", folder, m);
-        assert_int_equal(system(command), 0);
-        free_models(&whole);
-        free_models(&part);
-        free_models(&rest);
+        remove_checkpoint(checkpoint);
     }
     parley_data_free(data);
 }
@@ -155,8 +125,8 @@ static void a_warm_start_goes_on_with_the_rates_of_its_model(void **state) {
     char words[200];
     outcome first = train_once(data, "problem=lda topics=5 rounds=3"),
             whole = train_once(data, "problem=lda topics=5 rounds=5");
-    assert_done(parley_model_save(first.model[0], path, &error), &error);
-    snprintf(words, sizeof words, "problem=lda topics=5 start=%s rounds=2", path);
+    assert_done(parley_model_save(first.model[0], model_path, &error), &error);
+    snprintf(words, sizeof words, "problem=lda topics=5 start=%s rounds=2", model_path);
     outcome rest = train_once(data, words);
     const pl_lda_model *a = pl_lda_model_of(rest.model[0]), *b = pl_lda_model_of(whole.model[0]);
     assert_true(a->steps == b->steps);
@@ -322,20 +292,6 @@ static void every_failed_allocation_has_its_sentence(void **state) {
     parley_data_free(data);
 }
 
-static int make_folder(void **state) {
-    (void)state;
-    if (!mkdtemp(folder))
-        return -1;
-    snprintf(path, sizeof path, "%s/model.safetensors", folder);
-    return 0;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    unlink(path);
-    return rmdir(folder);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(special_functions_are_right),
@@ -349,5 +305,5 @@ int main(void) {
         cmocka_unit_test(workers_at_their_own_pace_keep_the_tokens),
         cmocka_unit_test(every_failed_allocation_has_its_sentence),
     };
-    return cmocka_run_group_tests_name("topics", tests, make_folder, remove_folder);
+    return cmocka_run_group_tests_name("topics", tests, make_test_folder, remove_test_folder);
 }

@@ -1,0 +1,260 @@
+/* settings_text.c: finds settings by their names, reads their values from text and writes them as text. */
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/settings.h"
+
+static void *field(const parley_settings *settings, const pl_setting *row) { return (char *)settings + row->offset; }
+
+static unsigned row_number(const pl_setting *row) { return (unsigned)(row - pl_settings); }
+
+static bool is_spelt(const char *a, const char *b) {
+    while (*a && (*a == *b || (*a == '_' && *b == '-')))
+        a++, b++;
+    return !*a && !*b;
+}
+
+const pl_setting *pl_setting_find(const char *name) {
+    for (unsigned i = 0; i < pl_settings_count; i++)
+        if (is_spelt(pl_settings[i].name, name))
+            return &pl_settings[i];
+    return NULL;
+}
+
+const pl_setting *pl_setting_option(unsigned commands, const char *name) {
+    for (unsigned i = 0; i < pl_settings_count; i++) {
+        const pl_setting *row = &pl_settings[i];
+        if ((row->commands & commands) && is_spelt(row->option ? row->option : row->name, name))
+            return row;
+    }
+    return pl_setting_find(name);
+}
+
+void pl_setting_flag(const pl_setting *row, char *flag, size_t size) {
+    snprintf(flag, size, "--%s", row->option ? row->option : row->name);
+    for (char *c = flag; *c; c++)
+        *c = *c == '_' ? '-' : *c;
+}
+
+void pl_number_text(double value, char *text, size_t size) {
+    /* %g drops zeros at the end, so that of a normal number 15 digits are as short as fewer */
+    for (int digits = fabs(value) < DBL_MIN ? 1 : DBL_DIG; digits <= 17; digits++) {
+        snprintf(text, size, "%.*g", digits, value);
+        if (strtod(text, NULL) == value)
+            return;
+    }
+}
+
+/* Edits (insert, delete, replace, swap of neighbours) from a to b, for words of under 40 letters. */
+static unsigned edits(const char *a, const char *b) {
+    unsigned table[3][41];
+    unsigned n = (unsigned)strlen(b);
+    for (unsigned j = 0; j <= n; j++)
+        table[0][j] = j;
+    for (unsigned i = 1; a[i - 1]; i++) {
+        unsigned *row = table[i % 3], *above = table[(i + 2) % 3], *two_above = table[(i + 1) % 3];
+        row[0] = i;
+        for (unsigned j = 1; j <= n; j++) {
+            unsigned best = above[j - 1] + (a[i - 1] != b[j - 1]);
+            best = above[j] + 1 < best ? above[j] + 1 : best;
+            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && two_above[j - 2] + 1 < best)
+                best = two_above[j - 2] + 1;
+            row[j] = best;
+        }
+    }
+    return table[strlen(a) % 3][n];
+}
+
+const char *pl_nearest(const char *word, const char *const *words, unsigned count) {
+    const char *best = NULL;
+    unsigned length = (unsigned)strlen(word), least = length / 3 + 2, begun = 0;
+    for (unsigned i = 0; i < count && length > 2; i++)
+        if (strncmp(words[i], word, length) == 0 && begun++ == 0)
+            best = words[i];
+    if (begun == 1)
+        return best; /* it was cut short */
+    best = NULL;
+    for (unsigned i = 0; i < count && length <= 40; i++) {
+        unsigned distance = strlen(words[i]) <= 40 ? edits(word, words[i]) : least;
+        if (distance < least) {
+            least = distance;
+            best = words[i];
+        }
+    }
+    return best;
+}
+
+static parley_status unknown(unsigned command, const char *name, parley_error *error) {
+    char flags[PL_MOST_SETTINGS][40], given[64];
+    const char *words[PL_MOST_SETTINGS];
+    unsigned count = 0;
+    for (unsigned i = 0; i < pl_settings_count; i++)
+        if (!command || (pl_settings[i].commands & command)) {
+            pl_setting_flag(&pl_settings[i], flags[count], sizeof *flags);
+            words[count] = flags[count];
+            count++;
+        }
+    snprintf(given, sizeof given, "--%s", name);
+    const char *near = pl_nearest(given, words, count);
+    return pl_fail(error, PARLEY_BAD_USAGE,
+                   near ? "there is no option --%s; did you mean %s?" : "there is no option --%s%.0s", name,
+                   near ? near : "");
+}
+
+static parley_status set_choice(parley_settings *settings, const pl_setting *row, const char *value, const char *flag,
+                                parley_error *error) {
+    const char *choice = row->choices;
+    for (uint64_t i = 0;; i++) {
+        size_t length = strcspn(choice, "|");
+        if (strlen(value) == length && memcmp(choice, value, length) == 0) {
+            *(uint64_t *)field(settings, row) = i;
+            return PARLEY_OK;
+        }
+        if (!choice[length])
+            return pl_fail(error, PARLEY_BAD_USAGE, "%s %s: must be one of %s", flag, value, row->choices);
+        choice += length + 1;
+    }
+}
+
+static parley_status set_number(parley_settings *settings, const pl_setting *row, const char *value, const char *flag,
+                                parley_error *error) {
+    char *end;
+    if (row->may_be_auto && strcmp(value, "auto") == 0) {
+        if (row->kind == PL_REAL)
+            *(double *)field(settings, row) = NAN;
+        else
+            *(uint64_t *)field(settings, row) = 0;
+        return PARLEY_OK;
+    }
+    double number = strtod(value, &end);
+    if (end == value || *end || number != number || strpbrk(value, "xXpP \t"))
+        return pl_fail(error, PARLEY_BAD_USAGE, "%s %s: not a number", flag, value);
+    if (row->kind == PL_WHOLE && number != floor(number))
+        return pl_fail(error, PARLEY_BAD_USAGE, "%s %s: not a whole number", flag, value);
+    if (number < row->min || number > row->max)
+        return pl_fail(error, PARLEY_BAD_USAGE, "%s %s: must be between %.10g and %.10g", flag, value, row->min,
+                       row->max);
+    if (row->kind == PL_REAL)
+        *(double *)field(settings, row) = number;
+    else
+        *(uint64_t *)field(settings, row) = strpbrk(value, ".eE") ? (uint64_t)number : strtoull(value, NULL, 10);
+    return PARLEY_OK;
+}
+
+static parley_status set_value(parley_settings *settings, const pl_setting *row, const char *value,
+                               parley_error *error) {
+    char flag[48];
+    pl_setting_flag(row, flag, sizeof flag);
+    switch (row->kind) {
+    case PL_FLAG:
+        if (strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
+            return pl_fail(error, PARLEY_BAD_USAGE, "%s takes no value", flag);
+        *(bool *)field(settings, row) = *value == 't';
+        return PARLEY_OK;
+    case PL_CHOICE: return set_choice(settings, row, value, flag, error);
+    case PL_WORD:
+        if (strlen(value) >= PL_TEXT)
+            return pl_fail(error, PARLEY_BAD_USAGE, "%s: the value is too long", flag);
+        memcpy(field(settings, row), value, strlen(value) + 1);
+        return PARLEY_OK;
+    default: return set_number(settings, row, value, flag, error);
+    }
+}
+
+void pl_settings_defaults(parley_settings *settings) {
+    memset(settings, 0, sizeof *settings);
+    for (unsigned i = 0; i < pl_settings_count; i++)
+        set_value(settings, &pl_settings[i], pl_settings[i].initial, NULL);
+}
+
+parley_status pl_setting_set(parley_settings *settings, unsigned command, const char *name, const char *value,
+                             parley_error *error) {
+    const pl_setting *row = pl_setting_option(command, name);
+    if (!row || (command && !(row->commands & command)))
+        return unknown(command, name, error);
+    parley_status status = set_value(settings, row, value, error);
+    if (status == PARLEY_OK)
+        settings->given[row_number(row)] = true;
+    return status;
+}
+
+bool pl_setting_given(const parley_settings *settings, const char *name) {
+    const pl_setting *row = pl_setting_find(name);
+    return row && settings->given[row_number(row)];
+}
+
+double pl_setting_real(const parley_settings *settings, const char *name) {
+    return *(const double *)field(settings, pl_setting_find(name));
+}
+
+static void choice_text(const pl_setting *row, uint64_t chosen, char *text, size_t size) {
+    const char *choice = row->choices;
+    for (; chosen > 0; chosen--)
+        choice += strcspn(choice, "|") + 1;
+    snprintf(text, size, "%.*s", (int)strcspn(choice, "|"), choice);
+}
+
+void pl_setting_text(const parley_settings *settings, const pl_setting *row, char *text, size_t size) {
+    const void *value = field(settings, row);
+    switch (row->kind) {
+    case PL_FLAG: snprintf(text, size, "%s", *(const bool *)value ? "true" : "false"); break;
+    case PL_CHOICE: choice_text(row, *(const uint64_t *)value, text, size); break;
+    case PL_WORD: snprintf(text, size, "%s", (const char *)value); break;
+    case PL_REAL:
+        if (isnan(*(const double *)value))
+            snprintf(text, size, "auto");
+        else
+            pl_number_text(*(const double *)value, text, size);
+        break;
+    case PL_WHOLE:
+        if (row->may_be_auto && *(const uint64_t *)value == 0)
+            snprintf(text, size, "auto");
+        else
+            snprintf(text, size, "%llu", (unsigned long long)*(const uint64_t *)value);
+        break;
+    }
+}
+
+parley_status parley_settings_new(parley_settings **out, parley_error *error) {
+    parley_status status = pl_take(out, 1, sizeof **out, "settings", error);
+    if (status == PARLEY_OK)
+        pl_settings_defaults(*out);
+    return status;
+}
+
+parley_status parley_settings_set(parley_settings *settings, const char *name, const char *value, parley_error *error) {
+    return pl_setting_set(settings, 0, name, value, error);
+}
+
+void parley_settings_free(parley_settings *settings) { pl_free(settings); }
+
+int parley_setting_at(unsigned number, parley_setting *out) {
+    static const char *const kinds[] = {"flag", "whole", "real", "word", "choice"};
+    *out = (parley_setting){0};
+    if (number >= pl_settings_count)
+        return 0;
+    const pl_setting *row = &pl_settings[number], *head = row;
+    while (!head->heading)
+        head--; /* the first row has one */
+    *out = (parley_setting){.name = row->name,
+                            .kind = kinds[row->kind],
+                            .initial = row->initial,
+                            .choices = row->choices,
+                            .list = row->list,
+                            .group = head->heading,
+                            .help = row->help,
+                            .min = row->min,
+                            .max = row->max,
+                            .may_be_auto = row->may_be_auto,
+                            .trains =
+                                (row->commands & (PL_FOR_TRAIN | PL_FOR_ONE | PL_FOR_LINEAR | PL_FOR_LINEAR_ONE)) != 0,
+                            .paths = (row->commands & (PL_FOR_TRAIN | PL_FOR_LINEAR | PL_FOR_PATH)) != 0,
+                            .cvs = (row->commands & (PL_FOR_TRAIN | PL_FOR_LINEAR | PL_FOR_CV)) != 0,
+                            .reads = strcmp(head->heading, "Reading") == 0 && (row->commands & PL_FOR_READING) != 0};
+    return 1;
+}
