@@ -26,13 +26,14 @@ static bool is_paced(double epochs) { return epochs > 0 && epochs <= PL_PACING_M
 void pl_clocked_open(pl_run *run) {
     const parley_settings *settings = run->settings;
     const pl_local_type *local = run->method.local;
-    run->work.paced = reads(local, "local_steps") && !run->setup.gradients && !settings->local_steps && isnan(settings->local_epochs);
+    run->work.paced =
+        reads(local, "local_steps") && !run->setup.gradients && !settings->local_steps && isnan(settings->local_epochs);
     pl_pacing_open(&run->work.pacing, run->rows.team.workers, 1.0 / items_of_a_worker(run));
     bool has_steps = reads(local, "local_epochs") && !run->setup.gradients;
-    run->work.epochs = !has_steps ? NAN
-                       : run->work.paced             ? run->work.pacing.epochs
-                       : settings->local_steps       ? (double)settings->local_steps / items_of_a_worker(run)
-                                                     : settings->local_epochs;
+    run->work.epochs = !has_steps              ? NAN
+                       : run->work.paced       ? run->work.pacing.epochs
+                       : settings->local_steps ? (double)settings->local_steps / items_of_a_worker(run)
+                                               : settings->local_epochs;
     if (run->work.paced && run->replay.rounds && is_paced(run->replay.epochs[0]))
         run->work.epochs = run->replay.epochs[0];
     run->work.gap_seen = run->best.scale;
