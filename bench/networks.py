@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Networks against scikit-learn's MLPClassifier and TensorFlow, and Table 3 and Figure 12 of paper 003.
+"""Networks against scikit-learn's MLPClassifier and TensorFlow, and Table 3 and Figure 12 of Zhang, Alqahtani and Demirbas (2017).
 
     bench/networks.py PARLEY [--data FOLDER] [--threads 2] [--repeat 3]
 
@@ -206,7 +206,7 @@ def usage(log):
 
 
 def paper(binary, path, work):
-    print("\n## Table 3 of paper 003: three workers and one server, batch 500, images per second\n")
+    print("\n## Table 3 of Zhang, Alqahtani and Demirbas (2017): three workers and one server, batch 500, images per second\n")
     print("| model | engine | mllib-sgd | ps-sync | ps-async | paper: Spark, TF sync, async, MXNet sync, async |")
     print("|---|---|---|---|---|---|")
     log = str(Path(work) / "log.jsonl")

@@ -26,7 +26,7 @@ from harness import Bench, markdown
 from lassos import table_lasso, table_path
 from local import table_local
 from python import table_python
-from simulator import table_hosts, table_paper_003, table_rounds, table_simulator, table_steps, table_stragglers
+from simulator import table_hosts, table_platforms, table_rounds, table_simulator, table_steps, table_stragglers
 from stream import table_online
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
@@ -52,7 +52,7 @@ TABLES = {
     "rounds": table_rounds,
     "stragglers": table_stragglers,
     "steps": table_steps,
-    "paper-003": table_paper_003,
+    "platforms": table_platforms,
 }
 
 

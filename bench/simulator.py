@@ -18,7 +18,7 @@ ROUNDS = 12
 PREFIX = f"parley{os.getpid() % 10000}"
 SWEEP = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 COLUMNS = 54_000_000
-# Samples per second of logistic regression on 10,000 rows of 10,000 features, 3 workers (paper 003, Table 1).
+# Samples per second of logistic regression on 10,000 rows of 10,000 features, 3 workers (Zhang, Alqahtani and Demirbas 2017, Table 1).
 PAPER_003 = {
     "Spark": 5883,
     "TensorFlow, batch 100": 403,
@@ -177,7 +177,7 @@ def table_hosts(bench):
 
 
 def table_rounds(bench):
-    """Rounds in 300 virtual seconds on 8 hosts at 1 Gbit/s, 54 million columns, as in Table 4 of paper 001"""
+    """Rounds in 300 virtual seconds on 8 hosts at 1 Gbit/s, 54 million columns, as in Table 4 of Guo et al. (2021)"""
     # Tables of 54 million columns on 8 hosts do not fit into the memory of a small machine. The time of a message is
     # its bytes over the bandwidth, so that a hundredth of the columns on links of a hundredth of the rate is the same.
     scale = 100
@@ -245,8 +245,8 @@ def write_dense(folder, rows, columns):
     return [data, "--labels", targets]
 
 
-def table_paper_003(bench):
-    """Logistic regression of paper 003: 10,000 x 10,000 dense, 3 workers, steps of one row, samples per second"""
+def table_platforms(bench):
+    """Logistic regression of Zhang, Alqahtani and Demirbas (2017): 10,000 x 10,000 dense, 3 workers, steps of one row, samples per second"""
     rows, columns, log = 10000 if bench.repetitions > 1 else 1000, 10000, bench.folder / "dense.jsonl"
     data = write_dense(bench.folder, rows, columns)
     words = [*data, "--loss", "logistic", "--preset", "petuum", "--workers", 3, "--local-steps", 1, "--rounds", 4]
