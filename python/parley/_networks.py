@@ -57,6 +57,8 @@ class _Network(Tagged, BaseEstimator):
             "solver": ("adam", "sgd"), "activation": tuple(_ACTIVATIONS), "shuffle": (True,),
             "learning_rate": ("constant", "invscaling", "adaptive"),
         }  # fmt: skip
+        if self.solver == "sgd" and self.learning_rate == "invscaling":
+            choices["power_t"] = (0.5,)
         for name, accepted in choices.items():
             if getattr(self, name) not in accepted:
                 words = " or ".join(map(repr, accepted))

@@ -153,6 +153,7 @@ def test_wrong_parameters_have_their_sentences():
         {"activation": "step"},
         {"learning_rate": "fast"},
         {"hidden_layer_sizes": (0,)},
+        {"power_t": 0.3, "solver": "sgd", "learning_rate": "invscaling"},
     ):
         with pytest.raises(ValueError, match=next(iter(options)).split("_")[0]):
             MLPClassifier(**options).fit(X, y)
