@@ -26,6 +26,13 @@ class Report:
     ----------
     html : str
         The page, which is complete in itself.
+
+    Examples
+    --------
+    >>> import parley
+    >>> page = parley.LogisticRegression().fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]).report_()
+    >>> isinstance(page, parley.Report), page.html[:15]
+    (True, '<!doctype html>')
     """
 
     def __init__(self, page: str):
@@ -167,6 +174,11 @@ def plot(*logs: str | os.PathLike, x: str = "seconds", y: str = "relative_gap") 
     -------
     figure : matplotlib.figure.Figure
         The figure.
+
+    Examples
+    --------
+    >>> figure = parley.plot("a.jsonl", "b.jsonl")  # doctest: +SKIP
+    >>> figure.savefig("convergence.png")  # doctest: +SKIP
     """
     try:
         from matplotlib.figure import Figure
