@@ -3,7 +3,7 @@
 # begins with one of the words given. What a suite printed is kept in build/check/NAME.log and shown if it failed.
 # Two suites run at a time, so that one computes while the other waits; each line is printed when its suite ends.
 #
-# Builds: build (release), build/clang, build/asan (clang, address and undefined behaviour), build/tsan (gcc, threads).
+# Builds: build (gcc, release), build/asan (clang, address and undefined behaviour), build/tsan (gcc, threads).
 set -u
 cd "$(dirname "$0")/.."
 unset CC CFLAGS LDFLAGS MAKEFLAGS MAKELEVEL
@@ -165,7 +165,6 @@ suite network build python3 tests/network/run.py build/parley
 suite tsan none bash -c 'fixed bash -c "build build/tsan -DCMAKE_C_COMPILER=gcc -DPARLEY_SANITIZE=thread"'
 suite asan-cli asan tests/cli/run.sh build/asan/parley
 suite tsan-unit tsan bash -c 'fixed bash -c "unit build/tsan threads"'
-suite clang none bash -c 'build build/clang -DCMAKE_C_COMPILER=clang'
 suite asan-replay asan bash -c 'unit build/asan replay'
 suite tsan-cli tsan bash -c 'fixed tests/cli/run.sh build/tsan/parley'
 
