@@ -17,28 +17,37 @@ bool pl_score_better(const pl_model_metric *score, double value, double than) {
     return isnan(than) ? !isnan(value) : score->larger ? value > than : value < than;
 }
 
-parley_status pl_score_model(const pl_model_metric *score, pl_engine *engine, const parley_model *model,
-                             const parley_data *rows, double *value, parley_error *error) {
+/* Opens a meter, for `score` or for all that it can show, and adds the rows to it. If all ranks do so, they agree
+ * whether to stop. Rejects labels that the model does not have. */
+static parley_status measure(const pl_model_metric *score, pl_engine *engine, bool all_ranks, const parley_model *model,
+                             const parley_data *rows, pl_meter **meter, parley_error *error) {
     const pl_meter_type *type = model->type->meter;
-    char names[256];
-    pl_meter *meter = NULL;
     double *outputs;
     parley_status status = pl_take(&outputs, pl_meter_width(model) * rows->x.rows, sizeof *outputs,
                                    "the outputs for validation rows", error);
     if (status != PARLEY_OK)
         return status;
-    status = type->open(model, score, &meter, error);
+    status = type->open(model, score, meter, error);
     if (status == PARLEY_OK)
-        engine->type->run(engine, pl_apply_task, &(pl_applying){model, &rows->x, outputs, meter},
+        engine->type->run(engine, pl_apply_task, &(pl_applying){model, &rows->x, outputs, *meter},
                           pl_apply_tasks(&rows->x));
-    if (status == PARLEY_OK) /* agree whether to stop */
-        status = pl_sum_passes(engine, PL_EACH_RANK, &(double){0}, 1, &(double){0}, error);
+    if (status == PARLEY_OK) /* after a stop not all rows were visited */
+        status = all_ranks ? pl_sum_passes(engine, PL_EACH_RANK, &(double){0}, 1, &(double){0}, error)
+                           : pl_stop_check(error);
     if (status == PARLEY_OK)
-        status = type->add(meter, rows, outputs, error); /* also rejects labels that the model does not have */
+        status = type->add(*meter, rows, outputs, error);
+    pl_free(outputs);
+    return status;
+}
+
+parley_status pl_score_model(const pl_model_metric *score, pl_engine *engine, const parley_model *model,
+                             const parley_data *rows, double *value, parley_error *error) {
+    char names[256];
+    pl_meter *meter = NULL;
+    parley_status status = measure(score, engine, true, model, rows, &meter, error);
     if (status == PARLEY_OK)
         *value = score->value(meter);
-    type->close(meter);
-    pl_free(outputs);
+    model->type->meter->close(meter);
     if (status != PARLEY_OK || !isnan(*value))
         return status;
     pl_metric_names(model->type, model, names, sizeof names);
@@ -49,25 +58,11 @@ parley_status pl_score_model(const pl_model_metric *score, pl_engine *engine, co
 
 parley_status pl_score_show(pl_engine *engine, const parley_model *model, const parley_data *rows, pl_viewer *viewer,
                             parley_error *error) {
-    const pl_meter_type *type = model->type->meter;
     pl_meter *meter = NULL;
-    double *outputs;
-    parley_status status = pl_take(&outputs, pl_meter_width(model) * rows->x.rows, sizeof *outputs,
-                                   "the outputs for validation rows", error);
-    if (status != PARLEY_OK)
-        return status;
-    status = type->open(model, NULL, &meter, error);
+    parley_status status = measure(NULL, engine, false, model, rows, &meter, error);
     if (status == PARLEY_OK)
-        engine->type->run(engine, pl_apply_task, &(pl_applying){model, &rows->x, outputs, meter},
-                          pl_apply_tasks(&rows->x));
-    if (status == PARLEY_OK)
-        status = pl_stop_check(error); /* then not all rows were visited */
-    if (status == PARLEY_OK)
-        status = type->add(meter, rows, outputs, error);
-    if (status == PARLEY_OK)
-        type->show(meter, viewer);
-    type->close(meter);
-    pl_free(outputs);
+        model->type->meter->show(meter, viewer);
+    model->type->meter->close(meter);
     return status;
 }
 
