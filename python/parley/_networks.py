@@ -35,15 +35,23 @@ _LEAST_RATE = 1e-6  # of learning_rate='adaptive', as in scikit-learn
 class _Network(Tagged, BaseEstimator):
     """What the classifier and the regressor share. The core gets numbers of classes, or targets as further columns."""
 
+    def __init__(
+        self, hidden_layer_sizes: Any = (100,), activation: str = "relu", *, solver: str = "adam", alpha: float =
+        0.0001, batch_size: Any = "auto", learning_rate: str = "constant", learning_rate_init: float = 0.001, power_t:
+        float = 0.5, max_iter: int = 200, shuffle: bool = True, random_state: Any = None, tol: float = 1e-4, verbose:
+        int = 0, warm_start: bool = False, momentum: float = 0.9, nesterovs_momentum: bool = True, early_stopping: bool
+        = False, validation_fraction: float = 0.1, beta_1: float = 0.9, beta_2: float = 0.999, epsilon: float = 1e-8,
+        n_iter_no_change: int = 10, max_fun: int = 15000, n_jobs: int | None = None, dropout: float = 0, preset: str =
+        "auto", workers: int | None = 1,
+    ) -> None:  # fmt: skip
+        for name, value in {**locals()}.items():
+            if name != "self":
+                setattr(self, name, value)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.non_deterministic = False
         return tags
-
-    def _keep(self, values: dict[str, Any]) -> None:
-        for name, value in values.items():
-            if name not in ("self", "__class__"):
-                setattr(self, name, value)
 
     def _hidden(self) -> list[int]:
         sizes = self.hidden_layer_sizes
@@ -317,17 +325,6 @@ class MLPClassifier(ClassifierMixin, _Network):
 
     _metric = "accuracy"
 
-    def __init__(
-        self, hidden_layer_sizes: Any = (100,), activation: str = "relu", *, solver: str = "adam", alpha: float =
-        0.0001, batch_size: Any = "auto", learning_rate: str = "constant", learning_rate_init: float = 0.001, power_t:
-        float = 0.5, max_iter: int = 200, shuffle: bool = True, random_state: Any = None, tol: float = 1e-4, verbose:
-        int = 0, warm_start: bool = False, momentum: float = 0.9, nesterovs_momentum: bool = True, early_stopping: bool
-        = False, validation_fraction: float = 0.1, beta_1: float = 0.9, beta_2: float = 0.999, epsilon: float = 1e-8,
-        n_iter_no_change: int = 10, max_fun: int = 15000, n_jobs: int | None = None, dropout: float = 0, preset: str =
-        "auto", workers: int | None = 1,
-    ) -> None:  # fmt: skip
-        self._keep(locals())
-
     @property
     def out_activation_(self) -> str:
         return "logistic" if self.n_outputs_ == 1 else "softmax"
@@ -415,17 +412,6 @@ class MLPRegressor(RegressorMixin, _Network):
     _metric = "r2"
     _several = True
     out_activation_ = "identity"
-
-    def __init__(
-        self, hidden_layer_sizes: Any = (100,), activation: str = "relu", *, solver: str = "adam", alpha: float =
-        0.0001, batch_size: Any = "auto", learning_rate: str = "constant", learning_rate_init: float = 0.001, power_t:
-        float = 0.5, max_iter: int = 200, shuffle: bool = True, random_state: Any = None, tol: float = 1e-4, verbose:
-        int = 0, warm_start: bool = False, momentum: float = 0.9, nesterovs_momentum: bool = True, early_stopping: bool
-        = False, validation_fraction: float = 0.1, beta_1: float = 0.9, beta_2: float = 0.999, epsilon: float = 1e-8,
-        n_iter_no_change: int = 10, max_fun: int = 15000, n_jobs: int | None = None, dropout: float = 0, preset: str =
-        "auto", workers: int | None = 1,
-    ) -> None:  # fmt: skip
-        self._keep(locals())
 
     def _regress(self, X: Any, y: Any, *, reset: bool, passes: int, again: bool) -> Self:
         self._refuse()
