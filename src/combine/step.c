@@ -131,10 +131,11 @@ static uint64_t single(pl_combine *combine, const pl_single *one) {
 static void adjust(pl_combine *combine, double rate, double objective) {
     step *this = (step *)combine;
     (void)rate;
+    if (this->given)
+        return;
     bool fell = this->last - objective > MUCH * fabs(objective), rose = objective > this->last;
     this->rose = this->rose || rose;
-    if (!this->given)
-        this->rate *= rose ? 0.5 : fell && this->rose ? AGAIN : fell ? 2.0 : 1.0;
+    this->rate *= rose ? 0.5 : fell && this->rose ? AGAIN : fell ? 2.0 : 1.0;
     this->last = objective;
 }
 
@@ -149,8 +150,9 @@ static bool stalled(pl_combine *combine) {
 
 static void state(pl_combine *combine, pl_state *state) {
     step *this = (step *)combine;
-    PL_STATE_VALUES(state, "step", PL_WITHIN(this->rate, 0, DBL_MAX), PL_WITHIN(this->halved, 0, HALVINGS),
-                    PL_UNSURE(this->last), PL_VALUE(this->rose));
+    PL_STATE_VALUES(state, "step", PL_WITHIN(this->rate, 0, DBL_MAX), PL_WITHIN(this->halved, 0, HALVINGS));
+    if (!this->given)
+        PL_STATE_VALUES(state, "objective", PL_UNSURE(this->last), PL_VALUE(this->rose));
 }
 
 static void close_step(pl_combine *combine) { pl_free(combine); }
