@@ -20,6 +20,8 @@ static double first_softness(const pl_glm *glm) {
     if (loss->labels == PL_LABELS_BINARY)
         return BINARY_SOFTNESS;
     double softness = pl_label_spread(glm) / pl_loss_steepest(loss) - 1.0 / loss->curvature_bound;
+    if (pl_smooths_penalty(glm))
+        return fmax(softness, loss->smooth ? SMOOTH_ENOUGH : DBL_MIN);
     return !loss->smooth ? fmax(softness, DBL_MIN) : softness < SMOOTH_ENOUGH ? 0.0 : softness;
 }
 
@@ -62,7 +64,7 @@ static void harden_narrow(pl_hardening *this, const pl_glm *glm, const pl_soften
     this->first_slope = 0.0;
     this->rounds = 0;
     this->softness *= FALL;
-    if (loss->smooth && this->softness < SMOOTH_ENOUGH)
+    if (!pl_smooths_penalty(glm) && this->softness < SMOOTH_ENOUGH)
         this->softness = 0.0;
 }
 
