@@ -9,7 +9,7 @@
 #include "combine/combine.h"
 #include "model/glm.h"
 
-#define PL_MOST_STEPS 25 /* at one mu */
+#define PL_MOST_STEPS 100 /* at one mu, for any problem */
 
 typedef struct pl_hardening {
     double softness;    /* mu; 0: the loss itself */
