@@ -11,16 +11,18 @@
 typedef struct block_text {
     char *text;
     uint64_t room, used;
-    bool lost; /* memory ran out */
+    bool lost;        /* memory ran out */
+    uint64_t strange; /* 1 + the first row in the batch whose outputs are not finite; 0: none */
 } block_text;
 
 typedef struct printer {
     const parley_model *model;
     prediction_lines lines;
     const parley_data *batch;
-    uint64_t first; /* first row of the blocks in the batch */
-    uint64_t rows;  /* rows per block */
-    bool begun;     /* the header line is printed */
+    uint64_t first;   /* first row of the blocks in the batch */
+    uint64_t rows;    /* rows per block */
+    uint64_t printed; /* rows of the batches before */
+    bool begun;       /* the header line is printed */
     block_text blocks[BLOCKS];
     double *values; /* BLOCKS x (rows x outputs and a scratch of outputs + 1) */
 } printer;
@@ -49,10 +51,15 @@ static void put_block(void *context, unsigned number) {
     uint64_t row = printer->first + number * printer->rows;
     uint64_t end = row + printer->rows < x->rows ? row + printer->rows : x->rows;
     block->used = 0;
+    block->strange = 0;
     if (!make_room(printer, block, row, end))
         return;
     printer->model->type->apply(printer->model, x, row, end, values);
     for (; row < end; row++, values += outputs) {
+        if (!pl_model_is_finite(printer->model, values)) {
+            block->strange = row + 1;
+            return;
+        }
         pl_name id = printer->batch->ids.count > 0 ? pl_names_at(&printer->batch->ids, row) : (pl_name){"", 0};
         block->used += lines_put(&printer->lines, id, values, scratch, block->text + block->used);
     }
@@ -76,8 +83,12 @@ static parley_status print_batch(printer *printer, pl_pool *pool, bool *more, pa
             if (block->lost)
                 return pl_fail_memory(error, "the predictions", printer->rows * printer->lines.width);
             *more = fwrite(block->text, 1, block->used, stdout) == block->used;
+            if (block->strange)
+                return printer->model->type->explain(printer->model, printer->batch, block->strange - 1,
+                                                     printer->printed + block->strange, error);
         }
     }
+    printer->printed += rows;
     return PARLEY_OK;
 }
 
