@@ -93,6 +93,14 @@ parley_status pl_net_model_new(const pl_net_shape *shape, uint64_t columns, cons
     return status;
 }
 
+parley_status pl_net_model_remember(pl_net_model *model, parley_error *error) {
+    pl_net_memory *memory = &model->remembered;
+    parley_status status = pl_take(&memory->first, model->shape.size, sizeof(double), "the optimiser", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&memory->second, model->shape.size, sizeof(double), "the optimiser", error);
+    return status;
+}
+
 void pl_net_model_pad(pl_net_model *model) {
     const pl_net_shape *shape = &model->shape;
     for (unsigned l = 0; l < shape->layers; l++) {
@@ -246,8 +254,9 @@ static void parts(const parley_model *base, pl_model_parts *parts) {
 
 static void free_parts(parley_model *base) {
     pl_net_model *model = (pl_net_model *)base;
-    void *owned[] = {model->labels, model->memory,      model->padded,      model->target,
-                     model->input,  model->labels_text, model->targets_text};
+    void *owned[] = {
+        model->labels,      model->memory,       model->padded,           model->target,           model->input,
+        model->labels_text, model->targets_text, model->remembered.first, model->remembered.second};
     for (unsigned i = 0; i < sizeof owned / sizeof *owned; i++)
         pl_free(owned[i]);
 }
