@@ -1,8 +1,11 @@
 /* predict.c: `parley predict`: rows are streamed. The model is applied to blocks of them, which are formatted on all
  * threads and written in order. */
+#define _POSIX_C_SOURCE 200809L /* isatty */
 #include <string.h>
+#include <unistd.h>
 
 #include "prediction_lines.h"
+#include "progress.h"
 
 #define BLOCK_ROWS 2048
 #define BLOCKS 32 /* formatted before they are written */
@@ -96,13 +99,18 @@ static parley_status print_all(printer *printer, const char *path, const parley_
                                parley_error *error) {
     pl_reader *reader;
     pl_reading reading;
+    progress_view view;
     bool more = true;
     parley_status status = pl_reading_of(settings, &reading, error);
     if (status != PARLEY_OK)
         return status;
     pl_model_reading(printer->model, &reading);
     reading.unlabelled = true;
-    reading.warn = tell_error_output;
+    progress_open(&view, settings);
+    reading.warn = tell_below_progress;
+    reading.user = &view;
+    view.quiet = isatty(STDOUT_FILENO); /* where the predictions themselves are seen */
+    reading.watching = progress_part(&view, "predicting");
     status = pl_reader_open_as(path, &reading, pool, &reader, error);
     if (status != PARLEY_OK)
         return status;
@@ -112,6 +120,7 @@ static parley_status print_all(printer *printer, const char *path, const parley_
         if (status == PARLEY_OK && more)
             status = print_batch(printer, pool, &more, error);
     }
+    progress_clear(&view);
     pl_reader_close(reader);
     return status;
 }
