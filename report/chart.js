@@ -6,6 +6,7 @@ import { figure } from "./figure.js";
 import * as format from "./format.js";
 import { clean, nearest, thin } from "./series.js";
 import { colour, onThemeChange } from "./theme.js";
+import { onTouch } from "./touch.js";
 
 const HEIGHT = 300, MARGIN = 0.03;
 
@@ -123,6 +124,7 @@ export function lineChart({ id, title, note, tools, spec, headline }) {
       },
     }, data, parts.plot);
     plot.over.append(markers);
+    onTouch(plot.over, { view: () => view, whole: () => whole, log: () => now.xLog, show });
     drawLegend();
     if (at) point(at.x);
   }
