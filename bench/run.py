@@ -63,6 +63,13 @@ def first_line(*command):
     return (done.stdout or done.stderr).strip().splitlines()[0]
 
 
+def version(package):
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "is missing"
+
+
 def machine(bench):
     """Describes the versions and the machine."""
     cpu = re.search(r"model name\s*:\s*(.*)", Path("/proc/cpuinfo").read_text())
@@ -70,9 +77,7 @@ def machine(bench):
     liblinear = subprocess.run(
         ["dpkg-query", "-W", "-f=${Version}", "liblinear-tools"], capture_output=True, text=True
     ).stdout
-    packages = ", ".join(
-        f"{name} {importlib.metadata.version(name)}" for name in PEERS
-    )
+    packages = ", ".join(f"{name} {version(name)}" for name in PEERS)
     lines = [
         f"- {datetime.date.today()}, {bench.repetitions} repetitions, load {os.getloadavg()[0]:.1f} at the end",
         f"- {cpu.group(1) if cpu else platform.machine()}, {os.cpu_count()} cores, {memory:.0f} GB",

@@ -65,6 +65,10 @@ const pl_setting pl_settings[] = {
      .help =
          "balanced: all classes have the same total weight; LABEL=W,LABEL=W: factors for the weights of rows, by label",
      AT(class_weights)},
+    {"positive", PL_WORD, PL_FOR_LINEAR, "", .value_name = "LABEL", .in_model = true,
+     .help = "which of two labels is the positive class, as a number or a name; the larger one unless given. With "
+             "preset online the two labels may then have any values",
+     AT(positive)},
     {"problem", PL_WORD, 0, "linear", .list = "problems", .value_name = "NAME",
      .help = "type of problem; it follows from the command: `parley train` solves linear", AT(problem)},
     {"format", PL_WORD, PL_FOR_READING, "auto", .list = "formats", .value_name = "NAME", .may_be_auto = true,

@@ -59,7 +59,9 @@ typedef struct pl_glm {
 } pl_glm;
 
 /* labels.c: determines the loss, the classes and their labels, alike on all ranks. */
-parley_status pl_glm_read_labels(pl_glm *glm, pl_engine *engine, const char *loss, parley_error *error);
+parley_status pl_glm_read_labels(pl_glm *glm, pl_engine *engine, const parley_settings *settings, parley_error *error);
+/* The label that --positive names: a class name if the data have names, otherwise a number. */
+parley_status pl_positive_label(const parley_data *data, const char *word, double *label, parley_error *error);
 
 /* Replaces the rows by the same rows in another order. */
 parley_status pl_glm_move(pl_glm *glm, const parley_data *data, parley_error *error);

@@ -115,6 +115,15 @@ static parley_status check_parameters(const parley_settings *settings, parley_er
     return PARLEY_OK;
 }
 
+/* Only a loss of two classes has a positive one. */
+static parley_status check_positive(const parley_settings *settings, parley_error *error) {
+    const pl_loss *loss = pl_loss_find(settings->loss);
+    if (!*settings->positive || !loss || loss->labels == PL_LABELS_BINARY)
+        return PARLEY_OK;
+    return pl_fail(error, PARLEY_BAD_USAGE, "--positive has no effect with --loss %s; it names one of two labels",
+                   loss->name);
+}
+
 /* Standard errors need a model near the optimum, and rows to compute the curvature. */
 static parley_status check_inference(parley_settings *settings, parley_error *error) {
     if (!settings->inference)
@@ -136,6 +145,8 @@ static parley_status check(parley_settings *settings, parley_error *error) {
     parley_status status = check_penalty(settings, error);
     if (status == PARLEY_OK)
         status = check_inference(settings, error);
+    if (status == PARLEY_OK)
+        status = check_positive(settings, error);
     settings->passes = settings->passes ? settings->passes : 1; /* only streams read it */
     if (status == PARLEY_OK && settings->schedule > PL_NORMALISED)
         return pl_fail(error, PARLEY_BAD_USAGE, "--schedule step and cosine are for networks; use another one");
