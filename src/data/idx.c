@@ -267,6 +267,11 @@ static parley_status open(pl_parser *parser, const pl_reading *reading, parley_e
                        "%s: this IDX file has one dimension, so it holds labels; give the file of images", path);
     parser->cut = (pl_cut){.skip = state->shape.header, .record = state->shape.values * state->shape.bytes};
     parser->columns = state->shape.values;
+    if (reading->model_columns > state->shape.values)
+        return pl_fail(error, PARLEY_BAD_INPUT,
+                       "%s: its images have %llu values, but the model was trained on %llu columns; give images of the "
+                       "same size",
+                       path, (unsigned long long)state->shape.values, (unsigned long long)reading->model_columns);
     return find_labels(state, reading, path, error);
 }
 
