@@ -1,4 +1,4 @@
-"""How near the presets of parameter servers and peers come to the optimum, with their own rates and with decaying ones."""
+"""How near presets of parameter servers and peers come to the optimum, with their own rates and decaying ones."""
 
 import json
 import signal
@@ -60,7 +60,8 @@ def table_presets(bench):
                 )
                 rows.append([name, preset, kind, f"{target:g}", *cells, f"{least:.1e}"])
                 bench.aim(f"{name}, {preset}, {kind} rate: above the optimum", least, target, at_least=False)
-    text = f"Logistic loss, lambda 1/n, 4 workers on two threads, at most {SECONDS} seconds each; above the optimum is relative to it.\n\n"
+    text = "Logistic loss, lambda 1/n, 4 workers on two threads, until the target is reached, "
+    text += f"at most {SECONDS} seconds each; above the optimum is relative to it.\n\n"
     return text + markdown(
         ["data", "preset", "rate", "target", "rounds to it", "passes", "seconds", "least above the optimum"], rows
     )

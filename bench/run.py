@@ -26,6 +26,7 @@ from harness import Bench, markdown
 from lassos import table_lasso, table_path
 from local import table_local
 from networks import table_networks
+from presets import table_presets
 from python import table_python
 from simulator import table_hosts, table_platforms, table_rounds, table_simulator, table_steps, table_stragglers
 from stream import table_online
@@ -55,6 +56,7 @@ TABLES = {
     "steps": table_steps,
     "platforms": table_platforms,
     "networks": table_networks,
+    "presets": table_presets,
 }
 
 
