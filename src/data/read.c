@@ -293,9 +293,18 @@ void pl_data_release(const parley_data *data, uint64_t begin, uint64_t end) {
     const pl_matrix *x = &data->x;
     if (!data->large)
         return;
-    pl_pages_drop(x->index + x->start[begin], x->index + x->start[end]);
+    pl_pages_leave(x->index, x->index + x->start[begin], x->index + x->start[end]);
     if (x->value)
-        pl_pages_drop(x->value + x->start[begin], x->value + x->start[end]);
+        pl_pages_leave(x->value, x->value + x->start[begin], x->value + x->start[end]);
+}
+
+void pl_data_ahead(const parley_data *data, uint64_t begin, uint64_t end) {
+    const pl_matrix *x = &data->x;
+    if (!data->large)
+        return;
+    pl_pages_ahead(x->index + x->start[begin], x->index + x->start[end]);
+    if (x->value)
+        pl_pages_ahead(x->value + x->start[begin], x->value + x->start[end]);
 }
 
 uint64_t pl_data_bytes(const parley_data *data) {

@@ -124,10 +124,25 @@ static void lane_task(void *context, unsigned task) {
     if (glm->intercept != PL_NO_INTERCEPT)
         stepper.intercept_metric = pl_metric(glm, glm->data->x.columns * glm->classes);
     visit(this, &stepper, worker->buckets + begin, end - begin);
-    lane->residual += stepper.residual;
+    lane->residual += worker->repeats ? 0.0 : stepper.residual;
     lane->step_spread += stepper.spread;
     lane->stepped += stepper.stepped;
     lane->seconds += pl_engine_now(this->team->engine) - began;
+}
+
+/* Shuffles the buckets of the next epoch, or turn. */
+static void begin_epoch(pl_sdca *this, unsigned k) {
+    pl_sdca_worker *worker = &this->workers[k];
+    unsigned number = this->team->first + k;
+    if (worker->turns) {
+        worker->repeats = !pl_turns_first(worker->turns, worker->epoch);
+        pl_range range = pl_turns_begin(worker->turns, this->team->seed, number, worker->epoch++, worker->buckets);
+        worker->base = range.begin;
+        worker->length = range.end - range.begin;
+    } else {
+        pl_stream stream = pl_stream_make(this->team->seed, number, worker->epoch++);
+        pl_shuffle(&stream, worker->buckets, worker->count);
+    }
 }
 
 /* Sets up the next piece of every worker. Returns false when the round is complete. */
@@ -136,17 +151,16 @@ static bool next_pieces(pl_sdca *this) {
     for (unsigned k = 0; k < this->team->hosted; k++) {
         pl_sdca_worker *worker = &this->workers[k];
         worker->cursor += worker->piece;
-        if (worker->cursor >= worker->count)
+        if (worker->cursor >= worker->length)
             worker->cursor = 0;
-        if (worker->cursor == 0 && worker->left) {
-            pl_stream stream = pl_stream_make(this->team->seed, this->team->first + k, worker->epoch++);
-            pl_shuffle(&stream, worker->buckets, worker->count);
-        }
-        uint64_t piece = (worker->count + worker->syncs - 1) / worker->syncs;
-        uint64_t most = worker->count - worker->cursor;
+        if (worker->cursor == 0 && worker->left)
+            begin_epoch(this, k);
+        uint64_t syncs = worker->turns ? 1 : worker->syncs, piece = (worker->length + syncs - 1) / syncs;
+        uint64_t most = worker->length - worker->cursor;
         piece = piece < most ? piece : most;
         worker->piece = piece < worker->left ? piece : worker->left;
         worker->left -= worker->piece;
+        worker->fresh += worker->repeats ? 0.0 : (double)worker->piece;
         more = more || worker->piece;
     }
     return more;
@@ -244,6 +258,7 @@ static void set_steps(pl_sdca *this, const pl_round *round) {
         double buckets = rows > 0 ? ceil(pl_round_steps(round, rows) / rows * (double)worker->count - 1e-9) : 0;
         worker->left = buckets < 1 && rows > 0 ? 1 : (uint64_t)buckets;
         worker->piece = 0;
+        worker->fresh = 0;
         worker->share = worker->count ? (double)worker->left / (double)worker->count : 0;
     }
 }
@@ -254,6 +269,7 @@ static void report(pl_sdca *this, pl_update *update) {
         pl_sdca_worker *worker = &this->workers[k];
         pl_sdca_lane *first = &this->lanes[k * team->lanes];
         double residual = 0, seconds = 0, stepped = 0, spread = 0;
+        double seen = worker->turns && worker->count ? worker->fresh / (double)worker->count : worker->share;
         for (unsigned l = 0; l < team->lanes; l++) {
             residual += first[l].residual;
             stepped += (double)first[l].stepped;
@@ -271,7 +287,7 @@ static void report(pl_sdca *this, pl_update *update) {
         update[k].seconds = seconds;
         update[k].fixed = first->fixed;
         update[k].passes = team->nonzeros[k] ? stepped / (double)team->nonzeros[k] : worker->share;
-        update[k].scalars[PL_SUM_RESIDUAL] = worker->share > 0 ? residual / worker->share : 0;
+        update[k].scalars[PL_SUM_RESIDUAL] = seen > 0 ? residual / seen : 0;
         update[k].scalars[PL_SUM_SPREAD] = this->delayed ? this->batch * spread : worker->spread;
         update[k].scalars[PL_SUM_CHANGE] = worker->squared;
         update[k].scalars[PL_SUM_TURN] = worker->turn;
@@ -378,7 +394,7 @@ static bool stalled(pl_local *local) {
     return any;
 }
 
-static const char *const reads[] = {"local_epochs", "local_steps", "updates", "lanes", NULL};
+static const char *const reads[] = {"local_epochs", "local_steps", "updates", "lanes", "block", NULL};
 
 static const pl_local_restart restart = {pl_sdca_start, pl_sdca_renew};
 
