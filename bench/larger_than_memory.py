@@ -173,9 +173,7 @@ def main():
     size = path.stat().st_size
     group = make_group(limit)
     print(f"{size / 1e9:.1f} GB of data, {limit / 1e9:g} GB of memory by {'a control group' if group else '--memory'}")
-    print(
-        "| seconds | rounds | passes read | seconds to read once | ratio | gap | resident MB |\n" + "|---" * 7 + "|"
-    )
+    print("| seconds | rounds | passes read | seconds to read once | ratio | gap | resident MB |\n" + "|---" * 7 + "|")
     try:
         for _ in range(arguments.runs):
             once = read_once(path, group)

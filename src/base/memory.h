@@ -35,9 +35,9 @@ bool pl_span_spill(pl_span *span, const char *folder);
 void pl_span_drop(const pl_span *span, uint64_t bytes);
 /* Releases the pages of a mapped file that lie entirely in [begin, end). They are read again on the next access. */
 void pl_pages_drop(const void *begin, const void *end);
-/* The same with the page of `begin`, if it has nothing before `array`, for memory that is surely a mapped file: what is
- * before `begin` is read again too. */
-void pl_pages_leave(const void *array, const void *begin, const void *end);
+/* The same for a part [begin, end) of an array that is surely a mapped file, with up to `margin` bytes around it, which
+ * the kernel may have mapped as well. They are read again too. */
+void pl_pages_leave(const void *array, uint64_t bytes, const void *begin, const void *end, uint64_t margin);
 /* Keeps pages of a mapped file small, so that a byte that is read brings no megabytes around it into memory. */
 void pl_pages_small(const void *begin, const void *end);
 /* Begins to read the pages of a mapped file that [begin, end) lies in, and does not wait for them. */

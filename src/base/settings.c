@@ -311,7 +311,7 @@ const pl_setting pl_settings[] = {
      AT(sampler)},
     {"documents", PL_REAL, PL_FOR_TOPICS, "auto", 1, MANY, .value_name = "N", .may_be_auto = true, .optional = true,
      .help = "svi: documents of the whole corpus, if DATA is a part of it; auto: those of DATA", AT(documents)},
-    {"spill", PL_WORD, PL_FOR_TOPICS, "", .value_name = "FOLDER",
+    {"spill", PL_WORD, PL_FOR_TOPICS | PL_FOR_LINEAR_ONE, "", .value_name = "FOLDER",
      .help =
          "folder for a file with the rows of text that needs more than half of the memory; default: that of the model",
      AT(spill)},

@@ -183,6 +183,8 @@ parley_status pl_data_unchanged(const parley_data *data, parley_error *error);
 /* Gives back the memory of the entries of rows [begin, end), if the data are larger than memory. They are read again
  * from their file when they are used. */
 void pl_data_release(const parley_data *data, uint64_t begin, uint64_t end);
+/* The same after rows were read that are not read in order, with what the kernel mapped around them. */
+void pl_data_leave(const parley_data *data, uint64_t begin, uint64_t end);
 /* Begins to read the entries of rows [begin, end), if the data are larger than memory. */
 void pl_data_ahead(const parley_data *data, uint64_t begin, uint64_t end);
 /* Bytes of the arrays, in memory or in a cache file. */

@@ -29,6 +29,8 @@ static uint64_t *fill_chunk(const pl_turns *turns, uint64_t chunk, uint64_t *buc
     return buckets;
 }
 
+static void read_chunk(const void *context, const void *item) { pl_row_block_ahead(context, item); }
+
 parley_status pl_turns_open(pl_turns *turns, const pl_team *team, unsigned worker, const parley_data *data,
                             double megabytes, double epochs, parley_error *error) {
     const pl_part *parts = &team->parts[worker * team->lanes];
@@ -46,10 +48,13 @@ parley_status pl_turns_open(pl_turns *turns, const pl_team *team, unsigned worke
     for (unsigned l = 0; l < team->lanes && status == PARLEY_OK; l++)
         turns->count += pl_row_blocks_cut(&data->x, &parts[l], each, turns->chunks + turns->count);
     turns->blocks = (turns->count + turns->group - 1) / turns->group;
+    if (status == PARLEY_OK && data->large)
+        status = pl_background_open(read_chunk, data, &turns->reader, error);
     return status;
 }
 
 void pl_turns_close(pl_turns *turns) {
+    pl_background_close(turns->reader);
     pl_free(turns->chunks);
     pl_free(turns->order);
     pl_free(turns->bound);
@@ -92,8 +97,9 @@ static pl_range buckets_of(const pl_turns *turns, uint64_t block) {
 /* Begins to read a block of this epoch. The first block of the next one is read when its order is known. */
 static void read_ahead(const pl_turns *turns, uint64_t block) {
     pl_range chunks = block < turns->blocks ? chunks_of(turns, block) : (pl_range){0, 0};
-    for (uint64_t c = chunks.begin; c < chunks.end; c++)
-        pl_row_block_ahead(turns->data, &turns->chunks[turns->order[c]]);
+    for (uint64_t c = chunks.begin; c < chunks.end && turns->reader; c++)
+        if (!pl_background_ask(turns->reader, &turns->chunks[turns->order[c]]))
+            pl_row_block_ahead(turns->data, &turns->chunks[turns->order[c]]);
 }
 
 void pl_turns_leave(pl_turns *turns) {
@@ -107,11 +113,11 @@ void pl_turns_leave(pl_turns *turns) {
 static void hold(pl_turns *turns, uint64_t block) {
     if (turns->held == block + 1)
         return;
-    bool follows = turns->held == block;
-    pl_turns_leave(turns);
-    if (!follows || block == 0)
+    bool follows = turns->held == block && block > 0;
+    if (!follows)
         read_ahead(turns, block);
     read_ahead(turns, block + 1);
+    pl_turns_leave(turns);
     turns->held = block + 1;
 }
 

@@ -10,6 +10,7 @@
 #ifndef PL_TURNS_H
 #define PL_TURNS_H
 
+#include "base/background.h"
 #include "local/order.h"
 #include "shard/row_blocks.h"
 
@@ -20,11 +21,12 @@ typedef struct pl_turns {
     uint64_t count;       /* of chunks */
     uint64_t group;       /* chunks of a block */
     uint64_t blocks;
-    uint64_t passes; /* over a block, one after another */
-    uint64_t *order; /* of the chunks in this epoch */
-    uint64_t *bound; /* count + 1: the first bucket of each of them, in that order */
-    uint64_t epoch;  /* 1 + the epoch that these are for; 0: none yet */
-    uint64_t held;   /* 1 + the block that is in memory; 0: none */
+    uint64_t passes;       /* over a block, one after another */
+    uint64_t *order;       /* of the chunks in this epoch */
+    uint64_t *bound;       /* count + 1: the first bucket of each of them, in that order */
+    uint64_t epoch;        /* 1 + the epoch that these are for; 0: none yet */
+    pl_background *reader; /* reads ahead, and waits for the disk, while others compute; NULL: all fits into memory */
+    uint64_t held;         /* 1 + the block that is in memory; 0: none */
 } pl_turns;
 
 /* For a hosted worker. `megabytes` is the size of a block, and `epochs` the worker's passes between two exchanges. */

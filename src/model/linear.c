@@ -44,11 +44,14 @@ static parley_status weigh_classes(pl_glm *glm, pl_engine *engine, const char *w
     return status;
 }
 
-/* Replaces the data by data with centred columns. */
-static parley_status centre_columns(pl_glm *glm, pl_engine *engine, parley_error *error) {
+/* Replaces the data by data with centred columns, unless they are visited by blocks. */
+static parley_status centre_columns(pl_glm *glm, pl_engine *engine, const parley_settings *settings,
+                                    parley_error *error) {
     const parley_data *data = glm->data;
     parley_data shifted = *data;
-    parley_status status = pl_centred_open(&glm->centred, engine, data, glm->intercept == PL_FREE, &shifted, error);
+    bool copies = (!data->large || data->spread) && !(settings->block > 0); /* what is larger than memory is not copied */
+    parley_status status =
+        pl_centred_open(&glm->centred, engine, data, copies && glm->intercept == PL_FREE, &shifted, error);
     glm->own = shifted;
     if (glm->centred.shift)
         glm->data = &glm->own;
@@ -74,7 +77,7 @@ static parley_status open_linear(pl_engine *engine, const parley_data *data, con
     if (status == PARLEY_OK)
         status = weigh_classes(glm, engine, settings->class_weights, error);
     if (status == PARLEY_OK)
-        status = centre_columns(glm, engine, error);
+        status = centre_columns(glm, engine, settings, error);
     pl_glm_publish(glm);
     if (status == PARLEY_OK && settings->inference)
         status = pl_linear_can_infer(&glm->base, error);

@@ -42,5 +42,5 @@ void pl_row_block_ahead(const parley_data *data, const pl_row_block *block) {
 void pl_row_block_leave(const parley_data *data, const pl_row_block *block) {
     pl_range rows;
     for (uint64_t number = 0; data->large && pl_row_block_next(block, &number, &rows);)
-        pl_data_release(data, rows.begin, rows.end);
+        pl_data_leave(data, rows.begin, rows.end);
 }

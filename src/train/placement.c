@@ -9,7 +9,6 @@
 #define LANE_ENTRIES 8       /* least non-zeros of a lane per entry of v, which it must synchronise */
 #define BLOCK_MEGABYTES 64.0 /* of a block of rows, if the memory allows it */
 #define BLOCK_SHARE 0.1      /* of the memory */
-#define BLOCK_EPOCHS 2.0     /* passes over a block that is in memory */
 #define LANE_ROWS 6          /* least non-zeros per row of v, if v is a table of several classes */
 
 /* The number of lanes that pays off: the threads per worker, as long as each lane has enough work. */
@@ -69,19 +68,16 @@ parley_status pl_turn_to_columns(pl_run *run, parley_error *error) {
                : status;
 }
 
-/* Data larger than memory are visited by blocks, of which a tenth of the memory holds one for every worker. Solvers of
- * sub-problems make several passes over a block while it is there. Several ranks hold their rows in memory. */
+/* Data larger than memory are visited by blocks, of which a tenth of the memory holds one for every worker. Several
+ * ranks hold their rows in memory. */
 static void choose_blocks(pl_run *run) {
     parley_settings *settings = run->settings;
     bool visits = pl_local_reads(run->method.local, "block");
     if (isnan(settings->block)) {
         double most = BLOCK_SHARE * (double)pl_available_memory() / 1e6 / (double)settings->workers;
         double fits = most < BLOCK_MEGABYTES ? exp2(floor(log2(fmax(most, 1e-3)))) : BLOCK_MEGABYTES;
-        settings->block = visits && run->rows.data->large ? fits : 0;
+        settings->block = visits && run->rows.data->large && !run->rows.data->spread ? fits : 0;
     }
-    bool chosen = pl_setting_given(settings, "local_epochs") || isnan(settings->local_epochs);
-    if (settings->block > 0 && (run->method.local->traits & PL_KNOWS_SIGMA) && !chosen && settings->local_epochs == 1)
-        settings->local_epochs = BLOCK_EPOCHS;
 }
 
 /* Values that are auto follow from the cores of rank 0, since other ranks may have more or fewer. */
@@ -133,7 +129,7 @@ parley_status pl_choose_team(pl_run *run, parley_error *error) {
         choose_blocks(run);
     if (status != PARLEY_OK)
         return status;
-    if (by_columns && rows->data->large)
+    if (by_columns && rows->data->large && !rows->data->spread)
         return fail_columns(run, error);
     if (items == 0)
         return pl_fail(error, PARLEY_BAD_INPUT,
