@@ -61,6 +61,18 @@ void pl_turns_close(pl_turns *turns) {
     *turns = (pl_turns){0};
 }
 
+static pl_range chunks_of(const pl_turns *turns, uint64_t block) {
+    uint64_t end = (block + 1) * turns->group;
+    return (pl_range){block * turns->group, end < turns->count ? end : turns->count};
+}
+
+void pl_turns_leave(pl_turns *turns) {
+    pl_range chunks = turns->held ? chunks_of(turns, turns->held - 1) : (pl_range){0, 0};
+    for (uint64_t c = chunks.begin; c < chunks.end; c++)
+        pl_row_block_leave(turns->data, &turns->chunks[turns->order[c]]);
+    turns->held = 0;
+}
+
 uint64_t pl_turns_buckets(const pl_turns *turns) {
     uint64_t buckets = 0;
     for (uint64_t c = 0; c < turns->count; c++)
@@ -68,7 +80,9 @@ uint64_t pl_turns_buckets(const pl_turns *turns) {
     return buckets;
 }
 
-void pl_turns_fill(const pl_turns *turns, uint64_t *buckets) {
+void pl_turns_fill(pl_turns *turns, uint64_t *buckets) {
+    pl_turns_leave(turns);
+    turns->epoch = 0;
     for (uint64_t c = 0; c < turns->count; c++)
         buckets = fill_chunk(turns, c, buckets);
 }
@@ -84,11 +98,6 @@ static void arrange(pl_turns *turns, uint64_t seed, unsigned worker, uint64_t ep
     turns->epoch = epoch + 1;
 }
 
-static pl_range chunks_of(const pl_turns *turns, uint64_t block) {
-    uint64_t end = (block + 1) * turns->group;
-    return (pl_range){block * turns->group, end < turns->count ? end : turns->count};
-}
-
 static pl_range buckets_of(const pl_turns *turns, uint64_t block) {
     pl_range chunks = chunks_of(turns, block);
     return (pl_range){turns->bound[chunks.begin], turns->bound[chunks.end]};
@@ -100,13 +109,6 @@ static void read_ahead(const pl_turns *turns, uint64_t block) {
     for (uint64_t c = chunks.begin; c < chunks.end && turns->reader; c++)
         if (!pl_background_ask(turns->reader, &turns->chunks[turns->order[c]]))
             pl_row_block_ahead(turns->data, &turns->chunks[turns->order[c]]);
-}
-
-void pl_turns_leave(pl_turns *turns) {
-    pl_range chunks = turns->held ? chunks_of(turns, turns->held - 1) : (pl_range){0, 0};
-    for (uint64_t c = chunks.begin; c < chunks.end; c++)
-        pl_row_block_leave(turns->data, &turns->chunks[turns->order[c]]);
-    turns->held = 0;
 }
 
 /* Makes a block of this epoch the one that is in memory. */

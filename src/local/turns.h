@@ -34,8 +34,8 @@ parley_status pl_turns_open(pl_turns *turns, const pl_team *team, unsigned worke
                             double megabytes, double epochs, parley_error *error);
 void pl_turns_close(pl_turns *turns);
 uint64_t pl_turns_buckets(const pl_turns *turns); /* the number of buckets */
-/* Writes all buckets in the order of rows. */
-void pl_turns_fill(const pl_turns *turns, uint64_t *buckets);
+/* Writes all buckets in the order of rows, and forgets the order of earlier turns. */
+void pl_turns_fill(pl_turns *turns, uint64_t *buckets);
 
 /* Begins a turn: shuffles its buckets, and those of all blocks if it begins an epoch, and reads ahead. Returns where
  * its buckets are. `worker` is the number among all workers. */

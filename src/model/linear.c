@@ -8,7 +8,8 @@
 #include "model/linear_model.h"
 #include "shard/columns.h"
 
-#define SMALL 0.05 /* an L2 penalty, relative to the curvature of a column, that hardly changes the model */
+#define MOST_APART 50000 /* columns */
+#define SMALL 0.05       /* an L2 penalty, relative to the curvature of a column, that hardly changes the model */
 
 void pl_glm_publish(pl_glm *glm) {
     uint64_t rows = glm->data->x.columns + (glm->intercept == PL_PENALISED ? 1 : 0);
@@ -49,7 +50,8 @@ static parley_status centre_columns(pl_glm *glm, pl_engine *engine, const parley
                                     parley_error *error) {
     const parley_data *data = glm->data;
     parley_data shifted = *data;
-    bool copies = (!data->large || data->spread) && !(settings->block > 0); /* what is larger than memory is not copied */
+    bool copies =
+        (!data->large || data->spread) && !(settings->block > 0); /* what is larger than memory is not copied */
     parley_status status =
         pl_centred_open(&glm->centred, engine, data, copies && glm->intercept == PL_FREE, &shifted, error);
     glm->own = shifted;
@@ -58,11 +60,23 @@ static parley_status centre_columns(pl_glm *glm, pl_engine *engine, const parley
     return status;
 }
 
+/* Finds columns that are apart where Newton's method may be chosen and has many columns. */
+static parley_status find_apart(pl_glm *glm, pl_engine *engine, parley_error *error) {
+    uint64_t columns = glm->data->x.columns;
+    bool kinked = !glm->loss->smooth && (glm->lambda == 0 || glm->l1_ratio == 1);
+    if (columns <= PL_FEW_COLUMNS || columns > MOST_APART || !(pl_is_uneven(glm) || kinked) || glm->data->deal)
+        return PARLEY_OK;
+    parley_status status = pl_apart_open(&glm->apart, engine, &glm->data->x, glm->intercept != PL_NO_INTERCEPT, error);
+    pl_data_release(glm->data, 0, glm->data->x.rows);
+    return status;
+}
+
 static void close_linear(pl_problem *problem) {
     pl_glm *glm = (pl_glm *)problem;
     pl_glm_close(glm);
     pl_free(glm->class_weight);
     pl_centred_close(&glm->centred);
+    pl_apart_close(&glm->apart);
     pl_free(glm);
 }
 
@@ -78,6 +92,9 @@ static parley_status open_linear(pl_engine *engine, const parley_data *data, con
         status = weigh_classes(glm, engine, settings->class_weights, error);
     if (status == PARLEY_OK)
         status = centre_columns(glm, engine, settings, error);
+    glm->apart.core = glm->size / (glm->classes > 0 ? glm->classes : 1);
+    if (status == PARLEY_OK)
+        status = find_apart(glm, engine, error);
     pl_glm_publish(glm);
     if (status == PARLEY_OK && settings->inference)
         status = pl_linear_can_infer(&glm->base, error);

@@ -78,7 +78,7 @@ def train(parley, folder, data, *options):
     """Peak memory of a run of `parley train` in bytes, its summary, what it said, and its model."""
     command = [parley, "train", *data, "--json", "--model", "m", "--threads", "2", "--workers", "1", "--lanes", "2"]
     done = subprocess.run([*command, *options], cwd=folder, capture_output=True, text=True, timeout=120)
-    if done.returncode != 0:
+    if done.returncode not in (0, 3):  # 3: the target was not reached
         raise SystemExit(f"{command} {options}: exit code {done.returncode}, and it said:\n{done.stderr}")
     found = json.loads(done.stdout)
     return found["peak_rss_bytes"], found, done.stderr, Path(folder, "m").read_bytes()
@@ -86,8 +86,8 @@ def train(parley, folder, data, *options):
 
 def large_tables(parley, folder):
     """Linear models on text and caches larger than memory: within it, with the model of the same order in memory."""
-    limit, count = 60, 0
-    make = [parley, "generate", "text", "large.svm", "--rows", "110000", "--columns", "5000", "--nonzeros", "80"]
+    limit, count = 85, 0
+    make = [parley, "generate", "text", "large.svm", "--rows", "150000", "--columns", "5000", "--nonzeros", "80"]
     subprocess.run([*make, "--quiet"], cwd=folder, check=True)
     subprocess.run([parley, "convert", "large.svm", "large.parley", "--quiet"], cwd=folder, check=True)
     Path(folder, "rows").mkdir()

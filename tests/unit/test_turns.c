@@ -203,11 +203,11 @@ static void same_model(const parley_model *a, const parley_model *b) {
 
 /* Solvers, workers, lanes, passes over a block, and rounds that end within one. */
 static const char *const methods[] = {
-    "loss=logistic lambda=0.01 local=sdca block=0.02 local_epochs=2 lanes=2",
-    "loss=hinge lambda=0.01 local=sdca block=0.02 workers=3 local_epochs=1",
-    "loss=logistic lambda=0.01 local=sdca block=0.02 workers=2 local_steps=170",
-    "loss=logistic lambda=0.01 preset=ma-sgd block=0.02 workers=2",
-    "loss=hinge lambda=0.01 preset=ma-sgd block=0.02 workers=2 local_epochs=0.3 average_iterates=true",
+    "loss=logistic lambda=0.01 local=sdca block=0.02 local_epochs=2 workers=2 lanes=2 gap=0",
+    "loss=hinge lambda=0.01 local=sdca block=0.02 workers=3 lanes=1 local_epochs=1 gap=0",
+    "loss=logistic lambda=0.01 local=sdca block=0.02 workers=2 lanes=1 local_steps=170 gap=0",
+    "loss=logistic lambda=0.01 preset=ma-sgd block=0.02 workers=2 lanes=1 gap=0",
+    "loss=hinge lambda=0.01 preset=ma-sgd block=0.02 workers=2 lanes=1 gap=0 local_epochs=0.3 average_iterates=true",
 };
 
 static void blocks_give_the_same_model_on_any_ranks_and_threads(void **state) {
