@@ -8,8 +8,9 @@
 #include "model/linear_model.h"
 #include "shard/columns.h"
 
-#define MOST_APART 50000 /* columns */
-#define SMALL 0.05       /* an L2 penalty, relative to the curvature of a column, that hardly changes the model */
+#define MOST_APART 50000 /* columns, and non-zeros, among which columns that are apart are looked for */
+#define MOST_LOOKED_AT (1 << 24)
+#define SMALL 0.05 /* an L2 penalty, relative to the curvature of a column, that hardly changes the model */
 
 void pl_glm_publish(pl_glm *glm) {
     uint64_t rows = glm->data->x.columns + (glm->intercept == PL_PENALISED ? 1 : 0);
@@ -64,7 +65,8 @@ static parley_status centre_columns(pl_glm *glm, pl_engine *engine, const parley
 static parley_status find_apart(pl_glm *glm, pl_engine *engine, parley_error *error) {
     uint64_t columns = glm->data->x.columns;
     bool kinked = !glm->loss->smooth && (glm->lambda == 0 || glm->l1_ratio == 1);
-    if (columns <= PL_FEW_COLUMNS || columns > MOST_APART || !(pl_is_uneven(glm) || kinked) || glm->data->deal)
+    bool small = columns <= MOST_APART && pl_all_nonzeros(glm->data) <= MOST_LOOKED_AT;
+    if (columns <= PL_FEW_COLUMNS || !small || !(pl_is_uneven(glm) || kinked) || glm->data->deal)
         return PARLEY_OK;
     parley_status status = pl_apart_open(&glm->apart, engine, &glm->data->x, glm->intercept != PL_NO_INTERCEPT, error);
     pl_data_release(glm->data, 0, glm->data->x.rows);
