@@ -159,6 +159,24 @@ void pl_pages_drop(const void *begin, const void *end) {
         madvise((void *)low, high - low, MADV_DONTNEED);
 }
 
+void pl_pages_leave(const void *array, uint64_t bytes, const void *begin, const void *end, uint64_t margin) {
+    uintptr_t low = (uintptr_t)array, high = low + bytes, from = (uintptr_t)begin, to = (uintptr_t)end;
+    from = from - low < margin + PAGE ? low : (from - margin) & ~(uintptr_t)(PAGE - 1);
+    pl_pages_drop((const void *)from, (const void *)(high - to < margin ? high : to + margin));
+}
+
+void pl_pages_small(const void *begin, const void *end) {
+    uintptr_t low = ((uintptr_t)begin + PAGE - 1) & ~(uintptr_t)(PAGE - 1), high = (uintptr_t)end;
+    if (low < high)
+        madvise((void *)low, high - low, MADV_NOHUGEPAGE);
+}
+
+void pl_pages_ahead(const void *begin, const void *end) {
+    uintptr_t low = (uintptr_t)begin & ~(uintptr_t)(PAGE - 1), high = (uintptr_t)end;
+    if (low < high)
+        madvise((void *)low, high - low, MADV_WILLNEED);
+}
+
 uint64_t pl_peak_bytes(void) {
     unsigned long long kilobytes = 0;
     char line[256];

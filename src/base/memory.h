@@ -35,6 +35,13 @@ bool pl_span_spill(pl_span *span, const char *folder);
 void pl_span_drop(const pl_span *span, uint64_t bytes);
 /* Releases the pages of a mapped file that lie entirely in [begin, end). They are read again on the next access. */
 void pl_pages_drop(const void *begin, const void *end);
+/* The same for a part [begin, end) of an array that is surely a mapped file, with up to `margin` bytes around it, which
+ * the kernel may have mapped as well. They are read again too. */
+void pl_pages_leave(const void *array, uint64_t bytes, const void *begin, const void *end, uint64_t margin);
+/* Keeps pages of a mapped file small, so that a byte that is read brings no megabytes around it into memory. */
+void pl_pages_small(const void *begin, const void *end);
+/* Begins to read the pages of a mapped file that [begin, end) lies in, and does not wait for them. */
+void pl_pages_ahead(const void *begin, const void *end);
 
 /* Saves memory for many threads of which only one runs at a time: one heap for all of them, and no huge pages until it
  * is called with false. */

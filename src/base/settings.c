@@ -179,6 +179,11 @@ const pl_setting pl_settings[] = {
     {"memory", PL_WHOLE, PL_FOR_TRAIN | PL_FOR_PREDICT | PL_FOR_EVAL | PL_FOR_CONVERT, "auto", 1, MANY,
      .value_name = "MB", .may_be_auto = true,
      .help = "memory that this process may use; auto: what the machine, control groups and limits leave", AT(memory)},
+    {"block", PL_REAL, PL_FOR_LINEAR, "auto", 0, 1e9, .value_name = "MB", .may_be_auto = true, .optional = true,
+     .in_model = true,
+     .help = "size of the blocks in which a worker visits its rows, one block after another; 0: all rows are shuffled; "
+             "auto: blocks if the data are larger than memory",
+     AT(block)},
     {"seed", PL_WHOLE, PL_FOR_TRAIN | PL_FOR_GENERATE, "1", 0, MANY, .value_name = "N", .in_model = true,
      .help = "seed of all random streams", AT(seed)},
     {"local_epochs", PL_REAL, PL_FOR_TRAIN, "1", 1e-9, 1e9, .value_name = "X", .may_be_auto = true, .optional = true,
@@ -310,7 +315,7 @@ const pl_setting pl_settings[] = {
      AT(sampler)},
     {"documents", PL_REAL, PL_FOR_TOPICS, "auto", 1, MANY, .value_name = "N", .may_be_auto = true, .optional = true,
      .help = "svi: documents of the whole corpus, if DATA is a part of it; auto: those of DATA", AT(documents)},
-    {"spill", PL_WORD, PL_FOR_TOPICS, "", .value_name = "FOLDER",
+    {"spill", PL_WORD, PL_FOR_TOPICS | PL_FOR_LINEAR_ONE, "", .value_name = "FOLDER",
      .help =
          "folder for a file with the rows of text that needs more than half of the memory; default: that of the model",
      AT(spill)},

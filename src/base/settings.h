@@ -72,6 +72,7 @@ struct parley_settings {
     char preset[PL_TEXT], local[PL_TEXT], combine[PL_TEXT], exchange[PL_TEXT], engine[PL_TEXT];
     uint64_t workers, lanes, threads, seed;
     uint64_t memory;        /* in MB; 0: what there is */
+    double block;           /* in MB; 0: rows are not visited by blocks; NaN: if the data are larger than memory */
     uint64_t worker_per;    /* pl_worker_per */
     uint64_t between_ranks; /* pl_between_ranks */
     uint64_t inputs;        /* pl_inputs_of */

@@ -117,7 +117,7 @@ static parley_status measure_columns(lbfgs *this, const pl_setup *setup, parley_
 static void add_products(const void *context, const pl_part *part, double *sums) {
     const pl_glm *glm = context;
     const pl_matrix *x = &glm->data->x;
-    for (pl_walk rows = {0}; pl_walk_on(part, &rows);)
+    for (pl_walk rows = pl_walk_entries(glm->data); pl_walk_on(part, &rows);)
         for (uint64_t i = rows.begin; i < rows.end; i++)
             for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++) {
                 double a = pl_share(glm, i) * (x->value ? (double)x->value[e] : 1.0);

@@ -13,6 +13,7 @@
 #include "combine/step.h"
 #include "engine/collective.h"
 
+#define RELEASE_ROWS 16 /* between two releases of memory, if the data are larger than that */
 #define SAMPLE_ROWS 2000
 #define ITERATIONS 12
 #define SPARE 1.1 /* power iteration converges from below */
@@ -48,6 +49,8 @@ static double iterate(sample *sample, double a) {
         double z = (pl_row_dot(glm, i, from) + a * from[columns]) * pl_share(glm, i) / sample->weight;
         pl_row_add(glm, i, z, to);
         to[columns] += a * z;
+        if (n % RELEASE_ROWS == 0) /* rows all over the file, with what the kernel maps around them */
+            pl_data_release(glm->data, 0, glm->data->x.rows);
     }
     for (uint64_t j = 0; j <= columns; j++)
         norm2 += to[j] * to[j];

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/available_memory.h"
+#include "base/stop.h"
 #include "data/container.h"
 #include "data/read.h"
 
@@ -17,7 +18,8 @@
 #define LARGEST_COLUMNS 2147483647
 #define MOST_HASH_BITS 30
 #define MOST_CLASSES ((uint64_t)1 << 20)
-#define TASK_ROWS ((uint64_t)1 << 16) /* checked by one task */
+#define TASK_ROWS ((uint64_t)1 << 16)    /* checked by one task */
+#define STEP_ENTRIES ((uint64_t)1 << 19) /* of data larger than memory, checked and given back at a time */
 #define MOST_TASKS ((uint64_t)1 << 20)
 #define MOST_COPIED                                                                                                    \
     ((uint64_t)16 << 20) /* bytes of a cache that take a few milliseconds; larger caches stay mapped                   \
@@ -182,12 +184,38 @@ static uint64_t task_row(const check *checked, unsigned task) {
            (task < rows % checked->tasks ? task : rows % checked->tasks);
 }
 
+/* Begins to read the entries of rows whose offsets have not been checked yet. */
+static void read_ahead(const parley_data *data, uint64_t begin, uint64_t end) {
+    const uint64_t *start = data->x.start;
+    if (start[begin] <= start[end] && start[end] <= data->x.nonzeros)
+        pl_data_ahead(data, begin, end);
+}
+
+static bool good_step(const parley_data *data, uint64_t begin, uint64_t end) {
+    bool good = good_rows(data, begin, end);
+    if (good)
+        pl_data_release(data, begin, end);
+    return good;
+}
+
+/* Checks rows in steps, so that data larger than memory are read ahead. A request to stop ends it; the caller reports
+ * that. */
 static void check_task(void *context, unsigned task) {
     check *checked = context;
-    uint64_t begin = task_row(checked, task), end = task_row(checked, task + 1);
-    checked->good[task] = good_rows(checked->data, begin, end);
-    if (checked->good[task])
-        pl_data_release(checked->data, begin, end);
+    const parley_data *data = checked->data;
+    uint64_t begin = task_row(checked, task), end = task_row(checked, task + 1), step = end - begin;
+    uint64_t mean = data->x.nonzeros / data->x.rows + 1;
+    if (data->large)
+        step = STEP_ENTRIES / mean + 1;
+    checked->good[task] = true;
+    if (begin < end)
+        read_ahead(data, begin, begin + step < end ? begin + step : end);
+    for (uint64_t row = begin, next; row < end && checked->good[task] && !pl_stop_asked(); row = next) {
+        next = row + step < end ? row + step : end;
+        if (next < end)
+            read_ahead(data, next, next + step < end ? next + step : end);
+        checked->good[task] = good_step(data, row, next);
+    }
 }
 
 /* Fails with the message for the first bad row of a task. */
@@ -217,6 +245,8 @@ parley_status pl_cache_check(const parley_data *data, uint64_t first, uint64_t e
         if (!checked.good[task])
             status = explain(&checked, task, error);
     pl_free(checked.good);
+    if (status == PARLEY_OK && pl_stop_asked())
+        status = pl_fail_stopped(error);
     parley_status unchanged = pl_data_unchanged(data, error);
     return unchanged == PARLEY_OK ? status : unchanged;
 }
@@ -238,6 +268,11 @@ static parley_status adopt(pl_container *container, const char *path, uint64_t s
         status = pl_container_keep(container, path, error);
     if (status == PARLEY_OK)
         status = attach(container, path, data, error);
+    if (status == PARLEY_OK && data->large) {
+        pl_pages_small(data->x.index, data->x.index + data->x.nonzeros);
+        if (data->x.value)
+            pl_pages_small(data->x.value, data->x.value + data->x.nonzeros);
+    }
     if (status == PARLEY_OK && pool)
         status = pl_cache_check(data, 0, data->x.rows, pool, error);
     if (status == PARLEY_OK)

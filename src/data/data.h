@@ -190,11 +190,10 @@ parley_status pl_data_unchanged(const parley_data *data, parley_error *error);
 /* Gives back the memory of the entries of rows [begin, end), if the data are larger than memory. They are read again
  * from their file when they are used. */
 void pl_data_release(const parley_data *data, uint64_t begin, uint64_t end);
-#define PL_RELEASE_ROWS 4096 /* a power of two: passes over large data release that many rows at a time */
-static inline void pl_data_passed(const parley_data *data, uint64_t row) {
-    if (data->large && (row + 1) % PL_RELEASE_ROWS == 0)
-        pl_data_release(data, row + 1 - PL_RELEASE_ROWS, row + 1);
-}
+/* The same after rows were read that are not read in order, with what the kernel mapped around them. */
+void pl_data_leave(const parley_data *data, uint64_t begin, uint64_t end);
+/* Begins to read the entries of rows [begin, end), if the data are larger than memory. */
+void pl_data_ahead(const parley_data *data, uint64_t begin, uint64_t end);
 /* Bytes of the arrays, in memory or in a cache file. */
 uint64_t pl_data_bytes(const parley_data *data);
 

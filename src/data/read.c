@@ -14,6 +14,7 @@
 
 enum { START, LABEL, WEIGHT, INDEX, VALUE }; /* indices of parley_data's spans */
 
+#define AROUND ((uint64_t)1 << 20) /* bytes that the kernel maps around one that is read, at most */
 #define SENTENCE 512
 #define WEIGHT_WINDOW_BYTES ((uint64_t)1 << 20)
 
@@ -274,13 +275,26 @@ uint64_t pl_whole_row(const parley_data *data, uint64_t row) {
     return row;
 }
 
-void pl_data_release(const parley_data *data, uint64_t begin, uint64_t end) {
+static void leave(const parley_data *data, uint64_t begin, uint64_t end, uint64_t margin) {
+    const pl_matrix *x = &data->x;
+    uint64_t first = x->start[begin], last = x->start[end], all = x->start[x->rows];
+    if (!data->large)
+        return;
+    pl_pages_leave(x->index, all * sizeof *x->index, x->index + first, x->index + last, margin);
+    if (x->value)
+        pl_pages_leave(x->value, all * sizeof *x->value, x->value + first, x->value + last, margin);
+}
+
+void pl_data_release(const parley_data *data, uint64_t begin, uint64_t end) { leave(data, begin, end, 0); }
+void pl_data_leave(const parley_data *data, uint64_t begin, uint64_t end) { leave(data, begin, end, AROUND); }
+
+void pl_data_ahead(const parley_data *data, uint64_t begin, uint64_t end) {
     const pl_matrix *x = &data->x;
     if (!data->large)
         return;
-    pl_pages_drop(x->index + x->start[begin], x->index + x->start[end]);
+    pl_pages_ahead(x->index + x->start[begin], x->index + x->start[end]);
     if (x->value)
-        pl_pages_drop(x->value + x->start[begin], x->value + x->start[end]);
+        pl_pages_ahead(x->value + x->start[begin], x->value + x->start[end]);
 }
 
 uint64_t pl_data_bytes(const parley_data *data) {

@@ -10,6 +10,7 @@
 #include "data/unicode_tables.h"
 #include "data/vocabulary.h"
 
+#define RELEASE_ROWS 4096 /* between two releases of memory, while the words of large texts are sorted */
 #define NEW 0x80000000u   /* number of a word in the block's own dictionary */
 #define LONGEST_WORD 1024 /* bytes; the rest of a longer one is left out */
 
@@ -354,7 +355,7 @@ static parley_status renumber(pl_parser *parser, const uint32_t *column, parley_
         if (pl_row_sort(&state->block[0].sorter, index + first, values, kept - first) == UINT64_MAX)
             status = pl_fail_memory(error, "words", kept - first);
         start[i + 1] = kept;
-        if (i % PL_RELEASE_ROWS == 0)
+        if (i % RELEASE_ROWS == 0)
             pl_parser_release(parser, kept);
     }
     parser->entries = kept;

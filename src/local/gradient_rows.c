@@ -144,7 +144,7 @@ void pl_gradient_full_task(void *context, unsigned task) {
     memset(pl_gradient_sum(this, task), 0, pl_gradient_columns(this) * this->glm->size * sizeof *this->sums);
     memset(this->sides + task * this->sides_each, 0, this->sides_each * sizeof *this->sides);
     bool several = this->glm->classes > 1;
-    for (pl_walk rows = {0}; pl_walk_on(part, &rows);) {
+    for (pl_walk rows = pl_walk_entries(this->glm->data); pl_walk_on(part, &rows);) {
         for (uint64_t i = rows.begin; i < rows.end && several; i++)
             add_classes(this, task, i, this->z + i * this->glm->classes, 1.0);
         if (!several)
@@ -179,7 +179,7 @@ void pl_gradient_sample_task(void *context, unsigned task) {
            skip;
     memset(pl_gradient_sum(this, task), 0, this->glm->size * sizeof *this->sums);
     skip = floor(log1p(-pl_random_unit(&stream)) / log_miss);
-    for (pl_walk rows = {0}; pl_walk_on(part, &rows);)
+    for (pl_walk rows = pl_walk_entries(this->glm->data); pl_walk_on(part, &rows);)
         for (uint64_t i = rows.begin; i < rows.end; i++) {
             if (skip-- > 0)
                 continue;
@@ -228,7 +228,7 @@ void pl_gradient_product_task(void *context, unsigned task) {
     double *sum = pl_gradient_sum(this, task), b = 0, total = 0;
     pl_gradient_intercepts(this, this->w, &b);
     memset(sum, 0, glm->size * sizeof *sum);
-    for (pl_walk rows = {0}; pl_walk_on(part, &rows);)
+    for (pl_walk rows = pl_walk_entries(glm->data); pl_walk_on(part, &rows);)
         for (uint64_t i = rows.begin; i < rows.end; i++) {
             if (this->bend[i] == 0)
                 continue;

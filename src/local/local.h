@@ -6,6 +6,8 @@
 #ifndef PL_LOCAL_H
 #define PL_LOCAL_H
 
+#include <string.h>
+
 #include "model/problem.h"
 #include "shard/saved_state.h"
 
@@ -183,6 +185,14 @@ struct pl_local {
 static inline bool pl_local_certifies(const pl_local *local) {
     const pl_local_certificate *certificate = local->type->certificate;
     return certificate && certificate->certifies && certificate->certifies(local);
+}
+
+/* Whether the solver reads an optional setting. */
+static inline bool pl_local_reads(const pl_local_type *local, const char *setting) {
+    for (const char *const *name = local->settings; name && *name; name++)
+        if (strcmp(*name, setting) == 0)
+            return true;
+    return false;
 }
 
 extern const pl_local_type pl_local_sdca, pl_local_scd, pl_local_gradient, pl_local_sgd, pl_local_svi, pl_local_gibbs,

@@ -142,11 +142,9 @@ static uint64_t mark(const pl_glm *glm, const pl_team *team, unsigned worker, ui
     uint64_t count = 0;
     memset(touched, 0, glm->size);
     for (unsigned p = worker * team->lanes; p < (worker + 1) * team->lanes; p++)
-        for (uint64_t r = 0; r < team->parts[p].count; r++) {
-            pl_range range = team->parts[p].ranges[r];
-            for (uint64_t e = x->start[range.begin]; e < x->start[range.end]; e++)
+        for (pl_walk rows = pl_walk_entries(glm->data); pl_walk_on(&team->parts[p], &rows);)
+            for (uint64_t e = x->start[rows.begin]; e < x->start[rows.end]; e++)
                 touched[x->index[e]] = 1;
-        }
     if (glm->intercept != PL_NO_INTERCEPT)
         touched[x->columns] = 1;
     for (uint64_t j = 0; j < glm->size; j++)

@@ -118,7 +118,7 @@ static void lane_task(void *context, unsigned task) {
     if (glm->intercept != PL_NO_INTERCEPT)
         stepper.intercept_metric = pl_metric(glm, glm->data->x.columns * glm->classes);
     visit(this, &stepper, worker->buckets + begin, end - begin);
-    lane->residual += stepper.residual;
+    lane->residual += worker->repeats ? 0.0 : stepper.residual;
     lane->piece_residual = stepper.residual;
     lane->worst = stepper.worst;
     lane->step_spread += stepper.spread;
@@ -137,11 +137,12 @@ static bool next_pieces(pl_sdca *this) {
             if (worker->left)
                 pl_sdca_begin_epoch(this, k);
         }
-        uint64_t piece = (worker->active + worker->syncs - 1) / worker->syncs;
+        uint64_t syncs = worker->turns ? 1 : worker->syncs, piece = (worker->active + syncs - 1) / syncs;
         uint64_t most = worker->active - worker->cursor;
         piece = piece < most ? piece : most;
         worker->piece = piece < worker->left ? piece : worker->left;
         worker->left -= worker->piece;
+        worker->fresh += worker->repeats ? 0.0 : (double)worker->piece;
         more = more || worker->piece;
     }
     return more;
@@ -238,10 +239,12 @@ static void set_steps(pl_sdca *this, const pl_round *round) {
         double rows = (double)this->team->rows[k];
         if (worker->cursor == 0 && rows > 0)
             pl_sdca_begin_epoch(this, k);
-        double buckets = rows > 0 ? ceil(pl_round_steps(round, rows) / rows * (double)worker->active - 1e-9) : 0;
+        double whole = (double)(worker->turns ? worker->count : worker->active);
+        double buckets = rows > 0 ? ceil(pl_round_steps(round, rows) / rows * whole - 1e-9) : 0;
         worker->left = buckets < 1 && rows > 0 ? 1 : (uint64_t)buckets;
         worker->piece = 0;
-        worker->share = worker->active ? (double)worker->left / (double)worker->active : 0;
+        worker->fresh = 0;
+        worker->share = whole > 0 ? (double)worker->left / whole : 0;
     }
 }
 
@@ -251,6 +254,7 @@ static void report(pl_sdca *this, pl_update *update) {
         pl_sdca_worker *worker = &this->workers[k];
         pl_sdca_lane *first = &this->lanes[k * team->lanes];
         double residual = 0, seconds = 0, stepped = 0, spread = 0;
+        double seen = worker->turns && worker->count ? worker->fresh / (double)worker->count : worker->share;
         for (unsigned l = 0; l < team->lanes; l++) {
             residual += first[l].residual;
             stepped += (double)first[l].stepped;
@@ -268,7 +272,7 @@ static void report(pl_sdca *this, pl_update *update) {
         update[k].seconds = seconds;
         update[k].fixed = first->fixed;
         update[k].passes = team->nonzeros[k] ? stepped / (double)team->nonzeros[k] : worker->share;
-        update[k].scalars[PL_SUM_RESIDUAL] = worker->share > 0 ? residual / worker->share : 0;
+        update[k].scalars[PL_SUM_RESIDUAL] = seen > 0 ? residual / seen : 0;
         update[k].scalars[PL_SUM_SPREAD] = this->delayed ? this->batch * spread : worker->spread;
         update[k].scalars[PL_SUM_CHANGE] = worker->squared;
         update[k].scalars[PL_SUM_TURN] = worker->turn;
@@ -371,7 +375,7 @@ static void commit(pl_local *local, unsigned k, double gamma) {
 /* Wakes resting rows, which may have become active unnoticed. */
 static bool stalled(pl_local *local) { return pl_sdca_wake((pl_sdca *)local); }
 
-static const char *const reads[] = {"local_epochs", "local_steps", "updates", "lanes", NULL};
+static const char *const reads[] = {"local_epochs", "local_steps", "updates", "lanes", "block", NULL};
 
 static const pl_local_restart restart = {pl_sdca_start, pl_sdca_renew};
 

@@ -2,7 +2,7 @@
 #ifndef PL_SDCA_H
 #define PL_SDCA_H
 
-#include "local/order.h"
+#include "local/turns.h"
 
 #define PL_SDCA_PATIENCE 16  /* epochs at the beginning; see pl_sdca_activity */
 #define PL_SDCA_LEFT 255     /* the rest of a row that left the active set */
@@ -22,8 +22,11 @@ typedef struct pl_sdca_activity {
 
 typedef struct pl_sdca_worker {
     uint64_t *buckets, count; /* in the order of this epoch, those that are visited first */
-    uint64_t active;          /* number of these */
-    uint64_t cursor, epoch;   /* next bucket, and epochs begun */
+    pl_turns *turns;          /* the order by blocks, in which an epoch is a turn; NULL: all rows are shuffled */
+    uint64_t base, active;    /* the first bucket of this epoch, and their number */
+    uint64_t cursor, epoch;   /* next bucket of this epoch, and epochs begun */
+    bool repeats;             /* a turn that is not the first one over its block */
+    double fresh;             /* buckets visited in this round without those turns */
     uint64_t left;            /* buckets to visit in this round */
     double share;             /* epochs in this round */
     pl_sdca_activity activity;
@@ -59,7 +62,8 @@ typedef struct pl_sdca {
     uint8_t *rest; /* level << 4 | epochs left, or PL_SDCA_LEFT; NULL if t is never at a bound */
     double *z;     /* margins at the last evaluation, one entry per class */
     uint64_t *buckets;
-    pl_span copies; /* memory of `u` and `current`, on huge pages because access is random */
+    pl_turns *turns; /* by hosted worker; NULL: all rows are shuffled */
+    pl_span copies;  /* memory of `u` and `current`, on huge pages because access is random */
     pl_sdca_worker *workers;
     pl_sdca_lane *lanes;
     double *b0; /* one per class */
@@ -81,7 +85,7 @@ static inline uint64_t pl_sdca_places(const pl_sdca *this, const pl_sdca_worker 
 
 /* The first bucket of lane `l` in the worker's current piece. */
 static inline uint64_t pl_lane_begin(const pl_sdca_worker *worker, unsigned l, unsigned lanes) {
-    return worker->cursor + worker->piece * l / lanes;
+    return worker->base + worker->cursor + worker->piece * l / lanes;
 }
 
 /* The steps of one lane. */

@@ -73,8 +73,22 @@ static void choose(pl_sdca *this, unsigned k) {
     activity->residual = activity->worst = 0;
 }
 
+/* The next turn over a block, of which no row leaves: that would be seen a whole reading of the file later. */
+static void begin_turn(pl_sdca *this, unsigned k) {
+    pl_sdca_worker *worker = &this->workers[k];
+    worker->repeats = !pl_turns_first(worker->turns, worker->epoch);
+    pl_range range =
+        pl_turns_begin(worker->turns, this->team->seed, this->team->first + k, worker->epoch++, worker->buckets);
+    worker->base = range.begin;
+    worker->active = range.end - range.begin;
+}
+
 void pl_sdca_begin_epoch(pl_sdca *this, unsigned k) {
     pl_sdca_worker *worker = &this->workers[k];
+    if (worker->turns) {
+        begin_turn(this, k);
+        return;
+    }
     pl_stream stream = pl_stream_make(this->team->seed, this->team->first + k, worker->epoch++);
     if (this->rest)
         choose(this, k);

@@ -11,6 +11,8 @@ void pl_sdca_close(pl_local *local) {
     pl_sdca *this = (pl_sdca *)local;
     if (!this)
         return;
+    for (unsigned k = 0; this->turns && k < this->team->hosted; k++)
+        pl_turns_close(&this->turns[k]);
     for (unsigned k = 0; this->workers && k < this->team->hosted; k++) {
         pl_shared_free(this->team->engine, this->workers[k].previous);
         if (this->team->workers > 1)
@@ -19,23 +21,43 @@ void pl_sdca_close(pl_local *local) {
     }
     pl_free(this->v_previous);
     pl_span_free(&this->copies);
-    void *owned[] = {this->t,       this->t_round, this->t_piece, this->rest, this->z, this->buckets,
-                     this->workers, this->lanes,   this->b0,      this->b,    this};
+    void *owned[] = {this->t,       this->t_round, this->t_piece, this->rest, this->z,     this->buckets,
+                     this->workers, this->lanes,   this->b0,      this->b,    this->turns, this};
     for (unsigned i = 0; i < sizeof owned / sizeof *owned; i++)
         pl_free(owned[i]);
 }
 
-static parley_status open_buckets(pl_sdca *this, parley_error *error) {
+/* With --block, rows are visited block by block. */
+static parley_status open_turns(pl_sdca *this, const parley_settings *settings, parley_error *error) {
+    const pl_team *team = this->team;
+    if (!(settings->block > 0))
+        return PARLEY_OK;
+    parley_status status = pl_take(&this->turns, team->hosted, sizeof *this->turns, "the order of rows", error);
+    for (unsigned k = 0; k < team->hosted && status == PARLEY_OK; k++) {
+        this->workers[k].turns = &this->turns[k];
+        status =
+            pl_turns_open(&this->turns[k], team, k, this->glm->data, settings->block, settings->local_epochs, error);
+    }
+    return status;
+}
+
+static parley_status open_buckets(pl_sdca *this, const parley_settings *settings, parley_error *error) {
     const pl_team *team = this->team;
     uint64_t rows = pl_bucket_rows(this->glm->data), total = 0;
-    for (unsigned k = 0; k < team->hosted; k++)
-        total += this->workers[k].count = pl_bucket_count(team, k, rows);
-    parley_status status = pl_take(&this->buckets, total, sizeof *this->buckets, "the order of rows", error);
+    parley_status status = open_turns(this, settings, error);
+    for (unsigned k = 0; k < team->hosted && status == PARLEY_OK; k++)
+        total += this->workers[k].count =
+            this->turns ? pl_turns_buckets(&this->turns[k]) : pl_bucket_count(team, k, rows);
+    if (status == PARLEY_OK)
+        status = pl_take(&this->buckets, total, sizeof *this->buckets, "the order of rows", error);
     uint64_t *next = this->buckets;
     for (unsigned k = 0; k < team->hosted && status == PARLEY_OK; k++) {
         pl_sdca_worker *worker = &this->workers[k];
         worker->buckets = next;
-        pl_bucket_fill(team, k, rows, next);
+        if (this->turns)
+            pl_turns_fill(&this->turns[k], next);
+        else
+            pl_bucket_fill(team, k, rows, next);
         next += worker->count;
         worker->active = worker->count;
         worker->activity = (pl_sdca_activity){.bound = INFINITY, .reference = INFINITY, .patience = PL_SDCA_PATIENCE};
@@ -170,7 +192,7 @@ parley_status pl_sdca_open(const pl_setup *setup, pl_local **out, parley_error *
             memcpy(this->b0, setup->first + pl_glm_of(setup->problem)->data->x.columns * classes,
                    classes * sizeof *this->b0);
         memcpy(this->b, this->b0, classes * sizeof *this->b);
-        status = open_buckets(this, error);
+        status = open_buckets(this, setup->settings, error);
     }
     if (status == PARLEY_OK) {
         place_copies(this);

@@ -29,6 +29,11 @@ void pl_sdca_state(pl_local *local, pl_state *state) {
                         PL_WITHIN(worker->syncs, 1, PL_SDCA_SYNCS),
                         PL_WITHIN(worker->lane_sigma, 1, this->team->lanes));
         pl_bucket_state(state, this->team, k, worker->buckets, worker->count);
+        if (worker->turns && state->restoring && worker->epoch > 0) {
+            pl_turns_restore(worker->turns, state, this->team, k, worker->epoch - 1, worker->cursor, &worker->base,
+                             &worker->active);
+            worker->repeats = !pl_turns_first(worker->turns, worker->epoch - 1);
+        }
         pl_state_rows(state, this->team, "t", this->t, PL_F64, glm->classes);
         if (this->rest)
             list_activity(this, state, worker);

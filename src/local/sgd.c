@@ -25,6 +25,7 @@
     0.03           /* of the objective, in a round: without a penalty the optimum may be infinitely far, and larger    \
                     */
 #define FASTER 2.0 /* rates are tried while it falls by so much, until one has had to be halved */
+#define CHUNK_SAMPLE 32               /* of the rows at the beginning of a chunk, one in so many is in the sample */
 #define SAMPLE_STREAM 0x7761746368ULL /* apart from the streams that order rows */
 
 static double rate_at(const pl_sgd *sgd, const pl_sgd_worker *worker, double passes) {
@@ -35,14 +36,30 @@ static double rate_at(const pl_sgd *sgd, const pl_sgd_worker *worker, double pas
     }
 }
 
-/* The next bucket; shuffles them when an epoch begins. */
-static uint64_t next_bucket(pl_sgd *sgd, pl_sgd_worker *worker, unsigned number) {
-    if (worker->cursor == worker->count || worker->epoch == 0) {
+static void begin_epoch(pl_sgd *sgd, pl_sgd_worker *worker, unsigned number) {
+    pl_range range = {0, worker->count};
+    if (worker->turns)
+        range = pl_turns_begin(worker->turns, sgd->team->seed, number, worker->epoch++, worker->buckets);
+    else {
         pl_stream stream = pl_stream_make(sgd->team->seed, number, worker->epoch++);
         pl_shuffle(&stream, worker->buckets, worker->count);
-        worker->cursor = 0;
     }
-    return worker->buckets[worker->cursor++];
+    worker->base = range.begin;
+    worker->length = range.end - range.begin;
+    worker->cursor = 0;
+}
+
+/* The next bucket; shuffles them when an epoch begins. */
+static uint64_t next_bucket(pl_sgd *sgd, pl_sgd_worker *worker, unsigned number) {
+    if (worker->cursor == worker->length || worker->epoch == 0)
+        begin_epoch(sgd, worker, number);
+    return worker->buckets[worker->base + worker->cursor++];
+}
+
+/* Passes over its rows, before the current bucket. */
+static double passes_of(const pl_sgd_worker *worker) {
+    double turns = (double)(worker->epoch - 1) + (double)(worker->cursor - 1) / (double)worker->length;
+    return worker->turns ? turns / (double)worker->turns->blocks : turns;
 }
 
 static void make_steps(pl_sgd *sgd, unsigned k, const double *v) {
@@ -52,8 +69,7 @@ static void make_steps(pl_sgd *sgd, unsigned k, const double *v) {
     pl_sgd_begin(sgd, worker);
     for (; worker->left > 0 && !pl_stop_due(); worker->left--) {
         uint64_t bucket = next_bucket(sgd, worker, sgd->team->first + k);
-        double passes = (double)(worker->epoch - 1) + (double)(worker->cursor - 1) / (double)worker->count;
-        pl_sgd_visit(sgd, worker, bucket, rate_at(sgd, worker, passes));
+        pl_sgd_visit(sgd, worker, bucket, rate_at(sgd, worker, passes_of(worker)));
     }
     worker->shrink = sgd->in_place ? 1.0 : pl_sgd_end(sgd, worker);
     worker->seconds += pl_engine_now(sgd->team->engine) - began;
@@ -85,22 +101,51 @@ static void report(const pl_sgd *sgd, unsigned k, pl_update *update) {
                                                       : 0.0};
 }
 
-/* Loss of a worker's part of the sample at v. Rows at random distances: labels in files may take turns. */
-static void sample_task(void *context, unsigned k) {
-    pl_sgd *sgd = context;
+/* q loss of a row at v. */
+static double row_loss(const pl_sgd *sgd, uint64_t i) {
     const pl_glm *glm = sgd->glm;
+    double slope, curvature, b = glm->intercept == PL_NO_INTERCEPT ? 0.0 : sgd->v[glm->data->x.columns];
+    return pl_share(glm, i) *
+           glm->loss->expand(glm->loss, pl_row_dot(glm, i, sgd->v) + b, pl_target(glm, i), &slope, &curvature);
+}
+
+/* Loss of a worker's part of the sample. Rows at random distances: labels in files may take turns. */
+static double sample_rows(const pl_sgd *sgd, unsigned k) {
     pl_stream stream = pl_stream_make(sgd->team->seed ^ SAMPLE_STREAM, sgd->team->first + k, 0);
-    double slope, curvature, sum = 0, b = glm->intercept == PL_NO_INTERCEPT ? 0.0 : sgd->v[glm->data->x.columns];
-    double began = pl_engine_now(sgd->team->engine);
+    double sum = 0;
     for (unsigned p = k * sgd->team->lanes; p < (k + 1) * sgd->team->lanes; p++)
         for (uint64_t r = 0; r < sgd->team->parts[p].count; r++) {
             pl_range range = sgd->team->parts[p].ranges[r];
             uint64_t i = range.begin + pl_random_below(&stream, sgd->stride);
             for (; i < range.end && !pl_stop_due(); i += 1 + pl_random_below(&stream, 2 * sgd->stride - 1))
-                sum += pl_share(glm, i) * glm->loss->expand(glm->loss, pl_row_dot(glm, i, sgd->v) + b,
-                                                            pl_target(glm, i), &slope, &curvature);
+                sum += row_loss(sgd, i);
         }
-    sgd->team->worker_sums[k] = sum * (double)sgd->stride;
+    return sum * (double)sgd->stride;
+}
+
+/* The same on the first rows of every chunk, because reading single rows takes as long as reading all. */
+static double sample_chunks(const pl_sgd *sgd, const pl_turns *turns) {
+    double sum = 0, rows = 0, sampled = 0;
+    for (uint64_t c = 0; c < turns->count && !pl_stop_due(); c++) {
+        uint64_t number = 0, first = turns->chunks[c].first;
+        pl_range range;
+        pl_row_block_next(&turns->chunks[c], &number, &range);
+        uint64_t end = first + (range.end - first + CHUNK_SAMPLE - 1) / CHUNK_SAMPLE;
+        pl_data_ahead(sgd->glm->data, first, end);
+        for (uint64_t i = first; i < end; i++)
+            sum += row_loss(sgd, i);
+        pl_row_block_leave(sgd->glm->data, &turns->chunks[c]);
+        rows += (double)turns->chunks[c].rows;
+        sampled += (double)(end - first);
+    }
+    return sampled > 0 ? sum * rows / sampled : 0.0;
+}
+
+/* Loss of a worker's part of the sample at v. */
+static void sample_task(void *context, unsigned k) {
+    pl_sgd *sgd = context;
+    double began = pl_engine_now(sgd->team->engine);
+    sgd->team->worker_sums[k] = sgd->turns ? sample_chunks(sgd, &sgd->turns[k]) : sample_rows(sgd, k);
     sgd->workers[k].seconds = pl_engine_now(sgd->team->engine) - began;
 }
 
@@ -216,7 +261,7 @@ static parley_status work_alone(pl_local *local, unsigned k, const pl_round *rou
     pl_sgd_worker *worker = &sgd->workers[k];
     worker->seconds = 0;
     worker->rate = sgd->rate;
-    worker->age = worker->epoch + 1;
+    worker->age = (worker->turns && worker->turns->blocks ? worker->epoch / worker->turns->blocks : worker->epoch) + 1;
     set_steps(sgd, k, round);
     make_steps(sgd, k, v);
     report(sgd, k, update);
@@ -297,6 +342,9 @@ static void state(pl_local *local, pl_state *state) {
         PL_STATE_VALUES(state, "worker", PL_WITHIN(worker->cursor, 0, worker->count), PL_VALUE(worker->epoch),
                         PL_WITHIN(worker->rows_seen, 0, DBL_MAX), PL_WITHIN(worker->norms, 0, DBL_MAX));
         pl_bucket_state(state, sgd->team, k, worker->buckets, worker->count);
+        if (worker->turns && state->restoring && worker->epoch > 0)
+            pl_turns_restore(worker->turns, state, sgd->team, k, worker->epoch - 1, worker->cursor, &worker->base,
+                             &worker->length);
         if (sgd->t)
             pl_state_rows(state, sgd->team, "t", sgd->t, PL_F64, 1);
         if (!worker->cells)
@@ -324,8 +372,8 @@ static parley_status check(const parley_settings *settings, bool in_place, parle
     return PARLEY_OK;
 }
 
-static const char *const reads[] = {"local_epochs",     "local_steps", "rate",  "schedule",
-                                    "average_iterates", "reweight",    "lanes", NULL};
+static const char *const reads[] = {"local_epochs", "local_steps", "rate",  "schedule", "average_iterates",
+                                    "reweight",     "lanes",       "block", NULL};
 
 static const uint32_t *entries_read(const pl_local *local, unsigned worker, uint64_t *count) {
     const pl_sgd_worker *of = &((const pl_sgd *)local)->workers[worker];

@@ -3,11 +3,13 @@
 #define PL_SGD_H
 
 #include "local/adaptive.h"
-#include "local/order.h"
+#include "local/turns.h"
 
 typedef struct pl_sgd_worker {
     uint64_t *buckets, count; /* its rows, in the order of this epoch */
-    uint64_t cursor, epoch;   /* next bucket; epochs begun */
+    pl_turns *turns;          /* the order by blocks, in which an epoch is a turn; NULL: all rows are shuffled */
+    uint64_t base, length;    /* the buckets of this epoch: all of them, or those of a block */
+    uint64_t cursor, epoch;   /* next bucket of this epoch; epochs begun */
     uint64_t left;            /* buckets to visit in this round */
     double rate;              /* of its steps, before the schedule */
     uint64_t age;             /* epochs that its running means of dual variables look back on */
@@ -41,6 +43,7 @@ typedef struct pl_sgd {
     pl_local *gradient; /* evaluates */
     pl_sgd_worker *workers;
     uint64_t *buckets;
+    pl_turns *turns;             /* by hosted worker; NULL: all rows are shuffled */
     pl_span copies;              /* u, clock, mean or cells of all workers: on huge pages, because access is random */
     pl_schedule schedule, asked; /* in use; the setting */
     bool may_adapt;              /* there is memory for adaptive schedules */
@@ -82,6 +85,10 @@ double pl_sgd_margin(const pl_sgd *sgd, pl_sgd_worker *worker, uint64_t row);
 double pl_sgd_end(pl_sgd *sgd, pl_sgd_worker *worker);
 
 /* sgd_setup.c */
+/* Puts the buckets of a hosted worker into the order of rows, or shuffles them for a trial; with blocks, the first
+ * ones are of one block. */
+void pl_sgd_fill(pl_sgd *sgd, unsigned k);
+void pl_sgd_mix(pl_sgd *sgd, unsigned k, uint64_t seed, uint64_t trial);
 bool pl_sgd_may_adapt(const pl_setup *setup);
 void pl_sgd_place(pl_sgd *sgd, pl_schedule schedule); /* gives the workers their copies for this schedule */
 uint64_t pl_sgd_bytes(const pl_setup *setup);

@@ -115,11 +115,9 @@ static void settle(pl_sgd *sgd, pl_schedule asked, bool may_adapt, double given)
 
 /* The sample is the first of the shuffled rows, because labels in files are sorted, or take turns. */
 static void settle_on_sample(pl_sgd *sgd, pl_schedule asked, bool may_adapt, double given) {
-    pl_sgd_worker *worker = &sgd->workers[0];
-    pl_stream stream = pl_stream_make(sgd->team->seed ^ TRIAL_STREAM, 0, 0);
-    pl_shuffle(&stream, worker->buckets, worker->count);
+    pl_sgd_mix(sgd, 0, sgd->team->seed ^ TRIAL_STREAM, 0);
     settle(sgd, asked, may_adapt, given);
-    pl_bucket_fill(sgd->team, 0, pl_bucket_rows(sgd->glm->data), worker->buckets);
+    pl_sgd_fill(sgd, 0);
 }
 
 /* The mean of the workers' copies. */
@@ -178,13 +176,11 @@ static parley_status settle_on_means(pl_sgd *sgd, parley_error *error) {
     parley_status status = pl_take(&mean, sgd->glm->size, sizeof *mean, "a mean of models", error);
     if (status != PARLEY_OK)
         return status;
-    for (unsigned k = 0; k < team->hosted; k++) {
-        pl_stream stream = pl_stream_make(team->seed ^ TRIAL_STREAM, team->first + k, 1);
-        pl_shuffle(&stream, sgd->workers[k].buckets, sgd->workers[k].count);
-    }
+    for (unsigned k = 0; k < team->hosted; k++)
+        pl_sgd_mix(sgd, k, team->seed ^ TRIAL_STREAM, 1);
     status = try_means(sgd, mean, error);
     for (unsigned k = 0; k < team->hosted; k++)
-        pl_bucket_fill(team, k, pl_bucket_rows(sgd->glm->data), sgd->workers[k].buckets);
+        pl_sgd_fill(sgd, k);
     pl_free(mean);
     return status;
 }

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/random.h"
 #include "engine/shared_memory.h"
 #include "local/gradient.h"
 #include "local/sgd.h"
@@ -20,10 +21,12 @@ void pl_sgd_close(pl_local *local) {
         pl_free(sgd->workers[k].row_rates);
         pl_free(sgd->workers[k].scaled);
     }
+    for (unsigned k = 0; sgd->turns && k < sgd->team->hosted; k++)
+        pl_turns_close(&sgd->turns[k]);
     if (sgd->gradient)
         pl_local_gradient.close(sgd->gradient);
     pl_span_free(&sgd->copies);
-    void *owned[] = {sgd->workers, sgd->buckets, sgd->rare, sgd->t, sgd->t_even, sgd->v_least, sgd};
+    void *owned[] = {sgd->workers, sgd->buckets, sgd->rare, sgd->t, sgd->t_even, sgd->v_least, sgd->turns, sgd};
     for (unsigned i = 0; i < sizeof owned / sizeof *owned; i++)
         pl_free(owned[i]);
 }
@@ -66,16 +69,50 @@ void pl_sgd_place(pl_sgd *sgd, pl_schedule schedule) {
     }
 }
 
-static parley_status open_buckets(pl_sgd *sgd, parley_error *error) {
+void pl_sgd_fill(pl_sgd *sgd, unsigned k) {
+    if (sgd->turns)
+        pl_turns_fill(&sgd->turns[k], sgd->workers[k].buckets);
+    else
+        pl_bucket_fill(sgd->team, k, pl_bucket_rows(sgd->glm->data), sgd->workers[k].buckets);
+}
+
+void pl_sgd_mix(pl_sgd *sgd, unsigned k, uint64_t seed, uint64_t trial) {
+    pl_sgd_worker *worker = &sgd->workers[k];
+    if (sgd->turns) {
+        if (worker->count)
+            pl_turns_begin(&sgd->turns[k], seed, sgd->team->first + k, 0, worker->buckets);
+        return;
+    }
+    pl_stream stream = pl_stream_make(seed, sgd->team->first + k, trial);
+    pl_shuffle(&stream, worker->buckets, worker->count);
+}
+
+/* With --block, rows are visited block by block. */
+static parley_status open_turns(pl_sgd *sgd, const parley_settings *settings, parley_error *error) {
+    const pl_team *team = sgd->team;
+    if (!(settings->block > 0))
+        return PARLEY_OK;
+    parley_status status = pl_take(&sgd->turns, team->hosted, sizeof *sgd->turns, "the order of rows", error);
+    for (unsigned k = 0; k < team->hosted && status == PARLEY_OK; k++) {
+        sgd->workers[k].turns = &sgd->turns[k];
+        status = pl_turns_open(&sgd->turns[k], team, k, sgd->glm->data, settings->block, settings->local_epochs, error);
+    }
+    return status;
+}
+
+static parley_status open_buckets(pl_sgd *sgd, const parley_settings *settings, parley_error *error) {
     const pl_team *team = sgd->team;
     uint64_t rows = pl_bucket_rows(sgd->glm->data), total = 0;
-    for (unsigned k = 0; k < team->hosted; k++)
-        total += sgd->workers[k].count = pl_bucket_count(team, k, rows);
-    parley_status status = pl_take(&sgd->buckets, total, sizeof *sgd->buckets, "the order of rows", error);
+    parley_status status = open_turns(sgd, settings, error);
+    for (unsigned k = 0; k < team->hosted && status == PARLEY_OK; k++)
+        total += sgd->workers[k].count = sgd->workers[k].length =
+            sgd->turns ? pl_turns_buckets(&sgd->turns[k]) : pl_bucket_count(team, k, rows);
+    if (status == PARLEY_OK)
+        status = pl_take(&sgd->buckets, total, sizeof *sgd->buckets, "the order of rows", error);
     uint64_t *next = sgd->buckets;
     for (unsigned k = 0; k < team->hosted && status == PARLEY_OK; k++) {
         sgd->workers[k].buckets = next;
-        pl_bucket_fill(team, k, rows, next);
+        pl_sgd_fill(sgd, k);
         next += sgd->workers[k].count;
     }
     return status;
@@ -129,7 +166,7 @@ static parley_status count_rows(pl_sgd *sgd, parley_error *error) {
     if (status == PARLEY_OK)
         status = pl_take(&sums, sgd->glm->size, sizeof *sums, "counts of columns", error);
     for (unsigned p = 0; status == PARLEY_OK && p < team->hosted * team->lanes; p++)
-        for (pl_walk rows = {0}; pl_walk_on(&team->parts[p], &rows);)
+        for (pl_walk rows = pl_walk_entries(sgd->glm->data); pl_walk_on(&team->parts[p], &rows);)
             for (uint64_t e = x->start[rows.begin]; e < x->start[rows.end]; e++)
                 counts[x->index[e]] += 1;
     if (status == PARLEY_OK)
@@ -215,7 +252,7 @@ parley_status pl_sgd_open(const pl_setup *setup, pl_local **out, parley_error *e
     if (status == PARLEY_OK && sgd->t)
         pl_gradient_at(sgd->gradient, sgd->t_even);
     if (status == PARLEY_OK)
-        status = open_buckets(sgd, error);
+        status = open_buckets(sgd, setup->settings, error);
     if (status == PARLEY_OK)
         status = open_workers(sgd, setup, error);
     if (status == PARLEY_OK && (pl_sgd_may_adapt(setup) || sgd->in_place))

@@ -151,14 +151,18 @@ static void visit_documents(const pl_svi *this, unsigned task) {
     }
 }
 
-/* Gives back the memory of blocks that all have been visited, if the corpus is larger than memory. */
+/* Begins to read a block of the epoch, if there is one. */
+static void ask_block(const pl_svi *this, const pl_svi_lane *lane, uint64_t number) {
+    if (number < lane->blocks)
+        pl_row_block_ahead(this->lda->base.data, &lane->block[lane->block_order[number]]);
+}
+
+/* Gives back the memory of blocks that all have been visited, if the corpus is larger than memory, and reads ahead. */
 static void leave_blocks(const pl_svi *this, unsigned task) {
     pl_svi_lane *lane = &this->lane[task];
     while (lane->block_now < lane->blocks && lane->end >= lane->block_end) {
-        const pl_svi_block *block = &lane->block[lane->block_order[lane->block_now++]];
-        pl_range rows;
-        for (uint64_t range = 0; pl_svi_rows(&this->team->parts[task], block, &range, &rows);)
-            pl_data_release(this->lda->base.data, rows.begin, rows.end);
+        pl_row_block_leave(this->lda->base.data, &lane->block[lane->block_order[lane->block_now++]]);
+        ask_block(this, lane, lane->block_now + 1);
         if (lane->block_now < lane->blocks)
             lane->block_end += lane->block[lane->block_order[lane->block_now]].rows;
     }
@@ -274,7 +278,6 @@ static void end_step(pl_svi *this, unsigned k) {
 static void shuffle_task(void *context, unsigned task) {
     pl_svi *this = context;
     pl_svi_lane *lane = &this->lane[task];
-    const pl_part *part = &this->team->parts[task];
     uint64_t count = 0, number = (uint64_t)this->team->first * this->team->lanes + task;
     pl_stream stream = pl_stream_make(this->lda->seed, ORDER_STREAM + this->epoch, number);
     for (uint64_t b = 0; b < lane->blocks; b++)
@@ -282,16 +285,18 @@ static void shuffle_task(void *context, unsigned task) {
     if (lane->blocks > 1)
         pl_shuffle(&stream, lane->block_order, lane->blocks);
     for (uint64_t b = 0; b < lane->blocks; b++) {
-        const pl_svi_block *block = &lane->block[lane->block_order[b]];
+        const pl_row_block *block = &lane->block[lane->block_order[b]];
         uint64_t first = count;
         pl_range rows;
-        for (uint64_t range = 0; pl_svi_rows(part, block, &range, &rows);)
+        for (uint64_t range = 0; pl_row_block_next(block, &range, &rows);)
             for (uint64_t i = rows.begin; i < rows.end; i++)
                 lane->order[count++] = i;
         pl_shuffle(&stream, lane->order + first, count - first);
     }
     lane->block_now = 0;
     lane->block_end = lane->blocks > 0 ? lane->block[lane->block_order[0]].rows : 0;
+    ask_block(this, lane, 0);
+    ask_block(this, lane, 1);
 }
 
 /* Brings the documents of the epoch in order, if it is a new one. */

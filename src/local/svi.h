@@ -18,17 +18,13 @@
 
 #include "local/topic_solver.h"
 #include "math/topic_kernel.h"
-
-/* Rows of a lane that are visited one after another: `rows` of them, from a row of a range of its part. */
-typedef struct pl_svi_block {
-    uint64_t range, first, rows;
-} pl_svi_block;
+#include "shard/row_blocks.h"
 
 /* A lane of a worker. */
 typedef struct pl_svi_lane {
     uint64_t *order; /* its rows, shuffled in each epoch */
     uint64_t rows;
-    pl_svi_block *block;                   /* in the order of its part */
+    pl_row_block *block;                   /* in the order of its part */
     uint64_t *block_order;                 /* in the order of the epoch */
     uint64_t blocks, block_now, block_end; /* the current one in that order, and where it ends in `order` */
     uint64_t begin, end;                   /* of the slice, in `order` */
@@ -80,8 +76,6 @@ typedef struct pl_svi {
 } pl_svi;
 
 /* svi_setup.c */
-/* Walks over the rows of a block, range by range. Begin with `range` 0. */
-bool pl_svi_rows(const pl_part *part, const pl_svi_block *block, uint64_t *range, pl_range *rows);
 parley_status pl_svi_open(const pl_setup *setup, pl_local **out, parley_error *error);
 uint64_t pl_svi_bytes(const pl_setup *setup);
 void pl_svi_close(pl_local *local);

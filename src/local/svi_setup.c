@@ -70,41 +70,15 @@ void pl_svi_close(pl_local *local) {
     pl_free(this);
 }
 
-bool pl_svi_rows(const pl_part *part, const pl_svi_block *block, uint64_t *range, pl_range *rows) {
-    uint64_t left = block->rows, first = block->first;
-    for (uint64_t r = block->range, i = 0; left > 0; r++, i++) {
-        uint64_t end = part->ranges[r].end, count = end - first < left ? end - first : left;
-        if (i == *range) {
-            *rows = (pl_range){first, first + count};
-            ++*range;
-            return true;
-        }
-        left -= count;
-        first = left > 0 ? part->ranges[r + 1].begin : 0;
-    }
-    return false;
-}
-
-/* Divides the rows of a lane into blocks of about BLOCK_ENTRIES entries. */
 static parley_status open_blocks(pl_svi *this, unsigned task, parley_error *error) {
     pl_svi_lane *lane = &this->lane[task];
     const pl_part *part = &this->team->parts[task];
-    const pl_matrix *x = &this->lda->base.data->x;
-    uint64_t most = part->nonzeros / BLOCK_ENTRIES + 1, due = part->nonzeros / most + 1, entries = 0;
-    parley_status status = pl_take(&lane->block, most + 1, sizeof *lane->block, "the order of documents", error);
+    uint64_t most = pl_row_blocks_most(part, BLOCK_ENTRIES);
+    parley_status status = pl_take(&lane->block, most, sizeof *lane->block, "the order of documents", error);
     if (status == PARLEY_OK)
-        status = pl_take(&lane->block_order, most + 1, sizeof *lane->block_order, "the order of documents", error);
-    if (status != PARLEY_OK)
-        return status;
-    for (uint64_t r = 0; r < part->count; r++)
-        for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++) {
-            if (lane->blocks == 0 || (entries >= due && lane->blocks < most)) {
-                lane->block[lane->blocks++] = (pl_svi_block){r, i, 0};
-                entries = 0;
-            }
-            entries += x->start[i + 1] - x->start[i];
-            lane->block[lane->blocks - 1].rows++;
-        }
+        status = pl_take(&lane->block_order, most, sizeof *lane->block_order, "the order of documents", error);
+    if (status == PARLEY_OK)
+        lane->blocks = pl_row_blocks_cut(&this->lda->base.data->x, part, BLOCK_ENTRIES, lane->block);
     return status;
 }
 

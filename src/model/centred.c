@@ -63,6 +63,7 @@ static uint64_t take_rows(const parley_data *data, unsigned rank, unsigned size,
         if (here)
             count += take_row(data, spread ? spread->pieces[piece].first + row - spread->pieces[piece].begin : row,
                               to ? to + count : NULL);
+        pl_data_leave(data, 0, data->x.rows); /* with what the kernel maps around the row */
     }
     return count;
 }

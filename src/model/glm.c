@@ -154,7 +154,7 @@ static void margin_task(void *context, unsigned task) {
     const margin_pass *pass = context;
     const pl_part *part = &pass->team->parts[task];
     uint64_t classes = pass->glm->classes;
-    for (pl_walk rows = {0}; pl_walk_on(part, &rows);)
+    for (pl_walk rows = pl_walk_entries(pass->glm->data); pl_walk_on(part, &rows);)
         for (uint64_t i = rows.begin; i < rows.end; i++)
             if (classes > 1)
                 pl_plain_dots(pass->glm, i, pass->w, pass->z + i * classes);
@@ -380,7 +380,7 @@ static parley_status measure_rows(pl_glm *glm, const pl_team *team, parley_error
     double sums[ROW_MEASURES];
     parley_status status = pl_take(&glm->norm2, glm->data->x.rows, sizeof *glm->norm2, "row norms", error);
     if (status == PARLEY_OK)
-        status = pl_total_rows(team, measure_row, glm, ROW_MEASURES, sums, error);
+        status = pl_total_entries(team, glm->data, measure_row, glm, ROW_MEASURES, sums, error);
     if (status != PARLEY_OK)
         return status;
     glm->total = sums[ROW_WEIGHT];

@@ -47,8 +47,8 @@ static void add_part(const void *context, const pl_part *part, double *sums) {
     const curvature *pass = context;
     const pl_glm *glm = pass->glm;
     double b = glm->intercept == PL_NO_INTERCEPT ? 0.0 : pass->w[glm->size - 1], slope, bend;
-    for (uint64_t r = 0; r < part->count; r++)
-        for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++) {
+    for (pl_walk rows = pl_walk_entries(glm->data); pl_walk_on(part, &rows);)
+        for (uint64_t i = rows.begin; i < rows.end; i++) {
             double y = pl_target(glm, i), z = pl_row_dot(glm, i, pass->w) + b, q = pl_share(glm, i);
             glm->loss->expand(glm->loss, z, y, &slope, &bend);
             add_row(glm, i, q * bend, sums);

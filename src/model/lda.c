@@ -63,16 +63,19 @@ static const pl_problem_rules rules = {.check = check, .choose = choose, .facts 
 /* Counts must be whole and positive, but programs may give weights of words instead. */
 static parley_status check_counts(const parley_data *data, parley_error *error) {
     const pl_matrix *x = &data->x;
-    for (uint64_t i = 0; i < x->rows && x->value; pl_data_passed(data, i++))
-        for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++) {
-            float count = x->value[e];
-            if (data->from_arrays ? count >= 0 : count > 0 && count == floorf(count) && count < LARGEST_COUNT)
-                continue;
-            return pl_fail(error, PARLEY_BAD_INPUT,
-                           "%s: document %llu has word %llu %g times; counts must be whole and positive", data->path,
-                           (unsigned long long)pl_whole_row(data, i) + 1, (unsigned long long)x->index[e] + 1,
-                           (double)count);
-        }
+    pl_range all = {0, x->rows};
+    pl_part part = {.ranges = &all, .count = 1};
+    for (pl_walk rows = pl_walk_entries(data); x->value && pl_walk_on(&part, &rows);)
+        for (uint64_t i = rows.begin; i < rows.end; i++)
+            for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++) {
+                float count = x->value[e];
+                if (data->from_arrays ? count >= 0 : count > 0 && count == floorf(count) && count < LARGEST_COUNT)
+                    continue;
+                return pl_fail(error, PARLEY_BAD_INPUT,
+                               "%s: document %llu has word %llu %g times; counts must be whole and positive",
+                               data->path, (unsigned long long)pl_whole_row(data, i) + 1,
+                               (unsigned long long)x->index[e] + 1, (double)count);
+            }
     return PARLEY_OK;
 }
 
@@ -129,13 +132,12 @@ static void count_row(const void *context, uint64_t i, double *sums) {
     sums[0] += weight_of(data, i);
     sums[1] += tokens * weight_of(data, i);
     sums[2] += 1.0;
-    pl_data_passed(data, i);
 }
 
 static void count_words(const void *context, const pl_part *part, double *sums) {
     const parley_data *data = context;
-    for (pl_walk rows = {0}; pl_walk_on(part, &rows);)
-        for (uint64_t i = rows.begin; i < rows.end; pl_data_passed(data, i++))
+    for (pl_walk rows = pl_walk_entries(data); pl_walk_on(part, &rows);)
+        for (uint64_t i = rows.begin; i < rows.end; i++)
             for (uint64_t e = data->x.start[i]; e < data->x.start[i + 1]; e++)
                 sums[data->x.index[e]] += weight_of(data, i) * (data->x.value ? (double)data->x.value[e] : 1.0);
 }
@@ -143,7 +145,7 @@ static void count_words(const void *context, const pl_part *part, double *sums) 
 static parley_status measure(pl_problem *problem, const pl_team *team, parley_error *error) {
     pl_lda *lda = (pl_lda *)problem;
     double sums[3];
-    parley_status status = pl_total_rows(team, count_row, problem->data, 3, sums, error);
+    parley_status status = pl_total_entries(team, problem->data, count_row, problem->data, 3, sums, error);
     if (status != PARLEY_OK)
         return status;
     problem->total = sums[0];

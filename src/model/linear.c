@@ -46,11 +46,15 @@ static parley_status weigh_classes(pl_glm *glm, pl_engine *engine, const char *w
     return status;
 }
 
-/* Replaces the data by data with centred columns. */
-static parley_status centre_columns(pl_glm *glm, pl_engine *engine, parley_error *error) {
+/* Replaces the data by data with centred columns, unless they are visited by blocks. */
+static parley_status centre_columns(pl_glm *glm, pl_engine *engine, const parley_settings *settings,
+                                    parley_error *error) {
     const parley_data *data = glm->data;
     parley_data shifted = *data;
-    parley_status status = pl_centred_open(&glm->centred, engine, data, glm->intercept == PL_FREE, &shifted, error);
+    bool copies =
+        (!data->large || data->spread) && !(settings->block > 0); /* what is larger than memory is not copied */
+    parley_status status =
+        pl_centred_open(&glm->centred, engine, data, copies && glm->intercept == PL_FREE, &shifted, error);
     glm->own = shifted;
     if (glm->centred.shift)
         glm->data = &glm->own;
@@ -64,7 +68,9 @@ static parley_status find_apart(pl_glm *glm, pl_engine *engine, parley_error *er
     bool small = columns <= MOST_APART && pl_all_nonzeros(glm->data) <= MOST_LOOKED_AT;
     if (columns <= PL_FEW_COLUMNS || !small || !(pl_is_uneven(glm) || kinked) || glm->data->deal)
         return PARLEY_OK;
-    return pl_apart_open(&glm->apart, engine, &glm->data->x, glm->intercept != PL_NO_INTERCEPT, error);
+    parley_status status = pl_apart_open(&glm->apart, engine, &glm->data->x, glm->intercept != PL_NO_INTERCEPT, error);
+    pl_data_release(glm->data, 0, glm->data->x.rows);
+    return status;
 }
 
 static void close_linear(pl_problem *problem) {
@@ -87,7 +93,7 @@ static parley_status open_linear(pl_engine *engine, const parley_data *data, con
     if (status == PARLEY_OK)
         status = weigh_classes(glm, engine, settings->class_weights, error);
     if (status == PARLEY_OK)
-        status = centre_columns(glm, engine, error);
+        status = centre_columns(glm, engine, settings, error);
     glm->apart.core = glm->size / (glm->classes > 0 ? glm->classes : 1);
     if (status == PARLEY_OK)
         status = find_apart(glm, engine, error);

@@ -153,10 +153,13 @@ static parley_status check(parley_settings *settings, parley_error *error) {
     return status == PARLEY_OK ? check_parameters(settings, error) : status;
 }
 
+/* Columns of data that are larger than memory are all over the file. */
+static bool is_large(const pl_glm *glm) { return glm->data->large && !glm->data->spread; }
+
 /* Coordinate descent by columns can bound the sign of coefficients, and change the penalty of columns. */
 static bool limits_columns(const pl_glm *glm) {
     return (glm->non_negative || (glm->factor && glm->l1_ratio > 0)) && glm->lambda != 0 && glm->least_factor > 0 &&
-           fits_columns(glm->loss) && glm->classes == 1;
+           fits_columns(glm->loss) && glm->classes == 1 && !is_large(glm);
 }
 
 /* L-BFGS can do the same for other smooth losses, and without a penalty. */
@@ -220,7 +223,7 @@ static bool is_smooth_dual(const pl_glm *glm) {
 
 /* Dual ascent or, for losses of bounded curvature, coordinate descent by columns applies. */
 static bool is_penalised(const pl_glm *glm) {
-    return glm->lambda != 0 && (glm->l1_ratio < 1 || (fits_columns(glm->loss) && glm->classes == 1));
+    return glm->lambda != 0 && (glm->l1_ratio < 1 || (fits_columns(glm->loss) && glm->classes == 1 && !is_large(glm)));
 }
 
 static bool is_smooth(const pl_glm *glm) { return glm->loss->smooth; }
@@ -268,6 +271,8 @@ static bool by_columns(const pl_problem *problem, const parley_settings *setting
     double ratio = settings->l1_ratio;
     bool limited = *settings->penalty_factors || settings->non_negative;
     if ((ratio == 0 && !limited) || (loss && !fits_columns(loss)) || (problem && problem->row > 1))
+        return false;
+    if (problem && is_large(pl_glm_of(problem)))
         return false;
     if (limited)
         return true;

@@ -22,7 +22,7 @@ static void add_moments(const void *context, const pl_part *part, double *sums) 
     const moments *moments = context;
     const parley_data *data = moments->data;
     const pl_matrix *x = &data->x;
-    for (pl_walk rows = {0}; pl_walk_on(part, &rows);)
+    for (pl_walk rows = pl_walk_entries(data); pl_walk_on(part, &rows);)
         for (uint64_t i = rows.begin; i < rows.end; i++) {
             double s = weight_of(data, i);
             for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++) {
@@ -133,7 +133,7 @@ static void add_classes(const pl_glm *glm, uint64_t i, const double *a, double *
 static void add_weighted(const void *context, const pl_part *part, double *sums) {
     const weighted *weighted = context;
     const pl_glm *glm = weighted->glm;
-    for (pl_walk rows = {0}; pl_walk_on(part, &rows);)
+    for (pl_walk rows = pl_walk_entries(glm->data); pl_walk_on(part, &rows);)
         for (uint64_t i = rows.begin; i < rows.end; i++) {
             double a = weighted->a[i];
             if (glm->classes > 1) {
@@ -158,7 +158,7 @@ parley_status pl_weighted_rows(const pl_glm *glm, const pl_team *team, const dou
 
 static void add_squares(const void *context, const pl_part *part, double *sums) {
     const pl_glm *glm = context;
-    for (pl_walk rows = {0}; pl_walk_on(part, &rows);)
+    for (pl_walk rows = pl_walk_entries(glm->data); pl_walk_on(part, &rows);)
         for (uint64_t i = rows.begin; i < rows.end; i++)
             pl_plain_add_squares(glm, i, pl_share(glm, i), sums);
 }

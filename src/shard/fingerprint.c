@@ -15,9 +15,12 @@ typedef struct hashing {
 
 static void hash_task(void *context, unsigned chunk) {
     hashing *hashing = context;
-    uint64_t rows = hashing->data->x.rows, sum = 0;
-    for (uint64_t i = rows * chunk / CHUNKS; i < rows * (chunk + 1) / CHUNKS && !pl_stop_due(); i++)
-        sum += pl_row_hash(hashing->data, i);
+    uint64_t all = hashing->data->x.rows, sum = 0;
+    pl_range range = {all * chunk / CHUNKS, all * (chunk + 1) / CHUNKS};
+    pl_part part = {.ranges = &range, .count = 1};
+    for (pl_walk rows = pl_walk_entries(hashing->data); pl_walk_on(&part, &rows);)
+        for (uint64_t i = rows.begin; i < rows.end; i++)
+            sum += pl_row_hash(hashing->data, i);
     hashing->sums[chunk] = sum;
 }
 
@@ -50,7 +53,7 @@ static void order_task(void *context, unsigned task) {
     const order_pass *pass = context;
     const pl_part *part = &pass->team->parts[task];
     uint64_t hash = part->rows;
-    for (pl_walk rows = {0}; pl_walk_on(part, &rows);)
+    for (pl_walk rows = pl_walk_entries(pass->data); pl_walk_on(part, &rows);)
         for (uint64_t i = rows.begin; i < rows.end; i++)
             hash = pl_stir(hash, pl_row_hash(pass->data, i));
     pass->parts[task] = hash;

@@ -11,13 +11,15 @@ typedef struct sum_pass {
     pl_row_sum f;
     pl_stretch_sum stretch; /* or NULL */
     const void *context;
-    double *sums; /* hosted x lanes x PL_ROW_SUMS */
+    const parley_data *data; /* whose entries `f` reads; NULL: none */
+    double *sums;            /* hosted x lanes x PL_ROW_SUMS */
 } sum_pass;
 
 static void sum_task(void *context, unsigned task) {
     const sum_pass *pass = context;
     double sums[PL_ROW_SUMS] = {0};
-    for (pl_walk rows = {0}; pl_walk_on(&pass->team->parts[task], &rows);) {
+    for (pl_walk rows = pass->data ? pl_walk_entries(pass->data) : (pl_walk){0};
+         pl_walk_on(&pass->team->parts[task], &rows);) {
         for (uint64_t i = rows.begin; i < rows.end && !pass->stretch; i++)
             pass->f(pass->context, i, sums);
         if (pass->stretch)
@@ -42,6 +44,13 @@ void pl_sum_rows(const pl_team *team, pl_row_sum f, const void *context, unsigne
 
 void pl_sum_stretches(const pl_team *team, pl_stretch_sum f, const void *context, unsigned count, double *sums) {
     run_sums(&(sum_pass){.team = team, .stretch = f, .context = context, .sums = team->lane_sums}, count, sums);
+}
+
+parley_status pl_total_entries(const pl_team *team, const parley_data *data, pl_row_sum f, const void *context,
+                               unsigned count, double *sums, parley_error *error) {
+    sum_pass pass = {.team = team, .f = f, .context = context, .data = data, .sums = team->lane_sums};
+    run_sums(&pass, count, team->worker_sums);
+    return pl_team_sum(team, team->worker_sums, count, sums, error);
 }
 
 parley_status pl_total_rows(const pl_team *team, pl_row_sum f, const void *context, unsigned count, double *sums,

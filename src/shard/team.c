@@ -6,6 +6,9 @@
 #include "engine/collective.h"
 #include "shard/partition.h"
 
+#define WALK_AHEAD ((uint64_t)2 << 20) /* entries that a walk reads ahead; 16 MB with values */
+#define WALK_STEP ((uint64_t)1 << 18)  /* that it asks for, and gives back, at a time */
+
 static void weigh(pl_team *team, const double *weight) {
     for (unsigned k = 0; k < team->hosted; k++)
         for (unsigned l = 0; l < team->lanes; l++) {
@@ -110,6 +113,39 @@ parley_status pl_team_sum(const pl_team *team, const double *scalars, unsigned c
                           parley_error *error) {
     return pl_sum_passes(team->engine, team->workers, scalars, count, sums, error);
 }
+
+/* Asks for the next entries of the part. */
+static void ask_ahead(const pl_part *part, pl_walk *walk) {
+    const uint64_t *start = walk->large->x.start;
+    while (walk->asked_range < part->count && walk->asked < walk->walked + WALK_AHEAD) {
+        pl_range range = part->ranges[walk->asked_range];
+        uint64_t begin = walk->asked_row ? walk->asked_row : range.begin, end = begin;
+        while (end < range.end && start[end] - start[begin] < WALK_STEP)
+            end = end + PL_STRETCH < range.end ? end + PL_STRETCH : range.end;
+        pl_data_ahead(walk->large, begin, end);
+        walk->asked += start[end] - start[begin];
+        walk->asked_range += end == range.end;
+        walk->asked_row = end == range.end ? 0 : end;
+    }
+}
+
+void pl_walk_read(const pl_part *part, pl_walk *walk) {
+    const uint64_t *start = walk->large->x.start;
+    if (walk->held.end != walk->begin) { /* a new range */
+        pl_walk_leave(walk);
+        walk->held = (pl_range){walk->begin, walk->begin};
+    }
+    if (start[walk->begin] - start[walk->held.begin] >= WALK_STEP) {
+        pl_walk_leave(walk);
+        walk->held.begin = walk->begin;
+    }
+    walk->held.end = walk->end;
+    walk->walked += start[walk->end] - start[walk->begin];
+    if (walk->asked < walk->walked + WALK_AHEAD / 2)
+        ask_ahead(part, walk);
+}
+
+void pl_walk_leave(pl_walk *walk) { pl_data_release(walk->large, walk->held.begin, walk->held.end); }
 
 typedef struct table_pass {
     const pl_team *team;

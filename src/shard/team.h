@@ -33,11 +33,21 @@ parley_status pl_team_deal(pl_team *team, pl_engine *engine, const pl_matrix *x,
                            uint64_t seed, parley_error *error);
 void pl_team_close(pl_team *team);
 
-/* A walk over the rows of a part, by stretches of rows [begin, end). Begin with {0}. */
+/* A walk over the rows of a part, by stretches of rows [begin, end). Begin with {0}, or with pl_walk_entries(data) if
+ * the entries of the rows are read, which may be larger than memory. */
 #define PL_STRETCH 64
 typedef struct pl_walk {
     uint64_t begin, end, range; /* `range` is the number of the next one */
+    const parley_data *large;   /* its entries are read ahead and given back; NULL: it fits into memory */
+    pl_range held;              /* rows that were walked and not given back, and */
+    uint64_t walked;            /* the entries of all rows walked */
+    uint64_t asked;             /* entries that were read ahead, up to row */
+    uint64_t asked_row, asked_range;
 } pl_walk;
+static inline pl_walk pl_walk_entries(const parley_data *data) { return (pl_walk){.large = data->large ? data : NULL}; }
+/* Reads ahead of the current stretch and gives back what lies behind it, or at the end of the walk all of it. */
+void pl_walk_read(const pl_part *part, pl_walk *walk);
+void pl_walk_leave(pl_walk *walk);
 /* Goes to the next stretch, of at most PL_STRETCH rows of one range. Returns false after the last one, and also if the
  * run must stop; pl_team_sum then tells all ranks. */
 static inline bool pl_walk_on(const pl_part *part, pl_walk *walk) {
@@ -46,11 +56,15 @@ static inline bool pl_walk_on(const pl_part *part, pl_walk *walk) {
         walk->begin = walk->end;
         if (walk->begin < last) {
             walk->end = walk->begin + PL_STRETCH < last ? walk->begin + PL_STRETCH : last;
+            if (walk->large)
+                pl_walk_read(part, walk);
             return true;
         }
         if (walk->range++ < part->count)
             walk->end = part->ranges[walk->range - 1].begin;
     }
+    if (walk->large)
+        pl_walk_leave(walk);
     return false;
 }
 

@@ -13,23 +13,16 @@ static double items_of_a_worker(const pl_run *run) {
     return (double)pl_owners(run)->all_rows / (double)run->rows.team.workers;
 }
 
-static bool reads(const pl_local_type *local, const char *setting) {
-    for (const char *const *name = local->settings; name && *name; name++)
-        if (strcmp(*name, setting) == 0)
-            return true;
-    return false;
-}
-
 /* Whether pacing can have chosen this H. */
 static bool is_paced(double epochs) { return epochs > 0 && epochs <= PL_PACING_MOST; }
 
 void pl_clocked_open(pl_run *run) {
     const parley_settings *settings = run->settings;
     const pl_local_type *local = run->method.local;
-    run->work.paced =
-        reads(local, "local_steps") && !run->setup.gradients && !settings->local_steps && isnan(settings->local_epochs);
+    run->work.paced = pl_local_reads(local, "local_steps") && !run->setup.gradients && !settings->local_steps &&
+                      isnan(settings->local_epochs);
     pl_pacing_open(&run->work.pacing, run->rows.team.workers, 1.0 / items_of_a_worker(run));
-    bool has_steps = reads(local, "local_epochs") && !run->setup.gradients;
+    bool has_steps = pl_local_reads(local, "local_epochs") && !run->setup.gradients;
     run->work.epochs = !has_steps              ? NAN
                        : run->work.paced       ? run->work.pacing.epochs
                        : settings->local_steps ? (double)settings->local_steps / items_of_a_worker(run)

@@ -1,9 +1,14 @@
 /* placement.c: chooses workers and lanes, and moves the rows or columns of each worker to its rank. */
+#include <math.h>
+
+#include "base/available_memory.h"
 #include "shard/distributed.h"
 #include "train/run.h"
 
 #define LANE_NONZEROS 100000 /* below this a lane works for less time than it synchronises */
 #define LANE_ENTRIES 8       /* least non-zeros of a lane per entry of v, which it must synchronise */
+#define BLOCK_MEGABYTES 64.0 /* of a block of rows, if the memory allows it */
+#define BLOCK_SHARE 0.1      /* of the memory */
 #define LANE_ROWS 6          /* least non-zeros per row of v, if v is a table of several classes */
 
 /* The number of lanes that pays off: the threads per worker, as long as each lane has enough work. */
@@ -63,6 +68,18 @@ parley_status pl_turn_to_columns(pl_run *run, parley_error *error) {
                : status;
 }
 
+/* Data larger than memory are visited by blocks, of which a tenth of the memory holds one for every worker. Several
+ * ranks hold their rows in memory. */
+static void choose_blocks(pl_run *run) {
+    parley_settings *settings = run->settings;
+    bool visits = pl_local_reads(run->method.local, "block");
+    if (isnan(settings->block)) {
+        double most = BLOCK_SHARE * (double)pl_available_memory() / 1e6 / (double)settings->workers;
+        double fits = most < BLOCK_MEGABYTES ? exp2(floor(log2(fmax(most, 1e-3)))) : BLOCK_MEGABYTES;
+        settings->block = visits && run->rows.data->large && !run->rows.data->spread ? fits : 0;
+    }
+}
+
 /* Values that are auto follow from the cores of rank 0, since other ranks may have more or fewer. */
 static parley_status choose(pl_run *run, parley_error *error) {
     parley_settings *settings = run->settings;
@@ -90,6 +107,16 @@ static parley_status set_servers_apart(pl_run *run, parley_error *error) {
     return PARLEY_OK;
 }
 
+/* Columns are all over the file. */
+static parley_status fail_columns(const pl_run *run, parley_error *error) {
+    const parley_data *data = run->rows.data;
+    return pl_fail(error, PARLEY_NO_MEMORY,
+                   "%s: local solver %s needs all columns in memory, and %.0f MB of data are more than half of what is "
+                   "available; use --local sdca, gradient or sgd, which read rows block by block, or set --memory, if "
+                   "more may be used",
+                   data->path, run->method.local->name, (double)pl_data_bytes(data) / 1e6);
+}
+
 parley_status pl_choose_team(pl_run *run, parley_error *error) {
     parley_settings *settings = run->settings;
     pl_placement *rows = &run->rows;
@@ -98,8 +125,12 @@ parley_status pl_choose_team(pl_run *run, parley_error *error) {
     parley_status status = set_servers_apart(run, error);
     if (status == PARLEY_OK)
         status = choose(run, error);
+    if (status == PARLEY_OK)
+        choose_blocks(run);
     if (status != PARLEY_OK)
         return status;
+    if (by_columns && rows->data->large && !rows->data->spread)
+        return fail_columns(run, error);
     if (items == 0)
         return pl_fail(error, PARLEY_BAD_INPUT,
                        "%s: local solver %s needs columns, but the data have none; use another --local",

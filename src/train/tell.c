@@ -108,6 +108,20 @@ static const char *target_name(const pl_run *run) {
                                               : "relative gradient norm, because there is no dual problem,";
 }
 
+/* Says how data larger than memory are read, and whether their rows have another order than in memory. */
+static void describe_blocks(pl_run *run) {
+    const parley_settings *settings = run->settings;
+    const char *why = run->rows.data->large ? "the data are larger than memory: " : "";
+    bool whole = settings->local_epochs >= 2;
+    if (settings->block > 0 && pl_local_reads(run->method.local, "block"))
+        pl_say(run,
+               "blocks: %srows are visited in blocks of %.6g MB, %.0f pass%s at a time; the order of rows, and so the "
+               "model's last digits, are those of --block %.6g with any memory",
+               why, settings->block, whole ? floor(settings->local_epochs) : 1.0, whole ? "es" : "", settings->block);
+    else if (run->rows.data->large)
+        pl_say(run, "blocks: %severy pass reads them in order, with the same result as in memory", why);
+}
+
 void pl_describe_run(pl_run *run, uint64_t bytes) {
     const pl_method *method = &run->method;
     const parley_data *data = run->rows.data;
@@ -125,6 +139,7 @@ void pl_describe_run(pl_run *run, uint64_t bytes) {
     describe_method(run);
     pl_say(run, "memory: training needs %.1f MB beside the data's %.1f MB", (double)bytes / 1e6,
            (double)pl_data_bytes(data) / 1e6);
+    describe_blocks(run);
     if (*run->settings->replay)
         pl_say(run, "replay: %s, %llu round%s%s", run->settings->replay, (unsigned long long)run->replay.rounds,
                plural(run->replay.rounds),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """memory_limits.py PARLEY: runs that need more memory than RLIMIT_AS, RLIMIT_DATA or a control group leave must say so,
-and topic models keep to what they promise: corpora larger than memory, and tables.
+and models on data larger than memory, and tables of topics, keep within what they promise.
 
 The control group needs root and a writable hierarchy of version 2; without one that part is skipped with a message."""
 
@@ -74,6 +74,64 @@ def large_corpora(parley, folder):
     return count
 
 
+def train(parley, folder, data, *options):
+    """Peak memory of a run of `parley train` in bytes, its summary, what it said, and its model."""
+    command = [parley, "train", *data, "--json", "--model", "m", "--threads", "2", "--workers", "1", "--lanes", "2"]
+    done = subprocess.run([*command, *options], cwd=folder, capture_output=True, text=True, timeout=120)
+    if done.returncode not in (0, 3):  # 3: the target was not reached
+        raise SystemExit(f"{command} {options}: exit code {done.returncode}, and it said:\n{done.stderr}")
+    found = json.loads(done.stdout)
+    return found["peak_rss_bytes"], found, done.stderr, Path(folder, "m").read_bytes()
+
+
+def large_tables(parley, folder):
+    """Linear models on text and caches larger than memory: within it, with the model of the same order in memory."""
+    limit, count = 85, 0
+    make = [parley, "generate", "text", "large.svm", "--rows", "150000", "--columns", "5000", "--nonzeros", "80"]
+    subprocess.run([*make, "--quiet"], cwd=folder, check=True)
+    subprocess.run([parley, "convert", "large.svm", "large.parley", "--quiet"], cwd=folder, check=True)
+    Path(folder, "rows").mkdir()
+    for options, in_memory in (
+        (["--local", "sdca", "--gap", "1e-4"], ["--block", "2"]),
+        (["--preset", "ma-sgd", "--rounds", "3"], ["--block", "2"]),
+        (["--preset", "lbfgs", "--rounds", "5"], []),
+        (["--preset", "gd", "--rounds", "3"], []),
+    ):
+        blocks = in_memory and ["--block", "2"]
+        *_, model = train(parley, folder, ["large.parley"], *options, *in_memory)
+        peak, found, said, same = train(parley, folder, ["large.parley"], *options, *blocks, "--memory", str(limit))
+        if peak > limit * 1e6 or same != model or "the data are larger than memory" not in said:
+            raise SystemExit(f"{options}: {peak} bytes; same model: {same == model}; it said:\n{said}")
+        count += 1
+    peak, found, said, _ = train(parley, folder, ["large.svm"], "--memory", str(limit), "--spill", "rows")
+    if peak > limit * 1e6 or found["relative_gap"] > 1e-4 or "kept in a file in rows" not in said:
+        raise SystemExit(f"large.svm: {peak} bytes, gap {found['relative_gap']}; it said:\n{said}")
+    if list(Path(folder, "rows").iterdir()):
+        raise SystemExit("a file of rows was left")
+    _, found, _, _ = train(
+        parley, folder, ["large.parley"], "--memory", str(limit), "--l1-ratio", "1", "--lambda", "1e-4"
+    )
+    if found["preset"] != "lbfgs":
+        raise SystemExit(f"auto chose {found['preset']}, which needs columns in memory")
+    words = [
+        parley,
+        "train",
+        "large.parley",
+        "--memory",
+        str(limit),
+        "--local",
+        "scd",
+        "--l1-ratio",
+        "0.9",
+        "--model",
+        "m",
+    ]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=60)
+    if done.returncode != 1 or "use --local sdca, gradient or sgd" not in done.stderr:
+        raise SystemExit(f"{words}: exit code {done.returncode}, and it said:\n{done.stderr}")
+    return count + 3
+
+
 def topic_tables(parley, folder):
     """Memory is at most the corpus, three tables of topics and 64 MB, with many lanes, all documents at once, validation."""
     draw = random.Random(2)
@@ -106,7 +164,7 @@ def main():
         for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA):
             run(train, folder, limited(kind))
             count += 1
-        count += large_corpora(parley, folder) + topic_tables(parley, folder)
+        count += large_corpora(parley, folder) + large_tables(parley, folder) + topic_tables(parley, folder)
         group = make_group()
         if group is None:
             print("skipped the control group: it needs root and a writable hierarchy of version 2 with memory")
