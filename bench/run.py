@@ -25,13 +25,14 @@ from fits import table_certificate, table_memory, table_model, table_read, table
 from harness import Bench, markdown
 from lassos import table_lasso, table_path
 from local import table_local
+from networks import table_networks
 from python import table_python
 from simulator import table_hosts, table_platforms, table_rounds, table_simulator, table_steps, table_stragglers
 from stream import table_online
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
 REPETITIONS = 7
-PEERS = ("scikit-learn", "scikit-learn-intelex", "snapml", "celer", "vowpalwabbit", "numpy", "scipy")
+PEERS = ("scikit-learn", "scikit-learn-intelex", "snapml", "celer", "vowpalwabbit", "tensorflow-cpu", "numpy", "scipy")
 TABLES = {
     "model": table_model,
     "solve": table_solve,
@@ -53,6 +54,7 @@ TABLES = {
     "stragglers": table_stragglers,
     "steps": table_steps,
     "platforms": table_platforms,
+    "networks": table_networks,
 }
 
 

@@ -197,8 +197,8 @@ const pl_setting pl_settings[] = {
      .help = "share of its rows that a worker samples for one gradient; 1: all rows", AT(batch_fraction)},
     {"rate", PL_REAL, PL_FOR_TRAIN, "auto", 1e-300, 1e300, .value_name = "X", .may_be_auto = true, .optional = true,
      .in_model = true,
-     .help = "learning rate; auto: found on a sample of the data, or for networks 0.002 with adam, 0.01 with adagrad, "
-             "0.1 with sgd and 0.05 with momentum and nesterov",
+     .help = "learning rate; auto: found on a sample of the data, or for networks 0.004 with adam, 0.05 with adagrad, "
+             "0.4 with sgd and 0.1 with momentum and nesterov",
      AT(rate)},
     {"schedule", PL_CHOICE, PL_FOR_TRAIN, "auto",
      .choices = "auto|constant|inverse|inverse-sqrt|adagrad|normalised|step|cosine", .value_name = "KIND",

@@ -61,7 +61,7 @@ static void steps_are_those_of_vowpal_wabbit(void **state) {
 
 static void write_text(const char *path, const parley_data *data) {
     parley_error error = {0};
-    assert_done(pl_data_write_libsvm(data, path, &error), &error);
+    assert_done(pl_data_write_libsvm(data, path, NULL, &error), &error);
 }
 
 static void any_number_of_threads_gives_the_same_model(void **state) {
