@@ -156,7 +156,7 @@ def snapml(peers, system, **parameters):
         return
     kind = getattr(package, system)
     x = peers.problem.x.astype(np.float32)  # the type in which it computes
-    parameters = {"regularizer": 1.0 / peers.cost, "n_jobs": 2, "max_iter": 10000, **parameters}
+    parameters = {"regularizer": 1.0 / peers.cost, "n_jobs": os.cpu_count(), "max_iter": 10000, **parameters}
     peers.tolerances("Snap ML", kind, SNAPML_LADDER, x, **parameters)
 
 
@@ -289,11 +289,11 @@ def peers_of(problem, limit):
     return peers.found
 
 
-def ours(problem, preset, tol, limit, threads=2):
+def ours(problem, preset, tol, limit):
     """Parley's estimator for the problem."""
     import parley
 
-    cost, common = problem.strength_c, {"fit_intercept": False, "tol": tol, "n_jobs": threads, "preset": preset}
+    cost, common = problem.strength_c, {"fit_intercept": False, "tol": tol, "preset": preset}
     width = {"epsilon": problem.width}
     kinds = {
         "logistic": ("LogisticRegression", {"C": cost, "l1_ratio": problem.rho}),
@@ -319,8 +319,3 @@ def ours(problem, preset, tol, limit, threads=2):
 
     name = "Parley" if preset == "auto" else f"Parley {preset}"
     return Contestant(name, make, problem.x, problem.labels, None, limit)
-
-
-# The machine may have more cores than a peer should use.
-os.environ.setdefault("OMP_NUM_THREADS", "2")
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "2")

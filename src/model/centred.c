@@ -104,9 +104,9 @@ static int by_size(const void *left, const void *right) {
 
 /* Compares the scales of columns, which are the root mean squares of their entries, with their median: of all columns,
  * and of those that have entries in many of the `size` sampled rows. */
-static parley_status compare_scales(const sampled *all, uint64_t count, unsigned size, pl_centred *centred,
-                                    parley_error *error) {
-    double *scale, most = 0, least = INFINITY;
+static parley_status compare_scales(const sampled *all, uint64_t count, unsigned size, double total,
+                                    pl_centred *centred, parley_error *error) {
+    double *scale, most = 0, least = INFINITY, sum = 0;
     uint64_t columns = 0;
     parley_status status = pl_take(&scale, count, sizeof *scale, "the scales of columns", error);
     for (uint64_t first = 0, end; first < count && status == PARLEY_OK; first = end) {
@@ -116,6 +116,7 @@ static parley_status compare_scales(const sampled *all, uint64_t count, unsigned
             squares += all[end].weight * value * value;
             weight += all[end].weight;
         }
+        sum += squares;
         if (squares > 0)
             scale[columns++] = sqrt(squares / weight);
         if (squares > 0 && (double)(end - first) >= COMMON * size) {
@@ -128,6 +129,7 @@ static parley_status compare_scales(const sampled *all, uint64_t count, unsigned
         centred->usual = scale[columns / 2];
         centred->scales = fmax(scale[columns - 1] / centred->usual, centred->usual / scale[0]);
         centred->common_scales = fmax(most / centred->usual, centred->usual / least);
+        centred->mean_square = total > 0 ? sum / total : 0;
     }
     pl_free(scale);
     return status;
@@ -194,7 +196,7 @@ static parley_status find_shift(pl_centred *centred, pl_engine *engine, const pa
         *chosen = 0;
     }
     if (status == PARLEY_OK)
-        status = compare_scales((const sampled *)all + rows, count - rows, size, centred, error);
+        status = compare_scales((const sampled *)all + rows, count - rows, size, total, centred, error);
     pl_free(mine);
     pl_free(all);
     pl_free(bounds);
@@ -308,6 +310,8 @@ parley_status pl_centred_open(pl_centred *centred, pl_engine *engine, const parl
     if (size == 0 || data->deal)
         return PARLEY_OK;
     parley_status status = pl_sum_ranks(engine, &valued, 1, error);
+    if (valued == 0) /* all entries are 1 */
+        centred->mean_square = (double)pl_all_nonzeros(data) / (double)pl_all_rows(data);
     if (status != PARLEY_OK || valued == 0)
         return status;
     status = find_shift(centred, engine, data, size, free, &chosen, error);

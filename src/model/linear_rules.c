@@ -7,6 +7,8 @@
 
 #include "model/glm.h"
 
+#define STIFF 0.5                 /* of the loss against the penalty; above it Newton's method */
+#define STIFF_COLUMNS 500         /* up to here the matrix pays off on such problems */
 #define ONE_MATRIX_COLUMNS 500    /* up to here, on filled data with constant curvature */
 #define SOFTENED_COLUMNS 2000     /* up to here, if the loss is smoothed and columns are filled or uneven; */
 #define HINGE_COLUMNS 500         /* for two labels, up to here in any case, and beyond if dual ascent is slow */
@@ -45,6 +47,24 @@ static bool is_kinked_binary(const pl_glm *glm) {
     return glm->loss->soften && !glm->loss->smooth && glm->loss->labels == PL_LABELS_BINARY;
 }
 
+/* How much larger the curvature of the loss may be than that of the penalty: its bound x mean |x|^2 / (lambda n). */
+static double stiffness(const pl_glm *glm) {
+    double rows = (double)pl_all_rows(glm->data), penalty = 1.0; /* lambda n, 1 unless given */
+    double square = glm->standardise ? (double)glm->data->x.columns : glm->centred.mean_square;
+    if (!isnan(glm->lambda))
+        penalty = glm->lambda * rows;
+    else if (!isnan(glm->c))
+        penalty = 1.0 / glm->c;
+    else if (!isnan(glm->alpha))
+        penalty = glm->alpha * (glm->loss->quadratic ? 1.0 : rows);
+    return glm->loss->curvature_bound * square / penalty;
+}
+
+/* Dual ascent takes few passes if the penalty is as strong as the loss. */
+static bool is_stiff(const pl_glm *glm) {
+    return pl_loss_bounded(glm->loss) && glm->classes == 1 && !glm->base.many && stiffness(glm) > STIFF;
+}
+
 bool pl_few_columns(const pl_glm *glm) {
     uint64_t columns = glm->data->x.columns;
     uint64_t most = glm->loss->soften ? SOFTENED_COLUMNS : glm->loss->quadratic ? ONE_MATRIX_COLUMNS : 0;
@@ -52,6 +72,8 @@ bool pl_few_columns(const pl_glm *glm) {
         return core_columns(glm) <= SOFTENED_COLUMNS;
     if (is_kinked_binary(glm))
         return columns <= HINGE_COLUMNS;
+    if (columns <= STIFF_COLUMNS && is_stiff(glm))
+        return true;
     return columns <= PL_FEW_COLUMNS || (columns <= most && pl_is_filled(glm));
 }
 

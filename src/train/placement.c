@@ -5,7 +5,6 @@
 #include "shard/distributed.h"
 #include "train/run.h"
 
-#define LANE_NONZEROS 100000 /* below this a lane works for less time than it synchronises */
 #define LANE_ENTRIES 8       /* least non-zeros of a lane per entry of v, which it must synchronise */
 #define BLOCK_MEGABYTES 64.0 /* of a block of rows, if the memory allows it */
 #define BLOCK_SHARE 0.1      /* of the memory */
@@ -19,7 +18,7 @@ static uint64_t choose_lanes(const pl_run *run, uint64_t workers) {
         return pays < 1 ? 1 : pays < lanes ? pays : lanes < 1 ? 1 : lanes;
     }
     uint64_t row = run->problem->row, entries = run->problem->size / row * (row > 1 ? LANE_ROWS : LANE_ENTRIES);
-    uint64_t each = LANE_NONZEROS > entries ? LANE_NONZEROS : entries;
+    uint64_t each = PL_LANE_NONZEROS > entries ? PL_LANE_NONZEROS : entries;
     uint64_t most = pl_all_nonzeros(run->rows.data) / workers / each;
     lanes = lanes < most ? lanes : most;
     return lanes < 1 ? 1 : lanes;

@@ -11,6 +11,8 @@
 #include "train/resume.h"
 #include "train/validation.h"
 
+#define PL_LANE_NONZEROS 100000 /* below this a lane works for less time than it synchronises */
+
 /* The best results so far: the model with the smallest objective, and the largest dual bound. Their difference is the
  * certificate. */
 typedef struct pl_certificate {

@@ -313,6 +313,25 @@ static void *fit_thread(void *argument) {
     return NULL;
 }
 
+/* A small problem that is left to auto gets one thread, and the same model as with two. */
+static void small_problems_start_no_threads(void **state) {
+    (void)state;
+    parley_data *data = random_data((sample_plan){.seed = 7, .rows = 150, .columns = 4, .density = 1.0});
+    const char *const words[] = {"lambda=0.05", "lambda=0.05 threads=2", "lambda=0.05 workers=2"};
+    parley_model *model[COUNT(words)];
+    for (unsigned i = 0; i < COUNT(words); i++) {
+        parley_settings settings = settings_of(words[i]);
+        parley_summary summary;
+        parley_error error = {0};
+        assert_done(parley_train(data, &settings, NULL, NULL, &model[i], &summary, &error), &error);
+        assert_int_equal(summary.threads, i == 0 ? 1 : i == 1 ? 2 : pl_cores());
+    }
+    assert_memory_equal(pl_linear(model[0])->coef, pl_linear(model[1])->coef, 4 * sizeof(double));
+    for (unsigned i = 0; i < COUNT(words); i++)
+        parley_model_free(model[i]);
+    parley_data_free(data);
+}
+
 static void two_threads_train_on_the_same_data(void **state) {
     (void)state;
     parley_data *from = random_data((sample_plan){5, ROWS, COLUMNS, 0.5, .real = false}), *data = handed_over(from);
@@ -426,6 +445,7 @@ int main(void) {
         cmocka_unit_test(a_run_begins_at_the_model_given),
         cmocka_unit_test(a_start_that_does_not_fit_is_refused),
         cmocka_unit_test(a_callback_stops_from_the_calling_thread),
+        cmocka_unit_test(small_problems_start_no_threads),
         cmocka_unit_test(two_threads_train_on_the_same_data),
         cmocka_unit_test(a_child_trains_after_a_fork),
         cmocka_unit_test(the_settings_table_can_be_walked),
