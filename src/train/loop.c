@@ -78,8 +78,10 @@ static parley_status one_round(pl_run *run, parley_error *error) {
 }
 
 /* The log line of this round, without the parts of other ranks. */
-static pl_round_trace trace_round(const pl_run *run, pl_pace_trace *pace) {
+static pl_round_trace trace_round(const pl_run *run, pl_pace_trace *pace, pl_plan_trace *plan) {
+    double round = (double)run->round;
     pl_clocked_trace(run, pace);
+    *plan = (pl_plan_trace){pl_forecast_seconds(&run->forecast, round), pl_forecast_gap(&run->forecast, round)};
     return (pl_round_trace){.round = run->round,
                             .seconds = pl_engine_now(run->engine) - run->began,
                             .epochs = run->summary.epochs,
@@ -88,6 +90,7 @@ static pl_round_trace trace_round(const pl_run *run, pl_pace_trace *pace) {
                             .local_epochs = run->work.epochs,
                             .local_steps = pl_clocked_steps(run),
                             .pace = run->work.paced ? pace : NULL,
+                            .plan = run->forecast.count && run->evaluated ? plan : NULL,
                             .evaluated = run->evaluated,
                             .objective = run->best.objective,
                             .dual = run->best.exists ? run->best.dual : NAN,
@@ -251,6 +254,7 @@ static parley_status drop_round(pl_run *run, uint64_t round, bool *stop, parley_
 /* Makes a round, writes its checkpoint and its log line, and decides whether it was the last. */
 static parley_status advance_and_tell(pl_run *run, bool *stop, parley_error *error) {
     pl_pace_trace pace;
+    pl_plan_trace plan;
     uint64_t before = run->round;
     parley_status status = go_on_when_due(run, error);
     if (status == PARLEY_OK)
@@ -259,7 +263,7 @@ static parley_status advance_and_tell(pl_run *run, bool *stop, parley_error *err
         return drop_round(run, before, stop, error);
     if (status != PARLEY_OK)
         return status;
-    pl_round_trace trace = trace_round(run, &pace);
+    pl_round_trace trace = trace_round(run, &pace, &plan);
     status = pl_traces_send(run, error);
     if (status != PARLEY_OK)
         return status;

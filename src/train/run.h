@@ -7,6 +7,7 @@
 #include "trace/span_file.h"
 #include "train/pacing.h"
 #include "train/presets.h"
+#include "train/forecast.h"
 #include "train/replay.h"
 #include "train/resume.h"
 #include "train/validation.h"
@@ -149,6 +150,7 @@ typedef struct pl_run {
     double began;             /* when training began */
     uint64_t rank_bytes_sent; /* bytes of this rank that are not in the summary yet */
     pl_replay replay;
+    pl_forecast forecast; /* of --plan */
     pl_checkpoint checkpoint;
     pl_resume resume;
     uint64_t *order;      /* the hash of the rows of each hosted worker; NULL unless there is a checkpoint */
