@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "advise/cached_plan.h"
 #include "advise/trial_file.h"
 #include "base/pool.h"
 #include "base/stop.h"
@@ -184,8 +185,7 @@ static parley_status describe_system(pl_plan *plan, const parley_settings *setti
     pl_network network;
     gethostname(host, sizeof host - 1);
     if (!plan->task.machines) {
-        snprintf(plan->system, sizeof plan->system, "threads %u %s",
-                 settings->threads ? (unsigned)settings->threads : pl_cores(), host);
+        pl_this_machine(settings, plan->system, sizeof plan->system);
         return PARLEY_OK;
     }
     parley_status status = pl_network_parse(settings, &network, error);

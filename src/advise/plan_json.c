@@ -37,6 +37,7 @@ json_t *pl_plan_choice_json(const pl_plan *plan) {
         json_array_append_new(curve, point);
     }
     put(object, "curve", curve);
+    put(object, "system", json_string(plan->system));
     return object;
 }
 

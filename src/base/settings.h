@@ -86,7 +86,7 @@ struct parley_settings {
     uint64_t servers, backups, clocks; /* clocks 0: about a pass over the data */
     char straggler[PL_TEXT];
     uint64_t shared_cores; /* 0: every host has its own */
-    char network[PL_TEXT], latency[PL_TEXT], host_speed[PL_TEXT];
+    char network[PL_TEXT], latency[PL_TEXT], host_speed[PL_TEXT], network_change[PL_TEXT];
     uint64_t compute; /* pl_compute */
     char start[PL_TEXT];
     bool average_iterates, reweight;
@@ -149,6 +149,7 @@ struct parley_settings {
     double target, price;
     char budget[PL_TEXT], machines[PL_TEXT], experiments[PL_TEXT], presets[PL_TEXT];
     char plan[PL_TEXT];
+    bool adapt;
     /* which of them the user gave, by row of the table */
     bool given[PL_MOST_SETTINGS];
 };

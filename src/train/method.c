@@ -249,7 +249,8 @@ static parley_status check_optional(const pl_method *method, const parley_settin
 
 /* Rejects options of the simulator on other engines. */
 static parley_status check_simulation(const parley_settings *settings, parley_error *error) {
-    static const char *const names[] = {"hosts", "network", "latency", "host_speed", "shared_cores", "compute"};
+    static const char *const names[] = {"hosts",        "network", "latency",       "host_speed",
+                                        "shared_cores", "compute", "network_change"};
     for (unsigned i = 0; i < sizeof names / sizeof *names && strcmp(settings->engine, "sim") != 0; i++)
         if (pl_setting_given(settings, names[i])) {
             char flag[48];
