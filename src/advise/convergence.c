@@ -9,6 +9,7 @@
 #define TAIL_SHARE 0.5 /* of the fall of a curve that its tail is fitted to */
 #define ENOUGH_SEEN 5  /* evaluations from which estimates are not needed */
 #define SIMPLER 1.1    /* factor by which a form with more freedom must be better */
+#define NEARLY 1.3     /* errors up to this factor of the smallest are as good */
 #define MOST_ROUNDS 1e9
 #define LEVEL_STEPS 60
 
@@ -260,6 +261,20 @@ void pl_convergence_choose(pl_convergence *this, double level) {
     }
 }
 
+/* The mean of the forms that are nearly as good as the best: their errors differ. */
+static double mean_of_forms(const pl_convergence *this, double workers, double level, unsigned without) {
+    double sum = 0, count = 0, best = this->error[this->form];
+    for (unsigned f = 0; f < PL_FORMS; f++) {
+        double y =
+            f == this->form || this->error[f] <= NEARLY * best ? log_rounds(this, f, workers, level, without) : NAN;
+        if (isfinite(y)) {
+            sum += y;
+            count++;
+        }
+    }
+    return count ? sum / count : NAN;
+}
+
 double pl_convergence_rounds(const pl_convergence *this, double workers, double level, unsigned without) {
     for (unsigned c = 0; c < this->count; c++)
         if (c != without && this->curve[c].workers == workers) {
@@ -267,7 +282,7 @@ double pl_convergence_rounds(const pl_convergence *this, double workers, double 
             if (isfinite(measured))
                 return fmin(MOST_ROUNDS, fmax(1.0, measured));
         }
-    double y = log_rounds(this, this->form, workers, level, without);
+    double y = mean_of_forms(this, workers, level, without);
     if (isnan(y))
         y = lines(this, workers, level, without);
     if (isnan(y))

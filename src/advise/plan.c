@@ -19,11 +19,11 @@
 #define LEAST_TARGET 1e-13 /* below this, rounding of sums over rows hides the gap */
 #define FLOOR_SECONDS 3.0  /* that experiments may cost in any case: 5 % of a minute */
 #define MOST_MACHINES 1024
-#define MEASURED 7 /* most numbers of workers to measure */
+#define MEASURED 9 /* most numbers of workers to measure */
 #define FIRST 3    /* of them before slow presets are dropped */
 #define FAR_BEHIND 4.0
-#define OTHER_H 2       /* presets for which other H are measured */
-#define TIMING_ROUNDS 6 /* of an experiment whose convergence is known from other machines */
+#define OTHER_H 2        /* presets for which other H are measured */
+#define TIMING_ROUNDS 30 /* of an experiment whose convergence is known from other machines */
 
 static const char *const usual_presets[] = {"newton", "cocoa+", "lbfgs", "cocoa", "ma-sgd"};
 static const double other_h[] = {0.25, 4.0};
@@ -231,7 +231,6 @@ void pl_plan_close(pl_plan *plan) {
     pl_plan_forget(plan);
     pl_trials_close(&plan->trials);
     pl_free(plan->row);
-    pl_free(plan->curve);
     pl_free(plan);
 }
 
@@ -291,8 +290,8 @@ static parley_status run_one(measuring *this, pl_group *group, double workers, p
                                         rounds, &trial, &why);
     if (status == PARLEY_STOPPED || pl_stop_asked())
         plan->interrupted = true;
-    if (status == PARLEY_BAD_USAGE && !plan->task.named) {
-        group->dropped = true; /* the data do not suit the method */
+    if ((status == PARLEY_BAD_USAGE || status == PARLEY_NO_MEMORY) && !plan->task.named) {
+        group->dropped = true; /* the data do not suit the method, or are too large for it */
         return PARLEY_OK;
     }
     if (status != PARLEY_OK) {
@@ -319,14 +318,20 @@ static parley_status measure(measuring *this, pl_group *group, double workers, p
     return run_one(this, group, workers, error);
 }
 
-/* The numbers of workers to measure, best first: of machines the powers of two and both ends, by design. */
+/* Powers of two, and three times them. */
+static bool is_round(double workers) {
+    double power = exp2(floor(log2(workers)));
+    return workers == power || 2 * workers == 3 * power;
+}
+
+/* The numbers of workers to measure, best first: of machines round ones and both ends, by design. */
 static unsigned design(const pl_plan_task *task, double *order) {
     double candidate[PL_PLAN_WORKERS], cost[PL_PLAN_WORKERS];
     bool done[PL_PLAN_WORKERS] = {false};
     unsigned count = 0, chosen = 0, next;
     for (unsigned w = 0; w < task->workers; w++)
-        if (!task->machines || task->workers <= MEASURED || w == 0 || w + 1 == task->workers ||
-            exp2(floor(log2(task->worker[w]))) == task->worker[w]) {
+        if (!task->machines || task->workers <= FIRST || w == 0 || w + 1 == task->workers ||
+            is_round(task->worker[w])) {
             candidate[count] = task->worker[w];
             cost[count++] = sqrt(task->worker[w]); /* about as rounds grow */
         }

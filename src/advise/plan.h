@@ -64,8 +64,6 @@ typedef struct pl_plan {
     pl_plan_row *row; /* the choice first, then by time */
     unsigned rows;
     double band_workers, band_ahead, band_noise; /* half widths, of the logarithm of seconds */
-    double *curve;                               /* of the choice: (round, seconds, gap) */
-    unsigned points;
 } pl_plan;
 
 typedef void (*pl_plan_tell)(void *user, const char *sentence);
@@ -85,6 +83,10 @@ void pl_plan_close(pl_plan *plan);
 parley_status pl_plan_fit(pl_plan *plan, double size, parley_error *error);
 void pl_plan_predict(const pl_plan *plan, const pl_group *group, double workers, pl_plan_row *row);
 parley_status pl_plan_choose(pl_plan *plan, parley_error *error);
+/* The predicted course of a configuration, for the log and the page: up to PL_PLAN_CURVE points (round, seconds, gap).
+ * Returns their number. */
+#define PL_PLAN_CURVE 64
+unsigned pl_plan_draw(const pl_plan_row *row, double *curve);
 void pl_plan_forget(pl_plan *plan); /* frees what pl_plan_fit made */
 
 #endif

@@ -28,15 +28,48 @@ static json_t *json_row(const pl_plan *plan, const pl_plan_row *row) {
     return object;
 }
 
-json_t *pl_plan_choice_json(const pl_plan *plan) {
-    json_t *object = json_row(plan, &plan->row[0]), *curve = json_array();
-    for (unsigned p = 0; p < plan->points; p++) {
+static json_t *json_curve(const pl_plan_row *row) {
+    double curve[3 * PL_PLAN_CURVE];
+    unsigned points = pl_plan_draw(row, curve);
+    json_t *list = json_array();
+    for (unsigned p = 0; p < points; p++) {
         json_t *point = json_array();
         for (unsigned i = 0; i < 3; i++)
-            json_array_append_new(point, number(plan->curve[3 * p + i]));
-        json_array_append_new(curve, point);
+            json_array_append_new(point, number(curve[3 * p + i]));
+        json_array_append_new(list, point);
     }
-    put(object, "curve", curve);
+    return list;
+}
+
+/* A method for as many workers, to which --adapt may change. */
+static json_t *json_alternative(const pl_plan_row *row) {
+    json_t *object = json_object();
+    double exchange = pl_system_exchange(row->group->system, row->of.workers, row->of.epochs);
+    put(object, "preset", json_string(row->of.preset));
+    put(object, "local_epochs", number(row->of.epochs));
+    put(object, "setup_seconds", number(row->setup));
+    put(object, "compute_seconds", number(row->round_seconds - exchange));
+    put(object, "exchange_seconds", number(exchange));
+    put(object, "curve", json_curve(row));
+    return object;
+}
+
+/* Whether no row before this one has its preset and the workers of the choice. */
+static bool is_first(const pl_plan *plan, unsigned r) {
+    for (unsigned i = 0; i < r; i++)
+        if (plan->row[i].of.workers == plan->row[r].of.workers &&
+            strcmp(plan->row[i].of.preset, plan->row[r].of.preset) == 0)
+            return false;
+    return true;
+}
+
+json_t *pl_plan_choice_json(const pl_plan *plan) {
+    json_t *object = json_row(plan, &plan->row[0]), *others = json_array();
+    put(object, "curve", json_curve(&plan->row[0]));
+    for (unsigned r = 0; r < plan->rows; r++) /* the first of each preset is its best H */
+        if (plan->row[r].of.workers == plan->row[0].of.workers && is_first(plan, r))
+            json_array_append_new(others, json_alternative(&plan->row[r]));
+    put(object, "alternatives", others);
     put(object, "system", json_string(plan->system));
     return object;
 }

@@ -19,7 +19,6 @@
 #define UNKNOWN_NOISE 0.15  /* of real clocks */
 #define CUT_POINTS 6        /* least points of a curve that is cut to see how well it would have been continued */
 #define SAME 0.02           /* relative difference that decides nothing */
-#define CURVE 64
 
 /* The best trial for the convergence of a group with so many workers: that which went furthest. */
 static const pl_trial *longest(const pl_plan *plan, const pl_group *group, double workers) {
@@ -102,6 +101,7 @@ static void fit_system(pl_plan *plan, pl_group *group, double size) {
                                                          .epochs = isnan(trial->of.epochs) ? 0 : trial->of.epochs,
                                                          .seconds = trial->round_seconds,
                                                          .bytes = trial->bytes,
+                                                         .exchange = trial->exchange,
                                                          .setup = trial->setup};
     }
     pl_system_fit(model);
@@ -320,32 +320,27 @@ static void settle_ties(pl_plan *plan) {
     plan->row[0] = chosen;
 }
 
-/* The predicted course of the choice, for the log and the page. */
-static void draw_choice(pl_plan *plan) {
-    const pl_plan_row *row = &plan->row[0];
+unsigned pl_plan_draw(const pl_plan_row *row, double *curve) {
     double last = 0;
-    plan->points = 0;
-    for (unsigned i = 0; i < CURVE; i++) {
-        double round = floor(0.5 + pow(fmax(1.0, row->rounds), (double)i / (CURVE - 1)));
+    unsigned points = 0;
+    for (unsigned i = 0; i < PL_PLAN_CURVE; i++) {
+        double round = floor(0.5 + pow(fmax(1.0, row->rounds), (double)i / (PL_PLAN_CURVE - 1)));
         if (round <= last)
             continue;
-        double *point = plan->curve + 3 * plan->points++;
+        double *point = curve + 3 * points++;
         point[0] = last = round;
         point[1] = row->setup + round * row->round_seconds;
         point[2] = exp(pl_convergence_level(&row->group->convergence, row->of.workers, round));
     }
+    return points;
 }
 
 parley_status pl_plan_choose(pl_plan *plan, parley_error *error) {
     uint64_t most = (uint64_t)plan->groups * plan->task.workers;
     pl_free(plan->row);
-    pl_free(plan->curve);
     plan->row = NULL;
-    plan->curve = NULL;
     plan->rows = 0;
     parley_status status = pl_take(&plan->row, most, sizeof *plan->row, "a plan", error);
-    if (status == PARLEY_OK)
-        status = pl_take(&plan->curve, (uint64_t)3 * CURVE, sizeof *plan->curve, "a plan", error);
     for (unsigned g = 0; g < plan->groups && status == PARLEY_OK; g++)
         for (unsigned w = 0; w < plan->task.workers && plan->group[g].convergence.count; w++) {
             pl_plan_row *row = &plan->row[plan->rows];
@@ -359,6 +354,5 @@ parley_status pl_plan_choose(pl_plan *plan, parley_error *error) {
     sorting = &plan->task;
     qsort(plan->row, plan->rows, sizeof *plan->row, by_worth);
     settle_ties(plan);
-    draw_choice(plan);
     return status;
 }

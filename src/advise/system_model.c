@@ -42,6 +42,15 @@ static double setup_of(const pl_system_model *this, const pl_system_point *point
     return point->setup;
 }
 
+static double exchange_of(const pl_system_model *this, const pl_system_point *point) {
+    (void)this;
+    return point->exchange;
+}
+
+double pl_system_exchange(const pl_system_model *this, double workers, double epochs) {
+    return between(this, workers, 0, isnan(epochs) ? 0 : epochs, exchange_of, 0);
+}
+
 double pl_system_bytes(const pl_system_model *this, double workers, double without) {
     return workers > 1 ? between(this, workers, without, -1, bytes_of, 0) : 0;
 }

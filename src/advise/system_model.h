@@ -15,7 +15,7 @@
 
 typedef struct pl_system_point {
     double workers, epochs, seconds; /* epochs 0: the method has no H */
-    double bytes, setup;
+    double bytes, setup, exchange;
 } pl_system_point;
 
 typedef struct pl_system_model {
@@ -35,6 +35,8 @@ void pl_system_fit(pl_system_model *this);
 double pl_system_seconds(const pl_system_model *this, double workers, double epochs, double without);
 /* Seconds before the first round, between those that were measured. */
 double pl_system_setup(const pl_system_model *this, double workers, double without);
+/* Seconds of a round that are not local work, between those that were measured. */
+double pl_system_exchange(const pl_system_model *this, double workers, double epochs);
 /* Bytes that a worker sends in a round. */
 double pl_system_bytes(const pl_system_model *this, double workers, double without);
 /* The number of workers to measure next, of `count` candidates: the one that reduces the mean variance of predictions

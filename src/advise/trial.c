@@ -161,6 +161,7 @@ static void conclude(running *this) {
     trial->of.lanes = (unsigned)summary->lanes;
     trial->round_seconds = rounds > 1 ? (this->last - this->first) / (rounds - 1) : this->last - summary->setup_seconds;
     trial->setup = fmax(0.0, this->first - trial->round_seconds);
+    trial->exchange = rounds > 0 ? (summary->exchange_seconds + summary->wait_seconds) / rounds : 0;
     trial->bytes = rounds > 0 ? (double)summary->bytes_sent / rounds / (double)summary->workers : 0;
     if (trial->reached && summary->relative_gap > 0 &&
         (trial->count == 0 || trial->points[trial->count - 1].round < rounds))

@@ -27,6 +27,7 @@ typedef struct pl_trial {
     double target;    /* relative gap that ended it, if it was reached */
     bool reached;
     double rounds, setup, round_seconds; /* the first round's extra time is part of the setup */
+    double exchange;                     /* seconds of a round that are not local work or evaluation */
     double bytes;                        /* that a worker sends in a round */
     double cost;                         /* seconds of this machine that it took */
     unsigned count;

@@ -124,6 +124,7 @@ static json_t *json_trial(const pl_trial *trial) {
     json_object_set_new(object, "rounds", number(trial->rounds));
     json_object_set_new(object, "setup", number(trial->setup));
     json_object_set_new(object, "round_seconds", number(trial->round_seconds));
+    json_object_set_new(object, "exchange", number(trial->exchange));
     json_object_set_new(object, "bytes", number(trial->bytes));
     json_object_set_new(object, "cost", number(trial->cost));
     json_object_set_new(object, "points", points);
@@ -152,6 +153,7 @@ static parley_status take_trial(const json_t *object, pl_trial *out, parley_erro
                       .rounds = number_of(object, "rounds"),
                       .setup = number_of(object, "setup"),
                       .round_seconds = number_of(object, "round_seconds"),
+                      .exchange = number_of(object, "exchange"),
                       .bytes = number_of(object, "bytes"),
                       .cost = number_of(object, "cost")};
     copy_text(object, "preset", out->of.preset, sizeof out->of.preset);

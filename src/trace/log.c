@@ -221,6 +221,16 @@ static void put_plan(FILE *file, const pl_plan_trace *plan, uint64_t round) {
     fputs("}", file);
 }
 
+static void put_adapt(FILE *file, const pl_adapt_trace *adapt) {
+    if (!adapt)
+        return;
+    fprintf(file, ",\"adapt\":{\"preset\":\"%s\",\"why\":\"saves more than it costs\"", adapt->preset);
+    put_seconds(file, "left", adapt->left);
+    put_seconds(file, "predicted", adapt->predicted);
+    put_seconds(file, "cost", adapt->cost);
+    fputs("}", file);
+}
+
 parley_status pl_log_round(pl_log *log, const pl_round_trace *round, parley_error *error) {
     if (!log)
         return PARLEY_OK;
@@ -256,6 +266,7 @@ parley_status pl_log_round(pl_log *log, const pl_round_trace *round, parley_erro
     if (!isnan(round->validation))
         put_real(file, "validation", round->validation);
     put_plan(file, round->plan, round->round);
+    put_adapt(file, round->adapt);
     fputs("}", file);
     return end_line(log, error);
 }

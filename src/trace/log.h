@@ -23,14 +23,22 @@ typedef struct pl_plan_trace {
     double seconds, gap; /* the gap is relative; NaN if unknown */
 } pl_plan_trace;
 
+/* Why the run goes on as another preset after this round: seconds of the rest as it is, of the rest with that preset,
+ * and of the change. */
+typedef struct pl_adapt_trace {
+    const char *preset;
+    double left, predicted, cost;
+} pl_adapt_trace;
+
 typedef struct pl_round_trace {
     uint64_t round;
     double seconds, epochs; /* since training began */
     double sigma, gamma;
-    double local_epochs;       /* H; NaN if the solver has none */
-    uint64_t local_steps;      /* H in steps of a worker; 0 if the solver has none */
-    const pl_pace_trace *pace; /* NULL: H is not auto */
-    const pl_plan_trace *plan; /* NULL: there is none, or the round was not evaluated */
+    double local_epochs;         /* H; NaN if the solver has none */
+    uint64_t local_steps;        /* H in steps of a worker; 0 if the solver has none */
+    const pl_pace_trace *pace;   /* NULL: H is not auto */
+    const pl_adapt_trace *adapt; /* NULL: the preset stays */
+    const pl_plan_trace *plan;   /* NULL: there is none, or the round was not evaluated */
     bool evaluated;
     double objective, dual, gap, relative_gap; /* of the latest evaluation; NaN is written as null */
     double validation;                         /* metric on validation rows; NaN: the key is left out */

@@ -44,20 +44,56 @@ static double number_of(const json_t *object, const char *key) {
     return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-static parley_status take_curve(pl_forecast *forecast, const json_t *curve, const char *name, parley_error *error) {
+static parley_status take_curve(double **out, unsigned *points, const json_t *curve, const char *name,
+                                parley_error *error) {
     size_t count = json_array_size(curve);
     if (count == 0 || count > MOST_POINTS)
-        return damaged(name, "the choice has no predicted curve", error);
-    parley_status status = pl_take(&forecast->curve, 3 * count, sizeof *forecast->curve, "a plan", error);
+        return damaged(name, "a method has no predicted curve", error);
+    parley_status status = pl_take(out, 3 * count, sizeof **out, "a plan", error);
     for (size_t p = 0; p < count && status == PARLEY_OK; p++) {
-        double *point = forecast->curve + 3 * p;
+        double *point = *out + 3 * p;
         for (size_t i = 0; i < 3; i++)
             point[i] = json_number_value(json_array_get(json_array_get(curve, p), i));
         if (!(point[0] > (p ? point[-3] : 0)) || !(point[2] > 0))
             return damaged(name, "the predicted curve is not in order", error);
-        forecast->count++;
+        (*points)++;
     }
     return status;
+}
+
+static parley_status take_alternatives(pl_forecast *forecast, const json_t *list, const char *name,
+                                       parley_error *error) {
+    parley_status status = PARLEY_OK;
+    for (size_t i = 0; i < json_array_size(list) && i < PL_ALTERNATIVES && status == PARLEY_OK; i++) {
+        const json_t *one = json_array_get(list, i);
+        pl_alternative *out = &forecast->alternative[forecast->alternatives++];
+        const char *preset = json_string_value(json_object_get(one, "preset"));
+        *out = (pl_alternative){.epochs = number_of(one, "local_epochs"),
+                                .setup = number_of(one, "setup_seconds"),
+                                .compute = number_of(one, "compute_seconds"),
+                                .exchange = number_of(one, "exchange_seconds")};
+        snprintf(out->preset, sizeof out->preset, "%s", preset ? preset : "");
+        status = take_curve(&out->curve, &out->count, json_object_get(one, "curve"), name, error);
+    }
+    return status;
+}
+
+double pl_alternative_rounds(const pl_alternative *alternative, double gap) {
+    const double *curve = alternative->curve;
+    unsigned i = 0;
+    while (i < alternative->count && curve[3 * i + 2] > gap * (1 + 1e-9))
+        i++;
+    if (i == 0 || i == alternative->count)
+        return i == 0 ? 0 : INFINITY;
+    const double *left = curve + 3 * (i - 1), *right = left + 3;
+    return left[0] + (right[0] - left[0]) * log(left[2] / gap) / log(left[2] / right[2]);
+}
+
+const pl_alternative *pl_forecast_find(const pl_forecast *forecast, const char *preset) {
+    for (unsigned i = 0; i < forecast->alternatives; i++)
+        if (strcmp(forecast->alternative[i].preset, preset) == 0)
+            return &forecast->alternative[i];
+    return NULL;
 }
 
 parley_status pl_forecast_take(pl_forecast *forecast, const json_t *plan, const char *name, parley_settings *settings,
@@ -81,7 +117,11 @@ parley_status pl_forecast_take(pl_forecast *forecast, const json_t *plan, const 
         status = choose_number(settings, name, choice, "local_epochs", "local_epochs", error);
     if (status == PARLEY_OK && !pl_setting_given(settings, "gap"))
         status = choose_number(settings, name, choice, "gap", "gap", error);
-    return status == PARLEY_OK ? take_curve(forecast, json_object_get(choice, "curve"), name, error) : status;
+    if (status == PARLEY_OK)
+        status = take_curve(&forecast->curve, &forecast->count, json_object_get(choice, "curve"), name, error);
+    forecast->epochs = number_of(choice, "local_epochs");
+    return status == PARLEY_OK ? take_alternatives(forecast, json_object_get(choice, "alternatives"), name, error)
+                               : status;
 }
 
 static parley_status read_plan(const char *path, json_t **out, parley_error *error) {
@@ -132,6 +172,8 @@ double pl_forecast_seconds(const pl_forecast *forecast, double round) { return l
 double pl_forecast_gap(const pl_forecast *forecast, double round) { return look_up(forecast, round, 2, true); }
 
 void pl_forecast_close(pl_forecast *forecast) {
+    for (unsigned i = 0; i < forecast->alternatives; i++)
+        pl_free(forecast->alternative[i].curve);
     pl_free(forecast->curve);
     *forecast = (pl_forecast){0};
 }

@@ -231,8 +231,24 @@ static bool is_slow(pl_run *run, double passes) {
     return !first && !(gap < last && left <= 2 * passes);
 }
 
+/* Goes on as another preset, as was decided after the last round. */
+static parley_status change_preset(pl_run *run, parley_error *error) {
+    pl_adaptation *adapts = &run->adapts;
+    run->method.sequel = &adapts->sequel;
+    snprintf(run->later->local, sizeof run->later->local, "auto"); /* a replayed log names those of the old preset */
+    snprintf(run->later->combine, sizeof run->later->combine, "auto");
+    snprintf(run->later->exchange, sizeof run->later->exchange, "auto");
+    parley_status status = pl_go_on(run, error);
+    run->method.sequel = NULL;
+    adapts->sequel.then = NULL;
+    pl_adapt_open(&adapts->state, pl_forecast_find(&run->forecast, adapts->preset));
+    return status;
+}
+
 /* Switches to the preset's second method when that is due. */
 static parley_status go_on_when_due(pl_run *run, parley_error *error) {
+    if (run->adapts.sequel.then && run->round > 0)
+        return change_preset(run, error);
     const pl_sequel *sequel = run->method.sequel;
     if (!sequel || run->round == 0)
         return PARLEY_OK;
@@ -269,6 +285,10 @@ static parley_status advance_and_tell(pl_run *run, bool *stop, parley_error *err
         return status;
     pl_checkpoint_round(run);
     status = check_stop(run, stop, error);
+    pl_adapt_trace adapt = {run->adapts.preset, run->adapts.change.left, run->adapts.change.predicted,
+                            run->adapts.change.cost};
+    if (status == PARLEY_OK && run->adapts.sequel.then && !*stop)
+        trace.adapt = &adapt;
     return status == PARLEY_OK ? log_round(run, &trace, error) : status;
 }
 

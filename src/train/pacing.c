@@ -266,6 +266,17 @@ void pl_pacing_open(pl_pacing *pacing, unsigned workers, double least) {
                           .alone = workers == 1};
 }
 
+void pl_pacing_begin(pl_pacing *pacing, double epochs, double epoch_seconds, double round_seconds) {
+    pl_pacing planned = *pacing;
+    pacing->epochs = pacing->base = bounded(pacing, epochs);
+    pacing->why = "plan";
+    if (!(epoch_seconds > 0 && round_seconds > 0))
+        return;
+    planned.epoch_seconds = epoch_seconds;
+    planned.round_seconds = round_seconds;
+    pacing->reach = reach_of(&planned, pacing->epochs);
+}
+
 void pl_pacing_note(pl_pacing *pacing, double local, double rest, double gap) {
     if (pacing->rounds++ == 0 || pacing->alone)
         return; /* memory was cold */

@@ -49,6 +49,8 @@ typedef struct pl_pacing {
 
 /* `least` is the H of a single step. With one worker H stays 1, since there is no communication. */
 void pl_pacing_open(pl_pacing *pacing, unsigned workers, double least);
+/* Begins at an H that a plan found best where an epoch and the rest of a round take these seconds. */
+void pl_pacing_begin(pl_pacing *pacing, double epochs, double epoch_seconds, double round_seconds);
 /* Takes a round of pacing->epochs into account and chooses the H of the next. It took `local` seconds of local work and
  * `rest` seconds of everything else except evaluation; known fixed local work per round counts as `rest`. `gap` is the
  * gap after it, or an estimate (NaN if unknown). */

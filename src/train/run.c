@@ -92,6 +92,11 @@ static parley_status open_forecast(pl_run *run, parley_error *error) {
                     "--plan %s: it is for %u machine%s, but this run has %u; start it on as many, or with --engine "
                     "sim --hosts %u",
                     run->settings->plan, machines, machines == 1 ? "" : "s", ranks, machines);
+    if (status == PARLEY_OK && run->settings->adapt) { /* H is auto, and begins at the plan's */
+        run->settings->local_epochs = NAN;
+        run->settings->given[pl_setting_find("local_epochs") - pl_settings] = false;
+        pl_adapt_open(&run->adapts.state, pl_forecast_find(&run->forecast, run->settings->preset));
+    }
     return status;
 }
 

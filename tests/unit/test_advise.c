@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "math/non_negative.h"
 #include "support.h"
+#include "train/adapt.h"
 #include "train/forecast.h"
 
 #define ROWS 40
@@ -223,6 +224,48 @@ static void a_forecast_sets_what_was_chosen(void **state) {
     json_decref(plan);
 }
 
+/* Two methods: the first needs 100 short rounds, the second 10 rounds with as much to exchange and more to compute. */
+static double slow_curve[] = {1, 1, 0.1, 100, 100, 1e-6}, quick_curve[] = {1, 1, 0.1, 10, 10, 1e-6};
+static pl_forecast two_methods(void) {
+    return (pl_forecast){.alternatives = 2,
+                         .alternative = {{"cocoa", 1.0, 0, 0.001, 0.001, 2, slow_curve},
+                                         {"lbfgs", NAN, 0.01, 0.1, 0.001, 2, quick_curve}}};
+}
+
+/* Twelve rounds of the first method, whose exchanges take `exchange` seconds. */
+static pl_change judged(const pl_forecast *forecast, double exchange) {
+    pl_adapt adapt;
+    pl_adapt_open(&adapt, pl_forecast_find(forecast, "cocoa"));
+    double gap = 0.1;
+    for (unsigned i = 1; i <= 12; i++) {
+        gap = 0.1 * exp(-0.1163 * (i - 1));
+        pl_adapt_note(&adapt, 1.0, 0.001, exchange, i, gap);
+    }
+    return pl_adapt_judge(&adapt, forecast, gap, 1e-6);
+}
+
+static void a_preset_changes_only_if_that_saves_more_than_it_costs(void **state) {
+    (void)state;
+    pl_forecast forecast = two_methods();
+    assert_null(judged(&forecast, 0.001).to);  /* as planned: 0.18 seconds are left, and the other takes 0.9 */
+    pl_change change = judged(&forecast, 0.1); /* a network a hundred times as slow */
+    assert_non_null(change.to);
+    assert_string_equal(change.to->preset, "lbfgs");
+    assert_true(change.left > change.predicted + change.cost);
+    pl_adapt early;
+    pl_adapt_open(&early, &forecast.alternative[0]);
+    pl_adapt_note(&early, 1.0, 0.001, 0.1, 1, 0.1);
+    assert_null(pl_adapt_judge(&early, &forecast, 0.1, 1e-6).to); /* one round is no evidence */
+}
+
+static void rounds_of_a_method_follow_its_curve(void **state) {
+    (void)state;
+    pl_forecast forecast = two_methods();
+    assert_close(pl_alternative_rounds(&forecast.alternative[1], 1e-6), 10, 1e-6);
+    assert_true(pl_alternative_rounds(&forecast.alternative[1], 0.5) == 0);
+    assert_true(isinf(pl_alternative_rounds(&forecast.alternative[1], 1e-9)));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(non_negative_least_squares_finds_known_coefficients),
@@ -234,6 +277,8 @@ int main(void) {
         cmocka_unit_test(the_lasso_finds_a_rate_that_depends_on_the_workers),
         cmocka_unit_test(experiments_survive_in_a_file),
         cmocka_unit_test(a_forecast_sets_what_was_chosen),
+        cmocka_unit_test(a_preset_changes_only_if_that_saves_more_than_it_costs),
+        cmocka_unit_test(rounds_of_a_method_follow_its_curve),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
