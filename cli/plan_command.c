@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "advise/plan_json.h"
+#include "advise/plan_page.h"
 #include "advise/trial_file.h"
 #include "fit.h"
 
@@ -34,7 +35,7 @@ static parley_status check_options(const parley_settings *settings, parley_error
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "--network, --latency, --host-speed and --compute describe several machines; give --machines, "
                        "as in 1-16");
-    return PARLEY_OK;
+    return *settings->html ? check_writable(settings->html, error) : PARLEY_OK;
 }
 
 static void tell(void *user, const char *sentence) {
@@ -82,6 +83,8 @@ static parley_status work(run *run, parley_error *error) {
         status = fit_begin(run->settings, false, &lock, error);
     if (status == PARLEY_OK)
         status = make(run, data, error);
+    if (status == PARLEY_OK && *run->settings->html)
+        status = pl_plan_page(run->plan, run->settings->html, error);
     parley_data_free(data);
     return status;
 }
