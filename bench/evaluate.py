@@ -73,10 +73,12 @@ def penalty(problem, w):
 
 
 def objective(problem, w, b=0.0):
-    """P for `w` with one entry per column of the data; for softmax, one row per class."""
+    """P for `w` with one entry per column of the data; one row per class for softmax, and for two-class losses with a
+    column of labels per class, whose problems are summed."""
     z = problem.x @ w.T + b
     penalised = np.append(w, b) if problem.intercept == "penalised" else w
-    return problem.share @ loss_values(problem.loss, z, problem.y, problem.width) + penalty(problem, penalised)
+    losses = problem.share @ loss_values(problem.loss, z, problem.y, problem.width)
+    return np.sum(losses) + penalty(problem, penalised)
 
 
 def null_objective(problem):
@@ -97,7 +99,7 @@ def null_objective(problem):
         mean = q @ y
         b = {"squared": mean, "hinge": np.sign(mean), "squared-hinge": mean}.get(problem.loss)
         b = np.log((1 + mean) / (1 - mean)) if b is None else b
-    return q @ loss_values(problem.loss, np.full(len(y), b), y, problem.width)
+    return np.sum(q @ loss_values(problem.loss, np.full(y.shape, b), y, problem.width))
 
 
 def read_parley(path):

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Networks against scikit-learn's MLPClassifier and TensorFlow, and Table 3 and Figure 12 of Zhang, Alqahtani and Demirbas (2017).
 
-    bench/networks.py PARLEY [--data FOLDER] [--threads 2] [--repeat 3]
+    bench/networks.py PARLEY [--data FOLDER] [--threads 2] [--repeat 3] [--only peers|products|paper]
 
 FOLDER has MNIST as IDX (train-images-idx3-ubyte and train-labels-idx1-ubyte, also .gz or .zst); without it, images of
 the same shape and density are generated. Systems alternate; the best of the repeats counts. A peer that is not
 installed is left out. Rates are images per second, and per second of processor time, which other processes of the
-machine do not change.
+machine do not change. `make bench` runs this program as its table `networks`.
 """
 
 import argparse
@@ -21,6 +21,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from data import SHARED
 
 MODELS = {"softmax": (), "one hidden layer": (128,), "two hidden layers": (128, 64)}
 BATCHES = (100, 500)
@@ -148,8 +149,8 @@ def attempt(function, *arguments):
         return None
 
 
-def peers(binary, path, X, y, threads, repeat):
-    print(f"\n## Speed, {threads} threads, Adam: images per second; per second of processor time\n")
+def peers(binary, path, X, y, threads, repeat, aims):
+    print(f"\n### Speed, {threads} threads, Adam: images per second; per second of processor time\n")
     print("| model | batch | Parley | scikit-learn | TensorFlow |\n|---|---|---|---|---|")
     for name, hidden in MODELS.items():
         for batch in BATCHES:
@@ -159,12 +160,15 @@ def peers(binary, path, X, y, threads, repeat):
                 for _ in range(repeat)
             ]  # fmt: skip
             ours, *others = (best(column) for column in zip(*runs))
+            for peer, least, run in zip(("scikit-learn", "TensorFlow"), (3.0, 1.2), others):
+                if run:
+                    aims.append((f"networks: {name}, batch {batch}: {peer}", ours[0] / run[0], least))
             print(
                 f"| {name} | {batch} | {cell(ours)} | {' | '.join(cell(other, ours) for other in others)} |", flush=True
             )
 
 
-def products(binary, path, threads, repeat):
+def products(binary, path, threads, repeat, aims):
     """The share of the machine's rate of matrix products that a wide network reaches."""
     sizes = [784, *WIDE, 10]
     products = [a * b for a, b in zip(sizes, sizes[1:])]
@@ -184,6 +188,7 @@ def products(binary, path, threads, repeat):
     machine = tuple(max(values) for values in zip(*rates))
     ours = best([parley(binary, path, WIDE, 500, threads, epochs=1) for _ in range(repeat)])
     shares = [rate * flops / peak for rate, peak in zip(ours, machine)]
+    aims.append(("networks: share of NumPy's matrix products, 784-1024-1024-10", shares[0], 0.6))
     clock = f"{shares[0]:.0%} of NumPy's matrix products by the clock ({machine[0] / 1e9:.0f} GFLOP/s)"
     processor = f"{shares[1]:.0%} by processor time ({machine[1] / 1e9:.0f} GFLOP/s)"
     print(f"\n784-1024-1024-10 at batch 500: {clock}, {processor}")
@@ -206,7 +211,9 @@ def usage(log):
 
 
 def paper(binary, path, work):
-    print("\n## Table 3 of Zhang, Alqahtani and Demirbas (2017): three workers and one server, batch 500, images per second\n")
+    print(
+        "\n### Table 3 of Zhang, Alqahtani and Demirbas (2017): three workers and one server, batch 500, images per second\n"
+    )
     print("| model | engine | mllib-sgd | ps-sync | ps-async | paper: Spark, TF sync, async, MXNet sync, async |")
     print("|---|---|---|---|---|---|")
     log = str(Path(work) / "log.jsonl")
@@ -220,12 +227,25 @@ def paper(binary, path, work):
                 cells.append(f"{rate:,.0f} ({usage(log)})")
             figures = ", ".join(f"{rate:,}" for rate in PAPER[name])
             print(f"| {name} | {engine[1]} | {' | '.join(cells)} | {figures} |", flush=True)
-    print("\n## Figure 12: one hidden layer, ps-sync, by workers, on simulated hosts of 1 Gbit/s\n")
+    print("\n### Figure 12: one hidden layer, ps-sync, by workers, on simulated hosts of 1 Gbit/s\n")
     print("| workers | images per second |\n|---|---|")
     for workers in (1, 3, 5):
         words = ["--preset", "ps-sync", "--workers", str(workers), "--lanes", "1", "--engine", "sim"]
         summary, _ = run(binary, path, (128,), 500, 2, 2, *words, "--hosts", str(workers + 1))
         print(f"| {workers} | {summary['rows_per_second']:,.0f} |", flush=True)
+
+
+def table_networks(bench):
+    """Networks"""
+    folder, aims = SHARED / "mnist", bench.folder / "network_aims.json"
+    words = ["--data", folder] if folder.is_dir() else []
+    words += ["--repeat", str(min(bench.repetitions, 3)), "--aims", aims]
+    out = subprocess.run(
+        [sys.executable, __file__, bench.parley, *words], check=True, stdout=subprocess.PIPE, text=True
+    )
+    for text, found, wanted in json.loads(aims.read_text()):
+        bench.aim(text, found, wanted)
+    return out.stdout.lstrip()
 
 
 def main():
@@ -235,16 +255,20 @@ def main():
     reader.add_argument("--threads", type=int, default=2)
     reader.add_argument("--repeat", type=int, default=3)
     reader.add_argument("--only", choices=("peers", "products", "paper"))
+    reader.add_argument("--aims", help="a file for the ratios that Parley is built to reach, as JSON")
     given = reader.parse_args()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", str(given.threads))
+    aims = []
     with tempfile.TemporaryDirectory() as work:
         path, X, y = images(given.data, work)
         if given.only in (None, "peers"):
-            peers(given.parley, path, X, y, given.threads, given.repeat)
+            peers(given.parley, path, X, y, given.threads, given.repeat, aims)
         if given.only in (None, "products"):
-            products(given.parley, path, given.threads, given.repeat)
+            products(given.parley, path, given.threads, given.repeat, aims)
         if given.only in (None, "paper"):
             paper(given.parley, path, work)
+    if given.aims:
+        Path(given.aims).write_text(json.dumps(aims))
 
 
 if __name__ == "__main__":

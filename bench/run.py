@@ -25,13 +25,14 @@ from fits import table_certificate, table_memory, table_model, table_read, table
 from harness import Bench, markdown
 from lassos import table_lasso, table_path
 from local import table_local
+from networks import table_networks
 from python import table_python
 from simulator import table_hosts, table_platforms, table_rounds, table_simulator, table_steps, table_stragglers
 from stream import table_online
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
 REPETITIONS = 7
-PEERS = ("scikit-learn", "scikit-learn-intelex", "snapml", "celer", "vowpalwabbit", "numpy", "scipy")
+PEERS = ("scikit-learn", "scikit-learn-intelex", "snapml", "celer", "vowpalwabbit", "tensorflow-cpu", "numpy", "scipy")
 TABLES = {
     "model": table_model,
     "solve": table_solve,
@@ -53,12 +54,20 @@ TABLES = {
     "stragglers": table_stragglers,
     "steps": table_steps,
     "platforms": table_platforms,
+    "networks": table_networks,
 }
 
 
 def first_line(*command):
     done = subprocess.run(command, capture_output=True, text=True)
     return (done.stdout or done.stderr).strip().splitlines()[0]
+
+
+def version(package):
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "is missing"
 
 
 def machine(bench):
@@ -68,9 +77,7 @@ def machine(bench):
     liblinear = subprocess.run(
         ["dpkg-query", "-W", "-f=${Version}", "liblinear-tools"], capture_output=True, text=True
     ).stdout
-    packages = ", ".join(
-        f"{name} {importlib.metadata.version(name)}" for name in PEERS
-    )
+    packages = ", ".join(f"{name} {version(name)}" for name in PEERS)
     lines = [
         f"- {datetime.date.today()}, {bench.repetitions} repetitions, load {os.getloadavg()[0]:.1f} at the end",
         f"- {cpu.group(1) if cpu else platform.machine()}, {os.cpu_count()} cores, {memory:.0f} GB",

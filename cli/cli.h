@@ -95,6 +95,9 @@ parley_status load_model(const arguments *arguments, parley_model **out, parley_
  * several ranks, each reads a part. */
 parley_status read_data(const operands *paths, const parley_settings *settings, pl_engine *engine, pl_tell tell,
                         parley_data **out, parley_error *error);
+/* The same; `watching` sees how much is read, and its user is that of `tell`. */
+parley_status read_watched(const operands *paths, const parley_settings *settings, pl_engine *engine, pl_tell tell,
+                           pl_watching watching, parley_data **out, parley_error *error);
 /* Can a file be written here? Call it before doing the work. */
 parley_status check_writable(const char *path, parley_error *error);
 /* Fails if two paths, of which at least one is written, name the same file. */
@@ -105,7 +108,8 @@ typedef struct output {
     const pl_format *format; /* of text */
 } output;
 parley_status find_output(const char *path, const char *to, output *out, parley_error *error);
-parley_status write_data(const parley_data *data, const char *path, output to, parley_error *error);
+parley_status write_data(const parley_data *data, const char *path, output to, const pl_watching *watching,
+                         parley_error *error);
 uint64_t file_bytes(const char *path); /* 0 if unknown */
 /* Prints one line on what was written (convert.c). */
 void report_written(const arguments *arguments, const parley_data *data, const char *path, double seconds);

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "cli.h"
+#include "progress.h"
 
 static parley_status check(const arguments *arguments, output *to, parley_error *error) {
     const char *out = arguments->operands[arguments->count - 1];
@@ -36,14 +37,20 @@ static int convert_run(const arguments *arguments) {
     const operands in = {arguments->operands, arguments->count - 1};
     const char *out = arguments->operands[arguments->count - 1];
     double started = pl_now();
+    progress_view view;
+    pl_watching writing;
     parley_data *data = NULL;
     parley_error error;
     output to;
     parley_status status = check(arguments, &to, &error);
+    progress_open(&view, settings);
     if (status == PARLEY_OK)
-        status = read_data(&in, settings, NULL, settings->quiet ? NULL : tell_error_output, &data, &error);
+        status = read_watched(&in, settings, NULL, settings->quiet ? NULL : tell_below_progress,
+                              progress_part(&view, "reading"), &data, &error);
+    writing = progress_part(&view, "writing");
     if (status == PARLEY_OK)
-        status = write_data(data, out, to, &error);
+        status = write_data(data, out, to, &writing, &error);
+    progress_clear(&view);
     if (status == PARLEY_OK)
         report_written(arguments, data, out, pl_now() - started);
     parley_data_free(data);

@@ -60,6 +60,11 @@ static const char *spill_of(const parley_settings *settings, char folder[PL_TEXT
 
 parley_status read_data(const operands *paths, const parley_settings *settings, pl_engine *engine, pl_tell tell,
                         parley_data **out, parley_error *error) {
+    return read_watched(paths, settings, engine, tell, (pl_watching){0}, out, error);
+}
+
+parley_status read_watched(const operands *paths, const parley_settings *settings, pl_engine *engine, pl_tell tell,
+                           pl_watching watching, parley_data **out, parley_error *error) {
     pl_pool *pool = engine ? engine->pool : NULL;
     pl_reading reading;
     parley_data *data = NULL;
@@ -71,6 +76,8 @@ parley_status read_data(const operands *paths, const parley_settings *settings, 
     if (status != PARLEY_OK)
         return status;
     reading.tell = tell;
+    reading.user = watching.user;
+    reading.watching = watching;
     reading.spill = spill_of(settings, folder);
     status = read_inputs(paths, engine, &reading, pool, &data, error);
     if (!engine)
@@ -138,8 +145,9 @@ parley_status find_output(const char *path, const char *to, output *out, parley_
     return strcmp(path, "-") == 0 ? PARLEY_OK : check_writable(path, error);
 }
 
-parley_status write_data(const parley_data *data, const char *path, output to, parley_error *error) {
-    return to.cache ? pl_data_write_cache(data, path, error) : to.format->write(data, path, error);
+parley_status write_data(const parley_data *data, const char *path, output to, const pl_watching *watching,
+                         parley_error *error) {
+    return to.cache ? pl_data_write_cache(data, path, error) : to.format->write(data, path, watching, error);
 }
 
 uint64_t file_bytes(const char *path) {

@@ -33,7 +33,7 @@ static int generate_run(const arguments *arguments) {
     if (status == PARLEY_OK)
         status = generator->make(&arguments->settings, &data, &error);
     if (status == PARLEY_OK)
-        status = write_data(data, path, to, &error);
+        status = write_data(data, path, to, NULL, &error);
     if (status == PARLEY_OK)
         report_written(arguments, data, path, pl_now() - started);
     parley_data_free(data);

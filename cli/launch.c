@@ -17,6 +17,7 @@
 #include "cli.h"
 #include "hosts.h"
 #include "pmi.h"
+#include "progress.h"
 #include "relay.h"
 #include "train/checkpoint.h"
 
@@ -27,7 +28,7 @@
 #define GONE 3.0      /* seconds beyond the deadline for ranks to end before a restart */
 #define SOON 1.0      /* a process that is stopped again so soon after it was continued is killed */
 #define SSH_FAILED 255
-#define VARIABLES 5 /* that tell a rank on another machine how it was started */
+#define VARIABLES 6 /* that tell a rank on another machine how it was started */
 
 /* A rank: its own process, or ssh. */
 typedef struct rank {
@@ -135,6 +136,7 @@ static char *remote_command(const launch *this, unsigned rank, unsigned port) {
     snprintf(variables[2], sizeof *variables, "PMI_SIZE=%u", this->ranks);
     snprintf(variables[3], sizeof *variables, "PARLEY_RANKS_HERE=%u", host->ranks);
     snprintf(variables[4], sizeof *variables, "PARLEY_LAUNCH=%s/%u", this->job, this->attempt);
+    snprintf(variables[5], sizeof *variables, "%s=%s", PROGRESS_TERMINAL, isatty(STDERR_FILENO) ? "1" : "");
     uint64_t bytes = 4 * (sizeof variables + strlen(this->program)) + 32;
     for (unsigned i = 1; i < this->words_count; i++)
         bytes += 4 * strlen(this->words[i]) + 4;

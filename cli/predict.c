@@ -1,8 +1,11 @@
 /* predict.c: `parley predict`: rows are streamed. The model is applied to blocks of them, which are formatted on all
  * threads and written in order. */
+#define _POSIX_C_SOURCE 200809L /* isatty */
 #include <string.h>
+#include <unistd.h>
 
 #include "prediction_lines.h"
+#include "progress.h"
 
 #define BLOCK_ROWS 2048
 #define BLOCKS 32 /* formatted before they are written */
@@ -11,16 +14,18 @@
 typedef struct block_text {
     char *text;
     uint64_t room, used;
-    bool lost; /* memory ran out */
+    bool lost;        /* memory ran out */
+    uint64_t strange; /* 1 + the first row in the batch whose outputs are not finite; 0: none */
 } block_text;
 
 typedef struct printer {
     const parley_model *model;
     prediction_lines lines;
     const parley_data *batch;
-    uint64_t first; /* first row of the blocks in the batch */
-    uint64_t rows;  /* rows per block */
-    bool begun;     /* the header line is printed */
+    uint64_t first;   /* first row of the blocks in the batch */
+    uint64_t rows;    /* rows per block */
+    uint64_t printed; /* rows of the batches before */
+    bool begun;       /* the header line is printed */
     block_text blocks[BLOCKS];
     double *values; /* BLOCKS x (rows x outputs and a scratch of outputs + 1) */
 } printer;
@@ -49,10 +54,15 @@ static void put_block(void *context, unsigned number) {
     uint64_t row = printer->first + number * printer->rows;
     uint64_t end = row + printer->rows < x->rows ? row + printer->rows : x->rows;
     block->used = 0;
+    block->strange = 0;
     if (!make_room(printer, block, row, end))
         return;
     printer->model->type->apply(printer->model, x, row, end, values);
     for (; row < end; row++, values += outputs) {
+        if (!pl_model_is_finite(printer->model, values)) {
+            block->strange = row + 1;
+            return;
+        }
         pl_name id = printer->batch->ids.count > 0 ? pl_names_at(&printer->batch->ids, row) : (pl_name){"", 0};
         block->used += lines_put(&printer->lines, id, values, scratch, block->text + block->used);
     }
@@ -76,8 +86,12 @@ static parley_status print_batch(printer *printer, pl_pool *pool, bool *more, pa
             if (block->lost)
                 return pl_fail_memory(error, "the predictions", printer->rows * printer->lines.width);
             *more = fwrite(block->text, 1, block->used, stdout) == block->used;
+            if (block->strange)
+                return printer->model->type->explain(printer->model, printer->batch, block->strange - 1,
+                                                     printer->printed + block->strange, error);
         }
     }
+    printer->printed += rows;
     return PARLEY_OK;
 }
 
@@ -85,13 +99,18 @@ static parley_status print_all(printer *printer, const char *path, const parley_
                                parley_error *error) {
     pl_reader *reader;
     pl_reading reading;
+    progress_view view;
     bool more = true;
     parley_status status = pl_reading_of(settings, &reading, error);
     if (status != PARLEY_OK)
         return status;
     pl_model_reading(printer->model, &reading);
     reading.unlabelled = true;
-    reading.warn = tell_error_output;
+    progress_open(&view, settings);
+    reading.warn = tell_below_progress;
+    reading.user = &view;
+    view.quiet = isatty(STDOUT_FILENO); /* where the predictions themselves are seen */
+    reading.watching = progress_part(&view, "predicting");
     status = pl_reader_open_as(path, &reading, pool, &reader, error);
     if (status != PARLEY_OK)
         return status;
@@ -101,6 +120,7 @@ static parley_status print_all(printer *printer, const char *path, const parley_
         if (status == PARLEY_OK && more)
             status = print_batch(printer, pool, &more, error);
     }
+    progress_clear(&view);
     pl_reader_close(reader);
     return status;
 }

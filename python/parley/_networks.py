@@ -113,6 +113,8 @@ class _Network(Tagged, BaseEstimator):
             if row["epochs"] < state["passes"] + 1 - 1e-9:
                 return False
             state["passes"] = row["epochs"]
+            if self.early_stopping:
+                self.validation_scores_.append(row["validation"])
             state["worse"] = 0 if row["objective"] < state["best"] - self.tol else state["worse"] + 1
             state["best"] = min(state["best"], row["objective"])
             return not self.early_stopping and state["worse"] > patience
@@ -155,8 +157,7 @@ class _Network(Tagged, BaseEstimator):
         self.t_ += int(round(done)) * rows
         self.loss_ = self.loss_curve_[-1] if self.loss_curve_ else summary["objective"]
         self.best_loss_ = None if self.early_stopping else min(self.loss_curve_, default=self.loss_)
-        if self.early_stopping:
-            self.best_validation_score_ = summary["validation"]
+        self.best_validation_score_ = max(self.validation_scores_) if self.validation_scores_ else None
         if summary["stop"] == "diverged":
             text = (
                 f"Training diverged with learning_rate_init={self.learning_rate_init}; the best model before is kept."
@@ -168,6 +169,7 @@ class _Network(Tagged, BaseEstimator):
 
     def _reset(self) -> None:
         self.loss_curve_: list[float] = []
+        self.validation_scores_: list[float] | None = [] if self.early_stopping else None
         self.n_iter_ = self.t_ = 0
 
     def _take(self, handle: Any) -> None:
@@ -185,11 +187,16 @@ class _Network(Tagged, BaseEstimator):
         if found.labels != ffi.NULL and found.width[found.layers] == 2:  # one logistic output, as in scikit-learn
             self.coefs_[-1] = self.coefs_[-1][:, 1:] - self.coefs_[-1][:, :1]
             self.intercepts_[-1] = self.intercepts_[-1][1:] - self.intercepts_[-1][:1]
+        self._memory = None
+        if found.steps:
+            size = sum(found.width[i + 1] * (found.width[i] + 1) for i in range(found.layers))
+            first, second = (np.frombuffer(ffi.buffer(array, 8 * size)).copy() for array in (found.first, found.second))
+            self._memory = found.steps, found.optimiser, first, second
         self.n_layers_ = found.layers + 1
         self.n_outputs_ = self.coefs_[-1].shape[1]
 
-    def _model(self, labels: np.ndarray | None = None) -> Any:
-        """The fitted network as a model of the core."""
+    def _model(self, labels: np.ndarray | None = None, *, remember: bool = False) -> Any:
+        """The fitted network as a model of the core; with `remember`, a run that begins there keeps the momentum."""
         coefs, intercepts = list(self.coefs_), list(self.intercepts_)
         if labels is not None and len(labels) == 2:
             coefs[-1] = np.hstack([-0.5 * coefs[-1], 0.5 * coefs[-1]])
@@ -210,6 +217,9 @@ class _Network(Tagged, BaseEstimator):
             numbers = np.ascontiguousarray(labels, float)
             kept.append(numbers)
             given.labels = ffi.cast("double *", numbers.ctypes.data)
+        if remember and getattr(self, "_memory", None):
+            given.steps, given.optimiser, *arrays = self._memory
+            given.first, given.second = (ffi.cast("double *", array.ctypes.data) for array in arrays)
         return make("model", "parley_network_new", given)
 
     def _outputs(self, X: Any) -> np.ndarray:
@@ -287,8 +297,8 @@ _ATTRIBUTES = """coefs_, intercepts_ : list of ndarray
         Loss of the last pass, and the least.
     loss_curve_ : list of float
         Loss of each pass.
-    best_validation_score_ : float
-        With early_stopping: the score of the network that is kept.
+    validation_scores_, best_validation_score_ : list of float, float
+        With early_stopping: the score after each pass (accuracy, or R2), and the best, of the network that is kept.
     n_iter_, t_ : int
         Passes, and rows that were seen.
     n_layers_, n_outputs_ : int
@@ -354,7 +364,8 @@ class MLPClassifier(ClassifierMixin, _Network):
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
-        """Make one pass over the rows X with labels y. The first call needs all `classes`."""
+        """Make one pass over the rows X with labels y. The first call needs all `classes`. The optimiser remembers the
+        calls before, as in scikit-learn."""
         first = not hasattr(self, "coefs_")
         X, y = self._labels(X, y, reset=first)
         if first and classes is None:
@@ -366,7 +377,7 @@ class MLPClassifier(ClassifierMixin, _Network):
             raise ValueError(f"classes={classes} is not the same as on the last call to partial_fit: {self.classes_}")
         if not np.isin(y, self.classes_).all():
             raise ValueError(f"y has labels that are not in classes, {self.classes_}")
-        start = ffi.NULL if first else self._model(np.arange(len(self.classes_)))
+        start = ffi.NULL if first else self._model(np.arange(len(self.classes_)), remember=True)
         self._classify(X, np.searchsorted(self.classes_, y), start, 1)
         return self
 
@@ -418,7 +429,7 @@ class MLPRegressor(RegressorMixin, _Network):
         X, y = validate(self, X, y, accept_sparse="csr", dtype=FLOATS, reset=reset, multi_output=True, y_numeric=True)
         self._flat = y.ndim == 1
         y = y.reshape(X.shape[0], -1).astype(float)
-        start = self._model() if again else ffi.NULL
+        start = self._model(remember=passes == 1) if again else ffi.NULL
         if passes > 1 or not hasattr(self, "loss_curve_"):
             self._reset()
         self._train(X, y, {"network_loss": "squared"}, start, passes)
@@ -431,7 +442,7 @@ class MLPRegressor(RegressorMixin, _Network):
         return self
 
     def partial_fit(self, X: Any, y: Any) -> Self:
-        """Make one pass over the rows X with targets y."""
+        """Make one pass over the rows X with targets y. The optimiser remembers the calls before."""
         again = hasattr(self, "coefs_")
         self._regress(X, y, reset=not again, passes=1, again=again)
         return self

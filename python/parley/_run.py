@@ -106,7 +106,7 @@ class Watch:
         self.rows.append(row)
         if self.progress:
             self.progress.show(row)
-        return int(bool(self.ask(dict(zip(ROW.names, row))))) if self.ask else 0
+        return int(bool(self.ask({**dict(zip(ROW.names, row)), "validation": at.validation}))) if self.ask else 0
 
     def _fail(self, _kind: Any, exception: BaseException, _trace: Any) -> None:
         self.caught = exception

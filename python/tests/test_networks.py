@@ -56,6 +56,7 @@ def test_a_step_is_that_of_scikit_learn(solver):
     theirs.coefs_ = [coef.copy() for coef in ours.coefs_]
     theirs.intercepts_ = [intercept.copy() for intercept in ours.intercepts_]
     before = [coef.copy() for coef in ours.coefs_]
+    ours._memory = None
     ours.partial_fit(X, y)
     from sklearn.neural_network._stochastic_optimizers import AdamOptimizer, SGDOptimizer
 
@@ -98,8 +99,12 @@ def test_early_stopping_ends_the_fit():
         X, y
     )
     assert model.n_iter_ < 200 and model.score(test, truth) > 0.93 and model.best_validation_score_ > 0.9
+    assert len(model.validation_scores_) == model.n_iter_ and model.best_loss_ is None
+    assert model.best_validation_score_ == max(model.validation_scores_)
+    assert model.validation_scores_.index(model.best_validation_score_) <= model.n_iter_ - 5
+    assert 0.5 < MLPRegressor((16,), early_stopping=True, max_iter=60).fit(X, y / 10).best_validation_score_ < 1
     flat = MLPClassifier((8,), max_iter=500, tol=10.0, n_iter_no_change=3).fit(X, y)
-    assert flat.n_iter_ <= 6
+    assert flat.n_iter_ <= 6 and flat.validation_scores_ is None and flat.best_validation_score_ is None
 
 
 @pytest.mark.parametrize("learning_rate", ["constant", "invscaling", "adaptive"])
@@ -107,6 +112,41 @@ def test_rates_of_sgd(learning_rate):
     X, test, y, truth = digits()
     options = {"learning_rate": learning_rate, "learning_rate_init": 0.1, "max_iter": 60}
     assert MLPClassifier((32,), solver="sgd", **options).fit(X, y).score(test, truth) > 0.93
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"solver": "adam"}, {"solver": "sgd"}, {"solver": "sgd", "nesterovs_momentum": False}, {"workers": 2}],
+)
+def test_partial_fit_remembers_momentum_as_scikit_learn_does(options):
+    """Ten calls on all rows as one batch: the trajectories of both, in single and double precision."""
+    X, _, y, _ = digits()
+    X, y = X[:150], y[:150]
+    options = {"alpha": 0.01, "batch_size": 150, "learning_rate_init": 0.01, **options}
+    ours = MLPClassifier((20,), "tanh", random_state=1, **options).partial_fit(X, y, classes=range(10))
+    ours = pickle.loads(pickle.dumps(ours))
+    options.pop("workers", None)
+    theirs = Classifier((20,), activation="tanh", shuffle=False, random_state=0, **options)
+    theirs.partial_fit(X, y, classes=range(10))
+    start = MLPClassifier((20,), "tanh", random_state=1, **{**options, "learning_rate_init": 1e-12})
+    start.partial_fit(X, y, classes=range(10))
+    for mine, other in zip(start.coefs_ + start.intercepts_, theirs.coefs_ + theirs.intercepts_):
+        other[...] = mine  # the optimiser of scikit-learn holds these arrays
+    theirs._optimizer.__init__(theirs.coefs_ + theirs.intercepts_, **_kept(theirs))
+    for _ in range(10):
+        theirs.partial_fit(X, y)
+    for _ in range(9):
+        ours.partial_fit(X, y)
+    moved = max(np.abs(a - b).max() for a, b in zip(theirs.coefs_, start.coefs_))
+    for mine, other in zip(ours.coefs_ + ours.intercepts_, theirs.coefs_ + theirs.intercepts_):
+        np.testing.assert_allclose(mine, other, atol=2e-3 * moved)
+
+
+def _kept(theirs):
+    if theirs.solver == "adam":
+        return {"learning_rate_init": theirs.learning_rate_init}
+    options = {"momentum": theirs.momentum, "nesterov": theirs.nesterovs_momentum}
+    return {"learning_rate_init": theirs.learning_rate_init, **options}
 
 
 def test_partial_fit_knows_classes_that_are_not_there_yet():
@@ -141,7 +181,7 @@ def test_files_are_what_the_command_and_pytorch_take(tmp_path):
     np.testing.assert_array_equal(tensors["0.weight"].T, model.coefs_[0].astype(np.float32))
     torch = pytest.importorskip("torch")
     net = torch.nn.Sequential(torch.nn.Linear(64, 16), torch.nn.ReLU(), torch.nn.Linear(16, 10))
-    net.load_state_dict({name: torch.tensor(value) for name, value in tensors.items()})
+    net.load_state_dict(pytest.importorskip("safetensors.torch").load_file(tmp_path / "net.safetensors"))
     z = net(torch.tensor(test, dtype=torch.float32)).detach().numpy()
     np.testing.assert_allclose(np.exp(z) / np.exp(z).sum(1, keepdims=True), model.predict_proba(test), atol=1e-5)
 

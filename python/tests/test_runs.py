@@ -388,3 +388,15 @@ def test_a_file_is_read_for_the_model_as_on_the_command_line(tmp_path):
     lines.write_text("1 1:2\n")
     with pytest.raises(ValueError, match="no names"):
         model.predict(lines)
+
+
+@pytest.mark.parametrize("preset", ["auto", "online"])
+def test_the_positive_label_may_be_any_of_two(preset):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(200, 6))
+    y = X @ rng.normal(size=6) + rng.normal(size=200)
+    usual = parley.train(X, np.where(y > 0, 1.0, -1.0), loss="logistic", preset=preset)
+    chosen = parley.train(X, np.where(y > 0, 3.0, 7.0), loss="logistic", preset=preset, positive=3)
+    assert list(chosen.labels) == [7.0, 3.0]
+    assert (chosen.coef == usual.coef).all()
+    assert (chosen.predict(X) == np.where(usual.predict(X) > 0, 3.0, 7.0)).all()

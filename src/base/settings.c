@@ -66,6 +66,10 @@ const pl_setting pl_settings[] = {
      .help =
          "balanced: all classes have the same total weight; LABEL=W,LABEL=W: factors for the weights of rows, by label",
      AT(class_weights)},
+    {"positive", PL_WORD, PL_FOR_LINEAR, "", .value_name = "LABEL", .in_model = true,
+     .help = "which of two labels is the positive class, as a number or a name; the larger one unless given. With "
+             "preset online the two labels may then have any values",
+     AT(positive)},
     {"problem", PL_WORD, 0, "linear", .list = "problems", .value_name = "NAME",
      .help = "type of problem; it follows from the command: `parley train` solves linear", AT(problem)},
     {"format", PL_WORD, PL_FOR_READING, "auto", .list = "formats", .value_name = "NAME", .may_be_auto = true,
@@ -194,8 +198,8 @@ const pl_setting pl_settings[] = {
      .help = "share of its rows that a worker samples for one gradient; 1: all rows", AT(batch_fraction)},
     {"rate", PL_REAL, PL_FOR_TRAIN, "auto", 1e-300, 1e300, .value_name = "X", .may_be_auto = true, .optional = true,
      .in_model = true,
-     .help = "learning rate; auto: found on a sample of the data, or for networks 0.002 with adam, 0.01 with adagrad, "
-             "0.1 with sgd and 0.05 with momentum and nesterov",
+     .help = "learning rate; auto: found on a sample of the data, or for networks 0.004 with adam, 0.05 with adagrad, "
+             "0.4 with sgd and 0.1 with momentum and nesterov",
      AT(rate)},
     {"schedule", PL_CHOICE, PL_FOR_TRAIN, "auto",
      .choices = "auto|constant|inverse|inverse-sqrt|adagrad|normalised|step|cosine", .value_name = "KIND",

@@ -56,7 +56,7 @@ struct parley_settings {
     bool standardise, non_negative;
     char penalty_factors[PL_TEXT];
     bool inference;
-    char weights[PL_TEXT], class_weights[PL_TEXT];
+    char weights[PL_TEXT], class_weights[PL_TEXT], positive[PL_TEXT];
     /* reading */
     char format[PL_TEXT];
     uint64_t header, separator, categories, hash_bits, missing; /* the enums above */

@@ -10,6 +10,7 @@
 #define BINARY_SOFTNESS 2.0 /* the first mu for two labels, at which all rows at margin 0 have curvature */
 #define SMOOTH_ENOUGH 0.1   /* below this, mu of a loss that is smooth itself becomes 0 */
 #define SOLVED 1e-6         /* relative to the first slope, or to the error of smoothing */
+#define STEPS 25            /* most steps at one mu; with several classes, each of which has its own kinks, more */
 #define NEAR 10.0           /* multiple of the target below which smoothed kinks are solved until rounding */
 
 /* So large that most labels are where the best constant has curvature. */
@@ -20,12 +21,16 @@ static double first_softness(const pl_glm *glm) {
     if (loss->labels == PL_LABELS_BINARY)
         return BINARY_SOFTNESS;
     double softness = pl_label_spread(glm) / pl_loss_steepest(loss) - 1.0 / loss->curvature_bound;
+    if (pl_smooths_penalty(glm))
+        return fmax(softness, loss->smooth ? SMOOTH_ENOUGH : DBL_MIN);
     return !loss->smooth ? fmax(softness, DBL_MIN) : softness < SMOOTH_ENOUGH ? 0.0 : softness;
 }
 
 pl_hardening pl_hardening_begin(const pl_glm *glm, double target) {
     return (pl_hardening){.softness = first_softness(glm), .target = target};
 }
+
+static unsigned most_steps(const pl_glm *glm) { return glm->classes > 1 ? PL_MOST_STEPS : STEPS; }
 
 /* For kinks. The smoothed problem's own gap is |g|^2 / (2 l2), g being the gradient of P, which is a part of the gap at
  * v. The smoothing then moves to the dual point, so that its error soon becomes much smaller than mu: this is the
@@ -35,7 +40,7 @@ static void harden_kinks(pl_hardening *this, const pl_glm *glm, const pl_softene
     this->recentre = 0.5 * round->norm2 / l2 <= SOLVED_PART * round->gap;
     if (this->recentre)
         this->softness *= FALL;
-    else if (this->rounds + 1 == PL_MOST_STEPS)
+    else if (this->rounds + 1 >= STEPS)
         this->softness *= RISE;
     else {
         this->rounds++;
@@ -57,12 +62,12 @@ static void harden_narrow(pl_hardening *this, const pl_glm *glm, const pl_soften
                       ? slope <= SOLVED * this->first_slope
                       : slope <= SOLVED * error && (error > NEAR * this->target || !(slope < 0.1 * round->last_slope));
     this->first_slope = fmax(this->first_slope, slope);
-    if (!solved && ++this->rounds < PL_MOST_STEPS)
+    if (!solved && ++this->rounds < most_steps(glm))
         return;
     this->first_slope = 0.0;
     this->rounds = 0;
     this->softness *= FALL;
-    if (loss->smooth && this->softness < SMOOTH_ENOUGH)
+    if (!pl_smooths_penalty(glm) && this->softness < SMOOTH_ENOUGH)
         this->softness = 0.0;
 }
 

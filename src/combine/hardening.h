@@ -9,7 +9,7 @@
 #include "combine/combine.h"
 #include "model/glm.h"
 
-#define PL_MOST_STEPS 25 /* at one mu */
+#define PL_MOST_STEPS 100 /* at one mu, for any problem */
 
 typedef struct pl_hardening {
     double softness;    /* mu; 0: the loss itself */
@@ -25,8 +25,10 @@ typedef struct pl_softened_round {
     double slope, last_slope, norm2, gap;
 } pl_softened_round;
 
-/* Whether there are kinks and no L2 penalty, so that an L1 penalty is smoothed as well. */
-static inline bool pl_smooths_penalty(const pl_glm *glm) { return !glm->loss->smooth && glm->l2 == 0; }
+/* Whether there are kinks, in the loss or the penalty, and no L2 penalty, so that an L1 penalty is smoothed as well. */
+static inline bool pl_smooths_penalty(const pl_glm *glm) {
+    return glm->l2 == 0 && glm->loss->soften && (!glm->loss->smooth || glm->l1 > 0);
+}
 
 pl_hardening pl_hardening_begin(const pl_glm *glm, double target);
 /* Decides on mu of the next round. */

@@ -6,9 +6,8 @@
  * and searches a step gamma along d. With phi(gamma) = P(v + gamma d), which is convex, a step is accepted if phi' is
  * small compared with phi'(0).
  *
- * Some losses are smoothed (hardening.h). If such a loss has kinks and the penalty is pure L1, that is smoothed as
- * well: |w| is quadratic where |w| <= l1 mu / s, s being the mean square of the column. With any other L1 penalty this
- * is the combine `proximal`.
+ * Some losses are smoothed (hardening.h). If the penalty is pure L1, that is smoothed as well: |w| is quadratic where
+ * |w| <= l1 mu / s, s being the mean square of the column. With any other L1 penalty this is the combine `proximal`.
  *
  * The curvature is expensive, so it is not computed in every round. In between, the last factor is corrected by the
  * gradients since then, as in BFGS: by the two-loop recursion on the pairs s = step, y = change of the gradient. It is
@@ -20,7 +19,6 @@
 
 #include "combine/hardening.h"
 #include "combine/search.h"
-#include "math/cholesky.h"
 #include "model/glm.h"
 
 #define ENOUGH 0.1        /* part of the first slope that a step may leave */
@@ -40,12 +38,13 @@
 typedef struct newton {
     pl_combine base;
     const pl_glm *glm;
-    uint64_t blocks, rows; /* of the curvature (proximal.c); entries of one */
-    double *matrix;        /* of each block, rows x rows: the factor */
-    double *entries;       /* room for those of a block */
-    uint64_t *order;       /* the entry of a block at each place of the factor; behind it, room to find it */
-    double *steps, *bends; /* HISTORY pairs s and y since the factor was computed */
-    double *v, *g;         /* of the last round: the point, and the gradient of P there */
+    uint64_t blocks, rows, values; /* of the curvature (glm.h); entries of one, and values of its matrix */
+    pl_arrow shape;                /* of a block */
+    double *matrix;                /* of each block: the factor */
+    double *entries;               /* room for those of a block */
+    uint64_t *order;               /* of each place of the factor in the core, that of the matrix; behind it, room */
+    double *steps, *bends;         /* HISTORY pairs s and y since the factor was computed */
+    double *v, *g;                 /* of the last round: the point, and the gradient of P there */
     unsigned pairs;
     bool searching;
     pl_search search;
@@ -61,18 +60,17 @@ typedef struct newton {
 
 static const pl_combine_type *variant(const pl_problem *problem) {
     const pl_glm *glm = pl_glm_of(problem);
-    if (glm->lambda != 0 && glm->l1_ratio > 0 && (glm->loss->smooth || glm->l1_ratio < 1))
+    bool l1 = glm->lambda != 0 && glm->l1_ratio > 0;
+    if (l1 && (!glm->loss->soften || glm->l1_ratio < 1))
         return &pl_combine_proximal;
-    return pl_few_columns(glm) || !glm->loss->smooth || glm->classes > 1 ? &pl_combine_newton : &pl_combine_truncated;
+    return l1 || pl_few_columns(glm) || !glm->loss->smooth || glm->classes > 1 ? &pl_combine_newton
+                                                                               : &pl_combine_truncated;
 }
 
-/* Entries of a block of the curvature. */
-static uint64_t rows_of(const pl_problem *problem) { return problem->size / pl_curvature_blocks(pl_glm_of(problem)); }
-
-static uint64_t width(const pl_problem *problem) { return 1 + rows_of(problem); }
+static uint64_t width(const pl_problem *problem) { return pl_curvature_width(pl_glm_of(problem)); }
 
 static uint64_t bytes(const pl_setup *setup) {
-    return setup->problem->size * (rows_of(setup->problem) + 2 * HISTORY + 4) * sizeof(double);
+    return setup->problem->size * (width(setup->problem) + 2 * HISTORY + 3) * sizeof(double);
 }
 
 static void close_newton(pl_combine *combine) {
@@ -103,13 +101,16 @@ static parley_status open_newton(const pl_setup *setup, pl_combine **out, parley
     this->curved = true;
     this->slope = INFINITY;
     uint64_t size = setup->problem->size;
-    this->rows = rows_of(setup->problem);
+    this->shape = pl_curvature_shape(this->glm);
+    this->rows = pl_arrow_rows(&this->shape);
+    this->values = pl_arrow_values(&this->shape);
     this->blocks = pl_curvature_blocks(this->glm);
-    this->matrix = pl_alloc(size, this->rows * sizeof *this->matrix);
+    uint64_t core = this->shape.core;
+    this->matrix = pl_alloc(size, (width(setup->problem) - 1) * sizeof *this->matrix);
     this->entries = pl_alloc(this->rows, sizeof *this->entries);
-    this->order = pl_alloc(3 * this->rows + 1, sizeof *this->order);
-    for (uint64_t j = 0; this->order && j < this->rows; j++)
-        this->order[j] = j;
+    this->order = pl_alloc(3 * core + 1, sizeof *this->order);
+    for (uint64_t p = 0; this->order && p < core; p++)
+        this->order[p] = p;
     this->steps = pl_alloc(HISTORY, size * sizeof *this->steps);
     this->bends = pl_alloc(HISTORY, size * sizeof *this->bends);
     this->v = pl_alloc(size, sizeof *this->v);
@@ -143,71 +144,87 @@ static double penalty_curvature(const newton *this, uint64_t j, double w) {
 
 /* Learns the columns' scales in the first round. An empty column is as good as one of the average scale. */
 static void learn_squares(newton *this, const double *curvature) {
-    uint64_t size = this->glm->size, rows = this->rows;
+    uint64_t size = this->glm->size;
     double sum = 0;
     if (!this->damps || this->squares[0] > 0)
         return;
-    for (uint64_t j = 0; j < size; j++)
-        sum += this->squares[j] =
-            this->hard.softness * curvature[j % this->blocks * rows * rows + j / this->blocks * (rows + 1)];
+    for (uint64_t c = 0; c < this->blocks; c++)
+        for (uint64_t p = 0; p < this->rows; p++)
+            sum += this->squares[pl_curvature_entry(this->glm, c, p)] =
+                this->hard.softness * curvature[c * this->values + pl_arrow_diagonal(&this->shape, p)];
     for (uint64_t j = 0; j < size; j++)
         if (!(this->squares[j] > 0))
             this->squares[j] = sum > 0 ? sum / (double)size : 1.0;
 }
 
-/* Orders entries by how many others they meet in a row of the data, once. Indicators of categories come first, and the
- * factor is nearly as sparse as the matrix. */
+/* Orders the core by how many others its entries meet in a row of the data, once, so that the factor is nearly as
+ * sparse as the matrix. */
 static void find_order(newton *this, const double *curvature) {
-    uint64_t rows = this->rows, *met = this->order + rows, *starts = met + rows;
-    if (rows <= ORDERED || this->age > 0)
+    uint64_t core = this->shape.core, *met = this->order + core, *starts = met + core;
+    if (core <= ORDERED || this->age > 0)
         return;
-    memset(met, 0, (2 * rows + 1) * sizeof *met);
-    for (uint64_t j = 0; j < rows; j++)
-        for (uint64_t i = j + 1; i < rows; i++)
-            if (curvature[j * rows + i] != 0) {
+    memset(met, 0, (2 * core + 1) * sizeof *met);
+    for (uint64_t j = 0; j < core; j++)
+        for (uint64_t i = j + 1; i < core; i++)
+            if (curvature[j * core + i] != 0) {
                 met[i]++;
                 met[j]++;
             }
-    for (uint64_t j = 0; j < rows; j++)
+    for (uint64_t j = 0; j < core; j++)
         starts[met[j] + 1]++;
-    for (uint64_t m = 0; m < rows; m++)
+    for (uint64_t m = 0; m < core; m++)
         starts[m + 1] += starts[m];
-    for (uint64_t j = 0; j < rows; j++)
+    for (uint64_t j = 0; j < core; j++)
         this->order[starts[met[j]]++] = j;
+}
+
+/* The entry of v at a place of the factor. */
+static uint64_t entry(const newton *this, uint64_t block, uint64_t p) {
+    return pl_curvature_entry(this->glm, block, p < this->shape.core ? this->order[p] : p);
+}
+
+/* Copies the curvature of a block, with the core in its order. */
+static void copy(const newton *this, const double *curvature, double *matrix) {
+    uint64_t core = this->shape.core, group = this->shape.group, stride = pl_arrow_stride(&this->shape);
+    for (uint64_t j = 0; j < core; j++)
+        for (uint64_t i = j; i < core; i++) {
+            uint64_t own = this->order[j], other = this->order[i], first = own < other ? own : other;
+            matrix[j * core + i] = curvature[first * core + (own ^ other ^ first)];
+        }
+    for (uint64_t at = core * core; at < this->values; at += stride) {
+        memcpy(matrix + at, curvature + at, group * sizeof *matrix);
+        for (uint64_t i = 0; i < core; i++)
+            matrix[at + group + i] = curvature[at + group + this->order[i]];
+    }
 }
 
 /* Copies H + the curvature of the penalty, adds `jitter` times its diagonal, and factors it. */
 static bool factor(newton *this, const double *curvature, const double *v, double jitter) {
-    uint64_t rows = this->rows;
     bool factored = true;
     for (uint64_t c = 0; c < this->blocks && factored; c++) {
-        double *matrix = this->matrix + c * rows * rows;
-        for (uint64_t j = 0; j < rows; j++) {
-            uint64_t own = this->order[j], e = own * this->blocks + c;
-            double *diagonal = &matrix[j * rows + j];
-            for (uint64_t i = j; i < rows; i++) {
-                uint64_t other = this->order[i], first = own < other ? own : other;
-                matrix[j * rows + i] = curvature[(c * rows + first) * rows + (own ^ other ^ first)];
-            }
+        double *matrix = this->matrix + c * this->values;
+        copy(this, curvature + c * this->values, matrix);
+        for (uint64_t p = 0; p < this->rows; p++) {
+            uint64_t e = entry(this, c, p);
+            double *diagonal = &matrix[pl_arrow_diagonal(&this->shape, p)];
             *diagonal += penalty_curvature(this, e, v[e]);
             if (this->damps)
                 *diagonal += DAMPING * this->squares[e] / this->hard.softness;
             *diagonal += jitter * (*diagonal > 0 ? *diagonal : 1.0);
         }
-        factored = pl_cholesky(matrix, rows);
+        factored = pl_arrow_factor(&this->shape, matrix);
     }
     return factored;
 }
 
 /* x <- the inverse of the factored matrix x */
 static void solve(const newton *this, double *x) {
-    uint64_t rows = this->rows;
     for (uint64_t c = 0; c < this->blocks; c++) {
-        for (uint64_t j = 0; j < rows; j++)
-            this->entries[j] = x[this->order[j] * this->blocks + c];
-        pl_cholesky_solve(this->matrix + c * rows * rows, rows, this->entries);
-        for (uint64_t j = 0; j < rows; j++)
-            x[this->order[j] * this->blocks + c] = this->entries[j];
+        for (uint64_t p = 0; p < this->rows; p++)
+            this->entries[p] = x[entry(this, c, p)];
+        pl_arrow_solve(&this->shape, this->matrix + c * this->values, this->entries);
+        for (uint64_t p = 0; p < this->rows; p++)
+            x[entry(this, c, p)] = this->entries[p];
     }
 }
 
@@ -337,13 +354,17 @@ static void ask(const pl_combine *combine, pl_round *round) {
 
 static parley_status check(const parley_settings *settings, const pl_problem *problem, parley_error *error) {
     (void)settings;
-    uint64_t rows = problem && problem->row > 1 ? rows_of(problem) : 0;
-    if (rows <= MOST_ENTRIES)
+    if (!problem || problem->row == 1)
+        return PARLEY_OK;
+    const pl_glm *glm = pl_glm_of(problem);
+    pl_arrow shape = pl_curvature_shape(glm);
+    uint64_t core = shape.core;
+    if (core <= MOST_ENTRIES)
         return PARLEY_OK;
     return pl_fail(error, PARLEY_BAD_USAGE,
                    "combine newton would need a matrix of %llu x %llu for %s, but its limit is %d",
-                   (unsigned long long)rows, (unsigned long long)rows,
-                   rows == problem->size ? "all classes" : "each class", MOST_ENTRIES);
+                   (unsigned long long)core, (unsigned long long)core,
+                   glm->loss->together ? "all classes" : "each class", MOST_ENTRIES);
 }
 
 /* One owner has all of v, and with it the factor and the pairs. */
@@ -357,11 +378,12 @@ static void state(pl_combine *combine, pl_state *state) {
         PL_STATE_VALUES(state, "multipliers", PL_VALUE(this->hard.recentre));
     pl_state_length(state, "pairs", &pairs, this->age < HISTORY ? this->age : HISTORY - 1);
     this->pairs = (unsigned)pairs;
-    if (this->rows > ORDERED) {
-        pl_state_array(state, "order", this->order, PL_U64, this->rows);
-        pl_state_check_order(state, "order", this->order, this->rows);
+    uint64_t core = this->shape.core;
+    if (core > ORDERED) {
+        pl_state_array(state, "order", this->order, PL_U64, core);
+        pl_state_check_order(state, "order", this->order, core);
     }
-    pl_state_slice(state, "matrix", this->matrix, this->rows);
+    pl_state_slice(state, this->shape.apart ? "arrow" : "matrix", this->matrix, pl_curvature_width(this->glm) - 1);
     pl_state_slice(state, "steps", this->steps, pairs);
     pl_state_slice(state, "bends", this->bends, pairs);
     pl_state_slice(state, "v", this->v, 1);

@@ -35,10 +35,11 @@
 typedef struct proximal {
     pl_combine base;
     const pl_glm *glm;
-    uint64_t blocks, rows, loose; /* blocks; entries of one; free intercepts among them, which are the last */
-    uint64_t group;               /* classes, if scores that change alike change nothing */
-    double *matrix; /* of each block: A, behind each of its columns that of L^-1 H_bw, and L, where H_bb = L L' */
-    double *x, *slope, *l1; /* of a block, for the sub-problem */
+    uint64_t blocks, rows, values;  /* of the curvature (glm.h); entries of one, and values of its matrix */
+    pl_arrow curvature;             /* of a block; free intercepts are the last of its core */
+    pl_l1_shape shape;              /* of a sub-problem */
+    double *model;                  /* of each block: l1_quadratic.h's matrices, and L, where H_bb = L L' */
+    double *x, *slope, *l1, *moved; /* of a block, for the sub-problem */
     pl_l1_room room;
     pl_hardening hard;
     double here; /* distance of the bounds at v */
@@ -49,21 +50,55 @@ typedef struct proximal {
     double first, slope_last; /* slope along the step of the first round, and of the last */
 } proximal;
 
-static uint64_t width(const pl_problem *problem) { return 1 + problem->size / pl_curvature_blocks(pl_glm_of(problem)); }
+static uint64_t width(const pl_problem *problem) { return pl_curvature_width(pl_glm_of(problem)); }
+
+static pl_l1_shape shape_of(const pl_glm *glm) {
+    pl_arrow curvature = pl_curvature_shape(glm);
+    uint64_t loose = glm->intercept == PL_FREE ? curvature.group : 0;
+    return (pl_l1_shape){pl_arrow_rows(&curvature) - loose, curvature.core - loose, curvature.group, loose};
+}
+
+/* The matrices of a block, one behind the other. */
+typedef struct matrices {
+    double *core, *apart, *u, *diagonal, *intercepts;
+} matrices;
+
+static uint64_t model_values(const pl_l1_shape *shape) {
+    return shape->size * (shape->core + shape->loose + 1) + (shape->size - shape->core) * (shape->group + shape->core) +
+           shape->loose * shape->loose;
+}
+
+static matrices matrices_of(const proximal *this, uint64_t block) {
+    const pl_l1_shape *shape = &this->shape;
+    matrices m = {.core = this->model + block * model_values(shape)};
+    m.apart = m.core + shape->core * shape->size;
+    m.u = m.apart + (shape->size - shape->core) * (shape->group + shape->core);
+    m.diagonal = m.u + shape->size * shape->loose;
+    m.intercepts = m.diagonal + shape->size;
+    return m;
+}
+
+/* Values of all blocks' matrices, per entry of v. */
+static uint64_t model_width(const pl_glm *glm) {
+    pl_l1_shape shape = shape_of(glm);
+    return (pl_curvature_blocks(glm) * model_values(&shape) + glm->size - 1) / glm->size;
+}
 
 static uint64_t bytes(const pl_setup *setup) {
-    uint64_t size = setup->problem->size, rows = size / pl_curvature_blocks(pl_glm_of(setup->problem));
-    return (size + 3) * rows * sizeof(double) + pl_l1_bytes(rows);
+    const pl_glm *glm = pl_glm_of(setup->problem);
+    pl_l1_shape shape = shape_of(glm);
+    return (glm->size * model_width(glm) + 3 * shape.size + shape.loose) * sizeof(double) + pl_l1_bytes(&shape);
 }
 
 static void close_proximal(pl_combine *combine) {
     proximal *this = (proximal *)combine;
     if (!this)
         return;
-    pl_free(this->matrix);
+    pl_free(this->model);
     pl_free(this->x);
     pl_free(this->slope);
     pl_free(this->l1);
+    pl_free(this->moved);
     pl_l1_close(&this->room);
     pl_free(this);
 }
@@ -74,25 +109,27 @@ static parley_status open_proximal(const pl_setup *setup, pl_combine **out, parl
     parley_status status = pl_take(&this, 1, sizeof *this, "newton", error);
     if (status != PARLEY_OK)
         return status;
-    uint64_t blocks = pl_curvature_blocks(glm), rows = glm->size / blocks;
+    pl_arrow curvature = pl_curvature_shape(glm);
     *this = (proximal){.base = {&pl_combine_proximal},
                        .glm = glm,
-                       .blocks = blocks,
-                       .rows = rows,
-                       .loose = glm->intercept == PL_FREE ? glm->classes / blocks : 0,
-                       .group = glm->loss->together ? glm->classes : 1,
+                       .blocks = pl_curvature_blocks(glm),
+                       .rows = pl_arrow_rows(&curvature),
+                       .values = pl_arrow_values(&curvature),
+                       .curvature = curvature,
+                       .shape = shape_of(glm),
                        .hard = pl_hardening_begin(glm, setup->target),
                        .curved = true,
                        .l2 = glm->l2,
                        .slope_last = INFINITY};
-    this->matrix = pl_alloc(glm->size, rows * sizeof *this->matrix);
-    this->x = pl_alloc(rows, sizeof *this->x);
-    this->slope = pl_alloc(rows, sizeof *this->slope);
-    this->l1 = pl_alloc(rows, sizeof *this->l1);
-    if (!this->matrix || !this->x || !this->slope || !this->l1)
+    this->model = pl_alloc(glm->size, model_width(glm) * sizeof *this->model);
+    this->x = pl_alloc(this->shape.size, sizeof *this->x);
+    this->slope = pl_alloc(this->shape.size, sizeof *this->slope);
+    this->l1 = pl_alloc(this->shape.size, sizeof *this->l1);
+    this->moved = pl_alloc(this->shape.loose, sizeof *this->moved);
+    if (!this->model || !this->x || !this->slope || !this->l1 || !this->moved)
         status = pl_fail_memory(error, "newton's matrix", bytes(setup));
     if (status == PARLEY_OK)
-        status = pl_l1_open(&this->room, rows, error);
+        status = pl_l1_open(&this->room, &this->shape, error);
     if (status == PARLEY_OK)
         *out = &this->base;
     else
@@ -100,85 +137,108 @@ static parley_status open_proximal(const pl_setup *setup, pl_combine **out, parl
     return status;
 }
 
-/* The entry of v that is entry j of a block. */
-static uint64_t entry(const proximal *this, uint64_t block, uint64_t j) { return j * this->blocks + block; }
+/* The place of variable j in the curvature: free intercepts lie between the core and the others. */
+static uint64_t place(const proximal *this, uint64_t j) { return j < this->shape.core ? j : j + this->shape.loose; }
 
-static uint64_t kept(const proximal *this) { return this->rows - this->loose; }
+/* The entry of v that is variable j of a block. */
+static uint64_t entry(const proximal *this, uint64_t block, uint64_t j) {
+    return pl_curvature_entry(this->glm, block, place(this, j));
+}
 
-/* Factors H_bb in place, in the last columns of the matrix. A class without curvature keeps its intercept. */
-static void factor_intercepts(const proximal *this, double *m) {
-    uint64_t rows = this->rows, begin = kept(this), count = this->loose;
-    double *packed = this->room.factor;
+/* The row of the curvature that has variable j's products with the core from entry `from` on. */
+static const double *products(const proximal *this, const double *curvature, uint64_t j, uint64_t from) {
+    uint64_t core = this->curvature.core;
+    return j < this->shape.core
+               ? curvature + j * core + from
+               : curvature + pl_arrow_begin(&this->curvature, place(this, j)) + this->curvature.group + from;
+}
+
+/* Factors H_bb. A class without curvature keeps its intercept. */
+static void factor_intercepts(const proximal *this, const double *curvature, double *l) {
+    uint64_t count = this->shape.loose, core = this->curvature.core, begin = this->shape.core;
     for (uint64_t c = 0; c < count; c++) {
-        double *column = m + (begin + c) * rows + begin;
+        const double *column = curvature + (begin + c) * core + begin;
         for (uint64_t d = c; d < count; d++)
-            packed[c * count + d] = column[d];
-        packed[c * count + c] += column[c] > 0 ? RIDGE * column[c] : 1.0;
+            l[c * count + d] = column[d];
+        l[c * count + c] += column[c] > 0 ? RIDGE * column[c] : 1.0;
     }
-    if (!pl_cholesky(packed, count)) { /* rounding: the diagonal is a bound of it, up to a factor */
-        memset(packed, 0, count * count * sizeof *packed);
-        for (uint64_t c = 0; c < count; c++) {
-            double a = m[(begin + c) * rows + begin + c];
-            packed[c * count + c] = sqrt(a > 0 ? 2.0 * a : 1.0);
-        }
+    if (pl_cholesky(l, count))
+        return;
+    memset(l, 0, count * count * sizeof *l); /* rounding: the diagonal is a bound of it, up to a factor */
+    for (uint64_t c = 0; c < count; c++) {
+        double a = curvature[(begin + c) * (core + 1)];
+        l[c * count + c] = sqrt(a > 0 ? 2.0 * a : 1.0);
     }
-    for (uint64_t c = 0; c < count; c++)
-        memcpy(m + (begin + c) * rows + begin + c, packed + c * count + c, (count - c) * sizeof *m);
 }
 
 /* b <- L^-1 b */
-static void solve_below(const proximal *this, const double *m, double *b) {
-    uint64_t rows = this->rows, begin = kept(this);
-    for (uint64_t c = 0; c < this->loose; c++) {
-        const double *column = m + (begin + c) * rows + begin;
-        b[c] /= column[c];
-        for (uint64_t d = c + 1; d < this->loose; d++)
-            b[d] -= column[d] * b[c];
+static void solve_below(const double *l, uint64_t count, double *b) {
+    for (uint64_t c = 0; c < count; c++) {
+        b[c] /= l[c * count + c];
+        for (uint64_t d = c + 1; d < count; d++)
+            b[d] -= l[c * count + d] * b[c];
     }
 }
 
 /* b <- L'^-1 b */
-static void solve_above(const proximal *this, const double *m, double *b) {
-    uint64_t rows = this->rows, begin = kept(this);
-    for (uint64_t c = this->loose; c-- > 0;) {
-        const double *column = m + (begin + c) * rows + begin;
-        for (uint64_t d = c + 1; d < this->loose; d++)
-            b[c] -= column[d] * b[d];
-        b[c] /= column[c];
+static void solve_above(const double *l, uint64_t count, double *b) {
+    for (uint64_t c = count; c-- > 0;) {
+        for (uint64_t d = c + 1; d < count; d++)
+            b[c] -= l[c * count + d] * b[d];
+        b[c] /= l[c * count + c];
     }
 }
 
-/* Makes the matrix of a block from the lower triangle of H. */
-static void make_matrix(const proximal *this, uint64_t block, const double *curvature, double *m) {
-    uint64_t rows = this->rows, count = kept(this);
-    memcpy(m, curvature, rows * rows * sizeof *m);
-    factor_intercepts(this, m);
-    for (uint64_t j = 0; j<count &&this->loose> 0; j++)
-        solve_below(this, m, m + j * rows + count);
-    for (uint64_t j = 0; j < count; j++) {
-        const double *tail = m + j * rows + count;
-        for (uint64_t i = j; i < count; i++) {
-            const double *other = m + i * rows + count;
-            double sum = m[j * rows + i];
-            for (uint64_t c = 0; c < this->loose; c++)
-                sum -= tail[c] * other[c];
-            m[j * rows + i] = m[i * rows + j] = sum;
-        }
-        double *diagonal = &m[j * rows + j], whole = curvature[j * rows + j];
-        *diagonal = fmax(*diagonal, LEAST * whole) + pl_l2_at(&this->glm->base, entry(this, block, j));
+/* Copies the products of variable j with the core to both triangles, and those within its group if it is apart. */
+static void copy_products(const proximal *this, const double *curvature, uint64_t j, matrices *m) {
+    uint64_t size = this->shape.size, core = this->shape.core, group = this->shape.group;
+    const double *from = products(this, curvature, j, 0);
+    for (uint64_t p = j < core ? j : 0; p < core; p++) {
+        m->core[p * size + j] = from[p];
+        if (j < core)
+            m->core[j * size + p] = from[p];
+    }
+    if (j >= core)
+        memcpy(m->apart + (j - core) * (group + core), curvature + pl_arrow_begin(&this->curvature, place(this, j)),
+               (group + core) * sizeof *m->apart);
+}
+
+/* The diagonal entry of H at variable j. */
+static double *diagonal_of(const proximal *this, uint64_t j, const matrices *m) {
+    uint64_t core = this->shape.core, group = this->shape.group;
+    return j < core ? &m->core[j * (this->shape.size + 1)] : &m->apart[(j - core) * (group + core) + j % group];
+}
+
+/* Makes the matrices of a block from H. */
+static void make_model(const proximal *this, uint64_t block, const double *curvature) {
+    matrices m = matrices_of(this, block);
+    uint64_t loose = this->shape.loose;
+    factor_intercepts(this, curvature, m.intercepts);
+    for (uint64_t j = 0; j < this->shape.size; j++) {
+        double *u = m.u + j * loose, sum = 0, l2 = pl_l2_at(&this->glm->base, entry(this, block, j));
+        copy_products(this, curvature, j, &m);
+        memcpy(u, products(this, curvature, j, this->shape.core), loose * sizeof *u);
+        solve_below(m.intercepts, loose, u);
+        for (uint64_t c = 0; c < loose; c++)
+            sum += u[c] * u[c];
+        double *whole = diagonal_of(this, j, &m);
+        m.diagonal[j] = fmax(*whole - sum, LEAST * *whole) + l2;
+        *whole += l2;
     }
 }
 
 /* On a path of penalties the last matrix is a good model of the loss at first. */
 static void renew(pl_combine *combine) {
     proximal *this = (proximal *)combine;
-    uint64_t rows = this->rows;
-    for (uint64_t c = 0; c < this->blocks; c++)
-        for (uint64_t j = 0; j < kept(this); j++) {
+    for (uint64_t c = 0; c < this->blocks; c++) {
+        matrices m = matrices_of(this, c);
+        for (uint64_t j = 0; j < this->shape.size; j++) {
             uint64_t e = entry(this, c, j);
             double factor = e < this->glm->base.penalised ? pl_factor(this->glm, e) : 0.0;
-            this->matrix[(c * rows + j) * rows + j] += factor * (this->glm->l2 - this->l2);
+            *diagonal_of(this, j, &m) += factor * (this->glm->l2 - this->l2);
+            m.diagonal[j] += factor * (this->glm->l2 - this->l2);
         }
+    }
     this->l2 = this->glm->l2;
     this->hard = pl_hardening_begin(this->glm, this->hard.target);
     this->curved = this->glm->loss->soften || !(this->first > 0);
@@ -195,29 +255,28 @@ static double forcing(const proximal *this) {
 
 static void solve_block(const proximal *this, const pl_slice *slice, uint64_t block) {
     const pl_problem *problem = &this->glm->base;
-    uint64_t rows = this->rows, count = kept(this);
-    double *m = this->matrix + block * rows * rows, *b = this->x + count, part = forcing(this);
+    uint64_t loose = this->shape.loose;
+    double part = forcing(this), *b = this->moved;
     if (this->curved)
-        make_matrix(this, block, slice->change + this->glm->size + block * rows * rows, m);
-    for (uint64_t j = 0; j < count; j++) {
+        make_model(this, block, slice->change + this->glm->size + block * this->values);
+    for (uint64_t j = 0; j < this->shape.size; j++) {
         uint64_t e = entry(this, block, j);
         this->x[j] = slice->v[e];
         this->slope[j] = slice->change[e] + pl_l2_at(problem, e) * slice->v[e];
         this->l1[j] = pl_l1_at(problem, e);
     }
-    pl_l1_quadratic model = {count, rows, this->group, m, this->l1, this->x, this->slope};
+    memset(this->moved, 0, loose * sizeof *this->moved);
+    matrices m = matrices_of(this, block);
+    pl_l1_quadratic model = {this->shape, m.core,  m.apart,     m.u,        m.diagonal,
+                             this->l1,    this->x, this->slope, this->moved};
     pl_l1_solve(&model, &this->room, part * part * pl_l1_violation(&model));
-    for (uint64_t c = 0; c < this->loose; c++)
-        b[c] = 0;
-    for (uint64_t j = 0; j < count; j++) {
+    for (uint64_t j = 0; j < this->shape.size; j++) {
         uint64_t e = entry(this, block, j);
-        double d = slice->direction[e] = this->x[j] - slice->v[e];
-        for (uint64_t c = 0; c < this->loose && d != 0; c++)
-            b[c] -= m[j * rows + count + c] * d;
+        slice->direction[e] = this->x[j] - slice->v[e];
     }
-    solve_above(this, m, b);
-    for (uint64_t c = 0; c < this->loose; c++)
-        slice->direction[entry(this, block, count + c)] = b[c];
+    solve_above(m.intercepts, loose, b);
+    for (uint64_t c = 0; c < loose; c++)
+        slice->direction[pl_curvature_entry(this->glm, block, this->shape.core + c)] = -b[c];
 }
 
 static parley_status propose(pl_combine *combine, const pl_slice *slice, uint64_t round, parley_error *error) {
@@ -279,23 +338,23 @@ static void ask(const pl_combine *combine, pl_round *round) {
 /* Without an L2 penalty, losses with kinks are smoothed together with the penalty. */
 static parley_status check(const parley_settings *settings, const pl_problem *problem, parley_error *error) {
     const pl_glm *glm = problem ? pl_glm_of(problem) : NULL;
-    uint64_t rows = glm ? glm->size / pl_curvature_blocks(glm) : 0;
+    pl_arrow shape = glm ? pl_curvature_shape(glm) : (pl_arrow){0};
     if (glm && !glm->loss->smooth && (settings->lambda == 0 || settings->l1_ratio == 1))
         return pl_fail(error, PARLEY_BAD_USAGE, "combine proximal needs an L2 penalty with loss %s; use combine newton",
                        glm->loss->name);
-    if (rows <= MOST_ENTRIES)
+    if (shape.core <= MOST_ENTRIES)
         return PARLEY_OK;
     return pl_fail(error, PARLEY_BAD_USAGE, "combine proximal would need a matrix of %llu x %llu, but its limit is %d",
-                   (unsigned long long)rows, (unsigned long long)rows, MOST_ENTRIES);
+                   (unsigned long long)shape.core, (unsigned long long)shape.core, MOST_ENTRIES);
 }
 
-/* One owner has all of v, and with it the matrix. */
+/* One owner has all of v, and with it the model. */
 static void state(pl_combine *combine, pl_state *state) {
     proximal *this = (proximal *)combine;
     PL_STATE_VALUES(state, "newton", PL_HARDENING_VALUES(this->hard, this->glm->loss), PL_VALUE(this->curved),
                     PL_VALUE(this->l2), PL_UNSURE(this->first), PL_UNSURE(this->slope_last),
                     PL_VALUE(this->hard.recentre));
-    pl_state_slice(state, "matrix", this->matrix, this->rows);
+    pl_state_slice(state, "quadratic", this->model, model_width(this->glm));
 }
 
 static const pl_combine_trial trial = {measure, judge};

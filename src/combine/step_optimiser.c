@@ -22,6 +22,7 @@ typedef struct optimising {
     pl_optimiser optimiser;
     uint64_t begin, end;
     double *first, *second; /* of the slice; NULL: none */
+    uint64_t steps;         /* with the gradients of all workers, so far */
     uint64_t taken;         /* single gradients so far */
 } optimising;
 
@@ -32,6 +33,30 @@ static void close_combine(pl_combine *combine) {
     pl_free(this->first);
     pl_free(this->second);
     pl_free(this);
+}
+
+static const pl_net_keeper *keeper_of(const optimising *this) { return pl_net_of(this->problem)->keeper; }
+
+/* Of the whole of v only. */
+static uint64_t give(const void *owner, double *first, double *second) {
+    const optimising *this = owner;
+    uint64_t owned = this->end - this->begin;
+    if (owned < this->problem->size)
+        return 0;
+    if (this->first)
+        memcpy(first, this->first, owned * sizeof *first);
+    if (this->second)
+        memcpy(second, this->second, owned * sizeof *second);
+    return this->steps ? this->steps : this->taken;
+}
+
+static void take(void *owner, const double *first, const double *second) {
+    optimising *this = owner;
+    uint64_t owned = this->end - this->begin;
+    if (this->first)
+        memcpy(this->first, first + this->begin, owned * sizeof *first);
+    if (this->second)
+        memcpy(this->second, second + this->begin, owned * sizeof *second);
 }
 
 static parley_status open_combine(const pl_setup *setup, pl_combine **out, parley_error *error) {
@@ -54,6 +79,9 @@ static parley_status open_combine(const pl_setup *setup, pl_combine **out, parle
         close_combine(&this->base);
     else
         *out = &this->base;
+    if (status == PARLEY_OK)
+        *pl_net_of(setup->problem)->keeper =
+            (pl_net_keeper){.owner = this, .kind = this->optimiser.step.kind, .give = give, .take = take};
     return status;
 }
 
@@ -102,7 +130,9 @@ static parley_status propose(pl_combine *combine, const pl_slice *slice, uint64_
     parley_status status = PARLEY_OK;
     if (this->optimiser.clip > 0)
         status = pl_slice_sum(slice, add_squares, &(norm_of){this->problem, slice}, sums, error);
-    pl_net_step step = pl_optimiser_at(&this->optimiser, round, round, sqrt(sums[0]));
+    uint64_t t = keeper_of(this)->before + round;
+    pl_net_step step = pl_optimiser_at(&this->optimiser, t, t, sqrt(sums[0]));
+    this->steps = round;
     for (uint64_t j = slice->begin; j < slice->end && status == PARLEY_OK; j += BLOCK) {
         uint64_t count = slice->end - j < BLOCK ? slice->end - j : BLOCK;
         for (uint64_t i = 0; i < count; i++)
@@ -118,7 +148,8 @@ static uint64_t single(pl_combine *combine, const pl_single *one) {
     const pl_slice *slice = one->slice;
     float gradient[BLOCK + PL_NET_PAD], change[BLOCK + PL_NET_PAD];
     double scale = 1.0 / one->fraction;
-    pl_net_step step = pl_optimiser_at(&this->optimiser, one->clock, ++this->taken, 0);
+    uint64_t before = keeper_of(this)->before;
+    pl_net_step step = pl_optimiser_at(&this->optimiser, before + one->clock, before + ++this->taken, 0);
     step.rate *= (float)one->fraction;
     for (uint64_t j = slice->begin, e = 0; j < slice->end; j += BLOCK) {
         uint64_t count = slice->end - j < BLOCK ? slice->end - j : BLOCK;

@@ -99,6 +99,12 @@ void pl_deal_free(pl_deal *deal);
 
 /* How to read an input. If zero-initialised, the format is found by content and all settings have their defaults. */
 typedef void (*pl_tell)(void *user, const char *sentence);
+/* Sees how much of an input has been read, or of an output written. `all` 0: unknown. */
+typedef struct pl_watching {
+    void (*see)(void *user, uint64_t done, uint64_t all); /* NULL: nobody sees it */
+    void *user;
+} pl_watching;
+
 typedef struct pl_reading {
     const parley_settings *settings; /* tells which settings were given; may be NULL */
     const pl_format *format;         /* NULL: found by content */
@@ -116,11 +122,12 @@ typedef struct pl_reading {
     /* The model that the data are for; `model_columns` 0: none. Columns are matched by name if the model has names. */
     uint64_t model_columns;
     const pl_names *names, *classes;
-    unsigned model_bits; /* the last 2^model_bits columns of the model are hashed; 0: none are */
-    const char *table;   /* how the model's training table was read; NULL: it was no table */
-    pl_tell tell;        /* called with messages about the input; may be NULL */
-    pl_tell warn;        /* called if data and model have different columns; may be NULL */
-    void *user;          /* passed to both */
+    unsigned model_bits;  /* the last 2^model_bits columns of the model are hashed; 0: none are */
+    const char *table;    /* how the model's training table was read; NULL: it was no table */
+    pl_tell tell;         /* called with messages about the input; may be NULL */
+    pl_tell warn;         /* called if data and model have different columns; may be NULL */
+    void *user;           /* passed to both */
+    pl_watching watching; /* called after each window of text, by the thread that reads */
 } pl_reading;
 parley_status pl_reading_of(const parley_settings *settings, pl_reading *out, parley_error *error);
 
@@ -204,9 +211,12 @@ void pl_reader_close(pl_reader *reader);
 parley_status pl_data_write_cache(const parley_data *data, const char *path, parley_error *error);
 /* Write text, compressed if the name ends in .gz or .zst. "-" is standard output. Numbers get the fewest digits that
  * read back as the same value. */
-parley_status pl_data_write_libsvm(const parley_data *data, const char *path, parley_error *error);
-parley_status pl_data_write_csv(const parley_data *data, const char *path, parley_error *error);
-parley_status pl_data_write_vw(const parley_data *data, const char *path, parley_error *error);
+parley_status pl_data_write_libsvm(const parley_data *data, const char *path, const pl_watching *watching,
+                                   parley_error *error);
+parley_status pl_data_write_csv(const parley_data *data, const char *path, const pl_watching *watching,
+                                parley_error *error);
+parley_status pl_data_write_vw(const parley_data *data, const char *path, const pl_watching *watching,
+                               parley_error *error);
 
 /* Generates data: "text" makes sparse rows like bags of words with labels -1 and +1, "dense" makes badly scaled full
  * rows with real labels. The same settings (rows, columns, nonzeros, seed) give the same data on every machine. */

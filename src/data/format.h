@@ -64,8 +64,8 @@ struct pl_format {
     /* Called when all rows have been read; `data` is NULL if they were read in batches. NULL: not needed. */
     parley_status (*finish)(pl_parser *parser, parley_data *data, parley_error *error);
     void (*close)(void *state);
-    parley_status (*write)(const parley_data *data, const char *path,
-                           parley_error *error); /* NULL: Parley does not write this format */
+    /* NULL: Parley does not write this format. `watching` may be NULL. */
+    parley_status (*write)(const parley_data *data, const char *path, const pl_watching *watching, parley_error *error);
 };
 
 extern const pl_format pl_format_libsvm, pl_format_csv, pl_format_vw, pl_format_idx, pl_format_docword, pl_format_mm,

@@ -226,6 +226,20 @@ static parley_status turn(pl_parser *parser, parley_error *error) {
     return open_next(parser, error);
 }
 
+uint64_t pl_parser_bytes(const pl_parser *parser) {
+    uint64_t sum = 0;
+    if (parser->input_count == 1)
+        return pl_source_size(parser->source);
+    for (unsigned i = 0; i < parser->input_count; i++) {
+        if (parser->inputs[i].bytes == 0)
+            return 0;
+        sum += parser->inputs[i].bytes;
+    }
+    return sum;
+}
+
+uint64_t pl_parser_used(const pl_parser *parser) { return parser->used + pl_source_used(parser->source); }
+
 parley_status pl_parser_next(pl_parser *parser, bool *more, parley_error *error) {
     const char *text;
     uint64_t bytes = 0;
@@ -236,6 +250,8 @@ parley_status pl_parser_next(pl_parser *parser, bool *more, parley_error *error)
             status = turn(parser, error);
     }
     *more = status == PARLEY_OK && bytes > 0;
+    if (*more && parser->watching.see)
+        parser->watching.see(parser->watching.user, pl_parser_used(parser), pl_parser_bytes(parser));
     return *more ? add_window(parser, text, bytes, error) : status;
 }
 
@@ -266,6 +282,7 @@ static parley_status prepare(pl_pool *pool, uint64_t block_bytes, pl_parser *par
 /* Chooses the format of an open source and lets it inspect the head. */
 static parley_status begin(pl_parser *parser, const pl_reading *reading, parley_error *error) {
     parser->asked = reading->format != NULL;
+    parser->watching = reading->watching;
     if (pl_source_content(parser->source) == PL_CACHE)
         return pl_format_check(reading, NULL, pl_source_name(parser->source), error);
     parley_status status = pl_format_choose(reading, parser->source, &parser->format, error);

@@ -24,6 +24,7 @@ struct pl_parser {
     bool needs_all;                           /* columns get their final numbers when all rows have been read */
     bool weighted, unweighted;                /* the format has weights; all weights so far are 1 */
     const char *spill;                        /* as in pl_reading */
+    pl_watching watching;                     /* the same */
     uint64_t expected_rows, expected_entries; /* final numbers; 0: reserve memory only for the current window */
     pl_input *inputs, only;                   /* inputs, read one after the other */
     unsigned input, input_count;
@@ -58,6 +59,9 @@ parley_status pl_parser_spill(pl_parser *parser, pl_tell tell, void *user, parle
 /* Gives back the memory of entries before `end`, if they are in a file. */
 void pl_parser_release(pl_parser *parser, uint64_t end);
 /* Discards the rows, so that the next window starts at the front of the arrays. */
+/* The size of all inputs, 0 if unknown, and how many bytes were used up to the end of this window. */
+uint64_t pl_parser_bytes(const pl_parser *parser);
+uint64_t pl_parser_used(const pl_parser *parser);
 void pl_parser_rewind(pl_parser *parser);
 /* Fails because the input `name` has no rows. */
 parley_status pl_parser_no_rows(const pl_parser *parser, const char *name, parley_error *error);

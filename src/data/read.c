@@ -32,21 +32,6 @@ parley_status pl_data_make(const char *path, parley_data **out, parley_error *er
     return PARLEY_OK;
 }
 
-/* The size of all inputs; 0: unknown. */
-static uint64_t whole_bytes(const pl_parser *parser) {
-    uint64_t sum = 0;
-    if (parser->input_count == 1)
-        return pl_source_size(parser->source);
-    for (unsigned i = 0; i < parser->input_count; i++) {
-        if (parser->inputs[i].bytes == 0)
-            return 0;
-        sum += parser->inputs[i].bytes;
-    }
-    return sum;
-}
-
-static uint64_t used_bytes(const pl_parser *parser) { return parser->used + pl_source_used(parser->source); }
-
 static const char *title(const pl_parser *parser) {
     return parser->title ? parser->title : pl_source_name(parser->source);
 }
@@ -55,7 +40,7 @@ static const char *title(const pl_parser *parser) {
 static parley_status expect(pl_parser *parser, pl_tell tell, void *user, parley_error *error) {
     char sentence[SENTENCE];
     const char *name = title(parser);
-    double size = (double)whole_bytes(parser), used = (double)used_bytes(parser);
+    double size = (double)pl_parser_bytes(parser), used = (double)pl_parser_used(parser);
     double bytes = (double)parser->rows * 16 + (double)parser->entries * (parser->ones ? 4 : 8);
     bool known = size > 0 && used > 0;
     double times = known ? size / used : 8;
@@ -81,7 +66,7 @@ static void hand_over(pl_parser *parser, parley_data *data) {
     data->x.rows = parser->rows;
     data->x.columns = parser->columns;
     data->x.nonzeros = parser->entries;
-    data->file_bytes = parser->source ? whole_bytes(parser) : 0;
+    data->file_bytes = parser->source ? pl_parser_bytes(parser) : 0;
     pl_span_trim(&parser->start, (parser->rows + 1) * sizeof(uint64_t));
     pl_span_trim(&parser->label, parser->rows * sizeof(double));
     pl_span_trim(&parser->index, parser->entries * sizeof(uint32_t));

@@ -79,6 +79,8 @@ static void next_rows(pl_reader *reader) {
         .format = cache->format,
         .from_cache = cache->from_cache};
     reader->next_row = end;
+    if (reader->reading.watching.see)
+        reader->reading.watching.see(reader->reading.watching.user, end, rows);
 }
 
 static parley_status next_window(pl_reader *reader, parley_error *error) {

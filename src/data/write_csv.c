@@ -96,11 +96,12 @@ static void write_row(pl_writer *to, const parley_data *data, uint64_t row) {
     pl_writer_text(to, "\n", 1);
 }
 
-parley_status pl_data_write_csv(const parley_data *data, const char *path, parley_error *error) {
+parley_status pl_data_write_csv(const parley_data *data, const char *path, const pl_watching *watching,
+                                parley_error *error) {
     if (data->x.columns > MOST_COLUMNS)
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "%s: %llu columns are too many for CSV, which writes every column of every row; the maximum is "
                        "%d; write LIBSVM text or a cache",
                        path, (unsigned long long)data->x.columns, MOST_COLUMNS);
-    return pl_write_rows(data, path, write_head, write_row, error);
+    return pl_write_rows(data, path, write_head, write_row, watching, error);
 }

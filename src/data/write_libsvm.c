@@ -16,9 +16,10 @@ static void write_row(pl_writer *to, const parley_data *data, uint64_t row) {
     pl_writer_used(to, p);
 }
 
-parley_status pl_data_write_libsvm(const parley_data *data, const char *path, parley_error *error) {
+parley_status pl_data_write_libsvm(const parley_data *data, const char *path, const pl_watching *watching,
+                                   parley_error *error) {
     if (data->weight)
         return pl_fail(error, PARLEY_BAD_USAGE, "%s: LIBSVM text cannot hold weights; write a cache, CSV or VW text",
                        path);
-    return pl_write_rows(data, path, NULL, write_row, error);
+    return pl_write_rows(data, path, NULL, write_row, watching, error);
 }

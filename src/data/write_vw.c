@@ -68,6 +68,7 @@ static void write_row(pl_writer *to, const parley_data *data, uint64_t row) {
     pl_writer_text(to, "\n", 1);
 }
 
-parley_status pl_data_write_vw(const parley_data *data, const char *path, parley_error *error) {
-    return pl_write_rows(data, path, NULL, write_row, error);
+parley_status pl_data_write_vw(const parley_data *data, const char *path, const pl_watching *watching,
+                               parley_error *error) {
+    return pl_write_rows(data, path, NULL, write_row, watching, error);
 }

@@ -13,6 +13,7 @@
 #define EXACT_FLOAT 16777216.0 /* integers up to this are exact as floats */
 #define EXACT_DOUBLE 1e15      /* integer labels up to this are written without a decimal point */
 #define MOST_DECIMALS 7
+#define WATCHED_ROWS 1024      /* rows between two calls of who watches */
 #define SMALLEST_DECIMAL 1e-4F /* smaller values are shorter with an exponent */
 
 struct pl_writer {
@@ -133,7 +134,8 @@ static bool ends_in(const char *path, const char *ending) {
 
 parley_status pl_write_rows(const parley_data *data, const char *path,
                             void (*head)(pl_writer *to, const parley_data *data),
-                            void (*row)(pl_writer *to, const parley_data *data, uint64_t row), parley_error *error) {
+                            void (*row)(pl_writer *to, const parley_data *data, uint64_t row),
+                            const pl_watching *watching, parley_error *error) {
     pl_writer to = {.path = path, .error = error};
     pl_compression compression = ends_in(path, ".gz")    ? PL_TO_GZIP
                                  : ends_in(path, ".zst") ? PL_TO_ZSTD
@@ -144,8 +146,11 @@ parley_status pl_write_rows(const parley_data *data, const char *path,
     pl_locale locale = pl_locale_plain();
     if (head && to.status == PARLEY_OK)
         head(&to, data);
-    for (uint64_t i = 0; i < data->x.rows && to.status == PARLEY_OK; i++)
+    for (uint64_t i = 0; i < data->x.rows && to.status == PARLEY_OK; i++) {
         row(&to, data, i);
+        if (watching && watching->see && i % WATCHED_ROWS == 0)
+            watching->see(watching->user, i, data->x.rows);
+    }
     pl_locale_back(locale);
     if (to.status == PARLEY_OK)
         flush(&to);

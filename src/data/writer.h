@@ -8,10 +8,12 @@
 
 typedef struct pl_writer pl_writer;
 
-/* Writes `head` (may be NULL), then each row. The writer keeps the first failure. */
+/* Writes `head` (may be NULL), then each row; `watching` (may be NULL) sees the rows. The writer keeps the first
+ * failure. */
 parley_status pl_write_rows(const parley_data *data, const char *path,
                             void (*head)(pl_writer *to, const parley_data *data),
-                            void (*row)(pl_writer *to, const parley_data *data, uint64_t row), parley_error *error);
+                            void (*row)(pl_writer *to, const parley_data *data, uint64_t row),
+                            const pl_watching *watching, parley_error *error);
 /* Return where to write the next bytes, and tell how far they went. */
 char *pl_writer_room(pl_writer *to);
 void pl_writer_used(pl_writer *to, char *end);

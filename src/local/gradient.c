@@ -327,13 +327,14 @@ static void close_gradient(pl_local *local) {
 
 static parley_status open_outer(pl_gradient *this, parley_error *error) {
     unsigned lanes = this->team->hosted * this->team->lanes;
-    uint64_t classes = this->glm->classes, rows = this->glm->size / classes;
+    uint64_t classes = this->glm->classes;
+    pl_arrow shape = pl_curvature_shape(this->glm);
     parley_status status = pl_take(&this->outer, lanes, sizeof *this->outer, "curvature", error);
     if (status == PARLEY_OK && classes > 1)
         status = pl_take(&this->curvature, lanes * classes * classes, sizeof *this->curvature, "curvature", error);
     for (unsigned i = 0; i < lanes && status == PARLEY_OK; i++)
-        status = pl_outer_open(&this->outer[i], rows, this->glm->intercept != PL_NO_INTERCEPT,
-                               this->by_class ? classes : 1, error);
+        status = pl_outer_open(&this->outer[i], &shape, this->glm->apart.place, this->glm->intercept != PL_NO_INTERCEPT,
+                               pl_curvature_blocks(this->glm), error);
     return status;
 }
 
@@ -349,7 +350,7 @@ static parley_status open_gradient(const pl_setup *setup, pl_local **out, parley
     this->team = setup->team;
     this->fraction = setup->settings->batch_fraction;
     this->width = setup->width;
-    this->by_class = classes > 1 && setup->width == 1 + this->glm->size / classes && !setup->diagonal;
+    this->by_class = classes > 1 && !this->glm->loss->together && setup->width > 1 && !setup->diagonal;
     this->z = pl_alloc(rows, sizeof *this->z);
     this->diagonal = setup->diagonal;
     this->slopes_only = setup->slopes_only;

@@ -122,7 +122,7 @@ static void add_classes(pl_gradient *this, unsigned task, uint64_t i, const doub
     if (this->by_class)
         pl_outer_add(&this->outer[task], x->index + begin, value, count, curvature, sum + glm->size);
     else
-        pl_outer_blocks(&this->outer[task], x->index + begin, value, count, q, curvature, classes, sum + glm->size);
+        pl_outer_blocks(&this->outer[task], x->index + begin, value, count, q, curvature, sum + glm->size);
 }
 
 /* Applies the scales of columns to the sums of a lane, which are for unscaled columns. */
@@ -134,7 +134,7 @@ static void scale_sums(const pl_gradient *this, double *sum) {
     for (unsigned side = 0; side < 2 && this->diagonal; side++)
         pl_scale_columns(glm, sum + glm->size);
     if (pl_gradient_columns(this) > 1 && !this->diagonal)
-        pl_scale_curvature(glm, this->by_class, sum + glm->size);
+        pl_scale_curvature(glm, sum + glm->size);
 }
 
 void pl_gradient_full_task(void *context, unsigned task) {

@@ -81,7 +81,8 @@ static void merge_lane(pl_mlp *this, unsigned task, pl_mlp_phase phase, double n
     unsigned k = task / this->team->lanes;
     pl_mlp_worker *worker = &this->worker[k];
     float *gradient = this->lane[k * this->team->lanes].gradient;
-    pl_net_step step = pl_optimiser_at(&this->optimiser, worker->step + 1, worker->step + 1, norm);
+    uint64_t t = this->net->keeper->before + worker->step + 1;
+    pl_net_step step = pl_optimiser_at(&this->optimiser, t, t, norm);
     uint64_t begin, end;
     double sum = 0;
     share_of(this, task % this->team->lanes, &begin, &end);

@@ -19,7 +19,8 @@ static void shuffle(pl_mlp *this, unsigned task, uint64_t epoch) {
     for (uint64_t r = 0; r < part->count; r++)
         for (uint64_t i = part->ranges[r].begin; i < part->ranges[r].end; i++)
             lane->order[count++] = i;
-    pl_stream stream = pl_stream_make(this->net->seed, ORDER_STREAM + epoch, number_of(this, task));
+    uint64_t before = this->net->keeper->before; /* steps: a run that continues shuffles in other ways */
+    pl_stream stream = pl_stream_make(this->net->seed ^ before, ORDER_STREAM + epoch, number_of(this, task));
     pl_shuffle(&stream, lane->order, count);
     lane->epoch = epoch;
 }

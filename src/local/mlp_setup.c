@@ -103,6 +103,38 @@ static parley_status open_all(pl_mlp *this, bool shares, uint64_t most, parley_e
     return status;
 }
 
+/* The memory of its optimisers, or their mean. */
+static uint64_t give(const void *owner, double *first, double *second) {
+    const pl_mlp *this = owner;
+    const pl_net_shape *shape = &this->net->shape;
+    double *one, share = 1.0 / this->team->hosted;
+    if (this->team->hosted < this->team->workers || pl_take(&one, shape->size, sizeof *one, "", NULL) != PARLEY_OK)
+        return 0;
+    for (unsigned k = 0; k < this->team->hosted; k++)
+        for (unsigned part = 0; part < 2; part++) {
+            const float *from = part ? this->worker[k].second : this->worker[k].first;
+            double *to = part ? second : first;
+            if (!from)
+                continue;
+            pl_net_unpad(shape, from, 0, shape->size, one);
+            for (uint64_t i = 0; i < shape->size; i++)
+                to[i] = (k ? to[i] : 0.0) + share * one[i];
+        }
+    pl_free(one);
+    return this->worker[0].step;
+}
+
+static void take(void *owner, const double *first, const double *second) {
+    pl_mlp *this = owner;
+    const pl_net_shape *shape = &this->net->shape;
+    for (unsigned k = 0; k < this->team->hosted; k++) {
+        if (this->worker[k].first)
+            pl_net_pad(shape, first, 0, shape->size, this->worker[k].first);
+        if (this->worker[k].second)
+            pl_net_pad(shape, second, 0, shape->size, this->worker[k].second);
+    }
+}
+
 parley_status pl_mlp_open(const pl_setup *setup, pl_local **out, parley_error *error) {
     const pl_net *net = pl_net_of(setup->problem);
     pl_mlp *this;
@@ -123,5 +155,7 @@ parley_status pl_mlp_open(const pl_setup *setup, pl_local **out, parley_error *e
         pl_mlp_close(&this->base);
     else
         *out = &this->base;
+    if (status == PARLEY_OK && !this->gradients)
+        *net->keeper = (pl_net_keeper){.owner = this, .kind = this->optimiser.step.kind, .give = give, .take = take};
     return status;
 }

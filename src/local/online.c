@@ -28,17 +28,18 @@ struct pl_online {
     bool normalised;
     pl_intercept intercept;
     double rate, l1, l2;
-    unsigned bits;      /* of the folded table; 0 if it is not folded */
-    pl_span table;      /* cells */
-    uint64_t size;      /* number of cells */
-    pl_cell constant;   /* the cell of the intercept */
-    uint32_t step;      /* rows so far, compared with `last` */
-    double rows, norms; /* of normalised rates, weighted */
-    double least, most; /* range of 0 and the targets seen */
-    bool told;          /* binary losses: the labels were given in advance */
-    float *rates;       /* for the entries of a row */
-    uint32_t *folded;   /* the columns of a row, if they are folded */
-    uint64_t room;      /* size of both arrays */
+    unsigned bits;          /* of the folded table; 0 if it is not folded */
+    pl_span table;          /* cells */
+    uint64_t size;          /* number of cells */
+    pl_cell constant;       /* the cell of the intercept */
+    uint32_t step;          /* rows so far, compared with `last` */
+    double rows, norms;     /* of normalised rates, weighted */
+    double least, most;     /* range of 0 and the targets seen */
+    bool told;              /* binary losses: the labels were given in advance */
+    char positive[PL_TEXT]; /* or the name of the positive one; empty: neither */
+    float *rates;           /* for the entries of a row */
+    uint32_t *folded;       /* the columns of a row, if they are folded */
+    uint64_t room;          /* size of both arrays */
 };
 
 static parley_status grow_table(pl_online *online, uint64_t columns, parley_error *error) {
@@ -69,9 +70,26 @@ static bool binary_label(double label) { return label == 1.0 || label == 0.0 || 
 /* For loss auto: chooses by the labels of the first rows. */
 static void choose_loss(pl_online *online, const parley_data *batch) {
     bool binary = true;
+    if (*online->positive) {
+        online->loss = pl_loss_for(PL_LABELS_BINARY);
+        return;
+    }
     for (uint64_t i = 0; i < batch->x.rows && binary; i++)
         binary = binary_label(batch->label[i]);
     online->loss = pl_loss_for(binary ? PL_LABELS_BINARY : PL_LABELS_REAL);
+}
+
+/* With a positive label: the other one is the first that differs. */
+static parley_status side_of(pl_online_state *state, const parley_data *batch, double label, uint64_t number, double *y,
+                             parley_error *error) {
+    *y = label == state->high ? 1.0 : -1.0;
+    if (label != state->high && isnan(state->low))
+        state->low = label;
+    if (label == state->high || label == state->low)
+        return PARLEY_OK;
+    return pl_fail(error, PARLEY_BAD_INPUT,
+                   "%s: row %llu has label %.17g after rows with label %.17g; with --positive a stream has two labels",
+                   batch->path, (unsigned long long)number, label, state->low);
 }
 
 /* Finds the target of row i, which messages call `number`. */
@@ -84,6 +102,8 @@ static parley_status target_of(pl_online *online, const parley_data *batch, uint
                        (unsigned long long)number, label, online->loss->name, pl_loss_range(online->loss));
     if (online->loss->labels == PL_LABELS_REAL)
         return PARLEY_OK;
+    if (*online->positive)
+        return side_of(state, batch, label, number, y, error);
     if (online->told && (label == state->low || label == state->high)) {
         *y = label == state->high ? 1.0 : -1.0;
         return PARLEY_OK;
@@ -92,10 +112,11 @@ static parley_status target_of(pl_online *online, const parley_data *batch, uint
         return pl_fail(error, PARLEY_BAD_INPUT, "%s: row %llu has label %.17g, which is neither %.17g nor %.17g",
                        batch->path, (unsigned long long)number, label, state->low, state->high);
     if (!binary_label(label))
-        return pl_fail(error, PARLEY_BAD_INPUT,
-                       "%s: row %llu has label %g; the labels of a stream must be -1 and +1, or 0 and 1; for more "
-                       "classes use --preset gd",
-                       batch->path, (unsigned long long)number, label);
+        return pl_fail(
+            error, PARLEY_BAD_INPUT,
+            "%s: row %llu has label %g; the labels of a stream must be -1 and +1, or 0 and 1; for two others "
+            "give --positive LABEL, for more classes --preset gd",
+            batch->path, (unsigned long long)number, label);
     if (label <= 0 && isnan(state->low))
         state->low = label;
     if (label <= 0 && label != state->low)
@@ -201,13 +222,17 @@ static void look_ahead(const pl_online *online, const pl_matrix *x, uint64_t i) 
         pl_prefetch(cells + (online->bits ? pl_fold(x->index[e], online->bits) : x->index[e]));
 }
 
+static parley_status begin_batch(pl_online *online, const parley_data *batch, parley_error *error) {
+    if (!online->loss)
+        choose_loss(online, batch);
+    return *online->positive ? pl_positive_label(batch, online->positive, &online->state.high, error) : PARLEY_OK;
+}
+
 parley_status pl_online_admit(pl_online *online, const parley_data *batch, parley_error *error) {
     double low = online->state.low, y;
     const pl_loss *loss = online->loss;
     uint64_t longest = 0;
-    parley_status status = PARLEY_OK;
-    if (!online->loss)
-        choose_loss(online, batch);
+    parley_status status = begin_batch(online, batch, error);
     for (uint64_t i = 0; i < batch->x.rows && status == PARLEY_OK; i++) {
         uint64_t count = batch->x.start[i + 1] - batch->x.start[i];
         longest = count > longest ? count : longest;
@@ -226,8 +251,9 @@ parley_status pl_online_admit(pl_online *online, const parley_data *batch, parle
 
 parley_status pl_online_learn(pl_online *online, const parley_data *batch, uint64_t begin, uint64_t end,
                               parley_error *error) {
-    if (!online->loss)
-        choose_loss(online, batch);
+    parley_status begun = begin_batch(online, batch, error);
+    if (begun != PARLEY_OK)
+        return begun;
     if (batch->format == &pl_format_csv)
         return pl_fail(
             error, PARLEY_BAD_INPUT,
@@ -265,7 +291,7 @@ parley_status pl_online_model(const pl_online *online, parley_model **out, parle
     }
     model->intercept[0] = (double)online->constant.w;
     model->fold_bits = online->bits;
-    model->low = isnan(state->low) ? -1.0 : state->low;
+    model->low = !isnan(state->low) ? state->low : state->high == -1.0 ? 1.0 : -1.0;
     model->high = state->high;
     *out = &model->base;
     return status;
@@ -386,6 +412,7 @@ parley_status pl_online_open(const parley_settings *settings, pl_online **out, p
     online->l1 = lambda * settings->l1_ratio;
     online->l2 = lambda * (1.0 - settings->l1_ratio);
     online->bits = pl_setting_given(settings, "hash_bits") ? (unsigned)settings->hash_bits : 0;
+    snprintf(online->positive, sizeof online->positive, "%s", settings->positive);
     online->state.low = NAN;
     online->state.high = 1.0;
     return PARLEY_OK;

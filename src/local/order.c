@@ -130,9 +130,9 @@ void pl_bucket_state(pl_state *state, const pl_team *team, unsigned worker, uint
     pl_free(stretches);
 }
 
-void pl_rest_check(pl_state *state, const uint8_t *rest, uint64_t count) {
+void pl_rest_check(pl_state *state, const uint8_t *rest, uint64_t count, uint8_t other) {
     for (uint64_t i = 0; i < count && state->restoring && state->status == PARLEY_OK; i++)
-        if (rest[i] >> 4 > PL_MOST_REST || (rest[i] & 15u) >= 1u << (rest[i] >> 4))
+        if (rest[i] != other && (rest[i] >> 4 > PL_MOST_REST || (rest[i] & 15u) >= 1u << (rest[i] >> 4)))
             pl_state_refuse(state, "rest", "has a rest that is none of the levels");
 }
 

@@ -22,8 +22,8 @@ void pl_bucket_fill(const pl_team *team, unsigned worker, uint64_t rows, uint64_
 /* Lists the order of a hosted worker's buckets. Rows are saved by their position among the worker's rows. */
 void pl_bucket_state(pl_state *state, const pl_team *team, unsigned worker, uint64_t *buckets, uint64_t count);
 
-/* Refuses restored rests, level << 4 | epochs left, that are none. */
-void pl_rest_check(pl_state *state, const uint8_t *rest, uint64_t count);
+/* Refuses restored rests, level << 4 | epochs left, or `other`, that are none. */
+void pl_rest_check(pl_state *state, const uint8_t *rest, uint64_t count, uint8_t other);
 
 /* Finds the rows of v, a table with one entry per class in a row, that a hosted worker's rows touch, in increasing
  * order and including the intercept. `*support` is allocated (pl_shared_alloc), unless sending all of v costs no more;

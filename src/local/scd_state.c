@@ -52,7 +52,7 @@ static void list_columns(pl_scd *this, pl_state *state, pl_scd_worker *worker) {
     pl_state_array(state, "set", worker->set, PL_U64, worker->members);
     pl_state_array(state, "order", worker->order, PL_U64, worker->members);
     pl_state_array(state, "rest", worker->rest, PL_U8, worker->members);
-    pl_rest_check(state, worker->rest, worker->members);
+    pl_rest_check(state, worker->rest, worker->members, 0);
     pl_state_check_order(state, "order", worker->order, worker->members);
     if (state->restoring && state->status == PARLEY_OK && !is_subset(worker))
         pl_state_refuse(state, "set", "has other columns than those of its worker, or not in their order");

@@ -16,7 +16,7 @@
  * because it would be as stiff otherwise. mu is in glm.h.
  *
  * Order. Rows are visited in buckets of neighbours, shuffled every epoch: random access is expensive, and a fixed order
- * never converges. A row whose t stays at a bound rests for 1, 3, 7, then 15 epochs. */
+ * never converges. Rows whose t stays at a bound rest (sdca_active.c). */
 #include <math.h>
 #include <string.h>
 
@@ -39,16 +39,6 @@ static inline double intercept(const pl_sdca *this, const double *u, uint64_t c)
 
 double pl_sdca_intercept(const pl_sdca *this, const double *u, uint64_t c) { return intercept(this, u, c); }
 
-static inline void rest(pl_sdca *this, uint64_t i, bool moved) {
-    if (!this->rest)
-        return;
-    unsigned level = this->rest[i] >> 4;
-    level += level < PL_MOST_REST;
-    this->rest[i] = moved ? 0 : (uint8_t)(level << 4 | ((1u << level) - 1));
-}
-
-void pl_sdca_rest(pl_sdca *this, uint64_t i, bool moved) { rest(this, i, moved); }
-
 /* Makes a step on one row of a lane. */
 static void step_row(pl_sdca *this, pl_stepper *stepper, uint64_t i) {
     const pl_glm *glm = stepper->glm;
@@ -69,7 +59,8 @@ static void step_row(pl_sdca *this, pl_stepper *stepper, uint64_t i) {
     stepper->residual += q * stepper->loss->residual(stepper->loss, z, y, t0, t, h);
     if (this->t_piece)
         this->t_piece[i] = t0;
-    rest(this, i, t != t0);
+    if (this->rest)
+        pl_sdca_rest(this, stepper, i, stepper->loss->depth(stepper->loss, z, y, t0), t != t0);
     if (t == t0)
         return;
     this->t[i] = t;
@@ -83,9 +74,11 @@ static void step_row(pl_sdca *this, pl_stepper *stepper, uint64_t i) {
         stepper->u[x->columns] += a;
 }
 
-/* Copies the dual variables of a resting row, which do not change in this piece. */
+/* Copies the dual variables of a row that rests for a while, which do not change in this piece. */
 static void keep_resting(pl_sdca *this, uint64_t i) {
     uint64_t classes = this->glm->classes;
+    if (this->rest[i] == PL_SDCA_LEFT)
+        return;
     this->rest[i]--;
     if (this->t_piece)
         memcpy(this->t_piece + i * classes, this->t + i * classes, classes * sizeof *this->t);
@@ -120,11 +113,14 @@ static void lane_task(void *context, unsigned task) {
                           .u = lane->u,
                           .seen = this->delayed ? this->v : lane->u,
                           .sigma = this->sigma * worker->lane_sigma,
+                          .bound = worker->activity.bound,
                           .inverse = 1.0 / glm->l2};
     if (glm->intercept != PL_NO_INTERCEPT)
         stepper.intercept_metric = pl_metric(glm, glm->data->x.columns * glm->classes);
     visit(this, &stepper, worker->buckets + begin, end - begin);
     lane->residual += stepper.residual;
+    lane->piece_residual = stepper.residual;
+    lane->worst = stepper.worst;
     lane->step_spread += stepper.spread;
     lane->stepped += stepper.stepped;
     lane->seconds += pl_engine_now(this->team->engine) - began;
@@ -136,14 +132,13 @@ static bool next_pieces(pl_sdca *this) {
     for (unsigned k = 0; k < this->team->hosted; k++) {
         pl_sdca_worker *worker = &this->workers[k];
         worker->cursor += worker->piece;
-        if (worker->cursor >= worker->count)
+        if (worker->cursor >= worker->active && worker->piece) {
             worker->cursor = 0;
-        if (worker->cursor == 0 && worker->left) {
-            pl_stream stream = pl_stream_make(this->team->seed, this->team->first + k, worker->epoch++);
-            pl_shuffle(&stream, worker->buckets, worker->count);
+            if (worker->left)
+                pl_sdca_begin_epoch(this, k);
         }
-        uint64_t piece = (worker->count + worker->syncs - 1) / worker->syncs;
-        uint64_t most = worker->count - worker->cursor;
+        uint64_t piece = (worker->active + worker->syncs - 1) / worker->syncs;
+        uint64_t most = worker->active - worker->cursor;
         piece = piece < most ? piece : most;
         worker->piece = piece < worker->left ? piece : worker->left;
         worker->left -= worker->piece;
@@ -241,10 +236,12 @@ static void set_steps(pl_sdca *this, const pl_round *round) {
     for (unsigned k = 0; k < this->team->hosted; k++) {
         pl_sdca_worker *worker = &this->workers[k];
         double rows = (double)this->team->rows[k];
-        double buckets = rows > 0 ? ceil(pl_round_steps(round, rows) / rows * (double)worker->count - 1e-9) : 0;
+        if (worker->cursor == 0 && rows > 0)
+            pl_sdca_begin_epoch(this, k);
+        double buckets = rows > 0 ? ceil(pl_round_steps(round, rows) / rows * (double)worker->active - 1e-9) : 0;
         worker->left = buckets < 1 && rows > 0 ? 1 : (uint64_t)buckets;
         worker->piece = 0;
-        worker->share = worker->count ? (double)worker->left / (double)worker->count : 0;
+        worker->share = worker->active ? (double)worker->left / (double)worker->active : 0;
     }
 }
 
@@ -301,6 +298,8 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
     set_steps(this, round);
     while (next_pieces(this) && !pl_stop_due()) {
         pl_team_run(team, lane_task, this);
+        for (unsigned k = 0; k < team->hosted; k++)
+            pl_sdca_note_piece(this, k);
         if (team->lanes > 1)
             pl_lanes_sync(this);
     }
@@ -362,21 +361,15 @@ static void commit(pl_local *local, unsigned k, double gamma) {
     for (unsigned l = 0; l < this->team->lanes; l++) {
         const pl_part *part = &this->team->parts[k * this->team->lanes + l];
         for (uint64_t r = 0; r < part->count; r++)
-            for (uint64_t e = part->ranges[r].begin * classes; e < part->ranges[r].end * classes; e++)
+            for (uint64_t e = part->ranges[r].begin * classes; e < part->ranges[r].end * classes; e++) {
+                worker->activity.wake |= this->rest && this->rest[e / classes] && this->t[e] != this->t_round[e];
                 this->t[e] = this->t_round[e] + gamma * (this->t[e] - this->t_round[e]);
+            }
     }
 }
 
 /* Wakes resting rows, which may have become active unnoticed. */
-static bool stalled(pl_local *local) {
-    pl_sdca *this = (pl_sdca *)local;
-    bool any = false;
-    for (uint64_t i = 0; this->rest && i < this->glm->data->x.rows; i++) {
-        any = any || this->rest[i];
-        this->rest[i] = 0;
-    }
-    return any;
-}
+static bool stalled(pl_local *local) { return pl_sdca_wake((pl_sdca *)local); }
 
 static const char *const reads[] = {"local_epochs", "local_steps", "updates", "lanes", NULL};
 

@@ -4,16 +4,31 @@
 
 #include "local/order.h"
 
+#define PL_SDCA_PATIENCE 16  /* epochs at the beginning; see pl_sdca_activity */
+#define PL_SDCA_LEFT 255     /* the rest of a row that left the active set */
 #define PL_SDCA_SYNCS 2      /* most synchronisations of lanes per epoch */
 #define PL_SDCA_CENTRED 1e-6 /* remaining slope of intercepts when P is evaluated */
 
+/* Decides which rows of a worker rest (sdca_active.c). */
+typedef struct pl_sdca_activity {
+    double residual, worst; /* sums of this epoch so far: the share of the gap, and the largest violation */
+    double bound;           /* rows whose depth is above it leave; from the last epoch */
+    double reference;       /* residual of the last epoch that visited all rows */
+    uint64_t since;         /* epochs since then */
+    uint64_t patience;      /* most of these */
+    bool whole, wake;       /* this epoch visits all rows; the next one must */
+    bool stay;              /* no row may leave: the run began with a version without this */
+} pl_sdca_activity;
+
 typedef struct pl_sdca_worker {
-    uint64_t *buckets, count; /* in the order of this epoch */
+    uint64_t *buckets, count; /* in the order of this epoch, those that are visited first */
+    uint64_t active;          /* number of these */
     uint64_t cursor, epoch;   /* next bucket, and epochs begun */
     uint64_t left;            /* buckets to visit in this round */
-    double share;             /* of its buckets, in this round */
-    uint64_t piece;           /* buckets of the current piece */
-    uint64_t syncs;           /* synchronisations per epoch */
+    double share;             /* epochs in this round */
+    pl_sdca_activity activity;
+    uint64_t piece; /* buckets of the current piece */
+    uint64_t syncs; /* synchronisations per epoch */
     double lane_sigma, lane_gamma;
     double *current;    /* u as this worker sees it: v + sigma D */
     uint32_t *support;  /* rows of v, a table by rows, that its rows touch; NULL: all */
@@ -28,9 +43,10 @@ typedef struct pl_sdca_worker {
 typedef struct pl_sdca_lane {
     double *u; /* its copy; with one lane, the worker's `current` */
     double residual, spread, sum_spread;
-    double seconds, fixed; /* computing time, and the part of it for copies of u */
-    double step_spread;    /* sum of |change|^2 over its steps */
-    uint64_t stepped;      /* non-zeros of the rows that did not rest */
+    double piece_residual, worst; /* of the current piece */
+    double seconds, fixed;        /* computing time, and the part of it for copies of u */
+    double step_spread;           /* sum of |change|^2 over its steps */
+    uint64_t stepped;             /* non-zeros of the rows that did not rest */
 } pl_sdca_lane;
 
 typedef struct pl_sdca {
@@ -40,7 +56,7 @@ typedef struct pl_sdca {
     /* Dual variables, one entry per class: now, at the start of the round, and at the start of the piece (with several
      * lanes). */
     double *t, *t_round, *t_piece;
-    uint8_t *rest; /* level << 4 | epochs left */
+    uint8_t *rest; /* level << 4 | epochs left, or PL_SDCA_LEFT; NULL if t is never at a bound */
     double *z;     /* margins at the last evaluation, one entry per class */
     uint64_t *buckets;
     pl_span copies; /* memory of `u` and `current`, on huge pages because access is random */
@@ -53,6 +69,7 @@ typedef struct pl_sdca {
     bool in_place; /* the u of a single worker is v itself */
     bool delayed;  /* steps see only v, and count as if each were made by its own worker */
     double batch;  /* steps of a worker in this round if delayed; otherwise 1 */
+    double target; /* the gap that ends the run */
     const double *v;
     double *v_previous; /* v at the start of the last round; NULL as above */
 } pl_sdca;
@@ -75,13 +92,26 @@ typedef struct pl_stepper {
     const double *seen;               /* where steps start: u, or v */
     double inverse, intercept_metric; /* 1 / l2, and the intercept's part of h */
     double residual, spread;
-    uint64_t stepped; /* non-zeros */
+    double bound, worst; /* see pl_sdca_activity */
+    uint64_t stepped;    /* non-zeros */
 } pl_stepper;
 
 /* The intercept of class c in u. */
 double pl_sdca_intercept(const pl_sdca *sdca, const double *u, uint64_t c);
-/* Lets a row rest for a while if its t did not move, and wakes it if it did. */
-void pl_sdca_rest(pl_sdca *sdca, uint64_t row, bool moved);
+/* Lets a row rest if its t did not move: for a while, or until all rows return if it is far from moving. */
+static inline void pl_sdca_rest(pl_sdca *sdca, pl_stepper *stepper, uint64_t row, double depth, bool moved) {
+    unsigned level = sdca->rest[row] >> 4;
+    level += level < PL_MOST_REST;
+    stepper->worst = depth < -stepper->worst ? -depth : stepper->worst;
+    sdca->rest[row] = moved ? 0 : depth > stepper->bound ? PL_SDCA_LEFT : (uint8_t)(level << 4 | ((1u << level) - 1));
+}
+
+/* sdca_active.c: chooses the rows of a worker's next epoch and their order. */
+void pl_sdca_begin_epoch(pl_sdca *sdca, unsigned worker);
+/* Adds what the lanes found in their piece to the sums of the epoch. */
+void pl_sdca_note_piece(pl_sdca *sdca, unsigned worker);
+/* Makes the next epoch of every worker visit all its rows. Returns whether any rest. */
+bool pl_sdca_wake(pl_sdca *sdca);
 
 /* sdca_classes.c: makes a step on one row of several classes. */
 void pl_sdca_step_classes(pl_sdca *sdca, pl_stepper *stepper, uint64_t row);

@@ -29,7 +29,8 @@ void pl_sdca_step_classes(pl_sdca *this, pl_stepper *stepper, uint64_t i) {
         z[c] += pl_sdca_intercept(this, stepper->seen, c);
     stepper->residual += q * pl_classes_step(glm, i, z, h, t);
     bool moved = memcmp(t, t0, classes * sizeof *t) != 0;
-    pl_sdca_rest(this, i, moved);
+    if (this->rest)
+        pl_sdca_rest(this, stepper, i, pl_classes_depth(glm, i, z, t0), moved);
     if (!moved)
         return;
     for (uint64_t c = 0; c < classes; c++) {

@@ -54,7 +54,8 @@ static void add_task(void *context, unsigned task) {
     mine->seconds += pl_engine_now(this->team->engine) - began;
 }
 
-/* Takes the sum with the safe step. If that is below 1, the changes of the dual variables shrink by the same factor. */
+/* Takes the sum with the safe step. If that is below 1, the changes of the dual variables shrink by the same factor.
+ * Those of rows that left the active set did not change. */
 static void take_task(void *context, unsigned task) {
     pl_sdca *this = context;
     unsigned lanes = this->team->lanes, l = task % lanes;
@@ -73,7 +74,7 @@ static void take_task(void *context, unsigned task) {
              end = pl_lane_begin(worker, l + 1, lanes);
     for (uint64_t n = begin; n < end && gamma != 1.0; n++)
         for (uint64_t i = pl_bucket_row(worker->buckets[n]); i < pl_bucket_end(worker->buckets[n]); i++)
-            for (uint64_t e = i * classes; e < (i + 1) * classes; e++)
+            for (uint64_t e = i * classes; e < (i + 1) * classes && !(this->rest && this->rest[i] == PL_SDCA_LEFT); e++)
                 this->t[e] = this->t_piece[e] + gamma * (this->t[e] - this->t_piece[e]);
     mine->seconds += pl_engine_now(this->team->engine) - began;
 }

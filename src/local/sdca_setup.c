@@ -1,4 +1,5 @@
 /* sdca_setup.c: allocates the sdca solver, and prepares the order of rows. */
+#include <math.h>
 #include <string.h>
 
 #include "engine/shared_memory.h"
@@ -36,6 +37,8 @@ static parley_status open_buckets(pl_sdca *this, parley_error *error) {
         worker->buckets = next;
         pl_bucket_fill(team, k, rows, next);
         next += worker->count;
+        worker->active = worker->count;
+        worker->activity = (pl_sdca_activity){.bound = INFINITY, .reference = INFINITY, .patience = PL_SDCA_PATIENCE};
         worker->syncs = pl_lane_syncs(this, (double)team->nonzeros[k]);
         worker->lane_sigma = this->delayed ? 1 : team->lanes;
     }
@@ -145,6 +148,7 @@ parley_status pl_sdca_open(const pl_setup *setup, pl_local **out, parley_error *
     this->base.type = &pl_local_sdca;
     this->glm = pl_glm_of(setup->problem);
     this->team = team;
+    this->target = setup->target;
     this->delayed = setup->settings->updates == PL_DELAYED;
     this->in_place = steps_in_place(setup);
     this->b0 = pl_alloc(classes, sizeof *this->b0);
@@ -152,13 +156,13 @@ parley_status pl_sdca_open(const pl_setup *setup, pl_local **out, parley_error *
     this->t = pl_alloc(rows * classes, sizeof *this->t);
     this->t_round = pl_alloc(rows * classes, sizeof *this->t_round);
     this->t_piece = team->lanes > 1 ? pl_alloc(rows * classes, sizeof *this->t_piece) : NULL;
-    this->rest = pl_glm_of(setup->problem)->loss->rests ? pl_alloc(rows, 1) : NULL;
+    this->rest = pl_glm_of(setup->problem)->loss->depth ? pl_alloc(rows, 1) : NULL;
     this->z = pl_alloc(rows * classes, sizeof *this->z);
     bool copies = pl_span_reserve(&this->copies, (copies_of_u(setup) * size + 1) * sizeof(double));
     this->workers = pl_alloc(team->hosted, sizeof *this->workers);
     this->lanes = pl_alloc(lanes, sizeof *this->lanes);
     if (!this->b0 || !this->b || !this->t || !this->t_round || (team->lanes > 1 && !this->t_piece) ||
-        (pl_glm_of(setup->problem)->loss->rests && !this->rest) || !this->z || !copies || !this->workers ||
+        (pl_glm_of(setup->problem)->loss->depth && !this->rest) || !this->z || !copies || !this->workers ||
         !this->lanes)
         status = pl_fail_memory(error, "sdca", pl_sdca_bytes(setup));
     if (status == PARLEY_OK) {

@@ -68,6 +68,7 @@ parley_status pl_sdca_start(pl_local *local, const double *w, double *v, parley_
     starting starting = {.of = this, .a = this->t_round, .b = this->b};
     pl_evaluation at = {0};
     this->in_step = false;
+    pl_sdca_wake(this);
     pl_margins(glm, this->team, w, this->z);
     parley_status status = begin_intercepts(this, w, error);
     if (status != PARLEY_OK)
@@ -85,7 +86,6 @@ parley_status pl_sdca_renew(pl_local *local, double *v, parley_error *error) {
     pl_sdca *this = (pl_sdca *)local;
     (void)v, (void)error;
     memcpy(this->b0, this->b, this->glm->classes * sizeof *this->b);
-    if (this->rest)
-        memset(this->rest, 0, this->glm->data->x.rows);
+    pl_sdca_wake(this);
     return PARLEY_OK;
 }

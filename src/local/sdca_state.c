@@ -2,6 +2,20 @@
  * last changes, for momentum. */
 #include "local/sdca.h"
 
+static void list_activity(pl_sdca *this, pl_state *state, pl_sdca_worker *worker) {
+    pl_sdca_activity *activity = &worker->activity;
+    pl_state_rows(state, this->team, "rest", this->rest, PL_U8, 1);
+    if (!pl_state_has(state, "activity")) {
+        activity->stay = true;
+        return;
+    }
+    PL_STATE_VALUES(state, "activity", PL_WITHIN(worker->active, 0, worker->count),
+                    PL_WITHIN(activity->residual, -DBL_MAX, DBL_MAX), PL_WITHIN(activity->worst, 0, DBL_MAX),
+                    PL_UNSURE(activity->bound), PL_UNSURE(activity->reference), PL_VALUE(activity->since),
+                    PL_WITHIN(activity->patience, 1, PL_MOST_WHOLE), PL_VALUE(activity->whole),
+                    PL_VALUE(activity->wake), PL_VALUE(activity->stay));
+}
+
 void pl_sdca_state(pl_local *local, pl_state *state) {
     pl_sdca *this = (pl_sdca *)local;
     const pl_glm *glm = this->glm;
@@ -17,10 +31,10 @@ void pl_sdca_state(pl_local *local, pl_state *state) {
         pl_bucket_state(state, this->team, k, worker->buckets, worker->count);
         pl_state_rows(state, this->team, "t", this->t, PL_F64, glm->classes);
         if (this->rest)
-            pl_state_rows(state, this->team, "rest", this->rest, PL_U8, 1);
+            list_activity(this, state, worker);
         if (worker->previous)
             pl_state_array(state, "previous", worker->previous, PL_F64, pl_sdca_places(this, worker));
     }
     if (this->rest && this->team->hosted)
-        pl_rest_check(state, this->rest, glm->data->x.rows);
+        pl_rest_check(state, this->rest, glm->data->x.rows, PL_SDCA_LEFT);
 }

@@ -39,6 +39,11 @@ static void soften(const pl_loss *loss, double mu, const double *z, const double
     }
 }
 
+static double depth(const pl_loss *loss, double z, double y, double t) {
+    double size = fabs(t), beyond = (t < 0 ? z - y : y - z) - loss->parameter_value;
+    return size == 0 ? loss->parameter_value - fabs(z - y) : size >= 1 ? beyond : -fabs(beyond);
+}
+
 const pl_loss pl_loss_epsilon_insensitive = {
     .name = "epsilon-insensitive",
     .help = "(|z - y| - --epsilon)+, real labels: linear support vector regression",
@@ -52,5 +57,5 @@ const pl_loss pl_loss_epsilon_insensitive = {
     .dual_step = dual_step,
     .residual = residual,
     .soften = soften,
-    .rests = true,
+    .depth = depth,
 };

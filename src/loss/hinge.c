@@ -54,6 +54,12 @@ static void soften(const pl_loss *loss, double mu, const double *z, const double
     }
 }
 
+static double depth(const pl_loss *loss, double z, double y, double t) {
+    (void)loss;
+    double beyond = y * z - 1.0, a = y * t;
+    return a <= 0 ? beyond : a >= 1 ? -beyond : -fabs(beyond);
+}
+
 const pl_loss pl_loss_hinge = {
     .name = "hinge",
     .help = "(1 - y z)+, two labels, or more, each against the rest: linear support vector machine",
@@ -66,5 +72,5 @@ const pl_loss pl_loss_hinge = {
     .dual_step = dual_step,
     .residual = residual,
     .soften = soften,
-    .rests = true,
+    .depth = depth,
 };

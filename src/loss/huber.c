@@ -43,6 +43,11 @@ static void soften(const pl_loss *loss, double mu, const double *z, const double
     }
 }
 
+static double depth(const pl_loss *loss, double z, double y, double t) {
+    double e = loss->parameter_value, beyond = (t < 0 ? z - y : y - z) - fabs(t);
+    return fabs(t) >= e ? beyond : -fabs(beyond);
+}
+
 const pl_loss pl_loss_huber = {
     .name = "huber",
     .help = "(z - y)^2 / 2, linear beyond --huber-width, real labels: robust regression",
@@ -56,5 +61,5 @@ const pl_loss pl_loss_huber = {
     .dual_step = dual_step,
     .residual = residual,
     .soften = soften,
-    .rests = true,
+    .depth = depth,
 };

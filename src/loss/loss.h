@@ -58,7 +58,9 @@ struct pl_loss {
      * method uses the loss itself, if it is smooth. */
     void (*soften)(const pl_loss *loss, double mu, const double *z, const double *y, uint64_t count,
                    double *restrict slope, double *restrict curvature);
-    bool rests;                      /* dual_step often leaves t unchanged, at a bound of its domain */
+    /* How far z can move before t leaves a bound of its domain, or at other t, minus the distance from z to where
+     * dual_step would leave t unchanged. NULL: t is never at a bound. */
+    double (*depth)(const pl_loss *loss, double z, double y, double t);
     double (*probability)(double z); /* of the upper label; NULL if the loss gives none */
     const pl_class_loss *together;   /* replaces the functions above if the loss depends on all margins of a row */
 };

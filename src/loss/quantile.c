@@ -41,6 +41,11 @@ static void soften(const pl_loss *loss, double mu, const double *z, const double
     }
 }
 
+static double depth(const pl_loss *loss, double z, double y, double t) {
+    double q = loss->parameter_value;
+    return t >= q ? y - z : t <= q - 1.0 ? z - y : -fabs(z - y);
+}
+
 const pl_loss pl_loss_quantile = {
     .name = "quantile",
     .help = "q (y - z)+ + (1 - q) (z - y)+, q of --quantile, real labels: quantile regression",
@@ -54,5 +59,5 @@ const pl_loss pl_loss_quantile = {
     .dual_step = dual_step,
     .residual = residual,
     .soften = soften,
-    .rests = true,
+    .depth = depth,
 };

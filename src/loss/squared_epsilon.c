@@ -30,6 +30,11 @@ static double residual(const pl_loss *loss, double z, double y, double t0, doubl
                 expand(loss, z, y, &slope, &curvature) + loss->parameter_value * fabs(t0) + t0 * (0.25 * t0 + z - y));
 }
 
+static double depth(const pl_loss *loss, double z, double y, double t) {
+    double e = loss->parameter_value, beyond = (t < 0 ? z - y : y - z) - e - 0.5 * fabs(t);
+    return t == 0 ? e - fabs(z - y) : -fabs(beyond);
+}
+
 const pl_loss pl_loss_squared_epsilon = {
     .name = "squared-epsilon-insensitive",
     .help = "(|z - y| - --epsilon)+^2, real labels: smooth support vector regression",
@@ -42,5 +47,5 @@ const pl_loss pl_loss_squared_epsilon = {
     .conjugate = conjugate,
     .dual_step = dual_step,
     .residual = residual,
-    .rests = true,
+    .depth = depth,
 };

@@ -35,6 +35,12 @@ static double flow(double z, double y, double h) {
     return slack > 0 ? y * (1.0 - slack * exp(-2.0 * h)) : z;
 }
 
+static double depth(const pl_loss *loss, double z, double y, double t) {
+    (void)loss;
+    double a = y * t, beyond = y * z - 1.0 + 0.5 * a;
+    return a <= 0 ? beyond : -fabs(beyond);
+}
+
 const pl_loss pl_loss_squared_hinge = {
     .name = "squared-hinge",
     .help = "(1 - y z)+^2, two labels, or more, each against the rest: smooth support vector machine",
@@ -46,5 +52,5 @@ const pl_loss pl_loss_squared_hinge = {
     .dual_step = dual_step,
     .flow = flow,
     .residual = residual,
-    .rests = true,
+    .depth = depth,
 };

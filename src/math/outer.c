@@ -3,20 +3,60 @@
 
 #include <string.h>
 
+#define NONE UINT64_MAX
 #define DENSE_SHARE 4 /* a row with over size/DENSE_SHARE entries is treated as dense */
 
-parley_status pl_outer_open(pl_outer *outer, uint64_t size, bool intercept, uint64_t sums, parley_error *error) {
-    *outer = (pl_outer){.size = size, .intercept = intercept, .sums = sums};
+parley_status pl_outer_open(pl_outer *outer, const pl_arrow *shape, const uint32_t *place, bool intercept,
+                            uint64_t sums, parley_error *error) {
+    uint64_t size = shape->core / shape->group, entries = place ? size : 0;
+    *outer = (pl_outer){.shape = *shape, .size = size, .place = place, .intercept = intercept, .sums = sums};
     parley_status status = pl_take(&outer->weight, sums * PL_PANEL_ROWS, sizeof *outer->weight, "products", error);
-    return status == PARLEY_OK ? pl_panels_open(&outer->panels, size, error) : status;
+    if (status == PARLEY_OK)
+        status = pl_take(&outer->index, entries, sizeof *outer->index, "products", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&outer->value, entries, sizeof *outer->value, "products", error);
+    return status == PARLEY_OK ? pl_panels_open(&outer->panels, outer->size, error) : status;
 }
 
 void pl_outer_close(pl_outer *outer) {
     pl_free(outer->weight);
+    pl_free(outer->index);
+    pl_free(outer->value);
     pl_panels_close(&outer->panels);
 }
 
 static double entry(const float *value, uint64_t e) { return value ? (double)value[e] : 1.0; }
+
+/* A row's entries in the core, and the one that is apart. */
+typedef struct split {
+    const uint32_t *index;
+    const float *value;
+    uint64_t count;
+    uint64_t apart; /* its place; NONE if there is none */
+    double x;
+} split;
+
+static split split_row(const pl_outer *outer, const uint32_t *index, const float *value, uint64_t count) {
+    split row = {index, value, count, NONE, 0};
+    if (!outer->place)
+        return row;
+    row.index = outer->index;
+    row.value = value ? outer->value : NULL;
+    row.count = 0;
+    for (uint64_t e = 0; e < count; e++) {
+        uint32_t place = outer->place[index[e]];
+        if (place >= outer->size) {
+            row.apart = place;
+            row.x = entry(value, e);
+            continue;
+        }
+        outer->index[row.count] = place;
+        if (value)
+            outer->value[row.count] = value[e];
+        row.count++;
+    }
+    return row;
+}
 
 /* Adds four columns at a time, so that each index is read once for all four. */
 static inline void add_entries(uint64_t size, const uint32_t *index, const float *value, uint64_t count, double weight,
@@ -62,56 +102,79 @@ static void add_sparse(const pl_outer *outer, const uint32_t *index, const float
     sum[size * size - 1] += weight;
 }
 
-/* Adds the block of columns i >= j, stored by columns of S. */
-static void add_block(const pl_outer *outer, uint64_t j, uint64_t i, double weight, const double *curvature,
-                      uint64_t classes, double *sum) {
-    uint64_t size = outer->size * classes;
-    for (uint64_t c = 0; c < classes; c++) {
-        double *restrict column = sum + (j * classes + c) * size + i * classes;
-        for (uint64_t d = 0; d < classes; d++)
-            column[d] += weight * curvature[c * classes + d];
+/* Adds a square of curvatures to one of S, whose columns are `stride` apart. */
+static void add_square(double weight, const double *curvature, uint64_t group, uint64_t stride, double *sum) {
+    for (uint64_t c = 0; c < group; c++) {
+        double *restrict column = sum + c * stride;
+        for (uint64_t d = 0; d < group; d++)
+            column[d] += weight * curvature[c * group + d];
     }
 }
 
+/* Adds the products of the entry that is apart with itself and with the core. */
+static void add_apart(const pl_outer *outer, const split *row, double weight, const double *curvature, double *sum) {
+    uint64_t group = outer->shape.group, stride = pl_arrow_stride(&outer->shape);
+    if (row->apart == NONE)
+        return;
+    double *own = sum + pl_arrow_begin(&outer->shape, row->apart * group), a = weight * row->x;
+    add_square(a * row->x, curvature, group, stride, own);
+    for (uint64_t e = 0; e < row->count; e++)
+        add_square(a * entry(row->value, e), curvature, group, stride, own + group + row->index[e] * group);
+    if (outer->intercept)
+        add_square(a, curvature, group, stride, own + group + (outer->size - 1) * group);
+}
+
 void pl_outer_blocks(const pl_outer *outer, const uint32_t *index, const float *value, uint64_t count, double weight,
-                     const double *curvature, uint64_t classes, double *sum) {
-    uint64_t last = outer->size - 1;
-    for (uint64_t e = 0; e < count; e++) {
-        double a = weight * entry(value, e);
-        for (uint64_t f = e; f < count; f++)
-            add_block(outer, index[e], index[f], a * entry(value, f), curvature, classes, sum);
+                     const double *curvature, double *sum) {
+    uint64_t last = outer->size - 1, group = outer->shape.group, size = outer->size * group;
+    split row = split_row(outer, index, value, count);
+    for (uint64_t e = 0; e < row.count; e++) {
+        double a = weight * entry(row.value, e), *column = sum + row.index[e] * group * size;
+        for (uint64_t f = e; f < row.count; f++)
+            add_square(a * entry(row.value, f), curvature, group, size, column + row.index[f] * group);
         if (outer->intercept)
-            add_block(outer, index[e], last, a, curvature, classes, sum);
+            add_square(a, curvature, group, size, column + last * group);
     }
     if (outer->intercept)
-        add_block(outer, last, last, weight, curvature, classes, sum);
+        add_square(weight, curvature, group, size, sum + last * group * (size + 1));
+    add_apart(outer, &row, weight, curvature, sum);
 }
 
 void pl_outer_flush(pl_outer *outer, double *sum) {
     for (uint64_t c = 0; c < outer->sums && outer->waiting > 0; c++)
         pl_panels_add(&outer->panels, outer->waiting, outer->weight + c * PL_PANEL_ROWS,
-                      sum + c * outer->size * outer->size);
+                      sum + c * pl_arrow_values(&outer->shape));
     outer->waiting = 0;
+}
+
+/* Collects a dense row. */
+static void collect(pl_outer *outer, const split *row, const double *weight, double *sum) {
+    const pl_panels *panels = &outer->panels;
+    unsigned last = outer->waiting++;
+    for (uint64_t c = 0; c < outer->sums; c++)
+        outer->weight[c * PL_PANEL_ROWS + last] = weight[c];
+    for (uint64_t j = 0; j < outer->size; j += PL_PANEL_COLUMNS)
+        memset(pl_panels_cell(panels, last, j), 0, PL_PANEL_COLUMNS * sizeof *panels->cells);
+    for (uint64_t e = 0; e < row->count; e++)
+        *pl_panels_cell(panels, last, row->index[e]) = entry(row->value, e);
+    if (outer->intercept)
+        *pl_panels_cell(panels, last, outer->size - 1) = 1.0;
+    if (outer->waiting == PL_PANEL_ROWS)
+        pl_outer_flush(outer, sum);
 }
 
 void pl_outer_add(pl_outer *outer, const uint32_t *index, const float *value, uint64_t count, const double *weight,
                   double *sum) {
-    bool sparse = count * DENSE_SHARE < outer->size;
-    for (uint64_t c = 0; c < outer->sums && sparse; c++)
-        if (weight[c] > 0)
-            add_sparse(outer, index, value, count, weight[c], sum + c * outer->size * outer->size);
-    if (sparse)
-        return;
-    const pl_panels *panels = &outer->panels;
-    unsigned row = outer->waiting++;
+    static const double one = 1.0;
+    split row = split_row(outer, index, value, count);
+    bool sparse = row.count * DENSE_SHARE < outer->size;
     for (uint64_t c = 0; c < outer->sums; c++)
-        outer->weight[c * PL_PANEL_ROWS + row] = weight[c];
-    for (uint64_t j = 0; j < outer->size; j += PL_PANEL_COLUMNS)
-        memset(pl_panels_cell(panels, row, j), 0, PL_PANEL_COLUMNS * sizeof *panels->cells);
-    for (uint64_t e = 0; e < count; e++)
-        *pl_panels_cell(panels, row, index[e]) = entry(value, e);
-    if (outer->intercept)
-        *pl_panels_cell(panels, row, outer->size - 1) = 1.0;
-    if (outer->waiting == PL_PANEL_ROWS)
-        pl_outer_flush(outer, sum);
+        if (weight[c] > 0) {
+            double *own = sum + c * pl_arrow_values(&outer->shape);
+            if (sparse)
+                add_sparse(outer, row.index, row.value, row.count, weight[c], own);
+            add_apart(outer, &row, weight[c], &one, own);
+        }
+    if (!sparse)
+        collect(outer, &row, weight, sum);
 }

@@ -1,31 +1,37 @@
 /* outer.h: sums of weighted outer products, S += c x x', of sparse or dense rows. Several sums with different weights
- * are computed together, one S behind the other. S is the lower triangle by columns of
- * `size` entries. Dense rows are collected and added many at a time, so that S passes through the caches once for all
+ * are computed together, one S behind the other. S is in the shape of an arrow (arrow.h): a row has at most one entry
+ * that is apart. Dense rows are collected and added many at a time, so that S passes through the caches once for all
  * of them. */
 #ifndef PL_OUTER_H
 #define PL_OUTER_H
 
 #include <stdbool.h>
 
+#include "math/arrow.h"
 #include "math/panels.h"
 
 typedef struct pl_outer {
-    uint64_t size;
-    bool intercept; /* the last entry of every row is 1 */
-    uint64_t sums;  /* how many S there are */
+    pl_arrow shape;
+    uint64_t size;         /* groups of the core */
+    const uint32_t *place; /* of each entry of a row, in S; NULL: its own */
+    bool intercept;        /* the last entry of the core is 1 in every row */
+    uint64_t sums;         /* how many S there are */
     unsigned waiting;
     pl_panels panels; /* dense rows */
     double *weight;   /* of each sum: those of the waiting rows */
-    char apart[64];   /* padding: another thread writes to the next element of an array */
+    uint32_t *index;  /* room for a row's entries in the core */
+    float *value;
+    char apart[64]; /* padding: another thread writes to the next element of an array */
 } pl_outer;
 
-parley_status pl_outer_open(pl_outer *outer, uint64_t size, bool intercept, uint64_t sums, parley_error *error);
+parley_status pl_outer_open(pl_outer *outer, const pl_arrow *shape, const uint32_t *place, bool intercept,
+                            uint64_t sums, parley_error *error);
 void pl_outer_add(pl_outer *outer, const uint32_t *index, const float *value, uint64_t count, const double *weight,
                   double *sum); /* one weight for each sum */
-/* For several classes: S += weight x curvature (x) x x', where S has a `classes` x `classes` block for every pair of
- * columns and `curvature` is one block. Rows are not collected. */
+/* For groups of several entries: S += weight x curvature (x) x x', where S has a square for every pair of groups and
+ * `curvature` is one of them. Rows are not collected. */
 void pl_outer_blocks(const pl_outer *outer, const uint32_t *index, const float *value, uint64_t count, double weight,
-                     const double *curvature, uint64_t classes, double *sum);
+                     const double *curvature, double *sum);
 void pl_outer_flush(pl_outer *outer, double *sum); /* must be called before `sum` is read */
 void pl_outer_close(pl_outer *outer);
 

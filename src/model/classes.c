@@ -117,6 +117,13 @@ double pl_classes_step(const pl_glm *glm, uint64_t i, const double *z, double h,
     return residual;
 }
 
+double pl_classes_depth(const pl_glm *glm, uint64_t i, const double *z, const double *t) {
+    double depth = INFINITY;
+    for (uint64_t c = 0; c < glm->classes; c++)
+        depth = fmin(depth, glm->loss->depth(glm->loss, z[c], side_of(glm, i, c), t[c]));
+    return depth;
+}
+
 typedef struct pass {
     const pl_glm *glm;
     const pl_team *team;

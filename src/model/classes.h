@@ -56,6 +56,8 @@ void pl_classes_curve(const pl_glm *glm, uint64_t i, const double *z, const doub
                       double *curvature);
 /* Makes the dual step of row i, which changes t. Returns the row's approximate share of the gap before the step. */
 double pl_classes_step(const pl_glm *glm, uint64_t i, const double *z, double h, double *t);
+/* The least depth of the row's classes, for losses of each class that have it. */
+double pl_classes_depth(const pl_glm *glm, uint64_t i, const double *z, const double *t);
 
 /* pl_classes_slopes computes t = -slope of row i, and the other repairs t as the latest evaluation did. z and t are
  * tables. */

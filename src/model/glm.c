@@ -66,7 +66,7 @@ parley_status pl_glm_open(pl_glm *glm, pl_engine *engine, const parley_data *dat
                     .non_negative = settings->non_negative,
                     .l1_ratio = settings->l1_ratio};
     glm->classes = 1;
-    parley_status status = pl_glm_read_labels(glm, engine, settings->loss, error);
+    parley_status status = pl_glm_read_labels(glm, engine, settings, error);
     glm->size = (data->x.columns + (glm->intercept == PL_NO_INTERCEPT ? 0 : 1)) * glm->classes;
     if (status == PARLEY_OK)
         status = pl_penalty_factors(glm, settings->penalty_factors, error);

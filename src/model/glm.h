@@ -15,8 +15,10 @@
 
 #include "data/data.h"
 #include "loss/loss.h"
+#include "math/arrow.h"
 #include "math/sparse.h"
 #include "math/table.h"
+#include "model/apart.h"
 #include "model/centred.h"
 #include "model/problem.h"
 #include "shard/row_sums.h"
@@ -53,10 +55,13 @@ typedef struct pl_glm {
     parley_data own;          /* the data, if they have class weights or centred columns */
     double *class_weight;     /* the weights of its rows */
     pl_centred centred;
+    pl_apart apart; /* columns that no row has two of */
 } pl_glm;
 
 /* labels.c: determines the loss, the classes and their labels, alike on all ranks. */
-parley_status pl_glm_read_labels(pl_glm *glm, pl_engine *engine, const char *loss, parley_error *error);
+parley_status pl_glm_read_labels(pl_glm *glm, pl_engine *engine, const parley_settings *settings, parley_error *error);
+/* The label that --positive names: a class name if the data have names, otherwise a number. */
+parley_status pl_positive_label(const parley_data *data, const char *word, double *label, parley_error *error);
 
 /* Replaces the rows by the same rows in another order. */
 parley_status pl_glm_move(pl_glm *glm, const parley_data *data, parley_error *error);
@@ -111,6 +116,24 @@ static inline double pl_label_spread(const pl_glm *glm) {
 /* The number of blocks of entries between which the loss has no curvature: the classes of one against the rest. Entry j
  * is in block j mod blocks. */
 static inline uint64_t pl_curvature_blocks(const pl_glm *glm) { return glm->loss->together ? 1 : glm->classes; }
+
+/* The shape of a block of the curvature. Its groups are the rows of the model's table at their places (apart.h). */
+static inline pl_arrow pl_curvature_shape(const pl_glm *glm) {
+    uint64_t rows = glm->size / glm->classes, group = glm->loss->together ? glm->classes : 1;
+    return (pl_arrow){glm->apart.core * group, rows - glm->apart.core, group};
+}
+
+/* The columns of an update that has the gradient and the curvature, whose blocks lie one behind the other. */
+static inline uint64_t pl_curvature_width(const pl_glm *glm) {
+    pl_arrow shape = pl_curvature_shape(glm);
+    return 1 + (pl_curvature_blocks(glm) * pl_arrow_values(&shape) + glm->size - 1) / glm->size;
+}
+
+/* The entry of the model's table that is at a place of a block. */
+static inline uint64_t pl_curvature_entry(const pl_glm *glm, uint64_t block, uint64_t place) {
+    uint64_t group = glm->loss->together ? glm->classes : 1, blocks = pl_curvature_blocks(glm);
+    return (pl_apart_column(&glm->apart, place / group) * group + place % group) * blocks + block;
+}
 
 /* Whether entry j is penalised. Only free intercepts are not. */
 static inline bool pl_penalised(const pl_glm *glm, uint64_t j) {
@@ -172,7 +195,7 @@ static inline double pl_column_scale(const pl_glm *glm, uint64_t j) {
 /* Multiplies the rows of a model or a gradient by the columns' scales, if there are any. */
 void pl_scale_columns(const pl_glm *glm, double *w);
 /* The same for both sides of the lower triangle of a curvature, or of one for each class. */
-void pl_scale_curvature(const pl_glm *glm, bool by_class, double *curvature);
+void pl_scale_curvature(const pl_glm *glm, double *curvature);
 /* The inverse: turns a model on the original columns into one on scaled columns. */
 void pl_unscale_columns(const pl_glm *glm, double *w);
 /* standardise.c: the mean of every column and 1 / its standard deviation, 0 if it is constant. `mean` has room for
@@ -252,6 +275,7 @@ extern const pl_problem_rules pl_linear_rules;
 unsigned pl_glm_facts(const pl_loss *loss, double lambda, double l1_ratio, bool several);
 /* Likewise, with what the problem says about its columns. */
 unsigned pl_glm_all_facts(const pl_glm *glm);
+#define PL_FEW_COLUMNS 200              /* up to here the matrix of second derivatives pays off */
 bool pl_few_columns(const pl_glm *glm); /* few enough that `newton` forms the matrix of second derivatives */
 bool pl_is_uneven(const pl_glm *glm);   /* whether columns differ by more than PL_UNEVEN and are not standardised */
 bool pl_is_filled(const pl_glm *glm);   /* whether at least a tenth of the matrix is not 0 */

@@ -1,6 +1,7 @@
 /* labels.c: finds the distinct labels, and from them the loss, where it is auto, and the classes. A binary loss on more
  * than two labels is trained as one against the rest. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/collective.h"
@@ -150,9 +151,50 @@ static parley_status check_range(pl_engine *engine, const parley_data *data, con
     return status;
 }
 
-parley_status pl_glm_read_labels(pl_glm *glm, pl_engine *engine, const char *loss, parley_error *error) {
+parley_status pl_positive_label(const parley_data *data, const char *word, double *label, parley_error *error) {
+    char *end;
+    for (uint64_t c = 0; c < data->classes.count; c++) {
+        pl_name name = pl_names_at(&data->classes, c);
+        if (name.bytes == strlen(word) && memcmp(name.text, word, name.bytes) == 0) {
+            *label = (double)c;
+            return PARLEY_OK;
+        }
+    }
+    *label = strtod(word, &end);
+    if (data->classes.count > 0 || end == word || *end || !isfinite(*label))
+        return pl_fail(error, PARLEY_BAD_USAGE, "--positive: %s has no label %.60s; the labels are %s", data->path,
+                       word, data->classes.count > 0 ? "names" : "numbers");
+    return PARLEY_OK;
+}
+
+/* Orders two labels so that the positive one is the upper one. */
+static parley_status choose_positive(pl_glm *glm, const char *word, parley_error *error) {
+    double label, low = glm->low;
+    if (!*word)
+        return PARLEY_OK;
+    parley_status status = pl_positive_label(glm->data, word, &label, error);
+    if (status != PARLEY_OK || label == glm->high)
+        return status;
+    if (label != low)
+        return pl_fail(error, PARLEY_BAD_USAGE, "--positive: no row has label %.60s; the labels are %.17g and %.17g",
+                       word, glm->low, glm->high);
+    glm->low = glm->high;
+    glm->high = low;
+    return PARLEY_OK;
+}
+
+/* Rejects --positive where there are not two labels. */
+static parley_status without_positive(const pl_glm *glm, const parley_settings *settings, parley_error *error) {
+    if (!*settings->positive)
+        return PARLEY_OK;
+    return pl_fail(error, PARLEY_BAD_USAGE, "--positive names one of two labels, but loss %s has %s here; leave it out",
+                   glm->loss->name, glm->loss->labels == PL_LABELS_REAL ? "numbers" : "several classes");
+}
+
+parley_status pl_glm_read_labels(pl_glm *glm, pl_engine *engine, const parley_settings *settings, parley_error *error) {
     double kinds[PL_MOST_CLASSES + 1];
     const parley_data *data = glm->data;
+    const char *loss = settings->loss;
     bool open = strcmp(loss, "auto") == 0;
     if (!open) {
         glm->loss = pl_loss_find(loss);
@@ -177,15 +219,17 @@ parley_status pl_glm_read_labels(pl_glm *glm, pl_engine *engine, const char *los
     if (open)
         glm->loss = choose_loss(glm->data, kinds, count);
     if (glm->loss->labels == PL_LABELS_REAL)
-        return PARLEY_OK;
+        return without_positive(glm, settings, error);
     if (count > most)
         return pl_fail(
             error, PARLEY_BAD_INPUT,
             "%s: more than %u different labels, which is the most that loss %s takes; --loss squared takes any number",
             data->path, most, glm->loss->name);
-    if (count > 2 || glm->loss->labels == PL_LABELS_CLASSES)
-        return keep_classes(glm, kinds, count, error);
+    if (count > 2 || glm->loss->labels == PL_LABELS_CLASSES) {
+        status = without_positive(glm, settings, error);
+        return status == PARLEY_OK ? keep_classes(glm, kinds, count, error) : status;
+    }
     glm->low = kinds[0];
     glm->high = kinds[1];
-    return PARLEY_OK;
+    return choose_positive(glm, settings->positive, error);
 }

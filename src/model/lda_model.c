@@ -172,6 +172,12 @@ static void apply(const parley_model *base, const pl_matrix *x, uint64_t begin, 
 }
 
 /* Proportions are probabilities of topics. */
+static parley_status explain(const parley_model *model, const parley_data *data, uint64_t i, uint64_t number,
+                             parley_error *error) {
+    (void)model, (void)data, (void)i, (void)number;
+    return pl_fail_memory(error, "the topics of documents", 0);
+}
+
 static parley_status finish(const parley_model *model, pl_output kind, double *values, parley_error *error) {
     (void)model, (void)kind, (void)values, (void)error;
     return PARLEY_OK;
@@ -260,6 +266,7 @@ const pl_model_type pl_model_lda = {
     .parts = parts,
     .free = free_parts,
     .apply = apply,
+    .explain = explain,
     .finish = finish,
     .predict = predict,
     .output = PL_PROBABILITY,

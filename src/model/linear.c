@@ -8,6 +8,8 @@
 #include "model/linear_model.h"
 #include "shard/columns.h"
 
+#define MOST_APART 50000 /* columns, and non-zeros, among which columns that are apart are looked for */
+#define MOST_LOOKED_AT (1 << 24)
 #define SMALL 0.05 /* an L2 penalty, relative to the curvature of a column, that hardly changes the model */
 
 void pl_glm_publish(pl_glm *glm) {
@@ -55,11 +57,22 @@ static parley_status centre_columns(pl_glm *glm, pl_engine *engine, parley_error
     return status;
 }
 
+/* Finds columns that are apart where Newton's method may be chosen and has many columns. */
+static parley_status find_apart(pl_glm *glm, pl_engine *engine, parley_error *error) {
+    uint64_t columns = glm->data->x.columns;
+    bool kinked = !glm->loss->smooth && (glm->lambda == 0 || glm->l1_ratio == 1);
+    bool small = columns <= MOST_APART && pl_all_nonzeros(glm->data) <= MOST_LOOKED_AT;
+    if (columns <= PL_FEW_COLUMNS || !small || !(pl_is_uneven(glm) || kinked) || glm->data->deal)
+        return PARLEY_OK;
+    return pl_apart_open(&glm->apart, engine, &glm->data->x, glm->intercept != PL_NO_INTERCEPT, error);
+}
+
 static void close_linear(pl_problem *problem) {
     pl_glm *glm = (pl_glm *)problem;
     pl_glm_close(glm);
     pl_free(glm->class_weight);
     pl_centred_close(&glm->centred);
+    pl_apart_close(&glm->apart);
     pl_free(glm);
 }
 
@@ -75,6 +88,9 @@ static parley_status open_linear(pl_engine *engine, const parley_data *data, con
         status = weigh_classes(glm, engine, settings->class_weights, error);
     if (status == PARLEY_OK)
         status = centre_columns(glm, engine, error);
+    glm->apart.core = glm->size / (glm->classes > 0 ? glm->classes : 1);
+    if (status == PARLEY_OK)
+        status = find_apart(glm, engine, error);
     pl_glm_publish(glm);
     if (status == PARLEY_OK && settings->inference)
         status = pl_linear_can_infer(&glm->base, error);

@@ -77,8 +77,8 @@ static parley_status read_labels(pl_linear_model *model, const char *text, const
     }
     const char *rest = text;
     if (!text || !read_label(&rest, &model->low) || *rest++ != ' ' || !read_label(&rest, &model->high) || *rest ||
-        !(model->low < model->high))
-        return pl_fail(error, PARLEY_BAD_INPUT, "%s: labels `%.60s` must be two increasing numbers, such as `-1 1`",
+        !(model->low != model->high))
+        return pl_fail(error, PARLEY_BAD_INPUT, "%s: labels `%.60s` must be two different numbers, such as `-1 1`",
                        path, text ? text : "");
     return PARLEY_OK;
 }

@@ -7,7 +7,6 @@
 
 #include "model/glm.h"
 
-#define FEW_COLUMNS 200           /* up to here the matrix of second derivatives pays off */
 #define ONE_MATRIX_COLUMNS 500    /* up to here, on filled data with constant curvature */
 #define SOFTENED_COLUMNS 2000     /* up to here, if the loss is smoothed and columns are filled or uneven; */
 #define HINGE_COLUMNS 500         /* for two labels, up to here in any case, and beyond if dual ascent is slow */
@@ -34,6 +33,14 @@ bool pl_is_filled(const pl_glm *glm) {
 
 bool pl_is_uneven(const pl_glm *glm) { return glm->centred.scales > PL_UNEVEN && !glm->standardise; }
 
+/* Columns that Newton's method needs the whole curvature of: on uneven columns, those that are not apart. */
+static uint64_t core_columns(const pl_glm *glm) { return glm->apart.column ? glm->apart.core : glm->data->x.columns; }
+
+/* The same for entries of a model, of all classes that the curvature joins. */
+static uint64_t core_entries(const pl_glm *glm) {
+    return glm->apart.column ? glm->apart.core * glm->classes : glm->size;
+}
+
 static bool is_kinked_binary(const pl_glm *glm) {
     return glm->loss->soften && !glm->loss->smooth && glm->loss->labels == PL_LABELS_BINARY;
 }
@@ -42,10 +49,10 @@ bool pl_few_columns(const pl_glm *glm) {
     uint64_t columns = glm->data->x.columns;
     uint64_t most = glm->loss->soften ? SOFTENED_COLUMNS : glm->loss->quadratic ? ONE_MATRIX_COLUMNS : 0;
     if (!glm->loss->smooth && glm->loss->soften && pl_is_uneven(glm))
-        return columns <= SOFTENED_COLUMNS;
+        return core_columns(glm) <= SOFTENED_COLUMNS;
     if (is_kinked_binary(glm))
         return columns <= HINGE_COLUMNS;
-    return columns <= FEW_COLUMNS || (columns <= most && pl_is_filled(glm));
+    return columns <= PL_FEW_COLUMNS || (columns <= most && pl_is_filled(glm));
 }
 
 /* The loss that was asked for, or that follows from the labels; NULL if it is not known yet. */
@@ -108,6 +115,15 @@ static parley_status check_parameters(const parley_settings *settings, parley_er
     return PARLEY_OK;
 }
 
+/* Only a loss of two classes has a positive one. */
+static parley_status check_positive(const parley_settings *settings, parley_error *error) {
+    const pl_loss *loss = pl_loss_find(settings->loss);
+    if (!*settings->positive || !loss || loss->labels == PL_LABELS_BINARY)
+        return PARLEY_OK;
+    return pl_fail(error, PARLEY_BAD_USAGE, "--positive has no effect with --loss %s; it names one of two labels",
+                   loss->name);
+}
+
 /* Standard errors need a model near the optimum, and rows to compute the curvature. */
 static parley_status check_inference(parley_settings *settings, parley_error *error) {
     if (!settings->inference)
@@ -129,6 +145,8 @@ static parley_status check(parley_settings *settings, parley_error *error) {
     parley_status status = check_penalty(settings, error);
     if (status == PARLEY_OK)
         status = check_inference(settings, error);
+    if (status == PARLEY_OK)
+        status = check_positive(settings, error);
     settings->passes = settings->passes ? settings->passes : 1; /* only streams read it */
     if (status == PARLEY_OK && settings->schedule > PL_NORMALISED)
         return pl_fail(error, PARLEY_BAD_USAGE, "--schedule step and cosine are for networks; use another one");
@@ -153,13 +171,13 @@ static bool few_or_filled(const pl_glm *glm) {
     if (glm->l1_ratio > 0 || !(loss->smooth || loss->soften))
         return false;
     if (glm->classes > 1 && !loss->together && (pl_is_filled(glm) || pl_is_uneven(glm)))
-        return glm->data->x.columns <= FEW_COLUMNS;
+        return core_columns(glm) <= PL_FEW_COLUMNS;
     if (glm->classes > 1)
-        return glm->size <= (!pl_is_uneven(glm)             ? pl_is_filled(glm) ? DENSE_CLASS_ENTRIES : CLASS_ENTRIES
-                             : glm->classes >= MANY_CLASSES ? UNEVEN_CLASS_ENTRIES
-                                                            : DENSE_CLASS_ENTRIES);
+        return core_entries(glm) <= (!pl_is_uneven(glm) ? pl_is_filled(glm) ? DENSE_CLASS_ENTRIES : CLASS_ENTRIES
+                                     : glm->classes >= MANY_CLASSES ? UNEVEN_CLASS_ENTRIES
+                                                                    : DENSE_CLASS_ENTRIES);
     return pl_few_columns(glm) || (loss->smooth && pl_is_filled(glm)) ||
-           (loss->log_link && glm->data->x.columns <= MANY_COUNTS);
+           (loss->log_link && (glm->data->x.columns <= MANY_COUNTS || pl_is_uneven(glm)));
 }
 
 /* With softmax and an L1 penalty: where dual ascent applies and columns are even, it is faster. */
@@ -171,13 +189,13 @@ static uint64_t few_class_entries(const pl_glm *glm) {
  * penalties, and is faster unless the curvature is constant or in few rows. */
 static bool few_with_l1(const pl_glm *glm) {
     const pl_loss *loss = glm->loss;
-    uint64_t columns = glm->data->x.columns;
+    uint64_t columns = core_columns(glm);
     if (glm->lambda == 0 || glm->l1_ratio == 0 || glm->non_negative)
         return false;
     if (!loss->smooth && !(loss->soften && glm->l1_ratio < 1))
         return false;
     if (glm->classes > 1)
-        return !loss->together ? columns <= L1_COLUMNS : glm->size <= few_class_entries(glm);
+        return !loss->together ? columns <= L1_COLUMNS : core_entries(glm) <= few_class_entries(glm);
     if (pl_is_uneven(glm) && columns <= UNEVEN_COLUMNS)
         return true;
     if (glm->base.many && fits_columns(loss) && !loss->quadratic && !loss->soften)
@@ -196,7 +214,7 @@ static bool filled_classes(const pl_glm *glm) {
 
 /* Dual ascent can start, and Newton's method can finish if necessary. */
 static bool is_smooth_dual(const pl_glm *glm) {
-    bool fits = glm->loss->smooth || (is_kinked_binary(glm) && glm->data->x.columns <= SOFTENED_COLUMNS);
+    bool fits = glm->loss->smooth || (is_kinked_binary(glm) && core_columns(glm) <= SOFTENED_COLUMNS);
     return glm->lambda != 0 && glm->l1_ratio == 0 && fits && glm->classes == 1;
 }
 
@@ -233,7 +251,7 @@ static const char *choose(const pl_problem *problem, const parley_settings *sett
         return "auto";
     pl_glm glm = as_asked(problem, settings);
     unsigned i = 0;
-    if (is_kinked(&glm) && !named && glm.data->x.columns > SOFTENED_COLUMNS) {
+    if (is_kinked(&glm) && !named && core_columns(&glm) > SOFTENED_COLUMNS) {
         pl_fail(error, PARLEY_BAD_USAGE,
                 "no method that auto can choose reaches the optimum of loss %s with more than " COLUMNS_TEXT
                 " columns and without an L2 penalty",

@@ -4,6 +4,7 @@
 #include "data/format.h"
 #include "model/problem.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/mapped_file.h"
@@ -373,6 +374,13 @@ void parley_model_free(parley_model *model) {
     pl_names_free(&model->classes);
     model->type->free(model);
     pl_free(model);
+}
+
+bool pl_model_is_finite(const parley_model *model, const double *values) {
+    for (uint64_t o = 0; o < model->outputs && model->type->explain; o++)
+        if (!isfinite(values[o]))
+            return false;
+    return true;
 }
 
 unsigned pl_apply_tasks(const pl_matrix *x) { return (unsigned)((x->rows + ROWS_PER_TASK - 1) / ROWS_PER_TASK); }

@@ -106,6 +106,10 @@ struct pl_model_type {
     /* Computes the raw outputs of rows [begin, end), `outputs` numbers per row, starting with row `begin`. Called by
      * many threads. */
     void (*apply)(const parley_model *model, const pl_matrix *x, uint64_t begin, uint64_t end, double *values);
+    /* Fails with the reason why raw outputs of row `i` of the data are not finite; `number` is the row's number in the
+     * file, from 1. NULL: they are what they are. */
+    parley_status (*explain)(const parley_model *model, const parley_data *data, uint64_t i, uint64_t number,
+                             parley_error *error);
     /* Turns a row's raw outputs into what --output asks for, in place: the probability of the upper of two labels, or
      * of each output. Fails if the model cannot give that. With `values` NULL it only checks. */
     parley_status (*finish)(const parley_model *model, pl_output kind, double *values, parley_error *error);
@@ -159,6 +163,9 @@ bool pl_model_claimed(const pl_container *container);
 parley_status pl_model_parse(const void *bytes, uint64_t size, const char *path, parley_model **out,
                              parley_error *error);
 void pl_model_file(const parley_model *model, pl_model_parts *parts);
+
+/* Whether a row's raw outputs are finite numbers; always true for models that do not explain others. */
+bool pl_model_is_finite(const parley_model *model, const double *values);
 
 /* Applies a model to all rows, as tasks for a pool or an engine. `values` has room for rows x outputs. */
 typedef struct pl_applying {

@@ -12,7 +12,11 @@ int parley_model_network(const parley_model *base, parley_network *out) {
     *out = (parley_network){.layers = model->shape.layers,
                             .activation = pl_activation_name(model->shape.activation),
                             .labels = model->labels,
-                            .targets = model->targets};
+                            .targets = model->targets,
+                            .steps = model->remembered.steps,
+                            .first = model->remembered.first,
+                            .second = model->remembered.second,
+                            .optimiser = model->remembered.kind};
     memcpy(out->width, model->shape.width, sizeof out->width);
     for (unsigned l = 0; l < out->layers; l++) {
         out->weight[l] = model->weight[l];
@@ -45,6 +49,20 @@ static bool is_valid(const parley_network *given, pl_net_shape *shape) {
     return valid && f < 4;
 }
 
+static parley_status remember(const parley_network *given, pl_net_model *model, parley_error *error) {
+    uint64_t bytes = model->shape.size * sizeof(double);
+    if (given->steps == 0 || !given->first || !given->second)
+        return PARLEY_OK;
+    parley_status status = pl_net_model_remember(model, error);
+    if (status != PARLEY_OK)
+        return status;
+    memcpy(model->remembered.first, given->first, bytes);
+    memcpy(model->remembered.second, given->second, bytes);
+    model->remembered.steps = given->steps;
+    model->remembered.kind = given->optimiser;
+    return status;
+}
+
 parley_status parley_network_new(const parley_network *given, parley_model **out, parley_error *error) {
     pl_net_shape shape;
     pl_net_model *model;
@@ -72,6 +90,10 @@ parley_status parley_network_new(const parley_network *given, parley_model **out
         memcpy(model->bias[l], given->bias[l], shape.width[l + 1] * sizeof(float));
     }
     pl_net_model_pad(model);
-    *out = &model->base;
+    status = remember(given, model, error);
+    if (status == PARLEY_OK)
+        *out = &model->base;
+    else
+        parley_model_free(&model->base);
     return status;
 }

@@ -117,8 +117,8 @@ static parley_status add(pl_meter *base, const parley_data *batch, const double 
     meter->counts.weighted |= batch->weight != NULL;
     for (uint64_t i = 0; i < batch->x.rows && status == PARLEY_OK; i++, base->rows++) {
         double weight = batch->weight ? batch->weight[i] : 1.0;
-        if (isnan(values[i * outputs]))
-            return pl_fail_memory(error, "the outputs of a network", 0);
+        if (!pl_model_is_finite(base->model, values + i * outputs))
+            return base->model->type->explain(base->model, batch, i, base->rows + 1, error);
         meter->weight += weight;
         if (meter->model->labels)
             status = add_class(meter, batch, i, values + i * outputs, weight, error);

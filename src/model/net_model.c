@@ -93,6 +93,14 @@ parley_status pl_net_model_new(const pl_net_shape *shape, uint64_t columns, cons
     return status;
 }
 
+parley_status pl_net_model_remember(pl_net_model *model, parley_error *error) {
+    pl_net_memory *memory = &model->remembered;
+    parley_status status = pl_take(&memory->first, model->shape.size, sizeof(double), "the optimiser", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&memory->second, model->shape.size, sizeof(double), "the optimiser", error);
+    return status;
+}
+
 void pl_net_model_pad(pl_net_model *model) {
     const pl_net_shape *shape = &model->shape;
     for (unsigned l = 0; l < shape->layers; l++) {
@@ -246,8 +254,9 @@ static void parts(const parley_model *base, pl_model_parts *parts) {
 
 static void free_parts(parley_model *base) {
     pl_net_model *model = (pl_net_model *)base;
-    void *owned[] = {model->labels, model->memory,      model->padded,      model->target,
-                     model->input,  model->labels_text, model->targets_text};
+    void *owned[] = {
+        model->labels,      model->memory,       model->padded,           model->target,           model->input,
+        model->labels_text, model->targets_text, model->remembered.first, model->remembered.second};
     for (unsigned i = 0; i < sizeof owned / sizeof *owned; i++)
         pl_free(owned[i]);
 }
@@ -282,6 +291,39 @@ static void apply(const parley_model *base, const pl_matrix *x, uint64_t begin, 
             values[(row - begin) * outputs + i] = NAN; /* out of memory, or without OpenBLAS */
     }
     pl_net_room_close(&room);
+}
+
+/* A value that is not finite, a pass that overflows, or what `apply` lacked. */
+static parley_status explain(const parley_model *base, const parley_data *data, uint64_t i, uint64_t number,
+                             parley_error *error) {
+    const pl_net_model *model = (const pl_net_model *)base;
+    const pl_matrix *x = &data->x;
+    double largest = 0;
+    pl_net_room room = {0};
+    for (uint64_t e = x->start[i]; e < x->start[i + 1] && x->value; e++) {
+        if (!isfinite(x->value[e]))
+            return pl_fail(error, PARLEY_BAD_INPUT, "%s: row %llu has a value that is not a finite number", data->path,
+                           (unsigned long long)number);
+        largest = fmax(largest, fabs((double)x->value[e]));
+    }
+    parley_status status = pl_blas_open(error);
+    if (status == PARLEY_OK)
+        status = pl_net_room_open(&room, &model->shape, &model->inputs, 1, false, error);
+    if (status == PARLEY_OK && !pl_net_gather(&room, x, NULL, i, 1))
+        status = pl_fail_memory(error, "the outputs of a network", 0);
+    if (status == PARLEY_OK) {
+        bool finite = true;
+        pl_net_forward(&room, model->padded, 0, NULL);
+        for (uint64_t o = 0; o < base->outputs; o++)
+            finite = finite && isfinite(room.a[model->shape.layers][o]);
+        status = !finite ? pl_fail(error, PARLEY_BAD_INPUT,
+                                   "%s: row %llu has values up to %.3g, for which the network's outputs are too "
+                                   "large for single precision; scale the data as those of the training were",
+                                   data->path, (unsigned long long)number, largest)
+                         : pl_fail_memory(error, "the outputs of a network", 0);
+    }
+    pl_net_room_close(&room);
+    return status;
 }
 
 static parley_status finish(const parley_model *base, pl_output kind, double *values, parley_error *error) {
@@ -383,6 +425,7 @@ const pl_model_type pl_model_net = {
     .parts = parts,
     .free = free_parts,
     .apply = apply,
+    .explain = explain,
     .finish = finish,
     .predict = predict,
     .output = PL_LABEL,

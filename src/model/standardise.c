@@ -95,13 +95,22 @@ void pl_scale_columns(const pl_glm *glm, double *w) {
             w[j * glm->classes + c] *= glm->scale[j];
 }
 
-void pl_scale_curvature(const pl_glm *glm, bool by_class, double *curvature) {
-    uint64_t blocks = by_class ? glm->classes : 1, rows = glm->size / blocks, row = glm->classes / blocks;
-    for (uint64_t c = 0; c < blocks * rows; c++) { /* the columns of all blocks */
-        double *column = curvature + c * rows, own = pl_column_scale(glm, c % rows / row);
-        for (uint64_t i = c % rows; i < rows; i++)
-            column[i] *= own * pl_column_scale(glm, i / row);
-    }
+/* Scales entry p of a block: its products with those from it on in the core or in its group, and with the core. */
+static void scale_entry(const pl_glm *glm, const pl_arrow *shape, uint64_t p, double *block) {
+    uint64_t core = shape->core, group = shape->group;
+    double own = pl_column_scale(glm, pl_apart_column(&glm->apart, p / group));
+    double *column = block + (p < core ? p * core : pl_arrow_begin(shape, p));
+    for (uint64_t i = 0; p >= core && i < group; i++)
+        column[i] *= own * own;
+    for (uint64_t i = p < core ? p : 0; i < core; i++)
+        column[p < core ? i : group + i] *= own * pl_column_scale(glm, pl_apart_column(&glm->apart, i / group));
+}
+
+void pl_scale_curvature(const pl_glm *glm, double *curvature) {
+    pl_arrow shape = pl_curvature_shape(glm);
+    for (uint64_t c = 0; c < pl_curvature_blocks(glm); c++)
+        for (uint64_t p = 0; p < pl_arrow_rows(&shape); p++)
+            scale_entry(glm, &shape, p, curvature + c * pl_arrow_values(&shape));
 }
 
 void pl_unscale_columns(const pl_glm *glm, double *w) {

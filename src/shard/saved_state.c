@@ -176,6 +176,17 @@ static const char *stored_room(pl_state *state, const char *name, pl_dtype type,
     return NULL;
 }
 
+bool pl_state_has(pl_state *state, const char *name) {
+    char full[64];
+    unsigned number = 0;
+    if (!state->restoring || state->status != PARLEY_OK)
+        return true;
+    bool common = state->worker == PL_STATE_ALL;
+    const pl_container *part = part_of(state, common ? 0 : host_of(state, state->team->first + state->worker, &number));
+    snprintf(full, sizeof full, "%s.%s", state->owner, name);
+    return part && pl_container_tensor(part, full);
+}
+
 static char *room_of(pl_state *state, const char *name, pl_dtype type, uint64_t count) {
     if (state->status != PARLEY_OK)
         return NULL;

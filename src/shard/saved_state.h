@@ -99,6 +99,8 @@ typedef struct pl_state {
 
 /* Sets the component and the worker that the next calls list. */
 void pl_state_of(pl_state *state, const char *owner, unsigned worker);
+/* Whether the checkpoint has an array of this name, which older versions did not write. True when saving. */
+bool pl_state_has(pl_state *state, const char *name);
 /* Numbers of type PL_F64 and PL_F32 must be finite to be restored, here and below. */
 void pl_state_array(pl_state *state, const char *name, void *array, pl_dtype type, uint64_t count);
 void pl_state_values(pl_state *state, const char *name, const pl_value *values, unsigned count);

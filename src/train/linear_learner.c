@@ -36,6 +36,9 @@ static parley_status tell_labels(parley_learner *learner, const double *labels, 
     const pl_loss *loss = pl_loss_find(learner->settings->loss);
     if (!labels)
         return PARLEY_OK;
+    if (*learner->settings->positive)
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "the labels are given in advance, and the second one is positive; leave out positive");
     if (!loss || loss->labels != PL_LABELS_BINARY)
         return pl_fail(error, PARLEY_BAD_USAGE, "two labels need a loss of two classes, but loss is %s",
                        learner->settings->loss);

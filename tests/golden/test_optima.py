@@ -94,6 +94,20 @@ def sparse_rows(real):
 
 
 @lru_cache
+def table(loss):
+    """Two columns of categories, most of which have few rows, and numbers of very different scale."""
+    random = np.random.default_rng(11)
+    count, cities, jobs = 450, 230, 12
+    city, job = random.integers(0, cities, count), random.integers(0, jobs, count)
+    numbers = np.column_stack((random.normal(size=count), random.normal(size=count), 5e3 * random.random(count)))
+    score = numbers @ [1.0, -0.5, 3e-4] + 0.4 * np.sin(city) + 0.3 * (job % 3) + random.normal(size=count)
+    one = np.ones(count)
+    indicators = [sparse.csr_matrix((one, (range(count), which)), (count, size)) for which, size in ((city, cities), (job, jobs))]
+    x = sparse.hstack([*indicators, as_stored(numbers)]).tocsr()
+    binary = loss in ("logistic", "hinge", "squared-hinge")
+    return x, np.where(score > np.median(score), 1.0, -1.0) if binary else np.round(score - score.min(), 3)
+
+
 def positive(name, loss):
     """Labels whose mean depends on the rows, up to 50 for the sparse rows and 1000 for the others: counts, sizes, or sums
     of sizes, some of them 0."""
@@ -279,6 +293,14 @@ def special_cases():
     for loss, kind in itertools.product(("huber", "epsilon-insensitive"), ("free", "none")):  # few rows are inside
         yield f"{loss} narrow intercept {kind}: auto", partial(
             reaches_the_oracles_optimum, problem=Problem(x, y, loss, 1e-2, 0.0, kind, width=0.01), flags=[]
+        )
+    kinked = ("hinge", "epsilon-insensitive", "quantile")  # linear programs; other pairs are too hard for the oracle
+    curved = itertools.product(("squared", "logistic"), (0.0, 0.5, 1.0))
+    ridge = itertools.product(("squared-hinge", "huber", "poisson", "tweedie"), (0.0,))
+    for loss, rho in (*itertools.product(kinked, (1.0,)), *curved, *ridge):
+        problem = Problem(*table(loss), loss, 1e-2, rho, "free", width=width_for("sparse", loss))
+        yield f"{loss} on categories{f' L1 {rho}' if rho else ''}: newton", partial(
+            reaches_the_oracles_optimum, problem=problem, flags=["--preset", "newton"]
         )
     slow = {
         "cocoa": ["--workers", 3],

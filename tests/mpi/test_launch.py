@@ -242,6 +242,19 @@ def test_lone_rank():
     check(code in (0, 3), f"a lone rank ends with {code}", read("said").decode(errors="replace"))
 
 
+def test_terminal():
+    """On a terminal, the rank on another machine that tells the progress rewrites its line there."""
+    words = "train all.svm --model model --gap 1e-9 --preset gd --rounds 200"
+    launch = f"{PARLEY} launch --hosts hosts --shell {SHELL} --address 127.0.0.1 -- {words}"
+    with open("hosts", "w", encoding="ascii") as file:
+        file.write("alpha:2\n")
+    variables = {**os.environ, "SHELL_LOG": os.path.join(os.getcwd(), "shell.log")}
+    script = ["script", "-qec", launch, "/dev/null"]
+    seen = subprocess.run(script, stdin=subprocess.DEVNULL, capture_output=True, env=variables, timeout=60).stdout
+    check(re.search(rb"\r\x1b\[K\[[#.]{12}\] +\d+ %  round", seen), "a bar of remote ranks", seen.decode(errors="replace"))
+    check(gone(5), "the ranks of a terminal ended")
+
+
 def test_stuck_rank():
     """There is no restart while a remote rank may still run."""
     with Launched(*LONG, "--deadline", "1", hosts=HOSTS, launch=("--restarts", "1")) as run:

@@ -292,6 +292,60 @@ def narrow_and_wide_screens(folder):
     silent(page)
 
 
+def touch(kind, *places):
+    points = [{"x": x, "y": y, "id": i} for i, (x, y) in enumerate(places)]
+    browser.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+
+def fingers_zoom_and_move(folder):
+    log = folder / "run.jsonl"
+    make_log(log, 400, 4)
+    page = write_page(folder, log)
+    media(width=390, height=844)
+    browser.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": True, "maxTouchPoints": 2})
+    show(page)
+    for chart in ("convergence", "gantt"):
+        over = f"#{chart} .u-over"
+        browser.execute_script("document.querySelector(arguments[0]).scrollIntoView({block: 'center'})", over)
+        left, top, width = browser.execute_script(
+            """const box = document.querySelector(arguments[0]).getBoundingClientRect();
+            return [box.left, box.top + 40, box.width]""",
+            over,
+        )
+        low, high = view(chart)
+
+        def at(*shares, left=left, top=top, width=width):
+            return [(left + share * width, top) for share in shares]
+
+        # Two fingers move apart: what was under them, at 0.4 and 0.6 of the width, is now at 0.2 and 0.8.
+        touch("touchStart", *at(0.4, 0.6))
+        for i in range(1, 5):
+            touch("touchMove", *at(0.4 - 0.05 * i, 0.6 + 0.05 * i))
+        touch("touchEnd")
+        begin, end = view(chart)
+        third = (end - begin) * 3 / (high - low)
+        assert abs(third - 1) < 0.02 and abs((begin + end) - (low + high)) < 0.02 * (high - low), (
+            low,
+            high,
+            begin,
+            end,
+        )
+        # One finger moves what is zoomed.
+        touch("touchStart", *at(0.5))
+        for i in range(1, 5):
+            touch("touchMove", *at(0.5 + 0.05 * i))
+        touch("touchEnd")
+        moved = view(chart)
+        assert abs((begin - moved[0]) - 0.2 * (end - begin)) < 0.02 * (end - begin), (begin, end, moved)
+        # Two fingers move together, as far as there is something.
+        touch("touchStart", *at(0.1, 0.9))
+        touch("touchMove", *at(0.48, 0.52))
+        touch("touchEnd")
+        assert max(abs(a - b) for a, b in zip(view(chart), (low, high))) < 1e-6 * (high - low), view(chart)
+    browser.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": False})
+    silent(page)
+
+
 def texts_are_never_markup(folder):
     log = folder / (HOSTILE.replace("/", "") + ".jsonl")
     make_log(log, 3, 2, settings={"label_column": HOSTILE, HOSTILE: HOSTILE}, name=HOSTILE)
@@ -365,6 +419,7 @@ TESTS = [
     axes_follow_the_choices,
     both_themes,
     narrow_and_wide_screens,
+    fingers_zoom_and_move,
     texts_are_never_markup,
     empty_and_short_logs,
 ]

@@ -87,6 +87,25 @@ parley_data *random_data(sample_plan plan) {
     return data;
 }
 
+parley_data *table_data(unsigned classes) {
+    enum { ROWS = 700, NUMBERS = 1 + TABLE_CITIES + TABLE_JOBS };
+    char *text = malloc(ROWS * 128), *p = text;
+    assert_non_null(text);
+    for (unsigned i = 0; i < ROWS; i++) {
+        pl_stream stream = pl_stream_make(9, i, 1);
+        unsigned city = (unsigned)pl_random_below(&stream, TABLE_CITIES);
+        unsigned job = (unsigned)pl_random_below(&stream, TABLE_JOBS);
+        double x = pl_random_normal(&stream), y = pl_random_unit(&stream), z = pl_random_normal(&stream);
+        double score = x + 2 * y + 0.3 * (city % 3) + 0.2 * (job % 4) + pl_random_normal(&stream);
+        unsigned label = score < 0.6 ? 0 : score < 1.8 || classes == 2 ? 1 : 2;
+        p += sprintf(p, "%u %u:1 %u:1 %u:%.6f %u:%.3f %u:%.9f\n", label, 1 + city, 1 + TABLE_CITIES + job, NUMBERS, x,
+                     NUMBERS + 1, 30000 * y, NUMBERS + 2, 0.001 * z);
+    }
+    parley_data *data = data_of(text);
+    free(text);
+    return data;
+}
+
 void set_weights(parley_data *data, const double *weight) {
     pl_span *span = &data->spans[2];
     assert_true(pl_span_reserve(span, data->x.rows * sizeof *weight));

@@ -49,6 +49,11 @@ typedef struct sample_plan {
     bool ones;   /* every value is 1 */
 } sample_plan;
 parley_data *random_data(sample_plan plan);
+
+/* A table of two columns of categories, then three of numbers of very different scale. Labels are 0 to classes - 1. */
+#define TABLE_CITIES 300
+#define TABLE_JOBS 20
+parley_data *table_data(unsigned classes);
 void set_weights(parley_data *data, const double *weight); /* copies them */
 /* The same with the labels below, and on request with weights, some of which are 0. */
 #define CLASS_LABELS 4

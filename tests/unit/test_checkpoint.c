@@ -183,6 +183,10 @@ static void every_form_of_a_method_goes_on_bit_for_bit(void **state) {
     for (unsigned f = 0; f < COUNT(wide_forms); f += SOME)
         assert_every_way_goes_on(data, wide_forms[f]);
     parley_data_free(data);
+    data = table_data(2);
+    assert_every_way_goes_on(data, "preset=newton workers=3 loss=hinge gap=0");
+    assert_every_way_goes_on(data, "preset=newton workers=3 l1_ratio=0.5 lambda=0.003 gap=0");
+    parley_data_free(data);
     data = random_data(real);
     assert_every_way_goes_on(data, "preset=newton workers=3 loss=epsilon-insensitive gap=0");
     assert_every_way_goes_on(data, "preset=cocoa workers=3 loss=huber lanes=2 gap=0");

@@ -328,7 +328,7 @@ static void what_is_written_reads_back_the_same(void **state) {
     const char *text = "n,\"a, \"\"b\",y\n1.5,red,no\n-2,\"x\ny\",yes\n";
     parley_data *data = parse_as(text, strlen(text), &csv), *again;
     parley_error error;
-    assert_int_equal(pl_data_write_csv(data, in_folder("out.csv.gz"), &error), PARLEY_OK);
+    assert_int_equal(pl_data_write_csv(data, in_folder("out.csv.gz"), NULL, &error), PARLEY_OK);
     assert_int_equal(pl_data_read(path_text, three, NULL, NULL, &again, &error), PARLEY_OK);
     assert_same_data(data, again);
     char *names = strdup(names_of(&data->names));
@@ -343,7 +343,7 @@ static void what_is_written_reads_back_the_same(void **state) {
     assert_string_equal(names_of(&again->classes), "no|yes|");
     parley_data_free(again);
     data->x.columns = 100000;
-    assert_int_equal(pl_data_write_csv(data, in_folder("wide.csv"), &error), PARLEY_BAD_USAGE);
+    assert_int_equal(pl_data_write_csv(data, in_folder("wide.csv"), NULL, &error), PARLEY_BAD_USAGE);
     parley_data_free(data);
 }
 

@@ -236,7 +236,7 @@ static void the_locale_does_not_matter(void **state) {
     parley_data *data = parse_text("1.25 1:0.1234567890123456789\n");
     parley_error error;
     const char *path = in_folder("locale.svm");
-    parley_status status = pl_data_write_libsvm(data, path, &error);
+    parley_status status = pl_data_write_libsvm(data, path, NULL, &error);
     setlocale(LC_ALL, "C");
     assert_true(data->label[0] == 1.25 && data->x.value[0] == 0.1234567890123456789F);
     assert_int_equal(status, PARLEY_OK);

@@ -333,6 +333,32 @@ static void dual_steps_survive_rows_without_curvature(void **state) {
             }
 }
 
+/* A row at a bound stays there while z moves by less than its depth, and moves beyond. Other rows move. */
+static void depths_say_how_far_a_row_is_from_moving(void **state) {
+    (void)state;
+    pl_loss all[MOST];
+    pl_stream stream = pl_stream_make(3, 0, 0);
+    unsigned count = all_losses(all), resting = 0, moving = 0;
+    for (unsigned l = 0; l < count; l++)
+        for (unsigned n = 0; n < DRAWS && all[l].depth; n++) {
+            const pl_loss *loss = &all[l];
+            double y = random_target(loss, &stream), z = y + 2.0 * pl_random_normal(&stream), h = 0.3;
+            double t = loss->dual_step(loss, y + 2.0 * pl_random_normal(&stream), y, 0.0, h);
+            double depth = loss->depth(loss, z, y, t), side = pl_random_below(&stream, 2) ? 1.0 : -1.0;
+            if (fabs(depth) < 1e-6)
+                continue;
+            assert_true((loss->dual_step(loss, z, y, t, h) == t) == (depth > 0));
+            resting += depth > 0;
+            moving += depth < 0;
+            if (depth < 0)
+                continue;
+            assert_true(loss->dual_step(loss, z + 0.999 * side * depth, y, t, h) == t);
+            assert_true(loss->dual_step(loss, z + 1.001 * depth, y, t, h) != t ||
+                        loss->dual_step(loss, z - 1.001 * depth, y, t, h) != t);
+        }
+    assert_true(resting > DRAWS && moving > DRAWS);
+}
+
 static void residuals_are_the_rows_share_of_the_gap(void **state) {
     (void)state;
     pl_loss all[MOST];
@@ -464,6 +490,7 @@ int main(void) {
         cmocka_unit_test(logistic_steps_go_most_of_the_way_and_repeated_all_of_it),
         cmocka_unit_test(dual_steps_stay_in_the_domain_for_extreme_inputs),
         cmocka_unit_test(dual_steps_survive_rows_without_curvature),
+        cmocka_unit_test(depths_say_how_far_a_row_is_from_moving),
         cmocka_unit_test(residuals_are_the_rows_share_of_the_gap),
         cmocka_unit_test(logistic_residuals_are_right_near_the_optimum),
         cmocka_unit_test(softened_slopes_are_those_of_the_envelope),

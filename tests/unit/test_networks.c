@@ -499,6 +499,20 @@ static void several_targets_are_predicted(void **state) {
     parley_data_free(data);
 }
 
+/* Readers refuse such a value, but a program may change its arrays after it gave them. */
+static void a_value_that_is_not_finite_is_named(void **state) {
+    (void)state;
+    parley_data *data = rows_of(9, 30, 1.0, false);
+    parley_error error;
+    double score;
+    outcome outcome = train_once(data, "problem=network hidden=5 activation=identity passes=1");
+    ((float *)data->x.value)[data->x.start[6] + 2] = NAN;
+    assert_int_equal(parley_score(outcome.model[0], data, "accuracy", 1, &score, &error), PARLEY_BAD_INPUT);
+    assert_string_equal(error.sentence, "data: row 7 has a value that is not a finite number");
+    free_models(&outcome);
+    parley_data_free(data);
+}
+
 static void every_failed_allocation_has_its_sentence(void **state) {
     (void)state;
     parley_data *data = rows_of(9, 30, 0.9, false);
@@ -533,6 +547,7 @@ int main(void) {
         cmocka_unit_test(a_warm_start_goes_on_where_its_model_is),
         cmocka_unit_test(a_diverging_run_gives_no_bad_model),
         cmocka_unit_test(several_targets_are_predicted),
+        cmocka_unit_test(a_value_that_is_not_finite_is_named),
         cmocka_unit_test(every_failed_allocation_has_its_sentence),
     };
     return cmocka_run_group_tests_name("networks", tests, make_folder, remove_folder);

@@ -61,7 +61,7 @@ static void steps_are_those_of_vowpal_wabbit(void **state) {
 
 static void write_text(const char *path, const parley_data *data) {
     parley_error error = {0};
-    assert_done(pl_data_write_libsvm(data, path, &error), &error);
+    assert_done(pl_data_write_libsvm(data, path, NULL, &error), &error);
 }
 
 static void any_number_of_threads_gives_the_same_model(void **state) {
@@ -151,13 +151,39 @@ static void penalties_shrink_what_they_should(void **state) {
     parley_data_free(data);
 }
 
+/* Whatever the labels are, the model is that of +1 for the positive one and -1 for the other. */
+static void a_positive_label_may_have_any_value(void **state) {
+    (void)state;
+    static const char *const ways[] = {"preset=online loss=logistic", "preset=online", "preset=newton loss=logistic",
+                                       "preset=cocoa+ loss=hinge lambda=0.1"};
+    parley_data *data = random_data((sample_plan){.seed = 4, .rows = 200, .columns = 9, .density = 0.5});
+    parley_data *other = random_data((sample_plan){.seed = 4, .rows = 200, .columns = 9, .density = 0.5});
+    for (uint64_t i = 0; i < 200; i++)
+        ((double *)(uintptr_t)other->label)[i] = data->label[i] > 0 ? 3.0 : 7.0;
+    for (unsigned w = 0; w < COUNT(ways); w++) {
+        char words[100];
+        snprintf(words, sizeof words, "%s positive=3", ways[w]);
+        outcome usual = train_once(data, ways[w]), chosen = train_once(other, words);
+        const pl_linear_model *a = pl_linear(usual.model[0]), *b = pl_linear(chosen.model[0]);
+        assert_memory_equal(a->coef, b->coef, 9 * sizeof *a->coef);
+        assert_true(b->high == 3.0 && b->low == 7.0);
+        free_models(&usual);
+        free_models(&chosen);
+    }
+    parley_data_free(data);
+    parley_data_free(other);
+}
+
 static void labels_must_be_minus_1_or_0_and_1(void **state) {
     (void)state;
     const struct {
         const char *text, *words, *sentence;
     } cases[] = {
         {"1 1:1\n3 1:1\n", "preset=online loss=logistic",
-         "row 2 has label 3; the labels of a stream must be -1 and +1, or 0 and 1; for more classes use --preset gd"},
+         "row 2 has label 3; the labels of a stream must be -1 and +1, or 0 and 1; for two others give --positive "
+         "LABEL, for more classes --preset gd"},
+        {"5 1:1\n3 1:1\n4 1:2\n", "preset=online positive=3",
+         "row 3 has label 4 after rows with label 5; with --positive a stream has two labels"},
         {"0 1:1\n1 1:1\n-1 1:2\n", "preset=online loss=hinge",
          "row 3 has label -1 after rows with label 0; use only one of them"},
         {"2 1:1\n-1 1:1\n", "preset=online loss=poisson",
@@ -295,6 +321,7 @@ int main(void) {
         cmocka_unit_test(the_table_has_a_line_at_every_power_of_two),
         cmocka_unit_test(folding_into_enough_columns_changes_nothing),
         cmocka_unit_test(penalties_shrink_what_they_should),
+        cmocka_unit_test(a_positive_label_may_have_any_value),
         cmocka_unit_test(labels_must_be_minus_1_or_0_and_1),
         cmocka_unit_test(every_loss_learns),
         cmocka_unit_test(a_callback_can_stop_and_the_model_is_usable),

@@ -1,4 +1,5 @@
-/* test_outer.c: sums of weighted outer products against a plain triple loop, for sparse rows, dense rows and a mix. */
+/* test_outer.c: sums of weighted outer products against a plain triple loop, for sparse rows, dense rows and a mix,
+ * and for columns that are apart. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +48,8 @@ static void compare(const rows *rows, uint64_t columns, bool values, bool interc
     pl_outer outer;
     parley_error error = {0};
     assert_true(expected && sum);
-    assert_done(pl_outer_open(&outer, size, intercept, 1, &error), &error);
+    pl_arrow shape = {size, 0, 1};
+    assert_done(pl_outer_open(&outer, &shape, NULL, intercept, 1, &error), &error);
     for (unsigned i = 0; i < ROWS; i++) {
         add_plainly(rows, i, values, intercept, size, expected);
         pl_outer_add(&outer, rows->index[i], values ? rows->value[i] : NULL, rows->count[i], &rows->weight[i], sum);
@@ -90,21 +92,77 @@ static void mixed_rows_add_up(void **state) {
     compare_all(0.0, 1.0);
 }
 
+/* Columns from `core` on are apart, in any order of places; a row has at most one of them. */
+static void rows_with_an_entry_apart_add_up(void **state) {
+    (void)state;
+    enum { CORE = 7, COLUMNS = 20, SIZE = COLUMNS + 1, GROUP = 3 };
+    pl_stream stream = pl_stream_make(5, 0, 0);
+    const double curvature[GROUP * GROUP] = {2, -1, 0.5, -1, 3, 0.25, 0.5, 0.25, 1};
+    for (unsigned group = 1; group <= GROUP; group += GROUP - 1) {
+        static double expected[SIZE * SIZE], sum[GROUP * GROUP * SIZE * SIZE];
+        uint32_t place[SIZE], index[COLUMNS];
+        float value[COLUMNS];
+        parley_error error = {0};
+        pl_outer outer;
+        pl_arrow shape = {(CORE + 1) * group, COLUMNS - CORE, group};
+        for (uint32_t j = 0; j < SIZE; j++) /* even columns come first, then the intercept, then the rest */
+            place[j] = j == COLUMNS                 ? CORE
+                       : j % 2 == 0 && j < 2 * CORE ? j / 2
+                       : j < 2 * CORE               ? CORE + 1 + j / 2
+                                                    : j + 1;
+        memset(expected, 0, sizeof expected);
+        memset(sum, 0, sizeof sum);
+        assert_done(pl_outer_open(&outer, &shape, place, true, 1, &error), &error);
+        for (unsigned i = 0; i < ROWS; i++) {
+            double x[SIZE] = {0}, weight = pl_random_unit(&stream);
+            uint64_t count = 0, apart = pl_random_below(&stream, COLUMNS);
+            for (uint32_t j = 0; j < COLUMNS; j++)
+                if (place[j] < CORE ? pl_random_unit(&stream) < 0.6 : j == apart) {
+                    index[count] = j;
+                    value[count] = (float)pl_random_normal(&stream);
+                    x[place[j]] = (double)value[count++];
+                }
+            x[CORE] = 1.0;
+            if (group == 1)
+                pl_outer_add(&outer, index, value, count, &weight, sum);
+            else
+                pl_outer_blocks(&outer, index, value, count, weight, curvature, sum);
+            for (unsigned a = 0; a < SIZE; a++)
+                for (unsigned b = 0; b < SIZE; b++)
+                    expected[a * SIZE + b] += weight * x[a] * x[b];
+        }
+        if (group == 1)
+            pl_outer_flush(&outer, sum);
+        for (unsigned a = 0; a < SIZE * group; a++)
+            for (unsigned b = 0; b < shape.core; b++) {
+                double one = group == 1 ? 1.0 : curvature[a % group * group + b % group];
+                uint64_t at = a < shape.core ? a * shape.core + b : pl_arrow_begin(&shape, a) + group + b;
+                if (a >= shape.core || b >= a)
+                    assert_close(sum[at], one * expected[a / group * SIZE + b / group], 1e-12);
+            }
+        for (uint64_t a = shape.core; a < SIZE * group; a++)
+            assert_close(sum[pl_arrow_diagonal(&shape, a)],
+                         (group == 1 ? 1.0 : curvature[a % group * (group + 1)]) * expected[a / group * (SIZE + 1)],
+                         1e-12);
+        pl_outer_close(&outer);
+    }
+}
+
 static void a_failed_allocation_is_told(void **state) {
     (void)state;
+    pl_arrow shape = {10, 0, 1};
     pl_outer outer;
     parley_error error = {0};
     pl_memory_fail_after(0);
-    assert_int_equal(pl_outer_open(&outer, 10, false, 1, &error), PARLEY_NO_MEMORY);
+    assert_int_equal(pl_outer_open(&outer, &shape, NULL, false, 1, &error), PARLEY_NO_MEMORY);
     pl_memory_fail_after(-1);
     pl_outer_close(&outer);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sparse_rows_add_up),
-        cmocka_unit_test(dense_rows_add_up),
-        cmocka_unit_test(mixed_rows_add_up),
+        cmocka_unit_test(sparse_rows_add_up),          cmocka_unit_test(dense_rows_add_up),
+        cmocka_unit_test(mixed_rows_add_up),           cmocka_unit_test(rows_with_an_entry_apart_add_up),
         cmocka_unit_test(a_failed_allocation_is_told),
     };
     return cmocka_run_group_tests_name("outer", tests, NULL, NULL);

@@ -209,12 +209,12 @@ static int prepare(void **state) {
     if (make_folder(state) != 0)
         return -1;
     bool written = write_long("long.gz", false) && write_long("bad.gz", true) &&
-                   pl_data_write_libsvm(data, in_folder("all.svm"), &error) == PARLEY_OK &&
-                   pl_data_write_libsvm(data, in_folder("all.svm.gz"), &error) == PARLEY_OK &&
-                   pl_data_write_libsvm(data, in_folder("all.svm.zst"), &error) == PARLEY_OK &&
-                   pl_data_write_libsvm(ones, in_folder("ones.svm"), &error) == PARLEY_OK &&
-                   pl_data_write_csv(data, in_folder("all.csv"), &error) == PARLEY_OK &&
-                   pl_data_write_vw(data, in_folder("all.vw"), &error) == PARLEY_OK &&
+                   pl_data_write_libsvm(data, in_folder("all.svm"), NULL, &error) == PARLEY_OK &&
+                   pl_data_write_libsvm(data, in_folder("all.svm.gz"), NULL, &error) == PARLEY_OK &&
+                   pl_data_write_libsvm(data, in_folder("all.svm.zst"), NULL, &error) == PARLEY_OK &&
+                   pl_data_write_libsvm(ones, in_folder("ones.svm"), NULL, &error) == PARLEY_OK &&
+                   pl_data_write_csv(data, in_folder("all.csv"), NULL, &error) == PARLEY_OK &&
+                   pl_data_write_vw(data, in_folder("all.vw"), NULL, &error) == PARLEY_OK &&
                    pl_data_write_cache(data, in_folder("all.parley"), &error) == PARLEY_OK &&
                    pl_data_write_cache(ones, in_folder("ones.parley"), &error) == PARLEY_OK;
     parley_data_free(data);

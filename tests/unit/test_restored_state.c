@@ -116,7 +116,7 @@ static const damage damages[] = {
     {SDCA, "local.worker", 3, NAN, "local.worker has lane_sigma nan"},
     {SDCA, "local.order", 1, 1e9, "local.order does not have each row of the worker once"},
     {SDCA, "local.order", 1, 0, "local.order does not have each row of the worker once"},
-    {SDCA, "local.rest", 3, 255, "local.rest has a rest that is none of the levels"},
+    {SDCA, "local.rest", 3, 254, "local.rest has a rest that is none of the levels"},
     {SDCA, "local.t", 3, NAN, "local.t has a value that is not a finite number"},
     {SDCA, "combine.add", 4, 4000, "combine.add has level 4000"},
     {SDCA, "combine.add", 0, INFINITY, "combine.add has sigma inf"},

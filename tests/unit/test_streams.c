@@ -174,7 +174,7 @@ static void text_written_reads_back_the_same(void **state) {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         parley_error error = {0};
         const char *path = in_folder(names[i]);
-        assert_int_equal(pl_data_write_libsvm(data, path, &error), PARLEY_OK);
+        assert_int_equal(pl_data_write_libsvm(data, path, NULL, &error), PARLEY_OK);
         if (pl_data_read(path, three, NULL, NULL, &again, &error) != PARLEY_OK)
             fail_msg("%s", error.sentence);
         assert_same_data(data, again);
@@ -190,7 +190,7 @@ static void text_is_written_in_the_shortest_form(void **state) {
         parse_text("+1 1:0.100 2:1e5 3:1e-7 4:-2.50 5:3e30 6:0 7:16777216 8:1e10\n1000 1:1\n-2.5\n1e300\n");
     parley_error error = {0};
     size_t count;
-    assert_int_equal(pl_data_write_libsvm(data, in_folder("short.svm"), &error), PARLEY_OK);
+    assert_int_equal(pl_data_write_libsvm(data, in_folder("short.svm"), NULL, &error), PARLEY_OK);
     char *bytes = read_bytes(path_text, &count);
     assert_string_equal(bytes, "1 1:0.1 2:100000 3:1e-7 4:-2.5 5:3e30 6:0 7:16777216 8:1e10\n1000 1:1\n-2.5\n1e300\n");
     free(bytes);
@@ -201,10 +201,10 @@ static void writing_fails_with_a_sentence_and_leaves_nothing(void **state) {
     (void)state;
     parley_data *data = parse_text("1 1:1\n");
     parley_error error = {0};
-    assert_int_equal(pl_data_write_libsvm(data, "/nonexistent/folder/x.svm", &error), PARLEY_NO_FILE);
+    assert_int_equal(pl_data_write_libsvm(data, "/nonexistent/folder/x.svm", NULL, &error), PARLEY_NO_FILE);
     assert_string_equal(error.sentence, "/nonexistent/folder/x.svm: cannot write: No such file or directory");
-    assert_int_equal(pl_data_write_libsvm(data, "/dev/null", &error), PARLEY_OK);
-    assert_int_equal(pl_data_write_libsvm(data, "/dev/full", &error), PARLEY_NO_FILE);
+    assert_int_equal(pl_data_write_libsvm(data, "/dev/null", NULL, &error), PARLEY_OK);
+    assert_int_equal(pl_data_write_libsvm(data, "/dev/full", NULL, &error), PARLEY_NO_FILE);
     assert_string_equal(error.sentence, "/dev/full: cannot write: No space left on device");
     parley_data_free(data);
 }
@@ -324,7 +324,7 @@ static void weights_are_one_per_row(void **state) {
     }
     assert_int_equal(pl_data_bytes(data), 4 * 8 + 3 * 8 + 3 * 8 + 3 * 4);
     parley_error error;
-    assert_int_equal(pl_data_write_libsvm(data, in_folder("weighted.svm"), &error), PARLEY_BAD_USAGE);
+    assert_int_equal(pl_data_write_libsvm(data, in_folder("weighted.svm"), NULL, &error), PARLEY_BAD_USAGE);
     parley_data_free(data);
 }
 
@@ -341,7 +341,7 @@ static void every_failed_allocation_is_survived(void **state) {
     for (int64_t n = 0; status != PARLEY_OK && n < 200; n++) {
         parley_error error = {0};
         pl_memory_fail_after(n);
-        status = pl_data_write_libsvm(whole, in_folder("out.svm.gz"), &error);
+        status = pl_data_write_libsvm(whole, in_folder("out.svm.gz"), NULL, &error);
         pl_memory_fail_after(-1);
         assert_true(status == PARLEY_OK || status == PARLEY_NO_MEMORY);
     }

@@ -118,7 +118,7 @@ static void what_is_written_reads_back_the_same(void **state) {
         const pl_reading reading = {.format = &pl_format_vw, .keep_names = names};
         parley_data *data = parse_as(text, strlen(text), &reading), *again;
         parley_error error;
-        assert_int_equal(pl_data_write_vw(data, in_folder("out.vw.zst"), &error), PARLEY_OK);
+        assert_int_equal(pl_data_write_vw(data, in_folder("out.vw.zst"), NULL, &error), PARLEY_OK);
         assert_int_equal(pl_data_read(path_text, one, NULL, NULL, &again, &error), PARLEY_OK);
         assert_ptr_equal(again->format, &pl_format_vw);
         assert_same_data(data, again);

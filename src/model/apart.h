@@ -1,0 +1,29 @@
+/* apart.h: columns that are apart: no row has entries in two of them. The indicators of one column of categories are.
+ * The loss has no curvature between them, so that Newton's method needs no room for it (math/arrow.h). All other
+ * columns, and the intercept, are the core. */
+#ifndef PL_APART_H
+#define PL_APART_H
+
+#include "data/data.h"
+#include "engine/engine.h"
+
+/* The rows of a model's table, in an order in which the core comes first. */
+typedef struct pl_apart {
+    uint64_t core;            /* how many there are */
+    uint32_t *place, *column; /* of each row of the table its place, and of each place its row; NULL: all are core */
+} pl_apart;
+
+static inline uint64_t pl_apart_place(const pl_apart *apart, uint64_t row) {
+    return apart->place ? apart->place[row] : row;
+}
+
+static inline uint64_t pl_apart_column(const pl_apart *apart, uint64_t place) {
+    return apart->column ? apart->column[place] : place;
+}
+
+/* Finds columns that are apart, alike on all ranks. If they are few, all columns are core. */
+parley_status pl_apart_open(pl_apart *apart, pl_engine *engine, const pl_matrix *x, bool intercept,
+                            parley_error *error);
+void pl_apart_close(pl_apart *apart);
+
+#endif
