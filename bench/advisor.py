@@ -137,7 +137,7 @@ def plan_for(parley, path, options, network):
     ]
     return json.loads(
         call(
-            parley, "plan", path, *words, "--compute", "modelled", *options, "--experiments", "60s", "--json", "--quiet"
+            parley, "plan", path, *words, "--compute", "modelled", *options, "--experiments", "600s", "--json", "--quiet"
         )
     )
 
@@ -437,7 +437,7 @@ def adapt(parley, folder, data, quick, page=None):
             "modelled",
             *options,
             "--experiments",
-            "60s",
+            "600s",
             "--json",
             "--quiet",
         ]

@@ -43,7 +43,8 @@ typedef struct pl_plan_row {
     double seconds, low, high; /* to the target or, with a budget, within it */
     double gap;                /* that is reached then */
     double rounds, round_seconds, setup, bytes, cost;
-    bool measured; /* this number of workers was measured, and reached the target */
+    bool measured;     /* this number of workers was measured, and reached the target */
+    bool extrapolated; /* the nearest experiments ended before the target */
     const pl_group *group;
 } pl_plan_row;
 

@@ -18,6 +18,7 @@
 #define UNKNOWN_AHEAD 0.7   /* the same for the rest of a run */
 #define UNKNOWN_NOISE 0.15  /* of real clocks */
 #define CUT_POINTS 6        /* least points of a curve that is cut to see how well it would have been continued */
+#define DOUBT 1.5           /* factor on the time of runs that were not seen to their end */
 #define SAME 0.02           /* relative difference that decides nothing */
 
 /* The best trial for the convergence of a group with so many workers: that which went furthest. */
@@ -253,14 +254,17 @@ static double half_width(const pl_plan *plan, const pl_group *group, double work
     return sqrt(width + between * between + ahead * ahead);
 }
 
-static unsigned lanes_of(const pl_group *group, double workers) {
+static unsigned lanes_of(const pl_plan *plan, const pl_group *group, double workers) {
     const pl_trial *nearest = NULL;
     for (unsigned c = 0; c < group->convergence.count; c++) {
         const pl_trial *trial = group->convergence.curve[c].trial;
         if (!nearest || fabs(log(trial->of.workers / workers)) < fabs(log(nearest->of.workers / workers)))
             nearest = trial;
     }
-    return nearest ? nearest->of.lanes : 0;
+    if (!nearest || plan->task.machines)
+        return nearest ? nearest->of.lanes : 1;
+    unsigned lanes = (unsigned)(nearest->of.lanes * nearest->of.workers / workers);
+    return lanes > 1 ? lanes : 1; /* as many in all */
 }
 
 void pl_plan_predict(const pl_plan *plan, const pl_group *group, double workers, pl_plan_row *row) {
@@ -268,7 +272,7 @@ void pl_plan_predict(const pl_plan *plan, const pl_group *group, double workers,
     const pl_convergence *convergence = &group->convergence;
     *row = (pl_plan_row){.of = group->of, .group = group};
     row->of.workers = (unsigned)workers;
-    row->of.lanes = lanes_of(group, workers);
+    row->of.lanes = lanes_of(plan, group, workers);
     row->round_seconds = pl_system_seconds(group->system, workers, group->of.epochs, 0);
     row->setup = pl_system_setup(group->system, workers, 0);
     row->rounds = pl_convergence_rounds(convergence, workers, level_of_target(plan), PL_MOST_CURVES);
@@ -280,6 +284,7 @@ void pl_plan_predict(const pl_plan *plan, const pl_group *group, double workers,
         row->gap = row->rounds >= 1 ? exp(pl_convergence_level(convergence, workers, row->rounds)) : 1.0;
     }
     double width = half_width(plan, group, workers);
+    row->extrapolated = share_seen(plan, group, workers) < 1;
     row->low = row->seconds * exp(-width);
     row->high = row->seconds * exp(width);
     row->bytes = pl_system_bytes(group->system, workers, 0) * workers * row->rounds;
@@ -289,11 +294,13 @@ void pl_plan_predict(const pl_plan *plan, const pl_group *group, double workers,
                                           !isnan(seconds_of(plan, convergence->curve[c].trial)));
 }
 
-/* What a row is judged by, the less the better. */
+/* What a row is judged by, the less the better. A run that no experiment has seen to its end may never get there, so
+ * it is judged by the upper end of its band. */
 static double worth(const pl_plan_task *task, const pl_plan_row *row) {
+    double doubt = row->extrapolated ? DOUBT * row->high / row->seconds : 1.0;
     if (task->budget > 0)
         return row->gap > task->target ? 1e6 + row->gap : row->seconds;
-    return task->price > 0 ? row->cost : row->seconds;
+    return doubt * (task->price > 0 ? row->cost : row->seconds);
 }
 
 static const pl_plan_task *sorting; /* by one thread, for qsort */

@@ -1,5 +1,5 @@
-/* plan_page.h: a plan as one self-contained page: a table, and charts of predicted seconds by workers and of predicted gaps
- * by time. */
+/* plan_page.h: a plan as one self-contained page: a table, and charts of predicted seconds by workers and of predicted
+ * gaps by time. */
 #ifndef PL_PLAN_PAGE_H
 #define PL_PLAN_PAGE_H
 

@@ -9,7 +9,7 @@
 
 #define F PL_SYSTEM_FEATURES
 
-const char *const pl_system_name[F] = {"1", "H size/m", "size/m", "log2 m", "m", "bytes/bandwidth"};
+const char *const pl_system_name[F] = {"1", "H size/m", "size/m", "log2 m", "ceil log2 m", "m", "bytes/bandwidth"};
 
 /* Interpolates a measured value in log m between neighbours, over points of one H first and then of all. */
 static double between(const pl_system_model *this, double workers, double without, double epochs,
@@ -61,7 +61,8 @@ double pl_system_setup(const pl_system_model *this, double workers, double witho
 
 static void features(const pl_system_model *this, double workers, double epochs, double without, double *x) {
     double bytes = this->bandwidth > 0 ? pl_system_bytes(this, workers, without) / this->bandwidth : 0;
-    double all[F] = {1, epochs * this->size / workers, this->size / workers, log2(workers), workers, bytes};
+    double all[F] = {
+        1, epochs * this->size / workers, this->size / workers, log2(workers), ceil(log2(workers)), workers, bytes};
     memcpy(x, all, sizeof all);
 }
 

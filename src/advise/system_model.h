@@ -1,16 +1,16 @@
 /* system_model.h: seconds of a round with m workers and H, of one preset on one kind of machines:
  *
- *   f(m, H) = theta . (1, H size/m, size/m, log2 m, m, bytes/bandwidth)
+ *   f(m, H) = theta . (1, H size/m, size/m, log2 m, ceil log2 m, m, bytes/bandwidth)
  *
- * with theta >= 0 by least squares of relative errors (weights 1/t^2). These are the features of Ernest, and what a
- * worker sends. What the features leave over at measured values of m is interpolated in log m, if that predicts values
- * of m that are left out better. */
+ * with theta >= 0 by least squares of relative errors (weights 1/t^2). These are the features of Ernest, the steps of
+ * a tree, and what a worker sends. What the features leave over at measured values of m is interpolated in log m, if
+ * that predicts values of m that are left out better. */
 #ifndef PL_SYSTEM_MODEL_H
 #define PL_SYSTEM_MODEL_H
 
 #include "advise/trial.h"
 
-#define PL_SYSTEM_FEATURES 6
+#define PL_SYSTEM_FEATURES 7
 #define PL_SYSTEM_MOST 96 /* trials */
 
 typedef struct pl_system_point {
