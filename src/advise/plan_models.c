@@ -54,7 +54,10 @@ static parley_status open_curves(const pl_plan *plan, pl_group *group, parley_er
         if (!next || convergence->count == PL_MOST_CURVES || status != PARLEY_OK)
             return status;
         status = pl_curve_open(&convergence->curve[convergence->count], longest(plan, group, next), error);
-        convergence->count += status == PARLEY_OK && convergence->curve[convergence->count].count > 0;
+        if (status == PARLEY_OK && convergence->curve[convergence->count].count > 0)
+            convergence->count++;
+        else
+            pl_curve_close(&convergence->curve[convergence->count]);
         last = next;
     }
 }
