@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "advise/cached_plan.h"
 #include "base/clock.h"
 #include "fit.h"
 #include "progress.h"
@@ -11,8 +12,9 @@
 
 typedef struct run {
     const command *command;
-    const parley_settings *settings;
+    parley_settings *settings; /* `auto` may follow a plan */
     operands inputs;
+    char machine[PL_MACHINE];
     parley_summary summary;
     progress_view view;
     double started, read_seconds;
@@ -38,6 +40,18 @@ static parley_status check(const void *user, parley_error *error) {
     return status == PARLEY_OK ? fit_check(run->settings, &run->inputs, error) : status;
 }
 
+/* Where the method is left to auto, follows a plan that was made for these data on this machine. */
+static parley_status follow_plan(run *run, const parley_data *data, parley_error *error) {
+    char said[512];
+    parley_status status = PARLEY_OK;
+    if (run->inputs.count != 1 || !(run->command->options & PL_FOR_LINEAR_ONE))
+        return status;
+    status = pl_follow_cached_plan(data, run->inputs.words[0], run->machine, run->settings, said, sizeof said, error);
+    if (status == PARLEY_OK && *said)
+        progress_message(&run->view, said);
+    return status;
+}
+
 static parley_status work(pl_engine *engine, void *user, parley_error *error) {
     run *run = user;
     const parley_settings *settings = run->settings;
@@ -52,6 +66,8 @@ static parley_status work(pl_engine *engine, void *user, parley_error *error) {
         read_data(&run->inputs, settings, engine, settings->quiet ? NULL : tell_error_output, &data, error);
     if (first)
         run->read_seconds = engine->is_virtual ? pl_engine_now(engine) : pl_now() - run->started;
+    if (status == PARLEY_OK && engine->ranks == 1)
+        status = follow_plan(run, data, error);
     if (status == PARLEY_OK)
         status = fit_begin(settings, engine->rank == 0, &lock, error);
     if (status == PARLEY_OK)
@@ -176,12 +192,15 @@ static int report(const void *user) {
 }
 
 int train_run(const arguments *arguments) {
+    static parley_settings settings;
     run run = {.command = arguments->command,
-               .settings = &arguments->settings,
+               .settings = &settings,
                .inputs = {arguments->operands, arguments->count},
                .started = pl_now()};
-    if (pl_streams(run.settings))
+    if (pl_streams(&arguments->settings))
         return stream_run(arguments);
+    settings = arguments->settings;
+    pl_this_machine(&settings, run.machine, sizeof run.machine);
     progress_open(&run.view, run.settings);
     return fit_run(&(fit){run.command, run.settings, check, work, report, exit_code, &run});
 }

@@ -87,7 +87,7 @@ struct parley_settings {
     uint64_t servers, backups, clocks; /* clocks 0: about a pass over the data */
     char straggler[PL_TEXT];
     uint64_t shared_cores; /* 0: every host has its own */
-    char network[PL_TEXT], latency[PL_TEXT], host_speed[PL_TEXT];
+    char network[PL_TEXT], latency[PL_TEXT], host_speed[PL_TEXT], network_change[PL_TEXT];
     uint64_t compute; /* pl_compute */
     char start[PL_TEXT];
     bool average_iterates, reweight;
@@ -146,6 +146,11 @@ struct parley_settings {
     uint64_t optimiser; /* pl_optimiser_kind of net_kernel.h */
     double momentum, beta1, beta2, optimiser_epsilon;
     double warm_up, decay_every, decay, clip; /* clip 0: none */
+    /* plan */
+    double target, price;
+    char budget[PL_TEXT], machines[PL_TEXT], experiments[PL_TEXT], presets[PL_TEXT];
+    char plan[PL_TEXT];
+    bool adapt;
     /* which of them the user gave, by row of the table */
     bool given[PL_MOST_SETTINGS];
 };
@@ -171,6 +176,7 @@ enum {
     PL_FOR_TOPICS = 32768,    /* training topic models */
     PL_FOR_PROBE = 65536,
     PL_FOR_NETWORK = 131072, /* training networks */
+    PL_FOR_PLAN = 262144,
     PL_FOR_READING = PL_FOR_TRAIN | PL_FOR_PREDICT | PL_FOR_EVAL | PL_FOR_CONVERT | PL_FOR_INFO
 };
 

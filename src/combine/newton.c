@@ -61,7 +61,8 @@ typedef struct newton {
 static const pl_combine_type *variant(const pl_problem *problem) {
     const pl_glm *glm = pl_glm_of(problem);
     bool l1 = glm->lambda != 0 && glm->l1_ratio > 0;
-    if (l1 && (!glm->loss->soften || glm->l1_ratio < 1))
+    bool smoothed = glm->loss->soften && glm->l1_ratio == 1 && (!glm->loss->smooth || glm->least_factor > 0);
+    if (l1 && !smoothed)
         return &pl_combine_proximal;
     return l1 || pl_few_columns(glm) || !glm->loss->smooth || glm->classes > 1 ? &pl_combine_newton
                                                                                : &pl_combine_truncated;

@@ -81,7 +81,8 @@ static matrices matrices_of(const proximal *this, uint64_t block) {
 /* Values of all blocks' matrices, per entry of v. */
 static uint64_t model_width(const pl_glm *glm) {
     pl_l1_shape shape = shape_of(glm);
-    return (pl_curvature_blocks(glm) * model_values(&shape) + glm->size - 1) / glm->size;
+    uint64_t size = glm->size > 0 ? glm->size : 1;
+    return (pl_curvature_blocks(glm) * model_values(&shape) + size - 1) / size;
 }
 
 static uint64_t bytes(const pl_setup *setup) {

@@ -2,6 +2,7 @@
  * a rank that runs the same code as on a real cluster. Processor time is measured on this machine, or modelled by what
  * the work costs; messages take the time of network.h. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -157,6 +158,24 @@ static parley_status parse_speeds(const char *words, pl_world *world, parley_err
     return PARLEY_OK;
 }
 
+/* TIME:FACTOR, as in 10s:5. */
+static parley_status parse_change(const char *words, pl_world *world, parley_error *error) {
+    char time[64], *end;
+    const char *colon = strchr(words, ':');
+    if (!*words)
+        return PARLEY_OK;
+    snprintf(time, sizeof time, "%.*s", colon ? (int)(colon - words) : 0, words);
+    double seconds = pl_duration_of(time), factor = colon ? strtod(colon + 1, &end) : NAN;
+    if (!(seconds >= 0) || !(factor > 0 && factor <= 1e6) || end == colon + 1 || *end)
+        return pl_fail(
+            error, PARLEY_BAD_USAGE,
+            "--network-change %.80s: give TIME:FACTOR, as in 10s:5, from when on messages take how many times "
+            "as long",
+            words);
+    pl_world_change(world, seconds, factor);
+    return PARLEY_OK;
+}
+
 static parley_status open_engines(simulation *this, const parley_settings *settings, unsigned hosts, unsigned threads,
                                   parley_error *error) {
     parley_status status = pl_take(&this->engines, hosts, sizeof *this->engines, "hosts", error);
@@ -219,6 +238,8 @@ static parley_status launch(const parley_settings *settings, const pl_job *job, 
         status = pl_world_share_cores(&this.world, (unsigned)settings->shared_cores, error);
     if (status == PARLEY_OK)
         status = parse_speeds(settings->host_speed, &this.world, error);
+    if (status == PARLEY_OK)
+        status = parse_change(settings->network_change, &this.world, error);
     if (status == PARLEY_OK)
         status = open_engines(&this, settings, hosts, threads, error);
     if (status == PARLEY_OK)

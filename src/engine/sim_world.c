@@ -132,7 +132,12 @@ static void wait_for_turn(pl_world *world, pl_strand *strand) {
 
 /* Whether nobody can send anything to another host that would arrive before the strand's clock. The mutex is held. */
 static bool is_first(const pl_world *world, const pl_strand *strand) {
-    return world->ready == 0 || world->heap[0]->wakes + world->network.latency >= strand->time;
+    double least = fmin(world->network.latency, world->later.latency);
+    return world->ready == 0 || world->heap[0]->wakes + least >= strand->time;
+}
+
+static const pl_network *network_at(const pl_world *world, double time) {
+    return time < world->changes ? &world->network : &world->later;
 }
 
 /* Lets others run until the strand's own clock is the earliest. The mutex is held. */
@@ -288,8 +293,8 @@ parley_status pl_strand_post(pl_world *world, unsigned to, unsigned channel, con
     mail->arrives = strand->time;
     if (to != strand->host) {
         book(world, strand, world->network.message);
-        mail->arrives =
-            pl_network_send(&world->network, &world->host[strand->host].link, &host->link, (double)bytes, strand->time);
+        mail->arrives = pl_network_send(network_at(world, strand->time), &world->host[strand->host].link, &host->link,
+                                        (double)bytes, strand->time);
     }
     pl_mail **last = list_of(host, strand->host, channel);
     while (*last)
@@ -349,7 +354,7 @@ pl_mail *pl_strand_take(pl_world *world, unsigned from, unsigned channel, double
 void pl_strand_sent(pl_world *world) {
     pthread_mutex_lock(&world->mutex);
     count(world, self);
-    self->time = fmax(self->time, world->host[self->host].link.up - BUFFER / world->network.bandwidth);
+    self->time = fmax(self->time, world->host[self->host].link.up - BUFFER / network_at(world, self->time)->bandwidth);
     pthread_mutex_unlock(&world->mutex);
 }
 
@@ -465,9 +470,17 @@ parley_status pl_world_run(pl_world *world, pl_strand_body body, void *context, 
     return status;
 }
 
+void pl_world_change(pl_world *world, double seconds, double factor) {
+    world->changes = seconds;
+    world->later = world->network;
+    world->later.latency *= factor;
+    world->later.bandwidth /= factor;
+}
+
 parley_status pl_world_open(pl_world *world, unsigned hosts, unsigned cores, const pl_network *network, bool measured,
                             parley_error *error) {
-    *world = (pl_world){.network = *network, .measured = measured, .hosts = hosts};
+    *world =
+        (pl_world){.network = *network, .later = *network, .changes = INFINITY, .measured = measured, .hosts = hosts};
     pthread_mutex_init(&world->mutex, NULL);
     parley_status status = pl_take(&world->host, hosts, sizeof *world->host, "hosts", error);
     for (unsigned h = 0; h < hosts && status == PARLEY_OK; h++) {

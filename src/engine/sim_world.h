@@ -36,8 +36,10 @@ typedef struct pl_sim_host {
 struct pl_world {
     pthread_mutex_t mutex;
     pl_network network;
-    double *shared; /* when each core that all hosts share is free; NULL: they have their own */
-    bool measured;  /* processor time is measured; otherwise only `spend` and messages take time */
+    pl_network later; /* the network from `changes` on */
+    double changes;   /* infinite: never */
+    double *shared;   /* when each core that all hosts share is free; NULL: they have their own */
+    bool measured;    /* processor time is measured; otherwise only `spend` and messages take time */
     unsigned hosts;
     pl_sim_host *host;
     pl_strand **heap; /* strands that can go on, earliest first */
@@ -48,6 +50,8 @@ struct pl_world {
     parley_error failure;
 };
 
+/* From `seconds` on, messages take `factor` times as long. */
+void pl_world_change(pl_world *world, double seconds, double factor);
 /* All hosts compute on the same cores, as containers of one machine do. */
 parley_status pl_world_share_cores(pl_world *world, unsigned cores, parley_error *error);
 parley_status pl_world_open(pl_world *world, unsigned hosts, unsigned cores, const pl_network *network, bool measured,

@@ -114,8 +114,8 @@ static parley_status target_of(pl_online *online, const parley_data *batch, uint
     if (!binary_label(label))
         return pl_fail(
             error, PARLEY_BAD_INPUT,
-            "%s: row %llu has label %g; the labels of a stream must be -1 and +1, or 0 and 1; for two others "
-            "give --positive LABEL, for more classes --preset gd",
+            "%s: row %llu has label %g; the labels of a stream must be -1 and +1, or 0 and 1, or two of which "
+            "--positive names one; for more classes, use --preset gd",
             batch->path, (unsigned long long)number, label);
     if (label <= 0 && isnan(state->low))
         state->low = label;

@@ -71,7 +71,7 @@ static void place(pl_apart *apart, const finding *found, bool intercept) {
             apart->column[last++] = (uint32_t)j;
     if (intercept)
         apart->column[last++] = (uint32_t)columns;
-    apart->core = last;
+    apart->count = columns + intercept - last;
     for (uint64_t j = 0; j < columns; j++)
         if (found->state[j] == APART)
             apart->column[last++] = (uint32_t)j;
@@ -83,7 +83,7 @@ parley_status pl_apart_open(pl_apart *apart, pl_engine *engine, const pl_matrix 
                             parley_error *error) {
     uint64_t columns = x->columns, rows = columns + intercept, alone = 0;
     finding found = {.x = x};
-    *apart = (pl_apart){.core = rows};
+    *apart = (pl_apart){0};
     parley_status status = pl_take(&found.rows, 3 * columns, sizeof *found.rows, "columns' rows", error);
     if (status == PARLEY_OK)
         status = pl_take(&found.state, columns, 1, "columns' rows", error);

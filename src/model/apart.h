@@ -9,8 +9,8 @@
 
 /* The rows of a model's table, in an order in which the core comes first. */
 typedef struct pl_apart {
-    uint64_t core;            /* how many there are */
-    uint32_t *place, *column; /* of each row of the table its place, and of each place its row; NULL: all are core */
+    uint64_t count;           /* columns that are apart; 0: all are core */
+    uint32_t *place, *column; /* of each row of the table its place, and of each place its row; NULL: its own */
 } pl_apart;
 
 static inline uint64_t pl_apart_place(const pl_apart *apart, uint64_t row) {

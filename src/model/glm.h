@@ -120,13 +120,14 @@ static inline uint64_t pl_curvature_blocks(const pl_glm *glm) { return glm->loss
 /* The shape of a block of the curvature. Its groups are the rows of the model's table at their places (apart.h). */
 static inline pl_arrow pl_curvature_shape(const pl_glm *glm) {
     uint64_t rows = glm->size / glm->classes, group = glm->loss->together ? glm->classes : 1;
-    return (pl_arrow){glm->apart.core * group, rows - glm->apart.core, group};
+    return (pl_arrow){(rows - glm->apart.count) * group, glm->apart.count, group};
 }
 
 /* The columns of an update that has the gradient and the curvature, whose blocks lie one behind the other. */
 static inline uint64_t pl_curvature_width(const pl_glm *glm) {
     pl_arrow shape = pl_curvature_shape(glm);
-    return 1 + (pl_curvature_blocks(glm) * pl_arrow_values(&shape) + glm->size - 1) / glm->size;
+    uint64_t size = glm->size > 0 ? glm->size : 1;
+    return 1 + (pl_curvature_blocks(glm) * pl_arrow_values(&shape) + size - 1) / size;
 }
 
 /* The entry of the model's table that is at a place of a block. */

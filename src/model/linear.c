@@ -94,7 +94,6 @@ static parley_status open_linear(pl_engine *engine, const parley_data *data, con
         status = weigh_classes(glm, engine, settings->class_weights, error);
     if (status == PARLEY_OK)
         status = centre_columns(glm, engine, settings, error);
-    glm->apart.core = glm->size / (glm->classes > 0 ? glm->classes : 1);
     if (status == PARLEY_OK)
         status = find_apart(glm, engine, error);
     pl_glm_publish(glm);

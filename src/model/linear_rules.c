@@ -36,12 +36,10 @@ bool pl_is_filled(const pl_glm *glm) {
 bool pl_is_uneven(const pl_glm *glm) { return glm->centred.scales > PL_UNEVEN && !glm->standardise; }
 
 /* Columns that Newton's method needs the whole curvature of: on uneven columns, those that are not apart. */
-static uint64_t core_columns(const pl_glm *glm) { return glm->apart.column ? glm->apart.core : glm->data->x.columns; }
+static uint64_t core_columns(const pl_glm *glm) { return glm->data->x.columns - glm->apart.count; }
 
 /* The same for entries of a model, of all classes that the curvature joins. */
-static uint64_t core_entries(const pl_glm *glm) {
-    return glm->apart.column ? glm->apart.core * glm->classes : glm->size;
-}
+static uint64_t core_entries(const pl_glm *glm) { return glm->size - glm->apart.count * glm->classes; }
 
 static bool is_kinked_binary(const pl_glm *glm) {
     return glm->loss->soften && !glm->loss->smooth && glm->loss->labels == PL_LABELS_BINARY;

@@ -212,6 +212,25 @@ static void put_pace(FILE *file, const pl_pace_trace *pace) {
     fputs("}", file);
 }
 
+static void put_plan(FILE *file, const pl_plan_trace *plan, uint64_t round) {
+    if (!plan)
+        return;
+    fprintf(file, ",\"plan\":{\"round\":%" PRIu64, round);
+    put_seconds(file, "seconds", plan->seconds);
+    put_real(file, "relative_gap", plan->gap);
+    fputs("}", file);
+}
+
+static void put_adapt(FILE *file, const pl_adapt_trace *adapt) {
+    if (!adapt)
+        return;
+    fprintf(file, ",\"adapt\":{\"preset\":\"%s\",\"why\":\"saves more than it costs\"", adapt->preset);
+    put_seconds(file, "left", adapt->left);
+    put_seconds(file, "predicted", adapt->predicted);
+    put_seconds(file, "cost", adapt->cost);
+    fputs("}", file);
+}
+
 parley_status pl_log_round(pl_log *log, const pl_round_trace *round, parley_error *error) {
     if (!log)
         return PARLEY_OK;
@@ -246,13 +265,18 @@ parley_status pl_log_round(pl_log *log, const pl_round_trace *round, parley_erro
     fputs("]", file);
     if (!isnan(round->validation))
         put_real(file, "validation", round->validation);
+    put_plan(file, round->plan, round->round);
+    put_adapt(file, round->adapt);
     fputs("}", file);
     return end_line(log, error);
 }
 
-parley_status pl_log_stop(pl_log *log, const parley_summary *summary, double seconds, parley_error *error) {
-    if (!log)
+parley_status pl_log_stop(pl_log *log, const parley_summary *summary, double seconds, json_t *plan,
+                          parley_error *error) {
+    if (!log) {
+        json_decref(plan);
         return PARLEY_OK;
+    }
     json_t *line = json_pack(
         "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "event", "stop", "status",
         parley_stop_text(summary->stop), "rounds", whole(summary->rounds), "epochs", real(summary->epochs), "objective",
@@ -265,6 +289,9 @@ parley_status pl_log_stop(pl_log *log, const parley_summary *summary, double sec
         json_object_set_new(line, "validation",
                             json_pack("{s:s, s:o, s:o}", "metric", summary->metric, "value", real(summary->validation),
                                       "round", whole(summary->validation_round)));
+    if (line && plan)
+        json_object_set(line, "plan", plan);
+    json_decref(plan);
     return write_line(log, line, error);
 }
 

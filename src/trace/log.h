@@ -18,13 +18,27 @@ typedef struct pl_pace_trace {
     double predicted_fall, fall; /* decrease of the logarithm of the gap */
 } pl_pace_trace;
 
+/* What a plan predicted for the end of this round. */
+typedef struct pl_plan_trace {
+    double seconds, gap; /* the gap is relative; NaN if unknown */
+} pl_plan_trace;
+
+/* Why the run goes on as another preset after this round: seconds of the rest as it is, of the rest with that preset,
+ * and of the change. */
+typedef struct pl_adapt_trace {
+    const char *preset;
+    double left, predicted, cost;
+} pl_adapt_trace;
+
 typedef struct pl_round_trace {
     uint64_t round;
     double seconds, epochs; /* since training began */
     double sigma, gamma;
-    double local_epochs;       /* H; NaN if the solver has none */
-    uint64_t local_steps;      /* H in steps of a worker; 0 if the solver has none */
-    const pl_pace_trace *pace; /* NULL: H is not auto */
+    double local_epochs;         /* H; NaN if the solver has none */
+    uint64_t local_steps;        /* H in steps of a worker; 0 if the solver has none */
+    const pl_pace_trace *pace;   /* NULL: H is not auto */
+    const pl_adapt_trace *adapt; /* NULL: the preset stays */
+    const pl_plan_trace *plan;   /* NULL: there is none, or the round was not evaluated */
     bool evaluated;
     double objective, dual, gap, relative_gap; /* of the latest evaluation; NaN is written as null */
     double validation;                         /* metric on validation rows; NaN: the key is left out */
@@ -43,7 +57,9 @@ parley_status pl_log_start(pl_log *log, const parley_settings *settings, unsigne
                            const parley_summary *summary, uint64_t fingerprint, unsigned cores, const unsigned *host,
                            bool scattered, parley_error *error);
 parley_status pl_log_round(pl_log *log, const pl_round_trace *round, parley_error *error);
-parley_status pl_log_stop(pl_log *log, const parley_summary *summary, double seconds, parley_error *error);
+/* Takes over `plan`, an object with what was predicted, or NULL. */
+parley_status pl_log_stop(pl_log *log, const parley_summary *summary, double seconds, json_t *plan,
+                          parley_error *error);
 /* Writes a line about the model. Takes over `shown`, an object of what the model shows; NULL: memory ran out. */
 parley_status pl_log_model(pl_log *log, json_t *shown, parley_error *error);
 void pl_log_close(pl_log *log);

@@ -32,8 +32,10 @@ double pl_relative_gap(const pl_certificate *best) {
 }
 
 bool pl_smooths_l1(const pl_run *run) {
+    unsigned facts = run->problem->facts;
     return run->method.combine && run->method.combine->softens &&
-           (run->problem->facts & (PL_FACT_SOFTENS | PL_FACT_L2)) == PL_FACT_SOFTENS && run->problem->l1 > 0;
+           (facts & (PL_FACT_SOFTENS | PL_FACT_L2)) == PL_FACT_SOFTENS &&
+           (!(facts & PL_FACT_SMOOTH) || facts & PL_FACT_DUAL) && run->problem->l1 > 0;
 }
 
 bool pl_reached(const pl_run *run) {

@@ -3,6 +3,7 @@
  * decisions. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/callback.h"
@@ -22,6 +23,9 @@ void pl_clocked_open(pl_run *run) {
     run->work.paced = pl_local_reads(local, "local_steps") && !run->setup.gradients && !settings->local_steps &&
                       isnan(settings->local_epochs);
     pl_pacing_open(&run->work.pacing, run->rows.team.workers, 1.0 / items_of_a_worker(run));
+    const pl_alternative *planned = pl_forecast_find(&run->forecast, settings->preset);
+    if (run->work.paced && planned && is_paced(planned->epochs) && run->rows.team.workers > 1)
+        pl_pacing_begin(&run->work.pacing, planned->epochs, planned->compute / planned->epochs, planned->exchange);
     bool has_steps = pl_local_reads(local, "local_epochs") && !run->setup.gradients;
     run->work.epochs = !has_steps              ? NAN
                        : run->work.paced       ? run->work.pacing.epochs
@@ -68,12 +72,41 @@ static parley_status check_replay(const pl_run *run, parley_error *error) {
                        " the objective is %.17g, but it was %.17g in that run; the log was "
                        "written by another version of Parley, or on a machine with another mathematical library",
                        run->settings->replay, run->round, run->best.objective, was);
-    if (run->work.paced && run->round < replay->rounds && !is_paced(replay->epochs[run->round]))
+    bool changes = pl_replay_change(replay, run->round) != NULL; /* the next preset may have no H */
+    if (run->work.paced && !changes && run->round < replay->rounds && !is_paced(replay->epochs[run->round]))
         return pl_fail(error, PARLEY_BAD_INPUT,
                        "--replay %s: local_epochs of round %" PRIu64
                        " is %g, but H was chosen by the run and is never above %g; the log is damaged",
                        run->settings->replay, run->round + 1, replay->epochs[run->round], PL_PACING_MOST);
     return PARLEY_OK;
+}
+
+/* Whether to go on as another preset: 1 + its number in the plan, or 0. */
+static double judge_change(pl_run *run) {
+    pl_adaptation *adapts = &run->adapts;
+    double gap = run->evaluated ? pl_relative_gap(&run->best) : NAN;
+    if (!run->settings->adapt || !run->forecast.alternatives || run->round == 0 || run->round == run->work.noted)
+        return 0;
+    pl_adapt_note(&adapts->state, run->work.epochs, run->work.local, run->work.rest, (double)run->round, gap);
+    adapts->change = (pl_change){0};
+    if (run->evaluated)
+        adapts->change = pl_adapt_judge(&adapts->state, &run->forecast, gap, run->target);
+    return adapts->change.to ? (double)(adapts->change.to - run->forecast.alternative) + 1 : 0;
+}
+
+/* All ranks note as what the run goes on. */
+static void note_change(pl_run *run, double number) {
+    pl_adaptation *adapts = &run->adapts;
+    const char *preset = NULL;
+    if (*run->settings->replay)
+        preset = pl_replay_change(&run->replay, run->round);
+    else if (number >= 1 && number <= run->forecast.alternatives)
+        preset = run->forecast.alternative[(unsigned)number - 1].preset;
+    adapts->sequel.then = NULL;
+    if (!preset)
+        return;
+    snprintf(adapts->preset, sizeof adapts->preset, "%s", preset);
+    adapts->sequel.then = adapts->preset;
 }
 
 /* Takes the decisions of the log after this round. */
@@ -96,6 +129,7 @@ parley_status pl_clocked_decide(pl_run *run, double *flags, parley_error *error)
     double gap = gap_after(run);
     if (run->work.paced && run->round > run->work.noted && !replay)
         pl_pacing_note(&run->work.pacing, run->work.local, run->work.rest, gap);
+    flags[PL_CHANGE] = run->engine->rank == 0 && !replay ? judge_change(run) : 0;
     run->work.noted = run->round;
     run->work.gap_seen = isfinite(gap) && run->round ? gap : run->work.gap_seen;
     flags[PL_BY_USER] = run->callback && pl_call_back(run->callback, run->user, &progress, NULL) != 0;
@@ -112,6 +146,8 @@ parley_status pl_clocked_decide(pl_run *run, double *flags, parley_error *error)
     run->summary.rank_bytes_sent += (uint64_t)flags[PL_SENT];
     if (status == PARLEY_OK)
         pl_checkpoint_agreed(run, flags);
+    if (status == PARLEY_OK)
+        note_change(run, flags[PL_CHANGE]);
     if (run->work.paced && flags[PL_EPOCHS] > 0)
         run->work.epochs = flags[PL_EPOCHS];
     return status;

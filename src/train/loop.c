@@ -78,8 +78,10 @@ static parley_status one_round(pl_run *run, parley_error *error) {
 }
 
 /* The log line of this round, without the parts of other ranks. */
-static pl_round_trace trace_round(const pl_run *run, pl_pace_trace *pace) {
+static pl_round_trace trace_round(const pl_run *run, pl_pace_trace *pace, pl_plan_trace *plan) {
+    double round = (double)run->round;
     pl_clocked_trace(run, pace);
+    *plan = (pl_plan_trace){pl_forecast_seconds(&run->forecast, round), pl_forecast_gap(&run->forecast, round)};
     return (pl_round_trace){.round = run->round,
                             .seconds = pl_engine_now(run->engine) - run->began,
                             .epochs = run->summary.epochs,
@@ -88,6 +90,7 @@ static pl_round_trace trace_round(const pl_run *run, pl_pace_trace *pace) {
                             .local_epochs = run->work.epochs,
                             .local_steps = pl_clocked_steps(run),
                             .pace = run->work.paced ? pace : NULL,
+                            .plan = run->forecast.count && run->evaluated ? plan : NULL,
                             .evaluated = run->evaluated,
                             .objective = run->best.objective,
                             .dual = run->best.exists ? run->best.dual : NAN,
@@ -228,8 +231,24 @@ static bool is_slow(pl_run *run, double passes) {
     return !first && !(gap < last && left <= 2 * passes);
 }
 
+/* Goes on as another preset, as was decided after the last round. */
+static parley_status change_preset(pl_run *run, parley_error *error) {
+    pl_adaptation *adapts = &run->adapts;
+    run->method.sequel = &adapts->sequel;
+    snprintf(run->later->local, sizeof run->later->local, "auto"); /* a replayed log names those of the old preset */
+    snprintf(run->later->combine, sizeof run->later->combine, "auto");
+    snprintf(run->later->exchange, sizeof run->later->exchange, "auto");
+    parley_status status = pl_go_on(run, error);
+    run->method.sequel = NULL;
+    adapts->sequel.then = NULL;
+    pl_adapt_open(&adapts->state, pl_forecast_find(&run->forecast, adapts->preset));
+    return status;
+}
+
 /* Switches to the preset's second method when that is due. */
 static parley_status go_on_when_due(pl_run *run, parley_error *error) {
+    if (run->adapts.sequel.then && run->round > 0)
+        return change_preset(run, error);
     const pl_sequel *sequel = run->method.sequel;
     if (!sequel || run->round == 0)
         return PARLEY_OK;
@@ -251,6 +270,7 @@ static parley_status drop_round(pl_run *run, uint64_t round, bool *stop, parley_
 /* Makes a round, writes its checkpoint and its log line, and decides whether it was the last. */
 static parley_status advance_and_tell(pl_run *run, bool *stop, parley_error *error) {
     pl_pace_trace pace;
+    pl_plan_trace plan;
     uint64_t before = run->round;
     parley_status status = go_on_when_due(run, error);
     if (status == PARLEY_OK)
@@ -259,12 +279,16 @@ static parley_status advance_and_tell(pl_run *run, bool *stop, parley_error *err
         return drop_round(run, before, stop, error);
     if (status != PARLEY_OK)
         return status;
-    pl_round_trace trace = trace_round(run, &pace);
+    pl_round_trace trace = trace_round(run, &pace, &plan);
     status = pl_traces_send(run, error);
     if (status != PARLEY_OK)
         return status;
     pl_checkpoint_round(run);
     status = check_stop(run, stop, error);
+    pl_adapt_trace adapt = {run->adapts.preset, run->adapts.change.left, run->adapts.change.predicted,
+                            run->adapts.change.cost};
+    if (status == PARLEY_OK && run->adapts.sequel.then && !*stop)
+        trace.adapt = &adapt;
     return status == PARLEY_OK ? log_round(run, &trace, error) : status;
 }
 

@@ -249,7 +249,8 @@ static parley_status check_optional(const pl_method *method, const parley_settin
 
 /* Rejects options of the simulator on other engines. */
 static parley_status check_simulation(const parley_settings *settings, parley_error *error) {
-    static const char *const names[] = {"hosts", "network", "latency", "host_speed", "shared_cores", "compute"};
+    static const char *const names[] = {"hosts",        "network", "latency",       "host_speed",
+                                        "shared_cores", "compute", "network_change"};
     for (unsigned i = 0; i < sizeof names / sizeof *names && strcmp(settings->engine, "sim") != 0; i++)
         if (pl_setting_given(settings, names[i])) {
             char flag[48];
@@ -461,10 +462,24 @@ parley_status pl_method_next(const parley_settings *asked, const pl_problem *pro
     return resolve_next(asked, problem, first, settings, method, &unfit, error);
 }
 
+static parley_status check_adapt(const parley_settings *settings, parley_error *error) {
+    if (settings->adapt && (pl_setting_given(settings, "local_epochs") || pl_setting_given(settings, "local_steps")))
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "--adapt chooses H during training; leave out --local-epochs and --local-steps");
+    if (settings->adapt && (*settings->checkpoint || *settings->resume || *settings->replay))
+        return pl_fail(
+            error, PARLEY_BAD_USAGE,
+            "--adapt cannot be combined with --checkpoint, --resume or --replay; the log of an adapted run is "
+            "replayed without it");
+    return PARLEY_OK;
+}
+
 parley_status pl_train_check(const parley_settings *settings, parley_error *error) {
     parley_settings *copy;
     pl_method method;
-    parley_status status = pl_take(&copy, 1, sizeof *copy, "settings", error);
+    parley_status status = check_adapt(settings, error);
+    if (status == PARLEY_OK)
+        status = pl_take(&copy, 1, sizeof *copy, "settings", error);
     if (status != PARLEY_OK)
         return status;
     *copy = *settings;

@@ -141,8 +141,13 @@ static double settling(const pl_pacing *pacing, double best) {
 
 static double gain(const pl_pacing *pacing, double epochs) { return -expm1(-epochs / pacing->reach); }
 
+/* A plan's reach belongs to its seconds of an epoch. Epochs that become shorter because rows rest gain less, too. */
+static double epoch_seconds(const pl_pacing *pacing) {
+    return pacing->planned > 0 ? fmax(pacing->planned, pacing->epoch_seconds) : pacing->epoch_seconds;
+}
+
 static double seconds_of(const pl_pacing *pacing, double epochs) {
-    return epochs * pacing->epoch_seconds + pacing->round_seconds;
+    return epochs * epoch_seconds(pacing) + pacing->round_seconds;
 }
 
 /* Whether the change is predicted to gain enough per second. */
@@ -153,8 +158,8 @@ static bool is_worth(const pl_pacing *pacing, double from, double to) {
 
 /* Moves H with the costs, in steps of sqrt 2, if the change is worth it. Returns whether it moved. */
 static bool follow_costs(pl_pacing *pacing) {
-    double best = pl_pacing_best(pacing->epoch_seconds, pacing->round_seconds, pacing->reach);
-    if (pacing->rounds <= SETTLE)
+    double best = pl_pacing_best(epoch_seconds(pacing), pacing->round_seconds, pacing->reach);
+    if (pacing->rounds <= SETTLE && !(pacing->planned > 0))
         best = settling(pacing, best);
     double target = bounded(pacing, exp2(0.5 * round(2.0 * log2(best))));
     if (fabs(log2(best / pacing->base)) <= STAY || target == pacing->base || !is_worth(pacing, pacing->base, target))
@@ -264,6 +269,18 @@ void pl_pacing_open(pl_pacing *pacing, unsigned workers, double least) {
                           .direction = 1,
                           .wait = FIRST_WAIT,
                           .alone = workers == 1};
+}
+
+void pl_pacing_begin(pl_pacing *pacing, double epochs, double epoch, double round) {
+    pl_pacing planned = *pacing;
+    pacing->epochs = pacing->base = bounded(pacing, epochs);
+    pacing->why = "plan";
+    pacing->wait = PL_PACING_WAIT; /* the plan has tried others */
+    if (!(epoch > 0 && round > 0))
+        return;
+    planned.epoch_seconds = pacing->planned = epoch;
+    planned.round_seconds = round;
+    pacing->reach = reach_of(&planned, pacing->epochs);
 }
 
 void pl_pacing_note(pl_pacing *pacing, double local, double rest, double gap) {

@@ -32,6 +32,7 @@ typedef struct pl_pacing {
     double fixed_seconds;                /* fixed local work per round, part of round_seconds; NaN if unknown */
     double reach;     /* epochs of local work after which a round has gained 1 - 1/e of its maximum */
     double most_fall; /* what a round of very large H would gain; NaN if unknown */
+    double planned;   /* seconds of an epoch in the plan that `reach` comes from; 0: there is none */
     /* The state. */
     double least;            /* H of a single step */
     double base;             /* the current H, while another may be on trial */
@@ -49,6 +50,8 @@ typedef struct pl_pacing {
 
 /* `least` is the H of a single step. With one worker H stays 1, since there is no communication. */
 void pl_pacing_open(pl_pacing *pacing, unsigned workers, double least);
+/* Begins at an H that a plan found best where an epoch and the rest of a round take these seconds. */
+void pl_pacing_begin(pl_pacing *pacing, double epochs, double epoch, double round);
 /* Takes a round of pacing->epochs into account and chooses the H of the next. It took `local` seconds of local work and
  * `rest` seconds of everything else except evaluation; known fixed local work per round counts as `rest`. `gap` is the
  * gap after it, or an estimate (NaN if unknown). */

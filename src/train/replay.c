@@ -117,6 +117,12 @@ static parley_status add_round(pl_replay *replay, uint64_t *room, const json_t *
     }
     parley_status status = take_epochs(replay, line, settings, &replay->epochs[replay->rounds], error);
     replay->objective[replay->rounds++] = pl_line_number(line, "objective");
+    const json_t *adapt = json_object_get(line, "adapt");
+    const char *preset = adapt ? pl_line_text(adapt, "preset") : "";
+    if (*preset && replay->changes < PL_REPLAY_CHANGES) {
+        replay->change[replay->changes].round = replay->rounds;
+        snprintf(replay->change[replay->changes++].preset, sizeof replay->change[0].preset, "%s", preset);
+    }
     return status;
 }
 
@@ -172,6 +178,13 @@ parley_status pl_replay_open(pl_replay *replay, parley_settings *settings, const
     parley_status status = pl_replay_read(replay, file, settings, data, fingerprint, error);
     fclose(file);
     return status;
+}
+
+const char *pl_replay_change(const pl_replay *replay, uint64_t round) {
+    for (unsigned i = 0; i < replay->changes; i++)
+        if (replay->change[i].round == round)
+            return replay->change[i].preset;
+    return NULL;
 }
 
 void pl_replay_close(pl_replay *replay) {

@@ -82,9 +82,29 @@ static parley_status begin(pl_run *run, parley_error *error) {
     return pl_warm_start(run, error);
 }
 
+/* Reads the plan to follow, which must be for as many machines. */
+static parley_status open_forecast(pl_run *run, parley_error *error) {
+    parley_status status = pl_forecast_open(&run->forecast, run->settings, error);
+    unsigned machines = run->forecast.machines, ranks = run->engine->ranks;
+    if (status == PARLEY_OK && run->forecast.count && machines != ranks)
+        status =
+            pl_fail(error, PARLEY_BAD_USAGE,
+                    "--plan %s: it is for %u machine%s, but this run has %u; start it on as many, or with --engine "
+                    "sim --hosts %u",
+                    run->settings->plan, machines, machines == 1 ? "" : "s", ranks, machines);
+    if (status == PARLEY_OK && run->settings->adapt) { /* H is auto, and begins at the plan's */
+        run->settings->local_epochs = NAN;
+        run->settings->given[pl_setting_find("local_epochs") - pl_settings] = false;
+        pl_adapt_open(&run->adapts.state, pl_forecast_find(&run->forecast, run->settings->preset));
+    }
+    return status;
+}
+
 /* Sets up everything that the loop needs. */
 static parley_status set_up(pl_run *run, parley_error *error) {
-    parley_status status = open_replay(run, error);
+    parley_status status = open_forecast(run, error);
+    if (status == PARLEY_OK)
+        status = open_replay(run, error);
     if (status == PARLEY_OK)
         status = pl_train_check(run->settings, error);
     if (status == PARLEY_OK && run->type->rules->check) /* also fills in what the settings imply */
@@ -211,6 +231,7 @@ void pl_run_close(pl_run *run) {
     pl_span_file_close(run->span_file);
     pl_traces_close(run);
     pl_replay_close(&run->replay);
+    pl_forecast_close(&run->forecast);
     pl_checkpoint_close(&run->checkpoint);
     pl_resume_close(&run->resume);
     for (unsigned i = 0; i < 2; i++)
@@ -278,12 +299,25 @@ parley_status pl_run_open(pl_run *run, const parley_data *data, const parley_set
     return status == PARLEY_OK ? pl_resume_run(run, error) : status;
 }
 
+/* What the plan said, for the log and the user. NULL if there is none. */
+static json_t *compare_with_plan(pl_run *run, double seconds) {
+    const pl_forecast *forecast = &run->forecast;
+    if (!forecast->count)
+        return NULL;
+    pl_say(run, "plan: predicted %.4g seconds (90 %% band %.4g to %.4g) and %.0f rounds; it took %.4g seconds and %llu",
+           forecast->seconds, forecast->low, forecast->high, forecast->rounds, seconds,
+           (unsigned long long)run->summary.rounds);
+    return json_pack("{s:f, s:f, s:f, s:f}", "seconds", forecast->seconds, "low", forecast->low, "high", forecast->high,
+                     "rounds", forecast->rounds);
+}
+
 parley_status pl_run_loop(pl_run *run, parley_error *error) {
     parley_error lost;
     parley_status status = pl_loop(run, error);
     pl_finish_summary(run);
-    if (status == PARLEY_OK &&
-        pl_log_stop(run->log, &run->summary, pl_engine_now(run->engine) - run->began, &lost) != PARLEY_OK)
+    double seconds = pl_engine_now(run->engine) - run->began;
+    json_t *plan = status == PARLEY_OK ? compare_with_plan(run, seconds) : NULL;
+    if (status == PARLEY_OK && pl_log_stop(run->log, &run->summary, seconds, plan, &lost) != PARLEY_OK)
         pl_give_up_log(run, &lost);
     if (status == PARLEY_OK) /* the others clean up after it is written */
         status = pl_barrier(run->engine, error);

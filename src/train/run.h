@@ -5,6 +5,8 @@
 #include "base/lock.h"
 #include "shard/columns.h"
 #include "trace/span_file.h"
+#include "train/adapt.h"
+#include "train/forecast.h"
 #include "train/pacing.h"
 #include "train/presets.h"
 #include "train/replay.h"
@@ -49,7 +51,7 @@ typedef struct pl_pace {
 } pl_pace;
 
 /* What ranks agree on after every round. */
-enum { PL_BY_USER, PL_BY_SECONDS, PL_EPOCHS, PL_SAVE, PL_SAVED, PL_NOT_SAVED, PL_SENT, PL_DECISIONS };
+enum { PL_BY_USER, PL_BY_SECONDS, PL_EPOCHS, PL_SAVE, PL_SAVED, PL_NOT_SAVED, PL_SENT, PL_CHANGE, PL_DECISIONS };
 
 /* Sums over all workers after local work, known to every rank after the barrier. */
 typedef struct pl_round_sums {
@@ -91,6 +93,14 @@ typedef struct pl_told {
     double read;          /* and when that was read */
     uint64_t part, parts; /* of a path: which problem is solved, from 1; else 0 */
 } pl_told;
+
+/* Changes of the preset during the run. */
+typedef struct pl_adaptation {
+    pl_adapt state;
+    pl_change change; /* what was decided after the latest round */
+    pl_sequel sequel; /* the preset as which the run goes on; `then` NULL: it stays */
+    char preset[32];  /* its name */
+} pl_adaptation;
 
 /* H if it is auto, and the measurements for it. */
 typedef struct pl_local_work {
@@ -151,6 +161,8 @@ typedef struct pl_run {
     double began;             /* when training began */
     uint64_t rank_bytes_sent; /* bytes of this rank that are not in the summary yet */
     pl_replay replay;
+    pl_forecast forecast; /* of --plan */
+    pl_adaptation adapts; /* --adapt */
     pl_checkpoint checkpoint;
     pl_resume resume;
     uint64_t *order;      /* the hash of the rows of each hosted worker; NULL unless there is a checkpoint */

@@ -180,8 +180,8 @@ static void labels_must_be_minus_1_or_0_and_1(void **state) {
         const char *text, *words, *sentence;
     } cases[] = {
         {"1 1:1\n3 1:1\n", "preset=online loss=logistic",
-         "row 2 has label 3; the labels of a stream must be -1 and +1, or 0 and 1; for two others give --positive "
-         "LABEL, for more classes --preset gd"},
+         "row 2 has label 3; the labels of a stream must be -1 and +1, or 0 and 1, or two of which --positive "
+         "names one; for more classes, use --preset gd"},
         {"5 1:1\n3 1:1\n4 1:2\n", "preset=online positive=3",
          "row 3 has label 4 after rows with label 5; with --positive a stream has two labels"},
         {"0 1:1\n1 1:1\n-1 1:2\n", "preset=online loss=hinge",

@@ -1,0 +1,368 @@
+/* plan_models.c: fits both models to all experiments, predicts every configuration with a band, and chooses.
+ *
+ * Bands are split-conformal. The models are fitted without each measured number of workers in turn, and the 90 %
+ * quantile of the errors of predicted time, over all presets and H, is the half width for numbers of workers that were
+ * not measured. Where the experiments ended before the target, the quantile of the errors of curves that are cut as
+ * early is added, and where clocks are real, what repeated experiments differ by. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "advise/plan.h"
+
+#define COVER 0.9
+#define MOST_ERRORS 512
+#define FEW_ERRORS 8 /* below this, the largest error counts, and more */
+#define FEW_FACTOR 1.5
+#define UNKNOWN_WORKERS 0.3 /* half width if nothing could be left out */
+#define UNKNOWN_AHEAD 0.7   /* the same for the rest of a run */
+#define UNKNOWN_NOISE 0.15  /* of real clocks */
+#define CUT_POINTS 6        /* least points of a curve that is cut to see how well it would have been continued */
+#define DOUBT 1.5           /* factor on the time of runs that were not seen to their end */
+#define SAME 0.02           /* relative difference that decides nothing */
+
+/* The best trial for the convergence of a group with so many workers: that which went furthest. */
+static const pl_trial *longest(const pl_plan *plan, const pl_group *group, double workers) {
+    const pl_trial *best = NULL;
+    for (unsigned t = 0; t < plan->trials.count; t++) {
+        const pl_trial *trial = &plan->trials.list[t];
+        pl_configuration of = group->of;
+        of.workers = (unsigned)workers;
+        if (!pl_same_configuration(&trial->of, &of) || trial->count == 0)
+            continue;
+        bool exact = trial->reached && trial->target == plan->task.target;
+        bool best_exact = best && best->reached && best->target == plan->task.target;
+        double end = trial->points[trial->count - 1].gap;
+        if (!best || exact > best_exact || (exact == best_exact && end < best->points[best->count - 1].gap))
+            best = trial;
+    }
+    return best;
+}
+
+static parley_status open_curves(const pl_plan *plan, pl_group *group, parley_error *error) {
+    pl_convergence *convergence = &group->convergence;
+    parley_status status = PARLEY_OK;
+    unsigned last = 0;
+    convergence->count = 0;
+    for (;;) { /* trials of the cache may have other numbers of workers than the candidates */
+        unsigned next = 0;
+        for (unsigned t = 0; t < plan->trials.count; t++) {
+            unsigned m = plan->trials.list[t].of.workers;
+            const pl_trial *trial = m > last && (!next || m < next) ? longest(plan, group, m) : NULL;
+            next = trial ? m : next;
+        }
+        if (!next || convergence->count == PL_MOST_CURVES || status != PARLEY_OK)
+            return status;
+        status = pl_curve_open(&convergence->curve[convergence->count], longest(plan, group, next), error);
+        if (status == PARLEY_OK && convergence->curve[convergence->count].count > 0)
+            convergence->count++;
+        else
+            pl_curve_close(&convergence->curve[convergence->count]);
+        last = next;
+    }
+}
+
+static double level_of_target(const pl_plan *plan) { return log(plan->task.target); }
+
+/* The sparse regression of a preset, over all H. */
+static void fit_lasso(pl_plan *plan, pl_group *group, unsigned number) {
+    const pl_trial *trials[PL_MOST_CURVES];
+    unsigned workers[PL_MOST_CURVES];
+    pl_convergence *convergence = &group->convergence;
+    for (unsigned c = 0; c < convergence->count; c++) {
+        trials[c] = convergence->curve[c].trial;
+        workers[c] = trials[c]->of.workers;
+    }
+    group->without = pl_alloc(convergence->count + 1, sizeof *group->without);
+    plan->has_lasso[number] =
+        group->without && convergence->count >= 4 &&
+        pl_lasso_fit(trials, convergence->count, workers, convergence->count, &plan->lasso[number], group->without);
+    if (!plan->has_lasso[number])
+        return;
+    convergence->lasso = &plan->lasso[number];
+    for (unsigned c = 0; c < convergence->count; c++)
+        group->without_at[c] = &group->without[c];
+    convergence->without = group->without_at;
+}
+
+/* The first group of the same preset has the system model of all. */
+static pl_system_model *system_of(pl_plan *plan, const pl_group *group) {
+    for (unsigned g = 0; g < plan->groups; g++)
+        if (strcmp(plan->group[g].of.preset, group->of.preset) == 0)
+            return &plan->systems[g];
+    return NULL;
+}
+
+static void fit_system(pl_plan *plan, pl_group *group, double size) {
+    pl_system_model *model = group->system = system_of(plan, group);
+    *model = (pl_system_model){.size = size, .bandwidth = plan->bandwidth};
+    for (unsigned t = 0; t < plan->trials.count && model->count < PL_SYSTEM_MOST; t++) {
+        const pl_trial *trial = &plan->trials.list[t];
+        if (strcmp(trial->of.preset, group->of.preset) != 0 || strcmp(trial->system, plan->system) != 0 ||
+            !(trial->round_seconds > 0))
+            continue;
+        model->point[model->count++] = (pl_system_point){.workers = trial->of.workers,
+                                                         .epochs = isnan(trial->of.epochs) ? 0 : trial->of.epochs,
+                                                         .seconds = trial->round_seconds,
+                                                         .bytes = trial->bytes,
+                                                         .exchange = trial->exchange,
+                                                         .setup = trial->setup};
+    }
+    pl_system_fit(model);
+}
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The conformal quantile: of n errors the ceil((n + 1) x 0.9)-th smallest. */
+static double quantile(double *errors, unsigned count, double unknown) {
+    if (count == 0)
+        return unknown;
+    qsort(errors, count, sizeof *errors, by_value);
+    unsigned rank = (unsigned)ceil((count + 1) * COVER);
+    if (count < FEW_ERRORS || rank > count)
+        return (count < FEW_ERRORS ? FEW_FACTOR : 1.0) * errors[count - 1];
+    return errors[rank - 1];
+}
+
+/* Seconds of a trial that reached the target on these machines; NaN if it did not. */
+static double seconds_of(const pl_plan *plan, const pl_trial *trial) {
+    bool here = strcmp(trial->system, plan->system) == 0 && trial->reached && trial->target == plan->task.target;
+    return here ? trial->setup + trial->rounds * trial->round_seconds : NAN;
+}
+
+/* The error of the logarithm of time for a curve that is left out; NaN if it is unknown. */
+static double error_without(const pl_plan *plan, const pl_group *group, unsigned c) {
+    const pl_convergence *convergence = &group->convergence;
+    double m = convergence->curve[c].workers, is = seconds_of(plan, convergence->curve[c].trial);
+    double rounds = pl_convergence_rounds(convergence, m, level_of_target(plan), c);
+    double seconds =
+        pl_system_setup(group->system, m, m) + rounds * pl_system_seconds(group->system, m, group->of.epochs, m);
+    double miss = fabs(log(seconds / is));
+    return isfinite(miss) ? miss : NAN;
+}
+
+static double workers_band(const pl_plan *plan) {
+    double errors[MOST_ERRORS];
+    unsigned count = 0;
+    for (unsigned g = 0; g < plan->groups; g++) {
+        const pl_convergence *convergence = &plan->group[g].convergence;
+        for (unsigned c = 1; c + 1 < convergence->count && count < MOST_ERRORS; c++) {
+            double miss = error_without(plan, &plan->group[g], c);
+            if (!isnan(miss))
+                errors[count++] = miss;
+        }
+    }
+    return quantile(errors, count, UNKNOWN_WORKERS);
+}
+
+/* The error of the logarithm of rounds if the curve had ended after a share of its fall; NaN if it is too short. */
+static double error_of_cut(const pl_plan *plan, const pl_curve *curve, double share) {
+    double target = level_of_target(plan), last = curve->level[0] + share * (target - curve->level[0]);
+    pl_curve cut = *curve;
+    double is = pl_curve_rounds(curve, target);
+    if (!curve->trial->reached || curve->trial->target != plan->task.target || curve->count < CUT_POINTS)
+        return NAN;
+    cut.trial = NULL;
+    for (cut.count = 0; cut.count < curve->count && curve->level[cut.count] >= last;)
+        cut.count++;
+    if (cut.count < 3)
+        return NAN;
+    pl_curve_fit_tail(&cut, cut.count);
+    double miss = fabs(log(pl_curve_rounds(&cut, target) / is));
+    return isfinite(miss) ? miss : UNKNOWN_AHEAD;
+}
+
+static double ahead_band(const pl_plan *plan, double share) {
+    double errors[MOST_ERRORS];
+    unsigned count = 0;
+    for (unsigned g = 0; g < plan->groups; g++)
+        for (unsigned c = 0; c < plan->group[g].convergence.count && count < MOST_ERRORS; c++) {
+            double miss = error_of_cut(plan, &plan->group[g].convergence.curve[c], share);
+            if (!isnan(miss))
+                errors[count++] = miss;
+        }
+    return quantile(errors, count, UNKNOWN_AHEAD);
+}
+
+/* What repeated experiments differ by; 0 if they repeat exactly. */
+static double noise_band(const pl_plan *plan) {
+    double errors[MOST_ERRORS];
+    unsigned count = 0;
+    if (plan->modelled > 0)
+        return 0;
+    for (unsigned a = 0; a < plan->trials.count; a++)
+        for (unsigned b = 0; b < a && count < MOST_ERRORS; b++) {
+            const pl_trial *one = &plan->trials.list[a], *other = &plan->trials.list[b];
+            double miss = fabs(log(seconds_of(plan, one) / seconds_of(plan, other)));
+            if (pl_same_configuration(&one->of, &other->of) && isfinite(miss))
+                errors[count++] = miss;
+        }
+    return fmax(quantile(errors, count, UNKNOWN_NOISE), 0.5 * UNKNOWN_NOISE);
+}
+
+parley_status pl_plan_fit(pl_plan *plan, double size, parley_error *error) {
+    parley_status status = PARLEY_OK;
+    pl_plan_forget(plan);
+    for (unsigned g = 0; g < plan->groups && status == PARLEY_OK; g++) {
+        pl_group *group = &plan->group[g];
+        status = open_curves(plan, group, error);
+        if (status != PARLEY_OK)
+            break;
+        fit_lasso(plan, group, g);
+        pl_convergence_choose(&group->convergence, level_of_target(plan));
+        fit_system(plan, group, size);
+    }
+    if (status == PARLEY_OK) {
+        plan->band_noise = noise_band(plan);
+        plan->band_workers = workers_band(plan);
+    }
+    return status;
+}
+
+void pl_plan_forget(pl_plan *plan) {
+    for (unsigned g = 0; g < plan->groups; g++) {
+        pl_group *group = &plan->group[g];
+        pl_convergence_close(&group->convergence);
+        group->convergence = (pl_convergence){0};
+        pl_free(group->without);
+        group->without = NULL;
+        plan->has_lasso[g] = false;
+    }
+}
+
+/* How much of the fall to the target the experiments nearest in workers have seen, 1 if all. */
+static double share_seen(const pl_plan *plan, const pl_group *group, double workers) {
+    double nearest = INFINITY, share = 0;
+    for (unsigned c = 0; c < group->convergence.count; c++) {
+        const pl_curve *curve = &group->convergence.curve[c];
+        double far = fabs(log(curve->workers / workers)), first = curve->level[0];
+        double seen = (first - curve->level[curve->count - 1]) / fmax(1e-9, first - level_of_target(plan));
+        if (far < nearest) {
+            nearest = far;
+            share = seen >= 1 ? 1 : seen;
+        }
+    }
+    return share;
+}
+
+static double half_width(const pl_plan *plan, const pl_group *group, double workers) {
+    double share = share_seen(plan, group, workers), width = plan->band_noise * plan->band_noise;
+    bool measured = false;
+    for (unsigned c = 0; c < group->convergence.count; c++)
+        measured = measured || group->convergence.curve[c].workers == workers;
+    double between = measured ? 0 : plan->band_workers, ahead = share < 1 ? ahead_band(plan, share) : 0;
+    return sqrt(width + between * between + ahead * ahead);
+}
+
+static unsigned lanes_of(const pl_plan *plan, const pl_group *group, double workers) {
+    const pl_trial *nearest = NULL;
+    for (unsigned c = 0; c < group->convergence.count; c++) {
+        const pl_trial *trial = group->convergence.curve[c].trial;
+        if (!nearest || fabs(log(trial->of.workers / workers)) < fabs(log(nearest->of.workers / workers)))
+            nearest = trial;
+    }
+    if (!nearest || plan->task.machines)
+        return nearest ? nearest->of.lanes : 1;
+    unsigned lanes = (unsigned)(nearest->of.lanes * nearest->of.workers / workers);
+    return lanes > 1 ? lanes : 1; /* as many in all */
+}
+
+void pl_plan_predict(const pl_plan *plan, const pl_group *group, double workers, pl_plan_row *row) {
+    const pl_plan_task *task = &plan->task;
+    const pl_convergence *convergence = &group->convergence;
+    *row = (pl_plan_row){.of = group->of, .group = group};
+    row->of.workers = (unsigned)workers;
+    row->of.lanes = lanes_of(plan, group, workers);
+    row->round_seconds = pl_system_seconds(group->system, workers, group->of.epochs, 0);
+    row->setup = pl_system_setup(group->system, workers, 0);
+    row->rounds = pl_convergence_rounds(convergence, workers, level_of_target(plan), PL_MOST_CURVES);
+    row->seconds = row->setup + row->rounds * row->round_seconds;
+    row->gap = task->target;
+    if (task->budget > 0 && row->seconds > task->budget) {
+        row->seconds = task->budget;
+        row->rounds = floor((task->budget - row->setup) / row->round_seconds);
+        row->gap = row->rounds >= 1 ? exp(pl_convergence_level(convergence, workers, row->rounds)) : 1.0;
+    }
+    double width = half_width(plan, group, workers);
+    row->extrapolated = share_seen(plan, group, workers) < 1;
+    row->low = row->seconds * exp(-width);
+    row->high = row->seconds * exp(width);
+    row->bytes = pl_system_bytes(group->system, workers, 0) * workers * row->rounds;
+    row->cost = task->price * (task->machines ? workers : 1) * row->seconds / 3600;
+    for (unsigned c = 0; c < convergence->count; c++)
+        row->measured = row->measured || (convergence->curve[c].workers == workers &&
+                                          !isnan(seconds_of(plan, convergence->curve[c].trial)));
+}
+
+/* What a row is judged by, the less the better. A run that no experiment has seen to its end may never get there, so
+ * it is judged by the upper end of its band. */
+static double worth(const pl_plan_task *task, const pl_plan_row *row) {
+    double doubt = row->extrapolated ? DOUBT * row->high / row->seconds : 1.0;
+    if (task->budget > 0)
+        return row->gap > task->target ? 1e6 + row->gap : row->seconds;
+    return doubt * (task->price > 0 ? row->cost : row->seconds);
+}
+
+static const pl_plan_task *sorting; /* by one thread, for qsort */
+
+static int by_worth(const void *a, const void *b) {
+    double x = worth(sorting, a), y = worth(sorting, b);
+    return (x > y) - (x < y);
+}
+
+static bool is_simpler(const pl_plan_row *a, const pl_plan_row *b) {
+    if (a->of.workers != b->of.workers)
+        return a->of.workers < b->of.workers;
+    return a->group->order < b->group->order;
+}
+
+/* Ties go to fewer workers, then to the simpler method. */
+static void settle_ties(pl_plan *plan) {
+    unsigned best = 0;
+    double least = worth(&plan->task, &plan->row[0]);
+    for (unsigned r = 1; r < plan->rows && worth(&plan->task, &plan->row[r]) <= (1 + SAME) * least; r++)
+        best = is_simpler(&plan->row[r], &plan->row[best]) ? r : best;
+    pl_plan_row chosen = plan->row[best];
+    memmove(plan->row + 1, plan->row, best * sizeof chosen);
+    plan->row[0] = chosen;
+}
+
+unsigned pl_plan_draw(const pl_plan_row *row, double *curve) {
+    double last = 0;
+    unsigned points = 0;
+    for (unsigned i = 0; i < PL_PLAN_CURVE; i++) {
+        double round = floor(0.5 + pow(fmax(1.0, row->rounds), (double)i / (PL_PLAN_CURVE - 1)));
+        if (round <= last)
+            continue;
+        double *point = curve + 3 * points++;
+        point[0] = last = round;
+        point[1] = row->setup + round * row->round_seconds;
+        point[2] = exp(pl_convergence_level(&row->group->convergence, row->of.workers, round));
+    }
+    return points;
+}
+
+parley_status pl_plan_choose(pl_plan *plan, parley_error *error) {
+    uint64_t most = (uint64_t)plan->groups * plan->task.workers;
+    pl_free(plan->row);
+    plan->row = NULL;
+    plan->rows = 0;
+    parley_status status = pl_take(&plan->row, most, sizeof *plan->row, "a plan", error);
+    for (unsigned g = 0; g < plan->groups && status == PARLEY_OK; g++)
+        for (unsigned w = 0; w < plan->task.workers && plan->group[g].convergence.count; w++) {
+            pl_plan_row *row = &plan->row[plan->rows];
+            if (!isnan(plan->group[g].of.epochs) && plan->group[g].of.epochs != 1 && plan->task.worker[w] == 1)
+                continue; /* a lone worker exchanges nothing */
+            pl_plan_predict(plan, &plan->group[g], plan->task.worker[w], row);
+            plan->rows += isfinite(row->seconds);
+        }
+    if (status != PARLEY_OK || !plan->rows)
+        return status;
+    sorting = &plan->task;
+    qsort(plan->row, plan->rows, sizeof *plan->row, by_worth);
+    settle_ties(plan);
+    return status;
+}

@@ -1,0 +1,205 @@
+/* trial_file.c: see trial_file.h. A file is replaced as a whole, by renaming, so that a killed plan leaves the old one.
+ */
+#define _POSIX_C_SOURCE 200809L /* getpid */
+#include "advise/trial_file.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/bounded_json.h"
+#include "shard/fingerprint.h"
+
+#define FORMAT "parley-experiments"
+#define MOST_BYTES ((uint64_t)64 << 20)
+#define MOST_VALUES ((uint64_t)4e6)
+#define ENDING ".experiments.json"
+
+/* Settings that a plan chooses, or that end a run without changing its course. */
+static bool is_chosen(const char *name) {
+    static const char *const names[] = {"preset",      "workers", "lanes",  "local_epochs",
+                                        "local_steps", "gap",     "rounds", "metric"};
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+static uint64_t hash_settings(const parley_settings *settings) {
+    uint64_t hash = 14695981039346656037u; /* FNV-1a */
+    for (unsigned i = 0; i < pl_settings_count; i++) {
+        char text[PL_TEXT];
+        if (!pl_settings[i].in_model || is_chosen(pl_settings[i].name))
+            continue;
+        pl_setting_text(settings, &pl_settings[i], text, sizeof text);
+        for (const char *at = text; *at; at++)
+            hash = (hash ^ (unsigned char)*at) * 1099511628211u;
+        hash = (hash ^ i) * 1099511628211u;
+    }
+    return hash;
+}
+
+parley_status pl_problem_key(const parley_data *data, const parley_settings *settings, char key[PL_PROBLEM_KEY],
+                             parley_error *error) {
+    pl_engine *engine;
+    uint64_t fingerprint = 0;
+    parley_status status = pl_threads_open(&engine, 1, (unsigned)settings->threads, settings->deadline, error);
+    if (status != PARLEY_OK)
+        return status;
+    status = pl_fingerprint(engine, data, &fingerprint, error);
+    pl_engine_close(engine);
+    snprintf(key, PL_PROBLEM_KEY, "%016llx-%016llx", (unsigned long long)fingerprint,
+             (unsigned long long)hash_settings(settings));
+    return status;
+}
+
+void pl_trials_path(const char *data, char *path, size_t size) {
+    bool fits = strcmp(data, "-") != 0 && snprintf(path, size, "%s%s", data, ENDING) < (int)size;
+    if (!fits)
+        *path = '\0';
+}
+
+/* The whole file; a new object if there is none. NULL: out of memory. */
+static json_t *read_file(const char *path) {
+    FILE *file = *path ? fopen(path, "r") : NULL;
+    json_t *object = NULL;
+    if (file && fseek(file, 0, SEEK_END) == 0) {
+        long bytes = ftell(file);
+        char *text = bytes > 0 && (uint64_t)bytes <= MOST_BYTES ? pl_alloc((uint64_t)bytes + 1, 1) : NULL;
+        rewind(file);
+        if (text && fread(text, 1, (size_t)bytes, file) == (size_t)bytes &&
+            pl_json_parse(text, (uint64_t)bytes, MOST_VALUES, 0, &object, NULL) != PARLEY_OK)
+            object = NULL;
+        pl_free(text);
+    }
+    if (file)
+        fclose(file);
+    const char *format = json_string_value(json_object_get(object, "format"));
+    if (format && strcmp(format, FORMAT) == 0 && json_is_object(json_object_get(object, "problems")))
+        return object;
+    json_decref(object);
+    object = json_object();
+    json_object_set_new(object, "format", json_string(FORMAT));
+    json_object_set_new(object, "problems", json_object());
+    return object;
+}
+
+static parley_status write_file(const char *path, json_t *object, parley_error *error) {
+    char part[PL_TEXT];
+    bool fits = snprintf(part, sizeof part, "%s.%ld", path, (long)getpid()) < (int)sizeof part;
+    bool written = fits && object && json_dump_file(object, part, JSON_COMPACT) == 0 && rename(part, path) == 0;
+    json_decref(object);
+    if (!written && fits)
+        remove(part);
+    return written ? PARLEY_OK : pl_fail_file(error, path, "write");
+}
+
+/* The object of a problem, which is made if it is not there. */
+static json_t *problem_of(json_t *file, const char *key) {
+    json_t *problems = json_object_get(file, "problems");
+    if (!json_is_object(json_object_get(problems, key)))
+        json_object_set_new(problems, key, json_object());
+    return json_object_get(problems, key);
+}
+
+static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
+
+static json_t *json_trial(const pl_trial *trial) {
+    json_t *object = json_object(), *points = json_array();
+    for (unsigned p = 0; p < trial->count; p++) {
+        json_t *point = json_array();
+        json_array_append_new(point, number(trial->points[p].round));
+        json_array_append_new(point, number(trial->points[p].gap));
+        json_array_append_new(point, json_boolean(trial->points[p].estimated));
+        json_array_append_new(points, point);
+    }
+    json_object_set_new(object, "preset", json_string(trial->of.preset));
+    json_object_set_new(object, "workers", json_integer(trial->of.workers));
+    json_object_set_new(object, "lanes", json_integer(trial->of.lanes));
+    json_object_set_new(object, "local_epochs", number(trial->of.epochs));
+    json_object_set_new(object, "system", json_string(trial->system));
+    json_object_set_new(object, "target", number(trial->target));
+    json_object_set_new(object, "reached", json_boolean(trial->reached));
+    json_object_set_new(object, "rounds", number(trial->rounds));
+    json_object_set_new(object, "setup", number(trial->setup));
+    json_object_set_new(object, "round_seconds", number(trial->round_seconds));
+    json_object_set_new(object, "exchange", number(trial->exchange));
+    json_object_set_new(object, "bytes", number(trial->bytes));
+    json_object_set_new(object, "cost", number(trial->cost));
+    json_object_set_new(object, "points", points);
+    return object;
+}
+
+static double number_of(const json_t *object, const char *key) {
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+static void copy_text(const json_t *object, const char *key, char *to, size_t size) {
+    const char *text = json_string_value(json_object_get(object, key));
+    snprintf(to, size, "%s", text ? text : "");
+}
+
+/* Reads an experiment. One that is damaged has no points. */
+static parley_status take_trial(const json_t *object, pl_trial *out, parley_error *error) {
+    const json_t *points = json_object_get(object, "points");
+    size_t count = json_array_size(points);
+    *out = (pl_trial){.of = {.workers = (unsigned)fmax(1, number_of(object, "workers")),
+                             .lanes = (unsigned)fmax(0, number_of(object, "lanes")),
+                             .epochs = number_of(object, "local_epochs")},
+                      .target = number_of(object, "target"),
+                      .reached = json_is_true(json_object_get(object, "reached")),
+                      .rounds = number_of(object, "rounds"),
+                      .setup = number_of(object, "setup"),
+                      .round_seconds = number_of(object, "round_seconds"),
+                      .exchange = number_of(object, "exchange"),
+                      .bytes = number_of(object, "bytes"),
+                      .cost = number_of(object, "cost")};
+    copy_text(object, "preset", out->of.preset, sizeof out->of.preset);
+    copy_text(object, "system", out->system, sizeof out->system);
+    count = count < PL_TRIAL_POINTS ? count : PL_TRIAL_POINTS;
+    parley_status status = pl_take(&out->points, count + 1, sizeof *out->points, "experiments", error);
+    for (size_t p = 0; p < count && status == PARLEY_OK; p++) {
+        const json_t *point = json_array_get(points, p);
+        pl_point_of_run one = {json_number_value(json_array_get(point, 0)), json_number_value(json_array_get(point, 1)),
+                               json_is_true(json_array_get(point, 2))};
+        if (one.round >= 1 && one.gap > 0)
+            out->points[out->count++] = one;
+    }
+    return status;
+}
+
+parley_status pl_trials_load(pl_trials *trials, const char *path, const char *key, parley_error *error) {
+    json_t *file = read_file(path), *list = json_object_get(problem_of(file, key), "trials");
+    parley_status status = PARLEY_OK;
+    for (size_t t = 0; t < json_array_size(list) && status == PARLEY_OK; t++) {
+        pl_trial trial;
+        status = take_trial(json_array_get(list, t), &trial, error);
+        if (status == PARLEY_OK)
+            status = pl_trials_add(trials, &trial, error);
+    }
+    json_decref(file);
+    return status;
+}
+
+parley_status pl_trials_save(const pl_trials *trials, const char *path, const char *key, parley_error *error) {
+    json_t *file = read_file(path), *list = json_array();
+    for (unsigned t = 0; t < trials->count; t++)
+        json_array_append_new(list, json_trial(&trials->list[t]));
+    json_object_set_new(problem_of(file, key), "trials", list);
+    return write_file(path, file, error);
+}
+
+parley_status pl_choice_save(const char *path, const char *key, json_t *choice, parley_error *error) {
+    json_t *file = read_file(path);
+    json_object_set_new(problem_of(file, key), "choice", choice);
+    return write_file(path, file, error);
+}
+
+json_t *pl_choice_load(const char *path, const char *key) {
+    json_t *file = read_file(path), *choice = json_object_get(problem_of(file, key), "choice");
+    json_incref(choice);
+    json_decref(file);
+    return choice;
+}

@@ -1,0 +1,179 @@
+/* forecast.c: see forecast.h. */
+#include "train/forecast.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bounded_json.h"
+#include "base/memory.h"
+
+#define MOST_BYTES ((uint64_t)16 << 20)
+#define MOST_VALUES ((uint64_t)1e6)
+#define MOST_POINTS 4096
+
+static parley_status damaged(const char *name, const char *what, parley_error *error) {
+    return pl_fail(error, PARLEY_BAD_INPUT, "--plan %s: %s; let parley plan --json write the file", name, what);
+}
+
+/* Sets a value that the plan chose, unless the user gave another one. */
+static parley_status choose(parley_settings *settings, const char *plan, const char *name, const char *value,
+                            parley_error *error) {
+    const pl_setting *row = pl_setting_find(name);
+    char ours[PL_TEXT], flag[48];
+    pl_setting_text(settings, row, ours, sizeof ours);
+    pl_setting_flag(row, flag, sizeof flag);
+    if (pl_setting_given(settings, name) && strcmp(ours, value) != 0)
+        return pl_fail(error, PARLEY_BAD_USAGE, "--plan %s chose %s %s, but %s is given; leave one of them out", plan,
+                       flag, value, ours);
+    return pl_setting_set(settings, 0, name, value, error);
+}
+
+static parley_status choose_number(parley_settings *settings, const char *plan, const json_t *choice, const char *key,
+                                   const char *name, parley_error *error) {
+    char text[40];
+    const json_t *value = json_object_get(choice, key);
+    if (!json_is_number(value) || json_number_value(value) <= 0)
+        return PARLEY_OK; /* the method has no such setting */
+    pl_number_text(json_number_value(value), text, sizeof text);
+    return choose(settings, plan, name, text, error);
+}
+
+static double number_of(const json_t *object, const char *key) {
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+static parley_status take_curve(double **out, unsigned *points, const json_t *curve, const char *name,
+                                parley_error *error) {
+    size_t count = json_array_size(curve);
+    if (count == 0 || count > MOST_POINTS)
+        return damaged(name, "a method has no predicted curve", error);
+    parley_status status = pl_take(out, 3 * count, sizeof **out, "a plan", error);
+    for (size_t p = 0; p < count && status == PARLEY_OK; p++) {
+        double *point = *out + 3 * p;
+        for (size_t i = 0; i < 3; i++)
+            point[i] = json_number_value(json_array_get(json_array_get(curve, p), i));
+        if (!(point[0] > (p ? point[-3] : 0)) || !(point[2] > 0))
+            return damaged(name, "the predicted curve is not in order", error);
+        (*points)++;
+    }
+    return status;
+}
+
+static parley_status take_alternatives(pl_forecast *forecast, const json_t *list, const char *name,
+                                       parley_error *error) {
+    parley_status status = PARLEY_OK;
+    for (size_t i = 0; i < json_array_size(list) && i < PL_ALTERNATIVES && status == PARLEY_OK; i++) {
+        const json_t *one = json_array_get(list, i);
+        pl_alternative *out = &forecast->alternative[forecast->alternatives++];
+        const char *preset = json_string_value(json_object_get(one, "preset"));
+        *out = (pl_alternative){.epochs = number_of(one, "local_epochs"),
+                                .setup = number_of(one, "setup_seconds"),
+                                .compute = number_of(one, "compute_seconds"),
+                                .exchange = number_of(one, "exchange_seconds")};
+        snprintf(out->preset, sizeof out->preset, "%s", preset ? preset : "");
+        status = take_curve(&out->curve, &out->count, json_object_get(one, "curve"), name, error);
+    }
+    return status;
+}
+
+double pl_alternative_rounds(const pl_alternative *alternative, double gap) {
+    const double *curve = alternative->curve;
+    unsigned i = 0;
+    while (i < alternative->count && curve[3 * i + 2] > gap * (1 + 1e-9))
+        i++;
+    if (i == 0 || i == alternative->count)
+        return i == 0 ? 0 : INFINITY;
+    const double *left = curve + 3 * (i - 1), *right = left + 3;
+    return left[0] + (right[0] - left[0]) * log(left[2] / gap) / log(left[2] / right[2]);
+}
+
+const pl_alternative *pl_forecast_find(const pl_forecast *forecast, const char *preset) {
+    for (unsigned i = 0; i < forecast->alternatives; i++)
+        if (strcmp(forecast->alternative[i].preset, preset) == 0)
+            return &forecast->alternative[i];
+    return NULL;
+}
+
+parley_status pl_forecast_take(pl_forecast *forecast, const json_t *plan, const char *name, parley_settings *settings,
+                               parley_error *error) {
+    const json_t *choice = json_object_get(plan, "choice");
+    choice = choice ? choice : plan;
+    const char *preset = json_string_value(json_object_get(choice, "preset"));
+    *forecast = (pl_forecast){.seconds = number_of(choice, "seconds"),
+                              .low = number_of(choice, "low"),
+                              .high = number_of(choice, "high"),
+                              .rounds = number_of(choice, "rounds"),
+                              .machines = (unsigned)fmax(1.0, number_of(choice, "machines"))};
+    if (!preset || !(forecast->seconds > 0))
+        return damaged(name, "there is no choice in it", error);
+    parley_status status = choose(settings, name, "preset", preset, error);
+    if (status == PARLEY_OK)
+        status = choose_number(settings, name, choice, "workers", "workers", error);
+    if (status == PARLEY_OK && number_of(choice, "lanes") > 1)
+        status = choose_number(settings, name, choice, "lanes", "lanes", error);
+    if (status == PARLEY_OK)
+        status = choose_number(settings, name, choice, "local_epochs", "local_epochs", error);
+    if (status == PARLEY_OK && !pl_setting_given(settings, "gap"))
+        status = choose_number(settings, name, choice, "gap", "gap", error);
+    if (status == PARLEY_OK)
+        status = take_curve(&forecast->curve, &forecast->count, json_object_get(choice, "curve"), name, error);
+    forecast->epochs = number_of(choice, "local_epochs");
+    return status == PARLEY_OK ? take_alternatives(forecast, json_object_get(choice, "alternatives"), name, error)
+                               : status;
+}
+
+static parley_status read_plan(const char *path, json_t **out, parley_error *error) {
+    FILE *file = fopen(path, "r");
+    parley_error why;
+    if (!file)
+        return pl_fail_file(error, path, "open");
+    char *text = pl_alloc(MOST_BYTES, 1);
+    size_t bytes = text ? fread(text, 1, MOST_BYTES, file) : 0;
+    fclose(file);
+    parley_status status =
+        !text ? pl_fail_memory(error, "a plan", MOST_BYTES) : pl_json_parse(text, bytes, MOST_VALUES, 0, out, &why);
+    pl_free(text);
+    if (text && status != PARLEY_OK)
+        return damaged(path, why.sentence, error);
+    return status;
+}
+
+parley_status pl_forecast_open(pl_forecast *forecast, parley_settings *settings, parley_error *error) {
+    json_t *plan = NULL;
+    *forecast = (pl_forecast){0};
+    if (!*settings->plan)
+        return PARLEY_OK;
+    parley_status status = read_plan(settings->plan, &plan, error);
+    if (status == PARLEY_OK)
+        status = pl_forecast_take(forecast, plan, settings->plan, settings, error);
+    json_decref(plan);
+    if (status != PARLEY_OK)
+        pl_forecast_close(forecast);
+    return status;
+}
+
+/* Column `at` of the curve, between its points by the round; beyond them its end. */
+static double look_up(const pl_forecast *forecast, double round, unsigned at, bool logarithm) {
+    unsigned i = 0;
+    if (!forecast->count)
+        return NAN;
+    while (i < forecast->count && forecast->curve[3 * i] < round)
+        i++;
+    if (i == 0 || i == forecast->count)
+        return i == 0 ? forecast->curve[at] : forecast->curve[3 * (i - 1) + at];
+    const double *left = forecast->curve + 3 * (i - 1), *right = left + 3;
+    double part = (round - left[0]) / (right[0] - left[0]);
+    return logarithm ? left[at] * pow(right[at] / left[at], part) : left[at] + part * (right[at] - left[at]);
+}
+
+double pl_forecast_seconds(const pl_forecast *forecast, double round) { return look_up(forecast, round, 1, false); }
+double pl_forecast_gap(const pl_forecast *forecast, double round) { return look_up(forecast, round, 2, true); }
+
+void pl_forecast_close(pl_forecast *forecast) {
+    for (unsigned i = 0; i < forecast->alternatives; i++)
+        pl_free(forecast->alternative[i].curve);
+    pl_free(forecast->curve);
+    *forecast = (pl_forecast){0};
+}

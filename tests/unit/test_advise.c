@@ -1,0 +1,284 @@
+/* test_advise.c: the advisor's models on made data whose truth is known. */
+#define _POSIX_C_SOURCE 200809L /* mkstemp */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "advise/plan_json.h"
+#include "advise/trial_file.h"
+#include "base/random.h"
+#include "math/non_negative.h"
+#include "support.h"
+#include "train/adapt.h"
+#include "train/forecast.h"
+
+#define ROWS 40
+#define COLUMNS 5
+
+static void non_negative_least_squares_finds_known_coefficients(void **state) {
+    (void)state;
+    const double truth[COLUMNS] = {1.5, 0, 0.25, 0, 3};
+    double x[ROWS * COLUMNS], y[ROWS] = {0}, theta[COLUMNS];
+    pl_stream random = pl_stream_make(1, 2, 3);
+    for (unsigned i = 0; i < ROWS; i++)
+        for (unsigned j = 0; j < COLUMNS; j++) {
+            x[i * COLUMNS + j] = pl_random_unit(&random);
+            y[i] += truth[j] * x[i * COLUMNS + j];
+        }
+    assert_true(pl_non_negative(x, y, NULL, ROWS, COLUMNS, theta));
+    for (unsigned j = 0; j < COLUMNS; j++)
+        assert_close(theta[j], truth[j], 1e-6);
+}
+
+/* The conditions of optimality: a gradient of 0 where theta > 0, and none below 0 elsewhere. */
+static void non_negative_least_squares_is_optimal(void **state) {
+    (void)state;
+    for (unsigned seed = 0; seed < 200; seed++) {
+        double x[ROWS * COLUMNS], y[ROWS], weight[ROWS], theta[COLUMNS];
+        pl_stream random = pl_stream_make(seed, 2, 3);
+        for (unsigned i = 0; i < ROWS; i++) {
+            y[i] = pl_random_unit(&random) - 0.5;
+            weight[i] = 0.1 + pl_random_unit(&random);
+            for (unsigned j = 0; j < COLUMNS; j++)
+                x[i * COLUMNS + j] = pl_random_unit(&random) - 0.5;
+        }
+        assert_true(pl_non_negative(x, y, weight, ROWS, COLUMNS, theta));
+        for (unsigned j = 0; j < COLUMNS; j++) {
+            double gradient = 0;
+            for (unsigned i = 0; i < ROWS; i++) {
+                double miss = -y[i];
+                for (unsigned k = 0; k < COLUMNS; k++)
+                    miss += x[i * COLUMNS + k] * theta[k];
+                gradient += weight[i] * x[i * COLUMNS + j] * miss;
+            }
+            assert_true(theta[j] >= 0);
+            assert_true(theta[j] > 0 ? fabs(gradient) < 1e-6 : gradient > -1e-6);
+        }
+    }
+}
+
+static double true_seconds(double m, double h) { return 1e-3 + 2e-8 * h * 1e6 / m + 4e-4 * log2(m) + 1e-5 * m; }
+
+static void the_system_model_predicts_numbers_of_workers_that_were_left_out(void **state) {
+    (void)state;
+    static pl_system_model model;
+    model = (pl_system_model){.size = 1e6};
+    for (double m = 1; m <= 64; m *= 2)
+        for (double h = 0.25; h <= 4; h *= 4)
+            model.point[model.count++] = (pl_system_point){.workers = m, .epochs = h, .seconds = true_seconds(m, h)};
+    pl_system_fit(&model);
+    assert_true(model.error < 0.02);
+    for (double m = 3; m < 64; m += 7)
+        assert_close(pl_system_seconds(&model, m, 1, 0) / true_seconds(m, 1), 1.0, 0.01);
+}
+
+static void the_design_soon_has_both_ends_and_repeats_nothing(void **state) {
+    (void)state;
+    const double workers[] = {1, 2, 4, 8, 16, 32, 64}, cost[] = {1, 1, 1, 1, 1, 1, 1};
+    bool done[7] = {false};
+    unsigned first[4];
+    for (unsigned i = 0; i < 7; i++) {
+        unsigned next = pl_system_next(workers, cost, 7, done);
+        assert_true(next < 7 && !done[next]);
+        done[next] = true;
+        if (i < 4)
+            first[i] = next;
+    }
+    assert_int_equal(pl_system_next(workers, cost, 7, done), 7);
+    bool has_one = false, has_last = false;
+    for (unsigned i = 0; i < 4; i++) {
+        has_one = has_one || first[i] == 0;
+        has_last = has_last || first[i] == 6;
+    }
+    assert_true(has_one && has_last);
+}
+
+/* A run whose gap falls by a rate per round, until the target or for some rounds. */
+static pl_trial made_trial(double m, double rate, double target, unsigned most) {
+    pl_trial trial = {.of = {"cocoa+", (unsigned)m, 1, 1.0}, .target = target, .system = "made"};
+    trial.points = pl_alloc(PL_TRIAL_POINTS, sizeof *trial.points);
+    for (unsigned i = 1; i <= most && !trial.reached && i < PL_TRIAL_POINTS; i++) {
+        double gap = exp(-rate * i);
+        trial.points[trial.count++] = (pl_point_of_run){i, gap, false};
+        trial.rounds = i;
+        trial.reached = gap <= target;
+    }
+    trial.round_seconds = true_seconds(m, 1);
+    return trial;
+}
+
+static double rate_of(double m) { return 0.9 * pow(m, -0.7); }
+
+static void rounds_are_predicted_for_workers_that_were_not_measured(void **state) {
+    (void)state;
+    pl_convergence model = {0};
+    pl_trial trials[7];
+    double level = log(1e-4);
+    for (unsigned c = 0; c < 7; c++) {
+        trials[c] = made_trial(1u << c, rate_of(1u << c), 1e-4, 500);
+        assert_int_equal(pl_curve_open(&model.curve[model.count++], &trials[c], NULL), PARLEY_OK);
+    }
+    pl_convergence_choose(&model, level);
+    for (double m = 3; m < 64; m *= 2) {
+        double truth = ceil(-level / rate_of(m));
+        assert_close(pl_convergence_rounds(&model, m, level, PL_MOST_CURVES) / truth, 1.0, 0.04);
+        double last = INFINITY;
+        for (double i = 1; i < 2000; i *= 1.1) { /* it never rises */
+            double now = pl_convergence_level(&model, m, i);
+            assert_true(now <= last + 1e-9);
+            last = now;
+        }
+    }
+    pl_convergence_close(&model);
+    for (unsigned c = 0; c < 7; c++)
+        pl_free(trials[c].points);
+}
+
+static void a_curve_that_ended_early_goes_on_in_its_own_shape(void **state) {
+    (void)state;
+    for (unsigned shape = 0; shape < 2; shape++) {
+        pl_curve curve;
+        pl_trial trial = made_trial(4, 0.05, 1e-9, 80);
+        for (unsigned i = 0; i < trial.count && shape == 1; i++)
+            trial.points[i].gap = exp(-0.8 * sqrt(i + 1.0));
+        assert_int_equal(pl_curve_open(&curve, &trial, NULL), PARLEY_OK);
+        double truth = shape == 0 ? 9.0 / 0.05 : (9.0 / 0.8) * (9.0 / 0.8);
+        assert_close(pl_curve_rounds(&curve, -9.0) / truth, 1.0, 0.02);
+        assert_close(pl_curve_level(&curve, truth), -9.0, 0.05);
+        pl_curve_close(&curve);
+        pl_free(trial.points);
+    }
+}
+
+static void the_lasso_finds_a_rate_that_depends_on_the_workers(void **state) {
+    (void)state;
+    pl_trial trials[6];
+    const pl_trial *list[6];
+    unsigned workers[6];
+    pl_lasso lasso, without[6];
+    for (unsigned c = 0; c < 6; c++) {
+        trials[c] = made_trial(1u << c, 1.0 / (1u << c), 1e-4, 400);
+        list[c] = &trials[c];
+        workers[c] = 1u << c;
+    }
+    assert_true(pl_lasso_fit(list, 6, workers, 6, &lasso, without));
+    assert_true(lasso.error < 0.6);
+    assert_close(pl_lasso_rounds(&lasso, 6, 1, log(1e-3)) / (6 * -log(1e-3)), 1.0, 0.15);
+    assert_close(pl_lasso_rounds(&without[3], 8, 1, log(1e-3)) / (8 * -log(1e-3)), 1.0, 0.2);
+    for (unsigned c = 0; c < 6; c++)
+        pl_free(trials[c].points);
+}
+
+static void experiments_survive_in_a_file(void **state) {
+    (void)state;
+    char path[] = "/tmp/parley-experiments-XXXXXX";
+    pl_trials some = {0}, back = {0};
+    pl_trial trial = made_trial(4, 0.3, 1e-4, 100);
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    close(file);
+    trial.of.epochs = NAN;
+    assert_int_equal(pl_trials_add(&some, &trial, NULL), PARLEY_OK);
+    assert_int_equal(pl_trials_save(&some, path, "key", NULL), PARLEY_OK);
+    assert_int_equal(pl_trials_load(&back, path, "other", NULL), PARLEY_OK);
+    assert_int_equal(back.count, 0);
+    assert_int_equal(pl_trials_load(&back, path, "key", NULL), PARLEY_OK);
+    assert_int_equal(back.count, 1);
+    assert_true(pl_same_configuration(&back.list[0].of, &trial.of));
+    assert_int_equal(back.list[0].count, trial.count);
+    assert_true(back.list[0].points[5].gap == trial.points[5].gap && back.list[0].reached);
+    pl_trials_close(&back);
+    FILE *damaged = fopen(path, "w");
+    fputs("{\"format\":\"parley-experiments\",\"problems\":{\"key\":{\"trials\":[{},7,{\"points\":[1,[0,0]]}]}}}",
+          damaged);
+    fclose(damaged);
+    assert_int_equal(pl_trials_load(&back, path, "key", NULL), PARLEY_OK);
+    for (unsigned i = 0; i < back.count; i++)
+        assert_int_equal(back.list[i].count, 0);
+    pl_trials_close(&back);
+    pl_trials_close(&some);
+    remove(path);
+}
+
+static void a_forecast_sets_what_was_chosen(void **state) {
+    (void)state;
+    static parley_settings settings;
+    pl_forecast forecast;
+    parley_error error;
+    json_t *plan = json_pack("{s:{s:s, s:i, s:f, s:f, s:f, s:f, s:f, s:[[f,f,f],[f,f,f]]}}", "choice", "preset",
+                             "cocoa+", "workers", 4, "local_epochs", 0.25, "seconds", 2.0, "low", 1.0, "high", 3.0,
+                             "rounds", 10.0, "curve", 1.0, 0.2, 0.1, 10.0, 2.0, 0.001);
+    pl_settings_defaults(&settings);
+    assert_int_equal(pl_forecast_take(&forecast, plan, "p.json", &settings, &error), PARLEY_OK);
+    assert_string_equal(settings.preset, "cocoa+");
+    assert_true(settings.workers == 4 && settings.local_epochs == 0.25);
+    assert_close(pl_forecast_seconds(&forecast, 5.5), 1.1, 1e-12);
+    assert_close(pl_forecast_gap(&forecast, 5.5), 0.01, 1e-12);
+    pl_forecast_close(&forecast);
+    pl_settings_defaults(&settings);
+    assert_int_equal(pl_setting_set(&settings, 0, "workers", "2", NULL), PARLEY_OK);
+    assert_int_equal(pl_forecast_take(&forecast, plan, "p.json", &settings, &error), PARLEY_BAD_USAGE);
+    pl_forecast_close(&forecast);
+    json_decref(plan);
+}
+
+/* Two methods: the first needs 100 short rounds, the second 10 rounds with as much to exchange and more to compute. */
+static double slow_curve[] = {1, 1, 0.1, 100, 100, 1e-6}, quick_curve[] = {1, 1, 0.1, 10, 10, 1e-6};
+static pl_forecast two_methods(void) {
+    return (pl_forecast){.alternatives = 2,
+                         .alternative = {{"cocoa", 1.0, 0, 0.001, 0.001, 2, slow_curve},
+                                         {"lbfgs", NAN, 0.01, 0.1, 0.001, 2, quick_curve}}};
+}
+
+/* Twelve rounds of the first method, whose exchanges take `exchange` seconds. */
+static pl_change judged(const pl_forecast *forecast, double exchange) {
+    pl_adapt adapt;
+    pl_adapt_open(&adapt, pl_forecast_find(forecast, "cocoa"));
+    double gap = 0.1;
+    for (unsigned i = 1; i <= 12; i++) {
+        gap = 0.1 * exp(-0.1163 * (i - 1));
+        pl_adapt_note(&adapt, 1.0, 0.001, exchange, i, gap);
+    }
+    return pl_adapt_judge(&adapt, forecast, gap, 1e-6);
+}
+
+static void a_preset_changes_only_if_that_saves_more_than_it_costs(void **state) {
+    (void)state;
+    pl_forecast forecast = two_methods();
+    assert_null(judged(&forecast, 0.001).to);  /* as planned: 0.18 seconds are left, and the other takes 0.9 */
+    pl_change change = judged(&forecast, 0.1); /* a network a hundred times as slow */
+    assert_non_null(change.to);
+    assert_string_equal(change.to->preset, "lbfgs");
+    assert_true(change.left > change.predicted + change.cost);
+    pl_adapt early;
+    pl_adapt_open(&early, &forecast.alternative[0]);
+    pl_adapt_note(&early, 1.0, 0.001, 0.1, 1, 0.1);
+    assert_null(pl_adapt_judge(&early, &forecast, 0.1, 1e-6).to); /* one round is no evidence */
+}
+
+static void rounds_of_a_method_follow_its_curve(void **state) {
+    (void)state;
+    pl_forecast forecast = two_methods();
+    assert_close(pl_alternative_rounds(&forecast.alternative[1], 1e-6), 10, 1e-6);
+    assert_true(pl_alternative_rounds(&forecast.alternative[1], 0.5) == 0);
+    assert_true(isinf(pl_alternative_rounds(&forecast.alternative[1], 1e-9)));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(non_negative_least_squares_finds_known_coefficients),
+        cmocka_unit_test(non_negative_least_squares_is_optimal),
+        cmocka_unit_test(the_system_model_predicts_numbers_of_workers_that_were_left_out),
+        cmocka_unit_test(the_design_soon_has_both_ends_and_repeats_nothing),
+        cmocka_unit_test(rounds_are_predicted_for_workers_that_were_not_measured),
+        cmocka_unit_test(a_curve_that_ended_early_goes_on_in_its_own_shape),
+        cmocka_unit_test(the_lasso_finds_a_rate_that_depends_on_the_workers),
+        cmocka_unit_test(experiments_survive_in_a_file),
+        cmocka_unit_test(a_forecast_sets_what_was_chosen),
+        cmocka_unit_test(a_preset_changes_only_if_that_saves_more_than_it_costs),
+        cmocka_unit_test(rounds_of_a_method_follow_its_curve),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
