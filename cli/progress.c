@@ -180,6 +180,12 @@ static bool is_terminal(void) {
     return isatty(STDERR_FILENO) || (told && *told);
 }
 
+/* Seconds before reading or writing is shown: none if the environment says "now". */
+static double part_delay(void) {
+    const char *told = getenv(PROGRESS_TERMINAL);
+    return told && strcmp(told, "now") == 0 ? 0.0 : PART_SECONDS;
+}
+
 void progress_open(progress_view *view, const parley_settings *settings) {
     *view = (progress_view){.quiet = settings->quiet,
                             .terminal = is_terminal(),
@@ -226,7 +232,8 @@ static void see_part(void *user, uint64_t done, uint64_t all) {
     progress_view *view = user;
     double share = all > 0 ? fmin(1.0, (double)done / (double)all) : 0, seconds = pl_now() - view->began;
     char text[160], bar[64];
-    if (view->quiet || !view->terminal || share <= 0 || seconds < fmax(PART_SECONDS, view->shown_at + TERMINAL_SECONDS))
+    bool early = seconds < (view->line_open ? view->shown_at + TERMINAL_SECONDS : part_delay());
+    if (view->quiet || !view->terminal || share <= 0 || early)
         return;
     draw_bar(share, bar, sizeof bar);
     int used = snprintf(text, sizeof text, "%.40s", view->part);

@@ -6,7 +6,8 @@
 #include "data/data.h"
 
 #define PROGRESS_POINTS 16
-/* A variable by which `parley launch` tells ranks on other machines that their standard error ends at a terminal. */
+/* A variable by which `parley launch` tells ranks on other machines that their standard error ends at a terminal. With
+ * the value "now", reading and writing are shown at once. */
 #define PROGRESS_TERMINAL "PARLEY_TERMINAL"
 
 typedef struct progress_view {
