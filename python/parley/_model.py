@@ -29,7 +29,8 @@ class Model:
     loss : str
         The loss that the model was trained with.
     labels : ndarray or None
-        Class labels in increasing order, or the positive one second (``positive=``), as words if the training data had words; None for regression.
+        Class labels in increasing order, or the positive one second (``positive=``), as words if the training data
+        had words; None for regression.
     meta : dict
         Metadata of the model, as strings.
     summary : dict

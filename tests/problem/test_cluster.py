@@ -311,6 +311,7 @@ def test_log():
     """The keys are those of docs/log.md, but for the facts of linear models; `centres` is a fact of this problem."""
     keys, elsewhere = documented(), {"loss", "lambda", "l1_ratio", "intercept", "core"}
     elsewhere |= {"clock", "finished", "messages", "staleness", "largest_staleness"}  # of asynchronous exchanges
+    elsewhere |= {"plan", "adapt"}  # of runs that follow a plan
     cluster("--workers", 3, "--validation-fraction", 0.2, "--log", "log")
     lines = log_lines("log")
     for name, found in (

@@ -120,9 +120,15 @@ static void solutions_satisfy_the_conditions_of_a_minimum(void **state) {
 static void variables_without_curvature_have_only_their_penalty(void **state) {
     (void)state;
     double a[9] = {2, 0, 0, 0, 0, 0, 0, 0, 0}, diagonal[3] = {2, 0, 0}, l1[3] = {1, 1, 0}, x[3] = {0, 4, 5},
-           slope[3] = {-3, 0, 0};
-    pl_l1_quadratic problem = {
-        .shape = {3, 3, 1, 0}, .core = a, .diagonal = diagonal, .l1 = l1, .x = x, .slope = slope};
+           slope[3] = {-3, 0, 0}, none[1] = {0};
+    pl_l1_quadratic problem = {.shape = {3, 3, 1, 0},
+                               .core = a,
+                               .diagonal = diagonal,
+                               .l1 = l1,
+                               .x = x,
+                               .slope = slope,
+                               .u = none,
+                               .moved = none};
     pl_l1_room room;
     parley_error error = {0};
     assert_done(pl_l1_open(&room, &problem.shape, &error), &error);
