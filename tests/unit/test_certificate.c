@@ -117,7 +117,7 @@ static void watch_method(const parley_data *data, const char *problem, const cha
 
 static void every_rounds_gap_bounds_the_suboptimality(void **state) {
     (void)state;
-    for (unsigned c = 0; c < COUNT(certificate_cases); c++) {
+    for (unsigned c = 0; c < COUNT(certificate_cases); c += SOME) {
         const certificate_case *now = &certificate_cases[c];
         char words[512];
         parley_data *data = random_data(*now->plan);
@@ -272,7 +272,7 @@ static bool converges_fast(const pl_preset *preset) {
 /* Runs every preset on data of an unusual shape. The model is finite, and its certificate, if there is one, holds. */
 static void train_all(const char *text, const char *words) {
     parley_data *data = data_of(text);
-    for (unsigned p = 0; p < linear_presets(); p++)
+    for (unsigned p = 0; p < linear_presets(); p += SOME)
         for (unsigned i = 0; i < 3 && !pl_presets[p].stream; i++) {
             static const char *const intercepts[] = {"free", "penalised", "none"};
             char all[256];
@@ -377,7 +377,7 @@ static void kinked_regressions_can_be_fitted_on_odd_data(void **state) {
                                  "1\n-1\n1\n", "3 1:1\n3 1:2\n", "100000 1:1\n-50000 1:2\n3 2:1\n70000 2:5\n"};
     const char *const kinds[] = {"free", "penalised", "none"};
     for (unsigned i = 0; i < COUNT(texts); i++)
-        for (unsigned n = 0; n < COUNT(kinds) * COUNT(losses); n++) {
+        for (unsigned n = 0; n < COUNT(kinds) * COUNT(losses); n += SOME) {
             char words[128];
             snprintf(words, sizeof words, "loss=%s gap=1e-5 intercept=%s", losses[n / COUNT(kinds)],
                      kinds[n % COUNT(kinds)]);
@@ -423,7 +423,7 @@ static void runs_that_end_early_suggest_what_may_help(void **state) {
                  {"loss=logistic", PARLEY_CONVERGED, NULL, false},
                  {"loss=logistic rounds=2 gap=0", PARLEY_ROUNDS, NULL, false}};
     parley_data *data = stalling_data();
-    for (unsigned c = 0; c < COUNT(cases); c++) {
+    for (unsigned c = 0; c < COUNT(cases); c += SOME) {
         outcome done = train_once(data, cases[c].words);
         const parley_summary *summary = &done.summary[0];
         const char *found = summary->suggestion;
