@@ -232,12 +232,13 @@ void pl_gradient_product_task(void *context, unsigned task) {
         for (uint64_t i = rows.begin; i < rows.end; i++) {
             if (this->bend[i] == 0)
                 continue;
-            double a = this->bend[i] * (pl_row_dot(glm, i, this->w) + b);
-            pl_row_add(glm, i, a, sum);
+            double a = this->bend[i] * (pl_plain_dot(glm, i, this->w) + b);
+            pl_plain_add(glm, i, a, sum);
             total += a;
         }
     if (glm->intercept != PL_NO_INTERCEPT)
         sum[glm->data->x.columns] += total;
+    pl_scale_columns(glm, sum);
 }
 
 typedef struct trial {
