@@ -10,7 +10,8 @@
 #define BINARY_SOFTNESS 2.0 /* the first mu for two labels, at which all rows at margin 0 have curvature */
 #define SMOOTH_ENOUGH 0.1   /* below this, mu of a loss that is smooth itself becomes 0 */
 #define SOLVED 1e-6         /* relative to the first slope, or to the error of smoothing */
-#define STEPS 25            /* most steps at one mu; with several classes, each of which has its own kinks, more */
+#define STEPS 25            /* most steps at one mu; */
+#define LINEAR_STEPS 50     /* without an L2 penalty; with several classes, each of which has its own kinks, more */
 #define NEAR 10.0           /* multiple of the target below which smoothed kinks are solved until rounding */
 
 /* So large that most labels are where the best constant has curvature. */
@@ -30,7 +31,9 @@ pl_hardening pl_hardening_begin(const pl_glm *glm, double target) {
     return (pl_hardening){.softness = first_softness(glm), .target = target};
 }
 
-static unsigned most_steps(const pl_glm *glm) { return glm->classes > 1 ? PL_MOST_STEPS : STEPS; }
+static unsigned most_steps(const pl_glm *glm) {
+    return glm->classes > 1 ? PL_MOST_STEPS : glm->l2 == 0 ? LINEAR_STEPS : STEPS;
+}
 
 /* For kinks. The smoothed problem's own gap is |g|^2 / (2 l2), g being the gradient of P, which is a part of the gap at
  * v. The smoothing then moves to the dual point, so that its error soon becomes much smaller than mu: this is the
