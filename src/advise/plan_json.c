@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
+#include "base/json_values.h"
 
 static void put(json_t *object, const char *key, json_t *value) { json_object_set_new(object, key, value); }
 
@@ -13,17 +13,17 @@ static json_t *json_row(const pl_plan *plan, const pl_plan_row *row) {
     put(object, "preset", json_string(row->of.preset));
     put(object, "workers", json_integer(row->of.workers));
     put(object, "lanes", json_integer(row->of.lanes));
-    put(object, "local_epochs", number(row->of.epochs));
+    put(object, "local_epochs", pl_json_real(row->of.epochs));
     put(object, "machines", json_integer(plan->task.machines ? row->of.workers : 1));
-    put(object, "seconds", number(row->seconds));
-    put(object, "low", number(row->low));
-    put(object, "high", number(row->high));
-    put(object, "cost", plan->task.price > 0 ? number(row->cost) : json_null());
-    put(object, "rounds", number(row->rounds));
-    put(object, "gap", number(row->gap));
-    put(object, "bytes", number(row->bytes));
-    put(object, "round_seconds", number(row->round_seconds));
-    put(object, "setup_seconds", number(row->setup));
+    put(object, "seconds", pl_json_real(row->seconds));
+    put(object, "low", pl_json_real(row->low));
+    put(object, "high", pl_json_real(row->high));
+    put(object, "cost", plan->task.price > 0 ? pl_json_real(row->cost) : json_null());
+    put(object, "rounds", pl_json_real(row->rounds));
+    put(object, "gap", pl_json_real(row->gap));
+    put(object, "bytes", pl_json_real(row->bytes));
+    put(object, "round_seconds", pl_json_real(row->round_seconds));
+    put(object, "setup_seconds", pl_json_real(row->setup));
     put(object, "measured", json_boolean(row->measured));
     return object;
 }
@@ -35,7 +35,7 @@ static json_t *json_curve(const pl_plan_row *row) {
     for (unsigned p = 0; p < points; p++) {
         json_t *point = json_array();
         for (unsigned i = 0; i < 3; i++)
-            json_array_append_new(point, number(curve[3 * p + i]));
+            json_array_append_new(point, pl_json_real(curve[3 * p + i]));
         json_array_append_new(list, point);
     }
     return list;
@@ -46,10 +46,10 @@ static json_t *json_alternative(const pl_plan_row *row) {
     json_t *object = json_object();
     double exchange = pl_system_exchange(row->group->system, row->of.workers, row->of.epochs);
     put(object, "preset", json_string(row->of.preset));
-    put(object, "local_epochs", number(row->of.epochs));
-    put(object, "setup_seconds", number(row->setup));
-    put(object, "compute_seconds", number(row->round_seconds - exchange));
-    put(object, "exchange_seconds", number(exchange));
+    put(object, "local_epochs", pl_json_real(row->of.epochs));
+    put(object, "setup_seconds", pl_json_real(row->setup));
+    put(object, "compute_seconds", pl_json_real(row->round_seconds - exchange));
+    put(object, "exchange_seconds", pl_json_real(exchange));
     put(object, "curve", json_curve(row));
     return object;
 }
@@ -78,11 +78,11 @@ static json_t *json_system(const pl_group *group) {
     json_t *object = json_object(), *theta = json_object();
     for (unsigned j = 0; j < PL_SYSTEM_FEATURES; j++)
         if (group->system->theta[j] > 0)
-            put(theta, pl_system_name[j], number(group->system->theta[j]));
+            put(theta, pl_system_name[j], pl_json_real(group->system->theta[j]));
     put(object, "preset", json_string(group->of.preset));
     put(object, "theta", theta);
     put(object, "corrected", json_boolean(group->system->corrected));
-    put(object, "left_out_error", number(group->system->error));
+    put(object, "left_out_error", pl_json_real(group->system->error));
     return object;
 }
 
@@ -90,11 +90,11 @@ static json_t *json_convergence(const pl_group *group) {
     json_t *object = json_object(), *errors = json_object(), *workers = json_array();
     const pl_convergence *convergence = &group->convergence;
     for (unsigned f = 0; f < PL_FORMS; f++)
-        put(errors, pl_form_name[f], number(convergence->error[f]));
+        put(errors, pl_form_name[f], pl_json_real(convergence->error[f]));
     for (unsigned c = 0; c < convergence->count; c++)
         json_array_append_new(workers, json_integer((json_int_t)convergence->curve[c].workers));
     put(object, "preset", json_string(group->of.preset));
-    put(object, "local_epochs", number(group->of.epochs));
+    put(object, "local_epochs", pl_json_real(group->of.epochs));
     put(object, "form", json_string(pl_form_name[convergence->form]));
     put(object, "left_out_error", errors);
     put(object, "workers", workers);
@@ -102,7 +102,7 @@ static json_t *json_convergence(const pl_group *group) {
         json_t *weights = json_object();
         for (unsigned j = 0; j < PL_LASSO_FEATURES; j++)
             if (convergence->lasso->weight[j] != 0)
-                put(weights, pl_lasso_name[j], number(convergence->lasso->weight[j]));
+                put(weights, pl_lasso_name[j], pl_json_real(convergence->lasso->weight[j]));
         put(object, "lasso", weights);
     }
     return object;
@@ -127,12 +127,12 @@ json_t *pl_plan_json(const pl_plan *plan) {
     json_t *object = json_object(), *table = json_array(), *experiments = json_object();
     for (unsigned r = 0; r < plan->rows; r++)
         json_array_append_new(table, json_row(plan, &plan->row[r]));
-    put(experiments, "seconds", number(plan->spent));
+    put(experiments, "seconds", pl_json_real(plan->spent));
     put(experiments, "runs", json_integer(plan->runs));
     put(experiments, "reused", json_integer(plan->cached));
     put(experiments, "interrupted", json_boolean(plan->interrupted));
-    put(object, "target", number(plan->task.target));
-    put(object, "budget", plan->task.budget > 0 ? number(plan->task.budget) : json_null());
+    put(object, "target", pl_json_real(plan->task.target));
+    put(object, "budget", plan->task.budget > 0 ? pl_json_real(plan->task.budget) : json_null());
     put(object, "choice", pl_plan_choice_json(plan));
     put(object, "table", table);
     put(object, "experiments", experiments);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "advise/plan.h"
+#include "base/sort_numbers.h"
 
 #define COVER 0.9
 #define MOST_ERRORS 512
@@ -111,16 +112,11 @@ static void fit_system(pl_plan *plan, pl_group *group, double size) {
     pl_system_fit(model);
 }
 
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The conformal quantile: of n errors the ceil((n + 1) x 0.9)-th smallest. */
 static double quantile(double *errors, unsigned count, double unknown) {
     if (count == 0)
         return unknown;
-    qsort(errors, count, sizeof *errors, by_value);
+    pl_sort_numbers(errors, count);
     unsigned rank = (unsigned)ceil((count + 1) * COVER);
     if (count < FEW_ERRORS || rank > count)
         return (count < FEW_ERRORS ? FEW_FACTOR : 1.0) * errors[count - 1];

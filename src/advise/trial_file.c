@@ -1,15 +1,16 @@
-/* trial_file.c: see trial_file.h. A file is replaced as a whole, by renaming, so that a killed plan leaves the old one.
- */
-#define _POSIX_C_SOURCE 200809L /* getpid */
+/* trial_file.c: see trial_file.h. */
 #include "advise/trial_file.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/bounded_json.h"
+#include "base/json_memory.h"
+#include "base/json_values.h"
+#include "data/file.h"
 #include "shard/fingerprint.h"
+#include "trace/lines.h"
 
 #define FORMAT "parley-experiments"
 #define MOST_BYTES ((uint64_t)64 << 20)
@@ -60,23 +61,14 @@ void pl_trials_path(const char *data, char *path, size_t size) {
         *path = '\0';
 }
 
-/* The whole file; a new object if there is none. NULL: out of memory. */
+/* The whole file; a new object if there is none, or none that can be used. */
 static json_t *read_file(const char *path) {
-    FILE *file = *path ? fopen(path, "r") : NULL;
     json_t *object = NULL;
-    if (file && fseek(file, 0, SEEK_END) == 0) {
-        long bytes = ftell(file);
-        char *text = bytes > 0 && (uint64_t)bytes <= MOST_BYTES ? pl_alloc((uint64_t)bytes + 1, 1) : NULL;
-        rewind(file);
-        if (text && fread(text, 1, (size_t)bytes, file) == (size_t)bytes &&
-            pl_json_parse(text, (uint64_t)bytes, MOST_VALUES, 0, &object, NULL) != PARLEY_OK)
-            object = NULL;
-        pl_free(text);
-    }
-    if (file)
-        fclose(file);
-    const char *format = json_string_value(json_object_get(object, "format"));
-    if (format && strcmp(format, FORMAT) == 0 && json_is_object(json_object_get(object, "problems")))
+    bool opened;
+    if (*path)
+        pl_json_read(path, MOST_BYTES, MOST_VALUES, &object, &opened, NULL);
+    const char *format = pl_line_text(object, "format");
+    if (strcmp(format, FORMAT) == 0 && json_is_object(json_object_get(object, "problems")))
         return object;
     json_decref(object);
     object = json_object();
@@ -85,14 +77,17 @@ static json_t *read_file(const char *path) {
     return object;
 }
 
+/* Replaces the file, so that a killed plan leaves the old one. */
 static parley_status write_file(const char *path, json_t *object, parley_error *error) {
-    char part[PL_TEXT];
-    bool fits = snprintf(part, sizeof part, "%s.%ld", path, (long)getpid()) < (int)sizeof part;
-    bool written = fits && object && json_dump_file(object, part, JSON_COMPACT) == 0 && rename(part, path) == 0;
+    char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
+    pl_file *file = NULL;
     json_decref(object);
-    if (!written && fits)
-        remove(part);
-    return written ? PARLEY_OK : pl_fail_file(error, path, "write");
+    parley_status status =
+        text ? pl_file_open(path, PL_NOT_COMPRESSED, &file, error) : pl_fail_memory(error, "experiments", MOST_BYTES);
+    if (status == PARLEY_OK)
+        status = pl_file_write(file, text, strlen(text), error);
+    pl_json_free(text);
+    return pl_file_close(file, status, error);
 }
 
 /* The object of a problem, which is made if it is not there. */
@@ -103,61 +98,49 @@ static json_t *problem_of(json_t *file, const char *key) {
     return json_object_get(problems, key);
 }
 
-static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
-
 static json_t *json_trial(const pl_trial *trial) {
     json_t *object = json_object(), *points = json_array();
     for (unsigned p = 0; p < trial->count; p++) {
         json_t *point = json_array();
-        json_array_append_new(point, number(trial->points[p].round));
-        json_array_append_new(point, number(trial->points[p].gap));
+        json_array_append_new(point, pl_json_real(trial->points[p].round));
+        json_array_append_new(point, pl_json_real(trial->points[p].gap));
         json_array_append_new(point, json_boolean(trial->points[p].estimated));
         json_array_append_new(points, point);
     }
     json_object_set_new(object, "preset", json_string(trial->of.preset));
     json_object_set_new(object, "workers", json_integer(trial->of.workers));
     json_object_set_new(object, "lanes", json_integer(trial->of.lanes));
-    json_object_set_new(object, "local_epochs", number(trial->of.epochs));
+    json_object_set_new(object, "local_epochs", pl_json_real(trial->of.epochs));
     json_object_set_new(object, "system", json_string(trial->system));
-    json_object_set_new(object, "target", number(trial->target));
+    json_object_set_new(object, "target", pl_json_real(trial->target));
     json_object_set_new(object, "reached", json_boolean(trial->reached));
-    json_object_set_new(object, "rounds", number(trial->rounds));
-    json_object_set_new(object, "setup", number(trial->setup));
-    json_object_set_new(object, "round_seconds", number(trial->round_seconds));
-    json_object_set_new(object, "exchange", number(trial->exchange));
-    json_object_set_new(object, "bytes", number(trial->bytes));
-    json_object_set_new(object, "cost", number(trial->cost));
+    json_object_set_new(object, "rounds", pl_json_real(trial->rounds));
+    json_object_set_new(object, "setup", pl_json_real(trial->setup));
+    json_object_set_new(object, "round_seconds", pl_json_real(trial->round_seconds));
+    json_object_set_new(object, "exchange", pl_json_real(trial->exchange));
+    json_object_set_new(object, "bytes", pl_json_real(trial->bytes));
+    json_object_set_new(object, "cost", pl_json_real(trial->cost));
     json_object_set_new(object, "points", points);
     return object;
-}
-
-static double number_of(const json_t *object, const char *key) {
-    const json_t *value = json_object_get(object, key);
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
-static void copy_text(const json_t *object, const char *key, char *to, size_t size) {
-    const char *text = json_string_value(json_object_get(object, key));
-    snprintf(to, size, "%s", text ? text : "");
 }
 
 /* Reads an experiment. One that is damaged has no points. */
 static parley_status take_trial(const json_t *object, pl_trial *out, parley_error *error) {
     const json_t *points = json_object_get(object, "points");
     size_t count = json_array_size(points);
-    *out = (pl_trial){.of = {.workers = (unsigned)fmax(1, number_of(object, "workers")),
-                             .lanes = (unsigned)fmax(0, number_of(object, "lanes")),
-                             .epochs = number_of(object, "local_epochs")},
-                      .target = number_of(object, "target"),
+    *out = (pl_trial){.of = {.workers = (unsigned)fmax(1, pl_line_number(object, "workers")),
+                             .lanes = (unsigned)fmax(0, pl_line_number(object, "lanes")),
+                             .epochs = pl_line_number(object, "local_epochs")},
+                      .target = pl_line_number(object, "target"),
                       .reached = json_is_true(json_object_get(object, "reached")),
-                      .rounds = number_of(object, "rounds"),
-                      .setup = number_of(object, "setup"),
-                      .round_seconds = number_of(object, "round_seconds"),
-                      .exchange = number_of(object, "exchange"),
-                      .bytes = number_of(object, "bytes"),
-                      .cost = number_of(object, "cost")};
-    copy_text(object, "preset", out->of.preset, sizeof out->of.preset);
-    copy_text(object, "system", out->system, sizeof out->system);
+                      .rounds = pl_line_number(object, "rounds"),
+                      .setup = pl_line_number(object, "setup"),
+                      .round_seconds = pl_line_number(object, "round_seconds"),
+                      .exchange = pl_line_number(object, "exchange"),
+                      .bytes = pl_line_number(object, "bytes"),
+                      .cost = pl_line_number(object, "cost")};
+    snprintf(out->of.preset, sizeof out->of.preset, "%s", pl_line_text(object, "preset"));
+    snprintf(out->system, sizeof out->system, "%s", pl_line_text(object, "system"));
     count = count < PL_TRIAL_POINTS ? count : PL_TRIAL_POINTS;
     parley_status status = pl_take(&out->points, count + 1, sizeof *out->points, "experiments", error);
     for (size_t p = 0; p < count && status == PARLEY_OK; p++) {

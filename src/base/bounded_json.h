@@ -3,6 +3,7 @@
 #define PL_BOUNDED_JSON_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/status.h"
@@ -12,5 +13,10 @@
  * reason alone; its status is PARLEY_NO_MEMORY or PARLEY_BAD_INPUT. */
 parley_status pl_json_parse(const char *text, uint64_t bytes, uint64_t most, size_t flags, json_t **out,
                             parley_error *why);
+
+/* Reads a file of at most `most_bytes` and parses it. If it cannot be opened, fails with PARLEY_BAD_INPUT and a
+ * sentence that names it, and `opened` is false; otherwise as pl_json_parse. */
+parley_status pl_json_read(const char *path, uint64_t most_bytes, uint64_t most, json_t **out, bool *opened,
+                           parley_error *why);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/sort_numbers.h"
 #include "engine/collective.h"
 #include "math/sparse.h"
 
@@ -21,13 +22,8 @@
 #define ROWS 2000
 #define ENTRIES 1000000
 
-static int by_size(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median(double *values, unsigned count) {
-    qsort(values, count, sizeof *values, by_size);
+    pl_sort_numbers(values, count);
     return values[count / 2];
 }
 

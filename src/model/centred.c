@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sort_numbers.h"
 #include "base/stop.h"
 #include "shard/distributed.h"
 
@@ -97,11 +98,6 @@ static sampled_column describe(const sampled *all, uint64_t count, uint64_t firs
     return column;
 }
 
-static int by_size(const void *left, const void *right) {
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 /* Compares the scales of columns, which are the root mean squares of their entries, with their median: of all columns,
  * and of those that have entries in many of the `size` sampled rows. */
 static parley_status compare_scales(const sampled *all, uint64_t count, unsigned size, double total,
@@ -125,7 +121,7 @@ static parley_status compare_scales(const sampled *all, uint64_t count, unsigned
         }
     }
     if (status == PARLEY_OK && columns > 0) {
-        qsort(scale, columns, sizeof *scale, by_size);
+        pl_sort_numbers(scale, columns);
         centred->usual = scale[columns / 2];
         centred->scales = fmax(scale[columns - 1] / centred->usual, centred->usual / scale[0]);
         centred->common_scales = fmax(most / centred->usual, centred->usual / least);

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-static json_t *real(double value) { return isfinite(value) ? json_real(value) : json_null(); }
+#include "base/json_values.h"
 
 static json_t *whole(uint64_t count) { return json_integer((json_int_t)count); }
 
@@ -30,7 +30,7 @@ static json_t **target(pl_viewer *viewer) {
 static json_t *numbers_json(const double *values, uint64_t count, uint64_t stride) {
     json_t *list = json_array();
     for (uint64_t i = 0; i < count; i++)
-        append(&list, real(values[i * stride]));
+        append(&list, pl_json_real(values[i * stride]));
     return list;
 }
 
@@ -49,7 +49,9 @@ static void json_text(pl_viewer *viewer, const char *key, const char *value) {
 
 static void json_whole(pl_viewer *viewer, const char *key, uint64_t count) { put(target(viewer), key, whole(count)); }
 
-static void json_one(pl_viewer *viewer, const char *key, double value) { put(target(viewer), key, real(value)); }
+static void json_one(pl_viewer *viewer, const char *key, double value) {
+    put(target(viewer), key, pl_json_real(value));
+}
 
 static void json_several(pl_viewer *viewer, const char *key, const double *values, uint64_t count) {
     put(target(viewer), key, numbers_json(values, count, 1));
@@ -62,7 +64,7 @@ static json_t *label_json(const parley_model *model, uint64_t number) {
     model->type->label(model, number, &label);
     pl_name name = pl_model_label(model, label, text, sizeof text);
     json_t *word = name.text != text ? json_stringn(name.text, (size_t)name.bytes) : NULL;
-    return name.text == text ? real(label) : word ? word : json_string("?"); /* not valid UTF-8 */
+    return name.text == text ? pl_json_real(label) : word ? word : json_string("?"); /* not valid UTF-8 */
 }
 
 static void json_labels(pl_viewer *viewer, const char *key, const parley_model *model) {
@@ -74,7 +76,7 @@ static void json_labels(pl_viewer *viewer, const char *key, const parley_model *
 
 /* Counts are whole numbers, unlike sums of weights. */
 static json_t *amount_json(double value) {
-    return value == floor(value) && fabs(value) < 9e15 ? json_integer((json_int_t)value) : real(value);
+    return value == floor(value) && fabs(value) < 9e15 ? json_integer((json_int_t)value) : pl_json_real(value);
 }
 
 static void json_matrix(pl_viewer *viewer, const char *key, const parley_model *model, const double *values) {
@@ -107,7 +109,7 @@ static void json_row(pl_viewer *viewer, pl_name name, uint64_t number, const pl_
         put(&row, cells[i].key,
             cells[i].names        ? names_json(cells[i].names, cells[i].count)
             : cells[i].whole      ? amount_json(*cells[i].numbers)
-            : cells[i].count == 1 ? real(*cells[i].numbers)
+            : cells[i].count == 1 ? pl_json_real(*cells[i].numbers)
                                   : numbers_json(cells[i].numbers, cells[i].count, cells[i].stride));
     append(&view->inner, row);
 }

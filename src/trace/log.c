@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/json_memory.h"
+#include "base/json_values.h"
 #include "base/memory.h"
 #include "trace/lines.h"
 
@@ -21,8 +22,6 @@ struct pl_log {
     FILE *file;
     char path[PL_TEXT];
 };
-
-static json_t *real(double value) { return isfinite(value) ? json_real(value) : json_null(); }
 
 static json_t *whole(uint64_t value) { return json_integer((json_int_t)value); }
 
@@ -101,7 +100,7 @@ static void put_fact(json_t *line, const parley_fact *fact) {
     json_object_set_new(line, fact->name,
                         *fact->text   ? json_string(fact->text)
                         : fact->whole ? whole((uint64_t)fact->number)
-                                      : real(fact->number));
+                                      : pl_json_real(fact->number));
 }
 
 parley_status pl_log_start(pl_log *log, const parley_settings *settings, unsigned commands,
@@ -138,7 +137,7 @@ static void put_whole(FILE *file, const char *name, uint64_t value) { fprintf(fi
 
 /* With all digits, because a replayed run compares them. */
 static void put_real(FILE *file, const char *name, double value) {
-    json_t *number = real(value);
+    json_t *number = pl_json_real(value);
     fprintf(file, ",\"%s\":", name);
     if (!number || json_dumpf(number, file, JSON_COMPACT | JSON_ENCODE_ANY) != 0)
         fputs("null", file);
@@ -279,16 +278,17 @@ parley_status pl_log_stop(pl_log *log, const parley_summary *summary, double sec
     }
     json_t *line = json_pack(
         "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "event", "stop", "status",
-        parley_stop_text(summary->stop), "rounds", whole(summary->rounds), "epochs", real(summary->epochs), "objective",
-        real(summary->objective), "dual", real(summary->dual), "gap", real(summary->gap), "relative_gap",
-        real(summary->relative_gap), "setup", real(summary->setup_seconds), "compute", real(summary->compute_seconds),
-        "exchange", real(summary->exchange_seconds), "wait", real(summary->wait_seconds), "evaluate",
-        real(summary->evaluate_seconds), "bytes_sent", whole(summary->bytes_sent), "rank_bytes_sent",
-        whole(summary->rank_bytes_sent), "seconds", real(seconds));
+        parley_stop_text(summary->stop), "rounds", whole(summary->rounds), "epochs", pl_json_real(summary->epochs),
+        "objective", pl_json_real(summary->objective), "dual", pl_json_real(summary->dual), "gap",
+        pl_json_real(summary->gap), "relative_gap", pl_json_real(summary->relative_gap), "setup",
+        pl_json_real(summary->setup_seconds), "compute", pl_json_real(summary->compute_seconds), "exchange",
+        pl_json_real(summary->exchange_seconds), "wait", pl_json_real(summary->wait_seconds), "evaluate",
+        pl_json_real(summary->evaluate_seconds), "bytes_sent", whole(summary->bytes_sent), "rank_bytes_sent",
+        whole(summary->rank_bytes_sent), "seconds", pl_json_real(seconds));
     if (line && summary->metric)
         json_object_set_new(line, "validation",
-                            json_pack("{s:s, s:o, s:o}", "metric", summary->metric, "value", real(summary->validation),
-                                      "round", whole(summary->validation_round)));
+                            json_pack("{s:s, s:o, s:o}", "metric", summary->metric, "value",
+                                      pl_json_real(summary->validation), "round", whole(summary->validation_round)));
     if (line && plan)
         json_object_set(line, "plan", plan);
     json_decref(plan);

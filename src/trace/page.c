@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/json_memory.h"
+#include "base/json_values.h"
 #include "base/memory.h"
 #include "trace/packed.h"
 #include "trace/verdict.h"
@@ -48,8 +49,6 @@ static parley_status put_json(FILE *file, const char *key, json_t *value, parley
     return pl_fail_memory(error, "the page", 1024);
 }
 
-static json_t *real(double value) { return isfinite(value) ? json_real(value) : json_null(); }
-
 /* Names of files need not be UTF-8. */
 static json_t *text_of(const char *text) {
     json_t *value = json_string(text);
@@ -84,10 +83,11 @@ static json_t *skipped_json(const pl_run_table *table) {
 }
 
 static json_t *split_json(const pl_report *report) {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "total", real(report->total), "setup",
-                     real(report->setup), "rounds", real(report->rounds_seconds), "compute", real(report->compute),
-                     "evaluate", real(report->evaluate), "master", real(report->master), "overhead",
-                     real(report->overhead), "exchange", real(report->exchange), "wait", real(report->wait));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "total", pl_json_real(report->total), "setup",
+                     pl_json_real(report->setup), "rounds", pl_json_real(report->rounds_seconds), "compute",
+                     pl_json_real(report->compute), "evaluate", pl_json_real(report->evaluate), "master",
+                     pl_json_real(report->master), "overhead", pl_json_real(report->overhead), "exchange",
+                     pl_json_real(report->exchange), "wait", pl_json_real(report->wait));
 }
 
 static json_t *verdict_json(const pl_run_table *table) {

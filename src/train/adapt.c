@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sort_numbers.h"
+
 #define LEAST_ROUNDS 6      /* of a method before it is judged */
 #define LEAST_EVALUATIONS 3 /* the same */
 #define UNDER_WAY 3.0       /* rounds of the new method that a change costs */
@@ -24,15 +26,10 @@ void pl_adapt_note(pl_adapt *adapt, double epochs, double local, double rest, do
     }
 }
 
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median(const double *values, unsigned count) {
     double copy[PL_ADAPT_ROUNDS];
     memcpy(copy, values, count * sizeof *copy);
-    qsort(copy, count, sizeof *copy, by_value);
+    pl_sort_numbers(copy, count);
     return 0.5 * (copy[count / 2] + copy[(count - 1) / 2]);
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/bounded_json.h"
 #include "base/memory.h"
+#include "trace/lines.h"
 
 #define MOST_BYTES ((uint64_t)16 << 20)
 #define MOST_VALUES ((uint64_t)1e6)
@@ -39,11 +40,6 @@ static parley_status choose_number(parley_settings *settings, const char *plan, 
     return choose(settings, plan, name, text, error);
 }
 
-static double number_of(const json_t *object, const char *key) {
-    const json_t *value = json_object_get(object, key);
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
 static parley_status take_curve(double **out, unsigned *points, const json_t *curve, const char *name,
                                 parley_error *error) {
     size_t count = json_array_size(curve);
@@ -67,12 +63,11 @@ static parley_status take_alternatives(pl_forecast *forecast, const json_t *list
     for (size_t i = 0; i < json_array_size(list) && i < PL_ALTERNATIVES && status == PARLEY_OK; i++) {
         const json_t *one = json_array_get(list, i);
         pl_alternative *out = &forecast->alternative[forecast->alternatives++];
-        const char *preset = json_string_value(json_object_get(one, "preset"));
-        *out = (pl_alternative){.epochs = number_of(one, "local_epochs"),
-                                .setup = number_of(one, "setup_seconds"),
-                                .compute = number_of(one, "compute_seconds"),
-                                .exchange = number_of(one, "exchange_seconds")};
-        snprintf(out->preset, sizeof out->preset, "%s", preset ? preset : "");
+        *out = (pl_alternative){.epochs = pl_line_number(one, "local_epochs"),
+                                .setup = pl_line_number(one, "setup_seconds"),
+                                .compute = pl_line_number(one, "compute_seconds"),
+                                .exchange = pl_line_number(one, "exchange_seconds")};
+        snprintf(out->preset, sizeof out->preset, "%s", pl_line_text(one, "preset"));
         status = take_curve(&out->curve, &out->count, json_object_get(one, "curve"), name, error);
     }
     return status;
@@ -101,17 +96,17 @@ parley_status pl_forecast_take(pl_forecast *forecast, const json_t *plan, const 
     const json_t *choice = json_object_get(plan, "choice");
     choice = choice ? choice : plan;
     const char *preset = json_string_value(json_object_get(choice, "preset"));
-    *forecast = (pl_forecast){.seconds = number_of(choice, "seconds"),
-                              .low = number_of(choice, "low"),
-                              .high = number_of(choice, "high"),
-                              .rounds = number_of(choice, "rounds"),
-                              .machines = (unsigned)fmax(1.0, number_of(choice, "machines"))};
+    *forecast = (pl_forecast){.seconds = pl_line_number(choice, "seconds"),
+                              .low = pl_line_number(choice, "low"),
+                              .high = pl_line_number(choice, "high"),
+                              .rounds = pl_line_number(choice, "rounds"),
+                              .machines = (unsigned)fmax(1.0, pl_line_number(choice, "machines"))};
     if (!preset || !(forecast->seconds > 0))
         return damaged(name, "there is no choice in it", error);
     parley_status status = choose(settings, name, "preset", preset, error);
     if (status == PARLEY_OK)
         status = choose_number(settings, name, choice, "workers", "workers", error);
-    if (status == PARLEY_OK && number_of(choice, "lanes") > 1)
+    if (status == PARLEY_OK && pl_line_number(choice, "lanes") > 1)
         status = choose_number(settings, name, choice, "lanes", "lanes", error);
     if (status == PARLEY_OK)
         status = choose_number(settings, name, choice, "local_epochs", "local_epochs", error);
@@ -119,25 +114,19 @@ parley_status pl_forecast_take(pl_forecast *forecast, const json_t *plan, const 
         status = choose_number(settings, name, choice, "gap", "gap", error);
     if (status == PARLEY_OK)
         status = take_curve(&forecast->curve, &forecast->count, json_object_get(choice, "curve"), name, error);
-    forecast->epochs = number_of(choice, "local_epochs");
+    forecast->epochs = pl_line_number(choice, "local_epochs");
     return status == PARLEY_OK ? take_alternatives(forecast, json_object_get(choice, "alternatives"), name, error)
                                : status;
 }
 
 static parley_status read_plan(const char *path, json_t **out, parley_error *error) {
-    FILE *file = fopen(path, "r");
     parley_error why;
-    if (!file)
-        return pl_fail_file(error, path, "open");
-    char *text = pl_alloc(MOST_BYTES, 1);
-    size_t bytes = text ? fread(text, 1, MOST_BYTES, file) : 0;
-    fclose(file);
-    parley_status status =
-        !text ? pl_fail_memory(error, "a plan", MOST_BYTES) : pl_json_parse(text, bytes, MOST_VALUES, 0, out, &why);
-    pl_free(text);
-    if (text && status != PARLEY_OK)
-        return damaged(path, why.sentence, error);
-    return status;
+    bool opened;
+    parley_status status = pl_json_read(path, MOST_BYTES, MOST_VALUES, out, &opened, &why);
+    if (status == PARLEY_OK)
+        return status;
+    return opened && status == PARLEY_BAD_INPUT ? damaged(path, why.sentence, error)
+                                                : pl_fail(error, status, "%s", why.sentence);
 }
 
 parley_status pl_forecast_open(pl_forecast *forecast, parley_settings *settings, parley_error *error) {
