@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "arguments.h"
+#include "base/json_values.h"
 #include "data/data.h"
 #include "engine/engine.h"
 
@@ -64,7 +65,6 @@ void print_field(FILE *file, const char *name, const char *format, ...); /* one 
 void print_text(FILE *file, const char *text);                           /* prints control characters as ? */
 void print_suggestion(FILE *file, const parley_summary *summary);        /* if there is one */
 void print_count(uint64_t count, char *text, size_t size);               /* 1,234,567 */
-json_t *json_number(double value);                                       /* null if not finite */
 json_t *json_count(uint64_t count);
 /* Sets a key. If memory runs out, frees the object and sets it to NULL, which json_print reports. */
 void json_put(json_t **object, const char *key, json_t *value);

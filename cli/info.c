@@ -90,7 +90,7 @@ static json_t *labels_json(const census *census) {
         json_t *one = json_object();
         pl_name word = word_of(census, census->label[i].label);
         json_t *text = word.bytes > 0 ? json_stringn(word.text, (size_t)word.bytes) : NULL;
-        json_put(&one, "label", text ? text : json_number(census->label[i].label));
+        json_put(&one, "label", text ? text : pl_json_real(census->label[i].label));
         json_put(&one, "rows", json_count(census->label[i].rows));
         json_append(&list, one);
     }
@@ -105,10 +105,10 @@ static int print_data_json(const arguments *arguments, const census *census, dou
     json_put(&object, "rows", json_count(census->rows));
     json_put(&object, "columns", json_count(census->columns));
     json_put(&object, "nonzeros", json_count(census->nonzeros));
-    json_put(&object, "density", json_number(density));
+    json_put(&object, "density", pl_json_real(density));
     json_put(&object, "labels", labels_json(census));
-    json_put(&object, "least_label", json_number(census->least));
-    json_put(&object, "largest_label", json_number(census->largest));
+    json_put(&object, "least_label", pl_json_real(census->least));
+    json_put(&object, "largest_label", pl_json_real(census->largest));
     json_put(&object, "weights", json_boolean(census->weighted));
     json_put(&object, "bytes", json_count(census->bytes));
     return json_print(arguments->command, object);

@@ -69,10 +69,10 @@ static json_t *lambdas_json(const pl_cv *cv) {
     for (uint64_t k = 0; k < cv->count; k++) {
         json_t *point = json_object(), *values = json_array();
         for (unsigned f = 0; f < cv->folds; f++)
-            json_append(&values, json_number(cv->value[f * cv->count + k]));
-        json_put(&point, "lambda", json_number(cv->lambdas[k]));
-        json_put(&point, "mean", json_number(cv->mean[k]));
-        json_put(&point, "standard_error", json_number(cv->error[k]));
+            json_append(&values, pl_json_real(cv->value[f * cv->count + k]));
+        json_put(&point, "lambda", pl_json_real(cv->lambdas[k]));
+        json_put(&point, "mean", pl_json_real(cv->mean[k]));
+        json_put(&point, "standard_error", pl_json_real(cv->error[k]));
         json_put(&point, "folds", values);
         json_append(&list, point);
     }
@@ -84,10 +84,10 @@ static json_t *ratios_json(const pl_cv *cv) {
     for (uint64_t r = 0; r < cv->ratios; r++) {
         const parley_cv_ratio *ratio = &cv->by_ratio[r];
         json_t *object = json_object();
-        json_put(&object, "l1_ratio", json_number(ratio->l1_ratio));
-        json_put(&object, "best_lambda", json_number(ratio->lambda));
-        json_put(&object, "mean", json_number(ratio->mean));
-        json_put(&object, "standard_error", json_number(ratio->error));
+        json_put(&object, "l1_ratio", pl_json_real(ratio->l1_ratio));
+        json_put(&object, "best_lambda", pl_json_real(ratio->lambda));
+        json_put(&object, "mean", pl_json_real(ratio->mean));
+        json_put(&object, "standard_error", pl_json_real(ratio->error));
         json_append(&list, object);
     }
     return list;
@@ -100,8 +100,8 @@ static json_t *cv_json(const run *run) {
     json_put(&object, "metric", json_string(cv->metric));
     json_put(&object, "folds", json_count(cv->folds));
     json_put(&object, "lambdas", lambdas_json(cv));
-    json_put(&object, "best_lambda", json_number(cv->lambdas[cv->best]));
-    json_put(&object, "one_standard_error_lambda", json_number(cv->lambdas[cv->one_se]));
+    json_put(&object, "best_lambda", pl_json_real(cv->lambdas[cv->best]));
+    json_put(&object, "one_standard_error_lambda", pl_json_real(cv->lambdas[cv->one_se]));
     static const char *const places[] = {"inside", "level", "smallest", "largest", "empty", "single"};
     json_put(&object, "best_is", json_string(places[cv->place]));
     json_put(&object, "extensions", json_count(cv->extensions));
@@ -114,7 +114,7 @@ static json_t *cv_json(const run *run) {
     json_certificate(&object, summary);
     if (summary->suggestion)
         json_put(&object, "suggestion", json_suggestion(summary));
-    json_put(&object, "seconds", json_number(pl_now() - run->started));
+    json_put(&object, "seconds", pl_json_real(pl_now() - run->started));
     json_put(&object, "model", json_string(run->settings->model));
     return object;
 }

@@ -60,17 +60,17 @@ static parley_status work(pl_engine *engine, void *user, parley_error *error) {
 
 static json_t *point_json(const pl_point *point, bool measured) {
     json_t *object = json_object();
-    json_put(&object, "lambda", json_number(point->lambda));
+    json_put(&object, "lambda", pl_json_real(point->lambda));
     json_put(&object, "nonzeros", json_count(point->nonzeros));
-    json_put(&object, "objective", json_number(point->objective));
-    json_put(&object, "dual", json_number(point->dual));
-    json_put(&object, "gap", json_number(point->gap));
-    json_put(&object, "relative_gap", json_number(point->relative_gap));
-    json_put(&object, "explained", json_number(point->explained));
+    json_put(&object, "objective", pl_json_real(point->objective));
+    json_put(&object, "dual", pl_json_real(point->dual));
+    json_put(&object, "gap", pl_json_real(point->gap));
+    json_put(&object, "relative_gap", pl_json_real(point->relative_gap));
+    json_put(&object, "explained", pl_json_real(point->explained));
     json_put(&object, "rounds", json_count(point->rounds));
     json_put(&object, "status", json_string(parley_stop_text(point->stop)));
     if (measured)
-        json_put(&object, "metric", json_number(point->metric));
+        json_put(&object, "metric", pl_json_real(point->metric));
     return object;
 }
 
@@ -82,7 +82,7 @@ static json_t *path_json(const run *run) {
         json_append(&points, point_json(&path->points[k], path->metric != NULL));
     json_put(&object, "preset", json_string(summary->preset));
     json_put(&object, "loss", json_string(parley_summary_fact(summary, "loss")->text));
-    json_put(&object, "l1_ratio", json_number(parley_summary_fact(summary, "l1_ratio")->number));
+    json_put(&object, "l1_ratio", pl_json_real(parley_summary_fact(summary, "l1_ratio")->number));
     json_put(&object, "intercept", json_string(parley_summary_fact(summary, "intercept")->text));
     json_put(&object, "rows", json_count(summary->rows));
     json_put(&object, "columns", json_count(summary->columns));
@@ -91,7 +91,7 @@ static json_t *path_json(const run *run) {
     json_put(&object, "ended_early", json_boolean(path->ended));
     if (summary->suggestion)
         json_put(&object, "suggestion", json_suggestion(summary));
-    json_put(&object, "epochs", json_number(summary->epochs));
+    json_put(&object, "epochs", pl_json_real(summary->epochs));
     json_put(&object, "path", points);
     json_put(&object, "seconds", json_seconds(summary, run->read_seconds, pl_now() - run->started));
     json_put(&object, "model", json_string(run->settings->model));

@@ -82,8 +82,6 @@ void print_count(uint64_t count, char *text, size_t size) {
     text[used] = '\0';
 }
 
-json_t *json_number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
-
 json_t *json_count(uint64_t count) { return json_integer((json_int_t)count); }
 
 void json_put(json_t **object, const char *key, json_t *value) {
@@ -106,7 +104,7 @@ void json_problem(json_t **object, const parley_summary *summary) {
         json_put(object, fact->name,
                  *fact->text   ? json_string(fact->text)
                  : fact->whole ? json_count((uint64_t)fact->number)
-                               : json_number(fact->number));
+                               : pl_json_real(fact->number));
     }
     json_put(object, "rows", json_count(summary->rows));
     json_put(object, "columns", json_count(summary->columns));
@@ -114,10 +112,10 @@ void json_problem(json_t **object, const parley_summary *summary) {
 }
 
 void json_certificate(json_t **object, const parley_summary *summary) {
-    json_put(object, "objective", json_number(summary->objective));
-    json_put(object, "dual", json_number(summary->dual));
-    json_put(object, "gap", json_number(summary->gap));
-    json_put(object, "relative_gap", json_number(summary->relative_gap));
+    json_put(object, "objective", pl_json_real(summary->objective));
+    json_put(object, "dual", pl_json_real(summary->dual));
+    json_put(object, "gap", pl_json_real(summary->gap));
+    json_put(object, "relative_gap", pl_json_real(summary->relative_gap));
 }
 
 json_t *json_suggestion(const parley_summary *summary) {
@@ -129,13 +127,13 @@ json_t *json_suggestion(const parley_summary *summary) {
 
 json_t *json_seconds(const parley_summary *summary, double read, double total) {
     json_t *seconds = json_object();
-    json_put(&seconds, "read", json_number(read));
-    json_put(&seconds, "setup", json_number(summary->setup_seconds));
-    json_put(&seconds, "compute", json_number(summary->compute_seconds));
-    json_put(&seconds, "exchange", json_number(summary->exchange_seconds));
-    json_put(&seconds, "wait", json_number(summary->wait_seconds));
-    json_put(&seconds, "evaluate", json_number(summary->evaluate_seconds));
-    json_put(&seconds, "total", json_number(total));
+    json_put(&seconds, "read", pl_json_real(read));
+    json_put(&seconds, "setup", pl_json_real(summary->setup_seconds));
+    json_put(&seconds, "compute", pl_json_real(summary->compute_seconds));
+    json_put(&seconds, "exchange", pl_json_real(summary->exchange_seconds));
+    json_put(&seconds, "wait", pl_json_real(summary->wait_seconds));
+    json_put(&seconds, "evaluate", pl_json_real(summary->evaluate_seconds));
+    json_put(&seconds, "total", pl_json_real(total));
     return seconds;
 }
 

@@ -22,20 +22,20 @@ static json_t *json_probe(const run *run) {
     const pl_network *network = &run->probe.network;
     json_t *object = json_object(), *sums = json_array(), *duplex = json_array();
     for (unsigned i = 0; i < PL_DUPLEX_SIZES; i++)
-        json_array_append_new(duplex, json_number(network->duplex[i]));
+        json_array_append_new(duplex, pl_json_real(network->duplex[i]));
     for (unsigned i = 0; i < PL_PROBE_SIZES; i++) {
         json_t *sum = json_object();
         json_put(&sum, "entries", json_count(run->probe.entries[i]));
-        json_put(&sum, "seconds", json_number(run->probe.seconds[i]));
+        json_put(&sum, "seconds", pl_json_real(run->probe.seconds[i]));
         json_array_append_new(sums, sum);
     }
     json_put(&object, "ranks", json_count(run->ranks));
-    json_put(&object, "latency", json_number(network->latency));
-    json_put(&object, "bandwidth", json_number(network->bandwidth));
-    json_put(&object, "message", json_number(network->message));
+    json_put(&object, "latency", pl_json_real(network->latency));
+    json_put(&object, "bandwidth", pl_json_real(network->bandwidth));
+    json_put(&object, "message", pl_json_real(network->message));
     json_put(&object, "duplex", duplex);
-    json_put(&object, "nonzero", json_number(network->nonzero));
-    json_put(&object, "entry", json_number(network->entry));
+    json_put(&object, "nonzero", pl_json_real(network->nonzero));
+    json_put(&object, "entry", pl_json_real(network->entry));
     json_put(&object, "allreduce", sums);
     return object;
 }

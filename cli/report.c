@@ -87,10 +87,10 @@ static int print_report(const pl_report *report) {
 static json_t *worker_json(unsigned k, const pl_report_worker *worker) {
     json_t *one = json_object();
     json_put(&one, "worker", json_count(k));
-    json_put(&one, "compute", json_number(worker->compute));
-    json_put(&one, "wait", json_number(worker->wait));
-    json_put(&one, "exchange", json_number(worker->exchange));
-    json_put(&one, "evaluate", json_number(worker->evaluate));
+    json_put(&one, "compute", pl_json_real(worker->compute));
+    json_put(&one, "wait", pl_json_real(worker->wait));
+    json_put(&one, "exchange", pl_json_real(worker->exchange));
+    json_put(&one, "evaluate", pl_json_real(worker->evaluate));
     json_put(&one, "slowest", json_count(worker->slowest));
     json_put(&one, "bytes_sent", json_count(worker->sent));
     json_put(&one, "bytes_received", json_count(worker->received));
@@ -101,11 +101,11 @@ static json_t *rank_json(unsigned r, const pl_report_rank *rank) {
     json_t *one = json_object();
     json_put(&one, "rank", json_count(r));
     json_put(&one, "host", json_count(rank->host));
-    json_put(&one, "local", json_number(rank->local));
-    json_put(&one, "cpu", json_number(rank->cpu));
-    json_put(&one, "wait", json_number(rank->wait));
-    json_put(&one, "exchange", json_number(rank->exchange));
-    json_put(&one, "evaluate", json_number(rank->evaluate));
+    json_put(&one, "local", pl_json_real(rank->local));
+    json_put(&one, "cpu", pl_json_real(rank->cpu));
+    json_put(&one, "wait", pl_json_real(rank->wait));
+    json_put(&one, "exchange", pl_json_real(rank->exchange));
+    json_put(&one, "evaluate", pl_json_real(rank->evaluate));
     json_put(&one, "bytes_sent", json_count(rank->sent));
     json_put(&one, "bytes_received", json_count(rank->received));
     return one;
@@ -117,10 +117,10 @@ static int print_json(const command *command, const pl_report *report) {
     part parts[PARTS];
     parts_of(report, parts);
     for (unsigned i = 0; i < PARTS; i++) {
-        json_put(&seconds, parts[i].name, json_number(parts[i].seconds));
-        json_put(&percents, parts[i].name, json_number(percent(report, parts[i].seconds)));
+        json_put(&seconds, parts[i].name, pl_json_real(parts[i].seconds));
+        json_put(&percents, parts[i].name, pl_json_real(percent(report, parts[i].seconds)));
     }
-    json_put(&seconds, "slowest", json_number(report->slowest));
+    json_put(&seconds, "slowest", pl_json_real(report->slowest));
     for (unsigned k = 0; k < report->workers; k++)
         json_append(&workers, worker_json(k, &report->worker[k]));
     for (unsigned r = 0; r < report->ranks; r++)

@@ -101,14 +101,14 @@ json_t *json_summary(const parley_summary *summary, const parley_settings *setti
     json_put(&object, "ranks", json_count(summary->ranks));
     json_put(&object, "seed", json_count(summary->seed));
     json_put(&object, "rounds", json_count(summary->rounds));
-    json_put(&object, "epochs", json_number(summary->epochs));
+    json_put(&object, "epochs", pl_json_real(summary->epochs));
     json_certificate(&object, summary);
     if (summary->suggestion)
         json_put(&object, "suggestion", json_suggestion(summary));
     if (summary->metric) {
         json_t *validation = json_object();
         json_put(&validation, "metric", json_string(summary->metric));
-        json_put(&validation, "value", json_number(summary->validation));
+        json_put(&validation, "value", pl_json_real(summary->validation));
         json_put(&validation, "round", json_count(summary->validation_round));
         json_put(&object, "validation", validation);
     }
