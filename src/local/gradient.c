@@ -239,13 +239,7 @@ static void follow(pl_local *local, const double *v, const double *direction) {
 
 static void product(pl_local *local, const double *p, pl_update *update) {
     pl_gradient *this = (pl_gradient *)local;
-    const pl_glm *glm = this->glm;
-    this->w = p;
-    if (glm->scale) { /* scaling each column once is cheaper than scaling each entry */
-        memcpy(glm->scaled, p, glm->size * sizeof *p);
-        pl_scale_columns(glm, glm->scaled);
-        this->w = glm->scaled;
-    }
+    this->w = pl_scaled(this->glm, p);
     pl_team_run(this->team, pl_gradient_product_task, this);
     report(this, 1, 1.0, 0.0, update);
 }

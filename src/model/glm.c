@@ -163,12 +163,7 @@ static void margin_task(void *context, unsigned task) {
 }
 
 void pl_margins(const pl_glm *glm, const pl_team *team, const double *w, double *z) {
-    margin_pass pass = {glm, team, w, z};
-    if (glm->scale) { /* scaling each column once is cheaper than scaling each entry */
-        memcpy(glm->scaled, w, glm->size * sizeof *w);
-        pl_scale_columns(glm, glm->scaled);
-        pass.w = glm->scaled;
-    }
+    margin_pass pass = {glm, team, pl_scaled(glm, w), z};
     pl_team_run(team, margin_task, &pass);
 }
 

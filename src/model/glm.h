@@ -195,6 +195,9 @@ static inline double pl_column_scale(const pl_glm *glm, uint64_t j) {
 
 /* Multiplies the rows of a model or a gradient by the columns' scales, if there are any. */
 void pl_scale_columns(const pl_glm *glm, double *w);
+/* w, or a scaled copy of it if there is a scale, for passes over unscaled columns: scaling each column once is cheaper
+ * than scaling each entry. The copy is overwritten by the next call. */
+const double *pl_scaled(const pl_glm *glm, const double *w);
 /* The same for both sides of the lower triangle of a curvature, or of one for each class. */
 void pl_scale_curvature(const pl_glm *glm, double *curvature);
 /* The inverse: turns a model on the original columns into one on scaled columns. */

@@ -95,6 +95,14 @@ void pl_scale_columns(const pl_glm *glm, double *w) {
             w[j * glm->classes + c] *= glm->scale[j];
 }
 
+const double *pl_scaled(const pl_glm *glm, const double *w) {
+    if (!glm->scale)
+        return w;
+    memcpy(glm->scaled, w, glm->size * sizeof *w);
+    pl_scale_columns(glm, glm->scaled);
+    return glm->scaled;
+}
+
 /* Scales entry p of a block: its products with those from it on in the core or in its group, and with the core. */
 static void scale_entry(const pl_glm *glm, const pl_arrow *shape, uint64_t p, double *block) {
     uint64_t core = shape->core, group = shape->group;
