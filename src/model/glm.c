@@ -2,7 +2,6 @@
 #include "model/glm.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "engine/collective.h"
 #include "model/classes.h"
