@@ -7,20 +7,19 @@
 
 #include "model/glm.h"
 
-#define STIFF 0.5              /* of the loss against the penalty; above it Newton's method */
-#define VERY_STIFF 1000        /* the same, on many columns; above it L-BFGS */
-#define STIFF_COLUMNS 500      /* up to here the matrix pays off on such problems */
-#define ONE_MATRIX_COLUMNS 500 /* up to here, on filled data with constant curvature */
-#define SOFTENED_COLUMNS 2000  /* up to here, if the loss is smoothed and columns are filled or uneven; */
-#define HINGE_COLUMNS 500      /* for two labels, up to here in any case, and beyond if dual ascent is slow */
-#define COLUMNS_TEXT "2000"    /* the same in a sentence */
-#define FILLED 0.1             /* share of non-zeros in the matrix */
-#define MANY_COUNTS 2000       /* with a log link, Newton's method up to this many columns, however sparse */
-#define MOSTLY_L1 0.75         /* from this share of L1 on, columns are faster than rows for any shape */
-#define WIDE                                                                                                           \
-    2.0                   /* columns / rows; with an L1 penalty, l1_ratio x columns / rows from which columns are      \
-                             faster */
-#define CLASS_ENTRIES 200 /* several classes: up to this many entries of a model Newton beats dual ascent */
+#define STIFF 0.5                 /* of the loss against the penalty; above it Newton's method */
+#define VERY_STIFF 1000           /* the same on many columns; above it L-BFGS */
+#define STIFF_COLUMNS 500         /* up to here the matrix pays off on such problems */
+#define ONE_MATRIX_COLUMNS 500    /* up to here, on filled data with constant curvature */
+#define SOFTENED_COLUMNS 2000     /* up to here, if the loss is smoothed and columns are filled or uneven; */
+#define HINGE_COLUMNS 500         /* for two labels, up to here in any case, and beyond if dual ascent is slow */
+#define COLUMNS_TEXT "2000"       /* the same in a sentence */
+#define FILLED 0.1                /* share of non-zeros in the matrix */
+#define MANY_COUNTS 2000          /* with a log link, Newton's method up to this many columns, however sparse */
+#define MOSTLY_L1 0.75            /* from this share of L1 on, columns are faster than rows for any shape */
+#define WIDE 2.0                  /* l1_ratio x columns / rows from which columns are faster */
+#define ROOMY 2.0                 /* columns / rows from which dual ascent is fast with a weak penalty */
+#define CLASS_ENTRIES 200         /* several classes: up to this many entries of a model Newton beats dual ascent */
 #define DENSE_CLASS_ENTRIES 600   /* the same on dense data */
 #define UNEVEN_CLASS_ENTRIES 1500 /* the same on columns of very different scale, for many classes */
 #define MANY_CLASSES 30           /* from which L-BFGS takes many rounds on such columns */
@@ -241,11 +240,11 @@ static bool filled_classes(const pl_glm *glm) {
 /* L-BFGS, for many columns and a penalty so weak that dual ascent makes no progress. With far more columns than rows it
  * does, since rows have few columns in common. */
 static bool is_very_stiff(const pl_glm *glm) {
-    return (double)glm->data->x.columns <= WIDE * (double)pl_all_rows(glm->data) && glm->l1_ratio == 0 &&
+    return (double)glm->data->x.columns <= ROOMY * (double)pl_all_rows(glm->data) && glm->l1_ratio == 0 &&
            glm->loss->smooth && pl_loss_bounded(glm->loss) && glm->classes == 1 && stiffness(glm) > VERY_STIFF;
 }
 
-/* The same, and L-BFGS can finish. The curvature of several classes is too large for Newton's method. */
+/* Dual ascent can start and L-BFGS finish, since the curvature of several classes is too large for Newton's method. */
 static bool is_smooth_classes(const pl_glm *glm) {
     return glm->lambda != 0 && glm->l1_ratio == 0 && glm->loss->smooth && glm->classes > 1;
 }
