@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/stop.h"
+#include "engine/blocking_tasks.h"
 #include "train/costs.h"
 #include "train/straggler.h"
 
@@ -52,6 +53,7 @@ static parley_status one_clock(tasks *tasks, unsigned k, pl_turn *turn, pl_updat
     pl_engine *engine = run->engine;
     pl_worker_trace *trace = &run->spans.worker[k];
     double began = pl_engine_now(engine);
+    pl_blocking_yield();
     parley_status status = run->method.exchange->async->swap(run->exchange, k, turn, error);
     tasks->waited[k] += pl_engine_now(engine) - began;
     if (status != PARLEY_OK)
