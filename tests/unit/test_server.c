@@ -373,6 +373,63 @@ static void presets_reach_the_optimum(void **state) {
     parley_data_free(data);
 }
 
+/* Counts the lines of a log about looks between parks, whose clocks grow by at least `every`. */
+static unsigned count_looks(const char *path, unsigned every, double *least) {
+    static char line[1 << 16];
+    unsigned looks = 0;
+    unsigned long long clock, last = 0;
+    double value;
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    *least = INFINITY;
+    while (fgets(line, sizeof line, file)) {
+        const char *at = strstr(line, "\"clock\":");
+        if (strncmp(line, "{\"event\":\"view\"", 15) != 0)
+            continue;
+        assert_int_equal(sscanf(at, "\"clock\":%llu,\"validation\":%lf", &clock, &value), 2);
+        assert_true(clock >= last + every);
+        last = clock;
+        *least = fmin(*least, value);
+        looks++;
+    }
+    fclose(file);
+    return looks;
+}
+
+/* Parks are 100,000 clocks apart. The coordinator sees the validation loss fall and rise long before one. */
+static void the_coordinator_validates_between_parks(void **state) {
+    (void)state;
+    parley_data *data = random_data((sample_plan){.seed = 9, .rows = 400, .columns = 300, .density = 0.1});
+    for (unsigned ranks = 1; ranks <= 3; ranks++) {
+        char folder[] = "/tmp/parley-server-XXXXXX", words[400];
+        assert_non_null(mkdtemp(folder));
+        snprintf(words, sizeof words,
+                 "loss=logistic lambda=1e-9 preset=hogwild-peer workers=4 clocks=100000 rounds=3 view_every=2 gap=0 "
+                 "schedule=constant rate=0.05 validation_fraction=0.2 metric=loss patience=15 log=%s/log",
+                 folder);
+        parley_settings settings = settings_of(words);
+        outcome outcome = {.data = data, .settings = &settings};
+        train(&outcome, ranks, 2);
+        double least;
+        snprintf(words, sizeof words, "%s/log", folder);
+        unsigned looks = count_looks(words, 2, &least);
+        for (unsigned r = 0; r < ranks; r++) {
+            const parley_summary *summary = &outcome.summary[r];
+            assert_done(outcome.status[r], &outcome.error[r]);
+            assert_int_equal(summary->stop, PARLEY_PATIENCE);
+            assert_true(summary->epochs < 10000 && isfinite(summary->objective)); /* less than one stretch */
+            assert_at_most(summary->validation, least);
+            assert_memory_equal(pl_linear(outcome.model[r])->coef, pl_linear(outcome.model[0])->coef,
+                                data->x.columns * sizeof(double));
+        }
+        assert_true(looks > 15);
+        free_models(&outcome);
+        snprintf(words, sizeof words, "rm -r %s", folder);
+        assert_int_equal(system(words), 0);
+    }
+    parley_data_free(data);
+}
+
 /* The rate falls no further than its schedule says, because it was given. */
 static void a_rate_that_diverges_ends_the_run(void **state) {
     (void)state;
@@ -456,6 +513,7 @@ int main(void) {
         cmocka_unit_test(staleness_0_gives_the_bits_of_rounds),
         cmocka_unit_test(a_run_resumes_from_a_park),
         cmocka_unit_test(presets_reach_the_optimum),
+        cmocka_unit_test(the_coordinator_validates_between_parks),
         cmocka_unit_test(a_rate_that_diverges_ends_the_run),
         cmocka_unit_test(a_stop_ends_all_waits_within_two_seconds),
         cmocka_unit_test(a_worker_that_is_stuck_is_named),

@@ -212,6 +212,27 @@ static void modelled_runs_repeat_exactly(void **state) {
     parley_data_free(data);
 }
 
+/* Looks take virtual time and happen at virtual times, so that they repeat, and end the run in the same clock. */
+static void looks_of_a_coordinator_repeat(void **state) {
+    (void)state;
+    parley_data *data = random_data((sample_plan){.seed = 9, .rows = 400, .columns = 300, .density = 0.1});
+    for (unsigned every = 0; every < 2; every++) {
+        char words[300];
+        snprintf(words, sizeof words,
+                 "loss=logistic lambda=1e-9 preset=hogwild-peer workers=8 hosts=4 compute=modelled clocks=1000 "
+                 "rounds=2 schedule=constant rate=0.05 validation_fraction=0.2 metric=loss patience=15%s",
+                 every ? " view_every=3" : "");
+        sim_run a = train_simulated(data, words), b = train_simulated(data, words);
+        assert_int_equal(a.summary.stop, PARLEY_PATIENCE);
+        assert_int_equal(a.summary.rounds, 1);
+        assert_true(a.seconds == b.seconds && a.summary.epochs == b.summary.epochs);
+        assert_true(a.summary.validation == b.summary.validation && a.summary.epochs < 100);
+        parley_model_free(a.model);
+        parley_model_free(b.model);
+    }
+    parley_data_free(data);
+}
+
 static parley_status compute_body(pl_engine *engine, void *context, parley_error *error) {
     double *ended = context;
     (void)error;
@@ -293,6 +314,7 @@ int main(void) {
         cmocka_unit_test(a_failure_ends_all_hosts),
         cmocka_unit_test(synchronous_methods_have_the_bits_of_real_engines),
         cmocka_unit_test(modelled_runs_repeat_exactly),
+        cmocka_unit_test(looks_of_a_coordinator_repeat),
         cmocka_unit_test(hosts_share_cores),
         cmocka_unit_test(hosts_share_what_was_measured),
         cmocka_unit_test(bandwidth_counts),
