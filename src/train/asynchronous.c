@@ -178,6 +178,7 @@ static parley_status stretch(pl_run *run, parley_error *error) {
 static parley_status park(pl_run *run, parley_error *error) {
     for (unsigned k = 0; k < run->rows.team.hosted; k++)
         pl_spans_worked(&run->spans, k, run->update[k].seconds, run->update[k].fixed);
+    pl_spans_served(&run->spans);
     parley_status status = run->method.exchange->async->park(run->exchange, run->tables.v, error);
     return status == PARLEY_OK ? pl_coordinator_tell(run, error) : status;
 }
