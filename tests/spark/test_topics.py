@@ -13,7 +13,7 @@ from parley import LatentDirichletAllocation
 from parley.spark import LDA
 
 WORDS, TOPICS = 40, 4
-SETTINGS = {"k": TOPICS, "maxIter": 40, "subsamplingRate": 0.25, "learningOffset": 8.0, "learningDecay": 0.6, "seed": 5}
+SETTINGS = {"k": TOPICS, "maxIter": 40, "subsamplingRate": 0.25, "learningOffset": 8.0, "learningDecay": 0.6, "seed": 9}
 
 
 def counts(documents=240, seed=2):
