@@ -16,7 +16,7 @@ from ._driver import Driver, Facts, Failure
 
 WAIT_SECONDS = 20.0  # for the first executor
 #: Most rows and bytes of an Arrow batch. Spark fills, copies and sends a batch before it begins the next one, so small
-#: ones stay in the processor's cache and are converted while the next is made: several times as fast as its 10,000 rows.
+#: ones stay in the processor's cache and are converted while the next is made: several times as fast as 10,000 rows.
 BATCH = {"spark.sql.execution.arrow.maxRecordsPerBatch": 2000, "spark.sql.execution.arrow.maxBytesPerBatch": 4 << 20}
 _by_value = threading.Lock()
 _registered = False
