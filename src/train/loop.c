@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "engine/collective.h"
-#include "train/run.h"
+#include "train/coordinator.h"
 
 #define PATIENCE 4.0 /* how many times as long as later a first method may seem to take at its first measurement */
 
@@ -319,6 +319,8 @@ parley_status pl_loop(pl_run *run, parley_error *error) {
     bool ended = run->sums.dropped || run->summary.stop == PARLEY_DIVERGED;
     if (status == PARLEY_OK && !ended && run->summary.stop != PARLEY_CONVERGED)
         status = look_again(run, error);
+    if (status == PARLEY_OK && !ended)
+        status = pl_coordinator_settle(run, error);
     if (status == PARLEY_OK && !run->sums.dropped && run->summary.stop == PARLEY_CONVERGED)
         status = drop_small(run, error);
     return status == PARLEY_OK ? pl_checkpoint_settle(run, error) : status;
