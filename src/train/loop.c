@@ -6,7 +6,7 @@
 #include "engine/collective.h"
 #include "train/coordinator.h"
 
-#define PATIENCE 4.0 /* how many times as long as later a first method may seem to take at its first measurement */
+#define PATIENCE 2.0 /* how many times as long as later a first method may seem to take at its first measurement */
 
 /* One function per clock. */
 static parley_status (*const advance[PL_CLOCKS])(pl_run *run, parley_error *error) = {

@@ -20,7 +20,7 @@ static void weak_penalties_on_hundreds_of_columns_go_to_newton(void **state) {
         assert_string_equal(chosen(data, "loss=logistic C=1"), "newton");
         assert_string_equal(chosen(data, "loss=logistic"), "newton"); /* lambda = 1/n is the same */
         assert_string_equal(chosen(data, "loss=logistic lambda=0.1"), "cocoa-newton");
-        assert_string_equal(chosen(data, "loss=logistic C=1e-3"), "cocoa-newton");
+        assert_string_equal(chosen(data, "loss=logistic C=1e-2"), "cocoa-newton");
         assert_string_equal(chosen(data, "loss=squared-hinge C=1"), "newton");
         parley_data_free(data);
     }
@@ -29,14 +29,16 @@ static void weak_penalties_on_hundreds_of_columns_go_to_newton(void **state) {
     parley_data_free(wide);
 }
 
-/* Each standardised column has a mean square of 1, so that rows of 900 are long. */
-static void penalties_too_weak_for_dual_ascent_go_to_lbfgs(void **state) {
+static void strong_penalties_and_standardised_columns_go_to_lbfgs(void **state) {
     (void)state;
-    parley_data *tall = random_data((sample_plan){.seed = 3, .rows = 1200, .columns = 900, .density = 0.02});
+    parley_data *tall = random_data((sample_plan){.seed = 3, .rows = 1200, .columns = 900, .density = 0.02}),
+                *wide = random_data((sample_plan){.seed = 3, .rows = 600, .columns = 900, .density = 0.02});
     assert_string_equal(chosen(tall, "loss=logistic standardise=true C=100 rounds=2"), "lbfgs");
-    assert_string_equal(chosen(tall, "loss=logistic standardise=true C=0.1 rounds=2"), "cocoa-newton");
-    assert_string_equal(chosen(tall, "loss=logistic C=10 rounds=2"), "cocoa-newton");
+    assert_string_equal(chosen(wide, "loss=logistic standardise=true C=100 rounds=2"), "cocoa-newton");
+    assert_string_equal(chosen(tall, "loss=logistic C=100 rounds=2"), "cocoa-newton");
+    assert_string_equal(chosen(tall, "loss=logistic C=1e-4 rounds=2"), "lbfgs");
     parley_data_free(tall);
+    parley_data_free(wide);
 }
 
 /* The first method may be slow, and the second one must not need the curvature of all classes. */
@@ -54,7 +56,7 @@ static void sparse_classes_begin_with_dual_ascent_and_may_end_with_lbfgs(void **
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(weak_penalties_on_hundreds_of_columns_go_to_newton),
-        cmocka_unit_test(penalties_too_weak_for_dual_ascent_go_to_lbfgs),
+        cmocka_unit_test(strong_penalties_and_standardised_columns_go_to_lbfgs),
         cmocka_unit_test(sparse_classes_begin_with_dual_ascent_and_may_end_with_lbfgs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
