@@ -14,13 +14,14 @@ static json_t *json_row(const pl_plan *plan, const pl_plan_row *row) {
     put(object, "workers", json_integer(row->of.workers));
     put(object, "lanes", json_integer(row->of.lanes));
     put(object, "local_epochs", pl_json_real(row->of.epochs));
-    put(object, "machines", json_integer(plan->task.machines ? row->of.workers : 1));
+    put(object, "machines", json_integer(row->machines));
     put(object, "seconds", pl_json_real(row->seconds));
     put(object, "low", pl_json_real(row->low));
     put(object, "high", pl_json_real(row->high));
     put(object, "cost", plan->task.price > 0 ? pl_json_real(row->cost) : json_null());
     put(object, "rounds", pl_json_real(row->rounds));
     put(object, "gap", pl_json_real(row->gap));
+    put(object, "value", pl_json_real(pl_goal_value(&plan->task.goal, row->distance)));
     put(object, "bytes", pl_json_real(row->bytes));
     put(object, "round_seconds", pl_json_real(row->round_seconds));
     put(object, "setup_seconds", pl_json_real(row->setup));
@@ -71,6 +72,8 @@ json_t *pl_plan_choice_json(const pl_plan *plan) {
             json_array_append_new(others, json_alternative(&plan->row[r]));
     put(object, "alternatives", others);
     put(object, "system", json_string(plan->system));
+    if (plan->task.goal.kind != PL_GOAL_GAP) /* as the experiments did */
+        put(object, "evaluate_every", json_integer((json_int_t)plan->evaluate_every));
     return object;
 }
 
@@ -131,7 +134,9 @@ json_t *pl_plan_json(const pl_plan *plan) {
     put(experiments, "runs", json_integer(plan->runs));
     put(experiments, "reused", json_integer(plan->cached));
     put(experiments, "interrupted", json_boolean(plan->interrupted));
-    put(object, "target", pl_json_real(plan->task.target));
+    put(object, "target", pl_json_real(plan->task.goal.target));
+    put(object, "target_of", json_string(plan->task.goal.name));
+    put(object, "sample", pl_json_real(plan->task.sample));
     put(object, "budget", plan->task.budget > 0 ? pl_json_real(plan->task.budget) : json_null());
     put(object, "choice", pl_plan_choice_json(plan));
     put(object, "table", table);

@@ -113,6 +113,8 @@ parley_status pl_forecast_take(pl_forecast *forecast, const json_t *plan, const 
     if (status == PARLEY_OK && !pl_setting_given(settings, "gap"))
         status = choose_number(settings, name, choice, "gap", "gap", error);
     if (status == PARLEY_OK)
+        status = choose_number(settings, name, choice, "evaluate_every", "evaluate_every", error);
+    if (status == PARLEY_OK)
         status = take_curve(&forecast->curve, &forecast->count, json_object_get(choice, "curve"), name, error);
     forecast->epochs = pl_line_number(choice, "local_epochs");
     return status == PARLEY_OK ? take_alternatives(forecast, json_object_get(choice, "alternatives"), name, error)
