@@ -31,7 +31,8 @@
 #define NO_TIMES "workers that share machines"
 
 static const char *const usual_presets[] = {"newton", "cocoa+", "lbfgs", "cocoa", "ma-sgd"};
-static const double other_h[] = {0.25, 4.0};
+static const double other_h[] = {0.25, 2.0, 4.0};
+#define LENGTHS (sizeof other_h / sizeof *other_h)
 
 /* Numbers such as 1-64 or 1,2,8. Of long ranges some are left out, evenly in the logarithm. */
 static parley_status parse_machines(const char *words, pl_plan_task *task, parley_error *error) {
@@ -440,15 +441,25 @@ static void drop_slow(pl_plan *plan) {
             plan->group[g].dropped = true;
 }
 
+/* What experiments may cost, by what is predicted so far. */
+static double allowance(const pl_plan *plan) {
+    if (!plan->rows)
+        return plan->task.floor;
+    const pl_plan_row *choice = &plan->row[0];
+    double machines = plan->task.machines ? choice->of.workers : 1;
+    return fmax(plan->task.floor, plan->task.share * choice->seconds * machines);
+}
+
+/* Every group has one experiment at least, and the others while they may cost more. */
 static parley_status measure_groups(measuring *this, unsigned from, const double *order, unsigned count,
                                     parley_error *error) {
     pl_plan *plan = this->plan;
     parley_status status = PARLEY_OK;
     for (unsigned i = 0; i < count && status == PARLEY_OK; i++) {
-        if (i == FIRST && (status = refit(this, error)) == PARLEY_OK)
+        if ((i == 1 || i == FIRST) && (status = refit(this, error)) == PARLEY_OK && i == FIRST)
             drop_slow(plan);
         for (unsigned g = from; g < plan->groups && status == PARLEY_OK; g++)
-            if (i < FIRST || plan->spent < plan->task.floor)
+            if (i == 0 || plan->spent < (i < FIRST ? allowance(plan) : plan->task.floor))
                 status = measure(this, &plan->group[g], order[i], error);
     }
     return status;
@@ -459,14 +470,14 @@ static parley_status measure_other_h(measuring *this, const double *order, unsig
     pl_plan *plan = this->plan;
     unsigned before = plan->groups, tried = 0;
     parley_status status = refit(this, error);
-    if (status != PARLEY_OK || plan->task.worker[plan->task.workers - 1] < 2)
+    if (status != PARLEY_OK || plan->task.worker[plan->task.workers - 1] < 2 || plan->spent > allowance(plan))
         return status;
     for (unsigned r = 0; r < plan->rows && tried < OTHER_H; r++) {
         const pl_group *group = plan->row[r].group;
         bool is_new = !isnan(group->of.epochs);
         for (unsigned g = before; g < plan->groups; g++)
             is_new = is_new && strcmp(plan->group[g].of.preset, group->of.preset) != 0;
-        for (unsigned h = 0; h < sizeof other_h / sizeof *other_h && is_new; h++)
+        for (unsigned h = 0; h < LENGTHS && is_new; h++)
             add_group(plan, group->of.preset, other_h[h], group->order + 100);
         tried += is_new;
     }
@@ -480,8 +491,7 @@ static parley_status measure_again(measuring *this, parley_error *error) {
     if (status != PARLEY_OK || !plan->rows || plan->interrupted)
         return status;
     pl_plan_row choice = plan->row[0];
-    double machines = plan->task.machines ? choice.of.workers : 1;
-    double left = fmax(plan->task.floor, plan->task.share * choice.seconds * machines) - plan->spent;
+    double left = allowance(plan) - plan->spent;
     pl_group *group = (pl_group *)choice.group;
     group->dropped = false;
     if (!choice.measured && (left > this->most || this->sample)) {
@@ -512,7 +522,7 @@ static parley_status find_optimum(measuring *this, parley_error *error) {
 }
 
 double pl_plan_sample(const pl_plan *plan, const parley_data *data) {
-    double rows = (double)pl_all_rows(data), experiments = (double)((plan->groups + 2 * OTHER_H) * FIRST);
+    double rows = (double)pl_all_rows(data), experiments = (double)((plan->groups + LENGTHS * OTHER_H) * FIRST);
     double nonzero = plan->modelled > 0 ? plan->modelled : NONZERO_SECONDS;
     double passes = plan->task.floor / experiments / (nonzero * fmax(1.0, (double)pl_all_nonzeros(data)));
     if (plan->task.sample > 0)
@@ -546,7 +556,7 @@ parley_status pl_plan_make(pl_plan *plan, const pl_laboratory *all, const pl_lab
                       .cache = cache->path,
                       .key = cache->key};
     bool several_h = !pl_setting_given(all->settings, "local_epochs");
-    this.most = plan->task.floor / (double)((plan->groups + 2 * OTHER_H) * (count < FIRST ? count : FIRST));
+    this.most = plan->task.floor / (double)((plan->groups + LENGTHS * OTHER_H) * (count < FIRST ? count : FIRST));
     status = find_optimum(&this, error);
     if (status == PARLEY_OK)
         status = measure_groups(&this, 0, order, count, error);

@@ -42,7 +42,7 @@ static json_t *json_curve(const pl_plan_row *row) {
     return list;
 }
 
-/* A method for as many workers, to which --adapt may change. */
+/* A preset and an H for as many workers, to which --adapt may change. */
 static json_t *json_alternative(const pl_plan_row *row) {
     json_t *object = json_object();
     double exchange = pl_system_exchange(row->group->system, row->of.workers, row->of.epochs);
@@ -55,20 +55,11 @@ static json_t *json_alternative(const pl_plan_row *row) {
     return object;
 }
 
-/* Whether no row before this one has its preset and the workers of the choice. */
-static bool is_first(const pl_plan *plan, unsigned r) {
-    for (unsigned i = 0; i < r; i++)
-        if (plan->row[i].of.workers == plan->row[r].of.workers &&
-            strcmp(plan->row[i].of.preset, plan->row[r].of.preset) == 0)
-            return false;
-    return true;
-}
-
 json_t *pl_plan_choice_json(const pl_plan *plan) {
     json_t *object = json_row(plan, &plan->row[0]), *others = json_array();
     put(object, "curve", json_curve(&plan->row[0]));
     for (unsigned r = 0; r < plan->rows; r++) /* the first of each preset is its best H */
-        if (plan->row[r].of.workers == plan->row[0].of.workers && is_first(plan, r))
+        if (plan->row[r].of.workers == plan->row[0].of.workers)
             json_array_append_new(others, json_alternative(&plan->row[r]));
     put(object, "alternatives", others);
     put(object, "system", json_string(plan->system));

@@ -91,6 +91,13 @@ const pl_alternative *pl_forecast_find(const pl_forecast *forecast, const char *
     return NULL;
 }
 
+bool pl_forecast_paces(const pl_forecast *forecast, const char *preset) {
+    unsigned count = 0;
+    for (unsigned i = 0; i < forecast->alternatives; i++)
+        count += strcmp(forecast->alternative[i].preset, preset) == 0 && forecast->alternative[i].epochs > 0;
+    return count > 1;
+}
+
 parley_status pl_forecast_take(pl_forecast *forecast, const json_t *plan, const char *name, parley_settings *settings,
                                parley_error *error) {
     const json_t *choice = json_object_get(plan, "choice");

@@ -285,6 +285,31 @@ static void a_preset_changes_only_if_that_saves_more_than_it_costs(void **state)
     assert_null(pl_adapt_judge(&early, &forecast, 0.1, 1e-6).to); /* one round is no evidence */
 }
 
+/* H = 1 needs 100 rounds and H = 4 needs 40, which compute eight times as long. */
+static void a_slower_network_makes_rounds_longer(void **state) {
+    (void)state;
+    static double short_curve[] = {1, 1, 0.1, 100, 100, 1e-6}, long_curve[] = {1, 1, 0.1, 40, 40, 1e-6};
+    pl_forecast forecast = {.alternatives = 2,
+                            .alternative = {{"cocoa", 1.0, 0, 0.001, 0.001, 2, short_curve},
+                                            {"cocoa", 4.0, 0, 0.008, 0.001, 2, long_curve}}};
+    assert_true(pl_forecast_paces(&forecast, "cocoa") && !pl_forecast_paces(&forecast, "lbfgs"));
+    pl_adapt adapt;
+    pl_adapt_open(&adapt, pl_forecast_find(&forecast, "cocoa"));
+    for (unsigned i = 1; i <= 6; i++)
+        pl_adapt_note(&adapt, 1.0, 0.001, 0.001, i, NAN);
+    assert_null(pl_adapt_pace(&adapt, &forecast, 1e-2, 1e-6)); /* as planned */
+    for (unsigned i = 7; i <= 9; i++)
+        pl_adapt_note(&adapt, 1.0, 0.001, 0.005, i, NAN);
+    assert_ptr_equal(pl_adapt_pace(&adapt, &forecast, 1e-2, 1e-6), &forecast.alternative[1]);
+    assert_null(pl_adapt_pace(&adapt, &forecast, 1e-7, 1e-6)); /* it is there */
+    pl_adapt_paced(&adapt, &forecast.alternative[1]);
+    pl_adapt_note(&adapt, 4.0, 0.008, 0.001, 10, NAN);
+    assert_null(pl_adapt_pace(&adapt, &forecast, 1e-2, 1e-6)); /* one round is no evidence */
+    for (unsigned i = 11; i <= 14; i++)
+        pl_adapt_note(&adapt, 4.0, 0.008, 0.001, i, NAN);
+    assert_ptr_equal(pl_adapt_pace(&adapt, &forecast, 1e-2, 1e-6), &forecast.alternative[0]);
+}
+
 static void rounds_of_a_method_follow_its_curve(void **state) {
     (void)state;
     pl_forecast forecast = two_methods();
@@ -306,6 +331,7 @@ int main(void) {
         cmocka_unit_test(experiments_survive_in_a_file),
         cmocka_unit_test(a_forecast_sets_what_was_chosen),
         cmocka_unit_test(a_preset_changes_only_if_that_saves_more_than_it_costs),
+        cmocka_unit_test(a_slower_network_makes_rounds_longer),
         cmocka_unit_test(rounds_of_a_method_follow_its_curve),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
