@@ -234,14 +234,15 @@ static bool is_slow(pl_run *run, double passes) {
     return !(gap < last && left <= most);
 }
 
-/* Goes on as another preset, as was decided after the last round. */
-static parley_status change_preset(pl_run *run, parley_error *error) {
+parley_status pl_change_preset(pl_run *run, const char *preset, bool moves, parley_error *error) {
     pl_adaptation *adapts = &run->adapts;
+    snprintf(adapts->preset, sizeof adapts->preset, "%s", preset);
+    adapts->sequel.then = adapts->preset;
     run->method.sequel = &adapts->sequel;
     snprintf(run->later->local, sizeof run->later->local, "auto"); /* a replayed log names those of the old preset */
     snprintf(run->later->combine, sizeof run->later->combine, "auto");
     snprintf(run->later->exchange, sizeof run->later->exchange, "auto");
-    parley_status status = pl_go_on(run, error);
+    parley_status status = moves ? pl_go_on(run, error) : pl_open_next(run, error);
     run->method.sequel = NULL;
     adapts->sequel.then = NULL;
     pl_adapt_open(&adapts->state, pl_forecast_find(&run->forecast, adapts->preset));
@@ -250,8 +251,11 @@ static parley_status change_preset(pl_run *run, parley_error *error) {
 
 /* Switches to the preset's second method when that is due. */
 static parley_status go_on_when_due(pl_run *run, parley_error *error) {
-    if (run->adapts.sequel.then && run->round > 0)
-        return change_preset(run, error);
+    if (run->adapts.sequel.then && run->round > 0) {
+        char preset[sizeof run->adapts.preset];
+        memcpy(preset, run->adapts.preset, sizeof preset);
+        return pl_change_preset(run, preset, true, error);
+    }
     const pl_sequel *sequel = run->method.sequel;
     if (!sequel || run->round == 0)
         return PARLEY_OK;

@@ -47,7 +47,7 @@ tests() {
 ready() {
     [ -z "${made[$1]:-}" ] || return 0
     case $1 in
-    4) environment spark4 "pyspark==4.*" "pandas<3" pyarrow pytest ;;
+    4) environment spark4 "pyspark[connect]==4.*" "pandas<3" pyarrow pytest ;;
     35) environment spark35 "pyspark==3.5.*" "numpy<2" "pandas<2.3" "pyarrow<20" setuptools pytest ;;
     esac
     made[$1]=1
