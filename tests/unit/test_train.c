@@ -64,6 +64,7 @@ static void every_preset_gives_the_same_bits_for_any_ranks_and_threads(void **st
     assert_same_for_any_ranks_and_threads(data,
                                           "preset=newton workers=5 lanes=2 gap=0 rounds=6 l1_ratio=1 lambda=0.002");
     assert_same_for_any_ranks_and_threads(data, "preset=newton workers=4 gap=0 rounds=6 l1_ratio=0.5 loss=hinge");
+    assert_same_for_any_ranks_and_threads(data, "preset=cocoa-lbfgs workers=4 lanes=2 gap=1e-9 rounds=24 lambda=1e-7");
     parley_data_free(data);
 }
 
@@ -91,6 +92,14 @@ static void wide_data_give_the_same_bits_for_any_ranks_and_threads(void **state)
     parley_data *data = random_data(wide);
     for (unsigned f = 0; f < COUNT(forms); f += SOME)
         assert_same_for_any_ranks_and_threads(data, forms[f]);
+    parley_data_free(data);
+}
+
+/* So many entries that lanes are added, and v is moved, by several tasks. */
+static void tables_of_many_entries_give_the_same_bits_for_any_ranks_and_threads(void **state) {
+    (void)state;
+    parley_data *data = random_data((sample_plan){.seed = 4, .rows = 60, .columns = 70000, .density = 0.001});
+    assert_same_for_any_ranks_and_threads(data, "preset=lbfgs workers=3 lanes=3 gap=0 rounds=4");
     parley_data_free(data);
 }
 
@@ -431,6 +440,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_preset_gives_the_same_bits_for_any_ranks_and_threads),
         cmocka_unit_test(wide_data_give_the_same_bits_for_any_ranks_and_threads),
+        cmocka_unit_test(tables_of_many_entries_give_the_same_bits_for_any_ranks_and_threads),
         cmocka_unit_test(fewer_workers_than_ranks_are_possible),
         cmocka_unit_test(slow_dual_ascent_goes_on_as_newton_and_fast_does_not),
         cmocka_unit_test(slow_dual_ascent_on_classes_goes_on_as_lbfgs_at_once),
