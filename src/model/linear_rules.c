@@ -189,6 +189,15 @@ static bool limits_entries(const pl_glm *glm) {
     return (glm->non_negative || (glm->factor && glm->l1_ratio > 0)) && glm->loss->smooth;
 }
 
+/* Dual ascent, for filled data with more columns than rows: its problem is the smaller one, and rows that are nearly
+ * orthogonal hardly affect each other. With constant curvature Newton's method is as fast. */
+static bool is_wide(const pl_glm *glm) {
+    uint64_t columns = glm->data->x.columns;
+    return glm->lambda != 0 && glm->l1_ratio == 0 && glm->classes == 1 && !glm->base.many &&
+           pl_loss_bounded(glm->loss) && !glm->loss->quadratic && columns > PL_FEW_COLUMNS &&
+           columns > pl_all_rows(glm->data) && pl_is_filled(glm) && !pl_is_uneven(glm);
+}
+
 /* Newton's method, for smooth losses and those that can be smoothed. The limit on columns is higher with a log
  * link. */
 static bool few_or_filled(const pl_glm *glm) {
@@ -279,6 +288,7 @@ static const struct {
                {few_with_l1, "newton"},
                {limits_entries, "lbfgs"},
                {is_kinked, "newton"},
+               {is_wide, "cocoa-newton"},
                {few_or_filled, "newton"},
                {filled_classes, "lbfgs"},
                {is_mild_or_stretched, "lbfgs"},

@@ -53,11 +53,25 @@ static void sparse_classes_begin_with_dual_ascent_and_may_end_with_lbfgs(void **
     parley_data_free(data);
 }
 
+/* Filled data with more columns than rows: dual ascent, unless the curvature is constant. */
+static void wide_filled_data_go_to_dual_ascent(void **state) {
+    (void)state;
+    parley_data *wide = random_data((sample_plan){.seed = 4, .rows = 100, .columns = 400, .density = 0.9});
+    assert_string_equal(chosen(wide, "loss=logistic C=1"), "cocoa-newton");
+    assert_string_equal(chosen(wide, "loss=squared-hinge C=1"), "cocoa-newton");
+    assert_string_equal(chosen(wide, "loss=squared alpha=1"), "newton");
+    parley_data_free(wide);
+    parley_data *tall = random_data((sample_plan){.seed = 4, .rows = 600, .columns = 400, .density = 0.9});
+    assert_string_equal(chosen(tall, "loss=logistic C=1"), "newton");
+    parley_data_free(tall);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(weak_penalties_on_hundreds_of_columns_go_to_newton),
         cmocka_unit_test(strong_penalties_and_standardised_columns_go_to_lbfgs),
         cmocka_unit_test(sparse_classes_begin_with_dual_ascent_and_may_end_with_lbfgs),
+        cmocka_unit_test(wide_filled_data_go_to_dual_ascent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
