@@ -63,10 +63,17 @@ static inline double pl_sparse_dot_soft(const uint32_t *index, const float *valu
 /* Both with columns multiplied by `scale`. */
 static inline double pl_sparse_dot_scaled(const uint32_t *index, const float *value, uint64_t count, const double *w,
                                           const double *scale, double threshold) {
-    double sum = 0;
-    for (uint64_t e = 0; e < count; e++)
-        sum += (value ? (double)value[e] : 1.0) * scale[index[e]] * pl_soft(w[index[e]], threshold);
-    return sum;
+    double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+    uint64_t e = 0;
+    for (; e + 4 <= count && value && threshold == 0; e += 4) {
+        s0 += (double)value[e] * scale[index[e]] * w[index[e]];
+        s1 += (double)value[e + 1] * scale[index[e + 1]] * w[index[e + 1]];
+        s2 += (double)value[e + 2] * scale[index[e + 2]] * w[index[e + 2]];
+        s3 += (double)value[e + 3] * scale[index[e + 3]] * w[index[e + 3]];
+    }
+    for (; e < count; e++)
+        s0 += (value ? (double)value[e] : 1.0) * scale[index[e]] * pl_soft(w[index[e]], threshold);
+    return (s0 + s1) + (s2 + s3);
 }
 
 /* w[index[e]] += a value[e] */
