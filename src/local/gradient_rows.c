@@ -150,7 +150,7 @@ void pl_gradient_full_task(void *context, unsigned task) {
         if (!several)
             add_stretch(this, task, rows.begin, rows.end);
     }
-    if (this->outer && (this->glm->classes == 1 || this->by_class))
+    if (this->outer)
         pl_outer_flush(&this->outer[task], pl_gradient_sum(this, task) + this->glm->size);
     scale_sums(this, pl_gradient_sum(this, task));
     this->seconds[task] += pl_engine_now(this->team->engine) - began;

@@ -91,9 +91,10 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
     pl_scd *this = (pl_scd *)local;
     pl_engine *engine = this->team->engine;
     double began = pl_engine_now(engine), workers = this->team->workers;
-    double progress = this->gram.slots    ? GRAM_PROGRESS
-                      : this->l1_then > 0 ? fmin(LEAST_PROGRESS, fmax(MOST_PROGRESS, this->share))
-                                          : LEAST_PROGRESS; /* the first set is a guess */
+    double progress = pl_scd_is_full(this->x) ? LEAST_PROGRESS /* a look is cheap there */
+                      : this->gram.slots      ? GRAM_PROGRESS
+                      : this->l1_then > 0     ? fmin(LEAST_PROGRESS, fmax(MOST_PROGRESS, this->share))
+                                              : LEAST_PROGRESS; /* the first set is a guess */
     bool look = !this->renewed && (this->columns_known || this->l1_then == 0);
     (void)evaluation;
     parley_status status = look ? pl_scd_look(this, v, error) : pl_scd_look_rows(this, v, error);

@@ -60,6 +60,8 @@ typedef struct pl_scd_gram {
     double sum_then;       /* sum of all rows' slopes then */
     double *curvature;     /* rows: the q loss'' that the table was computed with */
     double *sums;          /* scratch of the tasks that fill it */
+    double *factor;        /* scratch of steps on the columns whose w is not 0: their part of the table, factored, */
+    uint32_t *support;     /* and their places in the set */
     double total;          /* sum q loss'' */
     bool coarse;           /* columns are too far from 0 for floats, so the table is not used */
 } pl_scd_gram;
@@ -156,6 +158,9 @@ static inline uint64_t pl_scd_entry_from(const pl_matrix *x, uint64_t j, uint64_
     return pl_sparse_first(x->index, x->start[j], x->start[j + 1], i);
 }
 
+/* Whether every column has an entry in every row, so that the table needs no lists. */
+static inline bool pl_scd_is_full(const pl_matrix *x) { return x->value && x->nonzeros == x->rows * x->columns; }
+
 /* scd_look.c: computes P, D and u at v, unless they are known. Passes over rows and columns run on all threads, alike
  * on all ranks. */
 parley_status pl_scd_look_rows(pl_scd *scd, const double *v, parley_error *error);
@@ -164,6 +169,9 @@ parley_status pl_scd_look(pl_scd *scd, const double *v, parley_error *error);
 /* scd_set.c: chooses the worker's next working set by u and w. */
 void pl_scd_choose(pl_scd *scd, pl_scd_worker *worker);
 
+/* scd_support.c: where a Newton step on the members whose w is not 0 leads, by the table. Returns false if there is
+ * none. */
+bool pl_scd_support_step(const pl_scd_solver *solver, double *ahead);
 /* scd_gram.c: prepares the table for the worker's set, and the slopes of the model. Returns false if it does not pay.
  */
 #define PL_SCD_GRAM_TASKS 16

@@ -66,9 +66,6 @@ static void list_task(void *context, unsigned task) {
     }
 }
 
-/* Whether every column has an entry in every row. Then products need no lists. */
-static bool is_full(const pl_matrix *x) { return x->value && x->nonzeros == x->rows * x->columns; }
-
 /* Adds the products of column j and those of slots 0 to `last` over some rows to `sums`. Returns its mass there. */
 static double add_products(const table_pass *pass, uint64_t j, uint64_t last, uint64_t row, uint64_t rows,
                            double *sums) {
@@ -122,7 +119,7 @@ static void fill_task(void *context, unsigned task) {
     const table_pass *pass = context;
     pl_scd_gram *gram = &pass->scd->gram;
     const pl_glm *glm = pass->scd->glm;
-    bool full = is_full(pass->scd->x);
+    bool full = pl_scd_is_full(pass->scd->x);
     double *sums = gram->sums + (uint64_t)task * gram->capacity;
     for (uint64_t s = pass->begin + task; s < gram->slots && !pl_stop_due(); s += TASKS) {
         uint64_t j = gram->column[s];
@@ -227,7 +224,7 @@ static void lengthen_lists(pl_scd *this) {
 }
 
 static void list_rows(pl_scd *this, table_pass *pass) {
-    if (is_full(this->x))
+    if (pl_scd_is_full(this->x))
         return;
     run(this, count_task, pass);
     if (overflow(this))
@@ -327,7 +324,7 @@ bool pl_scd_gram_prepare(pl_scd *this, pl_scd_worker *worker) {
         nonzeros = worker->nonzeros;
     }
     double row = ((anew ? 0.0 : (double)gram->nonzeros) + 0.5 * (double)nonzeros) / (double)this->x->columns;
-    double cost = (is_full(this->x) ? MULTIPLYING : SCANNING) * row * (double)nonzeros;
+    double cost = (pl_scd_is_full(this->x) ? MULTIPLYING : SCANNING) * row * (double)nonzeros;
     if ((double)members * (double)slots > WORTH * (double)worker->nonzeros ||
         cost > worker->credit + EXPECTED * (double)worker->nonzeros)
         return false;

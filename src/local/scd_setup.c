@@ -15,23 +15,15 @@ void pl_scd_close(pl_local *local) {
     pl_scd *this = (pl_scd *)local;
     if (!this)
         return;
-    void *owned[] = {this->workers,      this->wide,
-                     this->lists,        this->values,
-                     this->rests,        this->w,
-                     this->last,         this->u,
-                     this->norm2,        this->mass,
-                     this->loss,         this->slope,
-                     this->metric,       this->qt,
-                     this->sums,         this->reach,
-                     this->anchor_u,     this->anchor_qt,
-                     this->gram.slot,    this->gram.list,
-                     this->gram.begin,   this->gram.listed,
-                     this->gram.listing, this->gram.column,
-                     this->gram.table,   this->gram.norm2,
-                     this->gram.mass,    this->gram.slope,
-                     this->gram.ahead,   this->gram.then,
-                     this->gram.change,  this->gram.curvature,
-                     this->gram.sums,    this};
+    void *owned[] = {this->workers,    this->wide,        this->lists,        this->values,
+                     this->rests,      this->w,           this->last,         this->u,
+                     this->norm2,      this->mass,        this->loss,         this->slope,
+                     this->metric,     this->qt,          this->sums,         this->reach,
+                     this->anchor_u,   this->anchor_qt,   this->gram.slot,    this->gram.list,
+                     this->gram.begin, this->gram.listed, this->gram.listing, this->gram.column,
+                     this->gram.table, this->gram.norm2,  this->gram.mass,    this->gram.slope,
+                     this->gram.ahead, this->gram.then,   this->gram.change,  this->gram.curvature,
+                     this->gram.sums,  this->gram.factor, this->gram.support, this};
     for (unsigned i = 0; i < sizeof owned / sizeof *owned; i++)
         pl_free(owned[i]);
 }
@@ -55,8 +47,8 @@ static uint64_t gram_capacity(const pl_setup *setup) {
 static uint64_t gram_bytes(uint64_t capacity, const pl_matrix *x) {
     if (capacity == 0)
         return 0;
-    return capacity * capacity * sizeof(float) + x->nonzeros * sizeof(pl_scd_entry) +
-           (x->rows + 2 * x->columns) * sizeof(uint32_t) +
+    return capacity * capacity * (sizeof(float) + sizeof(double)) + capacity * sizeof(uint32_t) +
+           x->nonzeros * sizeof(pl_scd_entry) + (x->rows + 2 * x->columns) * sizeof(uint32_t) +
            (2 * x->columns + 1 + (8 + PL_SCD_GRAM_TASKS) * capacity) * sizeof(double);
 }
 
@@ -86,12 +78,14 @@ static bool take_gram(pl_scd *this, uint64_t capacity) {
     gram->listed = pl_alloc(this->x->columns, sizeof *gram->listed);
     gram->listing = pl_alloc(this->x->columns, sizeof *gram->listing);
     gram->sums = pl_alloc(PL_SCD_GRAM_TASKS * capacity, sizeof *gram->sums);
+    gram->factor = pl_alloc(capacity * capacity, sizeof *gram->factor);
+    gram->support = pl_alloc(capacity, sizeof *gram->support);
     gram->capacity = capacity;
     for (uint64_t j = 0; gram->slot && j < this->x->rows; j++)
         gram->slot[j] = PL_SCD_NO_SLOT;
     return gram->slot && gram->list && gram->begin && gram->listed && gram->listing && gram->column && gram->table &&
            gram->norm2 && gram->mass && gram->slope && gram->ahead && gram->then && gram->change && gram->curvature &&
-           gram->sums;
+           gram->sums && gram->factor && gram->support;
 }
 
 static void place_rows(pl_scd *this) {

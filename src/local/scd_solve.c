@@ -221,7 +221,7 @@ static void jump(pl_scd_solver *solver, const double *ahead) {
 
 /* The same by the table. Along a line the model is a parabola, so its change follows from the mean of the slopes at
  * both ends. */
-static void jump_by_gram(pl_scd_solver *solver, const double *ahead) {
+static bool jump_by_gram(pl_scd_solver *solver, const double *ahead) {
     pl_scd *this = solver->scd;
     pl_scd_worker *worker = solver->worker;
     pl_scd_gram *gram = &this->gram;
@@ -243,13 +243,43 @@ static void jump_by_gram(pl_scd_solver *solver, const double *ahead) {
         change += mean * (ahead[m] - w) + penalty_of(solver, j, ahead[m]) - penalty_of(solver, j, w);
     }
     if (!(change < 0))
-        return;
+        return false;
     for (uint64_t m = 0; m < worker->members; m++)
         this->w[worker->set[m]] = ahead[m];
     solver->decrease -= change;
     solver->shift = shift;
     gram->ahead = gram->slope;
     gram->slope = slope;
+    return true;
+}
+
+/* Moves to the minimum for the signs of w, or up to the first change of a sign. Returns false if there is no
+ * such step, and leaves `ahead` alone then. */
+static bool jump_on_support(pl_scd_solver *solver, double *ahead) {
+    const pl_scd_worker *worker = solver->worker;
+    const double *w = solver->scd->w;
+    double shorter = 1.0;
+    if (!pl_scd_support_step(solver, ahead))
+        return false;
+    for (uint64_t m = 0; m < worker->members; m++) {
+        double here = w[worker->set[m]], next = ahead[m];
+        if (here * next < 0)
+            shorter = fmin(shorter, here / (here - next));
+    }
+    double *whole = ahead + worker->members;
+    memcpy(whole, ahead, worker->members * sizeof *whole);
+    for (uint64_t m = 0; m < worker->members; m++)
+        if (w[worker->set[m]] * ahead[m] < 0)
+            ahead[m] = 0;
+    if (jump_by_gram(solver, ahead))
+        return true;
+    for (uint64_t m = 0; m < worker->members; m++) {
+        double here = w[worker->set[m]], next = here + shorter * (whole[m] - here);
+        ahead[m] = here * next > 0 ? next : 0.0;
+    }
+    if (shorter < 1.0)
+        jump_by_gram(solver, ahead);
+    return true;
 }
 
 /* Stores w after epoch e of a model, and extrapolates when there are enough. */
@@ -258,12 +288,19 @@ static void remember(pl_scd_solver *solver, unsigned e) {
     double *last = worker->past + (e % PL_SCD_PAST) * worker->members;
     for (uint64_t m = 0; m < worker->members; m++)
         last[m] = solver->scd->w[worker->set[m]];
-    if (e % PL_SCD_PAST != PL_SCD_PAST - 1 || !pl_scd_extrapolate(worker->past, worker->members, worker->past))
+    if (e % PL_SCD_PAST != PL_SCD_PAST - 1)
+        return;
+    if (solver->gram && solver->scd->quadratic && e > PL_SCD_PAST && jump_on_support(solver, worker->past))
+        return;
+    if (!pl_scd_extrapolate(worker->past, worker->members, worker->past))
         return;
     for (uint64_t m = 0; m < worker->members && solver->scd->glm->non_negative; m++)
         if (worker->set[m] < solver->x->rows)
             worker->past[m] = fmax(0.0, worker->past[m]);
-    (solver->gram ? jump_by_gram : jump)(solver, worker->past);
+    if (solver->gram)
+        jump_by_gram(solver, worker->past);
+    else
+        jump(solver, worker->past);
 }
 
 static double penalty_at(const pl_scd_solver *solver, double gamma) {

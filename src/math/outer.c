@@ -4,13 +4,17 @@
 #include <string.h>
 
 #define NONE UINT64_MAX
-#define DENSE_SHARE 4 /* a row with over size/DENSE_SHARE entries is treated as dense */
+#define DENSE_SHARE 4     /* a row with over size/DENSE_SHARE entries is treated as dense */
+#define LEAST_COLLECTED 8 /* groups from which collecting dense rows of them pays */
 
 parley_status pl_outer_open(pl_outer *outer, const pl_arrow *shape, const uint32_t *place, bool intercept,
                             uint64_t sums, parley_error *error) {
     uint64_t size = shape->core / shape->group, entries = place ? size : 0;
     *outer = (pl_outer){.shape = *shape, .size = size, .place = place, .intercept = intercept, .sums = sums};
-    parley_status status = pl_take(&outer->weight, sums * PL_PANEL_ROWS, sizeof *outer->weight, "products", error);
+    uint64_t pairs = shape->group * (shape->group + 1) / 2, weights = sums > pairs ? sums : pairs;
+    parley_status status = pl_take(&outer->weight, weights * PL_PANEL_ROWS, sizeof *outer->weight, "products", error);
+    if (status == PARLEY_OK && shape->group > 1)
+        status = pl_take(&outer->pair, size * size, sizeof *outer->pair, "products", error);
     if (status == PARLEY_OK)
         status = pl_take(&outer->index, entries, sizeof *outer->index, "products", error);
     if (status == PARLEY_OK)
@@ -20,6 +24,7 @@ parley_status pl_outer_open(pl_outer *outer, const pl_arrow *shape, const uint32
 
 void pl_outer_close(pl_outer *outer) {
     pl_free(outer->weight);
+    pl_free(outer->pair);
     pl_free(outer->index);
     pl_free(outer->value);
     pl_panels_close(&outer->panels);
@@ -124,35 +129,57 @@ static void add_apart(const pl_outer *outer, const split *row, double weight, co
         add_square(a, curvature, group, stride, own + group + (outer->size - 1) * group);
 }
 
-void pl_outer_blocks(const pl_outer *outer, const uint32_t *index, const float *value, uint64_t count, double weight,
-                     const double *curvature, double *sum) {
+static void add_sparse_blocks(const pl_outer *outer, const split *row, double weight, const double *curvature,
+                              double *sum) {
     uint64_t last = outer->size - 1, group = outer->shape.group, size = outer->size * group;
-    split row = split_row(outer, index, value, count);
-    for (uint64_t e = 0; e < row.count; e++) {
-        double a = weight * entry(row.value, e), *column = sum + row.index[e] * group * size;
-        for (uint64_t f = e; f < row.count; f++)
-            add_square(a * entry(row.value, f), curvature, group, size, column + row.index[f] * group);
+    for (uint64_t e = 0; e < row->count; e++) {
+        double a = weight * entry(row->value, e), *column = sum + row->index[e] * group * size;
+        for (uint64_t f = e; f < row->count; f++)
+            add_square(a * entry(row->value, f), curvature, group, size, column + row->index[f] * group);
         if (outer->intercept)
             add_square(a, curvature, group, size, column + last * group);
     }
     if (outer->intercept)
         add_square(weight, curvature, group, size, sum + last * group * (size + 1));
-    add_apart(outer, &row, weight, curvature, sum);
+}
+
+/* Adds the sum of entries c and d of all pairs of groups to S. */
+static void spread_pair(const pl_outer *outer, uint64_t c, uint64_t d, double *sum) {
+    uint64_t group = outer->shape.group, size = outer->size * group;
+    for (uint64_t e = 0; e < outer->size; e++) {
+        const double *restrict from = outer->pair + e * outer->size;
+        double *restrict to = sum + (e * group + c) * size + d;
+        for (uint64_t f = e; f < outer->size; f++)
+            to[f * group] += from[f];
+    }
+}
+
+static void flush_pairs(pl_outer *outer, double *sum) {
+    uint64_t group = outer->shape.group;
+    const double *weight = outer->weight;
+    for (uint64_t c = 0; c < group; c++)
+        for (uint64_t d = 0; d <= c; d++, weight += PL_PANEL_ROWS) {
+            memset(outer->pair, 0, outer->size * outer->size * sizeof *outer->pair);
+            pl_panels_add(&outer->panels, outer->waiting, weight, outer->pair);
+            spread_pair(outer, c, d, sum);
+            if (c != d)
+                spread_pair(outer, d, c, sum);
+        }
 }
 
 void pl_outer_flush(pl_outer *outer, double *sum) {
-    for (uint64_t c = 0; c < outer->sums && outer->waiting > 0; c++)
+    if (outer->waiting > 0 && outer->shape.group > 1)
+        flush_pairs(outer, sum);
+    for (uint64_t c = 0; c < outer->sums && outer->waiting > 0 && outer->shape.group == 1; c++)
         pl_panels_add(&outer->panels, outer->waiting, outer->weight + c * PL_PANEL_ROWS,
                       sum + c * pl_arrow_values(&outer->shape));
     outer->waiting = 0;
 }
 
-/* Collects a dense row. */
-static void collect(pl_outer *outer, const split *row, const double *weight, double *sum) {
+/* Collects a dense row, whose weights are in their place. */
+static void collect(pl_outer *outer, const split *row, double *sum) {
     const pl_panels *panels = &outer->panels;
     unsigned last = outer->waiting++;
-    for (uint64_t c = 0; c < outer->sums; c++)
-        outer->weight[c * PL_PANEL_ROWS + last] = weight[c];
     for (uint64_t j = 0; j < outer->size; j += PL_PANEL_COLUMNS)
         memset(pl_panels_cell(panels, last, j), 0, PL_PANEL_COLUMNS * sizeof *panels->cells);
     for (uint64_t e = 0; e < row->count; e++)
@@ -163,11 +190,29 @@ static void collect(pl_outer *outer, const split *row, const double *weight, dou
         pl_outer_flush(outer, sum);
 }
 
+static bool is_sparse(const pl_outer *outer, const split *row) { return row->count * DENSE_SHARE < outer->size; }
+
+void pl_outer_blocks(pl_outer *outer, const uint32_t *index, const float *value, uint64_t count, double weight,
+                     const double *curvature, double *sum) {
+    uint64_t group = outer->shape.group;
+    split row = split_row(outer, index, value, count);
+    add_apart(outer, &row, weight, curvature, sum);
+    if (is_sparse(outer, &row) || outer->size < LEAST_COLLECTED || group == 1) {
+        add_sparse_blocks(outer, &row, weight, curvature, sum);
+        return;
+    }
+    double *to = outer->weight + outer->waiting;
+    for (uint64_t c = 0; c < group; c++)
+        for (uint64_t d = 0; d <= c; d++, to += PL_PANEL_ROWS)
+            *to = weight * curvature[c * group + d];
+    collect(outer, &row, sum);
+}
+
 void pl_outer_add(pl_outer *outer, const uint32_t *index, const float *value, uint64_t count, const double *weight,
                   double *sum) {
     static const double one = 1.0;
     split row = split_row(outer, index, value, count);
-    bool sparse = row.count * DENSE_SHARE < outer->size;
+    bool sparse = is_sparse(outer, &row);
     for (uint64_t c = 0; c < outer->sums; c++)
         if (weight[c] > 0) {
             double *own = sum + c * pl_arrow_values(&outer->shape);
@@ -175,6 +220,8 @@ void pl_outer_add(pl_outer *outer, const uint32_t *index, const float *value, ui
                 add_sparse(outer, row.index, row.value, row.count, weight[c], own);
             add_apart(outer, &row, weight[c], &one, own);
         }
+    for (uint64_t c = 0; c < outer->sums && !sparse; c++)
+        outer->weight[c * PL_PANEL_ROWS + outer->waiting] = weight[c];
     if (!sparse)
-        collect(outer, &row, weight, sum);
+        collect(outer, &row, sum);
 }

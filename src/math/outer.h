@@ -18,7 +18,8 @@ typedef struct pl_outer {
     uint64_t sums;         /* how many S there are */
     unsigned waiting;
     pl_panels panels; /* dense rows */
-    double *weight;   /* of each sum: those of the waiting rows */
+    double *weight;   /* of each sum, or of each pair of entries of a group: those of the waiting rows */
+    double *pair;     /* for groups: room for the sum of one pair of entries */
     uint32_t *index;  /* room for a row's entries in the core */
     float *value;
     char apart[64]; /* padding: another thread writes to the next element of an array */
@@ -29,8 +30,8 @@ parley_status pl_outer_open(pl_outer *outer, const pl_arrow *shape, const uint32
 void pl_outer_add(pl_outer *outer, const uint32_t *index, const float *value, uint64_t count, const double *weight,
                   double *sum); /* one weight for each sum */
 /* For groups of several entries: S += weight x curvature (x) x x', where S has a square for every pair of groups and
- * `curvature` is one of them. Rows are not collected. */
-void pl_outer_blocks(const pl_outer *outer, const uint32_t *index, const float *value, uint64_t count, double weight,
+ * `curvature`, which is symmetric, is one of them. */
+void pl_outer_blocks(pl_outer *outer, const uint32_t *index, const float *value, uint64_t count, double weight,
                      const double *curvature, double *sum);
 void pl_outer_flush(pl_outer *outer, double *sum); /* must be called before `sum` is read */
 void pl_outer_close(pl_outer *outer);

@@ -131,8 +131,7 @@ static void rows_with_an_entry_apart_add_up(void **state) {
                 for (unsigned b = 0; b < SIZE; b++)
                     expected[a * SIZE + b] += weight * x[a] * x[b];
         }
-        if (group == 1)
-            pl_outer_flush(&outer, sum);
+        pl_outer_flush(&outer, sum);
         for (unsigned a = 0; a < SIZE * group; a++)
             for (unsigned b = 0; b < shape.core; b++) {
                 double one = group == 1 ? 1.0 : curvature[a % group * group + b % group];

@@ -316,8 +316,23 @@ static void unseen_steps_descend(void **state) {
     parley_data_free(data);
 }
 
+/* Almost as many columns as rows are not 0, which takes coordinate descent alone more rounds. */
+static void a_dense_lasso_near_saturation_takes_few_rounds(void **state) {
+    (void)state;
+    const char *const words = "preset=cocoa+ local=scd loss=squared l1_ratio=1 lambda=0.05 gap=1e-6";
+    parley_data *data = random_data((sample_plan){.seed = 8, .rows = 100, .columns = 400, .density = 1, .real = true});
+    outcome found = train_once(data, words);
+    assert_done(found.status[0], &found.error[0]);
+    assert_int_equal(found.summary[0].stop, PARLEY_CONVERGED);
+    assert_true(found.summary[0].rounds <= 8); /* 10 without Newton steps on the support */
+    free_models(&found);
+    assert_survives_lost_memory(data, words);
+    parley_data_free(data);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_dense_lasso_near_saturation_takes_few_rounds),
         cmocka_unit_test(a_linear_map_is_extrapolated_to_its_limit),
         cmocka_unit_test(iterates_at_rest_are_not_extrapolated),
         cmocka_unit_test(every_smooth_loss_reaches_a_tight_gap),
