@@ -149,7 +149,8 @@ struct parley_settings {
     double warm_up, decay_every, decay, clip; /* clip 0: none */
     /* plan */
     double target, price;
-    char budget[PL_TEXT], machines[PL_TEXT], experiments[PL_TEXT], presets[PL_TEXT];
+    char target_of[PL_TEXT], budget[PL_TEXT], machines[PL_TEXT], experiments[PL_TEXT], presets[PL_TEXT];
+    char sample[PL_TEXT];
     char plan[PL_TEXT];
     bool adapt;
     /* which of them the user gave, by row of the table */
