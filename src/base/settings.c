@@ -241,9 +241,9 @@ const pl_setting pl_settings[] = {
      .help = "exchange peer: clocks after which the coordinator measures its view of the model on the validation rows, "
              "while the workers go on; auto: as often as takes a tenth of the time",
      AT(view_every)},
-    {"straggler", PL_WORD, PL_FOR_TRAIN, "", .value_name = "X:F",
+    {"straggler", PL_WORD, PL_FOR_TRAIN, "", .value_name = "X:F[:TIME]",
      .help = "make workers slow, for experiments: 0.05:4 makes a twentieth of all clocks take four times as long; @2:4 "
-             "those of worker 2",
+             "those of worker 2; @2:4:20ms the same, with a pause of 20 ms in every clock, which is stretched as well",
      AT(straggler)},
     {"network", PL_WORD, PL_FOR_TRAIN, "1Gbit", .value_name = "RATE|FILE",
      .help = "engine sim: bandwidth of a host's link in each direction, such as 100Mbit, or a file that parley probe "

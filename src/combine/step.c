@@ -4,9 +4,10 @@
  *
  * For rate auto see step_rate.c; an intercept then has its own rate, and a schedule that decays begins to do so after
  * STEADY rounds: it is rate, then rate x STEADY / k or rate x sqrt(STEADY / k). A rate that was not given doubles while
- * the objective falls from one evaluation to the next, and is halved when it rises; if the schedule decays, which deals
- * with noise, when it rises by more than noise would. When rounds no longer help, the rate is halved if it is constant
- * or was not given.
+ * the objective falls from one evaluation to the next, and is halved when it rises. If the schedule decays, which deals
+ * with noise, both take a change of more than NOISE: sampled rows make the objective rise and fall by turns, and a rate
+ * that was halved at each rise would be too small for directions of little curvature, where steps are missing. When
+ * rounds no longer help, the rate is halved if it is constant or was not given.
  *
  * Asynchronous exchanges give it the gradient g_k of one worker at a time, which holds a fraction f_k of the rows:
  *
@@ -22,7 +23,7 @@
 
 #define HALVINGS 20
 #define MUCH 3e-4    /* of the objective, to be gained between two evaluations */
-#define NOISE 3e-5   /* of the objective: a rise that a decaying schedule deals with */
+#define NOISE 5e-4   /* of the objective: a change that a decaying schedule deals with */
 #define AGAIN 1.2    /* growth of a rate that has been too large: noise makes the objective rise and fall by turns */
 #define STEADY 100.0 /* rounds at the first rate, if it was not given */
 #define LEAST_SHRINK 1e-3 /* by one worker's update: a rate at which it would be less diverges anyway */
@@ -135,7 +136,8 @@ static void adjust(pl_combine *combine, double rate, double objective) {
     (void)rate;
     if (this->given)
         return;
-    double much = MUCH * fabs(objective), noise = this->schedule > PL_CONSTANT ? NOISE * fabs(objective) : 0.0;
+    double noise = this->schedule > PL_CONSTANT ? NOISE * fabs(objective) : 0.0;
+    double much = this->rose && noise > 0 ? noise : MUCH * fabs(objective);
     bool fell = this->last - objective > much, rose = objective - this->last > noise;
     this->rose = this->rose || rose;
     this->rate *= rose ? 0.5 : fell && this->rose ? AGAIN : fell ? 2.0 : 1.0;

@@ -111,15 +111,37 @@ static parley_status all_ways(pl_engine *engine, char *room, uint64_t bytes, dou
     return status == PARLEY_OK ? largest(engine, median(all, repeats), seconds, error) : status;
 }
 
+/* How much longer a sleep takes than it should. */
+static double late_wake(void) {
+    double all[NAPS];
+    for (unsigned i = 0; i < NAPS; i++) {
+        double began = pl_now();
+        pl_sleep(NAP);
+        all[i] = pl_now() - began - NAP;
+    }
+    return fmax(0.0, median(all, NAPS));
+}
+
+/* How late the end of a wait of about `seconds` is noticed, on average. */
+static double late_notice(const pl_network *network, double seconds) {
+    double sum = 0;
+    for (unsigned i = 0; i < NAPS; i++) {
+        double waited = seconds * (0.75 + 0.5 * i / NAPS);
+        sum += pl_network_noticed(network, waited) - waited;
+    }
+    return sum / NAPS;
+}
+
 /* How much longer that takes than the same bytes would in one direction. */
 static parley_status probe_duplex(pl_engine *engine, char *room, double trip, pl_network *out, parley_error *error) {
     parley_status status = PARLEY_OK;
     uint64_t bytes = PL_DUPLEX_LEAST;
     for (unsigned i = 0; i < PL_DUPLEX_SIZES && status == PARLEY_OK; i++, bytes *= 4) {
-        double every, length = (double)((engine->ranks - 1) * bytes) / out->bandwidth;
+        double every = 0, length = (double)((engine->ranks - 1) * bytes) / out->bandwidth;
         status = all_ways(engine, room, bytes, &every, error);
+        every += out->burst / out->bandwidth - trip / 2 - late_notice(out, every);
         if (status == PARLEY_OK)
-            out->duplex[i] = fmin(1.0, fmax(0.25, length / fmax(every - trip / 2 + out->burst / out->bandwidth, 1e-9)));
+            out->duplex[i] = fmin(1.0, fmax(0.25, length / fmax(every, 1e-9)));
     }
     return status;
 }
@@ -138,6 +160,8 @@ static parley_status probe_links(pl_engine *engine, pl_network *out, parley_erro
     if (status == PARLEY_OK)
         status = burst(engine, peer, room, &each, error);
     out->bandwidth = whole > quarter ? 0.75 * LARGE / (whole - quarter) : 1e12;
+    out->wake = late_wake();
+    quarter -= 2 * late_notice(out, quarter);                      /* at either end */
     double saved = trip + 0.25 * LARGE / out->bandwidth - quarter; /* by what passes at once */
     out->burst = fmin(0.25 * LARGE, fmax(0.0, saved * out->bandwidth));
     out->message = fmin(each, trip / 4) / 2; /* of either end */
@@ -146,17 +170,6 @@ static parley_status probe_links(pl_engine *engine, pl_network *out, parley_erro
         status = probe_duplex(engine, room, trip, out, error);
     pl_free(room);
     return status;
-}
-
-/* How much longer a sleep takes than it should. */
-static double late_wake(void) {
-    double all[NAPS];
-    for (unsigned i = 0; i < NAPS; i++) {
-        double began = pl_now();
-        pl_sleep(NAP);
-        all[i] = pl_now() - began - NAP;
-    }
-    return fmax(0.0, median(all, NAPS));
 }
 
 /* Sparse rows. */
@@ -271,7 +284,6 @@ parley_status pl_probe_run(pl_engine *engine, pl_probe *out, parley_error *error
         status = pl_barrier(engine, error);
     if (status == PARLEY_OK)
         status = probe_nonzeros(engine, &out->network, error);
-    out->network.wake = late_wake();
     out->network.ranks = engine->ranks;
     if (status == PARLEY_OK)
         status = probe_entries(engine, &out->network.entry, error);

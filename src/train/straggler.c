@@ -1,4 +1,4 @@
-/* straggler.c: see straggler.h. The words are SHARE:FACTOR or @WORKER:FACTOR. */
+/* straggler.c: see straggler.h. The words are SHARE:FACTOR or @WORKER:FACTOR, and perhaps :TIME. */
 #include "train/straggler.h"
 
 #include <math.h>
@@ -6,6 +6,7 @@
 
 #include "base/random.h"
 #include "base/stop.h"
+#include "engine/network.h"
 
 #define SLOW_STREAM 0x736c6f77ULL
 #define NAP 0.5 /* seconds of a pause, after which a request to stop is noticed */
@@ -13,16 +14,26 @@
 parley_status pl_straggler_parse(const parley_settings *settings, unsigned hosted, pl_straggler *out,
                                  parley_error *error) {
     const char *words = settings->straggler;
-    char rest;
+    char time[32] = "0";
     *out = (pl_straggler){.factor = 1.0, .seed = settings->seed, .hosted = hosted};
     if (!*words)
         return PARLEY_OK;
     out->one = *words == '@';
-    bool read = out->one ? sscanf(words, "@%u:%lf%c", &out->worker, &out->factor, &rest) == 2
-                         : sscanf(words, "%lf:%lf%c", &out->share, &out->factor, &rest) == 2;
-    if (!read || !(out->factor >= 1.0 && out->factor <= 1e6) || !(out->share >= 0 && out->share <= 1))
-        return pl_fail(error, PARLEY_BAD_USAGE,
-                       "--straggler %.80s: give SHARE:FACTOR, as in 0.05:4, or @WORKER:FACTOR, as in @0:4", words);
+    int used = 0;
+    bool read = out->one ? sscanf(words, "@%u:%lf%n", &out->worker, &out->factor, &used) == 2
+                         : sscanf(words, "%lf:%lf%n", &out->share, &out->factor, &used) == 2;
+    if (read && words[used] == ':')
+        snprintf(time, sizeof time, "%s", words + used + 1);
+    else
+        read = read && !words[used];
+    out->pause = pl_duration_of(time);
+    if (!read || !(out->factor >= 1.0 && out->factor <= 1e6) || !(out->share >= 0 && out->share <= 1) ||
+        !(out->pause >= 0))
+        return pl_fail(
+            error, PARLEY_BAD_USAGE,
+            "--straggler %.80s: give SHARE:FACTOR, as in 0.05:4, or @WORKER:FACTOR, as in @0:4, and perhaps a "
+            "pause in every clock, as in @0:4:20ms",
+            words);
     return PARLEY_OK;
 }
 
@@ -38,7 +49,8 @@ double pl_straggler_factor(const pl_straggler *straggler, unsigned worker, uint6
 void pl_straggle(const pl_straggler *straggler, pl_engine *engine, unsigned worker, uint64_t clock, pl_update *update,
                  const atomic_bool *failed) {
     double crowd = fmax(1.0, (double)straggler->hosted / engine->threads);
-    double more = (pl_straggler_factor(straggler, worker, clock) - 1.0) * update->seconds * crowd;
+    double factor = pl_straggler_factor(straggler, worker, clock);
+    double more = (factor - 1.0) * update->seconds * crowd + factor * straggler->pause;
     update->seconds += more;
     for (; more > 0 && !pl_stop_due() && !(failed && atomic_load(failed)); more -= NAP)
         pl_engine_spend(engine, fmin(more, NAP));

@@ -28,7 +28,8 @@ static parley_status straggle(pl_run *run, parley_error *error) {
     unsigned worker = 0;
     for (unsigned k = 0; k < run->rows.team.hosted && status == PARLEY_OK; k++) {
         unsigned number = run->rows.team.first + k;
-        double seconds = run->update[k].seconds * pl_straggler_factor(&straggler, number, run->round - 1);
+        double factor = pl_straggler_factor(&straggler, number, run->round - 1);
+        double seconds = (run->update[k].seconds + straggler.pause) * factor;
         if (seconds > most) {
             most = seconds;
             slowest = &run->update[k];

@@ -210,6 +210,19 @@ def test_networks():
         same(f"networks by {preset}", ["network", data[n]] + rest, 2 + n % 3, LIBRARIES[n % len(LIBRARIES)])
 
 
+def test_coordinator():
+    """Rank 0 of peers validates its view between parks, which are far apart, and stops all ranks when patience ends."""
+    words = "train all.svm --loss logistic --lambda 1e-9 --preset hogwild-peer --workers 4 --clocks 100000 --rounds 3"
+    words += " --schedule constant --rate 0.05 --validation-fraction 0.2 --metric loss --patience 5 --view-every 2 --gap 0"
+    for library, ranks in zip(LIBRARIES, (2, 3)):
+        log = f"view-{ranks}.jsonl"
+        result = run(words.split() + ["--log", log, "--model", "view", "--quiet"], ranks, library)
+        lines = read(log).decode().splitlines()
+        looks = [line for line in lines if line.startswith('{"event":"view"')]
+        check('"status":"patience"' in lines[-1], f"the coordinator stops {ranks} ranks", result)
+        check(len(looks) > 5, f"the coordinator looked {len(looks)} times", result)
+
+
 def test_row_order():
     """Sorted by content, the same rows in any order give the same model on any number of ranks. Some rows are equal."""
     lines = read("all.svm").splitlines(True)
@@ -380,6 +393,7 @@ def main():
         test_around()
         test_topics()
         test_networks()
+        test_coordinator()
         test_row_order()
         test_own_inputs()
         test_fingerprint()

@@ -233,6 +233,23 @@ static void looks_of_a_coordinator_repeat(void **state) {
     parley_data_free(data);
 }
 
+/* A second in every clock, four in those of the slow worker, for whom all wait. */
+static void pauses_are_stretched(void **state) {
+    (void)state;
+    static const char *const methods[] = {"preset=ps-sync clocks=5 rounds=1",
+                                          "preset=petuum staleness=0 clocks=5 rounds=1",
+                                          "preset=minibatch-sgd rounds=5"};
+    parley_data *data = random_data(small);
+    for (unsigned i = 0; i < COUNT(methods); i++) {
+        char words[200];
+        snprintf(words, sizeof words, "workers=4 hosts=4 compute=modelled straggler=@3:4:1s %s", methods[i]);
+        sim_run run = train_simulated(data, words);
+        assert_true(run.seconds >= 5 * 4.0 && run.seconds < 5 * 4.0 + 0.5);
+        parley_model_free(run.model);
+    }
+    parley_data_free(data);
+}
+
 static parley_status compute_body(pl_engine *engine, void *context, parley_error *error) {
     double *ended = context;
     (void)error;
@@ -315,6 +332,7 @@ int main(void) {
         cmocka_unit_test(synchronous_methods_have_the_bits_of_real_engines),
         cmocka_unit_test(modelled_runs_repeat_exactly),
         cmocka_unit_test(looks_of_a_coordinator_repeat),
+        cmocka_unit_test(pauses_are_stretched),
         cmocka_unit_test(hosts_share_cores),
         cmocka_unit_test(hosts_share_what_was_measured),
         cmocka_unit_test(bandwidth_counts),
