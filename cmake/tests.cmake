@@ -70,7 +70,7 @@ if(PARLEY_TESTS)
   endforeach()
   add_test(NAME test_kmeans COMMAND test_kmeans)
   set_tests_properties(test_kmeans PROPERTIES LABELS "unit;threads" TIMEOUT 300)
-  foreach(name test_train test_checkpoint test_ranks test_scd test_lost_messages test_certificate) # the longest, first
+  foreach(name test_train test_server test_checkpoint test_ranks test_scd test_lost_messages test_certificate) # the longest, first
     set_tests_properties(${name} PROPERTIES COST 1)
   endforeach()
   # Makes one system call of a command fail, for tests/fault.

@@ -237,6 +237,10 @@ const pl_setting pl_settings[] = {
      .help = "clocks of each worker in an asynchronous round, at whose end all park and the model is evaluated; auto: "
              "those of about one pass over the data",
      AT(clocks)},
+    {"view_every", PL_WHOLE, PL_FOR_TRAIN, "auto", 1, MANY, .value_name = "N", .may_be_auto = true, .optional = true,
+     .help = "exchange peer: clocks after which the coordinator measures its view of the model on the validation rows, "
+             "while the workers go on; auto: as often as takes a tenth of the time",
+     AT(view_every)},
     {"straggler", PL_WORD, PL_FOR_TRAIN, "", .value_name = "X:F",
      .help = "make workers slow, for experiments: 0.05:4 makes a twentieth of all clocks take four times as long; @2:4 "
              "those of worker 2",

@@ -85,6 +85,7 @@ struct parley_settings {
     uint64_t history;
     char staleness[PL_TEXT];
     uint64_t servers, backups, clocks; /* clocks 0: about a pass over the data */
+    uint64_t view_every;               /* clocks; 0: auto */
     char straggler[PL_TEXT];
     uint64_t shared_cores; /* 0: every host has its own */
     char network[PL_TEXT], latency[PL_TEXT], host_speed[PL_TEXT], network_change[PL_TEXT];

@@ -283,8 +283,35 @@ def test_connect_is_refused():
 
 
 @long
+def test_a_session_of_connect_is_refused(tmp_path):
+    """By every estimator and by train, on a server of Spark Connect on loopback."""
+    pytest.importorskip("grpc")
+    program = tmp_path / "connect.py"
+    program.write_text("""
+from pyspark.ml.linalg import Vectors
+from pyspark.sql import SparkSession
+import parley.spark as p
+if __name__ == "__main__":
+    builder = SparkSession.builder.remote("local[1]").config("spark.connect.grpc.binding.address", "127.0.0.1")
+    spark = builder.config("spark.driver.bindAddress", "127.0.0.1").config("spark.ui.enabled", "false").getOrCreate()
+    df = spark.createDataFrame([(Vectors.dense([float(i), 1.0]), float(i % 2)) for i in range(10)], ["features", "label"])
+    print("rows", df.count())
+    for fit in (p.train, p.LogisticRegression().fit, p.LinearSVC().fit, p.LinearRegression().fit, p.LDA(k=2).fit):
+        try:
+            fit(df)
+        except Exception as refusal:
+            print(type(refusal).__name__, refusal)
+    spark.stop()
+""")
+    done = subprocess.run([os.environ["PYSPARK_PYTHON"], program], capture_output=True, text=True, timeout=300, check=False,
+                          env={**os.environ, "SPARK_TESTING": "1"})
+    assert "rows 10" in done.stdout, done.stderr[-3000:]
+    assert done.stdout.count("IllegalArgumentException parley.spark does not work through Spark Connect") == 5, done.stdout
+
+
+@long
 def test_the_same_bytes_on_any_number_of_executors(tmp_path):
-    """1, 2 and 4 executors; each cluster in a process of its own, since a process has one Spark context."""
+    """1, 2 and 4 executors, and the command; each cluster in a process of its own, since a process has one Spark context."""
     program = tmp_path / "bytes.py"
     program.write_text(f"""
 import sys
@@ -299,7 +326,15 @@ if __name__ == "__main__":
     print("ranks", model.parley["ranks"])
     spark.stop()
 """)
-    models, counts = set(), []
+    x, weights, labels = data(rows=400, columns=9)
+    rows = tmp_path / "rows.svm"
+    rows.write_text("".join(f"{y:g} " + " ".join(f"{j + 1}:{v!r}" for j, v in enumerate(row) if v) + "\n"
+                            for row, y in zip(x.tolist(), labels["three"])))
+    (tmp_path / "weights").write_text("".join(f"{w!r}\n" for w in weights.tolist()))
+    subprocess.run([command(), "train", rows, "--weights", tmp_path / "weights", "--loss", "softmax", "--lambda", "0.01", "--workers", "6",
+                    "--lanes", "1", "--gap", "1e-7", "--row-order", "content", "--quiet", "--model", tmp_path / "model"],
+                   check=True, stdout=subprocess.DEVNULL)
+    models, counts = {(tmp_path / "model").read_bytes()}, []
     for master in ("local[1]", "local-cluster[1,2,512]", "local-cluster[2,1,512]", "local-cluster[4,1,512]"):
         done = subprocess.run([os.environ["PYSPARK_PYTHON"], program, master, tmp_path / "model"], capture_output=True, text=True,
                               timeout=300, check=False)

@@ -276,7 +276,7 @@ void assert_survives_lost_memory(const parley_data *data, const char *words) {
     parley_settings settings = settings_of(words);
     parley_status status = PARLEY_NO_MEMORY;
     int64_t n = 0;
-    for (; status != PARLEY_OK && n < 2000; n++) {
+    for (; status != PARLEY_OK && n < 2000; n += n < 20 ? 1 : SOME * SOME) {
         parley_error error = {0};
         parley_model *model = (parley_model *)&error;
         pl_memory_fail_after(n);

@@ -497,7 +497,7 @@ static void every_failed_allocation_ends_with_a_sentence_or_a_warning(void **sta
             settings.rounds = 6;
             snprintf(settings.checkpoint, sizeof settings.checkpoint, "%s", half == 0 ? folder : "");
             snprintf(settings.resume, sizeof settings.resume, "%s", half == 0 ? "" : folder);
-            for (int64_t n = 0; failed && n < 100000; n += 1 + n / 50) {
+            for (int64_t n = 0; failed && n < 100000; n += 1 + SOME * n / 50) {
                 if (half == 0)
                     empty_folder();
                 saying.text[0] = '\0';

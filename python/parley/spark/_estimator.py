@@ -68,10 +68,7 @@ class Estimator:
         """A class of the JVM."""
         from pyspark import SparkContext
 
-        java = SparkContext._active_spark_context._jvm
-        for part in name.split("."):
-            java = getattr(java, part)
-        return java
+        return getattr(SparkContext._active_spark_context._jvm, name)
 
     def _model(self, java: Any, fitted: Any) -> Any:
         """PySpark's model around a model of the JVM, with the parameters of this estimator."""

@@ -142,7 +142,7 @@ class LogisticRegression(_Linear, classification.LogisticRegression):
         coef, intercept, labels = fitted.coef, fitted.intercept, fitted.labels
         name = "org.apache.spark.ml.classification.LogisticRegressionModel"
         if not self._is_multinomial:
-            matrix = DenseMatrix(1, coef.shape[1], coef.ravel().tolist(), True)
+            matrix = DenseMatrix(1, coef.shape[1], coef.ravel(), True)
             return self._java_model(name, fitted, matrix, Vectors.dense(intercept), 2, False)
         count = max(classes or 0, int(labels[-1]) + 1)
         if coef.shape[0] == 1:  # two classes of which the model has the difference
@@ -156,7 +156,7 @@ class LogisticRegression(_Linear, classification.LogisticRegression):
             offsets[:] = -math.inf  # a class without rows is never predicted
         rows = labels.astype(int)
         whole[rows], offsets[rows] = coef, intercept
-        matrix = DenseMatrix(count, coef.shape[1], whole.ravel().tolist(), True)
+        matrix = DenseMatrix(count, coef.shape[1], whole.ravel(), True)
         return self._java_model(name, fitted, matrix, Vectors.dense(offsets), count, True)
 
 

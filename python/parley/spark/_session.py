@@ -10,11 +10,16 @@ from collections.abc import Callable
 from typing import Any
 
 from py4j.protocol import Py4JError
+from pyspark.sql.types import BinaryType, BooleanType, IntegerType, NumericType, StructField, StructType
 
 from . import _task
 from ._driver import Driver, Facts, Failure
 
 WAIT_SECONDS = 20.0  # for the first executor
+#: Most rows and bytes of an Arrow batch. Spark fills, copies and sends a batch before it begins the next one, so small
+#: ones stay in the processor's cache and are converted while the next is made: several times as fast as 10,000 rows.
+BATCH = {"spark.sql.execution.arrow.maxRecordsPerBatch": 2000, "spark.sql.execution.arrow.maxBytesPerBatch": 4 << 20}
+NOTHING = StructType([StructField("nothing", IntegerType())])  # what tasks yield
 _by_value = threading.Lock()
 _registered = False
 
@@ -58,8 +63,6 @@ def context_of(df: Any) -> Any:
 def columns(df: Any, features: str, label: str | None, weight: str | None) -> Any:
     """The frame of features, and label and weight if they are given; refuses columns of other types."""
     from pyspark.ml.linalg import VectorUDT
-    from pyspark.sql import functions as F
-    from pyspark.sql.types import BooleanType, NumericType
 
     types = {field.name: field.dataType for field in df.schema.fields}
     for name, kinds, what in ((features, VectorUDT, "vectors: use VectorAssembler"),
@@ -69,8 +72,8 @@ def columns(df: Any, features: str, label: str | None, weight: str | None) -> An
             raise illegal(f"there is no column {name}; the frame has {', '.join(types)}")
         if name is not None and not isinstance(types[name], kinds):
             raise illegal(f"the column {name} is of the type {types[name].simpleString()}; it must hold {what}")
-    numbers = [F.col(f"`{name}`").cast("double").alias(alias) for name, alias in ((label, "y"), (weight, "w")) if name]
-    return df.select(F.col(f"`{features}`").alias("x"), *numbers)
+    numbers = [f"double(`{name}`) as {alias}" for name, alias in ((label, "y"), (weight, "w")) if name]
+    return df.selectExpr(f"`{features}` as x", *numbers)
 
 
 class Cluster:
@@ -78,7 +81,7 @@ class Cluster:
 
     def __init__(self, context: Any):
         self.context, self.scala = context, context._jsc.sc()
-        self.conf = context.getConf()
+        self.conf = self.scala.conf()  # of the JVM: PySpark would copy all of it, entry by entry
 
     def _executors(self) -> list[Any]:
         found = self.scala.statusStore().executorList(True)
@@ -99,7 +102,7 @@ class Cluster:
                 "spark.dynamicAllocation.enabled is true, but ranks must all run at the same time; set it to false, "
                 "and spark.executor.instances to the number of executors"
             )
-        if self.conf.get("spark.executor.pyspark.memory"):
+        if self.conf.get("spark.executor.pyspark.memory", ""):
             raise illegal(
                 "spark.executor.pyspark.memory limits the memory of native processes too; leave it unset, and set "
                 "spark.executor.memoryOverhead instead"
@@ -129,18 +132,27 @@ def _body(plan: dict, packed: bool) -> Callable:
     return lambda batches: function(batches, plan)
 
 
+def _small_batches(session: Any) -> Any:
+    """A copy of a session of the JVM that sends small batches to Python, and differs in nothing else."""
+    copy = session._jsparkSession.cloneSession()
+    for name, most in BATCH.items():
+        with contextlib.suppress(Exception):  # of a version of Spark that does not know it
+            given = int(re.sub("[bB]$", "", session.conf.get(name)))
+            copy.conf().set(name, str(min(given, most) if given > 0 else most))
+    return copy
+
+
 def _as_stored(frame: Any) -> Any:
     """The same frame with its vectors as the bytes that Spark stores them in. Spark writes these to Arrow in one piece
     each, but the parts of a vector number by number, which takes several times as long."""
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import BinaryType, StructField, StructType
 
     schema = StructType([StructField("x", BinaryType()), *frame.schema.fields[1:]])
     session = frame.sparkSession
     try:
         types = session._jsparkSession.parseDataType(schema.json())
         stored = frame._jdf.queryExecution().toRdd()
-        return DataFrame(session._jsparkSession.internalCreateDataFrame(stored, types, False), session)
+        return DataFrame(_small_batches(session).internalCreateDataFrame(stored, types, False), session)
     except (Py4JError, TypeError):  # a version of Spark without this door
         return frame
 
@@ -149,13 +161,13 @@ def _spread(frame: Any, driver: Driver, slots: int) -> tuple[Any, int]:
     """The frame whose partitions are the tasks, and their number. Too many partitions are packed and moved first."""
     plan = driver.plan()
     frame = _as_stored(frame)
-    tasks = frame.mapInArrow(_body(plan, False), "nothing int", barrier=True)
+    tasks = frame.mapInArrow(_body(plan, False), NOTHING, barrier=True)
     count = _partitions(tasks)
     if count <= slots:
         return tasks, count
     pack = _task.packer(plan)
     packed = frame.mapInArrow(pack, "rows binary").repartition(slots)
-    return packed.mapInArrow(_body(plan, True), "nothing int", barrier=True), slots
+    return packed.mapInArrow(_body(plan, True), NOTHING, barrier=True), slots
 
 
 def _describe(context: Any, text: str) -> Callable[[], None]:

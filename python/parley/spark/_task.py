@@ -28,6 +28,7 @@ CONNECT_SECONDS = 30.0
 HEAD_BYTES = struct.calcsize(HEAD)
 STATUS_BYTES = 4
 SCALE = 1200  # exact sums are multiples of 2^-SCALE
+MOST_ADDED = 1 << 25  # numbers of 27 bits whose sum a double holds
 
 
 class Line:
@@ -113,11 +114,12 @@ def exact_sum(values) -> int:
 
     mantissa, exponent = np.frexp(values)
     whole = np.ldexp(mantissa, 53).astype(np.int64)
-    total = 0
-    for power in np.unique(exponent):
-        part = whole[exponent == power]
-        high, low = int((part >> 27).sum()), int((part & ((1 << 27) - 1)).sum())
-        total += ((high << 27) + low) << (SCALE + int(power) - 53)
+    least, total = int(exponent.min(initial=0)), 0
+    for at in range(0, len(whole), MOST_ADDED):
+        part, powers = whole[at : at + MOST_ADDED], exponent[at : at + MOST_ADDED] - least
+        high, low = (np.bincount(powers, half) for half in (part >> 27, part & ((1 << 27) - 1)))  # exact: below 2^53
+        for power in np.flatnonzero(np.bincount(powers)).tolist():
+            total += ((int(high[power]) << 27) + int(low[power])) << (SCALE + power + least - 53)
     return total
 
 
@@ -368,7 +370,8 @@ class Rows:
             parts = (w, w * w, w * y, w * y * y)
         if not all(np.isfinite(part).all() for part in parts):
             raise BadRows("labels or weights are so large that their squares overflow; scale them")
-        facts["sums"] = [exact_sum(part) for part in parts]
+        ones = None if self.weighted else len(y) << SCALE
+        facts["sums"] = [exact_sum(part) if ones is None or i > 1 else ones for i, part in enumerate(parts)]
         facts["extremes"] = [float(y.min()), float(y.max())] if len(y) else None
         if self.classes:
             labels = np.unique(y[w > 0]).astype(int).tolist()
