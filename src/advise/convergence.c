@@ -5,11 +5,11 @@
 #include <string.h>
 
 #define BASES 3
-#define LEAST_TAIL 3   /* points of a tail */
-#define TAIL_SHARE 0.5 /* of the fall of a curve that its tail is fitted to */
-#define ENOUGH_SEEN 5  /* evaluations from which estimates are not needed */
-#define SIMPLER 1.1    /* factor by which a form with more freedom must be better */
-#define NEARLY 1.3     /* errors up to this factor of the smallest are as good */
+#define LEAST_TAIL 3     /* points of a tail */
+#define TAIL_SHARE 0.5   /* of the fall of a curve that its tail is fitted to */
+#define ENOUGH_SEEN 5    /* evaluations from which estimates are not needed */
+#define SIMPLER 1.1      /* factor by which a form with more freedom must be better */
+#define LEAST_ERROR 0.02 /* of a form, for its weight */
 #define MOST_ROUNDS 1e9
 #define LEVEL_STEPS 60
 
@@ -267,18 +267,18 @@ void pl_convergence_choose(pl_convergence *this, double level) {
     }
 }
 
-/* The mean of the forms that are nearly as good as the best: their errors differ. */
+/* The mean of all forms, weighted by 1 / error^2: their errors differ, and rounds are not smooth in m. */
 static double mean_of_forms(const pl_convergence *this, double workers, double level, unsigned without) {
-    double sum = 0, count = 0, best = this->error[this->form];
+    double sum = 0, weights = 0;
     for (unsigned f = 0; f < PL_FORMS; f++) {
-        double y =
-            f == this->form || this->error[f] <= NEARLY * best ? log_rounds(this, f, workers, level, without) : NAN;
-        if (isfinite(y)) {
-            sum += y;
-            count++;
-        }
+        double y = f == this->form || isfinite(this->error[f]) ? log_rounds(this, f, workers, level, without) : NAN;
+        double error = fmax(LEAST_ERROR, isfinite(this->error[f]) ? this->error[f] : 1.0);
+        if (!isfinite(y))
+            continue;
+        sum += y / (error * error);
+        weights += 1.0 / (error * error);
     }
-    return count ? sum / count : NAN;
+    return weights > 0 ? sum / weights : NAN;
 }
 
 double pl_convergence_rounds(const pl_convergence *this, double workers, double level, unsigned without) {
