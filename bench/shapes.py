@@ -30,7 +30,7 @@ from run import machine
 from shape_peers import Failed, ours, peers_of
 
 RESULTS = Path(__file__).with_name("SHAPES.md")
-PRESETS = ("newton", "cocoa+", "cocoa-newton", "lbfgs")
+PRESETS = ("newton", "cocoa+", "cocoa-newton", "cocoa-lbfgs", "lbfgs")
 TIGHT = 1e-8  # gap at which Parley determines the optimum
 HEAD = ["problem", "shape", "Parley, ms", "method", "best peer", "its ms", "ratio", "best preset", "its ms", "regret"]
 LABELS = {"softmax": made.several, "rest": made.several, "poisson": made.counted}

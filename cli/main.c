@@ -29,7 +29,7 @@ static int run_command(const command *command, char **words, int count) {
 /* Can several processes run it together? */
 static bool spreads(const command *command) {
     return command->run == train_run || command->run == path_command.run || command->run == cv_command.run ||
-           command->run == probe_command.run;
+           command->run == probe_command.run || command->run == plan_command.run;
 }
 
 static int dispatch(int count, char **words) {

@@ -5,10 +5,14 @@
 
 #include "advise/plan_json.h"
 #include "advise/plan_page.h"
+#include "advise/sample.h"
 #include "advise/trial_file.h"
+#include "engine/agree.h"
+#include "engine/launched.h"
 #include "fit.h"
 
 #define LINES 12 /* of the table on the terminal */
+#define WARNING "warning: "
 
 typedef struct run {
     const command *command;
@@ -23,11 +27,13 @@ static parley_status check_options(const parley_settings *settings, parley_error
     static const char *const names[] = {"model",  "log",   "rounds",      "seconds", "gap",   "hosts",
                                         "metric", "local", "local_steps", "combine", "lanes", "deadline"};
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
-        if (pl_setting_given(settings, names[i])) {
+        if (pl_setting_given(settings, names[i]) && !(pl_launched_ranks() > 1 && strcmp(names[i], "deadline") == 0)) {
             char flag[48];
             pl_setting_flag(pl_setting_find(names[i]), flag, sizeof flag);
             return pl_fail(error, PARLEY_BAD_USAGE, "%s has no effect on a plan%s", flag,
-                           strcmp(names[i], "gap") == 0 ? "; give --target" : "; leave it out");
+                           strcmp(names[i], "gap") == 0      ? "; give --target"
+                           : strcmp(names[i], "metric") == 0 ? "; give --target-of"
+                                                             : "; leave it out");
         }
     bool network = pl_setting_given(settings, "network") || pl_setting_given(settings, "latency") ||
                    pl_setting_given(settings, "compute") || pl_setting_given(settings, "host_speed");
@@ -40,50 +46,107 @@ static parley_status check_options(const parley_settings *settings, parley_error
 
 static void tell(void *user, const char *sentence) {
     const run *run = user;
-    if (!run->settings->quiet)
+    if (!run->settings->quiet || strncmp(sentence, WARNING, strlen(WARNING)) == 0)
         tell_error_output(NULL, sentence);
 }
 
-static parley_status make(run *run, const parley_data *data, parley_error *error) {
-    const pl_plan_cache cache = {run->cache, run->key};
+/* Experiments of earlier plans, and where to keep those of this one. */
+static parley_status open_cache(run *run, parley_error *error) {
     char text[160];
-    parley_status status = pl_problem_key(data, run->settings, run->key, error);
-    if (status == PARLEY_OK && run->inputs.count == 1)
+    if (run->inputs.count == 1)
         pl_trials_path(run->inputs.words[0], run->cache, sizeof run->cache);
-    if (status == PARLEY_OK && *run->cache && check_writable(run->cache, NULL) != PARLEY_OK)
+    if (*run->cache && check_writable(run->cache, NULL) != PARLEY_OK)
         *run->cache = '\0'; /* data in a folder that others own */
-    if (status == PARLEY_OK)
-        status = pl_trials_load(&run->plan->trials, run->cache, run->key, error);
+    parley_status status = pl_trials_load(&run->plan->trials, run->cache, run->key, error);
     run->plan->cached = run->plan->trials.count;
     if (status == PARLEY_OK && run->plan->cached) {
         snprintf(text, sizeof text, "experiments: %u from earlier plans for these data", run->plan->cached);
         tell(run, text);
     }
-    if (status == PARLEY_OK)
-        status = pl_plan_make(run->plan, data, run->settings, &cache, tell, run, error);
-    if (status == PARLEY_OK && *run->cache && !run->plan->task.machines)
-        status = pl_choice_save(run->cache, run->key, pl_plan_choice_json(run->plan), error);
     return status;
 }
 
-static parley_status work(run *run, parley_error *error) {
-    parley_data *data = NULL;
-    pl_lock *lock = NULL;
+static void keep_choice(const run *run) {
+    parley_error why;
+    char text[sizeof why.sentence + 80];
+    bool kept = *run->cache && !run->plan->task.machines && run->plan->task.hosts == 1;
+    if (!kept || pl_choice_save(run->cache, run->key, pl_plan_choice_json(run->plan), &why) == PARLEY_OK)
+        return;
+    snprintf(text, sizeof text, WARNING "the choice is not kept for parley train: %s", why.sentence);
+    tell_error_output(NULL, text);
+}
+
+/* The first rank measures and chooses, and the others take part in its experiments. */
+static parley_status measure(run *run, const pl_laboratory *all, const pl_laboratory *sample, parley_error *error) {
+    const pl_plan_cache cache = {run->cache, run->key};
+    parley_error ended;
+    if (all->engine && all->engine->rank > 0)
+        return pl_trials_join(all, sample, error);
+    parley_status status = open_cache(run, error);
+    if (status == PARLEY_OK)
+        status = pl_plan_make(run->plan, all, sample, &cache, tell, run, error);
+    if (status == PARLEY_OK)
+        keep_choice(run);
+    parley_status dismissed = pl_trials_dismiss(all->engine, &ended);
+    if (status == PARLEY_OK && dismissed != PARLEY_OK)
+        *error = ended;
+    return status == PARLEY_OK ? dismissed : status;
+}
+
+static parley_status make(run *run, pl_engine *engine, const parley_data *data, parley_error *error) {
+    pl_sample sample = {0};
+    parley_status status = pl_problem_key(engine, data, run->settings, run->key, error);
+    double share = pl_plan_sample(run->plan, data);
+    if (status == PARLEY_OK && share < 1)
+        status = pl_sample_open(&sample, engine, data, run->settings, share, error);
+    run->plan->task.sample = share;
+    run->plan->evaluate_every = run->settings->evaluate_every;
+    pl_laboratory all = {data, run->settings, 1.0, run->plan->modelled, engine};
+    pl_laboratory part = {sample.data, sample.settings, share, run->plan->modelled, engine};
+    if (status == PARLEY_OK)
+        status = measure(run, &all, sample.data ? &part : NULL, error);
+    pl_sample_close(&sample);
+    return status;
+}
+
+/* Runs to something other than a gap look at it after every round, unless told otherwise. */
+static parley_status watch_goal(run *run, parley_error *error) {
+    const pl_goal *goal = &run->plan->task.goal;
+    parley_status status = PARLEY_OK;
+    if (goal->kind != PL_GOAL_GAP && !run->settings->evaluate_every)
+        status = pl_setting_set(run->settings, 0, "evaluate_every", "1", error);
+    if (status == PARLEY_OK && goal->kind == PL_GOAL_METRIC)
+        status = pl_setting_set(run->settings, 0, "metric", goal->name, error);
+    return status;
+}
+
+/* All that can be checked before data are read. */
+static parley_status check(run *run, parley_error *error) {
+    unsigned hosts = (unsigned)pl_launched_ranks();
     parley_status status = check_options(run->settings, error);
-    if (status == PARLEY_OK && *run->settings->machines)
+    if (status == PARLEY_OK && *run->settings->machines && hosts == 1)
         status = pl_setting_set(run->settings, 0, "engine", "sim", error);
     if (status == PARLEY_OK)
-        status = pl_plan_open(&run->plan, run->settings, error);
-    if (status == PARLEY_OK)
-        status =
-            read_data(&run->inputs, run->settings, NULL, run->settings->quiet ? NULL : tell_error_output, &data, error);
+        status = pl_plan_open(&run->plan, run->settings, hosts, error);
+    return status == PARLEY_OK ? watch_goal(run, error) : status;
+}
+
+/* Reads, measures and writes the page. `engine` has the ranks that were started; NULL: this process is alone, and each
+ * experiment opens an engine. */
+static parley_status work(pl_engine *engine, void *user, parley_error *error) {
+    run *run = user;
+    bool first = !engine || engine->rank == 0;
+    parley_data *data = NULL;
+    pl_lock *lock = NULL;
+    parley_status status = read_data(&run->inputs, run->settings, engine,
+                                     run->settings->quiet || !first ? NULL : tell_error_output, &data, error);
     if (status == PARLEY_OK)
         status = pl_data_teaches(data, pl_settings_problem(run->settings)->labels, error);
     if (status == PARLEY_OK)
         status = fit_begin(run->settings, false, &lock, error);
     if (status == PARLEY_OK)
-        status = make(run, data, error);
-    if (status == PARLEY_OK && *run->settings->html)
+        status = make(run, engine, data, error);
+    if (status == PARLEY_OK && *run->settings->html && first)
         status = pl_plan_page(run->plan, run->settings->html, error);
     parley_data_free(data);
     return status;
@@ -133,36 +196,63 @@ static void print_plan(const run *run) {
                 plan->task.machines ? "machine" : "worker", row->of.workers == 1 ? "" : "s", row->of.lanes,
                 row->of.lanes == 1 ? "" : "s", h);
     print_field(stdout, "time", "%.4g seconds; 90 %% band %.4g to %.4g", row->seconds, row->low, row->high);
-    if (plan->task.budget > 0)
+    if (plan->task.goal.kind != PL_GOAL_GAP)
+        print_field(stdout, plan->task.goal.name, "%.4g; the relative gap is then about %.2g",
+                    pl_goal_value(&plan->task.goal, row->distance), row->gap);
+    else if (plan->task.budget > 0)
         print_field(stdout, "gap", "%.3g of the objective at w = 0", row->gap);
     if (plan->task.machines && row->of.workers == 1 && plan->task.workers > 1)
         print_field(stdout, "note",
                     "one machine is fastest: more of them cost more rounds and messages than they save");
     print_field(stdout, "experiments", "%u run%s, %.4g seconds%s", plan->runs, plan->runs == 1 ? "" : "s", plan->spent,
                 plan->modelled > 0 ? " (modelled)" : "");
+    if (plan->task.sample < 1)
+        print_field(stdout, "sample", "rounds were measured on %.3g %% of the rows, and times on all of them",
+                    100 * plan->task.sample);
     if (plan->interrupted)
         print_field(stdout, "warning", "interrupted: the plan rests on the experiments until then");
     printf("\n");
     print_table(plan);
 }
 
+static int code_of(const void *user) {
+    const run *run = user;
+    return run->plan->interrupted ? EXIT_INTERRUPTED : EXIT_DONE;
+}
+
+static int report(const void *user) {
+    const run *run = user;
+    int code = EXIT_DONE;
+    if (run->settings->json)
+        code = json_print(run->command, pl_plan_json(run->plan));
+    else
+        print_plan(run);
+    return code == EXIT_DONE ? code_of(run) : code;
+}
+
+static parley_status is_checked(const void *user, parley_error *error) {
+    (void)user, (void)error;
+    return PARLEY_OK;
+}
+
 static int plan_run(const arguments *arguments) {
     parley_error error;
     run run = {.command = arguments->command, .inputs = {arguments->operands, arguments->count}};
+    int code = EXIT_DONE;
     parley_status status = pl_take(&run.settings, 1, sizeof *run.settings, "settings", &error);
     if (status == PARLEY_OK) {
         *run.settings = arguments->settings;
-        status = work(&run, &error);
+        status = check(&run, &error);
     }
-    int code = EXIT_DONE;
+    bool several = pl_launched_ranks() > 1;
+    if (status == PARLEY_OK && several)
+        code = fit_run(&(fit){run.command, run.settings, is_checked, work, report, code_of, &run});
+    else if (status == PARLEY_OK)
+        status = work(NULL, &run, &error);
     if (status != PARLEY_OK)
         code = fail(arguments->command, &error);
-    else if (run.settings->json)
-        code = json_print(arguments->command, pl_plan_json(run.plan));
-    else
-        print_plan(&run);
-    if (status == PARLEY_OK && run.plan->interrupted)
-        code = EXIT_INTERRUPTED;
+    else if (!several)
+        code = report(&run);
     pl_plan_close(run.plan);
     pl_free(run.settings);
     return code;

@@ -32,10 +32,13 @@ static json_t *json_probe(const run *run) {
     json_put(&object, "ranks", json_count(run->ranks));
     json_put(&object, "latency", pl_json_real(network->latency));
     json_put(&object, "bandwidth", pl_json_real(network->bandwidth));
+    json_put(&object, "burst", pl_json_real(network->burst));
     json_put(&object, "message", pl_json_real(network->message));
     json_put(&object, "duplex", duplex);
     json_put(&object, "nonzero", pl_json_real(network->nonzero));
     json_put(&object, "entry", pl_json_real(network->entry));
+    json_put(&object, "together", pl_json_real(network->together));
+    json_put(&object, "wake", pl_json_real(network->wake));
     json_put(&object, "allreduce", sums);
     return object;
 }
@@ -70,12 +73,15 @@ static int report(const void *user) {
         return json_print(run->command, json_probe(run));
     print_field(stdout, "latency", "%.1f us", 1e6 * network->latency);
     print_field(stdout, "bandwidth", "%.4g Mbit/s", 8e-6 * network->bandwidth);
+    print_field(stdout, "burst", "%.0f kB pass at once", 1e-3 * network->burst);
     for (unsigned i = 0; i < PL_DUPLEX_SIZES; i++)
-        print_field(stdout, i ? "" : "both ways", "%.0f %% of the bandwidth each, with messages of %u kB",
+        print_field(stdout, i ? "" : "all ways", "%.0f %% of the bandwidth in each direction, with messages of %u kB",
                     100 * network->duplex[i], (unsigned)(PL_DUPLEX_LEAST >> 10) << 2 * i);
     print_field(stdout, "message", "%.2f us at either end", 1e6 * network->message);
     print_field(stdout, "non-zero", "%.2f ns", 1e9 * network->nonzero);
     print_field(stdout, "entry", "%.2f ns", 1e9 * network->entry);
+    print_field(stdout, "together", "work takes %.2f times as long when all hosts work", network->together);
+    print_field(stdout, "wake", "%.0f us after the end of a sleep", 1e6 * network->wake);
     for (unsigned i = 0; i < PL_PROBE_SIZES; i++)
         print_field(stdout, "allreduce", "%llu entries in %.3f ms", (unsigned long long)run->probe.entries[i],
                     1e3 * run->probe.seconds[i]);

@@ -82,7 +82,7 @@ def data_of(loss, stem="all"):
 
 def limits(preset):
     """Rounds enough for a preset that changes its method on the way."""
-    rounds = {"cocoa-newton": 60, "hybrid": 25, "auto": 40}.get(preset, 8)
+    rounds = {"cocoa-newton": 60, "cocoa-lbfgs": 60, "hybrid": 25, "auto": 40}.get(preset, 8)
     return ["--gap", "1e-7", "--rounds", str(rounds)] if preset != "online" else []
 
 

@@ -41,7 +41,7 @@ parley_status pl_follow_cached_plan(const parley_data *data, const char *path, c
     pl_trials_path(path, file, sizeof file);
     if (!*file || !is_open(settings) || access(file, R_OK) != 0)
         return PARLEY_OK;
-    parley_status status = pl_problem_key(data, settings, key, error);
+    parley_status status = pl_problem_key(NULL, data, settings, key, error);
     if (status != PARLEY_OK)
         return status;
     parley_settings *before;

@@ -84,13 +84,21 @@ static double estimate_bias(const pl_trial *trial) {
     return pairs ? sum / pairs : 0;
 }
 
-static bool is_used(const pl_trial *trial, unsigned i, bool all) {
-    return trial->points[i].gap > 0 && (all || !trial->points[i].estimated);
+/* The logarithm of the distance from the goal; NaN if the point is of no use. Estimates are of the gap. */
+static double level_at(const pl_goal *goal, const pl_trial *trial, unsigned i, bool estimates, double bias) {
+    const pl_point_of_run *point = &trial->points[i];
+    if (point->estimated && (!estimates || goal->kind != PL_GOAL_GAP))
+        return NAN;
+    return log(pl_goal_distance(goal, point)) - (point->estimated ? bias : 0.0);
 }
 
-parley_status pl_curve_open(pl_curve *curve, const pl_trial *trial, parley_error *error) {
+parley_status pl_curve_open(pl_curve *curve, const pl_goal *goal, const pl_trial *trial, parley_error *error) {
     unsigned seen = 0;
-    *curve = (pl_curve){.workers = trial->of.workers, .trial = trial, .b = NAN};
+    *curve = (pl_curve){.workers = trial->of.workers,
+                        .trial = trial,
+                        .b = NAN,
+                        .target = pl_goal_level(goal),
+                        .reached = pl_goal_rounds(goal, trial)};
     parley_status status =
         pl_take(&curve->round, 2 * (uint64_t)trial->count + 1, sizeof *curve->round, "a curve", error);
     if (status != PARLEY_OK)
@@ -100,9 +108,8 @@ parley_status pl_curve_open(pl_curve *curve, const pl_trial *trial, parley_error
         seen += !trial->points[i].estimated;
     double bias = estimate_bias(trial);
     for (unsigned i = 0; i < trial->count; i++) {
-        double level = log(trial->points[i].gap) - (trial->points[i].estimated ? bias : 0.0);
-        bool falls = curve->count == 0 || level < curve->level[curve->count - 1];
-        if (!is_used(trial, i, seen < ENOUGH_SEEN) || !falls)
+        double level = level_at(goal, trial, i, seen < ENOUGH_SEEN, bias);
+        if (isnan(level) || (curve->count && !(level < curve->level[curve->count - 1])))
             continue;
         curve->round[curve->count] = trial->points[i].round;
         curve->level[curve->count++] = level;
@@ -124,10 +131,9 @@ static double tail_rounds(const pl_curve *curve, double level) {
 }
 
 double pl_curve_rounds(const pl_curve *curve, double level) {
-    const pl_trial *trial = curve->trial;
     unsigned n = curve->count;
-    if (trial && trial->reached && fabs(level - log(trial->target)) < 1e-9)
-        return trial->rounds; /* the run ended there, by its own evaluations */
+    if (!isnan(curve->reached) && fabs(level - curve->target) < 1e-9)
+        return curve->reached; /* the run ended there, by its own evaluations */
     if (n == 0)
         return INFINITY;
     if (level < curve->level[n - 1])

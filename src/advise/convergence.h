@@ -1,15 +1,14 @@
 /* convergence.h: how many rounds a method needs to a gap, by its number of workers m.
  *
- * Each experiment is a curve: the logarithm of the gap after i rounds, made to never rise. Beyond its last point it
- * goes on as a straight line in i, sqrt i or log i, whichever predicts the last part of the curve best from the part
- * before. Between values of m, the logarithm of the number of rounds to a gap is a function of log m. Its form is the
- * one with the smallest error when each value of m is left out in turn: straight lines between neighbours, a power of
- * m, a parabola, or the sparse regression of convergence_lasso.h. */
+ * Each experiment is a curve: the logarithm of the distance from the goal after i rounds, made to never rise. Beyond
+ * its last point it goes on as a straight line in i, sqrt i or log i, whichever predicts the last part of the curve
+ * best from the part before. Between values of m, the logarithm of the number of rounds to a gap is a function of log
+ * m. Its form is the one with the smallest error when each value of m is left out in turn: straight lines between
+ * neighbours, a power of m, a parabola, or the sparse regression of convergence_lasso.h. */
 #ifndef PL_CONVERGENCE_H
 #define PL_CONVERGENCE_H
 
 #include "advise/convergence_lasso.h"
-#include "advise/trial.h"
 
 #define PL_MOST_CURVES 24
 
@@ -17,8 +16,9 @@ typedef struct pl_curve {
     double workers;
     const pl_trial *trial;
     unsigned count;
-    double *round, *level; /* increasing and decreasing; level is the logarithm of the relative gap */
-    unsigned basis;        /* of the tail: level = a + b basis(round) */
+    double *round, *level;  /* increasing and decreasing; level is the logarithm of the distance from the goal */
+    double target, reached; /* the goal's level, and the rounds after which the run reached it; NaN: it did not */
+    unsigned basis;         /* of the tail: level = a + b basis(round) */
     double a, b;
 } pl_curve;
 
@@ -36,7 +36,7 @@ typedef struct pl_convergence {
 } pl_convergence;
 
 /* Makes a curve of a trial, which must outlive it. A trial without two points makes one without points. */
-parley_status pl_curve_open(pl_curve *curve, const pl_trial *trial, parley_error *error);
+parley_status pl_curve_open(pl_curve *curve, const pl_goal *goal, const pl_trial *trial, parley_error *error);
 void pl_curve_close(pl_curve *curve);
 /* Rounds to a level on a curve, and beyond its end on the tail; infinite if the tail does not fall. */
 double pl_curve_rounds(const pl_curve *curve, double level);

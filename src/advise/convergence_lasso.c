@@ -40,7 +40,7 @@ typedef struct table {
     uint64_t rows;
 } table;
 
-static bool open_table(table *this, const pl_trial *const *trials, unsigned count) {
+static bool open_table(table *this, const pl_goal *goal, const pl_trial *const *trials, unsigned count) {
     uint64_t most = (uint64_t)count * POINTS_PER_RUN;
     *this = (table){.x = pl_alloc(most, PL_LASSO_FEATURES * sizeof *this->x), .y = pl_alloc(2 * most, sizeof *this->y)};
     if (!this->x || !this->y)
@@ -51,8 +51,11 @@ static bool open_table(table *this, const pl_trial *const *trials, unsigned coun
         unsigned step = trial->count / POINTS_PER_RUN + 1;
         double h = isnan(trial->of.epochs) ? 1.0 : trial->of.epochs;
         for (unsigned p = step - 1; p < trial->count; p += step) {
+            double level = log(pl_goal_distance(goal, &trial->points[p]));
+            if (isnan(level))
+                continue;
             features(trial->points[p].round, trial->of.workers, h, this->x + this->rows * PL_LASSO_FEATURES);
-            this->y[this->rows] = log(trial->points[p].gap);
+            this->y[this->rows] = level;
             this->m[this->rows++] = trial->of.workers;
         }
     }
@@ -157,15 +160,15 @@ static bool cross_validate(const table *this, pl_path *full, pl_path **paths, co
     return true;
 }
 
-bool pl_lasso_fit(const pl_trial *const *trials, unsigned trial_count, const unsigned *workers, unsigned count,
-                  pl_lasso *out, pl_lasso *without) {
+bool pl_lasso_fit(const pl_goal *goal, const pl_trial *const *trials, unsigned trial_count, const unsigned *workers,
+                  unsigned count, pl_lasso *out, pl_lasso *without) {
     table all = {0}, room = {0};
     pl_path *full = NULL, **paths = pl_alloc(count + 1, sizeof *paths);
     double lambdas[LAMBDAS];
     parley_settings *settings = pl_alloc(1, sizeof *settings);
     bool fits = count >= 3 && paths && settings && set_up(settings) &&
                 pl_setting_set(settings, 0, "lambdas", "40", NULL) == PARLEY_OK &&
-                open_table(&all, trials, trial_count) && open_table(&room, trials, trial_count);
+                open_table(&all, goal, trials, trial_count) && open_table(&room, goal, trials, trial_count);
     if (fits)
         full = path_without(&all, 0, NULL, 0, &room, settings);
     fits = fits && full && full->count;

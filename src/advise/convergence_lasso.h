@@ -4,7 +4,7 @@
 #ifndef PL_CONVERGENCE_LASSO_H
 #define PL_CONVERGENCE_LASSO_H
 
-#include "advise/trial.h"
+#include "advise/goal.h"
 
 #define PL_LASSO_FEATURES 32
 
@@ -16,10 +16,10 @@ typedef struct pl_lasso {
 
 extern const char *const pl_lasso_name[PL_LASSO_FEATURES];
 
-/* Fits to the points of the trials, and again without each of the `count` numbers of workers, at the same strength.
- * Returns false if there are too few points, or fewer than three values of m. */
-bool pl_lasso_fit(const pl_trial *const *trials, unsigned trial_count, const unsigned *workers, unsigned count,
-                  pl_lasso *out, pl_lasso *without);
+/* Fits the distance from the goal to the points of the trials, and again without each of the `count` numbers of
+ * workers, at the same strength. Returns false if there are too few points, or fewer than three values of m. */
+bool pl_lasso_fit(const pl_goal *goal, const pl_trial *const *trials, unsigned trial_count, const unsigned *workers,
+                  unsigned count, pl_lasso *out, pl_lasso *without);
 /* The smallest prediction up to this round, so that it never rises. */
 double pl_lasso_level(const pl_lasso *lasso, double workers, double epochs, double round);
 /* Rounds to a level; infinite if it is not reached in a million. */

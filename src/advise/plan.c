@@ -15,18 +15,24 @@
 #include "base/pool.h"
 #include "base/stop.h"
 #include "engine/network.h"
+#include "shard/team.h"
 
-#define LEAST_TARGET 1e-13 /* below this, rounding of sums over rows hides the gap */
-#define FLOOR_SECONDS 3.0  /* that experiments may cost in any case: 5 % of a minute */
+#define FLOOR_SECONDS 3.0 /* that experiments may cost in any case: 5 % of a minute */
 #define MOST_MACHINES 1024
 #define MEASURED 9 /* most numbers of workers to measure */
 #define FIRST 3    /* of them before slow presets are dropped */
 #define FAR_BEHIND 4.0
-#define OTHER_H 2        /* presets for which other H are measured */
-#define TIMING_ROUNDS 30 /* of an experiment whose convergence is known from other machines */
+#define OTHER_H 2         /* presets for which other H are measured */
+#define TIMING_ROUNDS 30  /* of an experiment whose convergence is known from other machines */
+#define SAMPLED_ROUNDS 8  /* the same if it is known from a sample of the rows */
+#define ENOUGH_PASSES 6.0 /* that an experiment should have time for, or else it gets a sample of the rows */
+#define NONZERO_SECONDS 4e-9
+#define LEAST_SAMPLE 2000.0 /* rows */
+#define NO_TIMES "workers that share machines"
 
 static const char *const usual_presets[] = {"newton", "cocoa+", "lbfgs", "cocoa", "ma-sgd"};
-static const double other_h[] = {0.25, 4.0};
+static const double other_h[] = {0.25, 2.0, 4.0};
+#define LENGTHS (sizeof other_h / sizeof *other_h)
 
 /* Numbers such as 1-64 or 1,2,8. Of long ranges some are left out, evenly in the logarithm. */
 static parley_status parse_machines(const char *words, pl_plan_task *task, parley_error *error) {
@@ -51,12 +57,12 @@ static parley_status parse_machines(const char *words, pl_plan_task *task, parle
     return PARLEY_OK;
 }
 
-/* The cores of this machine: powers of two up to them. */
-static void cores_of_machine(const parley_settings *settings, pl_plan_task *task) {
+/* The cores of these machines: powers of two up to them, on each machine as many. */
+static void cores_of_machines(const parley_settings *settings, pl_plan_task *task) {
     unsigned cores = settings->threads ? (unsigned)settings->threads : pl_cores();
     for (unsigned m = 1; m < cores && task->workers < PL_PLAN_WORKERS; m *= 2)
-        task->worker[task->workers++] = m;
-    task->worker[task->workers++] = cores;
+        task->worker[task->workers++] = m * task->hosts;
+    task->worker[task->workers++] = cores * task->hosts;
 }
 
 static parley_status parse_workers(const parley_settings *settings, pl_plan_task *task, parley_error *error) {
@@ -65,6 +71,11 @@ static parley_status parse_workers(const parley_settings *settings, pl_plan_task
     if (task->machines && pl_setting_given(settings, "workers"))
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "--workers has no effect with --machines, on each of which there is one; leave it out");
+    if (task->hosts > 1 && (simulated || pl_setting_given(settings, "network")))
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "--engine sim and --network simulate machines, but %u processes were started; start one, or "
+                       "leave them out to measure on those machines",
+                       task->hosts);
     if (simulated && !task->machines)
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "--engine sim: give the numbers of hosts to plan for, as --machines 1-64");
@@ -74,7 +85,25 @@ static parley_status parse_workers(const parley_settings *settings, pl_plan_task
         task->worker[task->workers++] = (double)settings->workers;
         return PARLEY_OK;
     }
-    cores_of_machine(settings, task);
+    cores_of_machines(settings, task);
+    return PARLEY_OK;
+}
+
+/* --sample 10%, all or auto. */
+static parley_status parse_sample(const char *words, pl_plan_task *task, parley_error *error) {
+    char *end;
+    double number = strtod(words, &end);
+    bool percent = end != words && strcmp(end, "%") == 0 && number > 0 && number <= 100;
+    if (!percent && strcmp(words, "all") != 0 && strcmp(words, "auto") != 0)
+        return pl_fail(error, PARLEY_BAD_USAGE, "--sample %.80s: give a share of the rows, as in 10%%, or all or auto",
+                       words);
+    task->sample = percent ? number / 100 : strcmp(words, "all") == 0 ? 1.0 : 0.0;
+    bool other = task->goal.kind != PL_GOAL_GAP;
+    if (other && percent && task->sample < 1)
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "--sample %.80s: a sample has another %s; plan for a gap, or leave --sample out", words,
+                       task->goal.kind == PL_GOAL_METRIC ? task->goal.name : "optimum");
+    task->sample = other ? 1.0 : task->sample;
     return PARLEY_OK;
 }
 
@@ -97,16 +126,16 @@ static parley_status parse_experiments(const char *words, pl_plan_task *task, pa
 }
 
 static parley_status parse_task(const parley_settings *settings, pl_plan_task *task, parley_error *error) {
-    task->target = settings->target;
+    parley_status status = pl_goal_open(&task->goal, settings, error);
     task->price = settings->price;
-    if (task->target < LEAST_TARGET)
-        return pl_fail(error, PARLEY_BAD_USAGE,
-                       "--target %g: with 64-bit numbers no gap below about %g can be certified; ask for at least that",
-                       task->target, LEAST_TARGET);
+    if (status != PARLEY_OK)
+        return status;
     if (*settings->budget && !((task->budget = pl_duration_of(settings->budget)) > 0))
         return pl_fail(error, PARLEY_BAD_USAGE, "--budget %.80s: give a duration, such as 60s or 500ms",
                        settings->budget);
-    parley_status status = parse_experiments(settings->experiments, task, error);
+    status = parse_experiments(settings->experiments, task, error);
+    if (status == PARLEY_OK)
+        status = parse_sample(settings->sample, task, error);
     return status == PARLEY_OK ? parse_workers(settings, task, error) : status;
 }
 
@@ -184,8 +213,11 @@ static parley_status describe_system(pl_plan *plan, const parley_settings *setti
     char host[48] = "";
     pl_network network;
     gethostname(host, sizeof host - 1);
-    if (!plan->task.machines) {
+    if (!plan->task.machines || plan->task.hosts > 1) {
         pl_this_machine(settings, plan->system, sizeof plan->system);
+        size_t length = strlen(plan->system);
+        if (plan->task.hosts > 1)
+            snprintf(plan->system + length, sizeof plan->system - length, " and %u hosts", plan->task.hosts);
         return PARLEY_OK;
     }
     parley_status status = pl_network_parse(settings, &network, error);
@@ -198,11 +230,12 @@ static parley_status describe_system(pl_plan *plan, const parley_settings *setti
     return status;
 }
 
-parley_status pl_plan_open(pl_plan **out, const parley_settings *settings, parley_error *error) {
+parley_status pl_plan_open(pl_plan **out, const parley_settings *settings, unsigned hosts, parley_error *error) {
     parley_status status = pl_take(out, 1, sizeof **out, "a plan", error);
     if (status != PARLEY_OK)
         return status;
     pl_plan *plan = *out;
+    plan->task.hosts = hosts;
     status = parse_task(settings, &plan->task, error);
     if (status == PARLEY_OK)
         status = parse_presets(settings, &plan->task, error);
@@ -237,8 +270,7 @@ void pl_plan_close(pl_plan *plan) {
 /* The measuring. */
 typedef struct measuring {
     pl_plan *plan;
-    const parley_data *data;
-    const parley_settings *settings;
+    const pl_laboratory *all, *sample; /* sample NULL: convergence is measured on all rows */
     pl_plan_tell tell;
     void *user;
     const char *cache, *key;
@@ -246,24 +278,29 @@ typedef struct measuring {
 } measuring;
 
 static void say(const measuring *this, const pl_trial *trial) {
-    char text[256], h[40] = "";
+    char text[256], h[80] = "";
     if (!this->tell)
         return;
     if (!isnan(trial->of.epochs))
         snprintf(h, sizeof h, ", H %g", trial->of.epochs);
+    if (trial->sample < 1)
+        snprintf(h + strlen(h), sizeof h - strlen(h), ", %.3g %% of the rows", 100 * trial->sample);
     snprintf(text, sizeof text, "experiment: %s, %u %s%s%s: %g rounds, gap %.2e, %.3f seconds", trial->of.preset,
              trial->of.workers, this->plan->task.machines ? "machine" : "worker", trial->of.workers == 1 ? "" : "s", h,
              trial->rounds, trial->count ? trial->points[trial->count - 1].gap : 1.0, trial->cost);
     this->tell(this->user, text);
 }
 
-/* Whether an earlier experiment tells as much as a new one would. */
+/* Whether an earlier experiment tells as much about convergence as a new one would; `here`: and about times. */
 static bool is_known(const measuring *this, const pl_configuration *of, bool here) {
     const pl_plan *plan = this->plan;
     for (unsigned t = 0; t < plan->trials.count; t++) {
         const pl_trial *trial = &plan->trials.list[t];
-        bool enough = (trial->reached && trial->target <= plan->task.target) || trial->cost >= 0.9 * this->most;
-        if (pl_same_configuration(&trial->of, of) && enough && (!here || strcmp(trial->system, plan->system) == 0))
+        bool there = !isnan(pl_goal_rounds(&plan->task.goal, trial));
+        bool enough = there || (trial->reached && trial->target <= pl_goal_gap(&plan->task.goal)) ||
+                      trial->cost >= 0.9 * this->most;
+        if (pl_same_configuration(&trial->of, of) && enough && pl_plan_uses(plan, trial) &&
+            (!here || strcmp(trial->system, plan->system) == 0))
             return true;
     }
     return false;
@@ -277,17 +314,37 @@ static bool is_timed(const pl_plan *plan, const pl_configuration *of) {
     return false;
 }
 
-/* Runs an experiment, of a few rounds only if just the machines are new. */
-static parley_status run_one(measuring *this, pl_group *group, double workers, parley_error *error) {
+/* Keeps the experiments beside the data. If that fails, the plan goes on without. */
+static void keep(measuring *this) {
+    parley_error why;
+    char text[sizeof why.sentence + 80];
+    if (!*this->cache || pl_trials_save(&this->plan->trials, this->cache, this->key, &why) == PARLEY_OK)
+        return;
+    this->cache = "";
+    snprintf(text, sizeof text, "warning: experiments are not kept for later plans: %s", why.sentence);
+    if (this->tell)
+        this->tell(this->user, text);
+}
+
+/* Which machines the times of an experiment are of. Those of workers that share a machine, and of a part of the rows,
+ * are of none. */
+static const char *system_of(const pl_plan *plan, const pl_trial *trial) {
+    bool shared = plan->task.machines && plan->task.hosts > 1 && trial->of.workers > plan->task.hosts;
+    return shared || trial->sample < 1 ? NO_TIMES : plan->system;
+}
+
+/* Runs an experiment and takes what it showed. */
+static parley_status run_on(measuring *this, const pl_laboratory *laboratory, pl_group *group, unsigned workers,
+                            uint64_t rounds, parley_error *error) {
     pl_plan *plan = this->plan;
     pl_configuration of = group->of;
+    pl_trial_end end = {.goal = &plan->task.goal, .most = this->most, .rounds = rounds};
     parley_error why;
     pl_trial trial;
-    of.workers = (unsigned)workers;
-    bool known = is_known(this, &of, false);
-    uint64_t rounds = known ? TIMING_ROUNDS : 0;
-    parley_status status = pl_trial_run(this->data, this->settings, &of, plan->task.target, this->most, plan->modelled,
-                                        rounds, &trial, &why);
+    of.workers = workers;
+    if (plan->task.machines && workers < plan->task.hosts)
+        of.lanes = laboratory->engine->threads; /* a worker does not use the cores of machines that have none */
+    parley_status status = pl_trial_run(laboratory, &of, &end, &trial, &why);
     if (status == PARLEY_STOPPED || pl_stop_asked())
         plan->interrupted = true;
     if ((status == PARLEY_BAD_USAGE || status == PARLEY_NO_MEMORY) && !plan->task.named) {
@@ -298,22 +355,41 @@ static parley_status run_one(measuring *this, pl_group *group, double workers, p
         *error = why;
         return status == PARLEY_STOPPED ? PARLEY_OK : status;
     }
-    snprintf(trial.system, sizeof trial.system, "%s", plan->system);
+    snprintf(trial.system, sizeof trial.system, "%s", system_of(plan, &trial));
     plan->runs++;
     plan->spent += trial.cost;
     say(this, &trial);
     status = pl_trials_add(&plan->trials, &trial, error);
-    if (status != PARLEY_OK)
+    if (status != PARLEY_OK) {
         pl_free(trial.points);
-    return status == PARLEY_OK && *this->cache ? pl_trials_save(&plan->trials, this->cache, this->key, error) : status;
+        return status;
+    }
+    pl_goal_learn(&plan->task.goal, &plan->trials);
+    keep(this);
+    return status;
+}
+
+/* Measures convergence, on the sample if there is one, and times. If one is known, only the other. */
+static parley_status run_one(measuring *this, pl_group *group, double workers, parley_error *error) {
+    pl_configuration of = group->of;
+    of.workers = (unsigned)workers;
+    bool known = is_known(this, &of, false);
+    parley_status status = PARLEY_OK;
+    if (this->sample && !known)
+        status = run_on(this, this->sample, group, of.workers, 0, error);
+    if (status != PARLEY_OK || group->dropped || this->plan->interrupted)
+        return status;
+    return run_on(this, this->all, group, of.workers, this->sample ? SAMPLED_ROUNDS : known ? TIMING_ROUNDS : 0, error);
 }
 
 static parley_status measure(measuring *this, pl_group *group, double workers, parley_error *error) {
     pl_configuration of = group->of;
+    const pl_plan_task *task = &this->plan->task;
     of.workers = (unsigned)workers;
-    bool lone = workers == 1 && !isnan(of.epochs) && of.epochs != 1 && this->plan->task.worker[0] < 2;
+    bool lone = workers == 1 && !isnan(of.epochs) && of.epochs != 1 && task->worker[0] < 2;
+    bool timeless = task->machines && task->hosts > 1 && workers > task->hosts;
     if (group->dropped || this->plan->interrupted || lone || is_known(this, &of, true) ||
-        (is_known(this, &of, false) && is_timed(this->plan, &of)))
+        (is_known(this, &of, false) && (timeless || is_timed(this->plan, &of))))
         return PARLEY_OK;
     return run_one(this, group, workers, error);
 }
@@ -343,7 +419,7 @@ static unsigned design(const pl_plan_task *task, double *order) {
 }
 
 static parley_status refit(measuring *this, parley_error *error) {
-    parley_status status = pl_plan_fit(this->plan, (double)this->data->x.nonzeros, error);
+    parley_status status = pl_plan_fit(this->plan, (double)pl_all_nonzeros(this->all->data), error);
     return status == PARLEY_OK ? pl_plan_choose(this->plan, error) : status;
 }
 
@@ -365,15 +441,25 @@ static void drop_slow(pl_plan *plan) {
             plan->group[g].dropped = true;
 }
 
+/* What experiments may cost, by what is predicted so far. */
+static double allowance(const pl_plan *plan) {
+    if (!plan->rows)
+        return plan->task.floor;
+    const pl_plan_row *choice = &plan->row[0];
+    double machines = plan->task.machines ? choice->of.workers : 1;
+    return fmax(plan->task.floor, plan->task.share * choice->seconds * machines);
+}
+
+/* Every group has one experiment at least, and the others while they may cost more. */
 static parley_status measure_groups(measuring *this, unsigned from, const double *order, unsigned count,
                                     parley_error *error) {
     pl_plan *plan = this->plan;
     parley_status status = PARLEY_OK;
     for (unsigned i = 0; i < count && status == PARLEY_OK; i++) {
-        if (i == FIRST && (status = refit(this, error)) == PARLEY_OK)
+        if ((i == 1 || i == FIRST) && (status = refit(this, error)) == PARLEY_OK && i == FIRST)
             drop_slow(plan);
         for (unsigned g = from; g < plan->groups && status == PARLEY_OK; g++)
-            if (i < FIRST || plan->spent < plan->task.floor)
+            if (i == 0 || plan->spent < (i < FIRST ? allowance(plan) : plan->task.floor))
                 status = measure(this, &plan->group[g], order[i], error);
     }
     return status;
@@ -384,37 +470,65 @@ static parley_status measure_other_h(measuring *this, const double *order, unsig
     pl_plan *plan = this->plan;
     unsigned before = plan->groups, tried = 0;
     parley_status status = refit(this, error);
-    if (status != PARLEY_OK || plan->task.worker[plan->task.workers - 1] < 2)
+    if (status != PARLEY_OK || plan->task.worker[plan->task.workers - 1] < 2 || plan->spent > allowance(plan))
         return status;
     for (unsigned r = 0; r < plan->rows && tried < OTHER_H; r++) {
         const pl_group *group = plan->row[r].group;
         bool is_new = !isnan(group->of.epochs);
         for (unsigned g = before; g < plan->groups; g++)
             is_new = is_new && strcmp(plan->group[g].of.preset, group->of.preset) != 0;
-        for (unsigned h = 0; h < sizeof other_h / sizeof *other_h && is_new; h++)
+        for (unsigned h = 0; h < LENGTHS && is_new; h++)
             add_group(plan, group->of.preset, other_h[h], group->order + 100);
         tried += is_new;
     }
     return measure_groups(this, before, order, count, error);
 }
 
-/* Longer experiments where the run will be long, and one more of the choice where clocks are real. */
+/* The choice on all rows, and for longer, where its end has not been seen; again, where clocks are real. */
 static parley_status measure_again(measuring *this, parley_error *error) {
     pl_plan *plan = this->plan;
     parley_status status = refit(this, error);
     if (status != PARLEY_OK || !plan->rows || plan->interrupted)
         return status;
     pl_plan_row choice = plan->row[0];
-    double machines = plan->task.machines ? choice.of.workers : 1;
-    double left = fmax(plan->task.floor, plan->task.share * choice.seconds * machines) - plan->spent;
+    double left = allowance(plan) - plan->spent;
     pl_group *group = (pl_group *)choice.group;
-    if (!choice.measured && left > this->most) {
-        this->most = left;
-        group->dropped = false;
-        status = measure(this, group, choice.of.workers, error);
+    group->dropped = false;
+    if (!choice.measured && (left > this->most || this->sample)) {
+        this->most = fmax(left, this->most);
+        status = run_on(this, this->all, group, choice.of.workers, 0, error);
     } else if (choice.measured && plan->modelled == 0 && choice.seconds < left)
-        status = run_one(this, group, choice.of.workers, error);
+        status = run_on(this, this->all, group, choice.of.workers, 0, error);
     return status;
+}
+
+/* The first experiment of a plan for a sub-optimality shows the optimum. */
+static parley_status find_optimum(measuring *this, parley_error *error) {
+    pl_plan *plan = this->plan;
+    double most = this->most;
+    pl_goal_learn(&plan->task.goal, &plan->trials);
+    if (plan->task.goal.kind != PL_GOAL_SUBOPTIMALITY ||
+        plan->task.goal.doubt <= 0.5 * pl_goal_gap(&plan->task.goal) * (1 + 1e-9))
+        return PARLEY_OK;
+    this->most = 0.25 * plan->task.floor;
+    parley_status status = PARLEY_OK;
+    for (unsigned g = 0; g < plan->groups && status == PARLEY_OK; g++) {
+        status = run_on(this, this->all, &plan->group[g], (unsigned)plan->task.worker[0], 0, error);
+        if (!plan->group[g].dropped)
+            break;
+    }
+    this->most = most;
+    return status;
+}
+
+double pl_plan_sample(const pl_plan *plan, const parley_data *data) {
+    double rows = (double)pl_all_rows(data), experiments = (double)((plan->groups + LENGTHS * OTHER_H) * FIRST);
+    double nonzero = plan->modelled > 0 ? plan->modelled : NONZERO_SECONDS;
+    double passes = plan->task.floor / experiments / (nonzero * fmax(1.0, (double)pl_all_nonzeros(data)));
+    if (plan->task.sample > 0)
+        return plan->task.sample;
+    double share = fmin(1.0, passes / ENOUGH_PASSES);
+    return rows * share < LEAST_SAMPLE ? fmin(1.0, LEAST_SAMPLE / rows) : share;
 }
 
 /* A worker needs a row. */
@@ -427,29 +541,33 @@ static parley_status leave_out_many(pl_plan_task *task, uint64_t rows, parley_er
                          (unsigned long long)rows);
 }
 
-parley_status pl_plan_make(pl_plan *plan, const parley_data *data, const parley_settings *settings,
+parley_status pl_plan_make(pl_plan *plan, const pl_laboratory *all, const pl_laboratory *sample,
                            const pl_plan_cache *cache, pl_plan_tell tell, void *user, parley_error *error) {
     double order[PL_PLAN_WORKERS];
-    parley_status status = leave_out_many(&plan->task, data->x.rows, error);
+    parley_status status = leave_out_many(&plan->task, pl_all_rows(sample ? sample->data : all->data), error);
     if (status != PARLEY_OK)
         return status;
     unsigned count = design(&plan->task, order);
     measuring this = {.plan = plan,
-                      .data = data,
-                      .settings = settings,
+                      .all = all,
+                      .sample = sample,
                       .tell = tell,
                       .user = user,
                       .cache = cache->path,
                       .key = cache->key};
-    bool several_h = !pl_setting_given(settings, "local_epochs");
-    this.most = plan->task.floor / (double)((plan->groups + 2 * OTHER_H) * (count < FIRST ? count : FIRST));
-    status = measure_groups(&this, 0, order, count, error);
+    bool several_h = !pl_setting_given(all->settings, "local_epochs");
+    this.most = plan->task.floor / (double)((plan->groups + LENGTHS * OTHER_H) * (count < FIRST ? count : FIRST));
+    status = find_optimum(&this, error);
+    if (status == PARLEY_OK)
+        status = measure_groups(&this, 0, order, count, error);
     if (status == PARLEY_OK && several_h)
         status = measure_other_h(&this, order, count, error);
     if (status == PARLEY_OK)
         status = measure_again(&this, error);
     if (status == PARLEY_OK)
         status = refit(&this, error);
+    if (status == PARLEY_OK)
+        status = pl_goal_check(&plan->task.goal, &plan->trials, error);
     if (status == PARLEY_OK && !plan->rows)
         status =
             pl_fail(error, plan->interrupted ? PARLEY_STOPPED : PARLEY_BAD_INPUT,

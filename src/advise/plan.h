@@ -15,13 +15,15 @@
 
 /* What to plan. */
 typedef struct pl_plan_task {
-    double target;       /* relative gap; with a budget, experiments end there */
+    pl_goal goal;        /* what to reach; with a budget, experiments end there */
     double budget;       /* seconds; 0: reach the target as soon as possible */
     double price;        /* of a machine for an hour; 0: unknown */
     double share, floor; /* experiments may cost this share of the predicted run, and these seconds in any case */
     double worker[PL_PLAN_WORKERS]; /* candidates, increasing */
     unsigned workers;
-    bool machines; /* every worker has a machine of its own, which is simulated */
+    bool machines;  /* every worker has a machine of its own, */
+    unsigned hosts; /* processes that measure together; with one, machines are simulated */
+    double sample;  /* share of the rows on which convergence is measured; 0: as the budget allows */
     char preset[PL_PLAN_GROUPS][PL_PRESET_NAME];
     unsigned presets;
     bool named; /* the user named the presets: one that cannot solve the problem is an error */
@@ -29,10 +31,11 @@ typedef struct pl_plan_task {
 
 /* One preset and one H. */
 typedef struct pl_group {
-    pl_configuration of; /* without workers and lanes */
-    unsigned order;      /* simpler ones first */
-    bool dropped;        /* too slow to go on measuring it */
-    pl_convergence convergence;
+    pl_configuration of;        /* without workers and lanes */
+    unsigned order;             /* simpler ones first */
+    bool dropped;               /* too slow to go on measuring it */
+    pl_convergence convergence; /* to the goal */
+    pl_convergence gaps;        /* the same as relative gaps, if that is not the goal */
     pl_lasso *without;
     const pl_lasso *without_at[PL_MOST_CURVES];
     pl_system_model *system; /* of its preset */
@@ -41,8 +44,11 @@ typedef struct pl_group {
 typedef struct pl_plan_row {
     pl_configuration of;
     double seconds, low, high; /* to the target or, with a budget, within it */
-    double gap;                /* that is reached then */
+    double distance;           /* from the goal, that is reached then */
+    double gap;                /* the relative gap then */
     double rounds, round_seconds, setup, bytes, cost;
+    double stretch;    /* rounds on all rows for one on the sample */
+    unsigned machines; /* that it takes */
     bool measured;     /* this number of workers was measured, and reached the target */
     bool extrapolated; /* the nearest experiments ended before the target */
     const pl_group *group;
@@ -55,8 +61,10 @@ typedef struct pl_plan {
     unsigned runs;    /* experiments that were made */
     double spent;     /* seconds that they took */
     bool interrupted;
+    uint64_t evaluate_every; /* rounds between evaluations in experiments; 0: auto */
     char system[192];
-    double modelled, bandwidth; /* see pl_trial_run; bytes per second of a link, or 0 */
+    double modelled, bandwidth; /* see pl_laboratory; bytes per second of a link, or 0 */
+    double shift;               /* of the logarithm of rounds, from the sample to all rows */
     pl_group group[PL_PLAN_GROUPS];
     unsigned groups;
     pl_system_model systems[PL_PLAN_GROUPS]; /* by preset */
@@ -69,18 +77,26 @@ typedef struct pl_plan {
 
 typedef void (*pl_plan_tell)(void *user, const char *sentence);
 
-/* Fills in candidates from the settings, and checks all that can be checked before data are read. */
-parley_status pl_plan_open(pl_plan **out, const parley_settings *settings, parley_error *error);
+/* Fills in candidates from the settings, and checks all that can be checked before data are read. `hosts` processes
+ * measure together. */
+parley_status pl_plan_open(pl_plan **out, const parley_settings *settings, unsigned hosts, parley_error *error);
+/* The share of the rows to measure convergence on: --sample or, for large data, what leaves each experiment enough
+ * passes. */
+double pl_plan_sample(const pl_plan *plan, const parley_data *data);
 /* Where experiments are kept: a file, "" for none, and the problem that they belong to (trial_file.h). */
 typedef struct pl_plan_cache {
     const char *path, *key;
 } pl_plan_cache;
-/* Measures, fits and chooses. A request to stop ends the measuring, and what was measured decides. */
-parley_status pl_plan_make(pl_plan *plan, const parley_data *data, const parley_settings *settings,
+/* Measures, fits and chooses. A request to stop ends the measuring, and what was measured decides. `sample` may be
+ * NULL.
+ */
+parley_status pl_plan_make(pl_plan *plan, const pl_laboratory *all, const pl_laboratory *sample,
                            const pl_plan_cache *cache, pl_plan_tell tell, void *user, parley_error *error);
 void pl_plan_close(pl_plan *plan);
 
-/* plan_models.c: fits the models to the trials; predicts, with a band; chooses. */
+/* plan_models.c: whether an experiment counts, by the rows that it ran on; fits the models to the trials; predicts,
+ * with a band; chooses. */
+bool pl_plan_uses(const pl_plan *plan, const pl_trial *trial);
 parley_status pl_plan_fit(pl_plan *plan, double size, parley_error *error);
 void pl_plan_predict(const pl_plan *plan, const pl_group *group, double workers, pl_plan_row *row);
 parley_status pl_plan_choose(pl_plan *plan, parley_error *error);

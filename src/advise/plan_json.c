@@ -14,13 +14,14 @@ static json_t *json_row(const pl_plan *plan, const pl_plan_row *row) {
     put(object, "workers", json_integer(row->of.workers));
     put(object, "lanes", json_integer(row->of.lanes));
     put(object, "local_epochs", pl_json_real(row->of.epochs));
-    put(object, "machines", json_integer(plan->task.machines ? row->of.workers : 1));
+    put(object, "machines", json_integer(row->machines));
     put(object, "seconds", pl_json_real(row->seconds));
     put(object, "low", pl_json_real(row->low));
     put(object, "high", pl_json_real(row->high));
     put(object, "cost", plan->task.price > 0 ? pl_json_real(row->cost) : json_null());
     put(object, "rounds", pl_json_real(row->rounds));
     put(object, "gap", pl_json_real(row->gap));
+    put(object, "value", pl_json_real(pl_goal_value(&plan->task.goal, row->distance)));
     put(object, "bytes", pl_json_real(row->bytes));
     put(object, "round_seconds", pl_json_real(row->round_seconds));
     put(object, "setup_seconds", pl_json_real(row->setup));
@@ -41,7 +42,7 @@ static json_t *json_curve(const pl_plan_row *row) {
     return list;
 }
 
-/* A method for as many workers, to which --adapt may change. */
+/* A preset and an H for as many workers, to which --adapt may change. */
 static json_t *json_alternative(const pl_plan_row *row) {
     json_t *object = json_object();
     double exchange = pl_system_exchange(row->group->system, row->of.workers, row->of.epochs);
@@ -54,23 +55,16 @@ static json_t *json_alternative(const pl_plan_row *row) {
     return object;
 }
 
-/* Whether no row before this one has its preset and the workers of the choice. */
-static bool is_first(const pl_plan *plan, unsigned r) {
-    for (unsigned i = 0; i < r; i++)
-        if (plan->row[i].of.workers == plan->row[r].of.workers &&
-            strcmp(plan->row[i].of.preset, plan->row[r].of.preset) == 0)
-            return false;
-    return true;
-}
-
 json_t *pl_plan_choice_json(const pl_plan *plan) {
     json_t *object = json_row(plan, &plan->row[0]), *others = json_array();
     put(object, "curve", json_curve(&plan->row[0]));
     for (unsigned r = 0; r < plan->rows; r++) /* the first of each preset is its best H */
-        if (plan->row[r].of.workers == plan->row[0].of.workers && is_first(plan, r))
+        if (plan->row[r].of.workers == plan->row[0].of.workers)
             json_array_append_new(others, json_alternative(&plan->row[r]));
     put(object, "alternatives", others);
     put(object, "system", json_string(plan->system));
+    if (plan->task.goal.kind != PL_GOAL_GAP) /* as the experiments did */
+        put(object, "evaluate_every", json_integer((json_int_t)plan->evaluate_every));
     return object;
 }
 
@@ -131,7 +125,9 @@ json_t *pl_plan_json(const pl_plan *plan) {
     put(experiments, "runs", json_integer(plan->runs));
     put(experiments, "reused", json_integer(plan->cached));
     put(experiments, "interrupted", json_boolean(plan->interrupted));
-    put(object, "target", pl_json_real(plan->task.target));
+    put(object, "target", pl_json_real(plan->task.goal.target));
+    put(object, "target_of", json_string(plan->task.goal.name));
+    put(object, "sample", pl_json_real(plan->task.sample));
     put(object, "budget", plan->task.budget > 0 ? pl_json_real(plan->task.budget) : json_null());
     put(object, "choice", pl_plan_choice_json(plan));
     put(object, "table", table);

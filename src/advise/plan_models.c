@@ -18,30 +18,44 @@
 #define UNKNOWN_WORKERS 0.3 /* half width if nothing could be left out */
 #define UNKNOWN_AHEAD 0.7   /* the same for the rest of a run */
 #define UNKNOWN_NOISE 0.15  /* of real clocks */
+#define UNKNOWN_SAMPLE 0.1  /* of rounds on all rows, by those on a sample, after both were compared */
+#define SHIFT_POINTS 3      /* least points of curves that are compared for that */
 #define CUT_POINTS 6        /* least points of a curve that is cut to see how well it would have been continued */
 #define DOUBT 1.5           /* factor on the time of runs that were not seen to their end */
 #define SAME 0.02           /* relative difference that decides nothing */
 
-/* The best trial for the convergence of a group with so many workers: that which went furthest. */
+bool pl_plan_uses(const pl_plan *plan, const pl_trial *trial) {
+    return trial->sample >= plan->task.sample * (1 - 1e-9);
+}
+
+/* Whether a trial tells more about convergence than another one: it reached the goal, or did so on more rows, or came
+ * nearer. */
+static bool tells_more(const pl_goal *goal, const pl_trial *trial, const pl_trial *than) {
+    bool there = !isnan(pl_goal_rounds(goal, trial)), was = !isnan(pl_goal_rounds(goal, than));
+    if (there != was)
+        return there;
+    if (there && trial->sample != than->sample)
+        return trial->sample > than->sample;
+    return trial->points[trial->count - 1].gap < than->points[than->count - 1].gap;
+}
+
+/* The best trial for the convergence of a group with so many workers. */
 static const pl_trial *longest(const pl_plan *plan, const pl_group *group, double workers) {
     const pl_trial *best = NULL;
     for (unsigned t = 0; t < plan->trials.count; t++) {
         const pl_trial *trial = &plan->trials.list[t];
         pl_configuration of = group->of;
         of.workers = (unsigned)workers;
-        if (!pl_same_configuration(&trial->of, &of) || trial->count == 0)
+        if (!pl_same_configuration(&trial->of, &of) || trial->count == 0 || !pl_plan_uses(plan, trial))
             continue;
-        bool exact = trial->reached && trial->target == plan->task.target;
-        bool best_exact = best && best->reached && best->target == plan->task.target;
-        double end = trial->points[trial->count - 1].gap;
-        if (!best || exact > best_exact || (exact == best_exact && end < best->points[best->count - 1].gap))
+        if (!best || tells_more(&plan->task.goal, trial, best))
             best = trial;
     }
     return best;
 }
 
-static parley_status open_curves(const pl_plan *plan, pl_group *group, parley_error *error) {
-    pl_convergence *convergence = &group->convergence;
+static parley_status open_curves(const pl_plan *plan, const pl_group *group, const pl_goal *goal,
+                                 pl_convergence *convergence, parley_error *error) {
     parley_status status = PARLEY_OK;
     unsigned last = 0;
     convergence->count = 0;
@@ -54,7 +68,7 @@ static parley_status open_curves(const pl_plan *plan, pl_group *group, parley_er
         }
         if (!next || convergence->count == PL_MOST_CURVES || status != PARLEY_OK)
             return status;
-        status = pl_curve_open(&convergence->curve[convergence->count], longest(plan, group, next), error);
+        status = pl_curve_open(&convergence->curve[convergence->count], goal, longest(plan, group, next), error);
         if (status == PARLEY_OK && convergence->curve[convergence->count].count > 0)
             convergence->count++;
         else
@@ -63,7 +77,12 @@ static parley_status open_curves(const pl_plan *plan, pl_group *group, parley_er
     }
 }
 
-static double level_of_target(const pl_plan *plan) { return log(plan->task.target); }
+static double level_of_target(const pl_plan *plan) { return pl_goal_level(&plan->task.goal); }
+
+/* The course of the relative gap. */
+static const pl_convergence *gaps_of(const pl_group *group) {
+    return group->gaps.count ? &group->gaps : &group->convergence;
+}
 
 /* The sparse regression of a preset, over all H. */
 static void fit_lasso(pl_plan *plan, pl_group *group, unsigned number) {
@@ -75,9 +94,9 @@ static void fit_lasso(pl_plan *plan, pl_group *group, unsigned number) {
         workers[c] = trials[c]->of.workers;
     }
     group->without = pl_alloc(convergence->count + 1, sizeof *group->without);
-    plan->has_lasso[number] =
-        group->without && convergence->count >= 4 &&
-        pl_lasso_fit(trials, convergence->count, workers, convergence->count, &plan->lasso[number], group->without);
+    plan->has_lasso[number] = group->without && convergence->count >= 4 &&
+                              pl_lasso_fit(&plan->task.goal, trials, convergence->count, workers, convergence->count,
+                                           &plan->lasso[number], group->without);
     if (!plan->has_lasso[number])
         return;
     convergence->lasso = &plan->lasso[number];
@@ -125,8 +144,8 @@ static double quantile(double *errors, unsigned count, double unknown) {
 
 /* Seconds of a trial that reached the target on these machines; NaN if it did not. */
 static double seconds_of(const pl_plan *plan, const pl_trial *trial) {
-    bool here = strcmp(trial->system, plan->system) == 0 && trial->reached && trial->target == plan->task.target;
-    return here ? trial->setup + trial->rounds * trial->round_seconds : NAN;
+    double rounds = strcmp(trial->system, plan->system) == 0 ? pl_goal_rounds(&plan->task.goal, trial) : NAN;
+    return trial->setup + rounds * trial->round_seconds;
 }
 
 /* The error of the logarithm of time for a curve that is left out; NaN if it is unknown. */
@@ -159,9 +178,9 @@ static double error_of_cut(const pl_plan *plan, const pl_curve *curve, double sh
     double target = level_of_target(plan), last = curve->level[0] + share * (target - curve->level[0]);
     pl_curve cut = *curve;
     double is = pl_curve_rounds(curve, target);
-    if (!curve->trial->reached || curve->trial->target != plan->task.target || curve->count < CUT_POINTS)
+    if (isnan(curve->reached) || curve->count < CUT_POINTS)
         return NAN;
-    cut.trial = NULL;
+    cut.reached = NAN;
     for (cut.count = 0; cut.count < curve->count && curve->level[cut.count] >= last;)
         cut.count++;
     if (cut.count < 3)
@@ -199,12 +218,51 @@ static double noise_band(const pl_plan *plan) {
     return fmax(quantile(errors, count, UNKNOWN_NOISE), 0.5 * UNKNOWN_NOISE);
 }
 
+/* The course of the gap in a plan for something else, which tells a run at which gap to end. */
+static parley_status fit_gaps(const pl_plan *plan, pl_group *group, parley_error *error) {
+    pl_goal gap = pl_goal_of_gap(pl_goal_gap(&plan->task.goal));
+    parley_status status = open_curves(plan, group, &gap, &group->gaps, error);
+    pl_convergence_choose(&group->gaps, pl_goal_level(&gap));
+    return status;
+}
+
+/* How many more rounds all rows need than the sample, by the curves of the same configuration at the last level that
+ * both saw. */
+static double shift_of(const pl_plan *plan) {
+    double sum = 0, count = 0;
+    for (unsigned a = 0; a < plan->trials.count; a++)
+        for (unsigned b = 0; b < plan->trials.count; b++) {
+            const pl_trial *all = &plan->trials.list[a], *part = &plan->trials.list[b];
+            pl_curve one = {0}, other = {0};
+            if (all->sample < 1 || part->sample >= 1 || !pl_same_configuration(&all->of, &part->of) ||
+                !pl_plan_uses(plan, part) || all->count < SHIFT_POINTS || part->count < SHIFT_POINTS ||
+                pl_curve_open(&one, &plan->task.goal, all, NULL) != PARLEY_OK ||
+                pl_curve_open(&other, &plan->task.goal, part, NULL) != PARLEY_OK || !one.count || !other.count) {
+                pl_curve_close(&one);
+                pl_curve_close(&other);
+                continue;
+            }
+            double level = fmax(one.level[one.count - 1], other.level[other.count - 1]);
+            double weight = fmin(one.round[one.count - 1], other.round[other.count - 1]);
+            double shift = log(pl_curve_rounds(&one, level) / pl_curve_rounds(&other, level));
+            pl_curve_close(&one);
+            pl_curve_close(&other);
+            if (!isfinite(shift))
+                continue;
+            sum += weight * shift;
+            count += weight;
+        }
+    return count > 0 ? sum / count : 0;
+}
+
 parley_status pl_plan_fit(pl_plan *plan, double size, parley_error *error) {
     parley_status status = PARLEY_OK;
     pl_plan_forget(plan);
     for (unsigned g = 0; g < plan->groups && status == PARLEY_OK; g++) {
         pl_group *group = &plan->group[g];
-        status = open_curves(plan, group, error);
+        status = open_curves(plan, group, &plan->task.goal, &group->convergence, error);
+        if (status == PARLEY_OK && plan->task.goal.kind != PL_GOAL_GAP)
+            status = fit_gaps(plan, group, error);
         if (status != PARLEY_OK)
             break;
         fit_lasso(plan, group, g);
@@ -213,6 +271,7 @@ parley_status pl_plan_fit(pl_plan *plan, double size, parley_error *error) {
     }
     if (status == PARLEY_OK) {
         plan->band_noise = noise_band(plan);
+        plan->shift = shift_of(plan);
         plan->band_workers = workers_band(plan);
     }
     return status;
@@ -223,6 +282,8 @@ void pl_plan_forget(pl_plan *plan) {
         pl_group *group = &plan->group[g];
         pl_convergence_close(&group->convergence);
         group->convergence = (pl_convergence){0};
+        pl_convergence_close(&group->gaps);
+        group->gaps = (pl_convergence){0};
         pl_free(group->without);
         group->without = NULL;
         plan->has_lasso[g] = false;
@@ -238,14 +299,36 @@ static double share_seen(const pl_plan *plan, const pl_group *group, double work
         double seen = (first - curve->level[curve->count - 1]) / fmax(1e-9, first - level_of_target(plan));
         if (far < nearest) {
             nearest = far;
-            share = seen >= 1 ? 1 : seen;
+            share = seen >= 1 || !isnan(curve->reached) ? 1 : seen;
         }
     }
     return share;
 }
 
+/* The trial of the nearest number of workers. */
+static const pl_trial *nearest_trial(const pl_group *group, double workers) {
+    const pl_trial *nearest = NULL;
+    for (unsigned c = 0; c < group->convergence.count; c++) {
+        const pl_trial *trial = group->convergence.curve[c].trial;
+        if (!nearest || fabs(log(trial->of.workers / workers)) < fabs(log(nearest->of.workers / workers)))
+            nearest = trial;
+    }
+    return nearest;
+}
+
+static bool is_sampled(const pl_group *group, double workers) {
+    const pl_trial *nearest = nearest_trial(group, workers);
+    return nearest && nearest->sample < 1;
+}
+
 static double half_width(const pl_plan *plan, const pl_group *group, double workers) {
     double share = share_seen(plan, group, workers), width = plan->band_noise * plan->band_noise;
+    if (is_sampled(group, workers))
+        width += fmax(UNKNOWN_SAMPLE * UNKNOWN_SAMPLE, 0.25 * plan->shift * plan->shift);
+    if (plan->task.machines && plan->task.hosts > 1 && workers > plan->task.hosts)
+        width += UNKNOWN_WORKERS * UNKNOWN_WORKERS; /* no machines are there to time so many */
+    if (plan->task.goal.doubt > 0)
+        width += pow(log1p(plan->task.goal.doubt / plan->task.goal.target), 2);
     bool measured = false;
     for (unsigned c = 0; c < group->convergence.count; c++)
         measured = measured || group->convergence.curve[c].workers == workers;
@@ -254,12 +337,7 @@ static double half_width(const pl_plan *plan, const pl_group *group, double work
 }
 
 static unsigned lanes_of(const pl_plan *plan, const pl_group *group, double workers) {
-    const pl_trial *nearest = NULL;
-    for (unsigned c = 0; c < group->convergence.count; c++) {
-        const pl_trial *trial = group->convergence.curve[c].trial;
-        if (!nearest || fabs(log(trial->of.workers / workers)) < fabs(log(nearest->of.workers / workers)))
-            nearest = trial;
-    }
+    const pl_trial *nearest = nearest_trial(group, workers);
     if (!nearest || plan->task.machines)
         return nearest ? nearest->of.lanes : 1;
     unsigned lanes = (unsigned)(nearest->of.lanes * nearest->of.workers / workers);
@@ -274,20 +352,26 @@ void pl_plan_predict(const pl_plan *plan, const pl_group *group, double workers,
     row->of.lanes = lanes_of(plan, group, workers);
     row->round_seconds = pl_system_seconds(group->system, workers, group->of.epochs, 0);
     row->setup = pl_system_setup(group->system, workers, 0);
-    row->rounds = pl_convergence_rounds(convergence, workers, level_of_target(plan), PL_MOST_CURVES);
+    double longer = is_sampled(group, workers) ? exp(plan->shift) : 1.0;
+    row->rounds = longer * pl_convergence_rounds(convergence, workers, level_of_target(plan), PL_MOST_CURVES);
     row->seconds = row->setup + row->rounds * row->round_seconds;
-    row->gap = task->target;
+    row->distance = exp(level_of_target(plan));
     if (task->budget > 0 && row->seconds > task->budget) {
         row->seconds = task->budget;
         row->rounds = floor((task->budget - row->setup) / row->round_seconds);
-        row->gap = row->rounds >= 1 ? exp(pl_convergence_level(convergence, workers, row->rounds)) : 1.0;
+        row->distance = row->rounds >= 1 ? exp(pl_convergence_level(convergence, workers, row->rounds / longer)) : 1.0;
     }
+    row->stretch = longer;
+    row->gap = task->goal.kind == PL_GOAL_GAP
+                   ? row->distance
+                   : exp(pl_convergence_level(gaps_of(group), workers, row->rounds / longer));
     double width = half_width(plan, group, workers);
     row->extrapolated = share_seen(plan, group, workers) < 1;
     row->low = row->seconds * exp(-width);
     row->high = row->seconds * exp(width);
     row->bytes = pl_system_bytes(group->system, workers, 0) * workers * row->rounds;
-    row->cost = task->price * (task->machines ? workers : 1) * row->seconds / 3600;
+    row->machines = task->machines ? row->of.workers : task->hosts;
+    row->cost = task->price * row->machines * row->seconds / 3600;
     for (unsigned c = 0; c < convergence->count; c++)
         row->measured = row->measured || (convergence->curve[c].workers == workers &&
                                           !isnan(seconds_of(plan, convergence->curve[c].trial)));
@@ -298,7 +382,7 @@ void pl_plan_predict(const pl_plan *plan, const pl_group *group, double workers,
 static double worth(const pl_plan_task *task, const pl_plan_row *row) {
     double doubt = row->extrapolated ? DOUBT * row->high / row->seconds : 1.0;
     if (task->budget > 0)
-        return row->gap > task->target ? 1e6 + row->gap : row->seconds;
+        return log(row->distance) > pl_goal_level(&task->goal) + 1e-12 ? 1e6 + row->distance : row->seconds;
     return doubt * (task->price > 0 ? row->cost : row->seconds);
 }
 
@@ -336,7 +420,7 @@ unsigned pl_plan_draw(const pl_plan_row *row, double *curve) {
         double *point = curve + 3 * points++;
         point[0] = last = round;
         point[1] = row->setup + round * row->round_seconds;
-        point[2] = exp(pl_convergence_level(&row->group->convergence, row->of.workers, round));
+        point[2] = exp(pl_convergence_level(gaps_of(row->group), row->of.workers, round / row->stretch));
     }
     return points;
 }

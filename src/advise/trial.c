@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "advise/goal.h"
 #include "base/clock.h"
 #include "base/stop.h"
 #include "shard/distributed.h"
@@ -58,31 +59,42 @@ parley_status pl_configure(parley_settings *settings, const pl_configuration *of
 
 /* A running trial. */
 typedef struct running {
-    const parley_data *data;
+    const pl_laboratory *laboratory;
     const parley_settings *settings;
+    const pl_trial_end *end;
     pl_trial *trial;
-    double most, modelled, began;
+    double began;
     double first, last; /* seconds at the end of the first and of the last round */
     double seen;        /* the last gap that was evaluated */
     parley_summary summary;
 } running;
 
 /* Every second point goes if there are too many, and so do later ones. */
-static void keep_point(pl_trial *trial, double round, double gap, bool estimated) {
+static void keep_point(pl_trial *trial, const pl_point_of_run *point) {
     if (trial->count == PL_TRIAL_POINTS) {
         for (unsigned i = 0; 2 * i + 1 < trial->count; i++)
             trial->points[i] = trial->points[2 * i + 1];
         trial->count /= 2;
     }
-    trial->points[trial->count++] = (pl_point_of_run){round, gap, estimated};
+    trial->points[trial->count++] = *point;
 }
 
 static double cost_of(const running *this, const parley_progress *progress) {
-    if (!(this->modelled > 0))
+    const pl_laboratory *laboratory = this->laboratory;
+    if (!(laboratory->modelled > 0))
         return pl_now() - this->began;
-    double columns = (double)this->data->x.columns * this->trial->of.workers;
-    return this->modelled *
-           (progress->epochs * (double)this->data->x.nonzeros + ENTRY_SHARE * columns * (double)progress->round);
+    double columns = (double)laboratory->data->x.columns * this->trial->of.workers;
+    return laboratory->modelled *
+           (progress->epochs * (double)laboratory->data->x.nonzeros + ENTRY_SHARE * columns * (double)progress->round);
+}
+
+/* The point of a round that was evaluated, with all that a goal may ask for. */
+static pl_point_of_run evaluated(const parley_progress *progress) {
+    double scale = progress->gap / progress->relative_gap;
+    return (pl_point_of_run){.round = (double)progress->round,
+                             .gap = progress->relative_gap,
+                             .objective = progress->objective / scale,
+                             .metric = progress->metric ? progress->validation : NAN};
 }
 
 static int watch(void *user, const parley_progress *progress, const char *message) {
@@ -94,42 +106,49 @@ static int watch(void *user, const parley_progress *progress, const char *messag
     this->last = progress->seconds;
     if (progress->round == 1)
         this->first = progress->seconds;
+    pl_point_of_run point = evaluated(progress);
     if (progress->relative_gap != this->seen && progress->relative_gap > 0)
-        keep_point(trial, trial->rounds, progress->relative_gap, false);
+        keep_point(trial, &point);
     else if (progress->estimate > 0)
-        keep_point(trial, trial->rounds, progress->estimate, true);
+        keep_point(trial, &(pl_point_of_run){trial->rounds, progress->estimate, true, NAN, NAN});
     this->seen = progress->relative_gap;
     trial->cost = cost_of(this, progress);
-    return trial->cost >= this->most || pl_stop_asked();
+    bool there = this->end->goal->kind != PL_GOAL_GAP && !isnan(pl_goal_rounds(this->end->goal, trial));
+    return there || trial->cost >= this->end->most || pl_stop_asked();
 }
 
-/* Which rows each rank holds: parts of equal length. */
-static parley_status open_spread(const pl_engine *engine, uint64_t rows, pl_spread **out, parley_error *error) {
-    uint64_t ranks = engine->ranks;
+/* Which rows each rank holds: those that it read, or else parts of equal length. */
+static parley_status open_spread(const pl_engine *engine, const parley_data *data, pl_spread **out,
+                                 parley_error *error) {
+    const pl_spread *read = data->spread;
+    uint64_t ranks = engine->ranks, rows = data->x.rows, count = read ? read->count : ranks;
     parley_status status = pl_take(out, 1, sizeof **out, "parts of the rows", error);
     if (status != PARLEY_OK)
         return status;
-    (*out)->count = ranks;
+    (*out)->count = count;
     (*out)->rank = engine->rank;
-    status = pl_take(&(*out)->pieces, ranks, sizeof *(*out)->pieces, "parts of the rows", error);
-    for (uint64_t r = 0; r < ranks && status == PARLEY_OK; r++)
-        (*out)->pieces[r] = (pl_piece){.begin = rows * r / ranks, .end = rows * (r + 1) / ranks, .rank = (unsigned)r};
+    status = pl_take(&(*out)->pieces, count, sizeof *(*out)->pieces, "parts of the rows", error);
+    for (uint64_t r = 0; r < count && status == PARLEY_OK; r++)
+        (*out)->pieces[r] =
+            read ? read->pieces[r]
+                 : (pl_piece){.begin = rows * r / ranks, .end = rows * (r + 1) / ranks, .rank = (unsigned)r};
     return status;
 }
 
-/* The rows that a rank of a cluster would have read. */
-static parley_status hold_part(pl_engine *engine, const parley_data *all, parley_data **out, parley_error *error) {
-    uint64_t rows = all->x.rows, *mine = NULL;
-    uint64_t first = rows * engine->rank / engine->ranks, after = rows * (engine->rank + 1) / engine->ranks;
+/* Copies the rows that a rank of a cluster has read, since training gives them away. */
+static parley_status hold_part(pl_engine *engine, const parley_data *data, parley_data **out, parley_error *error) {
+    uint64_t rows = data->x.rows, *mine = NULL;
+    uint64_t first = data->spread ? 0 : rows * engine->rank / engine->ranks;
+    uint64_t after = data->spread ? rows : rows * (engine->rank + 1) / engine->ranks;
     pl_spread *spread = NULL;
     *out = NULL;
-    parley_status status = open_spread(engine, rows, &spread, error);
+    parley_status status = open_spread(engine, data, &spread, error);
     if (status == PARLEY_OK)
         status = pl_take(&mine, after - first + 1, sizeof *mine, "parts of the rows", error);
     for (uint64_t i = first; i < after && status == PARLEY_OK; i++)
         mine[i - first] = i;
     if (status == PARLEY_OK)
-        status = pl_data_subset(all, mine, after - first, out, error);
+        status = pl_data_subset(data, mine, after - first, out, error);
     pl_free(mine);
     if (status != PARLEY_OK) {
         pl_spread_free(spread);
@@ -143,11 +162,12 @@ static parley_status train(pl_engine *engine, void *context, parley_error *error
     running *this = context;
     parley_data *part = NULL;
     parley_model *model = NULL;
+    const parley_data *data = this->laboratory->data;
     bool first = engine->here == 0;
-    parley_status status = engine->ranks > 1 ? hold_part(engine, this->data, &part, error) : PARLEY_OK;
+    parley_status status = engine->ranks > 1 ? hold_part(engine, data, &part, error) : PARLEY_OK;
     if (status == PARLEY_OK)
-        status = pl_train_rank(engine, part ? part : this->data, this->settings, first ? watch : NULL, this, &model,
-                               first ? &this->summary : NULL, error);
+        status = pl_train_rank(engine, part ? part : data, this->settings, first && engine->rank == 0 ? watch : NULL,
+                               this, &model, first ? &this->summary : NULL, error);
     parley_model_free(model);
     parley_data_free(part);
     return status;
@@ -157,7 +177,7 @@ static void conclude(running *this) {
     pl_trial *trial = this->trial;
     const parley_summary *summary = &this->summary;
     double rounds = trial->rounds;
-    trial->reached = summary->stop == PARLEY_CONVERGED;
+    trial->reached = summary->stop == PARLEY_CONVERGED || summary->stop == PARLEY_VALIDATED;
     trial->of.lanes = (unsigned)summary->lanes;
     trial->round_seconds = rounds > 1 ? (this->last - this->first) / (rounds - 1) : this->last - summary->setup_seconds;
     trial->setup = fmax(0.0, this->first - trial->round_seconds);
@@ -165,36 +185,81 @@ static void conclude(running *this) {
     trial->bytes = rounds > 0 ? (double)summary->bytes_sent / rounds / (double)summary->workers : 0;
     if (trial->reached && summary->relative_gap > 0 &&
         (trial->count == 0 || trial->points[trial->count - 1].round < rounds))
-        keep_point(trial, rounds, summary->relative_gap, false);
+        keep_point(trial, &(pl_point_of_run){rounds, summary->relative_gap, false,
+                                             summary->objective * summary->relative_gap / summary->gap,
+                                             summary->metric ? summary->validation : NAN});
 }
 
-static parley_status configure_trial(parley_settings *settings, const pl_configuration *of, double target,
+static parley_status configure_trial(parley_settings *settings, const pl_configuration *of, double gap, uint64_t rounds,
                                      parley_error *error) {
     char number[40];
     parley_status status = pl_configure(settings, of, error);
-    pl_number_text(target, number, sizeof number);
-    return status == PARLEY_OK ? pl_setting_set(settings, 0, "gap", number, error) : status;
+    pl_number_text(gap, number, sizeof number);
+    settings->rounds = rounds ? rounds : settings->rounds;
+    settings->patience = UINT64_MAX; /* a plan asks for a value, and not for the best one */
+    if (status == PARLEY_OK)
+        status = pl_setting_set(settings, 0, "gap", number, error);
+    return status == PARLEY_OK ? pl_train_check(settings, error) : status;
 }
 
-parley_status pl_trial_run(const parley_data *data, const parley_settings *settings, const pl_configuration *of,
-                           double target, double most, double modelled, uint64_t rounds, pl_trial *out,
-                           parley_error *error) {
+/* What the first rank tells the others about the next experiment. */
+typedef struct order {
+    pl_configuration of;
+    double gap, sample;
+    uint64_t rounds;
+    bool ends;
+} order;
+
+/* Runs an experiment on the ranks that are there, or on an engine of its own. */
+static parley_status run_it(running *this, parley_error *error) {
+    pl_engine *engine = this->laboratory->engine;
+    return engine ? train(engine, this, error) : pl_launch(this->settings, (pl_job){train, NULL, this}, error);
+}
+
+parley_status pl_trials_join(const pl_laboratory *all, const pl_laboratory *sample, parley_error *error) {
     parley_settings *copy = NULL;
-    *out = (pl_trial){.of = *of, .target = target};
-    running this = {.data = data, .trial = out, .most = most, .modelled = modelled, .began = pl_now(), .seen = NAN};
+    parley_status status = pl_take(&copy, 1, sizeof *copy, "settings", error);
+    for (order next = {0}; status == PARLEY_OK;) {
+        status = pl_broadcast(all->engine, 0, &next, sizeof next, error);
+        if (status != PARLEY_OK || next.ends)
+            break;
+        const pl_laboratory *mine = next.sample < 1 && sample ? sample : all;
+        running this = {.laboratory = mine, .settings = copy};
+        *copy = *mine->settings;
+        status = configure_trial(copy, &next.of, next.gap, next.rounds, error);
+        if (status == PARLEY_OK)
+            status = train(all->engine, &this, error);
+        if (status == PARLEY_BAD_USAGE || status == PARLEY_NO_MEMORY)
+            status = PARLEY_OK; /* the first rank fails alike, and decides */
+    }
+    pl_free(copy);
+    return status;
+}
+
+parley_status pl_trials_dismiss(pl_engine *engine, parley_error *error) {
+    order end = {.ends = true};
+    return engine && engine->ranks > 1 ? pl_broadcast(engine, 0, &end, sizeof end, error) : PARLEY_OK;
+}
+
+parley_status pl_trial_run(const pl_laboratory *laboratory, const pl_configuration *of, const pl_trial_end *end,
+                           pl_trial *out, parley_error *error) {
+    parley_settings *copy = NULL;
+    double gap = pl_goal_gap(end->goal);
+    *out = (pl_trial){.of = *of, .target = gap, .sample = laboratory->sample};
+    order next = {.of = *of, .gap = gap, .sample = laboratory->sample, .rounds = end->rounds};
+    running this = {.laboratory = laboratory, .trial = out, .end = end, .began = pl_now(), .seen = NAN};
     parley_status status = pl_take(&copy, 1, sizeof *copy, "settings", error);
     if (status == PARLEY_OK)
         status = pl_take(&out->points, PL_TRIAL_POINTS, sizeof *out->points, "an experiment", error);
     if (status == PARLEY_OK) {
-        *copy = *settings;
+        *copy = *laboratory->settings;
         this.settings = copy;
-        copy->rounds = rounds ? rounds : copy->rounds;
-        status = configure_trial(copy, of, target, error);
+        status = configure_trial(copy, of, gap, end->rounds, error);
     }
+    if (status == PARLEY_OK && laboratory->engine && laboratory->engine->ranks > 1)
+        status = pl_broadcast(laboratory->engine, 0, &next, sizeof next, error);
     if (status == PARLEY_OK)
-        status = pl_train_check(copy, error);
-    if (status == PARLEY_OK)
-        status = pl_launch(copy, (pl_job){train, NULL, &this}, error);
+        status = run_it(&this, error);
     if (status == PARLEY_OK)
         conclude(&this);
     else {

@@ -19,11 +19,14 @@ typedef struct pl_configuration {
 typedef struct pl_point_of_run {
     double round, gap; /* the gap is relative */
     bool estimated;
+    double objective; /* relative to the one at w = 0; NaN if it is unknown */
+    double metric;    /* on validation rows; NaN if there are none */
 } pl_point_of_run;
 
 typedef struct pl_trial {
     pl_configuration of;
     char system[192]; /* the machines that it ran on, as a key: their timings are comparable */
+    double sample;    /* share of the rows that it ran on */
     double target;    /* relative gap that ended it, if it was reached */
     bool reached;
     double rounds, setup, round_seconds; /* the first round's extra time is part of the setup */
@@ -47,12 +50,31 @@ bool pl_same_configuration(const pl_configuration *a, const pl_configuration *b)
 
 /* Fills in the settings of a configuration; with engine sim every worker has a host. */
 parley_status pl_configure(parley_settings *settings, const pl_configuration *of, parley_error *error);
-/* Runs a configuration until its target is reached, it has cost `most` seconds, it has made `rounds` rounds (0: no
- * limit), or a signal asks to stop. What was
- * measured by then counts. `modelled` > 0: seconds that a non-zero costs, from which the cost follows instead of the
- * clock. Each simulated host reads its own part of the rows, as on a real cluster. */
-parley_status pl_trial_run(const parley_data *data, const parley_settings *settings, const pl_configuration *of,
-                           double target, double most, double modelled, uint64_t rounds, pl_trial *out,
-                           parley_error *error);
+
+/* On what experiments run. */
+typedef struct pl_laboratory {
+    const parley_data *data;
+    const parley_settings *settings;
+    double sample;     /* share of all rows that the data have */
+    double modelled;   /* seconds that a non-zero costs, from which the cost of an experiment follows instead of the
+                          clock; 0: the clock */
+    pl_engine *engine; /* ranks that are there, whose first one orders the experiments; NULL: each opens an engine */
+} pl_laboratory;
+
+/* When an experiment ends, at the latest. A signal ends it, too. */
+typedef struct pl_trial_end {
+    const struct pl_goal *goal; /* goal.h */
+    double most;                /* seconds that it may cost */
+    uint64_t rounds;            /* 0: no limit */
+} pl_trial_end;
+
+/* Runs a configuration for a while. What was measured until its end counts. Each simulated host reads its own part of
+ * the rows, as on a real cluster. */
+parley_status pl_trial_run(const pl_laboratory *laboratory, const pl_configuration *of, const pl_trial_end *end,
+                           pl_trial *out, parley_error *error);
+/* On the other ranks of an engine: takes part in the experiments that the first one orders, until it dismisses them.
+ * `sample` may be NULL. */
+parley_status pl_trials_join(const pl_laboratory *all, const pl_laboratory *sample, parley_error *error);
+parley_status pl_trials_dismiss(pl_engine *engine, parley_error *error);
 
 #endif

@@ -27,29 +27,35 @@ static bool is_chosen(const char *name) {
     return false;
 }
 
+static uint64_t hash_text(uint64_t hash, const char *text) { /* FNV-1a */
+    for (const char *at = text; *at; at++)
+        hash = (hash ^ (unsigned char)*at) * 1099511628211u;
+    return hash;
+}
+
 static uint64_t hash_settings(const parley_settings *settings) {
-    uint64_t hash = 14695981039346656037u; /* FNV-1a */
+    uint64_t hash = hash_text(14695981039346656037u, settings->validation);
     for (unsigned i = 0; i < pl_settings_count; i++) {
         char text[PL_TEXT];
         if (!pl_settings[i].in_model || is_chosen(pl_settings[i].name))
             continue;
         pl_setting_text(settings, &pl_settings[i], text, sizeof text);
-        for (const char *at = text; *at; at++)
-            hash = (hash ^ (unsigned char)*at) * 1099511628211u;
-        hash = (hash ^ i) * 1099511628211u;
+        hash = (hash_text(hash, text) ^ i) * 1099511628211u;
     }
     return hash;
 }
 
-parley_status pl_problem_key(const parley_data *data, const parley_settings *settings, char key[PL_PROBLEM_KEY],
-                             parley_error *error) {
-    pl_engine *engine;
+parley_status pl_problem_key(pl_engine *engine, const parley_data *data, const parley_settings *settings,
+                             char key[PL_PROBLEM_KEY], parley_error *error) {
+    pl_engine *own = NULL;
     uint64_t fingerprint = 0;
-    parley_status status = pl_threads_open(&engine, 1, (unsigned)settings->threads, settings->deadline, error);
+    parley_status status =
+        engine ? PARLEY_OK : pl_threads_open(&own, 1, (unsigned)settings->threads, settings->deadline, error);
     if (status != PARLEY_OK)
         return status;
-    status = pl_fingerprint(engine, data, &fingerprint, error);
-    pl_engine_close(engine);
+    status = pl_fingerprint(engine ? engine : own, data, &fingerprint, error);
+    if (own)
+        pl_engine_close(own);
     snprintf(key, PL_PROBLEM_KEY, "%016llx-%016llx", (unsigned long long)fingerprint,
              (unsigned long long)hash_settings(settings));
     return status;
@@ -105,6 +111,8 @@ static json_t *json_trial(const pl_trial *trial) {
         json_array_append_new(point, pl_json_real(trial->points[p].round));
         json_array_append_new(point, pl_json_real(trial->points[p].gap));
         json_array_append_new(point, json_boolean(trial->points[p].estimated));
+        json_array_append_new(point, pl_json_real(trial->points[p].objective));
+        json_array_append_new(point, pl_json_real(trial->points[p].metric));
         json_array_append_new(points, point);
     }
     json_object_set_new(object, "preset", json_string(trial->of.preset));
@@ -112,6 +120,7 @@ static json_t *json_trial(const pl_trial *trial) {
     json_object_set_new(object, "lanes", json_integer(trial->of.lanes));
     json_object_set_new(object, "local_epochs", pl_json_real(trial->of.epochs));
     json_object_set_new(object, "system", json_string(trial->system));
+    json_object_set_new(object, "sample", pl_json_real(trial->sample));
     json_object_set_new(object, "target", pl_json_real(trial->target));
     json_object_set_new(object, "reached", json_boolean(trial->reached));
     json_object_set_new(object, "rounds", pl_json_real(trial->rounds));
@@ -124,6 +133,11 @@ static json_t *json_trial(const pl_trial *trial) {
     return object;
 }
 
+static double number_at(const json_t *list, size_t place) {
+    const json_t *value = json_array_get(list, place);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
 /* Reads an experiment. One that is damaged has no points. */
 static parley_status take_trial(const json_t *object, pl_trial *out, parley_error *error) {
     const json_t *points = json_object_get(object, "points");
@@ -131,6 +145,7 @@ static parley_status take_trial(const json_t *object, pl_trial *out, parley_erro
     *out = (pl_trial){.of = {.workers = (unsigned)fmax(1, pl_line_number(object, "workers")),
                              .lanes = (unsigned)fmax(0, pl_line_number(object, "lanes")),
                              .epochs = pl_line_number(object, "local_epochs")},
+                      .sample = json_object_get(object, "sample") ? pl_line_number(object, "sample") : 1.0,
                       .target = pl_line_number(object, "target"),
                       .reached = json_is_true(json_object_get(object, "reached")),
                       .rounds = pl_line_number(object, "rounds"),
@@ -145,8 +160,8 @@ static parley_status take_trial(const json_t *object, pl_trial *out, parley_erro
     parley_status status = pl_take(&out->points, count + 1, sizeof *out->points, "experiments", error);
     for (size_t p = 0; p < count && status == PARLEY_OK; p++) {
         const json_t *point = json_array_get(points, p);
-        pl_point_of_run one = {json_number_value(json_array_get(point, 0)), json_number_value(json_array_get(point, 1)),
-                               json_is_true(json_array_get(point, 2))};
+        pl_point_of_run one = {number_at(point, 0), number_at(point, 1), json_is_true(json_array_get(point, 2)),
+                               number_at(point, 3), number_at(point, 4)};
         if (one.round >= 1 && one.gap > 0)
             out->points[out->count++] = one;
     }

@@ -11,9 +11,9 @@
 #define PL_PROBLEM_KEY 40
 
 /* The key of a problem: the data's fingerprint, and a hash of all settings that decide the course of a run, except
- * those that a plan chooses. */
-parley_status pl_problem_key(const parley_data *data, const parley_settings *settings, char key[PL_PROBLEM_KEY],
-                             parley_error *error);
+ * those that a plan chooses. `engine` has the ranks that hold the rows; NULL: they are all here. */
+parley_status pl_problem_key(pl_engine *engine, const parley_data *data, const parley_settings *settings,
+                             char key[PL_PROBLEM_KEY], parley_error *error);
 /* The file beside the data; "" if the data come from standard input. */
 void pl_trials_path(const char *data, char *path, size_t size);
 /* Adds the experiments of the file. No file, and one that cannot be read, has none. */

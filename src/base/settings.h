@@ -85,6 +85,7 @@ struct parley_settings {
     uint64_t history;
     char staleness[PL_TEXT];
     uint64_t servers, backups, clocks; /* clocks 0: about a pass over the data */
+    uint64_t view_every;               /* clocks; 0: auto */
     char straggler[PL_TEXT];
     uint64_t shared_cores; /* 0: every host has its own */
     char network[PL_TEXT], latency[PL_TEXT], host_speed[PL_TEXT], network_change[PL_TEXT];
@@ -148,7 +149,8 @@ struct parley_settings {
     double warm_up, decay_every, decay, clip; /* clip 0: none */
     /* plan */
     double target, price;
-    char budget[PL_TEXT], machines[PL_TEXT], experiments[PL_TEXT], presets[PL_TEXT];
+    char target_of[PL_TEXT], budget[PL_TEXT], machines[PL_TEXT], experiments[PL_TEXT], presets[PL_TEXT];
+    char sample[PL_TEXT];
     char plan[PL_TEXT];
     bool adapt;
     /* which of them the user gave, by row of the table */

@@ -286,7 +286,8 @@ static parley_status remember(lbfgs *this, const pl_slice *slice, parley_error *
 /* x <- scale (x + a other); sums x.dot. */
 typedef struct vector_step {
     uint64_t begin;
-    double *x; /* by entry of v; the others by entry of the slice */
+    double *x;           /* by entry of v; the others by entry of the slice */
+    const double *minus; /* x begins as minus this; NULL: as it is */
     double scale, a;
     const double *other, *dot;
     const double *diagonal; /* multiplies x too; NULL: ones */
@@ -296,6 +297,8 @@ typedef struct vector_step {
 static void vector_pass(void *context, uint64_t begin, uint64_t end, double *sums) {
     const vector_step *step = context;
     double *restrict x = step->x, sum = 0;
+    for (uint64_t j = begin; j < end && step->minus; j++)
+        x[j] = -step->minus[j - step->begin];
     for (uint64_t j = begin; j < end; j++) {
         uint64_t i = j - step->begin;
         x[j] = step->scale * (step->other ? x[j] + step->a * step->other[i] : x[j]);
@@ -311,19 +314,25 @@ static void vector_pass(void *context, uint64_t begin, uint64_t end, double *sum
     sums[0] += sum;
 }
 
+/* Makes the step on all entries and returns the sum in `sum`. */
+static parley_status make_step(vector_step *step, const pl_slice *slice, double *sum, parley_error *error) {
+    double sums[PL_OWN_SCALARS] = {0};
+    parley_status status = pl_slice_sum(slice, vector_pass, step, sums, error);
+    step->minus = NULL;
+    *sum = sums[0];
+    return status;
+}
+
 /* direction = -H pseudo. The first loop goes from the newest pair to the oldest, the second one back. */
 static parley_status two_loops(lbfgs *this, const pl_slice *slice, parley_error *error) {
-    vector_step step = {.begin = this->begin, .x = slice->direction, .scale = 1.0};
-    double sums[PL_OWN_SCALARS];
+    vector_step step = {.begin = this->begin, .x = slice->direction, .minus = this->pseudo, .scale = 1.0};
+    double sum;
     parley_status status = PARLEY_OK;
-    for (uint64_t i = 0; i < this->count; i++)
-        slice->direction[this->begin + i] = -this->pseudo[i];
     for (unsigned age = 0; age < this->pairs && status == PARLEY_OK; age++) {
         unsigned slot = (this->newest + this->history - age) % this->history;
         step.dot = pair(this, this->s, age);
-        memset(sums, 0, sizeof sums);
-        status = pl_slice_sum(slice, vector_pass, &step, sums, error);
-        this->alpha[slot] = this->rho[slot] * sums[0];
+        status = make_step(&step, slice, &sum, error);
+        this->alpha[slot] = this->rho[slot] * sum;
         step.a = -this->alpha[slot];
         step.other = pair(this, this->y, age);
     }
@@ -333,16 +342,15 @@ static parley_status two_loops(lbfgs *this, const pl_slice *slice, parley_error 
     for (unsigned age = this->pairs; age-- > 0 && status == PARLEY_OK;) {
         unsigned slot = (this->newest + this->history - age) % this->history;
         step.dot = pair(this, this->y, age);
-        memset(sums, 0, sizeof sums);
-        status = pl_slice_sum(slice, vector_pass, &step, sums, error);
-        step.a = this->alpha[slot] - this->rho[slot] * sums[0];
+        status = make_step(&step, slice, &sum, error);
+        step.a = this->alpha[slot] - this->rho[slot] * sum;
         step.other = pair(this, this->s, age);
         step.scale = 1.0;
         step.diagonal = NULL;
         step.solves = NULL;
     }
     step.dot = NULL;
-    return status == PARLEY_OK ? pl_slice_sum(slice, vector_pass, &step, sums, error) : status;
+    return status == PARLEY_OK ? make_step(&step, slice, &sum, error) : status;
 }
 
 /* Drops entries of the direction that do not point against the pseudo-gradient, and sums the slope along the rest. */

@@ -3,31 +3,57 @@
 
 #include <pthread.h>
 
-/* A counting semaphore for the tasks that may compute at a time. */
+#include "base/clock.h"
+
+#define TURN 1e-3 /* seconds that a task may compute while others wait for a place */
+
+typedef struct waiter {
+    struct waiter *next;
+    pthread_cond_t called;
+    bool may_go;
+} waiter;
+
+/* A counting semaphore for the tasks that may compute at a time. Places are given in the order of asking. */
 typedef struct gate {
     pthread_mutex_t mutex;
-    pthread_cond_t opened;
-    unsigned places;
+    waiter *first, **last;
+    unsigned places; /* free ones; 0 if somebody waits */
 } gate;
 
-static _Thread_local gate *my_gate; /* the gate of this thread's tasks; NULL if it is not a task */
+static _Thread_local gate *my_gate;     /* the gate of this thread's tasks; NULL if it is not a task */
+static _Thread_local double my_entered; /* when this thread got its place */
 
 static void enter(gate *gate) {
     if (!gate)
         return;
     pthread_mutex_lock(&gate->mutex);
-    while (gate->places == 0)
-        pthread_cond_wait(&gate->opened, &gate->mutex);
-    gate->places--;
+    if (gate->places > 0)
+        gate->places--;
+    else {
+        waiter self = {.next = NULL};
+        pthread_cond_init(&self.called, NULL);
+        *gate->last = &self;
+        gate->last = &self.next;
+        while (!self.may_go)
+            pthread_cond_wait(&self.called, &gate->mutex);
+        pthread_cond_destroy(&self.called);
+    }
     pthread_mutex_unlock(&gate->mutex);
+    my_entered = pl_now();
 }
 
 static void leave(gate *gate) {
     if (!gate)
         return;
     pthread_mutex_lock(&gate->mutex);
-    gate->places++;
-    pthread_cond_signal(&gate->opened);
+    waiter *next = gate->first;
+    if (next) {
+        gate->first = next->next;
+        gate->last = gate->first ? gate->last : &gate->first;
+        next->may_go = true;
+        pthread_cond_signal(&next->called);
+    } else
+        gate->places++;
     pthread_mutex_unlock(&gate->mutex);
 }
 
@@ -58,7 +84,7 @@ parley_status pl_run_blocking(pl_engine *engine, pl_task task, void *context, un
     if (status != PARLEY_OK)
         return status;
     pthread_mutex_init(&gate.mutex, NULL);
-    pthread_cond_init(&gate.opened, NULL);
+    gate.last = &gate.first;
     for (; begun < tasks && status == PARLEY_OK; begun += status == PARLEY_OK) {
         all[begun] = (started){.gate = &gate, .task = task, .context = context, .number = begun};
         if (pthread_create(&all[begun].thread, NULL, run_task, &all[begun]) != 0)
@@ -71,7 +97,6 @@ parley_status pl_run_blocking(pl_engine *engine, pl_task task, void *context, un
         leave(&gate);
     for (unsigned i = 0; i < begun; i++)
         pthread_join(all[i].thread, NULL);
-    pthread_cond_destroy(&gate.opened);
     pthread_mutex_destroy(&gate.mutex);
     pl_free(all);
     return status;
@@ -79,3 +104,10 @@ parley_status pl_run_blocking(pl_engine *engine, pl_task task, void *context, un
 
 void pl_blocking_leave(void) { leave(my_gate); }
 void pl_blocking_enter(void) { enter(my_gate); }
+
+void pl_blocking_yield(void) {
+    if (!my_gate || pl_now() - my_entered < TURN)
+        return;
+    leave(my_gate);
+    enter(my_gate);
+}

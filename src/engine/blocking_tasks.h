@@ -8,5 +8,7 @@ parley_status pl_run_blocking(pl_engine *engine, pl_task task, void *context, un
 /* A task calls these before and after it blocks, so that another one can compute in the meantime. */
 void pl_blocking_leave(void);
 void pl_blocking_enter(void);
+/* A task that has computed for a while lets those that wait for a place compute. */
+void pl_blocking_yield(void);
 
 #endif

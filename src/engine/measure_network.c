@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/sort_numbers.h"
@@ -12,9 +13,13 @@
 #include "math/sparse.h"
 
 #define CHANNEL_PROBE 90
-#define TRIPS 300        /* round trips of a small message */
-#define BURST 200        /* small messages without an answer */
-#define REPEATS 7        /* of everything that takes longer */
+#define TRIPS 300     /* round trips of a small message */
+#define BURST 200     /* small messages without an answer */
+#define REPEATS 7     /* of everything that takes longer */
+#define FEW_REPEATS 3 /* of what takes longest */
+#define NAPS 50
+#define NAP 1e-4         /* seconds that they are asked to take */
+#define LONG 40          /* times REPEATS passes over the rows, so that hosts on the same cores meet */
 #define SMALL 64         /* bytes of a small message */
 #define LARGE (1u << 22) /* bytes of a long one, and a quarter of it */
 #define COLUMNS 100000
@@ -74,39 +79,47 @@ static parley_status burst(pl_engine *engine, unsigned peer, char *room, double 
     return status;
 }
 
-/* Both send a message at the same time. */
-static parley_status both_ways(pl_engine *engine, unsigned peer, char *room, uint64_t bytes, double *seconds,
-                               parley_error *error) {
-    const pl_engine_type *type = engine->type;
-    unsigned other = engine->rank == 0 ? peer : 0;
-    bool takes_part = engine->rank == 0 || engine->rank == peer;
-    double all[REPEATS];
-    parley_status status = PARLEY_OK;
-    for (unsigned i = 0; i < REPEATS && status == PARLEY_OK && takes_part; i++) {
-        double began = pl_engine_now(engine), ignored;
-        status = type->post(engine, other, CHANNEL_PROBE, room, bytes, error);
-        if (status == PARLEY_OK)
-            status = type->take(engine, other, CHANNEL_PROBE, room, bytes, error);
-        all[i] = pl_engine_now(engine) - began;
-        if (status == PARLEY_OK)
-            status = round_trip(engine, peer, room, SMALL, &ignored, error); /* they begin the next one together */
-    }
-    *seconds = status == PARLEY_OK && takes_part ? median(all, REPEATS) : 0.0;
+/* The largest value of all ranks. */
+static parley_status largest(pl_engine *engine, double value, double *out, parley_error *error) {
+    double *all = pl_alloc(2 * engine->ranks, sizeof *all), *sums = all + engine->ranks;
+    if (!all)
+        return pl_fail_memory(error, "a measurement", 2 * engine->ranks * sizeof *all);
+    all[engine->rank] = value;
+    parley_status status = pl_sum_workers(engine, PL_EACH_RANK, all, engine->ranks, sums, error);
+    *out = 0;
+    for (unsigned r = 0; r < engine->ranks && status == PARLEY_OK; r++)
+        *out = fmax(*out, sums[r]);
+    pl_free(all);
     return status;
 }
 
-/* How much longer that takes than one message. */
-static parley_status probe_duplex(pl_engine *engine, unsigned peer, char *room, double trip, double *duplex,
-                                  parley_error *error) {
+/* Every rank sends a message to every other, all at the same time. The seconds of the slowest rank. */
+static parley_status all_ways(pl_engine *engine, char *room, uint64_t bytes, double *seconds, parley_error *error) {
+    const pl_engine_type *type = engine->type;
+    unsigned ranks = engine->ranks, repeats = bytes < LARGE / 4 ? REPEATS : FEW_REPEATS;
+    double all[REPEATS];
+    parley_status status = PARLEY_OK;
+    for (unsigned i = 0; i < repeats && status == PARLEY_OK; i++) {
+        status = pl_barrier(engine, error);
+        double began = pl_engine_now(engine);
+        for (unsigned n = 1; n < ranks && status == PARLEY_OK; n++)
+            status = type->post(engine, (engine->rank + n) % ranks, CHANNEL_PROBE, room, bytes, error);
+        for (unsigned n = 1; n < ranks && status == PARLEY_OK; n++)
+            status = type->take(engine, (engine->rank + ranks - n) % ranks, CHANNEL_PROBE, room, bytes, error);
+        all[i] = pl_engine_now(engine) - began;
+    }
+    return status == PARLEY_OK ? largest(engine, median(all, repeats), seconds, error) : status;
+}
+
+/* How much longer that takes than the same bytes would in one direction. */
+static parley_status probe_duplex(pl_engine *engine, char *room, double trip, pl_network *out, parley_error *error) {
     parley_status status = PARLEY_OK;
     uint64_t bytes = PL_DUPLEX_LEAST;
     for (unsigned i = 0; i < PL_DUPLEX_SIZES && status == PARLEY_OK; i++, bytes *= 4) {
-        double one, both;
-        status = median_trip(engine, peer, room, bytes, REPEATS, &one, error);
+        double every, length = (double)((engine->ranks - 1) * bytes) / out->bandwidth;
+        status = all_ways(engine, room, bytes, &every, error);
         if (status == PARLEY_OK)
-            status = both_ways(engine, peer, room, bytes, &both, error);
-        if (status == PARLEY_OK)
-            duplex[i] = fmin(1.0, fmax(0.25, (one - trip / 2) / fmax(both, 1e-9)));
+            out->duplex[i] = fmin(1.0, fmax(0.25, length / fmax(every - trip / 2 + out->burst / out->bandwidth, 1e-9)));
     }
     return status;
 }
@@ -123,40 +136,84 @@ static parley_status probe_links(pl_engine *engine, pl_network *out, parley_erro
     if (status == PARLEY_OK)
         status = median_trip(engine, peer, room, LARGE, REPEATS, &whole, error);
     if (status == PARLEY_OK)
-        status = probe_duplex(engine, peer, room, trip, out->duplex, error);
-    if (status == PARLEY_OK)
         status = burst(engine, peer, room, &each, error);
-    pl_free(room);
     out->bandwidth = whole > quarter ? 0.75 * LARGE / (whole - quarter) : 1e12;
+    double saved = trip + 0.25 * LARGE / out->bandwidth - quarter; /* by what passes at once */
+    out->burst = fmin(0.25 * LARGE, fmax(0.0, saved * out->bandwidth));
     out->message = fmin(each, trip / 4) / 2; /* of either end */
     out->latency = fmax(0.0, trip / 2 - 2 * out->message);
+    if (status == PARLEY_OK)
+        status = probe_duplex(engine, room, trip, out, error);
+    pl_free(room);
     return status;
 }
 
-/* Steps on sparse rows, as sgd makes them. */
-static parley_status probe_nonzeros(pl_engine *engine, double *seconds, parley_error *error) {
-    uint32_t *index = pl_alloc(ROWS * ROW, sizeof *index);
-    float *value = pl_alloc(ROWS * ROW, sizeof *value);
-    double *w = pl_alloc(COLUMNS, sizeof *w), all[REPEATS];
-    parley_status status = index && value && w ? PARLEY_OK : pl_fail_memory(error, "rows", ROWS * ROW * 8);
-    pl_stream stream = pl_stream_make(1, 0, 0);
-    uint64_t row = engine->ranks > 0 ? ROW : 0; /* a length that the compiler does not know, as of real rows */
-    for (uint64_t e = 0; e < ROWS * ROW && status == PARLEY_OK; e++) {
-        index[e] = (uint32_t)pl_random_below(&stream, COLUMNS);
-        value[e] = 0.1F;
+/* How much longer a sleep takes than it should. */
+static double late_wake(void) {
+    double all[NAPS];
+    for (unsigned i = 0; i < NAPS; i++) {
+        double began = pl_now();
+        pl_sleep(NAP);
+        all[i] = pl_now() - began - NAP;
     }
-    for (unsigned i = 0; i < REPEATS && status == PARLEY_OK; i++) {
+    return fmax(0.0, median(all, NAPS));
+}
+
+/* Sparse rows. */
+typedef struct rows {
+    uint32_t *index;
+    float *value;
+    double *w;
+    uint64_t length; /* of a row, which the compiler does not know, as of real rows */
+} rows;
+
+/* Steps on the rows, as sgd makes them. Seconds of a non-zero, by the median or by all of the time. */
+static double pass_over(pl_engine *engine, const rows *rows, unsigned passes, bool all_of_it) {
+    double all[REPEATS * LONG], first = pl_engine_now(engine);
+    for (unsigned i = 0; i < passes; i++) {
         double began = pl_engine_now(engine);
         for (uint64_t r = 0; r < ROWS; r++) {
-            double z = pl_sparse_dot(index + r * row, value + r * row, row, w);
-            pl_sparse_add(index + r * row, value + r * row, row, 0.01 * (1.0 - tanh(z)), w);
+            const uint32_t *index = rows->index + r * rows->length;
+            const float *value = rows->value + r * rows->length;
+            double z = pl_sparse_dot(index, value, rows->length, rows->w);
+            pl_sparse_add(index, value, rows->length, 0.01 * (1.0 - tanh(z)), rows->w);
         }
-        all[i] = (pl_engine_now(engine) - began) / (ROWS * ROW);
+        all[i] = pl_engine_now(engine) - began;
     }
-    *seconds = status == PARLEY_OK ? median(all, REPEATS) : 0.0;
-    pl_free(index);
-    pl_free(value);
-    pl_free(w);
+    return (all_of_it ? (pl_engine_now(engine) - first) / passes : median(all, passes)) / (ROWS * ROW);
+}
+
+/* Rank 0 alone, and then all ranks at the same time, which may share cores, caches and memory. */
+static parley_status time_passes(pl_engine *engine, const rows *rows, pl_network *out, parley_error *error) {
+    double alone = 0, together = 0, sum = 0;
+    if (engine->rank == 0) {
+        out->nonzero = pass_over(engine, rows, REPEATS, false);
+        alone = pass_over(engine, rows, REPEATS * LONG, true);
+    }
+    parley_status status = pl_barrier(engine, error);
+    if (status == PARLEY_OK)
+        together = pass_over(engine, rows, REPEATS * LONG, true);
+    if (status == PARLEY_OK)
+        status = pl_sum_workers(engine, PL_EACH_RANK, &together, 1, &sum, error);
+    out->together = alone > 0 ? fmax(1.0, sum / engine->ranks / alone) : 1.0;
+    return status;
+}
+
+static parley_status probe_nonzeros(pl_engine *engine, pl_network *out, parley_error *error) {
+    rows rows = {pl_alloc(ROWS * ROW, sizeof(uint32_t)), pl_alloc(ROWS * ROW, sizeof(float)),
+                 pl_alloc(COLUMNS, sizeof(double)), engine->ranks > 0 ? ROW : 0};
+    parley_status status =
+        rows.index && rows.value && rows.w ? PARLEY_OK : pl_fail_memory(error, "rows", ROWS * ROW * 8);
+    pl_stream stream = pl_stream_make(1, 0, 0);
+    for (uint64_t e = 0; e < ROWS * ROW && status == PARLEY_OK; e++) {
+        rows.index[e] = (uint32_t)pl_random_below(&stream, COLUMNS);
+        rows.value[e] = 0.1F;
+    }
+    if (status == PARLEY_OK)
+        status = time_passes(engine, &rows, out, error);
+    pl_free(rows.index);
+    pl_free(rows.value);
+    pl_free(rows.w);
     return status;
 }
 
@@ -213,7 +270,9 @@ parley_status pl_probe_run(pl_engine *engine, pl_probe *out, parley_error *error
     if (status == PARLEY_OK)
         status = pl_barrier(engine, error);
     if (status == PARLEY_OK)
-        status = probe_nonzeros(engine, &out->network.nonzero, error);
+        status = probe_nonzeros(engine, &out->network, error);
+    out->network.wake = late_wake();
+    out->network.ranks = engine->ranks;
     if (status == PARLEY_OK)
         status = probe_entries(engine, &out->network.entry, error);
     for (unsigned i = 0; i < PL_PROBE_SIZES && status == PARLEY_OK; i++) {

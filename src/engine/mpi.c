@@ -15,18 +15,16 @@
 #include "engine/launched.h"
 #include "engine/mpi_calls.h"
 #include "engine/neighbours.h"
+#include "engine/network.h"
 #include "engine/shared_memory.h"
 #include "engine/watch.h"
 
 #define PIECE ((uint64_t)64 << 20)
-#define EAGER_SECONDS 2e-4 /* how long a wait spins */
-#define LEAST_NAP 2e-5     /* before it sleeps, at first this long, */
-#define MOST_NAP 5e-4      /* and then up to this long */
-#define LEAST_SLEEP 1e-3   /* in a barrier the last rank wakes the others, */
-#define MOST_SLEEP 2e-2    /* but they must also check for failures */
-#define SPINS 2000         /* spins of a barrier if no other rank needs the core */
-#define YIELDS 30          /* yields if another rank might need it, since waking up takes longer */
-#define PINNED_YIELDS 3    /* yields if another rank is pinned to it, which may as well wake this one */
+#define LEAST_SLEEP 1e-3 /* in a barrier the last rank wakes the others, */
+#define MOST_SLEEP 2e-2  /* but they must also check for failures */
+#define SPINS 2000       /* spins of a barrier if no other rank needs the core */
+#define YIELDS 30        /* yields if another rank might need it, since waking up takes longer */
+#define PINNED_YIELDS 3  /* yields if another rank is pinned to it, which may as well wake this one */
 /* The address of rank 0 may take this much longer than the deadline: if that rank is stopped, its guard reports it
  * first. */
 #define START_SECONDS 3.5
@@ -143,11 +141,11 @@ static void pause_for(const cluster *this, bool barrier, double began, double *n
     if (barrier) {
         pl_shared_sleep(this->base.shared, *nap);
         *nap = *nap * 2 < MOST_SLEEP ? *nap * 2 : MOST_SLEEP;
-    } else if (pl_now() - began < EAGER_SECONDS)
+    } else if (pl_now() - began < PL_EAGER_SECONDS)
         sched_yield();
     else {
         pl_sleep(*nap);
-        *nap = *nap * 1.5 < MOST_NAP ? *nap * 1.5 : MOST_NAP;
+        *nap = *nap * PL_NAP_GROWTH < PL_MOST_NAP ? *nap * PL_NAP_GROWTH : PL_MOST_NAP;
     }
 }
 
@@ -162,7 +160,7 @@ typedef struct wish {
 } wish;
 
 static parley_status wait_until(cluster *this, wish wish, parley_error *error) {
-    double began = pl_now(), nap = wish.barrier ? LEAST_SLEEP : LEAST_NAP;
+    double began = pl_now(), nap = wish.barrier ? LEAST_SLEEP : PL_LEAST_NAP;
     bool done = false, left = false;
     int code = 0;
     parley_error cause;

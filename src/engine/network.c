@@ -13,6 +13,7 @@
 #define MOST_VALUES 1000 /* in it */
 #define HEADER 66        /* bytes of frame and protocol headers per packet of PACKET bytes, over Ethernet and TCP */
 #define PACKET 1448
+#define MOST_RANKS 65536
 
 typedef struct unit {
     const char *name;
@@ -45,6 +46,8 @@ static parley_status take_number(const json_t *object, const char *path, const c
                                  parley_error *error) {
     const json_t *value = json_object_get(object, name);
     double number = json_number_value(value);
+    if (!value && !isnan(*out)) /* files of older versions have fewer */
+        return PARLEY_OK;
     if (!json_is_number(value) || !(number >= 0) || !isfinite(number))
         return pl_fail(error, PARLEY_BAD_INPUT, "%s: %s is not a number of 0 or more; let parley probe write the file",
                        path, name);
@@ -70,6 +73,7 @@ static parley_status read_file(const char *path, pl_network *out, parley_error *
     FILE *file = fopen(path, "r");
     json_t *object = NULL;
     parley_error why;
+    double ranks = 0;
     if (!file)
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "--network %.200s: this is no rate, such as 1Gbit or 100Mbit, and no file that can be opened",
@@ -82,13 +86,14 @@ static parley_status read_file(const char *path, pl_network *out, parley_error *
     const struct {
         const char *name;
         double *at;
-    } numbers[] = {{"latency", &out->latency},
-                   {"bandwidth", &out->bandwidth},
-                   {"message", &out->message},
-                   {"nonzero", &out->nonzero},
-                   {"entry", &out->entry}};
+    } numbers[] = {{"latency", &out->latency}, {"bandwidth", &out->bandwidth}, {"message", &out->message},
+                   {"nonzero", &out->nonzero}, {"entry", &out->entry},         {"burst", &out->burst},
+                   {"wake", &out->wake},       {"together", &out->together},   {"ranks", &ranks}};
+    out->latency = out->bandwidth = out->message = out->nonzero = out->entry = NAN; /* these must be there */
     for (unsigned i = 0; i < sizeof numbers / sizeof *numbers && status == PARLEY_OK; i++)
         status = take_number(object, path, numbers[i].name, numbers[i].at, error);
+    out->ranks = ranks <= MOST_RANKS ? (unsigned)ranks : 0;
+    out->together = fmax(1.0, out->together);
     if (status == PARLEY_OK && out->bandwidth == 0)
         status = pl_fail(error, PARLEY_BAD_INPUT, "%s: bandwidth is 0", path);
     if (status == PARLEY_OK)
@@ -104,7 +109,8 @@ parley_status pl_network_parse(const parley_settings *settings, pl_network *out,
                         .message = 5e-6,
                         .duplex = {1.0, 1.0, 1.0, 1.0, 1.0},
                         .nonzero = 4e-9,
-                        .entry = 2e-9};
+                        .entry = 2e-9,
+                        .together = 1.0};
     double rate = pl_rate_of(word);
     parley_status status = PARLEY_OK;
     if (!isnan(rate))
@@ -120,6 +126,15 @@ parley_status pl_network_parse(const parley_settings *settings, pl_network *out,
     return status;
 }
 
+double pl_network_noticed(const pl_network *network, double waited) {
+    double now = PL_EAGER_SECONDS, nap = PL_LEAST_NAP, longest = PL_MOST_NAP + network->wake;
+    if (network->wake == 0 || waited <= now)
+        return waited;
+    for (; now < waited && nap < PL_MOST_NAP; nap *= PL_NAP_GROWTH)
+        now += nap + network->wake;
+    return now < waited ? now + ceil((waited - now) / longest) * longest : now;
+}
+
 /* Between two sizes, by the logarithm. */
 static double duplex_of(const pl_network *network, double bytes) {
     double place = fmax(0.0, log2(fmax(1.0, bytes) / (double)PL_DUPLEX_LEAST) / 2.0);
@@ -130,9 +145,10 @@ static double duplex_of(const pl_network *network, double bytes) {
 
 double pl_network_send(const pl_network *network, pl_link *from, pl_link *to, double bytes, double now) {
     double begins = fmax(now, from->up), length = bytes / network->bandwidth;
+    double ahead = network->burst / network->bandwidth, travels = network->latency;
     if (from->down > begins || to->up > begins)
         length /= duplex_of(network, bytes);
-    from->up = begins + length;
-    to->down = fmax(now + network->latency, to->down) + length;
-    return fmax(from->up + network->latency, to->down);
+    from->up = fmax(now - ahead, from->up) + length;
+    to->down = fmax(now + travels - ahead, to->down) + length;
+    return fmax(now + travels, fmax(from->up + travels, to->down));
 }

@@ -11,6 +11,7 @@
 
 #define MOST_HOSTS 65536
 #define FEW_HOSTS 16
+#define ROUND_CORES 0.15 /* of a core, by which measured cores may exceed a whole number */
 
 typedef struct sim_engine {
     pl_engine base;
@@ -222,6 +223,22 @@ static unsigned threads_of(const parley_settings *settings, unsigned hosts) {
     return (unsigned)(settings->threads ? settings->threads : workers);
 }
 
+/* Cores that all hosts share, as given or as measured on the same number of hosts: work took `together` times as long
+ * when all worked, so that they had hosts / together cores, less what cores lose to each other. */
+static parley_status share_cores(simulation *this, const parley_settings *settings, const pl_network *network,
+                                 parley_error *error) {
+    unsigned hosts = this->world.hosts, cores = (unsigned)settings->shared_cores;
+    double found = hosts / network->together, crowded = 1.0;
+    if (network->ranks == hosts && (!cores || cores > found)) {
+        unsigned rounded = (unsigned)ceil(found - ROUND_CORES);
+        cores = cores ? cores : rounded > 1 ? rounded : 1;
+        crowded = fmax(1.0, (cores < hosts ? cores : hosts) / found);
+    }
+    return cores && (settings->shared_cores || cores < hosts || crowded > 1.0)
+               ? pl_world_share_cores(&this->world, cores, crowded, error)
+               : PARLEY_OK;
+}
+
 static parley_status launch(const parley_settings *settings, const pl_job *job, parley_error *error) {
     simulation this = {.job = job};
     pl_network network;
@@ -234,8 +251,8 @@ static parley_status launch(const parley_settings *settings, const pl_job *job, 
     unsigned threads = threads_of(settings, hosts);
     pl_memory_for_many(hosts > FEW_HOSTS);
     status = pl_world_open(&this.world, hosts, threads, &network, settings->compute == PL_MEASURED, error);
-    if (status == PARLEY_OK && settings->shared_cores)
-        status = pl_world_share_cores(&this.world, (unsigned)settings->shared_cores, error);
+    if (status == PARLEY_OK)
+        status = share_cores(&this, settings, &network, error);
     if (status == PARLEY_OK)
         status = parse_speeds(settings->host_speed, &this.world, error);
     if (status == PARLEY_OK)

@@ -158,10 +158,16 @@ static void give_way(pl_world *world, pl_strand *strand) {
 static void book(pl_world *world, pl_strand *strand, double seconds) {
     pl_sim_host *host = &world->host[strand->host];
     unsigned first = 0;
+    bool meets = false;
     seconds /= host->speed;
     for (unsigned c = 1; c < host->cores; c++)
         first = host->core[c] < host->core[first] ? c : first;
-    strand->time = fmax(strand->time, host->core[first]) + seconds;
+    double begins = fmax(strand->time, host->core[first]);
+    for (unsigned c = 0; c < host->cores; c++)
+        meets = meets || (c != first && host->core[c] > begins);
+    if (meets && world->shared)
+        seconds *= world->crowded;
+    strand->time = begins + seconds;
     host->core[first] = strand->time;
     host->cpu += seconds;
 }
@@ -332,6 +338,7 @@ pl_mail *pl_strand_take(pl_world *world, unsigned from, unsigned channel, double
     strand->from = from;
     strand->channel = channel;
     strand->late = strand->time + deadline;
+    double began = strand->time;
     while (!world->failed) {
         pl_mail **found = find(host, from, channel);
         bool there = found && (*found)->arrives <= strand->late;
@@ -344,8 +351,10 @@ pl_mail *pl_strand_take(pl_world *world, unsigned from, unsigned channel, double
             break;
         wait_for_mail(world, strand, there ? fmax(strand->time, (*found)->arrives) : strand->late);
     }
-    if (got && got->from != strand->host)
+    if (got && got->from != strand->host) {
+        strand->time = began + pl_network_noticed(&world->network, strand->time - began);
         book(world, strand, world->network.message);
+    }
     pthread_mutex_unlock(&world->mutex);
     strand->mark = world->measured ? thread_seconds() : 0.0;
     return got;
@@ -494,7 +503,8 @@ parley_status pl_world_open(pl_world *world, unsigned hosts, unsigned cores, con
     return status;
 }
 
-parley_status pl_world_share_cores(pl_world *world, unsigned cores, parley_error *error) {
+parley_status pl_world_share_cores(pl_world *world, unsigned cores, double crowded, parley_error *error) {
+    world->crowded = crowded;
     parley_status status = pl_take(&world->shared, cores, sizeof *world->shared, "hosts", error);
     for (unsigned h = 0; h < world->hosts && status == PARLEY_OK; h++) {
         pl_free(world->host[h].core);

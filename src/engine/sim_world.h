@@ -39,6 +39,7 @@ struct pl_world {
     pl_network later; /* the network from `changes` on */
     double changes;   /* infinite: never */
     double *shared;   /* when each core that all hosts share is free; NULL: they have their own */
+    double crowded;   /* with shared cores: how many times as long work takes while another core works */
     bool measured;    /* processor time is measured; otherwise only `spend` and messages take time */
     unsigned hosts;
     pl_sim_host *host;
@@ -52,8 +53,9 @@ struct pl_world {
 
 /* From `seconds` on, messages take `factor` times as long. */
 void pl_world_change(pl_world *world, double seconds, double factor);
-/* All hosts compute on the same cores, as containers of one machine do. */
-parley_status pl_world_share_cores(pl_world *world, unsigned cores, parley_error *error);
+/* All hosts compute on the same cores, as containers of one machine do. Work takes `crowded` times as long while
+ * another core works. */
+parley_status pl_world_share_cores(pl_world *world, unsigned cores, double crowded, parley_error *error);
 parley_status pl_world_open(pl_world *world, unsigned hosts, unsigned cores, const pl_network *network, bool measured,
                             parley_error *error);
 void pl_world_close(pl_world *world);

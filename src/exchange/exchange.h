@@ -37,6 +37,7 @@ typedef struct pl_turn {
     double fraction;                   /* its fraction of the weight of all rows */
     uint64_t clock;                    /* clocks that it has made; the exchange moves a late worker further */
     bool last;                         /* it needs no v */
+    bool ended;                        /* out: it makes no more clocks before the park */
     double gamma;                      /* out: the step with which its update was taken */
     double *v;                         /* out: its copy of v */
     uint64_t behind;                   /* out: the clocks by which the slowest worker was behind when v was read */
@@ -57,10 +58,21 @@ typedef struct pl_exchange_async {
     parley_status (*park)(pl_exchange *exchange, double *v, parley_error *error);
 } pl_exchange_async;
 
+/* For asynchronous exchanges in which rank 0 knows v between parks. One task of it, the coordinator, looks at v while
+ * the workers go on. */
+typedef struct pl_exchange_view {
+    /* Waits until all workers have made `clock` clocks, and copies what this rank knows of v. `seen` is the number of
+     * clocks that all have made, or 0 if all workers have left, and there is nothing more to see before the park. */
+    parley_status (*look)(pl_exchange *exchange, uint64_t clock, double *v, uint64_t *seen, parley_error *error);
+    /* Lets all workers stop after their current clock. */
+    parley_status (*end)(pl_exchange *exchange, parley_error *error);
+} pl_exchange_view;
+
 typedef struct pl_exchange_type {
     const char *name, *help;
     pl_clock clock;
     const pl_exchange_async *async; /* NULL: synchronous */
+    const pl_exchange_view *view;   /* NULL: v is known at parks only */
     unsigned carries;               /* PL_CARRIES_* */
     unsigned needs;                 /* PL_STEPS_IN_V and so on: traits that the local solver must have */
     bool one_owner;                 /* rank 0 owns all of v */

@@ -4,7 +4,10 @@
  *
  * What is received and not yet added is kept as (scale, table): a copy u becomes scale (u + table). A rank gets each
  * update of another rank once, for all its workers. It confirms it, and a worker waits while too many updates to one
- * rank are not confirmed. */
+ * rank are not confirmed.
+ *
+ * If there are validation rows, rank 0 has one more copy, which no worker steps in: the coordinator's view, for looks
+ * at v between parks. */
 #include <math.h>
 #include <string.h>
 
@@ -29,7 +32,12 @@ typedef struct peer {
     pthread_mutex_t mutex;
     pl_engine *engine;
     unsigned workers, hosted, left; /* of all workers, those that have left */
+    unsigned leaving;               /* of the hosted ones, those that have left or are about to */
+    bool ended;                     /* workers are to leave after their current clock */
     copy *copy;
+    copy *view;           /* NULL: nobody looks before the park */
+    uint64_t wanted;      /* the clock that the coordinator waits for, while view->waits */
+    uint64_t from;        /* clocks before this stretch */
     uint64_t *clock;      /* by worker: as far as this rank knows */
     unsigned *in_flight;  /* by rank: updates that it has not confirmed */
     unsigned unconfirmed; /* their sum */
@@ -70,7 +78,24 @@ static void share_out(pl_exchange *exchange, const pl_ask *ask, const pl_arrived
     double factor = 1.0 + ask->share * (ask->shrink - 1.0);
     for (unsigned k = 0; k < this->hosted; k++)
         receive(&this->copy[k], factor, ask->share, update, exchange->size);
+    if (this->view)
+        receive(this->view, factor, ask->share, update, exchange->size);
     this->clock[ask->worker] = ask->clock + 1;
+}
+
+static uint64_t slowest(const peer *this) {
+    uint64_t least = PL_UNBOUNDED;
+    for (unsigned k = 0; k < this->workers; k++)
+        least = this->clock[k] < least ? this->clock[k] : least;
+    return least;
+}
+
+/* The mutex is held. The coordinator may look. */
+static parley_status wake_view(peer *this, parley_error *error) {
+    if (!this->view || !this->view->waits || (this->left < this->workers && slowest(this) < this->wanted))
+        return PARLEY_OK;
+    this->view->waits = false;
+    return this->engine->type->post(this->engine, this->engine->rank, PL_CHANNEL_VIEW, "", 1, error);
 }
 
 /* The mutex is held. Whether everything is done; then the task that serves may end. */
@@ -117,8 +142,8 @@ static parley_status send_update(pl_exchange *exchange, unsigned k, pl_turn *tur
     pl_arrived update = pl_ask_update(ask);
     pthread_mutex_lock(&this->mutex);
     share_out(exchange, ask, &update);
+    parley_status status = wake_view(this, error);
     pthread_mutex_unlock(&this->mutex);
-    parley_status status = PARLEY_OK;
     for (unsigned n = 1; n < engine->ranks && status == PARLEY_OK; n++) {
         unsigned rank = (engine->rank + n) % engine->ranks;
         status = wait_for_room(this, k, rank, error);
@@ -128,13 +153,6 @@ static parley_status send_update(pl_exchange *exchange, unsigned k, pl_turn *tur
     turn->sent += bytes * (this->workers - 1);
     turn->messages += this->workers - 1;
     return status;
-}
-
-static uint64_t slowest(const peer *this) {
-    uint64_t least = PL_UNBOUNDED;
-    for (unsigned k = 0; k < this->workers; k++)
-        least = this->clock[k] < least ? this->clock[k] : least;
-    return least;
 }
 
 static parley_status swap(pl_exchange *exchange, unsigned worker, pl_turn *turn, parley_error *error) {
@@ -148,6 +166,7 @@ static parley_status swap(pl_exchange *exchange, unsigned worker, pl_turn *turn,
     pthread_mutex_lock(&this->mutex);
     add_received(copy, exchange->size);
     uint64_t least = slowest(this);
+    turn->ended = this->ended;
     pthread_mutex_unlock(&this->mutex);
     pl_engine_compute(this->engine, (double)exchange->size * this->engine->entry_seconds);
     turn->behind = turn->clock > least ? turn->clock - least : 0;
@@ -160,11 +179,16 @@ static parley_status leave(pl_exchange *exchange, unsigned worker, parley_error 
     pl_engine *engine = this->engine;
     pl_ask ask = {.worker = exchange->team->first + worker, .kind = PL_ASK_LEAVE};
     parley_status status = PARLEY_OK;
+    pthread_mutex_lock(&this->mutex);
+    this->leaving++;
+    pthread_mutex_unlock(&this->mutex);
     for (unsigned r = 0; r < engine->ranks && status == PARLEY_OK; r++)
         if (r != engine->rank)
             status = engine->type->post(engine, r, PL_CHANNEL_PEER, &ask, sizeof ask, error);
     pthread_mutex_lock(&this->mutex);
     this->left++;
+    if (status == PARLEY_OK)
+        status = wake_view(this, error);
     bool over = is_over(this);
     pthread_mutex_unlock(&this->mutex);
     return status == PARLEY_OK && over && engine->ranks > 1 ? pl_ask_end(engine, PL_CHANNEL_PEER, error) : status;
@@ -189,12 +213,16 @@ static parley_status handle(pl_exchange *exchange, unsigned from, const pl_ask *
     pthread_mutex_lock(&this->mutex);
     if (ask->kind == PL_ASK_LEAVE)
         this->left++;
+    else if (ask->kind == PL_ASK_END)
+        this->ended = this->ended || ask->clock == this->from;
     else if (ask->kind == PL_ASK_RECEIVED && this->in_flight[from] > 0) {
         this->in_flight[from]--;
         this->unconfirmed--;
         status = wake(this, error);
     } else
         share_out(exchange, ask, update);
+    if (status == PARLEY_OK)
+        status = wake_view(this, error);
     *over = is_over(this);
     pthread_mutex_unlock(&this->mutex);
     if (status != PARLEY_OK || ask->kind != PL_ASK_SWAP)
@@ -228,17 +256,67 @@ static parley_status serve(pl_exchange *exchange, parley_error *error) {
     return status;
 }
 
+static parley_status look(pl_exchange *exchange, uint64_t clock, double *v, uint64_t *seen, parley_error *error) {
+    peer *this = exchange->own;
+    pl_engine *engine = this->engine;
+    unsigned from;
+    uint64_t bytes;
+    for (;;) {
+        pthread_mutex_lock(&this->mutex);
+        bool over = this->left == this->workers;
+        *seen = over ? 0 : slowest(this);
+        bool ready = over || *seen >= clock;
+        if (ready && !over) {
+            add_received(this->view, exchange->size);
+            memcpy(v, this->view->v, exchange->size * sizeof *v);
+        }
+        this->wanted = clock;
+        this->view->waits = !ready;
+        pthread_mutex_unlock(&this->mutex);
+        if (ready)
+            return PARLEY_OK;
+        parley_status status =
+            engine->type->take_any(engine, PL_CHANNEL_VIEW, &from, &this->view->answer, &bytes, error);
+        if (status != PARLEY_OK && !pl_is_silence(error)) /* who is silent is found by those who need it */
+            return status;
+    }
+}
+
+/* A rank serves until it knows that all workers have left. So this must be on its way before the last worker of this
+ * rank says that it leaves. */
+static parley_status end(pl_exchange *exchange, parley_error *error) {
+    peer *this = exchange->own;
+    pl_engine *engine = this->engine;
+    pl_ask ask = {.worker = exchange->team->first, .kind = PL_ASK_END, .clock = this->from};
+    parley_status status = PARLEY_OK;
+    pthread_mutex_lock(&this->mutex);
+    this->ended = true;
+    for (unsigned r = 0; r < engine->ranks && status == PARLEY_OK && this->leaving < this->hosted; r++)
+        if (r != engine->rank)
+            status = engine->type->post(engine, r, PL_CHANNEL_PEER, &ask, sizeof ask, error);
+    pthread_mutex_unlock(&this->mutex);
+    return status;
+}
+
+static void begin_copy(copy *copy, const double *v, uint64_t size) {
+    memcpy(copy->v, v, size * sizeof *v);
+    copy->scale = 1.0;
+    copy->fresh = copy->waits = false;
+}
+
 static parley_status begin(pl_exchange *exchange, const pl_stretch *stretch, parley_error *error) {
     peer *this = exchange->own;
     this->slice = stretch->slice;
-    this->left = 0;
+    this->left = this->leaving = 0;
+    this->ended = false;
+    this->from = stretch->from;
     for (unsigned k = 0; k < this->hosted; k++) {
         copy *copy = &this->copy[k];
         copy->entry = stretch->local->type->alone->reads(stretch->local, k, &copy->count);
-        memcpy(copy->v, stretch->slice.v, exchange->size * sizeof *copy->v);
-        copy->scale = 1.0;
-        copy->fresh = copy->waits = false;
+        begin_copy(copy, stretch->slice.v, exchange->size);
     }
+    if (this->view)
+        begin_copy(this->view, stretch->slice.v, exchange->size);
     for (unsigned k = 0; k < this->workers; k++)
         this->clock[k] = stretch->from;
     return this->engine->ranks > 1 ? pl_barrier(this->engine, error) : PARLEY_OK; /* before others send */
@@ -252,18 +330,27 @@ static parley_status park(pl_exchange *exchange, double *v, parley_error *error)
         this->update[k] = (pl_update){.shrink = 1.0, .count = exchange->size, .value = this->copy[k].v};
         this->share[k] = 1.0 / this->workers;
     }
+    if (this->view)
+        add_received(this->view, exchange->size);
     parley_status status = pl_exchange_reduce_first(exchange, this->update, this->share, slice->change, error);
     memcpy(v + slice->begin, slice->change + slice->begin, (slice->end - slice->begin) * sizeof *v);
     return status == PARLEY_OK ? pl_exchange_spread(exchange, v, error) : status;
 }
 
+/* Whether this rank has the coordinator's view. */
+static bool has_view(const pl_setup *setup) {
+    const parley_settings *settings = setup->settings;
+    return setup->team->engine->rank == 0 && (*settings->validation || settings->validation_fraction > 0);
+}
+
 static uint64_t bytes(const pl_setup *setup, bool whole) {
-    return pl_tables_bytes(setup, whole) + 2 * setup->team->hosted * setup->entries * sizeof(double);
+    return pl_tables_bytes(setup, whole) +
+           2 * (setup->team->hosted + has_view(setup)) * setup->entries * sizeof(double);
 }
 
 static void close_peer(pl_exchange *exchange) {
     peer *this = exchange ? exchange->own : NULL;
-    for (unsigned k = 0; this && this->copy && k < this->hosted; k++) {
+    for (unsigned k = 0; this && this->copy && k <= this->hosted; k++) {
         pl_free(this->copy[k].v);
         pl_free(this->copy[k].table);
         pl_span_free(&this->copy[k].room);
@@ -285,7 +372,8 @@ static parley_status fill_peer(pl_exchange *exchange, const pl_setup *setup, par
     this->engine = setup->team->engine;
     this->workers = setup->team->workers;
     this->hosted = setup->team->hosted;
-    this->copy = pl_alloc(this->hosted, sizeof *this->copy);
+    unsigned copies = this->hosted + has_view(setup);
+    this->copy = pl_alloc(this->hosted + 1, sizeof *this->copy);
     this->clock = pl_alloc(this->workers, sizeof *this->clock);
     this->in_flight = pl_alloc(this->engine->ranks, sizeof *this->in_flight);
     this->update = pl_alloc(this->hosted, sizeof *this->update);
@@ -293,7 +381,8 @@ static parley_status fill_peer(pl_exchange *exchange, const pl_setup *setup, par
     if (!this->copy || !this->clock || !this->in_flight || !this->update || !this->share)
         return pl_fail_memory(error, "peers", this->workers * sizeof *this->clock);
     parley_status status = PARLEY_OK;
-    for (unsigned k = 0; k < this->hosted && status == PARLEY_OK; k++) {
+    this->view = has_view(setup) ? &this->copy[this->hosted] : NULL;
+    for (unsigned k = 0; k < copies && status == PARLEY_OK; k++) {
         status = pl_take(&this->copy[k].v, setup->entries, sizeof(double), "a copy of the model", error);
         if (status == PARLEY_OK)
             status = pl_take(&this->copy[k].table, setup->entries, sizeof(double), "a copy of the model", error);
@@ -312,18 +401,28 @@ static void traffic(unsigned workers, unsigned worker, uint64_t update_bytes, ui
     *sent = *received = (workers - 1) * update_bytes;
 }
 
-static const char *const reads[] = {"clocks", NULL};
+static const char *const reads[] = {"clocks", "view_every", NULL};
+
+static parley_status check(const parley_settings *settings, parley_error *error) {
+    if (!settings->view_every || *settings->validation || settings->validation_fraction > 0)
+        return PARLEY_OK;
+    return pl_fail(error, PARLEY_BAD_USAGE,
+                   "--view-every needs rows to measure the model on; give --validation FILE or --validation-fraction");
+}
 
 static const pl_exchange_async async = {begin, swap, leave, serve, park};
+static const pl_exchange_view view = {look, end};
 
 const pl_exchange_type pl_exchange_peer = {
     .name = "peer",
     .help = "every worker has its own v and sends its updates to all others, without waiting; not repeatable",
     .clock = PL_ASYNCHRONOUS,
     .async = &async,
+    .view = &view,
     .carries = PL_CARRIES_UPDATES,
     .needs = PL_GIVES_CHANGES,
     .settings = reads,
+    .check = check,
     .bytes = bytes,
     .open = open_peer,
     .state = pl_clock_state,

@@ -10,15 +10,17 @@
 enum {
     PL_CHANNEL_SERVER = 64,
     PL_CHANNEL_PEER,
+    PL_CHANNEL_VIEW,
     PL_CHANNEL_ANSWER = 1024
 };                               /* an answer goes to the channel of its hosted worker */
 #define PL_ASK_NOBODY UINT32_MAX /* in place of a worker, in a message of a rank to itself: serving ends */
 #define PL_MOST_HOSTED 30000     /* workers of a rank: MPI may have no larger channels */
 
 typedef enum pl_ask_kind {
-    PL_ASK_SWAP,    /* takes an update, if there is one, and asks for v */
-    PL_ASK_LEAVE,   /* the worker makes no more clocks before the park; there is no answer */
-    PL_ASK_RECEIVED /* between peers: an update has arrived */
+    PL_ASK_SWAP,     /* takes an update, if there is one, and asks for v */
+    PL_ASK_LEAVE,    /* the worker makes no more clocks before the park; there is no answer */
+    PL_ASK_RECEIVED, /* between peers: an update has arrived */
+    PL_ASK_END       /* to peers: workers make no more clocks before the park */
 } pl_ask_kind;
 
 /* The head of a request to an owner. */

@@ -18,28 +18,49 @@
 #include "local/order.h"
 #include "model/classes.h"
 
+#define MANY_ENTRIES (1u << 14) /* from which on adding lanes takes longer than waking a thread */
 #define CARRIES 16 /* rounds for which margins are updated along followed steps before they are recomputed */
 
-/* Reports the first `columns` columns of the sums of worker k's lanes. */
+/* Adds the lanes' sums of their workers, of which task l of a worker has the l-th part of the entries. */
+typedef struct adding {
+    const pl_gradient *of;
+    uint64_t size; /* entries of a lane's sums */
+} adding;
+
+static void add_lanes_task(void *context, unsigned task) {
+    const adding *adding = context;
+    const pl_gradient *this = adding->of;
+    unsigned lanes = this->team->lanes, l = task % lanes;
+    uint64_t begin = adding->size * l / lanes, end = adding->size * (l + 1) / lanes;
+    pl_tree_add(pl_gradient_sum(this, task - l) + begin, lanes, this->width * this->glm->size, end - begin);
+}
+
+/* Reports the first `columns` columns of the sums of worker k's lanes, which have been added. */
 static void report_one(const pl_gradient *this, unsigned k, uint64_t columns, double passes, double waited,
                        pl_update *update) {
     const pl_team *team = this->team;
-    uint64_t size = columns * this->glm->size;
-    double *sum = pl_gradient_sum(this, k * team->lanes), seconds = 0;
-    pl_tree_add(sum, team->lanes, this->width * this->glm->size, size);
+    double seconds = 0;
     for (unsigned l = 0; l < team->lanes; l++)
         seconds = fmax(seconds, this->seconds[k * team->lanes + l]);
     *update = (pl_update){.shrink = 1.0,
                           .weight = team->weight[k],
-                          .count = size,
-                          .value = sum,
+                          .count = columns * this->glm->size,
+                          .value = pl_gradient_sum(this, k * team->lanes),
                           .seconds = seconds + waited,
                           .passes = passes};
 }
 
 static void report(const pl_gradient *this, uint64_t columns, double passes, double waited, pl_update *update) {
-    for (unsigned k = 0; k < this->team->hosted; k++)
+    const pl_team *team = this->team;
+    adding adding = {this, columns * this->glm->size};
+    if (team->lanes > 1 && adding.size >= MANY_ENTRIES)
+        pl_team_run(team, add_lanes_task, &adding);
+    for (unsigned k = 0; k < team->hosted; k++) {
+        if (adding.size < MANY_ENTRIES)
+            pl_tree_add(pl_gradient_sum(this, k * team->lanes), team->lanes, this->width * this->glm->size,
+                        adding.size);
         report_one(this, k, columns, passes, waited, &update[k]);
+    }
 }
 
 /* Copies solved intercepts into v. */
@@ -213,6 +234,7 @@ static parley_status work_alone(pl_local *local, unsigned k, const pl_round *rou
         own.seconds[task] = 0;
         pl_gradient_sample_task(&own, task);
     }
+    pl_tree_add(pl_gradient_sum(&own, k * own.team->lanes), own.team->lanes, own.width * own.glm->size, own.glm->size);
     report_one(&own, k, 1, 2.0 * own.fraction, 0.0, update);
     return PARLEY_OK;
 }

@@ -11,14 +11,16 @@
 #include "engine/collective.h"
 #include "local/scd.h"
 
-#define MOST_DRIFT 0.3 /* mean change of the curvatures after which the table is recomputed */
-#define LEAST_BEND 0.1 /* relative to the table: a smaller change is noise */
-#define SCANNING 0.4   /* cost of an entry with a slot, relative to a visit in a step */
-#define EXPECTED 5     /* least number of epochs to come */
-#define WORTH 6.0      /* entries of a row of the table that cost as much as a non-zero of a column */
-#define AHEAD 2        /* rows to prefetch ahead */
-#define MORE_ROOM 8    /* spare room in a list for later slots */
-#define LINE 16        /* floats in a cache line */
+#define MOST_DRIFT 0.3  /* mean change of the curvatures after which the table is recomputed */
+#define LEAST_BEND 0.1  /* relative to the table: a smaller change is noise */
+#define SCANNING 0.4    /* cost of an entry with a slot, relative to a visit in a step */
+#define MULTIPLYING 0.2 /* the same if every column is full */
+#define CHUNK 512       /* rows of full columns at a time */
+#define EXPECTED 5      /* least number of epochs to come */
+#define WORTH 6.0       /* entries of a row of the table that cost as much as a non-zero of a column */
+#define AHEAD 2         /* rows to prefetch ahead */
+#define MORE_ROOM 8     /* spare room in a list for later slots */
+#define LINE 16         /* floats in a cache line */
 #define FLAT 1e-4 /* part of a column's curvature that must remain after eliminating b for floats to represent it */
 #define TASKS PL_SCD_GRAM_TASKS
 
@@ -64,27 +66,69 @@ static void list_task(void *context, unsigned task) {
     }
 }
 
+/* Whether every column has an entry in every row. Then products need no lists. */
+static bool is_full(const pl_matrix *x) { return x->value && x->nonzeros == x->rows * x->columns; }
+
+/* Adds the products of column j and those of slots 0 to `last` over some rows to `sums`. Returns its mass there. */
+static double add_products(const table_pass *pass, uint64_t j, uint64_t last, uint64_t row, uint64_t rows,
+                           double *sums) {
+    const pl_matrix *x = pass->scd->x;
+    const uint64_t *column = pass->scd->gram.column;
+    double a[CHUNK], some[PL_FULL_ROWS], mass = 0;
+    for (uint64_t i = 0; i < rows; i++) {
+        a[i] = pass->curvature[row + i] * (double)x->value[x->start[j] + row + i];
+        mass += a[i];
+    }
+    for (uint64_t r = 0; r <= last; r += PL_FULL_ROWS) {
+        const float *value[PL_FULL_ROWS];
+        for (unsigned k = 0; k < PL_FULL_ROWS; k++)
+            value[k] = x->value + x->start[column[r + k <= last ? r + k : last]] + row;
+        pl_full_dots(value, rows, a, some);
+        for (unsigned k = 0; k < PL_FULL_ROWS && r + k <= last; k++)
+            sums[r + k] += some[k];
+    }
+    return mass;
+}
+
+/* The same over all rows, if every column is full. */
+static double add_full(const table_pass *pass, uint64_t j, uint64_t last, double *sums) {
+    uint64_t rows = pass->scd->x->columns;
+    double mass = 0;
+    for (uint64_t row = 0; row < rows; row += CHUNK)
+        mass += add_products(pass, j, last, row, rows - row < CHUNK ? rows - row : CHUNK, sums);
+    return mass;
+}
+
+/* The same by the lists. */
+static double add_listed(const table_pass *pass, uint64_t j, uint64_t last, double *sums) {
+    const pl_scd_gram *gram = &pass->scd->gram;
+    const pl_matrix *x = pass->scd->x;
+    double mass = 0;
+    for (uint64_t e = x->start[j]; e < x->start[j + 1]; e++) {
+        uint32_t i = x->index[e], count = gram->listed[i];
+        const pl_scd_entry *list = gram->list + gram->begin[i];
+        double a = pass->curvature[i] * (x->value ? (double)x->value[e] : 1.0);
+        mass += a;
+        if (e + AHEAD < x->start[j + 1])
+            pl_prefetch(gram->list + gram->begin[x->index[e + AHEAD]]);
+        for (uint32_t f = 0; f < count && list[f].slot <= last; f++) /* in order; the table is symmetric */
+            sums[list[f].slot] += a * (double)list[f].value;
+    }
+    return mass;
+}
+
 /* Computes the rows of the table for the new slots. */
 static void fill_task(void *context, unsigned task) {
     const table_pass *pass = context;
     pl_scd_gram *gram = &pass->scd->gram;
     const pl_glm *glm = pass->scd->glm;
-    const pl_matrix *x = pass->scd->x;
+    bool full = is_full(pass->scd->x);
     double *sums = gram->sums + (uint64_t)task * gram->capacity;
     for (uint64_t s = pass->begin + task; s < gram->slots && !pl_stop_due(); s += TASKS) {
         uint64_t j = gram->column[s];
-        double mass = 0, scale = pl_column_scale(glm, j);
+        double scale = pl_column_scale(glm, j);
         memset(sums, 0, (s + 1) * sizeof *sums);
-        for (uint64_t e = x->start[j]; e < x->start[j + 1]; e++) {
-            uint32_t i = x->index[e], count = gram->listed[i];
-            const pl_scd_entry *list = gram->list + gram->begin[i];
-            double a = pass->curvature[i] * (x->value ? (double)x->value[e] : 1.0);
-            mass += a;
-            if (e + AHEAD < x->start[j + 1])
-                pl_prefetch(gram->list + gram->begin[x->index[e + AHEAD]]);
-            for (uint32_t f = 0; f < count && list[f].slot <= s; f++) /* in order; the table is symmetric */
-                sums[list[f].slot] += a * (double)list[f].value;
-        }
+        double mass = (full ? add_full : add_listed)(pass, j, s, sums);
         gram->mass[s] = scale * mass;
         gram->norm2[s] = scale * scale * sums[s];
         for (uint64_t r = 0; r <= s; r++)
@@ -183,6 +227,8 @@ static void lengthen_lists(pl_scd *this) {
 }
 
 static void list_rows(pl_scd *this, table_pass *pass) {
+    if (is_full(this->x))
+        return;
     run(this, count_task, pass);
     if (overflow(this))
         lengthen_lists(this);
@@ -281,7 +327,7 @@ bool pl_scd_gram_prepare(pl_scd *this, pl_scd_worker *worker) {
         nonzeros = worker->nonzeros;
     }
     double row = ((anew ? 0.0 : (double)gram->nonzeros) + 0.5 * (double)nonzeros) / (double)this->x->columns;
-    double cost = SCANNING * row * (double)nonzeros;
+    double cost = (is_full(this->x) ? MULTIPLYING : SCANNING) * row * (double)nonzeros;
     if ((double)members * (double)slots > WORTH * (double)worker->nonzeros ||
         cost > worker->credit + EXPECTED * (double)worker->nonzeros)
         return false;
@@ -300,9 +346,7 @@ bool pl_scd_gram_prepare(pl_scd *this, pl_scd_worker *worker) {
 }
 
 void pl_scd_gram_move(const pl_scd_gram *gram, uint64_t slot, double a, double *slope) {
-    const float *restrict row = gram->table + slot * gram->stride;
-    for (uint64_t s = 0; s < gram->slots; s++)
-        slope[s] += a * (double)row[s];
+    pl_full_add(gram->table + slot * gram->stride, gram->slots, a, slope);
 }
 
 /* Corrects the table by how the slopes changed since the last model (BFGS), so that it follows the curvature along the

@@ -131,7 +131,7 @@ static double cells_margin(const pl_glm *glm, const pl_sgd_worker *worker, const
 static void adaptive_row(pl_sgd *sgd, pl_sgd_worker *worker, uint64_t i, double eta) {
     const pl_glm *glm = sgd->glm;
     uint32_t b = (uint32_t)glm->data->x.columns;
-    float rate_b;
+    float rate_b = 0;
     pl_cell_row row = cell_row(glm, worker, i);
     pl_cell_row constant = {&b, NULL, glm->intercept == PL_NO_INTERCEPT ? 0 : 1, &rate_b};
     double z = cells_margin(glm, worker, &row), weight = weight_of(sgd, worker, i), y = pl_target(glm, i);

@@ -1,18 +1,32 @@
 /* sparse.h: kernels on one sparse row (index, value, count) and a dense vector. `value` NULL: all values are 1. Four
- * accumulators are added in a fixed order and without contraction, so that every build gives the same bits. */
+ * accumulators are added in a fixed order and without contraction, so that every build gives the same bits. Long rows
+ * without gaps have their own kernels. */
 #ifndef PL_SPARSE_H
 #define PL_SPARSE_H
 
 #include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "math/full_row.h"
 
 static inline double pl_soft(double x, double threshold) {
     return x > threshold ? x - threshold : x < -threshold ? x + threshold : 0.0;
 }
 
+/* Whether the entries are in adjacent columns, and so many that the kernels of full_row.h are faster. */
+static inline bool pl_sparse_is_full(const uint32_t *index, const float *value, uint64_t count) {
+    return count >= PL_FULL_ENTRIES && value && index[count - 1] - index[0] == count - 1;
+}
+
 /* sum_e value[e] w[index[e]] */
 static inline double pl_sparse_dot(const uint32_t *index, const float *value, uint64_t count, const double *w) {
+    if (pl_sparse_is_full(index, value, count)) {
+        double sum;
+        pl_full_dot(value, count, w + index[0], &sum);
+        return sum;
+    }
     double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
     uint64_t e = 0;
     if (value) {
@@ -49,15 +63,24 @@ static inline double pl_sparse_dot_soft(const uint32_t *index, const float *valu
 /* Both with columns multiplied by `scale`. */
 static inline double pl_sparse_dot_scaled(const uint32_t *index, const float *value, uint64_t count, const double *w,
                                           const double *scale, double threshold) {
-    double sum = 0;
-    for (uint64_t e = 0; e < count; e++)
-        sum += (value ? (double)value[e] : 1.0) * scale[index[e]] * pl_soft(w[index[e]], threshold);
-    return sum;
+    double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+    uint64_t e = 0;
+    for (; e + 4 <= count && value && threshold == 0; e += 4) {
+        s0 += (double)value[e] * scale[index[e]] * w[index[e]];
+        s1 += (double)value[e + 1] * scale[index[e + 1]] * w[index[e + 1]];
+        s2 += (double)value[e + 2] * scale[index[e + 2]] * w[index[e + 2]];
+        s3 += (double)value[e + 3] * scale[index[e + 3]] * w[index[e + 3]];
+    }
+    for (; e < count; e++)
+        s0 += (value ? (double)value[e] : 1.0) * scale[index[e]] * pl_soft(w[index[e]], threshold);
+    return (s0 + s1) + (s2 + s3);
 }
 
 /* w[index[e]] += a value[e] */
 static inline void pl_sparse_add(const uint32_t *index, const float *value, uint64_t count, double a, double *w) {
-    if (value)
+    if (pl_sparse_is_full(index, value, count))
+        pl_full_add(value, count, a, w + index[0]);
+    else if (value)
         for (uint64_t e = 0; e < count; e++)
             w[index[e]] += a * (double)value[e];
     else
@@ -68,12 +91,26 @@ static inline void pl_sparse_add(const uint32_t *index, const float *value, uint
 /* w[index[e]] += a value[e] h[index[e]] */
 static inline void pl_sparse_add_weighted(const uint32_t *index, const float *value, uint64_t count, double a,
                                           const double *h, double *w) {
-    if (value)
+    if (pl_sparse_is_full(index, value, count))
+        pl_full_add_weighted(value, count, a, h + index[0], w + index[0]);
+    else if (value)
         for (uint64_t e = 0; e < count; e++)
             w[index[e]] += a * (double)value[e] * h[index[e]];
     else
         for (uint64_t e = 0; e < count; e++)
             w[index[e]] += a * h[index[e]];
+}
+
+/* w[index[e]] += a value[e]^2 */
+static inline void pl_sparse_add_squares(const uint32_t *index, const float *value, uint64_t count, double a,
+                                         double *w) {
+    if (pl_sparse_is_full(index, value, count))
+        pl_full_add_squares(value, count, a, w + index[0]);
+    else
+        for (uint64_t e = 0; e < count; e++) {
+            double c = value ? (double)value[e] : 1.0;
+            w[index[e]] += a * c * c;
+        }
 }
 
 /* Returns sum_e value[e]^2 h[index[e]], and stores sum_e value[e] h[index[e]] in `first`. */

@@ -11,12 +11,14 @@
 #include "shard/distributed.h"
 
 #define SAMPLE 64          /* rows */
-#define SAMPLE_ENTRIES 1e6 /* beyond these, fewer rows are sampled */
-#define LEAST_ROWS 8
-#define LEAST_SHARE 0.9 /* of sampled rows with an entry in the column */
-#define COMMON 0.5      /* share of sampled rows from which a column counts as common */
-#define FAR 1.0         /* standard deviations between the mean and 0 */
-#define LARGE_PART 0.25 /* of the squared norm of rows */
+#define SAMPLE_ENTRIES 1e5 /* beyond these, fewer rows are sampled, */
+#define WIDE_ROWS 16       /* though as many as these */
+#define MOST_ENTRIES 1e6   /* beyond these, even fewer, */
+#define LEAST_ROWS 8       /* or none */
+#define LEAST_SHARE 0.9    /* of sampled rows with an entry in the column */
+#define COMMON 0.5         /* share of sampled rows from which a column counts as common */
+#define FAR 1.0            /* standard deviations between the mean and 0 */
+#define LARGE_PART 0.25    /* of the squared norm of rows */
 #define UNSHIFTED UINT32_MAX
 
 enum { VALUE = 4 }; /* of the spans of data */
@@ -27,13 +29,15 @@ typedef struct sampled {
 } sampled;
 
 #define SAMPLED 3   /* numbers of an entry */
-#define OF_ROW -1.0 /* the column of an entry that stands for a whole row, so that weights can be added */
+#define OF_ROW -1.0 /* the column of an entry that stands for a whole row; its value is the row's place in the sample  \
+                     */
 
 static double value_at(const pl_matrix *x, uint64_t e) { return x->value ? (double)x->value[e] : 1.0; }
 
 static unsigned sample_size(const parley_data *data) {
     double rows = (double)pl_all_rows(data), mean = (double)pl_all_nonzeros(data) / rows;
-    double size = fmin(SAMPLE, fmin(rows, SAMPLE_ENTRIES / fmax(mean, 1)));
+    double wide = fmin(MOST_ENTRIES / fmax(mean, 1), fmax(WIDE_ROWS, SAMPLE_ENTRIES / fmax(mean, 1)));
+    double size = fmin(SAMPLE, fmin(rows, wide));
     return size < LEAST_ROWS ? 0 : (unsigned)size;
 }
 
@@ -41,12 +45,12 @@ static uint64_t sampled_row(const parley_data *data, unsigned size, unsigned k) 
     return (uint64_t)((double)pl_all_rows(data) * k / size);
 }
 
-/* Adds the entries of a row to the sample. Only counts them if `to` is NULL. */
-static uint64_t take_row(const parley_data *data, uint64_t row, sampled *to) {
+/* Adds the entries of a row to the sample, in which it is at place k. Only counts them if `to` is NULL. */
+static uint64_t take_row(const parley_data *data, uint64_t row, unsigned k, sampled *to) {
     const pl_matrix *x = &data->x;
     double weight = data->weight ? data->weight[row] : 1.0;
     if (to)
-        *to++ = (sampled){OF_ROW, 0, weight};
+        *to++ = (sampled){OF_ROW, k, weight};
     for (uint64_t e = x->start[row]; e < x->start[row + 1] && to; e++)
         *to++ = (sampled){x->index[e], value_at(x, e), weight};
     return x->start[row + 1] - x->start[row] + 1;
@@ -62,20 +66,39 @@ static uint64_t take_rows(const parley_data *data, unsigned rank, unsigned size,
             piece++;
         bool here = spread ? piece < spread->count && spread->pieces[piece].rank == rank : rank == 0;
         if (here)
-            count += take_row(data, spread ? spread->pieces[piece].first + row - spread->pieces[piece].begin : row,
+            count += take_row(data, spread ? spread->pieces[piece].first + row - spread->pieces[piece].begin : row, k,
                               to ? to + count : NULL);
         pl_data_leave(data, 0, data->x.rows); /* with what the kernel maps around the row */
     }
     return count;
 }
 
-static int by_column(const void *left, const void *right) {
-    const sampled *a = left, *b = right;
-    if (a->column != b->column)
-        return a->column < b->column ? -1 : 1;
-    if (a->value != b->value)
-        return a->value < b->value ? -1 : 1;
-    return (a->weight > b->weight) - (a->weight < b->weight);
+/* Sorts the sample by column, and within a column by the place of the row, so that the order does not depend on the
+ * ranks that hold the rows. Entries of rows are at the beginning. Returns their number. */
+static uint64_t sort_sample(const sampled *from, uint64_t count, uint64_t *next, sampled *to) {
+    const sampled *begin[SAMPLE] = {NULL}, *end = from + count;
+    uint64_t at = 0, rows = 0;
+    for (const sampled *entry = from; entry < end; entry++)
+        if (entry->column == OF_ROW) {
+            begin[(unsigned)entry->value] = entry;
+            rows++;
+        } else {
+            next[(uint64_t)entry->column]++;
+        }
+    at = rows;
+    for (uint64_t j = 0; at < count; j++) {
+        uint64_t entries = next[j];
+        next[j] = at;
+        at += entries;
+    }
+    for (unsigned k = 0, row = 0; k < SAMPLE; k++) {
+        if (!begin[k])
+            continue;
+        to[row++] = *begin[k];
+        for (const sampled *entry = begin[k] + 1; entry < end && entry->column != OF_ROW; entry++)
+            to[next[(uint64_t)entry->column]++] = *entry;
+    }
+    return rows;
 }
 
 /* The entries of one column in the sample: those from `first` to `end`. */
@@ -164,38 +187,53 @@ static bool is_worth_it(const sampled *all, uint64_t count, double total, const 
     return shift2 * total >= LARGE_PART * norm2;
 }
 
-/* Looks at the sampled rows of all ranks. Shifts nothing if the intercept is not `free`. */
-static parley_status find_shift(pl_centred *centred, pl_engine *engine, const parley_data *data, unsigned size,
-                                bool free, uint64_t *chosen, parley_error *error) {
-    double total = 0;
-    uint64_t count = take_rows(data, engine->rank, size, NULL), rows = 0, *bounds = NULL;
+/* Gathers the sampled rows of all ranks. `all` gets `count` entries, by column; the first `rows` stand for rows. */
+static parley_status gather(pl_engine *engine, const parley_data *data, unsigned size, sampled **all, uint64_t *count,
+                            uint64_t *rows, parley_error *error) {
+    uint64_t here = take_rows(data, engine->rank, size, NULL), *bounds = NULL, *next = NULL;
     sampled *mine = NULL;
-    double *all = NULL;
-    parley_status status = pl_take(&mine, count, sizeof *mine, "a sample of rows", error);
+    double *found = NULL;
+    parley_status status = pl_take(&mine, here, sizeof *mine, "a sample of rows", error);
     if (status == PARLEY_OK)
         status = pl_take(&bounds, engine->ranks + 1, sizeof *bounds, "a sample of rows", error);
     if (status == PARLEY_OK) {
         take_rows(data, engine->rank, size, mine);
-        status = pl_gather_lists(engine, (const double *)mine, SAMPLED * count, &all, bounds, error);
+        status = pl_gather_lists(engine, (const double *)mine, SAMPLED * here, &found, bounds, error);
     }
-    if (status == PARLEY_OK) {
-        count = bounds[engine->ranks] / SAMPLED;
-        qsort(all, count, sizeof(sampled), by_column);
-        for (const sampled *row = (const sampled *)all; rows < count && row->column == OF_ROW; row++, rows++)
-            total += row->weight;
+    if (status == PARLEY_OK)
+        status = pl_take(&next, data->x.columns, sizeof *next, "a sample of rows", error);
+    *count = status == PARLEY_OK ? bounds[engine->ranks] / SAMPLED : 0;
+    if (status == PARLEY_OK)
+        status = pl_take(all, *count, sizeof **all, "a sample of rows", error);
+    if (status == PARLEY_OK)
+        *rows = sort_sample((const sampled *)found, *count, next, *all);
+    pl_free(mine);
+    pl_free(found);
+    pl_free(bounds);
+    pl_free(next);
+    return status;
+}
+
+/* Looks at the sampled rows of all ranks. Shifts nothing if the intercept is not `free`. */
+static parley_status find_shift(pl_centred *centred, pl_engine *engine, const parley_data *data, unsigned size,
+                                bool free, uint64_t *chosen, parley_error *error) {
+    double total = 0;
+    uint64_t count = 0, rows = 0;
+    sampled *all = NULL;
+    parley_status status = gather(engine, data, size, &all, &count, &rows, error);
+    if (status == PARLEY_OK)
         status = pl_take(&centred->shift, data->x.columns, sizeof *centred->shift, "the means of columns", error);
-    }
+    for (uint64_t row = 0; row < rows; row++)
+        total += all[row].weight;
     if (status == PARLEY_OK && free && total > 0)
-        *chosen = choose((const sampled *)all + rows, count - rows, total, centred->shift);
-    if (*chosen > 0 && !is_worth_it((const sampled *)all + rows, count - rows, total, centred->shift)) {
+        *chosen = choose(all + rows, count - rows, total, centred->shift);
+    if (*chosen > 0 && !is_worth_it(all + rows, count - rows, total, centred->shift)) {
         memset(centred->shift, 0, data->x.columns * sizeof *centred->shift);
         *chosen = 0;
     }
     if (status == PARLEY_OK)
-        status = compare_scales((const sampled *)all + rows, count - rows, size, total, centred, error);
-    pl_free(mine);
+        status = compare_scales(all + rows, count - rows, size, total, centred, error);
     pl_free(all);
-    pl_free(bounds);
     return status;
 }
 

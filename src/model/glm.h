@@ -162,10 +162,8 @@ static inline void pl_plain_add(const pl_glm *glm, uint64_t row, double a, doubl
 /* w += a x_i^2, entry by entry, on unscaled columns. */
 static inline void pl_plain_add_squares(const pl_glm *glm, uint64_t row, double a, double *w) {
     const pl_matrix *x = &glm->data->x;
-    for (uint64_t e = x->start[row]; e < x->start[row + 1]; e++) {
-        double value = x->value ? (double)x->value[e] : 1.0;
-        w[x->index[e]] += a * value * value;
-    }
+    uint64_t begin = x->start[row];
+    pl_sparse_add_squares(x->index + begin, x->value ? x->value + begin : NULL, x->start[row + 1] - begin, a, w);
 }
 
 /* The same on scaled columns, if there is a scale. Steps on single rows use these. */

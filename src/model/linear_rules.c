@@ -8,6 +8,7 @@
 #include "model/glm.h"
 
 #define STIFF 0.5                 /* of the loss against the penalty; above it Newton's method */
+#define VERY_STIFF 1000           /* the same on many columns; above it L-BFGS */
 #define STIFF_COLUMNS 500         /* up to here the matrix pays off on such problems */
 #define ONE_MATRIX_COLUMNS 500    /* up to here, on filled data with constant curvature */
 #define SOFTENED_COLUMNS 2000     /* up to here, if the loss is smoothed and columns are filled or uneven; */
@@ -17,6 +18,7 @@
 #define MANY_COUNTS 2000          /* with a log link, Newton's method up to this many columns, however sparse */
 #define MOSTLY_L1 0.75            /* from this share of L1 on, columns are faster than rows for any shape */
 #define WIDE 2.0                  /* l1_ratio x columns / rows from which columns are faster */
+#define ROOMY 2.0                 /* columns / rows from which dual ascent is fast with a weak penalty */
 #define CLASS_ENTRIES 200         /* several classes: up to this many entries of a model Newton beats dual ascent */
 #define DENSE_CLASS_ENTRIES 600   /* the same on dense data */
 #define UNEVEN_CLASS_ENTRIES 1500 /* the same on columns of very different scale, for many classes */
@@ -187,6 +189,15 @@ static bool limits_entries(const pl_glm *glm) {
     return (glm->non_negative || (glm->factor && glm->l1_ratio > 0)) && glm->loss->smooth;
 }
 
+/* Dual ascent, for filled data with more columns than rows: its problem is the smaller one, and rows that are nearly
+ * orthogonal hardly affect each other. With constant curvature Newton's method is as fast. */
+static bool is_wide(const pl_glm *glm) {
+    uint64_t columns = glm->data->x.columns;
+    return glm->lambda != 0 && glm->l1_ratio == 0 && glm->classes == 1 && !glm->base.many &&
+           pl_loss_bounded(glm->loss) && !glm->loss->quadratic && columns > PL_FEW_COLUMNS &&
+           columns > pl_all_rows(glm->data) && pl_is_filled(glm) && !pl_is_uneven(glm);
+}
+
 /* Newton's method, for smooth losses and those that can be smoothed. The limit on columns is higher with a log
  * link. */
 static bool few_or_filled(const pl_glm *glm) {
@@ -235,6 +246,18 @@ static bool filled_classes(const pl_glm *glm) {
     return glm->classes > 1 && glm->loss->smooth && (pl_is_uneven(glm) || (glm->l1_ratio == 0 && pl_is_filled(glm)));
 }
 
+/* L-BFGS, for many columns and a penalty so weak that dual ascent makes no progress. With far more columns than rows it
+ * does, since rows have few columns in common. */
+static bool is_very_stiff(const pl_glm *glm) {
+    return (double)glm->data->x.columns <= ROOMY * (double)pl_all_rows(glm->data) && glm->l1_ratio == 0 &&
+           glm->loss->smooth && pl_loss_bounded(glm->loss) && glm->classes == 1 && stiffness(glm) > VERY_STIFF;
+}
+
+/* Dual ascent can start and L-BFGS finish, since the curvature of several classes is too large for Newton's method. */
+static bool is_smooth_classes(const pl_glm *glm) {
+    return glm->lambda != 0 && glm->l1_ratio == 0 && glm->loss->smooth && glm->classes > 1;
+}
+
 /* Dual ascent can start, and Newton's method can finish if necessary. */
 static bool is_smooth_dual(const pl_glm *glm) {
     bool fits = glm->loss->smooth || (is_kinked_binary(glm) && core_columns(glm) <= SOFTENED_COLUMNS);
@@ -261,9 +284,12 @@ static const struct {
                {few_with_l1, "newton"},
                {limits_entries, "lbfgs"},
                {is_kinked, "newton"},
+               {is_wide, "cocoa-newton"},
                {few_or_filled, "newton"},
                {filled_classes, "lbfgs"},
+               {is_very_stiff, "lbfgs"},
                {is_smooth_dual, "cocoa-newton"},
+               {is_smooth_classes, "cocoa-lbfgs"},
                {is_penalised, "cocoa+"},
                {is_smooth, "lbfgs"},
                {always, "gd"}};

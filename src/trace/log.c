@@ -270,6 +270,17 @@ parley_status pl_log_round(pl_log *log, const pl_round_trace *round, parley_erro
     return end_line(log, error);
 }
 
+parley_status pl_log_view(pl_log *log, const pl_view_trace *view, parley_error *error) {
+    FILE *file = log->file;
+    fputs("{\"event\":\"view\"", file);
+    put_whole(file, "round", view->round);
+    put_seconds(file, "seconds", view->seconds);
+    put_whole(file, "clock", view->clock);
+    put_real(file, "validation", view->validation);
+    fputs("}", file);
+    return end_line(log, error);
+}
+
 parley_status pl_log_stop(pl_log *log, const parley_summary *summary, double seconds, json_t *plan,
                           parley_error *error) {
     if (!log) {

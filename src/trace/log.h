@@ -48,6 +48,13 @@ typedef struct pl_round_trace {
     const pl_rank_trace *rank;
 } pl_round_trace;
 
+/* A look of the coordinator between two parks. */
+typedef struct pl_view_trace {
+    uint64_t round, clock; /* the round that is being made; the clocks that all workers have made */
+    double seconds;        /* since training began */
+    double validation;     /* the metric on validation rows */
+} pl_view_trace;
+
 /* Opens a log. "" gives NULL, and "-" is standard output. With `round` > 0, a log that has a line for this round is
  * continued after it, `*goes_on` is set, and the following lines, which will be repeated, are cut off. */
 parley_status pl_log_open(const char *path, uint64_t round, pl_log **out, bool *goes_on, parley_error *error);
@@ -57,6 +64,7 @@ parley_status pl_log_start(pl_log *log, const parley_settings *settings, unsigne
                            const parley_summary *summary, uint64_t fingerprint, unsigned cores, const unsigned *host,
                            bool scattered, parley_error *error);
 parley_status pl_log_round(pl_log *log, const pl_round_trace *round, parley_error *error);
+parley_status pl_log_view(pl_log *log, const pl_view_trace *view, parley_error *error);
 /* Takes over `plan`, an object with what was predicted, or NULL. */
 parley_status pl_log_stop(pl_log *log, const parley_summary *summary, double seconds, json_t *plan,
                           parley_error *error);

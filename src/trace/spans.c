@@ -83,6 +83,12 @@ void pl_spans_worked(pl_spans *spans, unsigned k, double seconds, double fixed) 
     spans->fixed += fmin(fixed, compute);
 }
 
+void pl_spans_served(pl_spans *spans) {
+    double served = fmax(0.0, spans->cpu[PL_IN_WORK] - spans->computed);
+    spans->cpu[PL_IN_WORK] -= served;
+    spans->cpu[PL_IN_MASTER] += served;
+}
+
 pl_round_times pl_spans_end_round(pl_spans *spans, double slowest) {
     const double *seconds = spans->seconds;
     double until = seconds[PL_IN_WORK] + seconds[PL_IN_BARRIER]; /* when all workers were done */

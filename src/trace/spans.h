@@ -92,6 +92,8 @@ void pl_phase_end(pl_spans *spans);
 void pl_spans_evaluated(pl_spans *spans, double seconds);
 /* Worker k computed for `seconds` of the work just ended, of which `fixed` are independent of H. */
 void pl_spans_worked(pl_spans *spans, unsigned k, double seconds, double fixed);
+/* Counts the processor time of the work just ended that no worker computed for the master: servers had it. */
+void pl_spans_served(pl_spans *spans);
 /* Fills in the traces of workers and rank. `slowest` is that of all ranks, in seconds. */
 pl_round_times pl_spans_end_round(pl_spans *spans, double slowest);
 

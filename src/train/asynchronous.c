@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/stop.h"
+#include "engine/blocking_tasks.h"
+#include "train/coordinator.h"
 #include "train/costs.h"
 #include "train/straggler.h"
 
@@ -17,7 +19,7 @@ typedef struct tasks {
     pl_straggler straggler;
     atomic_bool failed;    /* a task of this rank */
     double *waited;        /* by worker: seconds in `swap` */
-    parley_status *status; /* by task: of each worker, and of the server */
+    parley_status *status; /* by task: of each worker, of the server, and of the coordinator */
     parley_error *error;
 } tasks;
 
@@ -52,6 +54,7 @@ static parley_status one_clock(tasks *tasks, unsigned k, pl_turn *turn, pl_updat
     pl_engine *engine = run->engine;
     pl_worker_trace *trace = &run->spans.worker[k];
     double began = pl_engine_now(engine);
+    pl_blocking_yield();
     parley_status status = run->method.exchange->async->swap(run->exchange, k, turn, error);
     tasks->waited[k] += pl_engine_now(engine) - began;
     if (status != PARLEY_OK)
@@ -61,7 +64,7 @@ static parley_status one_clock(tasks *tasks, unsigned k, pl_turn *turn, pl_updat
     trace->mean_behind += (double)turn->behind; /* a sum until the park */
     trace->most_behind = turn->behind > trace->most_behind ? turn->behind : trace->most_behind;
     turn->update = NULL;
-    if (turn->clock >= tasks->stretch.until || pl_stop_asked())
+    if (turn->clock >= tasks->stretch.until || turn->ended || pl_stop_asked())
         return status;
     pl_round round = run->asked;
     round.number = turn->clock + 1;
@@ -98,28 +101,32 @@ static parley_status run_worker(tasks *tasks, unsigned k, parley_error *error) {
     return status == PARLEY_OK ? run->method.exchange->async->leave(run->exchange, k, error) : status;
 }
 
-/* The tasks of the hosted workers, and the last one that of the server. A failure ends the waits of all. */
+/* The tasks of the hosted workers, then that of the server, and perhaps that of the coordinator. A failure ends the
+ * waits of all. */
 static void run_task(void *context, unsigned task) {
     tasks *tasks = context;
     pl_run *run = tasks->run;
     parley_error *error = &tasks->error[task];
-    bool serves = task == run->rows.team.hosted;
-    tasks->status[task] =
-        serves ? run->method.exchange->async->serve(run->exchange, error) : run_worker(tasks, task, error);
+    unsigned hosted = run->rows.team.hosted;
+    tasks->status[task] = task < hosted    ? run_worker(tasks, task, error)
+                          : task == hosted ? run->method.exchange->async->serve(run->exchange, error)
+                                           : pl_coordinate(run, &tasks->stretch, error);
     if (tasks->status[task] == PARLEY_OK)
         return;
     atomic_store(&tasks->failed, true);
     run->engine->type->fail(run->engine, error); /* which leaves the first cause there */
 }
 
+static unsigned count_tasks(const pl_run *run) { return run->rows.team.hosted + 1 + pl_coordinates(run); }
+
 static parley_status run_tasks(pl_run *run, tasks *tasks, parley_error *error) {
     pl_engine *engine = run->engine;
-    unsigned hosted = run->rows.team.hosted;
+    unsigned count = count_tasks(run);
     uint64_t sent = engine->bytes_sent, received = engine->bytes_received;
     parley_status status = run->method.exchange->async->begin(run->exchange, &tasks->stretch, error);
     if (status == PARLEY_OK)
-        status = engine->type->run_blocking(engine, run_task, tasks, hosted + 1, error);
-    for (unsigned task = 0; task <= hosted && status == PARLEY_OK; task++)
+        status = engine->type->run_blocking(engine, run_task, tasks, count, error);
+    for (unsigned task = 0; task < count && status == PARLEY_OK; task++)
         if (tasks->status[task] != PARLEY_OK)
             status = pl_fail(error, tasks->error[task].status, "%s", tasks->error[task].sentence);
     run->exchange->sent += engine->bytes_sent - sent;
@@ -154,8 +161,8 @@ static parley_status stretch(pl_run *run, parley_error *error) {
                                          .direction = run->tables.direction,
                                          .sums = pl_exchange_sums(run->exchange)}},
                    .waited = pl_alloc(hosted, sizeof(double)),
-                   .status = pl_alloc(hosted + 1, sizeof(parley_status)),
-                   .error = pl_alloc(hosted + 1, sizeof(parley_error))};
+                   .status = pl_alloc(count_tasks(run), sizeof(parley_status)),
+                   .error = pl_alloc(count_tasks(run), sizeof(parley_error))};
     parley_status status = tasks.waited && tasks.status && tasks.error
                                ? pl_straggler_parse(run->settings, hosted, &tasks.straggler, error)
                                : pl_fail_memory(error, "tasks", hosted * sizeof(parley_error));
@@ -171,7 +178,9 @@ static parley_status stretch(pl_run *run, parley_error *error) {
 static parley_status park(pl_run *run, parley_error *error) {
     for (unsigned k = 0; k < run->rows.team.hosted; k++)
         pl_spans_worked(&run->spans, k, run->update[k].seconds, run->update[k].fixed);
-    return run->method.exchange->async->park(run->exchange, run->tables.v, error);
+    pl_spans_served(&run->spans);
+    parley_status status = run->method.exchange->async->park(run->exchange, run->tables.v, error);
+    return status == PARLEY_OK ? pl_coordinator_tell(run, error) : status;
 }
 
 static parley_status count(pl_run *run, parley_error *error) {

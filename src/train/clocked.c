@@ -81,13 +81,43 @@ static parley_status check_replay(const pl_run *run, parley_error *error) {
     return PARLEY_OK;
 }
 
+/* Whether the plan has several H of the method, so that it chooses between them. Otherwise pacing does. */
+static bool is_paced_by_plan(const pl_run *run) {
+    return run->work.paced && run->settings->adapt && pl_forecast_paces(&run->forecast, run->settings->preset);
+}
+
+/* After --resume the run may have another H than the plan begins with. */
+static void find_now(const pl_run *run, pl_adapt *state) {
+    for (unsigned a = 0; a < run->forecast.alternatives; a++) {
+        const pl_alternative *one = &run->forecast.alternative[a];
+        if (state->now && strcmp(one->preset, state->now->preset) == 0 && one->epochs == run->work.epochs)
+            state->now = one;
+    }
+}
+
+/* Goes on with the H of the plan that reaches the target soonest at what rounds cost now. */
+static void pace_by_plan(pl_run *run, double gap) {
+    pl_pacing *pacing = &run->work.pacing;
+    pl_adapt *state = &run->adapts.state;
+    const pl_alternative *to = pl_adapt_pace(state, &run->forecast, gap, run->target);
+    pacing->why = "hold";
+    if (!to || !is_paced(to->epochs))
+        return;
+    pacing->why = to->epochs > state->now->epochs ? "longer pays" : "shorter pays";
+    pacing->epochs = pacing->base = fmax(pacing->least, to->epochs);
+    pl_adapt_paced(state, to);
+}
+
 /* Whether to go on as another preset: 1 + its number in the plan, or 0. */
-static double judge_change(pl_run *run) {
+static double judge_change(pl_run *run, double estimate) {
     pl_adaptation *adapts = &run->adapts;
     double gap = run->evaluated ? pl_relative_gap(&run->best) : NAN;
     if (!run->settings->adapt || !run->forecast.alternatives || run->round == 0 || run->round == run->work.noted)
         return 0;
+    find_now(run, &adapts->state);
     pl_adapt_note(&adapts->state, run->work.epochs, run->work.local, run->work.rest, (double)run->round, gap);
+    if (is_paced_by_plan(run))
+        pace_by_plan(run, isnan(gap) ? estimate : gap);
     adapts->change = (pl_change){0};
     if (run->evaluated)
         adapts->change = pl_adapt_judge(&adapts->state, &run->forecast, gap, run->target);
@@ -127,9 +157,9 @@ parley_status pl_clocked_decide(pl_run *run, double *flags, parley_error *error)
         return status;
     pl_progress(run, &progress);
     double gap = gap_after(run);
-    if (run->work.paced && run->round > run->work.noted && !replay)
+    if (run->work.paced && run->round > run->work.noted && !replay && !is_paced_by_plan(run))
         pl_pacing_note(&run->work.pacing, run->work.local, run->work.rest, gap);
-    flags[PL_CHANGE] = run->engine->rank == 0 && !replay ? judge_change(run) : 0;
+    flags[PL_CHANGE] = run->engine->rank == 0 && !replay ? judge_change(run, progress.estimate) : 0;
     run->work.noted = run->round;
     run->work.gap_seen = isfinite(gap) && run->round ? gap : run->work.gap_seen;
     flags[PL_BY_USER] = run->callback && pl_call_back(run->callback, run->user, &progress, NULL) != 0;

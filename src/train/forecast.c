@@ -91,6 +91,13 @@ const pl_alternative *pl_forecast_find(const pl_forecast *forecast, const char *
     return NULL;
 }
 
+bool pl_forecast_paces(const pl_forecast *forecast, const char *preset) {
+    unsigned count = 0;
+    for (unsigned i = 0; i < forecast->alternatives; i++)
+        count += strcmp(forecast->alternative[i].preset, preset) == 0 && forecast->alternative[i].epochs > 0;
+    return count > 1;
+}
+
 parley_status pl_forecast_take(pl_forecast *forecast, const json_t *plan, const char *name, parley_settings *settings,
                                parley_error *error) {
     const json_t *choice = json_object_get(plan, "choice");
@@ -112,6 +119,8 @@ parley_status pl_forecast_take(pl_forecast *forecast, const json_t *plan, const 
         status = choose_number(settings, name, choice, "local_epochs", "local_epochs", error);
     if (status == PARLEY_OK && !pl_setting_given(settings, "gap"))
         status = choose_number(settings, name, choice, "gap", "gap", error);
+    if (status == PARLEY_OK)
+        status = choose_number(settings, name, choice, "evaluate_every", "evaluate_every", error);
     if (status == PARLEY_OK)
         status = take_curve(&forecast->curve, &forecast->count, json_object_get(choice, "curve"), name, error);
     forecast->epochs = pl_line_number(choice, "local_epochs");

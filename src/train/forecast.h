@@ -7,9 +7,9 @@
 
 #include "base/settings.h"
 
-#define PL_ALTERNATIVES 8
+#define PL_ALTERNATIVES 32
 
-/* A method that a plan has measured or predicted for as many workers. */
+/* A preset and an H that a plan has measured or predicted for as many workers. */
 typedef struct pl_alternative {
     char preset[32];
     double epochs;                   /* H; NaN if it has none */
@@ -24,7 +24,7 @@ typedef struct pl_forecast {
     unsigned count;
     double *curve;                               /* (round, seconds, gap), increasing; NULL: there is no plan */
     double epochs;                               /* the H of the choice; NaN if it has none */
-    pl_alternative alternative[PL_ALTERNATIVES]; /* the choice first */
+    pl_alternative alternative[PL_ALTERNATIVES]; /* the choice first, of each preset the best H first */
     unsigned alternatives;
 } pl_forecast;
 
@@ -38,7 +38,9 @@ double pl_forecast_seconds(const pl_forecast *forecast, double round);
 double pl_forecast_gap(const pl_forecast *forecast, double round);
 /* Rounds of a method to a gap; infinite if its curve does not get there. */
 double pl_alternative_rounds(const pl_alternative *alternative, double gap);
-const pl_alternative *pl_forecast_find(const pl_forecast *forecast, const char *preset); /* or NULL */
+/* The best H of a preset, or NULL; and whether the plan has several H of it. */
+const pl_alternative *pl_forecast_find(const pl_forecast *forecast, const char *preset);
+bool pl_forecast_paces(const pl_forecast *forecast, const char *preset);
 void pl_forecast_close(pl_forecast *forecast);
 
 #endif

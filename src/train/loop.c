@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "engine/collective.h"
-#include "train/run.h"
+#include "train/coordinator.h"
+
+#define PATIENCE 4.0 /* how many times as long as later a first method may seem to take at its first measurement */
 
 /* One function per clock. */
 static parley_status (*const advance[PL_CLOCKS])(pl_run *run, parley_error *error) = {
@@ -218,27 +220,29 @@ static parley_status drop_small(pl_run *run, parley_error *error) {
     return status;
 }
 
-/* Whether the target is out of reach, measured every `passes` passes by how far the gap fell since. */
+/* Whether the target is out of reach, measured every `passes` passes by how far the gap fell since. The gap at the
+ * beginning, where w = 0, is 1. */
 static bool is_slow(pl_run *run, double passes) {
     pl_pace *pace = &run->pace;
     double gap = pl_relative_gap(&run->best), last = pace->slow_gap, epochs = run->summary.epochs;
     if (!run->evaluated || run->target == 0 || epochs < pace->slow_epochs + passes)
         return false;
     double left = log(gap / run->target) / log(last / gap) * (epochs - pace->slow_epochs);
-    bool first = pace->slow_epochs == 0; /* the beginning says nothing about the rest */
+    double most = 2 * passes * (last < 1.0 ? 1.0 : PATIENCE); /* the beginning says little about the rest */
     pace->slow_epochs = epochs;
     pace->slow_gap = gap;
-    return !first && !(gap < last && left <= 2 * passes);
+    return !(gap < last && left <= most);
 }
 
-/* Goes on as another preset, as was decided after the last round. */
-static parley_status change_preset(pl_run *run, parley_error *error) {
+parley_status pl_change_preset(pl_run *run, const char *preset, bool moves, parley_error *error) {
     pl_adaptation *adapts = &run->adapts;
+    snprintf(adapts->preset, sizeof adapts->preset, "%s", preset);
+    adapts->sequel.then = adapts->preset;
     run->method.sequel = &adapts->sequel;
     snprintf(run->later->local, sizeof run->later->local, "auto"); /* a replayed log names those of the old preset */
     snprintf(run->later->combine, sizeof run->later->combine, "auto");
     snprintf(run->later->exchange, sizeof run->later->exchange, "auto");
-    parley_status status = pl_go_on(run, error);
+    parley_status status = moves ? pl_go_on(run, error) : pl_open_next(run, error);
     run->method.sequel = NULL;
     adapts->sequel.then = NULL;
     pl_adapt_open(&adapts->state, pl_forecast_find(&run->forecast, adapts->preset));
@@ -247,8 +251,11 @@ static parley_status change_preset(pl_run *run, parley_error *error) {
 
 /* Switches to the preset's second method when that is due. */
 static parley_status go_on_when_due(pl_run *run, parley_error *error) {
-    if (run->adapts.sequel.then && run->round > 0)
-        return change_preset(run, error);
+    if (run->adapts.sequel.then && run->round > 0) {
+        char preset[sizeof run->adapts.preset];
+        memcpy(preset, run->adapts.preset, sizeof preset);
+        return pl_change_preset(run, preset, true, error);
+    }
     const pl_sequel *sequel = run->method.sequel;
     if (!sequel || run->round == 0)
         return PARLEY_OK;
@@ -316,6 +323,8 @@ parley_status pl_loop(pl_run *run, parley_error *error) {
     bool ended = run->sums.dropped || run->summary.stop == PARLEY_DIVERGED;
     if (status == PARLEY_OK && !ended && run->summary.stop != PARLEY_CONVERGED)
         status = look_again(run, error);
+    if (status == PARLEY_OK && !ended)
+        status = pl_coordinator_settle(run, error);
     if (status == PARLEY_OK && !run->sums.dropped && run->summary.stop == PARLEY_CONVERGED)
         status = drop_small(run, error);
     return status == PARLEY_OK ? pl_checkpoint_settle(run, error) : status;

@@ -91,6 +91,8 @@ parley_status pl_certificate_begin(pl_run *run, parley_error *error) {
                           .trusted = true,
                           .seen_gap = best->scale,
                           .seen_epochs = run->summary.epochs,
+                          .slow_gap = 1.0,
+                          .slow_epochs = run->summary.epochs,
                           .look_after = INFINITY,
                           .watched = best->exists ? best->scale : INFINITY,
                           .watched_objective = best->scale,

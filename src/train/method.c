@@ -466,11 +466,9 @@ static parley_status check_adapt(const parley_settings *settings, parley_error *
     if (settings->adapt && (pl_setting_given(settings, "local_epochs") || pl_setting_given(settings, "local_steps")))
         return pl_fail(error, PARLEY_BAD_USAGE,
                        "--adapt chooses H during training; leave out --local-epochs and --local-steps");
-    if (settings->adapt && (*settings->checkpoint || *settings->resume || *settings->replay))
-        return pl_fail(
-            error, PARLEY_BAD_USAGE,
-            "--adapt cannot be combined with --checkpoint, --resume or --replay; the log of an adapted run is "
-            "replayed without it");
+    if (settings->adapt && *settings->replay)
+        return pl_fail(error, PARLEY_BAD_USAGE,
+                       "--adapt cannot be combined with --replay; the log of an adapted run is replayed without it");
     return PARLEY_OK;
 }
 

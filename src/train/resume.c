@@ -243,7 +243,18 @@ static parley_status open_parts(pl_run *run, parley_error *error) {
     return status;
 }
 
-/* The run may have switched to the second method of its preset. */
+/* The preset of the plan to which --adapt had changed, by its members. */
+static const pl_alternative *adapted(const pl_run *run, const char *local, const char *combine) {
+    for (unsigned a = 0; a < run->forecast.alternatives && run->settings->adapt; a++) {
+        const pl_preset *preset = pl_preset_find(run->forecast.alternative[a].preset, run->type);
+        if (preset && preset->local && preset->combine && strcmp(preset->local->name, local) == 0 &&
+            strcmp(preset->combine->name, combine) == 0)
+            return &run->forecast.alternative[a];
+    }
+    return NULL;
+}
+
+/* The run may have switched to the second method of its preset, or to another preset of its plan. */
 static parley_status catch_up(pl_run *run, parley_error *error) {
     const char *local = pl_container_meta(run->resume.manifest, "local");
     const char *combine = pl_container_meta(run->resume.manifest, "combine");
@@ -251,6 +262,11 @@ static parley_status catch_up(pl_run *run, parley_error *error) {
                  strcmp(combine, run->method.combine->name) == 0;
     if (first)
         return PARLEY_OK;
+    const pl_alternative *to = local && combine && !run->method.sequel ? adapted(run, local, combine) : NULL;
+    if (to) {
+        run->round = run->resume.round;
+        return pl_change_preset(run, to->preset, false, error);
+    }
     if (!run->method.sequel)
         return pl_fail(error, PARLEY_BAD_INPUT,
                        "--resume %s: the checkpoint is of %s x %s, but this run uses another method",

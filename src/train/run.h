@@ -195,6 +195,8 @@ parley_status pl_members_open(pl_run *run, parley_error *error);
 void pl_members_close(pl_run *run);
 /* Starts the certificate at the first model, whose objective is known. */
 parley_status pl_certificate_begin(pl_run *run, parley_error *error);
+/* loop.c: goes on as another preset, from the current model (`moves`) or from a state that is restored next. */
+parley_status pl_change_preset(pl_run *run, const char *preset, bool moves, parley_error *error);
 /* Closes the members and opens those of the second method, starting from the current model or not. */
 parley_status pl_go_on(pl_run *run, parley_error *error);
 parley_status pl_open_next(pl_run *run, parley_error *error);

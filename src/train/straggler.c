@@ -8,7 +8,7 @@
 #include "base/stop.h"
 
 #define SLOW_STREAM 0x736c6f77ULL
-#define NAP 0.05 /* seconds of a pause, after which a request to stop is noticed */
+#define NAP 0.5 /* seconds of a pause, after which a request to stop is noticed */
 
 parley_status pl_straggler_parse(const parley_settings *settings, unsigned hosted, pl_straggler *out,
                                  parley_error *error) {

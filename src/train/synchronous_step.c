@@ -5,6 +5,8 @@
 #include "engine/collective.h"
 #include "train/run.h"
 
+#define MOVED (1u << 15) /* entries of v that one task moves; fewer take less time than waking a thread */
+
 typedef struct measurement {
     pl_run *run;
     const pl_slice *slice;
@@ -69,9 +71,25 @@ static void move_v(const pl_run *run, double gamma, uint64_t begin, uint64_t end
         v[j] += gamma * direction[j];
 }
 
+typedef struct move {
+    const pl_run *run;
+    double gamma;
+    uint64_t begin, end;
+} move;
+
+static void move_task(void *context, unsigned task) {
+    const move *move = context;
+    uint64_t begin = move->begin + (uint64_t)task * MOVED, end = begin + MOVED < move->end ? begin + MOVED : move->end;
+    move_v(move->run, move->gamma, begin, end);
+}
+
 static void move_as_master(pl_run *run, double gamma, uint64_t begin, uint64_t end) {
+    move move = {run, gamma, begin, end};
     pl_phase_begin(&run->spans, PL_IN_MASTER);
-    move_v(run, gamma, begin, end);
+    if (end - begin > MOVED)
+        run->engine->type->run(run->engine, move_task, &move, (unsigned)((end - begin + MOVED - 1) / MOVED));
+    else
+        move_v(run, gamma, begin, end);
     pl_phase_end(&run->spans);
 }
 

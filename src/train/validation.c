@@ -56,6 +56,28 @@ parley_status pl_score_model(const pl_model_metric *score, pl_engine *engine, co
                    (unsigned long long)rows->x.rows, names);
 }
 
+parley_status pl_score_alone(const pl_model_metric *score, const parley_model *model, const parley_data *rows,
+                             double *value, parley_error *error) {
+    const pl_meter_type *type = model->type->meter;
+    pl_meter *meter = NULL;
+    double *outputs;
+    *value = NAN;
+    parley_status status = pl_take(&outputs, pl_meter_width(model) * rows->x.rows, sizeof *outputs,
+                                   "the outputs for validation rows", error);
+    if (status != PARLEY_OK)
+        return status;
+    status = type->open(model, score, &meter, error);
+    for (unsigned task = 0; status == PARLEY_OK && task < pl_apply_tasks(&rows->x); task++)
+        pl_apply_task(&(pl_applying){model, &rows->x, outputs, meter}, task);
+    if (status == PARLEY_OK && !pl_stop_due()) { /* otherwise not all rows were visited */
+        status = type->add(meter, rows, outputs, error);
+        *value = status == PARLEY_OK ? score->value(meter) : NAN;
+    }
+    type->close(meter);
+    pl_free(outputs);
+    return status;
+}
+
 parley_status pl_score_show(pl_engine *engine, const parley_model *model, const parley_data *rows, pl_viewer *viewer,
                             parley_error *error) {
     pl_meter *meter = NULL;
@@ -158,6 +180,18 @@ parley_status pl_validation_begin(pl_validation *validation, uint64_t size, parl
     return validation->rows ? pl_take(&validation->w, size, sizeof(double), "the best model", error) : PARLEY_OK;
 }
 
+void pl_validation_note(pl_validation *validation, double value, const double *w, uint64_t size, double objective,
+                        uint64_t round) {
+    validation->worse++;
+    if (!pl_score_better(validation->score, value, validation->best))
+        return;
+    validation->best = value;
+    validation->best_round = round;
+    validation->worse = 0;
+    validation->objective = objective;
+    memcpy(validation->w, w, size * sizeof *w);
+}
+
 parley_status pl_validation_look(pl_validation *validation, pl_engine *engine, const pl_problem *problem,
                                  const double *w, double objective, uint64_t round, parley_error *error) {
     parley_model *model;
@@ -171,14 +205,7 @@ parley_status pl_validation_look(pl_validation *validation, pl_engine *engine, c
     if (status != PARLEY_OK)
         return status;
     validation->latest_round = round;
-    validation->worse++;
-    if (pl_score_better(validation->score, validation->latest, validation->best)) {
-        validation->best = validation->latest;
-        validation->best_round = round;
-        validation->worse = 0;
-        validation->objective = objective;
-        memcpy(validation->w, w, problem->size * sizeof *w);
-    }
+    pl_validation_note(validation, validation->latest, w, problem->size, objective, round);
     return PARLEY_OK;
 }
 

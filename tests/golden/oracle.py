@@ -304,7 +304,6 @@ def solve_sklearn(problem):
     return model.fit(columns(problem), problem.y, **fit)
 
 
-@remembered
 def is_linear_program(problem):
     """A loss with kinks, without an L2 penalty."""
     return problem.loss in ("hinge", "epsilon-insensitive", "quantile") and (problem.lam == 0 or problem.rho == 1)
@@ -329,6 +328,7 @@ def solve_linear_program(problem):
     return found.fun, limit @ found.ineqlin.marginals
 
 
+@remembered
 def optimum(problem):
     """Returns (P, D): the objective of the oracle, and a lower bound that shows its accuracy."""
     if is_linear_program(problem):

@@ -446,7 +446,7 @@ def ridge(parley, folder, name):
 def real_cases():
     for name, loss in itertools.product(("imdb", "a9a"), ("hinge", "squared-hinge", "logistic")):
         yield f"{name} {loss}: auto", partial(sweep, name=name, loss=loss, settings=[[]])
-        for workers in ((1, 2), (4, 7), (16,)):
+        for workers in ((1, 2), (7,)):
             settings = [["--preset", "cocoa+", "--workers", k, "--threads", 1] for k in workers]
             yield f"{name} {loss}: cocoa+ at {' and '.join(map(str, workers))} workers", partial(
                 sweep, name=name, loss=loss, settings=settings

@@ -101,7 +101,7 @@ static pl_trial made_trial(double m, double rate, double target, unsigned most) 
     trial.points = pl_alloc(PL_TRIAL_POINTS, sizeof *trial.points);
     for (unsigned i = 1; i <= most && !trial.reached && i < PL_TRIAL_POINTS; i++) {
         double gap = exp(-rate * i);
-        trial.points[trial.count++] = (pl_point_of_run){i, gap, false};
+        trial.points[trial.count++] = (pl_point_of_run){i, gap, false, NAN, NAN};
         trial.rounds = i;
         trial.reached = gap <= target;
     }
@@ -114,11 +114,12 @@ static double rate_of(double m) { return 0.9 * pow(m, -0.7); }
 static void rounds_are_predicted_for_workers_that_were_not_measured(void **state) {
     (void)state;
     pl_convergence model = {0};
+    pl_goal goal = pl_goal_of_gap(1e-4);
     pl_trial trials[7];
     double level = log(1e-4);
     for (unsigned c = 0; c < 7; c++) {
         trials[c] = made_trial(1u << c, rate_of(1u << c), 1e-4, 500);
-        assert_int_equal(pl_curve_open(&model.curve[model.count++], &trials[c], NULL), PARLEY_OK);
+        assert_int_equal(pl_curve_open(&model.curve[model.count++], &goal, &trials[c], NULL), PARLEY_OK);
     }
     pl_convergence_choose(&model, level);
     for (double m = 3; m < 64; m *= 2) {
@@ -140,10 +141,11 @@ static void a_curve_that_ended_early_goes_on_in_its_own_shape(void **state) {
     (void)state;
     for (unsigned shape = 0; shape < 2; shape++) {
         pl_curve curve;
+        pl_goal goal = pl_goal_of_gap(1e-9);
         pl_trial trial = made_trial(4, 0.05, 1e-9, 80);
         for (unsigned i = 0; i < trial.count && shape == 1; i++)
             trial.points[i].gap = exp(-0.8 * sqrt(i + 1.0));
-        assert_int_equal(pl_curve_open(&curve, &trial, NULL), PARLEY_OK);
+        assert_int_equal(pl_curve_open(&curve, &goal, &trial, NULL), PARLEY_OK);
         double truth = shape == 0 ? 9.0 / 0.05 : (9.0 / 0.8) * (9.0 / 0.8);
         assert_close(pl_curve_rounds(&curve, -9.0) / truth, 1.0, 0.02);
         assert_close(pl_curve_level(&curve, truth), -9.0, 0.05);
@@ -163,12 +165,37 @@ static void the_lasso_finds_a_rate_that_depends_on_the_workers(void **state) {
         list[c] = &trials[c];
         workers[c] = 1u << c;
     }
-    assert_true(pl_lasso_fit(list, 6, workers, 6, &lasso, without));
+    assert_true(pl_lasso_fit(&(pl_goal){.kind = PL_GOAL_GAP, .target = 1e-4}, list, 6, workers, 6, &lasso, without));
     assert_true(lasso.error < 0.6);
     assert_close(pl_lasso_rounds(&lasso, 6, 1, log(1e-3)) / (6 * -log(1e-3)), 1.0, 0.15);
     assert_close(pl_lasso_rounds(&without[3], 8, 1, log(1e-3)) / (8 * -log(1e-3)), 1.0, 0.2);
     for (unsigned c = 0; c < 6; c++)
         pl_free(trials[c].points);
+}
+
+static void goals_are_distances_that_fall(void **state) {
+    (void)state;
+    pl_point_of_run point = {7, 0.02, false, 0.31, 0.9};
+    pl_goal accuracy = {.kind = PL_GOAL_METRIC, .name = "accuracy", .larger = true, .target = 0.95};
+    pl_goal loss = {.kind = PL_GOAL_METRIC, .name = "loss", .target = 0.3};
+    pl_goal below = {.kind = PL_GOAL_SUBOPTIMALITY, .target = 0.015, .optimum = NAN, .doubt = NAN};
+    assert_close(pl_goal_distance(&accuracy, &point), 0.1, 1e-12);
+    assert_close(pl_goal_value(&accuracy, 0.1), 0.9, 1e-12);
+    assert_close(exp(pl_goal_level(&accuracy)), 0.05, 1e-12);
+    assert_close(pl_goal_distance(&loss, &point), 0.9, 1e-12);
+    assert_true(isnan(pl_goal_distance(&below, &point)));
+    pl_point_of_run points[] = {{1, 0.5, false, 0.6, NAN}, {7, 0.02, false, 0.31, 0.9}, {9, 0.002, false, 0.301, 0.96}};
+    pl_trial trial = {.points = points, .count = 3, .sample = 1, .rounds = 9};
+    pl_trials trials = {.list = &trial, .count = 1};
+    pl_goal_learn(&below, &trials); /* the optimum is between 0.299 and 0.301 */
+    assert_close(below.optimum, 0.3, 1e-12);
+    assert_close(below.doubt, 0.001, 1e-12);
+    assert_true(pl_goal_rounds(&below, &trial) == 7);
+    assert_true(pl_goal_rounds(&accuracy, &trial) == 9);
+    assert_true(isnan(pl_goal_rounds(&loss, &trial)));
+    assert_int_equal(pl_goal_check(&loss, &trials, NULL), PARLEY_OK); /* it may still get there */
+    trial.reached = true;
+    assert_int_equal(pl_goal_check(&loss, &trials, NULL), PARLEY_BAD_USAGE);
 }
 
 static void experiments_survive_in_a_file(void **state) {
@@ -258,6 +285,31 @@ static void a_preset_changes_only_if_that_saves_more_than_it_costs(void **state)
     assert_null(pl_adapt_judge(&early, &forecast, 0.1, 1e-6).to); /* one round is no evidence */
 }
 
+/* H = 1 needs 100 rounds and H = 4 needs 40, which compute eight times as long. */
+static void a_slower_network_makes_rounds_longer(void **state) {
+    (void)state;
+    static double short_curve[] = {1, 1, 0.1, 100, 100, 1e-6}, long_curve[] = {1, 1, 0.1, 40, 40, 1e-6};
+    pl_forecast forecast = {.alternatives = 2,
+                            .alternative = {{"cocoa", 1.0, 0, 0.001, 0.001, 2, short_curve},
+                                            {"cocoa", 4.0, 0, 0.008, 0.001, 2, long_curve}}};
+    assert_true(pl_forecast_paces(&forecast, "cocoa") && !pl_forecast_paces(&forecast, "lbfgs"));
+    pl_adapt adapt;
+    pl_adapt_open(&adapt, pl_forecast_find(&forecast, "cocoa"));
+    for (unsigned i = 1; i <= 6; i++)
+        pl_adapt_note(&adapt, 1.0, 0.001, 0.001, i, NAN);
+    assert_null(pl_adapt_pace(&adapt, &forecast, 1e-2, 1e-6)); /* as planned */
+    for (unsigned i = 7; i <= 9; i++)
+        pl_adapt_note(&adapt, 1.0, 0.001, 0.005, i, NAN);
+    assert_ptr_equal(pl_adapt_pace(&adapt, &forecast, 1e-2, 1e-6), &forecast.alternative[1]);
+    assert_null(pl_adapt_pace(&adapt, &forecast, 1e-7, 1e-6)); /* it is there */
+    pl_adapt_paced(&adapt, &forecast.alternative[1]);
+    pl_adapt_note(&adapt, 4.0, 0.008, 0.001, 10, NAN);
+    assert_null(pl_adapt_pace(&adapt, &forecast, 1e-2, 1e-6)); /* one round is no evidence */
+    for (unsigned i = 11; i <= 14; i++)
+        pl_adapt_note(&adapt, 4.0, 0.008, 0.001, i, NAN);
+    assert_ptr_equal(pl_adapt_pace(&adapt, &forecast, 1e-2, 1e-6), &forecast.alternative[0]);
+}
+
 static void rounds_of_a_method_follow_its_curve(void **state) {
     (void)state;
     pl_forecast forecast = two_methods();
@@ -275,9 +327,11 @@ int main(void) {
         cmocka_unit_test(rounds_are_predicted_for_workers_that_were_not_measured),
         cmocka_unit_test(a_curve_that_ended_early_goes_on_in_its_own_shape),
         cmocka_unit_test(the_lasso_finds_a_rate_that_depends_on_the_workers),
+        cmocka_unit_test(goals_are_distances_that_fall),
         cmocka_unit_test(experiments_survive_in_a_file),
         cmocka_unit_test(a_forecast_sets_what_was_chosen),
         cmocka_unit_test(a_preset_changes_only_if_that_saves_more_than_it_costs),
+        cmocka_unit_test(a_slower_network_makes_rounds_longer),
         cmocka_unit_test(rounds_of_a_method_follow_its_curve),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

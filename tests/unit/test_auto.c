@@ -29,7 +29,47 @@ static void weak_penalties_on_hundreds_of_columns_go_to_newton(void **state) {
     parley_data_free(wide);
 }
 
+/* Each standardised column has a mean square of 1, so that rows of 900 are long. */
+static void penalties_too_weak_for_dual_ascent_go_to_lbfgs(void **state) {
+    (void)state;
+    parley_data *tall = random_data((sample_plan){.seed = 3, .rows = 1200, .columns = 900, .density = 0.02});
+    assert_string_equal(chosen(tall, "loss=logistic standardise=true C=100 rounds=2"), "lbfgs");
+    assert_string_equal(chosen(tall, "loss=logistic standardise=true C=0.1 rounds=2"), "cocoa-newton");
+    assert_string_equal(chosen(tall, "loss=logistic C=10 rounds=2"), "cocoa-newton");
+    parley_data_free(tall);
+}
+
+/* The first method may be slow, and the second one must not need the curvature of all classes. */
+static void sparse_classes_begin_with_dual_ascent_and_may_end_with_lbfgs(void **state) {
+    (void)state;
+    parley_data *data =
+        class_data((sample_plan){.seed = 5, .rows = 400, .columns = 700, .density = 0.02, .ones = true}, false);
+    assert_string_equal(chosen(data, "loss=softmax"), "cocoa-lbfgs");
+    assert_string_equal(chosen(data, "loss=logistic"), "cocoa-lbfgs");
+    assert_string_equal(chosen(data, "loss=hinge"), "cocoa+");
+    assert_string_equal(chosen(data, "loss=softmax l1_ratio=0.5 rounds=2"), "cocoa+");
+    parley_data_free(data);
+}
+
+/* Filled data with more columns than rows: dual ascent, unless the curvature is constant. */
+static void wide_filled_data_go_to_dual_ascent(void **state) {
+    (void)state;
+    parley_data *wide = random_data((sample_plan){.seed = 4, .rows = 100, .columns = 400, .density = 0.9});
+    assert_string_equal(chosen(wide, "loss=logistic C=1"), "cocoa-newton");
+    assert_string_equal(chosen(wide, "loss=squared-hinge C=1"), "cocoa-newton");
+    assert_string_equal(chosen(wide, "loss=squared alpha=1"), "newton");
+    parley_data_free(wide);
+    parley_data *tall = random_data((sample_plan){.seed = 4, .rows = 600, .columns = 400, .density = 0.9});
+    assert_string_equal(chosen(tall, "loss=logistic C=1"), "newton");
+    parley_data_free(tall);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(weak_penalties_on_hundreds_of_columns_go_to_newton)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(weak_penalties_on_hundreds_of_columns_go_to_newton),
+        cmocka_unit_test(penalties_too_weak_for_dual_ascent_go_to_lbfgs),
+        cmocka_unit_test(sparse_classes_begin_with_dual_ascent_and_may_end_with_lbfgs),
+        cmocka_unit_test(wide_filled_data_go_to_dual_ascent),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

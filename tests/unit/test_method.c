@@ -21,7 +21,7 @@ static const struct {
     const char *words, *sentence;
 } refusals[] = {
     {"preset=nonsense", "--preset nonsense: unknown name; choose one of auto, cocoa, cocoa+, "
-                        "cocoa-newton, minibatch-cd, gd,..."},
+                        "cocoa-newton, cocoa-lbfgs, minibatch-cd, gd,..."},
     {"preset=cocoa*", "--preset cocoa*: unknown name; did you mean cocoa? (choose one of auto, cocoa, cocoa+,..."},
     {"loss=hing", "--loss hing: unknown name; did you mean hinge? (choose one of squared, logistic, hinge,..."},
     {"local=sdac", "--local sdac: unknown name; did you mean sdca? (choose one of sdca, scd, gradient..."},

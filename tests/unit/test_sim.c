@@ -1,6 +1,8 @@
 /* test_sim.c: the engine `sim`: the network's formulas, the order of messages, deadlines on the virtual clock, the bits
  * of real engines, and runs that repeat exactly, asynchronous ones included. */
+#define _DEFAULT_SOURCE /* mkstemp */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -33,9 +35,36 @@ static void rates_and_durations_have_units(void **state) {
     assert_true(isnan(pl_duration_of("5")) && isnan(pl_duration_of("us")) && isnan(pl_duration_of("1h")));
 }
 
+/* What a link lets pass at once is missing until it has been idle again. */
+static void a_burst_passes_at_once(void **state) {
+    (void)state;
+    pl_network network = {.latency = 0.5, .bandwidth = 100, .burst = 50, .duplex = {1, 1, 1, 1, 1}};
+    pl_link a = {0}, b = {0};
+    assert_close(pl_network_send(&network, &a, &b, 30, 10), 10.5, 1e-12);
+    assert_close(pl_network_send(&network, &a, &b, 120, 10), 11.5, 1e-12);
+    assert_close(pl_network_send(&network, &a, &b, 100, 11), 12.5, 1e-12);
+    assert_close(pl_network_send(&network, &a, &b, 150, 20), 21.5, 1e-12);
+}
+
+/* A wait spins, then sleeps in naps that grow, each of which ends late. */
+static void a_nap_delays_what_arrives_in_it(void **state) {
+    (void)state;
+    pl_network network = {.wake = 6e-5};
+    double naps = PL_EAGER_SECONDS, nap = PL_LEAST_NAP;
+    assert_true(pl_network_noticed(&network, 1e-4) == 1e-4);
+    for (unsigned i = 0; i < 100; i++) {
+        double next = naps + nap + network.wake;
+        assert_close(pl_network_noticed(&network, naps + 1e-6), next, 1e-12);
+        assert_close(pl_network_noticed(&network, next - 1e-6), next, 1e-12);
+        naps = next;
+        nap = fmin(PL_MOST_NAP, nap * PL_NAP_GROWTH);
+    }
+    assert_true(pl_network_noticed(&(pl_network){0}, 1.0) == 1.0);
+}
+
 /* Runs a body on simulated hosts; the status is that of the launch. */
 static parley_status simulate(const char *words, pl_body body, void *context, parley_error *error) {
-    char all[300];
+    char all[500];
     snprintf(all, sizeof all, "engine=sim compute=modelled %s", words);
     parley_settings settings = settings_of(all);
     return pl_launch(&settings, (pl_job){body, NULL, context}, error);
@@ -133,7 +162,7 @@ static parley_status train_body(pl_engine *engine, void *context, parley_error *
 }
 
 static sim_run train_simulated(const parley_data *data, const char *words) {
-    char all[300];
+    char all[500];
     snprintf(all, sizeof all, "engine=sim loss=logistic gap=0 %s", words);
     parley_settings settings = settings_of(all);
     sim_run run = {.data = data, .settings = &settings};
@@ -183,6 +212,27 @@ static void modelled_runs_repeat_exactly(void **state) {
     parley_data_free(data);
 }
 
+/* Looks take virtual time and happen at virtual times, so that they repeat, and end the run in the same clock. */
+static void looks_of_a_coordinator_repeat(void **state) {
+    (void)state;
+    parley_data *data = random_data((sample_plan){.seed = 9, .rows = 400, .columns = 300, .density = 0.1});
+    for (unsigned every = 0; every < 2; every++) {
+        char words[300];
+        snprintf(words, sizeof words,
+                 "loss=logistic lambda=1e-9 preset=hogwild-peer workers=8 hosts=4 compute=modelled clocks=1000 "
+                 "rounds=2 schedule=constant rate=0.05 validation_fraction=0.2 metric=loss patience=15%s",
+                 every ? " view_every=3" : "");
+        sim_run a = train_simulated(data, words), b = train_simulated(data, words);
+        assert_int_equal(a.summary.stop, PARLEY_PATIENCE);
+        assert_int_equal(a.summary.rounds, 1);
+        assert_true(a.seconds == b.seconds && a.summary.epochs == b.summary.epochs);
+        assert_true(a.summary.validation == b.summary.validation && a.summary.epochs < 100);
+        parley_model_free(a.model);
+        parley_model_free(b.model);
+    }
+    parley_data_free(data);
+}
+
 static parley_status compute_body(pl_engine *engine, void *context, parley_error *error) {
     double *ended = context;
     (void)error;
@@ -207,6 +257,34 @@ static void hosts_share_cores(void **state) {
     }
 }
 
+/* The same as parley probe would measure it: four hosts on two cores, and two whose cores slow each other down. A
+ * cluster of another size has cores of its own. */
+static void hosts_share_what_was_measured(void **state) {
+    (void)state;
+    static const struct {
+        unsigned ranks, hosts;
+        double together, last;
+    } cases[] = {{4, 4, 2.0, 2.0}, {4, 4, 2.2, 2.2}, {2, 2, 1.25, 1.25}, {4, 4, 1.0, 1.0}, {4, 3, 2.0, 1.0}};
+    parley_error error = {0};
+    for (unsigned i = 0; i < COUNT(cases); i++) {
+        char path[] = "/tmp/parley-network-XXXXXX", words[200];
+        double ended[4], last = 0;
+        FILE *file = fdopen(mkstemp(path), "w");
+        assert_non_null(file);
+        fprintf(file,
+                "{\"latency\":1e-5,\"bandwidth\":1e8,\"message\":0,\"duplex\":[1,1,1,1,1],\"nonzero\":1e-9,"
+                "\"entry\":1e-9,\"together\":%g,\"ranks\":%u}",
+                cases[i].together, cases[i].ranks);
+        fclose(file);
+        snprintf(words, sizeof words, "hosts=%u network=%s", cases[i].hosts, path);
+        assert_done(simulate(words, compute_body, ended, &error), &error);
+        for (unsigned r = 0; r < cases[i].hosts; r++)
+            last = fmax(last, ended[r]);
+        assert_true(last >= 0.9 * cases[i].last && last <= cases[i].last * (1 + 1e-9));
+        assert_int_equal(remove(path), 0);
+    }
+}
+
 /* A slower network makes rounds longer by what its formulas say, and nothing else changes. */
 static void bandwidth_counts(void **state) {
     (void)state;
@@ -228,13 +306,17 @@ static void bandwidth_counts(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(messages_take_latency_and_bandwidth),
+        cmocka_unit_test(a_burst_passes_at_once),
+        cmocka_unit_test(a_nap_delays_what_arrives_in_it),
         cmocka_unit_test(rates_and_durations_have_units),
         cmocka_unit_test(messages_come_in_the_order_of_the_virtual_clock),
         cmocka_unit_test(nobody_waits_for_ever),
         cmocka_unit_test(a_failure_ends_all_hosts),
         cmocka_unit_test(synchronous_methods_have_the_bits_of_real_engines),
         cmocka_unit_test(modelled_runs_repeat_exactly),
+        cmocka_unit_test(looks_of_a_coordinator_repeat),
         cmocka_unit_test(hosts_share_cores),
+        cmocka_unit_test(hosts_share_what_was_measured),
         cmocka_unit_test(bandwidth_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -80,6 +80,21 @@ static void additions_are_counted_once(void **state) {
     pl_spans_close(&spans);
 }
 
+/* Two workers and a server: 8 seconds of a processor, of which the workers computed 5. */
+static void servers_do_not_compute(void **state) {
+    (void)state;
+    hands hands;
+    pl_spans spans = spans_of(&hands, 2);
+    pl_spans_begin_round(&spans);
+    spend(&spans, &hands, PL_IN_WORK, 8);
+    pl_spans_worked(&spans, 0, 3, 0);
+    pl_spans_worked(&spans, 1, 2, 0);
+    pl_spans_served(&spans);
+    pl_spans_end_round(&spans, 3);
+    assert_true(spans.rank.cpu == 5 && spans.rank.master_cpu == 3 && spans.rank.local == 8);
+    pl_spans_close(&spans);
+}
+
 static void time_between_rounds_counts_unless_members_change(void **state) {
     (void)state;
     hands hands;
@@ -100,6 +115,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(phases_add_up_to_the_round),
         cmocka_unit_test(additions_are_counted_once),
+        cmocka_unit_test(servers_do_not_compute),
         cmocka_unit_test(time_between_rounds_counts_unless_members_change),
     };
     return cmocka_run_group_tests_name("spans", tests, NULL, NULL);

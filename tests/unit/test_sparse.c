@@ -53,6 +53,23 @@ static void dot_is_the_sum_of_products(void **state) {
     on_all_rows(check_dot);
 }
 
+/* With and without a threshold; the other half of w is the scale. */
+static void check_dot_scaled(row *row, const float *value, unsigned count) {
+    for (unsigned t = 0; t < 2; t++) {
+        double scale[COLUMNS], threshold = 0.5 * t, sum = 0;
+        for (unsigned j = 0; j < COLUMNS; j++)
+            scale[j] = row->w[COLUMNS - 1 - j];
+        for (unsigned e = 0; e < count; e++)
+            sum += value_at(value, e) * scale[row->index[e]] * pl_soft(row->w[row->index[e]], threshold);
+        assert_close(pl_sparse_dot_scaled(row->index, value, count, row->w, scale, threshold), sum, 1e-13);
+    }
+}
+
+static void scaled_dot_is_the_sum_of_scaled_products(void **state) {
+    (void)state;
+    on_all_rows(check_dot_scaled);
+}
+
 /* The documented order: four accumulators, the rest in the first. */
 static void check_dot_order(row *row, const float *value, unsigned count) {
     double sums[4] = {0};
@@ -125,9 +142,10 @@ static void soft_shrinks_towards_zero(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dot_is_the_sum_of_products),      cmocka_unit_test(dot_adds_in_the_documented_order),
-        cmocka_unit_test(dot_soft_thresholds_every_entry), cmocka_unit_test(add_changes_the_rows_entries_only),
-        cmocka_unit_test(norm_is_the_sum_of_squares),      cmocka_unit_test(soft_shrinks_towards_zero),
+        cmocka_unit_test(dot_is_the_sum_of_products),        cmocka_unit_test(scaled_dot_is_the_sum_of_scaled_products),
+        cmocka_unit_test(dot_adds_in_the_documented_order),  cmocka_unit_test(dot_soft_thresholds_every_entry),
+        cmocka_unit_test(add_changes_the_rows_entries_only), cmocka_unit_test(norm_is_the_sum_of_squares),
+        cmocka_unit_test(soft_shrinks_towards_zero),
     };
     return cmocka_run_group_tests_name("sparse", tests, NULL, NULL);
 }

@@ -409,12 +409,31 @@ static void slow_dual_ascent_goes_on_as_newton_and_fast_does_not(void **state) {
     parley_data_free(data);
 }
 
+/* The same for several classes, and after the first measurement if that is bad enough. */
+static void slow_dual_ascent_on_classes_goes_on_as_lbfgs_at_once(void **state) {
+    (void)state;
+    parley_data *data = class_data((sample_plan){.seed = 2, .rows = 300, .columns = 12, .density = 0.5}, false);
+    outcome slow = train_once(data, "preset=cocoa-lbfgs loss=softmax lambda=1e-9 gap=1e-6 rounds=400"),
+            fast = train_once(data, "preset=cocoa-lbfgs loss=softmax lambda=0.1 gap=1e-5"),
+            early = train_once(data, "preset=cocoa-lbfgs loss=softmax lambda=1e-9 gap=1e-6 rounds=20");
+    assert_int_equal(slow.summary[0].stop, PARLEY_CONVERGED);
+    assert_string_equal(slow.summary[0].combine, "lbfgs");
+    assert_int_equal(fast.summary[0].stop, PARLEY_CONVERGED);
+    assert_string_equal(fast.summary[0].combine, "add");
+    assert_string_equal(early.summary[0].combine, "lbfgs");
+    free_models(&slow);
+    free_models(&fast);
+    free_models(&early);
+    parley_data_free(data);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_preset_gives_the_same_bits_for_any_ranks_and_threads),
         cmocka_unit_test(wide_data_give_the_same_bits_for_any_ranks_and_threads),
         cmocka_unit_test(fewer_workers_than_ranks_are_possible),
         cmocka_unit_test(slow_dual_ascent_goes_on_as_newton_and_fast_does_not),
+        cmocka_unit_test(slow_dual_ascent_on_classes_goes_on_as_lbfgs_at_once),
         cmocka_unit_test(training_twice_in_one_process_gives_the_same_model),
         cmocka_unit_test(the_seed_matters_to_the_path_and_not_to_the_optimum),
         cmocka_unit_test(a_callback_can_stop_the_run_and_the_model_is_usable),

@@ -1,0 +1,83 @@
+/* sample.c: see sample.h. */
+#include "advise/sample.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "shard/distributed.h"
+
+#define SAMPLE_STREAM 0x73616d70u /* random stream of the sample, distinct from those of workers */
+
+static int by_number(const void *a, const void *b) {
+    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+    return (left > right) - (left < right);
+}
+
+static parley_status draw(pl_sample *sample, pl_engine *engine, const parley_data *data, uint64_t seed, double share,
+                          parley_error *error) {
+    uint64_t rows = pl_all_rows(data), count = (uint64_t)fmax(1.0, share * (double)rows), *order;
+    parley_status status = pl_take(&order, rows, sizeof *order, "a sample of the rows", error);
+    if (status != PARLEY_OK)
+        return status;
+    for (uint64_t i = 0; i < rows; i++)
+        order[i] = i;
+    pl_stream stream = pl_stream_make(seed, SAMPLE_STREAM, 0);
+    pl_shuffle(&stream, order, rows);
+    qsort(order, count, sizeof *order, by_number);
+    status = data->spread ? pl_spread_subset(engine, data, order, count, &sample->data, error)
+                          : pl_data_subset(data, order, count, &sample->data, error);
+    pl_free(order);
+    return status;
+}
+
+static parley_status total_weight(pl_engine *engine, const parley_data *data, double *total, parley_error *error) {
+    *total = data->weight ? 0 : (double)data->x.rows;
+    for (uint64_t i = 0; i < data->x.rows && data->weight; i++)
+        *total += data->weight[i];
+    return data->spread ? pl_sum_ranks(engine, total, 1, error) : PARLEY_OK;
+}
+
+/* Penalties that depend on the number of rows are those of all rows: C and alpha are relative to the sum of the losses,
+ * and the default is 1 over the sum of the weights. */
+static parley_status keep_penalty(pl_sample *sample, pl_engine *engine, const parley_data *data, parley_error *error) {
+    parley_settings *settings = sample->settings;
+    double total, part;
+    char number[40];
+    parley_status status = total_weight(engine, data, &total, error);
+    if (status == PARLEY_OK)
+        status = total_weight(engine, sample->data, &part, error);
+    if (status != PARLEY_OK || !isnan(settings->lambda))
+        return status;
+    if (!isnan(settings->c))
+        settings->c *= total / part;
+    else if (!isnan(settings->alpha))
+        settings->alpha *= strcmp(settings->loss, "squared") == 0 && settings->l1_ratio == 0 ? part / total : 1.0;
+    else {
+        pl_number_text(1.0 / total, number, sizeof number);
+        status = pl_setting_set(settings, 0, "lambda", number, error);
+    }
+    return status;
+}
+
+parley_status pl_sample_open(pl_sample *sample, pl_engine *engine, const parley_data *data,
+                             const parley_settings *settings, double share, parley_error *error) {
+    *sample = (pl_sample){0};
+    parley_status status = pl_take(&sample->settings, 1, sizeof *sample->settings, "settings", error);
+    if (status == PARLEY_OK) {
+        *sample->settings = *settings;
+        status = draw(sample, engine, data, settings->seed, share, error);
+    }
+    if (status == PARLEY_OK)
+        status = keep_penalty(sample, engine, data, error);
+    if (status != PARLEY_OK)
+        pl_sample_close(sample);
+    return status;
+}
+
+void pl_sample_close(pl_sample *sample) {
+    parley_data_free(sample->data);
+    pl_free(sample->settings);
+    *sample = (pl_sample){0};
+}
