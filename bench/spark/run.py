@@ -4,7 +4,7 @@ session, in turn, and one evaluator (numpy, on the rows of the file) computes th
 regParam = 1/n, with and without standardization. One table with all ratios comes last. docs/benchmarks.md explains it.
 
 logistic   LogisticRegression on imdb and on generated text of 100 million non-zeros, both within 1e-6 of the optimum
-svc        LinearSVC on imdb, to the objective that Spark's reaches at its best
+svc        LinearSVC on imdb: seconds until both are within 1e-6 of the lowest objective that Spark ever reaches
 regression LinearRegression on sgemm (normal equations) and on the ratings of imdb (l-bfgs)
 fixed      seconds of a fit on 100 rows in a warm session
 rounds     seconds of the rounds on two executors against mpiexec -n 2 parley train
@@ -42,7 +42,7 @@ MADE = {
 TARGET = 1e-6
 REPETITIONS = 3
 LARGE_ITERATIONS = 60  # of Spark on the large data, of which those to the target are counted
-SVC_ITERATIONS = 60
+SVC_ITERATIONS = 500  # in which Spark has reached its best
 LOGISTIC = []  # data of the table logistic, if given
 TABLE = []  # the rows of the last table
 
@@ -255,14 +255,18 @@ def table_svc(spark, folder, quick):
             return LinearSVC(**words, tol=tol, maxIter=100000, progress=False)
 
         theirs = classification.LinearSVC(**words, tol=0.0, maxIter=10 if quick else SVC_ITERATIONS)
-        their_seconds, their_model = timed(theirs, df)
-        goal, tol = reached(their_model), 0.2
+        whole, model = timed(theirs, df)
+        history = model.summary().objectiveHistory
+        goal = min(history) + TARGET  # the loss without coefficients is 1
+        enough = iterations_to(history, goal)
+        their_seconds, tol = whole * enough / len(history), 0.1
         while reached(ours(tol).fit(df)) > goal and tol > 1e-9:
-            tol /= 2
+            tol /= 3
         found = [timed(ours(tol), df) for _ in range(REPETITIONS)]
-        best, mine = reached(ours(1e-7).fit(df)), statistics.median(seconds for seconds, _ in found)
+        mine = statistics.median(seconds for seconds, _ in found)
         result("LinearSVC", rows.title, f"standardization={standardization}", mine, their_seconds, their_seconds / mine, "100x",
-               f"objective {reached(found[0][1]):.4g}, Spark {goal:.4g}, optimum {best:.4g}")
+               f"objective {reached(found[0][1]):.4g}, Spark's best {min(history):.4g} after {enough} of {len(history)} iterations, "
+               f"optimum at least {found[0][1].parley['dual']:.4g}")
     df.unpersist()
 
 

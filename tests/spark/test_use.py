@@ -331,8 +331,8 @@ if __name__ == "__main__":
     rows.write_text("".join(f"{y:g} " + " ".join(f"{j + 1}:{v!r}" for j, v in enumerate(row) if v) + "\n"
                             for row, y in zip(x.tolist(), labels["three"])))
     (tmp_path / "weights").write_text("".join(f"{w!r}\n" for w in weights.tolist()))
-    subprocess.run([command(), "train", rows, "--weights", tmp_path / "weights", "--loss", "softmax", "--lambda", "0.01", "--workers", "6",
-                    "--lanes", "1", "--gap", "1e-7", "--row-order", "content", "--quiet", "--model", tmp_path / "model"],
+    subprocess.run([command(), "train", rows, "--weights", tmp_path / "weights", "--loss", "softmax", "--lambda", "0.01",
+                    "--workers", "6", "--lanes", "1", "--gap", "1e-7", "--row-order", "content", "--quiet", "--model", tmp_path / "model"],
                    check=True, stdout=subprocess.DEVNULL)
     models, counts = {(tmp_path / "model").read_bytes()}, []
     for master in ("local[1]", "local-cluster[1,2,512]", "local-cluster[2,1,512]", "local-cluster[4,1,512]"):
