@@ -5,7 +5,6 @@ accuracy  Plans for many problems and networks, then runs configurations whose n
           simulated hosts with modelled costs. Prints errors of the time to the target, how many bands hold, and the
           regret of the choices against the best run in hindsight. --rows FILE keeps every prediction.
 reality   The same on the cores of this machine, with real clocks: each configuration of a plan runs three times.
-cost      A plan for a run of over a minute on this machine: what the experiments cost, and how long the run takes.
 paper     Figures 1, 3, 4 and 5 of Pan et al. (Hemingway) on MNIST, digit 5 against the rest, hinge loss: time per round
           and convergence by workers, the fit, predictions for workers that were left out, and 1 and 10 rounds ahead.
 adapt     Runs with --adapt on networks that slow down, and on steady ones.
@@ -201,19 +200,6 @@ def reality(parley, folder, asked):
         markdown(columns, [*table, ["all", "", len(found), *verdict(found), percent(statistics.median(regrets))]])
         + "\n"
     )
-
-
-def cost(parley, folder, asked):
-    """What experiments cost where the run takes over a minute."""
-    path = generate(parley, folder, "text", 20000 if asked.quick else 300000, 20000, 30, 9)
-    options = ["--loss", "hinge", "--lambda", "1e-7"]
-    words = ["--target", "1e-6", "--presets", "cocoa,cocoa+", *options, "--json", "--quiet"]
-    plan = json.loads(call(parley, "plan", path, *words))
-    choice, experiments = plan["choice"], plan["experiments"]
-    row = [f"{choice['preset']} x {choice['workers']}", f"{choice['seconds']:.1f}"]
-    row += [f"{choice['low']:.1f} to {choice['high']:.1f}", f"{experiments['seconds']:.2f}", experiments["runs"]]
-    row += [percent(experiments["seconds"] / choice["seconds"]), percent(plan["sample"], 0)]
-    print(markdown(["choice", "seconds", "band", "experiments, seconds", "runs", "share", "sample"], [row]) + "\n")
 
 
 WORKERS = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -457,7 +443,7 @@ def adapt(parley, folder, asked):
     print(markdown(columns, rows) + "\n")
 
 
-TASKS = {"accuracy": accuracy, "reality": reality, "cost": cost, "paper": paper, "adapt": adapt}
+TASKS = {"accuracy": accuracy, "reality": reality, "paper": paper, "adapt": adapt}
 
 
 def main():
