@@ -283,6 +283,22 @@ def column_cases():
             )
 
 
+def wide_cases():
+    """Dense rows and more columns than rows: dual ascent, and lasso whose support is nearly as large as the rows."""
+    rng = np.random.default_rng(6)
+    x = as_stored(rng.standard_normal((60, 240)))
+    z = x @ (rng.standard_normal(240) * (rng.random(240) < 0.3)) + rng.standard_normal(60)
+    columns = ["--preset", "cocoa+", "--local", "scd"]
+    for kind, rho in itertools.product(("free", "none"), (1.0, 0.9)):
+        yield f"squared dense wide l1_ratio {rho} intercept {kind}: scd", partial(
+            reaches_the_oracles_optimum, problem=Problem(x, z, "squared", 0.05, rho, kind), flags=columns
+        )
+    for loss in ("logistic", "squared-hinge"):
+        yield f"{loss} dense wide: auto", partial(
+            reaches_the_oracles_optimum, problem=Problem(x, np.sign(z), loss, 1e-2, intercept="free"), flags=[]
+        )
+
+
 def special_cases():
     x, y = breast_cancer(False)
     for loss in ("logistic", "squared-hinge"):
@@ -294,6 +310,7 @@ def special_cases():
         yield f"{loss} narrow intercept {kind}: auto", partial(
             reaches_the_oracles_optimum, problem=Problem(x, y, loss, 1e-2, 0.0, kind, width=0.01), flags=[]
         )
+    yield from wide_cases()
     kinked = ("hinge", "epsilon-insensitive", "quantile")  # linear programs; other pairs are too hard for the oracle
     curved = itertools.product(("squared", "logistic"), (0.0, 0.5, 1.0))
     ridge = itertools.product(("squared-hinge", "huber", "poisson", "tweedie"), (0.0,))
