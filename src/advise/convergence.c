@@ -7,6 +7,7 @@
 #define BASES 3
 #define LEAST_TAIL 3     /* points of a tail */
 #define TAIL_SHARE 0.5   /* of the fall of a curve that its tail is fitted to */
+#define STALLED_POINTS 4 /* least of a curve that can be seen to stall */
 #define ENOUGH_SEEN 5    /* evaluations from which estimates are not needed */
 #define SIMPLER 1.1      /* factor by which a form with more freedom must be better */
 #define LEAST_ERROR 0.02 /* of a form, for its weight */
@@ -92,6 +93,16 @@ static double level_at(const pl_goal *goal, const pl_trial *trial, unsigned i, b
     return log(pl_goal_distance(goal, point)) - (point->estimated ? bias : 0.0);
 }
 
+/* Whether the level did not fall in the second half of the points. Then nothing can be said about later ones. */
+static bool is_stalled(const pl_goal *goal, const pl_trial *trial, double bias) {
+    if (trial->count < STALLED_POINTS || !isnan(pl_goal_rounds(goal, trial)))
+        return false;
+    double last = level_at(goal, trial, trial->count - 1, true, bias), before = -INFINITY;
+    for (unsigned i = trial->count / 2 - 1; i + 1 < trial->count; i++)
+        before = fmax(before, level_at(goal, trial, i, true, bias));
+    return last >= before;
+}
+
 parley_status pl_curve_open(pl_curve *curve, const pl_goal *goal, const pl_trial *trial, parley_error *error) {
     unsigned seen = 0;
     *curve = (pl_curve){.workers = trial->of.workers,
@@ -109,12 +120,15 @@ parley_status pl_curve_open(pl_curve *curve, const pl_goal *goal, const pl_trial
     double bias = estimate_bias(trial);
     for (unsigned i = 0; i < trial->count; i++) {
         double level = level_at(goal, trial, i, seen < ENOUGH_SEEN, bias);
+        while (trial->points[i].estimated && curve->count && level >= curve->level[curve->count - 1])
+            curve->count--; /* an estimate that later ones contradict was too low */
         if (isnan(level) || (curve->count && !(level < curve->level[curve->count - 1])))
             continue;
         curve->round[curve->count] = trial->points[i].round;
         curve->level[curve->count++] = level;
     }
-    pl_curve_fit_tail(curve, curve->count);
+    if (!is_stalled(goal, trial, bias))
+        pl_curve_fit_tail(curve, curve->count);
     return PARLEY_OK;
 }
 

@@ -28,6 +28,7 @@
 #define ENOUGH_PASSES 6.0 /* that an experiment should have time for, or else it gets a sample of the rows */
 #define NONZERO_SECONDS 4e-9
 #define LEAST_SAMPLE 2000.0 /* rows */
+#define CONFIRMED 1.2       /* times the predicted time that a choice by a sample is tried on all rows */
 #define NO_TIMES "workers that share machines"
 
 static const char *const usual_presets[] = {"newton", "cocoa+", "lbfgs", "cocoa", "ma-sgd"};
@@ -369,6 +370,12 @@ static parley_status run_on(measuring *this, const pl_laboratory *laboratory, pl
     return status;
 }
 
+/* Whether the last experiment came no nearer to the target. */
+static bool is_stuck(const pl_trials *trials) {
+    const pl_trial *last = trials->count ? &trials->list[trials->count - 1] : NULL;
+    return last && last->count > 0 && last->points[last->count - 1].gap >= 1 && last->rounds > 1;
+}
+
 /* Measures convergence, on the sample if there is one, and times. If one is known, only the other. */
 static parley_status run_one(measuring *this, pl_group *group, double workers, parley_error *error) {
     pl_configuration of = group->of;
@@ -377,6 +384,8 @@ static parley_status run_one(measuring *this, pl_group *group, double workers, p
     parley_status status = PARLEY_OK;
     if (this->sample && !known)
         status = run_on(this, this->sample, group, of.workers, 0, error);
+    if (this->sample && !known && !this->plan->task.named && is_stuck(&this->plan->trials))
+        group->dropped = true;
     if (status != PARLEY_OK || group->dropped || this->plan->interrupted)
         return status;
     return run_on(this, this->all, group, of.workers, this->sample ? SAMPLED_ROUNDS : known ? TIMING_ROUNDS : 0, error);
@@ -484,7 +493,7 @@ static parley_status measure_other_h(measuring *this, const double *order, unsig
     return measure_groups(this, before, order, count, error);
 }
 
-/* The choice on all rows, and for longer, where its end has not been seen; again, where clocks are real. */
+/* The choice again, where clocks are real, and for longer, where its end has not been seen. */
 static parley_status measure_again(measuring *this, parley_error *error) {
     pl_plan *plan = this->plan;
     parley_status status = refit(this, error);
@@ -493,12 +502,32 @@ static parley_status measure_again(measuring *this, parley_error *error) {
     pl_plan_row choice = plan->row[0];
     double left = allowance(plan) - plan->spent;
     pl_group *group = (pl_group *)choice.group;
+    bool longer = !choice.measured && left > this->most, again = choice.measured && plan->modelled == 0;
+    if (!longer && !(again && choice.seconds < left))
+        return status;
     group->dropped = false;
-    if (!choice.measured && (left > this->most || this->sample)) {
-        this->most = fmax(left, this->most);
-        status = run_on(this, this->all, group, choice.of.workers, 0, error);
-    } else if (choice.measured && plan->modelled == 0 && choice.seconds < left)
-        status = run_on(this, this->all, group, choice.of.workers, 0, error);
+    this->most = longer ? left : this->most;
+    return run_on(this, this->all, group, choice.of.workers, 0, error);
+}
+
+/* A sample of the rows may mislead: the choice runs on all rows for as long as it should take. If that is not its end,
+ * the next choice does, or the same one for longer. */
+static parley_status confirm(measuring *this, parley_error *error) {
+    pl_plan *plan = this->plan;
+    double most = this->most, began = plan->spent;
+    parley_status status = refit(this, error);
+    while (status == PARLEY_OK && plan->rows && !plan->row[0].measured && !plan->interrupted) {
+        pl_plan_row choice = plan->row[0];
+        double left = fmax(plan->task.floor, allowance(plan)) - (plan->spent - began);
+        double length = CONFIRMED * choice.seconds * (plan->task.machines ? choice.of.workers : 1);
+        if (left < most)
+            break;
+        this->most = fmax(most, fmin(length, left));
+        status = run_on(this, this->all, (pl_group *)choice.group, choice.of.workers, 0, error);
+        if (status == PARLEY_OK)
+            status = refit(this, error);
+    }
+    this->most = most;
     return status;
 }
 
@@ -562,6 +591,8 @@ parley_status pl_plan_make(pl_plan *plan, const pl_laboratory *all, const pl_lab
         status = measure_groups(&this, 0, order, count, error);
     if (status == PARLEY_OK && several_h)
         status = measure_other_h(&this, order, count, error);
+    if (status == PARLEY_OK && sample)
+        status = confirm(&this, error);
     if (status == PARLEY_OK)
         status = measure_again(&this, error);
     if (status == PARLEY_OK)

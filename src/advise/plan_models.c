@@ -28,9 +28,18 @@ bool pl_plan_uses(const pl_plan *plan, const pl_trial *trial) {
     return trial->sample >= plan->task.sample * (1 - 1e-9);
 }
 
-/* Whether a trial tells more about convergence than another one: it reached the goal, or did so on more rows, or came
- * nearer. */
+/* Whether a trial on all rows is as long as one on a sample, or has gone half of the way. */
+static bool replaces(const pl_goal *goal, const pl_trial *all, const pl_trial *sample) {
+    if (all->sample < 1 || sample->sample >= 1 || all->count < SHIFT_POINTS)
+        return false;
+    return all->rounds >= sample->rounds || log(all->points[all->count - 1].gap) < 0.5 * log(pl_goal_gap(goal));
+}
+
+/* Whether a trial tells more about convergence than another one: it is long and on all rows, or it reached the goal, or
+ * did so on more rows, or came nearer. */
 static bool tells_more(const pl_goal *goal, const pl_trial *trial, const pl_trial *than) {
+    if (replaces(goal, trial, than) || replaces(goal, than, trial))
+        return replaces(goal, trial, than);
     bool there = !isnan(pl_goal_rounds(goal, trial)), was = !isnan(pl_goal_rounds(goal, than));
     if (there != was)
         return there;

@@ -11,6 +11,9 @@
 #include "shard/distributed.h"
 
 #define ENTRY_SHARE 0.5 /* cost of an entry of v, relative to a non-zero, in modelled costs */
+#define LEAST_POINTS 3  /* gaps that an experiment shows at least, ... */
+#define LEAST_ROUNDS 8  /* unless it takes so many rounds, ... */
+#define TIMED_ROUNDS 2  /* or so many if only its times are asked for */
 
 bool pl_same_configuration(const pl_configuration *a, const pl_configuration *b) {
     bool same_h = a->epochs == b->epochs || (isnan(a->epochs) && isnan(b->epochs));
@@ -113,8 +116,10 @@ static int watch(void *user, const parley_progress *progress, const char *messag
         keep_point(trial, &(pl_point_of_run){trial->rounds, progress->estimate, true, NAN, NAN});
     this->seen = progress->relative_gap;
     trial->cost = cost_of(this, progress);
+    uint64_t enough = this->end->rounds ? TIMED_ROUNDS : LEAST_ROUNDS;
+    bool tells = trial->count >= LEAST_POINTS || progress->round >= enough;
     bool there = this->end->goal->kind != PL_GOAL_GAP && !isnan(pl_goal_rounds(this->end->goal, trial));
-    return there || trial->cost >= this->end->most || pl_stop_asked();
+    return there || (tells && trial->cost >= this->end->most) || pl_stop_asked();
 }
 
 /* Which rows each rank holds: those that it read, or else parts of equal length. */

@@ -17,9 +17,9 @@ parley_status pl_straggler_parse(const parley_settings *settings, unsigned hoste
                                  parley_error *error);
 /* How many times as long this clock of the worker takes. It depends on (seed, worker, clock) only. */
 double pl_straggler_factor(const pl_straggler *straggler, unsigned worker, uint64_t clock);
-/* Pauses for the rest of the time that the update takes, with the pause of every clock, and adds that to its seconds. Where workers take turns on
- * fewer threads, a slow one is slow in relation to the time that they all take. It ends early if the run must stop, or
- * if `failed`, unless that is NULL. */
+/* Pauses for the rest of the time that the update takes, with the pause of every clock, and adds that to its seconds.
+ * Where workers take turns on fewer threads, a slow one is slow in relation to the time that they all take. It ends
+ * early if the run must stop, or if `failed`, unless that is NULL. */
 void pl_straggle(const pl_straggler *straggler, pl_engine *engine, unsigned worker, uint64_t clock, pl_update *update,
                  const atomic_bool *failed);
 

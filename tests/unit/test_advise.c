@@ -154,6 +154,25 @@ static void a_curve_that_ended_early_goes_on_in_its_own_shape(void **state) {
     }
 }
 
+/* Estimates that rise show nothing about the end of a run. Falling ones do, and a low one between them is not kept. */
+static void a_curve_that_does_not_fall_is_not_continued(void **state) {
+    (void)state;
+    static const double gaps[][5] = {{1.0, 0.004, 0.005, 0.006, 0.007}, {1.0, 0.001, 0.03, 0.01, 0.004}};
+    for (unsigned c = 0; c < COUNT(gaps); c++) {
+        pl_curve curve;
+        pl_goal goal = pl_goal_of_gap(1e-6);
+        pl_trial trial = made_trial(1, 0.05, 1e-6, 5);
+        for (unsigned i = 0; i < trial.count; i++)
+            trial.points[i] = (pl_point_of_run){i + 1, gaps[c][i], i > 0, NAN, NAN};
+        assert_int_equal(pl_curve_open(&curve, &goal, &trial, NULL), PARLEY_OK);
+        double rounds = pl_curve_rounds(&curve, log(1e-6));
+        assert_true(c == 0 ? isinf(rounds) : rounds > 6 && rounds < 40);
+        assert_true(c == 0 || pl_curve_rounds(&curve, log(0.01)) > 3);
+        pl_curve_close(&curve);
+        pl_free(trial.points);
+    }
+}
+
 static void the_lasso_finds_a_rate_that_depends_on_the_workers(void **state) {
     (void)state;
     pl_trial trials[6];
@@ -326,6 +345,7 @@ int main(void) {
         cmocka_unit_test(the_design_soon_has_both_ends_and_repeats_nothing),
         cmocka_unit_test(rounds_are_predicted_for_workers_that_were_not_measured),
         cmocka_unit_test(a_curve_that_ended_early_goes_on_in_its_own_shape),
+        cmocka_unit_test(a_curve_that_does_not_fall_is_not_continued),
         cmocka_unit_test(the_lasso_finds_a_rate_that_depends_on_the_workers),
         cmocka_unit_test(goals_are_distances_that_fall),
         cmocka_unit_test(experiments_survive_in_a_file),
