@@ -108,7 +108,7 @@ static pl_path *path_without(const table *this, unsigned without, const double *
 
 static void take_point(const pl_path *path, uint64_t at, pl_lasso *out) {
     at = at < path->count ? at : path->count - 1;
-    memcpy(out->weight, path->coef + at * PL_LASSO_FEATURES, sizeof out->weight);
+    pl_kept_copy(&path->coef[at], 0, PL_LASSO_FEATURES, out->weight);
     out->intercept = path->intercept[at];
     out->lambda = path->points[at].lambda;
 }

@@ -365,8 +365,28 @@ static parley_status fail_header(parley_status status, const char *path, parley_
     return pl_fail(error, PARLEY_BAD_INPUT, "%s: cannot write: names and metadata must be UTF-8", path);
 }
 
+/* Writes a tensor by its rows. */
+static parley_status write_rows(pl_file *file, const pl_tensor *tensor, pl_tensor_row row, const void *context,
+                                parley_error *error) {
+    uint64_t rows = tensor->shape[0], bytes = rows ? tensor_bytes(tensor) / rows : 0;
+    void *room;
+    parley_status status = pl_take(&room, bytes, 1, "a row of a file", error);
+    for (uint64_t i = 0; i < rows && status == PARLEY_OK; i++) {
+        row(context, i, room);
+        status = pl_file_write(file, room, bytes, error);
+    }
+    pl_free(room);
+    return status;
+}
+
 parley_status pl_container_write(const char *path, const pl_tensor *tensors, unsigned count, const pl_pair *metas,
                                  unsigned meta_count, parley_error *error) {
+    return pl_container_write_rows(path, tensors, count, metas, meta_count, NULL, NULL, error);
+}
+
+parley_status pl_container_write_rows(const char *path, const pl_tensor *tensors, unsigned count, const pl_pair *metas,
+                                      unsigned meta_count, pl_tensor_row row, const void *context,
+                                      parley_error *error) {
     uint64_t bytes;
     parley_status status;
     char *header = make_header(tensors, count, metas, meta_count, &bytes, &status);
@@ -377,7 +397,8 @@ parley_status pl_container_write(const char *path, const pl_tensor *tensors, uns
     if (status == PARLEY_OK)
         status = pl_file_write(file, header, bytes, error);
     for (unsigned i = 0; i < count && status == PARLEY_OK; i++)
-        status = pl_file_write(file, tensors[i].data, tensor_bytes(&tensors[i]), error);
+        status = row && i == 0 ? write_rows(file, &tensors[i], row, context, error)
+                               : pl_file_write(file, tensors[i].data, tensor_bytes(&tensors[i]), error);
     pl_free(header);
     return pl_file_close(file, status, error);
 }

@@ -41,6 +41,10 @@ void pl_container_close(pl_container *container);
  * folder, synced and renamed. Its bytes depend only on the arguments. */
 parley_status pl_container_write(const char *path, const pl_tensor *tensors, unsigned count, const pl_pair *metas,
                                  unsigned meta_count, parley_error *error);
+/* The same for tensors that are too large for memory: the first one has no data, and `row` makes its rows. */
+typedef void (*pl_tensor_row)(const void *context, uint64_t row, void *out);
+parley_status pl_container_write_rows(const char *path, const pl_tensor *tensors, unsigned count, const pl_pair *metas,
+                                      unsigned meta_count, pl_tensor_row row, const void *context, parley_error *error);
 
 /* The same bytes in memory, which the caller frees with pl_free. */
 parley_status pl_container_pack(const pl_tensor *tensors, unsigned count, const pl_pair *metas, unsigned meta_count,

@@ -205,8 +205,7 @@ static parley_status open_path(const pl_run *run, const pl_path_plan *plan, uint
     path->columns = glm->data->x.columns;
     status = pl_take(&path->points, count, sizeof *path->points, "the path", error);
     if (status == PARLEY_OK && !plan->points_only)
-        status =
-            pl_take(&path->coef, count * path->outputs * path->columns, sizeof *path->coef, "the path's models", error);
+        status = pl_take(&path->coef, count, sizeof *path->coef, "the path's models", error);
     if (status == PARLEY_OK && !plan->points_only)
         status = pl_take(&path->intercept, count * path->outputs, sizeof *path->intercept, "the path's models", error);
     if (status != PARLEY_OK) {
@@ -236,17 +235,13 @@ static parley_status keep_point(pl_run *run, const parley_data *rows, pl_path *p
         return status;
     const pl_linear_model *linear = pl_linear(model);
     uint64_t size = path->outputs * path->columns;
-    double *coef = path->coef ? path->coef + path->count * size : NULL;
     for (uint64_t j = 0; j < size; j++)
-        if (linear->coef[j] != 0) {
-            point->nonzeros++;
-            if (coef)
-                coef[j] = linear->coef[j]; /* zeros are skipped, so that their pages are never touched */
-        }
-    if (coef) {
+        point->nonzeros += linear->coef[j] != 0;
+    if (path->coef) {
+        status = pl_kept_open(&path->coef[path->count], linear->coef, size, error);
         memcpy(path->intercept + path->count * path->outputs, linear->intercept, path->outputs * sizeof(double));
     }
-    if (rows)
+    if (rows && status == PARLEY_OK)
         status = pl_score_model(run->validation.score, run->engine, model, rows, &point->metric, error);
     parley_model_free(model);
     path->count++;
@@ -478,7 +473,7 @@ parley_status parley_path_model(const parley_path_result *path, uint64_t point, 
     parley_status status = pl_linear_new(outputs, path->columns, last->loss, &model, error);
     if (status != PARLEY_OK)
         return status;
-    memcpy(model->coef, path->coef + point * size, size * sizeof *model->coef);
+    pl_kept_copy(&path->coef[point], 0, size, model->coef);
     memcpy(model->intercept, path->intercept + point * outputs, outputs * sizeof *model->intercept);
     if (outputs > 1)
         memcpy(model->labels, last->labels, outputs * sizeof *model->labels);
@@ -502,6 +497,8 @@ parley_status parley_path_model(const parley_path_result *path, uint64_t point, 
 void parley_path_free(parley_path_result *path) {
     if (!path)
         return;
+    for (uint64_t k = 0; k < path->count && path->coef; k++)
+        pl_kept_close(&path->coef[k]);
     pl_free(path->points);
     pl_free(path->coef);
     pl_free(path->intercept);

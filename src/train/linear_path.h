@@ -2,6 +2,7 @@
 #ifndef PL_LINEAR_PATH_H
 #define PL_LINEAR_PATH_H
 
+#include "model/kept_model.h"
 #include "train/train.h"
 
 typedef parley_point pl_point;
@@ -11,10 +12,10 @@ typedef struct parley_path_result {
     uint64_t count; /* number of lambdas that were reached */
     uint64_t outputs, columns;
     pl_point *points;
-    double *coef;      /* count x outputs x columns; NULL if only the points are kept */
-    double *intercept; /* count x outputs */
-    bool ended;        /* ended early, because the deviance explained stopped growing or it was stuck */
-    bool stuck;        /* several lambdas in a row stalled */
+    pl_kept_model *coef; /* outputs x columns each; NULL if only the points are kept */
+    double *intercept;   /* count x outputs */
+    bool ended;          /* ended early, because the deviance explained stopped growing or it was stuck */
+    bool stuck;          /* several lambdas in a row stalled */
     bool interrupted;
     bool uneven;            /* columns differ very much in scale */
     parley_summary summary; /* of the last lambda */

@@ -33,11 +33,19 @@ static bool is_of_one_lambda(const char *key) {
     return false;
 }
 
-/* Lists the tensors of the models, then the figures by lambda, then names; returns their number. */
+/* A row of the tensor of all models. */
+static void copy_row(const void *context, uint64_t row, void *out) {
+    const pl_path *path = context;
+    uint64_t begin = row % path->outputs * path->columns;
+    pl_kept_copy(&path->coef[row / path->outputs], begin, path->columns, out);
+}
+
+/* Lists the tensors of the models, of which the first is written by rows, then the figures by lambda, then names;
+ * returns their number. */
 static unsigned put_tensors(const pl_path *path, const double *values, pl_tensor *tensors) {
     const parley_model *model = path->model;
     unsigned count = 0;
-    tensors[count++] = (pl_tensor){"coef", PL_F64, 2, {path->count * path->outputs, path->columns}, path->coef};
+    tensors[count++] = (pl_tensor){"coef", PL_F64, 2, {path->count * path->outputs, path->columns}, NULL};
     tensors[count++] = (pl_tensor){"intercept", PL_F64, 1, {path->count * path->outputs, 0}, path->intercept};
     for (unsigned f = 0; f < (path->metric ? FIGURES : METRIC); f++)
         tensors[count++] = (pl_tensor){figures[f].name, PL_F64, 1, {path->count, 0}, values + f * path->count};
@@ -78,7 +86,8 @@ parley_status parley_path_save(const parley_path_result *path, const char *file,
     for (unsigned i = 0; i < model->metas; i++)
         if (!is_of_one_lambda(model->meta[i].key) && !pl_model_sets(model, model->meta[i].key))
             pairs[count++] = model->meta[i];
-    status = pl_container_write(file, tensors, put_tensors(path, values, tensors), pairs, count, error);
+    unsigned listed = put_tensors(path, values, tensors);
+    status = pl_container_write_rows(file, tensors, listed, pairs, count, copy_row, path, error);
     pl_free(values);
     return status;
 }
@@ -121,56 +130,71 @@ static parley_status read_points(pl_path *path, const pl_container *container, c
     return PARLEY_OK;
 }
 
-/* Copies the coefficients and intercepts of all models. The copy is checked, because the file may change. */
+/* Keeps a model, whose values are copied before they are checked, because the file may change. `room` is for one. */
+static parley_status read_model(pl_path *path, uint64_t k, const double *coef, double *room, const char *file,
+                                parley_error *error) {
+    uint64_t size = path->outputs * path->columns;
+    if (size > 0)
+        memcpy(room, coef + k * size, size * sizeof *room);
+    for (uint64_t j = 0; j < size; j++) {
+        if (!isfinite(room[j]))
+            return bad(file, "a coefficient is not a finite number", error);
+        path->points[k].nonzeros += room[j] != 0;
+    }
+    return pl_kept_open(&path->coef[k], room, size, error);
+}
+
+/* Copies the coefficients and intercepts of all models. */
 static parley_status read_models(pl_path *path, const pl_tensor *coef, const pl_tensor *intercept, const char *file,
                                  parley_error *error) {
-    uint64_t models = path->count * path->outputs, size = path->outputs * path->columns;
-    parley_status status = pl_take(&path->coef, models * path->columns, sizeof(double), "the path's models", error);
+    uint64_t models = path->count * path->outputs;
+    double *room = NULL;
+    parley_status status = pl_take(&path->coef, path->count, sizeof *path->coef, "the path's models", error);
     if (status == PARLEY_OK)
         status = pl_take(&path->intercept, models, sizeof(double), "the path's models", error);
+    if (status == PARLEY_OK)
+        status = pl_take(&room, path->outputs * path->columns, sizeof *room, "a model", error);
     if (status != PARLEY_OK)
         return status;
-    if (size > 0)
-        memcpy(path->coef, coef->data, models * path->columns * sizeof(double));
     memcpy(path->intercept, intercept->data, models * sizeof(double));
-    for (uint64_t i = 0; i < models; i++)
+    for (uint64_t i = 0; i < models && status == PARLEY_OK; i++)
         if (!isfinite(path->intercept[i]))
-            return bad(file, "an intercept is not a finite number", error);
-    for (uint64_t k = 0; k < path->count; k++)
-        for (uint64_t j = 0; j < size; j++) {
-            if (!isfinite(path->coef[k * size + j]))
-                return bad(file, "a coefficient is not a finite number", error);
-            path->points[k].nonzeros += path->coef[k * size + j] != 0;
-        }
-    return PARLEY_OK;
+            status = bad(file, "an intercept is not a finite number", error);
+    for (uint64_t k = 0; k < path->count && status == PARLEY_OK; k++)
+        status = read_model(path, k, coef->data, room, file, error);
+    pl_free(room);
+    return status;
 }
 
 /* Loads the last model as if it were in a file of its own, so that all checks of models apply. */
 static parley_status read_last(pl_path *path, const pl_container *container, const char *file, parley_error *error) {
     const char *const shared[] = {"labels", "name_start", "class_start", "name", "class"};
-    uint64_t last = (path->count - 1) * path->outputs;
-    pl_tensor tensors[2 + sizeof shared / sizeof *shared] = {
-        {"coef", PL_F64, 2, {path->outputs, path->columns}, path->coef + last * path->columns},
-        {"intercept", PL_F64, 1, {path->outputs, 0}, path->intercept + last}};
-    unsigned count = 2, pair_count;
+    uint64_t last = (path->count - 1) * path->outputs, values = path->outputs * path->columns, size;
+    double *coef;
+    void *bytes = NULL;
     const pl_pair *metas;
+    unsigned count = 2, pair_count = pl_container_metas(container, &metas);
+    if (pair_count > PL_MODEL_METAS)
+        return bad(file, "it has too many metadata entries", error);
+    parley_status status = pl_take(&coef, values, sizeof *coef, "a model", error);
+    if (status != PARLEY_OK)
+        return status;
+    pl_kept_copy(&path->coef[path->count - 1], 0, values, coef);
+    pl_tensor tensors[2 + sizeof shared / sizeof *shared] = {
+        {"coef", PL_F64, 2, {path->outputs, path->columns}, coef},
+        {"intercept", PL_F64, 1, {path->outputs, 0}, path->intercept + last}};
     pl_pair pairs[PL_MODEL_METAS];
     for (unsigned i = 0; i < sizeof shared / sizeof *shared; i++) {
         const pl_tensor *tensor = pl_container_tensor(container, shared[i]);
         if (tensor)
             tensors[count++] = *tensor;
     }
-    pair_count = pl_container_metas(container, &metas);
-    if (pair_count > PL_MODEL_METAS)
-        return bad(file, "it has too many metadata entries", error);
     for (unsigned i = 0; i < pair_count; i++)
         pairs[i] = strcmp(metas[i].key, "format") == 0 ? (pl_pair){"format", pl_model_linear.format} : metas[i];
-    void *bytes;
-    uint64_t size;
-    parley_status status = pl_container_pack(tensors, count, pairs, pair_count, &bytes, &size, error);
-    if (status != PARLEY_OK)
-        return status;
-    status = pl_model_parse(bytes, size, file, &path->model, error);
+    status = pl_container_pack(tensors, count, pairs, pair_count, &bytes, &size, error);
+    pl_free(coef);
+    if (status == PARLEY_OK)
+        status = pl_model_parse(bytes, size, file, &path->model, error);
     pl_free(bytes);
     return status;
 }

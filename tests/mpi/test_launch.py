@@ -266,7 +266,8 @@ def test_stuck_rank():
         check(code == 4 and "rank 2 on beta may still be running" in run.said(), f"a stuck rank ends with {code}", run.said())
         check(len(starts(2)) == 1, f"rank 2 was started {len(starts(2))} times")
         for pid in ranks_alive(2):
-            os.kill(pid, signal.SIGCONT)
+            with contextlib.suppress(ProcessLookupError):  # one may end with the one before
+                os.kill(pid, signal.SIGCONT)
         check(gone(5), f"a rank that was stuck stays: {ranks_alive()}")
 
 

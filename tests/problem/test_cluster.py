@@ -298,9 +298,9 @@ def stop_line(lines):
 
 
 def documented():
-    """Sets of keys from docs/log.md by table: start, round, pace, workers, ranks, stop, model."""
+    """Sets of keys from docs/log.md by table: start, round, pace, workers, ranks, view, stop, model."""
     tables = re.split(r"^\| key .*$", LOG_PAGE.read_text(encoding="utf-8"), flags=re.M)[1:]
-    names = ("start", "round", "pace", "workers", "ranks", "stop", "model")
+    names = ("start", "round", "pace", "workers", "ranks", "view", "stop", "model")
     cells = [" ".join(re.findall(r"^\| (`.*?) \|", table, flags=re.M)) for table in tables]
     keys = [set(re.findall(r"`(\w+)`", cell)) for cell in cells]
     check(len(keys) == len(names), "tables of docs/log.md", keys)

@@ -14,6 +14,7 @@
 #include "base/random.h"
 #include "data/read.h"
 #include "engine/collective.h"
+#include "train/linear_path.h"
 
 void check_close(double a, double b, double tolerance, const char *file, int line) {
     if (fabs(a - b) <= tolerance * (1.0 + fabs(b)))
@@ -375,4 +376,13 @@ void remove_checkpoint(const char *folder) {
     char command[160];
     snprintf(command, sizeof command, "rm -r %s", folder);
     assert_int_equal(system(command), 0);
+}
+
+double *path_values(const parley_path_result *path) {
+    uint64_t size = path->outputs * path->columns;
+    double *values = calloc(path->count * size, sizeof *values);
+    assert_non_null(values);
+    for (uint64_t k = 0; k < path->count; k++)
+        pl_kept_copy(&path->coef[k], 0, size, values + k * size);
+    return values;
 }

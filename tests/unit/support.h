@@ -129,4 +129,7 @@ void remove_checkpoint(const char *folder);
 /* Bytes that a rank sends in a reduce and a spread of `size` dense entries, by the formula in docs/exchange.md. */
 uint64_t dense_bytes(const pl_exchange_type *exchange, unsigned workers, unsigned ranks, unsigned rank, uint64_t size);
 
+/* The coefficients of all models of a path, one after the other. The caller frees them. */
+double *path_values(const parley_path_result *path);
+
 #endif
