@@ -11,11 +11,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import assert_all_finite, check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from . import _run
-from ._compat import Tagged, class_weights, validate
+from ._compat import Tagged, check_labels, class_weights, is_plain, keep_features, validate
 from ._data import Frame, framed, from_arrays
 from ._report import Reported
 
@@ -135,7 +134,10 @@ class Linear(Reported, Tagged, BaseEstimator):
 
     def _checked(self, X: Any, y: Any, finite: bool = False, **options: Any) -> tuple[Any, Any]:
         """Checks X and y as scikit-learn does. The core checks that values are finite when it reads them."""
-        X, y = validate(self, X, y, finite=finite, accept_sparse="csr", dtype=FLOATS, **options)
+        if not finite and "reset" not in options and is_plain(X, y):
+            keep_features(self, X)
+        else:
+            X, y = validate(self, X, y, finite=finite, accept_sparse="csr", dtype=FLOATS, **options)
         self._values = X.nnz if sp.issparse(X) else X.size
         return X, y
 
@@ -307,7 +309,7 @@ class Classifier(ClassifierMixin, Linear):
         """
         self._refuse()
         X, y = self._checked(X, y)
-        check_classification_targets(y)
+        check_labels(y)
         self.classes_, codes = numbered(y)
         weight = checked_weight(sample_weight, X.shape[0])
         several(codes, weight)
