@@ -6,6 +6,7 @@ from one file and from four. By default each preset runs with some of these, so 
 library and split; `all` runs all combinations. Half of the runs exchange by messages, the others through shared memory.
 Then come other formats than plain LIBSVM text, validation and checkpoints, and error messages of ranks."""
 import itertools
+import json
 import os
 import signal
 import struct
@@ -223,6 +224,26 @@ def test_coordinator():
         check(len(looks) > 5, f"the coordinator looked {len(looks)} times", result)
 
 
+def test_plan():
+    """Experiments run on all ranks. More machines than are there have wider bands, and training follows the plan."""
+    for library in LIBRARIES:
+        plan = ["plan", "all.svm", "--target", "1e-3", "--json", "--quiet", "--presets"]
+        result = run([*plan, "cocoa+,lbfgs"], 2, library)
+        table = json.loads(result.stdout or "{}").get("table", [])
+        check(table and all(row["machines"] == 2 and row["workers"] % 2 == 0 for row in table), "a plan of 2 ranks", result)
+        with open("plan.json", "wb") as file:
+            file.write(result.stdout)
+        result = run(["train", "all.svm", "--plan", "plan.json", "--quiet", "--model", "planned"], 2, library)
+        check(result.returncode == 0, "2 ranks follow their plan", result)
+        result = run([*plan, "cocoa+", "--machines", "1-8"], 2, library)
+        table = json.loads(result.stdout or "{}").get("table", [])
+        check({row["machines"] for row in table} == set(range(1, 9)), "a plan for up to 8 machines", result)
+        bands = [row["high"] / row["low"] for row in table if row["machines"] > 2]
+        check(bands and min(bands) > 1.5, "more machines than are there have wider bands", result)
+        result = run(["plan", "all.svm", "--machines", "1-8", "--network", "1Gbit"], 2, library)
+        check(result.returncode == 2 and b"simulate machines, but 2 processes" in result.stderr, "sim on 2 ranks", result)
+
+
 def test_row_order():
     """Sorted by content, the same rows in any order give the same model on any number of ranks. Some rows are equal."""
     lines = read("all.svm").splitlines(True)
@@ -394,6 +415,7 @@ def main():
         test_topics()
         test_networks()
         test_coordinator()
+        test_plan()
         test_row_order()
         test_own_inputs()
         test_fingerprint()
