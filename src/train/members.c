@@ -216,6 +216,7 @@ parley_status pl_open_next(pl_run *run, parley_error *error) {
     run->settings = run->later;
     run->method = next;
     run->pace.estimate = -1;
+    run->pace.window = run->round; /* the next method has its own time to make progress */
     return pl_members_open(run, error);
 }
 
@@ -223,5 +224,6 @@ parley_status pl_go_on(pl_run *run, parley_error *error) {
     parley_status status = run->method.local->primal(run->local, run->tables.v, run->w, error);
     if (status == PARLEY_OK)
         status = pl_open_next(run, error);
-    return status == PARLEY_OK ? pl_move_to(run, run->w, error) : status;
+    bool worse = run->evaluated && run->best.latest > run->best.objective;
+    return status == PARLEY_OK ? pl_move_to(run, worse ? run->best.w : run->w, error) : status;
 }
