@@ -23,38 +23,40 @@ except ImportError:
 _FINITE = "ensure_all_finite" if RELEASE >= parse_version("1.6") else "force_all_finite"
 
 
-def validate(estimator: Any, X: Any, y: Any = "no_validation", *, finite: bool = True, **options: Any) -> Any:
-    """Checks X (and y) as scikit-learn does, and stores or compares the names and the number of features."""
-    return _validate_data(estimator, X, y, **{_FINITE: finite}, **options)
-
-
-def is_plain(X: Any, y: Any) -> bool:
-    """Whether X and y are arrays of numbers that need no conversion, with finite labels. scikit-learn's checks of such
-    arrays take longer than a fit of a small table."""
+def _is_plain(X: Any, y: Any) -> bool:
+    """Whether X and y are arrays of numbers that need no conversion, with finite labels."""
     return (
         type(X) is type(y) is np.ndarray
-        and X.ndim == 2 and y.ndim == 1
-        and X.shape[0] == y.shape[0] and X.size > 0
-        and X.dtype.char in "fd" and X.dtype.isnative
+        and X.ndim == 2
+        and y.ndim == 1
+        and X.shape[0] == y.shape[0]
+        and X.size > 0
+        and X.dtype.char in "fd"
+        and X.dtype.isnative
         and y.dtype.kind in "biuf"
         and (y.dtype.kind != "f" or bool(np.isfinite(y).all()))
-    )  # fmt: skip
+    )
 
 
-def keep_features(estimator: Any, X: Any) -> None:
-    """What scikit-learn's checks store of an array."""
+def validate(estimator: Any, X: Any, y: Any = "no_validation", *, finite: bool = True, **options: Any) -> Any:
+    """Checks X (and y) as scikit-learn does, and stores or compares the names and the number of features. Its checks of
+    plain arrays take longer than a fit of a small table, so those are left out."""
+    if finite or "reset" in options or not _is_plain(X, y):
+        return _validate_data(estimator, X, y, **{_FINITE: finite}, **options)
     estimator.n_features_in_ = X.shape[1]
     if hasattr(estimator, "feature_names_in_"):
         del estimator.feature_names_in_
+    return X, y
 
 
 def check_labels(y: Any) -> None:
-    """Raises ValueError for labels that are no classes, as scikit-learn does."""
-    whole = (
-        type(y) is np.ndarray and y.ndim == 1 and (y.dtype.kind in "biu" or (y.dtype.kind == "f" and not (y % 1).any()))
-    )
-    if not whole:
-        check_classification_targets(y)
+    """Raises ValueError for labels that are no classes, as scikit-learn does, whose check of two whole numbers takes
+    longer than a fit of a small table."""
+    if type(y) is np.ndarray and y.ndim == 1 and y.size > 0 and y.dtype.kind in "biuf":
+        least, most = y.min(), y.max()
+        if float(least).is_integer() and float(most).is_integer() and bool(((y == least) | (y == most)).all()):
+            return
+    check_classification_targets(y)
 
 
 def class_weights(kind: Any, classes: Any, y: Any, sample_weight: Any) -> Any:

@@ -13,10 +13,10 @@ import numpy as np
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import check_cv
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.multiclass import check_classification_targets
 
 from . import _run
 from ._classifiers import LogisticRegression, Probable, l1_share
+from ._compat import check_labels
 from ._data import framed
 from ._documented import documented
 from ._estimator import Linear, Regressor, checked_weight, numbered, several, total
@@ -286,7 +286,7 @@ class LogisticRegressionCV(Probable):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         self._refuse()
         X, y = self._checked(X, y, finite=True)
-        check_classification_targets(y)
+        check_labels(y)
         X, y, weight = _counted(self.cv, X, y, checked_weight(sample_weight, X.shape[0]))
         self.classes_, codes = numbered(y)
         several(codes, weight)

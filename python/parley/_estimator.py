@@ -14,7 +14,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from . import _run
-from ._compat import Tagged, check_labels, class_weights, is_plain, keep_features, validate
+from ._compat import Tagged, check_labels, class_weights, validate
 from ._data import Frame, framed, from_arrays
 from ._report import Reported
 
@@ -134,10 +134,7 @@ class Linear(Reported, Tagged, BaseEstimator):
 
     def _checked(self, X: Any, y: Any, finite: bool = False, **options: Any) -> tuple[Any, Any]:
         """Checks X and y as scikit-learn does. The core checks that values are finite when it reads them."""
-        if not finite and "reset" not in options and is_plain(X, y):
-            keep_features(self, X)
-        else:
-            X, y = validate(self, X, y, finite=finite, accept_sparse="csr", dtype=FLOATS, **options)
+        X, y = validate(self, X, y, finite=finite, accept_sparse="csr", dtype=FLOATS, **options)
         self._values = X.nnz if sp.issparse(X) else X.size
         return X, y
 

@@ -11,11 +11,10 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import safe_sparse_dot, softmax
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from . import _data, _run
-from ._compat import Tagged, validate
+from ._compat import Tagged, check_labels, validate
 from ._estimator import FLOATS, numbered, seed, several
 from ._library import call, ffi, lib, make
 from ._run import Watch, threads
@@ -342,7 +341,7 @@ class MLPClassifier(ClassifierMixin, _Network):
     def _labels(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
         self._refuse()
         X, y = validate(self, X, y, accept_sparse="csr", dtype=FLOATS, reset=reset)
-        check_classification_targets(y)
+        check_labels(y)
         return X, column_or_1d(y, warn=True)
 
     def _classify(self, X: Any, codes: np.ndarray, start: Any, passes: int) -> None:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 
 from . import _run
 from ._classifiers import Probable, l1_share
+from ._compat import check_labels
 from ._documented import documented
 from ._estimator import OneVersusRest, Regressor, checked_weight
 from ._library import call, ffi, lib, make, settings
@@ -183,7 +183,7 @@ class SGDClassifier(_Learning, OneVersusRest):
         self._refuse()
         first = not hasattr(self, "_learners")
         X, y = self._checked(X, y, reset=first)
-        check_classification_targets(y)
+        check_labels(y)
         if first:
             if classes is None and not hasattr(self, "classes_"):
                 raise ValueError("classes must be passed on the first call to partial_fit")

@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression as Theirs
-
 from parley import LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression as Theirs
 
 RNG = np.random.default_rng(3)
 X = RNG.standard_normal((60, 4))
@@ -50,3 +49,8 @@ def test_names_of_an_earlier_fit_go():
     assert list(model.feature_names_in_) == list("abcd")
     model.fit(X, Y)
     assert not hasattr(model, "feature_names_in_")
+
+
+def test_many_classes_are_warned_of():
+    with pytest.warns(UserWarning, match="greater than 50%"):
+        LogisticRegression(max_iter=3).fit(X, np.arange(60) // 1.5 // 1)
