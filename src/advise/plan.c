@@ -518,7 +518,7 @@ static parley_status confirm(measuring *this, parley_error *error) {
     parley_status status = refit(this, error);
     while (status == PARLEY_OK && plan->rows && !plan->row[0].measured && !plan->interrupted) {
         pl_plan_row choice = plan->row[0];
-        double left = fmax(plan->task.floor, allowance(plan)) - (plan->spent - began);
+        double left = allowance(plan) - (plan->spent - began);
         double length = CONFIRMED * choice.seconds * (plan->task.machines ? choice.of.workers : 1);
         if (left < most)
             break;

@@ -2,7 +2,6 @@
 #include "advise/sample.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/random.h"
@@ -10,22 +9,14 @@
 
 #define SAMPLE_STREAM 0x73616d70u /* random stream of the sample, distinct from those of workers */
 
-static int by_number(const void *a, const void *b) {
-    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-    return (left > right) - (left < right);
-}
-
 static parley_status draw(pl_sample *sample, pl_engine *engine, const parley_data *data, uint64_t seed, double share,
                           parley_error *error) {
     uint64_t rows = pl_all_rows(data), count = (uint64_t)fmax(1.0, share * (double)rows), *order;
     parley_status status = pl_take(&order, rows, sizeof *order, "a sample of the rows", error);
     if (status != PARLEY_OK)
         return status;
-    for (uint64_t i = 0; i < rows; i++)
-        order[i] = i;
     pl_stream stream = pl_stream_make(seed, SAMPLE_STREAM, 0);
-    pl_shuffle(&stream, order, rows);
-    qsort(order, count, sizeof *order, by_number);
+    pl_draw(&stream, order, rows, count);
     status = data->spread ? pl_spread_subset(engine, data, order, count, &sample->data, error)
                           : pl_data_subset(data, order, count, &sample->data, error);
     pl_free(order);

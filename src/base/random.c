@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "base/sort_numbers.h"
+
 static uint64_t splitmix(uint64_t *state) {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -46,4 +48,11 @@ void pl_shuffle(pl_stream *stream, uint64_t *items, uint64_t count) {
         items[i - 1] = items[j];
         items[j] = item;
     }
+}
+
+void pl_draw(pl_stream *stream, uint64_t *order, uint64_t count, uint64_t part) {
+    for (uint64_t i = 0; i < count; i++)
+        order[i] = i;
+    pl_shuffle(stream, order, count);
+    pl_sort_wholes(order, part);
 }

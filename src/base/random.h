@@ -26,5 +26,7 @@ uint64_t pl_random_below(pl_stream *stream, uint64_t bound); /* uniform in [0, b
 double pl_random_unit(pl_stream *stream);                    /* uniform in [0, 1) */
 double pl_random_normal(pl_stream *stream);                  /* mean 0, variance 1 */
 void pl_shuffle(pl_stream *stream, uint64_t *items, uint64_t count);
+/* Fills `order` with 0 to count - 1. The first `part` of them are drawn at random, and sorted. */
+void pl_draw(pl_stream *stream, uint64_t *order, uint64_t count, uint64_t part);
 
 #endif

@@ -6,5 +6,6 @@
 
 /* Increasing; there must be no NaN. */
 void pl_sort_numbers(double *values, uint64_t count);
+void pl_sort_wholes(uint64_t *values, uint64_t count);
 
 #endif

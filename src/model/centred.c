@@ -28,10 +28,8 @@ typedef struct sampled {
     double column, value, weight;
 } sampled;
 
-#define SAMPLED 3 /* numbers of an entry */
-#define OF_ROW                                                                                                         \
-    -1.0 /* the column of an entry that stands for a whole row; its value is the row's place in the sample             \
-          */
+#define SAMPLED 3   /* numbers of an entry */
+#define OF_ROW -1.0 /* the column of an entry that stands for a row, whose place in the sample is its value */
 
 static double value_at(const pl_matrix *x, uint64_t e) { return x->value ? (double)x->value[e] : 1.0; }
 

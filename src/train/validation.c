@@ -3,10 +3,10 @@
 #include "train/validation.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/random.h"
+#include "base/sort_numbers.h"
 #include "base/stop.h"
 #include "engine/collective.h"
 #include "shard/distributed.h"
@@ -15,6 +15,15 @@
 
 bool pl_score_better(const pl_model_metric *score, double value, double than) {
     return isnan(than) ? !isnan(value) : score->larger ? value > than : value < than;
+}
+
+/* Applies the model to the rows, on this thread if there is no engine. */
+static void apply(pl_engine *engine, pl_applying *applying) {
+    unsigned tasks = pl_apply_tasks(applying->x);
+    if (engine)
+        engine->type->run(engine, pl_apply_task, applying, tasks);
+    for (unsigned task = 0; task < tasks && !engine; task++)
+        pl_apply_task(applying, task);
 }
 
 /* Opens a meter, for `score` or for all that it can show, and adds the rows to it. If all ranks do so, they agree
@@ -29,8 +38,7 @@ static parley_status measure(const pl_model_metric *score, pl_engine *engine, bo
         return status;
     status = type->open(model, score, meter, error);
     if (status == PARLEY_OK)
-        engine->type->run(engine, pl_apply_task, &(pl_applying){model, &rows->x, outputs, *meter},
-                          pl_apply_tasks(&rows->x));
+        apply(engine, &(pl_applying){model, &rows->x, outputs, *meter});
     if (status == PARLEY_OK) /* after a stop not all rows were visited */
         status = all_ranks ? pl_sum_passes(engine, PL_EACH_RANK, &(double){0}, 1, &(double){0}, error)
                            : pl_stop_check(error);
@@ -58,24 +66,11 @@ parley_status pl_score_model(const pl_model_metric *score, pl_engine *engine, co
 
 parley_status pl_score_alone(const pl_model_metric *score, const parley_model *model, const parley_data *rows,
                              double *value, parley_error *error) {
-    const pl_meter_type *type = model->type->meter;
     pl_meter *meter = NULL;
-    double *outputs;
-    *value = NAN;
-    parley_status status = pl_take(&outputs, pl_meter_width(model) * rows->x.rows, sizeof *outputs,
-                                   "the outputs for validation rows", error);
-    if (status != PARLEY_OK)
-        return status;
-    status = type->open(model, score, &meter, error);
-    for (unsigned task = 0; status == PARLEY_OK && task < pl_apply_tasks(&rows->x); task++)
-        pl_apply_task(&(pl_applying){model, &rows->x, outputs, meter}, task);
-    if (status == PARLEY_OK && !pl_stop_due()) { /* otherwise not all rows were visited */
-        status = type->add(meter, rows, outputs, error);
-        *value = status == PARLEY_OK ? score->value(meter) : NAN;
-    }
-    type->close(meter);
-    pl_free(outputs);
-    return status;
+    parley_status status = measure(score, NULL, false, model, rows, &meter, error);
+    *value = status == PARLEY_OK ? score->value(meter) : NAN;
+    model->type->meter->close(meter);
+    return status == PARLEY_STOPPED ? PARLEY_OK : status;
 }
 
 parley_status pl_score_show(pl_engine *engine, const parley_model *model, const parley_data *rows, pl_viewer *viewer,
@@ -86,11 +81,6 @@ parley_status pl_score_show(pl_engine *engine, const parley_model *model, const 
         model->type->meter->show(meter, viewer);
     model->type->meter->close(meter);
     return status;
-}
-
-static int by_number(const void *a, const void *b) {
-    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-    return (left > right) - (left < right);
 }
 
 /* If rows are distributed, every rank gets all validation rows, and the others stay where they are. */
@@ -121,12 +111,9 @@ static parley_status split(pl_validation *validation, pl_engine *engine, const p
     parley_status status = pl_take(&order, rows, sizeof *order, "the split of rows", error);
     if (status != PARLEY_OK)
         return status;
-    for (uint64_t i = 0; i < rows; i++)
-        order[i] = i;
     pl_stream stream = pl_stream_make(settings->seed, SPLIT_STREAM, 0);
-    pl_shuffle(&stream, order, rows);
-    qsort(order, aside, sizeof *order, by_number);
-    qsort(order + aside, rows - aside, sizeof *order, by_number);
+    pl_draw(&stream, order, rows, aside);
+    pl_sort_wholes(order + aside, rows - aside);
     if (data->spread)
         status = split_spread(validation, engine, data, order, aside, error);
     else {
