@@ -28,16 +28,21 @@
 #define READING 0.4        /* cost of a pass that only reads, relative to one that steps */
 #define START_ROWS 4096    /* rows of all workers that are added up at a time */
 
+static void choose_task(void *context, unsigned k) {
+    pl_scd *this = context;
+    double began = pl_engine_now(this->team->engine);
+    pl_scd_choose(this, &this->workers[k]);
+    this->workers[k].seconds = pl_engine_now(this->team->engine) - began;
+}
+
 static void solve_task(void *context, unsigned k) {
     pl_scd *this = context;
     pl_scd_worker *worker = &this->workers[k];
     double began = pl_engine_now(this->team->engine);
-    if (this->choosing)
-        pl_scd_choose(this, worker);
     if (this->columns_known && this->gap <= this->target)
         worker->members = 0; /* there is nothing left to do */
     pl_scd_solve(this, worker, this->team->first + k);
-    worker->seconds = pl_engine_now(this->team->engine) - began;
+    worker->seconds += pl_engine_now(this->team->engine) - began;
 }
 
 static void report(const pl_scd *this, double looked, pl_update *update) {
@@ -86,15 +91,32 @@ static double strictness(pl_scd *this) {
     return this->strict;
 }
 
+/* The part of the gap to which sets are solved. */
+static double progress_of(const pl_scd *this) {
+    if (pl_scd_is_full(this->x))
+        return LEAST_PROGRESS; /* a look is cheap there */
+    if (this->gram.slots && pl_scd_gram_pays(this, this->workers))
+        return GRAM_PROGRESS;
+    return this->l1_then > 0 ? fmin(LEAST_PROGRESS, fmax(MOST_PROGRESS, this->share))
+                             : LEAST_PROGRESS; /* the first set is a guess */
+}
+
+static void set_tolerance(pl_scd *this) {
+    double workers = this->team->workers, progress = progress_of(this);
+    double least = strictness(this) * fmin(TARGET_SHARE, SMALL_SET * this->share) * this->target;
+    if (this->columns_known)
+        this->tolerance = fmax(progress * this->gap, least) / workers;
+    else if (this->renewed) /* v stays: the strong rule is seldom wrong, so the set may well be the last */
+        this->tolerance = fmax(progress * progress * this->gap, least) / workers;
+    else
+        this->tolerance *= LEAST_PROGRESS; /* there was no look: continue with the same sets */
+}
+
 static parley_status work(pl_local *local, const pl_round *round, double *v, pl_update *update,
                           pl_evaluation *evaluation, parley_error *error) {
     pl_scd *this = (pl_scd *)local;
     pl_engine *engine = this->team->engine;
     double began = pl_engine_now(engine), workers = this->team->workers;
-    double progress = pl_scd_is_full(this->x) ? LEAST_PROGRESS /* a look is cheap there */
-                      : this->gram.slots      ? GRAM_PROGRESS
-                      : this->l1_then > 0     ? fmin(LEAST_PROGRESS, fmax(MOST_PROGRESS, this->share))
-                                              : LEAST_PROGRESS; /* the first set is a guess */
     bool look = !this->renewed && (this->columns_known || this->l1_then == 0);
     (void)evaluation;
     parley_status status = look ? pl_scd_look(this, v, error) : pl_scd_look_rows(this, v, error);
@@ -105,15 +127,13 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
     this->choosing = this->columns_known || this->renewed;
     this->batch = this->delayed ? pl_round_steps(round, (double)this->x->rows / workers) + 1 : 1.0;
     this->sigma = fmin(workers, round->sigma * this->caution) * this->batch;
-    double least = strictness(this) * fmin(TARGET_SHARE, SMALL_SET * this->share) * this->target;
-    if (this->columns_known)
-        this->tolerance = fmax(progress * this->gap, least) / workers;
-    else if (this->renewed) /* v stays: the strong rule is seldom wrong, so the set may well be the last */
-        this->tolerance = fmax(progress * progress * this->gap, least) / workers;
-    else
-        this->tolerance *= LEAST_PROGRESS; /* there was no look: continue with the same sets */
-    pace(this);
     double looked = pl_engine_now(engine) - began;
+    for (unsigned k = 0; k < this->team->hosted; k++)
+        this->workers[k].seconds = 0;
+    if (this->choosing)
+        engine->type->run(engine, choose_task, this, this->team->hosted);
+    set_tolerance(this);
+    pace(this);
     if (this->team->hosted == 1)
         solve_task(this, 0); /* run it here, so that it has the threads */
     else

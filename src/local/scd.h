@@ -19,6 +19,7 @@ typedef struct pl_scd_worker {
     uint8_t *rest;              /* of each member: level << 4 | epochs left */
     uint64_t members, nonzeros; /* of the working set */
     uint64_t supported;         /* columns with w != 0 */
+    uint64_t beyond;            /* columns with w = 0 and |u| > l1, when the set was chosen; 0: unknown */
     uint64_t epoch;             /* epochs begun in the whole run */
     double *z;                  /* rows: margins as the worker sees them */
     double *slope, *curvature;  /* rows: q loss'(z), updated by the model; q loss''(z) */
@@ -172,9 +173,10 @@ void pl_scd_choose(pl_scd *scd, pl_scd_worker *worker);
 /* scd_support.c: where a Newton step on the members whose w is not 0 leads, by the table. Returns false if there is
  * none. */
 bool pl_scd_support_step(const pl_scd_solver *solver, double *ahead);
-/* scd_gram.c: prepares the table for the worker's set, and the slopes of the model. Returns false if it does not pay.
- */
+/* scd_gram.c: whether steps from v on the worker's set would use the table. */
 #define PL_SCD_GRAM_TASKS 16
+bool pl_scd_gram_pays(const pl_scd *scd, const pl_scd_worker *worker);
+/* Prepares the table for the worker's set, and the slopes of the model. Returns false if it does not pay. */
 bool pl_scd_gram_prepare(pl_scd *scd, pl_scd_worker *worker);
 void pl_scd_gram_empty(pl_scd *scd, pl_scd_worker *worker);
 /* Corrects the table by how slopes changed since the last model, to which `moved` belongs. `sum` is that of all rows.

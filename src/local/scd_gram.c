@@ -307,9 +307,16 @@ bool pl_scd_gram_restore(pl_scd *this, const pl_scd_worker *worker) {
     return true;
 }
 
-bool pl_scd_gram_prepare(pl_scd *this, pl_scd_worker *worker) {
-    pl_scd_gram *gram = &this->gram;
-    uint64_t members = worker->members, fresh = 0, nonzeros = 0, slots;
+/* What the table would have for the worker's set. */
+typedef struct table_plan {
+    bool anew;      /* it would begin with this set */
+    uint64_t slots; /* with those of the set */
+    double cost;    /* of filling it, in visits to non-zeros */
+} table_plan;
+
+static bool pays(const pl_scd *this, const pl_scd_worker *worker, const double *curvature, table_plan *plan) {
+    const pl_scd_gram *gram = &this->gram;
+    uint64_t members = worker->members, fresh = 0, nonzeros = 0;
     if (members == 0 || members > gram->capacity || gram->coarse)
         return false;
     for (uint64_t m = 0; m < members; m++)
@@ -317,21 +324,32 @@ bool pl_scd_gram_prepare(pl_scd *this, pl_scd_worker *worker) {
             fresh++;
             nonzeros += pl_scd_entries(this, worker->set[m]);
         }
-    slots = gram->slots + fresh;
-    bool anew = slots > gram->capacity || slots > 2 * members + TASKS || drifted(this, worker->curvature);
-    if (anew) {
-        slots = members;
+    plan->slots = gram->slots + fresh;
+    plan->anew = plan->slots > gram->capacity || plan->slots > 2 * members + TASKS || drifted(this, curvature);
+    if (plan->anew) {
+        plan->slots = members;
         nonzeros = worker->nonzeros;
     }
-    double row = ((anew ? 0.0 : (double)gram->nonzeros) + 0.5 * (double)nonzeros) / (double)this->x->columns;
-    double cost = (pl_scd_is_full(this->x) ? MULTIPLYING : SCANNING) * row * (double)nonzeros;
-    if ((double)members * (double)slots > WORTH * (double)worker->nonzeros ||
-        cost > worker->credit + EXPECTED * (double)worker->nonzeros)
+    double row = ((plan->anew ? 0.0 : (double)gram->nonzeros) + 0.5 * (double)nonzeros) / (double)this->x->columns;
+    plan->cost = (pl_scd_is_full(this->x) ? MULTIPLYING : SCANNING) * row * (double)nonzeros;
+    return (double)members * (double)plan->slots <= WORTH * (double)worker->nonzeros &&
+           plan->cost <= worker->credit + EXPECTED * (double)worker->nonzeros;
+}
+
+bool pl_scd_gram_pays(const pl_scd *this, const pl_scd_worker *worker) {
+    table_plan plan;
+    return pays(this, worker, this->metric, &plan);
+}
+
+bool pl_scd_gram_prepare(pl_scd *this, pl_scd_worker *worker) {
+    pl_scd_gram *gram = &this->gram;
+    table_plan plan;
+    if (!pays(this, worker, worker->curvature, &plan))
         return false;
-    worker->credit -= cost;
-    if (anew)
+    worker->credit -= plan.cost;
+    if (plan.anew)
         pl_scd_gram_empty(this, worker);
-    pl_scd_gram_widen(gram, slots);
+    pl_scd_gram_widen(gram, plan.slots);
     enter(this, worker);
     if (gram->coarse) {
         pl_scd_gram_empty(this, worker);

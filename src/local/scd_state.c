@@ -91,6 +91,8 @@ void pl_scd_state(pl_local *local, pl_state *state) {
                         PL_WITHIN(worker->supported, 0, worker->count), PL_VALUE(worker->epoch),
                         PL_VALUE(worker->offset), PL_UNSURE(worker->estimate), PL_VALUE(worker->solved),
                         PL_VALUE(worker->credit));
+        if (pl_state_has(state, "beyond"))
+            PL_STATE_VALUES(state, "beyond", PL_WITHIN(worker->beyond, 0, worker->count));
         list_columns(this, state, worker);
         if (this->gram.capacity > 0)
             list_gram(this, state, worker);
