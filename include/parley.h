@@ -198,6 +198,14 @@ PARLEY_API parley_status parley_moments(uint64_t rows, uint64_t columns, const v
                                         const double *weight, const double *shift, unsigned threads, double *sums,
                                         parley_error *error);
 
+/* Minimises 1/2 x'Ax - b.x + l1 |x|_1, where `products` is A, symmetric and positive semi-definite, of size x size
+ * numbers, and `target` is b. With sums of parley_moments this is least squares with an L1 penalty; an L2 penalty is
+ * added to the diagonal of A. x is the start of the search and receives its result. The search ends when the sum of the
+ * squared slopes that remain, each divided by its entry of the diagonal, is at most `tolerance`, or when rounding
+ * allows no more. */
+PARLEY_API parley_status parley_l1_products(uint64_t size, const double *products, const double *target, double l1,
+                                            double tolerance, double *x, parley_error *error);
+
 /* Converts vectors from the bytes in which Spark stores them in memory, and checks them. Vector i is at bytes[ends[i]]
  * .. bytes[ends[i + 1]]. All must have `columns` elements. Zeros are dropped, and so are the columns marked in
  * `dropped` (NULL: none). `lengths` receives the entries of each vector, `index` and `value` their columns and values,

@@ -1,4 +1,4 @@
-"""Least squares, with an L2 penalty or none, on a tall dense table, solved from the products of one pass over it."""
+"""Least squares on a tall dense table, with any penalty or none, solved from the products of one pass over it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import numpy as np
 from scipy.linalg import eigvalsh
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from ._data import moments
+from ._data import l1_products, moments
 from ._run import ROW
 
 MOST_COLUMNS = 256  # with more columns, other methods are as fast
+MOST_L1_COLUMNS = 512  # with an L1 penalty
+MOST_ROUNDS = 6  # of steps towards a smaller gap
 _SOLVED = 1e-12  # relative residual of the normal equations
 
 
@@ -26,10 +28,32 @@ class Solved(NamedTuple):
     squares: np.ndarray | None
 
 
-def least_squares(X: np.ndarray, y: np.ndarray, weight: Any, alpha: float, free: bool, threads: int) -> Solved | None:
-    """Returns None if the problem must be solved in another way."""
+class _Products(NamedTuple):
+    """Sums of products of the columns and the label, less their means if the intercept is free."""
+
+    columns: np.ndarray  # columns x columns
+    label: np.ndarray  # each column with the label
+    null: float  # half the mean square of the label
+    total: float  # of the weights
+    mean: np.ndarray  # of the columns and the label
+
+    def intercept(self, coef: np.ndarray) -> np.ndarray:
+        return np.array([self.mean[-1] - coef @ self.mean[:-1]])
+
+    def loss(self, coef: np.ndarray) -> float:
+        return max(0.0, self.null + float(coef @ (self.columns @ coef - 2 * self.label)) / (2 * self.total))
+
+    def solved(self, coef: np.ndarray, objective: float, gap: float, rounds: int, squares: Any = None) -> Solved:
+        summary = {"stop": "converged", "rounds": rounds, "objective": objective, "dual": objective - gap, "gap": gap}
+        summary["relative_gap"] = gap / self.null if self.null > 0 else 0.0
+        log = np.array([(rounds, 1.0, 0.0, objective, objective - gap, gap, summary["relative_gap"])], dtype=ROW)
+        return Solved(coef[None], self.intercept(coef), summary, log, squares)
+
+
+def _products(X: np.ndarray, y: np.ndarray, weight: Any, free: bool, threads: int, most: int) -> _Products | None:
+    """Returns None for a table that is not tall, or has more columns than `most`."""
     rows, columns = X.shape
-    if not 0 < columns <= min(MOST_COLUMNS, rows // 2) or not 0 <= alpha < np.inf:
+    if not 0 < columns <= min(most, rows // 2):
         return None
     shift = np.zeros(columns + 1)
     if free:  # near the means, so that subtracting them loses few digits
@@ -39,8 +63,17 @@ def least_squares(X: np.ndarray, y: np.ndarray, weight: Any, alpha: float, free:
     sums = moments(X, y, weight, shift, threads)
     total = sums[-1, -1]
     mean = sums[-1, :-1] / total if free else np.zeros(columns + 1)
-    centred = sums[:-1, :-1] - total * np.outer(mean, mean)
-    products, target, null = centred[:-1, :-1], centred[:-1, -1], max(centred[-1, -1], 0.0) / (2 * total)
+    centred = sums[:-1, :-1] - total * np.outer(mean, mean) if free else sums[:-1, :-1]
+    null = max(centred[-1, -1], 0.0) / (2 * total)
+    return _Products(centred[:-1, :-1], centred[:-1, -1], null, total, mean + shift if free else mean)
+
+
+def least_squares(X: np.ndarray, y: np.ndarray, weight: Any, alpha: float, free: bool, threads: int) -> Solved | None:
+    """Returns None if the problem must be solved in another way."""
+    found = _products(X, y, weight, free, threads, MOST_COLUMNS) if 0 <= alpha < np.inf else None
+    if not found:
+        return None
+    products, target, columns = found.columns, found.label, X.shape[1]
     factor, failed = dpotrf(products + alpha * np.eye(columns), lower=True)
     if failed:
         return None
@@ -50,11 +83,33 @@ def least_squares(X: np.ndarray, y: np.ndarray, weight: Any, alpha: float, free:
     left = target - products @ coef - alpha * coef
     if not np.linalg.norm(left) <= _SOLVED * (np.linalg.norm(target) + np.linalg.norm(products) * np.linalg.norm(coef)):
         return None
-    gap = max(0.0, float(left @ dpotrs(factor, left, lower=True)[0]) / (2 * total))
-    objective = max(0.0, null + float(coef @ (products @ coef + alpha * coef - 2 * target)) / (2 * total))
-    intercept = float(mean[-1] + shift[-1] - coef @ (mean[:-1] + shift[:-1])) if free else 0.0
-    summary = {"stop": "converged", "rounds": 1, "objective": objective, "dual": objective - gap, "gap": gap}
-    summary["relative_gap"] = gap / null if null > 0 else 0.0
-    log = np.array([(1, 1.0, 0.0, objective, objective - gap, gap, summary["relative_gap"])], dtype=ROW)
+    gap = max(0.0, float(left @ dpotrs(factor, left, lower=True)[0]) / (2 * found.total))
+    objective = found.loss(coef) + alpha * float(coef @ coef) / (2 * found.total)
     squares = np.maximum(eigvalsh(products)[::-1], 0.0) if alpha == 0 else None
-    return Solved(coef[None], np.array([intercept]), summary, log, squares)
+    return found.solved(coef, objective, gap, 1, squares)
+
+
+def elastic_net(
+    X: np.ndarray, y: np.ndarray, weight: Any, l1: float, l2: float, free: bool, tol: float, threads: int
+) -> Solved | None:
+    """The mean squared loss plus ``l1 |w|_1 + l2/2 |w|^2`` to a relative gap of `tol`. Returns None if the problem must be
+    solved in another way.
+
+    The gap is that of rows with the label y and residuals r, to which the L2 penalty adds rows sqrt(l2) I with the label
+    0: the dual point c r is feasible where ``c |X'r|_inf <= l1``."""
+    found = _products(X, y, weight, free, threads, MOST_L1_COLUMNS)
+    if not found or not found.null > 0:
+        return None
+    coef, target = np.zeros(X.shape[1]), found.label / found.total
+    products = found.columns / found.total
+    products[np.diag_indices_from(products)] += l2
+    for rounds in range(1, MOST_ROUNDS + 1):
+        l1_products(products, target, l1, max(tol, _SOLVED) * found.null * 0.1**rounds, coef)
+        bent = products @ coef
+        size, along = 2 * found.null - 2 * (target @ coef) + coef @ bent, 2 * found.null - target @ coef
+        scale = min(1.0, l1 / max(np.abs(target - bent).max(), np.finfo(float).tiny))
+        objective = 0.5 * size + l1 * np.abs(coef).sum()
+        gap = max(0.0, float(objective - scale * along + 0.5 * scale**2 * size))
+        if gap <= tol * found.null:
+            return found.solved(coef, float(objective), gap, rounds)
+    return None

@@ -14,7 +14,7 @@ from . import _run
 from ._data import framed
 from ._documented import documented
 from ._estimator import Fit, Regressor
-from ._moments import least_squares
+from ._moments import elastic_net, least_squares
 
 _SCALING = {"intercept_scaling": ((1,), "the intercept is always the coefficient of a column of ones")}
 
@@ -172,21 +172,40 @@ class Ridge(Regressor):
         return fits
 
     def _regress(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> Fit:
-        if sp.issparse(X) or self.positive or (self.preset, self.workers, self.local_steps) != ("auto", None, None):
+        if _has_choices(self, X):
             return super()._regress(X, y, weight)
-        try:
-            alpha = float(np.asarray(self.alpha).item())
-            found = least_squares(X, y, weight, alpha, self.fit_intercept, _run.threads(self.n_jobs) or 0)
-        except ValueError:
-            assert_all_finite(X, input_name="X")
-            raise
+        alpha = float(np.asarray(self.alpha).item())
+        found = _finite(least_squares, X, y, weight, alpha, self.fit_intercept, _run.threads(self.n_jobs) or 0)
         return Fit(*found[:4]) if found and alpha > 0 else super()._regress(X, y, weight)
+
+
+def _has_choices(estimator: Any, X: Any) -> bool:
+    """Whether products of columns do not do: X is sparse, or a method was chosen."""
+    chosen = (estimator.preset, estimator.workers, estimator.local_steps) != ("auto", None, None)
+    return sp.issparse(X) or estimator.positive or chosen
+
+
+def _finite(solve: Any, X: Any, *arguments: Any) -> Any:
+    """Calls `solve`, and raises scikit-learn's error if a value of X is not finite."""
+    try:
+        return solve(X, *arguments)
+    except ValueError:
+        assert_all_finite(X, input_name="X")
+        raise
 
 
 class _Sparse(Regressor):
     """Base of regressors with the mean squared loss and an L1 penalty."""
 
     _several = True
+
+    def _regress(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> Fit:
+        l1, l2 = self.alpha * self.l1_ratio, self.alpha * (1 - self.l1_ratio)
+        if _has_choices(self, X) or not (0 < l1 < np.inf and 0 <= l2 < np.inf) or self.warm_start or self.verbose:
+            return super()._regress(X, y, weight)
+        threads = _run.threads(self.n_jobs) or 0
+        found = _finite(elastic_net, X, y, weight, l1, l2, self.fit_intercept, self._gap(), threads)
+        return Fit(*found[:4]) if found else super()._regress(X, y, weight)
 
     def _problem(self, weights: float) -> dict[str, Any]:
         return {

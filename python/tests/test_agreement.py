@@ -179,3 +179,21 @@ def test_positive_ridge_agrees(small):
     other = linear_model.Ridge(positive=True, tol=1e-12).fit(X, value)
     assert (ours.coef_ >= 0).all()
     np.testing.assert_allclose(ours.coef_, other.coef_, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("ratio", [1.0, 0.4])
+@pytest.mark.parametrize("columns", [3, 40, 300])
+def test_gaps_of_tall_tables_are_those_of_the_definition(columns, ratio):
+    """Tall tables are solved from the products of their columns; a sparse matrix of the same values is not."""
+    rng = np.random.default_rng(columns)
+    X = rng.standard_normal((700, columns)).cumsum(axis=1) / np.sqrt(np.arange(1, columns + 1))
+    y = X @ (rng.standard_normal(columns) * (rng.random(columns) < 0.4)) + rng.standard_normal(700)
+    alpha = 0.1
+    model = parley.ElasticNet(alpha=alpha, l1_ratio=ratio, fit_intercept=False, tol=1e-8).fit(X, y)
+    w, l1, l2 = model.coef_, alpha * ratio, alpha * (1 - ratio)
+    penalty = l1 * np.abs(w).sum() + l2 / 2 * w @ w
+    assert model.objective_ == pytest.approx(((y - X @ w) ** 2).sum() / 1400 + penalty, rel=1e-12)
+    assert model.gap_ <= 1e-8 * (y @ y) / 1400
+    other = parley.ElasticNet(alpha=alpha, l1_ratio=ratio, fit_intercept=False, tol=1e-8).fit(sp.csr_matrix(X), y)
+    assert model.objective_ - model.gap_ <= other.objective_ * (1 + 1e-9)
+    assert other.objective_ - other.gap_ <= model.objective_ * (1 + 1e-6)
