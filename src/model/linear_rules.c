@@ -13,7 +13,8 @@
 #define STIFF_COLUMNS 500         /* up to here the matrix pays off on such problems */
 #define ONE_MATRIX_COLUMNS 500    /* up to here, on filled data with constant curvature */
 #define SOFTENED_COLUMNS 2000     /* up to here, if the loss is smoothed and columns are filled or uneven; */
-#define HINGE_COLUMNS 500         /* for two labels, up to here in any case, and beyond if dual ascent is slow */
+#define HINGE_COLUMNS 500         /* for two labels up to here, and beyond if dual ascent is slow, */
+#define SHORT 1.0                 /* if rows are longer than this against the penalty or columns are few */
 #define COLUMNS_TEXT "2000"       /* the same in a sentence */
 #define FILLED 0.1                /* share of non-zeros in the matrix */
 #define MANY_COUNTS 2000          /* with a log link, Newton's method up to this many columns, however sparse */
@@ -47,8 +48,8 @@ static bool is_kinked_binary(const pl_glm *glm) {
     return glm->loss->soften && !glm->loss->smooth && glm->loss->labels == PL_LABELS_BINARY;
 }
 
-/* How much larger the curvature of the loss may be than that of the penalty: its bound x mean |x|^2 / (lambda n). */
-static double stiffness(const pl_glm *glm) {
+/* How long rows are against the penalty: mean |x|^2 / (lambda n). */
+static double length(const pl_glm *glm) {
     double rows = (double)pl_all_rows(glm->data), penalty = 1.0; /* lambda n, 1 unless given */
     double square = glm->standardise ? (double)glm->data->x.columns : glm->centred.mean_square;
     if (!isnan(glm->lambda))
@@ -57,8 +58,11 @@ static double stiffness(const pl_glm *glm) {
         penalty = 1.0 / glm->c;
     else if (!isnan(glm->alpha))
         penalty = glm->alpha * (glm->loss->quadratic ? 1.0 : rows);
-    return glm->loss->curvature_bound * square / penalty;
+    return square / penalty;
 }
+
+/* How much larger the curvature of the loss may be than that of the penalty. */
+static double stiffness(const pl_glm *glm) { return glm->loss->curvature_bound * length(glm); }
 
 /* Dual ascent takes few passes if the penalty is as strong as the loss. */
 static bool is_stiff(const pl_glm *glm) {
@@ -71,7 +75,7 @@ bool pl_few_columns(const pl_glm *glm) {
     if (!glm->loss->smooth && glm->loss->soften && pl_is_uneven(glm))
         return core_columns(glm) <= SOFTENED_COLUMNS;
     if (is_kinked_binary(glm))
-        return columns <= HINGE_COLUMNS;
+        return columns <= PL_FEW_COLUMNS || (columns <= HINGE_COLUMNS && (glm->base.many || length(glm) > SHORT));
     if (columns <= STIFF_COLUMNS && is_stiff(glm))
         return true;
     return columns <= PL_FEW_COLUMNS || (columns <= most && pl_is_filled(glm));

@@ -5,10 +5,18 @@
 #include "shard/distributed.h"
 #include "train/run.h"
 
-#define LANE_ENTRIES 8       /* least non-zeros of a lane per entry of v, which it must synchronise */
-#define BLOCK_MEGABYTES 64.0 /* of a block of rows, if the memory allows it */
-#define BLOCK_SHARE 0.1      /* of the memory */
-#define LANE_ROWS 6          /* least non-zeros per row of v, if v is a table of several classes */
+#define LANE_ENTRIES 8           /* least non-zeros of a lane per entry of v, which it must synchronise */
+#define RESTING_NONZEROS 1000000 /* least non-zeros of a lane of which most rows soon rest */
+#define BLOCK_MEGABYTES 64.0     /* of a block of rows, if the memory allows it */
+#define BLOCK_SHARE 0.1          /* of the memory */
+#define LANE_ROWS 6              /* least non-zeros per row of v, if v is a table of several classes */
+
+/* Whether dual ascent soon visits few rows: those at a kink. Lanes that share few rows hinder each other. */
+static bool rests(const pl_run *run) {
+    const parley_settings *settings = run->settings;
+    return (run->method.local->traits & PL_ESTIMATES_GAP) && !run->method.sequel &&
+           !(pl_settings_problem(settings)->rules->facts(run->problem, settings) & PL_FACT_SMOOTH);
+}
 
 /* The number of lanes that pays off: the threads per worker, as long as each lane has enough work. */
 static uint64_t choose_lanes(const pl_run *run, uint64_t workers) {
@@ -18,7 +26,8 @@ static uint64_t choose_lanes(const pl_run *run, uint64_t workers) {
         return pays < 1 ? 1 : pays < lanes ? pays : lanes < 1 ? 1 : lanes;
     }
     uint64_t row = run->problem->row, entries = run->problem->size / row * (row > 1 ? LANE_ROWS : LANE_ENTRIES);
-    uint64_t each = PL_LANE_NONZEROS > entries ? PL_LANE_NONZEROS : entries;
+    uint64_t nonzeros = rests(run) ? RESTING_NONZEROS : PL_LANE_NONZEROS,
+             each = nonzeros > entries ? nonzeros : entries;
     uint64_t most = pl_all_nonzeros(run->rows.data) / workers / each;
     lanes = lanes < most ? lanes : most;
     return lanes < 1 ? 1 : lanes;

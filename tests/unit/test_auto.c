@@ -29,6 +29,39 @@ static void weak_penalties_on_hundreds_of_columns_go_to_newton(void **state) {
     parley_data_free(wide);
 }
 
+/* With hinge loss, C x mean |x|^2 decides between 200 and 500 columns. */
+static void strong_penalties_of_hinge_loss_begin_with_dual_ascent(void **state) {
+    (void)state;
+    parley_data *data =
+        random_data((sample_plan){.seed = 3, .rows = 600, .columns = 300, .density = 0.05, .ones = true});
+    assert_string_equal(chosen(data, "loss=hinge C=1"), "newton");
+    assert_string_equal(chosen(data, "loss=hinge C=1e-2"), "cocoa-newton");
+    parley_data_free(data);
+    parley_data *few = random_data((sample_plan){.seed = 3, .rows = 600, .columns = 150, .density = 0.05});
+    assert_string_equal(chosen(few, "loss=hinge C=1e-2"), "newton");
+    parley_data_free(few);
+}
+
+static uint64_t lanes_of(const parley_data *data, const char *words) {
+    parley_settings settings = settings_of(words);
+    parley_model *model;
+    parley_summary summary;
+    parley_error error;
+    assert_done(parley_train(data, &settings, NULL, NULL, &model, &summary, &error), &error);
+    parley_model_free(model);
+    return summary.lanes;
+}
+
+/* 250,000 non-zeros are enough for two lanes, unless most rows soon rest. */
+static void kinked_losses_have_fewer_lanes(void **state) {
+    (void)state;
+    parley_data *data = random_data((sample_plan){.seed = 3, .rows = 5000, .columns = 2500, .density = 0.02});
+    assert_int_equal(lanes_of(data, "loss=squared-hinge preset=cocoa+ threads=2 rounds=2"), 2);
+    assert_int_equal(lanes_of(data, "loss=hinge preset=cocoa+ threads=2 rounds=2"), 1);
+    assert_int_equal(lanes_of(data, "loss=hinge preset=cocoa+ threads=2 rounds=2 lanes=2"), 2);
+    parley_data_free(data);
+}
+
 static void strong_penalties_and_standardised_columns_go_to_lbfgs(void **state) {
     (void)state;
     parley_data *tall = random_data((sample_plan){.seed = 3, .rows = 1200, .columns = 900, .density = 0.02}),
@@ -69,6 +102,8 @@ static void wide_filled_data_go_to_dual_ascent(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(weak_penalties_on_hundreds_of_columns_go_to_newton),
+        cmocka_unit_test(strong_penalties_of_hinge_loss_begin_with_dual_ascent),
+        cmocka_unit_test(kinked_losses_have_fewer_lanes),
         cmocka_unit_test(strong_penalties_and_standardised_columns_go_to_lbfgs),
         cmocka_unit_test(sparse_classes_begin_with_dual_ascent_and_may_end_with_lbfgs),
         cmocka_unit_test(wide_filled_data_go_to_dual_ascent),
