@@ -92,11 +92,11 @@ def least_squares(X: np.ndarray, y: np.ndarray, weight: Any, alpha: float, free:
 def elastic_net(
     X: np.ndarray, y: np.ndarray, weight: Any, l1: float, l2: float, free: bool, tol: float, threads: int
 ) -> Solved | None:
-    """The mean squared loss plus ``l1 |w|_1 + l2/2 |w|^2`` to a relative gap of `tol`. Returns None if the problem must be
-    solved in another way.
+    """Minimises the mean squared loss plus ``l1 |w|_1 + l2/2 |w|^2`` to a relative gap of `tol`. Returns None if the
+    problem must be solved in another way.
 
-    The gap is that of rows with the label y and residuals r, to which the L2 penalty adds rows sqrt(l2) I with the label
-    0: the dual point c r is feasible where ``c |X'r|_inf <= l1``."""
+    The L2 penalty is that of further rows sqrt(l2) I with label 0. With all residuals r, the dual point c r is feasible
+    if ``c |X'r|_inf <= l1``."""
     found = _products(X, y, weight, free, threads, MOST_L1_COLUMNS)
     if not found or not found.null > 0:
         return None
