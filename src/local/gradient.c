@@ -16,6 +16,7 @@
 #include "local/gradient.h"
 #include "local/gradient_rows.h"
 #include "local/order.h"
+#include "math/float_table.h"
 #include "model/classes.h"
 
 #define MANY_ENTRIES (1u << 14) /* from which on adding lanes takes longer than waking a thread */
@@ -183,6 +184,7 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
     this->round = round->number;
     this->curved = round->curved;
     if (certifies(local)) {
+        pl_gradient_remember(this);
         double passes = find_margins(this, v);
         soften(this, v, round);
         parley_status status = visit_all(this, v, passes, update, evaluation, error);
@@ -262,6 +264,8 @@ static void follow(pl_local *local, const double *v, const double *direction) {
 static void product(pl_local *local, const double *p, pl_update *update) {
     pl_gradient *this = (pl_gradient *)local;
     this->w = pl_scaled(this->glm, p);
+    if (this->turned)
+        pl_float_table_take(this->w, this->glm->data->x.columns, this->glm->classes, this->turned);
     pl_team_run(this->team, pl_gradient_product_task, this);
     report(this, 1, 1.0, 0.0, update);
 }
@@ -302,6 +306,12 @@ static void state(pl_local *local, pl_state *state) {
             PL_STATE_VALUES(state, "softness", PL_WITHIN(this->soft.mu, 0, DBL_MAX));
             pl_state_rows(state, this->team, "centre", this->centre, PL_F64, this->glm->classes);
         }
+        if (this->ahead)
+            PL_STATE_VALUES(state, "memory", PL_WITHIN(this->memory, 0, 1));
+        if (this->ahead && this->stepped) {
+            pl_state_rows(state, this->team, "bend", this->bend, PL_F64, this->glm->classes);
+            pl_state_rows(state, this->team, "ahead", this->ahead, PL_F64, this->glm->classes);
+        }
         if (!this->stepped || this->carried >= CARRIES)
             continue;
         pl_state_rows(state, this->team, "z", this->z, PL_F64, this->glm->classes);
@@ -315,12 +325,22 @@ static bool has_centres(const pl_setup *setup) {
     return loss->soften && !loss->smooth && setup->width > 1;
 }
 
+/* For products of several classes the curvature at whole steps is kept too. */
+static bool remembers(const pl_setup *setup) { return setup->asks && pl_glm_of(setup->problem)->classes > 1; }
+
+/* Entries of a vector to be multiplied, in single precision. */
+static uint64_t turned(const pl_setup *setup) {
+    const pl_glm *glm = pl_glm_of(setup->problem);
+    return remembers(setup) ? glm->data->x.columns * pl_float_stride(glm->classes) : 0;
+}
+
 static uint64_t bytes(const pl_setup *setup) {
     uint64_t lanes = (uint64_t)setup->team->hosted * setup->team->lanes;
     return (pl_glm_of(setup->problem)->data->x.rows * pl_glm_of(setup->problem)->classes *
-                (1u + setup->searches + setup->asks + has_centres(setup)) +
+                (1u + setup->searches + setup->asks + remembers(setup) + has_centres(setup)) +
             lanes * setup->width * pl_glm_of(setup->problem)->size) *
-           sizeof(double);
+               sizeof(double) +
+           turned(setup) * sizeof(float);
 }
 
 static void close_gradient(pl_local *local) {
@@ -332,6 +352,8 @@ static void close_gradient(pl_local *local) {
     pl_free(this->dz);
     pl_free(this->centre);
     pl_free(this->bend);
+    pl_free(this->ahead);
+    pl_free(this->turned);
     pl_free(this->b);
     pl_free(this->db);
     pl_free(this->curvature);
@@ -377,6 +399,8 @@ static parley_status open_gradient(const pl_setup *setup, pl_local **out, parley
     this->diagonal = setup->diagonal;
     this->slopes_only = setup->slopes_only;
     this->bend = setup->asks ? pl_alloc(rows, sizeof *this->bend) : NULL;
+    this->ahead = remembers(setup) ? pl_alloc(rows, sizeof *this->ahead) : NULL;
+    this->turned = remembers(setup) ? pl_alloc(turned(setup), sizeof *this->turned) : NULL;
     this->dz = setup->searches ? pl_alloc(rows, sizeof *this->dz) : NULL;
     this->centre = has_centres(setup) ? pl_alloc(rows, sizeof *this->centre) : NULL;
     this->soft.centre = this->centre;
@@ -387,7 +411,8 @@ static parley_status open_gradient(const pl_setup *setup, pl_local **out, parley
     this->b = pl_alloc(classes, sizeof *this->b);
     this->db = pl_alloc(classes, sizeof *this->db);
     if (!this->b || !this->db || !this->sides || !this->z || (setup->searches && !this->dz) ||
-        (has_centres(setup) && !this->centre) || (setup->asks && !this->bend) || !this->sums || !this->seconds)
+        (has_centres(setup) && !this->centre) || (setup->asks && !this->bend) ||
+        (remembers(setup) && (!this->ahead || !this->turned)) || !this->sums || !this->seconds)
         status = pl_fail_memory(error, "gradients", bytes(setup));
     if (status == PARLEY_OK && setup->width > 1 && !setup->diagonal)
         status = open_outer(this, error);
