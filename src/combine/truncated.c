@@ -280,14 +280,20 @@ static parley_status next(pl_combine *combine, const pl_slice *slice, parley_err
     return PARLEY_OK;
 }
 
+/* Also sums the slope at 0: with several classes the solver may have changed the direction. */
 static void measure(pl_combine *combine, const pl_slice *slice, double gamma, double *scalars) {
-    pl_search_measure(((truncated *)combine)->problem, slice, gamma, scalars);
+    const truncated *this = (truncated *)combine;
+    pl_search_measure(this->problem, slice, gamma, scalars);
+    for (uint64_t j = slice->begin; j<slice->end &&this->problem->row> 1; j++)
+        scalars[PL_OWN_NORM] += this->g[j - this->begin] * slice->direction[j];
 }
 
 static bool judge(pl_combine *combine, const double *workers, const double *owners, double *gamma) {
     truncated *this = (truncated *)combine;
     double value = workers[PL_SUM_LOSS] + owners[PL_OWN_PENALTY];
     double slope = workers[PL_SUM_SLOPE] + owners[PL_OWN_SLOPE];
+    if (this->problem->row > 1 && this->search.trials == 0)
+        this->search = pl_search_begin(this->value, owners[PL_OWN_NORM]);
     bool accepted = !(this->search.slope < 0) || pl_search_judge(&this->search, value, slope, gamma);
     this->unfinished = this->unfinished && *gamma == 1.0; /* only then is the gradient equal to the residual */
     return accepted;

@@ -253,12 +253,12 @@ static double evaluate_passes(const pl_local *local) {
     return 2.0;
 }
 
-static void follow(pl_local *local, const double *v, const double *direction) {
+static parley_status follow(pl_local *local, const double *v, double *direction, parley_error *error) {
     pl_gradient *this = (pl_gradient *)local;
-    (void)v;
     pl_margins(this->glm, this->team, direction, this->dz);
     pl_gradient_intercepts(this, direction, this->db);
     this->followed = true;
+    return this->ahead && !this->glm->loss->together ? pl_gradient_steps(this, v, direction, error) : PARLEY_OK;
 }
 
 static void product(pl_local *local, const double *p, pl_update *update) {
@@ -307,8 +307,9 @@ static void state(pl_local *local, pl_state *state) {
             pl_state_rows(state, this->team, "centre", this->centre, PL_F64, this->glm->classes);
         }
         if (this->ahead)
-            PL_STATE_VALUES(state, "memory", PL_WITHIN(this->memory, 0, 1));
+            pl_state_array(state, "memory", this->memory, PL_F64, this->glm->classes);
         if (this->ahead && this->stepped) {
+            pl_state_array(state, "stretch", this->stretch, PL_F64, this->glm->classes);
             pl_state_rows(state, this->team, "bend", this->bend, PL_F64, this->glm->classes);
             pl_state_rows(state, this->team, "ahead", this->ahead, PL_F64, this->glm->classes);
         }
@@ -354,6 +355,9 @@ static void close_gradient(pl_local *local) {
     pl_free(this->bend);
     pl_free(this->ahead);
     pl_free(this->turned);
+    pl_free(this->memory);
+    pl_free(this->stretch);
+    pl_free(this->fell_short);
     pl_free(this->b);
     pl_free(this->db);
     pl_free(this->curvature);
@@ -382,6 +386,21 @@ static parley_status open_outer(pl_gradient *this, parley_error *error) {
     return status;
 }
 
+/* What products of several classes need. */
+static parley_status open_memory(pl_gradient *this, const pl_setup *setup, parley_error *error) {
+    uint64_t classes = this->glm->classes, rows = this->glm->data->x.rows * classes;
+    this->ahead = pl_alloc(rows, sizeof *this->ahead);
+    this->turned = pl_alloc(turned(setup), sizeof *this->turned);
+    this->memory = pl_alloc(classes, sizeof *this->memory);
+    this->stretch = pl_alloc(classes, sizeof *this->stretch);
+    this->fell_short = pl_alloc(classes, sizeof *this->fell_short);
+    if (!this->ahead || !this->turned || !this->memory || !this->stretch || !this->fell_short)
+        return pl_fail_memory(error, "gradients", bytes(setup));
+    for (uint64_t c = 0; c < classes; c++)
+        this->stretch[c] = 1.0;
+    return PARLEY_OK;
+}
+
 static parley_status open_gradient(const pl_setup *setup, pl_local **out, parley_error *error) {
     uint64_t classes = pl_glm_of(setup->problem)->classes, rows = pl_glm_of(setup->problem)->data->x.rows * classes,
              lanes = (uint64_t)setup->team->hosted * setup->team->lanes;
@@ -399,8 +418,6 @@ static parley_status open_gradient(const pl_setup *setup, pl_local **out, parley
     this->diagonal = setup->diagonal;
     this->slopes_only = setup->slopes_only;
     this->bend = setup->asks ? pl_alloc(rows, sizeof *this->bend) : NULL;
-    this->ahead = remembers(setup) ? pl_alloc(rows, sizeof *this->ahead) : NULL;
-    this->turned = remembers(setup) ? pl_alloc(turned(setup), sizeof *this->turned) : NULL;
     this->dz = setup->searches ? pl_alloc(rows, sizeof *this->dz) : NULL;
     this->centre = has_centres(setup) ? pl_alloc(rows, sizeof *this->centre) : NULL;
     this->soft.centre = this->centre;
@@ -411,9 +428,10 @@ static parley_status open_gradient(const pl_setup *setup, pl_local **out, parley
     this->b = pl_alloc(classes, sizeof *this->b);
     this->db = pl_alloc(classes, sizeof *this->db);
     if (!this->b || !this->db || !this->sides || !this->z || (setup->searches && !this->dz) ||
-        (has_centres(setup) && !this->centre) || (setup->asks && !this->bend) ||
-        (remembers(setup) && (!this->ahead || !this->turned)) || !this->sums || !this->seconds)
+        (has_centres(setup) && !this->centre) || (setup->asks && !this->bend) || !this->sums || !this->seconds)
         status = pl_fail_memory(error, "gradients", bytes(setup));
+    if (status == PARLEY_OK && remembers(setup))
+        status = open_memory(this, setup, error);
     if (status == PARLEY_OK && setup->width > 1 && !setup->diagonal)
         status = open_outer(this, error);
     if (status != PARLEY_OK) {

@@ -13,9 +13,15 @@
 #include "model/classes_bend.h"
 
 #define SHORT 0.7      /* shorter steps have met rows whose curvature was not in the model */
-#define REMEMBERED 0.5 /* share of the last curvature in the next one after such a step, */
-#define FADING 0.25    /* and by which it changes with every longer one */
-#define FORGOTTEN 1e-3 /* smaller shares are 0 */
+#define FORGOTTEN 1e-3 /* smaller shares of the last curvature are 0 */
+
+/* The share of the last curvature in the next one after a short step, and by which it changes with every longer one.
+ * Losses of single margins forget more slowly, since some have no curvature at all beyond a margin. */
+typedef struct memory {
+    double share, fading;
+} memory;
+
+static const memory memory_alone = {0.9, 0.7}, memory_together = {0.5, 0.25};
 
 void pl_gradient_intercepts(const pl_gradient *this, const double *v, double *b) {
     const pl_glm *glm = this->glm;
@@ -107,10 +113,14 @@ static void add_stretch(pl_gradient *this, unsigned task, uint64_t begin, uint64
 const pl_softening *pl_gradient_softening(const pl_gradient *this) { return this->soft.mu > 0 ? &this->soft : NULL; }
 
 void pl_gradient_remember(pl_gradient *this) {
-    this->fell_short = this->stepped && this->step < SHORT;
-    this->memory = this->fell_short ? REMEMBERED : this->stepped ? FADING * this->memory : 0.0;
-    if (this->memory < FORGOTTEN)
-        this->memory = 0;
+    const memory *how = this->glm->loss->together ? &memory_together : &memory_alone;
+    for (uint64_t c = 0; c < this->glm->classes && this->ahead; c++) {
+        double *memory = &this->memory[c];
+        this->fell_short[c] = this->stepped && this->step * this->stretch[c] < SHORT;
+        *memory = this->fell_short[c] ? how->share : this->stepped ? how->fading * *memory : 0.0;
+        if (*memory < FORGOTTEN)
+            *memory = 0;
+    }
 }
 
 /* Computes the curvature of a row of several classes, for products, and adds its diagonal. */
@@ -121,8 +131,9 @@ static void bend_classes(pl_gradient *this, unsigned task, uint64_t i, const dou
     const double *ahead = this->ahead + i * classes;
     pl_classes_bend(glm, i, z, this->b, slope, fresh);
     for (uint64_t c = 0; c < classes; c++) {
-        double last = this->memory > 0 ? (this->fell_short ? 0.5 * (bend[c] + ahead[c]) : bend[c]) : 0.0;
-        bend[c] = (1.0 - this->memory) * fresh[c] + this->memory * last;
+        double memory = this->memory[c],
+               last = memory > 0 ? (this->fell_short[c] ? 0.5 * (bend[c] + ahead[c]) : bend[c]) : 0.0;
+        bend[c] = (1.0 - memory) * fresh[c] + memory * last;
     }
     pl_classes_diagonal(glm, bend, pl_share(glm, i), fresh);
     pl_plain_adds_squares(glm, i, fresh, sum);
@@ -353,7 +364,7 @@ static void probe_classes(const void *context, uint64_t i, double *sums) {
     sums[0] += q * pl_classes_visit(this->glm, i, z, this->b, pl_gradient_softening(this), slope, NULL);
     for (uint64_t c = 0; c < classes; c++)
         along += slope[c] * dz[c];
-    if (this->ahead && trial->gamma == 1.0)
+    if (this->ahead && this->glm->loss->together && trial->gamma == 1.0)
         pl_classes_bend_ahead(this->glm, i, this->z + i * classes, dz, this->b, slope, this->ahead + i * classes);
     sums[1] += q * along;
 }
