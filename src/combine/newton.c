@@ -64,8 +64,9 @@ static const pl_combine_type *variant(const pl_problem *problem) {
     bool smoothed = glm->loss->soften && glm->l1_ratio == 1 && (!glm->loss->smooth || glm->least_factor > 0);
     if (l1 && !smoothed)
         return &pl_combine_proximal;
-    return l1 || pl_few_columns(glm) || !glm->loss->smooth || glm->classes > 1 ? &pl_combine_newton
-                                                                               : &pl_combine_truncated;
+    pl_arrow shape = pl_curvature_shape(glm);
+    bool few = glm->classes > 1 ? shape.core <= MOST_ENTRIES : pl_few_columns(glm);
+    return l1 || few || !glm->loss->smooth ? &pl_combine_newton : &pl_combine_truncated;
 }
 
 static uint64_t width(const pl_problem *problem) { return pl_curvature_width(pl_glm_of(problem)); }

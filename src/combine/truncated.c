@@ -10,7 +10,8 @@
  *
  * r is the gradient after the step, up to the change of H. At a gradient g the duality gap is |g|^2 / (2 l2), so there
  * is no use in an r below that of the target, which is the reserve. If H is constant (squared loss), only the reserve
- * ends the solve. A solve that does not fit in a round continues in the next one.
+ * ends the solve. A solve that does not fit in a round continues in the next one. With several classes the forcing is
+ * 1/4: the first gradient on raw counts is so large that the other term would ask for far too many products.
  *
  * A free intercept b, whose slope is 0 because the solver has moved it to its optimum, is eliminated. With h = H e_b,
  * which is asked for first, the system for w has H - h h' / h_b instead of H, and d_b = -h.d / h_b. That is the system
@@ -188,7 +189,8 @@ static parley_status begin_solve(truncated *this, const pl_slice *slice, parley_
         this->first = size;
         this->first_plain = sqrt(sums[SUM_RR]);
     }
-    double forcing = this->quadratic ? 0.0 : fmin(LOOSEST, sqrt(size / this->first));
+    bool several = this->problem->row > 1;
+    double forcing = this->quadratic ? 0.0 : several ? LOOSEST : fmin(LOOSEST, sqrt(size / this->first));
     this->rz = sums[SUM_RZ];
     this->enough = forcing * forcing * this->rz;
     this->reserve2 = reserve2(this);
@@ -278,14 +280,20 @@ static parley_status next(pl_combine *combine, const pl_slice *slice, parley_err
     return PARLEY_OK;
 }
 
+/* Also sums the slope at 0: with several classes the solver may have changed the direction. */
 static void measure(pl_combine *combine, const pl_slice *slice, double gamma, double *scalars) {
-    pl_search_measure(((truncated *)combine)->problem, slice, gamma, scalars);
+    const truncated *this = (truncated *)combine;
+    pl_search_measure(this->problem, slice, gamma, scalars);
+    for (uint64_t j = slice->begin; j<slice->end &&this->problem->row> 1; j++)
+        scalars[PL_OWN_NORM] += this->g[j - this->begin] * slice->direction[j];
 }
 
 static bool judge(pl_combine *combine, const double *workers, const double *owners, double *gamma) {
     truncated *this = (truncated *)combine;
     double value = workers[PL_SUM_LOSS] + owners[PL_OWN_PENALTY];
     double slope = workers[PL_SUM_SLOPE] + owners[PL_OWN_SLOPE];
+    if (this->problem->row > 1 && this->search.trials == 0)
+        this->search = pl_search_begin(this->value, owners[PL_OWN_NORM]);
     bool accepted = !(this->search.slope < 0) || pl_search_judge(&this->search, value, slope, gamma);
     this->unfinished = this->unfinished && *gamma == 1.0; /* only then is the gradient equal to the residual */
     return accepted;
@@ -307,7 +315,7 @@ const pl_combine_type pl_combine_truncated = {
     .name = "truncated",
     .help = "Newton's method by preconditioned conjugate gradients, for many columns and a smooth loss",
     .problem = &pl_problem_linear,
-    .needs = PL_FACT_SMOOTH | PL_FACT_NO_L1 | PL_FACT_ONE_OUTPUT | PL_FACT_EVEN | PL_FACT_SIGNED,
+    .needs = PL_FACT_SMOOTH | PL_FACT_NO_L1 | PL_FACT_EVEN | PL_FACT_SIGNED,
     .takes = PL_GIVES_GRADIENTS,
     .all_rows = true,
     .trial = &trial,

@@ -16,6 +16,7 @@
 #include "local/gradient.h"
 #include "local/gradient_rows.h"
 #include "local/order.h"
+#include "math/float_table.h"
 #include "model/classes.h"
 
 #define MANY_ENTRIES (1u << 14) /* from which on adding lanes takes longer than waking a thread */
@@ -183,6 +184,7 @@ static parley_status work(pl_local *local, const pl_round *round, double *v, pl_
     this->round = round->number;
     this->curved = round->curved;
     if (certifies(local)) {
+        pl_gradient_remember(this);
         double passes = find_margins(this, v);
         soften(this, v, round);
         parley_status status = visit_all(this, v, passes, update, evaluation, error);
@@ -251,17 +253,19 @@ static double evaluate_passes(const pl_local *local) {
     return 2.0;
 }
 
-static void follow(pl_local *local, const double *v, const double *direction) {
+static parley_status follow(pl_local *local, const double *v, double *direction, parley_error *error) {
     pl_gradient *this = (pl_gradient *)local;
-    (void)v;
     pl_margins(this->glm, this->team, direction, this->dz);
     pl_gradient_intercepts(this, direction, this->db);
     this->followed = true;
+    return this->ahead && !this->glm->loss->together ? pl_gradient_steps(this, v, direction, error) : PARLEY_OK;
 }
 
 static void product(pl_local *local, const double *p, pl_update *update) {
     pl_gradient *this = (pl_gradient *)local;
     this->w = pl_scaled(this->glm, p);
+    if (this->turned)
+        pl_float_table_take(this->w, this->glm->data->x.columns, this->glm->classes, this->turned);
     pl_team_run(this->team, pl_gradient_product_task, this);
     report(this, 1, 1.0, 0.0, update);
 }
@@ -302,6 +306,13 @@ static void state(pl_local *local, pl_state *state) {
             PL_STATE_VALUES(state, "softness", PL_WITHIN(this->soft.mu, 0, DBL_MAX));
             pl_state_rows(state, this->team, "centre", this->centre, PL_F64, this->glm->classes);
         }
+        if (this->ahead)
+            pl_state_array(state, "memory", this->memory, PL_F64, this->glm->classes);
+        if (this->ahead && this->stepped) {
+            pl_state_array(state, "stretch", this->stretch, PL_F64, this->glm->classes);
+            pl_state_rows(state, this->team, "bend", this->bend, PL_F64, this->glm->classes);
+            pl_state_rows(state, this->team, "ahead", this->ahead, PL_F64, this->glm->classes);
+        }
         if (!this->stepped || this->carried >= CARRIES)
             continue;
         pl_state_rows(state, this->team, "z", this->z, PL_F64, this->glm->classes);
@@ -315,12 +326,22 @@ static bool has_centres(const pl_setup *setup) {
     return loss->soften && !loss->smooth && setup->width > 1;
 }
 
+/* For products of several classes the curvature at whole steps is kept too. */
+static bool remembers(const pl_setup *setup) { return setup->asks && pl_glm_of(setup->problem)->classes > 1; }
+
+/* Entries of a vector to be multiplied, in single precision. */
+static uint64_t turned(const pl_setup *setup) {
+    const pl_glm *glm = pl_glm_of(setup->problem);
+    return remembers(setup) ? glm->data->x.columns * pl_float_stride(glm->classes) : 0;
+}
+
 static uint64_t bytes(const pl_setup *setup) {
     uint64_t lanes = (uint64_t)setup->team->hosted * setup->team->lanes;
     return (pl_glm_of(setup->problem)->data->x.rows * pl_glm_of(setup->problem)->classes *
-                (1u + setup->searches + setup->asks + has_centres(setup)) +
+                (1u + setup->searches + setup->asks + remembers(setup) + has_centres(setup)) +
             lanes * setup->width * pl_glm_of(setup->problem)->size) *
-           sizeof(double);
+               sizeof(double) +
+           turned(setup) * sizeof(float);
 }
 
 static void close_gradient(pl_local *local) {
@@ -332,6 +353,11 @@ static void close_gradient(pl_local *local) {
     pl_free(this->dz);
     pl_free(this->centre);
     pl_free(this->bend);
+    pl_free(this->ahead);
+    pl_free(this->turned);
+    pl_free(this->memory);
+    pl_free(this->stretch);
+    pl_free(this->fell_short);
     pl_free(this->b);
     pl_free(this->db);
     pl_free(this->curvature);
@@ -358,6 +384,21 @@ static parley_status open_outer(pl_gradient *this, parley_error *error) {
         status = pl_outer_open(&this->outer[i], &shape, this->glm->apart.place, this->glm->intercept != PL_NO_INTERCEPT,
                                pl_curvature_blocks(this->glm), error);
     return status;
+}
+
+/* What products of several classes need. */
+static parley_status open_memory(pl_gradient *this, const pl_setup *setup, parley_error *error) {
+    uint64_t classes = this->glm->classes, rows = this->glm->data->x.rows * classes;
+    this->ahead = pl_alloc(rows, sizeof *this->ahead);
+    this->turned = pl_alloc(turned(setup), sizeof *this->turned);
+    this->memory = pl_alloc(classes, sizeof *this->memory);
+    this->stretch = pl_alloc(classes, sizeof *this->stretch);
+    this->fell_short = pl_alloc(classes, sizeof *this->fell_short);
+    if (!this->ahead || !this->turned || !this->memory || !this->stretch || !this->fell_short)
+        return pl_fail_memory(error, "gradients", bytes(setup));
+    for (uint64_t c = 0; c < classes; c++)
+        this->stretch[c] = 1.0;
+    return PARLEY_OK;
 }
 
 static parley_status open_gradient(const pl_setup *setup, pl_local **out, parley_error *error) {
@@ -389,6 +430,8 @@ static parley_status open_gradient(const pl_setup *setup, pl_local **out, parley
     if (!this->b || !this->db || !this->sides || !this->z || (setup->searches && !this->dz) ||
         (has_centres(setup) && !this->centre) || (setup->asks && !this->bend) || !this->sums || !this->seconds)
         status = pl_fail_memory(error, "gradients", bytes(setup));
+    if (status == PARLEY_OK && remembers(setup))
+        status = open_memory(this, setup, error);
     if (status == PARLEY_OK && setup->width > 1 && !setup->diagonal)
         status = open_outer(this, error);
     if (status != PARLEY_OK) {

@@ -8,7 +8,20 @@
 #include "base/random.h"
 #include "engine/collective.h"
 #include "local/order.h"
+#include "math/float_table.h"
 #include "math/sparse.h"
+#include "model/classes_bend.h"
+
+#define SHORT 0.7      /* shorter steps have met rows whose curvature was not in the model */
+#define FORGOTTEN 1e-3 /* smaller shares of the last curvature are 0 */
+
+/* The share of the last curvature in the next one after a short step, and by which it changes with every longer one.
+ * Losses of single margins forget more slowly, since some have no curvature at all beyond a margin. */
+typedef struct memory {
+    double share, fading;
+} memory;
+
+static const memory memory_alone = {0.9, 0.7}, memory_together = {0.5, 0.25};
 
 void pl_gradient_intercepts(const pl_gradient *this, const double *v, double *b) {
     const pl_glm *glm = this->glm;
@@ -99,6 +112,35 @@ static void add_stretch(pl_gradient *this, unsigned task, uint64_t begin, uint64
 
 const pl_softening *pl_gradient_softening(const pl_gradient *this) { return this->soft.mu > 0 ? &this->soft : NULL; }
 
+void pl_gradient_remember(pl_gradient *this) {
+    const memory *how = this->glm->loss->together ? &memory_together : &memory_alone;
+    for (uint64_t c = 0; c < this->glm->classes && this->ahead; c++) {
+        double *memory = &this->memory[c];
+        this->fell_short[c] = this->stepped && this->step * this->stretch[c] < SHORT;
+        *memory = this->fell_short[c] ? how->share : this->stepped ? how->fading * *memory : 0.0;
+        if (*memory < FORGOTTEN)
+            *memory = 0;
+    }
+}
+
+/* Computes the curvature of a row of several classes, for products, and adds its diagonal. */
+static void bend_classes(pl_gradient *this, unsigned task, uint64_t i, const double *z, const double *slope) {
+    const pl_glm *glm = this->glm;
+    uint64_t classes = glm->classes, columns = glm->data->x.columns;
+    double fresh[PL_MOST_CLASSES], *bend = this->bend + i * classes, *sum = pl_gradient_sum(this, task) + glm->size;
+    const double *ahead = this->ahead + i * classes;
+    pl_classes_bend(glm, i, z, this->b, slope, fresh);
+    for (uint64_t c = 0; c < classes; c++) {
+        double memory = this->memory[c],
+               last = memory > 0 ? (this->fell_short[c] ? 0.5 * (bend[c] + ahead[c]) : bend[c]) : 0.0;
+        bend[c] = (1.0 - memory) * fresh[c] + memory * last;
+    }
+    pl_classes_diagonal(glm, bend, pl_share(glm, i), fresh);
+    pl_plain_adds_squares(glm, i, fresh, sum);
+    for (uint64_t c = 0; c < classes && glm->intercept != PL_NO_INTERCEPT; c++)
+        sum[columns * classes + c] += fresh[c];
+}
+
 /* Adds a row of several classes, at margins z without intercepts. */
 static void add_classes(pl_gradient *this, unsigned task, uint64_t i, const double *z, double scale) {
     const pl_glm *glm = this->glm;
@@ -107,12 +149,14 @@ static void add_classes(pl_gradient *this, unsigned task, uint64_t i, const doub
     double slope[PL_MOST_CLASSES], q = scale * pl_share(glm, i), *sum = pl_gradient_sum(this, task);
     pl_classes_visit(glm, i, z, this->b, pl_gradient_softening(this), slope,
                      scale == 1.0 ? this->sides + task * this->sides_each : NULL);
+    if (this->diagonal)
+        bend_classes(this, task, i, z, slope);
     for (uint64_t c = 0; c < classes; c++)
         slope[c] *= q;
     pl_plain_adds(glm, i, slope, sum); /* scaled after all rows are added */
     for (uint64_t c = 0; c < classes && glm->intercept != PL_NO_INTERCEPT; c++)
         sum[x->columns * classes + c] += slope[c];
-    if (this->width == 1 || !this->curved)
+    if (this->width == 1 || !this->curved || this->diagonal)
         return;
     double *curvature = this->curvature + task * classes * classes;
     const float *value = x->value ? x->value + begin : NULL;
@@ -221,8 +265,55 @@ void pl_gradient_carry_task(void *context, unsigned task) {
             this->z[e] += this->step * this->dz[e];
 }
 
+/* Whether the row has curvature in any class. */
+static bool is_flat(const double *bend, uint64_t classes) {
+    uint64_t c = 0;
+    while (c < classes && bend[c] == 0)
+        c++;
+    return c == classes;
+}
+
+/* The same for several classes, in single precision. The lane's diagonal is not needed any more and makes room for the
+ * sums. */
+static void product_classes(pl_gradient *this, unsigned task) {
+    const pl_glm *glm = this->glm;
+    const pl_matrix *x = &glm->data->x;
+    const pl_part *part = &this->team->parts[task];
+    uint64_t classes = glm->classes, stride = pl_float_stride(classes);
+    double *sum = pl_gradient_sum(this, task), b[PL_MOST_CLASSES] = {0}, total[PL_MOST_CLASSES] = {0},
+           u[PL_MOST_CLASSES];
+    float *sums = (float *)(void *)(sum + glm->size), a[PL_MOST_CLASSES] = {0};
+    pl_gradient_intercepts(this, this->w, b);
+    memset(sums, 0, x->columns * stride * sizeof *sums);
+    for (pl_walk rows = pl_walk_entries(glm->data); pl_walk_on(part, &rows);)
+        for (uint64_t i = rows.begin; i < rows.end; i++) {
+            const double *bend = this->bend + i * classes;
+            uint64_t begin = x->start[i], count = x->start[i + 1] - begin;
+            const float *value = x->value ? x->value + begin : NULL;
+            if (is_flat(bend, classes))
+                continue;
+            pl_float_table_dot(x->index + begin, value, count, this->turned, stride, a);
+            for (uint64_t c = 0; c < classes; c++)
+                u[c] = (double)a[c] + b[c];
+            pl_classes_multiply(glm, bend, pl_share(glm, i), u);
+            for (uint64_t c = 0; c < classes; c++) {
+                total[c] += u[c];
+                a[c] = (float)u[c];
+            }
+            pl_float_table_add(x->index + begin, value, count, a, stride, sums);
+        }
+    pl_float_table_give(sums, x->columns, classes, sum);
+    if (glm->intercept != PL_NO_INTERCEPT)
+        memcpy(sum + x->columns * classes, total, classes * sizeof *sum);
+    pl_scale_columns(glm, sum);
+}
+
 void pl_gradient_product_task(void *context, unsigned task) {
     pl_gradient *this = context;
+    if (this->glm->classes > 1) {
+        product_classes(this, task);
+        return;
+    }
     const pl_glm *glm = this->glm;
     const pl_part *part = &this->team->parts[task];
     double *sum = pl_gradient_sum(this, task), b = 0, total = 0;
@@ -273,6 +364,8 @@ static void probe_classes(const void *context, uint64_t i, double *sums) {
     sums[0] += q * pl_classes_visit(this->glm, i, z, this->b, pl_gradient_softening(this), slope, NULL);
     for (uint64_t c = 0; c < classes; c++)
         along += slope[c] * dz[c];
+    if (this->ahead && this->glm->loss->together && trial->gamma == 1.0)
+        pl_classes_bend_ahead(this->glm, i, this->z + i * classes, dz, this->b, slope, this->ahead + i * classes);
     sums[1] += q * along;
 }
 

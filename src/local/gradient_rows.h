@@ -17,7 +17,12 @@ typedef struct pl_gradient {
     bool curved;            /* the curvature is needed */
     bool slopes_only;       /* probes need only slopes */
     double *z, *dz;         /* margins without intercept, at v and along the direction; one entry per class */
-    double *bend;           /* of each row: q loss''(z), for products */
+    double *bend;           /* of each row, for products: q loss''(z), or classes_bend.h for several classes */
+    double *ahead;          /* several classes: the same at the whole step, which may have been too long */
+    float *turned;          /* several classes: what is multiplied by the curvature, in single precision */
+    double *memory;         /* by class, the share of the last bend in the next one */
+    double *stretch;        /* by class, its own part of the step */
+    bool *fell_short;       /* by class: the last step was much shorter than the whole one */
     bool followed, stepped; /* dz is along the latest direction; v moved only by `step` along it */
     double step;
     unsigned carried; /* rounds since z was computed from v */
@@ -51,6 +56,10 @@ void pl_gradient_full_task(void *context, unsigned task);
 void pl_gradient_sample_task(void *context, unsigned task);
 /* Moves the centres of the smoothing to the dual points. */
 void pl_gradient_recentre_task(void *context, unsigned task);
+/* Decides, after a step, how much of the last curvature the next one keeps. */
+void pl_gradient_remember(pl_gradient *this);
+/* gradient_steps.c: gives every class of one against the rest its own step along the direction. */
+parley_status pl_gradient_steps(pl_gradient *this, const double *v, double *direction, parley_error *error);
 /* Moves the margins along the step that was followed. */
 void pl_gradient_carry_task(void *context, unsigned task);
 /* Multiplies `w` by the curvature. */

@@ -99,8 +99,9 @@ typedef struct pl_local pl_local;
 
 /* For solvers that support a line search. */
 typedef struct pl_local_search {
-    /* Prepares probes along `direction`. */
-    void (*follow)(pl_local *local, const double *v, const double *direction);
+    /* Prepares probes along `direction`. If classes are problems of their own, it may first change the lengths of
+     * their parts of the direction, alike on all ranks. */
+    parley_status (*follow)(pl_local *local, const double *v, double *direction, parley_error *error);
     /* Computes every hosted worker's sums at v + gamma direction in its update. */
     void (*probe)(pl_local *local, double gamma, pl_update *update);
     /* Computes every hosted worker's part of (sum q loss'' x x') p in its update. The curvature is that at its last

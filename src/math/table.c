@@ -3,6 +3,8 @@
  * some classes are computed twice. */
 #include "math/table.h"
 
+#include <stdbool.h>
+
 #include "math/sparse.h"
 #include "math/wide.h"
 
@@ -18,10 +20,13 @@ typedef struct row {
     const float *value;
     const double *scale;
     uint64_t count, width;
+    bool squares; /* of the values are meant */
 } row;
 
 PL_INLINE double entry(const row row, uint64_t e) {
     double value = row.value ? (double)row.value[e] : 1.0;
+    if (row.squares)
+        return value * value;
     return row.scale ? value * row.scale[row.index[e]] : value;
 }
 
@@ -152,7 +157,7 @@ static void add_any(const row row, const double *a, double *table) { add(row, a,
 
 void pl_table_dot(const uint32_t *index, const float *value, uint64_t count, const double *scale, const double *table,
                   uint64_t width, double *out) {
-    row row = {index, value, scale, count, width};
+    row row = {index, value, scale, count, width, false};
     if (PL_HAS_AVX2)
         dot_avx2(row, table, out);
     else
@@ -161,7 +166,7 @@ void pl_table_dot(const uint32_t *index, const float *value, uint64_t count, con
 
 void pl_table_dot_soft(const uint32_t *index, const float *value, uint64_t count, const double *scale,
                        const double *table, uint64_t width, double threshold, double *out) {
-    row row = {index, value, scale, count, width};
+    row row = {index, value, scale, count, width, false};
     memset(out, 0, width * sizeof *out);
     for (uint64_t e = 0; e < count; e++) {
         const double *at = table + index[e] * width;
@@ -173,7 +178,16 @@ void pl_table_dot_soft(const uint32_t *index, const float *value, uint64_t count
 
 void pl_table_add(const uint32_t *index, const float *value, uint64_t count, const double *scale, const double *a,
                   uint64_t width, double *table) {
-    row row = {index, value, scale, count, width};
+    row row = {index, value, scale, count, width, false};
+    if (PL_HAS_AVX2)
+        add_avx2(row, a, table);
+    else
+        add_any(row, a, table);
+}
+
+void pl_table_add_squares(const uint32_t *index, const float *value, uint64_t count, const double *a, uint64_t width,
+                          double *table) {
+    row row = {index, value, NULL, count, width, true};
     if (PL_HAS_AVX2)
         add_avx2(row, a, table);
     else

@@ -17,5 +17,8 @@ void pl_table_dot_soft(const uint32_t *index, const float *value, uint64_t count
 /* table[index[e] width + c] += a[c] value[e] */
 void pl_table_add(const uint32_t *index, const float *value, uint64_t count, const double *scale, const double *a,
                   uint64_t width, double *table);
+/* table[index[e] width + c] += a[c] value[e]^2 */
+void pl_table_add_squares(const uint32_t *index, const float *value, uint64_t count, const double *a, uint64_t width,
+                          double *table);
 
 #endif

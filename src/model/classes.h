@@ -40,6 +40,12 @@ static inline void pl_classes_ahead(const pl_glm *glm, const double *z, double a
     while (++c < glm->classes);
 }
 
+/* z_c *= a_c */
+static inline void pl_classes_times(const pl_glm *glm, const double *a, double *z) {
+    for (uint64_t c = 0; c < glm->classes; c++)
+        z[c] *= a[c];
+}
+
 /* Computes `count` sums over all rows of all ranks. */
 parley_status pl_classes_total(const pl_glm *glm, const pl_team *team, pl_row_sum f, const void *context,
                                uint64_t count, double *sums, parley_error *error);

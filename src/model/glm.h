@@ -227,6 +227,14 @@ static inline void pl_plain_adds(const pl_glm *glm, uint64_t row, const double *
                  w);
 }
 
+/* w_c += a_c x_i^2, entry by entry, on unscaled columns. */
+static inline void pl_plain_adds_squares(const pl_glm *glm, uint64_t row, const double *a, double *w) {
+    const pl_matrix *x = &glm->data->x;
+    uint64_t begin = x->start[row];
+    pl_table_add_squares(x->index + begin, x->value ? x->value + begin : NULL, x->start[row + 1] - begin, a,
+                         glm->classes, w);
+}
+
 static inline void pl_row_dots(const pl_glm *glm, uint64_t row, const double *w, double *z) {
     const pl_matrix *x = &glm->data->x;
     uint64_t begin = x->start[row];

@@ -23,6 +23,7 @@
 #define CLASS_ENTRIES 200         /* several classes: up to this many entries of a model Newton beats dual ascent */
 #define DENSE_CLASS_ENTRIES 600   /* the same on dense data */
 #define UNEVEN_CLASS_ENTRIES 1500 /* the same on columns of very different scale, for many classes */
+#define SLOPING 10.0              /* between the scales of columns, from which L-BFGS takes many rounds on classes */
 #define MANY_CLASSES 30           /* from which L-BFGS takes many rounds on such columns */
 #define UNEVEN_COLUMNS 2000       /* the same on columns of very different scale */
 #define L1_COLUMNS 500            /* with an L1 penalty, Newton's method up to here, */
@@ -244,6 +245,14 @@ static bool few_with_l1(const pl_glm *glm) {
 /* A loss with kinks must be smoothed if there is no L2 penalty. */
 static bool is_kinked(const pl_glm *glm) { return !glm->loss->smooth && (glm->lambda == 0 || glm->l1_ratio == 1); }
 
+/* Truncated Newton for several classes: the matrix is too large, and the scales of columns differ so much that L-BFGS
+ * takes many rounds. If columns are uneven, L-BFGS scales them, which is enough for softmax. */
+static bool sloping_classes(const pl_glm *glm) {
+    bool takes = pl_is_uneven(glm) ? !glm->loss->together : pl_is_filled(glm);
+    return glm->classes > 1 && glm->loss->smooth && glm->l1_ratio == 0 && !glm->factor && !glm->non_negative &&
+           !glm->standardise && glm->centred.scales > SLOPING && takes;
+}
+
 /* L-BFGS, for filled data and uneven columns, on which dual ascent may not converge, and whose matrix is too large for
  * Newton's method. */
 static bool filled_classes(const pl_glm *glm) {
@@ -261,15 +270,10 @@ static bool is_mild_or_stretched(const pl_glm *glm) {
     return (stiffness(glm) < MILD && shape <= ROOMY) || (glm->standardise && shape <= 1);
 }
 
-/* Dual ascent can start and L-BFGS finish, since the curvature of several classes is too large for Newton's method. */
-static bool is_smooth_classes(const pl_glm *glm) {
-    return glm->lambda != 0 && glm->l1_ratio == 0 && glm->loss->smooth && glm->classes > 1;
-}
-
 /* Dual ascent can start, and Newton's method can finish if necessary. */
 static bool is_smooth_dual(const pl_glm *glm) {
-    bool fits = glm->loss->smooth || (is_kinked_binary(glm) && core_columns(glm) <= SOFTENED_COLUMNS);
-    return glm->lambda != 0 && glm->l1_ratio == 0 && fits && glm->classes == 1;
+    bool softened = is_kinked_binary(glm) && core_columns(glm) <= SOFTENED_COLUMNS && glm->classes == 1;
+    return glm->lambda != 0 && glm->l1_ratio == 0 && (glm->loss->smooth || softened);
 }
 
 /* Dual ascent or, for losses of bounded curvature, coordinate descent by columns applies. */
@@ -294,10 +298,10 @@ static const struct {
                {is_kinked, "newton"},
                {is_wide, "cocoa-newton"},
                {few_or_filled, "newton"},
+               {sloping_classes, "newton"},
                {filled_classes, "lbfgs"},
                {is_mild_or_stretched, "lbfgs"},
                {is_smooth_dual, "cocoa-newton"},
-               {is_smooth_classes, "cocoa-lbfgs"},
                {is_penalised, "cocoa+"},
                {is_smooth, "lbfgs"},
                {always, "gd"}};

@@ -30,7 +30,7 @@ static parley_status follow(pl_run *run, parley_error *error) {
     if (status != PARLEY_OK)
         return status;
     pl_phase_begin(&run->spans, PL_IN_PROBE);
-    search_of(run)->follow(run->local, run->tables.v, run->tables.direction);
+    status = search_of(run)->follow(run->local, run->tables.v, run->tables.direction, error);
     pl_phase_end(&run->spans);
     run->summary.epochs += 1.0;
     return status;

@@ -26,6 +26,7 @@ PRESETS = {
     "cocoa+ workers": ["--preset", "cocoa+", "--workers", 3],
     "newton": ["--preset", "newton", "--workers", 2],
 }
+TRUNCATED = {"truncated": ["--preset", "newton", "--combine", "truncated", "--workers", 2, "--lanes", 2]}
 
 
 def targets(problem):
@@ -174,5 +175,6 @@ def class_cases(sparse_rows, draw_weights):
         lam = 1.0 / len(y) if name == "sparse" else 1e-2
         problem = Problem(x, y, loss, lam, rho, kind, draw_weights(len(y)) if weighted else None)
         words = f"classes {loss} {name} intercept {kind}{' weights' if weighted else ''}{' elastic net' if rho else ''}"
-        for method, flags in PRESETS.items():
+        methods = PRESETS if rho or loss == "hinge" else PRESETS | TRUNCATED
+        for method, flags in methods.items():
             yield f"{words}: {method}", partial(reaches_the_optimum, problem=problem, flags=flags)

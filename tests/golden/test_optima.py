@@ -535,7 +535,8 @@ def identity_cases():
         yield f"same bytes for 1, 2 and 4 threads: {' '.join(map(str, flags))}", partial(
             same_for_all_threads, flags=flags
         )
-    for preset, lanes, loss in (("cocoa+", 2, "softmax"), ("cocoa+", 1, "hinge"), ("gd", 1, "softmax")):
+    forms = (("cocoa+", 2, "softmax"), ("cocoa+", 1, "hinge"), ("gd", 1, "softmax"), ("newton", 2, "softmax"))
+    for preset, lanes, loss in forms:
         flags = ["--preset", preset, "--workers", 3, "--lanes", lanes, "--loss", loss]
         yield f"same bytes for 1, 2 and 4 threads: five classes, {' '.join(map(str, flags))}", partial(
             same_for_all_threads, flags=flags, classes=5

@@ -74,15 +74,28 @@ static void strong_penalties_and_standardised_columns_go_to_lbfgs(void **state) 
     parley_data_free(wide);
 }
 
-/* The first method may be slow, and the second one must not need the curvature of all classes. */
-static void sparse_classes_begin_with_dual_ascent_and_may_end_with_lbfgs(void **state) {
+/* The first method may be slow, and the second one does not form the curvature of all classes. */
+static void sparse_classes_begin_with_dual_ascent_and_may_end_with_newton(void **state) {
     (void)state;
     parley_data *data =
         class_data((sample_plan){.seed = 5, .rows = 400, .columns = 700, .density = 0.02, .ones = true}, false);
-    assert_string_equal(chosen(data, "loss=softmax"), "cocoa-lbfgs");
-    assert_string_equal(chosen(data, "loss=logistic"), "cocoa-lbfgs");
+    assert_string_equal(chosen(data, "loss=softmax"), "cocoa-newton");
+    assert_string_equal(chosen(data, "loss=logistic"), "cocoa-newton");
     assert_string_equal(chosen(data, "loss=hinge"), "cocoa+");
     assert_string_equal(chosen(data, "loss=softmax l1_ratio=0.5 rounds=2"), "cocoa+");
+    parley_data_free(data);
+}
+
+/* Many filled columns and classes: L-BFGS, unless columns have different scales. */
+static void filled_classes_of_different_scales_go_to_newton(void **state) {
+    (void)state;
+    parley_data *data = class_data((sample_plan){.seed = 5, .rows = 300, .columns = 250, .density = 0.9}, false);
+    assert_string_equal(chosen(data, "loss=softmax"), "lbfgs");
+    for (uint64_t e = 0; e < data->x.start[data->x.rows]; e++)
+        ((float *)data->x.value)[e] *= data->x.index[e] % 3 == 0 ? 30.0f : 1.0f;
+    assert_string_equal(chosen(data, "loss=softmax"), "newton");
+    assert_string_equal(chosen(data, "loss=logistic"), "newton");
+    assert_string_equal(chosen(data, "loss=softmax standardise=true rounds=2"), "lbfgs");
     parley_data_free(data);
 }
 
@@ -105,7 +118,8 @@ int main(void) {
         cmocka_unit_test(strong_penalties_of_hinge_loss_begin_with_dual_ascent),
         cmocka_unit_test(kinked_losses_have_fewer_lanes),
         cmocka_unit_test(strong_penalties_and_standardised_columns_go_to_lbfgs),
-        cmocka_unit_test(sparse_classes_begin_with_dual_ascent_and_may_end_with_lbfgs),
+        cmocka_unit_test(sparse_classes_begin_with_dual_ascent_and_may_end_with_newton),
+        cmocka_unit_test(filled_classes_of_different_scales_go_to_newton),
         cmocka_unit_test(wide_filled_data_go_to_dual_ascent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -199,10 +199,16 @@ static void every_form_of_a_method_goes_on_bit_for_bit(void **state) {
 static void problems_of_several_classes_go_on_bit_for_bit(void **state) {
     (void)state;
     static const char *const forms[] = {
-        "preset=cocoa+ workers=3 loss=softmax gap=0",        "preset=cocoa+ workers=3 lanes=2 loss=hinge gap=0",
-        "preset=newton workers=3 loss=softmax gap=0",        "preset=lbfgs workers=3 loss=logistic gap=0",
-        "preset=minibatch-sgd workers=3 loss=softmax gap=0", "preset=newton workers=3 loss=softmax l1_ratio=0.8 gap=0",
-        "preset=newton workers=3 loss=logistic gap=0",       "preset=newton workers=3 loss=logistic l1_ratio=0.5 gap=0",
+        "preset=cocoa+ workers=3 loss=softmax gap=0",
+        "preset=cocoa+ workers=3 lanes=2 loss=hinge gap=0",
+        "preset=newton workers=3 loss=softmax gap=0",
+        "preset=lbfgs workers=3 loss=logistic gap=0",
+        "preset=minibatch-sgd workers=3 loss=softmax gap=0",
+        "preset=newton workers=3 loss=softmax l1_ratio=0.8 gap=0",
+        "preset=newton workers=3 loss=logistic gap=0",
+        "preset=newton workers=3 loss=logistic l1_ratio=0.5 gap=0",
+        "combine=truncated workers=3 loss=softmax gap=0 lambda=1e-6",
+        "combine=truncated workers=3 lanes=2 loss=squared-hinge gap=0 lambda=1e-6",
     };
     parley_data *data = class_data(small, true);
     for (unsigned f = 0; f < COUNT(forms); f += SOME)

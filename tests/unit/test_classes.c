@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "math/float_table.h"
 #include "math/outer.h"
 #include "model/classes.h"
+#include "model/classes_bend.h"
 #include "support.h"
 
 #define COLUMNS 30
@@ -66,6 +68,45 @@ static void tables_are_multiplied_and_added_to_class_by_class(void **state) {
                 assert_true(softened[c] == soft);
             }
             assert_memory_equal(after, table, COLUMNS * width * sizeof *table);
+        }
+}
+
+static void float_tables_give_the_same_in_single_precision(void **state) {
+    (void)state;
+    static float table[COLUMNS * (MOST + 4)], after[COLUMNS * (MOST + 4)];
+    static double doubles[COLUMNS * MOST], back[COLUMNS * MOST], squares[COLUMNS * MOST], sums[COLUMNS * MOST];
+    pl_stream stream = pl_stream_make(2, 0, 0);
+    for (unsigned k = 0; k < COUNT(widths); k++)
+        for (unsigned n = 0; n < 20; n++) {
+            unsigned width = widths[k], stride = (unsigned)pl_float_stride(width);
+            float out[MOST + 4], a[MOST + 4] = {0};
+            double b[MOST];
+            row row = random_row(&stream);
+            const float *value = n % 2 ? row.value : NULL;
+            for (unsigned j = 0; j < COLUMNS * width; j++)
+                squares[j] = sums[j] = doubles[j] = (double)(float)pl_random_normal(&stream);
+            for (unsigned c = 0; c < width; c++)
+                b[c] = (double)(a[c] = (float)pl_random_normal(&stream));
+            pl_float_table_take(doubles, COLUMNS, width, table);
+            pl_float_table_give(table, COLUMNS, width, back);
+            assert_memory_equal(back, doubles, COLUMNS * width * sizeof *back);
+            memcpy(after, table, sizeof after);
+            pl_float_table_dot(row.index, value, row.count, table, stride, out);
+            pl_float_table_add(row.index, value, row.count, a, stride, after);
+            pl_table_add_squares(row.index, value, row.count, b, width, squares);
+            for (unsigned c = 0; c < width; c++) {
+                float sum[2] = {0};
+                for (unsigned e = 0; e < row.count; e++) {
+                    float x = value ? value[e] : 1.0f;
+                    unsigned at = row.index[e] * stride + c;
+                    sum[e % 2] += x * table[at];
+                    table[at] += x * a[c];
+                    sums[row.index[e] * width + c] += b[c] * ((double)x * (double)x);
+                }
+                assert_true(out[c] == sum[0] + sum[1]); /* the documented order */
+            }
+            assert_memory_equal(after, table, COLUMNS * stride * sizeof *table);
+            assert_memory_equal(squares, sums, COLUMNS * width * sizeof *sums);
         }
 }
 
@@ -277,6 +318,65 @@ static void classes_are_numbered_by_their_labels(void **state) {
     close_problem(&problem);
 }
 
+/* Products with the second derivatives of rows, against differences of slopes. */
+static void bends_multiply_as_differences_of_slopes_do(void **state) {
+    (void)state;
+    const double none[CLASSES] = {0}, small = 1e-5;
+    pl_stream stream = pl_stream_make(5, 0, 0);
+    for (unsigned f = 0; f < COUNT(forms); f++) {
+        team_problem problem = open_problem(forms[f]);
+        const pl_glm *glm = &problem.glm;
+        for (uint64_t i = 0; i < ROWS && glm->loss->smooth; i++) {
+            double z[CLASSES], u[CLASSES], unit[CLASSES], low[CLASSES], high[CLASSES], slope[2][CLASSES], bend[CLASSES],
+                diagonal[CLASSES];
+            for (unsigned c = 0; c < CLASSES; c++) {
+                z[c] = 2.0 * pl_random_normal(&stream);
+                u[c] = pl_random_normal(&stream);
+                low[c] = z[c] - small * u[c];
+                high[c] = z[c] + small * u[c];
+            }
+            pl_classes_visit(glm, i, z, none, NULL, slope[0], NULL);
+            pl_classes_bend(glm, i, z, none, slope[0], bend);
+            pl_classes_diagonal(glm, bend, 0.5, diagonal);
+            for (unsigned c = 0; c < CLASSES; c++) {
+                memset(unit, 0, sizeof unit);
+                unit[c] = 1.0;
+                pl_classes_multiply(glm, bend, 0.5, unit);
+                assert_close(diagonal[c], unit[c], 1e-15);
+            }
+            pl_classes_multiply(glm, bend, 0.5, u);
+            pl_classes_visit(glm, i, low, none, NULL, slope[0], NULL);
+            pl_classes_visit(glm, i, high, none, NULL, slope[1], NULL);
+            for (unsigned c = 0; c < CLASSES; c++)
+                assert_close(u[c], 0.5 * (slope[1][c] - slope[0][c]) / (2.0 * small), 1e-6);
+        }
+        close_problem(&problem);
+    }
+}
+
+/* The curvature ahead accounts for the change of slopes along the whole step, for each class of its own. */
+static void bends_ahead_are_mean_second_derivatives(void **state) {
+    (void)state;
+    const double none[CLASSES] = {0};
+    team_problem problem = open_problem("loss=squared-hinge lambda=0.1 intercept=none");
+    const pl_glm *glm = &problem.glm;
+    pl_stream stream = pl_stream_make(6, 0, 0);
+    for (uint64_t i = 0; i < ROWS; i++) {
+        double z[CLASSES], dz[CLASSES], there[CLASSES], slope[2][CLASSES], bend[CLASSES];
+        for (unsigned c = 0; c < CLASSES; c++) {
+            z[c] = 2.0 * pl_random_normal(&stream);
+            dz[c] = 3.0 * pl_random_normal(&stream);
+            there[c] = z[c] + dz[c];
+        }
+        pl_classes_visit(glm, i, z, none, NULL, slope[0], NULL);
+        pl_classes_visit(glm, i, there, none, NULL, slope[1], NULL);
+        pl_classes_bend_ahead(glm, i, z, dz, none, slope[1], bend);
+        for (unsigned c = 0; c < CLASSES; c++)
+            assert_close(bend[c] * dz[c], slope[1][c] - slope[0][c], 1e-12);
+    }
+    close_problem(&problem);
+}
+
 static void null_objectives_are_those_of_the_best_constants(void **state) {
     (void)state;
     const double zero[ROWS * CLASSES] = {0};
@@ -394,11 +494,14 @@ static void repaired_dual_points_are_feasible_and_bound_the_objective(void **sta
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tables_are_multiplied_and_added_to_class_by_class),
+        cmocka_unit_test(float_tables_give_the_same_in_single_precision),
         cmocka_unit_test(curvature_blocks_are_outer_products),
         cmocka_unit_test(probabilities_are_exponentials_over_their_sum),
         cmocka_unit_test(softmax_slopes_are_derivatives_and_fenchel_and_young_hold),
         cmocka_unit_test(softmax_steps_stay_in_the_simplex_and_never_make_it_worse),
         cmocka_unit_test(classes_are_numbered_by_their_labels),
+        cmocka_unit_test(bends_multiply_as_differences_of_slopes_do),
+        cmocka_unit_test(bends_ahead_are_mean_second_derivatives),
         cmocka_unit_test(null_objectives_are_those_of_the_best_constants),
         cmocka_unit_test(centring_finds_the_best_intercepts),
         cmocka_unit_test(repaired_dual_points_are_feasible_and_bound_the_objective),

@@ -101,6 +101,7 @@ static void methods_agree_on_the_optimum(void **state) {
     (void)state;
     const char *const methods[] = {"preset=newton",           "preset=newton workers=3 lanes=2",
                                    "preset=cocoa+",           "preset=cocoa+ workers=6 lanes=2",
+                                   "combine=truncated",       "combine=truncated workers=3 lanes=2",
                                    "preset=gd rounds=100000", "preset=lbfgs workers=2"};
     const char *const problems[] = {"loss=softmax lambda=0.05",
                                     "loss=softmax lambda=0.05 intercept=none",
@@ -173,6 +174,9 @@ static void the_same_bits_for_any_ranks_and_threads(void **state) {
         "loss=softmax preset=gd workers=5 lanes=2",
         "loss=softmax preset=minibatch-sgd workers=4",
         "loss=softmax preset=lbfgs workers=4",
+        "loss=softmax preset=newton workers=4",
+        "loss=squared-hinge preset=newton workers=3 lanes=2 intercept=none",
+        "loss=logistic preset=newton workers=4 standardise=true",
         "loss=softmax preset=cocoa+ workers=3 lanes=2 standardise=true",
         "loss=squared-hinge preset=mllib-sgd workers=4 intercept=none",
     };
@@ -270,13 +274,13 @@ static void refusals_name_what_can_be_done(void **state) {
     const sample_plan wider = {.seed = 6, .rows = 150, .columns = 3000, .density = 0.003};
     parley_data *data = class_data(wider, false);
     static parley_settings settings;
-    settings = settings_of("loss=softmax preset=newton");
+    settings = settings_of("loss=hinge preset=newton");
     outcome outcome = {.data = data, .settings = &settings};
     train(&outcome, 1, 1);
     assert_int_equal(outcome.status[0], PARLEY_BAD_USAGE);
     assert_string_equal(outcome.error[0].sentence,
-                        "combine newton would need a matrix of 12004 x 12004 for all classes, but its limit is 2000; "
-                        "use --preset cocoa+, or --preset lbfgs");
+                        "combine newton would need a matrix of 3001 x 3001 for each class, but its limit is 2000; "
+                        "use --preset cocoa+, or --preset gd");
     double weight[150];
     for (unsigned i = 0; i < 150; i++)
         weight[i] = data->label[i] == 3.0 ? 0.0 : 1.0;
@@ -292,7 +296,8 @@ static void refusals_name_what_can_be_done(void **state) {
 static void no_failed_allocation_breaks_a_run(void **state) {
     (void)state;
     const char *const runs[] = {"loss=softmax preset=cocoa+ workers=3 lanes=2 rounds=2 gap=0",
-                                "loss=logistic preset=newton rounds=2 gap=0"};
+                                "loss=logistic preset=newton rounds=2 gap=0",
+                                "loss=softmax combine=truncated workers=2 lanes=2 rounds=2 gap=0"};
     parley_data *data = class_data(plan, false);
     for (unsigned f = 0; f < COUNT(runs); f++)
         assert_survives_lost_memory(data, runs[f]);
