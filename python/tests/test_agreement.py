@@ -187,6 +187,7 @@ def test_gaps_of_tall_tables_are_those_of_the_definition(columns, ratio):
     """Tall tables are solved from the products of their columns; a sparse matrix of the same values is not."""
     rng = np.random.default_rng(columns)
     X = rng.standard_normal((700, columns)).cumsum(axis=1) / np.sqrt(np.arange(1, columns + 1))
+    X = X.astype(np.float32).astype(float)  # the core stores the sparse matrix so
     y = X @ (rng.standard_normal(columns) * (rng.random(columns) < 0.4)) + rng.standard_normal(700)
     alpha = 0.1
     model = parley.ElasticNet(alpha=alpha, l1_ratio=ratio, fit_intercept=False, tol=1e-8).fit(X, y)
@@ -196,4 +197,4 @@ def test_gaps_of_tall_tables_are_those_of_the_definition(columns, ratio):
     assert model.gap_ <= 1e-8 * (y @ y) / 1400
     other = parley.ElasticNet(alpha=alpha, l1_ratio=ratio, fit_intercept=False, tol=1e-8).fit(sp.csr_matrix(X), y)
     assert model.objective_ - model.gap_ <= other.objective_ * (1 + 1e-9)
-    assert other.objective_ - other.gap_ <= model.objective_ * (1 + 1e-6)
+    assert other.objective_ - other.gap_ <= model.objective_ * (1 + 1e-9)
