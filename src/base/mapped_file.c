@@ -1,6 +1,6 @@
 /* mapped_file.c: a handler of SIGBUS maps a page of zeros where a mapped file lost a page. All other addresses are left
  * to the handler that was there before. The handler is installed while any file is mapped. */
-#define _GNU_SOURCE /* mremap */
+#define _GNU_SOURCE /* mremap, F_GET_SEALS */
 #include "base/mapped_file.h"
 
 #include <errno.h>
@@ -135,8 +135,17 @@ static parley_status read_copy(const pl_mapped_file *map, char *copy, const char
     return pl_stamp_check(map->file, &map->stamp, path, error);
 }
 
+/* Whether the kernel lets nobody change the file any more, as memory files may ask for. */
+static bool is_sealed(int file) {
+    const int all = F_SEAL_WRITE | F_SEAL_SHRINK;
+    int seals = fcntl(file, F_GET_SEALS);
+    return seals >= 0 && (seals & all) == all;
+}
+
 parley_status pl_mapped_keep(pl_mapped_file *map, const char *path, parley_error *error) {
     pl_span copy = {0};
+    if (is_sealed(map->file))
+        return PARLEY_OK;
     if (!pl_span_reserve(&copy, map->bytes))
         return pl_fail_memory(error, path, map->bytes);
     parley_status status = read_copy(map, copy.data, path, error);

@@ -30,7 +30,7 @@ typedef struct pl_mapped_file {
 /* Maps a regular file. `map` must stay where it is until it is closed. */
 parley_status pl_mapped_open(pl_mapped_file *map, const char *path, parley_error *error);
 /* Replaces the mapping by a copy in memory at the same address, which no change of the file can reach. Its content must
- * be checked afterwards. Fails if the file has changed since it was opened. */
+ * be checked afterwards. Fails if the file has changed since it was opened. A sealed memory file stays mapped. */
 parley_status pl_mapped_keep(pl_mapped_file *map, const char *path, parley_error *error);
 /* Fails if the file has changed since it was opened. Always succeeds for a copy. */
 parley_status pl_mapped_check(const pl_mapped_file *map, const char *path, parley_error *error);

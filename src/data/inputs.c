@@ -163,25 +163,38 @@ static parley_status reserve(parley_data *data, bool weighted, bool valued, parl
     return pl_fail_memory(error, "the rows of several caches", rows * 16 + entries * 8);
 }
 
-/* Copies the rows of the mapped cache `from` after the first `rows` rows. */
-static void append(parley_data *data, const parley_data *from, uint64_t rows) {
-    uint64_t *start = (uint64_t *)data->spans[START].data + rows, before = from->x.start[0];
-    double *label = (double *)data->spans[LABEL].data + rows, *weight = data->spans[WEIGHT].data;
-    uint32_t *index = (uint32_t *)data->spans[INDEX].data + start[0];
-    float *value = data->spans[VALUE].data;
-    uint64_t count = from->x.start[from->x.rows] - before;
-    for (uint64_t i = 0; i < from->x.rows; i++) {
-        start[i + 1] = start[0] + (from->x.start[i + 1] - before);
-        label[i] = from->label[i];
-        if (weight)
-            weight[rows + i] = from->weight ? from->weight[i] : 1.0;
-    }
+typedef struct joining {
+    parley_data *to;
+    parley_data *const *parts;
+    const uint64_t *row, *entry; /* by part, the first one in `to` */
+} joining;
+
+static void append_rows(parley_data *data, const parley_data *from, uint64_t row, uint64_t entry) {
+    uint64_t *start = (uint64_t *)data->spans[START].data + row, before = from->x.start[0];
+    double *weight = data->spans[WEIGHT].data;
+    for (uint64_t i = 0; i < from->x.rows; i++)
+        start[i + 1] = entry + (from->x.start[i + 1] - before);
+    memcpy((double *)data->spans[LABEL].data + row, from->label, (size_t)(from->x.rows * sizeof(double)));
+    for (uint64_t i = 0; i < from->x.rows && weight; i++)
+        weight[row + i] = from->weight ? from->weight[i] : 1.0;
+}
+
+/* Copies the rows of a mapped cache to their place. */
+static void append_task(void *context, unsigned part) {
+    const joining *joining = context;
+    const parley_data *from = joining->parts[part];
+    uint64_t entry = joining->entry[part], before = from->x.start[0], count = from->x.start[from->x.rows] - before;
+    uint32_t *index = (uint32_t *)joining->to->spans[INDEX].data + entry;
+    float *value = joining->to->spans[VALUE].data;
+    append_rows(joining->to, from, joining->row[part], entry);
     memcpy(index, from->x.index + before, (size_t)(count * sizeof *index));
-    for (uint64_t e = 0; e < count && value; e++)
-        value[start[0] + e] = from->x.value ? from->x.value[before + e] : 1.0F;
     pl_pages_drop(from->x.index + before, from->x.index + before + count);
-    if (from->x.value)
+    if (from->x.value) {
+        memcpy(value + entry, from->x.value + before, (size_t)(count * sizeof *value));
         pl_pages_drop(from->x.value + before, from->x.value + before + count);
+    } else
+        for (uint64_t e = 0; e < count && value; e++)
+            value[entry + e] = 1.0F;
 }
 
 static parley_status copy_names(parley_data *data, const parley_data *from, parley_error *error) {
@@ -194,18 +207,16 @@ static parley_status copy_names(parley_data *data, const parley_data *from, parl
     return status == PARLEY_OK ? pl_names_copy(&from->classes, &data->classes, error) : status;
 }
 
-parley_status pl_data_join(parley_data *const *parts, unsigned count, const char *title, parley_data **out,
-                           parley_error *error) {
+/* Adds up the sizes of the parts, and finds the places of their rows and entries. */
+static parley_status add_up(parley_data *data, parley_data *const *parts, unsigned count, uint64_t *row,
+                            uint64_t *entry, parley_error *error) {
     bool weighted = false, valued = false;
-    uint64_t rows = 0;
-    parley_data *data;
-    parley_status status = pl_data_make(title, out, error);
-    if (status != PARLEY_OK)
-        return status;
-    data = *out;
+    parley_status status = PARLEY_OK;
     for (unsigned p = 0; p < count && status == PARLEY_OK; p++) {
         const pl_matrix *x = &parts[p]->x;
         status = check_alike(parts[0], parts[p], error);
+        row[p] = data->x.rows;
+        entry[p] = data->x.nonzeros;
         weighted |= parts[p]->weight != NULL;
         valued |= x->value != NULL;
         data->x.rows += x->rows;
@@ -213,22 +224,38 @@ parley_status pl_data_join(parley_data *const *parts, unsigned count, const char
         data->x.columns = x->columns > data->x.columns ? x->columns : data->x.columns;
         data->file_bytes += parts[p]->file_bytes;
     }
-    if (status == PARLEY_OK)
-        status = reserve(data, weighted, valued, error);
-    if (status == PARLEY_OK)
-        status = copy_names(data, parts[0], error);
-    for (unsigned p = 0; p < count && status == PARLEY_OK; rows += parts[p++]->x.rows)
-        append(data, parts[p], rows);
+    return status == PARLEY_OK ? reserve(data, weighted, valued, error) : status;
+}
+
+static void attach(parley_data *data) {
     data->x.start = data->spans[START].data;
     data->x.index = data->spans[INDEX].data;
-    data->x.value = valued ? data->spans[VALUE].data : NULL;
+    data->x.value = data->spans[VALUE].data;
     data->label = data->spans[LABEL].data;
-    data->weight = weighted ? data->spans[WEIGHT].data : NULL;
+    data->weight = data->spans[WEIGHT].data;
     data->from_cache = true;
-    if (status != PARLEY_OK) {
-        parley_data_free(data);
+}
+
+parley_status pl_data_join(parley_data *const *parts, unsigned count, const char *title, pl_pool *pool,
+                           parley_data **out, parley_error *error) {
+    uint64_t *places;
+    *out = NULL;
+    parley_status status = pl_take(&places, 2 * (uint64_t)count, sizeof *places, "caches", error);
+    if (status == PARLEY_OK)
+        status = pl_data_make(title, out, error);
+    if (status == PARLEY_OK)
+        status = add_up(*out, parts, count, places, places + count, error);
+    if (status == PARLEY_OK)
+        status = copy_names(*out, parts[0], error);
+    if (status == PARLEY_OK) {
+        joining joining = {*out, parts, places, places + count};
+        pl_pool_run(pool, append_task, &joining, count);
+        attach(*out);
+    } else {
+        parley_data_free(*out);
         *out = NULL;
     }
+    pl_free(places);
     return status;
 }
 
@@ -244,7 +271,7 @@ static parley_status read_caches(const pl_inputs *inputs, const pl_reading *read
             status = pl_inputs_fail(&inputs->list[0], NULL, &inputs->list[i], parts[i]->format, error);
     }
     if (status == PARLEY_OK)
-        status = pl_data_join(parts, inputs->count, inputs->title, out, error);
+        status = pl_data_join(parts, inputs->count, inputs->title, pool, out, error);
     for (unsigned i = 0; i < inputs->count; i++)
         parley_data_free(parts[i]);
     pl_free(parts);

@@ -28,8 +28,8 @@ parley_status pl_data_of_parser(struct pl_parser *parser, const pl_reading *read
 /* Moves the rows of the parser to a new data set. */
 parley_status pl_data_take(struct pl_parser *parser, const char *name, parley_data **out, parley_error *error);
 /* Copies the rows of several data sets into one. They must have the same names. */
-parley_status pl_data_join(parley_data *const *parts, unsigned count, const char *title, parley_data **out,
-                           parley_error *error);
+parley_status pl_data_join(parley_data *const *parts, unsigned count, const char *title, pl_pool *pool,
+                           parley_data **out, parley_error *error);
 /* An empty data set with a copy of `path`. */
 parley_status pl_data_make(const char *path, parley_data **out, parley_error *error);
 /* Opens the cache at `path`, which `source` was found to be. Fails if it is not a file, or not for the model. */

@@ -340,7 +340,9 @@ static parley_status evaluate(pl_local *local, const double *v, double *w, pl_up
         status = pl_centre(glm, this->team, this->z, PL_SDCA_CENTRED, &b, error);
     if (glm->intercept != PL_NO_INTERCEPT)
         w[glm->data->x.columns] = this->b[0] = b;
-    return status == PARLEY_OK ? pl_evaluate_rows(glm, this->team, this->z, b, this->t, evaluation, error) : status;
+    if (status == PARLEY_OK)
+        status = pl_evaluate_rows(glm, this->team, this->z, b, this->t, evaluation, error);
+    return status == PARLEY_OK ? pl_best_multiple(glm, this->team, this->z, w, evaluation, error) : status;
 }
 
 /* A pass that only reads, in order, costs two fifths of one that steps. */

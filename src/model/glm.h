@@ -323,6 +323,10 @@ void pl_evaluation_fill(const pl_glm *glm, const double *sums, double b, pl_eval
 /* Evaluates the dual point t at margins z + b. */
 parley_status pl_evaluate_rows(const pl_glm *glm, const pl_team *team, const double *z, double b, const double *t,
                                pl_evaluation *out, parley_error *error);
+/* multiple.c: moves w, whose margins z were evaluated in `out`, to a better multiple of it, for losses of two labels
+ * that have a kink. The dual point stays. */
+parley_status pl_best_multiple(const pl_glm *glm, const pl_team *team, const double *z, double *w, pl_evaluation *out,
+                               parley_error *error);
 /* Computes sum q loss*(-scale t), repaired as in `at`, into at->conjugate. `t` NULL means minus the slopes at z +
  * at->b, of the smoothed loss. */
 parley_status pl_conjugate_rows(const pl_glm *glm, const pl_team *team, const double *z, const double *t,

@@ -277,7 +277,7 @@ static parley_status read_rows(pl_engine *engine, const pl_inputs *inputs, pl_po
     for (unsigned i = 0; i < caches->count; i++)
         narrow(caches->list[i], caches->shares[(uint64_t)i * engine->ranks + engine->rank]);
     if (caches->count > 1)
-        status = pl_data_join(caches->list, caches->count, inputs->title, out, error);
+        status = pl_data_join(caches->list, caches->count, inputs->title, pool, out, error);
     else {
         *out = caches->list[0];
         caches->count = 0;

@@ -114,6 +114,13 @@ def test_refusals(spark, frames):
     refused("family is binomial", LogisticRegression(family="binomial"), frames("three"))
     refused("two classes", LinearSVC(), frames("three"))
     refused("--preset", LogisticRegression(preset="cocoo"))
+    for words in ({"family": "wrong"}, {"regParam": -1.0}, {"elasticNetParam": 2.0}, {"maxIter": -1}, {"tol": -1.0}):
+        refused(f"parameter {next(iter(words))} given invalid value", LogisticRegression(**words))
+    for words, sentence in (({"workers": 0}, "--workers 0"), ({"gap": -1.0}, "--gap -1"), ({"maxRestarts": -1}, "maxRestarts is -1"),
+                            ({"resume": True}, "no effect without checkpointDir"),
+                            ({"checkpointEvery": "5r"}, "no effect without checkpointDir")):
+        refused(sentence, LogisticRegression(**words))
+    refused("parameter solver given invalid value", LinearRegression(solver="wrong"), frames("real"))
     bad = {
         "NaN, infinite": [(Vectors.dense([1.0, float("nan")]), 1.0)],
         "all vectors must have the same size": [(Vectors.dense([1.0]), 1.0), (Vectors.dense([1.0, 2.0]), 0.0)],

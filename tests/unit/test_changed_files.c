@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "base/mapped_file.h"
 #include "data/cache.h"
 #include "data/container.h"
 #include "data/parser.h"
@@ -198,6 +199,29 @@ static void other_handlers_of_bus_errors_still_work(void **state) {
     signal(SIGBUS, SIG_DFL);
 }
 
+static void sealed_memory_files_are_not_copied(void **state) {
+    (void)state;
+    static const char text[] = "what nobody can change";
+    for (int seals = 0; seals <= 1; seals++) {
+        char path[64];
+        int file = memfd_create("sealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        parley_error error = {0};
+        pl_mapped_file map;
+        assert_true(file >= 0);
+        assert_int_equal(write(file, text, sizeof text), sizeof text);
+        if (seals)
+            assert_int_equal(fcntl(file, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW), 0);
+        snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+        assert_int_equal(pl_mapped_open(&map, path, &error), PARLEY_OK);
+        assert_int_equal(pl_mapped_keep(&map, path, &error), PARLEY_OK);
+        assert_int_equal(map.file >= 0, seals);
+        assert_memory_equal(map.data, text, sizeof text);
+        assert_int_equal(pl_mapped_check(&map, path, &error), PARLEY_OK);
+        pl_mapped_close(&map);
+        close(file);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text_that_changes_is_named),
@@ -205,6 +229,7 @@ int main(void) {
         cmocka_unit_test(a_small_cache_is_not_affected),
         cmocka_unit_test(a_container_that_is_cut_off_is_named),
         cmocka_unit_test(other_handlers_of_bus_errors_still_work),
+        cmocka_unit_test(sealed_memory_files_are_not_copied),
     };
     return cmocka_run_group_tests_name("changed_files", tests, make_folder, remove_folder);
 }

@@ -42,12 +42,18 @@ class Estimator:
             if self.isSet(param) and self.getOrDefault(param) != self._defaultParamMap.get(param):
                 raise _session.illegal(f"{name} has no effect on Parley: {why}; leave it out")
 
+    def _refuse_invalid(self) -> None:
+        """Has Spark check the parameters that were set, with its own exception."""
+        for param, value in self._paramMap.items():
+            self._java_obj.set(self._make_java_param_pair(param, value))
+
     def _fit(self, dataset: Any) -> Any:
         return self._fit_all(dataset, [self])[0]
 
     def _fit_all(self, dataset: Any, estimators: list[Any]) -> list[Any]:
         """Fits estimators that read the same columns, with one hand-over of the rows."""
         for estimator in estimators:
+            estimator._refuse_invalid()
             estimator._refuse_ignored()
             estimator._check()
         rows, classes = self._rows(dataset, estimators), self._number_of_classes(dataset)

@@ -20,7 +20,6 @@ from ._fit import Rows
 from ._task import SCALE
 
 LEAST_PENALTY = 1e-4  # of the hinge loss, for which regParam 0 stands: without a penalty its optimum is not unique
-MANY_COLUMNS = 1000  # of which standardised ones are too badly conditioned for coordinate steps on squared loss
 NORMAL_COLUMNS = 4096  # Spark solves LinearRegression by the normal equations up to this many
 
 
@@ -207,8 +206,7 @@ class LinearRegression(_Linear, regression.LinearRegression):
                 raise ValueError("all labels are equal, so that Spark has no scale for regParam; set regParam to 0")
         factor = factor if self._value("standardization") else 1.0
         l1, l2 = strength * ratio * math.sqrt(factor), strength * (1 - ratio) / deviation * factor
-        slow = self._value("standardization") and l1 == 0 and facts.size > MANY_COLUMNS
-        return {**self._common(), **penalty(l1, l2), "loss": "squared", "preset": "lbfgs" if slow else None}
+        return {**self._common(), **penalty(l1, l2), "loss": "squared"}
 
     def _make(self, fitted: Any, classes: int | None) -> Any:
         name = "org.apache.spark.ml.regression.LinearRegressionModel"

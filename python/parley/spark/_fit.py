@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from .._library import settings as check_settings
 from .._library import text
 from .._model import Model
 from . import _session
@@ -228,19 +229,33 @@ def _write_log(path: str | os.PathLike, lines: list[str], more: bool) -> None:
 
 def _warn_early(fitted: Fitted, name: str) -> None:
     if fitted.facts.get("status") in ("rounds", "stalled"):
-        gap = fitted.facts.get("relative_gap")
-        reached = f"a relative gap of {gap:.2g}" if isinstance(gap, float) else "the last round"
-        warnings.warn(f"{name} stopped at {reached} ({fitted.facts['status']}), after {fitted.facts['rounds']} rounds; "
+        gap, rounds = fitted.facts.get("relative_gap"), fitted.facts["rounds"]
+        reached = f" at a relative gap of {gap:.2g}" if isinstance(gap, float) else ""
+        why = "which is maxIter" if fitted.facts["status"] == "rounds" else "where more rounds did not help"
+        warnings.warn(f"{name} stopped{reached} after {rounds} round{'s' if rounds != 1 else ''}, {why}; "
                       "raise maxIter or tol", stacklevel=5)  # fmt: skip
+
+
+def _check(options: Options) -> None:
+    """Refuses options that are wrong whatever the data are, before the rows are handed over."""
+    if "://" in os.fspath(options.checkpointDir or ""):
+        raise _session.illegal("checkpointDir must be a folder of a file system that all executors mount, not a URL")
+    for name in ("resume", "checkpointEvery"):
+        if getattr(options, name) and not options.checkpointDir:
+            raise _session.illegal(f"{name} has no effect without checkpointDir; give both, or leave it out")
+    if options.maxRestarts < 0:
+        raise _session.illegal(f"maxRestarts is {options.maxRestarts}; it must be 0 or more")
+    own = {"gap": options.gap, "threads": options.threads, "checkpoint_every": options.checkpointEvery}
+    try:
+        check_settings({**options.settings(), **own})
+    except ValueError as cause:
+        raise _session.illegal(str(cause)) from None
 
 
 def fit(rows: Rows, fits: list[Fit], name: str) -> list[Fitted]:
     """Fits all of them on the rows of the frame."""
     for one in fits:
-        if "://" in os.fspath(one.options.checkpointDir or ""):
-            raise _session.illegal(
-                "checkpointDir must be a folder of a file system that all executors mount, not a URL"
-            )
+        _check(one.options)
     logs = [one.options.log for one in fits if one.options.log]
     for path in logs:
         _write_log(path, [], False)  # fails before anything is run
