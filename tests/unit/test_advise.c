@@ -274,14 +274,14 @@ static void a_forecast_sets_what_was_chosen(void **state) {
 static double slow_curve[] = {1, 1, 0.1, 100, 100, 1e-6}, quick_curve[] = {1, 1, 0.1, 10, 10, 1e-6};
 static pl_forecast two_methods(void) {
     return (pl_forecast){.alternatives = 2,
-                         .alternative = {{"cocoa", 1.0, 0, 0.001, 0.001, 2, slow_curve},
-                                         {"lbfgs", NAN, 0.01, 0.1, 0.001, 2, quick_curve}}};
+                         .alternative = {{"cocoa", 1.0, 0, 0.001, 0.001, 2, slow_curve, 4, 1},
+                                         {"lbfgs", NAN, 0.01, 0.1, 0.001, 2, quick_curve, 4, 1}}};
 }
 
 /* Twelve rounds of the first method, whose exchanges take `exchange` seconds. */
 static pl_change judged(const pl_forecast *forecast, double exchange) {
     pl_adapt adapt;
-    pl_adapt_open(&adapt, pl_forecast_find(forecast, "cocoa"));
+    pl_adapt_open(&adapt, pl_forecast_find(forecast, "cocoa", 4));
     double gap = 0.1;
     for (unsigned i = 1; i <= 12; i++) {
         gap = 0.1 * exp(-0.1163 * (i - 1));
@@ -304,16 +304,52 @@ static void a_preset_changes_only_if_that_saves_more_than_it_costs(void **state)
     assert_null(pl_adapt_judge(&early, &forecast, 0.1, 1e-6).to); /* one round is no evidence */
 }
 
+/* Eight workers need 100 rounds and two of them 30, which compute four times as long. */
+static pl_forecast two_teams(void) {
+    static double many_curve[] = {1, 1, 0.1, 100, 100, 1e-6}, few_curve[] = {1, 1, 0.1, 30, 30, 1e-6};
+    return (pl_forecast){.alternatives = 2,
+                         .workers = 8,
+                         .alternative = {{"cocoa", 1.0, 0, 0.001, 0.001, 2, many_curve, 8, 1},
+                                         {"cocoa", 1.0, 0.002, 0.004, 0.001, 2, few_curve, 2, 1}}};
+}
+
+/* Twelve rounds of eight workers, whose gap falls as `rounds` rounds to 1e-6 would have it. */
+static pl_change judged_team(const pl_forecast *forecast, double exchange, double rounds, bool divided) {
+    pl_adapt adapt;
+    pl_adapt_open(&adapt, pl_forecast_find(forecast, "cocoa", 8));
+    adapt.divided = divided;
+    double gap = 0.1;
+    for (unsigned i = 1; i <= 12; i++) {
+        gap = 0.1 * exp(-log(1e5) / (rounds - 1) * (i - 1));
+        pl_adapt_note(&adapt, 1.0, 0.001, exchange, i, gap);
+    }
+    return pl_adapt_judge(&adapt, forecast, gap, 1e-6);
+}
+
+static void workers_change_only_if_that_saves_more_than_it_costs(void **state) {
+    (void)state;
+    pl_forecast forecast = two_teams();
+    assert_null(judged_team(&forecast, 0.001, 100, false).to); /* 0.176 seconds are left, and two would take 0.15 */
+    pl_change change = judged_team(&forecast, 0.005, 100, false);
+    assert_ptr_equal(change.to, &forecast.alternative[1]);
+    assert_close(change.cost, 5 * 0.002 + 0.001 + 3 * 0.009, 1e-9); /* rows are sent over the slow network */
+    assert_true(change.left > change.predicted + change.cost);
+    assert_null(judged_team(&forecast, 0.005, 40, false).to);                   /* the run is quicker than its plan */
+    assert_true(judged_team(&forecast, 0.005, 1000, false).left < 100 * 0.006); /* a lull does not count */
+    assert_null(judged_team(&forecast, 0.005, 100, true).to);                   /* columns cannot be divided again */
+    assert_null(pl_forecast_find(&forecast, "cocoa", 4));
+}
+
 /* H = 1 needs 100 rounds and H = 4 needs 40, which compute eight times as long. */
 static void a_slower_network_makes_rounds_longer(void **state) {
     (void)state;
     static double short_curve[] = {1, 1, 0.1, 100, 100, 1e-6}, long_curve[] = {1, 1, 0.1, 40, 40, 1e-6};
     pl_forecast forecast = {.alternatives = 2,
-                            .alternative = {{"cocoa", 1.0, 0, 0.001, 0.001, 2, short_curve},
-                                            {"cocoa", 4.0, 0, 0.008, 0.001, 2, long_curve}}};
-    assert_true(pl_forecast_paces(&forecast, "cocoa") && !pl_forecast_paces(&forecast, "lbfgs"));
+                            .alternative = {{"cocoa", 1.0, 0, 0.001, 0.001, 2, short_curve, 4, 1},
+                                            {"cocoa", 4.0, 0, 0.008, 0.001, 2, long_curve, 4, 1}}};
+    assert_true(pl_forecast_paces(&forecast, "cocoa", 4) && !pl_forecast_paces(&forecast, "lbfgs", 4));
     pl_adapt adapt;
-    pl_adapt_open(&adapt, pl_forecast_find(&forecast, "cocoa"));
+    pl_adapt_open(&adapt, pl_forecast_find(&forecast, "cocoa", 4));
     for (unsigned i = 1; i <= 6; i++)
         pl_adapt_note(&adapt, 1.0, 0.001, 0.001, i, NAN);
     assert_null(pl_adapt_pace(&adapt, &forecast, 1e-2, 1e-6)); /* as planned */
@@ -351,6 +387,7 @@ int main(void) {
         cmocka_unit_test(experiments_survive_in_a_file),
         cmocka_unit_test(a_forecast_sets_what_was_chosen),
         cmocka_unit_test(a_preset_changes_only_if_that_saves_more_than_it_costs),
+        cmocka_unit_test(workers_change_only_if_that_saves_more_than_it_costs),
         cmocka_unit_test(a_slower_network_makes_rounds_longer),
         cmocka_unit_test(rounds_of_a_method_follow_its_curve),
     };
