@@ -36,12 +36,12 @@ typedef struct pl_change {
 } pl_change;
 
 void pl_adapt_open(pl_adapt *adapt, const pl_alternative *now);
-/* Takes a round into account; `gap` is relative, and NaN in rounds without evaluation. */
+/* Takes a round into account; `gap` is relative, perhaps an estimate, and NaN if it is not known. */
 void pl_adapt_note(pl_adapt *adapt, double epochs, double local, double rest, double round, double gap);
 /* The method of the plan with the same preset and the H to go on with, or NULL to stay. `gap` may be an estimate. */
 const pl_alternative *pl_adapt_pace(const pl_adapt *adapt, const pl_forecast *forecast, double gap, double target);
 void pl_adapt_paced(pl_adapt *adapt, const pl_alternative *now); /* H has changed */
-/* Decides on the preset and the number of workers after an evaluation. */
+/* Decides on the preset and the number of workers where the gap is known. */
 pl_change pl_adapt_judge(const pl_adapt *adapt, const pl_forecast *forecast, double gap, double target);
 
 #endif

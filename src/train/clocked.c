@@ -114,16 +114,16 @@ static void pace_by_plan(pl_run *run, double gap) {
 /* Whether to go on as another preset or with other workers: 1 + the number of that method in the plan, or 0. */
 static double judge_change(pl_run *run, double estimate) {
     pl_adaptation *adapts = &run->adapts;
-    double gap = run->evaluated ? pl_relative_gap(&run->best) : NAN;
+    double gap = run->evaluated ? pl_relative_gap(&run->best) : estimate; /* NaN if there is none */
     if (!run->settings->adapt || !run->forecast.alternatives || run->round == 0 || run->round == run->work.noted)
         return 0;
     find_now(run, &adapts->state);
     pl_adapt_note(&adapts->state, run->work.epochs, run->work.local, run->work.rest, (double)run->round, gap);
     if (is_paced_by_plan(run))
-        pace_by_plan(run, isnan(gap) ? estimate : gap);
+        pace_by_plan(run, gap);
     adapts->change = (pl_change){0};
     adapts->state.divided = !pl_can_place_again(run);
-    if (run->evaluated)
+    if (gap > 0)
         adapts->change = pl_adapt_judge(&adapts->state, &run->forecast, gap, run->target);
     return adapts->change.to ? (double)(adapts->change.to - run->forecast.alternative) + 1 : 0;
 }

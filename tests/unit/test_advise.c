@@ -192,6 +192,65 @@ static void the_lasso_finds_a_rate_that_depends_on_the_workers(void **state) {
         pl_free(trials[c].points);
 }
 
+/* A plan of cocoa+ with these numbers of workers, for one gap and real clocks, without trials. */
+static pl_plan *made_plan(unsigned workers) {
+    pl_plan *plan = calloc(1, sizeof *plan);
+    plan->task = (pl_plan_task){.goal = pl_goal_of_gap(1e-4), .hosts = 1, .sample = 0.1};
+    for (unsigned m = 1; m <= workers; m *= 2)
+        plan->task.worker[plan->task.workers++] = m;
+    snprintf(plan->system, sizeof plan->system, "made");
+    pl_plan_add_group(plan, "cocoa+", 1.0, 0);
+    return plan;
+}
+
+static void add_trial(pl_plan *plan, double m, double sample, double round_seconds, double spread) {
+    pl_trial trial = made_trial(m, 0.5, 1e-4, 500);
+    trial.sample = sample;
+    trial.round_seconds = round_seconds;
+    trial.exchange = 0.1;
+    trial.spread = spread;
+    assert_int_equal(pl_trials_add(&plan->trials, &trial, NULL), PARLEY_OK);
+}
+
+static double predicted_round(pl_plan *plan, double workers) {
+    pl_plan_row row;
+    assert_int_equal(pl_plan_fit(plan, 1e6, NULL), PARLEY_OK);
+    pl_plan_predict(plan, &plan->group[0], workers, &row);
+    return row.round_seconds;
+}
+
+static void times_on_a_sample_tell_those_on_all_rows(void **state) {
+    (void)state;
+    pl_plan *plan = made_plan(2);
+    add_trial(plan, 1, 0.1, 0.3, NAN); /* 0.2 seconds of computing on a tenth of the rows, and 0.1 of exchanging */
+    assert_close(predicted_round(plan, 1), 2.1, 1e-6);
+    assert_true(plan->scaled && !plan->compared);
+    add_trial(plan, 2, 0.1, 0.2, NAN);
+    add_trial(plan, 1, 1.0, 4.2, NAN); /* twice as long as the sample says: it was in a cache */
+    assert_close(predicted_round(plan, 1), 4.2, 1e-6);
+    assert_close(predicted_round(plan, 2), 2.2, 1e-6);
+    assert_true(!plan->scaled && plan->compared);
+    pl_plan_close(plan);
+}
+
+static double width_of(double spread, unsigned workers) {
+    pl_plan *plan = made_plan(8);
+    pl_plan_row row;
+    add_trial(plan, 1, 1.0, 0.3, spread);
+    assert_int_equal(pl_plan_fit(plan, 1e6, NULL), PARLEY_OK);
+    pl_plan_predict(plan, &plan->group[0], workers, &row);
+    pl_plan_close(plan);
+    return 0.5 * log(row.high / row.low);
+}
+
+static void bands_grow_with_what_rounds_differ_by(void **state) {
+    (void)state;
+    double quiet = width_of(0.01, 1), busy = width_of(0.8, 1);
+    assert_true(quiet > 0.24 && quiet < 0.3);
+    assert_true(busy > 0.79 && busy < 0.85);
+    assert_true(width_of(0.01, 8) > log(8.0)); /* one number of workers tells little about another one */
+}
+
 static void goals_are_distances_that_fall(void **state) {
     (void)state;
     pl_point_of_run point = {7, 0.02, false, 0.31, 0.9};
@@ -383,6 +442,8 @@ int main(void) {
         cmocka_unit_test(a_curve_that_ended_early_goes_on_in_its_own_shape),
         cmocka_unit_test(a_curve_that_does_not_fall_is_not_continued),
         cmocka_unit_test(the_lasso_finds_a_rate_that_depends_on_the_workers),
+        cmocka_unit_test(times_on_a_sample_tell_those_on_all_rows),
+        cmocka_unit_test(bands_grow_with_what_rounds_differ_by),
         cmocka_unit_test(goals_are_distances_that_fall),
         cmocka_unit_test(experiments_survive_in_a_file),
         cmocka_unit_test(a_forecast_sets_what_was_chosen),
