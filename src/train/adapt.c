@@ -109,10 +109,10 @@ const pl_alternative *pl_adapt_pace(const pl_adapt *adapt, const pl_forecast *fo
 /* A change to a method, with its reason. `left` is the rest of the run as it measured itself. */
 static pl_change change_to(const pl_adapt *adapt, const pl_alternative *to, double gap, double target, double left) {
     double compute = lately(adapt, adapt->compute), exchange = lately(adapt, adapt->exchange);
-    bool moves = to->workers != adapt->now->workers, same = strcmp(to->preset, adapt->now->preset) == 0;
+    bool moves = to->workers != adapt->now->workers;
     double seconds = to->compute * compute + to->exchange * exchange;
     double setup = to->setup * (moves ? fmax(1.0, exchange) : 1.0);
-    if (moves && same)
+    if (moves)
         left = is_better(to, adapt->now, target, compute, exchange)
                    ? fmin(left, rest_with(adapt->now, gap, target, compute, exchange))
                    : 0;

@@ -7,9 +7,9 @@
  * follows from the fall of the logarithm of the gap over the last evaluations and the seconds of the last rounds, and a
  * change also costs the setting up, an evaluation, and some rounds until the new method is under way.
  *
- * For another number of workers with the same preset, the rest as it is may be no longer than the plan's own curve of
- * the method says: it is compared with another curve of the same plan, and the run should not pay for a short lull. A
- * new division of the rows costs messages, so its setting up takes as many times as long as exchanges do. */
+ * For another number of workers, a whole run must be shorter too, and the rest as it is may be no longer than the
+ * plan's own curve of the method says: the run should not pay for a short lull. A new division of the rows costs
+ * messages, so its setting up takes as many times as long as exchanges do. */
 #ifndef PL_ADAPT_H
 #define PL_ADAPT_H
 

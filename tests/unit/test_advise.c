@@ -397,6 +397,9 @@ static void workers_change_only_if_that_saves_more_than_it_costs(void **state) {
     assert_true(judged_team(&forecast, 0.005, 1000, false).left < 100 * 0.006); /* a lull does not count */
     assert_null(judged_team(&forecast, 0.005, 100, true).to);                   /* columns cannot be divided again */
     assert_null(pl_forecast_find(&forecast, "cocoa", 4));
+    snprintf(forecast.alternative[1].preset, sizeof forecast.alternative[1].preset, "cocoa+");
+    assert_non_null(judged_team(&forecast, 0.005, 100, false).to);
+    assert_true(judged_team(&forecast, 0.005, 1000, false).left < 100 * 0.006); /* nor with another preset */
 }
 
 /* H = 1 needs 100 rounds and H = 4 needs 40, which compute eight times as long. */
